@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+# `make help` lists the targets. Everything happens in .venv (environment) and build/ (build trees).
+
+VENV := .venv
+PY := $(VENV)/bin/python
+# The interpreter that a new environment is made with; by default the first fitting one that is found.
+BASE_PYTHON ?=
+# The interpreter of the GPU targets: that of the machine, where a driver's own torch is installed.
+GPU_PYTHON ?= $(if $(wildcard $(PACKAGE)),$(PY),python3)
+FUZZ_SECONDS ?= 600
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+
+# The environment brings cmake and ninja for machines that have none.
+export PATH := $(PATH):$(CURDIR)/$(VENV)/bin
+CMAKE = $(firstword $(wildcard $(VENV)/bin/cmake) cmake)
+CTEST = $(firstword $(wildcard $(VENV)/bin/ctest) ctest)
+PIP = $(PY) -m pip --disable-pip-version-check
+CLANG_FORMAT ?= $(shell command -v clang-format-19)
+CLANG_TIDY ?= $(shell command -v clang-tidy-19)
+# ThreadSanitizer cannot map its shadow where the kernel randomises addresses too widely.
+NO_ASLR = $(shell setarch -R true 2>/dev/null && echo setarch -R)
+
+# Stamps live in the environment, so that they go when it goes.
+ENVIRONMENT := $(VENV)/.environment-stamp
+PACKAGE := $(VENV)/.package-stamp
+# Folders are listed too: their time changes when a file is removed.
+SOURCES := $(shell find csrc python -not -path '*__pycache__*' 2>/dev/null)
+C_FILES = $(shell find csrc tests/core tests/fuzz benchmarks/core -name '*.[ch]' 2>/dev/null)
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+# --- environment and package ---------------------------------------------------------------------
+
+.PHONY: env package
+env: $(ENVIRONMENT) ## create or update .venv from constraints.txt
+package: $(PACKAGE) ## build regimeter and install it into .venv
+
+# torch goes first and alone, so that no other package chooses a build of it.
+$(ENVIRONMENT): constraints.txt pyproject.toml
+	@if ! $(PY) -c '' 2>/dev/null; then \
+	    base='$(BASE_PYTHON)'; \
+	    for python in $${base:-python3 python3.14 python3.13 python3.12 python3.11}; do \
+	        if $$python -c 'import sys, ensurepip, venv; sys.exit(not (3, 11) <= sys.version_info < (3, 15))' 2>/dev/null; \
+	        then break; else python=; fi; \
+	    done; \
+	    [ -n "$$python" ] || { echo 'make: no Python 3.11 to 3.14 with venv found; name one: make BASE_PYTHON=...' >&2; exit 1; }; \
+	    echo "creating $(VENV) with $$($$python -V)"; \
+	    $$python -m venv --clear $(VENV); \
+	fi
+	@$(PY) -m pip --version >/dev/null 2>&1 || $(PY) -m ensurepip --upgrade
+	$(PIP) install --quiet --constraint constraints.txt pip
+	$(PIP) install --quiet --constraint constraints.txt torch
+	$(PIP) install --quiet --constraint constraints.txt \
+	    --group build --group test --group lint --group bench --group demo
+	@touch $@
+
+# Not editable: what is tested is what a user gets. The build tree is kept, so a rebuild compiles what changed.
+$(PACKAGE): $(ENVIRONMENT) CMakeLists.txt pyproject.toml README.md LICENSE $(SOURCES)
+	$(PIP) install --quiet --no-deps --no-build-isolation --force-reinstall \
+	    -Cbuild-dir='build/{wheel_tag}' -Ccmake.define.REGIMETER_DEV=ON .
+	@touch $@
+
+# --- what users run ------------------------------------------------------------------------------
+
+.PHONY: demo test bench
+demo: $(PACKAGE) ## record and report a real training loop; leaves demo/report.html
+	PYTHON=$(PY) bash demo/run.sh
+
+test: $(PACKAGE) test-core ## C tests, then the Python tests that need no GPU
+	$(PY) -m pytest -m 'not gpu'
+
+bench: $(PACKAGE) ## measure regimeter against its peers (benchmarks/)
+	@if compgen -G 'benchmarks/core/bench_*.c' >/dev/null; then \
+	    $(CMAKE) --preset bench >/dev/null; \
+	    $(CMAKE) --build --preset bench --parallel $(JOBS); \
+	    for program in build/bench/bench_*; do echo "== $$program"; $$program; done; \
+	fi
+	@for script in benchmarks/[a-z]*.py; do [ -e "$$script" ] || continue; echo "== $$script"; $(PY) $$script; done
+
+# --- checks --------------------------------------------------------------------------------------
+
+.PHONY: lint tidy fix test-js
+lint: $(PACKAGE) ## ruff, mypy, include layers, stubs, clang-format
+	$(PY) -m ruff check
+	$(PY) -m ruff format --check
+	$(PY) -m mypy
+	$(PY) tools/check_layers.py
+	@if [ -e tools/check_stubs.py ]; then echo '$(PY) tools/check_stubs.py'; $(PY) tools/check_stubs.py; fi
+	@if [ -n '$(CLANG_FORMAT)' ]; then echo '$(notdir $(CLANG_FORMAT)) --dry-run -Werror'; \
+	    $(CLANG_FORMAT) --dry-run -Werror $(C_FILES); \
+	else echo 'clang-format-19 not found: C formatting not checked'; [ -z "$${CI:-}" ]; fi
+
+tidy: ## clang-tidy over the core, without the file that defines what tools/tidy.h redefines
+	$(CMAKE) --preset debug >/dev/null
+	printf '%s\n' $(filter-out csrc/python/% csrc/base/status.c,$(filter csrc/%.c,$(C_FILES))) | \
+	    xargs -n 4 -P $(JOBS) $(CLANG_TIDY) -p build/debug --quiet --extra-arg=-include$(CURDIR)/tools/tidy.h 2>&1 | \
+	    { grep -vE 'warnings? generated|Processing file' || true; }
+
+fix: $(ENVIRONMENT) ## let ruff and clang-format mend what they can
+	$(PY) -m ruff check --fix
+	$(PY) -m ruff format
+	@if [ -n '$(CLANG_FORMAT)' ]; then $(CLANG_FORMAT) -i $(C_FILES); else echo 'clang-format-19 not found'; fi
+
+test-js: ## syntax and unit tests of the report page's JavaScript (needs node)
+	@find python -path '*/web/*.js' -not -path '*/vendor/*' | while read -r file; do \
+	    if grep -qE '^(import|export) ' "$$file"; then node --input-type=module --check <"$$file"; \
+	    else node --check "$$file"; fi || { echo "in $$file" >&2; exit 1; }; \
+	done
+	@tests=$$(find tests -path '*/web/js/*test*.*js'); \
+	if [ -n "$$tests" ]; then node --test $$tests; else echo 'no JavaScript tests'; fi
+
+# --- C tests -------------------------------------------------------------------------------------
+
+.PHONY: test-core test-asan test-tsan fuzz
+test-core: ## C tests, debug build
+	$(CMAKE) --preset debug >/dev/null
+	$(CMAKE) --build --preset debug --parallel $(JOBS)
+	$(CTEST) --preset debug
+
+test-asan: ## C tests under AddressSanitizer and UndefinedBehaviorSanitizer
+	$(CMAKE) --preset asan >/dev/null
+	$(CMAKE) --build --preset asan --parallel $(JOBS)
+	$(CTEST) --preset asan
+
+test-tsan: ## C tests under ThreadSanitizer
+	$(CMAKE) --preset tsan >/dev/null
+	$(CMAKE) --build --preset tsan --parallel $(JOBS)
+	$(NO_ASLR) $(CTEST) --preset tsan
+
+# FUZZ_SECONDS is the whole time; the targets share it evenly. The corpus stays in build/fuzz/corpus.
+fuzz: ## fuzz the parsers with libFuzzer for FUZZ_SECONDS in all (needs clang-19)
+	$(CMAKE) --preset fuzz >/dev/null
+	$(CMAKE) --build --preset fuzz --parallel $(JOBS)
+	@targets=$$(find build/fuzz -maxdepth 1 -name 'fuzz_*' -type f -executable | sort); \
+	count=$$(wc -w <<<"$$targets"); \
+	[ "$$count" -gt 0 ] || { echo 'no fuzz targets in tests/fuzz'; exit 0; }; \
+	for target in $$targets; do \
+	    name=$$(basename $$target); \
+	    mkdir -p build/fuzz/corpus/$$name; \
+	    seeds=tests/fuzz/seeds/$$name; [ -d "$$seeds" ] || seeds=; \
+	    echo "== $$name, $$(( $(FUZZ_SECONDS) / count + 1 )) s"; \
+	    $$target -max_total_time=$$(( $(FUZZ_SECONDS) / count + 1 )) -timeout=20 -rss_limit_mb=2048 \
+	        -print_final_stats=1 -verbosity=0 -artifact_prefix=build/fuzz/ build/fuzz/corpus/$$name $$seeds; \
+	done
+
+# --- GPU: on a machine with a device, which may have no network and no environment ----------------
+
+.PHONY: gpu-site test-gpu evidence-gpu
+gpu-site:
+	$(CMAKE) -S . -B build/gpu -G Ninja -DREGIMETER_PYTHON=ON -DPython_EXECUTABLE="$$(command -v $(GPU_PYTHON))" >/dev/null
+	$(CMAKE) --build build/gpu --parallel $(JOBS)
+	$(CMAKE) --install build/gpu --prefix build/gpu/site >/dev/null
+
+test-gpu: gpu-site ## tests that need a CUDA device, with GPU_PYTHON
+	PYTHONPATH=build/gpu/site $(GPU_PYTHON) -m pytest -m gpu tests/gpu
+
+evidence-gpu: gpu-site ## measurements on a CUDA device, written to EVIDENCE (build/evidence)
+	PYTHONPATH=build/gpu/site $(GPU_PYTHON) tests/gpu/evidence.py --out $(or $(EVIDENCE),build/evidence)
+
+.PHONY: clean
+clean: ## remove build trees and what the demo left; keeps .venv
+	rm -rf build dist demo/*.rgm demo/*.json demo/*.html .pytest_cache .mypy_cache .ruff_cache
+	rm -f $(PACKAGE)

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scopes of a Run -> derived values per scope (entries) and per operation (summary), and what a page shows
+// of them (timeline). Pure functions; the caller releases the tables.
+#ifndef RGM_ANALYSIS_SUMMARY_H
+#define RGM_ANALYSIS_SUMMARY_H
+
+#include "analysis/policy.h"
+#include "model/run.h"
+
+// One row per scope, in the order of `spans`. Time of children is subtracted from their parent only on the
+// same lane, so the exclusive times of a lane add up to the time it spent in scopes.
+rgm_status rgm_entries_compute(const rgm_run *run, rgm_entries *entries, rgm_error *err) RGM_NODISCARD;
+// One row per operation and declared device, by exclusive time, longest first, ties by name.
+rgm_status rgm_summary_compute(const rgm_run *run, const rgm_entries *entries, const rgm_policy *policy,
+                               rgm_summary *summary, rgm_error *err) RGM_NODISCARD;
+
+typedef struct {
+    uint32_t *rows; // of `entries`, ascending by start
+    size_t count;
+    int64_t omitted;
+    int64_t omitted_ns;
+} rgm_timeline;
+
+// The longest scopes, at most policy.timeline_max_spans of them.
+rgm_status rgm_timeline_select(const rgm_run *run, const rgm_entries *entries, const rgm_policy *policy,
+                               rgm_timeline *timeline, rgm_error *err) RGM_NODISCARD;
+void rgm_timeline_release(rgm_timeline *timeline);
+
+#endif

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// The only door to the heap. Every allocation of the core passes here, so that tests can make the
+// n-th one fail and can count what is still alive, and so that the hot path can be shown to make none.
+#ifndef RGM_BASE_MEMORY_H
+#define RGM_BASE_MEMORY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+void *rgm_malloc(size_t bytes);
+void *rgm_calloc(size_t count, size_t bytes);
+void *rgm_realloc(void *old, size_t bytes);
+void rgm_free(void *block);
+char *rgm_strdup(const char *text, size_t length);
+
+// Calls made so far to malloc, calloc and realloc through this file.
+uint64_t rgm_memory_calls(void);
+
+#ifdef RGM_FAULTS
+// After `after` successful allocations the next one fails, once; -1 switches the fault off.
+void rgm_memory_fail_after(int64_t after);
+// Blocks allocated and not yet freed.
+int64_t rgm_memory_live(void);
+#endif
+
+#endif

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// String interning: equal byte strings get one dense id, in order of first appearance; id 0 is "".
+//
+// Threads: intern takes a mutex; view and count take none and may run beside it, because bytes and
+// entries never move once published. Memory is bounded by max_bytes: past it intern returns RGM_LIMIT.
+#ifndef RGM_BASE_STRINGS_H
+#define RGM_BASE_STRINGS_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+enum { RGM_STRINGS_CHUNK = 4096, RGM_STRINGS_CHUNKS = 4096 }; // at most 16.7 million strings
+
+typedef struct {
+    const char *data; // terminated by a zero byte that length does not count
+    uint32_t length;
+    uint32_t hash;
+} rgm_string;
+
+typedef struct rgm_strings_slab rgm_strings_slab;
+
+typedef struct {
+    pthread_mutex_t mutex;
+    _Atomic(uint32_t) count;
+    _Atomic(rgm_string *) chunks[RGM_STRINGS_CHUNKS];
+    uint32_t *slots; // open addressing, id + 1, 0 is free
+    uint32_t slot_mask;
+    rgm_strings_slab *slabs;
+    size_t bytes;
+    size_t max_bytes;
+} rgm_strings;
+
+// Zero-initialised memory is a valid argument of release, not of the other functions.
+rgm_status rgm_strings_init(rgm_strings *strings, size_t max_bytes, rgm_error *err) RGM_NODISCARD;
+void rgm_strings_release(rgm_strings *strings);
+rgm_status rgm_strings_intern(rgm_strings *strings, const char *data, size_t length, uint32_t *id,
+                              rgm_error *err) RGM_NODISCARD;
+// The string of an id below count; "" for any other.
+rgm_string rgm_strings_view(const rgm_strings *strings, uint32_t id);
+uint32_t rgm_strings_count(const rgm_strings *strings);
+
+#endif

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// The append-only file of a session. Every append is one write of whole frames, so a process that is killed
+// leaves a file that ends at a frame boundary or in the middle of the last write, never a torn older block.
+// After a failed write the file is cut back to its last good length and the journal is off.
+#ifndef RGM_CAPTURE_JOURNAL_H
+#define RGM_CAPTURE_JOURNAL_H
+
+#include "base/bytes.h"
+#include "base/status.h"
+
+typedef struct rgm_journal {
+    int fd;
+    char *path;
+    int64_t length;
+} rgm_journal;
+
+// Locks the file for this session. An unfinished recording in its place is first renamed to
+// PATH.unfinished-N, a finished one is replaced, and a file of another kind is refused.
+// *kept receives the new name of an unfinished recording, or "".
+rgm_status rgm_journal_open(rgm_journal *journal, const char *path, char *kept, size_t kept_room,
+                            rgm_error *err) RGM_NODISCARD;
+rgm_status rgm_journal_append(rgm_journal *journal, const rgm_bytes *frames, rgm_error *err) RGM_NODISCARD;
+void rgm_journal_close(rgm_journal *journal);
+
+#endif

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a recording session can be told. Written once: X(type, name, default, unit, doc). The struct, the
+// defaults and the Python keywords are expansions of the list.
+#ifndef RGM_CAPTURE_OPTIONS_H
+#define RGM_CAPTURE_OPTIONS_H
+
+#include <stdint.h>
+
+#define RGM_SESSION_OPTIONS(X)                                                                               \
+    X(int64_t, drain_interval_ns, 50000000, "ns",                                                            \
+      "How often records move on; what a SIGKILL can cost is at most this and one write.")                   \
+    X(int64_t, memory_budget_bytes, 536870912, "bytes",                                                      \
+      "Memory for records; past it new scopes are dropped and counted (16.7 million scopes).")               \
+    X(int64_t, sample_budget_bytes, 67108864, "bytes", "Memory for samples, past it they are dropped.")      \
+    X(int64_t, text_budget_bytes, 67108864, "bytes", "Memory for names and metadata.")                       \
+    X(int64_t, max_sites, 65536, "", "Operations; further names are filed under one common name.")           \
+    X(int64_t, sample_interval_ns, 0, "ns", "Interval of the memory sampler, 0 for none.")                   \
+    X(int64_t, sample_heartbeat_ns, 100000000, "ns", "An unchanged value is repeated this often.")           \
+    X(int64_t, anchor_interval_ns, 1000000000, "ns", "How often ticks are tied to CLOCK_MONOTONIC.")         \
+    X(int64_t, seed, 0, "", "Start of the pseudo-random sequence that sampling uses.")
+
+typedef struct {
+#define RGM_OPTION_FIELD(type, name, initial, unit, doc) type name;
+    RGM_SESSION_OPTIONS(RGM_OPTION_FIELD)
+#undef RGM_OPTION_FIELD
+} rgm_session_options;
+
+#define RGM_OPTION_DEFAULT(type, name, initial, unit, doc) .name = (initial),
+#define RGM_SESSION_DEFAULTS                                                                                 \
+    (rgm_session_options) { RGM_SESSION_OPTIONS(RGM_OPTION_DEFAULT) }
+
+#endif

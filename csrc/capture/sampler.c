@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "capture/sampler.h"
+
+#include <fcntl.h>
+#include <malloc.h>
+#include <stdatomic.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/thread.h"
+
+static _Atomic(int) statm_fd = -1;
+
+static int statm_open(void) {
+    int fd = atomic_load(&statm_fd);
+    if (fd >= 0) return fd;
+    fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    int expected = -1;
+    if (fd >= 0 && !atomic_compare_exchange_strong(&statm_fd, &expected, fd)) {
+        close(fd);
+        fd = expected;
+    }
+    return fd;
+}
+
+void rgm_memory_reopen(void) {
+    int fd = atomic_exchange(&statm_fd, -1);
+    if (fd >= 0) close(fd);
+}
+
+int64_t rgm_memory_resident(void) {
+    static _Atomic(long) page;
+    char text[128];
+    int fd = statm_open();
+    if (fd < 0) return -1;
+    ssize_t length = pread(fd, text, sizeof text - 1, 0);
+    if (length <= 0) return -1;
+    text[length] = '\0';
+    const char *at = text;
+    while (*at && *at != ' ') at++; // the first number is the virtual size
+    int64_t pages = 0;
+    for (at += *at == ' '; *at >= '0' && *at <= '9'; at++) pages = pages * 10 + (*at - '0');
+    if (!atomic_load_explicit(&page, memory_order_relaxed)) atomic_store(&page, sysconf(_SC_PAGESIZE));
+    return pages * atomic_load_explicit(&page, memory_order_relaxed);
+}
+
+int64_t rgm_memory_resident_peak(void) {
+    struct rusage usage;
+    if (getrusage(RUSAGE_SELF, &usage) != 0) return -1;
+    return (int64_t)usage.ru_maxrss * 1024;
+}
+
+bool rgm_memory_malloc(int64_t *in_use, int64_t *held) {
+#if defined(__GLIBC__) && (__GLIBC__ > 2 || (__GLIBC__ == 2 && __GLIBC_MINOR__ >= 33))
+    struct mallinfo2 info = mallinfo2();
+    *in_use = (int64_t)(info.uordblks + info.hblkhd);
+    *held = (int64_t)(info.arena + info.hblkhd);
+    return true;
+#else
+    *in_use = *held = -1;
+    return false;
+#endif
+}
+
+static void *sample_loop(void *arg) {
+    rgm_sampler *sampler = arg;
+    int64_t last_bytes = -2, last_ns = 0;
+    pthread_mutex_lock(&sampler->mutex);
+    while (!sampler->stop) {
+        int64_t interval = sampler->interval_ns;
+        pthread_mutex_unlock(&sampler->mutex);
+        rgm_sample sample = {.ticks = rgm_clock_ticks(), .bytes = rgm_memory_resident(), .allocated = -1,
+                             .reserved = -1, .device = -1};
+        int64_t now = rgm_clock_monotonic_ns();
+        if (sample.bytes >= 0 && (sample.bytes != last_bytes || now - last_ns >= sampler->heartbeat_ns)) {
+            sampler->sink(sampler->arg, &sample);
+            last_bytes = sample.bytes;
+            last_ns = now;
+        }
+        atomic_store_explicit(&sampler->cpu_ns, rgm_thread_cpu_ns(), memory_order_relaxed);
+        pthread_mutex_lock(&sampler->mutex);
+        if (!sampler->stop) rgm_cond_wait(&sampler->wake, &sampler->mutex, interval);
+    }
+    pthread_mutex_unlock(&sampler->mutex);
+    return NULL;
+}
+
+rgm_status rgm_sampler_start(rgm_sampler *sampler, int64_t interval_ns, int64_t heartbeat_ns,
+                             rgm_sampler_sink sink, void *arg, rgm_error *err) {
+    if (rgm_memory_resident() < 0)
+        return rgm_error_set(err, RGM_UNAVAILABLE, "host memory cannot be sampled: /proc/self/statm is not readable");
+    pthread_mutex_init(&sampler->mutex, NULL);
+    rgm_cond_init(&sampler->wake);
+    sampler->stop = false;
+    sampler->interval_ns = interval_ns;
+    sampler->heartbeat_ns = heartbeat_ns;
+    sampler->sink = sink;
+    sampler->arg = arg;
+    rgm_status status = rgm_thread_start(&sampler->thread, "rgm-memory", sample_loop, sampler, err);
+    sampler->running = status == RGM_OK;
+    return status;
+}
+
+void rgm_sampler_stop(rgm_sampler *sampler) {
+    if (!sampler->running) return;
+    pthread_mutex_lock(&sampler->mutex);
+    sampler->stop = true;
+    pthread_cond_signal(&sampler->wake);
+    pthread_mutex_unlock(&sampler->mutex);
+    pthread_join(sampler->thread, NULL);
+    sampler->running = false;
+    pthread_cond_destroy(&sampler->wake);
+    pthread_mutex_destroy(&sampler->mutex);
+}

@@ -1,0 +1,508 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "capture/session.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "base/thread.h"
+#include "capture/session_state.h"
+
+enum { POOL_FIRST = 16, POOL_MOST = 64 };
+
+static pthread_mutex_t registry_mutex = PTHREAD_MUTEX_INITIALIZER;
+static rgm_session *registry;
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+static _Atomic(uint64_t) id_source = 1;
+
+// --- warnings and counters --------------------------------------------------------------------------------
+
+void rgm_session_warn(rgm_session *session, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    pthread_mutex_lock(&session->state_mutex);
+    if (!session->warning[0]) (void)vsnprintf(session->warning, sizeof session->warning, format, args);
+    pthread_mutex_unlock(&session->state_mutex);
+    va_end(args);
+}
+
+bool rgm_session_take_warning(rgm_session *session, char *text, size_t room) {
+    pthread_mutex_lock(&session->state_mutex);
+    bool some = session->warning[0] != '\0';
+    if (some) (void)snprintf(text, room, "%s", session->warning);
+    session->warning[0] = '\0';
+    pthread_mutex_unlock(&session->state_mutex);
+    return some;
+}
+
+void rgm_session_note(rgm_session *session, rgm_anomaly code, int64_t count) {
+    atomic_fetch_add_explicit(&session->counters[code], count, memory_order_relaxed);
+}
+
+// --- samples ----------------------------------------------------------------------------------------------
+
+void rgm_session_sample(rgm_session *session, const rgm_sample *sample) {
+    pthread_mutex_lock(&session->sample_mutex);
+    if (session->sample_count == session->sample_capacity) {
+        size_t capacity = session->sample_capacity ? session->sample_capacity * 2 : 256;
+        rgm_sample *grown = NULL;
+        if ((int64_t)(capacity * sizeof *grown) <= session->options.sample_budget_bytes)
+            grown = rgm_realloc(session->samples, capacity * sizeof *grown);
+        if (!grown) {
+            pthread_mutex_unlock(&session->sample_mutex);
+            rgm_session_note(session, RGM_ANOMALY_DROPPED_SAMPLES, 1);
+            return;
+        }
+        session->samples = grown;
+        session->sample_capacity = capacity;
+    }
+    session->samples[session->sample_count++] = *sample;
+    session->samples_total++;
+    pthread_mutex_unlock(&session->sample_mutex);
+}
+
+static void sample_sink(void *arg, const rgm_sample *sample) { rgm_session_sample(arg, sample); }
+
+// --- journal file -----------------------------------------------------------------------------------------
+
+static rgm_status journal_begin(rgm_session *session, const char *path, rgm_error *err) {
+    char kept[4200];
+    RGM_TRY(rgm_journal_open(&session->journal, path, kept, sizeof kept, err));
+    if (kept[0]) rgm_session_warn(session, "an unfinished recording stood in the way; it was kept as %s", kept);
+    session->written = (rgm_written){0};
+    session->journal_on = true;
+    return RGM_OK;
+}
+
+// In a forked child, on its first scope: the child's own file beside the parent's.
+static void child_journal(rgm_session *session) {
+    char path[4200];
+    rgm_error err;
+    rgm_error_clear(&err);
+    (void)snprintf(path, sizeof path, "%s.%d", session->path, (int)getpid());
+    if (journal_begin(session, path, &err) != RGM_OK)
+        rgm_session_warn(session, "%s; recording continues in memory", err.message);
+}
+
+// --- threads ----------------------------------------------------------------------------------------------
+
+static void *drain_loop(void *arg) {
+    rgm_session *session = arg;
+    int64_t hot_seen = 0;
+    pthread_mutex_lock(&session->state_mutex);
+    while (!session->drainer_stop) {
+        pthread_mutex_unlock(&session->state_mutex);
+        int64_t hot = atomic_load(&session->hot_blocks), target = atomic_load(&session->pool_target);
+        if (hot > hot_seen && target < POOL_MOST) atomic_store(&session->pool_target, target *= 2);
+        hot_seen = hot;
+        rgm_session_fill_pool(session, target);
+        pthread_mutex_lock(&session->drain_mutex);
+        rgm_session_drain(session, false);
+        pthread_mutex_unlock(&session->drain_mutex);
+        atomic_store_explicit(&session->drainer_cpu_ns, rgm_thread_cpu_ns(), memory_order_relaxed);
+        pthread_mutex_lock(&session->state_mutex);
+        if (!session->drainer_stop)
+            rgm_cond_wait(&session->drainer_wake, &session->state_mutex, session->options.drain_interval_ns);
+    }
+    pthread_mutex_unlock(&session->state_mutex);
+    return NULL;
+}
+
+static void sampler_begin(rgm_session *session) {
+    rgm_error err;
+    rgm_error_clear(&err);
+    if (session->sampler.running || session->sampler_interval_ns <= 0) return;
+    if (rgm_sampler_start(&session->sampler, session->sampler_interval_ns, session->options.sample_heartbeat_ns,
+                          sample_sink, session, &err) != RGM_OK)
+        rgm_session_note(session, RGM_ANOMALY_INTERNAL, 1);
+}
+
+// Under the state lock.
+static void start_threads(rgm_session *session) {
+    if (session->drainer_running) return;
+    session->drainer_stop = false;
+    // Without the thread recording still works: blocks come from the heap, the journal is written at stop.
+    session->drainer_running =
+        rgm_thread_start(&session->drainer, "rgm-drain", drain_loop, session, NULL) == RGM_OK;
+    if (!session->drainer_running) rgm_session_note(session, RGM_ANOMALY_INTERNAL, 1);
+    sampler_begin(session);
+}
+
+// The sampler takes no state lock, so it may be waited for under it.
+static void stop_threads(rgm_session *session) {
+    pthread_mutex_lock(&session->state_mutex);
+    bool running = session->drainer_running;
+    session->drainer_stop = true;
+    session->drainer_running = false;
+    pthread_cond_signal(&session->drainer_wake);
+    rgm_sampler_stop(&session->sampler);
+    pthread_mutex_unlock(&session->state_mutex);
+    if (running) pthread_join(session->drainer, NULL);
+}
+
+void rgm_session_sampling(rgm_session *session, int64_t interval_ns) {
+    pthread_mutex_lock(&session->state_mutex);
+    rgm_sampler_stop(&session->sampler);
+    session->sampler_interval_ns = interval_ns;
+    if (session->recorders && !session->stopped) sampler_begin(session);
+    pthread_mutex_unlock(&session->state_mutex);
+}
+
+// --- recorders --------------------------------------------------------------------------------------------
+
+static rgm_status thread_row_add(rgm_session *session, uint32_t *row, rgm_error *err) {
+    if (session->thread_count == session->thread_capacity) {
+        uint32_t capacity = session->thread_capacity ? session->thread_capacity * 2 : 16;
+        rgm_thread_row *grown = rgm_realloc(session->threads, capacity * sizeof *grown);
+        if (!grown) return rgm_error_no_memory(err);
+        session->threads = grown;
+        session->thread_capacity = capacity;
+    }
+    char name[32] = "";
+    uint32_t id = 0;
+    pthread_getname_np(pthread_self(), name, sizeof name);
+    RGM_TRY(rgm_strings_intern(&session->strings, name, strlen(name), &id, err));
+    *row = session->thread_count++;
+    session->threads[*row] =
+        (rgm_thread_row){.process = (uint32_t)getpid(), .name = id, .thread = rgm_thread_native_id()};
+    return RGM_OK;
+}
+
+static bool has_open_scope(const rgm_recorder *recorder) {
+    for (rgm_track *t = atomic_load(&recorder->tracks); t; t = t->next)
+        if (atomic_load(&t->top)) return true;
+    return false;
+}
+
+// A recorder whose thread has ended, taken over with its half-full block.
+static rgm_recorder *reuse(rgm_session *session) {
+    for (rgm_recorder *r = session->recorders; r; r = r->next) {
+        if (!atomic_load(&r->orphaned) || has_open_scope(r)) continue;
+        atomic_store(&r->orphaned, false);
+        r->named = false;
+        r->context = NULL;
+        if (r->track) rgm_recorder_retire_track(r, r->track);
+        r->track = NULL;
+        return r;
+    }
+    return NULL;
+}
+
+static rgm_recorder *recorder_new(rgm_session *session, uint64_t id) {
+    rgm_recorder *r = rgm_calloc(1, sizeof *r);
+    if (!r) return NULL;
+    r->first = r->block = rgm_session_take_block(session);
+    if (!r->block || !rgm_recorder_more_frames(r)) {
+        if (r->block) atomic_fetch_sub(&session->blocks, 1);
+        atomic_store(&r->references, 1);
+        rgm_recorder_release(r);
+        return NULL;
+    }
+    atomic_store(&r->session_id, id);
+    atomic_store(&r->references, 1);
+    r->session = session;
+    r->index = session->recorder_count++;
+    r->base_thread = UINT32_MAX;
+    r->random = (uint64_t)session->options.seed ^ ((uint64_t)r->index << 32);
+    r->next = session->recorders;
+    session->recorders = r;
+    return r;
+}
+
+rgm_recorder *rgm_session_adopt_thread(rgm_session *session) {
+    rgm_recorder *recorder = NULL;
+    uint32_t row = 0;
+    if (atomic_load(&session->child_pending)) {
+        pthread_mutex_lock(&session->drain_mutex);
+        if (atomic_exchange(&session->child_pending, false)) child_journal(session);
+        pthread_mutex_unlock(&session->drain_mutex);
+    }
+    pthread_mutex_lock(&session->state_mutex);
+    uint64_t id = atomic_load(&session->id);
+    if (id) recorder = reuse(session);
+    if (id && !recorder) recorder = recorder_new(session, id);
+    if (recorder && thread_row_add(session, &row, NULL) != RGM_OK) {
+        atomic_store(&recorder->orphaned, true);
+        recorder = NULL;
+    }
+    if (recorder) {
+        atomic_fetch_add(&recorder->references, 1);
+        atomic_store(&recorder->thread_row, row);
+        start_threads(session);
+    } else if (id) {
+        rgm_session_note(session, RGM_ANOMALY_DROPPED_SCOPES, 1);
+    }
+    pthread_mutex_unlock(&session->state_mutex);
+    if (recorder) rgm_recorder_announce(recorder, row);
+    return recorder;
+}
+
+void rgm_session_name_thread(rgm_session *session, const char *name, size_t length) {
+    rgm_recorder *recorder = rgm_recorder_get(session, atomic_load(&session->id));
+    uint32_t id;
+    if (!recorder || rgm_strings_intern(&session->strings, name, length, &id, NULL) != RGM_OK) return;
+    recorder->named = true;
+    pthread_mutex_lock(&session->drain_mutex);
+    pthread_mutex_lock(&session->state_mutex);
+    uint32_t row = atomic_load(&recorder->thread_row);
+    session->threads[row].name = id;
+    if (session->written.threads > row) session->written.threads = row;
+    pthread_mutex_unlock(&session->state_mutex);
+    pthread_mutex_unlock(&session->drain_mutex);
+}
+
+// --- fork -------------------------------------------------------------------------------------------------
+
+static void fork_prepare(void) {
+    pthread_mutex_lock(&registry_mutex);
+    for (rgm_session *s = registry; s; s = s->next) {
+        pthread_mutex_lock(&s->drain_mutex);
+        pthread_mutex_lock(&s->state_mutex);
+        pthread_mutex_lock(&s->sample_mutex);
+        pthread_mutex_lock(&s->strings.mutex);
+    }
+}
+
+static void fork_unlock(void) {
+    for (rgm_session *s = registry; s; s = s->next) {
+        pthread_mutex_unlock(&s->strings.mutex);
+        pthread_mutex_unlock(&s->sample_mutex);
+        pthread_mutex_unlock(&s->state_mutex);
+        pthread_mutex_unlock(&s->drain_mutex);
+    }
+    pthread_mutex_unlock(&registry_mutex);
+}
+
+// What the parent's recorders hold stays the parent's; only their frames are kept, closed, because scopes
+// that were open at the fork still name them.
+static void child_retire(rgm_session *s, rgm_recorder *r) {
+    atomic_store(&r->session_id, RGM_SESSION_ENDED);
+    for (rgm_track *t = atomic_load(&r->tracks); t; t = t->next)
+        for (rgm_frame *f = atomic_load(&t->top); f; f = atomic_load(&f->parent)) atomic_store(&f->closed, true);
+    for (rgm_block *block = r->first, *next; block; block = next) {
+        next = atomic_load(&block->next);
+        rgm_free(block);
+    }
+    r->first = r->block = NULL;
+    r->next = s->retired;
+    s->retired = r;
+}
+
+static void child_reset(rgm_session *s) {
+    while (s->recorders) {
+        rgm_recorder *r = s->recorders;
+        s->recorders = r->next;
+        child_retire(s, r);
+    }
+    for (rgm_block *block; (block = rgm_queue_pop(&s->pool));) rgm_free(block);
+    atomic_store(&s->blocks, 0);
+    atomic_store(&s->hot_blocks, 0);
+    for (int code = 0; code < RGM_ANOMALY_COUNT; code++) atomic_store(&s->counters[code], 0);
+    for (uint32_t id = 0; id < atomic_load(&s->site_count); id++)
+        atomic_store(&rgm_session_site_at(s, id)->skipped, 0);
+    s->recorder_count = 0;
+    s->thread_count = 0;
+    s->sample_count = 0;
+    s->samples_total = 0;
+    s->drained_records = 0;
+    s->warning[0] = '\0';
+    rgm_timebase_release(&s->time);
+    rgm_session_anchor(s, true);
+    rgm_bytes_reset(&s->buffer);
+    rgm_journal_close(&s->journal);
+    s->journal_on = false;
+    s->journal_void = false;
+    atomic_store(&s->child_pending, s->path && atomic_load(&s->id));
+    s->drainer_running = false;
+    s->sampler.running = false;
+    rgm_cond_init(&s->drainer_wake);
+    if (atomic_load(&s->id)) atomic_store(&s->id, s->last_id = atomic_fetch_add(&id_source, 1));
+}
+
+static void fork_child(void) {
+    rgm_memory_reopen();
+    for (rgm_session *s = registry; s; s = s->next) child_reset(s);
+    fork_unlock();
+}
+
+static void watch_forks(void) { pthread_atfork(fork_prepare, fork_unlock, fork_child); }
+
+// --- life -------------------------------------------------------------------------------------------------
+
+rgm_status rgm_session_new(rgm_session **session, const rgm_session_options *options, const char *path,
+                           rgm_error *err) {
+    pthread_once(&fork_once, watch_forks);
+    rgm_clock_init();
+    rgm_session *s = rgm_calloc(1, sizeof *s);
+    if (!s) return rgm_error_no_memory(err);
+    rgm_status status = RGM_OK;
+    uint32_t other;
+    s->options = *options;
+    s->journal.fd = -1;
+    s->sites_dirty = UINT32_MAX;
+    s->sampler_interval_ns = options->sample_interval_ns;
+    atomic_store(&s->pool_target, POOL_FIRST);
+    pthread_mutex_init(&s->state_mutex, NULL);
+    pthread_mutex_init(&s->drain_mutex, NULL);
+    pthread_mutex_init(&s->sample_mutex, NULL);
+    rgm_cond_init(&s->drainer_wake);
+    RGM_GOTO(rgm_strings_init(&s->strings, (size_t)options->text_budget_bytes, err));
+    RGM_GOTO(rgm_strings_intern(&s->strings, "<other operations>", 18, &other, err));
+    RGM_GOTO(rgm_queue_init(&s->pool, POOL_SLOTS, err));
+    rgm_session_anchor(s, true);
+    if (path) {
+        s->path = rgm_strdup(path, strlen(path));
+        if (!s->path) {
+            status = rgm_error_no_memory(err);
+            goto done;
+        }
+        rgm_error reason;
+        rgm_error_clear(&reason);
+        status = journal_begin(s, path, &reason);
+        if (status == RGM_IO) {
+            rgm_session_warn(s, "%s; recording continues in memory", reason.message);
+            rgm_session_note(s, RGM_ANOMALY_JOURNAL_FAILED, 1);
+            status = RGM_OK;
+        }
+        if (status != RGM_OK && err) *err = reason;
+        if (status != RGM_OK) goto done;
+    }
+    atomic_store(&s->id, s->last_id = atomic_fetch_add(&id_source, 1));
+    pthread_mutex_lock(&registry_mutex);
+    s->next = registry;
+    registry = s;
+    pthread_mutex_unlock(&registry_mutex);
+    *session = s;
+    return RGM_OK;
+done:
+    rgm_session_free(s);
+    return status;
+}
+
+void rgm_session_stop(rgm_session *session) {
+    pthread_mutex_lock(&session->state_mutex);
+    bool first = !session->stopped;
+    session->stopped = true;
+    atomic_store(&session->id, 0);
+    for (rgm_recorder *r = session->recorders; r; r = r->next) atomic_store(&r->session_id, RGM_SESSION_ENDED);
+    pthread_mutex_unlock(&session->state_mutex);
+    if (!first) return;
+    stop_threads(session);
+    pthread_mutex_lock(&session->drain_mutex);
+    rgm_session_drain(session, true);
+    pthread_mutex_unlock(&session->drain_mutex);
+}
+
+static void unregister(rgm_session *session) {
+    pthread_mutex_lock(&registry_mutex);
+    for (rgm_session **link = &registry; *link; link = &(*link)->next) {
+        if (*link != session) continue;
+        *link = session->next;
+        break;
+    }
+    pthread_mutex_unlock(&registry_mutex);
+}
+
+static void release_all(rgm_recorder *recorder) {
+    while (recorder) {
+        rgm_recorder *next = recorder->next;
+        // A thread that lives on keeps the recorder until it next looks for one; it need not keep its records.
+        rgm_recorder_empty(recorder);
+        rgm_recorder_release(recorder);
+        recorder = next;
+    }
+}
+
+void rgm_session_free(rgm_session *session) {
+    if (!session) return;
+    if (session->last_id) {
+        rgm_session_stop(session);
+        unregister(session);
+    }
+    release_all(session->recorders);
+    release_all(session->retired);
+    if (session->pool.cells)
+        for (rgm_block *block; (block = rgm_queue_pop(&session->pool));) rgm_free(block);
+    rgm_queue_release(&session->pool);
+    for (int i = 0; i < MAX_SITE_CHUNKS; i++) rgm_free(session->site_chunks[i]);
+    rgm_free(session->site_slots);
+    rgm_free(session->threads);
+    rgm_free(session->samples);
+    rgm_free(session->path);
+    rgm_bytes_release(&session->buffer);
+    rgm_bytes_release(&session->environment);
+    rgm_timebase_release(&session->time);
+    rgm_journal_close(&session->journal);
+    rgm_strings_release(&session->strings);
+    pthread_cond_destroy(&session->drainer_wake);
+    pthread_mutex_destroy(&session->state_mutex);
+    pthread_mutex_destroy(&session->drain_mutex);
+    pthread_mutex_destroy(&session->sample_mutex);
+    rgm_free(session);
+}
+
+// --- questions --------------------------------------------------------------------------------------------
+
+uint64_t rgm_session_id(const rgm_session *session) { return atomic_load(&session->id); }
+const _Atomic(uint64_t) *rgm_session_id_ref(const rgm_session *session) { return &session->id; }
+
+rgm_status rgm_session_environment(rgm_session *session, const char *json, size_t length, rgm_error *err) {
+    pthread_mutex_lock(&session->drain_mutex);
+    pthread_mutex_lock(&session->state_mutex);
+    rgm_bytes_reset(&session->environment);
+    rgm_bytes_append(&session->environment, json, length);
+    bool failed = session->environment.failed;
+    if (failed) rgm_bytes_reset(&session->environment);
+    session->written.environment = false;
+    pthread_mutex_unlock(&session->state_mutex);
+    pthread_mutex_unlock(&session->drain_mutex);
+    return failed ? rgm_error_no_memory(err) : RGM_OK;
+}
+
+void rgm_session_get_stats(rgm_session *session, rgm_session_stats *stats) {
+    *stats = (rgm_session_stats){0};
+    pthread_mutex_lock(&session->drain_mutex);
+    pthread_mutex_lock(&session->state_mutex);
+    stats->scopes = session->drained_records;
+    stats->journal_active = session->journal_on;
+    for (rgm_recorder *r = session->recorders; r; r = r->next) {
+        uint32_t skip = r->flushed;
+        for (rgm_block *block = r->first; block; block = atomic_load_explicit(&block->next, memory_order_acquire)) {
+            stats->scopes += atomic_load_explicit(&block->committed, memory_order_acquire) - skip;
+            skip = 0;
+        }
+        stats->dropped += atomic_load(&r->dropped);
+        stats->lost += atomic_load(&r->lost);
+    }
+    stats->stopped = session->stopped;
+    stats->sites = atomic_load(&session->site_count);
+    for (uint32_t id = 0; id < stats->sites; id++)
+        stats->sampled_out += atomic_load(&rgm_session_site_at(session, id)->skipped);
+    pthread_mutex_unlock(&session->state_mutex);
+    pthread_mutex_unlock(&session->drain_mutex);
+    pthread_mutex_lock(&session->sample_mutex);
+    stats->samples = session->samples_total;
+    stats->service_cpu_ns = atomic_load(&session->drainer_cpu_ns) + atomic_load(&session->sampler.cpu_ns);
+    pthread_mutex_unlock(&session->sample_mutex);
+    pthread_mutex_lock(&session->strings.mutex);
+    stats->text_bytes = session->strings.bytes;
+    pthread_mutex_unlock(&session->strings.mutex);
+    stats->blocks = (uint64_t)atomic_load(&session->blocks);
+    stats->hot_blocks = (uint64_t)atomic_load(&session->hot_blocks);
+    stats->strings = rgm_strings_count(&session->strings);
+}
+
+rgm_string rgm_session_text(const rgm_session *session, uint32_t id) {
+    return rgm_strings_view(&session->strings, id);
+}
+
+const char *rgm_session_path(const rgm_session *session) {
+    return session->journal.path ? session->journal.path : "";
+}
+
+void rgm_session_warm(rgm_session *session, size_t scopes) {
+    rgm_session_fill_pool(session, (int64_t)(scopes / RGM_BLOCK_RECORDS + 2));
+}

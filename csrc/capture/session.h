@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// A recording session: recorders, call sites, the pool of blocks, the drainer thread, the memory sampler
+// and, with a path, the journal.
+//
+// Threads: begin and end of scopes by any thread; everything else here by any thread too, under the
+// session's own locks. Fork: the child's copy starts empty, with new ids and, with a path, its own file
+// PATH.PID; the parent is unaffected. Lifetime: free after the last user has let go; stop first.
+#ifndef RGM_CAPTURE_SESSION_H
+#define RGM_CAPTURE_SESSION_H
+
+#include "base/queue.h"
+#include "base/strings.h"
+#include "capture/options.h"
+#include "capture/recorder.h"
+#include "model/run.h"
+
+typedef struct rgm_journal rgm_journal;
+typedef struct rgm_sampler rgm_sampler;
+
+enum { RGM_SITE_DISABLED = 1, RGM_SITE_SAMPLED = 2 };
+
+// Stable address for the life of the session.
+typedef struct {
+    uint32_t id;
+    uint32_t name; // string id
+    uint8_t device;
+    _Atomic(uint8_t) backend;
+    _Atomic(uint8_t) flags;
+    _Atomic(uint32_t) threshold; // a 32-bit random number below it is recorded
+    _Atomic(uint64_t) skipped;   // calls left out by sampling
+    uint32_t probes;             // for the Python layer: calls until the next look at the backend
+    uint32_t calls;
+} rgm_site;
+
+typedef struct {
+    uint64_t scopes;     // records written so far, in the file and in memory
+    uint64_t dropped;    // no room in the memory budget
+    uint64_t lost;       // ended after the session had stopped or forked
+    uint64_t sampled_out;
+    uint64_t samples;
+    uint64_t blocks;     // 64 KiB blocks allocated
+    uint64_t hot_blocks; // of those, by a recording thread because the pool was empty
+    uint64_t sites;
+    uint64_t strings;
+    uint64_t text_bytes;
+    int64_t service_cpu_ns; // of the drainer and the sampler
+    bool journal_active;
+    bool stopped;
+} rgm_session_stats;
+
+// `path` NULL records in memory. A file that cannot be written is not an error: the session records in
+// memory and rgm_session_warning tells why. A file that another session is writing is RGM_BUSY; one that is not
+// ours, RGM_INVALID.
+rgm_status rgm_session_new(rgm_session **session, const rgm_session_options *options, const char *path,
+                           rgm_error *err) RGM_NODISCARD;
+// Ends recording: collects what is open, closes the journal, joins the threads. May be called again.
+void rgm_session_stop(rgm_session *session);
+void rgm_session_free(rgm_session *session);
+
+uint64_t rgm_session_id(const rgm_session *session);
+// Address of the id, for callers that cannot afford a call; it changes at stop (to 0) and in a forked child.
+const _Atomic(uint64_t) *rgm_session_id_ref(const rgm_session *session);
+rgm_status rgm_session_site(rgm_session *session, const char *name, size_t length, rgm_device device,
+                            rgm_site **site, rgm_error *err) RGM_NODISCARD;
+// Calls back for every site known so far.
+void rgm_session_each_site(rgm_session *session, void (*visit)(rgm_site *site, const char *name, void *arg),
+                           void *arg);
+void rgm_session_site_backend(rgm_session *session, rgm_site *site, rgm_backend backend);
+// Interns a metadata text; 0 (and a count) when there is no room.
+uint32_t rgm_session_metadata(rgm_session *session, const char *json, size_t length);
+// The text of a string id of the session: a name or a metadata text.
+rgm_string rgm_session_text(const rgm_session *session, uint32_t id);
+rgm_status rgm_session_environment(rgm_session *session, const char *json, size_t length,
+                                   rgm_error *err) RGM_NODISCARD;
+// Gives the calling thread a name in the recording.
+void rgm_session_name_thread(rgm_session *session, const char *name, size_t length);
+void rgm_session_note(rgm_session *session, rgm_anomaly code, int64_t count);
+void rgm_session_sample(rgm_session *session, const rgm_sample *sample);
+
+// Moves everything recorded so far to the journal, if there is one.
+rgm_status rgm_session_flush(rgm_session *session, rgm_error *err) RGM_NODISCARD;
+// Forgets everything recorded so far.
+void rgm_session_reset(rgm_session *session);
+// What has been recorded so far, as a Run that the caller owns. Open scopes are in it once stopped.
+rgm_status rgm_session_snapshot(rgm_session *session, rgm_run **run, rgm_error *err) RGM_NODISCARD;
+void rgm_session_get_stats(rgm_session *session, rgm_session_stats *stats);
+// Path of the file being written, "" for none. Valid until the session is freed or forks.
+const char *rgm_session_path(const rgm_session *session);
+// Takes the pending warning, if any, into the buffer.
+bool rgm_session_take_warning(rgm_session *session, char *text, size_t room);
+// Length of an interval of ticks in nanoseconds, by the session's time base.
+int64_t rgm_session_elapsed_ns(rgm_session *session, uint64_t start, uint64_t ticks);
+// Sets the memory sampler's interval; 0 stops it.
+void rgm_session_sampling(rgm_session *session, int64_t interval_ns);
+// Allocates and touches blocks ahead of time.
+void rgm_session_warm(rgm_session *session, size_t scopes);
+
+// For the recorder: blocks, threads.
+rgm_block *rgm_session_take_block(rgm_session *session);
+rgm_recorder *rgm_session_adopt_thread(rgm_session *session);
+
+#endif

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the files of a session share. Included by capture/session.c, sites.c and drain.c only.
+//
+// Lock order: registry, drain, state, samples, strings. The drain lock covers everything that is on its way
+// out (the recorders' drainer side, journal, time base, `written`); the state lock covers the rest.
+#ifndef RGM_CAPTURE_SESSION_STATE_H
+#define RGM_CAPTURE_SESSION_STATE_H
+
+#include <pthread.h>
+
+#include "capture/journal.h"
+#include "capture/sampler.h"
+#include "capture/session.h"
+
+enum { SITES_PER_CHUNK = 256, MAX_SITE_CHUNKS = 4096, POOL_SLOTS = 4096 };
+
+typedef struct {
+    uint32_t strings;
+    uint32_t sites;
+    uint32_t threads;
+    size_t anchors;
+    bool environment;
+} rgm_written;
+
+struct rgm_session {
+    _Atomic(uint64_t) id; // 0 once stopped
+    uint64_t last_id;
+    rgm_session *next; // in the registry
+    rgm_session_options options;
+    rgm_strings strings;
+    rgm_queue pool;
+    _Atomic(int64_t) blocks;
+    _Atomic(int64_t) hot_blocks;
+    _Atomic(int64_t) pool_target;
+    _Atomic(int64_t) counters[RGM_ANOMALY_COUNT];
+
+    pthread_mutex_t state_mutex;
+    rgm_recorder *recorders;
+    rgm_recorder *retired; // of before a fork: their frames may still be named by open scopes
+    uint32_t recorder_count;
+    rgm_thread_row *threads;
+    uint32_t thread_count, thread_capacity;
+    rgm_site *site_chunks[MAX_SITE_CHUNKS];
+    _Atomic(uint32_t) site_count;
+    uint32_t *site_slots; // site id + 1
+    uint32_t site_mask;
+    uint32_t sites_dirty; // first id whose row changed since it was written
+    rgm_bytes environment;
+    char warning[600];
+    bool stopped;
+    pthread_t drainer;
+    bool drainer_running, drainer_stop;
+    _Atomic(int64_t) drainer_cpu_ns;
+    pthread_cond_t drainer_wake;
+    rgm_sampler sampler;
+    int64_t sampler_interval_ns;
+
+    pthread_mutex_t drain_mutex;
+    rgm_timebase time;
+    rgm_journal journal;
+    char *path;       // as asked for; NULL records in memory
+    bool journal_on;
+    bool journal_void; // a reset could not be written to it, so what is in it has been forgotten
+    _Atomic(bool) child_pending; // forked: the first scope opens a file of the child's own
+    rgm_written written;
+    rgm_bytes buffer;
+    uint64_t drained_records; // records that have left memory for the journal
+
+    pthread_mutex_t sample_mutex;
+    rgm_sample *samples;
+    size_t sample_count, sample_capacity;
+    uint64_t samples_total;
+};
+
+static inline rgm_site *rgm_session_site_at(const rgm_session *session, uint32_t id) {
+    return &session->site_chunks[id / SITES_PER_CHUNK][id % SITES_PER_CHUNK];
+}
+
+// session.c
+void rgm_session_warn(rgm_session *session, const char *format, ...) RGM_PRINTF(2, 3);
+// drain.c, each under the drain lock
+void rgm_session_drain(rgm_session *session, bool closing);
+void rgm_session_anchor(rgm_session *session, bool now);
+void rgm_session_fill_pool(rgm_session *session, int64_t blocks);
+
+#endif

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// The framed file that journals and saved runs share: a 32-byte head, then frames that each carry their
+// length and two CRC-32C sums, padded to eight bytes. A reader can verify every frame on its own and can find
+// the next good one after damage. Integers are in the byte order that the head names.
+#ifndef RGM_IO_FRAME_H
+#define RGM_IO_FRAME_H
+
+#include <stdbool.h>
+
+#include "base/bytes.h"
+#include "base/status.h"
+
+#define RGM_FILE_MAGIC "\x89RGM\r\n\x1a\n"
+enum { RGM_FILE_VERSION = 1, RGM_FILE_HEAD_BYTES = 32, RGM_FRAME_HEAD_BYTES = 24 };
+typedef enum { RGM_FILE_JOURNAL = 1, RGM_FILE_RUN = 2 } rgm_file_kind;
+
+// X(NAME, number, payload). Numbers are for ever; a reader skips those it does not know.
+#define RGM_FRAME_TYPES(X)                                                                                   \
+    X(ENVIRONMENT, 1, "JSON object text")                                                                    \
+    X(STRINGS, 2, "u32 first id, u32 count, then u32 length and bytes of each")                              \
+    X(SITES, 3, "u32 first id, u32 count, rgm_site_row each")                                                \
+    X(THREADS, 4, "u32 first id, u32 count, rgm_thread_row each")                                            \
+    X(RECORDS, 5, "u32 stream, u32 count, rgm_record each")                                                  \
+    X(SAMPLES, 6, "u32 0, u32 count, rgm_sample each")                                                       \
+    X(ANCHOR, 7, "u64 ticks, i64 monotonic ns, i64 unix ns")                                                 \
+    X(OPEN, 8, "u32 stream, u32 count, rgm_open_scope each")                                                 \
+    X(COUNTERS, 9, "u32 0, u32 count, then u64 anomaly code and i64 total so far of each")                   \
+    X(RESET, 10, "nothing: forget records and samples before")                                               \
+    X(END, 11, "u64 0: the recording was closed")                                                            \
+    X(TABLE, 12, "one column of one table")                                                                  \
+    X(INFO, 13, "i64 start ns, i64 end ns, i64 start unix ns, u64 complete")
+
+#define RGM_FRAME_ENUM(name, number, payload) RGM_FRAME_##name = number,
+typedef enum { RGM_FRAME_TYPES(RGM_FRAME_ENUM) RGM_FRAME_LAST } rgm_frame_type;
+
+void rgm_frame_write_head(rgm_bytes *out, rgm_file_kind kind);
+// begin returns a mark for end, which fills in length and sums.
+size_t rgm_frame_begin(rgm_bytes *out, rgm_frame_type type);
+void rgm_frame_end(rgm_bytes *out, size_t mark);
+
+typedef struct {
+    int fd;
+    const char *path;
+    int64_t offset; // of the next frame
+    int64_t size;
+    rgm_file_kind kind;
+    uint8_t *payload; // of the last frame, with capacity
+    size_t capacity;
+    int64_t frame_offset; // of the last frame
+} rgm_frame_reader;
+
+// Opens and checks the head. The path must outlive the reader.
+rgm_status rgm_frame_open(rgm_frame_reader *reader, const char *path, rgm_error *err) RGM_NODISCARD;
+void rgm_frame_close(rgm_frame_reader *reader);
+// Sets *type to 0 at the end of the file. A damaged or cut frame is RGM_FORMAT with its offset.
+rgm_status rgm_frame_next(rgm_frame_reader *reader, unsigned *type, const uint8_t **payload, size_t *length,
+                          rgm_error *err) RGM_NODISCARD;
+// Rewrites the error about the content of the last frame, so that it names the file, the place and the way out.
+rgm_status rgm_frame_blame(const rgm_frame_reader *reader, rgm_error *err);
+// After a failed next: moves to the next intact frame, or the end; *skipped says how many bytes were passed.
+rgm_status rgm_frame_resync(rgm_frame_reader *reader, int64_t *skipped, rgm_error *err) RGM_NODISCARD;
+// Whether an open file of our format ends with an END frame. *ours is false when it has another format.
+bool rgm_frame_is_finished(int fd, bool *ours);
+
+#endif

@@ -1,0 +1,587 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/builder.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/memory.h"
+#include "base/sort.h"
+
+enum { MAX_STREAMS = 1 << 20, NONE = -1 };
+
+// Columns that a recording fills; the others keep their defaults and take no memory.
+#define SPAN_COLUMNS                                                                                         \
+    (RGM_COLUMN_BIT(spans, start_ns) | RGM_COLUMN_BIT(spans, duration_ns) | RGM_COLUMN_BIT(spans, name) |    \
+     RGM_COLUMN_BIT(spans, lane) | RGM_COLUMN_BIT(spans, parent) | RGM_COLUMN_BIT(spans, flags) |            \
+     RGM_COLUMN_BIT(spans, metadata))
+
+// Children waiting for their parent's row: seq of the parent -> first child; the others follow through the
+// parent column, which holds -2 - next until it is resolved.
+typedef struct {
+    uint32_t *keys;
+    int32_t *heads;
+    uint32_t mask;
+    uint32_t used;
+} waiting;
+
+typedef struct {
+    waiting waiting;
+    uint32_t thread;
+    uint32_t *lane_of_track; // lane + 1, 0 while unused; belongs to `thread`
+    uint32_t tracks;
+    int32_t last_span;
+    rgm_open_scope *open;
+    size_t open_count;
+} stream;
+
+typedef struct {
+    void *rows;
+    size_t count;
+    size_t capacity;
+} list;
+
+struct rgm_builder {
+    rgm_run *run;
+    rgm_timebase time;
+    list strings; // u32: id in the run
+    list sites;   // rgm_site_row
+    list threads; // rgm_thread_row
+    list streams; // stream
+    int64_t migrated;
+    int64_t orphans;
+};
+
+// --- small containers -------------------------------------------------------------------------------------
+
+static rgm_status list_room(list *rows, size_t count, size_t width, rgm_error *err) {
+    if (count > rows->capacity) {
+        size_t capacity = rows->capacity ? rows->capacity : 16;
+        while (capacity < count) capacity *= 2;
+        char *grown = rgm_realloc(rows->rows, capacity * width);
+        if (!grown) return rgm_error_no_memory(err);
+        memset(grown + rows->capacity * width, 0, (capacity - rows->capacity) * width);
+        rows->rows = grown;
+        rows->capacity = capacity;
+    }
+    if (count > rows->count) rows->count = count;
+    return RGM_OK;
+}
+
+static uint32_t waiting_at(const waiting *map, uint32_t key) {
+    uint32_t at = (uint32_t)rgm_hash_u64(key) & map->mask;
+    while (map->heads[at] != NONE && map->keys[at] != key) at = (at + 1) & map->mask;
+    return at;
+}
+
+static rgm_status waiting_grow(waiting *map, rgm_error *err) {
+    uint32_t size = map->keys ? (map->mask + 1) * 2 : 64;
+    waiting bigger = {rgm_malloc(size * sizeof(uint32_t)), rgm_malloc(size * sizeof(int32_t)), size - 1, map->used};
+    if (!bigger.keys || !bigger.heads) {
+        rgm_free(bigger.keys);
+        rgm_free(bigger.heads);
+        return rgm_error_no_memory(err);
+    }
+    for (uint32_t i = 0; i < size; i++) bigger.heads[i] = NONE;
+    for (uint32_t i = 0; map->keys && i <= map->mask; i++) {
+        if (map->heads[i] == NONE) continue;
+        uint32_t at = waiting_at(&bigger, map->keys[i]);
+        bigger.keys[at] = map->keys[i];
+        bigger.heads[at] = map->heads[i];
+    }
+    rgm_free(map->keys);
+    rgm_free(map->heads);
+    *map = bigger;
+    return RGM_OK;
+}
+
+// Puts the child before the others that wait for the same parent and returns the next of them.
+static rgm_status waiting_add(waiting *map, uint32_t parent, int32_t child, int32_t *next, rgm_error *err) {
+    if (!map->keys || map->used * 2 > map->mask) RGM_TRY(waiting_grow(map, err));
+    uint32_t at = waiting_at(map, parent);
+    if (map->heads[at] == NONE) map->used++;
+    *next = map->heads[at];
+    map->keys[at] = parent;
+    map->heads[at] = child;
+    return RGM_OK;
+}
+
+// Removes the parent's entry and returns its first child, or NONE.
+static int32_t waiting_take(waiting *map, uint32_t parent) {
+    if (!map->keys) return NONE;
+    uint32_t hole = waiting_at(map, parent);
+    int32_t head = map->heads[hole];
+    if (head == NONE) return NONE;
+    map->used--;
+    map->heads[hole] = NONE;
+    // Close the hole, so that later look-ups need no tombstones.
+    for (uint32_t at = (hole + 1) & map->mask; map->heads[at] != NONE; at = (at + 1) & map->mask) {
+        uint32_t home = (uint32_t)rgm_hash_u64(map->keys[at]) & map->mask;
+        if (((at - home) & map->mask) < ((at - hole) & map->mask)) continue;
+        map->keys[hole] = map->keys[at];
+        map->heads[hole] = map->heads[at];
+        map->heads[at] = NONE;
+        hole = at;
+    }
+    return head;
+}
+
+// --- life -------------------------------------------------------------------------------------------------
+
+rgm_status rgm_builder_new(rgm_builder **builder, rgm_error *err) {
+    rgm_builder *fresh = rgm_calloc(1, sizeof *fresh);
+    if (!fresh) return rgm_error_no_memory(err);
+    rgm_status status = rgm_run_new(&fresh->run, err);
+    if (status != RGM_OK) {
+        rgm_free(fresh);
+        return status;
+    }
+    *builder = fresh;
+    return RGM_OK;
+}
+
+static void stream_release(stream *s) {
+    rgm_free(s->waiting.keys);
+    rgm_free(s->waiting.heads);
+    rgm_free(s->lane_of_track);
+    rgm_free(s->open);
+}
+
+void rgm_builder_free(rgm_builder *builder) {
+    if (!builder) return;
+    for (size_t i = 0; i < builder->streams.count; i++) stream_release((stream *)builder->streams.rows + i);
+    rgm_free(builder->strings.rows);
+    rgm_free(builder->sites.rows);
+    rgm_free(builder->threads.rows);
+    rgm_free(builder->streams.rows);
+    rgm_timebase_release(&builder->time);
+    rgm_run_free(builder->run);
+    rgm_free(builder);
+}
+
+rgm_run *rgm_builder_run(rgm_builder *builder) { return builder->run; }
+
+// --- dictionary rows --------------------------------------------------------------------------------------
+
+static rgm_status check_next(const list *rows, uint32_t id, const char *what, rgm_error *err) {
+    if (id <= rows->count) return RGM_OK;
+    return rgm_error_set(err, RGM_FORMAT, "%s %u where at most %zu was expected", what, id, rows->count);
+}
+
+rgm_status rgm_builder_string(rgm_builder *builder, uint32_t id, const char *data, size_t length, rgm_error *err) {
+    RGM_TRY(check_next(&builder->strings, id, "string", err));
+    uint32_t own;
+    RGM_TRY(rgm_strings_intern(&builder->run->strings, data, length, &own, err));
+    RGM_TRY(list_room(&builder->strings, (size_t)id + 1, sizeof(uint32_t), err));
+    ((uint32_t *)builder->strings.rows)[id] = own;
+    return RGM_OK;
+}
+
+static uint32_t own_string(const rgm_builder *builder, uint32_t id) {
+    return id < builder->strings.count ? ((const uint32_t *)builder->strings.rows)[id] : 0;
+}
+
+rgm_status rgm_builder_site(rgm_builder *builder, uint32_t id, rgm_site_row site, rgm_error *err) {
+    RGM_TRY(check_next(&builder->sites, id, "call site", err));
+    if (site.device >= RGM_DEVICE_COUNT || site.backend >= RGM_BACKEND_COUNT)
+        return rgm_error_set(err, RGM_FORMAT, "call site %u has device %u and backend %u", id, site.device,
+                             site.backend);
+    RGM_TRY(list_room(&builder->sites, (size_t)id + 1, sizeof site, err));
+    ((rgm_site_row *)builder->sites.rows)[id] = site;
+    return RGM_OK;
+}
+
+rgm_status rgm_builder_thread(rgm_builder *builder, uint32_t id, rgm_thread_row thread, rgm_error *err) {
+    RGM_TRY(check_next(&builder->threads, id, "thread", err));
+    RGM_TRY(list_room(&builder->threads, (size_t)id + 1, sizeof thread, err));
+    ((rgm_thread_row *)builder->threads.rows)[id] = thread;
+    return RGM_OK;
+}
+
+rgm_status rgm_builder_anchor(rgm_builder *builder, rgm_anchor anchor, rgm_error *err) {
+    return rgm_timebase_add(&builder->time, anchor, err);
+}
+
+rgm_status rgm_builder_note(rgm_builder *builder, rgm_anomaly code, int64_t count, rgm_error *err) {
+    return count > 0 ? rgm_run_note(builder->run, code, count, -1, NULL, err) : RGM_OK;
+}
+
+// --- lanes ------------------------------------------------------------------------------------------------
+
+// Until the end a lane's `thread` column holds the row of its thread, whose name may still change.
+static rgm_status lane_new(rgm_builder *builder, uint32_t thread, uint32_t track, uint32_t *lane, rgm_error *err) {
+    rgm_lanes *lanes = &builder->run->lanes;
+    size_t at;
+    RGM_TRY(rgm_table_append(&rgm_lanes_desc, lanes, RGM_ALL_COLUMNS, &at, err));
+    lanes->thread[at] = thread;
+    lanes->slot[at] = (rgm_i32)track;
+    *lane = (uint32_t)at;
+    return RGM_OK;
+}
+
+static rgm_status name_lanes(rgm_builder *builder, rgm_error *err) {
+    rgm_lanes *lanes = &builder->run->lanes;
+    for (size_t i = 0; i < lanes->rows; i++) {
+        rgm_thread_row row = {0, 0, -1};
+        if (lanes->thread[i] < (int64_t)builder->threads.count)
+            row = ((rgm_thread_row *)builder->threads.rows)[lanes->thread[i]];
+        lanes->process[i] = row.process;
+        lanes->thread[i] = row.thread;
+        lanes->name[i] = own_string(builder, row.name);
+        if (!lanes->slot[i]) continue;
+        char text[320];
+        int length = snprintf(text, sizeof text, "%.250s task slot %d",
+                              rgm_strings_view(&builder->run->strings, lanes->name[i]).data, lanes->slot[i]);
+        RGM_TRY(rgm_strings_intern(&builder->run->strings, text, (size_t)length, &lanes->name[i], err));
+    }
+    return RGM_OK;
+}
+
+static rgm_status lane_of(rgm_builder *builder, stream *s, uint32_t track, uint32_t *lane, rgm_error *err) {
+    if (RGM_LIKELY(track < s->tracks && s->lane_of_track[track])) {
+        *lane = s->lane_of_track[track] - 1;
+        return RGM_OK;
+    }
+    if (track >= s->tracks) {
+        uint32_t tracks = track + 8;
+        uint32_t *grown = rgm_realloc(s->lane_of_track, tracks * sizeof *grown);
+        if (!grown) return rgm_error_no_memory(err);
+        memset(grown + s->tracks, 0, (tracks - s->tracks) * sizeof *grown);
+        s->lane_of_track = grown;
+        s->tracks = tracks;
+    }
+    RGM_TRY(lane_new(builder, s->thread, track, lane, err));
+    s->lane_of_track[track] = *lane + 1;
+    return RGM_OK;
+}
+
+// --- records ----------------------------------------------------------------------------------------------
+
+static rgm_status stream_get(rgm_builder *builder, uint32_t id, stream **s, rgm_error *err) {
+    if (id >= MAX_STREAMS) return rgm_error_set(err, RGM_FORMAT, "stream number %u is out of range", id);
+    size_t before = builder->streams.count;
+    RGM_TRY(list_room(&builder->streams, (size_t)id + 1, sizeof(stream), err));
+    stream *rows = builder->streams.rows;
+    for (size_t i = before; i < builder->streams.count; i++) rows[i].last_span = NONE;
+    *s = &rows[id];
+    return RGM_OK;
+}
+
+static void forget_open(stream *s, uint32_t seq) {
+    for (size_t i = 0; i < s->open_count; i++) {
+        if (s->open[i].seq != seq) continue;
+        s->open[i] = s->open[--s->open_count];
+        return;
+    }
+}
+
+static void adopt(rgm_spans *spans, waiting *map, uint32_t seq, int32_t row) {
+    for (int32_t child = waiting_take(map, seq); child != NONE;) {
+        int32_t next = -2 - spans->parent[child];
+        spans->parent[child] = row;
+        child = next;
+    }
+}
+
+// Appends a span without its parent; capacity has been reserved.
+static rgm_status span_add(rgm_builder *builder, stream *s, const rgm_record *record, int32_t *row,
+                           rgm_error *err) {
+    rgm_spans *spans = &builder->run->spans;
+    if (record->site >= builder->sites.count)
+        return rgm_error_set(err, RGM_FORMAT, "record of call site %u, but only %zu are known", record->site,
+                             builder->sites.count);
+    uint32_t lane = 0;
+    RGM_TRY(lane_of(builder, s, rgm_record_track(record), &lane, err));
+    size_t at = spans->rows++;
+    spans->start_ns[at] = (rgm_i64)record->start;
+    spans->duration_ns[at] = (rgm_i64)rgm_record_ticks(record);
+    spans->name[at] = record->site; // becomes the name when all sites are known
+    spans->lane[at] = lane;
+    spans->parent[at] = -1;
+    spans->flags[at] = record->info & (RGM_FLAG_FAILED | RGM_FLAG_OPEN | RGM_FLAG_MIGRATED);
+    spans->metadata[at] = own_string(builder, record->info >> RGM_RECORD_META_SHIFT);
+    *row = (int32_t)at;
+    return RGM_OK;
+}
+
+static rgm_status scope_record(rgm_builder *builder, stream *s, const rgm_record *record, rgm_error *err) {
+    int32_t row = 0;
+    rgm_spans *spans = &builder->run->spans;
+    RGM_TRY(span_add(builder, s, record, &row, err));
+    s->last_span = row;
+    if (s->open_count) forget_open(s, record->seq);
+    if (record->info & RGM_RECORD_MIGRATED) builder->migrated++;
+    adopt(spans, &s->waiting, record->seq, row);
+    if (record->parent != RGM_RECORD_NO_PARENT) {
+        int32_t next = NONE;
+        RGM_TRY(waiting_add(&s->waiting, record->parent, row, &next, err));
+        spans->parent[row] = -2 - next;
+    }
+    return RGM_OK;
+}
+
+static rgm_status memory_row(rgm_builder *builder, int32_t span, int16_t device, rgm_action action, int64_t bytes,
+                             int64_t allocated, int64_t reserved, rgm_error *err) {
+    rgm_memory *memory = &builder->run->memory;
+    size_t at;
+    RGM_TRY(rgm_table_append(&rgm_memory_desc, memory, RGM_ALL_COLUMNS, &at, err));
+    memory->device[at] = device;
+    memory->action[at] = (rgm_u8)action;
+    memory->bytes[at] = bytes;
+    memory->allocated[at] = allocated;
+    memory->reserved[at] = reserved;
+    memory->span[at] = span;
+    return RGM_OK;
+}
+
+static rgm_status memory_record(rgm_builder *builder, stream *s, const rgm_record *record, rgm_error *err) {
+    if (s->last_span == NONE) return RGM_OK;
+    int64_t first = (int64_t)record->start, second = (int64_t)rgm_record_value(record);
+    int16_t device = (int16_t)(record->info >> RGM_RECORD_META_SHIFT);
+    switch (rgm_record_kind_of(record)) {
+    case RGM_RECORD_HOST_MEMORY:
+        RGM_TRY(memory_row(builder, s->last_span, -1, RGM_ACTION_BEGIN, first, -1, -1, err));
+        return memory_row(builder, s->last_span, -1, RGM_ACTION_END, second, -1, -1, err);
+    case RGM_RECORD_DEVICE_USE:
+        RGM_TRY(memory_row(builder, s->last_span, device, RGM_ACTION_BEGIN, -1, first, -1, err));
+        return memory_row(builder, s->last_span, device, RGM_ACTION_END, -1, second, -1, err);
+    default: return memory_row(builder, s->last_span, device, RGM_ACTION_PEAK, -1, first, second, err);
+    }
+}
+
+static void thread_record(stream *s, const rgm_record *record) {
+    s->last_span = NONE;
+    if (s->thread == record->site) return;
+    s->thread = record->site;
+    if (s->lane_of_track) memset(s->lane_of_track, 0, s->tracks * sizeof *s->lane_of_track);
+}
+
+rgm_status rgm_builder_records(rgm_builder *builder, uint32_t id, const rgm_record *records, size_t count,
+                               rgm_error *err) {
+    stream *s = NULL;
+    rgm_spans *spans = &builder->run->spans;
+    RGM_TRY(stream_get(builder, id, &s, err));
+    if (spans->rows + count > INT32_MAX)
+        return rgm_error_set(err, RGM_LIMIT, "more than %d scopes in one run", INT32_MAX);
+    if (spans->rows + count > spans->capacity) {
+        size_t capacity = spans->capacity + spans->capacity / 2;
+        if (capacity < spans->rows + count) capacity = spans->rows + count;
+        RGM_TRY(rgm_table_reserve(&rgm_spans_desc, spans, SPAN_COLUMNS, capacity, err));
+    }
+    for (size_t i = 0; i < count; i++) {
+        const rgm_record *record = &records[i];
+        rgm_record_kind kind = rgm_record_kind_of(record);
+        if (RGM_LIKELY(kind == RGM_RECORD_SCOPE))
+            RGM_TRY(scope_record(builder, s, record, err));
+        else if (kind == RGM_RECORD_THREAD)
+            thread_record(s, record);
+        else if (kind < RGM_RECORD_KINDS)
+            RGM_TRY(memory_record(builder, s, record, err));
+        else
+            return rgm_error_set(err, RGM_FORMAT, "a record of unknown kind %d", (int)kind);
+    }
+    return RGM_OK;
+}
+
+rgm_status rgm_builder_sample(rgm_builder *builder, rgm_sample sample, rgm_error *err) {
+    rgm_memory *memory = &builder->run->memory;
+    RGM_TRY(memory_row(builder, NONE, (int16_t)sample.device, RGM_ACTION_SAMPLE, sample.bytes, sample.allocated,
+                       sample.reserved, err));
+    memory->time_ns[memory->rows - 1] = (rgm_i64)sample.ticks;
+    return RGM_OK;
+}
+
+rgm_status rgm_builder_open(rgm_builder *builder, uint32_t id, const rgm_open_scope *open, size_t count,
+                            rgm_error *err) {
+    stream *s = NULL;
+    RGM_TRY(stream_get(builder, id, &s, err));
+    rgm_open_scope *copy = NULL;
+    if (count) {
+        copy = rgm_malloc(count * sizeof *copy);
+        if (!copy) return rgm_error_no_memory(err);
+        memcpy(copy, open, count * sizeof *copy);
+    }
+    rgm_free(s->open);
+    s->open = copy;
+    s->open_count = count;
+    return RGM_OK;
+}
+
+void rgm_builder_reset(rgm_builder *builder) {
+    builder->run->spans.rows = 0;
+    builder->run->lanes.rows = 0;
+    builder->run->memory.rows = 0;
+    builder->migrated = 0;
+    rgm_timebase_release(&builder->time);
+    for (size_t i = 0; i < builder->streams.count; i++) {
+        stream *s = (stream *)builder->streams.rows + i;
+        s->last_span = NONE;
+        if (s->lane_of_track) memset(s->lane_of_track, 0, s->tracks * sizeof *s->lane_of_track);
+        s->waiting.used = 0;
+        for (uint32_t k = 0; s->waiting.keys && k <= s->waiting.mask; k++) s->waiting.heads[k] = NONE;
+    }
+}
+
+// --- finish -----------------------------------------------------------------------------------------------
+
+static uint64_t last_tick(const rgm_builder *builder) {
+    return builder->time.count ? builder->time.anchors[builder->time.count - 1].ticks : 0;
+}
+
+static rgm_status open_span(rgm_builder *builder, stream *s, const rgm_open_scope *open, rgm_error *err) {
+    uint64_t now = last_tick(builder);
+    uint64_t ticks = now > open->start ? now - open->start : 0;
+    bool is_long = ticks > RGM_RECORD_VALUE_MAX;
+    rgm_record record = {
+        .start = open->start,
+        .value_track = rgm_record_pack(is_long ? ticks >> RGM_RECORD_LONG_SHIFT : ticks, open->track),
+        .seq = open->seq,
+        .parent = open->parent,
+        .site = open->site,
+        .info = RGM_RECORD_OPEN | (is_long ? RGM_RECORD_LONG : 0u) | (open->meta << RGM_RECORD_META_SHIFT),
+    };
+    rgm_spans *spans = &builder->run->spans;
+    if (spans->rows == spans->capacity)
+        RGM_TRY(rgm_table_reserve(&rgm_spans_desc, spans, SPAN_COLUMNS, spans->rows * 2 + 16, err));
+    return scope_record(builder, s, &record, err);
+}
+
+// Each stack is listed from its innermost scope outward, so children are written before their parents.
+static rgm_status close_open(rgm_builder *builder, rgm_error *err) {
+    int64_t count = 0;
+    for (size_t i = 0; i < builder->streams.count; i++) {
+        stream *s = (stream *)builder->streams.rows + i;
+        size_t open_count = s->open_count;
+        s->open_count = 0;
+        for (size_t k = 0; k < open_count; k++) {
+            // A scope that began after the dictionaries were read has a call site that is not in them yet.
+            if (s->open[k].site >= builder->sites.count) continue;
+            RGM_TRY(open_span(builder, s, &s->open[k], err));
+            count++;
+        }
+    }
+    return rgm_builder_note(builder, RGM_ANOMALY_OPEN_SCOPES, count, err);
+}
+
+static bool is_open(const stream *s, uint32_t seq) {
+    for (size_t i = 0; i < s->open_count; i++)
+        if (s->open[i].seq == seq) return true;
+    return false;
+}
+
+// Children whose parent never came: of a scope that is still open (no fault), or one that was lost. While
+// recording goes on the parent may have ended after the last look, so it is not called lost.
+static void orphan(rgm_builder *builder, bool ended) {
+    rgm_spans *spans = &builder->run->spans;
+    for (size_t i = 0; i < builder->streams.count; i++) {
+        stream *s = (stream *)builder->streams.rows + i;
+        for (uint32_t k = 0; s->waiting.keys && k <= s->waiting.mask; k++) {
+            bool excused = !ended || (s->waiting.heads[k] != NONE && is_open(s, s->waiting.keys[k]));
+            for (int32_t child = s->waiting.heads[k]; child != NONE;) {
+                int32_t next = -2 - spans->parent[child];
+                spans->parent[child] = -1;
+                if (!excused) builder->orphans++;
+                child = next;
+            }
+        }
+    }
+}
+
+static void name_spans(rgm_builder *builder) {
+    rgm_spans *spans = &builder->run->spans;
+    const rgm_site_row *sites = builder->sites.rows;
+    for (size_t i = 0; i < spans->rows; i++) {
+        const rgm_site_row *site = &sites[spans->name[i]];
+        spans->name[i] = own_string(builder, site->name);
+        spans->flags[i] =
+            rgm_flags_pack(spans->flags[i], (rgm_device)site->device, (rgm_backend)site->backend);
+    }
+}
+
+static void convert_times(rgm_builder *builder) {
+    rgm_run *run = builder->run;
+    for (size_t i = 0; i < run->spans.rows; i++) {
+        uint64_t start = (uint64_t)run->spans.start_ns[i];
+        uint64_t end = start + (uint64_t)run->spans.duration_ns[i];
+        int64_t from = rgm_timebase_ns(&builder->time, start);
+        run->spans.duration_ns[i] = rgm_timebase_ns(&builder->time, end < start ? UINT64_MAX : end) - from;
+        run->spans.start_ns[i] = from;
+    }
+    for (size_t i = 0; i < run->memory.rows; i++) {
+        int64_t span = run->memory.span[i];
+        if (span < 0)
+            run->memory.time_ns[i] = rgm_timebase_ns(&builder->time, (uint64_t)run->memory.time_ns[i]);
+        else
+            run->memory.time_ns[i] =
+                run->spans.start_ns[span] +
+                (run->memory.action[i] == RGM_ACTION_BEGIN ? 0 : run->spans.duration_ns[span]);
+    }
+}
+
+#define PERMUTE(type, column)                                                                                \
+    for (size_t i = 0; i < rows; i++) ((type *)scratch)[i] = column[order[i]];                               \
+    memcpy(column, scratch, rows * sizeof(type))
+
+// Sorts by start; of spans that start together the parent was written later, so ties go by row descending.
+static rgm_status sort_spans(rgm_builder *builder, rgm_error *err) {
+    rgm_spans *spans = &builder->run->spans;
+    size_t rows = spans->rows;
+    if (rows < 2) return RGM_OK;
+    rgm_status status = RGM_OK;
+    uint32_t *order = rgm_malloc(rows * sizeof *order);
+    uint64_t *scratch = rgm_malloc(rows * sizeof *scratch);
+    if (!order || !scratch) {
+        status = rgm_error_no_memory(err);
+        goto done;
+    }
+    for (size_t i = 0; i < rows; i++) scratch[i] = rgm_sort_key_i64(spans->start_ns[rows - 1 - i]);
+    RGM_GOTO(rgm_sort_order(scratch, rows, order, err));
+    for (size_t i = 0; i < rows; i++) order[i] = (uint32_t)(rows - 1) - order[i];
+    PERMUTE(rgm_i64, spans->start_ns);
+    PERMUTE(rgm_i64, spans->duration_ns);
+    PERMUTE(rgm_name, spans->name);
+    PERMUTE(rgm_u32, spans->lane);
+    PERMUTE(rgm_i32, spans->parent);
+    PERMUTE(rgm_u32, spans->flags);
+    PERMUTE(rgm_name, spans->metadata);
+    uint32_t *place = (uint32_t *)(void *)scratch; // old row -> new row
+    for (size_t i = 0; i < rows; i++) place[order[i]] = (uint32_t)i;
+    for (size_t i = 0; i < rows; i++)
+        if (spans->parent[i] >= 0) spans->parent[i] = (rgm_i32)place[spans->parent[i]];
+    rgm_memory *memory = &builder->run->memory;
+    for (size_t i = 0; i < memory->rows; i++)
+        if (memory->span[i] >= 0) memory->span[i] = place[memory->span[i]];
+done:
+    rgm_free(order);
+    rgm_free(scratch);
+    return status;
+}
+
+// A run without any metadata does not keep a column of empty strings.
+static void drop_empty_metadata(rgm_spans *spans) {
+    for (size_t i = 0; i < spans->rows; i++)
+        if (spans->metadata[i]) return;
+    rgm_free(spans->metadata);
+    spans->metadata = NULL;
+}
+
+rgm_status rgm_builder_finish(rgm_builder *builder, bool keep_open, rgm_run **run, rgm_error *err) {
+    if (keep_open) RGM_TRY(close_open(builder, err));
+    orphan(builder, keep_open);
+    RGM_TRY(rgm_builder_note(builder, RGM_ANOMALY_ORPHAN_PARENTS, builder->orphans, err));
+    RGM_TRY(rgm_builder_note(builder, RGM_ANOMALY_MIGRATED_SCOPES, builder->migrated, err));
+    name_spans(builder);
+    RGM_TRY(name_lanes(builder, err));
+    convert_times(builder);
+    RGM_TRY(sort_spans(builder, err));
+    if (builder->run->spans.metadata) drop_empty_metadata(&builder->run->spans);
+    if (builder->time.count) {
+        const rgm_anchor *first = builder->time.anchors, *last = first + builder->time.count - 1;
+        builder->run->start_ns = first->monotonic_ns;
+        builder->run->end_ns = last->monotonic_ns;
+        builder->run->start_unix_ns = first->unix_ns;
+    }
+    *run = builder->run;
+    builder->run = NULL;
+    return RGM_OK;
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// The raw rows of a recording: what a thread writes when a scope ends, and what a journal block holds.
+//
+// A record is 32 bytes in memory and on disk. Rows of one stream (one recorder) are in the order in which
+// scopes ended; `seq` numbers a stream's scopes in the order in which they began, so a parent is named
+// before it is written. Byte order is the machine's; a journal names it in its head.
+#ifndef RGM_MODEL_RECORD_H
+#define RGM_MODEL_RECORD_H
+
+#include <stdint.h>
+
+typedef enum {
+    RGM_RECORD_SCOPE,       // a scope that ended
+    RGM_RECORD_THREAD,      // from here on the stream belongs to thread `site`
+    RGM_RECORD_HOST_MEMORY, // of the scope before: start = resident bytes at begin, value = at end
+    RGM_RECORD_DEVICE_USE,  // of the scope before: start = allocated bytes at begin, value = at end
+    RGM_RECORD_DEVICE_PEAK, // of the scope before: start = peak bytes inside it, value = reserved at end
+    RGM_RECORD_KINDS
+} rgm_record_kind;
+
+enum {
+    RGM_RECORD_FAILED = 1,
+    RGM_RECORD_OPEN = 2,
+    RGM_RECORD_MIGRATED = 4,
+    RGM_RECORD_LONG = 8, // the duration is in units of 65,536 ticks (scopes of more than a day)
+    RGM_RECORD_FLAG_BITS = 5,
+    RGM_RECORD_META_SHIFT = 8,
+    RGM_RECORD_LONG_SHIFT = 16,
+};
+#define RGM_RECORD_NO_PARENT UINT32_MAX
+#define RGM_RECORD_META_MAX ((1u << 24) - 1)
+#define RGM_RECORD_VALUE_MAX ((UINT64_C(1) << 48) - 1)
+#define RGM_RECORD_TRACK_MAX UINT16_MAX
+
+typedef struct {
+    uint64_t start;       // ticks
+    uint64_t value_track; // low 48 bits: duration in ticks (or a value); high 16: task slot
+    uint32_t seq;
+    uint32_t parent; // seq of the enclosing scope of the same stream
+    uint32_t site;
+    uint32_t info; // flags, kind << 5, metadata string << 8
+} rgm_record;
+
+static inline uint64_t rgm_record_value(const rgm_record *record) {
+    return record->value_track & RGM_RECORD_VALUE_MAX;
+}
+static inline uint32_t rgm_record_track(const rgm_record *record) {
+    return (uint32_t)(record->value_track >> 48);
+}
+static inline rgm_record_kind rgm_record_kind_of(const rgm_record *record) {
+    return (rgm_record_kind)((record->info >> RGM_RECORD_FLAG_BITS) & 7u);
+}
+static inline uint64_t rgm_record_pack(uint64_t value, uint32_t track) {
+    return (value > RGM_RECORD_VALUE_MAX ? RGM_RECORD_VALUE_MAX : value) | ((uint64_t)track << 48);
+}
+static inline uint64_t rgm_record_ticks(const rgm_record *record) {
+    uint64_t value = rgm_record_value(record);
+    return record->info & RGM_RECORD_LONG ? value << RGM_RECORD_LONG_SHIFT : value;
+}
+
+// A scope that was open when the drainer looked.
+typedef struct {
+    uint64_t start;
+    uint32_t seq;
+    uint32_t parent;
+    uint32_t site;
+    uint32_t track;
+    uint32_t meta;
+    uint32_t reserved;
+} rgm_open_scope;
+
+// One reading of the memory sampler.
+typedef struct {
+    uint64_t ticks;
+    int64_t bytes;     // resident set of the process
+    int64_t allocated; // in use by malloc, -1 when not read
+    int64_t reserved;  // held by malloc, -1 when not read
+    int32_t device;    // -1: host
+    uint32_t padding;
+} rgm_sample;
+
+// A call site: an operation on a declared device.
+typedef struct {
+    uint32_t name; // string id
+    uint8_t device;
+    uint8_t backend;
+    uint16_t padding;
+} rgm_site_row;
+
+typedef struct {
+    uint32_t process;
+    uint32_t name; // string id
+    int64_t thread;
+} rgm_thread_row;
+
+_Static_assert(sizeof(rgm_record) == 32, "a record is 32 bytes");
+_Static_assert(sizeof(rgm_open_scope) == 32, "written to files");
+_Static_assert(sizeof(rgm_sample) == 40, "written to files");
+_Static_assert(sizeof(rgm_site_row) == 8, "written to files");
+_Static_assert(sizeof(rgm_thread_row) == 16, "written to files");
+
+#endif

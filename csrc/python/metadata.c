@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keyword arguments -> JSON text, at the time of the call: no reference to a value is kept, and no code of
+// the program runs (a tensor's repr would wait for its device).
+#include <math.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "python/state.h"
+
+enum { MAX_DEPTH = 4, MAX_ITEMS = 64, MAX_TEXT = 512 };
+
+static void write_value(rgm_bytes *out, PyObject *value, int depth);
+
+static void write_string(rgm_bytes *out, const char *text, Py_ssize_t length) {
+    static const char hex[] = "0123456789abcdef";
+    bool cut = length > MAX_TEXT;
+    if (cut) {
+        length = MAX_TEXT;
+        while (length && ((unsigned char)text[length] & 0xC0u) == 0x80u) length--; // not inside a character
+    }
+    rgm_bytes_append(out, "\"", 1);
+    for (Py_ssize_t i = 0; i < length; i++) {
+        unsigned char c = (unsigned char)text[i];
+        if (c == '"' || c == '\\') {
+            char pair[2] = {'\\', (char)c};
+            rgm_bytes_append(out, pair, 2);
+        } else if (c < 0x20) {
+            char escape[6] = {'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]};
+            rgm_bytes_append(out, escape, 6);
+        } else {
+            rgm_bytes_append(out, &c, 1);
+        }
+    }
+    if (cut) rgm_bytes_text(out, "...");
+    rgm_bytes_append(out, "\"", 1);
+}
+
+static void write_text(rgm_bytes *out, PyObject *text) {
+    Py_ssize_t length;
+    const char *utf8 = PyUnicode_AsUTF8AndSize(text, &length);
+    if (!utf8) {
+        PyErr_Clear();
+        rgm_bytes_text(out, "\"<text that is not Unicode>\"");
+        return;
+    }
+    write_string(out, utf8, length);
+}
+
+static void write_type(rgm_bytes *out, PyObject *value) {
+    const char *name = Py_TYPE(value)->tp_name;
+    rgm_bytes_text(out, "\"<");
+    // A heap type's name may hold anything.
+    for (const char *at = name; *at && at - name < 100; at++)
+        if (*at != '"' && *at != '\\' && (unsigned char)*at >= 0x20) rgm_bytes_append(out, at, 1);
+    rgm_bytes_text(out, ">\"");
+}
+
+static void write_int(rgm_bytes *out, PyObject *value) {
+    int overflow;
+    long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
+    if (overflow || (number == -1 && PyErr_Occurred())) {
+        PyErr_Clear();
+        rgm_bytes_text(out, "\"<large integer>\"");
+        return;
+    }
+    rgm_bytes_printf(out, "%lld", number);
+}
+
+static void write_float(rgm_bytes *out, double number) {
+    if (!isfinite(number)) {
+        rgm_bytes_text(out, isnan(number) ? "\"NaN\"" : number > 0 ? "\"Infinity\"" : "\"-Infinity\"");
+        return;
+    }
+    char *text = PyOS_double_to_string(number, 'r', 0, Py_DTSF_ADD_DOT_0, NULL);
+    if (text)
+        rgm_bytes_text(out, text);
+    else
+        PyErr_Clear();
+    if (!text) rgm_bytes_text(out, "null");
+    PyMem_Free(text);
+}
+
+static void write_sequence(rgm_bytes *out, PyObject *items, int depth) {
+    Py_ssize_t count = PySequence_Fast_GET_SIZE(items);
+    rgm_bytes_append(out, "[", 1);
+    for (Py_ssize_t i = 0; i < count && i < MAX_ITEMS; i++) {
+        if (i) rgm_bytes_append(out, ",", 1);
+        write_value(out, PySequence_Fast_GET_ITEM(items, i), depth + 1);
+    }
+    if (count > MAX_ITEMS) rgm_bytes_text(out, ",\"...\"");
+    rgm_bytes_append(out, "]", 1);
+}
+
+static void write_dict(rgm_bytes *out, PyObject *items, int depth) {
+    PyObject *key, *value;
+    Py_ssize_t at = 0, written = 0;
+    rgm_bytes_append(out, "{", 1);
+    while (written < MAX_ITEMS && PyDict_Next(items, &at, &key, &value)) {
+        if (!PyUnicode_Check(key)) continue;
+        if (written++) rgm_bytes_append(out, ",", 1);
+        write_text(out, key);
+        rgm_bytes_append(out, ":", 1);
+        write_value(out, value, depth + 1);
+    }
+    rgm_bytes_append(out, "}", 1);
+}
+
+// Types whose str() is cheap and touches no device.
+static bool plain_text(const char *type) {
+    static const char *const names[] = {"torch.dtype", "torch.device", "torch.layout"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(type, names[i]) == 0) return true;
+    return false;
+}
+
+static void write_other(rgm_bytes *out, PyObject *value) {
+    const char *type = Py_TYPE(value)->tp_name;
+    PyObject *plain = NULL;
+    if (strncmp(type, "numpy.", 6) == 0 && PyIndex_Check(value) && strcmp(type, "numpy.ndarray") != 0) {
+        plain = PyNumber_Index(value);
+        if (plain) write_int(out, plain);
+    } else if (plain_text(type)) {
+        plain = PyObject_Str(value);
+        if (plain) write_text(out, plain);
+    }
+    PyErr_Clear();
+    if (!plain) write_type(out, value);
+    Py_XDECREF(plain);
+}
+
+static void write_value(rgm_bytes *out, PyObject *value, int depth) {
+    if (value == Py_None)
+        rgm_bytes_text(out, "null");
+    else if (PyBool_Check(value))
+        rgm_bytes_text(out, value == Py_True ? "true" : "false");
+    else if (PyLong_Check(value))
+        write_int(out, value);
+    else if (PyFloat_Check(value))
+        write_float(out, PyFloat_AS_DOUBLE(value));
+    else if (PyUnicode_Check(value))
+        write_text(out, value);
+    else if (depth < MAX_DEPTH && (PyTuple_Check(value) || PyList_Check(value)))
+        write_sequence(out, value, depth);
+    else if (depth < MAX_DEPTH && PyDict_Check(value))
+        write_dict(out, value, depth);
+    else
+        write_other(out, value);
+}
+
+void rgm_metadata_write(rgm_bytes *out, PyObject *const *values, PyObject *names) {
+    rgm_bytes_append(out, "{", 1);
+    bool first = true;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names); i++) {
+        if (!values[i]) continue; // a keyword that is no metadata
+        if (!first) rgm_bytes_append(out, ",", 1);
+        first = false;
+        write_text(out, PyTuple_GET_ITEM(names, i));
+        rgm_bytes_append(out, ":", 1);
+        write_value(out, values[i], 0);
+    }
+    rgm_bytes_append(out, "}", 1);
+}

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+// regimeter._core: module state, functions, initialisation.
+#include <sys/prctl.h>
+
+#include "analysis/policy.h"
+#include "base/memory.h"
+#include "capture/sampler.h"
+#include "python/state.h"
+
+rgm_module *rgm_module_of(PyObject *module) { return PyModule_GetState(module); }
+
+rgm_module *rgm_module_of_type(PyTypeObject *type) {
+    PyObject *module = PyType_GetModuleByDef(type, &rgm_module_def); // subclasses in Python find it too
+    return module ? PyModule_GetState(module) : NULL;
+}
+
+// --- descriptions -----------------------------------------------------------------------------------------
+
+static PyObject *describe_columns(const rgm_table_desc *desc) {
+    PyObject *list = PyList_New((Py_ssize_t)desc->n_columns);
+    for (size_t i = 0; list && i < desc->n_columns; i++) {
+        const rgm_column_desc *c = &desc->columns[i];
+        PyObject *row = Py_BuildValue("{ssssssssss}", "name", c->name, "type",
+                                      c->type == RGM_TYPE_name ? "name" : rgm_types[c->type].dtype, "dtype",
+                                      rgm_types[c->type].dtype, "unit", c->unit, "doc", c->doc);
+        if (!row) Py_CLEAR(list);
+        if (list) PyList_SET_ITEM(list, (Py_ssize_t)i, row);
+    }
+    return list;
+}
+
+static int describe_tables(PyObject *dict, const rgm_table_desc *const *tables, size_t count) {
+    for (size_t t = 0; t < count; t++) {
+        PyObject *columns = describe_columns(tables[t]);
+        PyObject *row = columns ? Py_BuildValue("{sssN}", "doc", tables[t]->doc, "columns", columns) : NULL;
+        int failed = row ? PyDict_SetItemString(dict, tables[t]->name, row) : -1;
+        Py_XDECREF(row);
+        if (failed) return -1;
+    }
+    return 0;
+}
+
+static PyObject *core_schema(PyObject *module, PyObject *unused) {
+    PyObject *run = PyDict_New(), *results = PyDict_New();
+    if (run && results && describe_tables(run, rgm_run_tables, rgm_run_tables_count) == 0 &&
+        describe_tables(results, rgm_result_tables, rgm_result_tables_count) == 0)
+        return Py_BuildValue("{sNsN}", "run", run, "results", results);
+    Py_XDECREF(run);
+    Py_XDECREF(results);
+    return NULL;
+}
+
+static PyObject *core_policy(PyObject *module, PyObject *unused) {
+    static const struct {
+        const char *name;
+        double initial;
+        const char *unit, *source;
+    } rows[] = {
+#define POLICY_ROW(name, initial, unit, source) {#name, initial, unit, source},
+        RGM_POLICY(POLICY_ROW)
+#undef POLICY_ROW
+    };
+    PyObject *dict = PyDict_New();
+    for (size_t i = 0; dict && i < sizeof rows / sizeof rows[0]; i++) {
+        PyObject *row = Py_BuildValue("{sdssss}", "default", rows[i].initial, "unit", rows[i].unit, "source",
+                                      rows[i].source);
+        if (!row || PyDict_SetItemString(dict, rows[i].name, row) < 0) Py_CLEAR(dict);
+        Py_XDECREF(row);
+    }
+    return dict;
+}
+
+static PyObject *core_options(PyObject *module, PyObject *unused) {
+    static const struct {
+        const char *name;
+        long long initial;
+        const char *unit, *doc;
+    } rows[] = {
+#define OPTION_ROW(type, name, initial, unit, doc) {#name, initial, unit, doc},
+        RGM_SESSION_OPTIONS(OPTION_ROW)
+#undef OPTION_ROW
+    };
+    PyObject *dict = PyDict_New();
+    for (size_t i = 0; dict && i < sizeof rows / sizeof rows[0]; i++) {
+        PyObject *row =
+            Py_BuildValue("{sLssss}", "default", rows[i].initial, "unit", rows[i].unit, "doc", rows[i].doc);
+        if (!row || PyDict_SetItemString(dict, rows[i].name, row) < 0) Py_CLEAR(dict);
+        Py_XDECREF(row);
+    }
+    return dict;
+}
+
+// --- small services ---------------------------------------------------------------------------------------
+
+static PyObject *core_memory(PyObject *module, PyObject *unused) {
+    int64_t in_use, held;
+    bool known = rgm_memory_malloc(&in_use, &held);
+    return Py_BuildValue("{sLsLsLsLsO}", "resident", (long long)rgm_memory_resident(), "resident_peak",
+                         (long long)rgm_memory_resident_peak(), "malloc_in_use", (long long)in_use, "malloc_held",
+                         (long long)held, "malloc_known", known ? Py_True : Py_False);
+}
+
+static PyObject *core_clock(PyObject *module, PyObject *unused) {
+    rgm_clock_init();
+    return PyUnicode_FromString(rgm_clock_name());
+}
+
+static PyObject *core_allocations(PyObject *module, PyObject *unused) {
+    return PyLong_FromUnsignedLongLong(rgm_memory_calls());
+}
+
+// The child of `regimeter record` must not outlive it.
+static PyObject *core_die_with_parent(PyObject *module, PyObject *signal_number) {
+    long number = PyLong_AsLong(signal_number);
+    if (number == -1 && PyErr_Occurred()) return NULL;
+    if (prctl(PR_SET_PDEATHSIG, number) != 0) return PyErr_SetFromErrno(PyExc_OSError);
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef core_methods[] = {
+    {"schema", core_schema, METH_NOARGS, "schema()\n--\n\nTables and columns of the data model."},
+    {"policy", core_policy, METH_NOARGS, "policy()\n--\n\nThresholds of the analyses."},
+    {"options", core_options, METH_NOARGS, "options()\n--\n\nOptions of a recording session."},
+    {"host_memory", core_memory, METH_NOARGS, "host_memory()\n--\n\nMemory of this process in bytes, -1 where unknown."},
+    {"clock_name", core_clock, METH_NOARGS, "clock_name()\n--\n\nThe clock that scopes are timed with."},
+    {"allocations", core_allocations, METH_NOARGS, "allocations()\n--\n\nHeap allocations of the core so far."},
+    {"die_with_parent", core_die_with_parent, METH_O, "die_with_parent(signal)\n--\n\nAsks for the signal at the parent's end."},
+    {NULL},
+};
+
+// --- initialisation ---------------------------------------------------------------------------------------
+
+static int add_names(PyObject *module, const char *name, const char *const *tokens, Py_ssize_t count, PyObject **out) {
+    PyObject *names = PyTuple_New(count);
+    for (Py_ssize_t i = 0; names && i < count; i++) {
+        PyObject *token = PyUnicode_InternFromString(tokens[i]);
+        if (!token) Py_CLEAR(names);
+        if (names) PyTuple_SET_ITEM(names, i, token);
+    }
+    if (!names || PyModule_AddObjectRef(module, name, names) < 0) {
+        Py_XDECREF(names);
+        return -1;
+    }
+    if (out)
+        *out = names;
+    else
+        Py_DECREF(names);
+    return 0;
+}
+
+#define TOKEN_2(name, token) token,
+#define TOKEN_3(name, token, text) token,
+#define ADD_NAMES(constant, LIST, TOKEN, out)                                                                \
+    do {                                                                                                     \
+        static const char *const tokens[] = {LIST(TOKEN)};                                                   \
+        if (add_names(module, constant, tokens, sizeof tokens / sizeof tokens[0], out) < 0) return -1;       \
+    } while (0)
+
+static int add_constants(PyObject *module, rgm_module *state) {
+    ADD_NAMES("SPAN_KINDS", RGM_SPAN_KINDS, TOKEN_2, NULL);
+    ADD_NAMES("DEVICES", RGM_DEVICES, TOKEN_2, &state->device_names);
+    ADD_NAMES("BACKENDS", RGM_BACKENDS, TOKEN_2, NULL);
+    ADD_NAMES("MEMORY_ACTIONS", RGM_MEMORY_ACTIONS, TOKEN_2, NULL);
+    ADD_NAMES("MEMORY_SOURCES", RGM_MEMORY_SOURCES, TOKEN_2, NULL);
+    ADD_NAMES("ANOMALY_CODES", RGM_ANOMALY_CODES, TOKEN_3, NULL);
+#define FLAG_CONSTANT(name, bit, token, text)                                                                \
+    if (PyModule_AddIntConstant(module, "FLAG_" #name, 1 << (bit)) < 0) return -1;
+    RGM_SPAN_FLAGS(FLAG_CONSTANT)
+#undef FLAG_CONSTANT
+    return PyModule_AddStringConstant(module, "__version__", RGM_VERSION_STRING);
+}
+
+static int core_exec(PyObject *module) {
+    rgm_module *state = rgm_module_of(module);
+    state->word_device = PyUnicode_InternFromString("device");
+    state->word_operation = PyUnicode_InternFromString("operation");
+    if (!state->word_device || !state->word_operation) return -1;
+    if (rgm_errors_init(module, state) < 0 || add_constants(module, state) < 0) return -1;
+    if (rgm_scope_types_init(module, state) < 0 || rgm_profiler_type_init(module, state) < 0) return -1;
+    if (rgm_function_type_init(module, state) < 0 || rgm_table_types_init(module, state) < 0) return -1;
+    return rgm_run_type_init(module, state);
+}
+
+#define EACH_REFERENCE(X)                                                                                    \
+    X(error) X(format_error) X(busy_error) X(unavailable_error) X(profiler_type) X(scope_type)              \
+    X(idle_scope_type) X(enter_exit_type) X(function_type) X(run_type) X(table_type) X(column_type)         \
+    X(device_names) X(word_device) X(word_operation)
+
+static int core_traverse(PyObject *module, visitproc visit, void *arg) {
+    rgm_module *state = rgm_module_of(module);
+#define VISIT(member) Py_VISIT(state->member);
+    EACH_REFERENCE(VISIT)
+    return 0;
+}
+
+static int core_clear(PyObject *module) {
+    rgm_module *state = rgm_module_of(module);
+#define CLEAR(member) Py_CLEAR(state->member);
+    EACH_REFERENCE(CLEAR)
+    return 0;
+}
+
+static void core_free(void *module) { (void)core_clear(module); }
+
+static PyModuleDef_Slot core_slots[] = {
+    {Py_mod_exec, core_exec},
+#if PY_VERSION_HEX >= 0x030C0000
+    // The recorder of a thread is found through one thread-local variable per process.
+    {Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_NOT_SUPPORTED},
+#endif
+    {0, NULL},
+};
+
+PyDoc_STRVAR(core_doc, "The C core of regimeter.");
+struct PyModuleDef rgm_module_def = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "regimeter._core",
+    .m_doc = core_doc,
+    .m_size = sizeof(rgm_module),
+    .m_methods = core_methods,
+    .m_slots = core_slots,
+    .m_traverse = core_traverse,
+    .m_clear = core_clear,
+    .m_free = core_free,
+};
+
+PyMODINIT_FUNC PyInit__core(void) { return PyModuleDef_Init(&rgm_module_def); }

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// The objects of the hot path: profiler, scope, profiled function.
+#ifndef RGM_PYTHON_PROFILER_H
+#define RGM_PYTHON_PROFILER_H
+
+#include "base/bytes.h"
+#include "python/state.h"
+
+enum { SITE_CACHE = 256, FREE_SCOPES = 64 };
+
+// What makes a scope take its slow path.
+enum { SPECIAL_SAMPLING = 1, SPECIAL_HOST_MEMORY = 2, SPECIAL_DEVICE_MEMORY = 4 };
+
+typedef struct {
+    PyObject *operation; // strong, so that the address cannot be reused
+    PyObject *device;    // strong or NULL for the default
+    rgm_site *site;
+} site_entry;
+
+typedef struct scope_object scope_object;
+
+typedef struct {
+    PyObject_HEAD
+    rgm_session *session; // NULL before __init__
+    const _Atomic(uint64_t) *session_id;
+    bool enabled;
+    uint8_t special;
+    uint32_t root_threshold; // scopes without a parent are recorded when a random number is below it
+    int device_id;
+    PyObject *idle;          // what profile() returns while disabled
+    PyObject *known_device;  // last device string that was checked
+    PyObject *backend_probe; // callable or NULL
+    PyObject *memory_probe;  // object with begin(device_id) and end(token), or NULL
+    scope_object *free_scopes;
+    int free_count;
+    rgm_bytes scratch;
+    PyObject *weakrefs;
+    site_entry cache[SITE_CACHE];
+} profiler_object;
+
+struct scope_object {
+    PyObject_HEAD
+    vectorcallfunc vectorcall;
+    profiler_object *profiler; // strong
+    rgm_site *site;
+    rgm_frame *frame; // while open
+    rgm_track *muted; // while left out by sampling
+    uint32_t seq;
+    uint32_t meta;
+    uint32_t depth; // entered again while open
+    int probe_from; // instruction at which the block began, while the backend is to be looked at
+    uint64_t start, ticks;
+    int64_t resident;      // at begin, when host memory is measured
+    PyObject *token;       // of the memory probe
+    PyObject *function;    // strong or NULL: the function whose call this is, for the backend probe
+    scope_object *next_free;
+};
+
+// Begins and ends a scope; never raises.
+void rgm_scope_enter(scope_object *scope);
+void rgm_scope_leave(scope_object *scope, bool failed);
+// A fresh scope for the site, NULL with an exception set only when memory is out.
+PyObject *rgm_scope_new(profiler_object *self, rgm_site *site);
+void rgm_scope_free_all(profiler_object *self);
+PyObject *rgm_idle_scope_new(rgm_module *state);
+
+// Resolves (operation, device) with all checks; NULL with an exception set. device NULL is the default.
+rgm_site *rgm_profiler_site(profiler_object *self, PyObject *operation, PyObject *device);
+uint32_t rgm_profiler_metadata(profiler_object *self, PyObject *const *values, PyObject *names);
+// The calling thread's recorder, NULL when nothing can be recorded.
+rgm_recorder *rgm_profiler_recorder_slow(profiler_object *self, uint64_t id);
+
+static inline PyThreadState *rgm_thread_state(void) {
+#if PY_VERSION_HEX >= 0x030D0000
+    return PyThreadState_GetUnchecked();
+#else
+    return _PyThreadState_UncheckedGet();
+#endif
+}
+
+// Tells tasks of a thread apart: every asyncio task runs in a contextvars.Context of its own.
+static inline const void *rgm_current_context(void) { return rgm_thread_state()->context; }
+
+static inline rgm_recorder *rgm_profiler_recorder(profiler_object *self) {
+    uint64_t id = atomic_load_explicit(self->session_id, memory_order_relaxed);
+    rgm_recorder *recorder = rgm_recorder_cached;
+    if (RGM_LIKELY(recorder && id &&
+                   atomic_load_explicit(&recorder->session_id, memory_order_relaxed) == id))
+        return recorder;
+    return id ? rgm_profiler_recorder_slow(self, id) : NULL;
+}
+
+// Wraps a plain function; `operation` NULL takes its qualified name.
+PyObject *rgm_function_new(profiler_object *self, PyObject *function, PyObject *operation, PyObject *device);
+
+#endif

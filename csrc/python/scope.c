@@ -1,0 +1,444 @@
+// SPDX-License-Identifier: Apache-2.0
+// `with profiler.profile("name"):`. The object is its own __enter__ and __exit__: both are descriptors that
+// return the scope itself, so no bound method is made, and the number of arguments of the call that follows
+// tells what is meant (0: enter, 3: exit, 1: decorate). Scopes come from a free list of the profiler.
+#include <string.h>
+
+#include "capture/sampler.h"
+#include "python/profiler.h"
+
+// --- slow parts -------------------------------------------------------------------------------------------
+
+// splitmix64, one sequence per recorder: the same seed gives the same choice of scopes per thread.
+static uint32_t next_random(rgm_recorder *recorder) {
+    uint64_t z = (recorder->random += 0x9E3779B97F4A7C15u);
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+    return (uint32_t)((z ^ (z >> 31)) >> 32);
+}
+
+// Decides whether the scope is left out. The global rate is applied to scopes without a parent, so that
+// trees are recorded whole; a rate of the operation itself applies wherever it stands.
+static bool left_out(scope_object *scope, rgm_recorder *recorder) {
+    if (!rgm_recorder_enter(recorder, rgm_current_context())) return false;
+    rgm_track *track = recorder->track;
+    bool out = track->suppressed > 0;
+    if (!out && atomic_load(&scope->site->flags) & RGM_SITE_SAMPLED)
+        out = next_random(recorder) >= atomic_load(&scope->site->threshold);
+    else if (!out && !atomic_load(&track->top) && scope->profiler->root_threshold != UINT32_MAX)
+        out = next_random(recorder) >= scope->profiler->root_threshold;
+    if (!out) return false;
+    track->suppressed++;
+    scope->muted = track;
+    atomic_fetch_add_explicit(&scope->site->skipped, 1, memory_order_relaxed);
+    return true;
+}
+
+static void unmute(scope_object *scope) {
+    rgm_track *track = scope->muted;
+    scope->muted = NULL;
+    if (--track->suppressed || atomic_load(&track->top) || track == track->recorder->track) return;
+    rgm_recorder_retire_track(track->recorder, track);
+}
+
+static void internal_failure(scope_object *scope) {
+    PyErr_Clear();
+    rgm_session_note(scope->profiler->session, RGM_ANOMALY_INTERNAL, 1);
+}
+
+static void memory_begin(scope_object *scope) {
+    profiler_object *profiler = scope->profiler;
+    if (profiler->special & SPECIAL_DEVICE_MEMORY && scope->site->device != RGM_DEVICE_CPU) {
+        PyObject *token = PyObject_CallMethod(profiler->memory_probe, "begin", "i", profiler->device_id);
+        if (!token) internal_failure(scope);
+        Py_XSETREF(scope->token, token);
+    }
+    scope->resident = profiler->special & SPECIAL_HOST_MEMORY ? rgm_memory_resident() : -1;
+}
+
+static void device_memory_end(scope_object *scope, rgm_recorder *recorder, bool record) {
+    long long begin, end, peak, reserved;
+    int device;
+    PyObject *values = PyObject_CallMethod(scope->profiler->memory_probe, "end", "O", scope->token);
+    Py_CLEAR(scope->token);
+    if (!values) {
+        internal_failure(scope);
+        return;
+    }
+    if (values != Py_None) {
+        if (!PyArg_ParseTuple(values, "iLLLL", &device, &begin, &end, &peak, &reserved)) {
+            internal_failure(scope);
+        } else if (record) {
+            rgm_recorder_memory(recorder, RGM_RECORD_DEVICE_USE, device, (uint64_t)begin, (uint64_t)end);
+            rgm_recorder_memory(recorder, RGM_RECORD_DEVICE_PEAK, device, (uint64_t)peak, (uint64_t)reserved);
+        }
+    }
+    Py_DECREF(values);
+}
+
+static void memory_end(scope_object *scope, rgm_recorder *recorder, bool record) {
+    int64_t resident = scope->resident >= 0 ? rgm_memory_resident() : -1;
+    if (record && resident >= 0)
+        rgm_recorder_memory(recorder, RGM_RECORD_HOST_MEMORY, 0, (uint64_t)scope->resident, (uint64_t)resident);
+    if (scope->token && scope->token != Py_None) device_memory_end(scope, recorder, record);
+    Py_CLEAR(scope->token);
+}
+
+static int current_instruction(PyFrameObject *frame) { return frame ? PyFrame_GetLasti(frame) : -1; }
+
+// Looks at what the block used. On calls 1, 2, 4 ... 64 of a site, after its end has been timed.
+static void probe_backend(scope_object *scope) {
+    rgm_site *site = scope->site;
+    PyObject *probe = scope->profiler->backend_probe;
+    site->probes = ++site->calls < 7 ? 1u << site->calls : 0;
+    PyFrameObject *frame = PyEval_GetFrame(); // borrowed
+    if (!probe || (!frame && !scope->function)) return;
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyObject *found = PyObject_CallFunction(
+        probe, "OOii", scope->function ? Py_None : (PyObject *)frame, scope->function ? scope->function : Py_None,
+        scope->probe_from, current_instruction(frame));
+    long backend = found ? PyLong_AsLong(found) : -1;
+    if (backend > (long)atomic_load(&site->backend) && backend < RGM_BACKEND_COUNT)
+        rgm_session_site_backend(scope->profiler->session, site, (rgm_backend)backend);
+    if (PyErr_Occurred()) internal_failure(scope);
+    Py_XDECREF(found);
+    PyErr_Restore(type, value, traceback);
+}
+
+// --- hot parts --------------------------------------------------------------------------------------------
+
+void rgm_scope_enter(scope_object *scope) {
+    if (RGM_UNLIKELY(scope->frame || scope->muted)) {
+        scope->depth++; // entered again while open: the outer block goes on being the one that is timed
+        return;
+    }
+    profiler_object *profiler = scope->profiler;
+    rgm_recorder *recorder = rgm_profiler_recorder(profiler);
+    if (RGM_UNLIKELY(!recorder)) return;
+    if (RGM_UNLIKELY(scope->site->probes == 1) && !scope->function)
+        scope->probe_from = current_instruction(PyEval_GetFrame());
+    if (RGM_UNLIKELY(profiler->special)) {
+        if (profiler->special & SPECIAL_SAMPLING && left_out(scope, recorder)) return;
+        memory_begin(scope);
+    }
+    scope->frame =
+        rgm_scope_begin(recorder, rgm_current_context(), scope->site->id, scope->meta, &scope->seq);
+}
+
+void rgm_scope_leave(scope_object *scope, bool failed) {
+    uint64_t now = rgm_clock_ticks();
+    if (RGM_UNLIKELY(scope->depth)) {
+        scope->depth--;
+        return;
+    }
+    rgm_frame *frame = scope->frame;
+    if (RGM_UNLIKELY(!frame)) {
+        if (scope->muted) unmute(scope);
+        return;
+    }
+    scope->frame = NULL;
+    rgm_recorder *recorder = rgm_profiler_recorder(scope->profiler);
+    if (RGM_UNLIKELY(!recorder)) {
+        rgm_session_note(scope->profiler->session, RGM_ANOMALY_LOST_SCOPES, 1);
+        Py_CLEAR(scope->token);
+        return;
+    }
+    uint64_t before = atomic_load_explicit(&recorder->dropped, memory_order_relaxed) +
+                      atomic_load_explicit(&recorder->lost, memory_order_relaxed);
+    scope->start = atomic_load_explicit(&frame->start, memory_order_relaxed);
+    scope->ticks = rgm_scope_end(recorder, frame, scope->seq, now, failed ? RGM_RECORD_FAILED : 0u);
+    if (RGM_UNLIKELY(scope->resident >= 0 || scope->token)) {
+        PyObject *type, *value, *traceback;
+        PyErr_Fetch(&type, &value, &traceback);
+        memory_end(scope, recorder,
+                   before == atomic_load(&recorder->dropped) + atomic_load(&recorder->lost));
+        PyErr_Restore(type, value, traceback);
+    }
+    if (RGM_UNLIKELY(scope->site->probes) && --scope->site->probes == 0) probe_backend(scope);
+}
+
+static bool is_failure(PyObject *type) {
+    // A generator that is closed early has not failed.
+    return type != Py_None && !(PyType_Check(type) && PyType_IsSubtype((PyTypeObject *)type,
+                                                                       (PyTypeObject *)PyExc_GeneratorExit));
+}
+
+static PyObject *decorate(scope_object *scope, PyObject *function) {
+    PyObject *operation = PyObject_GetAttrString((PyObject *)scope, "operation");
+    PyObject *device = operation ? PyObject_GetAttrString((PyObject *)scope, "device") : NULL;
+    PyObject *result =
+        device ? PyObject_CallMethod((PyObject *)scope->profiler, "_decorate", "OOO", function, operation, device)
+               : NULL;
+    Py_XDECREF(operation);
+    Py_XDECREF(device);
+    return result;
+}
+
+static PyObject *scope_call(PyObject *self, PyObject *const *args, size_t flags, PyObject *names) {
+    scope_object *scope = (scope_object *)self;
+    Py_ssize_t count = PyVectorcall_NARGS(flags);
+    if (RGM_LIKELY(count == 3 && !names)) {
+        rgm_scope_leave(scope, RGM_UNLIKELY(args[0] != Py_None) && is_failure(args[0]));
+        Py_RETURN_NONE;
+    }
+    if (RGM_LIKELY(count == 0 && !names)) {
+        rgm_scope_enter(scope);
+        return Py_NewRef(self);
+    }
+    if (count == 1 && !names && PyCallable_Check(args[0])) return decorate(scope, args[0]);
+    PyErr_SetString(PyExc_TypeError, "a scope is used as `with profiler.profile(name):` or as a decorator");
+    return NULL;
+}
+
+PyObject *rgm_scope_new(profiler_object *self, rgm_site *site) {
+    scope_object *scope = self->free_scopes;
+    if (RGM_LIKELY(scope != NULL)) {
+        self->free_scopes = scope->next_free;
+        self->free_count--;
+        (void)PyObject_INIT(&scope->ob_base, Py_TYPE(scope));
+    } else {
+        rgm_module *state = rgm_module_of_type(Py_TYPE(self));
+        if (!state) return NULL;
+        scope = PyObject_New(scope_object, state->scope_type);
+        if (!scope) return NULL;
+        scope->vectorcall = scope_call;
+    }
+    Py_INCREF(self);
+    scope->profiler = self;
+    scope->site = site;
+    scope->frame = NULL;
+    scope->muted = NULL;
+    scope->meta = 0;
+    scope->depth = 0;
+    scope->probe_from = -1;
+    scope->ticks = 0;
+    scope->resident = -1;
+    scope->token = NULL;
+    scope->function = NULL;
+    return (PyObject *)scope;
+}
+
+static void scope_dealloc(PyObject *self) {
+    scope_object *scope = (scope_object *)self;
+    profiler_object *profiler = scope->profiler;
+    PyTypeObject *type = Py_TYPE(self);
+    if (RGM_UNLIKELY(scope->muted)) unmute(scope);
+    Py_XDECREF(scope->token);
+    Py_XDECREF(scope->function);
+    if (RGM_LIKELY(profiler->free_count < FREE_SCOPES)) {
+        scope->next_free = profiler->free_scopes;
+        profiler->free_scopes = scope;
+        profiler->free_count++;
+    } else {
+        PyObject_Free(self);
+    }
+    Py_DECREF(type); // PyObject_INIT takes it again for a scope from the free list
+    Py_DECREF(profiler);
+}
+
+void rgm_scope_free_all(profiler_object *self) {
+    while (self->free_scopes) {
+        scope_object *scope = self->free_scopes;
+        self->free_scopes = scope->next_free;
+        PyObject_Free(scope);
+    }
+    self->free_count = 0;
+}
+
+// --- the rest of the object -------------------------------------------------------------------------------
+
+PyDoc_STRVAR(annotate_doc, "annotate(**metadata)\n--\n\n"
+                           "Adds metadata to the open scope; later values replace earlier ones of the same name.");
+
+static PyObject *scope_annotate(scope_object *self, PyObject *const *args, Py_ssize_t count, PyObject *names) {
+    if (count) {
+        PyErr_SetString(PyExc_TypeError, "annotate() takes keyword arguments only");
+        return NULL;
+    }
+    if (!names || !self->frame) Py_RETURN_NONE;
+    rgm_bytes *out = &self->profiler->scratch;
+    rgm_bytes_reset(out);
+    rgm_string before = rgm_session_text(self->profiler->session, self->meta);
+    if (before.length > 2) { // {...} and {...} become one object
+        rgm_bytes_append(out, before.data, before.length - 1);
+        rgm_bytes_append(out, ",", 1);
+        size_t mark = out->length;
+        rgm_metadata_write(out, args, names);
+        if (!out->failed) {
+            memmove(out->data + mark, out->data + mark + 1, out->length - mark - 1);
+            out->length--;
+        }
+    } else {
+        rgm_metadata_write(out, args, names);
+    }
+    if (!out->failed) {
+        self->meta = rgm_session_metadata(self->profiler->session, (const char *)out->data, out->length);
+        atomic_store_explicit(&self->frame->meta, self->meta, memory_order_relaxed);
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *scope_duration(scope_object *self, void *unused) {
+    if (!self->ticks) Py_RETURN_NONE;
+    return PyFloat_FromDouble(
+        (double)rgm_session_elapsed_ns(self->profiler->session, self->start, self->ticks) / 1e6);
+}
+
+static PyObject *scope_recording(scope_object *self, void *unused) { return PyBool_FromLong(self->frame != NULL); }
+
+static PyObject *scope_operation(scope_object *self, void *unused) {
+    rgm_string name = rgm_session_text(self->profiler->session, self->site->name);
+    return PyUnicode_DecodeUTF8(name.data, name.length, "replace");
+}
+
+static PyObject *scope_device(scope_object *self, void *unused) {
+    rgm_module *state = rgm_module_of_type(Py_TYPE(self));
+    return state ? Py_NewRef(PyTuple_GET_ITEM(state->device_names, self->site->device)) : NULL;
+}
+
+static PyMethodDef scope_methods[] = {
+    {"annotate", (PyCFunction)(void (*)(void))scope_annotate, METH_FASTCALL | METH_KEYWORDS, annotate_doc},
+    {NULL},
+};
+static PyGetSetDef scope_getset[] = {
+    {"duration_ms", (getter)scope_duration, NULL, "Duration of the last block in milliseconds, None before."},
+    {"recording", (getter)scope_recording, NULL, "Whether the block is being recorded right now."},
+    {"operation", (getter)scope_operation, NULL, "Name of the operation."},
+    {"device", (getter)scope_device, NULL, "Declared device."},
+    {NULL},
+};
+static PyMemberDef scope_members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(scope_object, vectorcall), READONLY},
+    {NULL},
+};
+PyDoc_STRVAR(scope_doc, "A block to be timed; made by GPUProfiler.profile().");
+static PyType_Slot scope_slots[] = {
+    {Py_tp_doc, (void *)scope_doc},       {Py_tp_dealloc, scope_dealloc},
+    {Py_tp_call, PyVectorcall_Call},      {Py_tp_methods, scope_methods},
+    {Py_tp_getset, scope_getset},         {Py_tp_members, scope_members},
+    {0, NULL},
+};
+static PyType_Spec scope_spec = {
+    .name = "regimeter._core.Scope",
+    .basicsize = sizeof(scope_object),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = scope_slots,
+};
+
+// --- what profile() returns while disabled ----------------------------------------------------------------
+
+typedef struct {
+    PyObject_HEAD
+    vectorcallfunc vectorcall;
+} idle_object;
+
+static PyObject *idle_call(PyObject *self, PyObject *const *args, size_t flags, PyObject *names) {
+    Py_ssize_t count = PyVectorcall_NARGS(flags);
+    if (RGM_LIKELY(count == 3)) Py_RETURN_NONE;
+    if (RGM_LIKELY(count == 0)) return Py_NewRef(self);
+    if (count == 1 && !names && PyCallable_Check(args[0])) return Py_NewRef(args[0]);
+    PyErr_SetString(PyExc_TypeError, "a scope is used as `with profiler.profile(name):` or as a decorator");
+    return NULL;
+}
+
+static PyObject *idle_annotate(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names) {
+    Py_RETURN_NONE;
+}
+static PyObject *idle_none(PyObject *self, void *unused) { Py_RETURN_NONE; }
+static PyObject *idle_false(PyObject *self, void *unused) { Py_RETURN_FALSE; }
+
+static void idle_dealloc(PyObject *self) {
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_Free(self);
+    Py_DECREF(type);
+}
+
+static PyMethodDef idle_methods[] = {
+    {"annotate", (PyCFunction)(void (*)(void))idle_annotate, METH_FASTCALL | METH_KEYWORDS, annotate_doc},
+    {NULL},
+};
+static PyGetSetDef idle_getset[] = {
+    {"duration_ms", idle_none, NULL, "None: nothing is recorded."},
+    {"recording", idle_false, NULL, "False: nothing is recorded."},
+    {NULL},
+};
+static PyMemberDef idle_members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(idle_object, vectorcall), READONLY},
+    {NULL},
+};
+PyDoc_STRVAR(idle_doc, "The scope of a disabled profiler: does nothing.");
+static PyType_Slot idle_slots[] = {
+    {Py_tp_doc, (void *)idle_doc},   {Py_tp_dealloc, idle_dealloc}, {Py_tp_call, PyVectorcall_Call},
+    {Py_tp_methods, idle_methods},   {Py_tp_getset, idle_getset},   {Py_tp_members, idle_members},
+    {0, NULL},
+};
+static PyType_Spec idle_spec = {
+    .name = "regimeter._core.IdleScope",
+    .basicsize = sizeof(idle_object),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = idle_slots,
+};
+
+PyObject *rgm_idle_scope_new(rgm_module *state) {
+    idle_object *idle = PyObject_New(idle_object, state->idle_scope_type);
+    if (!idle) return NULL;
+    idle->vectorcall = idle_call;
+    return (PyObject *)idle;
+}
+
+// --- the descriptor ---------------------------------------------------------------------------------------
+
+static PyObject *enter_exit_get(PyObject *self, PyObject *object, PyObject *type) {
+    return Py_NewRef(object && object != Py_None ? object : self);
+}
+
+// Reached through the type, as contextlib.ExitStack does: the scope is the first argument.
+static PyObject *enter_exit_call(PyObject *self, PyObject *args, PyObject *kwargs) {
+    Py_ssize_t count = PyTuple_GET_SIZE(args);
+    if (!count || (kwargs && PyDict_GET_SIZE(kwargs))) {
+        PyErr_SetString(PyExc_TypeError, "a scope is expected as the first argument");
+        return NULL;
+    }
+    PyObject *rest = PyTuple_GetSlice(args, 1, count);
+    if (!rest) return NULL;
+    PyObject *result = PyObject_CallObject(PyTuple_GET_ITEM(args, 0), rest);
+    Py_DECREF(rest);
+    return result;
+}
+
+static PyType_Slot enter_exit_slots[] = {
+    {Py_tp_descr_get, enter_exit_get},
+    {Py_tp_call, enter_exit_call},
+    {0, NULL},
+};
+static PyType_Spec enter_exit_spec = {
+    .name = "regimeter._core.EnterExit",
+    .basicsize = sizeof(PyObject),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = enter_exit_slots,
+};
+
+static PyTypeObject *make_type(PyObject *module, PyType_Spec *spec) {
+    return (PyTypeObject *)PyType_FromModuleAndSpec(module, spec, NULL);
+}
+
+static int add_protocol(PyTypeObject *type, PyObject *descriptor) {
+    if (PyObject_SetAttrString((PyObject *)type, "__enter__", descriptor) < 0) return -1;
+    return PyObject_SetAttrString((PyObject *)type, "__exit__", descriptor);
+}
+
+int rgm_scope_types_init(PyObject *module, rgm_module *state) {
+    state->scope_type = make_type(module, &scope_spec);
+    state->idle_scope_type = make_type(module, &idle_spec);
+    state->enter_exit_type = make_type(module, &enter_exit_spec);
+    if (!state->scope_type || !state->idle_scope_type || !state->enter_exit_type) return -1;
+    PyObject *descriptor = PyObject_New(PyObject, state->enter_exit_type);
+    if (!descriptor) return -1;
+    int failed = add_protocol(state->scope_type, descriptor) < 0 ||
+                 add_protocol(state->idle_scope_type, descriptor) < 0 ||
+                 PyModule_AddType(module, state->scope_type) < 0 ||
+                 PyModule_AddType(module, state->idle_scope_type) < 0;
+    Py_DECREF(descriptor);
+    return failed ? -1 : 0;
+}

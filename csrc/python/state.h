@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every binding file sees: the module's state and the shared helpers. Nothing below csrc/python
+// includes Python.h, and nothing here computes.
+#ifndef RGM_PYTHON_STATE_H
+#define RGM_PYTHON_STATE_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <structmember.h>
+
+#include "base/bytes.h"
+#include "base/status.h"
+#include "capture/session.h"
+#include "model/run.h"
+
+typedef struct {
+    PyObject *error;             // regimeter.Error and its kinds
+    PyObject *format_error;
+    PyObject *busy_error;
+    PyObject *unavailable_error;
+    PyTypeObject *profiler_type;
+    PyTypeObject *scope_type;
+    PyTypeObject *idle_scope_type;
+    PyTypeObject *enter_exit_type;
+    PyTypeObject *function_type;
+    PyTypeObject *run_type;
+    PyTypeObject *table_type;
+    PyTypeObject *column_type;
+    PyObject *device_names; // tuple of str, in the order of RGM_DEVICES
+    PyObject *word_device;  // interned keyword names
+    PyObject *word_operation;
+} rgm_module;
+
+extern struct PyModuleDef rgm_module_def;
+rgm_module *rgm_module_of_type(PyTypeObject *type);
+rgm_module *rgm_module_of(PyObject *module);
+
+// errors.c
+int rgm_errors_init(PyObject *module, rgm_module *state);
+// Raises what the status calls for and returns NULL.
+PyObject *rgm_raise(rgm_module *state, rgm_status status, const rgm_error *err);
+// Finds the device's number; -1 with ValueError or TypeError set.
+int rgm_device_parse(rgm_module *state, PyObject *device);
+
+// metadata.c
+// Writes keyword arguments as a JSON object; values it does not know become the name of their type. Never
+// leaves an exception behind.
+void rgm_metadata_write(rgm_bytes *out, PyObject *const *values, PyObject *names);
+
+// One per file: creates the types and adds them to the module.
+int rgm_scope_types_init(PyObject *module, rgm_module *state);
+int rgm_profiler_type_init(PyObject *module, rgm_module *state);
+int rgm_function_type_init(PyObject *module, rgm_module *state);
+int rgm_table_types_init(PyObject *module, rgm_module *state);
+int rgm_run_type_init(PyObject *module, rgm_module *state);
+
+// table.c
+PyObject *rgm_table_wrap(rgm_module *state, PyObject *run, const rgm_table_desc *desc, void *table, bool owned);
+// arrow.c
+PyObject *rgm_arrow_stream(PyObject *owner, rgm_run *run, const rgm_table_desc *desc, void *table);
+// run.c: takes the Run over.
+PyObject *rgm_run_wrap(PyTypeObject *type, rgm_run *run);
+rgm_run *rgm_run_of(PyObject *run);
+
+#endif

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tables and columns as Python sees them: a column offers its memory by the buffer protocol, a table makes
+// NumPy arrays of columns on demand (without a copy) and an Arrow stream of itself. NumPy is imported when the
+// first column is asked for, never before.
+#include <string.h>
+
+#include "base/memory.h"
+#include "model/table.h"
+#include "python/state.h"
+
+typedef struct {
+    PyObject_HEAD
+    PyObject *run; // keeps names, and for a run's own tables the memory, alive
+    const rgm_table_desc *desc;
+    rgm_table *table;
+    bool owned;
+} table_object;
+
+typedef struct {
+    PyObject_HEAD
+    PyObject *table;
+    size_t column;
+    Py_ssize_t shape, stride; // of the buffers handed out; a table does not change its length
+} column_object;
+
+static const rgm_column_desc *desc_of(const column_object *self) {
+    return &((table_object *)self->table)->desc->columns[self->column];
+}
+
+// --- column -----------------------------------------------------------------------------------------------
+
+static int column_buffer(column_object *self, Py_buffer *view, int flags) {
+    static const char *const formats[] = {
+        [RGM_TYPE_i64] = "q", [RGM_TYPE_u32] = "I", [RGM_TYPE_i32] = "i",  [RGM_TYPE_i16] = "h",
+        [RGM_TYPE_u8] = "B",  [RGM_TYPE_f64] = "d", [RGM_TYPE_name] = "I",
+    };
+    table_object *table = (table_object *)self->table;
+    const rgm_column_desc *desc = desc_of(self);
+    size_t size = rgm_types[desc->type].size;
+    if (flags & PyBUF_WRITABLE) {
+        PyErr_SetString(PyExc_BufferError, "columns are read-only");
+        return -1;
+    }
+    if (rgm_table_ensure(table->desc, table->table, self->column, NULL) != RGM_OK) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    void *data = rgm_table_column(table->desc, table->table, self->column);
+    if (PyBuffer_FillInfo(view, (PyObject *)self, data, (Py_ssize_t)(table->table->rows * size), 1, flags) < 0)
+        return -1;
+    view->itemsize = (Py_ssize_t)size;
+    if (flags & PyBUF_FORMAT) view->format = (char *)formats[desc->type];
+    self->shape = (Py_ssize_t)table->table->rows;
+    self->stride = (Py_ssize_t)size;
+    if (view->shape) view->shape = &self->shape;
+    if (view->strides) view->strides = &self->stride;
+    return 0;
+}
+
+static void column_dealloc(column_object *self) {
+    PyTypeObject *type = Py_TYPE(self);
+    Py_XDECREF(self->table);
+    PyObject_Free(self);
+    Py_DECREF(type);
+}
+
+static Py_ssize_t column_length(column_object *self) {
+    return (Py_ssize_t)((table_object *)self->table)->table->rows;
+}
+
+static PyObject *column_name(column_object *self, void *unused) { return PyUnicode_FromString(desc_of(self)->name); }
+static PyObject *column_unit(column_object *self, void *unused) { return PyUnicode_FromString(desc_of(self)->unit); }
+static PyObject *column_dtype(column_object *self, void *unused) {
+    return PyUnicode_FromString(rgm_types[desc_of(self)->type].dtype);
+}
+
+static PyGetSetDef column_getset[] = {
+    {"name", (getter)column_name, NULL, "Column name."},
+    {"unit", (getter)column_unit, NULL, "Unit of the values, '' for none."},
+    {"dtype", (getter)column_dtype, NULL, "NumPy type name."},
+    {NULL},
+};
+PyDoc_STRVAR(column_doc, "One column of a table: read-only memory by the buffer protocol.");
+static PyType_Slot column_slots[] = {
+    {Py_tp_doc, (void *)column_doc},      {Py_tp_dealloc, column_dealloc},
+    {Py_bf_getbuffer, column_buffer},     {Py_sq_length, column_length},
+    {Py_tp_getset, column_getset},        {0, NULL},
+};
+static PyType_Spec column_spec = {
+    .name = "regimeter._core.Column",
+    .basicsize = sizeof(column_object),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = column_slots,
+};
+
+// --- table ------------------------------------------------------------------------------------------------
+
+PyObject *rgm_table_wrap(rgm_module *state, PyObject *run, const rgm_table_desc *desc, void *table, bool owned) {
+    table_object *self = PyObject_New(table_object, state->table_type);
+    if (!self) return NULL;
+    self->run = Py_NewRef(run);
+    self->desc = desc;
+    self->table = table;
+    self->owned = owned;
+    return (PyObject *)self;
+}
+
+static void table_dealloc(table_object *self) {
+    PyTypeObject *type = Py_TYPE(self);
+    if (self->owned) {
+        rgm_table_release(self->desc, self->table);
+        rgm_free(self->table);
+    }
+    Py_XDECREF(self->run);
+    PyObject_Free(self);
+    Py_DECREF(type);
+}
+
+static PyObject *column_new(table_object *self, size_t column) {
+    rgm_module *state = rgm_module_of_type(Py_TYPE(self));
+    column_object *made = state ? PyObject_New(column_object, state->column_type) : NULL;
+    if (!made) return NULL;
+    made->table = Py_NewRef(self);
+    made->column = column;
+    return (PyObject *)made;
+}
+
+// numpy.frombuffer refuses an empty buffer only in old versions; numpy.empty serves both.
+static PyObject *column_array(table_object *self, size_t column) {
+    const char *dtype = rgm_types[self->desc->columns[column].type].dtype;
+    PyObject *numpy = PyImport_ImportModule("numpy");
+    if (!numpy) return NULL;
+    PyObject *result = NULL;
+    if (self->table->rows) {
+        PyObject *made = column_new(self, column);
+        if (made) result = PyObject_CallMethod(numpy, "frombuffer", "Os", made, dtype);
+        Py_XDECREF(made);
+    } else {
+        result = PyObject_CallMethod(numpy, "empty", "is", 0, dtype);
+    }
+    Py_DECREF(numpy);
+    return result;
+}
+
+static PyObject *table_getattro(table_object *self, PyObject *name) {
+    const char *text = PyUnicode_AsUTF8(name);
+    size_t column;
+    if (!text) return NULL;
+    if (rgm_table_find(self->desc, text, &column)) return column_array(self, column);
+    return PyObject_GenericGetAttr((PyObject *)self, name);
+}
+
+static PyObject *table_column(table_object *self, PyObject *name) {
+    const char *text = PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : NULL;
+    size_t column;
+    if (text && rgm_table_find(self->desc, text, &column)) return column_new(self, column);
+    if (!PyErr_Occurred()) PyErr_Format(PyExc_KeyError, "%s has no column %R", self->desc->name, name);
+    return NULL;
+}
+
+static Py_ssize_t table_length(table_object *self) { return (Py_ssize_t)self->table->rows; }
+
+static PyObject *table_columns(table_object *self, void *unused) {
+    PyObject *names = PyTuple_New((Py_ssize_t)self->desc->n_columns);
+    for (size_t i = 0; names && i < self->desc->n_columns; i++) {
+        PyObject *name = PyUnicode_FromString(self->desc->columns[i].name);
+        if (!name) Py_CLEAR(names);
+        if (names) PyTuple_SET_ITEM(names, (Py_ssize_t)i, name);
+    }
+    return names;
+}
+
+static PyObject *table_name(table_object *self, void *unused) { return PyUnicode_FromString(self->desc->name); }
+static PyObject *table_run(table_object *self, void *unused) { return Py_NewRef(self->run); }
+
+static PyObject *table_dir(table_object *self, PyObject *unused) {
+    PyObject *base = PyObject_CallMethod((PyObject *)&PyBaseObject_Type, "__dir__", "O", self);
+    PyObject *list = base ? PySequence_List(base) : NULL;
+    PyObject *columns = list ? table_columns(self, NULL) : NULL;
+    PyObject *all = columns ? PySequence_InPlaceConcat(list, columns) : NULL;
+    Py_XDECREF(base);
+    Py_XDECREF(list);
+    Py_XDECREF(columns);
+    return all;
+}
+
+static PyObject *table_repr(table_object *self) {
+    return PyUnicode_FromFormat("<regimeter table %s: %zd rows>", self->desc->name, table_length(self));
+}
+
+PyDoc_STRVAR(stream_doc, "__arrow_c_stream__(requested_schema=None)\n--\n\n"
+                         "The table as an Arrow C stream of one batch; names become dictionary-encoded text.");
+
+static PyObject *table_stream(table_object *self, PyObject *args, PyObject *kwargs) {
+    static char *words[] = {"requested_schema", NULL};
+    PyObject *requested = Py_None;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O", words, &requested)) return NULL;
+    return rgm_arrow_stream((PyObject *)self, rgm_run_of(self->run), self->desc, self->table);
+}
+
+static PyMethodDef table_methods[] = {
+    {"column", (PyCFunction)table_column, METH_O, "column(name)\n--\n\nThe column as a buffer; KeyError if absent."},
+    {"__arrow_c_stream__", (PyCFunction)(void (*)(void))table_stream, METH_VARARGS | METH_KEYWORDS, stream_doc},
+    {"__dir__", (PyCFunction)table_dir, METH_NOARGS, NULL},
+    {NULL},
+};
+static PyGetSetDef table_getset[] = {
+    {"columns", (getter)table_columns, NULL, "Column names in order."},
+    {"table_name", (getter)table_name, NULL, "Name of the table."},
+    {"run", (getter)table_run, NULL, "The run it belongs to."},
+    {NULL},
+};
+PyDoc_STRVAR(table_doc, "A columnar table: each column is an attribute, a read-only NumPy array without a copy.");
+static PyType_Slot table_slots[] = {
+    {Py_tp_doc, (void *)table_doc},     {Py_tp_dealloc, table_dealloc}, {Py_tp_getattro, table_getattro},
+    {Py_sq_length, table_length},       {Py_tp_methods, table_methods}, {Py_tp_getset, table_getset},
+    {Py_tp_repr, table_repr},           {0, NULL},
+};
+static PyType_Spec table_spec = {
+    .name = "regimeter._core.Table",
+    .basicsize = sizeof(table_object),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = table_slots,
+};
+
+int rgm_table_types_init(PyObject *module, rgm_module *state) {
+    state->table_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &table_spec, NULL);
+    state->column_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &column_spec, NULL);
+    if (!state->table_type || !state->column_type) return -1;
+    return PyModule_AddType(module, state->table_type) < 0 || PyModule_AddType(module, state->column_type) < 0 ? -1
+                                                                                                               : 0;
+}

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a run was recorded on: machine, process and libraries, as a JSON-ready dictionary.
+
+Nothing is imported for this: a library is described when the program has already loaded it.
+"""
+
+import json
+import os
+import platform
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+NVIDIA_CONTROL = "/dev/nvidiactl"
+AMD_CONTROL = "/dev/kfd"
+# Libraries whose version is part of the environment when they are loaded.
+LIBRARIES = ("numpy", "torch", "cupy", "jax", "triton")
+
+
+def describe() -> dict[str, Any]:
+    """Return the environment of this process."""
+    return {
+        "host": platform.node(),
+        "platform": platform.platform(),
+        "python": platform.python_version(),
+        "executable": sys.executable,
+        "command": list(sys.orig_argv),
+        "directory": _working_directory(),
+        "pid": os.getpid(),
+        "cpu": cpu_model(),
+        "cores": len(os.sched_getaffinity(0)),
+        "memory_bytes": total_memory(),
+        "device": {"available": False, "reason": device_reason()},
+        "libraries": loaded_libraries(),
+    }
+
+
+def _working_directory() -> str | None:
+    try:
+        return os.getcwd()
+    except OSError:  # removed under the process
+        return None
+
+
+def cpu_model() -> str:
+    """Return the processor's name, or the architecture where the system does not tell."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as lines:
+            for line in lines:
+                key, _, value = line.partition(":")
+                if key.strip() == "model name":
+                    return value.strip()
+    except OSError:
+        pass
+    return platform.machine()
+
+
+def total_memory() -> int | None:
+    """Return the machine's memory in bytes, None where the system does not tell."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (ValueError, OSError):
+        return None
+
+
+def device_reason() -> str:
+    """Say why there is no device time: what is missing on this machine, or in this release."""
+    if os.path.exists(NVIDIA_CONTROL):
+        return "device time is not measured by this release: CUDA events are not recorded yet"
+    if os.path.exists(AMD_CONTROL):
+        return "device time is not measured by this release: HIP events are not recorded yet"
+    return f"no GPU driver on this machine ({NVIDIA_CONTROL} and {AMD_CONTROL} are absent)"
+
+
+def loaded_libraries() -> dict[str, str]:
+    """Return the versions of the known libraries that the program has imported."""
+    found = {}
+    for name in LIBRARIES:
+        version = getattr(sys.modules.get(name), "__version__", None)
+        if version is not None:
+            found[name] = str(version)
+    return found
+
+
+def encode(environment: Mapping[str, Any]) -> str:
+    """Return the environment as JSON text; what JSON cannot hold becomes text."""
+    return json.dumps(environment, default=str, ensure_ascii=False).encode("utf-8", "replace").decode("utf-8")

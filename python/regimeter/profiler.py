@@ -1,0 +1,407 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GPUProfiler: scopes as context managers and decorators, and what was recorded in them."""
+
+import atexit
+import functools
+import inspect
+import math
+import os
+import threading
+import warnings
+import weakref
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from typing import Any, ParamSpec, TypeVar, cast, overload
+
+from . import _core, backend, cost, device_memory, environment
+from .records import ProfileEntry, ProfileSummary
+from .trace import Run
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+RECORD_VARIABLE = "REGIMETER_RECORD"
+DETAILED_SAMPLE_INTERVAL_MS = 10.0
+TRACKING_SAMPLE_INTERVAL_MS = 1.0
+
+_open_profilers: "weakref.WeakSet[GPUProfiler]" = weakref.WeakSet()
+
+
+class GPUProfiler(_core.Profiler):
+    """Records blocks of code with their time, memory and nesting.
+
+    ::
+
+        profiler = GPUProfiler()
+        with profiler.profile("forward", device="gpu", batch=32):
+            loss = model(batch)
+
+        @profiler.profile_function(operation="step")
+        def step(): ...
+
+    enabled: record from the start. device_id: ordinal of the device whose memory is read.
+    enable_detailed_metrics: look at which library a block uses and sample the host's memory every 10 ms.
+    path: journal to this file, which survives SIGKILL up to the last 100 ms (``regimeter recover``); None keeps
+    the records in memory. A file that cannot be written costs one warning, and recording goes on in memory;
+    BusyError when another session is writing it; ValueError when it is not a regimeter recording.
+    sample_rate: part of the scopes without a parent to record, with all that is nested in them, 0 to 1.
+    seed: start of the pseudo-random choice; the same seed makes the same choice.
+    track_memory: measure memory at begin and end of every scope (a few microseconds each): the resident set,
+    and torch's allocator with the true peak inside each scope where torch uses CUDA. This resets torch's own
+    peak statistics; `device_memory_peak()` keeps the process's. memory_interval_ms: interval of the memory
+    sampler, 0 for none; by default 1 ms with track_memory, 10 ms with detailed metrics, else none.
+    options: budgets and intervals of the session, see ``regimeter.GPUProfiler.options()``.
+
+    Threads: one profiler serves all threads and asyncio tasks; scopes nest per thread and per task. After a fork
+    the child starts empty, with its own file PATH.PID.
+    """
+
+    def __init__(
+        self,
+        enabled: bool = True,
+        device_id: int = 0,
+        enable_detailed_metrics: bool = True,
+        *,
+        path: str | os.PathLike[str] | None = None,
+        sample_rate: float = 1.0,
+        seed: int = 0,
+        track_memory: bool = False,
+        memory_interval_ms: float | None = None,
+        **options: int,
+    ) -> None:
+        rate = check_rate(sample_rate)
+        interval = _sample_interval(memory_interval_ms, track_memory, enable_detailed_metrics)
+        self.device_id = device_id
+        self.enable_detailed_metrics = enable_detailed_metrics
+        self.track_memory = track_memory
+        self._lock = threading.Lock()
+        self._cached: tuple[object, Run] | None = None
+        self._memory_probe = device_memory.TorchMemoryProbe() if track_memory else None
+        self._cost_ns = cost.scope_cost_ns()
+        self._interval_asked = memory_interval_ms
+        self._open(path, {"seed": seed & 0x7FFF_FFFF_FFFF_FFFF, "sample_interval_ns": interval, **options})
+        self._set_probes(backend.detect if enable_detailed_metrics else None, self._memory_probe, track_memory)
+        if rate < 1.0:
+            self._set_sampling(rate)
+        self.sample_rate = rate
+        self._send_environment()
+        self.enabled = enabled
+        _open_profilers.add(self)
+        self._show_warning()
+
+    # --- recording -----------------------------------------------------------------------------------------
+
+    # profile(operation, device="gpu", **metadata) is implemented in C.
+
+    @overload
+    def profile_function(self, operation: Callable[P, R], /) -> Callable[P, R]: ...
+    @overload
+    def profile_function(
+        self, operation: str | None = None, device: str = "gpu"
+    ) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+    def profile_function(self, operation: Any = None, device: str = "gpu") -> Any:
+        """Decorate a function so that each call is a scope; with or without parentheses.
+
+        operation: the name, by default the function's qualified name. Coroutines are timed over what is
+        awaited, generators and asynchronous generators over each item they produce, not over what their
+        consumer does in between. TypeError for an operation that is not a str, ValueError for an unknown device.
+        """
+        if operation is not None and not isinstance(operation, str):
+            if callable(operation) or isinstance(operation, classmethod | staticmethod):
+                return self._decorate(operation, None, device)
+            raise TypeError(f"operation must be a str, not {type(operation).__name__}")
+        if not isinstance(device, str):
+            raise TypeError(f"device must be a str, not {type(device).__name__}")
+        if device not in _core.DEVICES:
+            raise ValueError(f"unknown device {device!r}; valid are: {', '.join(_core.DEVICES)}")
+        return lambda function: self._decorate(function, operation, device)
+
+    def _decorate(self, function: Any, operation: str | None, device: str) -> Any:
+        if isinstance(function, classmethod | staticmethod):
+            return type(function)(self._decorate(function.__func__, operation, device))
+        if not callable(function):
+            raise TypeError(f"a function is expected, not {type(function).__name__}")
+        name = operation or getattr(function, "__qualname__", None) or type(function).__qualname__
+        if inspect.iscoroutinefunction(function):
+            return _wrap_coroutine(self, function, name, device)
+        if inspect.isasyncgenfunction(function):
+            return _wrap_async_generator(self, function, name, device)
+        if inspect.isgeneratorfunction(function):
+            return _wrap_generator(self, function, name, device)
+        return functools.update_wrapper(self._wrap(function, name, device), function)
+
+    def enable(self, operation: str | None = None) -> None:
+        """Record from now on; with an operation, that one only (the profiler's own switch is left alone)."""
+        if operation is None:
+            self.enabled = True
+        else:
+            self._switch(operation, True)
+
+    def disable(self, operation: str | None = None) -> None:
+        """Stop recording; with an operation, stop recording that one."""
+        if operation is None:
+            self.enabled = False
+        else:
+            self._switch(operation, False)
+
+    def set_sample_rate(self, rate: float, operation: str | None = None, device: str = "gpu") -> None:
+        """Record a part of the scopes: of those without a parent, or of one operation wherever it stands."""
+        rate = check_rate(rate)
+        if operation is None:
+            self._set_sampling(rate)
+            self.sample_rate = rate
+        else:
+            self._set_sampling(rate, operation, device)
+
+    def set_detailed_metrics(self, enabled: bool) -> None:
+        """Switch the looks at backends and, unless an interval was given, the memory sampler."""
+        self.enable_detailed_metrics = enabled
+        self._set_probes(backend.detect if enabled else None, self._memory_probe, self.track_memory)
+        self._sampler(_sample_interval(self._interval_asked, self.track_memory, enabled))
+
+    # --- results -------------------------------------------------------------------------------------------
+
+    def run(self) -> Run:
+        """Return what has been recorded so far, as a Run. Blocks that are still open are not in it."""
+        with self._lock:
+            stats = self._stats()
+            key = (self._session_id, stats["records"], stats["samples"], stats["sampled_out"], stats["stopped"])
+            if self._cached is None or self._cached[0] != key:
+                if not stats["stopped"]:
+                    self._send_environment(stats)
+                self._cached = (key, self._snapshot(Run))
+            run = self._cached[1]
+        self._show_warning()
+        return run
+
+    def get_entries(self) -> list[ProfileEntry]:
+        """Return one entry per recorded block, in order of start."""
+        return self.run().get_entries()
+
+    def get_summary(self) -> dict[str, ProfileSummary]:
+        """Return statistics by operation, most exclusive time first."""
+        return self.run().get_summary()
+
+    def get_bottlenecks(self, top_n: int = 5) -> list[ProfileSummary]:
+        """Return the operations with the most exclusive time. ValueError for a negative top_n."""
+        return self.run().get_bottlenecks(top_n)
+
+    def print_summary(self, top_n: int = 10) -> None:
+        """Print a table of the operations, and what the profiler itself cost."""
+        from .report.text import print_summary
+
+        print_summary(self.run(), top_n)
+
+    def print_bottlenecks(self, top_n: int = 5) -> None:
+        """Print the operations with the most exclusive time."""
+        from .report.text import print_bottlenecks
+
+        print_bottlenecks(self.run(), top_n)
+
+    def export_json(self, path: str | os.PathLike[str]) -> None:
+        """Write entries, summary and environment as JSON, atomically."""
+        self.run().export_json(path)
+
+    def write_html(self, path: str | os.PathLike[str], *, title: str | None = None) -> None:
+        """Write the self-contained HTML report, atomically."""
+        self.run().write_html(path, title=title)
+
+    def reset(self) -> None:
+        """Forget everything recorded so far."""
+        with self._lock:
+            self._cached = None
+            self._reset()
+
+    def stats(self) -> dict[str, Any]:
+        """Return counters of the session: records, dropped, blocks, memory in use and more."""
+        return self._stats()
+
+    def device_memory_peak(self) -> int | None:
+        """Return the largest device memory of the process in bytes, None where it is not measured."""
+        return self._memory_probe.process_peak(self.device_id) if self._memory_probe else None
+
+    @staticmethod
+    def options() -> dict[str, dict[str, Any]]:
+        """Return the options of a session with default, unit and meaning."""
+        return _core.options()
+
+    # --- life ----------------------------------------------------------------------------------------------
+
+    def flush(self) -> bool:
+        """Write what is recorded to the file now; False when that failed (the data stay in memory)."""
+        written = self._flush()
+        self._show_warning()
+        return written
+
+    def close(self) -> None:
+        """End the session: blocks still open are recorded as such, the file gets its closing block."""
+        if self._session_id:
+            self._send_environment()
+            self._stop()
+            self._show_warning()
+
+    def __enter__(self) -> "GPUProfiler":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def _send_environment(self, stats: dict[str, Any] | None = None) -> None:
+        stats = stats or self._stats()
+        described = environment.describe()
+        described["clock"] = _core.clock_name()
+        described["sample_rate"] = self.sample_rate if hasattr(self, "sample_rate") else 1.0
+        described["skipped"] = self._skipped()
+        described["cost"] = {"per_scope_ns": self._cost_ns, "service_cpu_ns": stats["service_cpu_ns"]}
+        reason = device_memory.reason()
+        described["device"]["memory_reason"] = reason if self.track_memory else reason or "track_memory is off"
+        self._environment(environment.encode(described))
+
+    def _show_warning(self) -> None:
+        text = self._take_warning()
+        if text:
+            warnings.warn(text, RuntimeWarning, stacklevel=3)
+
+
+def check_rate(rate: float) -> float:
+    """Return the sample rate as a float; ValueError unless it lies between 0 and 1."""
+    value = float(rate)
+    if math.isnan(value) or not 0.0 <= value <= 1.0:
+        raise ValueError(f"a sample rate lies between 0 and 1, got {rate!r}")
+    return value
+
+
+def _sample_interval(asked_ms: float | None, tracking: bool, detailed: bool) -> int:
+    if asked_ms is None:
+        asked_ms = TRACKING_SAMPLE_INTERVAL_MS if tracking else DETAILED_SAMPLE_INTERVAL_MS if detailed else 0.0
+    if not 0.0 <= asked_ms < 1e9:  # also refuses NaN
+        raise ValueError(f"memory_interval_ms must be at least 0, got {asked_ms!r}")
+    return round(asked_ms * 1e6)
+
+
+# --- functions that do not run when they are called ---------------------------------------------------------
+
+
+def _wrap_coroutine(
+    profiler: GPUProfiler, function: Callable[P, Awaitable[R]], name: str, device: str
+) -> Callable[P, Awaitable[R]]:
+    @functools.wraps(function)
+    async def profiled(*args: P.args, **kwargs: P.kwargs) -> R:
+        with profiler._scope_for(name, device, function):
+            return await function(*args, **kwargs)
+
+    return profiled
+
+
+def _wrap_generator(
+    profiler: GPUProfiler, function: Callable[P, Generator[Any, Any, R]], name: str, device: str
+) -> Callable[P, Generator[Any, Any, R]]:
+    """Each step of the generator is a scope, so the consumer's time in between is not counted."""
+
+    @functools.wraps(function)
+    def profiled(*args: P.args, **kwargs: P.kwargs) -> Generator[Any, Any, R]:
+        generator = function(*args, **kwargs)
+        step: Callable[[Any], Any] = generator.send
+        sent: Any = None
+        while True:
+            finished: StopIteration | None = None
+            item = None
+            with profiler._scope_for(name, device, function):
+                try:
+                    item = step(sent)
+                except StopIteration as stop:
+                    finished = stop
+            if finished is not None:
+                return cast(R, finished.value)
+            try:
+                sent = yield item
+                step = generator.send
+            except GeneratorExit:
+                generator.close()
+                raise
+            except BaseException as error:
+                step, sent = generator.throw, error
+
+    return profiled
+
+
+def _wrap_async_generator(
+    profiler: GPUProfiler, function: Callable[P, AsyncGenerator[Any, Any]], name: str, device: str
+) -> Callable[P, AsyncGenerator[Any, Any]]:
+    @functools.wraps(function)
+    async def profiled(*args: P.args, **kwargs: P.kwargs) -> AsyncGenerator[Any, Any]:
+        generator = function(*args, **kwargs)
+        step: Callable[[Any], Awaitable[Any]] = generator.asend
+        sent: Any = None
+        while True:
+            finished = False
+            item = None
+            with profiler._scope_for(name, device, function):
+                try:
+                    item = await step(sent)
+                except StopAsyncIteration:
+                    finished = True
+            if finished:
+                return
+            try:
+                sent = yield item
+                step = generator.asend
+            except GeneratorExit:
+                await generator.aclose()
+                raise
+            except BaseException as error:
+                step, sent = generator.athrow, error
+
+    return profiled
+
+
+# --- the profiler of the process ----------------------------------------------------------------------------
+
+_global: GPUProfiler | None = None
+_global_lock = threading.Lock()
+
+
+def get_profiler(
+    enabled: bool | None = None,
+    device_id: int | None = None,
+    enable_detailed_metrics: bool | None = None,
+    *,
+    sample_rate: float | None = None,
+) -> GPUProfiler:
+    """Return the profiler of the process, made on first use; the arguments given are applied every time.
+
+    So ``get_profiler(enabled=random.random() < 0.01)`` switches recording per request, and
+    ``get_profiler(sample_rate=0.01)`` leaves the choice to the profiler. Under ``regimeter record`` it writes to
+    the recording's file.
+    """
+    global _global
+    with _global_lock:
+        if _global is None:
+            _global = GPUProfiler(
+                True if enabled is None else enabled,
+                device_id or 0,
+                True if enable_detailed_metrics is None else enable_detailed_metrics,
+                path=os.environ.get(RECORD_VARIABLE) or None,
+                sample_rate=1.0 if sample_rate is None else sample_rate,
+            )
+            return _global
+        profiler = _global
+    if device_id is not None:
+        profiler.device_id = device_id
+    if enable_detailed_metrics is not None and enable_detailed_metrics != profiler.enable_detailed_metrics:
+        profiler.set_detailed_metrics(enable_detailed_metrics)
+    if sample_rate is not None:
+        profiler.set_sample_rate(sample_rate)
+    if enabled is not None:
+        profiler.enabled = enabled
+    return profiler
+
+
+def profile(operation: str, device: str = "gpu", **metadata: object) -> Any:
+    """Scope of the process's profiler: ``with regimeter.profile("forward"): ...``."""
+    return get_profiler().profile(operation, device, **metadata)
+
+
+@atexit.register
+def _close_all() -> None:
+    for profiler in list(_open_profilers):
+        profiler.close()

@@ -1,0 +1,301 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Entries and summaries as Python objects, built from the result tables of the core.
+
+Milliseconds, megabytes (1 MB = 10**6 bytes) and seconds where a specification fixed the name; a figure that
+was not measured is None, and `unavailable` says why.
+"""
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from ._core import BACKENDS, DEVICES, FLAG_FAILED, FLAG_OPEN, MEMORY_SOURCES
+
+if TYPE_CHECKING:
+    from .trace import Run
+
+# Values of an entry that came from a file and that regimeter cannot derive again are kept in the span's
+# metadata under this key.
+IMPORTED = "regimeter.imported"
+DEVICE_FIELDS = ("gpu_time_ms", "transfer_time_ms", "overhead_ms", "gpu_utilization", "memory_bandwidth_gb_s")
+NO_SAMPLE = "no memory sample fell inside; track_memory=True measures every scope"
+NO_CHANGE = "needs begin and end values; track_memory=True measures them"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileEntry:
+    """One recorded block.
+
+    start_time, end_time: seconds on CLOCK_MONOTONIC, the clock of ``time.monotonic``.
+    device: as declared by the user. backend: the library that the block used ('unknown' before it was seen).
+    gpu_time_ms, transfer_time_ms, overhead_ms, gpu_utilization (percent), memory_bandwidth_gb_s: from device
+    measurement, None with a reason in `unavailable` when there is none. cpu_time_ms: host time, for a block
+    declared as device='cpu'. memory_allocated_mb: allocated at the end minus at the start. memory_peak_mb:
+    largest amount inside. memory_source: 'device' (torch's allocator), 'scope' or 'sampler' (resident set).
+    """
+
+    operation: str
+    start_time: float
+    end_time: float
+    duration_ms: float
+    device: str
+    backend: str
+    gpu_time_ms: float | None = None
+    cpu_time_ms: float | None = None
+    transfer_time_ms: float | None = None
+    overhead_ms: float | None = None
+    memory_allocated_mb: float | None = None
+    memory_peak_mb: float | None = None
+    gpu_utilization: float | None = None
+    memory_bandwidth_gb_s: float | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    exclusive_time_ms: float = 0.0
+    failed: bool = False
+    open: bool = False
+    depth: int = 0
+    parent: int | None = None
+    thread: str = ""
+    memory_source: str = "none"
+    unavailable: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileSummary:
+    """Statistics of one operation on one declared device.
+
+    total_time_ms leaves out calls inside another call of the same operation; the statistics per call cover
+    all calls. std_dev_ms is the population standard deviation (divisor n). Percentiles interpolate linearly
+    (Hyndman-Fan type 7). exclusive_time_ms is time without nested scopes; share is its part of the sum over
+    all operations, 0 to 1. skipped_count: calls that a sample rate left out.
+    """
+
+    operation: str
+    call_count: int
+    total_time_ms: float
+    avg_time_ms: float
+    min_time_ms: float
+    max_time_ms: float
+    std_dev_ms: float
+    total_gpu_time_ms: float | None = None
+    total_cpu_time_ms: float | None = None
+    total_transfer_time_ms: float | None = None
+    total_overhead_ms: float | None = None
+    avg_memory_mb: float | None = None
+    peak_memory_mb: float | None = None
+    avg_gpu_utilization: float | None = None
+    device: str = "gpu"
+    backend: str = "unknown"
+    median_ms: float = 0.0
+    p95_ms: float = 0.0
+    p99_ms: float = 0.0
+    cv: float | None = None
+    exclusive_time_ms: float = 0.0
+    share: float | None = None
+    failed_count: int = 0
+    recursive_count: int = 0
+    skipped_count: int = 0
+    unavailable: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+
+
+def _number(value: float, divisor: float = 1.0) -> float | None:
+    return None if math.isnan(value) else value / divisor
+
+
+def _scaled(divisor: float) -> Callable[[Any], Any]:
+    return lambda value: _number(value, divisor)
+
+
+MS = 1e6
+MB = 1e6
+# ProfileSummary field -> (column of the summary table, conversion).
+SUMMARY_COLUMNS: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "call_count": ("call_count", int),
+    "total_time_ms": ("total_ns", _scaled(MS)),
+    "avg_time_ms": ("mean_ns", _scaled(MS)),
+    "min_time_ms": ("min_ns", _scaled(MS)),
+    "max_time_ms": ("max_ns", _scaled(MS)),
+    "std_dev_ms": ("std_dev_ns", _scaled(MS)),
+    "median_ms": ("median_ns", _scaled(MS)),
+    "p95_ms": ("p95_ns", _scaled(MS)),
+    "p99_ms": ("p99_ns", _scaled(MS)),
+    "cv": ("cv", _number),
+    "exclusive_time_ms": ("exclusive_ns", _scaled(MS)),
+    "share": ("share", _number),
+    "failed_count": ("failed_count", int),
+    "recursive_count": ("recursive_count", int),
+    "avg_memory_mb": ("memory_allocated_bytes", _scaled(MB)),
+    "peak_memory_mb": ("memory_peak_bytes", _scaled(MB)),
+    "device": ("device", DEVICES.__getitem__),
+    "backend": ("backend", BACKENDS.__getitem__),
+}
+
+
+def decode_metadata(text: str) -> dict[str, Any]:
+    """Return a span's metadata; text that is no JSON object is kept whole under the key 'text'."""
+    if not text:
+        return {}
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return {"text": text}
+    return value if isinstance(value, dict) else {"text": text}
+
+
+def entries_of(run: "Run") -> list[ProfileEntry]:
+    """Return one ProfileEntry per scope of the run, in order of start."""
+    return list(iterate_entries(run))
+
+
+def iterate_entries(run: "Run") -> Iterator[ProfileEntry]:
+    """Yield the entries of a run one by one."""
+    table, spans = run.entries, run.spans
+    rows = table.span
+    strings = run.strings
+    lanes = [strings[name] for name in run.lanes.name.tolist()]
+    metadata: dict[int, dict[str, Any]] = {}
+    entry_of_span = {span: row for row, span in enumerate(rows.tolist())}
+    host = unavailable_fields(run, "cpu")
+    device = unavailable_fields(run, "gpu")
+    columns = zip(
+        spans.name[rows].tolist(),
+        spans.start_ns[rows].tolist(),
+        spans.duration_ns[rows].tolist(),
+        spans.flags[rows].tolist(),
+        spans.lane[rows].tolist(),
+        spans.parent[rows].tolist(),
+        spans.metadata[rows].tolist(),
+        table.exclusive_ns.tolist(),
+        table.depth.tolist(),
+        table.memory_allocated_bytes.tolist(),
+        table.memory_peak_bytes.tolist(),
+        table.memory_source.tolist(),
+        strict=True,
+    )
+    for name, start, length, flags, lane, parent, text, exclusive, depth, allocated, peak, source in columns:
+        if text not in metadata:
+            metadata[text] = decode_metadata(strings[text])
+        declared = DEVICES[(flags >> 8) & 0xF]
+        missing = host if declared == "cpu" else device
+        values: dict[str, Any] = {
+            "cpu_time_ms": length / MS if declared == "cpu" else None,
+            "memory_allocated_mb": _number(allocated, MB),
+            "memory_peak_mb": _number(peak, MB),
+        }
+        user = metadata[text]
+        if IMPORTED in user:
+            values |= user[IMPORTED]
+            user = {key: value for key, value in user.items() if key != IMPORTED}
+        yield ProfileEntry(
+            operation=strings[name],
+            start_time=start / 1e9,
+            end_time=(start + length) / 1e9,
+            duration_ms=length / MS,
+            device=declared,
+            backend=BACKENDS[(flags >> 12) & 0xF],
+            metadata=user,
+            exclusive_time_ms=exclusive / MS,
+            failed=bool(flags & FLAG_FAILED),
+            open=bool(flags & FLAG_OPEN),
+            depth=depth,
+            parent=entry_of_span.get(parent),
+            thread=lanes[lane] if lane < len(lanes) else "",
+            memory_source=MEMORY_SOURCES[source],
+            unavailable=missing,
+            **values,
+        )
+
+
+def unavailable_fields(run: "Run", device: str) -> Mapping[str, str]:
+    """Return why the fields that can be missing are missing, for a scope declared on the device."""
+    reason = run.device_reason
+    if device == "cpu":
+        reason = "the scope was declared as device='cpu'; no device was measured"
+    missing = dict.fromkeys(DEVICE_FIELDS, reason)
+    if device != "cpu":
+        missing["cpu_time_ms"] = f"the host's part of the time needs device time: {reason}"
+    missing |= {"memory_allocated_mb": NO_CHANGE, "memory_peak_mb": NO_SAMPLE}
+    return MappingProxyType(missing)
+
+
+def summaries_of(run: "Run") -> list[ProfileSummary]:
+    """Return the summaries of a run, most exclusive time first."""
+    table = run.summary
+    strings = run.strings
+    columns = {name: getattr(table, column).tolist() for name, (column, _) in SUMMARY_COLUMNS.items()}
+    skipped = run.skipped
+    imported = _imported_totals(run)
+    found = []
+    for row, name in enumerate(table.operation.tolist()):
+        values = {name: convert(columns[name][row]) for name, (_, convert) in SUMMARY_COLUMNS.items()}
+        operation = strings[name]
+        device = values["device"]
+        if device == "cpu":
+            values["total_cpu_time_ms"] = values["total_time_ms"]
+        values |= imported.get((operation, device), {})
+        reasons = dict(unavailable_fields(run, device))
+        found.append(
+            ProfileSummary(
+                operation=operation,
+                skipped_count=skipped.get(f"{operation}\0{device}", 0),
+                unavailable={name: reasons[entry] for name, entry in SUMMARY_REASONS.items() if entry in reasons},
+                **values,
+            )
+        )
+    return found
+
+
+# Summary field -> the entry field whose reason explains it.
+SUMMARY_REASONS = {
+    "total_gpu_time_ms": "gpu_time_ms",
+    "total_cpu_time_ms": "cpu_time_ms",
+    "total_transfer_time_ms": "transfer_time_ms",
+    "total_overhead_ms": "overhead_ms",
+    "avg_gpu_utilization": "gpu_utilization",
+    "avg_memory_mb": "memory_allocated_mb",
+    "peak_memory_mb": "memory_peak_mb",
+}
+# Summary field -> (entry field in an imported file, whether it is a mean).
+IMPORTED_TOTALS = {
+    "total_gpu_time_ms": ("gpu_time_ms", False),
+    "total_cpu_time_ms": ("cpu_time_ms", False),
+    "total_transfer_time_ms": ("transfer_time_ms", False),
+    "total_overhead_ms": ("overhead_ms", False),
+    "avg_gpu_utilization": ("gpu_utilization", True),
+    "avg_memory_mb": ("memory_allocated_mb", True),
+}
+
+
+def _imported_totals(run: "Run") -> dict[tuple[str, str], dict[str, float]]:
+    """Sum up what entries of an imported file carried and regimeter did not measure itself."""
+    if run.source != "export" or not any(IMPORTED in text for text in run.strings):
+        return {}
+    values: dict[tuple[str, str], dict[str, list[float]]] = {}
+    for entry in iterate_entries(run):
+        group = values.setdefault((entry.operation, entry.device), {})
+        for total, (name, _) in IMPORTED_TOTALS.items():
+            value = getattr(entry, name)
+            if value is not None:
+                group.setdefault(total, []).append(value)
+    return {
+        key: {
+            total: sum(found) / (len(found) if IMPORTED_TOTALS[total][1] else 1) for total, found in group.items()
+        }
+        for key, group in values.items()
+    }
+
+
+def by_operation(summaries: list[ProfileSummary]) -> dict[str, ProfileSummary]:
+    """Key the summaries by operation; one that was declared on several devices gets the device in its key."""
+    counts: dict[str, int] = {}
+    for summary in summaries:
+        counts[summary.operation] = counts.get(summary.operation, 0) + 1
+    return {
+        s.operation if counts[s.operation] == 1 else f"{s.operation} [{s.device}]": s for s in summaries
+    }
+
+
+ENTRY_FIELDS = tuple(f.name for f in fields(ProfileEntry) if f.name != "unavailable")
+SUMMARY_FIELDS = tuple(f.name for f in fields(ProfileSummary) if f.name != "unavailable")

@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The JSON form of a run: a superset of the documented file of entries and summary.
+
+Written by ``export_json``, read back by ``regimeter.load``, which also takes the plain documented form.
+"""
+
+import array
+import gzip
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .. import records
+from .._core import BACKENDS, DEVICES, FLAG_FAILED, FLAG_OPEN, FormatError
+from .files import atomic_writer
+
+if TYPE_CHECKING:
+    from ..trace import Run
+
+FORMAT = "regimeter.profile"
+VERSION = 1
+UNITS = {
+    "*_time": "seconds on CLOCK_MONOTONIC",
+    "*_ms": "milliseconds",
+    "*_mb": "megabytes of 10**6 bytes",
+    "*_gb_s": "10**9 bytes per second",
+    "*_ns": "nanoseconds",
+    "gpu_utilization": "percent",
+    "share": "0 to 1",
+    "cv": "standard deviation over mean",
+}
+# What an imported entry may carry that a Run has no column for.
+CARRIED = (
+    "gpu_time_ms",
+    "cpu_time_ms",
+    "transfer_time_ms",
+    "overhead_ms",
+    "memory_allocated_mb",
+    "memory_peak_mb",
+    "gpu_utilization",
+    "memory_bandwidth_gb_s",
+)
+
+
+def export_json(run: "Run", path: str | os.PathLike[str]) -> None:
+    """Write the run to `path`, atomically; entries are streamed, so memory does not grow with their number."""
+    with atomic_writer(path) as out:
+        head = {
+            "format": FORMAT,
+            "version": VERSION,
+            "units": UNITS,
+            "environment": run.environment,
+            "run": run_facts(run),
+            "cost": run.cost,
+            "anomalies": run.anomaly_list(),
+            "unavailable": {device: dict(records.unavailable_fields(run, device)) for device in ("gpu", "cpu")},
+        }
+        out.write(_dumps(head)[:-1])
+        out.write(',\n"entries":[')
+        samples: dict[str, list[int]] = {}
+        separator = "\n"
+        for entry in records.iterate_entries(run):
+            row = {name: getattr(entry, name) for name in records.ENTRY_FIELDS}
+            out.write(separator + _dumps(row))
+            separator = ",\n"
+            samples.setdefault(entry.operation, []).append(round(entry.duration_ms * 1e6))
+        out.write('],\n"summary":')
+        out.write(_dumps({key: summary_facts(summary) for key, summary in run.get_summary().items()}))
+        launch = {"id": 0, "pid": run.environment.get("pid"), "unit": "ns", "samples": samples}
+        out.write(',\n"launches":' + _dumps([launch]) + "}\n")
+
+
+def run_facts(run: "Run") -> dict[str, Any]:
+    """Return the scalars of a run."""
+    return {
+        "source": run.source,
+        "complete": run.complete,
+        "start_ns": run.start_ns,
+        "end_ns": run.end_ns,
+        "duration_ns": run.duration_ns,
+        "started_unix_ns": run.start_unix_ns,
+        "span_count": len(run.spans),
+        "lane_count": len(run.lanes),
+    }
+
+
+def summary_facts(summary: records.ProfileSummary) -> dict[str, Any]:
+    """Return a summary as a dictionary, without its operation, which is its key."""
+    return {name: getattr(summary, name) for name in records.SUMMARY_FIELDS if name != "operation"} | {
+        "operation": summary.operation
+    }
+
+
+def _dumps(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str, allow_nan=False)
+
+
+# --- read -----------------------------------------------------------------------------------------------------
+
+
+def read_export(path: Path) -> "Run":
+    """Read an exported file. FormatError names the file, the place and what was expected."""
+    from ..trace import GZIP_MAGIC, Run
+
+    data = path.read_bytes()
+    if data.startswith(GZIP_MAGIC):
+        try:
+            data = gzip.decompress(data)
+        except (OSError, EOFError) as error:
+            raise format_error(f"{path}: damaged gzip data ({error}); the file may be cut", 0) from None
+    document = _parse(path, data)
+    entries = document["entries"]
+    columns = _Columns()
+    for number, entry in enumerate(entries):
+        if not isinstance(entry, dict):
+            raise format_error(f"{path}: entry {number} is not an object")
+        try:
+            columns.add(entry)
+        except (TypeError, ValueError, OverflowError, KeyError) as error:
+            raise format_error(f"{path}: entry {number}: {error}") from None
+    facts = document.get("run")
+    facts = facts if isinstance(facts, dict) else {}
+    environment = document.get("environment")
+    environment = dict(environment) if isinstance(environment, dict) else {}
+    cost = document.get("cost")
+    if isinstance(cost, dict):
+        environment["cost"] = {key: cost.get(key) for key in ("per_scope_ns", "service_cpu_ns")}
+    run: Run = columns.build(Run, _dumps(environment), facts)
+    return run
+
+
+def format_error(message: str, offset: int | None = None) -> FormatError:
+    """Return a FormatError with its offset set."""
+    error = FormatError(message)
+    error.offset = offset
+    return error
+
+
+def _parse(path: Path, data: bytes) -> dict[str, Any]:
+    try:
+        document = json.loads(data.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise format_error(
+            f"{path}: neither a regimeter recording nor JSON: byte {error.start} is not UTF-8", error.start
+        ) from None
+    except json.JSONDecodeError as error:
+        offset = len(error.doc[: error.pos].encode("utf-8", "surrogatepass"))
+        what = "an empty file" if not data.strip() else f"not valid JSON at byte {offset}: {error.msg}"
+        raise format_error(f"{path}: {what}; expected a recording (.rgm) or an exported profile", offset) from None
+    except RecursionError:
+        raise format_error(f"{path}: JSON nested too deeply to be an exported profile", 0) from None
+    if not isinstance(document, dict) or not isinstance(document.get("entries"), list):
+        raise format_error(f'{path}: not an exported profile: expected a JSON object with a list "entries"', 0)
+    if document.get("format", FORMAT) != FORMAT:
+        raise format_error(f"{path}: format {document['format']!r}, expected {FORMAT!r}", 0)
+    version = document.get("version", VERSION)
+    if not isinstance(version, int) or version > VERSION:
+        raise format_error(
+            f"{path}: version {version!r} of the format, this regimeter reads up to {VERSION}; upgrade regimeter", 0
+        )
+    return document
+
+
+class _Columns:
+    """Collects entries as columns of a Run."""
+
+    def __init__(self) -> None:
+        self.strings: dict[str, int] = {"": 0}
+        self.starts = array.array("q")
+        self.durations = array.array("q")
+        self.names = array.array("I")
+        self.lanes = array.array("I")
+        self.parents = array.array("i")
+        self.flags = array.array("I")
+        self.metadata = array.array("I")
+        self.threads: dict[str, int] = {}
+        self.clock = 0  # end of the last entry without a start time
+
+    def add(self, entry: Mapping[str, Any]) -> None:
+        operation = entry["operation"]
+        if not isinstance(operation, str):
+            raise TypeError(f"operation must be text, not {type(operation).__name__}")
+        duration = self._duration(entry)
+        start = entry.get("start_time")
+        # The documented form has no times of day; such entries are laid end to end.
+        start_ns = round(float(start) * 1e9) if start is not None else self.clock
+        self.clock = start_ns + duration if start is None else self.clock
+        self.starts.append(start_ns)
+        self.durations.append(duration)
+        self.names.append(self._string(operation))
+        self.lanes.append(self.threads.setdefault(str(entry.get("thread") or ""), len(self.threads)))
+        parent = entry.get("parent")
+        self.parents.append(int(parent) if parent is not None else -1)
+        self.flags.append(self._flags(entry))
+        self.metadata.append(self._string(self._metadata(entry)))
+
+    def _duration(self, entry: Mapping[str, Any]) -> int:
+        start, end = entry.get("start_time"), entry.get("end_time")
+        value = entry.get("duration_ms")
+        if value is None and start is not None and end is not None:
+            value = (float(end) - float(start)) * 1e3
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise ValueError(f"duration_ms must be a number, not {value!r}")
+        duration = round(value * 1e6)
+        if duration < 0:
+            raise ValueError(f"duration_ms must not be negative, got {value!r}")
+        return duration
+
+    def _string(self, text: str) -> int:
+        return self.strings.setdefault(text, len(self.strings))
+
+    @staticmethod
+    def _flags(entry: Mapping[str, Any]) -> int:
+        device = str(entry.get("device", "gpu")).partition(":")[0]
+        backend = str(entry.get("backend", "unknown"))
+        backend = {"pytorch": "torch"}.get(backend, backend)
+        flags = FLAG_FAILED if entry.get("failed") else 0
+        flags |= FLAG_OPEN if entry.get("open") else 0
+        flags |= DEVICES.index(device if device in DEVICES else "gpu") << 8
+        return flags | BACKENDS.index(backend if backend in BACKENDS else "unknown") << 12
+
+    @staticmethod
+    def _metadata(entry: Mapping[str, Any]) -> str:
+        user = entry.get("metadata")
+        carried = {name: entry[name] for name in CARRIED if isinstance(entry.get(name), int | float)}
+        known = dict(user) if isinstance(user, dict) else {} if user is None else {"text": user}
+        if carried:
+            known[records.IMPORTED] = carried
+        return _dumps(known) if known else ""
+
+    def build(self, kind: type["Run"], environment: str, facts: Mapping[str, Any]) -> "Run":
+        order = sorted(range(len(self.starts)), key=lambda row: (self.starts[row], -self.durations[row]))
+        place = {row: index for index, row in enumerate(order)}
+        if any(parent not in place for parent in self.parents if parent != -1):
+            raise format_error("an entry's parent is not the number of an entry")
+        parents = array.array("i", (place.get(self.parents[row], -1) for row in order))
+        lane_names = array.array("I", (self._string(name) for name in self.threads))
+        tables = {
+            "spans": {
+                "start_ns": array.array("q", (self.starts[row] for row in order)),
+                "duration_ns": array.array("q", (self.durations[row] for row in order)),
+                "name": array.array("I", (self.names[row] for row in order)),
+                "lane": array.array("I", (self.lanes[row] for row in order)),
+                "parent": parents,
+                "flags": array.array("I", (self.flags[row] for row in order)),
+                "metadata": array.array("I", (self.metadata[row] for row in order)),
+            },
+            "lanes": {"name": lane_names},
+        }
+        start = self._fact(facts, "start_ns", min(self.starts, default=0))
+        end = self._fact(
+            facts,
+            "end_ns",
+            max((a + d for a, d in zip(self.starts, self.durations, strict=True)), default=start),
+        )
+        unix = self._fact(facts, "started_unix_ns", -1)
+        return kind._build(
+            list(self.strings), tables, environment, "export", start, end, unix, bool(facts.get("complete", True))
+        )
+
+    @staticmethod
+    def _fact(facts: Mapping[str, Any], name: str, fallback: int) -> int:
+        value = facts.get(name)
+        return value if isinstance(value, int) and abs(value) < 2**62 else fallback
+
+

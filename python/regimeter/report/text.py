@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Text for a terminal: tables of operations, bottlenecks and the profiler's own cost.
+
+Plain text by default; with the `rich` package and a terminal the same rows are drawn by it.
+"""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TextIO
+
+from ..records import ProfileSummary
+
+if TYPE_CHECKING:
+    from ..trace import Run
+
+NAME_WIDTH = 44
+UNAVAILABLE = "n/a"
+
+
+def duration(ms: float | None) -> str:
+    """Return a duration in a readable unit with three significant digits."""
+    if ms is None:
+        return UNAVAILABLE
+    for factor, unit in ((1e-3, "s"), (1.0, "ms"), (1e3, "µs"), (1e6, "ns")):
+        value = ms * factor
+        if abs(value) >= 1.0 or unit == "ns":
+            return f"{value:.0f} {unit}" if abs(value) >= 100 or unit == "ns" else f"{value:.3g} {unit}"
+    return UNAVAILABLE
+
+
+def amount(value: float | None) -> str:
+    """Return bytes in a readable decimal unit."""
+    if value is None:
+        return UNAVAILABLE
+    for size, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if abs(value) >= size:
+            return f"{value / size:.3g} {unit}"
+    return f"{value:.0f} B"
+
+
+def percent(share: float | None, digits: int = 1) -> str:
+    """Return a share of one as per cent."""
+    return UNAVAILABLE if share is None else f"{share * 100:.{digits}f} %"
+
+
+def printable(text: str) -> str:
+    """Return the text without control characters, so that a name cannot steer the terminal."""
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
+def shorten(text: str, width: int = NAME_WIDTH) -> str:
+    """Return the text, cut in the middle when it is too long."""
+    text = printable(text)
+    if len(text) <= width:
+        return text
+    tail = width // 3
+    return f"{text[: width - tail - 1]}…{text[-tail:]}"
+
+
+@dataclass(frozen=True, slots=True)
+class TextTable:
+    """Rows of text; the first column is aligned left, the others right."""
+
+    title: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+def render(table: TextTable) -> str:
+    """Return the table as plain text."""
+    widths = [max(len(row[i]) for row in (table.header, *table.rows)) for i in range(len(table.header))]
+    lines = [table.title, ""]
+    for row in (table.header, ["-" * width for width in widths], *table.rows):
+        first, *others = (cell.ljust(w) if i == 0 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True)))
+        lines.append("  ".join((first, *others)).rstrip())
+    return "\n".join(lines)
+
+
+def summary_table(summaries: Sequence[ProfileSummary], top_n: int) -> TextTable:
+    """Return the statistics of the first `top_n` operations."""
+    if top_n < 0:
+        raise ValueError(f"top_n must not be negative, got {top_n}")
+    header = ("operation", "device", "backend", "calls", "total", "exclusive", "share", "mean", "median", "p95", "min", "max", "std dev")
+    rows = [
+        (
+            shorten(s.operation),
+            s.device,
+            s.backend,
+            f"{s.call_count:,}",
+            duration(s.total_time_ms),
+            duration(s.exclusive_time_ms),
+            percent(s.share),
+            duration(s.avg_time_ms),
+            duration(s.median_ms),
+            duration(s.p95_ms),
+            duration(s.min_time_ms),
+            duration(s.max_time_ms),
+            duration(s.std_dev_ms),
+        )
+        for s in summaries[:top_n]
+    ]
+    hidden = len(summaries) - len(rows)
+    title = f"Operations by exclusive time ({len(rows)} of {len(summaries)})" if hidden > 0 else "Operations by exclusive time"
+    return TextTable(title, header, rows)
+
+
+def cost_line(run: "Run") -> str:
+    """Return the profiler's own cost in one sentence."""
+    cost = run.cost
+    if cost is None:
+        return "Cost of profiling: not stated in this file."
+    service = f" and {duration(cost['service_cpu_ns'] / 1e6)} of its threads" if cost["service_cpu_ns"] else ""
+    share = f" = {percent(cost['share'], 2)} of the run" if cost["share"] is not None else ""
+    return (
+        f"Cost of profiling: {cost['scopes']:,} scopes at {cost['per_scope_ns']:.0f} ns{service}, "
+        f"about {duration(cost['total_ns'] / 1e6)}{share} ({cost['basis']})."
+    )
+
+
+def notes(run: "Run", summaries: Sequence[ProfileSummary]) -> list[str]:
+    """Return what a reader must know beside the figures."""
+    lines = [cost_line(run)]
+    missing = {s.unavailable.get("total_gpu_time_ms") for s in summaries if s.device != "cpu" and s.total_gpu_time_ms is None}
+    lines += [f"Device time: unavailable: {reason}." for reason in sorted(filter(None, missing))]
+    lines += [f"Note: {row['count']:,} {row['code']}: {printable(row['detail'])}." for row in run.anomaly_list()]
+    return lines
+
+
+def bottleneck_lines(run: "Run", top_n: int) -> list[str]:
+    """Return one paragraph per bottleneck."""
+    lines = []
+    for place, s in enumerate(run.get_bottlenecks(top_n), 1):
+        lines.append(f"[{place}] {printable(s.operation)}: {duration(s.exclusive_time_ms)} exclusive, {percent(s.share)} of the recorded time")
+        spread = f", varies by {percent(s.cv, 0)}" if s.cv is not None and s.call_count > 1 else ""
+        lines.append(
+            f"    {s.call_count:,} calls on {s.device} ({s.backend}), {duration(s.avg_time_ms)} each"
+            f" (median {duration(s.median_ms)}, p95 {duration(s.p95_ms)}{spread})"
+        )
+        if s.peak_memory_mb is not None:
+            lines.append(f"    memory peak {amount(s.peak_memory_mb * 1e6)}")
+        if s.failed_count:
+            lines.append(f"    {s.failed_count:,} calls ended with an exception")
+    return lines
+
+
+def print_table(table: TextTable, file: TextIO | None = None) -> None:
+    """Print the table: by rich when it is installed and the output is a terminal, plain otherwise."""
+    file = file or sys.stdout
+    if file.isatty():
+        try:
+            from rich.console import Console
+            from rich.table import Table
+            from rich.text import Text
+        except ImportError:
+            pass
+        else:
+            drawn = Table(title=Text(table.title), title_justify="left", pad_edge=False)
+            for number, name in enumerate(table.header):
+                drawn.add_column(Text(name), justify="left" if number == 0 else "right", no_wrap=number > 0)
+            for row in table.rows:
+                drawn.add_row(*(Text(cell) for cell in row))
+            Console(file=file).print(drawn)
+            return
+    print(render(table), file=file)
+
+
+def print_summary(run: "Run", top_n: int = 10, file: TextIO | None = None) -> None:
+    """Print the operations and what a reader must know beside the figures."""
+    file = file or sys.stdout
+    summaries = list(run.get_summary().values())
+    if summaries:
+        print_table(summary_table(summaries, top_n), file)
+        print(file=file)
+    else:
+        print("No scope has been recorded.", file=file)
+    for line in notes(run, summaries):
+        print(line, file=file)
+
+
+def print_bottlenecks(run: "Run", top_n: int = 5, file: TextIO | None = None) -> None:
+    """Print the operations with the most exclusive time."""
+    file = file or sys.stdout
+    lines = bottleneck_lines(run, top_n)
+    print("Bottlenecks" if lines else "No scope has been recorded.", file=file)
+    for line in lines:
+        print(line, file=file)

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs: what was recorded or loaded, with its tables, its results and its renderings."""
+
+import functools
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from . import _core, cost, records
+from .records import ProfileEntry, ProfileSummary
+
+MAGIC = b"\x89RGM\r\n\x1a\n"
+GZIP_MAGIC = b"\x1f\x8b"
+
+
+class Run(_core.Run):
+    """A recording: an environment plus columnar tables.
+
+    `spans`, `lanes`, `launches`, `memory`, `counters`, `flops` and `anomalies` are tables; a column such as
+    ``run.spans.duration_ns`` is a read-only NumPy array without a copy, and a table can be handed to pyarrow or
+    polars as it is (``polars.DataFrame(run.spans)``). Results are computed on first use and kept.
+    """
+
+    @property
+    def spans(self) -> _core.Table:
+        """Scopes and, in imported traces, operators, kernels and copies."""
+        return self.table("spans")
+
+    @property
+    def lanes(self) -> _core.Table:
+        """Threads, task slots and device streams."""
+        return self.table("lanes")
+
+    @property
+    def launches(self) -> _core.Table:
+        """Launch configurations of kernels."""
+        return self.table("launches")
+
+    @property
+    def memory(self) -> _core.Table:
+        """Memory samples and events."""
+        return self.table("memory")
+
+    @property
+    def counters(self) -> _core.Table:
+        """Values of time series."""
+        return self.table("counters")
+
+    @property
+    def flops(self) -> _core.Table:
+        """Work attributed to spans."""
+        return self.table("flops")
+
+    @property
+    def anomalies(self) -> _core.Table:
+        """What was repaired, dropped or doubted."""
+        return self.table("anomalies")
+
+    @functools.cached_property
+    def entries(self) -> _core.Table:
+        """Derived values of each scope: depth, exclusive time, memory."""
+        return self._entries()
+
+    @functools.cached_property
+    def summary(self) -> _core.Table:
+        """Statistics per operation and declared device, most exclusive time first."""
+        return self._summary({})
+
+    @functools.cached_property
+    def environment(self) -> dict[str, Any]:
+        """Machine, process and libraries of the recording."""
+        try:
+            value = json.loads(self.environment_json)
+        except ValueError:
+            return {}
+        return value if isinstance(value, dict) else {}
+
+    @property
+    def duration_ns(self) -> int:
+        """From the start of the recording to its end."""
+        return max(0, self.end_ns - self.start_ns)
+
+    @property
+    def device_reason(self) -> str:
+        """Why there is no device time."""
+        device = self.environment.get("device")
+        reason = device.get("reason") if isinstance(device, dict) else None
+        return str(reason) if reason else "the recording holds no device measurement"
+
+    @property
+    def skipped(self) -> dict[str, int]:
+        """Calls that a sample rate left out, by operation and device joined with a zero byte."""
+        found = self.environment.get("skipped")
+        return found if isinstance(found, dict) else {}
+
+    @functools.cached_property
+    def cost(self) -> dict[str, Any] | None:
+        """The profiler's own cost in this run, None when it is not known."""
+        stated = self.environment.get("cost")
+        if not isinstance(stated, dict) or not isinstance(stated.get("per_scope_ns"), int | float):
+            return None
+        service = stated.get("service_cpu_ns")
+        return cost.describe(stated["per_scope_ns"], len(self.entries), self.duration_ns, service)
+
+    def anomaly_list(self) -> list[dict[str, Any]]:
+        """Return the anomalies as dictionaries of code, count and detail."""
+        table, strings = self.anomalies, self.strings
+        return [
+            {"code": _core.ANOMALY_CODES[code], "count": count, "detail": strings[detail]}
+            for code, count, detail in zip(
+                table.code.tolist(), table.count.tolist(), table.detail.tolist(), strict=True
+            )
+        ]
+
+    def get_entries(self) -> list[ProfileEntry]:
+        """Return one entry per scope, in order of start."""
+        return records.entries_of(self)
+
+    def get_summary(self) -> dict[str, ProfileSummary]:
+        """Return statistics by operation, most exclusive time first."""
+        return records.by_operation(records.summaries_of(self))
+
+    def get_bottlenecks(self, top_n: int = 5) -> list[ProfileSummary]:
+        """Return the operations with the most exclusive time.
+
+        Exclusive time, because a scope around everything would otherwise always come first. ValueError for
+        a negative top_n.
+        """
+        if top_n < 0:
+            raise ValueError(f"top_n must not be negative, got {top_n}")
+        return records.summaries_of(self)[:top_n]
+
+    def export_json(self, path: str | os.PathLike[str]) -> None:
+        """Write entries, summary and environment as JSON, atomically."""
+        from .report.export import export_json
+
+        export_json(self, path)
+
+    def write_html(self, path: str | os.PathLike[str], *, title: str | None = None) -> None:
+        """Write the self-contained HTML report, atomically."""
+        from .report.data import report_data
+        from .report.html import write_html
+
+        write_html(report_data(self, title=title), path)
+
+
+def load(path: str | os.PathLike[str], *, recover: bool = False) -> Run:
+    """Read a recording, a saved run or an exported JSON file (plain or gzip).
+
+    recover: skip damage and count it in `anomalies` instead of raising. FormatError, with byte offset, for what
+    cannot be read; OSError when the file cannot be opened. The file is not changed.
+    """
+    name = os.fspath(path)
+    with open(name, "rb") as file:
+        head = file.read(len(MAGIC))
+    if head == MAGIC or (recover and not head.lstrip()[:1] in (b"{", b"[") and not head.startswith(GZIP_MAGIC)):
+        return Run._load(name, recover)
+    from .report.export import read_export
+
+    return read_export(Path(name))

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Starts the page: wires the header's controls and shows the embedded data, or the demo data, or an invitation.
+(function (app) {
+  "use strict";
+
+  const THEMES = ["auto", "light", "dark"];
+  const byId = (id) => document.getElementById(id);
+
+  function embedded(id) {
+    const node = byId(id);
+    return node === null || node.textContent.trim() === "" ? null : node.textContent;
+  }
+
+  function wireTheme(page) {
+    const control = byId("theme");
+    const root = document.documentElement;
+    let at = 0;
+    control.addEventListener("click", () => {
+      at = (at + 1) % THEMES.length;
+      root.dataset.theme = THEMES[at];
+      control.textContent = `Theme: ${THEMES[at]}`;
+      page.each("recolor");
+    });
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => page.each("recolor"));
+  }
+
+  function wirePrint(page) {
+    byId("print").addEventListener("click", () => print());
+    matchMedia("print").addEventListener("change", (event) => page.each(event.matches ? "beforePrint" : "afterPrint"));
+    addEventListener("beforeprint", () => page.each("beforePrint"));
+    addEventListener("afterprint", () => page.each("afterPrint"));
+  }
+
+  function wireFiles(opener, demo) {
+    const picker = byId("file");
+    byId("open").addEventListener("click", () => picker.click());
+    picker.addEventListener("change", async () => {
+      const [file] = picker.files;
+      if (file !== undefined) await opener.open(file);
+      picker.value = ""; // the same file can be chosen again after it was corrected
+    });
+    opener.acceptDrops(document.body);
+    const control = byId("demo");
+    control.hidden = demo === null;
+    control.addEventListener("click", () => opener.openData("demo data", JSON.parse(demo), { demo: true, file: null }));
+  }
+
+  async function start() {
+    const page = new app.Page(byId("main"), byId("nav"), byId("heading"));
+    const opener = new app.Opener(page, byId("messages"));
+    const [data, demo] = [embedded("regimeter-data"), embedded("regimeter-demo")];
+    app.current = page;
+    wireTheme(page);
+    wirePrint(page);
+    wireFiles(opener, demo);
+    if (data !== null) await opener.openData("the data inside this page", JSON.parse(data), { demo: false, file: null });
+    else if (demo !== null) await opener.openData("demo data", JSON.parse(demo), { demo: true, file: null });
+    document.documentElement.dataset.ready = "true";
+  }
+
+  if (typeof document !== "undefined") start();
+})((globalThis.regimeter ||= {}));

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// Paints the timeline. Holds no state of its own beside the canvas: what is visible, selected and hovered comes in `scene`.
+(function (app) {
+  "use strict";
+
+  const RULER = 26;
+  const FONT = "11px system-ui, sans-serif";
+  const OUTSIDE = 4; // pixels a wide block may reach past the canvas edge; keeps coordinates small when zoomed in
+
+  function sizeTo(canvas, width, height) {
+    const ratio = Math.min(globalThis.devicePixelRatio || 1, 3);
+    const [w, h] = [Math.round(width * ratio), Math.round(height * ratio)];
+    if (canvas.width !== w || canvas.height !== h) [canvas.width, canvas.height] = [w, h];
+    const pen = canvas.getContext("2d");
+    pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+    return pen;
+  }
+
+  function shorten(pen, text, width, cache) {
+    let full = cache.get(text);
+    if (full === undefined) cache.set(text, (full = pen.measureText(text).width));
+    if (full <= width) return text;
+    const fits = Math.floor((text.length * (width - 8)) / full);
+    return fits < 2 ? "" : `${text.slice(0, fits)}…`;
+  }
+
+  function paintRuler(pen, { values, step }, view, width, colors) {
+    pen.fillStyle = colors.sunken;
+    pen.fillRect(0, 0, width, RULER);
+    pen.fillStyle = colors.line;
+    pen.fillRect(0, RULER - 1, width, 1);
+    pen.textBaseline = "middle";
+    pen.textAlign = "left";
+    // Far from zero and deep in, full positions would not fit between ticks: later ticks then count from the first.
+    const relative = view.end / step > 5000;
+    values.forEach((at, k) => {
+      const x = ((at - view.start) / view.length) * width;
+      const label = relative && k > 0 ? `+${app.units.onAxis(at - values[0], step, view.length)}` : app.units.onAxis(at, step, view.end);
+      pen.fillStyle = colors.line;
+      pen.fillRect(Math.round(x), RULER - 8, 1, 7);
+      pen.fillStyle = colors.muted;
+      if (x + 40 < width) pen.fillText(label, x + 4, RULER / 2 - 1);
+    });
+  }
+
+  function paintGrid(pen, values, view, width, height, colors) {
+    pen.fillStyle = colors.faint;
+    for (const at of values) pen.fillRect(Math.round(((at - view.start) / view.length) * width), RULER, 1, height);
+  }
+
+  function paintHeadings(pen, scene, colors, width) {
+    pen.textAlign = "left";
+    pen.textBaseline = "middle";
+    for (const { lane, y } of scene.layout.lanes) {
+      const top = RULER + y - scene.scroll;
+      pen.fillStyle = colors.line;
+      if (y > 0) pen.fillRect(0, top - 1, width, 1);
+      pen.font = `600 ${FONT}`;
+      pen.fillStyle = colors.text;
+      const { name, process, thread } = scene.lanes[lane] ?? { name: `lane ${lane}` };
+      pen.fillText(name, 8, top + app.timelineLayout.HEADING / 2 + 1);
+      const after = 16 + pen.measureText(name).width;
+      pen.font = FONT;
+      pen.fillStyle = colors.muted;
+      const ids = [process === null || process === undefined ? null : `process ${process}`, thread === null || thread === undefined ? null : `thread ${thread}`];
+      pen.fillText(ids.filter(Boolean).join(", "), after, top + app.timelineLayout.HEADING / 2 + 1);
+    }
+  }
+
+  /** Blocks of all visible rows, grouped by fill so that the colour changes a few times a frame and not per block. */
+  function gather(scene, width, height, scale) {
+    const groups = Array.from({ length: app.palette.HUES + 1 }, () => []);
+    const { line, view } = scene;
+    for (const { row, y } of scene.layout.rows) {
+      const top = RULER + y - scene.scroll;
+      if (top + app.timelineLayout.LINE < RULER || top > height) continue;
+      app.rows.blocks(row, line, view.start, view.end, scale, (x0, x1, span, count, failed) => {
+        const left = Math.max(x0, -OUTSIDE);
+        const right = Math.min(x1, width + OUTSIDE);
+        groups[scene.fillOfName[line.name[span]]].push({ left, right, top, span, count, failed });
+      });
+    }
+    return groups;
+  }
+
+  function paintBlocks(pen, scene, groups, colors, cache) {
+    const { line } = scene;
+    const tall = app.timelineLayout.LINE - 2;
+    const bright = (block) => scene.bright === null || scene.bright[line.name[block.span]] === 1;
+    groups.forEach((blocks, fill) => {
+      for (const dim of [true, false]) {
+        pen.globalAlpha = dim ? 0.16 : 1;
+        pen.fillStyle = colors.fills[fill];
+        for (const block of blocks) {
+          if (bright(block) === dim) continue;
+          const wide = block.right - block.left;
+          pen.fillRect(block.left, block.top, wide > 3 ? wide - 1 : wide, tall);
+        }
+      }
+      pen.globalAlpha = 1;
+      for (const block of blocks) {
+        if (block.failed === 1) {
+          const wide = Math.max(2, block.right - block.left - 1);
+          pen.fillStyle = colors.surface;
+          pen.fillRect(block.left, block.top + tall - 4, wide, 1);
+          pen.fillStyle = colors.bad;
+          pen.fillRect(block.left, block.top + tall - 3, wide, 3);
+        }
+        if (block.count > 1 || !bright(block)) continue;
+        const from = Math.max(block.left, 0) + 5;
+        const room = block.right - from - 5;
+        if (room < 18) continue;
+        pen.fillStyle = colors.inks[fill];
+        pen.fillText(shorten(pen, scene.names[line.name[block.span]], room, cache), from, block.top + tall / 2 + 0.5);
+      }
+    });
+  }
+
+  function paintOutline(pen, scene, span, color, scale, width) {
+    const { line, view } = scene;
+    const place = scene.layout.rows.find(({ row }) => row.lane === line.lane[span] && row.depth === line.depth[span]);
+    if (place === undefined) return;
+    const left = Math.max((line.start[span] - view.start) * scale, -OUTSIDE);
+    const right = Math.min(left + Math.max(line.duration[span] * scale, 2), width + OUTSIDE);
+    pen.strokeStyle = color;
+    pen.lineWidth = 2;
+    pen.strokeRect(left, RULER + place.y - scene.scroll, right - left, app.timelineLayout.LINE - 2);
+  }
+
+  function paintScrollBar(pen, scene, width, height, colors) {
+    const room = height - RULER;
+    if (scene.layout.height <= room) return;
+    const size = Math.max(24, (room / scene.layout.height) * room);
+    const top = RULER + (scene.scroll / (scene.layout.height - room)) * (room - size);
+    pen.globalAlpha = 0.5;
+    pen.fillStyle = colors.muted;
+    pen.fillRect(width - 5, top, 3, size);
+    pen.globalAlpha = 1;
+  }
+
+  function paint(canvas, scene, width, height, colors) {
+    const pen = sizeTo(canvas, width, height);
+    const scale = width / scene.view.length;
+    pen.fillStyle = colors.surface;
+    pen.fillRect(0, 0, width, height);
+    pen.font = FONT;
+    const cache = (canvas.textWidths ??= new Map());
+    pen.save();
+    pen.beginPath();
+    pen.rect(0, RULER, width, height - RULER);
+    pen.clip();
+    const ticks = app.units.ticks(scene.view.start, scene.view.end, Math.max(2, Math.floor(width / 120)));
+    paintGrid(pen, ticks.values, scene.view, width, height, colors);
+    paintHeadings(pen, scene, colors, width);
+    paintBlocks(pen, scene, gather(scene, width, height, scale), colors, cache);
+    if (scene.selected !== null) paintOutline(pen, scene, scene.selected, colors.text, scale, width);
+    pen.restore();
+    paintRuler(pen, ticks, scene.view, width, colors);
+    if (scene.range !== null) {
+      const [a, b] = scene.range.map((at) => (at - scene.view.start) * scale);
+      pen.globalAlpha = 0.2;
+      pen.fillStyle = colors.accent;
+      pen.fillRect(Math.min(a, b), 0, Math.abs(b - a), height);
+      pen.globalAlpha = 1;
+    }
+    paintScrollBar(pen, scene, width, height, colors);
+  }
+
+  app.timelineCanvas = { paint, sizeTo, RULER };
+})((globalThis.regimeter ||= {}));

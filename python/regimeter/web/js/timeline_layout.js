@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Vertical places of the timeline: a heading per lane, then one line per depth. Heights in CSS pixels.
+(function (app) {
+  "use strict";
+
+  const HEADING = 22;
+  const LINE = 20;
+  const GAP = 8;
+
+  /** rows (from rows.js, ordered by lane and depth) to {lanes: [{lane, y}], rows: [{row, y}], height}. */
+  function layout(rows) {
+    const lanes = [];
+    const placed = [];
+    let y = 0;
+    let lane = -1;
+    let below = 0;
+    for (const row of rows) {
+      if (row.lane !== lane) {
+        if (lane >= 0) y = below + GAP;
+        lane = row.lane;
+        lanes.push({ lane, y });
+        y += HEADING;
+      }
+      placed.push({ row, y: y + row.depth * LINE });
+      below = y + (row.depth + 1) * LINE;
+    }
+    return { lanes, rows: placed, height: placed.length === 0 ? 0 : below + GAP };
+  }
+
+  app.timelineLayout = { layout, HEADING, LINE };
+})((globalThis.regimeter ||= {}));

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where and with what the run was made. Nested values are spelled with dots; nothing is left out.
+(function (app) {
+  "use strict";
+
+  const { el } = app.dom;
+  const FIRST = ["host", "python", "platform", "cpu", "cores", "torch", "command"];
+
+  function flatten(value, name, pairs) {
+    if (Array.isArray(value) && value.every((item) => typeof item !== "object" || item === null)) pairs.push([name, value.join(" ")]);
+    else if (typeof value === "object" && value !== null) {
+      for (const [key, inner] of Object.entries(value)) flatten(inner, name === "" ? key : `${name}.${key}`, pairs);
+    } else pairs.push([name, value]);
+    return pairs;
+  }
+
+  function shown(name, value) {
+    if (value === null || value === "") return el("span", { class: "absent" }, "none");
+    if (name === "command") return el("code", null, value);
+    if (name.endsWith("_bytes") && typeof value === "number") return app.units.bytesText(value);
+    return String(value);
+  }
+
+  function place([name]) {
+    const at = FIRST.indexOf(name);
+    return at < 0 ? FIRST.length : at;
+  }
+
+  function render(body, model) {
+    const pairs = flatten(model.environment, "", []).sort((a, b) => place(a) - place(b));
+    if (pairs.length === 0) {
+      body.append(el("p", { class: "empty" }, "This file does not say where it was recorded."));
+      return {};
+    }
+    body.append(
+      el(
+        "dl",
+        { class: "pairs" },
+        pairs.map(([name, value]) => el("div", null, el("dt", null, name), el("dd", null, shown(name, value)))),
+      ),
+    );
+    return {};
+  }
+
+  (app.views ??= []).push({ id: "environment", title: "Environment", order: 80, span: 6, render });
+})((globalThis.regimeter ||= {}));

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory over time: one chart per unit, and the series that could not be recorded with their reasons.
+(function (app) {
+  "use strict";
+
+  const { el } = app.dom;
+
+  function missing(unavailable) {
+    return el("dl", { class: "reasons" }, unavailable.map(({ name, reason }) => el("div", null, el("dt", null, name), el("dd", null, `unavailable: ${reason}`))));
+  }
+
+  function render(body, model) {
+    const { series, unavailable } = model.memory;
+    const drawable = series.filter((one) => one.time.length > 0);
+    const charts = [...new Set(drawable.map((one) => one.unit))].map((unit) => new app.MemoryChart(drawable.filter((one) => one.unit === unit), unit));
+    if (charts.length === 0) body.append(el("p", { class: "empty" }, "Memory was not recorded."));
+    else {
+      const zero = el("input", { type: "checkbox", on: { change: () => charts.forEach((chart) => chart.setFromZero(zero.checked)) } });
+      body.append(el("div", { class: "tools" }, el("label", null, zero, " Axis from zero")), ...charts.map((chart) => chart.node));
+      charts.forEach((chart) => chart.draw());
+      zero.checked = charts.every((chart) => chart.box.low === 0);
+    }
+    if (unavailable.length > 0) body.append(missing(unavailable));
+    return { beforePrint: () => charts.forEach((chart) => chart.draw()), destroy: () => charts.forEach((chart) => chart.observer.disconnect()) };
+  }
+
+  (app.views ??= []).push({ id: "memory", title: "Memory over time", short: "Memory", order: 50, span: 7, render });
+})((globalThis.regimeter ||= {}));

@@ -1,0 +1,457 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sessions that write a file: what is in it, what stood in its place, and a disk that gives out.
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include "recording.h"
+
+static rgm_session *journaling(const char *path, int64_t drain_ns) {
+    rgm_session_options options = RGM_SESSION_DEFAULTS;
+    options.drain_interval_ns = drain_ns;
+    return session_with(options, path);
+}
+
+enum { FAST = 1000000, SLOW = 1000000000 };
+
+static bool ends_with(const char *text, const char *end) {
+    size_t length = strlen(text), tail = strlen(end);
+    return length >= tail && strcmp(text + length - tail, end) == 0;
+}
+
+TEST(a_stopped_journal_loads_as_recorded) {
+    const char *path = temp_path("a.rgm");
+    rgm_session *s = journaling(path, SLOW);
+    REQUIRE(s);
+    CHECK_STR_EQ(rgm_session_path(s), path);
+    CHECK_OK(rgm_session_environment(s, "{\"x\":1}", 7, NULL));
+    rgm_session_name_thread(s, "first", 5);
+    open_scope outer = scope_begin(s, "outer");
+    scopes(s, "inner", 5000);
+    CHECK_OK(rgm_session_flush(s, NULL));
+    rgm_session_name_thread(s, "second", 6);
+    rgm_session_sample(s, &(rgm_sample){.ticks = rgm_clock_ticks(), .bytes = 77, .allocated = -1, .reserved = -1,
+                                        .device = -1});
+    scope_end_flags(s, outer, RGM_RECORD_FAILED);
+    rgm_session_note(s, RGM_ANOMALY_INTERNAL, 2);
+    rgm_run *live = snapshot_of(s);
+    rgm_session_stop(s);
+    rgm_run *stopped = snapshot_of(s), *again = snapshot_of(s), *run = load_of(path, RGM_LOAD_STRICT);
+    REQUIRE(live && stopped && again && run);
+    rgm_run *all[] = {live, stopped, again, run};
+    for (int i = 0; i < 4; i++) {
+        CHECK_EQ_I64(all[i]->spans.rows, 5001);
+        CHECK_EQ_I64(all[i]->memory.rows, 1);
+        CHECK_EQ_I64(anomaly_count(all[i], RGM_ANOMALY_INTERNAL), 2);
+        CHECK_EQ_I64(all[i]->anomalies.rows, 1);
+        CHECK_STR_EQ(all[i]->environment, "{\"x\":1}");
+        REQUIRE(all[i]->lanes.rows == 1);
+        CHECK_STR_EQ(text_of(all[i], all[i]->lanes.name[0]), "second");
+        run_check_sound(all[i], true);
+        for (size_t k = 0; k < all[i]->spans.rows; k++)
+            CHECK_EQ_I64(all[i]->spans.start_ns[k], live->spans.start_ns[k]);
+    }
+    CHECK(run->complete && stopped->complete && !live->complete);
+    CHECK_STR_EQ(run->source, "journal");
+    CHECK_EQ_I64(run->end_ns, stopped->end_ns);
+    for (int i = 0; i < 4; i++) rgm_run_free(all[i]);
+    rgm_session_free(s);
+    run = load_of(path, RGM_LOAD_STRICT); // looking at a stopped session did not write to its file
+    REQUIRE(run);
+    CHECK(run->complete);
+    rgm_run_free(run);
+    unlink(path);
+}
+
+enum { MANY = 64 };
+static void work(rgm_session *session, int number) {
+    char name[16];
+    (void)snprintf(name, sizeof name, "op%d", number);
+    for (int i = 0; i < 300; i++) {
+        open_scope a = scope_begin(session, "outer"), b = scope_begin(session, name);
+        scope_end(session, b);
+        scope_end(session, a);
+    }
+}
+
+TEST(a_journal_of_64_threads_is_complete) {
+    const char *path = temp_path("many.rgm");
+    rgm_session *s = journaling(path, FAST);
+    REQUIRE(s);
+    worker workers[MANY];
+    workers_start(workers, MANY, s, work);
+    for (int i = 0; i < 3; i++) {
+        rgm_run *run = snapshot_of(s);
+        REQUIRE(run);
+        run_check_sound(run, true);
+        rgm_run_free(run);
+    }
+    workers_join(workers, MANY);
+    rgm_session_free(s);
+    rgm_run *run = load_of(path, RGM_LOAD_STRICT);
+    REQUIRE(run);
+    CHECK_EQ_I64(run->spans.rows, MANY * 600);
+    CHECK_EQ_I64(run->anomalies.rows, 0);
+    run_check_sound(run, true);
+    for (int i = 0; i < MANY; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "op%d", i);
+        CHECK_EQ_I64(span_count(run, name), 300);
+    }
+    for (size_t i = 0; i < run->spans.rows; i++)
+        CHECK((run->spans.parent[i] < 0) == (strcmp(name_of(run, i), "outer") == 0));
+    rgm_run_free(run);
+    unlink(path);
+}
+
+static void three_scopes(rgm_session *session, int number) {
+    (void)number;
+    scopes(session, "on a thread", 3);
+}
+
+TEST(reset_of_a_journal_forgets_but_keeps_threads) {
+    const char *path = temp_path("reset.rgm");
+    rgm_session *s = journaling(path, SLOW);
+    REQUIRE(s);
+    on_thread(s, three_scopes); // thread row 0
+    scopes(s, "before", 3);     // the recorder of row 0 now belongs to row 1, and no drain has said so
+    rgm_session_note(s, RGM_ANOMALY_INTERNAL, 5);
+    CHECK_OK(rgm_session_flush(s, NULL));
+    rgm_session_reset(s);
+    rgm_session_name_thread(s, "main", 4);
+    scopes(s, "after", 2);
+    rgm_run *live = snapshot_of(s);
+    rgm_session_free(s);
+    rgm_run *run = load_of(path, RGM_LOAD_STRICT);
+    REQUIRE(live && run);
+    for (int i = 0; i < 2; i++) {
+        rgm_run *r = i ? run : live;
+        CHECK_EQ_I64(r->spans.rows, 2);
+        CHECK_EQ_I64(r->anomalies.rows, 0);
+        REQUIRE(r->lanes.rows == 1);
+        CHECK_STR_EQ(text_of(r, r->lanes.name[0]), "main");
+    }
+    rgm_run_free(live);
+    rgm_run_free(run);
+    unlink(path);
+}
+
+TEST(reset_before_the_first_drain_keeps_the_thread) {
+    const char *path = temp_path("reset2.rgm");
+    rgm_session *s = journaling(path, SLOW);
+    REQUIRE(s);
+    worker w[2];
+    workers_start(w, 1, s, three_scopes);
+    workers_join(w, 1);
+    usleep(10000); // the drainer's first look is over
+    scopes(s, "before", 3);
+    rgm_session_reset(s);
+    scopes(s, "after", 2);
+    rgm_session_name_thread(s, "main", 4);
+    rgm_session_free(s);
+    rgm_run *run = load_of(path, RGM_LOAD_STRICT);
+    REQUIRE(run && run->spans.rows == 2);
+    CHECK_STR_EQ(text_of(run, run->lanes.name[run->spans.lane[0]]), "main");
+    rgm_run_free(run);
+    unlink(path);
+}
+
+TEST(scopes_open_at_stop_are_in_the_file) {
+    const char *path = temp_path("open.rgm");
+    rgm_session *s = journaling(path, FAST);
+    REQUIRE(s);
+    (void)scope_begin(s, "a");
+    (void)scope_begin(s, "b");
+    scopes(s, "done", 2);
+    usleep(20000);
+    rgm_session_free(s);
+    rgm_run *run = load_of(path, RGM_LOAD_STRICT);
+    REQUIRE(run && run->spans.rows == 4);
+    CHECK_EQ_I64(run->spans.parent[span_of(run, "b")], span_of(run, "a"));
+    CHECK_EQ_I64(run->spans.parent[span_of(run, "done")], span_of(run, "b"));
+    CHECK_EQ_I64(anomaly_count(run, RGM_ANOMALY_OPEN_SCOPES), 2);
+    CHECK_EQ_I64(run->anomalies.rows, 1);
+    rgm_run_free(run);
+    unlink(path);
+}
+
+TEST(one_file_has_one_session) {
+    const char *path = temp_path("busy.rgm");
+    rgm_session *s = journaling(path, SLOW), *other = NULL;
+    REQUIRE(s);
+    scopes(s, "op", 10);
+    rgm_error err;
+    rgm_error_clear(&err);
+    rgm_session_options options = RGM_SESSION_DEFAULTS;
+    int64_t live = rgm_memory_live();
+    CHECK_EQ_I64(rgm_session_new(&other, &options, path, &err), RGM_BUSY);
+    CHECK(strstr(err.message, path) != NULL);
+    CHECK_EQ_I64(rgm_memory_live(), live);
+    rgm_session_free(s);
+    rgm_run *run = load_of(path, RGM_LOAD_STRICT);
+    REQUIRE(run);
+    CHECK_EQ_I64(run->spans.rows, 10);
+    rgm_run_free(run);
+    s = journaling(path, SLOW); // a finished recording is replaced
+    REQUIRE(s);
+    char text[600];
+    CHECK(!rgm_session_take_warning(s, text, sizeof text));
+    rgm_session_free(s);
+    run = load_of(path, RGM_LOAD_STRICT);
+    REQUIRE(run);
+    CHECK_EQ_I64(run->spans.rows, 0);
+    rgm_run_free(run);
+    unlink(path);
+}
+
+TEST(a_foreign_file_is_refused_and_left_alone) {
+    const char *path = temp_path("notes.txt");
+    REQUIRE(file_write(path, "my thesis", 9));
+    rgm_session_options options = RGM_SESSION_DEFAULTS;
+    rgm_session *s = NULL;
+    rgm_error err;
+    rgm_error_clear(&err);
+    CHECK_EQ_I64(rgm_session_new(&s, &options, path, &err), RGM_INVALID);
+    CHECK(strstr(err.message, "notes.txt") != NULL);
+    size_t length;
+    uint8_t *data = file_read(path, &length);
+    CHECK(length == 9 && memcmp(data, "my thesis", 9) == 0);
+    free(data);
+    unlink(path);
+}
+
+TEST(an_unfinished_recording_is_kept) {
+    const char *path = temp_path("kept.rgm");
+    for (int round = 1; round <= 2; round++) {
+        pid_t child = fork();
+        if (child == 0) {
+            rgm_session *s = journaling(path, SLOW);
+            char text[600] = "";
+            bool warned = s && rgm_session_take_warning(s, text, sizeof text);
+            if (warned != (round == 2)) _exit(1);
+            if (warned && !strstr(text, ".unfinished-1")) _exit(2);
+            scopes(s, "lost process", round);
+            if (rgm_session_flush(s, NULL) != RGM_OK) _exit(3);
+            _exit(0);
+        }
+        int status = 0;
+        REQUIRE(waitpid(child, &status, 0) == child);
+        CHECK_EQ_I64(status, 0);
+    }
+    char kept[200];
+    (void)snprintf(kept, sizeof kept, "%s.unfinished-1", path);
+    rgm_run *first = load_of(kept, RGM_LOAD_STRICT), *second = load_of(path, RGM_LOAD_STRICT);
+    REQUIRE(first && second);
+    CHECK_EQ_I64(first->spans.rows, 1);
+    CHECK_EQ_I64(second->spans.rows, 2);
+    CHECK(!first->complete);
+    CHECK_EQ_I64(anomaly_count(first, RGM_ANOMALY_UNFINISHED), 1);
+    rgm_run_free(first);
+    rgm_run_free(second);
+    unlink(kept);
+    unlink(path);
+}
+
+TEST(a_missing_directory_is_a_warning) {
+    const char *path = temp_path("no/such/folder/run.rgm");
+    rgm_session *s = journaling(path, FAST);
+    REQUIRE(s);
+    char text[600];
+    CHECK(rgm_session_take_warning(s, text, sizeof text));
+    CHECK(strstr(text, "no/such/folder") != NULL);
+    CHECK(ends_with(text, "recording continues in memory"));
+    CHECK(!rgm_session_take_warning(s, text, sizeof text));
+    CHECK_STR_EQ(rgm_session_path(s), "");
+    scopes(s, "op", 5);
+    rgm_session_stop(s);
+    rgm_run *run = snapshot_of(s);
+    REQUIRE(run);
+    CHECK_EQ_I64(run->spans.rows, 5);
+    CHECK_EQ_I64(anomaly_count(run, RGM_ANOMALY_JOURNAL_FAILED), 1);
+    rgm_run_free(run);
+    rgm_session_free(s);
+}
+
+// A limit on file sizes stands in for a full disk: the write fails half-way, with what fits already in place.
+static void disk_gives_out(const char *path, int64_t limit, bool reset_after) {
+    struct rlimit before, now;
+    rgm_session *s = journaling(path, FAST);
+    REQUIRE(s);
+    scopes(s, "early", 3000);
+    CHECK_OK(rgm_session_flush(s, NULL));
+    getrlimit(RLIMIT_FSIZE, &before);
+    now = (struct rlimit){(rlim_t)limit, before.rlim_max};
+    void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
+    setrlimit(RLIMIT_FSIZE, &now);
+    open_scope open = scope_begin(s, "across");
+    scopes(s, "late", 9000);
+    rgm_status flushed = rgm_session_flush(s, NULL); // fails, unless the drainer came first
+    CHECK(flushed == RGM_OK || flushed == RGM_IO);
+    char text[600];
+    CHECK(rgm_session_take_warning(s, text, sizeof text));
+    CHECK(strstr(text, "recording continues in memory") != NULL);
+    scope_end(s, open);
+    if (reset_after) rgm_session_reset(s);
+    scopes(s, "last", 10);
+    rgm_run *live = snapshot_of(s);
+    rgm_session_stop(s);
+    rgm_run *run = snapshot_of(s);
+    setrlimit(RLIMIT_FSIZE, &before);
+    signal(SIGXFSZ, handler);
+    REQUIRE(live && run);
+    CHECK_EQ_I64(live->spans.rows, reset_after ? 10 : 12011);
+    CHECK_EQ_I64(run->spans.rows, reset_after ? 10 : 12011);
+    CHECK_EQ_I64(run->lanes.rows, 1);
+    CHECK_EQ_I64(anomaly_count(run, RGM_ANOMALY_JOURNAL_FAILED), reset_after ? 0 : 1);
+    CHECK_EQ_I64(anomaly_count(run, RGM_ANOMALY_ORPHAN_PARENTS), 0);
+    run_check_sound(run, true);
+    rgm_run_free(live);
+    rgm_run_free(run);
+    rgm_session_free(s);
+    run = load_of(path, RGM_LOAD_STRICT); // what was written before is a sound file
+    REQUIRE(run);
+    CHECK(run->spans.rows >= 3000 && run->spans.rows < 12011);
+    rgm_run_free(run);
+    unlink(path);
+}
+
+TEST(a_full_disk_costs_nothing_of_the_run) { disk_gives_out(temp_path("full.rgm"), 250000, false); }
+TEST(a_reset_after_a_full_disk_forgets_the_file_too) { disk_gives_out(temp_path("full2.rgm"), 250000, true); }
+
+static _Atomic(int) running;
+static _Atomic(bool) go_on;
+static void until_told(rgm_session *session, int number) {
+    (void)number;
+    atomic_fetch_add(&running, 1);
+    while (atomic_load(&go_on)) {
+        open_scope a = scope_begin(session, "parent's");
+        scopes(session, "parent's", 3);
+        scope_end(session, a);
+    }
+}
+
+static int child_of_fork(rgm_session *s, const char *path, open_scope across, open_scope *inner) {
+    char own[200];
+    rgm_run *run = snapshot_of(s);
+    if (!run || run->spans.rows || run->anomalies.rows) return 1;
+    rgm_run_free(run);
+    scope_end(s, *inner); // began in the parent
+    scope_end(s, across);
+    scopes(s, "child's", 7);
+    on_thread(s, three_scopes);
+    (void)snprintf(own, sizeof own, "%s.%d", path, (int)getpid());
+    if (strcmp(rgm_session_path(s), own) != 0) return 2;
+    rgm_session_stop(s);
+    run = load_of(own, RGM_LOAD_STRICT);
+    if (!run || run->spans.rows != 10 || span_count(run, "child's") != 7) return 3;
+    if (anomaly_count(run, RGM_ANOMALY_LOST_SCOPES) != 2 || !run->complete) return 4;
+    if (run->lanes.process[0] != (uint32_t)getpid()) return 5;
+    rgm_run_free(run);
+    rgm_session_free(s);
+    unlink(own);
+    return atomic_load(&harness_failures) ? 6 : 0;
+}
+
+TEST(fork_with_8_threads_recording) {
+    const char *path = temp_path("fork.rgm");
+    rgm_session *s = journaling(path, FAST);
+    REQUIRE(s);
+    worker workers[8];
+    atomic_store(&go_on, true);
+    atomic_store(&running, 0);
+    workers_start(workers, 8, s, until_told);
+    while (atomic_load(&running) < 8) usleep(100);
+    for (int round = 0; round < 5; round++) {
+        open_scope across = scope_begin(s, "across"), inner = scope_begin(s, "inner");
+        pid_t child = fork();
+        if (child == 0) {
+            alarm(60);
+            _exit(child_of_fork(s, path, across, &inner));
+        }
+        scope_end(s, inner);
+        scope_end(s, across);
+        int status = 0;
+        REQUIRE(waitpid(child, &status, 0) == child);
+        CHECK_EQ_I64(WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + status, 0);
+    }
+    atomic_store(&go_on, false);
+    workers_join(workers, 8);
+    rgm_session_stats stats;
+    rgm_session_stop(s);
+    rgm_session_get_stats(s, &stats);
+    rgm_session_free(s);
+    rgm_run *run = load_of(path, RGM_LOAD_STRICT);
+    REQUIRE(run);
+    CHECK(run->complete);
+    CHECK_EQ_I64(span_count(run, "child's"), 0);
+    CHECK_EQ_I64(span_count(run, "across"), 5);
+    CHECK_EQ_I64(span_count(run, "inner"), 5);
+    CHECK_EQ_I64(run->anomalies.rows, 0);
+    CHECK_EQ_U64(run->spans.rows + 9, stats.scopes); // one row names each thread
+    run_check_sound(run, true);
+    rgm_run_free(run);
+    unlink(path);
+}
+
+TEST(fork_in_memory_starts_empty) {
+    rgm_session *s = session_plain(NULL);
+    scopes(s, "parent's", 5);
+    pid_t child = fork();
+    if (child == 0) {
+        scopes(s, "child's", 2);
+        rgm_session_stop(s);
+        rgm_run *run = snapshot_of(s);
+        int bad = !run || run->spans.rows != 2 || span_count(run, "child's") != 2 || run->anomalies.rows;
+        rgm_run_free(run);
+        rgm_session_free(s);
+        _exit(bad);
+    }
+    int status = 0;
+    REQUIRE(waitpid(child, &status, 0) == child);
+    CHECK_EQ_I64(status, 0);
+    rgm_run *run = snapshot_of(s);
+    REQUIRE(run);
+    CHECK_EQ_I64(run->spans.rows, 5);
+    rgm_run_free(run);
+    rgm_session_free(s);
+}
+
+// Every scope that was recorded before a flush returned is in the file, however the process dies.
+TEST(a_killed_process_keeps_what_was_flushed) {
+    const char *path = temp_path("killed.rgm");
+    for (int round = 0; round < 20; round++) {
+        int ends[2];
+        REQUIRE(pipe(ends) == 0);
+        pid_t child = fork();
+        if (child == 0) {
+            rgm_session *s = journaling(path, FAST);
+            for (int32_t done = 0;; done += 500) {
+                open_scope outer = scope_begin(s, "outer");
+                scopes(s, "op", 499);
+                scope_end(s, outer);
+                if (rgm_session_flush(s, NULL) != RGM_OK) _exit(1);
+                if (write(ends[1], &done, sizeof done) < 0) _exit(1);
+            }
+        }
+        close(ends[1]);
+        int32_t done = -1, next;
+        for (int reads = 0; reads < 1 + round && read(ends[0], &next, sizeof next) == sizeof next; reads++)
+            done = next;
+        usleep((useconds_t)(round * 97));
+        kill(child, SIGKILL);
+        waitpid(child, NULL, 0);
+        while (read(ends[0], &next, sizeof next) == sizeof next) done = next;
+        close(ends[0]);
+        rgm_run *run = load_of(path, RGM_LOAD_RECOVER);
+        REQUIRE(run);
+        CHECK(done >= 0 && (int64_t)run->spans.rows >= done + 500);
+        CHECK(!run->complete);
+        run_check_sound(run, true);
+        rgm_run_free(run);
+        unlink(path);
+    }
+}
+
+// ThreadSanitizer would end the child of a process with threads as soon as it starts one of its own.
+const char *__tsan_default_options(void);
+__attribute__((visibility("default"))) const char *__tsan_default_options(void) { return "die_after_fork=0"; }

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+"use strict";
+
+const test = require("node:test");
+const assert = require("node:assert/strict");
+const zlib = require("node:zlib");
+const { load, MODEL } = require("./load.js");
+const { model, InputFault } = load(...MODEL);
+
+const REPORT = {
+  format: "regimeter.report",
+  version: 1,
+  title: "x.py",
+  created: "2026-11-21T03:00:00Z",
+  run: { source: "live", file: null, duration_ns: 100, span_count: 3, lane_count: 1, complete: true },
+  cost: null,
+  environment: {},
+  summary: [
+    { operation: "a", device: "cpu", backend: "numpy", call_count: 2, total_ns: 60, exclusive_ns: 10, share: 0.2, gpu_ns: null },
+    { operation: "b", device: "cpu", backend: "numpy", call_count: 1, total_ns: 40, exclusive_ns: 40, share: 0.8, gpu_ns: 0 },
+  ],
+  bottlenecks: [1, 0],
+  unavailable: { gpu_ns: "no CUDA driver found" },
+  lanes: [{ name: "MainThread", process: 1, thread: 2 }],
+  names: ["a", "b"],
+  timeline: { start_ns: [0, 5, 50], duration_ns: [50, 40, 10], name: [0, 1, 0], lane: [0, 0, 0], depth: [0, 1, 0], failed: [0, 0, 1], omitted_count: 4, omitted_ns: 9, rule: "the longest" },
+  memory: { series: [{ name: "rss", unit: "bytes", time_ns: [0, 1], value: [5, null] }], unavailable: [{ name: "device", reason: "none" }] },
+  anomalies: [],
+};
+const changed = (change) => {
+  const copy = structuredClone(REPORT);
+  change(copy);
+  return copy;
+};
+const fault = (place, words) => (error) => error instanceof InputFault && error.place === place && words.test(error.message) && error.remedy.length > 10;
+
+test("a report is taken as it is: absent stays null, zero stays zero", async () => {
+  const made = await model.fromData(REPORT);
+  assert.equal(made.operations[0].gpuNs, null);
+  assert.equal(made.operations[1].gpuNs, 0);
+  assert.equal(made.operations[0].p95Ns, null);
+  assert.equal(made.unavailable.gpuNs, "no CUDA driver found");
+  assert.deepEqual(made.bottlenecks, [1, 0]);
+  assert.deepEqual(made.ranked, [1, 0]);
+  assert.deepEqual([...made.timeline.start], [0, 5, 50]);
+  assert.equal(made.timeline.omittedCount, 4);
+  assert.deepEqual([...made.memory.series[0].value], [5, NaN]);
+  assert.deepEqual(made.derived, []);
+});
+
+test("packed columns read the same as plain ones", async () => {
+  const pack = (type, Type, values) => ({ type, data: zlib.gzipSync(Buffer.from(Type.from(values).buffer)).toString("base64") });
+  const { timeline } = REPORT;
+  const packed = changed((data) => {
+    data.timeline = {
+      encoding: "gzip+base64",
+      count: 3,
+      omitted_count: 0,
+      columns: {
+        start_ns: pack("f64", Float64Array, timeline.start_ns),
+        duration_ns: pack("f64", Float64Array, timeline.duration_ns),
+        name: pack("u32", Uint32Array, timeline.name),
+        lane: pack("u32", Uint32Array, timeline.lane),
+        depth: pack("u32", Uint32Array, timeline.depth),
+        failed: pack("u8", Uint8Array, timeline.failed),
+      },
+    };
+  });
+  const [one, two] = [await model.fromData(packed), await model.fromData(REPORT)];
+  for (const key of ["start", "duration", "name", "lane", "depth", "failed"]) assert.deepEqual([...one.timeline[key]], [...two.timeline[key]], key);
+  packed.timeline.columns.lane.data = packed.timeline.columns.lane.data.slice(0, 20);
+  await assert.rejects(model.fromData(packed), fault("at timeline.columns.lane.data", /damaged/));
+  packed.timeline.columns.lane = pack("u32", Uint32Array, [0]);
+  await assert.rejects(model.fromData(packed), fault("at timeline.columns.lane.data", /expected 3 values, found 1/));
+});
+
+test("a wrong value is refused with its place", async () => {
+  const cases = [
+    [(d) => (d.summary[1].total_ns = "40"), "at summary[1].total_ns", /a number or null, found a string/],
+    [(d) => (d.summary = {}), "at summary", /a list/],
+    [(d) => delete d.summary[0].operation, "at summary[0].operation", /a text/],
+    [(d) => d.timeline.lane.pop(), "at timeline.lane", /expected 3 values, found 2/],
+    [(d) => (d.timeline.name[1] = 9), "at timeline.name (largest value)", /index below 2/],
+    [(d) => (d.timeline.start_ns[2] = null), "at timeline.start_ns[2]", /a number, found null/],
+    [(d) => (d.bottlenecks = [7]), "at bottlenecks[0]", /index below 2/],
+    [(d) => (d.version = 2), "at version", /version 2 cannot be read/],
+    [(d) => (d.memory.series[0].time_ns = [1]), "at memory.series[0]", /same length/],
+  ];
+  for (const [change, place, words] of cases) await assert.rejects(model.fromData(changed(change)), fault(place, words), place);
+});
+
+test("foreign documents are named and the remedy fits", async () => {
+  await assert.rejects(model.fromData({ traceEvents: [] }), (e) => /Chrome/.test(e.message) && /regimeter report/.test(e.remedy));
+  await assert.rejects(model.fromData({ comparisons: [] }), /comparison/);
+  await assert.rejects(model.fromData({ hello: 1 }), /neither entries nor summary/);
+  await assert.rejects(model.fromData({ format: "other.thing", entries: [] }), /its format is "other.thing"/);
+  await assert.rejects(model.fromData(3), /not an object/);
+  await assert.rejects(model.fromData(null), /not an object/);
+});
+
+const entry = (operation, ms, more) => ({ operation, duration_ms: ms, device: "gpu", backend: "torch", metadata: {}, ...more });
+
+test("the documented form without times: missing figures are derived or null, never zero", async () => {
+  const made = await model.fromData({
+    entries: [entry("a", 10), entry("a", 30), entry("b", 5, { gpu_time_ms: null })],
+    summary: { a: { call_count: 2, total_time_ms: 40, avg_time_ms: 20, min_time_ms: 10, max_time_ms: 30, total_gpu_time_ms: null }, b: { call_count: 1, total_time_ms: 5 } },
+  });
+  const [a, b] = made.operations;
+  assert.equal(a.totalNs, 40e6);
+  assert.ok(Math.abs(a.stdNs - Math.sqrt(200) * 1e6) < 1e-3);
+  assert.equal(a.medianNs, 20e6);
+  assert.equal(b.stdNs, null);
+  for (const key of ["gpuNs", "cpuNs", "memoryPeakBytes", "exclusiveNs", "gpuUtilization"]) assert.equal(a[key], null, key);
+  assert.ok(made.derived.includes("stdNs") && !made.derived.includes("totalNs"));
+  assert.equal(made.shareBasis, "total");
+  assert.equal(made.run.durationNs, null);
+  assert.equal(made.anomalies, null);
+  assert.match(made.timeline.caution, /no start times/);
+  assert.deepEqual([...made.timeline.start], [0, 10e6, 40e6]);
+  assert.equal(made.memory.series.length, 0);
+});
+
+test("an export with times: positions, lanes and nesting are kept, nothing is derived that is present", async () => {
+  const made = await model.fromData({
+    format: "regimeter.profile",
+    version: 1,
+    entries: [
+      entry("in", 1, { start_time: 12.501, end_time: 12.502, depth: 1, thread: "T" }),
+      entry("out", 10, { start_time: 12.5, end_time: 12.51, depth: 0, thread: "T", failed: true }),
+    ],
+    summary: { in: { call_count: 1, total_time_ms: 1, exclusive_time_ms: 1 }, out: { call_count: 1, total_time_ms: 10, exclusive_time_ms: 9 } },
+  });
+  assert.equal(made.timeline.caution, null);
+  assert.ok(Math.abs(made.timeline.start[0] - 1e6) < 2);
+  assert.deepEqual([...made.timeline.depth], [1, 0]);
+  assert.deepEqual([...made.timeline.failed], [0, 1]);
+  assert.equal(made.shareBasis, "exclusive");
+  assert.equal(made.operations[1].share, 0.9);
+  assert.ok(!made.derived.includes("exclusiveNs"));
+});
+
+test("a split that is a constant fraction of every duration is called out", async () => {
+  const fake = (ms) => entry("a", ms, { gpu_time_ms: 0.85 * ms, transfer_time_ms: 0.1 * ms, overhead_ms: 0.05 * ms });
+  assert.ok((await model.fromData({ entries: [fake(3), fake(7)] })).cautions.some((text) => /constants/.test(text)));
+  assert.ok(!(await model.fromData({ entries: [fake(3), { ...fake(7), gpu_time_ms: 2 }] })).cautions.some((text) => /constants/.test(text)));
+});
+
+test("names that are special in JavaScript are plain names", async () => {
+  const data = JSON.parse('{"entries":[{"operation":"__proto__","duration_ms":1},{"operation":"constructor","duration_ms":2}],"summary":{"__proto__":{"call_count":1,"total_time_ms":1}}}');
+  const made = await model.fromData(data);
+  assert.deepEqual(made.operations.map((one) => [one.name, one.calls, one.totalNs]), [["__proto__", 1, 1e6], ["constructor", 1, 2e6]]);
+});
+
+test("a profile of nothing is a page that says so", async () => {
+  const made = await model.fromData({ entries: [], summary: {} });
+  assert.deepEqual(made.operations, []);
+  assert.ok(made.cautions.some((text) => /no operations/.test(text)));
+});

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rules that every file of the page keeps.
+"use strict";
+
+const test = require("node:test");
+const assert = require("node:assert/strict");
+const fs = require("node:fs");
+const path = require("node:path");
+const { WEB } = require("./load.js");
+
+const files = fs.readdirSync(WEB, { recursive: true }).map(String).filter((name) => /\.(js|css|html)$/.test(name));
+
+test("no script parses markup, evaluates text, stores or sends anything", () => {
+  const banned = /innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|\bfetch\(|XMLHttpRequest|WebSocket|localStorage|sendBeacon|import\(/;
+  for (const name of files.filter((one) => one.endsWith(".js"))) assert.doesNotMatch(fs.readFileSync(path.join(WEB, name), "utf8"), banned, name);
+});
+
+test("nothing is loaded from elsewhere", () => {
+  for (const name of files) {
+    const text = fs.readFileSync(path.join(WEB, name), "utf8").replaceAll("http://www.w3.org/2000/svg", "");
+    assert.doesNotMatch(text, /https?:\/\/|url\(|@import/, name);
+  }
+});
+
+test("files stay small", () => {
+  for (const name of files) assert.ok(fs.readFileSync(path.join(WEB, name), "utf8").split("\n").length <= 260, name);
+});

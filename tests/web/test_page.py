@@ -1,0 +1,360 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page in a real browser, from disk, with every other request refused and counted."""
+
+import copy
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import report_data
+from regimeter.report.html import write_html
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="needs the Python package playwright")
+CHROMIUM = Path(os.environ.get("CHROMIUM", "/usr/bin/chromium"))
+
+pytestmark = [
+    pytest.mark.web,
+    pytest.mark.skipif(not CHROMIUM.exists(), reason=f"needs a browser at {CHROMIUM} (or set CHROMIUM)"),
+]
+
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--host-resolver-rules=MAP * ~NOTFOUND",
+]
+WATCH_POLICY = """
+    window.violations = [];
+    document.addEventListener("securitypolicyviolation", (event) => window.violations.push(event.violatedDirective));
+    window.alert = () => { window.alerted = true; };
+"""
+COUNT_UNNAMED = """
+    [...document.querySelectorAll("button, input, canvas, svg[tabindex]")]
+        .filter((node) => !(node.innerText || node.getAttribute("aria-label") || node.labels?.length)).length
+"""
+FRAME_TIMES = """
+    [1, 0.5, 0.05, 0.001].map((part) => {
+        t.scene.view.fit();
+        t.scene.view.zoom(part, 0.4);
+        const from = performance.now();
+        t.paint();
+        return performance.now() - from;
+    })
+"""
+
+
+class Browsing:
+    """One page and everything it complained about or asked for."""
+
+    def __init__(self, page: Any, folder: Path) -> None:
+        self.page = page
+        self.folder = folder
+        self.complaints: list[str] = []
+        self.requests: list[str] = []
+        page.on(
+            "console", lambda said: self.complaints.append(said.text) if said.type in ("error", "warning") else None
+        )
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.on("request", lambda request: self.requests.append(request.url))
+
+    def open(self, data: dict[str, Any] | None, name: str = "report.html") -> Any:
+        write_html(data, self.folder / name)
+        self.page.goto((self.folder / name).as_uri())
+        self.page.wait_for_selector("html[data-ready]")
+        return self.page
+
+    def load(self, name: str, content: str | dict[str, Any]) -> None:
+        path = self.folder / name
+        path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+        self.page.set_input_files("#file", path)
+        until = time.monotonic() + 10
+        while self.page.evaluate("document.querySelector('#file').value") != "":  # emptied once the file is dealt with
+            assert time.monotonic() < until, f"{name} was not dealt with in 10 s"
+            time.sleep(0.01)
+
+    def rows(self) -> list[str]:
+        return [text.strip() for text in self.page.locator(".statistics tbody th").all_inner_texts()]
+
+    def settle(self) -> None:
+        self.page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
+@pytest.fixture(scope="module")
+def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    with sync_api.sync_playwright() as playwright:
+        opened = playwright.chromium.launch_persistent_context(
+            tmp_path_factory.mktemp("profile"),
+            executable_path=CHROMIUM,
+            headless=True,
+            args=FLAGS,
+            viewport={"width": 1366, "height": 900},
+        )
+        opened.set_offline(True)
+        opened.add_init_script(WATCH_POLICY)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def browsing(context: Any, tmp_path: Path) -> Iterator[Browsing]:
+    made = Browsing(context.new_page(), tmp_path)
+    yield made
+    assert made.complaints == []
+    assert made.page.evaluate("window.violations") == []
+    assert not made.page.evaluate("window.alerted === true")
+    assert all(url.startswith(("file://", "data:")) for url in made.requests), made.requests
+    made.page.close()
+
+
+def timeline(browsing: Browsing, expression: str) -> Any:
+    """Value of a JavaScript expression in which t is the page's timeline."""
+    find = "regimeter.current.handles.find((handle) => handle.timeline).timeline"
+    return browsing.page.evaluate(f"() => {{ const t = {find}; return {expression.strip()}; }}")
+
+
+def pixels(page: Any, area: str) -> int:
+    """Number of different colours in an area (x, y, width, height) of the timeline's canvas, c."""
+    colours = f"new Set(new Uint32Array(c.getContext('2d').getImageData({area}).data.buffer)).size"
+    found: int = page.locator("canvas.timeline").evaluate(f"(c) => {colours}")
+    return found
+
+
+def test_a_report_shows_every_view(browsing: Browsing) -> None:
+    page = browsing.open(report_data.report())
+    assert page.title() == "train_transformer.py - regimeter"
+    titles = page.locator("main h2").all_inner_texts()
+    assert titles[1:] == [
+        "Time per operation",
+        "Top bottlenecks",
+        "Timeline",
+        "Memory over time",
+        "Device, host, transfer, overhead",
+        "Detailed statistics",
+        "Environment",
+        "Profiler's own cost",
+        "Anomalies",
+    ]
+    assert len(page.locator(".bottleneck").all()) == 5
+    assert page.locator(".notice").count() == 0
+    assert "calibrated at start" in page.locator("#cost").inner_text()
+    assert pixels(page, "0, 40, c.width, 60") > 3, "blocks of several colours"
+
+
+def test_the_dashboard_says_that_its_data_is_a_demo(browsing: Browsing) -> None:
+    page = browsing.open(None)
+    assert "Demo data, not measured on this machine" in page.locator(".notice").inner_text()
+    browsing.load("mine.json", report_data.profile())
+    assert page.locator(".notice").count() == 0
+    page.click("#demo")
+    page.wait_for_selector(".notice")
+
+
+def test_the_table_sorts_by_every_column(browsing: Browsing) -> None:
+    data = report_data.report()
+    page = browsing.open(data)
+    by_name = {row["operation"]: row for row in data["summary"]}
+    for label, field in (("Calls", "call_count"), ("Total", "total_ns"), ("p99", "p99_ns"), ("CV", "cv")):
+        button = page.locator("#statistics").get_by_role("button", name=label, exact=True)
+        heading = button.locator("..")
+        for direction, reverse in (("descending", True), ("ascending", False)):
+            button.click()
+            assert heading.get_attribute("aria-sort") == direction
+            values = [by_name[name][field] for name in browsing.rows()]
+            assert values == sorted(values, reverse=reverse)
+    page.locator("#statistics").get_by_role("button", name="Operation", exact=True).press("Enter")
+    assert browsing.rows() == sorted(by_name)
+    assert page.locator('.statistics th[aria-sort]:not([aria-sort="none"])').count() == 1
+
+
+def test_the_table_searches(browsing: Browsing) -> None:
+    page = browsing.open(report_data.report())
+    page.get_by_label("Search operations").fill("NUMPY batch")
+    assert browsing.rows() == ["load_batch"]
+    assert "1 of 12 operations" in page.locator("#statistics").inner_text()
+    page.get_by_label("Search operations").fill("")
+    assert len(browsing.rows()) == 12
+
+
+def test_choosing_an_operation_marks_it_everywhere(browsing: Browsing) -> None:
+    page = browsing.open(report_data.report())
+    page.locator("#shares").get_by_role("button", name="backward").click()
+    assert page.locator(".statistics tr.is-selected th").inner_text().strip() == "backward"
+    assert page.locator("#shares").get_by_role("button", name="backward").get_attribute("aria-pressed") == "true"
+    assert timeline(browsing, "t.scene.bright.reduce((a, b) => a + b, 0)") == 1
+    page.locator("#shares").get_by_role("button", name="backward").click()
+    assert timeline(browsing, "t.scene.bright") is None
+
+
+def test_the_timeline_zooms_pans_and_reads_out(browsing: Browsing) -> None:
+    page = browsing.open(report_data.report())
+    canvas = page.locator("canvas.timeline")
+    canvas.scroll_into_view_if_needed()
+    box = canvas.bounding_box()
+    whole = timeline(browsing, "t.scene.view.length")
+    page.mouse.move(box["x"] + 300, box["y"] + 57)
+    assert "starts at" in page.locator(".tooltip").inner_text()
+    page.mouse.wheel(0, -300)
+    assert timeline(browsing, "t.scene.view.length") == whole, "without focus the wheel scrolls the page"
+    canvas.scroll_into_view_if_needed()
+    box = canvas.bounding_box()
+    page.mouse.click(box["x"] + 300, box["y"] + 57)
+    assert "train_step: " in page.locator("#timeline .readout").inner_text()
+    page.mouse.wheel(0, -300)
+    browsing.settle()
+    zoomed = timeline(browsing, "[t.scene.view.start, t.scene.view.length]")
+    assert zoomed[1] < whole * 0.7
+    page.keyboard.press("ArrowRight")
+    assert timeline(browsing, "t.scene.view.start") > zoomed[0]
+    page.mouse.move(box["x"] + 600, box["y"] + 57)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 800, box["y"] + 57, steps=4)
+    page.mouse.up()
+    assert timeline(browsing, "t.scene.view.start") < zoomed[0] + zoomed[1]
+    page.keyboard.press("n")
+    assert timeline(browsing, "t.scene.selected") is not None
+    page.keyboard.press("Home")
+    assert timeline(browsing, "t.scene.view.length") == whole
+    page.mouse.move(box["x"] + 200, box["y"] + 10)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 400, box["y"] + 10, steps=4)
+    page.mouse.up()
+    assert timeline(browsing, "t.scene.view.length") == pytest.approx(whole * 200 / box["width"], rel=0.02)
+
+
+def test_the_memory_chart_reads_out(browsing: Browsing) -> None:
+    page = browsing.open(report_data.report())
+    chart = page.locator("svg.memory")
+    chart.hover()
+    assert "host resident set" in page.locator("#memory .readout").inner_text()
+    page.mouse.move(0, 0)
+    chart.focus()
+    page.keyboard.press("ArrowRight")
+    assert page.locator("#memory .readout").inner_text().startswith("At ")
+
+
+def test_what_was_not_measured_is_named_and_never_zero(browsing: Browsing) -> None:
+    data = report_data.report(steps=2)
+    for row in data["summary"]:
+        row.update(gpu_ns=None, cpu_ns=None, transfer_ns=None, overhead_ns=None, std_dev_ns=None)
+    data["summary"][0]["p95_ns"] = None
+    data["unavailable"] = {"gpu_ns": "no CUDA driver found", "p95_ns": "too few calls"}
+    data["memory"] = {"series": [], "unavailable": [{"name": "device allocated", "reason": "torch is not using CUDA"}]}
+    data["cost"] = None
+    page = browsing.open(data)
+    assert "no CUDA driver found" in page.locator("#split").inner_text()
+    assert page.locator("#split .stack").count() == 0
+    assert "torch is not using CUDA" in page.locator("#memory").inner_text()
+    assert page.locator('.statistics .absent[title="too few calls"]').inner_text() == "n/a"
+    assert "GPU (no CUDA driver found)" in page.locator("#statistics .help").inner_text()
+    assert "not stated" in page.locator("#overview").inner_text()
+
+
+@pytest.mark.parametrize("with_times", [True, False], ids=["exported", "documented form"])
+def test_an_exported_profile_opens(browsing: Browsing, with_times: bool) -> None:
+    page = browsing.open(None)
+    browsing.load("mine.json", report_data.profile(with_times))
+    assert page.locator("h1").inner_text() == "mine.json"
+    assert len(browsing.rows()) == 10
+    assert "Derived in the page" in page.locator("#statistics .caution").inner_text()
+    assert page.locator("#timeline .caution").count() == (0 if with_times else 1)
+    assert ("nested operations count twice" in page.locator("#heading").inner_text()) is not with_times
+
+
+BROKEN: list[tuple[str, str, tuple[str, ...]]] = [
+    ("cut.json", '{"entries": [\n  {"operation": "a", "dur', ("line 2", "cut off")),
+    ("typo.json", '{\n "entries": [,]\n}', ("line 2, column 14", "export the profile again")),
+    ("trace.json", '{"traceEvents": []}', ("Chrome format", "regimeter report")),
+    ("other.json", '{"hello": 1}', ("neither entries nor summary", "export_json")),
+    ("newer.json", '{"format": "regimeter.profile", "version": 9}', ("version 9", "version 1")),
+    ("wrong.json", '{"entries": [{"operation": "a", "duration_ms": "1"}]}', ("entries[0].duration_ms", "a string")),
+    ("binary.json", "RGM\x00\x01\x02", ("not a text file", "regimeter report RUN")),
+    ("empty.json", "", ("empty", "Export")),
+]
+
+
+@pytest.mark.parametrize(("name", "content", "words"), BROKEN, ids=[name for name, *_ in BROKEN])
+def test_a_file_that_cannot_be_read_leaves_the_page_as_it_was(
+    browsing: Browsing, name: str, content: str, words: tuple[str, ...]
+) -> None:
+    page = browsing.open(report_data.report(steps=2))
+    before = page.locator("main").inner_text()
+    browsing.load(name, content)
+    faults = page.get_by_role("alert").all_inner_texts()
+    assert len(faults) == 1
+    for word in (name, *words):
+        assert word in faults[0]
+    assert page.locator("main").inner_text() == before
+    browsing.load("good.json", report_data.profile())
+    assert page.get_by_role("alert").count() == 0
+    assert page.locator("h1").inner_text() == "good.json"
+
+
+def test_hostile_names_are_text(browsing: Browsing) -> None:
+    hostile = "</script><img src=x onerror=alert(1)>"
+    data = copy.deepcopy(report_data.report(steps=2))
+    data["title"] = data["summary"][0]["operation"] = data["names"][0] = data["lanes"][0]["name"] = hostile
+    data["environment"][hostile] = hostile
+    data["anomalies"] = [{"code": hostile, "count": 1, "detail": hostile}]
+    data["memory"]["series"][0]["name"] = hostile
+    data["unavailable"] = {"gpu_utilization": hostile}
+    page = browsing.open(data)
+    assert page.locator("h1").inner_text() == hostile
+    assert hostile in browsing.rows()
+    assert page.locator("img").count() == 0
+    browsing.load(f"{hostile.replace('/', '')}.json", "{")
+    assert "<img src=x" in page.get_by_role("alert").inner_text()
+    assert page.locator("img").count() == 0
+
+
+def test_paper_shows_everything_in_light_colours(browsing: Browsing) -> None:
+    page = browsing.open(report_data.report())
+    page.emulate_media(color_scheme="dark", media="print")
+    browsing.settle()
+    assert (
+        page.evaluate("getComputedStyle(document.querySelector('.view:not(.bare)')).backgroundColor")
+        == "rgb(255, 255, 255)"
+    )
+    assert page.locator("header.top").is_hidden()
+    for section in ("overview", "shares", "bottlenecks", "timeline", "memory", "statistics", "environment", "cost"):
+        assert page.locator(f"#{section}").is_visible()
+    corner = page.locator("canvas.timeline").evaluate(
+        "(c) => c.getContext('2d').getImageData(2, c.height - 3, 1, 1).data[0]"
+    )
+    assert corner == 255
+    assert page.pdf().startswith(b"%PDF")
+    page.emulate_media(color_scheme="light", media="screen")
+
+
+@pytest.mark.parametrize("width", [1366, 760, 390])
+def test_nothing_is_wider_than_the_window(browsing: Browsing, width: int) -> None:
+    browsing.page.set_viewport_size({"width": width, "height": 900})
+    page = browsing.open(report_data.report())
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_the_controls_have_names_and_a_visible_focus(browsing: Browsing) -> None:
+    page = browsing.open(None)
+    assert page.evaluate(COUNT_UNNAMED) == 0
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+
+
+def test_two_hundred_thousand_spans_stay_fluid(
+    browsing: Browsing, record_property: Callable[[str, object], None]
+) -> None:
+    page = browsing.open(report_data.many_spans(200_000))
+    frames = timeline(browsing, FRAME_TIMES)
+    record_property("frame_ms", frames)
+    print("milliseconds a frame, whole to 0.1 %:", [round(frame, 1) for frame in frames])
+    assert "200,000" in page.locator("#overview").inner_text()

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Check that the includes of the C core point downward.
+
+base <- model <- {capture, cuda, io, analysis, workloads} <- python
+
+Prints ``file:line: reason`` for each include that does not, and exits with 1.
+Usage: check_layers.py [CSRC]
+"""
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+BASE = {"base"}
+MODEL = {"base", "model"}
+# What the files of a folder may include, besides their own folder.
+ALLOWED = {
+    "base": set(),
+    "model": BASE,
+    # The journal is written in the file format that io defines and reads.
+    "capture": MODEL | {"io"},
+    "cuda": MODEL,
+    "io": MODEL,
+    "analysis": MODEL,
+    # The kernels are launched and timed through the driver's wrapper.
+    "workloads": MODEL | {"cuda"},
+    "python": {"base", "model", "capture", "cuda", "io", "analysis", "workloads"},
+}
+# Single files that join two folders of the same level.
+JOINTS = {"capture/session.c": {"cuda"}}
+
+# Headers that only one place may know: what the include looks like, and which files may have it.
+FENCED = [
+    (re.compile(r"Python\.h$|structmember\.h$"), re.compile(r"python/"), "only csrc/python includes it"),
+    (re.compile(r"numpy/"), re.compile(r"(?!)"), "columns are shared through the buffer protocol"),
+    (re.compile(r"(cuda\w*|cupti\w*|nvml|nvrtc|nvperf\w*)\.h$"), re.compile(r"cuda/"), "only csrc/cuda includes it"),
+]
+
+INCLUDE = re.compile(r'\s*#\s*include\s*(["<])([^">]+)[">]')
+
+
+def find_violations(csrc: Path) -> Iterator[str]:
+    """Yield ``file:line: reason`` for each include under `csrc` that the layers forbid."""
+    for path in sorted(csrc.rglob("*.[ch]")):
+        file = path.relative_to(csrc).as_posix()
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            match = INCLUDE.match(line)
+            reason = match and _forbidden(csrc, file, match[2], quoted=match[1] == '"')
+            if reason:
+                yield f"{path}:{number}: {reason}"
+
+
+def _forbidden(csrc: Path, file: str, include: str, *, quoted: bool) -> str | None:
+    folder = file.split("/")[0]
+    if folder not in ALLOWED:
+        return f"csrc/{folder} is no layer; the layers are {', '.join(ALLOWED)}"
+    if quoted:
+        target = _layer(csrc, file, include)
+        if target in ALLOWED and target not in {folder} | ALLOWED[folder] | JOINTS.get(file, set()):
+            return f"{folder} may not include {target} ({include})"
+        if target in ALLOWED:
+            return None  # a file of ours, whatever it is called
+    for header, place, reason in FENCED:
+        if header.match(include) and not place.match(file):
+            return f"{include}: {reason}"
+    return None
+
+
+def _layer(csrc: Path, file: str, include: str) -> str | None:
+    """Return the folder that a quoted include reaches: from the file if it is there, else from `csrc`."""
+    beside = (csrc / file).parent / include
+    target = beside if include.startswith(".") or beside.exists() else csrc / include
+    try:
+        return target.resolve().relative_to(csrc.resolve()).parts[0]
+    except ValueError:
+        return None
+
+
+def main() -> int:
+    csrc = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parent.parent / "csrc"
+    violations = list(find_violations(csrc))
+    if violations:
+        print("\n".join(violations), file=sys.stderr)
+        return 1
+    print("layers: every include points downward")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
