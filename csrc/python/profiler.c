@@ -191,8 +191,9 @@ static PyObject *profiler_profile(profiler_object *self, PyObject *const *args, 
             if (!self->enabled) return idle(self, args[0], NULL);
             return scope_of(self, find_site(self, args[0], NULL));
         }
-        // `device=` alone: keyword names of a call site are interned, so the address mostly decides.
-        if (PyTuple_GET_SIZE(names) == 1 && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), "device") == 0) {
+        // `device=` alone: keyword names of a call site are interned, so the address decides;
+        // a name made at run time takes the general way.
+        if (PyTuple_GET_SIZE(names) == 1 && PyTuple_GET_ITEM(names, 0) == self->word_device) {
             if (!self->enabled) return idle(self, args[0], args[1]);
             return scope_of(self, find_site(self, args[0], args[1]));
         }
@@ -204,6 +205,29 @@ static PyObject *profiler_profile(profiler_object *self, PyObject *const *args, 
     if (scope && parsed.metadata && scope != self->idle)
         ((scope_object *)scope)->meta = rgm_profiler_metadata(self, parsed.values, names);
     return scope;
+}
+
+static PyMethodDef profile_method = {"profile", (PyCFunction)(void (*)(void))profiler_profile,
+                                     METH_FASTCALL | METH_KEYWORDS, profile_doc};
+
+// The interpreter calls a C method without a detour only on instances of exactly the type that the method was
+// made for, so every subclass that does not override profile() gets a descriptor of its own.
+static PyObject *profiler_init_subclass(PyObject *type, PyObject *args, PyObject *kwargs) {
+    if (PyTuple_GET_SIZE(args) || (kwargs && PyDict_GET_SIZE(kwargs))) {
+        PyErr_SetString(PyExc_TypeError, "a subclass of the profiler takes no class arguments");
+        return NULL;
+    }
+    PyObject *inherited = PyObject_GetAttrString(type, "profile");
+    if (!inherited) return NULL;
+    bool ours = Py_IS_TYPE(inherited, &PyMethodDescr_Type) &&
+                ((PyMethodDescrObject *)inherited)->d_method->ml_meth == profile_method.ml_meth;
+    Py_DECREF(inherited);
+    if (!ours) Py_RETURN_NONE;
+    PyObject *own = PyDescr_NewMethod((PyTypeObject *)type, &profile_method);
+    int failed = own ? PyObject_SetAttrString(type, "profile", own) : -1;
+    Py_XDECREF(own);
+    if (failed) return NULL;
+    Py_RETURN_NONE;
 }
 
 // --- life -------------------------------------------------------------------------------------------------
@@ -223,8 +247,8 @@ static PyObject *profiler_new(PyTypeObject *type, PyObject *args, PyObject *kwar
     profiler_object *self = (profiler_object *)type->tp_alloc(type, 0);
     if (!self) return NULL;
     self->root_threshold = UINT32_MAX;
-    self->idle = rgm_idle_scope_new(state);
-    if (!self->idle) Py_CLEAR(self);
+    self->idle = Py_NewRef(state->idle);
+    self->word_device = Py_NewRef(state->word_device);
     return (PyObject *)self;
 }
 
@@ -306,6 +330,7 @@ static void profiler_dealloc(profiler_object *self) {
     cache_clear(self);
     rgm_scope_free_all(self);
     Py_CLEAR(self->idle);
+    Py_CLEAR(self->word_device);
     Py_CLEAR(self->known_device);
     rgm_bytes_release(&self->scratch);
     if (self->session) {
@@ -554,6 +579,8 @@ static PyObject *profiler_session_id(profiler_object *self, void *unused) {
 
 static PyMethodDef profiler_methods[] = {
     {"profile", (PyCFunction)(void (*)(void))profiler_profile, METH_FASTCALL | METH_KEYWORDS, profile_doc},
+    {"__init_subclass__", (PyCFunction)(void (*)(void))profiler_init_subclass,
+     METH_VARARGS | METH_KEYWORDS | METH_CLASS, "Gives the subclass a fast profile()."},
     {"_open", (PyCFunction)profiler_open, METH_VARARGS, open_doc},
     {"_stop", (PyCFunction)profiler_stop, METH_NOARGS, "Ends the session."},
     {"_flush", (PyCFunction)profiler_flush, METH_NOARGS, "Writes what is recorded; False when that failed."},

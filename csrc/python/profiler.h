@@ -28,6 +28,7 @@ typedef struct {
     uint32_t root_threshold; // scopes without a parent are recorded when a random number is below it
     int device_id;
     PyObject *idle;          // what profile() returns while disabled
+    PyObject *word_device;   // the interned keyword
     PyObject *known_device;  // last device string that was checked
     PyObject *backend_probe; // callable or NULL
     PyObject *memory_probe;  // object with begin(device_id) and end(token), or NULL
@@ -62,7 +63,6 @@ void rgm_scope_leave(scope_object *scope, bool failed);
 // A fresh scope for the site, NULL with an exception set only when memory is out.
 PyObject *rgm_scope_new(profiler_object *self, rgm_site *site);
 void rgm_scope_free_all(profiler_object *self);
-PyObject *rgm_idle_scope_new(rgm_module *state);
 
 // Resolves (operation, device) with all checks; NULL with an exception set. device NULL is the default.
 rgm_site *rgm_profiler_site(profiler_object *self, PyObject *operation, PyObject *device);

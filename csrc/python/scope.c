@@ -191,57 +191,66 @@ static PyObject *scope_call(PyObject *self, PyObject *const *args, size_t flags,
     return NULL;
 }
 
-PyObject *rgm_scope_new(profiler_object *self, rgm_site *site) {
-    scope_object *scope = self->free_scopes;
-    if (RGM_LIKELY(scope != NULL)) {
-        self->free_scopes = scope->next_free;
-        self->free_count--;
-        (void)PyObject_INIT(&scope->ob_base, Py_TYPE(scope));
-    } else {
-        rgm_module *state = rgm_module_of_type(Py_TYPE(self));
-        if (!state) return NULL;
-        scope = PyObject_New(scope_object, state->scope_type);
-        if (!scope) return NULL;
-        scope->vectorcall = scope_call;
-    }
-    Py_INCREF(self);
-    scope->profiler = self;
-    scope->site = site;
+static scope_object *scope_allocate(profiler_object *self) {
+    rgm_module *state = rgm_module_of_type(Py_TYPE(self));
+    scope_object *scope = state ? PyObject_New(scope_object, state->scope_type) : NULL;
+    if (!scope) return NULL;
+    scope->vectorcall = scope_call;
     scope->frame = NULL;
     scope->muted = NULL;
-    scope->meta = 0;
     scope->depth = 0;
     scope->probe_from = -1;
-    scope->ticks = 0;
     scope->resident = -1;
     scope->token = NULL;
     scope->function = NULL;
+    return scope;
+}
+
+PyObject *rgm_scope_new(profiler_object *self, rgm_site *site) {
+    scope_object *scope = self->free_scopes;
+    if (RGM_LIKELY(scope != NULL)) {
+        // It kept its reference to the type, and everything but what follows is at rest.
+        self->free_scopes = scope->next_free;
+        self->free_count--;
+        Py_SET_REFCNT((PyObject *)scope, 1);
+    } else {
+        scope = scope_allocate(self);
+        if (!scope) return NULL;
+    }
+    scope->profiler = (profiler_object *)Py_NewRef(self);
+    scope->site = site;
+    scope->meta = 0;
+    scope->ticks = 0;
     return (PyObject *)scope;
 }
 
 static void scope_dealloc(PyObject *self) {
     scope_object *scope = (scope_object *)self;
     profiler_object *profiler = scope->profiler;
-    PyTypeObject *type = Py_TYPE(self);
     if (RGM_UNLIKELY(scope->muted)) unmute(scope);
-    Py_XDECREF(scope->token);
-    Py_XDECREF(scope->function);
+    if (RGM_UNLIKELY(scope->token)) Py_CLEAR(scope->token);
+    if (RGM_UNLIKELY(scope->function)) Py_CLEAR(scope->function);
+    scope->frame = NULL; // of a block that was never left; its frame stays open and is reported as such
+    scope->depth = 0;
     if (RGM_LIKELY(profiler->free_count < FREE_SCOPES)) {
         scope->next_free = profiler->free_scopes;
         profiler->free_scopes = scope;
         profiler->free_count++;
     } else {
+        PyTypeObject *type = Py_TYPE(self);
         PyObject_Free(self);
+        Py_DECREF(type);
     }
-    Py_DECREF(type); // PyObject_INIT takes it again for a scope from the free list
     Py_DECREF(profiler);
 }
 
 void rgm_scope_free_all(profiler_object *self) {
     while (self->free_scopes) {
         scope_object *scope = self->free_scopes;
+        PyTypeObject *type = Py_TYPE(scope);
         self->free_scopes = scope->next_free;
         PyObject_Free(scope);
+        Py_DECREF(type);
     }
     self->free_count = 0;
 }
@@ -333,10 +342,13 @@ typedef struct {
     vectorcallfunc vectorcall;
 } idle_object;
 
+// The object keeps no state, so one of it is the __enter__ and __exit__ of its type, and not even a descriptor
+// has to be asked. Reached through the type, the call has the scope in front.
 static PyObject *idle_call(PyObject *self, PyObject *const *args, size_t flags, PyObject *names) {
     Py_ssize_t count = PyVectorcall_NARGS(flags);
     if (RGM_LIKELY(count == 3)) Py_RETURN_NONE;
     if (RGM_LIKELY(count == 0)) return Py_NewRef(self);
+    if (count == 4 && Py_IS_TYPE(args[0], Py_TYPE(self))) Py_RETURN_NONE;
     if (count == 1 && !names && PyCallable_Check(args[0])) return Py_NewRef(args[0]);
     PyErr_SetString(PyExc_TypeError, "a scope is used as `with profiler.profile(name):` or as a decorator");
     return NULL;
@@ -380,7 +392,7 @@ static PyType_Spec idle_spec = {
     .slots = idle_slots,
 };
 
-PyObject *rgm_idle_scope_new(rgm_module *state) {
+static PyObject *idle_new(rgm_module *state) {
     idle_object *idle = PyObject_New(idle_object, state->idle_scope_type);
     if (!idle) return NULL;
     idle->vectorcall = idle_call;
@@ -434,10 +446,10 @@ int rgm_scope_types_init(PyObject *module, rgm_module *state) {
     state->enter_exit_type = make_type(module, &enter_exit_spec);
     if (!state->scope_type || !state->idle_scope_type || !state->enter_exit_type) return -1;
     PyObject *descriptor = PyObject_New(PyObject, state->enter_exit_type);
-    if (!descriptor) return -1;
+    state->idle = idle_new(state);
+    if (!descriptor || !state->idle) return -1;
     int failed = add_protocol(state->scope_type, descriptor) < 0 ||
-                 add_protocol(state->idle_scope_type, descriptor) < 0 ||
-                 PyModule_AddType(module, state->scope_type) < 0 ||
+                 add_protocol(state->idle_scope_type, state->idle) < 0 || PyModule_AddType(module, state->scope_type) < 0 ||
                  PyModule_AddType(module, state->idle_scope_type) < 0;
     Py_DECREF(descriptor);
     return failed ? -1 : 0;

@@ -26,6 +26,7 @@ typedef struct {
     PyTypeObject *run_type;
     PyTypeObject *table_type;
     PyTypeObject *column_type;
+    PyObject *idle;         // the one IdleScope
     PyObject *device_names; // tuple of str, in the order of RGM_DEVICES
     PyObject *word_device;  // interned keyword names
     PyObject *word_operation;

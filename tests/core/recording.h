@@ -15,6 +15,13 @@
 
 #define UNUSED __attribute__((unused))
 
+// The sanitizers' own locks do not survive a fork of a process with threads.
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#define SANITIZED 1
+#else
+#define SANITIZED 0
+#endif
+
 typedef struct {
     rgm_frame *frame;
     uint32_t seq;
