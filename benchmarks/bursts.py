@@ -34,7 +34,9 @@ def loop(body: str, **names: object) -> Callable[[], int]:
     return function
 
 
-def minima(candidates: Mapping[str, Callable[[], int]], rounds: int = ROUNDS, empty: str = "empty loop") -> dict[str, float]:
+def minima(
+    candidates: Mapping[str, Callable[[], int]], rounds: int = ROUNDS, empty: str = "empty loop"
+) -> dict[str, float]:
     """Return nanoseconds per execution of each candidate, without those of the empty loop."""
     best = dict.fromkeys(candidates, float("inf"))
     for function in candidates.values():
@@ -58,7 +60,8 @@ def table(rows: list[tuple[str, ...]], header: tuple[str, ...]) -> str:
     widths = [max(len(row[i]) for row in (header, *rows)) for i in range(len(header))]
     lines = []
     for row in (header, tuple("-" * w for w in widths), *rows):
-        lines.append("  ".join(c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True))))
+        first, *others = zip(row, widths, strict=True)
+        lines.append("  ".join([first[0].ljust(first[1]), *(cell.rjust(width) for cell, width in others)]))
     return "\n".join(lines)
 
 

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator
 from time import perf_counter_ns
 
 import bursts
-
 import regimeter
 
 
@@ -47,7 +46,11 @@ def torch_off() -> dict[str, Callable[[], int]]:
         from torch.profiler import record_function
     except ImportError:
         return {}
-    return {"record_function (profiler off)": bursts.loop('with record_function("op"): pass', record_function=record_function)}
+    return {
+        "record_function (profiler off)": bursts.loop(
+            'with record_function("op"): pass', record_function=record_function
+        )
+    }
 
 
 def viztracer_event() -> float | None:
@@ -100,7 +103,9 @@ def own() -> dict[str, Callable[[], int]]:
         "regimeter scope, disabled, device=": bursts.loop('with p.profile("op", device="cpu"): pass', p=off),
         "regimeter scope, 1 % sampled": bursts.loop('with p.profile("op"): pass', p=sampled),
         "regimeter scope, metadata step=3": bursts.loop('with p.profile("op", step=3): pass', p=on),
-        "regimeter scope, metadata step=n": bursts.loop('n[0] += 1\nwith p.profile("op", step=n[0]): pass', p=on, n=[0]),
+        "regimeter scope, metadata step=n": bursts.loop(
+            'n[0] += 1\nwith p.profile("op", step=n[0]): pass', p=on, n=[0]
+        ),
         "regimeter scope, made-up name": bursts.loop('with p.profile(f"op{k}"): pass', p=on, k=1),
         "regimeter scope, track_memory": bursts.loop('with p.profile("op"): pass', p=tracking),
         "regimeter scope, per level of 10": bursts.loop(nested, p=on),
@@ -203,7 +208,9 @@ def measure() -> dict[str, float]:
     }
     result = bursts.minima(candidates)
     result["regimeter scope, per level of 10"] /= 10
-    result["regimeter decorator, above the bare call"] = result["regimeter decorator (call included)"] - result["bare call"]
+    result["regimeter decorator, above the bare call"] = (
+        result["regimeter decorator (call included)"] - result["bare call"]
+    )
     for threads in (1, 2, 8):
         result[f"regimeter scope, {threads} threads, wall per scope (loop included)"] = in_threads(threads)
     one, switching = in_asyncio()

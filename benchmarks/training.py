@@ -82,9 +82,8 @@ def compare(scope: Callable[[str], Any]) -> dict[str, float]:
 
 def main() -> int:
     """Print the slow-downs."""
-    from torch.profiler import ProfilerActivity, profile, record_function
-
     import regimeter
+    from torch.profiler import ProfilerActivity, profile, record_function
 
     results = {}
     null = contextlib.nullcontext()

@@ -224,8 +224,23 @@ static rgm_status take_frame(loading *l, unsigned type, const uint8_t *payload, 
     }
 }
 
+// What a recovered file refers to may be among the blocks that were lost.
+static rgm_status mend_rows(loading *l, rgm_error *err) {
+    rgm_spans *spans = &l->run->spans;
+    size_t row;
+    if (!l->ended) RGM_TRY(rgm_run_note(l->run, RGM_ANOMALY_UNFINISHED, 1, -1, NULL, err));
+    if (spans->rows && !l->run->lanes.rows)
+        RGM_TRY(rgm_table_append(&rgm_lanes_desc, &l->run->lanes, RGM_ALL_COLUMNS, &row, err));
+    for (size_t i = 0; i < spans->rows; i++) {
+        if (spans->lane && spans->lane[i] >= l->run->lanes.rows) spans->lane[i] = 0;
+        if (spans->parent && (spans->parent[i] < -1 || spans->parent[i] >= (int64_t)spans->rows))
+            spans->parent[i] = -1;
+    }
+    return RGM_OK;
+}
+
 // String ids of the file become those of the run.
-static rgm_status map_names(loading *l, rgm_error *err) {
+static rgm_status map_names(loading *l, rgm_load_mode mode, rgm_error *err) {
     rgm_run *run = l->run;
     for (size_t t = 0; t < rgm_run_tables_count; t++) {
         const rgm_table_desc *desc = rgm_run_tables[t];
@@ -235,10 +250,10 @@ static rgm_status map_names(loading *l, rgm_error *err) {
             rgm_name *ids = rgm_table_column(desc, table, c);
             if (desc->columns[c].type != RGM_TYPE_name || !ids) continue;
             for (size_t i = 0; i < rows; i++) {
-                if (ids[i] >= l->string_count)
+                if (ids[i] >= l->string_count && mode == RGM_LOAD_STRICT)
                     return rgm_error_set(err, RGM_FORMAT, "%s.%s names string %u of %u", desc->name,
                                          desc->columns[c].name, ids[i], l->string_count);
-                ids[i] = l->strings[ids[i]];
+                ids[i] = ids[i] < l->string_count ? l->strings[ids[i]] : 0;
             }
         }
     }
@@ -272,8 +287,10 @@ static rgm_status load_saved(rgm_frame_reader *reader, rgm_load_mode mode, loadi
         return rgm_error_at(err, RGM_FORMAT, reader->size, "%s: the file ends at byte %lld; expected its closing block. "
                             "`regimeter recover %s -o OUT` keeps what is intact",
                             reader->path, (long long)reader->size, reader->path);
-    RGM_TRY(map_names(l, err));
-    return rgm_run_check(l->run, err);
+    RGM_TRY(map_names(l, mode, err));
+    if (mode == RGM_LOAD_RECOVER) RGM_TRY(mend_rows(l, err));
+    rgm_status status = rgm_run_check(l->run, err);
+    return status == RGM_FORMAT ? rgm_frame_blame(reader, err) : status;
 }
 
 static rgm_status load_journal(const char *path, rgm_load_mode mode, rgm_run **run, rgm_error *err) {

@@ -118,13 +118,13 @@ static PyObject *core_die_with_parent(PyObject *module, PyObject *signal_number)
 }
 
 static PyMethodDef core_methods[] = {
-    {"schema", core_schema, METH_NOARGS, "schema()\n--\n\nTables and columns of the data model."},
-    {"policy", core_policy, METH_NOARGS, "policy()\n--\n\nThresholds of the analyses."},
-    {"options", core_options, METH_NOARGS, "options()\n--\n\nOptions of a recording session."},
-    {"host_memory", core_memory, METH_NOARGS, "host_memory()\n--\n\nMemory of this process in bytes, -1 where unknown."},
-    {"clock_name", core_clock, METH_NOARGS, "clock_name()\n--\n\nThe clock that scopes are timed with."},
-    {"allocations", core_allocations, METH_NOARGS, "allocations()\n--\n\nHeap allocations of the core so far."},
-    {"die_with_parent", core_die_with_parent, METH_O, "die_with_parent(signal)\n--\n\nAsks for the signal at the parent's end."},
+    {"schema", core_schema, METH_NOARGS, "schema($module)\n--\n\nTables and columns of the data model."},
+    {"policy", core_policy, METH_NOARGS, "policy($module)\n--\n\nThresholds of the analyses."},
+    {"options", core_options, METH_NOARGS, "options($module)\n--\n\nOptions of a recording session."},
+    {"host_memory", core_memory, METH_NOARGS, "host_memory($module)\n--\n\nMemory of this process in bytes, -1 where unknown."},
+    {"clock_name", core_clock, METH_NOARGS, "clock_name($module)\n--\n\nThe clock that scopes are timed with."},
+    {"allocations", core_allocations, METH_NOARGS, "allocations($module)\n--\n\nHeap allocations of the core so far."},
+    {"die_with_parent", core_die_with_parent, METH_O, "die_with_parent($module, signal, /)\n--\n\nAsks for the signal at the parent's end."},
     {NULL},
 };
 

@@ -119,7 +119,7 @@ rgm_recorder *rgm_profiler_recorder_slow(profiler_object *self, uint64_t id) {
 // --- profile() --------------------------------------------------------------------------------------------
 
 PyDoc_STRVAR(profile_doc,
-             "profile(operation, device='gpu', **metadata)\n--\n\n"
+             "profile($self, operation, device='gpu', **metadata)\n--\n\n"
              "Context manager (and decorator) that records a block under the name `operation`.\n\n"
              "device: what the user declares: 'gpu', 'cpu', 'cuda' or 'rocm'; ValueError for another.\n"
              "metadata: kept as JSON; values of unknown types are kept as the name of their type.\n"
@@ -281,7 +281,7 @@ static int read_options(PyObject *given, rgm_session_options *options) {
     return 0;
 }
 
-PyDoc_STRVAR(open_doc, "_open(path, options)\n--\n\nStarts the session; path None records in memory.");
+PyDoc_STRVAR(open_doc, "_open($self, path, options, /)\n--\n\nStarts the session; path None records in memory.");
 
 static PyObject *profiler_open(profiler_object *self, PyObject *args) {
     PyObject *path, *options_dict, *encoded = NULL;
@@ -435,7 +435,7 @@ static uint32_t threshold_of(double rate) {
     return rate >= 1.0 ? UINT32_MAX : (uint32_t)(rate * 4294967296.0);
 }
 
-PyDoc_STRVAR(sampling_doc, "_set_sampling(rate, operation=None, device=None)\n--\n\n"
+PyDoc_STRVAR(sampling_doc, "_set_sampling($self, rate, operation=None, device=None, /)\n--\n\n"
                            "Rate of the whole profiler, or of one operation.");
 
 static PyObject *profiler_set_sampling(profiler_object *self, PyObject *args) {
@@ -498,7 +498,7 @@ static void switch_site(rgm_site *site, const char *name, void *arg) {
         atomic_fetch_or(&site->flags, RGM_SITE_DISABLED);
 }
 
-PyDoc_STRVAR(switch_doc, "_switch(operation, on)\n--\n\nSwitches one operation on all its declared devices.");
+PyDoc_STRVAR(switch_doc, "_switch($self, operation, on, /)\n--\n\nSwitches one operation on all its declared devices.");
 
 static PyObject *profiler_switch(profiler_object *self, PyObject *args) {
     PyObject *operation;
@@ -517,7 +517,7 @@ static PyObject *profiler_switch(profiler_object *self, PyObject *args) {
     Py_RETURN_NONE;
 }
 
-PyDoc_STRVAR(scope_for_doc, "_scope_for(operation, device, function)\n--\n\n"
+PyDoc_STRVAR(scope_for_doc, "_scope_for($self, operation, device, function, /)\n--\n\n"
                             "Scope of a call of `function`; the backend is judged by the function, not the caller.");
 
 static PyObject *profiler_scope_for(profiler_object *self, PyObject *const *args, Py_ssize_t count) {
@@ -531,7 +531,7 @@ static PyObject *profiler_scope_for(profiler_object *self, PyObject *const *args
     return scope;
 }
 
-PyDoc_STRVAR(wrap_doc, "_wrap(function, operation, device)\n--\n\nWraps a plain function.");
+PyDoc_STRVAR(wrap_doc, "_wrap($self, function, operation, device, /)\n--\n\nWraps a plain function.");
 
 static PyObject *profiler_wrap(profiler_object *self, PyObject *args) {
     PyObject *function, *operation, *device;

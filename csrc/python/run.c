@@ -152,7 +152,7 @@ static int take_tables(rgm_module *state, rgm_run *run, PyObject *tables, const 
     return 0;
 }
 
-PyDoc_STRVAR(build_doc, "_build(strings, tables, environment, source, start_ns, end_ns, start_unix_ns, complete)\n--\n\n"
+PyDoc_STRVAR(build_doc, "_build($type, strings, tables, environment, source, start_ns, end_ns, start_unix_ns, complete, /)\n--\n\n"
                         "A Run from columns; `name` columns are indexes of `strings`. All ids are checked.");
 
 static PyObject *run_build(PyTypeObject *type, PyObject *args) {
@@ -262,7 +262,7 @@ static PyObject *run_summary(run_object *self, PyObject *thresholds) {
     return rgm_raise(state, status, &err);
 }
 
-PyDoc_STRVAR(timeline_doc, "_timeline(thresholds)\n--\n\n"
+PyDoc_STRVAR(timeline_doc, "_timeline($self, thresholds, /)\n--\n\n"
                            "(rows of `entries` as bytes of uint32, scopes left out, their time in ns)");
 
 static PyObject *run_timeline(run_object *self, PyObject *thresholds) {
@@ -336,13 +336,13 @@ static PyObject *run_unix(run_object *self, void *unused) {
 static PyObject *run_complete(run_object *self, void *unused) { return PyBool_FromLong(self->run->complete); }
 
 static PyMethodDef run_methods[] = {
-    {"_load", (PyCFunction)run_load, METH_VARARGS | METH_CLASS, "_load(path, recover)\n--\n\nReads a file."},
+    {"_load", (PyCFunction)run_load, METH_VARARGS | METH_CLASS, "_load($type, path, recover, /)\n--\n\nReads a file."},
     {"_build", (PyCFunction)run_build, METH_VARARGS | METH_CLASS, build_doc},
-    {"save", (PyCFunction)run_save, METH_O, "save(path)\n--\n\nWrites the run to a file, atomically."},
-    {"table", (PyCFunction)run_table, METH_O, "table(name)\n--\n\nA table by name; KeyError if there is none."},
-    {"string", (PyCFunction)run_string, METH_O, "string(id)\n--\n\nThe text of a name id."},
+    {"save", (PyCFunction)run_save, METH_O, "save($self, path, /)\n--\n\nWrites the run to a file, atomically."},
+    {"table", (PyCFunction)run_table, METH_O, "table($self, name, /)\n--\n\nA table by name; KeyError if there is none."},
+    {"string", (PyCFunction)run_string, METH_O, "string($self, id, /)\n--\n\nThe text of a name id."},
     {"_entries", (PyCFunction)run_entries, METH_NOARGS, "Derived values of each scope."},
-    {"_summary", (PyCFunction)run_summary, METH_O, "_summary(thresholds)\n--\n\nStatistics per operation."},
+    {"_summary", (PyCFunction)run_summary, METH_O, "_summary($self, thresholds, /)\n--\n\nStatistics per operation."},
     {"_timeline", (PyCFunction)run_timeline, METH_O, timeline_doc},
     {NULL},
 };

@@ -257,7 +257,7 @@ void rgm_scope_free_all(profiler_object *self) {
 
 // --- the rest of the object -------------------------------------------------------------------------------
 
-PyDoc_STRVAR(annotate_doc, "annotate(**metadata)\n--\n\n"
+PyDoc_STRVAR(annotate_doc, "annotate($self, **metadata)\n--\n\n"
                            "Adds metadata to the open scope; later values replace earlier ones of the same name.");
 
 static PyObject *scope_annotate(scope_object *self, PyObject *const *args, Py_ssize_t count, PyObject *names) {

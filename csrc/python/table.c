@@ -188,7 +188,50 @@ static PyObject *table_repr(table_object *self) {
     return PyUnicode_FromFormat("<regimeter table %s: %zd rows>", self->desc->name, table_length(self));
 }
 
-PyDoc_STRVAR(stream_doc, "__arrow_c_stream__(requested_schema=None)\n--\n\n"
+// The row type: a list of (name, dtype) pairs made into a NumPy structured dtype.
+static PyObject *table_dtype(table_object *self, void *unused) {
+    PyObject *fields = PyList_New((Py_ssize_t)self->desc->n_columns);
+    for (size_t i = 0; fields && i < self->desc->n_columns; i++) {
+        const rgm_column_desc *column = &self->desc->columns[i];
+        PyObject *field = Py_BuildValue("(ss)", column->name, rgm_types[column->type].dtype);
+        if (!field) Py_CLEAR(fields);
+        if (fields) PyList_SET_ITEM(fields, (Py_ssize_t)i, field);
+    }
+    PyObject *numpy = fields ? PyImport_ImportModule("numpy") : NULL;
+    PyObject *dtype = numpy ? PyObject_CallMethod(numpy, "dtype", "O", fields) : NULL;
+    Py_XDECREF(fields);
+    Py_XDECREF(numpy);
+    return dtype;
+}
+
+PyDoc_STRVAR(array_doc, "__array__($self, dtype=None, copy=None)\n--\n\n"
+                        "The table as a structured array of rows. A copy; the columns themselves are not copied.");
+
+static PyObject *table_array(table_object *self, PyObject *args, PyObject *kwargs) {
+    static char *words[] = {"dtype", "copy", NULL};
+    PyObject *asked = Py_None, *copy = Py_None;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OO", words, &asked, &copy)) return NULL;
+    if (copy == Py_False) {
+        PyErr_SetString(PyExc_ValueError, "a table is stored by columns; rows can only be had as a copy");
+        return NULL;
+    }
+    PyObject *dtype = table_dtype(self, NULL);
+    PyObject *numpy = dtype ? PyImport_ImportModule("numpy") : NULL;
+    PyObject *rows = numpy ? PyObject_CallMethod(numpy, "empty", "nO", table_length(self), dtype) : NULL;
+    for (size_t i = 0; rows && i < self->desc->n_columns; i++) {
+        PyObject *name = PyUnicode_FromString(self->desc->columns[i].name);
+        PyObject *values = name ? column_array(self, i) : NULL;
+        if (!values || PyObject_SetItem(rows, name, values) < 0) Py_CLEAR(rows);
+        Py_XDECREF(name);
+        Py_XDECREF(values);
+    }
+    if (rows && asked != Py_None) Py_SETREF(rows, PyObject_CallMethod(rows, "astype", "O", asked));
+    Py_XDECREF(dtype);
+    Py_XDECREF(numpy);
+    return rows;
+}
+
+PyDoc_STRVAR(stream_doc, "__arrow_c_stream__($self, requested_schema=None)\n--\n\n"
                          "The table as an Arrow C stream of one batch; names become dictionary-encoded text.");
 
 static PyObject *table_stream(table_object *self, PyObject *args, PyObject *kwargs) {
@@ -199,13 +242,15 @@ static PyObject *table_stream(table_object *self, PyObject *args, PyObject *kwar
 }
 
 static PyMethodDef table_methods[] = {
-    {"column", (PyCFunction)table_column, METH_O, "column(name)\n--\n\nThe column as a buffer; KeyError if absent."},
+    {"column", (PyCFunction)table_column, METH_O, "column($self, name, /)\n--\n\nThe column as a buffer; KeyError if absent."},
     {"__arrow_c_stream__", (PyCFunction)(void (*)(void))table_stream, METH_VARARGS | METH_KEYWORDS, stream_doc},
+    {"__array__", (PyCFunction)(void (*)(void))table_array, METH_VARARGS | METH_KEYWORDS, array_doc},
     {"__dir__", (PyCFunction)table_dir, METH_NOARGS, NULL},
     {NULL},
 };
 static PyGetSetDef table_getset[] = {
     {"columns", (getter)table_columns, NULL, "Column names in order."},
+    {"dtype", (getter)table_dtype, NULL, "NumPy structured dtype of a row."},
     {"table_name", (getter)table_name, NULL, "Name of the table."},
     {"run", (getter)table_run, NULL, "The run it belongs to."},
     {NULL},

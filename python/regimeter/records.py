@@ -280,9 +280,7 @@ def _imported_totals(run: "Run") -> dict[tuple[str, str], dict[str, float]]:
             if value is not None:
                 group.setdefault(total, []).append(value)
     return {
-        key: {
-            total: sum(found) / (len(found) if IMPORTED_TOTALS[total][1] else 1) for total, found in group.items()
-        }
+        key: {total: sum(found) / (len(found) if IMPORTED_TOTALS[total][1] else 1) for total, found in group.items()}
         for key, group in values.items()
     }
 
@@ -292,9 +290,7 @@ def by_operation(summaries: list[ProfileSummary]) -> dict[str, ProfileSummary]:
     counts: dict[str, int] = {}
     for summary in summaries:
         counts[summary.operation] = counts.get(summary.operation, 0) + 1
-    return {
-        s.operation if counts[s.operation] == 1 else f"{s.operation} [{s.device}]": s for s in summaries
-    }
+    return {s.operation if counts[s.operation] == 1 else f"{s.operation} [{s.device}]": s for s in summaries}
 
 
 ENTRY_FIELDS = tuple(f.name for f in fields(ProfileEntry) if f.name != "unavailable")

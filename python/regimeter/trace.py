@@ -23,47 +23,54 @@ class Run(_core.Run):
     """
 
     @property
-    def spans(self) -> _core.Table:
+    def spans(self) -> "_core.SpansTable":
         """Scopes and, in imported traces, operators, kernels and copies."""
-        return self.table("spans")
+        found: _core.SpansTable = self.table("spans")
+        return found
 
     @property
-    def lanes(self) -> _core.Table:
+    def lanes(self) -> "_core.LanesTable":
         """Threads, task slots and device streams."""
-        return self.table("lanes")
+        found: _core.LanesTable = self.table("lanes")
+        return found
 
     @property
-    def launches(self) -> _core.Table:
+    def launches(self) -> "_core.LaunchesTable":
         """Launch configurations of kernels."""
-        return self.table("launches")
+        found: _core.LaunchesTable = self.table("launches")
+        return found
 
     @property
-    def memory(self) -> _core.Table:
+    def memory(self) -> "_core.MemoryTable":
         """Memory samples and events."""
-        return self.table("memory")
+        found: _core.MemoryTable = self.table("memory")
+        return found
 
     @property
-    def counters(self) -> _core.Table:
+    def counters(self) -> "_core.CountersTable":
         """Values of time series."""
-        return self.table("counters")
+        found: _core.CountersTable = self.table("counters")
+        return found
 
     @property
-    def flops(self) -> _core.Table:
+    def flops(self) -> "_core.FlopsTable":
         """Work attributed to spans."""
-        return self.table("flops")
+        found: _core.FlopsTable = self.table("flops")
+        return found
 
     @property
-    def anomalies(self) -> _core.Table:
+    def anomalies(self) -> "_core.AnomaliesTable":
         """What was repaired, dropped or doubted."""
-        return self.table("anomalies")
+        found: _core.AnomaliesTable = self.table("anomalies")
+        return found
 
     @functools.cached_property
-    def entries(self) -> _core.Table:
+    def entries(self) -> "_core.EntriesTable":
         """Derived values of each scope: depth, exclusive time, memory."""
         return self._entries()
 
     @functools.cached_property
-    def summary(self) -> _core.Table:
+    def summary(self) -> "_core.SummaryTable":
         """Statistics per operation and declared device, most exclusive time first."""
         return self._summary({})
 
@@ -154,7 +161,7 @@ def load(path: str | os.PathLike[str], *, recover: bool = False) -> Run:
     name = os.fspath(path)
     with open(name, "rb") as file:
         head = file.read(len(MAGIC))
-    if head == MAGIC or (recover and not head.lstrip()[:1] in (b"{", b"[") and not head.startswith(GZIP_MAGIC)):
+    if head == MAGIC or (recover and head.lstrip()[:1] not in (b"{", b"[") and not head.startswith(GZIP_MAGIC)):
         return Run._load(name, recover)
     from .report.export import read_export
 

@@ -67,9 +67,7 @@ def report_data(run: "Run", *, title: str | None = None, file: str | None = None
         "run": {name: facts[name] for name in ("source", "duration_ns", "started_unix_ns", "complete")}
         | {"file": file, "span_count": len(run.entries), "lane_count": facts["lane_count"]},
         "cost": run.cost,
-        "environment": {
-            name: value for name, value in run.environment.items() if name not in ("cost", "skipped")
-        },
+        "environment": {name: value for name, value in run.environment.items() if name not in ("cost", "skipped")},
         "summary": [_summary_row(summary) for summary in summaries],
         "bottlenecks": list(range(min(TOP_BOTTLENECKS, len(summaries)))),
         "unavailable": {name: reasons[entry] for name, entry in REASONS.items() if entry in reasons},

@@ -264,5 +264,3 @@ class _Columns:
     def _fact(facts: Mapping[str, Any], name: str, fallback: int) -> int:
         value = facts.get(name)
         return value if isinstance(value, int) and abs(value) < 2**62 else fallback
-
-

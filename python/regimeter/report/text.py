@@ -72,7 +72,9 @@ def render(table: TextTable) -> str:
     widths = [max(len(row[i]) for row in (table.header, *table.rows)) for i in range(len(table.header))]
     lines = [table.title, ""]
     for row in (table.header, ["-" * width for width in widths], *table.rows):
-        first, *others = (cell.ljust(w) if i == 0 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True)))
+        first, *others = (
+            cell.ljust(w) if i == 0 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))
+        )
         lines.append("  ".join((first, *others)).rstrip())
     return "\n".join(lines)
 
@@ -81,7 +83,21 @@ def summary_table(summaries: Sequence[ProfileSummary], top_n: int) -> TextTable:
     """Return the statistics of the first `top_n` operations."""
     if top_n < 0:
         raise ValueError(f"top_n must not be negative, got {top_n}")
-    header = ("operation", "device", "backend", "calls", "total", "exclusive", "share", "mean", "median", "p95", "min", "max", "std dev")
+    header = (
+        "operation",
+        "device",
+        "backend",
+        "calls",
+        "total",
+        "exclusive",
+        "share",
+        "mean",
+        "median",
+        "p95",
+        "min",
+        "max",
+        "std dev",
+    )
     rows = [
         (
             shorten(s.operation),
@@ -101,7 +117,11 @@ def summary_table(summaries: Sequence[ProfileSummary], top_n: int) -> TextTable:
         for s in summaries[:top_n]
     ]
     hidden = len(summaries) - len(rows)
-    title = f"Operations by exclusive time ({len(rows)} of {len(summaries)})" if hidden > 0 else "Operations by exclusive time"
+    title = (
+        f"Operations by exclusive time ({len(rows)} of {len(summaries)})"
+        if hidden > 0
+        else "Operations by exclusive time"
+    )
     return TextTable(title, header, rows)
 
 
@@ -121,7 +141,9 @@ def cost_line(run: "Run") -> str:
 def notes(run: "Run", summaries: Sequence[ProfileSummary]) -> list[str]:
     """Return what a reader must know beside the figures."""
     lines = [cost_line(run)]
-    missing = {s.unavailable.get("total_gpu_time_ms") for s in summaries if s.device != "cpu" and s.total_gpu_time_ms is None}
+    missing = {
+        s.unavailable.get("total_gpu_time_ms") for s in summaries if s.device != "cpu" and s.total_gpu_time_ms is None
+    }
     lines += [f"Device time: unavailable: {reason}." for reason in sorted(filter(None, missing))]
     lines += [f"Note: {row['count']:,} {row['code']}: {printable(row['detail'])}." for row in run.anomaly_list()]
     return lines
@@ -131,10 +153,13 @@ def bottleneck_lines(run: "Run", top_n: int) -> list[str]:
     """Return one paragraph per bottleneck."""
     lines = []
     for place, s in enumerate(run.get_bottlenecks(top_n), 1):
-        lines.append(f"[{place}] {printable(s.operation)}: {duration(s.exclusive_time_ms)} exclusive, {percent(s.share)} of the recorded time")
+        lines.append(
+            f"[{place}] {printable(s.operation)}: {duration(s.exclusive_time_ms)} exclusive,"
+            f" {percent(s.share)} of the recorded time"
+        )
         spread = f", varies by {percent(s.cv, 0)}" if s.cv is not None and s.call_count > 1 else ""
         lines.append(
-            f"    {s.call_count:,} calls on {s.device} ({s.backend}), {duration(s.avg_time_ms)} each"
+            f"    {s.call_count:,} {'call' if s.call_count == 1 else 'calls'} on {s.device} ({s.backend}), {duration(s.avg_time_ms)} each"
             f" (median {duration(s.median_ms)}, p95 {duration(s.p95_ms)}{spread})"
         )
         if s.peak_memory_mb is not None:
@@ -169,8 +194,9 @@ def print_summary(run: "Run", top_n: int = 10, file: TextIO | None = None) -> No
     """Print the operations and what a reader must know beside the figures."""
     file = file or sys.stdout
     summaries = list(run.get_summary().values())
+    table = summary_table(summaries, top_n)
     if summaries:
-        print_table(summary_table(summaries, top_n), file)
+        print_table(table, file)
         print(file=file)
     else:
         print("No scope has been recorded.", file=file)

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tables and Runs: defaults, columns that exist only when somebody asks, notes, checks of outside rows.
+#include "model/run.h"
+
+#include "recording.h"
+
+TEST(descriptors_agree_with_the_structs) {
+    rgm_run *run = NULL;
+    CHECK_OK(rgm_run_new(&run, NULL));
+    REQUIRE(run);
+    CHECK(rgm_run_table(run, &rgm_spans_desc) == (void *)&run->spans);
+    CHECK(rgm_run_table(run, &rgm_anomalies_desc) == (void *)&run->anomalies);
+    size_t column = 99;
+    REQUIRE(rgm_table_find(&rgm_spans_desc, "parent", &column));
+    CHECK_EQ_U64(column, RGM_COLUMN_INDEX(spans, parent));
+    CHECK(rgm_table_find(&rgm_spans_desc, "no such", &column) == NULL);
+    CHECK_EQ_U64(rgm_run_tables_count, 7);
+    for (size_t t = 0; t < rgm_run_tables_count; t++)
+        for (size_t c = 0; c < rgm_run_tables[t]->n_columns; c++) {
+            const rgm_column_desc *desc = &rgm_run_tables[t]->columns[c];
+            CHECK(desc->doc[0] && rgm_types[desc->type].size);
+        }
+    CHECK_STR_EQ(run->environment, "{}");
+    CHECK_EQ_I64(run->start_unix_ns, -1);
+    rgm_run_free(run);
+    rgm_run_free(NULL);
+}
+
+TEST(a_column_appears_filled_with_its_default) {
+    rgm_spans spans = {0};
+    size_t row;
+    for (int i = 0; i < 100; i++) {
+        CHECK_OK(rgm_table_append(&rgm_spans_desc, &spans, RGM_COLUMN_BIT(spans, start_ns), &row, NULL));
+        CHECK_EQ_U64(row, (size_t)i);
+        CHECK_EQ_I64(spans.start_ns[row], 0);
+        spans.start_ns[row] = i;
+    }
+    CHECK(spans.parent == NULL && spans.name == NULL);
+    CHECK_OK(rgm_table_ensure(&rgm_spans_desc, &spans, RGM_COLUMN_INDEX(spans, parent), NULL));
+    REQUIRE(spans.parent);
+    for (int i = 0; i < 100; i++) CHECK_EQ_I64(spans.parent[i], -1);
+    spans.parent[42] = 7;
+    CHECK_OK(rgm_table_ensure(&rgm_spans_desc, &spans, RGM_COLUMN_INDEX(spans, parent), NULL));
+    CHECK_EQ_I64(spans.parent[42], 7);
+    for (int i = 100; i < 1000; i++) CHECK_OK(rgm_table_append(&rgm_spans_desc, &spans, 0, &row, NULL));
+    CHECK_EQ_I64(spans.parent[42], 7);
+    CHECK_EQ_I64(spans.parent[999], -1);
+    CHECK_EQ_I64(spans.start_ns[99], 99);
+    rgm_table_release(&rgm_spans_desc, &spans);
+    CHECK(spans.rows == 0 && spans.start_ns == NULL);
+}
+
+TEST(every_column_of_every_table_fills) {
+    rgm_run *run = NULL;
+    CHECK_OK(rgm_run_new(&run, NULL));
+    REQUIRE(run);
+    for (size_t t = 0; t < rgm_run_tables_count; t++) {
+        const rgm_table_desc *desc = rgm_run_tables[t];
+        void *table = rgm_run_table(run, desc);
+        size_t row;
+        for (int i = 0; i < 40; i++) CHECK_OK(rgm_table_append(desc, table, RGM_ALL_COLUMNS, &row, NULL));
+        for (size_t c = 0; c < desc->n_columns; c++) CHECK(rgm_table_column(desc, table, c) != NULL);
+    }
+    CHECK(isnan(run->launches.occupancy[39]));
+    CHECK_EQ_I64(run->memory.span[39], -1);
+    CHECK_EQ_I64(run->lanes.device[0], -1);
+    rgm_run_free(run);
+}
+
+TEST(notes_of_one_code_add_up) {
+    rgm_run *run = NULL;
+    CHECK_OK(rgm_run_new(&run, NULL));
+    REQUIRE(run);
+    CHECK_OK(rgm_run_note(run, RGM_ANOMALY_INTERNAL, 2, 77, NULL, NULL));
+    CHECK_OK(rgm_run_note(run, RGM_ANOMALY_INTERNAL, 3, 99, "other", NULL));
+    CHECK_OK(rgm_run_note(run, RGM_ANOMALY_UNFINISHED, 1, -1, "said so", NULL));
+    REQUIRE(run->anomalies.rows == 2);
+    CHECK_EQ_I64(run->anomalies.count[0], 5);
+    CHECK_EQ_I64(run->anomalies.first_ns[0], 77);
+    CHECK_STR_EQ(text_of(run, run->anomalies.detail[0]), rgm_anomaly_text(RGM_ANOMALY_INTERNAL));
+    CHECK_STR_EQ(text_of(run, run->anomalies.detail[1]), "said so");
+    CHECK_OK(rgm_run_note(run, RGM_ANOMALY_INTERNAL, INT64_MAX, -1, NULL, NULL));
+    CHECK_EQ_I64(run->anomalies.count[0], INT64_MAX);
+    CHECK_STR_EQ(rgm_anomaly_token(RGM_ANOMALY_LOST_SCOPES), "lost_scopes");
+    rgm_run_free(run);
+}
+
+static rgm_run *one_span(void) {
+    rgm_run *run = NULL;
+    size_t row;
+    if (rgm_run_new(&run, NULL) != RGM_OK) abort();
+    CHECK_OK(rgm_table_append(&rgm_spans_desc, &run->spans, RGM_ALL_COLUMNS, &row, NULL));
+    CHECK_OK(rgm_table_append(&rgm_lanes_desc, &run->lanes, RGM_ALL_COLUMNS, &row, NULL));
+    return run;
+}
+
+TEST(rows_from_outside_are_checked) {
+    rgm_run *run = one_span();
+    CHECK_OK(rgm_run_check(run, NULL));
+#define REFUSED(column, value)                                                                               \
+    do {                                                                                                     \
+        rgm_run *bad = one_span();                                                                           \
+        bad->spans.column[0] = (value);                                                                      \
+        CHECK_EQ_I64(rgm_run_check(bad, NULL), RGM_FORMAT);                                                  \
+        rgm_run_free(bad);                                                                                   \
+    } while (0)
+    REFUSED(name, 1);
+    REFUSED(metadata, 1);
+    REFUSED(lane, 1);
+    REFUSED(parent, 1);
+    REFUSED(parent, -2);
+    REFUSED(duration_ns, -1);
+    REFUSED(duration_ns, INT64_MAX);
+    REFUSED(start_ns, INT64_MIN);
+    rgm_run_free(run);
+    rgm_run *bare = NULL;
+    size_t row;
+    CHECK_OK(rgm_run_new(&bare, NULL));
+    CHECK_OK(rgm_table_append(&rgm_spans_desc, &bare->spans, 0, &row, NULL));
+    CHECK_OK(rgm_run_check(bare, NULL));
+    CHECK(bare->spans.start_ns && bare->spans.duration_ns && bare->spans.name);
+    rgm_run_free(bare);
+}

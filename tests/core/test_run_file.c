@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files: what is saved comes back; what is cut, damaged, foreign or from the future is refused or recovered.
+#include "analysis/summary.h"
+#include "base/crc32c.h"
+#include "io/frame.h"
+#include "recording.h"
+
+static rgm_run *full_run(void) {
+    rgm_run *run = NULL;
+    if (rgm_run_new(&run, NULL) != RGM_OK) abort();
+    uint32_t names[3];
+    for (uint32_t i = 0; i < 3; i++) {
+        char text[3][8] = {"eins", "zwei", "d\0rei"};
+        CHECK_OK(rgm_strings_intern(&run->strings, text[i], i < 2 ? 4 : 5, &names[i], NULL));
+    }
+    uint64_t random = 7;
+    for (size_t t = 0; t < rgm_run_tables_count; t++) {
+        const rgm_table_desc *desc = rgm_run_tables[t];
+        void *table = rgm_run_table(run, desc);
+        for (int i = 0; i < 5; i++) {
+            size_t row;
+            CHECK_OK(rgm_table_append(desc, table, RGM_ALL_COLUMNS, &row, NULL));
+            for (size_t c = 0; c < desc->n_columns; c++) {
+                size_t size = rgm_types[desc->columns[c].type].size;
+                char *at = (char *)rgm_table_column(desc, table, c) + row * size;
+                random = random * 6364136223846793005u + 1442695040888963407u;
+                if (desc->columns[c].type == RGM_TYPE_name)
+                    memcpy(at, &names[random >> 62 & 1], size);
+                else
+                    memcpy(at, &random, size);
+            }
+        }
+    }
+    for (int i = 0; i < 5; i++) { // what is checked on the way in
+        run->spans.start_ns[i] = 100 * i;
+        run->spans.duration_ns[i] = 10;
+        run->spans.lane[i] = (uint32_t)i;
+        run->spans.parent[i] = i - 1;
+        run->anomalies.code[i] = (uint8_t)i;
+        run->counters.value[i] = 0.1 * i;
+        run->launches.span[i] = run->flops.span[i] = (uint32_t)i;
+        run->memory.span[i] = i;
+        run->memory.action[i] = (uint8_t)i;
+        run->spans.kind[i] = (uint8_t)i;
+    }
+    CHECK_OK(rgm_run_set_text(&run->environment, "{\"a\":\"b\"}", 9, NULL));
+    run->start_ns = 1, run->end_ns = 2, run->start_unix_ns = 3;
+    run->complete = true;
+    return run;
+}
+
+TEST(a_saved_run_comes_back_whole) {
+    const char *path = temp_path("run.rgm");
+    rgm_run *run = full_run();
+    CHECK_OK(rgm_run_save(run, path, NULL));
+    CHECK_OK(rgm_run_save(run, path, NULL)); // in the place of the one before
+    for (int mode = 0; mode < 2; mode++) {
+        rgm_run *back = load_of(path, (rgm_load_mode)mode);
+        REQUIRE(back);
+        for (size_t t = 0; t < rgm_run_tables_count; t++) {
+            const rgm_table_desc *desc = rgm_run_tables[t];
+            const rgm_table *a = rgm_run_table(run, desc), *b = rgm_run_table(back, desc);
+            CHECK_EQ_U64(b->rows, a->rows);
+            for (size_t c = 0; c < desc->n_columns; c++) {
+                REQUIRE(rgm_table_column(desc, b, c));
+                if (memcmp(rgm_table_column(desc, a, c), rgm_table_column(desc, b, c),
+                           a->rows * rgm_types[desc->columns[c].type].size) != 0)
+                    HARNESS_FAIL("%s.%s differs", desc->name, desc->columns[c].name);
+            }
+        }
+        CHECK_EQ_U64(rgm_strings_count(&back->strings), rgm_strings_count(&run->strings));
+        CHECK_EQ_U64(rgm_strings_view(&back->strings, 3).length, 5);
+        CHECK_STR_EQ(back->environment, run->environment);
+        CHECK_STR_EQ(back->source, "run");
+        CHECK(back->start_ns == 1 && back->end_ns == 2 && back->start_unix_ns == 3 && back->complete);
+        rgm_run_free(back);
+    }
+    rgm_run_free(run);
+    struct stat info;
+    CHECK(stat(path, &info) == 0);
+    mode_t mask = umask(0);
+    umask(mask);
+    CHECK_EQ_U64(info.st_mode & 0777, 0666 & ~mask);
+    unlink(path);
+}
+
+TEST(saving_where_one_cannot_leaves_nothing_behind) {
+    rgm_run *run = full_run();
+    rgm_error err;
+    rgm_error_clear(&err);
+    CHECK_EQ_I64(rgm_run_save(run, temp_path("none/such/run.rgm"), &err), RGM_IO);
+    CHECK(strstr(err.message, "none/such/run.rgm") != NULL);
+    const char *folder = temp_path("folder");
+    REQUIRE(mkdir(folder, 0777) == 0);
+    CHECK_EQ_I64(rgm_run_save(run, folder, &err), RGM_IO);
+    rgm_run_free(run);
+    CHECK(rmdir(folder) == 0);
+}
+
+// A small journal with everything in it, and its bytes.
+static uint8_t *journal_bytes(const char *path, size_t *length, int64_t *spans) {
+    rgm_session_options options = RGM_SESSION_DEFAULTS;
+    options.drain_interval_ns = 1000000000;
+    rgm_session *s = session_with(options, path);
+    if (!s) abort();
+    CHECK_OK(rgm_session_environment(s, "{\"e\":1}", 7, NULL));
+    open_scope outer = scope_begin(s, "outer");
+    scopes(s, "inner", 3);
+    CHECK_OK(rgm_session_flush(s, NULL));
+    rgm_session_sample(s, &(rgm_sample){.ticks = rgm_clock_ticks(), .bytes = 5, .device = -1});
+    rgm_session_note(s, RGM_ANOMALY_INTERNAL, 1);
+    scopes(s, "other", 2);
+    rgm_recorder_memory(recorder_of(s), RGM_RECORD_HOST_MEMORY, 0, 1, 2);
+    CHECK_OK(rgm_session_flush(s, NULL));
+    scope_end(s, outer);
+    (void)scope_begin(s, "open");
+    rgm_session_free(s);
+    rgm_run *run = load_of(path, RGM_LOAD_STRICT);
+    *spans = run ? (int64_t)run->spans.rows : -1;
+    CHECK_EQ_I64(*spans, 7);
+    rgm_run_free(run);
+    return file_read(path, length);
+}
+
+static bool says_the_way_out(const rgm_error *err, const char *path) {
+    return strstr(err->message, path) != NULL && strstr(err->message, "regimeter recover") != NULL;
+}
+
+// Number of scopes in the whole RECORDS frames within the first `length` bytes.
+static int64_t whole_scopes(const uint8_t *data, size_t length) {
+    int64_t count = 0;
+    for (size_t at = RGM_FILE_HEAD_BYTES; at + RGM_FRAME_HEAD_BYTES <= length;) {
+        uint16_t type;
+        uint64_t bytes;
+        memcpy(&type, data + at + 4, 2);
+        memcpy(&bytes, data + at + 8, 8);
+        if (at + RGM_FRAME_HEAD_BYTES + bytes > length) break;
+        const uint8_t *rows = data + at + RGM_FRAME_HEAD_BYTES + 8;
+        for (size_t i = 0; type == RGM_FRAME_RECORDS && i < (bytes - 8) / sizeof(rgm_record); i++) {
+            rgm_record record;
+            memcpy(&record, rows + i * sizeof record, sizeof record);
+            count += rgm_record_kind_of(&record) == RGM_RECORD_SCOPE;
+        }
+        at += RGM_FRAME_HEAD_BYTES + (bytes + 7) / 8 * 8;
+    }
+    return count;
+}
+
+TEST(a_journal_cut_at_every_byte) {
+    const char *path = temp_path("cut.rgm");
+    size_t length;
+    int64_t all;
+    uint8_t *data = journal_bytes(path, &length, &all);
+    REQUIRE(data && length > 500);
+    int refused = 0;
+    for (size_t cut = 0; cut < length; cut++) {
+        REQUIRE(file_write(path, data, cut));
+        rgm_run *run = NULL;
+        rgm_error err;
+        rgm_error_clear(&err);
+        rgm_status status = rgm_run_load(path, RGM_LOAD_STRICT, &run, &err);
+        if (status == RGM_OK) {
+            CHECK(run && anomaly_count(run, RGM_ANOMALY_UNFINISHED) == 1);
+            run_check_sound(run, true);
+        } else {
+            CHECK_EQ_I64(status, RGM_FORMAT);
+            CHECK(err.offset >= 0 && err.offset <= (int64_t)cut);
+            CHECK(strstr(err.message, path) != NULL);
+            CHECK(cut < RGM_FILE_HEAD_BYTES || says_the_way_out(&err, path));
+            refused++;
+        }
+        rgm_run_free(run);
+        run = NULL;
+        status = rgm_run_load(path, RGM_LOAD_RECOVER, &run, &err);
+        CHECK_EQ_I64(status, cut < RGM_FILE_HEAD_BYTES ? RGM_FORMAT : RGM_OK);
+        if (run) {
+            int64_t ended = 0;
+            for (size_t i = 0; i < run->spans.rows; i++) ended += !(run->spans.flags[i] & RGM_FLAG_OPEN);
+            CHECK_EQ_I64(ended, whole_scopes(data, cut));
+            run_check_sound(run, false);
+        }
+        rgm_run_free(run);
+    }
+    CHECK(refused > RGM_FILE_HEAD_BYTES);
+    free(data);
+    unlink(path);
+}
+
+TEST(a_journal_with_every_byte_flipped) {
+    const char *path = temp_path("flip.rgm");
+    size_t length;
+    int64_t all;
+    uint8_t *data = journal_bytes(path, &length, &all);
+    REQUIRE(data);
+    int damaged = 0;
+    for (size_t at = 0; at < length; at++) {
+        data[at] ^= (uint8_t)(1u << (at % 8));
+        REQUIRE(file_write(path, data, length));
+        rgm_run *strict = NULL, *recovered = NULL;
+        rgm_error err;
+        rgm_error_clear(&err);
+        rgm_status status = rgm_run_load(path, RGM_LOAD_STRICT, &strict, &err);
+        CHECK(status == RGM_OK || status == RGM_FORMAT);
+        if (status == RGM_FORMAT) CHECK(err.offset >= 0 && strstr(err.message, path) != NULL);
+        if (status == RGM_OK) CHECK_EQ_I64(strict->spans.rows, all); // padding
+        status = rgm_run_load(path, RGM_LOAD_RECOVER, &recovered, &err);
+        CHECK_EQ_I64(status, at < RGM_FILE_HEAD_BYTES ? RGM_FORMAT : RGM_OK);
+        if (recovered && !strict) {
+            CHECK(anomaly_count(recovered, RGM_ANOMALY_CORRUPT_BYTES) > 0);
+            CHECK((int64_t)recovered->spans.rows <= all);
+            run_check_sound(recovered, false);
+            damaged++;
+        }
+        rgm_run_free(strict);
+        rgm_run_free(recovered);
+        data[at] ^= (uint8_t)(1u << (at % 8));
+    }
+    CHECK(damaged > 400);
+    free(data);
+    unlink(path);
+}
+
+TEST(what_follows_damage_is_recovered) {
+    const char *path = temp_path("hole.rgm");
+    size_t length;
+    int64_t all;
+    uint8_t *data = journal_bytes(path, &length, &all);
+    REQUIRE(data);
+    size_t at = RGM_FILE_HEAD_BYTES; // the first RECORDS frame loses its head
+    for (;;) {
+        uint16_t type;
+        uint64_t bytes;
+        memcpy(&type, data + at + 4, 2);
+        memcpy(&bytes, data + at + 8, 8);
+        if (type == RGM_FRAME_RECORDS) break;
+        at += RGM_FRAME_HEAD_BYTES + (bytes + 7) / 8 * 8;
+        REQUIRE(at < length);
+    }
+    memset(data + at, 0, 16);
+    REQUIRE(file_write(path, data, length));
+    rgm_run *run = load_of(path, RGM_LOAD_RECOVER);
+    REQUIRE(run);
+    CHECK_EQ_I64(span_count(run, "inner"), 0);
+    CHECK_EQ_I64(span_count(run, "other"), 2);
+    CHECK_EQ_I64(span_count(run, "outer"), 1);
+    CHECK(anomaly_count(run, RGM_ANOMALY_CORRUPT_BYTES) > 0);
+    CHECK(run->complete);
+    rgm_run_free(run);
+    free(data);
+    unlink(path);
+}
+
+static void head_is(uint8_t *data, size_t at, uint32_t value) {
+    memcpy(data + at, &value, 4);
+    uint32_t crc = rgm_crc32c(0, data, 28);
+    memcpy(data + 28, &crc, 4);
+}
+
+TEST(files_that_are_not_ours) {
+    const char *path = temp_path("odd.rgm");
+    size_t length;
+    int64_t all;
+    uint8_t *data = journal_bytes(path, &length, &all);
+    REQUIRE(data);
+    rgm_run *run = NULL;
+    rgm_error err;
+    rgm_error_clear(&err);
+#define REFUSED(expected, place, words)                                                                      \
+    do {                                                                                                     \
+        for (int mode = 0; mode < 2; mode++) {                                                               \
+            CHECK_EQ_I64(rgm_run_load(path, (rgm_load_mode)mode, &run, &err), expected);                     \
+            CHECK_EQ_I64(err.offset, place);                                                                 \
+            CHECK(strstr(err.message, words) != NULL && strstr(err.message, path) != NULL);                  \
+        }                                                                                                    \
+    } while (0)
+    head_is(data, 8, RGM_FILE_VERSION + 1);
+    REQUIRE(file_write(path, data, length));
+    REFUSED(RGM_FORMAT, 8, "upgrade regimeter");
+    head_is(data, 8, RGM_FILE_VERSION);
+    head_is(data, 12, 0x04030201);
+    REQUIRE(file_write(path, data, length));
+    REFUSED(RGM_FORMAT, 12, "byte order");
+    head_is(data, 12, 0x01020304);
+    head_is(data, 16, 9);
+    REQUIRE(file_write(path, data, length));
+    REFUSED(RGM_FORMAT, 8, "damaged");
+    REQUIRE(file_write(path, data, 0));
+    REFUSED(RGM_FORMAT, 0, "0 bytes");
+    REQUIRE(file_write(path, "just a long enough text, and nothing of ours", 44));
+    REFUSED(RGM_FORMAT, 0, "not a regimeter recording");
+    unlink(path);
+    REFUSED(RGM_IO, -1, "No such file");
+    REQUIRE(mkdir(path, 0777) == 0);
+    REFUSED(RGM_INVALID, -1, "not a regular file");
+    CHECK(rmdir(path) == 0);
+    free(data);
+}
+
+TEST(a_saved_run_cut_at_every_byte) {
+    const char *path = temp_path("cutrun.rgm");
+    rgm_run *run = full_run();
+    CHECK_OK(rgm_run_save(run, path, NULL));
+    rgm_run_free(run);
+    size_t length;
+    uint8_t *data = file_read(path, &length);
+    REQUIRE(data);
+    for (size_t cut = 0; cut < length; cut++) {
+        REQUIRE(file_write(path, data, cut));
+        rgm_error err;
+        rgm_error_clear(&err);
+        run = NULL;
+        CHECK_EQ_I64(rgm_run_load(path, RGM_LOAD_STRICT, &run, &err), RGM_FORMAT);
+        CHECK(cut < RGM_FILE_HEAD_BYTES || says_the_way_out(&err, path));
+        CHECK(err.offset >= 0);
+        rgm_status status = rgm_run_load(path, RGM_LOAD_RECOVER, &run, &err);
+        CHECK_EQ_I64(status, cut < RGM_FILE_HEAD_BYTES ? RGM_FORMAT : RGM_OK);
+        rgm_run_free(run);
+    }
+    free(data);
+    unlink(path);
+}
+
+static void frame_put(rgm_bytes *out, rgm_frame_type type, const void *payload, size_t length) {
+    size_t mark = rgm_frame_begin(out, type);
+    rgm_bytes_append(out, payload, length);
+    rgm_frame_end(out, mark);
+}
+
+// Sound check sums around content that is not: refused with the place, or skipped.
+TEST(blocks_with_impossible_content) {
+    const char *path = temp_path("content.rgm");
+    static const struct {
+        rgm_frame_type type;
+        uint32_t words[12];
+        size_t length;
+    } bad[] = {
+        {RGM_FRAME_STRINGS, {0, 5, 1}, 12},
+        {RGM_FRAME_STRINGS, {7, 1, 0}, 12},
+        {RGM_FRAME_STRINGS, {0}, 4},
+        {RGM_FRAME_SITES, {0, 2, 0, 0}, 16},
+        {RGM_FRAME_SITES, {0, 1, 0, 0xFF}, 16},
+        {RGM_FRAME_THREADS, {3, 1, 0, 0, 0, 0}, 24},
+        {RGM_FRAME_RECORDS, {0, 1, 0, 0, 0, 0, 0, 0, 99, 0}, 40},
+        {RGM_FRAME_RECORDS, {0xFFFFFFFF, 0}, 8},
+        {RGM_FRAME_RECORDS, {0, 0x80000001}, 40},
+        {RGM_FRAME_ANCHOR, {0}, 8},
+        {RGM_FRAME_SAMPLES, {0, 1}, 9},
+        {RGM_FRAME_OPEN, {0, 2}, 40},
+        {RGM_FRAME_COUNTERS, {0, 1}, 8},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        rgm_bytes out = {0};
+        rgm_frame_write_head(&out, RGM_FILE_JOURNAL);
+        frame_put(&out, bad[i].type, bad[i].words, bad[i].length);
+        frame_put(&out, RGM_FRAME_END, (uint64_t[]){0}, 8);
+        frame_put(&out, (rgm_frame_type)200, "what a later version adds", 25);
+        REQUIRE(!out.failed && file_write(path, out.data, out.length));
+        rgm_bytes_release(&out);
+        rgm_run *run = NULL;
+        rgm_error err;
+        rgm_error_clear(&err);
+        CHECK_EQ_I64(rgm_run_load(path, RGM_LOAD_STRICT, &run, &err), RGM_FORMAT);
+        CHECK_EQ_I64(err.offset, RGM_FILE_HEAD_BYTES);
+        CHECK(says_the_way_out(&err, path));
+        run = load_of(path, RGM_LOAD_RECOVER);
+        if (run) CHECK(run->complete && anomaly_count(run, RGM_ANOMALY_CORRUPT_BYTES) > 0);
+        rgm_run_free(run);
+    }
+    unlink(path);
+}

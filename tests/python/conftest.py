@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fixtures: profilers that are closed, a scripted torch allocator, programs in a process of their own."""
+
+import gc
+import os
+import subprocess
+import sys
+import textwrap
+import types
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import regimeter.profiler as profiler_module
+from regimeter import GPUProfiler
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "leaves_open: the test leaves a profiler recording on purpose")
+
+
+def _recording() -> "set[GPUProfiler]":
+    return {profiler for profiler in profiler_module._open_profilers if profiler._session_id}
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_open(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fail a test that leaves a profiler recording: the next one would measure it."""
+    before = _recording()
+    yield
+    left = _recording() - before
+    if left:
+        # One that nobody holds any more is about to end by itself.
+        left = set()
+        gc.collect()
+        left = _recording() - before
+    for profiler in left:
+        profiler.close()
+    if left and not request.node.get_closest_marker("leaves_open"):
+        pytest.fail(f"the test left {len(left)} profilers recording")
+
+
+@pytest.fixture
+def make_profiler() -> Iterator[Callable[..., GPUProfiler]]:
+    """Make profilers that are closed when the test ends; quick ones, unless told otherwise."""
+    made: list[GPUProfiler] = []
+
+    def make(*args: Any, kind: type[GPUProfiler] = GPUProfiler, **options: Any) -> GPUProfiler:
+        profiler = kind(*args, **options)
+        made.append(profiler)
+        return profiler
+
+    yield make
+    for profiler in made:
+        profiler.close()
+
+
+@pytest.fixture
+def profiler(make_profiler: Callable[..., GPUProfiler]) -> GPUProfiler:
+    return make_profiler(enable_detailed_metrics=False)
+
+
+@pytest.fixture
+def fresh_global(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let the test make the process's profiler anew."""
+    monkeypatch.delenv(profiler_module.RECORD_VARIABLE, raising=False)
+    before = profiler_module._global
+    profiler_module._global = None
+    yield
+    if profiler_module._global is not None:
+        profiler_module._global.close()
+    profiler_module._global = before
+
+
+class FakeCuda:
+    """torch.cuda with an allocator whose every step is scripted by the test."""
+
+    def __init__(self) -> None:
+        self.available = True
+        self.initialized = True
+        self.allocated = {0: 0, 1: 0}
+        self.peak = {0: 0, 1: 0}
+        self.reserved = {0: 0, 1: 0}
+        self.calls: list[str] = []
+
+    def use(self, amount: int, device: int = 0) -> None:
+        """Allocate (or with a negative amount, free)."""
+        self.allocated[device] += amount
+        self.peak[device] = max(self.peak[device], self.allocated[device])
+        self.reserved[device] = max(self.reserved[device], self.peak[device])
+
+    def is_available(self) -> bool:
+        return self.available
+
+    def is_initialized(self) -> bool:
+        return self.initialized
+
+    def memory_allocated(self, device: int) -> int:
+        self.calls.append("memory_allocated")
+        return self.allocated[device]
+
+    def memory_reserved(self, device: int) -> int:
+        return self.reserved[device]
+
+    def max_memory_allocated(self, device: int) -> int:
+        return self.peak[device]
+
+    def reset_peak_memory_stats(self, device: int) -> None:
+        self.peak[device] = self.allocated[device]
+
+
+@pytest.fixture
+def fake_cuda(monkeypatch: pytest.MonkeyPatch) -> FakeCuda:
+    """Put a fake torch with a scripted allocator in the place of the real one."""
+    torch = types.ModuleType("torch")
+    torch.cuda = FakeCuda()  # type: ignore[attr-defined]
+    torch.__version__ = "0.fake"  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    return torch.cuda
+
+
+@pytest.fixture
+def start_python(tmp_path: Path) -> Iterator[Callable[..., "subprocess.Popen[str]"]]:
+    """Start a Python program given as text, in the test's own folder."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start(script: str, *args: object, **options: Any) -> "subprocess.Popen[str]":
+        file = tmp_path / f"program-{len(started)}.py"
+        file.write_text(textwrap.dedent(script))
+        options.setdefault("stdout", subprocess.PIPE)
+        options.setdefault("stderr", subprocess.PIPE)
+        command = [sys.executable, str(file), *map(str, args)]
+        process = subprocess.Popen(command, cwd=tmp_path, text=True, env=dict(os.environ), **options)
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+@pytest.fixture
+def run_python(
+    start_python: Callable[..., "subprocess.Popen[str]"],
+) -> Callable[..., "subprocess.CompletedProcess[str]"]:
+    """Run a Python program given as text to its end."""
+
+    def run(script: str, *args: object, check: bool = True, **options: Any) -> "subprocess.CompletedProcess[str]":
+        process = start_python(script, *args, **options)
+        out, err = process.communicate(timeout=60)
+        assert not check or process.returncode == 0, err
+        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+    return run

@@ -1,0 +1,635 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scopes as context managers: nesting, exceptions, threads, reuse, life time."""
+
+import contextlib
+import gc
+import sys
+import threading
+import time
+import traceback
+import tracemalloc
+import weakref
+
+import pytest
+from regimeter import GPUProfiler, _core
+
+
+def by_name(profiler):
+    return {entry.operation: entry for entry in profiler.get_entries()}
+
+
+def parents(profiler):
+    """Operation -> operation of the enclosing scope."""
+    entries = profiler.get_entries()
+    return {e.operation: None if e.parent is None else entries[e.parent].operation for e in entries}
+
+
+# --- nesting --------------------------------------------------------------------------------------------------
+
+
+def test_nested_scopes_know_parent_and_depth(profiler):
+    with profiler.profile("a"):
+        with profiler.profile("b"):
+            with profiler.profile("c"):
+                pass
+        with profiler.profile("d"):
+            pass
+    with profiler.profile("e"):
+        pass
+    assert parents(profiler) == {"a": None, "b": "a", "c": "b", "d": "a", "e": None}
+    assert [(e.operation, e.depth) for e in profiler.get_entries()] == [
+        ("a", 0),
+        ("b", 1),
+        ("c", 2),
+        ("d", 1),
+        ("e", 0),
+    ]
+
+
+def test_inclusive_and_exclusive_time(profiler):
+    with profiler.profile("a"):
+        time.sleep(0.01)
+        with profiler.profile("b"):
+            time.sleep(0.01)
+        with profiler.profile("c"):
+            time.sleep(0.01)
+    found = by_name(profiler)
+    inner = found["b"].duration_ms + found["c"].duration_ms
+    assert found["a"].exclusive_time_ms == pytest.approx(found["a"].duration_ms - inner, abs=1e-6)
+    assert found["b"].exclusive_time_ms == found["b"].duration_ms
+    summary = profiler.get_summary()
+    assert sum(s.exclusive_time_ms for s in summary.values()) == pytest.approx(found["a"].duration_ms, abs=1e-6)
+    assert sum(s.share for s in summary.values()) == pytest.approx(1.0)
+
+
+def test_children_lie_inside_their_parents(profiler):
+    for _ in range(1000):
+        with profiler.profile("a"):
+            with profiler.profile("b"):
+                with profiler.profile("c"):
+                    pass
+    spans = profiler.run().spans
+    inside = spans.parent >= 0
+    outer = spans.parent[inside]
+    ends = spans.start_ns + spans.duration_ns
+    assert (spans.start_ns[inside] >= spans.start_ns[outer]).all()
+    assert (ends[inside] <= ends[outer]).all()
+
+
+def test_recursion_is_not_counted_twice(profiler):
+    def walk(depth):
+        with profiler.profile("walk"):
+            if depth:
+                walk(depth - 1)
+            else:
+                time.sleep(0.02)
+
+    walk(9)
+    summary = profiler.get_summary()["walk"]
+    longest = max(entry.duration_ms for entry in profiler.get_entries())
+    assert summary.call_count == 10
+    assert summary.recursive_count == 9
+    assert summary.total_time_ms == pytest.approx(longest)
+    assert summary.exclusive_time_ms == pytest.approx(longest, abs=1e-5)
+
+
+def test_mutual_recursion_is_not_counted_twice(profiler):
+    def even(n):
+        with profiler.profile("even"):
+            return n == 0 or odd(n - 1)
+
+    def odd(n):
+        with profiler.profile("odd"):
+            return n != 0 and even(n - 1)
+
+    assert even(10)
+    entries = profiler.get_entries()
+    summary = profiler.get_summary()
+    assert summary["even"].total_time_ms == pytest.approx(entries[0].duration_ms)
+    assert summary["odd"].total_time_ms == pytest.approx(entries[1].duration_ms)
+
+
+def test_deep_nesting(profiler):
+    with contextlib.ExitStack() as stack:
+        for _ in range(5000):
+            stack.enter_context(profiler.profile("level"))
+    entries = profiler.get_entries()
+    assert [entry.depth for entry in entries] == list(range(5000))
+
+
+def test_open_scopes_are_recorded_at_close(profiler):
+    with profiler.profile("outer"):
+        with profiler.profile("inner", x=1):
+            profiler.close()
+    found = by_name(profiler)
+    assert found["outer"].open
+    assert found["inner"].open
+    assert found["inner"].metadata == {"x": 1}
+    assert parents(profiler) == {"outer": None, "inner": "outer"}
+    counts = {row["code"]: row["count"] for row in profiler.run().anomaly_list()}
+    assert counts["open_scopes"] == 2
+
+
+def test_running_results_leave_open_scopes_out(profiler):
+    with profiler.profile("outer"):
+        with profiler.profile("inner"):
+            pass
+        assert [(e.operation, e.parent) for e in profiler.get_entries()] == [("inner", None)]
+        assert profiler.run().anomaly_list() == []
+    assert parents(profiler) == {"outer": None, "inner": "outer"}
+
+
+# --- exceptions -----------------------------------------------------------------------------------------------
+
+
+class Odd(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("kind", [ValueError, KeyboardInterrupt, SystemExit, Odd, StopIteration])
+def test_an_exception_passes_through_untouched(profiler, kind):
+    error = kind("reason")
+    with pytest.raises(kind) as caught:
+        with profiler.profile("outer"):
+            with profiler.profile("inner"):
+                raise error
+    assert caught.value is error
+    assert error.__context__ is None
+    assert error.__cause__ is None
+    assert [frame.name for frame in traceback.extract_tb(error.__traceback__)] == [
+        "test_an_exception_passes_through_untouched"
+    ]
+    assert all(entry.failed for entry in profiler.get_entries())
+    assert profiler.get_summary()["inner"].failed_count == 1
+
+
+def test_only_the_scopes_that_an_exception_left_have_failed(profiler):
+    with profiler.profile("outer"):
+        with contextlib.suppress(ValueError):
+            with profiler.profile("bad"):
+                raise ValueError
+        with profiler.profile("good"):
+            pass
+    assert {name: entry.failed for name, entry in by_name(profiler).items()} == {
+        "outer": False,
+        "bad": True,
+        "good": False,
+    }
+
+
+def test_leaving_by_return_break_and_continue(profiler):
+    def leave():
+        for number in range(3):
+            with profiler.profile("continue"):
+                if number < 1:
+                    continue
+            with profiler.profile("break"):
+                break
+        with profiler.profile("return"):
+            return 5
+
+    assert leave() == 5
+    assert [(e.operation, e.failed, e.depth) for e in profiler.get_entries()] == [
+        ("continue", False, 0),
+        ("continue", False, 0),
+        ("break", False, 0),
+        ("return", False, 0),
+    ]
+
+
+def test_an_exception_being_handled_stays_the_current_one(profiler):
+    try:
+        raise ValueError("first")
+    except ValueError as error:
+        with profiler.profile("a"):
+            assert sys.exc_info()[1] is error
+        assert sys.exc_info()[1] is error
+
+
+# --- other ways to use a scope --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_exit_stack(make_profiler, enabled):
+    profiler = make_profiler(enabled)
+    with contextlib.ExitStack() as stack:
+        for name in "abc":
+            stack.enter_context(profiler.profile(name, device="cpu", n=1))
+        stack.push(profiler.profile("pushed only"))
+    assert parents(profiler) == ({"a": None, "b": "a", "c": "b"} if enabled else {})
+
+
+def test_exit_stack_sees_the_exception(profiler):
+    with pytest.raises(ValueError, match="text"):
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(profiler.profile("a"))
+            raise ValueError("text")
+    assert profiler.get_entries()[0].failed
+
+
+def test_inside_a_generator_context_manager(profiler):
+    @contextlib.contextmanager
+    def block(name):
+        with profiler.profile(name) as scope:
+            yield scope
+
+    with block("a"):
+        with block("b"):
+            pass
+    with pytest.raises(KeyError), block("c"):
+        raise KeyError
+    assert parents(profiler) == {"a": None, "b": "a", "c": None}
+    assert [entry.failed for entry in profiler.get_entries()] == [False, False, True]
+
+
+def test_closing_and_nullcontext_style_choice(profiler):
+    for wanted in (True, False):
+        with profiler.profile("a") if wanted else contextlib.nullcontext():
+            pass
+    assert len(profiler.get_entries()) == 1
+
+
+def test_with_returns_the_scope(profiler):
+    manager = profiler.profile("a")
+    with manager as scope:
+        assert scope is manager
+        assert scope.recording
+        assert scope.duration_ms is None
+        assert (scope.operation, scope.device) == ("a", "gpu")
+    assert not scope.recording
+    assert scope.duration_ms > 0
+    assert scope.duration_ms == pytest.approx(profiler.get_entries()[0].duration_ms, rel=0.2, abs=1e-3)
+
+
+def test_one_scope_object_used_many_times(profiler):
+    scope = profiler.profile("a", x=1)
+    for _ in range(3):
+        with scope:
+            pass
+    assert [entry.metadata for entry in profiler.get_entries()] == [{"x": 1}] * 3
+
+
+def test_a_scope_entered_again_while_open_times_the_outer_block(profiler):
+    scope = profiler.profile("a")
+    with scope:
+        with scope:
+            with profiler.profile("inner"):
+                pass
+        with profiler.profile("late"):
+            time.sleep(0.01)
+    assert parents(profiler) == {"a": None, "inner": "a", "late": "a"}
+    assert by_name(profiler)["a"].duration_ms >= 9.9
+
+
+def test_exit_without_enter_does_nothing(profiler):
+    scope = profiler.profile("a")
+    scope.__exit__(None, None, None)
+    with scope:
+        pass
+    scope.__exit__(None, None, None)
+    assert len(profiler.get_entries()) == 1
+
+
+def test_blocks_that_end_out_of_order(profiler):
+    a, b = profiler.profile("a"), profiler.profile("b")
+    a.__enter__()
+    b.__enter__()
+    a.__exit__(None, None, None)
+    with profiler.profile("c"):
+        pass
+    b.__exit__(None, None, None)
+    with profiler.profile("d"):
+        pass
+    found = parents(profiler)
+    assert set(found) == {"a", "b", "c", "d"}
+    assert found["c"] == "b"
+    assert found["d"] is None
+
+
+@pytest.mark.parametrize("call", [lambda s: s(1), lambda s: s(1, 2), lambda s: s(x=1), lambda s: s(1, 2, 3, 4)])
+@pytest.mark.parametrize("enabled", [True, False])
+def test_calling_a_scope_wrongly(make_profiler, call, enabled):
+    scope = make_profiler(enabled).profile("a")
+    with pytest.raises(TypeError, match=r"`with profiler\.profile\(name\):` or as a decorator"):
+        call(scope)
+
+
+def test_a_scope_used_as_a_decorator(profiler):
+    @profiler.profile("named", device="cpu")
+    def function(x, *, y=2):
+        """Doc."""
+        return x + y
+
+    assert function(1, y=4) == 5
+    assert function.__name__ == "function"
+    assert function.__doc__ == "Doc."
+    (entry,) = profiler.get_entries()
+    assert (entry.operation, entry.device) == ("named", "cpu")
+
+
+def test_a_generator_suspended_inside_a_scope(profiler):
+    def produce(name):
+        for number in range(2):
+            with profiler.profile(f"{name}{number}"):
+                yield number
+
+    with profiler.profile("outer"):
+        for pair in zip(produce("a"), produce("b"), strict=True):
+            assert pair[0] == pair[1]
+        with profiler.profile("after"):
+            pass
+    with profiler.profile("next"):
+        pass
+    found = parents(profiler)
+    assert set(found) == {"outer", "a0", "b0", "a1", "b1", "after", "next"}
+    assert found["after"] == "outer"
+    assert found["next"] is None
+    assert found["a0"] == "outer"
+
+
+def test_a_generator_that_is_closed_early_has_not_failed(profiler):
+    def produce():
+        with profiler.profile("a"):
+            yield 1
+            yield 2
+
+    generator = produce()
+    next(generator)
+    generator.close()
+    assert [(e.operation, e.failed) for e in profiler.get_entries()] == [("a", False)]
+
+
+# --- annotate -------------------------------------------------------------------------------------------------
+
+
+def test_annotate_adds_and_replaces(profiler):
+    with profiler.profile("a", x=1, y=1) as scope:
+        scope.annotate(y=2, z="three")
+        scope.annotate()
+        scope.annotate(w=None)
+    with profiler.profile("b") as scope:
+        scope.annotate(only=1)
+    scope.annotate(late=1)
+    found = by_name(profiler)
+    assert found["a"].metadata == {"x": 1, "y": 2, "z": "three", "w": None}
+    assert found["b"].metadata == {"only": 1}
+    with pytest.raises(TypeError, match="keyword"):
+        scope.annotate(5)
+
+
+def test_annotating_one_of_two_open_scopes(profiler):
+    with profiler.profile("a") as outer:
+        with profiler.profile("b") as inner:
+            outer.annotate(which="outer")
+            inner.annotate(which="inner")
+    found = by_name(profiler)
+    assert (found["a"].metadata, found["b"].metadata) == ({"which": "outer"}, {"which": "inner"})
+
+
+def test_metadata_of_one_use_does_not_reach_another(profiler):
+    for number in range(200):
+        with profiler.profile("a", number=number) if number % 2 else profiler.profile("a"):
+            pass
+    assert [entry.metadata for entry in profiler.get_entries()] == [
+        {"number": number} if number % 2 else {} for number in range(200)
+    ]
+
+
+# --- threads --------------------------------------------------------------------------------------------------
+
+
+def run_threads(count, target):
+    failures = []
+
+    def guarded(number):
+        try:
+            target(number)
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=guarded, args=(n,), name=f"worker {n}") for n in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+
+
+def test_eight_threads(profiler):
+    rounds = 2000
+    together = threading.Barrier(8)
+
+    def work(number):
+        together.wait()
+        for turn in range(rounds):
+            with profiler.profile(f"outer {number}", turn=turn % 3):
+                with profiler.profile("inner"):
+                    pass
+
+    run_threads(8, work)
+    run = profiler.run()
+    entries = profiler.get_entries()
+    assert len(entries) == 8 * rounds * 2
+    assert run.anomaly_list() == []
+    for entry in entries:
+        if entry.operation == "inner":
+            above = entries[entry.parent]
+            assert above.thread == entry.thread
+            assert above.operation == "outer " + entry.thread.removeprefix("worker ")
+        else:
+            assert entry.parent is None
+    summary = profiler.get_summary()
+    assert summary["inner"].call_count == 8 * rounds
+    assert all(summary[f"outer {n}"].call_count == rounds for n in range(8))
+
+
+def test_threads_that_come_and_go(profiler):
+    def work(number):
+        with profiler.profile("a", number=number):
+            pass
+
+    for base in range(0, 200, 4):
+        run_threads(4, lambda number, base=base: work(base + number))
+    entries = profiler.get_entries()
+    assert sorted(entry.metadata["number"] for entry in entries) == list(range(200))
+    assert {entry.thread for entry in entries} == {f"worker {n}" for n in range(4)}
+    assert profiler.stats()["blocks"] < 100
+
+
+def test_a_scope_begun_in_one_thread_and_ended_in_another(profiler):
+    scope = profiler.profile("moved", x=1)
+    scope.__enter__()
+
+    def end(_):
+        with profiler.profile("around"):
+            scope.__exit__(None, None, None)
+
+    run_threads(1, end)
+    with profiler.profile("after"):
+        pass
+    found = parents(profiler)
+    assert found == {"moved": None, "around": None, "after": None}
+    assert by_name(profiler)["moved"].metadata == {"x": 1}
+    counts = {row["code"]: row["count"] for row in profiler.run().anomaly_list()}
+    assert counts == {"migrated_scopes": 1}
+
+
+def test_reading_results_while_threads_record(profiler):
+    stop = threading.Event()
+
+    def work(number):
+        while not stop.is_set():
+            with profiler.profile("a", n=number):
+                with profiler.profile("b"):
+                    pass
+
+    def read(_):
+        seen = 0
+        for _ in range(20):
+            run = profiler.run()
+            assert len(run.spans) >= seen
+            seen = len(run.spans)
+            profiler.get_summary()
+            assert (run.spans.parent < len(run.spans)).all()
+        stop.set()
+
+    run_threads(4, lambda number: read(number) if number == 0 else work(number))
+    counts = {row["code"] for row in profiler.run().anomaly_list()}
+    assert counts <= {"dropped_scopes"}
+
+
+def test_reset_and_flush_while_threads_record(make_profiler, tmp_path):
+    profiler = make_profiler(enable_detailed_metrics=False, path=tmp_path / "run.rgm")
+    stop = threading.Event()
+
+    def work(_):
+        while not stop.is_set():
+            with profiler.profile("a"):
+                with profiler.profile("b"):
+                    pass
+
+    def disturb(_):
+        for turn in range(30):
+            profiler.flush()
+            if turn % 3 == 0:
+                profiler.reset()
+            profiler.get_summary()
+        stop.set()
+
+    run_threads(3, lambda number: disturb(number) if number == 0 else work(number))
+    summary = profiler.get_summary()
+    assert set(summary) <= {"a", "b"}
+    profiler.close()
+
+
+def test_closing_while_threads_record(make_profiler):
+    for _ in range(5):
+        profiler = make_profiler(enable_detailed_metrics=False)
+        stop = threading.Event()
+
+        def work(_, profiler=profiler, stop=stop):
+            while not stop.is_set():
+                with profiler.profile("a"):
+                    pass
+
+        def close(_, profiler=profiler, stop=stop):
+            while not profiler.get_entries():
+                pass
+            profiler.close()
+            stop.set()
+
+        run_threads(4, lambda number: close(number) if number == 0 else work(number))
+        assert profiler.run().complete
+
+
+# --- life time ------------------------------------------------------------------------------------------------
+
+
+def test_a_profiler_is_freed_with_its_last_reference():
+    profiler = GPUProfiler()
+    with profiler.profile("a") as scope:
+        with profiler.profile(f"made at run time {id(profiler)}", x=[1, 2]):
+            pass
+    profiler.get_summary()
+    decorated = profiler.profile_function("f")(lambda: None)
+    decorated()
+    gone = weakref.ref(profiler)
+    profiler.close()
+    del profiler, scope, decorated
+    gc.collect()
+    assert gone() is None
+
+
+def test_a_run_is_freed_with_its_last_reference(profiler):
+    with profiler.profile("a"):
+        pass
+    run = profiler.run()
+    run.get_summary()
+    run.get_entries()
+    assert run.cost
+    gone = weakref.ref(run)
+    profiler.reset()
+    gc.disable()
+    try:
+        del run
+        assert gone() is None
+    finally:
+        gc.enable()
+
+
+def test_a_scope_keeps_its_profiler_alive():
+    with GPUProfiler().profile("a") as scope:
+        gc.collect()
+    assert scope.operation == "a"
+    assert scope.duration_ms > 0
+
+
+def test_scopes_leave_no_python_memory(profiler):
+    def burst(count):
+        for number in range(count):
+            with profiler.profile("a", device="cpu", number=number % 7) as scope:
+                scope.annotate(more=number % 5)
+
+    burst(2000)
+    references = sys.getrefcount(profiler)
+    tracemalloc.start()
+    try:
+        burst(10)
+        gc.collect()
+        before, _ = tracemalloc.get_traced_memory()
+        burst(100_000)
+        gc.collect()
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert after - before < 20_000
+    assert sys.getrefcount(profiler) - references <= 1
+
+
+def test_operations_and_metadata_leave_no_references(profiler):
+    name = "an operation made here: " + str(id(profiler))
+    values = [object(), ["nested", object()], {"key": object()}]
+    with profiler.profile(name, value=values[0]):
+        pass
+    counts = [sys.getrefcount(value) for value in values]
+    of_name = sys.getrefcount(name)
+    for _ in range(1000):
+        with profiler.profile(name, a=values[0], b=values[1], c=values[2]) as scope:
+            scope.annotate(d=values[1])
+    assert [sys.getrefcount(value) for value in values] == counts
+    assert sys.getrefcount(name) <= of_name + 1
+
+
+def test_the_hot_path_allocates_nothing_after_warm_up(make_profiler):
+    profiler = make_profiler(enable_detailed_metrics=False, drain_interval_ns=3_600_000_000_000)
+    profiler._warm(100_000)
+
+    def burst():
+        for _ in range(1000):
+            with profiler.profile("a", device="cpu"):
+                with profiler.profile("b"):
+                    pass
+
+    burst()
+    least = min(_core.allocations() - before for before in [_core.allocations()] for _ in [burst()])
+    assert least == 0
