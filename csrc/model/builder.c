@@ -48,6 +48,7 @@ struct rgm_builder {
     list sites;   // rgm_site_row
     list threads; // rgm_thread_row
     list streams; // stream
+    uint64_t last_tick; // latest time that anything tells of
     int64_t migrated;
     int64_t orphans;
 };
@@ -198,7 +199,12 @@ rgm_status rgm_builder_thread(rgm_builder *builder, uint32_t id, rgm_thread_row 
     return RGM_OK;
 }
 
+static void saw(rgm_builder *builder, uint64_t ticks) {
+    if (ticks > builder->last_tick) builder->last_tick = ticks;
+}
+
 rgm_status rgm_builder_anchor(rgm_builder *builder, rgm_anchor anchor, rgm_error *err) {
+    saw(builder, anchor.ticks);
     return rgm_timebase_add(&builder->time, anchor, err);
 }
 
@@ -309,6 +315,7 @@ static rgm_status scope_record(rgm_builder *builder, stream *s, const rgm_record
     rgm_spans *spans = &builder->run->spans;
     RGM_TRY(span_add(builder, s, record, &row, err));
     s->last_span = row;
+    saw(builder, record->start + rgm_record_ticks(record));
     if (s->open_count) forget_open(s, record->seq);
     if (record->info & RGM_RECORD_MIGRATED) builder->migrated++;
     adopt(spans, &s->waiting, record->seq, row);
@@ -388,6 +395,7 @@ rgm_status rgm_builder_sample(rgm_builder *builder, rgm_sample sample, rgm_error
     RGM_TRY(memory_row(builder, NONE, (int16_t)sample.device, RGM_ACTION_SAMPLE, sample.bytes, sample.allocated,
                        sample.reserved, err));
     memory->time_ns[memory->rows - 1] = (rgm_i64)sample.ticks;
+    saw(builder, sample.ticks);
     return RGM_OK;
 }
 
@@ -424,12 +432,8 @@ void rgm_builder_reset(rgm_builder *builder) {
 
 // --- finish -----------------------------------------------------------------------------------------------
 
-static uint64_t last_tick(const rgm_builder *builder) {
-    return builder->time.count ? builder->time.anchors[builder->time.count - 1].ticks : 0;
-}
-
 static rgm_status open_span(rgm_builder *builder, stream *s, const rgm_open_scope *open, rgm_error *err) {
-    uint64_t now = last_tick(builder);
+    uint64_t now = builder->last_tick;
     uint64_t ticks = now > open->start ? now - open->start : 0;
     bool is_long = ticks > RGM_RECORD_VALUE_MAX;
     rgm_record record = {
@@ -578,7 +582,8 @@ rgm_status rgm_builder_finish(rgm_builder *builder, bool keep_open, rgm_run **ru
     if (builder->time.count) {
         const rgm_anchor *first = builder->time.anchors, *last = first + builder->time.count - 1;
         builder->run->start_ns = first->monotonic_ns;
-        builder->run->end_ns = last->monotonic_ns;
+        builder->run->end_ns = rgm_timebase_ns(&builder->time, builder->last_tick);
+        if (builder->run->end_ns < last->monotonic_ns) builder->run->end_ns = last->monotonic_ns;
         builder->run->start_unix_ns = first->unix_ns;
     }
     *run = builder->run;

@@ -100,7 +100,8 @@ class _Walk:
 
     def _instance(self, kind: type) -> None:
         for base in kind.__mro__:
-            module = base.__dict__.get("__module__", "") if base is not object else ""
+            # type's own descriptor: a metaclass of the program is not asked.
+            module = type.__dict__["__module__"].__get__(base)
             self._package(module if isinstance(module, str) else "")
 
     def _contents(self, value: object, depth: int) -> None:

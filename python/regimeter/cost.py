@@ -14,14 +14,17 @@ BASIS = f"calibrated at start: minimum of {BURSTS} bursts of {BURST} empty scope
 
 
 @functools.cache
-def scope_cost_ns() -> float:
+def scope_cost_ns(host_memory: bool = False) -> float:
     """Return the cost of one enabled scope in nanoseconds, with warm caches.
+
+    host_memory: with the resident set read at begin and end.
 
     It is the least time per scope over short bursts, less that of the empty loop. Right after a large
     computation has emptied the caches a scope can cost several times as much.
     """
     profiler = _core.Profiler()
     profiler._open(None, {})
+    profiler._set_probes(None, None, host_memory)
     profiler._warm(BURST * BURSTS)
     profiler.enabled = True
     collecting = gc.isenabled()

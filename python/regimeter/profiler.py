@@ -6,20 +6,21 @@ import functools
 import inspect
 import math
 import os
+import sys
 import threading
 import warnings
 import weakref
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from typing import Any, ParamSpec, TypeVar, cast, overload
 
-from . import _core, backend, cost, device_memory, environment
+from . import _core, backend, cost, device_memory, environment, recording
 from .records import ProfileEntry, ProfileSummary
 from .trace import Run
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-RECORD_VARIABLE = "REGIMETER_RECORD"
+RECORD_VARIABLE = recording.FILE
 DETAILED_SAMPLE_INTERVAL_MS = 10.0
 TRACKING_SAMPLE_INTERVAL_MS = 1.0
 
@@ -68,6 +69,13 @@ class GPUProfiler(_core.Profiler):
         memory_interval_ms: float | None = None,
         **options: int,
     ) -> None:
+        record_file = recording.next_file() if path is None else None
+        if record_file:
+            # Under `regimeter record` its options hold where the program says nothing else.
+            told = recording.options()
+            track_memory = track_memory or bool(told.get("track_memory"))
+            sample_rate = told.get("sample_rate", 1.0) if sample_rate == 1.0 else sample_rate
+            memory_interval_ms = told.get("memory_interval_ms") if memory_interval_ms is None else memory_interval_ms
         rate = check_rate(sample_rate)
         interval = _sample_interval(memory_interval_ms, track_memory, enable_detailed_metrics)
         self.device_id = device_id
@@ -76,9 +84,13 @@ class GPUProfiler(_core.Profiler):
         self._lock = threading.Lock()
         self._cached: tuple[object, Run] | None = None
         self._memory_probe = device_memory.TorchMemoryProbe() if track_memory else None
-        self._cost_ns = cost.scope_cost_ns()
+        self._cost_ns = cost.scope_cost_ns(track_memory)
         self._interval_asked = memory_interval_ms
-        self._open(path, {"seed": seed & 0x7FFF_FFFF_FFFF_FFFF, "sample_interval_ns": interval, **options})
+        session = {"seed": seed & 0x7FFF_FFFF_FFFF_FFFF, "sample_interval_ns": interval, **options}
+        if record_file:
+            self._open_recorded(record_file, session)
+        else:
+            self._open(path, session)
         self._set_probes(backend.detect if enable_detailed_metrics else None, self._memory_probe, track_memory)
         if rate < 1.0:
             self._set_sampling(rate)
@@ -245,6 +257,14 @@ class GPUProfiler(_core.Profiler):
     def __exit__(self, *exception: object) -> None:
         self.close()
 
+    def _open_recorded(self, file: str, session: dict[str, int]) -> None:
+        """Journal to the file of `regimeter record`; the program did not ask for it, so it must not fail for it."""
+        try:
+            self._open(file, session)
+        except (_core.BusyError, ValueError) as error:
+            warnings.warn(f"{error}; recording continues in memory", RuntimeWarning, stacklevel=4)
+            self._open(None, session)
+
     def _send_environment(self, stats: dict[str, Any] | None = None) -> None:
         stats = stats or self._stats()
         described = environment.describe()
@@ -371,7 +391,7 @@ def get_profiler(
 
     So ``get_profiler(enabled=random.random() < 0.01)`` switches recording per request, and
     ``get_profiler(sample_rate=0.01)`` leaves the choice to the profiler. Under ``regimeter record`` it writes to
-    the recording's file.
+    the recording's file, as every profiler without a path does (:mod:`regimeter.recording`).
     """
     global _global
     with _global_lock:
@@ -380,7 +400,6 @@ def get_profiler(
                 True if enabled is None else enabled,
                 device_id or 0,
                 True if enable_detailed_metrics is None else enable_detailed_metrics,
-                path=os.environ.get(RECORD_VARIABLE) or None,
                 sample_rate=1.0 if sample_rate is None else sample_rate,
             )
             return _global
@@ -405,3 +424,22 @@ def profile(operation: str, device: str = "gpu", **metadata: object) -> Any:
 def _close_all() -> None:
     for profiler in list(_open_profilers):
         profiler.close()
+
+
+def _close_with_multiprocessing() -> None:
+    """Close at the end of a process of multiprocessing too: it leaves by os._exit, past atexit."""
+    util = sys.modules.get("multiprocessing.util")
+    process = sys.modules.get("multiprocessing.process")
+    if util is None or process is None:
+        return
+
+    def at_exit(close: Callable[[], None]) -> None:
+        util.Finalize(None, close, exitpriority=-100)
+
+    util.register_after_fork(_close_all, at_exit)  # its processes forget their finalizers when they start
+    if process.parent_process() is not None:
+        at_exit(_close_all)
+
+
+os.register_at_fork(after_in_child=_close_with_multiprocessing)
+_close_with_multiprocessing()

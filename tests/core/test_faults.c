@@ -220,7 +220,7 @@ static void the_rest(void) {
             tolerate(rgm_table_reserve(rgm_run_tables[t], table, 2, 10, NULL));
             status = rgm_table_append(rgm_run_tables[t], table, 1, &row, NULL);
             tolerate(status);
-            if (status == RGM_OK) tolerate(rgm_table_ensure(rgm_run_tables[t], table, 3, NULL));
+            if (status == RGM_OK) tolerate(rgm_table_ensure(rgm_run_tables[t], table, 2, NULL));
         }
         tolerate(rgm_run_check(run, NULL));
         tolerate(rgm_run_note(run, RGM_ANOMALY_INTERNAL, 1, -1, NULL, NULL));

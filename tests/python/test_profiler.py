@@ -503,7 +503,7 @@ def test_names_made_at_run_time_are_bounded_and_counted(make_profiler):
     counts = {row["code"]: row["count"] for row in run.anomaly_list()}
     assert counts["dropped_names"] >= 99_000 - 1
     assert run.get_summary()["<other operations>"].call_count >= 99_000 - 1
-    assert profiler.stats()["sites"] <= 1000
+    assert profiler.stats()["sites"] <= 1001  # and the common one
 
 
 def test_scopes_beyond_the_budget_are_dropped_and_counted(make_profiler):

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command ``regimeter``: parse, call the verb, turn errors into one line.
+
+One module a verb: ``add_parser(verbs, common)`` declares it, ``run(arguments)`` does it and imports what it needs.
+"""
+
+import argparse
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from . import completion, doctor, export, record, recover, report, selftest, show
+
+VERBS = (record, show, report, export, recover, doctor, selftest, completion)
+DEBUG_VARIABLE = "REGIMETER_DEBUG"
+FAILED, USAGE = 1, 2
+EXAMPLES = """\
+examples:
+  regimeter record train.py --epochs 1     run a program, keep what its profiler recorded
+  regimeter show RUN.rgm                   where the time went
+  regimeter report RUN.rgm -o report.html  the same as a page that opens without a network
+  regimeter doctor                         what can be measured on this machine, and what not
+"""
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong in one line; `--help` has the rest."""
+        self.exit(USAGE, f"regimeter: {message}; see `{self.prog} --help`\n")
+
+
+class _Version(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from regimeter import __version__
+
+        print(f"regimeter {__version__}")
+        parser.exit()
+
+
+def _common_options() -> argparse.ArgumentParser:
+    # Without defaults, so that what stood before the verb is not overwritten by what did not stand after it.
+    common = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
+    common.add_argument("--json", action="store_true", help="print one JSON document instead of text")
+    common.add_argument("-q", "--quiet", action="store_true", help="print results only, no hints")
+    common.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
+    return common
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """Return the parser of the whole command."""
+    common = _common_options()
+    parser = _Parser(
+        prog="regimeter",
+        description="GPU profiler for Python: where time and memory went, and what the profiling itself cost.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+        parents=[common],
+    )
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True, parser_class=_Parser)
+    for verb in VERBS:
+        verb.add_parser(verbs, common)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit code: 0, 1 for a finding or a failure, 2 for usage or unreadable input."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")  # a terminal that cannot show a character
+    try:
+        return _call(words)
+    except SystemExit as end:  # argparse, for --help and usage
+        return end.code if isinstance(end.code, int) else FAILED
+    except BrokenPipeError:
+        _forget_output()
+        return 128 + signal.SIGPIPE
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+    except Exception as error:
+        if os.environ.get(DEBUG_VARIABLE):
+            raise
+        from .errors import describe
+
+        message, code = describe(error)
+        with contextlib.suppress(OSError):
+            print(f"regimeter: {message}", file=sys.stderr)
+        return code
+
+
+def _call(words: list[str]) -> int:
+    words, program = record.split_program(words)
+    arguments = make_parser().parse_args(words, argparse.Namespace(json=False, quiet=False, program=program))
+    status: int = arguments.run(arguments)
+    sys.stdout.flush()
+    return status
+
+
+def _forget_output() -> None:
+    """Send what is still buffered nowhere, so that the interpreter does not complain about it at its end."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -65,6 +65,8 @@ def report_data(run: "Run", *, title: str | None = None, file: str | None = None
         "title": title or _title(run),
         "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
         "run": {name: facts[name] for name in ("source", "duration_ns", "started_unix_ns", "complete")}
+        # A recording that is still going on is not one that ended early.
+        | {"complete": run.complete or run.source == "live"}
         | {"file": file, "span_count": len(run.entries), "lane_count": facts["lane_count"]},
         "cost": run.cost,
         "environment": {name: value for name, value in run.environment.items() if name not in ("cost", "skipped")},

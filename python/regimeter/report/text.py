@@ -158,8 +158,9 @@ def bottleneck_lines(run: "Run", top_n: int) -> list[str]:
             f" {percent(s.share)} of the recorded time"
         )
         spread = f", varies by {percent(s.cv, 0)}" if s.cv is not None and s.call_count > 1 else ""
+        calls = "1 call" if s.call_count == 1 else f"{s.call_count:,} calls"
         lines.append(
-            f"    {s.call_count:,} {'call' if s.call_count == 1 else 'calls'} on {s.device} ({s.backend}), {duration(s.avg_time_ms)} each"
+            f"    {calls} on {s.device} ({s.backend}), {duration(s.avg_time_ms)} each"
             f" (median {duration(s.median_ms)}, p95 {duration(s.p95_ms)}{spread})"
         )
         if s.peak_memory_mb is not None:

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules for output files: no input is overwritten, and a place that cannot be written is found out early."""
+
+import os
+
+from .errors import CommandError
+
+
+def refuse_input(output: str, source: str) -> None:
+    """Refuse an output that is the input, by whatever name."""
+    if os.path.isdir(output):
+        raise CommandError(f"{output}: a directory; name a file in it with -o")
+    try:
+        same = os.path.samefile(output, source)
+    except OSError:  # one of them does not exist
+        return
+    if same:
+        raise CommandError(f"{output}: is the input file, which is never overwritten; name another with -o")
+
+
+def check_writable(output: str) -> None:
+    """Refuse an output whose directory is missing or closed, before any work is done for it."""
+    folder = os.path.dirname(os.path.abspath(output))
+    if not os.path.isdir(folder):
+        raise CommandError(f"{output}: cannot be written: no directory {folder}; make it or name another place")
+    if os.path.isdir(output):
+        raise CommandError(f"{output}: a directory; name a file in it")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise CommandError(f"{output}: cannot be written: no permission in {folder}; name another place")

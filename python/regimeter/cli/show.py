@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``regimeter show``: summary, bottlenecks, anomalies and the profiler's own cost."""
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from .common import load_run, next_step, print_document, program_of, run_line
+
+if TYPE_CHECKING:
+    from ..trace import Run
+    from .common import Verbs
+
+FORMAT, VERSION = "regimeter.show", 1
+BOTTLENECKS = 5
+
+
+def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
+    """Declare the verb."""
+    parser = verbs.add_parser(
+        "show", parents=[common], allow_abbrev=False, help="print summary, bottlenecks, anomalies and cost of a run"
+    )
+    parser.add_argument("run_file", metavar="RUN", help="recording, saved run or exported JSON")
+    parser.add_argument(
+        "--top", metavar="N", type=_not_negative, help="operations to show (default: 10; with --json all)"
+    )
+    parser.set_defaults(run=run)
+
+
+def _not_negative(text: str) -> int:
+    try:
+        value = int(text)
+    except ValueError:
+        value = -1
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"expected a number of at least 0, got {text!r}")
+    return value
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the run."""
+    loaded = load_run(arguments.run_file, quiet=arguments.quiet)
+    if arguments.json:
+        print_document(document(loaded, arguments.run_file, arguments.top))
+        return 0
+    from ..report.text import print_bottlenecks, print_summary, printable
+
+    if not arguments.quiet:
+        program = program_of(loaded)
+        print(f"{arguments.run_file}: {run_line(loaded)}")
+        print(*([f"recorded from: {printable(program)}"] if program else []), sep="\n", end="\n\n" if program else "\n")
+    print_summary(loaded, 10 if arguments.top is None else arguments.top)
+    if len(loaded.entries):
+        print()
+        print_bottlenecks(loaded, BOTTLENECKS if arguments.top is None else min(BOTTLENECKS, arguments.top))
+    if not arguments.quiet:
+        print(f"\nNext: {next_step('report', arguments.run_file, '-o', 'report.html')}")
+    return 0
+
+
+def document(run: "Run", file: str, top: int | None = None) -> dict[str, Any]:
+    """Return what `show` prints as one JSON-ready dictionary."""
+    from .. import records
+    from ..report.export import UNITS, run_facts, summary_facts
+
+    summaries = records.summaries_of(run)
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "file": file,
+        "units": UNITS,
+        "run": run_facts(run),
+        "environment": run.environment,
+        "cost": run.cost,
+        "summary": [summary_facts(row) for row in summaries[:top]],
+        "bottlenecks": [row.operation for row in run.get_bottlenecks(BOTTLENECKS)],
+        "unavailable": {device: dict(records.unavailable_fields(run, device)) for device in ("gpu", "cpu")},
+        "anomalies": run.anomaly_list(),
+    }

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What ``regimeter record`` tells the program that it runs, and which file each profiler of it writes.
+
+The first profiler of the program that names no file of its own writes RUN, the next ones RUN.2, RUN.3 and so on
+(MAX_FILES in all, further ones stay in memory). In a process that the program has forked or spawned the process id
+is appended: RUN.PID, RUN.2.PID. A profiler that exists at a fork follows the same rule in the child.
+"""
+
+import json
+import os
+from typing import Any
+
+FILE = "REGIMETER_RECORD"
+OWNER = "REGIMETER_RECORD_OWNER"
+OPTIONS = "REGIMETER_RECORD_OPTIONS"
+MAX_FILES = 16
+
+_taken = 0
+
+
+def next_file() -> str | None:
+    """Return the file for one more profiler of this process, None when it should record in memory."""
+    global _taken
+    run = os.environ.get(FILE)
+    if not run or _taken >= MAX_FILES:
+        return None
+    # Set by `regimeter record`; where the user has set FILE by hand, the first process to come here owns it.
+    owner = os.environ.setdefault(OWNER, str(os.getpid()))
+    _taken += 1  # inherited by a fork, so that a child does not take a name of a profiler it has inherited
+    name = run if _taken == 1 else f"{run}.{_taken}"
+    return name if owner == str(os.getpid()) else f"{name}.{os.getpid()}"
+
+
+def options() -> dict[str, Any]:
+    """Return what `regimeter record` was told: track_memory, memory_interval_ms, sample_rate, each only if given."""
+    try:
+        found = json.loads(os.environ.get(OPTIONS) or "{}")
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Journals and saved runs as an attacker or a bad disk would write them: loaded strictly and for recovery,
+// analysed, saved and loaded again. Blocks carry check sums, so the mutator repairs them most of the time;
+// otherwise nothing past the first sum would ever be reached.
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "analysis/summary.h"
+#include "base/crc32c.h"
+#include "io/frame.h"
+#include "io/run_file.h"
+
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define MUST(condition)                                                                                      \
+    do {                                                                                                     \
+        if (!(condition)) {                                                                                  \
+            fprintf(stderr, "%s:%d: %s is false\n", __FILE__, __LINE__, #condition);                         \
+            abort();                                                                                         \
+        }                                                                                                    \
+    } while (0)
+
+static void put32(uint8_t *at, uint32_t value) { memcpy(at, &value, sizeof value); }
+
+// Makes the head and every frame sound, with lengths that stay inside the input.
+static void repair(uint8_t *data, size_t size) {
+    if (size < RGM_FILE_HEAD_BYTES) return;
+    memcpy(data, RGM_FILE_MAGIC, 8);
+    put32(data + 8, RGM_FILE_VERSION);
+    put32(data + 12, 0x01020304);
+    put32(data + 16, data[16] & 1 ? RGM_FILE_JOURNAL : RGM_FILE_RUN);
+    put32(data + 28, rgm_crc32c(0, data, 28));
+    for (size_t at = RGM_FILE_HEAD_BYTES; at + RGM_FRAME_HEAD_BYTES <= size;) {
+        uint64_t length, left = size - at - RGM_FRAME_HEAD_BYTES;
+        memcpy(data + at, "RGMF", 4);
+        memcpy(&length, data + at + 8, sizeof length);
+        if (length > left) length = left;
+        memcpy(data + at + 8, &length, sizeof length);
+        put32(data + at + 16, rgm_crc32c(0, data + at + RGM_FRAME_HEAD_BYTES, (size_t)length));
+        put32(data + at + 20, rgm_crc32c(0, data + at, 20));
+        at += RGM_FRAME_HEAD_BYTES + (length + 7) / 8 * 8;
+    }
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed) {
+    size = LLVMFuzzerMutate(data, size, max_size);
+    if (seed % 8) repair(data, size);
+    return size;
+}
+
+static void analyse(const rgm_run *run) {
+    rgm_entries entries = {0};
+    rgm_summary summary = {0};
+    rgm_timeline timeline = {0};
+    rgm_policy policy = RGM_POLICY_DEFAULTS;
+    policy.timeline_max_spans = 3;
+    MUST(rgm_entries_compute(run, &entries, NULL) == RGM_OK);
+    MUST(rgm_summary_compute(run, &entries, &policy, &summary, NULL) == RGM_OK);
+    MUST(rgm_timeline_select(run, &entries, &policy, &timeline, NULL) == RGM_OK);
+    int64_t calls = 0;
+    for (size_t i = 0; i < summary.rows; i++) {
+        calls += summary.call_count[i];
+        MUST(summary.device[i] < RGM_DEVICE_COUNT && summary.operation[i] < rgm_strings_count(&run->strings));
+        MUST(summary.recursive_count[i] < summary.call_count[i] && summary.min_ns[i] <= summary.max_ns[i]);
+        MUST(summary.total_ns[i] >= 0 && summary.exclusive_ns[i] >= 0);
+    }
+    MUST(calls == (int64_t)entries.rows);
+    rgm_timeline_release(&timeline);
+    rgm_table_release(&rgm_summary_desc, &summary);
+    rgm_table_release(&rgm_entries_desc, &entries);
+}
+
+static void save_and_load(rgm_run *run) {
+    static char path[64];
+    rgm_error err;
+    rgm_run *back = NULL;
+    rgm_error_clear(&err);
+    if (!path[0]) (void)snprintf(path, sizeof path, "/dev/shm/fuzz-run-file-%d", (int)getpid());
+    if (rgm_run_save(run, path, &err) != RGM_OK) return;
+    if (rgm_run_load(path, RGM_LOAD_STRICT, &back, &err) != RGM_OK) {
+        fprintf(stderr, "saved, but not readable: %s\n", err.message);
+        abort();
+    }
+    MUST(back->spans.rows == run->spans.rows && back->lanes.rows == run->lanes.rows);
+    rgm_run_free(back);
+    (void)unlink(path);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    char path[64];
+    int fd = memfd_create("fuzz", MFD_CLOEXEC);
+    if (fd < 0 || write(fd, data, size) != (ssize_t)size) abort();
+    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    rgm_error err;
+    rgm_error_clear(&err);
+    rgm_run *strict = NULL, *recovered = NULL;
+    rgm_status status = rgm_run_load(path, RGM_LOAD_STRICT, &strict, &err);
+    MUST(status == RGM_OK ? strict != NULL : strict == NULL);
+    MUST(status == RGM_OK || (err.status == status && err.message[0]));
+    MUST(status == RGM_OK || status == RGM_FORMAT || status == RGM_LIMIT || status == RGM_NO_MEMORY);
+    rgm_status second = rgm_run_load(path, RGM_LOAD_RECOVER, &recovered, &err);
+    MUST(status != RGM_OK || second == RGM_OK);
+    if (strict) {
+        MUST(recovered->spans.rows == strict->spans.rows);
+        analyse(strict);
+    }
+    if (recovered) {
+        analyse(recovered);
+        if (rgm_crc32c(0, data, size) % 8 == 0) save_and_load(recovered);
+    }
+    rgm_run_free(strict);
+    rgm_run_free(recovered);
+    close(fd);
+    return 0;
+}
