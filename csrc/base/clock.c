@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -40,11 +41,24 @@ uint64_t rgm_clock_ticks_slow(void) {
     return (uint64_t)rgm_clock_monotonic_ns();
 }
 
+#if defined(__x86_64__)
+// The kernel watches the counter and switches to one of these when it finds it unsteady.
+static bool kernel_distrusts_tsc(void) {
+    char name[32] = "";
+    FILE *file = fopen("/sys/devices/system/clocksource/clocksource0/current_clocksource", "re");
+    if (!file) return false;
+    bool known = fgets(name, sizeof name, file) != NULL;
+    (void)fclose(file);
+    return known && (strncmp(name, "hpet", 4) == 0 || strncmp(name, "acpi_pm", 7) == 0 || strstr(name, "jiffies"));
+}
+#endif
+
 static bool tsc_usable(void) {
 #if defined(__x86_64__)
     unsigned a, b, c, d;
     if (!__get_cpuid(0x80000007u, &a, &b, &c, &d)) return false;
-    return (d & (1u << 8)) != 0; // invariant: constant rate in every state, equal on every core
+    // Invariant: constant rate in every state, equal on every core.
+    return (d & (1u << 8)) != 0 && !kernel_distrusts_tsc();
 #else
     return false;
 #endif

@@ -180,6 +180,8 @@ static void put_sites(rgm_session *session, rgm_bytes *out, uint32_t count) {
 static void put_threads(rgm_session *session, rgm_bytes *out) {
     pthread_mutex_lock(&session->state_mutex);
     uint32_t from = session->written.threads, count = session->thread_count;
+    if (session->threads_dirty < from) from = session->threads_dirty;
+    session->threads_dirty = UINT32_MAX;
     if (from < count) {
         row_frame(out, RGM_FRAME_THREADS, from, count - from, session->threads + from,
                   (count - from) * sizeof *session->threads);
@@ -205,8 +207,8 @@ static void drop_samples(rgm_session *session, size_t count) {
     pthread_mutex_unlock(&session->sample_mutex);
 }
 
-static void put_open(rgm_recorder *recorder, rgm_bytes *out) {
-    rgm_open_scope open[RGM_OPEN_SCOPES_SEEN];
+static void put_open(rgm_session *session, rgm_recorder *recorder, rgm_bytes *out) {
+    rgm_open_scope *open = session->open;
     size_t count = rgm_recorder_peek(recorder, open, RGM_OPEN_SCOPES_SEEN);
     if (!count && !recorder->open_written) return;
     row_frame(out, RGM_FRAME_OPEN, recorder->index, (uint32_t)count, open, count * sizeof *open);
@@ -312,6 +314,7 @@ int64_t rgm_session_elapsed_ns(rgm_session *session, uint64_t start, uint64_t ti
 static bool dictionary_due(rgm_session *session, uint32_t strings, uint32_t sites) {
     return session->written.strings < strings || session->written.sites < sites ||
            session->sites_dirty < sites || session->written.threads < session->thread_count ||
+           session->threads_dirty < session->thread_count ||
            (!session->written.environment && session->environment.length);
 }
 
@@ -361,7 +364,7 @@ void rgm_session_drain(rgm_session *session, bool closing) {
     for (size_t i = count; wrote && i-- > 0;) wrote = drain_recorder(session, &extents[i]);
     if (!wrote) goto done;
     size_t samples = put_samples(session, out);
-    for (rgm_recorder *r = recorders; r; r = r->next) put_open(r, out);
+    for (rgm_recorder *r = recorders; r; r = r->next) put_open(session, r, out);
     put_counters(session, out);
     if (closing) {
         size_t mark = rgm_frame_begin(out, RGM_FRAME_END);
@@ -414,10 +417,9 @@ static rgm_status feed_memory(rgm_session *session, rgm_builder *builder, rgm_er
     for (rgm_recorder *r = recorders; r; r = r->next) extents[at++] = extent_of(r);
     RGM_GOTO(feed_dictionaries(session, builder, err));
     while (at-- > 0) {
-        rgm_open_scope open[RGM_OPEN_SCOPES_SEEN];
         rgm_recorder *r = extents[at].recorder;
-        size_t open_count = rgm_recorder_peek(r, open, RGM_OPEN_SCOPES_SEEN);
-        RGM_GOTO(rgm_builder_open(builder, r->index, open, open_count, err));
+        size_t open_count = rgm_recorder_peek(r, session->open, RGM_OPEN_SCOPES_SEEN);
+        RGM_GOTO(rgm_builder_open(builder, r->index, session->open, open_count, err));
         if (r->base_thread != UINT32_MAX) {
             rgm_record thread = rgm_record_of_thread(r->base_thread);
             RGM_GOTO(rgm_builder_records(builder, r->index, &thread, 1, err));

@@ -22,7 +22,7 @@ typedef struct rgm_recorder rgm_recorder;
 typedef struct rgm_frame rgm_frame;
 typedef struct rgm_track rgm_track;
 
-enum { RGM_BLOCK_RECORDS = 2047, RGM_FRAMES_PER_SLAB = 64, RGM_OPEN_SCOPES_SEEN = 64 };
+enum { RGM_BLOCK_RECORDS = 2047, RGM_FRAMES_PER_SLAB = 64, RGM_OPEN_SCOPES_SEEN = 1024 };
 
 // Neither the id of a session nor 0, which is what a stopped session answers when asked for its id.
 #define RGM_SESSION_ENDED UINT64_MAX

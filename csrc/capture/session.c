@@ -245,13 +245,11 @@ void rgm_session_name_thread(rgm_session *session, const char *name, size_t leng
     uint32_t id;
     if (!recorder || rgm_strings_intern(&session->strings, name, length, &id, NULL) != RGM_OK) return;
     recorder->named = true;
-    pthread_mutex_lock(&session->drain_mutex);
     pthread_mutex_lock(&session->state_mutex);
     uint32_t row = atomic_load(&recorder->thread_row);
     session->threads[row].name = id;
-    if (session->written.threads > row) session->written.threads = row;
+    if (row < session->threads_dirty) session->threads_dirty = row;
     pthread_mutex_unlock(&session->state_mutex);
-    pthread_mutex_unlock(&session->drain_mutex);
 }
 
 // --- fork -------------------------------------------------------------------------------------------------
@@ -343,6 +341,7 @@ rgm_status rgm_session_new(rgm_session **session, const rgm_session_options *opt
     s->options = *options;
     s->journal.fd = -1;
     s->sites_dirty = UINT32_MAX;
+    s->threads_dirty = UINT32_MAX;
     s->sampler_interval_ns = options->sample_interval_ns;
     atomic_store(&s->pool_target, POOL_FIRST);
     pthread_mutex_init(&s->state_mutex, NULL);

@@ -45,6 +45,7 @@ struct rgm_session {
     uint32_t *site_slots; // site id + 1
     uint32_t site_mask;
     uint32_t sites_dirty; // first id whose row changed since it was written
+    uint32_t threads_dirty;
     rgm_bytes environment;
     char warning[600];
     bool stopped;
@@ -64,6 +65,7 @@ struct rgm_session {
     _Atomic(bool) child_pending; // forked: the first scope opens a file of the child's own
     rgm_written written;
     rgm_bytes buffer;
+    rgm_open_scope open[RGM_OPEN_SCOPES_SEEN]; // scratch
     uint64_t drained_records; // records that have left memory for the journal
 
     pthread_mutex_t sample_mutex;

@@ -147,6 +147,7 @@ typedef struct {
     rgm_run *run;
     uint32_t *strings; // file id -> run id
     uint32_t string_count;
+    int64_t corrupt; // bytes; noted at the end, when the file's own anomalies are in place
     bool ended;
 } loading;
 
@@ -228,6 +229,7 @@ static rgm_status take_frame(loading *l, unsigned type, const uint8_t *payload, 
 static rgm_status mend_rows(loading *l, rgm_error *err) {
     rgm_spans *spans = &l->run->spans;
     size_t row;
+    if (l->corrupt) RGM_TRY(rgm_run_note(l->run, RGM_ANOMALY_CORRUPT_BYTES, l->corrupt, -1, NULL, err));
     if (!l->ended) RGM_TRY(rgm_run_note(l->run, RGM_ANOMALY_UNFINISHED, 1, -1, NULL, err));
     if (spans->rows && !l->run->lanes.rows)
         RGM_TRY(rgm_table_append(&rgm_lanes_desc, &l->run->lanes, RGM_ALL_COLUMNS, &row, err));
@@ -270,14 +272,14 @@ static rgm_status load_saved(rgm_frame_reader *reader, rgm_load_mode mode, loadi
         if (status == RGM_FORMAT && mode == RGM_LOAD_RECOVER) {
             int64_t skipped = 0;
             RGM_TRY(rgm_frame_resync(reader, &skipped, err));
-            RGM_TRY(rgm_run_note(l->run, RGM_ANOMALY_CORRUPT_BYTES, skipped, -1, NULL, err));
+            l->corrupt += skipped;
             continue;
         }
         RGM_TRY(status);
         if (!type) break;
         status = take_frame(l, type, payload, length, err);
         if (status == RGM_FORMAT && mode == RGM_LOAD_RECOVER) {
-            RGM_TRY(rgm_run_note(l->run, RGM_ANOMALY_CORRUPT_BYTES, (int64_t)length, -1, NULL, err));
+            l->corrupt += (int64_t)length;
             continue;
         }
         if (status == RGM_FORMAT) return rgm_frame_blame(reader, err);

@@ -111,6 +111,8 @@ rgm_status rgm_run_check(rgm_run *run, rgm_error *err) {
 rgm_status rgm_run_note(rgm_run *run, rgm_anomaly code, int64_t count, int64_t first_ns, const char *detail,
                         rgm_error *err) {
     rgm_anomalies *table = &run->anomalies;
+    for (size_t c = 0; c < rgm_anomalies_desc.n_columns && table->rows; c++)
+        RGM_TRY(rgm_table_ensure(&rgm_anomalies_desc, table, c, err)); // a file may lack some
     for (size_t i = 0; i < table->rows; i++) {
         if (table->code[i] != code) continue;
         if (__builtin_add_overflow(table->count[i], count, &table->count[i])) table->count[i] = INT64_MAX;

@@ -392,7 +392,9 @@ static PyObject *profiler_snapshot(profiler_object *self, PyObject *type) {
 static PyObject *profiler_stats(profiler_object *self, PyObject *unused) {
     rgm_session_stats s;
     if (!module_or_raise(self)) return NULL;
+    Py_BEGIN_ALLOW_THREADS;
     rgm_session_get_stats(self->session, &s);
+    Py_END_ALLOW_THREADS;
     return Py_BuildValue("{sKsKsKsKsKsKsKsKsKsKsLsOsO}", "records", s.scopes, "dropped", s.dropped, "lost", s.lost,
                          "sampled_out", s.sampled_out, "samples", s.samples, "blocks", s.blocks, "hot_blocks",
                          s.hot_blocks, "sites", s.sites, "strings", s.strings, "text_bytes", s.text_bytes,
@@ -407,7 +409,10 @@ static PyObject *profiler_environment(profiler_object *self, PyObject *text) {
     if (!json) return NULL;
     rgm_error err;
     rgm_error_clear(&err);
-    rgm_status status = rgm_session_environment(self->session, json, (size_t)length, &err);
+    rgm_status status;
+    Py_BEGIN_ALLOW_THREADS; // the text belongs to the str, which the caller holds
+    status = rgm_session_environment(self->session, json, (size_t)length, &err);
+    Py_END_ALLOW_THREADS;
     if (status != RGM_OK) return rgm_raise(state, status, &err);
     Py_RETURN_NONE;
 }

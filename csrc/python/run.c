@@ -7,9 +7,14 @@
 #include "io/run_file.h"
 #include "python/state.h"
 
+// Results are kept here, beside the run, and handed out as views: a table that the run's dictionary kept
+// would hold the run in turn.
 typedef struct {
     PyObject_HEAD
     rgm_run *run;
+    rgm_entries entries;
+    rgm_summary summary;
+    bool computed;
     PyObject *weakrefs;
 } run_object;
 
@@ -30,10 +35,19 @@ static int run_traverse(run_object *self, visitproc visit, void *arg) {
     return 0;
 }
 
+static void free_result(const rgm_table_desc *desc, void *table) {
+    if (table) rgm_table_release(desc, table);
+    rgm_free(table);
+}
+
 static void run_dealloc(run_object *self) {
     PyTypeObject *type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
     if (self->weakrefs) PyObject_ClearWeakRefs((PyObject *)self);
+    free_result(&rgm_entries_desc, self->entries);
+    free_result(&rgm_summary_desc, self->summary);
+    rgm_table_release(&rgm_entries_desc, &self->entries);
+    rgm_table_release(&rgm_summary_desc, &self->summary);
     rgm_run_free(self->run);
     type->tp_free((PyObject *)self);
     Py_DECREF(type);
@@ -193,24 +207,52 @@ raised:
 
 // --- analyses ---------------------------------------------------------------------------------------------
 
-// A result table on the heap, wrapped; `compute` fills it without the GIL.
-#define NEW_RESULT(type) ((type *)rgm_calloc(1, sizeof(type)))
-
-static PyObject *run_entries(run_object *self, PyObject *unused) {
-    rgm_module *state = rgm_module_of_type(Py_TYPE(self));
-    rgm_entries *entries = state ? NEW_RESULT(rgm_entries) : NULL;
-    if (!entries) return state ? PyErr_NoMemory() : NULL;
+// Fills both result tables once. Computed without the GIL into locals, so that two threads that ask at the same
+// time do no harm: the second to finish throws its own away.
+static int compute_results(run_object *self, rgm_module *state) {
+    if (self->computed) return 0;
+    rgm_entries entries = {0};
+    rgm_summary summary = {0};
+    rgm_policy policy = RGM_POLICY_DEFAULTS;
     rgm_error err;
     rgm_status status;
     rgm_error_clear(&err);
     Py_BEGIN_ALLOW_THREADS;
-    status = rgm_entries_compute(self->run, entries, &err);
+    status = rgm_entries_compute(self->run, &entries, &err);
+    if (status == RGM_OK) status = rgm_summary_compute(self->run, &entries, &policy, &summary, &err);
     Py_END_ALLOW_THREADS;
-    if (status == RGM_OK)
-        return rgm_table_wrap(state, (PyObject *)self, &rgm_entries_desc, (rgm_table *)entries, true);
-    rgm_table_release(&rgm_entries_desc, entries);
-    rgm_free(entries);
-    return rgm_raise(state, status, &err);
+    if (status == RGM_OK && !self->computed) {
+        self->entries = entries;
+        self->summary = summary;
+        self->computed = true;
+        return 0;
+    }
+    rgm_table_release(&rgm_entries_desc, &entries);
+    rgm_table_release(&rgm_summary_desc, &summary);
+    if (status != RGM_OK) rgm_raise(state, status, &err);
+    return status == RGM_OK ? 0 : -1;
+}
+
+static PyObject *run_entries(run_object *self, PyObject *unused) {
+    rgm_module *state = rgm_module_of_type(Py_TYPE(self));
+    if (!state) return NULL;
+    if (!self->entries) {
+        rgm_entries *entries = NEW_RESULT(rgm_entries);
+        if (!entries) return PyErr_NoMemory();
+        rgm_error err;
+        rgm_status status;
+        rgm_error_clear(&err);
+        Py_BEGIN_ALLOW_THREADS;
+        status = rgm_entries_compute(self->run, entries, &err);
+        Py_END_ALLOW_THREADS;
+        if (status == RGM_OK && !self->entries) { // no other thread was faster
+            self->entries = entries;
+        } else {
+            free_result(&rgm_entries_desc, entries);
+            if (status != RGM_OK) return rgm_raise(state, status, &err);
+        }
+    }
+    return rgm_table_wrap(state, (PyObject *)self, &rgm_entries_desc, (rgm_table *)self->entries, false);
 }
 
 static int read_policy(PyObject *given, rgm_policy *policy) {
@@ -240,25 +282,29 @@ static int read_policy(PyObject *given, rgm_policy *policy) {
     return 0;
 }
 
-static PyObject *run_summary(run_object *self, PyObject *thresholds) {
+PyDoc_STRVAR(summarise_doc, "summarise($self, thresholds, /)\n--\n\n"
+                            "The summary table with other thresholds than the default ones (a dict by name).");
+
+static PyObject *run_summarise(run_object *self, PyObject *thresholds) {
     rgm_module *state = rgm_module_of_type(Py_TYPE(self));
     rgm_policy policy = RGM_POLICY_DEFAULTS;
-    if (!state || read_policy(thresholds, &policy) < 0) return NULL;
-    rgm_summary *summary = NEW_RESULT(rgm_summary);
+    if (!PyDict_Check(thresholds)) return PyErr_Format(PyExc_TypeError, "thresholds must be a dict");
+    if (!state || read_policy(thresholds, &policy) < 0 || compute_results(self, state) < 0) return NULL;
+    rgm_summary *summary = rgm_calloc(1, sizeof *summary);
     if (!summary) return PyErr_NoMemory();
-    rgm_entries entries = {0};
     rgm_error err;
     rgm_status status;
     rgm_error_clear(&err);
     Py_BEGIN_ALLOW_THREADS;
-    status = rgm_entries_compute(self->run, &entries, &err);
-    if (status == RGM_OK) status = rgm_summary_compute(self->run, &entries, &policy, summary, &err);
-    rgm_table_release(&rgm_entries_desc, &entries);
+    status = rgm_summary_compute(self->run, &self->entries, &policy, summary, &err);
     Py_END_ALLOW_THREADS;
+    if (status == RGM_OK && by_default && !self->summary) {
+        self->summary = summary;
+        return rgm_table_wrap(state, (PyObject *)self, &rgm_summary_desc, (rgm_table *)summary, false);
+    }
     if (status == RGM_OK)
         return rgm_table_wrap(state, (PyObject *)self, &rgm_summary_desc, (rgm_table *)summary, true);
-    rgm_table_release(&rgm_summary_desc, summary);
-    rgm_free(summary);
+    free_result(&rgm_summary_desc, summary);
     return rgm_raise(state, status, &err);
 }
 
@@ -268,16 +314,14 @@ PyDoc_STRVAR(timeline_doc, "_timeline($self, thresholds, /)\n--\n\n"
 static PyObject *run_timeline(run_object *self, PyObject *thresholds) {
     rgm_module *state = rgm_module_of_type(Py_TYPE(self));
     rgm_policy policy = RGM_POLICY_DEFAULTS;
-    if (!state || read_policy(thresholds, &policy) < 0) return NULL;
-    rgm_entries entries = {0};
+    if (!PyDict_Check(thresholds)) return PyErr_Format(PyExc_TypeError, "thresholds must be a dict");
+    if (!state || read_policy(thresholds, &policy) < 0 || compute_results(self, state) < 0) return NULL;
     rgm_timeline timeline = {0};
     rgm_error err;
     rgm_status status;
     rgm_error_clear(&err);
     Py_BEGIN_ALLOW_THREADS;
-    status = rgm_entries_compute(self->run, &entries, &err);
-    if (status == RGM_OK) status = rgm_timeline_select(self->run, &entries, &policy, &timeline, &err);
-    rgm_table_release(&rgm_entries_desc, &entries);
+    status = rgm_timeline_select(self->run, &self->entries, &policy, &timeline, &err);
     Py_END_ALLOW_THREADS;
     PyObject *result = status == RGM_OK
                            ? Py_BuildValue("(y#LL)", timeline.rows, (Py_ssize_t)(timeline.count * sizeof(uint32_t)),
@@ -341,12 +385,13 @@ static PyMethodDef run_methods[] = {
     {"save", (PyCFunction)run_save, METH_O, "save($self, path, /)\n--\n\nWrites the run to a file, atomically."},
     {"table", (PyCFunction)run_table, METH_O, "table($self, name, /)\n--\n\nA table by name; KeyError if there is none."},
     {"string", (PyCFunction)run_string, METH_O, "string($self, id, /)\n--\n\nThe text of a name id."},
-    {"_entries", (PyCFunction)run_entries, METH_NOARGS, "Derived values of each scope."},
-    {"_summary", (PyCFunction)run_summary, METH_O, "_summary($self, thresholds, /)\n--\n\nStatistics per operation."},
+    {"summarise", (PyCFunction)run_summarise, METH_O, summarise_doc},
     {"_timeline", (PyCFunction)run_timeline, METH_O, timeline_doc},
     {NULL},
 };
 static PyGetSetDef run_getset[] = {
+    {"entries", (getter)run_entries, NULL, "Derived values of each scope: depth, exclusive time, memory."},
+    {"summary", (getter)run_summary, NULL, "Statistics per operation and declared device, most exclusive time first."},
     {"strings", (getter)run_strings, NULL, "All names, in the order of their ids."},
     {"environment_json", (getter)run_environment, NULL, "Description of machine and process, JSON text."},
     {"source", (getter)run_source, NULL, "'live', 'journal', 'run' or 'export'."},

@@ -168,7 +168,8 @@ class GPUProfiler(_core.Profiler):
         """Switch the looks at backends and, unless an interval was given, the memory sampler."""
         self.enable_detailed_metrics = enabled
         self._set_probes(backend.detect if enabled else None, self._memory_probe, self.track_memory)
-        self._sampler(_sample_interval(self._interval_asked, self.track_memory, enabled))
+        with self._lock:
+            self._sampler(_sample_interval(self._interval_asked, self.track_memory, enabled))
 
     # --- results -------------------------------------------------------------------------------------------
 
@@ -246,10 +247,12 @@ class GPUProfiler(_core.Profiler):
 
     def close(self) -> None:
         """End the session: blocks still open are recorded as such, the file gets its closing block."""
-        if self._session_id:
+        with self._lock:
+            if not self._session_id:
+                return
             self._send_environment()
             self._stop()
-            self._show_warning()
+        self._show_warning()
 
     def __enter__(self) -> "GPUProfiler":
         return self
@@ -441,5 +444,14 @@ def _close_with_multiprocessing() -> None:
         at_exit(_close_all)
 
 
+def _renew_locks() -> None:
+    """In a forked child: a lock that another thread held would never be released."""
+    global _global_lock
+    _global_lock = threading.Lock()
+    for profiler in list(_open_profilers):
+        profiler._lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_renew_locks)
 os.register_at_fork(after_in_child=_close_with_multiprocessing)
 _close_with_multiprocessing()

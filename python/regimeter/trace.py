@@ -65,16 +65,6 @@ class Run(_core.Run):
         return found
 
     @functools.cached_property
-    def entries(self) -> "_core.EntriesTable":
-        """Derived values of each scope: depth, exclusive time, memory."""
-        return self._entries()
-
-    @functools.cached_property
-    def summary(self) -> "_core.SummaryTable":
-        """Statistics per operation and declared device, most exclusive time first."""
-        return self._summary({})
-
-    @functools.cached_property
     def environment(self) -> dict[str, Any]:
         """Machine, process and libraries of the recording."""
         try:

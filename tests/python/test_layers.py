@@ -56,7 +56,6 @@ def test_an_upward_include_is_found(tmp_path, file, include):
         ("capture/session.c", '"cuda/events.h"'),
         ("cuda/loader.c", "<cuda.h>"),
         ("io/json.c", '"json.h"'),
-        ("python/arrays.c", "<numpy/arrayobject.h>"),
         ("python/module.c", '"analysis/flame.h"'),
     ],
 )

@@ -12,11 +12,18 @@ from typing import IO
 @contextlib.contextmanager
 def atomic_writer(path: str | os.PathLike[str]) -> Iterator[IO[str]]:
     """Open a temporary file beside `path` for UTF-8 text and rename it to `path` when the block ends well."""
+    with atomic_path(path) as temporary, open(temporary, "w", encoding="utf-8", errors="replace") as file:
+        yield file
+
+
+@contextlib.contextmanager
+def atomic_path(path: str | os.PathLike[str]) -> Iterator[str]:
+    """Give the name of a temporary file beside `path` and rename it to `path` when the block ends well."""
     target = Path(os.path.realpath(path))
     handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    os.close(handle)
     try:
-        with open(handle, "w", encoding="utf-8", errors="replace") as file:
-            yield file
+        yield temporary
         mask = os.umask(0)
         os.umask(mask)
         os.chmod(temporary, 0o666 & ~mask)

@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `regimeter record` makes of the files that the program left: one readable run, and what to say about it."""
+
+import contextlib
+import fcntl
+import os
+import re
+import signal
+import time
+from array import array
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TextIO
+
+from .. import _core
+from .common import count, next_step, run_line
+from .errors import CommandError
+from .progress import step
+from .supervise import Outcome
+
+if TYPE_CHECKING:
+    from ..trace import Run
+
+TOP = 5
+NAMED_FILES = 12
+SUFFIX = ".rgm"
+
+
+@dataclass(slots=True)
+class Recording:
+    """The file of a recording, and after `finish` its run and what the program's other processes left beside it."""
+
+    file: str
+    kept: str | None = None
+    before: dict[str, int] = field(default_factory=dict)
+    others: list[tuple[str, str]] = field(default_factory=list)
+    scoped: bool = False
+    outcome: Outcome | None = None
+    _run: "Run | None" = None
+
+    @property
+    def run(self) -> "Run":
+        """The run, once finished."""
+        assert self._run is not None
+        return self._run
+
+    # --- before ------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def reserve(cls, output: str | None, name: str) -> "Recording":
+        """Make the file, as a sound recording of nothing, so that there is one whatever happens.
+
+        CommandError when it cannot be written or is of another kind, BusyError when it is being written.
+        """
+        file = output if output is not None else _new_name(name)
+        if os.path.isdir(file):
+            raise CommandError(f"{file}: a directory; name a file in it with -o")
+        session = _core.Profiler()
+        try:
+            session._open(file, {})
+        except ValueError as error:
+            raise CommandError(f"{error}") from None
+        text = session._take_warning()
+        if session.path is None:
+            reason = (text or "").partition(";")[0]
+            raise CommandError(f"{reason}; choose another place with -o")
+        session._stop()
+        return cls(file, text, _beside(file))
+
+    # --- after -------------------------------------------------------------------------------------------------
+
+    def finish(self, outcome: Outcome, command: list[str], name: str) -> None:
+        """Read what the program left. A file without a scope gets one of the whole program; a cut one is saved anew."""
+        from ..trace import Run, load
+
+        self.outcome = outcome
+        with step(f"reading {self.file}"):
+            try:
+                found, sound = load(self.file), True
+            except (_core.FormatError, OSError):
+                sound = False
+                try:
+                    found = load(self.file, recover=True)
+                except (_core.FormatError, OSError):  # removed or replaced by the program itself
+                    found = Run._build([""], {}, "{}", "record", outcome.start_ns, outcome.end_ns, -1, True)
+        self.scoped = len(found.spans) > 0
+        if not self.scoped:
+            found, sound = whole_program(found, outcome, command, name), False
+        if not sound:
+            with contextlib.suppress(OSError):
+                found.save(self.file)
+        self._run = found
+        self.others = [(path, _describe_other(path)) for path in self._new_files()]
+        self.others = [(path, text) for path, text in self.others if text]
+
+    def _new_files(self) -> list[str]:
+        return [path for path, changed in sorted(_beside(self.file).items()) if self.before.get(path) != changed]
+
+    def print(self, out: TextIO, *, quiet: bool, html: str | None) -> None:
+        """Print the summary's top lines and which file to open; only the latter when quiet."""
+        from ..report.text import print_summary
+
+        assert self.outcome is not None
+        if not quiet:
+            print(file=out)
+            print_summary(self.run, TOP, file=out)
+            print(file=out)
+        lines = [f"regimeter: {self.file}: {run_line(self.run)}"]
+        if not quiet:
+            lines += [f"regimeter: {line}" for line in self._remarks()]
+            target = html or "report.html"
+            lines.append(
+                f"Open {html} in a browser" if html else f"Next: {next_step('report', self.file, '-o', target)}"
+            )
+        print(*lines, sep="\n", file=out, flush=True)
+
+    def _remarks(self) -> list[str]:
+        assert self.outcome is not None
+        lines = []
+        if self.kept:
+            lines.append(self.kept)
+        ended = _ending(self.outcome)
+        if ended:
+            missing = "" if self.run.complete or not self.scoped else "; its last 100 ms may be missing"
+            lines.append(f"the program {ended}{missing}")
+        if not self.scoped:
+            lines.append(
+                "the program recorded no scope of its own; mark its parts with "
+                '`with regimeter.profile("name", device="cpu"): ...`'
+            )
+        lines += [f"also {path}: {text}" for path, text in self.others[:NAMED_FILES]]
+        if len(self.others) > NAMED_FILES:
+            lines.append(f"and {len(self.others) - NAMED_FILES} more files {self.file}.*")
+        return lines
+
+    def document(self, html: str | None) -> dict[str, Any]:
+        """Return the closing lines as a JSON-ready dictionary."""
+        from .show import document
+
+        assert self.outcome is not None
+        return document(self.run, self.file) | {
+            "format": "regimeter.record",
+            "html": html,
+            "exit_code": None if self.outcome.killed_by else self.outcome.code,
+            "killed_by": self.outcome.killed_by or None,
+            "scoped": self.scoped,
+            "other_files": [path for path, _ in self.others],
+        }
+
+
+def _ending(outcome: Outcome) -> str:
+    if outcome.killed_by:
+        try:
+            return f"was ended by {signal.Signals(outcome.killed_by).name}"
+        except ValueError:
+            return f"was ended by signal {outcome.killed_by}"
+    return f"ended with exit code {outcome.code}" if outcome.code else ""
+
+
+def whole_program(found: "Run", outcome: Outcome, command: list[str], name: str) -> "Run":
+    """Return a run of one scope, the program from start to end, with its memory; anomalies of `found` are kept."""
+    from ..environment import describe, encode
+    from ..trace import Run
+
+    strings = ["", name, "MainThread"]
+    details = [found.strings[detail] for detail in found.anomalies.detail.tolist()]
+    flags = _core.DEVICES.index("cpu") << 8 | (_core.FLAG_FAILED if outcome.failed else 0)
+    sampled = outcome.samples
+    memory = {"time_ns": sampled.time_ns, "bytes": sampled.bytes, "device": array("h", [-1]) * len(sampled.bytes)}
+    tables: dict[str, dict[str, Any]] = {
+        "spans": {
+            "start_ns": array("q", [outcome.start_ns]),
+            "duration_ns": array("q", [outcome.end_ns - outcome.start_ns]),
+            "name": array("I", [1]),
+            "lane": array("I", [0]),
+            "flags": array("I", [flags]),
+        },
+        "lanes": {"name": array("I", [2]), "process": array("I", [outcome.pid]), "thread": array("q", [outcome.pid])},
+        "memory": memory if sampled.bytes else {},
+        "anomalies": {
+            "code": array("B", found.anomalies.code.tolist()),
+            "count": array("q", found.anomalies.count.tolist()),
+            "detail": array("I", (len(strings) + i for i in range(len(details)))),
+        },
+    }
+    environment = describe() | found.environment
+    environment |= {"command": command, "pid": outcome.pid, "libraries": found.environment.get("libraries", {})}
+    # Nothing ran inside the program; what the supervisor used beside it is all there is.
+    environment["cost"] = {"per_scope_ns": 0.0, "service_cpu_ns": outcome.supervisor_cpu_ns}
+    run: Run = Run._build(
+        strings + details, tables, encode(environment), "record", outcome.start_ns, outcome.end_ns,
+        outcome.start_unix_ns, True,
+    )  # fmt: skip
+    return run
+
+
+# --- files ----------------------------------------------------------------------------------------------------
+
+
+def _new_name(program: str) -> str:
+    """Create a file that nobody else has: regimeter-PROGRAM-TIME.rgm in the current folder."""
+    stem = re.sub(r"[^\w.-]+", "_", re.sub(r"\.pyw?$", "", program)).strip("._-")[:60] or "command"
+    base = f"regimeter-{stem}-{time.strftime('%Y%m%d-%H%M%S')}"
+    for number in range(1, 1000):
+        name = f"{base}{SUFFIX}" if number == 1 else f"{base}-{number}{SUFFIX}"
+        try:
+            os.close(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise CommandError(f"{name}: cannot be written: {error.strerror}; choose another place with -o") from None
+        return name
+    raise CommandError(f"{base}{SUFFIX}: exists a thousand times; choose another name with -o")
+
+
+def _beside(file: str) -> dict[str, int]:
+    """Return the files RUN.N, RUN.PID and RUN.N.PID with the time of their last change."""
+    folder, base = os.path.split(file)
+    form = re.compile(re.escape(base) + r"(\.\d+){1,2}")
+    found = {}
+    for entry in os.scandir(folder or "."):
+        if form.fullmatch(entry.name):
+            with contextlib.suppress(OSError):
+                found[os.path.join(folder, entry.name)] = entry.stat().st_mtime_ns
+    return found
+
+
+def _describe_other(path: str) -> str:
+    """Say what another process or profiler of the program left; one without a scope is removed, and '' returned."""
+    from ..trace import load
+
+    try:
+        with open(path, "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return "still being written"
+    except OSError:
+        return ""
+    try:
+        found, note = load(path), ""
+    except _core.FormatError:
+        try:
+            found, note = load(path, recover=True), f"; {next_step('recover', path, '-o', 'OUT')} keeps what is intact"
+        except _core.FormatError:
+            return "unreadable"
+    if not len(found.spans):
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+        return ""
+    return f"{count(len(found.spans), 'scope')} of process {found.environment.get('pid', 'unknown')}{note}"
