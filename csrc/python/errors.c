@@ -10,7 +10,8 @@ static PyObject *make(PyObject *module, const char *name, const char *doc, PyObj
     return type;
 }
 
-static PyObject *make_kind(PyObject *module, const char *name, const char *doc, PyObject *error, PyObject *other) {
+static PyObject *make_kind(PyObject *module, const char *name, const char *doc, PyObject *error,
+                           PyObject *other) {
     PyObject *bases = other ? PyTuple_Pack(2, error, other) : PyTuple_Pack(1, error);
     if (!bases) return NULL;
     PyObject *type = make(module, name, doc, bases);
@@ -19,13 +20,15 @@ static PyObject *make_kind(PyObject *module, const char *name, const char *doc, 
 }
 
 int rgm_errors_init(PyObject *module, rgm_module *state) {
-    state->error = make(module, "Error", "Base of all errors that regimeter raises on its own account.", NULL);
+    state->error =
+        make(module, "Error", "Base of all errors that regimeter raises on its own account.", NULL);
     if (!state->error) return -1;
     state->format_error =
         make_kind(module, "FormatError",
                   "Unreadable input. `offset` is the byte offset in the file, None when it has no place.",
                   state->error, PyExc_ValueError);
-    state->busy_error = make_kind(module, "BusyError", "Another session is writing the file.", state->error, NULL);
+    state->busy_error =
+        make_kind(module, "BusyError", "Another session is writing the file.", state->error, NULL);
     state->unavailable_error = make_kind(
         module, "UnavailableError", "A device or library is missing; the message says what and what to do.",
         state->error, NULL);

@@ -16,7 +16,8 @@ typedef struct {
 } function_object;
 
 // Everything but a plain recording: sampling, memory, the looks at the backend.
-static PyObject *call_with_scope(function_object *self, PyObject *const *args, size_t flags, PyObject *names) {
+static PyObject *call_with_scope(function_object *self, PyObject *const *args, size_t flags,
+                                 PyObject *names) {
     scope_object *scope = (scope_object *)rgm_scope_new(self->profiler, self->site);
     if (!scope) return NULL;
     scope->function = Py_NewRef(self->function);
@@ -48,8 +49,7 @@ static PyObject *function_call(PyObject *object, PyObject *const *args, size_t f
     if (RGM_UNLIKELY(profiler->special || site->probes)) return call_with_scope(self, args, flags, names);
     rgm_recorder *recorder = rgm_profiler_recorder(profiler);
     uint32_t seq = 0;
-    rgm_frame *frame =
-        recorder ? rgm_scope_begin(recorder, rgm_current_context(), site->id, 0, &seq) : NULL;
+    rgm_frame *frame = recorder ? rgm_scope_begin(recorder, rgm_current_context(), site->id, 0, &seq) : NULL;
     PyObject *result = PyObject_Vectorcall(self->function, args, flags, names);
     uint64_t now = rgm_clock_ticks();
     if (RGM_UNLIKELY(!frame)) return result;
@@ -61,7 +61,8 @@ static PyObject *function_call(PyObject *object, PyObject *const *args, size_t f
     return result;
 }
 
-PyObject *rgm_function_new(profiler_object *profiler, PyObject *function, PyObject *operation, PyObject *device) {
+PyObject *rgm_function_new(profiler_object *profiler, PyObject *function, PyObject *operation,
+                           PyObject *device) {
     rgm_module *state = rgm_module_of_type(Py_TYPE(profiler));
     if (!state || rgm_device_parse(state, device) < 0) return NULL;
     function_object *self = PyObject_GC_New(function_object, state->function_type);
@@ -143,8 +144,8 @@ static PyType_Slot function_slots[] = {
 static PyType_Spec function_spec = {
     .name = "regimeter._core.ProfiledFunction",
     .basicsize = sizeof(function_object),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR |
-             Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
+             Py_TPFLAGS_METHOD_DESCRIPTOR | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     .slots = function_slots,
 };
 

@@ -96,8 +96,8 @@ static PyObject *core_memory(PyObject *module, PyObject *unused) {
     int64_t in_use, held;
     bool known = rgm_memory_malloc(&in_use, &held);
     return Py_BuildValue("{sLsLsLsLsO}", "resident", (long long)rgm_memory_resident(), "resident_peak",
-                         (long long)rgm_memory_resident_peak(), "malloc_in_use", (long long)in_use, "malloc_held",
-                         (long long)held, "malloc_known", known ? Py_True : Py_False);
+                         (long long)rgm_memory_resident_peak(), "malloc_in_use", (long long)in_use,
+                         "malloc_held", (long long)held, "malloc_known", known ? Py_True : Py_False);
 }
 
 static PyObject *core_clock(PyObject *module, PyObject *unused) {
@@ -121,16 +121,21 @@ static PyMethodDef core_methods[] = {
     {"schema", core_schema, METH_NOARGS, "schema($module)\n--\n\nTables and columns of the data model."},
     {"policy", core_policy, METH_NOARGS, "policy($module)\n--\n\nThresholds of the analyses."},
     {"options", core_options, METH_NOARGS, "options($module)\n--\n\nOptions of a recording session."},
-    {"host_memory", core_memory, METH_NOARGS, "host_memory($module)\n--\n\nMemory of this process in bytes, -1 where unknown."},
-    {"clock_name", core_clock, METH_NOARGS, "clock_name($module)\n--\n\nThe clock that scopes are timed with."},
-    {"allocations", core_allocations, METH_NOARGS, "allocations($module)\n--\n\nHeap allocations of the core so far."},
-    {"die_with_parent", core_die_with_parent, METH_O, "die_with_parent($module, signal, /)\n--\n\nAsks for the signal at the parent's end."},
+    {"host_memory", core_memory, METH_NOARGS,
+     "host_memory($module)\n--\n\nMemory of this process in bytes, -1 where unknown."},
+    {"clock_name", core_clock, METH_NOARGS,
+     "clock_name($module)\n--\n\nThe clock that scopes are timed with."},
+    {"allocations", core_allocations, METH_NOARGS,
+     "allocations($module)\n--\n\nHeap allocations of the core so far."},
+    {"die_with_parent", core_die_with_parent, METH_O,
+     "die_with_parent($module, signal, /)\n--\n\nAsks for the signal at the parent's end."},
     {NULL},
 };
 
 // --- initialisation ---------------------------------------------------------------------------------------
 
-static int add_names(PyObject *module, const char *name, const char *const *tokens, Py_ssize_t count, PyObject **out) {
+static int add_names(PyObject *module, const char *name, const char *const *tokens, Py_ssize_t count,
+                     PyObject **out) {
     PyObject *names = PyTuple_New(count);
     for (Py_ssize_t i = 0; names && i < count; i++) {
         PyObject *token = PyUnicode_InternFromString(tokens[i]);
@@ -182,9 +187,11 @@ static int core_exec(PyObject *module) {
 }
 
 #define EACH_REFERENCE(X)                                                                                    \
-    X(error) X(format_error) X(busy_error) X(unavailable_error) X(profiler_type) X(scope_type)              \
-    X(idle_scope_type) X(enter_exit_type) X(function_type) X(run_type) X(table_type) X(column_type)         \
-    X(idle) X(device_names) X(word_device) X(word_operation)
+    X(error)                                                                                                 \
+    X(format_error)                                                                                          \
+    X(busy_error) X(unavailable_error) X(profiler_type) X(scope_type) X(idle_scope_type) X(enter_exit_type)  \
+        X(function_type) X(run_type) X(table_type) X(column_type) X(idle) X(device_names) X(word_device)     \
+            X(word_operation)
 
 static int core_traverse(PyObject *module, visitproc visit, void *arg) {
     rgm_module *state = rgm_module_of(module);
@@ -213,15 +220,9 @@ static PyModuleDef_Slot core_slots[] = {
 
 PyDoc_STRVAR(core_doc, "The C core of regimeter.");
 struct PyModuleDef rgm_module_def = {
-    PyModuleDef_HEAD_INIT,
-    .m_name = "regimeter._core",
-    .m_doc = core_doc,
-    .m_size = sizeof(rgm_module),
-    .m_methods = core_methods,
-    .m_slots = core_slots,
-    .m_traverse = core_traverse,
-    .m_clear = core_clear,
-    .m_free = core_free,
+    PyModuleDef_HEAD_INIT,        .m_name = "regimeter._core", .m_doc = core_doc,
+    .m_size = sizeof(rgm_module), .m_methods = core_methods,   .m_slots = core_slots,
+    .m_traverse = core_traverse,  .m_clear = core_clear,       .m_free = core_free,
 };
 
 PyMODINIT_FUNC PyInit__core(void) { return PyModuleDef_Init(&rgm_module_def); }

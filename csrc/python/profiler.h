@@ -51,9 +51,9 @@ struct scope_object {
     uint32_t depth; // entered again while open
     int probe_from; // instruction at which the block began, while the backend is to be looked at
     uint64_t start, ticks;
-    int64_t resident;      // at begin, when host memory is measured
-    PyObject *token;       // of the memory probe
-    PyObject *function;    // strong or NULL: the function whose call this is, for the backend probe
+    int64_t resident;   // at begin, when host memory is measured
+    PyObject *token;    // of the memory probe
+    PyObject *function; // strong or NULL: the function whose call this is, for the backend probe
     scope_object *next_free;
 };
 
@@ -66,6 +66,8 @@ void rgm_scope_free_all(profiler_object *self);
 
 // Resolves (operation, device) with all checks; NULL with an exception set. device NULL is the default.
 rgm_site *rgm_profiler_site(profiler_object *self, PyObject *operation, PyObject *device);
+// A scope for (operation, device) as profile() makes it, or the idle one; NULL with an exception set.
+PyObject *rgm_profiler_scope(profiler_object *self, PyObject *operation, PyObject *device);
 uint32_t rgm_profiler_metadata(profiler_object *self, PyObject *const *values, PyObject *names);
 // The calling thread's recorder, NULL when nothing can be recorded.
 rgm_recorder *rgm_profiler_recorder_slow(profiler_object *self, uint64_t id);
@@ -84,11 +86,15 @@ static inline const void *rgm_current_context(void) { return rgm_thread_state()-
 static inline rgm_recorder *rgm_profiler_recorder(profiler_object *self) {
     uint64_t id = atomic_load_explicit(self->session_id, memory_order_relaxed);
     rgm_recorder *recorder = rgm_recorder_cached;
-    if (RGM_LIKELY(recorder && id &&
-                   atomic_load_explicit(&recorder->session_id, memory_order_relaxed) == id))
+    if (RGM_LIKELY(recorder && id && atomic_load_explicit(&recorder->session_id, memory_order_relaxed) == id))
         return recorder;
     return id ? rgm_profiler_recorder_slow(self, id) : NULL;
 }
+
+// profiler_methods.c
+extern PyMethodDef rgm_profiler_methods[];
+extern PyGetSetDef rgm_profiler_getset[];
+extern PyMemberDef rgm_profiler_members[];
 
 // Wraps a plain function; `operation` NULL takes its qualified name.
 PyObject *rgm_function_new(profiler_object *self, PyObject *function, PyObject *operation, PyObject *device);

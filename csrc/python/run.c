@@ -35,17 +35,10 @@ static int run_traverse(run_object *self, visitproc visit, void *arg) {
     return 0;
 }
 
-static void free_result(const rgm_table_desc *desc, void *table) {
-    if (table) rgm_table_release(desc, table);
-    rgm_free(table);
-}
-
 static void run_dealloc(run_object *self) {
     PyTypeObject *type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
     if (self->weakrefs) PyObject_ClearWeakRefs((PyObject *)self);
-    free_result(&rgm_entries_desc, self->entries);
-    free_result(&rgm_summary_desc, self->summary);
     rgm_table_release(&rgm_entries_desc, &self->entries);
     rgm_table_release(&rgm_summary_desc, &self->summary);
     rgm_run_free(self->run);
@@ -88,7 +81,8 @@ static PyObject *run_save(run_object *self, PyObject *path) {
 
 // --- from Python values -----------------------------------------------------------------------------------
 
-static int take_strings(rgm_module *state, rgm_run *run, PyObject *strings, uint32_t **ids, Py_ssize_t *count) {
+static int take_strings(rgm_module *state, rgm_run *run, PyObject *strings, uint32_t **ids,
+                        Py_ssize_t *count) {
     *count = PySequence_Fast_GET_SIZE(strings);
     *ids = rgm_calloc((size_t)*count + 1, sizeof **ids);
     if (!*ids) {
@@ -139,7 +133,8 @@ static int take_column(rgm_module *state, rgm_run *run, const rgm_table_desc *de
             if ((Py_ssize_t)names[i] < n_ids) {
                 names[i] = ids[names[i]];
             } else {
-                PyErr_Format(PyExc_ValueError, "%s.%s names string %u of %zd", desc->name, text, names[i], n_ids);
+                PyErr_Format(PyExc_ValueError, "%s.%s names string %u of %zd", desc->name, text, names[i],
+                             n_ids);
                 failed = -1;
             }
         }
@@ -148,13 +143,15 @@ static int take_column(rgm_module *state, rgm_run *run, const rgm_table_desc *de
     return failed;
 }
 
-static int take_tables(rgm_module *state, rgm_run *run, PyObject *tables, const uint32_t *ids, Py_ssize_t n_ids) {
+static int take_tables(rgm_module *state, rgm_run *run, PyObject *tables, const uint32_t *ids,
+                       Py_ssize_t n_ids) {
     PyObject *name, *columns, *column, *values;
     Py_ssize_t at = 0;
     while (PyDict_Next(tables, &at, &name, &columns)) {
         const rgm_table_desc *desc = NULL;
         for (size_t t = 0; t < rgm_run_tables_count; t++)
-            if (PyUnicode_CompareWithASCIIString(name, rgm_run_tables[t]->name) == 0) desc = rgm_run_tables[t];
+            if (PyUnicode_CompareWithASCIIString(name, rgm_run_tables[t]->name) == 0)
+                desc = rgm_run_tables[t];
         if (!desc || !PyDict_Check(columns)) {
             PyErr_Format(PyExc_KeyError, "no table %R", name);
             return -1;
@@ -166,7 +163,8 @@ static int take_tables(rgm_module *state, rgm_run *run, PyObject *tables, const 
     return 0;
 }
 
-PyDoc_STRVAR(build_doc, "_build($type, strings, tables, environment, source, start_ns, end_ns, start_unix_ns, complete, /)\n--\n\n"
+PyDoc_STRVAR(build_doc, "_build($type, strings, tables, environment, source, start_ns, end_ns, "
+                        "start_unix_ns, complete, /)\n--\n\n"
                         "A Run from columns; `name` columns are indexes of `strings`. All ids are checked.");
 
 static PyObject *run_build(PyTypeObject *type, PyObject *args) {
@@ -175,8 +173,8 @@ static PyObject *run_build(PyTypeObject *type, PyObject *args) {
     long long start_ns, end_ns, start_unix_ns;
     int complete;
     rgm_module *state = rgm_module_of_type(type);
-    if (!state || !PyArg_ParseTuple(args, "O!O!ssLLLp", &PyList_Type, &strings, &PyDict_Type, &tables, &environment,
-                                    &source, &start_ns, &end_ns, &start_unix_ns, &complete))
+    if (!state || !PyArg_ParseTuple(args, "O!O!ssLLLp", &PyList_Type, &strings, &PyDict_Type, &tables,
+                                    &environment, &source, &start_ns, &end_ns, &start_unix_ns, &complete))
         return NULL;
     rgm_error err;
     rgm_run *run = NULL;
@@ -184,7 +182,8 @@ static PyObject *run_build(PyTypeObject *type, PyObject *args) {
     Py_ssize_t n_ids = 0;
     rgm_error_clear(&err);
     rgm_status status = rgm_run_new(&run, &err);
-    if (status == RGM_OK) status = rgm_run_set_text(&run->environment, environment, strlen(environment), &err);
+    if (status == RGM_OK)
+        status = rgm_run_set_text(&run->environment, environment, strlen(environment), &err);
     if (status == RGM_OK) status = rgm_run_set_text(&run->source, source, strlen(source), &err);
     if (status != RGM_OK) goto failed;
     run->start_ns = start_ns;
@@ -207,8 +206,8 @@ raised:
 
 // --- analyses ---------------------------------------------------------------------------------------------
 
-// Fills both result tables once. Computed without the GIL into locals, so that two threads that ask at the same
-// time do no harm: the second to finish throws its own away.
+// Fills both result tables once. Computed without the GIL into locals, so that two threads that ask at the
+// same time do no harm: the second to finish throws its own away.
 static int compute_results(run_object *self, rgm_module *state) {
     if (self->computed) return 0;
     rgm_entries entries = {0};
@@ -233,26 +232,16 @@ static int compute_results(run_object *self, rgm_module *state) {
     return status == RGM_OK ? 0 : -1;
 }
 
-static PyObject *run_entries(run_object *self, PyObject *unused) {
+static PyObject *run_entries(run_object *self, void *unused) {
     rgm_module *state = rgm_module_of_type(Py_TYPE(self));
-    if (!state) return NULL;
-    if (!self->entries) {
-        rgm_entries *entries = NEW_RESULT(rgm_entries);
-        if (!entries) return PyErr_NoMemory();
-        rgm_error err;
-        rgm_status status;
-        rgm_error_clear(&err);
-        Py_BEGIN_ALLOW_THREADS;
-        status = rgm_entries_compute(self->run, entries, &err);
-        Py_END_ALLOW_THREADS;
-        if (status == RGM_OK && !self->entries) { // no other thread was faster
-            self->entries = entries;
-        } else {
-            free_result(&rgm_entries_desc, entries);
-            if (status != RGM_OK) return rgm_raise(state, status, &err);
-        }
-    }
-    return rgm_table_wrap(state, (PyObject *)self, &rgm_entries_desc, (rgm_table *)self->entries, false);
+    if (!state || compute_results(self, state) < 0) return NULL;
+    return rgm_table_wrap(state, (PyObject *)self, &rgm_entries_desc, (rgm_table *)&self->entries, false);
+}
+
+static PyObject *run_summary(run_object *self, void *unused) {
+    rgm_module *state = rgm_module_of_type(Py_TYPE(self));
+    if (!state || compute_results(self, state) < 0) return NULL;
+    return rgm_table_wrap(state, (PyObject *)self, &rgm_summary_desc, (rgm_table *)&self->summary, false);
 }
 
 static int read_policy(PyObject *given, rgm_policy *policy) {
@@ -273,7 +262,8 @@ static int read_policy(PyObject *given, rgm_policy *policy) {
         if (number == -1.0 && PyErr_Occurred()) return -1;
         if (i == count || !(number >= 0)) {
             PyErr_Format(PyExc_ValueError,
-                         i == count ? "no threshold is called %R" : "the threshold %R must be a number of at least 0",
+                         i == count ? "no threshold is called %R"
+                                    : "the threshold %R must be a number of at least 0",
                          key);
             return -1;
         }
@@ -282,8 +272,9 @@ static int read_policy(PyObject *given, rgm_policy *policy) {
     return 0;
 }
 
-PyDoc_STRVAR(summarise_doc, "summarise($self, thresholds, /)\n--\n\n"
-                            "The summary table with other thresholds than the default ones (a dict by name).");
+PyDoc_STRVAR(summarise_doc,
+             "summarise($self, thresholds, /)\n--\n\n"
+             "The summary table with other thresholds than the default ones (a dict by name).");
 
 static PyObject *run_summarise(run_object *self, PyObject *thresholds) {
     rgm_module *state = rgm_module_of_type(Py_TYPE(self));
@@ -298,13 +289,10 @@ static PyObject *run_summarise(run_object *self, PyObject *thresholds) {
     Py_BEGIN_ALLOW_THREADS;
     status = rgm_summary_compute(self->run, &self->entries, &policy, summary, &err);
     Py_END_ALLOW_THREADS;
-    if (status == RGM_OK && by_default && !self->summary) {
-        self->summary = summary;
-        return rgm_table_wrap(state, (PyObject *)self, &rgm_summary_desc, (rgm_table *)summary, false);
-    }
     if (status == RGM_OK)
         return rgm_table_wrap(state, (PyObject *)self, &rgm_summary_desc, (rgm_table *)summary, true);
-    free_result(&rgm_summary_desc, summary);
+    rgm_table_release(&rgm_summary_desc, summary);
+    rgm_free(summary);
     return rgm_raise(state, status, &err);
 }
 
@@ -323,10 +311,11 @@ static PyObject *run_timeline(run_object *self, PyObject *thresholds) {
     Py_BEGIN_ALLOW_THREADS;
     status = rgm_timeline_select(self->run, &self->entries, &policy, &timeline, &err);
     Py_END_ALLOW_THREADS;
-    PyObject *result = status == RGM_OK
-                           ? Py_BuildValue("(y#LL)", timeline.rows, (Py_ssize_t)(timeline.count * sizeof(uint32_t)),
-                                           (long long)timeline.omitted, (long long)timeline.omitted_ns)
-                           : rgm_raise(state, status, &err);
+    PyObject *result =
+        status == RGM_OK
+            ? Py_BuildValue("(y#LL)", timeline.rows, (Py_ssize_t)(timeline.count * sizeof(uint32_t)),
+                            (long long)timeline.omitted, (long long)timeline.omitted_ns)
+            : rgm_raise(state, status, &err);
     rgm_timeline_release(&timeline);
     return result;
 }
@@ -368,10 +357,15 @@ static PyObject *run_strings(run_object *self, void *unused) {
 }
 
 static PyObject *run_environment(run_object *self, void *unused) {
-    return PyUnicode_DecodeUTF8(self->run->environment, (Py_ssize_t)strlen(self->run->environment), "replace");
+    return PyUnicode_DecodeUTF8(self->run->environment, (Py_ssize_t)strlen(self->run->environment),
+                                "replace");
 }
-static PyObject *run_source(run_object *self, void *unused) { return PyUnicode_FromString(self->run->source); }
-static PyObject *run_start(run_object *self, void *unused) { return PyLong_FromLongLong(self->run->start_ns); }
+static PyObject *run_source(run_object *self, void *unused) {
+    return PyUnicode_FromString(self->run->source);
+}
+static PyObject *run_start(run_object *self, void *unused) {
+    return PyLong_FromLongLong(self->run->start_ns);
+}
 static PyObject *run_end(run_object *self, void *unused) { return PyLong_FromLongLong(self->run->end_ns); }
 static PyObject *run_unix(run_object *self, void *unused) {
     if (self->run->start_unix_ns < 0) Py_RETURN_NONE;
@@ -380,10 +374,13 @@ static PyObject *run_unix(run_object *self, void *unused) {
 static PyObject *run_complete(run_object *self, void *unused) { return PyBool_FromLong(self->run->complete); }
 
 static PyMethodDef run_methods[] = {
-    {"_load", (PyCFunction)run_load, METH_VARARGS | METH_CLASS, "_load($type, path, recover, /)\n--\n\nReads a file."},
+    {"_load", (PyCFunction)run_load, METH_VARARGS | METH_CLASS,
+     "_load($type, path, recover, /)\n--\n\nReads a file."},
     {"_build", (PyCFunction)run_build, METH_VARARGS | METH_CLASS, build_doc},
-    {"save", (PyCFunction)run_save, METH_O, "save($self, path, /)\n--\n\nWrites the run to a file, atomically."},
-    {"table", (PyCFunction)run_table, METH_O, "table($self, name, /)\n--\n\nA table by name; KeyError if there is none."},
+    {"save", (PyCFunction)run_save, METH_O,
+     "save($self, path, /)\n--\n\nWrites the run to a file, atomically."},
+    {"table", (PyCFunction)run_table, METH_O,
+     "table($self, name, /)\n--\n\nA table by name; KeyError if there is none."},
     {"string", (PyCFunction)run_string, METH_O, "string($self, id, /)\n--\n\nThe text of a name id."},
     {"summarise", (PyCFunction)run_summarise, METH_O, summarise_doc},
     {"_timeline", (PyCFunction)run_timeline, METH_O, timeline_doc},
@@ -391,7 +388,8 @@ static PyMethodDef run_methods[] = {
 };
 static PyGetSetDef run_getset[] = {
     {"entries", (getter)run_entries, NULL, "Derived values of each scope: depth, exclusive time, memory."},
-    {"summary", (getter)run_summary, NULL, "Statistics per operation and declared device, most exclusive time first."},
+    {"summary", (getter)run_summary, NULL,
+     "Statistics per operation and declared device, most exclusive time first."},
     {"strings", (getter)run_strings, NULL, "All names, in the order of their ids."},
     {"environment_json", (getter)run_environment, NULL, "Description of machine and process, JSON text."},
     {"source", (getter)run_source, NULL, "'live', 'journal', 'run' or 'export'."},
@@ -407,14 +405,19 @@ static PyMemberDef run_members[] = {
 };
 PyDoc_STRVAR(run_doc, "The C half of regimeter.Run.");
 static PyType_Slot run_slots[] = {
-    {Py_tp_doc, (void *)run_doc},   {Py_tp_dealloc, run_dealloc}, {Py_tp_traverse, run_traverse},
-    {Py_tp_methods, run_methods},   {Py_tp_getset, run_getset},   {Py_tp_members, run_members},
+    {Py_tp_doc, (void *)run_doc},
+    {Py_tp_dealloc, run_dealloc},
+    {Py_tp_traverse, run_traverse},
+    {Py_tp_methods, run_methods},
+    {Py_tp_getset, run_getset},
+    {Py_tp_members, run_members},
     {0, NULL},
 };
 static PyType_Spec run_spec = {
     .name = "regimeter._core.Run",
     .basicsize = sizeof(run_object),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .flags =
+        Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     .slots = run_slots,
 };
 

@@ -79,7 +79,8 @@ static void device_memory_end(scope_object *scope, rgm_recorder *recorder, bool 
 static void memory_end(scope_object *scope, rgm_recorder *recorder, bool record) {
     int64_t resident = scope->resident >= 0 ? rgm_memory_resident() : -1;
     if (record && resident >= 0)
-        rgm_recorder_memory(recorder, RGM_RECORD_HOST_MEMORY, 0, (uint64_t)scope->resident, (uint64_t)resident);
+        rgm_recorder_memory(recorder, RGM_RECORD_HOST_MEMORY, 0, (uint64_t)scope->resident,
+                            (uint64_t)resident);
     if (scope->token && scope->token != Py_None) device_memory_end(scope, recorder, record);
     Py_CLEAR(scope->token);
 }
@@ -95,9 +96,9 @@ static void probe_backend(scope_object *scope) {
     if (!probe || (!frame && !scope->function)) return;
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
-    PyObject *found = PyObject_CallFunction(
-        probe, "OOii", scope->function ? Py_None : (PyObject *)frame, scope->function ? scope->function : Py_None,
-        scope->probe_from, current_instruction(frame));
+    PyObject *found = PyObject_CallFunction(probe, "OOii", scope->function ? Py_None : (PyObject *)frame,
+                                            scope->function ? scope->function : Py_None, scope->probe_from,
+                                            current_instruction(frame));
     long backend = found ? PyLong_AsLong(found) : -1;
     if (backend > (long)atomic_load(&site->backend) && backend < RGM_BACKEND_COUNT)
         rgm_session_site_backend(scope->profiler->session, site, (rgm_backend)backend);
@@ -151,8 +152,7 @@ void rgm_scope_leave(scope_object *scope, bool failed) {
     if (RGM_UNLIKELY(scope->resident >= 0 || scope->token)) {
         PyObject *type, *value, *traceback;
         PyErr_Fetch(&type, &value, &traceback);
-        memory_end(scope, recorder,
-                   before == atomic_load(&recorder->dropped) + atomic_load(&recorder->lost));
+        memory_end(scope, recorder, before == atomic_load(&recorder->dropped) + atomic_load(&recorder->lost));
         PyErr_Restore(type, value, traceback);
     }
     if (RGM_UNLIKELY(scope->site->probes) && --scope->site->probes == 0) probe_backend(scope);
@@ -160,16 +160,16 @@ void rgm_scope_leave(scope_object *scope, bool failed) {
 
 static bool is_failure(PyObject *type) {
     // A generator that is closed early has not failed.
-    return type != Py_None && !(PyType_Check(type) && PyType_IsSubtype((PyTypeObject *)type,
-                                                                       (PyTypeObject *)PyExc_GeneratorExit));
+    return type != Py_None && !(PyType_Check(type) &&
+                                PyType_IsSubtype((PyTypeObject *)type, (PyTypeObject *)PyExc_GeneratorExit));
 }
 
 static PyObject *decorate(scope_object *scope, PyObject *function) {
     PyObject *operation = PyObject_GetAttrString((PyObject *)scope, "operation");
     PyObject *device = operation ? PyObject_GetAttrString((PyObject *)scope, "device") : NULL;
-    PyObject *result =
-        device ? PyObject_CallMethod((PyObject *)scope->profiler, "_decorate", "OOO", function, operation, device)
-               : NULL;
+    PyObject *result = device ? PyObject_CallMethod((PyObject *)scope->profiler, "_decorate", "OOO", function,
+                                                    operation, device)
+                              : NULL;
     Py_XDECREF(operation);
     Py_XDECREF(device);
     return result;
@@ -257,10 +257,12 @@ void rgm_scope_free_all(profiler_object *self) {
 
 // --- the rest of the object -------------------------------------------------------------------------------
 
-PyDoc_STRVAR(annotate_doc, "annotate($self, **metadata)\n--\n\n"
-                           "Adds metadata to the open scope; later values replace earlier ones of the same name.");
+PyDoc_STRVAR(annotate_doc,
+             "annotate($self, **metadata)\n--\n\n"
+             "Adds metadata to the open scope; later values replace earlier ones of the same name.");
 
-static PyObject *scope_annotate(scope_object *self, PyObject *const *args, Py_ssize_t count, PyObject *names) {
+static PyObject *scope_annotate(scope_object *self, PyObject *const *args, Py_ssize_t count,
+                                PyObject *names) {
     if (count) {
         PyErr_SetString(PyExc_TypeError, "annotate() takes keyword arguments only");
         return NULL;
@@ -294,7 +296,9 @@ static PyObject *scope_duration(scope_object *self, void *unused) {
         (double)rgm_session_elapsed_ns(self->profiler->session, self->start, self->ticks) / 1e6);
 }
 
-static PyObject *scope_recording(scope_object *self, void *unused) { return PyBool_FromLong(self->frame != NULL); }
+static PyObject *scope_recording(scope_object *self, void *unused) {
+    return PyBool_FromLong(self->frame != NULL);
+}
 
 static PyObject *scope_operation(scope_object *self, void *unused) {
     rgm_string name = rgm_session_text(self->profiler->session, self->site->name);
@@ -323,9 +327,12 @@ static PyMemberDef scope_members[] = {
 };
 PyDoc_STRVAR(scope_doc, "A block to be timed; made by GPUProfiler.profile().");
 static PyType_Slot scope_slots[] = {
-    {Py_tp_doc, (void *)scope_doc},       {Py_tp_dealloc, scope_dealloc},
-    {Py_tp_call, PyVectorcall_Call},      {Py_tp_methods, scope_methods},
-    {Py_tp_getset, scope_getset},         {Py_tp_members, scope_members},
+    {Py_tp_doc, (void *)scope_doc},
+    {Py_tp_dealloc, scope_dealloc},
+    {Py_tp_call, PyVectorcall_Call},
+    {Py_tp_methods, scope_methods},
+    {Py_tp_getset, scope_getset},
+    {Py_tp_members, scope_members},
     {0, NULL},
 };
 static PyType_Spec scope_spec = {
@@ -342,8 +349,8 @@ typedef struct {
     vectorcallfunc vectorcall;
 } idle_object;
 
-// The object keeps no state, so one of it is the __enter__ and __exit__ of its type, and not even a descriptor
-// has to be asked. Reached through the type, the call has the scope in front.
+// The object keeps no state, so one of it is the __enter__ and __exit__ of its type, and not even a
+// descriptor has to be asked. Reached through the type, the call has the scope in front.
 static PyObject *idle_call(PyObject *self, PyObject *const *args, size_t flags, PyObject *names) {
     Py_ssize_t count = PyVectorcall_NARGS(flags);
     if (RGM_LIKELY(count == 3)) Py_RETURN_NONE;
@@ -381,8 +388,12 @@ static PyMemberDef idle_members[] = {
 };
 PyDoc_STRVAR(idle_doc, "The scope of a disabled profiler: does nothing.");
 static PyType_Slot idle_slots[] = {
-    {Py_tp_doc, (void *)idle_doc},   {Py_tp_dealloc, idle_dealloc}, {Py_tp_call, PyVectorcall_Call},
-    {Py_tp_methods, idle_methods},   {Py_tp_getset, idle_getset},   {Py_tp_members, idle_members},
+    {Py_tp_doc, (void *)idle_doc},
+    {Py_tp_dealloc, idle_dealloc},
+    {Py_tp_call, PyVectorcall_Call},
+    {Py_tp_methods, idle_methods},
+    {Py_tp_getset, idle_getset},
+    {Py_tp_members, idle_members},
     {0, NULL},
 };
 static PyType_Spec idle_spec = {
@@ -449,7 +460,8 @@ int rgm_scope_types_init(PyObject *module, rgm_module *state) {
     state->idle = idle_new(state);
     if (!descriptor || !state->idle) return -1;
     int failed = add_protocol(state->scope_type, descriptor) < 0 ||
-                 add_protocol(state->idle_scope_type, state->idle) < 0 || PyModule_AddType(module, state->scope_type) < 0 ||
+                 add_protocol(state->idle_scope_type, state->idle) < 0 ||
+                 PyModule_AddType(module, state->scope_type) < 0 ||
                  PyModule_AddType(module, state->idle_scope_type) < 0;
     Py_DECREF(descriptor);
     return failed ? -1 : 0;

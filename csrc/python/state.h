@@ -14,7 +14,7 @@
 #include "model/run.h"
 
 typedef struct {
-    PyObject *error;             // regimeter.Error and its kinds
+    PyObject *error; // regimeter.Error and its kinds
     PyObject *format_error;
     PyObject *busy_error;
     PyObject *unavailable_error;
@@ -56,7 +56,8 @@ int rgm_table_types_init(PyObject *module, rgm_module *state);
 int rgm_run_type_init(PyObject *module, rgm_module *state);
 
 // table.c
-PyObject *rgm_table_wrap(rgm_module *state, PyObject *run, const rgm_table_desc *desc, void *table, bool owned);
+PyObject *rgm_table_wrap(rgm_module *state, PyObject *run, const rgm_table_desc *desc, void *table,
+                         bool owned);
 // arrow.c
 PyObject *rgm_arrow_stream(PyObject *owner, rgm_run *run, const rgm_table_desc *desc, void *table);
 // run.c: takes the Run over.

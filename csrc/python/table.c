@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tables and columns as Python sees them: a column offers its memory by the buffer protocol, a table makes
-// NumPy arrays of columns on demand (without a copy) and an Arrow stream of itself. NumPy is imported when the
-// first column is asked for, never before.
+// NumPy arrays of columns on demand (without a copy) and an Arrow stream of itself. NumPy is imported when
+// the first column is asked for, never before.
 #include <string.h>
 
 #include "base/memory.h"
@@ -46,7 +46,8 @@ static int column_buffer(column_object *self, Py_buffer *view, int flags) {
         return -1;
     }
     void *data = rgm_table_column(table->desc, table->table, self->column);
-    if (PyBuffer_FillInfo(view, (PyObject *)self, data, (Py_ssize_t)(table->table->rows * size), 1, flags) < 0)
+    if (PyBuffer_FillInfo(view, (PyObject *)self, data, (Py_ssize_t)(table->table->rows * size), 1, flags) <
+        0)
         return -1;
     view->itemsize = (Py_ssize_t)size;
     if (flags & PyBUF_FORMAT) view->format = (char *)formats[desc->type];
@@ -68,8 +69,12 @@ static Py_ssize_t column_length(column_object *self) {
     return (Py_ssize_t)((table_object *)self->table)->table->rows;
 }
 
-static PyObject *column_name(column_object *self, void *unused) { return PyUnicode_FromString(desc_of(self)->name); }
-static PyObject *column_unit(column_object *self, void *unused) { return PyUnicode_FromString(desc_of(self)->unit); }
+static PyObject *column_name(column_object *self, void *unused) {
+    return PyUnicode_FromString(desc_of(self)->name);
+}
+static PyObject *column_unit(column_object *self, void *unused) {
+    return PyUnicode_FromString(desc_of(self)->unit);
+}
 static PyObject *column_dtype(column_object *self, void *unused) {
     return PyUnicode_FromString(rgm_types[desc_of(self)->type].dtype);
 }
@@ -82,9 +87,8 @@ static PyGetSetDef column_getset[] = {
 };
 PyDoc_STRVAR(column_doc, "One column of a table: read-only memory by the buffer protocol.");
 static PyType_Slot column_slots[] = {
-    {Py_tp_doc, (void *)column_doc},      {Py_tp_dealloc, column_dealloc},
-    {Py_bf_getbuffer, column_buffer},     {Py_sq_length, column_length},
-    {Py_tp_getset, column_getset},        {0, NULL},
+    {Py_tp_doc, (void *)column_doc}, {Py_tp_dealloc, column_dealloc}, {Py_bf_getbuffer, column_buffer},
+    {Py_sq_length, column_length},   {Py_tp_getset, column_getset},   {0, NULL},
 };
 static PyType_Spec column_spec = {
     .name = "regimeter._core.Column",
@@ -95,7 +99,8 @@ static PyType_Spec column_spec = {
 
 // --- table ------------------------------------------------------------------------------------------------
 
-PyObject *rgm_table_wrap(rgm_module *state, PyObject *run, const rgm_table_desc *desc, void *table, bool owned) {
+PyObject *rgm_table_wrap(rgm_module *state, PyObject *run, const rgm_table_desc *desc, void *table,
+                         bool owned) {
     table_object *self = PyObject_New(table_object, state->table_type);
     if (!self) return NULL;
     self->run = Py_NewRef(run);
@@ -170,7 +175,9 @@ static PyObject *table_columns(table_object *self, void *unused) {
     return names;
 }
 
-static PyObject *table_name(table_object *self, void *unused) { return PyUnicode_FromString(self->desc->name); }
+static PyObject *table_name(table_object *self, void *unused) {
+    return PyUnicode_FromString(self->desc->name);
+}
 static PyObject *table_run(table_object *self, void *unused) { return Py_NewRef(self->run); }
 
 static PyObject *table_dir(table_object *self, PyObject *unused) {
@@ -204,8 +211,9 @@ static PyObject *table_dtype(table_object *self, void *unused) {
     return dtype;
 }
 
-PyDoc_STRVAR(array_doc, "__array__($self, dtype=None, copy=None)\n--\n\n"
-                        "The table as a structured array of rows. A copy; the columns themselves are not copied.");
+PyDoc_STRVAR(array_doc,
+             "__array__($self, dtype=None, copy=None)\n--\n\n"
+             "The table as a structured array of rows. A copy; the columns themselves are not copied.");
 
 static PyObject *table_array(table_object *self, PyObject *args, PyObject *kwargs) {
     static char *words[] = {"dtype", "copy", NULL};
@@ -231,8 +239,9 @@ static PyObject *table_array(table_object *self, PyObject *args, PyObject *kwarg
     return rows;
 }
 
-PyDoc_STRVAR(stream_doc, "__arrow_c_stream__($self, requested_schema=None)\n--\n\n"
-                         "The table as an Arrow C stream of one batch; names become dictionary-encoded text.");
+PyDoc_STRVAR(stream_doc,
+             "__arrow_c_stream__($self, requested_schema=None)\n--\n\n"
+             "The table as an Arrow C stream of one batch; names become dictionary-encoded text.");
 
 static PyObject *table_stream(table_object *self, PyObject *args, PyObject *kwargs) {
     static char *words[] = {"requested_schema", NULL};
@@ -242,8 +251,10 @@ static PyObject *table_stream(table_object *self, PyObject *args, PyObject *kwar
 }
 
 static PyMethodDef table_methods[] = {
-    {"column", (PyCFunction)table_column, METH_O, "column($self, name, /)\n--\n\nThe column as a buffer; KeyError if absent."},
-    {"__arrow_c_stream__", (PyCFunction)(void (*)(void))table_stream, METH_VARARGS | METH_KEYWORDS, stream_doc},
+    {"column", (PyCFunction)table_column, METH_O,
+     "column($self, name, /)\n--\n\nThe column as a buffer; KeyError if absent."},
+    {"__arrow_c_stream__", (PyCFunction)(void (*)(void))table_stream, METH_VARARGS | METH_KEYWORDS,
+     stream_doc},
     {"__array__", (PyCFunction)(void (*)(void))table_array, METH_VARARGS | METH_KEYWORDS, array_doc},
     {"__dir__", (PyCFunction)table_dir, METH_NOARGS, NULL},
     {NULL},
@@ -255,11 +266,13 @@ static PyGetSetDef table_getset[] = {
     {"run", (getter)table_run, NULL, "The run it belongs to."},
     {NULL},
 };
-PyDoc_STRVAR(table_doc, "A columnar table: each column is an attribute, a read-only NumPy array without a copy.");
+PyDoc_STRVAR(table_doc,
+             "A columnar table: each column is an attribute, a read-only NumPy array without a copy.");
 static PyType_Slot table_slots[] = {
-    {Py_tp_doc, (void *)table_doc},     {Py_tp_dealloc, table_dealloc}, {Py_tp_getattro, table_getattro},
-    {Py_sq_length, table_length},       {Py_tp_methods, table_methods}, {Py_tp_getset, table_getset},
-    {Py_tp_repr, table_repr},           {0, NULL},
+    {Py_tp_doc, (void *)table_doc},   {Py_tp_dealloc, table_dealloc},
+    {Py_tp_getattro, table_getattro}, {Py_sq_length, table_length},
+    {Py_tp_methods, table_methods},   {Py_tp_getset, table_getset},
+    {Py_tp_repr, table_repr},         {0, NULL},
 };
 static PyType_Spec table_spec = {
     .name = "regimeter._core.Table",
@@ -272,6 +285,7 @@ int rgm_table_types_init(PyObject *module, rgm_module *state) {
     state->table_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &table_spec, NULL);
     state->column_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &column_spec, NULL);
     if (!state->table_type || !state->column_type) return -1;
-    return PyModule_AddType(module, state->table_type) < 0 || PyModule_AddType(module, state->column_type) < 0 ? -1
-                                                                                                               : 0;
+    return PyModule_AddType(module, state->table_type) < 0 || PyModule_AddType(module, state->column_type) < 0
+               ? -1
+               : 0;
 }

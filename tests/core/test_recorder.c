@@ -177,6 +177,24 @@ TEST(ten_thousand_short_tasks_need_few_tracks) {
     rgm_run_free(run);
 }
 
+TEST(tasks_that_end_while_another_runs_give_their_track_back) {
+    rgm_session *s = fake_session();
+    static char contexts[5000];
+    open_scope before = scope_begin_in(s, &contexts[0], "task");
+    for (int i = 1; i < 5000; i++) {
+        open_scope next = scope_begin_in(s, &contexts[i], "task");
+        scope_end(s, before);
+        before = next;
+    }
+    scope_end(s, before);
+    CHECK(recorder_of(s)->track_count <= 3);
+    rgm_run *run = finish(s);
+    REQUIRE(run);
+    CHECK_EQ_I64(run->spans.rows, 5000);
+    for (size_t i = 0; i < run->spans.rows; i++) CHECK_EQ_I64(run->spans.parent[i], -1);
+    rgm_run_free(run);
+}
+
 TEST(a_thousand_tasks_open_at_once_keep_apart) {
     enum { TASKS = 1000 };
     rgm_session *s = fake_session();

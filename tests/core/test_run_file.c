@@ -329,6 +329,32 @@ static void frame_put(rgm_bytes *out, rgm_frame_type type, const void *payload, 
     rgm_frame_end(out, mark);
 }
 
+// String ids are the file's, in whatever order its writer had them.
+TEST(strings_of_a_file_get_the_ids_of_the_run) {
+    const char *path = temp_path("strings.rgm");
+    const uint8_t strings[] = {0, 0, 0, 0, 3, 0, 0, 0, 1, 0, 0, 0, 'a', 1, 0, 0, 0, 'b', 1, 0, 0, 0, 'a'};
+    struct {
+        uint64_t rows;
+        uint16_t type, encoding, table_length, column_length;
+        char names[48];
+        uint32_t ids[3];
+    } names = {3, RGM_TYPE_name, 0, 5, 4, "spansname", {1, 2, 0}};
+    rgm_bytes out = {0};
+    rgm_frame_write_head(&out, RGM_FILE_RUN);
+    frame_put(&out, RGM_FRAME_STRINGS, strings, sizeof strings);
+    frame_put(&out, RGM_FRAME_TABLE, &names, 64 + sizeof names.ids);
+    frame_put(&out, RGM_FRAME_END, (uint64_t[]){0}, 8);
+    REQUIRE(!out.failed && file_write(path, out.data, out.length));
+    rgm_bytes_release(&out);
+    rgm_run *run = load_of(path, RGM_LOAD_RECOVER);
+    REQUIRE(run && run->spans.rows == 3);
+    CHECK_STR_EQ(name_of(run, 0), "b");
+    CHECK_STR_EQ(name_of(run, 1), "a");
+    CHECK_STR_EQ(name_of(run, 2), "a");
+    rgm_run_free(run);
+    unlink(path);
+}
+
 // Sound check sums around content that is not: refused with the place, or skipped.
 TEST(blocks_with_impossible_content) {
     const char *path = temp_path("content.rgm");

@@ -20,7 +20,8 @@ TEST(the_resident_set_grows_with_what_is_touched) {
     REQUIRE(block);
     memset(block, 1, BYTES);
     int64_t during = rgm_memory_resident();
-    CHECK_NEAR((double)(during - before), (double)BYTES, BYTES * 0.2);
+    CHECK(during - before > BYTES * 0.8);
+    if (!SANITIZED) CHECK(during - before < BYTES * 1.2); // their shadow memory counts too
     CHECK(rgm_memory_resident_peak() + (1 << 20) >= during);
     int64_t in_use = 0, held = 0;
     if (rgm_memory_malloc(&in_use, &held)) CHECK(held >= 0 && in_use >= 0);

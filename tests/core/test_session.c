@@ -30,6 +30,21 @@ TEST(past_the_budget_scopes_are_counted_and_the_kept_ones_are_intact) {
     rgm_clock_fake_stop();
 }
 
+TEST(reset_makes_room_and_forgets_what_was_dropped) {
+    rgm_session_options options = RGM_SESSION_DEFAULTS;
+    options.memory_budget_bytes = 2 * 65536;
+    rgm_session *s = session_with(options, NULL);
+    scopes(s, "before", 3 * RGM_BLOCK_RECORDS);
+    rgm_session_reset(s);
+    scopes(s, "after", 100);
+    rgm_run *run = snapshot_of(s);
+    REQUIRE(run);
+    CHECK_EQ_I64(run->spans.rows, 100);
+    CHECK_EQ_I64(run->anomalies.rows, 0);
+    rgm_run_free(run);
+    rgm_session_free(s);
+}
+
 TEST(values_of_a_dropped_scope_do_not_go_to_the_one_before) {
     rgm_session_options options = RGM_SESSION_DEFAULTS;
     options.memory_budget_bytes = 65536;

@@ -306,7 +306,7 @@ def test_blocks_that_end_out_of_order(profiler):
     assert found["d"] is None
 
 
-@pytest.mark.parametrize("call", [lambda s: s(1), lambda s: s(1, 2), lambda s: s(x=1), lambda s: s(1, 2, 3, 4)])
+@pytest.mark.parametrize("call", [lambda s: s(1), lambda s: s(1, 2), lambda s: s(1, 2, 3, 4)])
 @pytest.mark.parametrize("enabled", [True, False])
 def test_calling_a_scope_wrongly(make_profiler, call, enabled):
     scope = make_profiler(enabled).profile("a")
@@ -474,7 +474,8 @@ def test_a_scope_begun_in_one_thread_and_ended_in_another(profiler):
     assert counts == {"migrated_scopes": 1}
 
 
-def test_reading_results_while_threads_record(profiler):
+def test_reading_results_while_threads_record(make_profiler):
+    profiler = make_profiler(enable_detailed_metrics=False, memory_budget_bytes=8_000_000)
     stop = threading.Event()
 
     def work(number):
@@ -533,8 +534,8 @@ def test_closing_while_threads_record(make_profiler):
                     pass
 
         def close(_, profiler=profiler, stop=stop):
-            while not profiler.get_entries():
-                pass
+            while not profiler.stats()["records"]:
+                time.sleep(0.001)
             profiler.close()
             stop.set()
 
@@ -631,5 +632,6 @@ def test_the_hot_path_allocates_nothing_after_warm_up(make_profiler):
                     pass
 
     burst()
-    least = min(_core.allocations() - before for before in [_core.allocations()] for _ in [burst()])
-    assert least == 0
+    before = _core.allocations()
+    burst()
+    assert _core.allocations() == before

@@ -148,13 +148,8 @@ def zsh(verbs: list[Verb]) -> str:
     for verb in verbs:
         specs = []
         for option in verb.options:
-            value = (
-                f":value:({' '.join(option.choices)})"
-                if option.choices
-                else ":value:_files"
-                if option.takes_value
-                else ""
-            )
+            values = f"({' '.join(option.choices)})" if option.choices else "_files"
+            value = f":value:{values}" if option.takes_value else ""
             specs += [f"'{name}[{described(option.help)}]{value}'" for name in option.names]
         specs.append(f"'*: :({' '.join(verb.words)})'" if verb.words else "'*: :_files'")
         lines.append(f"    {verb.name}) _arguments {' '.join(specs)} ;;")
@@ -174,9 +169,8 @@ def fish(verbs: list[Verb]) -> str:
         inside = f"complete -c regimeter -n '__fish_seen_subcommand_from {verb.name}'"
         for option in verb.options:
             names = " ".join(f"-l {n[2:]}" if n.startswith("--") else f"-s {n[1:]}" for n in option.names)
-            value = (
-                f" -x -a {quoted(' '.join(option.choices))}" if option.choices else " -r" if option.takes_value else ""
-            )
+            values = f" -x -a {quoted(' '.join(option.choices))}" if option.choices else " -r"
+            value = values if option.takes_value else ""
             lines.append(f"{inside} {names}{value} -d {quoted(option.help)}")
         if verb.words:
             lines.append(f"{inside} -f -a {quoted(' '.join(verb.words))}")

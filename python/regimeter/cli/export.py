@@ -40,13 +40,13 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Write the file."""
     from .errors import CommandError
-    from .files import refuse_input
+    from .files import check_output
     from .progress import step
 
     chosen = arguments.format or SUFFIXES.get(os.path.splitext(arguments.output)[1].lower())
     if chosen is None:
         raise CommandError(f"{arguments.output}: the suffix names no format; add --format {'|'.join(FORMATS)}")
-    refuse_input(arguments.output, arguments.run_file)
+    check_output(arguments.output, arguments.run_file)
     arrow = _arrow(chosen) if chosen in ("arrow", "parquet") else None
     loaded = load_run(arguments.run_file, quiet=arguments.quiet)
     name = arguments.table or ("" if chosen == "json" else "spans")

@@ -6,10 +6,9 @@ import os
 from .errors import CommandError
 
 
-def refuse_input(output: str, source: str) -> None:
-    """Refuse an output that is the input, by whatever name."""
-    if os.path.isdir(output):
-        raise CommandError(f"{output}: a directory; name a file in it with -o")
+def check_output(output: str, source: str) -> None:
+    """Refuse an output that cannot be written, or that is the input by whatever name."""
+    check_writable(output)
     try:
         same = os.path.samefile(output, source)
     except OSError:  # one of them does not exist

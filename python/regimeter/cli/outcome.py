@@ -107,13 +107,13 @@ class Recording:
         lines = [f"regimeter: {self.file}: {run_line(self.run)}"]
         if not quiet:
             lines += [f"regimeter: {line}" for line in self._remarks()]
-            target = html or "report.html"
-            lines.append(
-                f"Open {html} in a browser" if html else f"Next: {next_step('report', self.file, '-o', target)}"
-            )
+            following = f"open {html} in a browser" if html else next_step("report", self.file, "-o", "report.html")
+            lines.append(f"Next: {following}")
         print(*lines, sep="\n", file=out, flush=True)
 
     def _remarks(self) -> list[str]:
+        from ..report.text import amount
+
         assert self.outcome is not None
         lines = []
         if self.kept:
@@ -123,6 +123,9 @@ class Recording:
             missing = "" if self.run.complete or not self.scoped else "; its last 100 ms may be missing"
             lines.append(f"the program {ended}{missing}")
         if not self.scoped:
+            peak = self.run.get_bottlenecks(1)[0].peak_memory_mb
+            if peak is not None:
+                lines.append(f"largest resident set seen: {amount(peak * 1e6)}")
             lines.append(
                 "the program recorded no scope of its own; mark its parts with "
                 '`with regimeter.profile("name", device="cpu"): ...`'
@@ -246,4 +249,5 @@ def _describe_other(path: str) -> str:
         with contextlib.suppress(OSError):
             os.unlink(path)
         return ""
-    return f"{count(len(found.spans), 'scope')} of process {found.environment.get('pid', 'unknown')}{note}"
+    state = "" if found.complete else ", not closed"
+    return f"{count(len(found.spans), 'scope')} of process {found.lanes.process.max()}{state}{note}"

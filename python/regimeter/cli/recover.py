@@ -23,10 +23,10 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Read what is intact, save it, and say what is missing."""
     from .errors import CommandError
-    from .files import refuse_input
+    from .files import check_output
     from .progress import step
 
-    refuse_input(arguments.output, arguments.file)
+    check_output(arguments.output, arguments.file)
     loaded = load_run(arguments.file, recover=True, quiet=arguments.quiet)
     if loaded.source == "export":
         raise CommandError(f"{arguments.file}: an exported profile, which is whole or unreadable; nothing to recover")

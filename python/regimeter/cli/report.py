@@ -24,10 +24,10 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the page."""
-    from .files import refuse_input
+    from .files import check_output
     from .progress import step
 
-    refuse_input(arguments.output, arguments.run_file)
+    check_output(arguments.output, arguments.run_file)
     loaded = load_run(arguments.run_file, quiet=arguments.quiet)
     with step(f"writing {arguments.output}", quiet=arguments.quiet):
         loaded.write_html(arguments.output, title=arguments.title)

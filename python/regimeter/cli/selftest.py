@@ -64,12 +64,10 @@ def measure() -> list[dict[str, Any]]:
     profiler._warm(BURST * BURSTS * (DEPTH + 4))
     profiler.enabled = True
 
-    @profiler.profile("function", device="cpu")
-    def decorated() -> None:
-        pass
-
     def plain() -> None:
         pass
+
+    decorated = profiler._wrap(plain, "function", "cpu")
 
     def empty() -> None:
         for _ in range(BURST):
@@ -111,9 +109,11 @@ def measure() -> list[dict[str, Any]]:
     def nested() -> None:
         open_scope = profiler.profile
         for _ in range(BURST // DEPTH):
-            with open_scope("1"), open_scope("2"), open_scope("3"), open_scope("4"), open_scope("5"):
-                with open_scope("6"), open_scope("7"), open_scope("8"), open_scope("9"), open_scope("10"):
-                    pass
+            with (
+                open_scope("1"), open_scope("2"), open_scope("3"), open_scope("4"), open_scope("5"),
+                open_scope("6"), open_scope("7"), open_scope("8"), open_scope("9"), open_scope("10"),
+            ):  # fmt: skip
+                pass
 
     try:
         base = _least(empty)

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0
+// The methods of the profiler type that Python's half builds on: life of the session, results, switches.
+#include <string.h>
+
+#include "python/profiler.h"
+
+static rgm_module *module_or_raise(profiler_object *self) {
+    rgm_module *state = rgm_module_of_type(Py_TYPE(self));
+    if (state && !self->session) {
+        PyErr_SetString(PyExc_RuntimeError, "the profiler has not been initialised");
+        return NULL;
+    }
+    return state;
+}
+
+static int read_options(PyObject *given, rgm_session_options *options) {
+    static const struct {
+        const char *name;
+        size_t offset;
+    } fields[] = {
+#define OPTION(type, name, initial, unit, doc) {#name, offsetof(rgm_session_options, name)},
+        RGM_SESSION_OPTIONS(OPTION)
+#undef OPTION
+    };
+    PyObject *key, *value;
+    Py_ssize_t at = 0;
+    while (PyDict_Next(given, &at, &key, &value)) {
+        size_t i = 0, count = sizeof fields / sizeof fields[0];
+        while (i < count && PyUnicode_CompareWithASCIIString(key, fields[i].name) != 0) i++;
+        if (i == count) {
+            PyErr_Format(PyExc_TypeError, "unknown option %R", key);
+            return -1;
+        }
+        long long number = PyLong_AsLongLong(value);
+        if (number == -1 && PyErr_Occurred()) return -1;
+        if (number < 0) {
+            PyErr_Format(PyExc_ValueError, "%U must not be negative, got %lld", key, number);
+            return -1;
+        }
+        memcpy((char *)options + fields[i].offset, &(int64_t){number}, sizeof(int64_t));
+    }
+    return 0;
+}
+
+PyDoc_STRVAR(open_doc,
+             "_open($self, path, options, /)\n--\n\nStarts the session; path None records in memory.");
+
+static PyObject *profiler_open(profiler_object *self, PyObject *args) {
+    PyObject *path, *options_dict, *encoded = NULL;
+    rgm_module *state = rgm_module_of_type(Py_TYPE(self));
+    if (!state || !PyArg_ParseTuple(args, "OO!", &path, &PyDict_Type, &options_dict)) return NULL;
+    rgm_session_options options = RGM_SESSION_DEFAULTS;
+    if (read_options(options_dict, &options) < 0) return NULL;
+    if (path != Py_None && !PyUnicode_FSConverter(path, &encoded)) return NULL;
+    if (self->session) {
+        Py_XDECREF(encoded);
+        PyErr_SetString(PyExc_RuntimeError, "the profiler has been initialised already");
+        return NULL;
+    }
+    rgm_error err;
+    rgm_session *session = NULL;
+    rgm_status status;
+    rgm_error_clear(&err);
+    Py_BEGIN_ALLOW_THREADS;
+    status = rgm_session_new(&session, &options, encoded ? PyBytes_AS_STRING(encoded) : NULL, &err);
+    Py_END_ALLOW_THREADS;
+    Py_XDECREF(encoded);
+    if (status != RGM_OK) return rgm_raise(state, status, &err);
+    self->session = session;
+    self->session_id = rgm_session_id_ref(session);
+    Py_RETURN_NONE;
+}
+
+static PyObject *profiler_stop(profiler_object *self, PyObject *unused) {
+    if (!module_or_raise(self)) return NULL;
+    self->enabled = false;
+    Py_BEGIN_ALLOW_THREADS;
+    rgm_session_stop(self->session);
+    Py_END_ALLOW_THREADS;
+    Py_RETURN_NONE;
+}
+
+static PyObject *profiler_flush(profiler_object *self, PyObject *unused) {
+    rgm_module *state = module_or_raise(self);
+    if (!state) return NULL;
+    rgm_status status;
+    // A failed write has its own warning and keeps the data in memory: not an error of this call.
+    Py_BEGIN_ALLOW_THREADS;
+    status = rgm_session_flush(self->session, NULL);
+    Py_END_ALLOW_THREADS;
+    return PyBool_FromLong(status == RGM_OK);
+}
+
+static PyObject *profiler_reset(profiler_object *self, PyObject *unused) {
+    if (!module_or_raise(self)) return NULL;
+    Py_BEGIN_ALLOW_THREADS;
+    rgm_session_reset(self->session);
+    Py_END_ALLOW_THREADS;
+    Py_RETURN_NONE;
+}
+
+static PyObject *profiler_snapshot(profiler_object *self, PyObject *type) {
+    rgm_module *state = module_or_raise(self);
+    if (!state) return NULL;
+    if (!PyType_Check(type) || !PyType_IsSubtype((PyTypeObject *)type, state->run_type)) {
+        PyErr_SetString(PyExc_TypeError, "a Run type is expected");
+        return NULL;
+    }
+    rgm_error err;
+    rgm_run *run = NULL;
+    rgm_status status;
+    rgm_error_clear(&err);
+    Py_BEGIN_ALLOW_THREADS;
+    status = rgm_session_snapshot(self->session, &run, &err);
+    Py_END_ALLOW_THREADS;
+    return status == RGM_OK ? rgm_run_wrap((PyTypeObject *)type, run) : rgm_raise(state, status, &err);
+}
+
+static PyObject *profiler_stats(profiler_object *self, PyObject *unused) {
+    rgm_session_stats s;
+    if (!module_or_raise(self)) return NULL;
+    Py_BEGIN_ALLOW_THREADS;
+    rgm_session_get_stats(self->session, &s);
+    Py_END_ALLOW_THREADS;
+    return Py_BuildValue("{sKsKsKsKsKsKsKsKsKsKsLsOsO}", "records", s.scopes, "dropped", s.dropped, "lost",
+                         s.lost, "sampled_out", s.sampled_out, "samples", s.samples, "blocks", s.blocks,
+                         "hot_blocks", s.hot_blocks, "sites", s.sites, "strings", s.strings, "text_bytes",
+                         s.text_bytes, "service_cpu_ns", (long long)s.service_cpu_ns, "journal_active",
+                         s.journal_active ? Py_True : Py_False, "stopped", s.stopped ? Py_True : Py_False);
+}
+
+static PyObject *profiler_environment(profiler_object *self, PyObject *text) {
+    rgm_module *state = module_or_raise(self);
+    Py_ssize_t length;
+    const char *json = state ? PyUnicode_AsUTF8AndSize(text, &length) : NULL;
+    if (!json) return NULL;
+    rgm_error err;
+    rgm_error_clear(&err);
+    rgm_status status;
+    Py_BEGIN_ALLOW_THREADS; // the text belongs to the str, which the caller holds
+    status = rgm_session_environment(self->session, json, (size_t)length, &err);
+    Py_END_ALLOW_THREADS;
+    if (status != RGM_OK) return rgm_raise(state, status, &err);
+    Py_RETURN_NONE;
+}
+
+static PyObject *profiler_take_warning(profiler_object *self, PyObject *unused) {
+    char text[600];
+    if (!module_or_raise(self)) return NULL;
+    if (!rgm_session_take_warning(self->session, text, sizeof text)) Py_RETURN_NONE;
+    return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
+}
+
+static PyObject *profiler_set_probes(profiler_object *self, PyObject *args) {
+    PyObject *backend, *memory;
+    int host;
+    if (!PyArg_ParseTuple(args, "OOp", &backend, &memory, &host)) return NULL;
+    Py_XSETREF(self->backend_probe, backend == Py_None ? NULL : Py_NewRef(backend));
+    Py_XSETREF(self->memory_probe, memory == Py_None ? NULL : Py_NewRef(memory));
+    self->special &= SPECIAL_SAMPLING;
+    if (host) self->special |= SPECIAL_HOST_MEMORY;
+    if (self->memory_probe) self->special |= SPECIAL_DEVICE_MEMORY;
+    Py_RETURN_NONE;
+}
+
+static uint32_t threshold_of(double rate) {
+    return rate >= 1.0 ? UINT32_MAX : (uint32_t)(rate * 4294967296.0);
+}
+
+PyDoc_STRVAR(sampling_doc, "_set_sampling($self, rate, operation=None, device=None, /)\n--\n\n"
+                           "Rate of the whole profiler, or of one operation.");
+
+static PyObject *profiler_set_sampling(profiler_object *self, PyObject *args) {
+    double rate;
+    PyObject *operation = Py_None, *device = Py_None;
+    if (!module_or_raise(self) || !PyArg_ParseTuple(args, "d|OO", &rate, &operation, &device)) return NULL;
+    if (!(rate >= 0.0 && rate <= 1.0)) {
+        PyErr_Format(PyExc_ValueError, "a sample rate lies between 0 and 1, got %R",
+                     PyTuple_GET_ITEM(args, 0));
+        return NULL;
+    }
+    if (operation == Py_None) {
+        self->root_threshold = threshold_of(rate);
+    } else {
+        rgm_site *site = rgm_profiler_site(self, operation, device == Py_None ? NULL : device);
+        if (!site) return NULL;
+        atomic_store(&site->threshold, threshold_of(rate));
+        atomic_fetch_or(&site->flags, RGM_SITE_SAMPLED);
+    }
+    // Once a rate has been set the profiler looks at it; a rate of one costs the look only.
+    self->special |= SPECIAL_SAMPLING;
+    Py_RETURN_NONE;
+}
+
+static void add_skipped(rgm_site *site, const char *name, void *arg) {
+    static const char *const tokens[] = {
+#define DEVICE_TOKEN(device, token) token,
+        RGM_DEVICES(DEVICE_TOKEN)
+#undef DEVICE_TOKEN
+    };
+    unsigned long long skipped = atomic_load(&site->skipped);
+    if (!skipped) return;
+    // Operation and device, joined with a zero byte that no name of a device holds.
+    PyObject *key = PyUnicode_FromFormat("%s%c%s", name, 0, tokens[site->device]);
+    PyObject *value = key ? PyLong_FromUnsignedLongLong(skipped) : NULL;
+    if (!value || PyDict_SetItem(arg, key, value) < 0) PyErr_Clear();
+    Py_XDECREF(key);
+    Py_XDECREF(value);
+}
+
+static PyObject *profiler_skipped(profiler_object *self, PyObject *unused) {
+    PyObject *counts = module_or_raise(self) ? PyDict_New() : NULL;
+    if (counts) rgm_session_each_site(self->session, add_skipped, counts);
+    return counts;
+}
+
+typedef struct {
+    const char *name;
+    size_t length;
+    bool on;
+    int found;
+} switching;
+
+static void switch_site(rgm_site *site, const char *name, void *arg) {
+    switching *s = arg;
+    if (strlen(name) != s->length || memcmp(name, s->name, s->length) != 0) return;
+    s->found++;
+    if (s->on)
+        atomic_fetch_and(&site->flags, (uint8_t)~RGM_SITE_DISABLED);
+    else
+        atomic_fetch_or(&site->flags, RGM_SITE_DISABLED);
+}
+
+PyDoc_STRVAR(switch_doc,
+             "_switch($self, operation, on, /)\n--\n\nSwitches one operation on all its declared devices.");
+
+static PyObject *profiler_switch(profiler_object *self, PyObject *args) {
+    PyObject *operation;
+    int on;
+    if (!module_or_raise(self) || !PyArg_ParseTuple(args, "Op", &operation, &on)) return NULL;
+    // One call per device makes the operation known, so that it can be switched off before its first use.
+    rgm_module *state = rgm_module_of_type(Py_TYPE(self));
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(state->device_names); i++)
+        if (!rgm_profiler_site(self, operation, PyTuple_GET_ITEM(state->device_names, i))) return NULL;
+    switching s = {.on = on};
+    Py_ssize_t length;
+    s.name = PyUnicode_AsUTF8AndSize(operation, &length);
+    if (!s.name) return NULL;
+    s.length = (size_t)length;
+    rgm_session_each_site(self->session, switch_site, &s);
+    Py_RETURN_NONE;
+}
+
+PyDoc_STRVAR(scope_for_doc,
+             "_scope_for($self, operation, device, function, /)\n--\n\n"
+             "Scope of a call of `function`; the backend is judged by the function, not the caller.");
+
+static PyObject *profiler_scope_for(profiler_object *self, PyObject *const *args, Py_ssize_t count) {
+    if (count != 3) {
+        PyErr_SetString(PyExc_TypeError, "_scope_for() takes three arguments");
+        return NULL;
+    }
+    if (!self->enabled) return Py_NewRef(self->idle);
+    PyObject *scope = rgm_profiler_scope(self, args[0], args[1]);
+    if (scope && scope != self->idle) ((scope_object *)scope)->function = Py_NewRef(args[2]);
+    return scope;
+}
+
+PyDoc_STRVAR(wrap_doc, "_wrap($self, function, operation, device, /)\n--\n\nWraps a plain function.");
+
+static PyObject *profiler_wrap(profiler_object *self, PyObject *args) {
+    PyObject *function, *operation, *device;
+    if (!module_or_raise(self) || !PyArg_ParseTuple(args, "OUO", &function, &operation, &device)) return NULL;
+    return rgm_function_new(self, function, operation, device);
+}
+
+static PyObject *profiler_sampler(profiler_object *self, PyObject *interval) {
+    long long ns = PyLong_AsLongLong(interval);
+    if ((ns == -1 && PyErr_Occurred()) || !module_or_raise(self)) return NULL;
+    Py_BEGIN_ALLOW_THREADS;
+    rgm_session_sampling(self->session, ns);
+    Py_END_ALLOW_THREADS;
+    Py_RETURN_NONE;
+}
+
+static PyObject *profiler_warm(profiler_object *self, PyObject *scopes) {
+    size_t count = PyLong_AsSize_t(scopes);
+    if ((count == (size_t)-1 && PyErr_Occurred()) || !module_or_raise(self)) return NULL;
+    rgm_session_warm(self->session, count);
+    Py_RETURN_NONE;
+}
+
+static PyObject *profiler_get_enabled(profiler_object *self, void *unused) {
+    return PyBool_FromLong(self->enabled);
+}
+
+static int profiler_set_enabled(profiler_object *self, PyObject *value, void *unused) {
+    int on = value ? PyObject_IsTrue(value) : -1;
+    if (on < 0) {
+        if (!PyErr_Occurred()) PyErr_SetString(PyExc_AttributeError, "enabled cannot be deleted");
+        return -1;
+    }
+    self->enabled = on && self->session && atomic_load(self->session_id);
+    return 0;
+}
+
+static PyObject *profiler_get_path(profiler_object *self, void *unused) {
+    const char *path = self->session ? rgm_session_path(self->session) : "";
+    if (!path[0]) Py_RETURN_NONE;
+    return PyUnicode_DecodeFSDefault(path);
+}
+
+static PyObject *profiler_session_id(profiler_object *self, void *unused) {
+    return PyLong_FromUnsignedLongLong(self->session ? atomic_load(self->session_id) : 0);
+}
+
+PyMethodDef rgm_profiler_methods[] = {
+    {"_open", (PyCFunction)profiler_open, METH_VARARGS, open_doc},
+    {"_stop", (PyCFunction)profiler_stop, METH_NOARGS, "Ends the session."},
+    {"_flush", (PyCFunction)profiler_flush, METH_NOARGS, "Writes what is recorded; False when that failed."},
+    {"_reset", (PyCFunction)profiler_reset, METH_NOARGS, "Forgets what is recorded."},
+    {"_snapshot", (PyCFunction)profiler_snapshot, METH_O, "What is recorded, as a Run of the given type."},
+    {"_stats", (PyCFunction)profiler_stats, METH_NOARGS, "Counters of the session."},
+    {"_skipped", (PyCFunction)profiler_skipped, METH_NOARGS,
+     "Calls left out by sampling, by operation and device."},
+    {"_environment", (PyCFunction)profiler_environment, METH_O, "Sets the environment's JSON text."},
+    {"_take_warning", (PyCFunction)profiler_take_warning, METH_NOARGS, "The pending warning or None."},
+    {"_set_probes", (PyCFunction)profiler_set_probes, METH_VARARGS, "Sets backend and memory probes."},
+    {"_set_sampling", (PyCFunction)profiler_set_sampling, METH_VARARGS, sampling_doc},
+    {"_switch", (PyCFunction)profiler_switch, METH_VARARGS, switch_doc},
+    {"_scope_for", (PyCFunction)(void (*)(void))profiler_scope_for, METH_FASTCALL, scope_for_doc},
+    {"_wrap", (PyCFunction)profiler_wrap, METH_VARARGS, wrap_doc},
+    {"_sampler", (PyCFunction)profiler_sampler, METH_O, "Interval of the memory sampler in ns, 0 stops it."},
+    {"_warm", (PyCFunction)profiler_warm, METH_O, "Makes room for that many scopes ahead of time."},
+    {NULL},
+};
+PyGetSetDef rgm_profiler_getset[] = {
+    {"enabled", (getter)profiler_get_enabled, (setter)profiler_set_enabled, "Whether scopes are recorded."},
+    {"path", (getter)profiler_get_path, NULL, "File being written, None when recording in memory."},
+    {"_session_id", (getter)profiler_session_id, NULL, "Changes in a forked child; 0 once stopped."},
+    {NULL},
+};
+PyMemberDef rgm_profiler_members[] = {
+    {"device_id", T_INT, offsetof(profiler_object, device_id), 0, "Device ordinal that memory is read from."},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(profiler_object, weakrefs), READONLY},
+    {NULL},
+};
