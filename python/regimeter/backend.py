@@ -8,7 +8,9 @@ is read other than its type, so no code of the program runs.
 """
 
 import dis
+import sys
 from collections.abc import Iterator, Mapping
+from inspect import CO_OPTIMIZED
 from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -25,8 +27,10 @@ PACKAGES = {
     "cupyx": "cupy",
 }
 CODES = {package: BACKENDS.index(name) for package, name in PACKAGES.items()}
+UNKNOWN = BACKENDS.index("unknown")
 CPU = BACKENDS.index("cpu")
 STRONGEST = max(CODES.values())
+MRO = type.__dict__["__mro__"].__get__  # a metaclass of the program is not asked
 MAX_DEPTH = 4
 MAX_FUNCTIONS = 64
 LOCAL_OPS = ("LOAD_FAST", "STORE_FAST", "LOAD_DEREF", "STORE_DEREF", "LOAD_CLOSURE", "LOAD_CLASSDEREF")
@@ -42,15 +46,32 @@ def detect(frame: FrameType | None, function: object, first: int, last: int) -> 
     if function is not None:
         walk.value(function, MAX_DEPTH)
     elif frame is not None:
-        names = frame.f_locals
-        for name in _names(frame.f_code, first, last):
-            if name in names:
-                walk.value(names[name], MAX_DEPTH)
+        if 0 <= last < first or frame.f_globals.get("__name__") == "contextlib":
+            return UNKNOWN  # begun in another frame: what stands between the two is not the block
+        names = list(_names(frame.f_code, first, last))
+        found = _locals(frame, names)
+        for name in names:
+            if name in found:
+                walk.value(found[name], MAX_DEPTH)
             elif name in frame.f_globals:
                 walk.value(frame.f_globals[name], MAX_DEPTH)
             if walk.best == STRONGEST:
                 break
     return walk.best
+
+
+def _locals(frame: FrameType, names: list[str]) -> dict[str, Any]:
+    """Return the values of the names that are local to the frame."""
+    every = frame.f_locals
+    if sys.version_info < (3, 13) and type(every) is not dict:
+        return {}  # the namespace of a class body, made by its metaclass: code of the program
+    found = {name: every[name] for name in names if name in every}
+    if sys.version_info < (3, 13) and frame.f_code.co_flags & CO_OPTIMIZED and sys.getrefcount(every) <= 3:
+        # Here f_locals is a copy that stays with the frame, and would keep what the program deletes alive.
+        code = frame.f_code
+        for name in (*code.co_varnames, *code.co_cellvars, *code.co_freevars):
+            every.pop(name, None)
+    return found
 
 
 def _names(code: CodeType, first: int, last: int) -> Iterator[str]:
@@ -88,7 +109,10 @@ class _Walk:
         elif kind is BuiltinFunctionType:
             assert isinstance(value, BuiltinFunctionType)
             self._package(str(value.__module__ or ""))
-        elif isinstance(value, type):
+            if type(value.__self__) is not ModuleType:
+                self._instance(type(value.__self__))
+        elif issubclass(kind, type):  # isinstance() would ask an object of another type for its __class__
+            assert isinstance(value, type)
             self._instance(value)
         else:
             self._instance(kind)
@@ -99,7 +123,7 @@ class _Walk:
         self.best = max(self.best, CODES.get(module.partition(".")[0], CPU))
 
     def _instance(self, kind: type) -> None:
-        for base in kind.__mro__:
+        for base in MRO(kind):
             # type's own descriptor: a metaclass of the program is not asked.
             module = type.__dict__["__module__"].__get__(base)
             self._package(module if isinstance(module, str) else "")
@@ -150,4 +174,4 @@ def _attributes(value: object) -> Mapping[str, Any]:
         found = object.__getattribute__(value, "__dict__")
     except AttributeError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return found if type(found) is dict else {}

@@ -133,11 +133,12 @@ class GPUProfiler(_core.Profiler):
         if not callable(function):
             raise TypeError(f"a function is expected, not {type(function).__name__}")
         name = operation or getattr(function, "__qualname__", None) or type(function).__qualname__
-        if inspect.iscoroutinefunction(function):
+        called = getattr(type(function), "__call__", None)  # what runs for an object that can be called
+        if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(called):
             return _wrap_coroutine(self, function, name, device)
-        if inspect.isasyncgenfunction(function):
+        if inspect.isasyncgenfunction(function) or inspect.isasyncgenfunction(called):
             return _wrap_async_generator(self, function, name, device)
-        if inspect.isgeneratorfunction(function):
+        if inspect.isgeneratorfunction(function) or inspect.isgeneratorfunction(called):
             return _wrap_generator(self, function, name, device)
         return functools.update_wrapper(self._wrap(function, name, device), function)
 

@@ -36,13 +36,13 @@ TEST(a_stopped_journal_loads_as_recorded) {
     rgm_session_note(s, RGM_ANOMALY_INTERNAL, 2);
     rgm_run *live = snapshot_of(s);
     rgm_session_stop(s);
-    rgm_session_sample(s, &(rgm_sample){.ticks = rgm_clock_ticks(), .device = -1}); // too late for the file
+    CHECK(site_of(s, "too late for the file") != NULL);
     rgm_run *stopped = snapshot_of(s), *again = snapshot_of(s), *run = load_of(path, RGM_LOAD_STRICT);
     REQUIRE(live && stopped && again && run);
     rgm_run *all[] = {live, stopped, again, run};
     for (int i = 0; i < 4; i++) {
         CHECK_EQ_I64(all[i]->spans.rows, 5001);
-        CHECK_EQ_I64(all[i]->memory.rows, i == 1 || i == 2 ? 2 : 1);
+        CHECK_EQ_I64(all[i]->memory.rows, 1);
         CHECK_EQ_I64(anomaly_count(all[i], RGM_ANOMALY_INTERNAL), 2);
         CHECK_EQ_I64(all[i]->anomalies.rows, 1);
         CHECK_STR_EQ(all[i]->environment, "{\"x\":1}");
@@ -323,11 +323,13 @@ static _Atomic(int) running;
 static _Atomic(bool) go_on;
 static void until_told(rgm_session *session, int number) {
     (void)number;
+    int rounds = 0;
     atomic_fetch_add(&running, 1);
     while (atomic_load(&go_on)) {
         open_scope a = scope_begin(session, "parent's");
         scopes(session, "parent's", 3);
         scope_end(session, a);
+        if (++rounds % 100 == 0) usleep(1000); // the file must not grow without end if a child hangs
     }
 }
 
@@ -368,7 +370,7 @@ TEST(fork_with_8_threads_recording) {
         open_scope across = scope_begin(s, "across"), inner = scope_begin(s, "inner");
         pid_t child = fork();
         if (child == 0) {
-            alarm(60);
+            alarm(20);
             _exit(child_of_fork(s, path, across, &inner));
         }
         scope_end(s, inner);
@@ -431,6 +433,7 @@ TEST(a_killed_process_keeps_what_was_flushed) {
         pid_t child = fork();
         if (child == 0) {
             rgm_session *s = journaling(path, FAST);
+            alarm(20);
             for (int32_t done = 0;; done += 500) {
                 open_scope outer = scope_begin(s, "outer");
                 scopes(s, "op", 499);

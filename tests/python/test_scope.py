@@ -486,7 +486,7 @@ def test_reading_results_while_threads_record(make_profiler):
 
     def read(_):
         seen = 0
-        for _ in range(20):
+        for _ in range(10):
             run = profiler.run()
             assert len(run.spans) >= seen
             seen = len(run.spans)
@@ -501,21 +501,21 @@ def test_reading_results_while_threads_record(make_profiler):
 
 def test_reset_and_flush_while_threads_record(make_profiler, tmp_path):
     profiler = make_profiler(enable_detailed_metrics=False, path=tmp_path / "run.rgm")
-    stop = threading.Event()
 
     def work(_):
-        while not stop.is_set():
+        for turn in range(50_000):
             with profiler.profile("a"):
                 with profiler.profile("b"):
                     pass
+            if turn % 1000 == 0:
+                time.sleep(0.001)
 
     def disturb(_):
-        for turn in range(30):
+        for turn in range(15):
             profiler.flush()
             if turn % 3 == 0:
                 profiler.reset()
             profiler.get_summary()
-        stop.set()
 
     run_threads(3, lambda number: disturb(number) if number == 0 else work(number))
     summary = profiler.get_summary()

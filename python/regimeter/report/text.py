@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 NAME_WIDTH = 44
 UNAVAILABLE = "n/a"
+# Columns of the summary that a narrow terminal does without, in this order.
+LEAST_USEFUL = ("std dev", "min", "median", "max", "backend", "device", "p95", "total")
 
 
 def duration(ms: float | None) -> str:
@@ -67,9 +69,24 @@ class TextTable:
     rows: Sequence[Sequence[str]]
 
 
+def _widths(table: TextTable) -> list[int]:
+    return [max(len(row[i]) for row in (table.header, *table.rows)) for i in range(len(table.header))]
+
+
+def fit(table: TextTable, width: int) -> TextTable:
+    """Return the table without the columns that a terminal of that width has no room for, least useful first."""
+    kept = list(range(len(table.header)))
+    widths = _widths(table)
+    for name in LEAST_USEFUL:
+        if sum(widths[i] + 3 for i in kept) <= width:
+            break
+        kept = [i for i in kept if table.header[i] != name]
+    return TextTable(table.title, [table.header[i] for i in kept], [[row[i] for i in kept] for row in table.rows])
+
+
 def render(table: TextTable) -> str:
     """Return the table as plain text."""
-    widths = [max(len(row[i]) for row in (table.header, *table.rows)) for i in range(len(table.header))]
+    widths = _widths(table)
     lines = [table.title, ""]
     for row in (table.header, ["-" * width for width in widths], *table.rows):
         first, *others = (
@@ -181,12 +198,14 @@ def print_table(table: TextTable, file: TextIO | None = None) -> None:
         except ImportError:
             pass
         else:
+            console = Console(file=file)
+            table = fit(table, console.width)
             drawn = Table(title=Text(table.title), title_justify="left", pad_edge=False)
             for number, name in enumerate(table.header):
                 drawn.add_column(Text(name), justify="left" if number == 0 else "right", no_wrap=number > 0)
             for row in table.rows:
                 drawn.add_row(*(Text(cell) for cell in row))
-            Console(file=file).print(drawn)
+            console.print(drawn)
             return
     print(render(table), file=file)
 
