@@ -7,7 +7,7 @@
 #include "base/bytes.h"
 #include "python/state.h"
 
-enum { MAX_DEPTH = 4, MAX_ITEMS = 64, MAX_TEXT = 512 };
+enum { MAX_DEPTH = 4, MAX_ITEMS = 64, MAX_TEXT = 512, MAX_TOTAL = 16384 };
 
 static void write_value(rgm_bytes *out, PyObject *value, int depth);
 
@@ -113,13 +113,31 @@ static bool plain_text(const char *type) {
     return false;
 }
 
+// A scalar of NumPy as a Python number: borrowed code of NumPy's, none of the program's.
+static PyObject *numpy_number(PyObject *value, const char *type) {
+    const PyNumberMethods *number = Py_TYPE(value)->tp_as_number;
+    if (strncmp(type, "numpy.", 6) != 0 || strcmp(type, "numpy.ndarray") == 0 || !number) return NULL;
+    if (strncmp(type, "numpy.bool", 10) == 0) {
+        int truth = PyObject_IsTrue(value);
+        return truth < 0 ? NULL : PyBool_FromLong(truth);
+    }
+    if (strncmp(type, "numpy.float", 11) == 0) return PyNumber_Float(value);
+    return number->nb_index ? PyNumber_Index(value) : NULL;
+}
+
 static void write_other(rgm_bytes *out, PyObject *value) {
     const char *type = Py_TYPE(value)->tp_name;
-    PyObject *plain = NULL;
-    if (strncmp(type, "numpy.", 6) == 0 && PyIndex_Check(value) && strcmp(type, "numpy.ndarray") != 0) {
-        plain = PyNumber_Index(value);
-        if (plain) write_int(out, plain);
-    } else if (plain_text(type)) {
+    // A class of the program can call itself what it likes; these types come from C.
+    bool fixed = !PyType_HasFeature(Py_TYPE(value), Py_TPFLAGS_HEAPTYPE);
+    PyObject *plain = fixed ? numpy_number(value, type) : NULL;
+    if (plain) {
+        if (PyBool_Check(plain))
+            rgm_bytes_text(out, plain == Py_True ? "true" : "false");
+        else if (PyFloat_Check(plain))
+            write_float(out, PyFloat_AS_DOUBLE(plain));
+        else
+            write_int(out, plain);
+    } else if (fixed && plain_text(type)) {
         plain = PyObject_Str(value);
         if (plain) write_text(out, plain);
     }
@@ -129,7 +147,9 @@ static void write_other(rgm_bytes *out, PyObject *value) {
 }
 
 static void write_value(rgm_bytes *out, PyObject *value, int depth) {
-    if (value == Py_None)
+    if (out->length > MAX_TOTAL)
+        rgm_bytes_text(out, "\"...\"");
+    else if (value == Py_None)
         rgm_bytes_text(out, "null");
     else if (PyBool_Check(value))
         rgm_bytes_text(out, value == Py_True ? "true" : "false");

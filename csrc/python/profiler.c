@@ -129,9 +129,14 @@ PyDoc_STRVAR(profile_doc,
 typedef struct {
     PyObject *operation;
     PyObject *device;
-    PyObject *values[64]; // metadata by keyword position, NULL for the keywords above
+    PyObject **values; // metadata by keyword position, NULL for the keywords above
+    PyObject *few[64]; // where they stand unless they are more
     bool metadata;
 } profile_args;
+
+static void release_args(profile_args *parsed) {
+    if (parsed->values != parsed->few) PyMem_Free(parsed->values);
+}
 
 static bool is_word(PyObject *name, PyObject *word) {
     return name == word || PyUnicode_Compare(name, word) == 0;
@@ -142,12 +147,20 @@ static int parse_args(profiler_object *self, PyObject *const *args, Py_ssize_t c
                       profile_args *out) {
     rgm_module *state = rgm_module_of_type(Py_TYPE(self));
     Py_ssize_t keywords = names ? PyTuple_GET_SIZE(names) : 0;
+    out->values = out->few;
     if (!state) return -1;
-    if (count > 2 || keywords > 64) {
-        PyErr_Format(PyExc_TypeError,
-                     "profile() takes an operation, a device and up to 64 keywords; got %zd and %zd", count,
-                     keywords);
+    if (count > 2) {
+        PyErr_Format(PyExc_TypeError, "profile() takes an operation and a device by position; got %zd values",
+                     count);
         return -1;
+    }
+    if (keywords > (Py_ssize_t)(sizeof out->few / sizeof *out->few)) {
+        PyObject **more = PyMem_New(PyObject *, keywords);
+        if (!more) {
+            PyErr_NoMemory();
+            return -1;
+        }
+        out->values = more;
     }
     out->operation = count > 0 ? args[0] : NULL;
     out->device = count > 1 ? args[1] : NULL;
@@ -206,11 +219,16 @@ static PyObject *profiler_profile(profiler_object *self, PyObject *const *args, 
         }
     }
     profile_args parsed;
-    if (parse_args(self, args, count, names, &parsed) < 0) return NULL;
-    if (!self->enabled) return idle(self, parsed.operation, parsed.device);
-    PyObject *scope = scope_of(self, find_site(self, parsed.operation, parsed.device));
+    PyObject *scope = NULL;
+    if (parse_args(self, args, count, names, &parsed) < 0) goto done;
+    if (!self->enabled)
+        scope = idle(self, parsed.operation, parsed.device);
+    else
+        scope = scope_of(self, find_site(self, parsed.operation, parsed.device));
     if (scope && parsed.metadata && scope != self->idle)
         ((scope_object *)scope)->meta = rgm_profiler_metadata(self, parsed.values, names);
+done:
+    release_args(&parsed);
     return scope;
 }
 

@@ -20,6 +20,16 @@ if TYPE_CHECKING:
 # Values of an entry that came from a file and that regimeter cannot derive again are kept in the span's
 # metadata under this key.
 IMPORTED = "regimeter.imported"
+CARRIED = {
+    "gpu_time_ms",
+    "cpu_time_ms",
+    "transfer_time_ms",
+    "overhead_ms",
+    "memory_allocated_mb",
+    "memory_peak_mb",
+    "gpu_utilization",
+    "memory_bandwidth_gb_s",
+}
 DEVICE_FIELDS = ("gpu_time_ms", "transfer_time_ms", "overhead_ms", "gpu_utilization", "memory_bandwidth_gb_s")
 NO_SAMPLE = "no memory sample fell inside; track_memory=True measures every scope"
 NO_CHANGE = "needs begin and end values; track_memory=True measures them"
@@ -144,6 +154,14 @@ def decode_metadata(text: str) -> dict[str, Any]:
     return value if isinstance(value, dict) else {"text": text}
 
 
+def carried_values(metadata: Mapping[str, Any]) -> dict[str, float]:
+    """Return the values of an imported entry among its metadata; none where a program used our key itself."""
+    found = metadata.get(IMPORTED)
+    if not isinstance(found, dict) or not found.keys() <= CARRIED:
+        return {}
+    return found if all(type(value) in (int, float) for value in found.values()) else {}
+
+
 def entries_of(run: "Run") -> list[ProfileEntry]:
     """Return one ProfileEntry per scope of the run, in order of start."""
     return list(iterate_entries(run))
@@ -185,8 +203,8 @@ def iterate_entries(run: "Run") -> Iterator[ProfileEntry]:
             "memory_peak_mb": _number(peak, MB),
         }
         user = metadata[text]
-        if IMPORTED in user:
-            values |= user[IMPORTED]
+        if carried := carried_values(user):
+            values |= carried
             user = {key: value for key, value in user.items() if key != IMPORTED}
         yield ProfileEntry(
             operation=strings[name],

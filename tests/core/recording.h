@@ -78,7 +78,9 @@ UNUSED static rgm_session *session_with(rgm_session_options options, const char 
     return session;
 }
 
-UNUSED static rgm_session *session_plain(const char *path) { return session_with(RGM_SESSION_DEFAULTS, path); }
+UNUSED static rgm_session *session_plain(const char *path) {
+    return session_with(RGM_SESSION_DEFAULTS, path);
+}
 
 UNUSED static rgm_recorder *recorder_of(rgm_session *session) {
     return rgm_recorder_get(session, rgm_session_id(session));

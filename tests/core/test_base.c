@@ -117,7 +117,8 @@ TEST(crc32c_is_the_same_in_pieces_and_in_hardware) {
     uint8_t data[1000];
     for (size_t i = 0; i < sizeof data; i++) data[i] = (uint8_t)random_next();
     for (int n = 0; n < 2000; n++) {
-        size_t from = random_next() % 500, length = random_next() % 500, cut = length ? random_next() % length : 0;
+        size_t from = random_next() % 500, length = random_next() % 500,
+               cut = length ? random_next() % length : 0;
         uint32_t whole = rgm_crc32c(0, data + from, length);
         CHECK_EQ_U64(whole, rgm_crc32c_portable(0, data + from, length));
         CHECK_EQ_U64(whole, rgm_crc32c(rgm_crc32c(0, data + from, cut), data + from + cut, length - cut));

@@ -34,7 +34,8 @@ TEST(real_ticks_convert_to_the_monotonic_clock) {
     }
     CHECK_OK(rgm_timebase_add(&base, rgm_clock_anchor(), NULL));
     REQUIRE(base.count == 2);
-    CHECK_NEAR((double)rgm_timebase_ns(&base, ticks), (double)now, 1e6); // generous: the thread may be put aside
+    CHECK_NEAR((double)rgm_timebase_ns(&base, ticks), (double)now,
+               1e6); // generous: the thread may be put aside
     CHECK_NEAR((double)base.anchors[1].unix_ns, (double)time(NULL) * 1e9, 3e9);
     rgm_timebase_release(&base);
 }
@@ -88,7 +89,8 @@ TEST(conversions_are_monotone_and_never_change) {
             CHECK(now >= previous);
             previous = now;
         }
-        for (uint64_t p = 0; p < PROBES; p++) before[p] = rgm_timebase_ns(&base, 10 + p * (last - 10) / PROBES);
+        for (uint64_t p = 0; p < PROBES; p++)
+            before[p] = rgm_timebase_ns(&base, 10 + p * (last - 10) / PROBES);
         CHECK_OK(rgm_timebase_add(&base, (rgm_anchor){ticks, ns, 0}, NULL));
         for (uint64_t p = 0; p < PROBES; p++)
             CHECK_EQ_I64(rgm_timebase_ns(&base, 10 + p * (last - 10) / PROBES), before[p]);

@@ -94,7 +94,8 @@ static void whole_life(rgm_session *unused, int number) {
     worker workers[2];
     workers_start(workers, 2, s, recording);
     workers_join(workers, 2);
-    for (int i = 0; i < 3; i++) rgm_session_sample(s, &(rgm_sample){.ticks = rgm_clock_ticks(), .bytes = i, .device = -1});
+    for (int i = 0; i < 3; i++)
+        rgm_session_sample(s, &(rgm_sample){.ticks = rgm_clock_ticks(), .bytes = i, .device = -1});
     tolerate(rgm_session_flush(s, NULL));
     (void)scope_begin(s, "left open");
     rgm_session_stats stats;
@@ -138,7 +139,8 @@ static uint64_t life_with_fault(int64_t after) {
     on_thread(NULL, whole_life);
     rgm_memory_fail_after(-1);
     if (rgm_memory_live() != live)
-        HARNESS_FAIL("%" PRId64 " blocks left after the fault in allocation %" PRId64, rgm_memory_live() - live, after);
+        HARNESS_FAIL("%" PRId64 " blocks left after the fault in allocation %" PRId64,
+                     rgm_memory_live() - live, after);
     return rgm_memory_calls() - calls;
 }
 
@@ -249,6 +251,7 @@ TEST(the_rest_of_the_functions_leave_nothing_behind) {
         rgm_memory_fail_after(n);
         the_rest();
         rgm_memory_fail_after(-1);
-        if (rgm_memory_live() != live) HARNESS_FAIL("%" PRId64 " blocks left, fault %" PRId64, rgm_memory_live() - live, n);
+        if (rgm_memory_live() != live)
+            HARNESS_FAIL("%" PRId64 " blocks left, fault %" PRId64, rgm_memory_live() - live, n);
     }
 }

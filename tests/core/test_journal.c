@@ -30,13 +30,16 @@ TEST(a_stopped_journal_loads_as_recorded) {
     scopes(s, "inner", 5000);
     CHECK_OK(rgm_session_flush(s, NULL));
     rgm_session_name_thread(s, "second", 6);
-    rgm_session_sample(s, &(rgm_sample){.ticks = rgm_clock_ticks(), .bytes = 77, .allocated = -1, .reserved = -1,
-                                        .device = -1});
+    rgm_session_sample(
+        s, &(rgm_sample){
+               .ticks = rgm_clock_ticks(), .bytes = 77, .allocated = -1, .reserved = -1, .device = -1});
     scope_end_flags(s, outer, RGM_RECORD_FAILED);
     rgm_session_note(s, RGM_ANOMALY_INTERNAL, 2);
     rgm_run *live = snapshot_of(s);
     rgm_session_stop(s);
     CHECK(site_of(s, "too late for the file") != NULL);
+    struct stat before, after;
+    CHECK(stat(path, &before) == 0);
     rgm_run *stopped = snapshot_of(s), *again = snapshot_of(s), *run = load_of(path, RGM_LOAD_STRICT);
     REQUIRE(live && stopped && again && run);
     rgm_run *all[] = {live, stopped, again, run};
@@ -57,7 +60,8 @@ TEST(a_stopped_journal_loads_as_recorded) {
     CHECK_EQ_I64(run->end_ns, stopped->end_ns);
     for (int i = 0; i < 4; i++) rgm_run_free(all[i]);
     rgm_session_free(s);
-    run = load_of(path, RGM_LOAD_STRICT); // looking at a stopped session did not write to its file
+    CHECK(stat(path, &after) == 0 && after.st_size == before.st_size); // nothing may follow the closing block
+    run = load_of(path, RGM_LOAD_STRICT);
     REQUIRE(run);
     CHECK(run->complete);
     rgm_run_free(run);

@@ -316,7 +316,8 @@ TEST(a_saved_run_cut_at_every_byte) {
         CHECK_EQ_I64(status, cut < RGM_FILE_HEAD_BYTES ? RGM_FORMAT : RGM_OK);
         for (size_t i = 0; run && i < run->anomalies.rows; i++)
             if (run->anomalies.code[i] == RGM_ANOMALY_UNFINISHED && run->anomalies.count[i] == 1)
-                CHECK_STR_EQ(text_of(run, run->anomalies.detail[i]), rgm_anomaly_text(RGM_ANOMALY_UNFINISHED));
+                CHECK_STR_EQ(text_of(run, run->anomalies.detail[i]),
+                             rgm_anomaly_text(RGM_ANOMALY_UNFINISHED));
         rgm_run_free(run);
     }
     free(data);

@@ -18,10 +18,11 @@ TEST(the_resident_set_grows_with_what_is_touched) {
     REQUIRE(before > 0);
     char *block = malloc(BYTES);
     REQUIRE(block);
-    memset(block, 1, BYTES);
+    for (size_t i = 0; i < BYTES; i += 1024)
+        ((volatile char *)block)[i] = 1; // an unread memset may be left out
     int64_t during = rgm_memory_resident();
-    CHECK(during - before > BYTES * 0.8);
-    if (!SANITIZED) CHECK(during - before < BYTES * 1.2); // their shadow memory counts too
+    CHECK(during - before > BYTES / 5 * 4);
+    if (!SANITIZED) CHECK(during - before < BYTES / 5 * 6); // their shadow memory counts too
     CHECK(rgm_memory_resident_peak() + (1 << 20) >= during);
     int64_t in_use = 0, held = 0;
     if (rgm_memory_malloc(&in_use, &held)) CHECK(held >= 0 && in_use >= 0);
@@ -97,7 +98,8 @@ TEST(samples_past_the_budget_are_counted) {
     options.sample_budget_bytes = 512 * (int64_t)sizeof(rgm_sample);
     rgm_session *s = session_with(options, NULL);
     REQUIRE(s);
-    for (int i = 0; i < 600; i++) rgm_session_sample(s, &(rgm_sample){.ticks = rgm_clock_ticks(), .bytes = i});
+    for (int i = 0; i < 600; i++)
+        rgm_session_sample(s, &(rgm_sample){.ticks = rgm_clock_ticks(), .bytes = i});
     rgm_run *run = snapshot_of(s);
     REQUIRE(run);
     CHECK_EQ_I64(run->memory.rows, 512);

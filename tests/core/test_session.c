@@ -259,7 +259,8 @@ static void nested_work(rgm_session *session, int number) {
     char name[16];
     (void)snprintf(name, sizeof name, "op%d", number % 7);
     for (int i = 0; i < 300; i++) {
-        open_scope a = scope_begin(session, "outer"), b = scope_begin(session, name), c = scope_begin(session, name);
+        open_scope a = scope_begin(session, "outer"), b = scope_begin(session, name),
+                   c = scope_begin(session, name);
         scope_end(session, c);
         if (i % 10 == 0) rgm_recorder_memory(recorder_of(session), RGM_RECORD_HOST_MEMORY, 0, 1, 2);
         scope_end(session, b);

@@ -18,9 +18,9 @@ TEST(moments_of_a_second_with_nanosecond_jitter) {
         sum += values[i];
         rgm_moments_add(&m, values[i]);
     }
-    long double mean = sum / COUNT;
+    long double count = COUNT, mean = sum / count;
     for (int i = 0; i < COUNT; i++) squares += (values[i] - mean) * (values[i] - mean);
-    double expected = (double)sqrtl(squares / COUNT);
+    double expected = (double)sqrtl(squares / count);
     CHECK(expected > 4 && expected < 5); // the textbook formula is off by hundreds here
     CHECK_NEAR(m.mean, (double)mean, 1e-5);
     CHECK_NEAR(rgm_moments_std_dev(&m), expected, 1e-8 * expected + 1e-6);

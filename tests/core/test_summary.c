@@ -11,7 +11,8 @@ typedef struct {
 } analysed;
 
 // Spans in the order of their starts: name, lane, parent, start, duration.
-static int32_t span(analysed *a, const char *name, uint32_t lane, int32_t parent, int64_t start, int64_t duration) {
+static int32_t span(analysed *a, const char *name, uint32_t lane, int32_t parent, int64_t start,
+                    int64_t duration) {
     rgm_spans *s = &a->run->spans;
     size_t row;
     const uint64_t columns = RGM_COLUMN_BIT(spans, start_ns) | RGM_COLUMN_BIT(spans, duration_ns) |
@@ -194,8 +195,8 @@ TEST(declared_devices_are_kept_apart_and_backends_found) {
     release(&a);
 }
 
-static void memory_row(analysed *a, int64_t span_row, int64_t time, int16_t device, rgm_action action, int64_t bytes,
-                       int64_t allocated) {
+static void memory_row(analysed *a, int64_t span_row, int64_t time, int16_t device, rgm_action action,
+                       int64_t bytes, int64_t allocated) {
     rgm_memory *m = &a->run->memory;
     size_t row;
     CHECK_OK(rgm_table_append(&rgm_memory_desc, m, RGM_ALL_COLUMNS, &row, NULL));
@@ -264,7 +265,8 @@ TEST(sampled_peaks_agree_with_a_plain_search) {
     }
     compute(&a);
     for (int i = 0; i < SPANS; i++) {
-        int64_t from = a.run->spans.start_ns[i], to = from + a.run->spans.duration_ns[i], best = -1, before = -1;
+        int64_t from = a.run->spans.start_ns[i], to = from + a.run->spans.duration_ns[i], best = -1,
+                before = -1;
         for (int k = 0; k < SAMPLES; k++) {
             if (times[k] < from) before = bytes[k];
             if (times[k] >= from && times[k] <= to && bytes[k] > best) best = bytes[k];

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes the seeds of fuzz_run_file: small journals and a saved run, made under the fake clock.
 //
-//     cc -std=c11 -D_GNU_SOURCE -Icsrc tests/fuzz/make_seeds.c build/debug/libregimeter_core.a -lpthread -lm -o make_seeds
+//     cc -std=c11 -D_GNU_SOURCE -Icsrc tests/fuzz/make_seeds.c build/debug/libregimeter_core.a -lpthread -lm
+//     -o make_seeds
 //     ./make_seeds tests/fuzz/seeds/fuzz_run_file
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +41,8 @@ static open_scope begin(rgm_session *session, const void *context, const char *n
 
 static void end(rgm_session *session, open_scope scope, uint32_t flags) {
     rgm_clock_fake_advance(30000);
-    rgm_scope_end(rgm_recorder_get(session, rgm_session_id(session)), scope.frame, scope.seq, rgm_clock_ticks(), flags);
+    rgm_scope_end(rgm_recorder_get(session, rgm_session_id(session)), scope.frame, scope.seq,
+                  rgm_clock_ticks(), flags);
 }
 
 static void flush(rgm_session *session) {

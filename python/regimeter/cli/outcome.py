@@ -55,12 +55,12 @@ class Recording:
         if os.path.isdir(file):
             raise CommandError(f"{file}: a directory; name a file in it with -o")
         session = _core.Profiler()
-        try:
-            session._open(file, {})
-        except ValueError as error:
-            raise CommandError(f"{error}") from None
+        session._open(file, {})
         text = session._take_warning()
         if session.path is None:
+            if output is None:
+                with contextlib.suppress(OSError):
+                    os.unlink(file)
             reason = (text or "").partition(";")[0]
             raise CommandError(f"{reason}; choose another place with -o")
         session._stop()

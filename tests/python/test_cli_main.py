@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command as a whole: help, options, errors, imports, completion."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from regimeter import GPUProfiler, __version__
+from regimeter.cli import VERBS, main, make_parser
+from regimeter.cli.completion import read_parser
+from regimeter.cli.record import split_program
+
+NAMES = [module.__name__.rpartition(".")[2] for module in VERBS]
+
+
+def regimeter(*words: object, **options: object) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-m", "regimeter", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, **options)  # type: ignore[call-overload, no-any-return]
+
+
+@pytest.fixture
+def run_file(tmp_path):
+    file = tmp_path / "run.rgm"
+    with GPUProfiler(path=file, enable_detailed_metrics=False) as profiler:
+        with profiler.profile("step", device="cpu"):
+            pass
+    return file
+
+
+@pytest.mark.parametrize("module", ["numpy", "rich", "torch", "regimeter._core", "subprocess", "importlib.metadata"])
+def test_help_imports_nothing_heavy(module):
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "regimeter", "--help"], capture_output=True, text=True, check=True
+    )
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "regimeter.cli" in imported
+    assert not [name for name in imported if name == module or name.startswith(module + ".")]
+
+
+def test_the_script_and_the_module_are_the_same():
+    script = Path(sys.executable).with_name("regimeter")
+    if not script.exists():
+        pytest.skip("the package is not installed beside this interpreter")
+    by_script = subprocess.run([script, "--help"], capture_output=True, text=True, check=True)
+    assert by_script.stdout == regimeter("--help").stdout
+
+
+@pytest.mark.parametrize("verb", NAMES)
+def test_each_verb_has_help(verb):
+    done = regimeter(verb, "--help")
+    assert done.returncode == 0
+    assert done.stdout.startswith(f"usage: regimeter {verb}")
+
+
+@pytest.mark.parametrize("words", [["--version"], ["show", "--version"], ["record", "--version"]])
+def test_version(words):
+    done = regimeter(*words)
+    assert (done.returncode, done.stdout) == (0, f"regimeter {__version__}\n")
+
+
+@pytest.mark.parametrize("words", [["--json", "show"], ["show", "--json"]])
+def test_options_stand_before_or_after_the_verb(words, run_file, capsys):
+    assert main([*words, str(run_file)]) == 0
+    assert json.loads(capsys.readouterr().out)["summary"][0]["operation"] == "step"
+
+
+@pytest.mark.parametrize("words", [["-q", "show"], ["show", "--quiet"]])
+def test_quiet_leaves_the_hints_out(words, run_file, capsys):
+    assert main([*words, str(run_file)]) == 0
+    quiet = capsys.readouterr().out
+    assert "step" in quiet
+    assert "Next:" not in quiet
+    main(["show", str(run_file)])
+    assert capsys.readouterr().out.splitlines()[-1].startswith("Next: regimeter report ")
+
+
+@pytest.mark.parametrize(
+    "words", [[], ["nonsense"], ["show"], ["show", "a", "b"], ["show", "--nonsense", "a"], ["show", "--top", "-1", "a"]]
+)
+def test_wrong_usage_is_one_line_and_code_2(words):
+    done = regimeter(*words)
+    assert done.returncode == 2
+    assert done.stderr.startswith("regimeter: ")
+    assert done.stderr.count("\n") == 1
+    assert "--help" in done.stderr
+
+
+def test_an_unknown_failure_is_one_line(monkeypatch, capsys):
+    def broken(_):
+        raise RuntimeError("it is\nbroken")
+
+    monkeypatch.setattr("regimeter.cli.doctor.check_machine", lambda: broken(None))
+    monkeypatch.delenv("REGIMETER_DEBUG", raising=False)
+    assert main(["doctor"]) == 1
+    assert capsys.readouterr().err.splitlines() == [
+        "regimeter: internal error: RuntimeError: it is broken; REGIMETER_DEBUG=1 shows where"
+    ]
+    monkeypatch.setenv("REGIMETER_DEBUG", "1")
+    with pytest.raises(RuntimeError):
+        main(["doctor"])
+
+
+def test_ctrl_c_is_code_130(monkeypatch):
+    def interrupted():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("regimeter.cli.doctor.check_machine", interrupted)
+    assert main(["doctor"]) == 130
+
+
+@pytest.mark.parametrize("words", [["show"], ["show", "--json"]])
+def test_a_closed_pipe_is_quiet(words, run_file):
+    command = [sys.executable, "-m", "regimeter", *words, str(run_file)]
+    reading, writing = os.pipe()
+    os.close(reading)  # before the first byte is written
+    try:
+        done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    finally:
+        os.close(writing)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+def test_output_that_cannot_show_a_character(run_file):
+    done = regimeter("show", run_file, env={**os.environ, "PYTHONIOENCODING": "ascii"})
+    assert done.returncode == 0, done.stderr
+
+
+# --- the program's words are not ours -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "ours", "program"),
+    [
+        (["record", "a.py", "-o", "x", "--json"], ["record"], ["a.py", "-o", "x", "--json"]),
+        (["record", "-o", "x", "a.py", "-q"], ["record", "-o", "x"], ["a.py", "-q"]),
+        (["record", "-ox", "--html=y", "a.py"], ["record", "-ox", "--html=y"], ["a.py"]),
+        (["-q", "record", "--", "-x.py", "1"], ["-q", "record"], ["-x.py", "1"]),
+        (["record", "-m", "m", "-o", "x"], ["record"], ["-m", "m", "-o", "x"]),
+        (["record", "--interval", "5", "-c", "pass"], ["record", "--interval", "5"], ["-c", "pass"]),
+        (["record", "-"], ["record"], ["-"]),
+        (["record", "--track-memory", "a.py", "--", "b"], ["record", "--track-memory"], ["a.py", "--", "b"]),
+        (["show", "record", "-m"], ["show", "record", "-m"], []),
+        (["record"], ["record"], []),
+    ],
+)
+def test_the_command_line_is_split(words, ours, program):
+    assert split_program(words) == (ours, program)
+
+
+# --- completion -----------------------------------------------------------------------------------------------------
+
+
+def complete(*words: str) -> list[str]:
+    script = regimeter("completion", "bash").stdout
+    quoted = " ".join(f"'{word}'" for word in ("regimeter", *words))
+    ask = f'{script}\nCOMP_WORDS=({quoted}); COMP_CWORD={len(words)}; _regimeter; printf "%s\\n" "${{COMPREPLY[@]}}"'
+    return subprocess.run(["bash", "-c", ask], capture_output=True, text=True, check=True).stdout.split()
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
+def test_bash_completes():
+    assert complete("") == NAMES
+    assert complete("re") == ["record", "report", "recover"]
+    assert complete("export", "--f") == ["--format"]
+    assert complete("export", "--format", "p") == ["parquet"]
+    assert complete("-q", "export", "--table", "sp") == ["spans"]
+    assert complete("selftest", "") == ["overhead"]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_every_option_is_in_the_completion(shell):
+    script = regimeter("completion", shell).stdout
+    for verb in read_parser(make_parser()):
+        assert verb.name in script
+        for option in verb.options:
+            for name in option.names:
+                assert (name.lstrip("-") if shell == "fish" else name) in script
+    found = shutil.which(shell)
+    if found:
+        subprocess.run([found, "-n"], input=script, text=True, check=True)
+
+
+def test_completion_as_json():
+    assert set(json.loads(regimeter("completion", "bash", "--json").stdout)) == {"shell", "script", "install"}
