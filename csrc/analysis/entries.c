@@ -130,7 +130,9 @@ static void measured_memory(const rgm_run *run, rgm_entries *entries, const uint
     }
 }
 
-static bool is_scope(const rgm_spans *spans, size_t i) { return !spans->kind || spans->kind[i] == RGM_KIND_SCOPE; }
+static bool is_scope(const rgm_spans *spans, size_t i) {
+    return !spans->kind || spans->kind[i] == RGM_KIND_SCOPE;
+}
 
 rgm_status rgm_entries_compute(const rgm_run *run, rgm_entries *entries, rgm_error *err) {
     const rgm_spans *spans = &run->spans;
@@ -179,7 +181,8 @@ rgm_status rgm_timeline_select(const rgm_run *run, const rgm_entries *entries, c
         status = rgm_error_no_memory(err);
         goto done;
     }
-    for (size_t i = 0; i < rows; i++) keys[i] = UINT64_MAX - (uint64_t)run->spans.duration_ns[entries->span[i]];
+    for (size_t i = 0; i < rows; i++)
+        keys[i] = UINT64_MAX - (uint64_t)run->spans.duration_ns[entries->span[i]];
     RGM_GOTO(rgm_sort_order(keys, rows, order, err));
     size_t kept = rows < most ? rows : most;
     for (size_t i = kept; i < rows; i++)

@@ -21,9 +21,13 @@ static void grouping_release(grouping *g) {
     rgm_free(g->durations);
 }
 
-static uint32_t flags_of(const rgm_run *run, uint32_t span) { return run->spans.flags ? run->spans.flags[span] : 0; }
+static uint32_t flags_of(const rgm_run *run, uint32_t span) {
+    return run->spans.flags ? run->spans.flags[span] : 0;
+}
 
-static rgm_device device_of(uint32_t flags) { return (rgm_device)(rgm_flags_device(flags) % RGM_DEVICE_COUNT); }
+static rgm_device device_of(uint32_t flags) {
+    return (rgm_device)(rgm_flags_device(flags) % RGM_DEVICE_COUNT);
+}
 
 // The enclosing span; one that does not come first is damage, and is treated as none.
 static uint32_t parent_of(const rgm_spans *spans, uint32_t span) {
@@ -31,7 +35,8 @@ static uint32_t parent_of(const rgm_spans *spans, uint32_t span) {
     return parent >= 0 && (uint32_t)parent < span ? (uint32_t)parent : UINT32_MAX;
 }
 
-static rgm_status number_operations(const rgm_run *run, const rgm_entries *entries, grouping *g, rgm_error *err) {
+static rgm_status number_operations(const rgm_run *run, const rgm_entries *entries, grouping *g,
+                                    rgm_error *err) {
     size_t strings = rgm_strings_count(&run->strings);
     uint32_t *known = rgm_calloc(strings * RGM_DEVICE_COUNT, sizeof *known); // operation + 1
     g->of_row = rgm_malloc((entries->rows + 1) * sizeof *g->of_row);
@@ -51,7 +56,8 @@ static rgm_status number_operations(const rgm_run *run, const rgm_entries *entri
     return RGM_OK;
 }
 
-static rgm_status group_durations(const rgm_run *run, const rgm_entries *entries, grouping *g, rgm_error *err) {
+static rgm_status group_durations(const rgm_run *run, const rgm_entries *entries, grouping *g,
+                                  rgm_error *err) {
     g->first = rgm_calloc((size_t)g->count + 1, sizeof *g->first);
     g->durations = rgm_malloc((entries->rows + 1) * sizeof *g->durations);
     uint32_t *at = rgm_malloc(((size_t)g->count + 1) * sizeof *at);
@@ -189,8 +195,9 @@ static rgm_status order_rows(const rgm_run *run, rgm_summary *s, rgm_error *err)
             size_t middle = from + width < rows ? from + width : rows;
             size_t to = from + 2 * width < rows ? from + 2 * width : rows;
             for (size_t k = from, a = from, b = middle; k < to; k++)
-                half[k] = a < middle && (b >= to || compare_rows(run, s, order[a], order[b]) <= 0) ? order[a++]
-                                                                                                  : order[b++];
+                half[k] = a < middle && (b >= to || compare_rows(run, s, order[a], order[b]) <= 0)
+                              ? order[a++]
+                              : order[b++];
         }
         memcpy(order, half, rows * sizeof *order);
     }
@@ -215,7 +222,8 @@ rgm_status rgm_summary_compute(const rgm_run *run, const rgm_entries *entries, c
     RGM_GOTO(group_durations(run, entries, &g, err));
     RGM_GOTO(rgm_table_reserve(&rgm_summary_desc, summary, RGM_ALL_COLUMNS, g.count ? g.count : 1, err));
     summary->rows = g.count;
-    for (size_t c = 0; c < rgm_summary_desc.n_columns; c++) rgm_table_fill(&rgm_summary_desc, summary, c, 0, g.count);
+    for (size_t c = 0; c < rgm_summary_desc.n_columns; c++)
+        rgm_table_fill(&rgm_summary_desc, summary, c, 0, g.count);
     for (size_t i = 0; i < entries->rows; i++) add_entry(run, entries, i, summary, g.of_row[i]);
     RGM_GOTO(totals(run, entries, &g, summary, err));
     RGM_GOTO(moments(&g, policy, summary, err));

@@ -49,7 +49,8 @@ static bool kernel_distrusts_tsc(void) {
     if (!file) return false;
     bool known = fgets(name, sizeof name, file) != NULL;
     (void)fclose(file);
-    return known && (strncmp(name, "hpet", 4) == 0 || strncmp(name, "acpi_pm", 7) == 0 || strstr(name, "jiffies"));
+    return known &&
+           (strncmp(name, "hpet", 4) == 0 || strncmp(name, "acpi_pm", 7) == 0 || strstr(name, "jiffies"));
 }
 #endif
 
@@ -66,7 +67,8 @@ static bool tsc_usable(void) {
 
 void rgm_clock_init(void) {
     pthread_mutex_lock(&source_mutex);
-    if (rgm_clock_active == RGM_CLOCK_UNSET) rgm_clock_active = tsc_usable() ? RGM_CLOCK_TSC : RGM_CLOCK_MONOTONIC;
+    if (rgm_clock_active == RGM_CLOCK_UNSET)
+        rgm_clock_active = tsc_usable() ? RGM_CLOCK_TSC : RGM_CLOCK_MONOTONIC;
     pthread_mutex_unlock(&source_mutex);
 }
 
@@ -160,7 +162,8 @@ static int64_t interpolate(const rgm_anchor *a, const rgm_anchor *b, uint64_t ti
 int64_t rgm_timebase_ns(const rgm_timebase *base, uint64_t ticks) {
     if (base->count == 0) return bounded(ticks);
     if (base->count == 1)
-        return bounded((__int128)base->anchors[0].monotonic_ns + (__int128)ticks - (__int128)base->anchors[0].ticks);
+        return bounded((__int128)base->anchors[0].monotonic_ns + (__int128)ticks -
+                       (__int128)base->anchors[0].ticks);
     size_t low = 0, high = base->count - 1; // segment [low, low + 1] that holds the tick
     while (high - low > 1) {
         size_t middle = low + (high - low) / 2;

@@ -26,7 +26,8 @@ uint32_t rgm_crc32c_portable(uint32_t crc, const void *data, size_t length) {
 #if defined(__x86_64__)
 #include <nmmintrin.h>
 
-__attribute__((target("sse4.2"))) static uint32_t crc_hardware(uint32_t crc, const uint8_t *at, size_t length) {
+__attribute__((target("sse4.2"))) static uint32_t crc_hardware(uint32_t crc, const uint8_t *at,
+                                                               size_t length) {
     uint64_t sum = ~crc;
     for (; length >= 8; at += 8, length -= 8) {
         uint64_t word;

@@ -81,8 +81,7 @@ void rgm_sort_i64(int64_t *values, size_t count, int64_t *scratch) {
     for (int pass = 0; pass < PASSES; pass++) {
         int shift = pass * DIGIT_BITS;
         memset(counts, 0, sizeof counts);
-        for (size_t i = 0; i < count; i++)
-            counts[(rgm_sort_key_i64(from[i]) >> shift) & (DIGITS - 1)]++;
+        for (size_t i = 0; i < count; i++) counts[(rgm_sort_key_i64(from[i]) >> shift) & (DIGITS - 1)]++;
         if (!positions(counts, count)) continue;
         for (size_t i = 0; i < count; i++)
             to[counts[(rgm_sort_key_i64(from[i]) >> shift) & (DIGITS - 1)]++] = from[i];

@@ -16,8 +16,7 @@ struct rgm_strings_slab {
 };
 
 static rgm_string *entry(const rgm_strings *strings, uint32_t id) {
-    rgm_string *chunk =
-        atomic_load_explicit(&strings->chunks[id / RGM_STRINGS_CHUNK], memory_order_acquire);
+    rgm_string *chunk = atomic_load_explicit(&strings->chunks[id / RGM_STRINGS_CHUNK], memory_order_acquire);
     return &chunk[id % RGM_STRINGS_CHUNK];
 }
 
@@ -70,7 +69,8 @@ static rgm_status append(rgm_strings *strings, const char *data, size_t length, 
                          rgm_error *err) {
     uint32_t count = atomic_load_explicit(&strings->count, memory_order_relaxed);
     size_t cost = length + 1 + sizeof(rgm_string);
-    if (count >= (uint32_t)RGM_STRINGS_CHUNK * RGM_STRINGS_CHUNKS || cost > strings->max_bytes - strings->bytes)
+    if (count >= (uint32_t)RGM_STRINGS_CHUNK * RGM_STRINGS_CHUNKS ||
+        cost > strings->max_bytes - strings->bytes)
         return rgm_error_set(err, RGM_LIMIT, "string table full: %u strings, %zu bytes", count,
                              strings->bytes);
     if (count % RGM_STRINGS_CHUNK == 0 && !atomic_load(&strings->chunks[count / RGM_STRINGS_CHUNK])) {

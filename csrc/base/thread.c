@@ -9,7 +9,8 @@
 
 enum { STACK_BYTES = 256 * 1024 };
 
-rgm_status rgm_thread_start(pthread_t *thread, const char *name, void *(*body)(void *), void *arg, rgm_error *err) {
+rgm_status rgm_thread_start(pthread_t *thread, const char *name, void *(*body)(void *), void *arg,
+                            rgm_error *err) {
     sigset_t all, before;
     pthread_attr_t attributes;
     sigfillset(&all);

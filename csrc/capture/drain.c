@@ -1,124 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the recorders to the journal, and from both to a Run. Everything here runs under the drain lock.
+// From the recorders to the journal. Everything here runs under the drain lock.
 #include <string.h>
 
 #include "base/memory.h"
-#include "capture/session_state.h"
+#include "capture/extent.h"
 #include "io/frame.h"
-#include "io/run_file.h"
-#include "model/builder.h"
-
-// --- pool -------------------------------------------------------------------------------------------------
-
-static rgm_block *block_new(rgm_session *session) {
-    int64_t limit = session->options.memory_budget_bytes / (int64_t)sizeof(rgm_block);
-    if (atomic_fetch_add(&session->blocks, 1) >= limit) {
-        atomic_fetch_sub(&session->blocks, 1);
-        return NULL;
-    }
-    rgm_block *block = rgm_malloc(sizeof *block);
-    if (!block) {
-        atomic_fetch_sub(&session->blocks, 1);
-        return NULL;
-    }
-    atomic_init(&block->committed, 0);
-    atomic_init(&block->next, NULL);
-    return block;
-}
-
-static void block_give_back(rgm_session *session, rgm_block *block) {
-    atomic_store_explicit(&block->committed, 0, memory_order_relaxed);
-    atomic_store_explicit(&block->next, NULL, memory_order_relaxed);
-    if ((int64_t)rgm_queue_length(&session->pool) < atomic_load(&session->pool_target) * 2 &&
-        rgm_queue_push(&session->pool, block))
-        return;
-    atomic_fetch_sub(&session->blocks, 1);
-    rgm_free(block);
-}
-
-void rgm_session_fill_pool(rgm_session *session, int64_t blocks) {
-    while ((int64_t)rgm_queue_length(&session->pool) < blocks) {
-        rgm_block *block = block_new(session);
-        if (!block) return;
-        memset(block->records, 0, sizeof block->records); // page faults happen here, not in a scope
-        if (!rgm_queue_push(&session->pool, block)) {
-            atomic_fetch_sub(&session->blocks, 1);
-            rgm_free(block);
-            return;
-        }
-    }
-}
-
-rgm_block *rgm_session_take_block(rgm_session *session) {
-    rgm_block *block = rgm_queue_pop(&session->pool);
-    // The signal is a hint; without it the drainer comes by at its interval.
-    if ((int64_t)rgm_queue_length(&session->pool) * 2 < atomic_load(&session->pool_target))
-        pthread_cond_signal(&session->drainer_wake);
-    if (block) return block;
-    block = block_new(session);
-    if (block) atomic_fetch_add(&session->hot_blocks, 1);
-    return block;
-}
-
-// --- walking the recorders --------------------------------------------------------------------------------
-
-// A range of records that had been committed when the walk began.
-typedef struct {
-    rgm_recorder *recorder;
-    rgm_block *last;
-    uint32_t last_used;
-} extent;
-
-static rgm_recorder *recorders_of(rgm_session *session) {
-    pthread_mutex_lock(&session->state_mutex);
-    rgm_recorder *head = session->recorders; // only ever grows at the head
-    pthread_mutex_unlock(&session->state_mutex);
-    return head;
-}
-
-static extent extent_of(rgm_recorder *recorder) {
-    extent e = {recorder, recorder->first, 0};
-    for (;;) {
-        rgm_block *next = atomic_load_explicit(&e.last->next, memory_order_acquire);
-        e.last_used = atomic_load_explicit(&e.last->committed, memory_order_acquire);
-        if (!next) return e;
-        e.last = next;
-    }
-}
-
-typedef rgm_status (*range_sink)(void *arg, uint32_t stream, const rgm_record *records, uint32_t count,
-                                 rgm_error *err);
-
-// Hands every range of the extent to the sink, in order.
-static rgm_status extent_walk(const extent *e, range_sink sink, void *arg, rgm_error *err) {
-    uint32_t from = e->recorder->flushed;
-    for (rgm_block *block = e->recorder->first;;) {
-        uint32_t used = block == e->last ? e->last_used
-                                         : atomic_load_explicit(&block->committed, memory_order_acquire);
-        if (used > from)
-            RGM_TRY(sink(arg, e->recorder->index, block->records + from, used - from, err));
-        if (block == e->last) return RGM_OK;
-        block = atomic_load_explicit(&block->next, memory_order_acquire);
-        from = 0;
-    }
-}
-
-static uint64_t extent_consume(rgm_session *session, const extent *e) {
-    uint64_t records = 0;
-    rgm_recorder *recorder = e->recorder;
-    while (recorder->first != e->last) {
-        rgm_block *block = recorder->first;
-        records += atomic_load(&block->committed) - recorder->flushed;
-        recorder->first = atomic_load(&block->next);
-        recorder->flushed = 0;
-        block_give_back(session, block);
-    }
-    records += e->last_used - recorder->flushed;
-    recorder->flushed = e->last_used;
-    return records;
-}
-
-// --- journal ----------------------------------------------------------------------------------------------
 
 static void row_frame(rgm_bytes *out, rgm_frame_type type, uint32_t first, uint32_t count, const void *rows,
                       size_t bytes) {
@@ -156,13 +42,10 @@ static void put_strings(rgm_session *session, rgm_bytes *out, uint32_t count) {
     session->written.strings = count;
 }
 
-static rgm_site_row site_row(const rgm_site *site) {
-    return (rgm_site_row){.name = site->name, .device = site->device, .backend = atomic_load(&site->backend)};
-}
-
 static void put_sites(rgm_session *session, rgm_bytes *out, uint32_t count) {
     pthread_mutex_lock(&session->state_mutex);
-    uint32_t from = session->written.sites < session->sites_dirty ? session->written.sites : session->sites_dirty;
+    uint32_t from =
+        session->written.sites < session->sites_dirty ? session->written.sites : session->sites_dirty;
     session->sites_dirty = UINT32_MAX;
     pthread_mutex_unlock(&session->state_mutex);
     if (from >= count) return;
@@ -170,7 +53,7 @@ static void put_sites(rgm_session *session, rgm_bytes *out, uint32_t count) {
     rgm_bytes_u32(out, from);
     rgm_bytes_u32(out, count - from);
     for (uint32_t id = from; id < count; id++) {
-        rgm_site_row row = site_row(rgm_session_site_at(session, id));
+        rgm_site_row row = rgm_site_row_of(rgm_session_site_at(session, id));
         rgm_bytes_append(out, &row, sizeof row);
     }
     rgm_frame_end(out, mark);
@@ -194,7 +77,8 @@ static size_t put_samples(rgm_session *session, rgm_bytes *out) {
     pthread_mutex_lock(&session->sample_mutex);
     size_t count = session->sample_count;
     if (count)
-        row_frame(out, RGM_FRAME_SAMPLES, 0, (uint32_t)count, session->samples, count * sizeof *session->samples);
+        row_frame(out, RGM_FRAME_SAMPLES, 0, (uint32_t)count, session->samples,
+                  count * sizeof *session->samples);
     pthread_mutex_unlock(&session->sample_mutex);
     return count;
 }
@@ -203,7 +87,8 @@ static void drop_samples(rgm_session *session, size_t count) {
     pthread_mutex_lock(&session->sample_mutex);
     if (count > session->sample_count) count = session->sample_count;
     session->sample_count -= count;
-    if (count) memmove(session->samples, session->samples + count, session->sample_count * sizeof *session->samples);
+    if (count)
+        memmove(session->samples, session->samples + count, session->sample_count * sizeof *session->samples);
     pthread_mutex_unlock(&session->sample_mutex);
 }
 
@@ -215,12 +100,14 @@ static void put_open(rgm_session *session, rgm_recorder *recorder, rgm_bytes *ou
     recorder->open_written = count > 0;
 }
 
-static int64_t counter_total(rgm_session *session, rgm_anomaly code) {
+int64_t rgm_session_counter(rgm_session *session, rgm_anomaly code) {
     int64_t total = atomic_load(&session->counters[code]);
-    if (code != RGM_ANOMALY_DROPPED_SCOPES && code != RGM_ANOMALY_LOST_SCOPES && code != RGM_ANOMALY_SAMPLED_OUT)
+    if (code != RGM_ANOMALY_DROPPED_SCOPES && code != RGM_ANOMALY_LOST_SCOPES &&
+        code != RGM_ANOMALY_SAMPLED_OUT)
         return total;
-    for (rgm_recorder *r = recorders_of(session); r && code != RGM_ANOMALY_SAMPLED_OUT; r = r->next)
-        total += (int64_t)(code == RGM_ANOMALY_DROPPED_SCOPES ? atomic_load(&r->dropped) : atomic_load(&r->lost));
+    for (rgm_recorder *r = rgm_session_recorders(session); r && code != RGM_ANOMALY_SAMPLED_OUT; r = r->next)
+        total +=
+            (int64_t)(code == RGM_ANOMALY_DROPPED_SCOPES ? atomic_load(&r->dropped) : atomic_load(&r->lost));
     uint32_t sites = atomic_load_explicit(&session->site_count, memory_order_acquire);
     for (uint32_t id = 0; id < sites && code == RGM_ANOMALY_SAMPLED_OUT; id++)
         total += (int64_t)atomic_load(&rgm_session_site_at(session, id)->skipped);
@@ -231,7 +118,7 @@ static void put_counters(rgm_session *session, rgm_bytes *out) {
     uint64_t pairs[RGM_ANOMALY_COUNT][2];
     uint32_t count = 0;
     for (int code = 0; code < RGM_ANOMALY_COUNT; code++) {
-        int64_t total = counter_total(session, (rgm_anomaly)code);
+        int64_t total = rgm_session_counter(session, (rgm_anomaly)code);
         if (!total) continue;
         pairs[count][0] = (uint64_t)code;
         pairs[count++][1] = (uint64_t)total;
@@ -240,7 +127,7 @@ static void put_counters(rgm_session *session, rgm_bytes *out) {
 }
 
 // The drain that closes the session has run, or is next to run.
-static bool is_stopped(rgm_session *session) {
+bool rgm_session_is_stopped(rgm_session *session) {
     pthread_mutex_lock(&session->state_mutex);
     bool stopped = session->stopped;
     pthread_mutex_unlock(&session->state_mutex);
@@ -280,14 +167,15 @@ static rgm_status range_to_buffer(void *arg, uint32_t stream, const rgm_record *
 }
 
 // Writes what one recorder has, a block at a time, and lets go of what was written.
-static bool drain_recorder(rgm_session *session, const extent *e) {
+static bool drain_recorder(rgm_session *session, const rgm_extent *e) {
     rgm_recorder *recorder = e->recorder;
     for (;;) {
         bool tail = recorder->first == e->last;
-        extent piece = {recorder, tail ? e->last : atomic_load(&recorder->first->next), tail ? e->last_used : 0};
-        (void)extent_walk(&piece, range_to_buffer, &session->buffer, NULL);
+        rgm_extent piece = {recorder, tail ? e->last : atomic_load(&recorder->first->next),
+                            tail ? e->last_used : 0};
+        (void)rgm_extent_walk(&piece, range_to_buffer, &session->buffer, NULL);
         if (!write_out(session)) return false;
-        session->drained_records += extent_consume(session, &piece);
+        session->drained_records += rgm_extent_consume(session, &piece);
         if (tail) return true;
     }
 }
@@ -320,15 +208,15 @@ static bool dictionary_due(rgm_session *session, uint32_t strings, uint32_t site
 
 void rgm_session_drain(rgm_session *session, bool closing) {
     if (!session->journal_on) {
-        if (closing || !is_stopped(session)) rgm_session_anchor(session, closing);
+        if (closing || !rgm_session_is_stopped(session)) rgm_session_anchor(session, closing);
         return;
     }
     bool due = closing, wrote = false;
-    rgm_recorder *recorders = recorders_of(session);
+    rgm_recorder *recorders = rgm_session_recorders(session);
     // Records name strings and sites, so the extents are fixed before the dictionaries are read.
     size_t count = 0;
     for (rgm_recorder *r = recorders; r; r = r->next) count++;
-    extent *extents = rgm_malloc((count + 1) * sizeof *extents);
+    rgm_extent *extents = rgm_malloc((count + 1) * sizeof *extents);
     if (!extents) {
         // Nothing has left memory; only a file that now stays without its end is a loss.
         if (closing) rgm_session_note(session, RGM_ANOMALY_JOURNAL_FAILED, 1);
@@ -337,7 +225,7 @@ void rgm_session_drain(rgm_session *session, bool closing) {
     }
     count = 0;
     for (rgm_recorder *r = recorders; r; r = r->next) {
-        extents[count] = extent_of(r);
+        extents[count] = rgm_extent_of(r);
         due = due || extents[count].last != r->first || extents[count].last_used != r->flushed;
         count++;
     }
@@ -377,101 +265,6 @@ done:
     rgm_free(extents);
 }
 
-// --- snapshot ---------------------------------------------------------------------------------------------
-
-static rgm_status range_to_builder(void *arg, uint32_t stream, const rgm_record *records, uint32_t count,
-                                   rgm_error *err) {
-    return rgm_builder_records(arg, stream, records, count, err);
-}
-
-static rgm_status feed_dictionaries(rgm_session *session, rgm_builder *builder, rgm_error *err) {
-    uint32_t strings = rgm_strings_count(&session->strings);
-    for (uint32_t id = 0; id < strings; id++) {
-        rgm_string text = rgm_strings_view(&session->strings, id);
-        RGM_TRY(rgm_builder_string(builder, id, text.data, text.length, err));
-    }
-    uint32_t sites = atomic_load_explicit(&session->site_count, memory_order_acquire);
-    for (uint32_t id = 0; id < sites; id++)
-        RGM_TRY(rgm_builder_site(builder, id, site_row(rgm_session_site_at(session, id)), err));
-    rgm_status status = RGM_OK;
-    pthread_mutex_lock(&session->state_mutex);
-    for (uint32_t id = 0; status == RGM_OK && id < session->thread_count; id++)
-        status = rgm_builder_thread(builder, id, session->threads[id], err);
-    if (status == RGM_OK && session->environment.length)
-        status = rgm_run_set_text(&rgm_builder_run(builder)->environment, (const char *)session->environment.data,
-                                  session->environment.length, err);
-    pthread_mutex_unlock(&session->state_mutex);
-    for (size_t i = 0; status == RGM_OK && i < session->time.count; i++)
-        status = rgm_builder_anchor(builder, session->time.anchors[i], err);
-    return status;
-}
-
-static rgm_status feed_memory(rgm_session *session, rgm_builder *builder, rgm_error *err) {
-    rgm_recorder *recorders = recorders_of(session);
-    size_t count = 0;
-    for (rgm_recorder *r = recorders; r; r = r->next) count++;
-    extent *extents = rgm_malloc((count + 1) * sizeof *extents);
-    if (!extents) return rgm_error_no_memory(err);
-    rgm_status status = RGM_OK;
-    size_t at = 0;
-    for (rgm_recorder *r = recorders; r; r = r->next) extents[at++] = extent_of(r);
-    RGM_GOTO(feed_dictionaries(session, builder, err));
-    while (at-- > 0) {
-        rgm_recorder *r = extents[at].recorder;
-        size_t open_count = rgm_recorder_peek(r, session->open, RGM_OPEN_SCOPES_SEEN);
-        RGM_GOTO(rgm_builder_open(builder, r->index, session->open, open_count, err));
-        if (r->base_thread != UINT32_MAX) {
-            rgm_record thread = rgm_record_of_thread(r->base_thread);
-            RGM_GOTO(rgm_builder_records(builder, r->index, &thread, 1, err));
-        }
-        RGM_GOTO(extent_walk(&extents[at], range_to_builder, builder, err));
-    }
-    pthread_mutex_lock(&session->sample_mutex);
-    for (size_t i = 0; status == RGM_OK && i < session->sample_count; i++)
-        status = rgm_builder_sample(builder, session->samples[i], err);
-    pthread_mutex_unlock(&session->sample_mutex);
-done:
-    rgm_free(extents);
-    return status;
-}
-
-// The journal's counters may be older than the session's.
-static rgm_status feed_counters(rgm_session *session, rgm_builder *builder, rgm_error *err) {
-    rgm_anomalies *known = &rgm_builder_run(builder)->anomalies;
-    for (int code = 0; code < RGM_ANOMALY_COUNT; code++) {
-        int64_t missing = counter_total(session, (rgm_anomaly)code);
-        for (size_t i = 0; i < known->rows; i++)
-            if (known->code[i] == code) missing -= known->count[i];
-        RGM_TRY(rgm_builder_note(builder, (rgm_anomaly)code, missing, err));
-    }
-    return RGM_OK;
-}
-
-static rgm_status snapshot_locked(rgm_session *session, rgm_run **run, rgm_error *err) {
-    rgm_builder *builder = NULL;
-    rgm_status status = RGM_OK;
-    bool complete, stopped = is_stopped(session);
-    RGM_TRY(rgm_builder_new(&builder, err));
-    rgm_session_drain(session, false);
-    if (!stopped) rgm_session_anchor(session, true);
-    if (session->journal.path && !session->journal_void)
-        RGM_GOTO(rgm_journal_read(session->journal.path, RGM_LOAD_STRICT, builder, &complete, err));
-    RGM_GOTO(feed_memory(session, builder, err));
-    RGM_GOTO(feed_counters(session, builder, err));
-    RGM_GOTO(rgm_builder_finish(builder, stopped, run, err));
-    (*run)->complete = stopped;
-done:
-    rgm_builder_free(builder);
-    return status;
-}
-
-rgm_status rgm_session_snapshot(rgm_session *session, rgm_run **run, rgm_error *err) {
-    pthread_mutex_lock(&session->drain_mutex);
-    rgm_status status = snapshot_locked(session, run, err);
-    pthread_mutex_unlock(&session->drain_mutex);
-    return status;
-}
-
 rgm_status rgm_session_flush(rgm_session *session, rgm_error *err) {
     pthread_mutex_lock(&session->drain_mutex);
     bool was_on = session->journal_on;
@@ -488,7 +281,7 @@ static bool write_reset(rgm_session *session) {
     rgm_bytes_reset(out);
     rgm_frame_end(out, rgm_frame_begin(out, RGM_FRAME_RESET));
     put_threads(session, out);
-    for (rgm_recorder *r = recorders_of(session); r; r = r->next) {
+    for (rgm_recorder *r = rgm_session_recorders(session); r; r = r->next) {
         rgm_record thread = rgm_record_of_thread(atomic_load(&r->thread_row));
         row_frame(out, RGM_FRAME_RECORDS, r->index, 1, &thread, sizeof thread);
     }
@@ -499,9 +292,9 @@ static bool write_reset(rgm_session *session) {
 
 void rgm_session_reset(rgm_session *session) {
     pthread_mutex_lock(&session->drain_mutex);
-    for (rgm_recorder *r = recorders_of(session); r; r = r->next) {
-        extent e = extent_of(r);
-        (void)extent_consume(session, &e);
+    for (rgm_recorder *r = rgm_session_recorders(session); r; r = r->next) {
+        rgm_extent e = rgm_extent_of(r);
+        (void)rgm_extent_consume(session, &e);
         atomic_store(&r->dropped, 0);
         atomic_store(&r->lost, 0);
     }
@@ -517,7 +310,8 @@ void rgm_session_reset(rgm_session *session) {
     rgm_session_anchor(session, true);
     if (!write_reset(session)) {
         session->journal_void = true;
-        for (rgm_recorder *r = recorders_of(session); r; r = r->next) r->base_thread = atomic_load(&r->thread_row);
+        for (rgm_recorder *r = rgm_session_recorders(session); r; r = r->next)
+            r->base_thread = atomic_load(&r->thread_row);
     }
     pthread_mutex_unlock(&session->drain_mutex);
 }

@@ -12,16 +12,24 @@
 #include "base/memory.h"
 #include "io/frame.h"
 
+// Whether the path still names the open file: another session may have put its own in place meanwhile.
+static bool still_named(const char *path, int fd) {
+    struct stat named, opened;
+    return stat(path, &named) == 0 && fstat(fd, &opened) == 0 && named.st_ino == opened.st_ino &&
+           named.st_dev == opened.st_dev;
+}
+
 static rgm_status open_locked(const char *path, int *fd, rgm_error *err) {
     *fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (*fd < 0) return rgm_error_os(err, RGM_IO, errno, "cannot write %s", path);
-    if (flock(*fd, LOCK_EX | LOCK_NB) == 0) return RGM_OK;
-    int reason = errno;
+    bool locked = flock(*fd, LOCK_EX | LOCK_NB) == 0;
+    if (locked && still_named(path, *fd)) return RGM_OK;
+    int reason = locked ? EWOULDBLOCK : errno;
     close(*fd);
     *fd = -1;
     if (reason == EWOULDBLOCK)
-        return rgm_error_set(err, RGM_BUSY, "%s is being written by another session; give this one its own file",
-                             path);
+        return rgm_error_set(err, RGM_BUSY,
+                             "%s is being written by another session; give this one its own file", path);
     return rgm_error_os(err, RGM_IO, reason, "cannot lock %s", path);
 }
 
@@ -34,7 +42,8 @@ static rgm_status keep_unfinished(const char *path, char *kept, size_t room, rgm
         if (rename(path, kept) == 0) return RGM_OK;
         return rgm_error_os(err, RGM_IO, errno, "cannot rename %s", path);
     }
-    return rgm_error_set(err, RGM_INVALID, "%s has a thousand unfinished recordings beside it; move them away", path);
+    return rgm_error_set(err, RGM_INVALID,
+                         "%s has a thousand unfinished recordings beside it; move them away", path);
 }
 
 // Decides what happens to a file that is already there; *again asks for it to be opened once more.
@@ -48,16 +57,20 @@ static rgm_status take_over(const char *path, int fd, char *kept, size_t room, b
     bool finished = rgm_frame_is_finished(fd, &ours);
     if (!ours)
         return rgm_error_set(err, RGM_INVALID,
-                             "%s exists and is not a regimeter recording; choose another file or remove it", path);
+                             "%s exists and is not a regimeter recording; choose another file or remove it",
+                             path);
     if (!finished) {
         *again = true;
         return keep_unfinished(path, kept, room, err);
     }
-    if (ftruncate(fd, 0) != 0) return rgm_error_os(err, RGM_IO, errno, "cannot write %s", path);
+    // Replaced, not emptied: a session that has stopped may still be reading it.
+    if (unlink(path) != 0) return rgm_error_os(err, RGM_IO, errno, "cannot replace %s", path);
+    *again = true;
     return RGM_OK;
 }
 
-rgm_status rgm_journal_open(rgm_journal *journal, const char *path, char *kept, size_t kept_room, rgm_error *err) {
+rgm_status rgm_journal_open(rgm_journal *journal, const char *path, char *kept, size_t kept_room,
+                            rgm_error *err) {
     *journal = (rgm_journal){.fd = -1};
     kept[0] = '\0';
     rgm_bytes head = {0};
@@ -84,8 +97,8 @@ done:
 rgm_status rgm_journal_append(rgm_journal *journal, const rgm_bytes *frames, rgm_error *err) {
     size_t done = 0;
     while (done < frames->length) {
-        ssize_t wrote = pwrite(journal->fd, frames->data + done, frames->length - done,
-                               journal->length + (int64_t)done);
+        ssize_t wrote =
+            pwrite(journal->fd, frames->data + done, frames->length - done, journal->length + (int64_t)done);
         if (wrote < 0 && errno == EINTR) continue;
         if (wrote <= 0) {
             int reason = wrote < 0 ? errno : ENOSPC;
@@ -97,6 +110,14 @@ rgm_status rgm_journal_append(rgm_journal *journal, const rgm_bytes *frames, rgm
     }
     journal->length += (int64_t)frames->length;
     return RGM_OK;
+}
+
+void rgm_journal_release_lock(rgm_journal *journal) {
+    if (journal->fd >= 0) (void)flock(journal->fd, LOCK_UN);
+}
+
+void rgm_journal_own_path(const rgm_journal *journal, char *path, size_t room) {
+    (void)snprintf(path, room, "/proc/self/fd/%d", journal->fd);
 }
 
 void rgm_journal_close(rgm_journal *journal) {

@@ -19,6 +19,10 @@ typedef struct rgm_journal {
 // *kept receives the new name of an unfinished recording, or "".
 rgm_status rgm_journal_open(rgm_journal *journal, const char *path, char *kept, size_t kept_room,
                             rgm_error *err) RGM_NODISCARD;
+// After the END frame: from here on another session may take the name; this one keeps its file for reading.
+void rgm_journal_release_lock(rgm_journal *journal);
+// A path under which this process reaches the journal's file whatever its name has become.
+void rgm_journal_own_path(const rgm_journal *journal, char *path, size_t room);
 rgm_status rgm_journal_append(rgm_journal *journal, const rgm_bytes *frames, rgm_error *err) RGM_NODISCARD;
 void rgm_journal_close(rgm_journal *journal);
 

@@ -213,7 +213,8 @@ bool rgm_recorder_end_elsewhere(rgm_recorder *r, rgm_frame *frame, uint64_t now,
     return rgm_recorder_write(r, &record);
 }
 
-void rgm_recorder_memory(rgm_recorder *r, rgm_record_kind kind, int32_t device, uint64_t first, uint64_t second) {
+void rgm_recorder_memory(rgm_recorder *r, rgm_record_kind kind, int32_t device, uint64_t first,
+                         uint64_t second) {
     // The scope itself may have been dropped; its values must not go to the one before.
     if (r->used == RGM_BLOCK_RECORDS && r->full) return;
     rgm_record record = {
@@ -237,7 +238,8 @@ static uint32_t open_parent(const rgm_frame *frame, size_t most) {
 
 static size_t copy_open(const rgm_recorder *r, rgm_open_scope *out, size_t room) {
     size_t count = 0;
-    for (const rgm_track *track = atomic_load_explicit(&r->tracks, memory_order_acquire); track; track = track->next) {
+    for (const rgm_track *track = atomic_load_explicit(&r->tracks, memory_order_acquire); track;
+         track = track->next) {
         const rgm_frame *frame = atomic_load_explicit(&track->top, memory_order_relaxed);
         // A torn walk can only meet frames of this recorder; the bound ends it.
         for (size_t steps = 0; frame && count < room && steps < room; steps++) {

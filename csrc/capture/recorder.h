@@ -79,25 +79,25 @@ struct rgm_recorder {
 
     // Off the hot path.
     rgm_session *session;
-    rgm_recorder *next;        // in the session
-    rgm_recorder *next_local;  // in the thread
+    rgm_recorder *next;          // in the session
+    rgm_recorder *next_local;    // in the thread
     _Atomic(rgm_track *) tracks; // the drainer walks it
     rgm_track *free_tracks;
     rgm_track_slot *slots; // context -> track, open addressing
     uint32_t slot_mask, slot_used;
     uint32_t track_count;
     void *slabs;
-    uint32_t index; // stream number
-    bool unannounced; // its thread's row did not fit; it goes first into the next block
-    bool full;        // the last record was dropped
-    bool named;       // the Python layer has given the thread its name
-    _Atomic(int) references;    // session and thread
-    _Atomic(bool) orphaned;     // its thread has ended
+    uint32_t index;          // stream number
+    bool unannounced;        // its thread's row did not fit; it goes first into the next block
+    bool full;               // the last record was dropped
+    bool named;              // the Python layer has given the thread its name
+    _Atomic(int) references; // session and thread
+    _Atomic(bool) orphaned;  // its thread has ended
     // The drainer's side.
     rgm_block *first;
     uint32_t flushed; // records of `first` that have moved on
     bool open_written;
-    uint32_t base_thread;          // thread row in force at `first`, UINT32_MAX when a record says so
+    uint32_t base_thread;         // thread row in force at `first`, UINT32_MAX when a record says so
     _Atomic(uint32_t) thread_row; // of the thread that owns the recorder now
 };
 
@@ -227,8 +227,8 @@ static inline uint64_t rgm_scope_end(rgm_recorder *r, rgm_frame *frame, uint32_t
     if (RGM_UNLIKELY(ticks > RGM_RECORD_VALUE_MAX)) flags |= RGM_RECORD_LONG;
     rgm_record record = {
         .start = start,
-        .value_track = rgm_record_pack(
-            flags & RGM_RECORD_LONG ? ticks >> RGM_RECORD_LONG_SHIFT : ticks, frame->track->index),
+        .value_track = rgm_record_pack(flags & RGM_RECORD_LONG ? ticks >> RGM_RECORD_LONG_SHIFT : ticks,
+                                       frame->track->index),
         .seq = seq,
         .parent = parent ? atomic_load_explicit(&parent->seq, memory_order_relaxed) : RGM_RECORD_NO_PARENT,
         .site = atomic_load_explicit(&frame->site, memory_order_relaxed),

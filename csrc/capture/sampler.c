@@ -70,8 +70,11 @@ static void *sample_loop(void *arg) {
     while (!sampler->stop) {
         int64_t interval = sampler->interval_ns;
         pthread_mutex_unlock(&sampler->mutex);
-        rgm_sample sample = {.ticks = rgm_clock_ticks(), .bytes = rgm_memory_resident(), .allocated = -1,
-                             .reserved = -1, .device = -1};
+        rgm_sample sample = {.ticks = rgm_clock_ticks(),
+                             .bytes = rgm_memory_resident(),
+                             .allocated = -1,
+                             .reserved = -1,
+                             .device = -1};
         int64_t now = rgm_clock_monotonic_ns();
         if (sample.bytes >= 0 && (sample.bytes != last_bytes || now - last_ns >= sampler->heartbeat_ns)) {
             sampler->sink(sampler->arg, &sample);
@@ -89,7 +92,8 @@ static void *sample_loop(void *arg) {
 rgm_status rgm_sampler_start(rgm_sampler *sampler, int64_t interval_ns, int64_t heartbeat_ns,
                              rgm_sampler_sink sink, void *arg, rgm_error *err) {
     if (rgm_memory_resident() < 0)
-        return rgm_error_set(err, RGM_UNAVAILABLE, "host memory cannot be sampled: /proc/self/statm is not readable");
+        return rgm_error_set(err, RGM_UNAVAILABLE,
+                             "host memory cannot be sampled: /proc/self/statm is not readable");
     pthread_mutex_init(&sampler->mutex, NULL);
     rgm_cond_init(&sampler->wake);
     sampler->stop = false;

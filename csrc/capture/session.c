@@ -71,7 +71,8 @@ static void sample_sink(void *arg, const rgm_sample *sample) { rgm_session_sampl
 static rgm_status journal_begin(rgm_session *session, const char *path, rgm_error *err) {
     char kept[4200];
     RGM_TRY(rgm_journal_open(&session->journal, path, kept, sizeof kept, err));
-    if (kept[0]) rgm_session_warn(session, "an unfinished recording stood in the way; it was kept as %s", kept);
+    if (kept[0])
+        rgm_session_warn(session, "an unfinished recording stood in the way; it was kept as %s", kept);
     session->written = (rgm_written){0};
     session->journal_on = true;
     return RGM_OK;
@@ -115,8 +116,8 @@ static void sampler_begin(rgm_session *session) {
     rgm_error err;
     rgm_error_clear(&err);
     if (session->sampler.running || session->sampler_interval_ns <= 0) return;
-    if (rgm_sampler_start(&session->sampler, session->sampler_interval_ns, session->options.sample_heartbeat_ns,
-                          sample_sink, session, &err) != RGM_OK)
+    if (rgm_sampler_start(&session->sampler, session->sampler_interval_ns,
+                          session->options.sample_heartbeat_ns, sample_sink, session, &err) != RGM_OK)
         rgm_session_note(session, RGM_ANOMALY_INTERNAL, 1);
 }
 
@@ -279,7 +280,8 @@ static void fork_unlock(void) {
 static void child_retire(rgm_session *s, rgm_recorder *r) {
     atomic_store(&r->session_id, RGM_SESSION_ENDED);
     for (rgm_track *t = atomic_load(&r->tracks); t; t = t->next)
-        for (rgm_frame *f = atomic_load(&t->top); f; f = atomic_load(&f->parent)) atomic_store(&f->closed, true);
+        for (rgm_frame *f = atomic_load(&t->top); f; f = atomic_load(&f->parent))
+            atomic_store(&f->closed, true);
     for (rgm_block *block = r->first, *next; block; block = next) {
         next = atomic_load(&block->next);
         rgm_free(block);
@@ -386,12 +388,14 @@ void rgm_session_stop(rgm_session *session) {
     bool first = !session->stopped;
     session->stopped = true;
     atomic_store(&session->id, 0);
-    for (rgm_recorder *r = session->recorders; r; r = r->next) atomic_store(&r->session_id, RGM_SESSION_ENDED);
+    for (rgm_recorder *r = session->recorders; r; r = r->next)
+        atomic_store(&r->session_id, RGM_SESSION_ENDED);
     pthread_mutex_unlock(&session->state_mutex);
     if (!first) return;
     stop_threads(session);
     pthread_mutex_lock(&session->drain_mutex);
     rgm_session_drain(session, true);
+    rgm_journal_release_lock(&session->journal);
     pthread_mutex_unlock(&session->drain_mutex);
 }
 
@@ -408,7 +412,8 @@ static void unregister(rgm_session *session) {
 static void release_all(rgm_recorder *recorder) {
     while (recorder) {
         rgm_recorder *next = recorder->next;
-        // A thread that lives on keeps the recorder until it next looks for one; it need not keep its records.
+        // A thread that lives on keeps the recorder until it next looks for one; it need not keep its
+        // records.
         rgm_recorder_empty(recorder);
         rgm_recorder_release(recorder);
         recorder = next;
@@ -469,7 +474,8 @@ void rgm_session_get_stats(rgm_session *session, rgm_session_stats *stats) {
     stats->journal_active = session->journal_on;
     for (rgm_recorder *r = session->recorders; r; r = r->next) {
         uint32_t skip = r->flushed;
-        for (rgm_block *block = r->first; block; block = atomic_load_explicit(&block->next, memory_order_acquire)) {
+        for (rgm_block *block = r->first; block;
+             block = atomic_load_explicit(&block->next, memory_order_acquire)) {
             stats->scopes += atomic_load_explicit(&block->committed, memory_order_acquire) - skip;
             skip = 0;
         }

@@ -33,9 +33,9 @@ typedef struct {
 } rgm_site;
 
 typedef struct {
-    uint64_t scopes;     // records written so far, in the file and in memory
-    uint64_t dropped;    // no room in the memory budget
-    uint64_t lost;       // ended after the session had stopped or forked
+    uint64_t scopes;  // records written so far, in the file and in memory
+    uint64_t dropped; // no room in the memory budget
+    uint64_t lost;    // ended after the session had stopped or forked
     uint64_t sampled_out;
     uint64_t samples;
     uint64_t blocks;     // 64 KiB blocks allocated
@@ -49,8 +49,8 @@ typedef struct {
 } rgm_session_stats;
 
 // `path` NULL records in memory. A file that cannot be written is not an error: the session records in
-// memory and rgm_session_warning tells why. A file that another session is writing is RGM_BUSY; one that is not
-// ours, RGM_INVALID.
+// memory and rgm_session_warning tells why. A file that another session is writing is RGM_BUSY; one that is
+// not ours, RGM_INVALID.
 rgm_status rgm_session_new(rgm_session **session, const rgm_session_options *options, const char *path,
                            rgm_error *err) RGM_NODISCARD;
 // Ends recording: collects what is open, closes the journal, joins the threads. May be called again.

@@ -59,14 +59,14 @@ struct rgm_session {
     pthread_mutex_t drain_mutex;
     rgm_timebase time;
     rgm_journal journal;
-    char *path;       // as asked for; NULL records in memory
+    char *path; // as asked for; NULL records in memory
     bool journal_on;
-    bool journal_void; // a reset could not be written to it, so what is in it has been forgotten
+    bool journal_void;           // a reset could not be written to it, so what is in it has been forgotten
     _Atomic(bool) child_pending; // forked: the first scope opens a file of the child's own
     rgm_written written;
     rgm_bytes buffer;
     rgm_open_scope open[RGM_OPEN_SCOPES_SEEN]; // scratch
-    uint64_t drained_records; // records that have left memory for the journal
+    uint64_t drained_records;                  // records that have left memory for the journal
 
     pthread_mutex_t sample_mutex;
     rgm_sample *samples;
@@ -80,9 +80,14 @@ static inline rgm_site *rgm_session_site_at(const rgm_session *session, uint32_t
 
 // session.c
 void rgm_session_warn(rgm_session *session, const char *format, ...) RGM_PRINTF(2, 3);
+rgm_recorder *rgm_session_recorders(rgm_session *session); // extent.c; the list only grows at its head
+rgm_site_row rgm_site_row_of(const rgm_site *site);        // sites.c
+void rgm_session_give_block(rgm_session *session, rgm_block *block); // pool.c
+void rgm_session_fill_pool(rgm_session *session, int64_t blocks);
 // drain.c, each under the drain lock
+bool rgm_session_is_stopped(rgm_session *session);
+int64_t rgm_session_counter(rgm_session *session, rgm_anomaly code); // total so far
 void rgm_session_drain(rgm_session *session, bool closing);
 void rgm_session_anchor(rgm_session *session, bool now);
-void rgm_session_fill_pool(rgm_session *session, int64_t blocks);
 
 #endif

@@ -8,7 +8,9 @@
 
 #define OTHER_OPERATIONS "<other operations>"
 
-static uint64_t site_hash(uint32_t name, uint8_t device) { return rgm_hash_u64(((uint64_t)name << 8) | device); }
+static uint64_t site_hash(uint32_t name, uint8_t device) {
+    return rgm_hash_u64(((uint64_t)name << 8) | device);
+}
 
 static uint32_t *slot_find(rgm_session *session, uint32_t name, uint8_t device) {
     uint32_t at = (uint32_t)site_hash(name, device) & session->site_mask;
@@ -35,7 +37,8 @@ static rgm_status slots_grow(rgm_session *session, rgm_error *err) {
     return RGM_OK;
 }
 
-static rgm_status site_add(rgm_session *session, uint32_t name, uint8_t device, rgm_site **site, rgm_error *err) {
+static rgm_status site_add(rgm_session *session, uint32_t name, uint8_t device, rgm_site **site,
+                           rgm_error *err) {
     uint32_t id = atomic_load_explicit(&session->site_count, memory_order_relaxed);
     rgm_site **chunk = &session->site_chunks[id / SITES_PER_CHUNK];
     if (!*chunk && !(*chunk = rgm_calloc(SITES_PER_CHUNK, sizeof **chunk))) return rgm_error_no_memory(err);
@@ -83,6 +86,10 @@ rgm_status rgm_session_site(rgm_session *session, const char *name, size_t lengt
     }
     pthread_mutex_unlock(&session->state_mutex);
     return status;
+}
+
+rgm_site_row rgm_site_row_of(const rgm_site *site) {
+    return (rgm_site_row){.name = site->name, .device = site->device, .backend = atomic_load(&site->backend)};
 }
 
 void rgm_session_each_site(rgm_session *session, void (*visit)(rgm_site *site, const char *name, void *arg),

@@ -76,14 +76,16 @@ static bool read_exact(int fd, void *to, size_t length, int64_t offset) {
 
 static rgm_status check_head(rgm_frame_reader *reader, const file_head *head, rgm_error *err) {
     if (memcmp(head->magic, RGM_FILE_MAGIC, sizeof head->magic) != 0)
-        return rgm_error_at(err, RGM_FORMAT, 0, "%s: not a regimeter recording: the first 8 bytes are not its mark",
+        return rgm_error_at(err, RGM_FORMAT, 0,
+                            "%s: not a regimeter recording: the first 8 bytes are not its mark",
                             reader->path);
     if (head->byte_order != BYTE_ORDER_MARK)
-        return rgm_error_at(err, RGM_FORMAT, 12, "%s: written on a machine of the other byte order", reader->path);
+        return rgm_error_at(err, RGM_FORMAT, 12, "%s: written on a machine of the other byte order",
+                            reader->path);
     if (head->version > RGM_FILE_VERSION)
         return rgm_error_at(err, RGM_FORMAT, 8,
-                            "%s: format version %u, this regimeter reads up to %d; upgrade regimeter", reader->path,
-                            head->version, RGM_FILE_VERSION);
+                            "%s: format version %u, this regimeter reads up to %d; upgrade regimeter",
+                            reader->path, head->version, RGM_FILE_VERSION);
     if (head->crc != rgm_crc32c(0, head, offsetof(file_head, crc)) || head->version == 0 ||
         (head->kind != RGM_FILE_JOURNAL && head->kind != RGM_FILE_RUN))
         return rgm_error_at(err, RGM_FORMAT, 8, "%s: the file head is damaged", reader->path);
@@ -128,22 +130,24 @@ static rgm_status cut(const rgm_frame_reader *reader, const char *expected, rgm_
     return rgm_error_at(err, RGM_FORMAT, reader->offset,
                         "%s: the file ends in the middle of a block at byte %lld of %lld; expected %s. "
                         "`regimeter recover %s -o OUT` keeps what is intact",
-                        reader->path, (long long)reader->offset, (long long)reader->size, expected, reader->path);
+                        reader->path, (long long)reader->offset, (long long)reader->size, expected,
+                        reader->path);
 }
 
 static rgm_status damaged(const rgm_frame_reader *reader, const char *what, rgm_error *err) {
     return rgm_error_at(err, RGM_FORMAT, reader->offset,
-                        "%s: %s at byte %lld. `regimeter recover %s -o OUT` keeps what is intact", reader->path,
-                        what, (long long)reader->offset, reader->path);
+                        "%s: %s at byte %lld. `regimeter recover %s -o OUT` keeps what is intact",
+                        reader->path, what, (long long)reader->offset, reader->path);
 }
 
 rgm_status rgm_frame_blame(const rgm_frame_reader *reader, rgm_error *err) {
     if (!err) return RGM_FORMAT;
     char what[sizeof err->message];
     (void)snprintf(what, sizeof what, "%s", err->message);
-    return rgm_error_at(err, RGM_FORMAT, reader->frame_offset,
-                        "%s: %.200s, in the block at byte %lld. `regimeter recover %s -o OUT` keeps what is intact",
-                        reader->path, what, (long long)reader->frame_offset, reader->path);
+    return rgm_error_at(
+        err, RGM_FORMAT, reader->frame_offset,
+        "%s: %.200s, in the block at byte %lld. `regimeter recover %s -o OUT` keeps what is intact",
+        reader->path, what, (long long)reader->frame_offset, reader->path);
 }
 
 rgm_status rgm_frame_next(rgm_frame_reader *reader, unsigned *type, const uint8_t **payload, size_t *length,

@@ -55,7 +55,8 @@ void rgm_frame_close(rgm_frame_reader *reader);
 // Sets *type to 0 at the end of the file. A damaged or cut frame is RGM_FORMAT with its offset.
 rgm_status rgm_frame_next(rgm_frame_reader *reader, unsigned *type, const uint8_t **payload, size_t *length,
                           rgm_error *err) RGM_NODISCARD;
-// Rewrites the error about the content of the last frame, so that it names the file, the place and the way out.
+// Rewrites the error about the content of the last frame, so that it names the file, the place and the way
+// out.
 rgm_status rgm_frame_blame(const rgm_frame_reader *reader, rgm_error *err);
 // After a failed next: moves to the next intact frame, or the end; *skipped says how many bytes were passed.
 rgm_status rgm_frame_resync(rgm_frame_reader *reader, int64_t *skipped, rgm_error *err) RGM_NODISCARD;

@@ -86,15 +86,15 @@ static rgm_status on_samples(state *s, const uint8_t *payload, size_t length, rg
 static rgm_status on_records(state *s, const uint8_t *payload, size_t length, rgm_error *err) {
     span_of_rows rows = {0};
     RGM_TRY(take_rows(payload, length, sizeof(rgm_record), &rows, "records", err));
-    return rgm_builder_records(s->builder, rows.first, (const rgm_record *)(const void *)rows.rows, rows.count,
-                               err);
+    return rgm_builder_records(s->builder, rows.first, (const rgm_record *)(const void *)rows.rows,
+                               rows.count, err);
 }
 
 static rgm_status on_open(state *s, const uint8_t *payload, size_t length, rgm_error *err) {
     span_of_rows rows = {0};
     RGM_TRY(take_rows(payload, length, sizeof(rgm_open_scope), &rows, "open scopes", err));
-    return rgm_builder_open(s->builder, rows.first, (const rgm_open_scope *)(const void *)rows.rows, rows.count,
-                            err);
+    return rgm_builder_open(s->builder, rows.first, (const rgm_open_scope *)(const void *)rows.rows,
+                            rows.count, err);
 }
 
 static rgm_status on_counters(state *s, const uint8_t *payload, size_t length, rgm_error *err) {

@@ -6,8 +6,8 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/memory.h"
@@ -49,7 +49,8 @@ static bool write_all(int fd, const void *data, size_t length) {
 
 static rgm_status flush(int fd, rgm_bytes *out, const char *path, rgm_error *err) {
     if (out->failed) return rgm_error_no_memory(err);
-    if (!write_all(fd, out->data, out->length)) return rgm_error_os(err, RGM_IO, errno, "cannot write %s", path);
+    if (!write_all(fd, out->data, out->length))
+        return rgm_error_os(err, RGM_IO, errno, "cannot write %s", path);
     rgm_bytes_reset(out);
     return RGM_OK;
 }
@@ -132,7 +133,8 @@ rgm_status rgm_run_save(rgm_run *run, const char *path, rgm_error *err) {
     umask(mask);
     if (status == RGM_OK && fchmod(fd, 0666 & ~mask) != 0)
         status = rgm_error_os(err, RGM_IO, errno, "cannot write %s", path);
-    if (close(fd) != 0 && status == RGM_OK) status = rgm_error_os(err, RGM_IO, errno, "cannot write %s", path);
+    if (close(fd) != 0 && status == RGM_OK)
+        status = rgm_error_os(err, RGM_IO, errno, "cannot write %s", path);
     if (status == RGM_OK && rename(temporary, path) != 0)
         status = rgm_error_os(err, RGM_IO, errno, "cannot write %s", path);
     if (status != RGM_OK) (void)unlink(temporary);
@@ -167,7 +169,8 @@ static rgm_status take_strings(loading *l, const uint8_t *payload, size_t length
         if ((size_t)(end - at) < 4) return rgm_error_set(err, RGM_FORMAT, "a strings block is inconsistent");
         memcpy(&bytes, at, 4);
         at += 4;
-        if ((size_t)(end - at) < bytes) return rgm_error_set(err, RGM_FORMAT, "a strings block is inconsistent");
+        if ((size_t)(end - at) < bytes)
+            return rgm_error_set(err, RGM_FORMAT, "a strings block is inconsistent");
         RGM_TRY(rgm_strings_intern(&l->run->strings, (const char *)at, bytes, &ids[i], err));
         at += bytes;
     }
@@ -180,10 +183,12 @@ static bool name_is(const char *name, const char *at, size_t length) {
 
 static rgm_status take_column(loading *l, const uint8_t *payload, size_t length, rgm_error *err) {
     column_head h;
-    if (length < sizeof h) return rgm_error_set(err, RGM_FORMAT, "a column block of %zu bytes is too short", length);
+    if (length < sizeof h)
+        return rgm_error_set(err, RGM_FORMAT, "a column block of %zu bytes is too short", length);
     memcpy(&h, payload, sizeof h);
-    if (h.table_length + h.column_length > (int)sizeof h.names || h.encoding != 0 || h.type >= RGM_TYPE_COUNT ||
-        h.rows > INT32_MAX || (length - sizeof h) != h.rows * rgm_types[h.type].size)
+    if (h.table_length + h.column_length > (int)sizeof h.names || h.encoding != 0 ||
+        h.type >= RGM_TYPE_COUNT || h.rows > INT32_MAX ||
+        (length - sizeof h) != h.rows * rgm_types[h.type].size)
         return rgm_error_set(err, RGM_FORMAT, "a column block is inconsistent");
     for (size_t t = 0; h.rows && t < rgm_run_tables_count; t++) {
         const rgm_table_desc *desc = rgm_run_tables[t];
@@ -213,7 +218,8 @@ static rgm_status take_info(loading *l, const uint8_t *payload, size_t length, r
     return RGM_OK;
 }
 
-static rgm_status take_frame(loading *l, unsigned type, const uint8_t *payload, size_t length, rgm_error *err) {
+static rgm_status take_frame(loading *l, unsigned type, const uint8_t *payload, size_t length,
+                             rgm_error *err) {
     switch (type) {
     case RGM_FRAME_INFO: return take_info(l, payload, length, err);
     case RGM_FRAME_ENVIRONMENT:
@@ -286,7 +292,8 @@ static rgm_status load_saved(rgm_frame_reader *reader, rgm_load_mode mode, loadi
         RGM_TRY(status);
     }
     if (!l->ended && mode == RGM_LOAD_STRICT)
-        return rgm_error_at(err, RGM_FORMAT, reader->size, "%s: the file ends at byte %lld; expected its closing block. "
+        return rgm_error_at(err, RGM_FORMAT, reader->size,
+                            "%s: the file ends at byte %lld; expected its closing block. "
                             "`regimeter recover %s -o OUT` keeps what is intact",
                             reader->path, (long long)reader->size, reader->path);
     RGM_TRY(map_names(l, mode, err));

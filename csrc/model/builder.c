@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/hash.h"
 #include "base/memory.h"
 #include "base/sort.h"
+#include "model/waiting.h"
 
-enum { MAX_STREAMS = 1 << 20, NONE = -1 };
+enum { MAX_STREAMS = 1 << 20, NONE = RGM_WAITING_NONE };
 
 // Columns that a recording fills; the others keep their defaults and take no memory.
 #define SPAN_COLUMNS                                                                                         \
@@ -16,17 +16,8 @@ enum { MAX_STREAMS = 1 << 20, NONE = -1 };
      RGM_COLUMN_BIT(spans, lane) | RGM_COLUMN_BIT(spans, parent) | RGM_COLUMN_BIT(spans, flags) |            \
      RGM_COLUMN_BIT(spans, metadata))
 
-// Children waiting for their parent's row: seq of the parent -> first child; the others follow through the
-// parent column, which holds -2 - next until it is resolved.
 typedef struct {
-    uint32_t *keys;
-    int32_t *heads;
-    uint32_t mask;
-    uint32_t used;
-} waiting;
-
-typedef struct {
-    waiting waiting;
+    rgm_waiting waiting;
     uint32_t thread;
     uint32_t *lane_of_track; // lane + 1, 0 while unused; belongs to `thread`
     uint32_t tracks;
@@ -44,10 +35,10 @@ typedef struct {
 struct rgm_builder {
     rgm_run *run;
     rgm_timebase time;
-    list strings; // u32: id in the run
-    list sites;   // rgm_site_row
-    list threads; // rgm_thread_row
-    list streams; // stream
+    list strings;       // u32: id in the run
+    list sites;         // rgm_site_row
+    list threads;       // rgm_thread_row
+    list streams;       // stream
     uint64_t last_tick; // latest time that anything tells of
     int64_t migrated;
     int64_t orphans;
@@ -69,64 +60,6 @@ static rgm_status list_room(list *rows, size_t count, size_t width, rgm_error *e
     return RGM_OK;
 }
 
-static uint32_t waiting_at(const waiting *map, uint32_t key) {
-    uint32_t at = (uint32_t)rgm_hash_u64(key) & map->mask;
-    while (map->heads[at] != NONE && map->keys[at] != key) at = (at + 1) & map->mask;
-    return at;
-}
-
-static rgm_status waiting_grow(waiting *map, rgm_error *err) {
-    uint32_t size = map->keys ? (map->mask + 1) * 2 : 64;
-    waiting bigger = {rgm_malloc(size * sizeof(uint32_t)), rgm_malloc(size * sizeof(int32_t)), size - 1, map->used};
-    if (!bigger.keys || !bigger.heads) {
-        rgm_free(bigger.keys);
-        rgm_free(bigger.heads);
-        return rgm_error_no_memory(err);
-    }
-    for (uint32_t i = 0; i < size; i++) bigger.heads[i] = NONE;
-    for (uint32_t i = 0; map->keys && i <= map->mask; i++) {
-        if (map->heads[i] == NONE) continue;
-        uint32_t at = waiting_at(&bigger, map->keys[i]);
-        bigger.keys[at] = map->keys[i];
-        bigger.heads[at] = map->heads[i];
-    }
-    rgm_free(map->keys);
-    rgm_free(map->heads);
-    *map = bigger;
-    return RGM_OK;
-}
-
-// Puts the child before the others that wait for the same parent and returns the next of them.
-static rgm_status waiting_add(waiting *map, uint32_t parent, int32_t child, int32_t *next, rgm_error *err) {
-    if (!map->keys || map->used * 2 > map->mask) RGM_TRY(waiting_grow(map, err));
-    uint32_t at = waiting_at(map, parent);
-    if (map->heads[at] == NONE) map->used++;
-    *next = map->heads[at];
-    map->keys[at] = parent;
-    map->heads[at] = child;
-    return RGM_OK;
-}
-
-// Removes the parent's entry and returns its first child, or NONE.
-static int32_t waiting_take(waiting *map, uint32_t parent) {
-    if (!map->keys) return NONE;
-    uint32_t hole = waiting_at(map, parent);
-    int32_t head = map->heads[hole];
-    if (head == NONE) return NONE;
-    map->used--;
-    map->heads[hole] = NONE;
-    // Close the hole, so that later look-ups need no tombstones.
-    for (uint32_t at = (hole + 1) & map->mask; map->heads[at] != NONE; at = (at + 1) & map->mask) {
-        uint32_t home = (uint32_t)rgm_hash_u64(map->keys[at]) & map->mask;
-        if (((at - home) & map->mask) < ((at - hole) & map->mask)) continue;
-        map->keys[hole] = map->keys[at];
-        map->heads[hole] = map->heads[at];
-        map->heads[at] = NONE;
-        hole = at;
-    }
-    return head;
-}
-
 // --- life -------------------------------------------------------------------------------------------------
 
 rgm_status rgm_builder_new(rgm_builder **builder, rgm_error *err) {
@@ -142,8 +75,7 @@ rgm_status rgm_builder_new(rgm_builder **builder, rgm_error *err) {
 }
 
 static void stream_release(stream *s) {
-    rgm_free(s->waiting.keys);
-    rgm_free(s->waiting.heads);
+    rgm_waiting_release(&s->waiting);
     rgm_free(s->lane_of_track);
     rgm_free(s->open);
 }
@@ -169,7 +101,8 @@ static rgm_status check_next(const list *rows, uint32_t id, const char *what, rg
     return rgm_error_set(err, RGM_FORMAT, "%s %u where at most %zu was expected", what, id, rows->count);
 }
 
-rgm_status rgm_builder_string(rgm_builder *builder, uint32_t id, const char *data, size_t length, rgm_error *err) {
+rgm_status rgm_builder_string(rgm_builder *builder, uint32_t id, const char *data, size_t length,
+                              rgm_error *err) {
     RGM_TRY(check_next(&builder->strings, id, "string", err));
     uint32_t own;
     RGM_TRY(rgm_strings_intern(&builder->run->strings, data, length, &own, err));
@@ -215,7 +148,8 @@ rgm_status rgm_builder_note(rgm_builder *builder, rgm_anomaly code, int64_t coun
 // --- lanes ------------------------------------------------------------------------------------------------
 
 // Until the end a lane's `thread` column holds the row of its thread, whose name may still change.
-static rgm_status lane_new(rgm_builder *builder, uint32_t thread, uint32_t track, uint32_t *lane, rgm_error *err) {
+static rgm_status lane_new(rgm_builder *builder, uint32_t thread, uint32_t track, uint32_t *lane,
+                           rgm_error *err) {
     rgm_lanes *lanes = &builder->run->lanes;
     size_t at;
     RGM_TRY(rgm_table_append(&rgm_lanes_desc, lanes, RGM_ALL_COLUMNS, &at, err));
@@ -281,8 +215,8 @@ static void forget_open(stream *s, uint32_t seq) {
     }
 }
 
-static void adopt(rgm_spans *spans, waiting *map, uint32_t seq, int32_t row) {
-    for (int32_t child = waiting_take(map, seq); child != NONE;) {
+static void adopt(rgm_spans *spans, rgm_waiting *map, uint32_t seq, int32_t row) {
+    for (int32_t child = rgm_waiting_take(map, seq); child != NONE;) {
         int32_t next = -2 - spans->parent[child];
         spans->parent[child] = row;
         child = next;
@@ -321,14 +255,14 @@ static rgm_status scope_record(rgm_builder *builder, stream *s, const rgm_record
     adopt(spans, &s->waiting, record->seq, row);
     if (record->parent != RGM_RECORD_NO_PARENT) {
         int32_t next = NONE;
-        RGM_TRY(waiting_add(&s->waiting, record->parent, row, &next, err));
+        RGM_TRY(rgm_waiting_add(&s->waiting, record->parent, row, &next, err));
         spans->parent[row] = -2 - next;
     }
     return RGM_OK;
 }
 
-static rgm_status memory_row(rgm_builder *builder, int32_t span, int16_t device, rgm_action action, int64_t bytes,
-                             int64_t allocated, int64_t reserved, rgm_error *err) {
+static rgm_status memory_row(rgm_builder *builder, int32_t span, int16_t device, rgm_action action,
+                             int64_t bytes, int64_t allocated, int64_t reserved, rgm_error *err) {
     rgm_memory *memory = &builder->run->memory;
     size_t at;
     RGM_TRY(rgm_table_append(&rgm_memory_desc, memory, RGM_ALL_COLUMNS, &at, err));
@@ -392,8 +326,8 @@ rgm_status rgm_builder_records(rgm_builder *builder, uint32_t id, const rgm_reco
 
 rgm_status rgm_builder_sample(rgm_builder *builder, rgm_sample sample, rgm_error *err) {
     rgm_memory *memory = &builder->run->memory;
-    RGM_TRY(memory_row(builder, NONE, (int16_t)sample.device, RGM_ACTION_SAMPLE, sample.bytes, sample.allocated,
-                       sample.reserved, err));
+    RGM_TRY(memory_row(builder, NONE, (int16_t)sample.device, RGM_ACTION_SAMPLE, sample.bytes,
+                       sample.allocated, sample.reserved, err));
     memory->time_ns[memory->rows - 1] = (rgm_i64)sample.ticks;
     saw(builder, sample.ticks);
     return RGM_OK;
@@ -425,8 +359,7 @@ void rgm_builder_reset(rgm_builder *builder) {
         stream *s = (stream *)builder->streams.rows + i;
         s->last_span = NONE;
         if (s->lane_of_track) memset(s->lane_of_track, 0, s->tracks * sizeof *s->lane_of_track);
-        s->waiting.used = 0;
-        for (uint32_t k = 0; s->waiting.keys && k <= s->waiting.mask; k++) s->waiting.heads[k] = NONE;
+        rgm_waiting_clear(&s->waiting);
     }
 }
 

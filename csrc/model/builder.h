@@ -17,7 +17,8 @@ void rgm_builder_free(rgm_builder *builder);
 // Rows of each kind are numbered 0, 1, 2, ... by the recording; giving a number again replaces the row.
 rgm_status rgm_builder_string(rgm_builder *builder, uint32_t id, const char *data, size_t length,
                               rgm_error *err) RGM_NODISCARD;
-rgm_status rgm_builder_site(rgm_builder *builder, uint32_t id, rgm_site_row site, rgm_error *err) RGM_NODISCARD;
+rgm_status rgm_builder_site(rgm_builder *builder, uint32_t id, rgm_site_row site,
+                            rgm_error *err) RGM_NODISCARD;
 rgm_status rgm_builder_thread(rgm_builder *builder, uint32_t id, rgm_thread_row thread,
                               rgm_error *err) RGM_NODISCARD;
 rgm_status rgm_builder_anchor(rgm_builder *builder, rgm_anchor anchor, rgm_error *err) RGM_NODISCARD;
@@ -34,6 +35,7 @@ rgm_status rgm_builder_note(rgm_builder *builder, rgm_anomaly code, int64_t coun
 rgm_run *rgm_builder_run(rgm_builder *builder);
 // Hands the Run over. With keep_open, scopes still open become spans that end at the last known time;
 // without, they are left out and their children count as top level.
-rgm_status rgm_builder_finish(rgm_builder *builder, bool keep_open, rgm_run **run, rgm_error *err) RGM_NODISCARD;
+rgm_status rgm_builder_finish(rgm_builder *builder, bool keep_open, rgm_run **run,
+                              rgm_error *err) RGM_NODISCARD;
 
 #endif

@@ -64,7 +64,8 @@ static rgm_status ensure_columns(rgm_run *run, rgm_error *err) {
     const uint64_t needed =
         RGM_COLUMN_BIT(spans, start_ns) | RGM_COLUMN_BIT(spans, duration_ns) | RGM_COLUMN_BIT(spans, name);
     for (size_t c = 0; c < rgm_spans_desc.n_columns; c++)
-        if ((needed >> c) & 1u && run->spans.rows) RGM_TRY(rgm_table_ensure(&rgm_spans_desc, &run->spans, c, err));
+        if ((needed >> c) & 1u && run->spans.rows)
+            RGM_TRY(rgm_table_ensure(&rgm_spans_desc, &run->spans, c, err));
     for (size_t c = 0; c < rgm_memory_desc.n_columns && run->memory.rows; c++)
         RGM_TRY(rgm_table_ensure(&rgm_memory_desc, &run->memory, c, err));
     for (size_t c = 0; c < rgm_anomalies_desc.n_columns && run->anomalies.rows; c++)

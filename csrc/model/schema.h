@@ -218,7 +218,8 @@ typedef enum { RGM_SPAN_FLAGS(RGM_FLAG_ENUM) RGM_FLAG_MASK = 0xFF } rgm_flag;
 enum { RGM_FLAGS_DEVICE_SHIFT = 8, RGM_FLAGS_BACKEND_SHIFT = 12, RGM_FLAGS_FIELD = 0xF };
 
 static inline uint32_t rgm_flags_pack(uint32_t flags, rgm_device device, rgm_backend backend) {
-    return flags | ((uint32_t)device << RGM_FLAGS_DEVICE_SHIFT) | ((uint32_t)backend << RGM_FLAGS_BACKEND_SHIFT);
+    return flags | ((uint32_t)device << RGM_FLAGS_DEVICE_SHIFT) |
+           ((uint32_t)backend << RGM_FLAGS_BACKEND_SHIFT);
 }
 static inline rgm_device rgm_flags_device(uint32_t flags) {
     return (rgm_device)((flags >> RGM_FLAGS_DEVICE_SHIFT) & RGM_FLAGS_FIELD);

@@ -38,7 +38,9 @@ static void **column_at(void *table, size_t column) {
     return (void **)((char *)table + sizeof(rgm_table)) + column;
 }
 
-static size_t width(const rgm_table_desc *desc, size_t column) { return rgm_types[desc->columns[column].type].size; }
+static size_t width(const rgm_table_desc *desc, size_t column) {
+    return rgm_types[desc->columns[column].type].size;
+}
 
 void *rgm_table_column(const rgm_table_desc *desc, const void *table, size_t column) {
     (void)desc;
@@ -81,7 +83,8 @@ static rgm_status column_resize(const rgm_table_desc *desc, void *table, size_t 
     return RGM_OK;
 }
 
-rgm_status rgm_table_reserve(const rgm_table_desc *desc, void *table, uint64_t mask, size_t rows, rgm_error *err) {
+rgm_status rgm_table_reserve(const rgm_table_desc *desc, void *table, uint64_t mask, size_t rows,
+                             rgm_error *err) {
     rgm_table *head = table;
     size_t capacity = rows > head->capacity ? rows : head->capacity;
     for (size_t i = 0; i < desc->n_columns; i++) {
@@ -99,7 +102,8 @@ rgm_status rgm_table_ensure(const rgm_table_desc *desc, void *table, size_t colu
     return column_resize(desc, table, column, head->capacity > head->rows ? head->capacity : head->rows, err);
 }
 
-rgm_status rgm_table_append(const rgm_table_desc *desc, void *table, uint64_t mask, size_t *row, rgm_error *err) {
+rgm_status rgm_table_append(const rgm_table_desc *desc, void *table, uint64_t mask, size_t *row,
+                            rgm_error *err) {
     rgm_table *head = table;
     if (head->rows == head->capacity)
         RGM_TRY(rgm_table_reserve(desc, table, mask, head->capacity ? head->capacity * 2 : 16, err));

@@ -70,7 +70,8 @@ const rgm_column_desc *rgm_table_find(const rgm_table_desc *desc, const char *na
 rgm_status rgm_table_reserve(const rgm_table_desc *desc, void *table, uint64_t mask, size_t rows,
                              rgm_error *err) RGM_NODISCARD;
 // Materialises one column, filled with its default where it was NULL.
-rgm_status rgm_table_ensure(const rgm_table_desc *desc, void *table, size_t column, rgm_error *err) RGM_NODISCARD;
+rgm_status rgm_table_ensure(const rgm_table_desc *desc, void *table, size_t column,
+                            rgm_error *err) RGM_NODISCARD;
 void rgm_table_fill(const rgm_table_desc *desc, void *table, size_t column, size_t first, size_t rows);
 void rgm_table_release(const rgm_table_desc *desc, void *table);
 
@@ -81,8 +82,7 @@ rgm_status rgm_table_append(const rgm_table_desc *desc, void *table, uint64_t ma
 // Mask with the bits of the first n columns.
 #define RGM_ALL_COLUMNS UINT64_MAX
 // Bit of a column by name, usable in constant expressions.
-#define RGM_COLUMN_INDEX(table, column)                                                                      \
-    ((offsetof(rgm_##table, column) - sizeof(rgm_table)) / sizeof(void *))
+#define RGM_COLUMN_INDEX(table, column) ((offsetof(rgm_##table, column) - sizeof(rgm_table)) / sizeof(void *))
 #define RGM_COLUMN_BIT(table, column) (UINT64_C(1) << RGM_COLUMN_INDEX(table, column))
 
 #endif

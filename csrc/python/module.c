@@ -189,7 +189,8 @@ static int core_exec(PyObject *module) {
 #define EACH_REFERENCE(X)                                                                                    \
     X(error)                                                                                                 \
     X(format_error)                                                                                          \
-    X(busy_error) X(unavailable_error) X(profiler_type) X(scope_type) X(idle_scope_type) X(enter_exit_type)  \
+    X(busy_error)                                                                                            \
+    X(unavailable_error) X(profiler_type) X(scope_type) X(idle_scope_type) X(enter_exit_type)                \
         X(function_type) X(run_type) X(table_type) X(column_type) X(idle) X(device_names) X(word_device)     \
             X(word_operation)
 

@@ -154,8 +154,8 @@ static int parse_args(profiler_object *self, PyObject *const *args, Py_ssize_t c
                      count);
         return -1;
     }
-    if (keywords > (Py_ssize_t)(sizeof out->few / sizeof *out->few)) {
-        PyObject **more = PyMem_New(PyObject *, keywords);
+    if ((size_t)keywords > sizeof out->few / sizeof *out->few) {
+        PyObject **more = PyMem_New(PyObject *, (size_t)keywords);
         if (!more) {
             PyErr_NoMemory();
             return -1;

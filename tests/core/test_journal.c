@@ -209,6 +209,30 @@ TEST(one_file_has_one_session) {
     unlink(path);
 }
 
+TEST(a_stopped_session_keeps_its_data_when_another_takes_the_file) {
+    const char *path = temp_path("again.rgm");
+    rgm_session *first = journaling(path, SLOW);
+    REQUIRE(first);
+    scopes(first, "first", 5000);
+    rgm_session_stop(first);
+    rgm_session *second = journaling(path, SLOW);
+    REQUIRE(second);
+    scopes(second, "second", 3);
+    rgm_run *run = snapshot_of(first);
+    REQUIRE(run);
+    CHECK_EQ_I64(span_count(run, "first"), 5000);
+    CHECK_EQ_I64(run->spans.rows, 5000);
+    rgm_run_free(run);
+    rgm_session_free(second);
+    rgm_session_free(first);
+    run = load_of(path, RGM_LOAD_STRICT);
+    REQUIRE(run);
+    CHECK_EQ_I64(span_count(run, "second"), 3);
+    CHECK_EQ_I64(run->spans.rows, 3);
+    rgm_run_free(run);
+    unlink(path);
+}
+
 TEST(a_foreign_file_is_refused_and_left_alone) {
     const char *path = temp_path("notes.txt");
     REQUIRE(file_write(path, "my thesis", 9));

@@ -204,14 +204,14 @@ def test_torch_values(kept):
     torch = pytest.importorskip("torch")
     found = kept(
         dtype=torch.float16,
-        device=torch.device("cpu"),
+        where=torch.device("cpu"),
         tensor=torch.ones(3),
         scalar=torch.tensor(5),
         shape=torch.ones(2, 3).shape,
     )
     assert found == {
         "dtype": "torch.float16",
-        "device": "cpu",
+        "where": "cpu",
         "tensor": "<Tensor>",
         "scalar": "<Tensor>",
         "shape": [2, 3],

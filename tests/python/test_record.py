@@ -110,7 +110,8 @@ FACTS = """
     import json, signal, sys
     print(json.dumps({
         "argv": sys.argv, "path": sys.path, "name": __name__, "file": globals().get("__file__"),
-        "package": __package__, "spec": getattr(__spec__, "name", None), "main": vars(sys.modules["__main__"]) is globals(),
+        "package": __package__, "spec": getattr(__spec__, "name", None),
+        "main": vars(sys.modules["__main__"]) is globals(),
         "flags": [tuple(sys.flags), sys.warnoptions, sorted(sys._xoptions)],
         "imported": sorted(name for name in sys.modules if name.startswith("regimeter")),
         "ignored": [s for s in (1, 2, 13, 15, 17) if signal.getsignal(s) is signal.SIG_IGN],
@@ -340,7 +341,9 @@ def test_a_signal_reaches_the_program_once(number, send, program, start):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_program_that_is_ended_by_a_signal(number, program, start, tmp_path):
-    process = start(program(SCOPES + "    import signal\n    print('ready', flush=True)\n    signal.pause()"))
+    process = start(
+        program(SCOPES + "    import signal\n    profiler.flush()\n    print('ready', flush=True)\n    signal.pause()")
+    )
     assert process.stdout.readline() == "ready\n"
     os.killpg(process.pid, number)
     err = process.communicate(timeout=60)[1]
@@ -551,3 +554,8 @@ def test_a_recording_that_cannot_be_opened_does_not_break_the_program(program, r
     assert done.returncode == 0
     assert "recording continues in memory" in done.stderr
     assert (tmp_path / "run.rgm").read_text() == "not ours"
+
+
+def test_scopes_that_never_reached_the_file_are_not_denied(program, record):
+    done = record(program(SCOPES + "    import os; os._exit(0)"))
+    assert "recorded no scope of its own" not in done.stderr

@@ -33,7 +33,8 @@ class Recording:
     kept: str | None = None
     before: dict[str, int] = field(default_factory=dict)
     others: list[tuple[str, str]] = field(default_factory=list)
-    scoped: bool = False
+    scoped: bool = False  # the program has recorded scopes
+    lost: bool = False  # it may have, but none of them is in the file
     outcome: Outcome | None = None
     _run: "Run | None" = None
 
@@ -83,6 +84,7 @@ class Recording:
                 except (_core.FormatError, OSError):  # removed or replaced by the program itself
                     found = Run._build([""], {}, "{}", "record", outcome.start_ns, outcome.end_ns, -1, True)
         self.scoped = len(found.spans) > 0
+        self.lost = not self.scoped and not found.complete
         if not self.scoped:
             found, sound = whole_program(found, outcome, command, name), False
         if not sound:
@@ -127,7 +129,9 @@ class Recording:
             if peak is not None:
                 lines.append(f"largest resident set seen: {amount(peak * 1e6)}")
             lines.append(
-                "the program recorded no scope of its own; mark its parts with "
+                "no scope of the program had reached the file when it ended; the run is the program as a whole"
+                if self.lost
+                else "the program recorded no scope of its own; mark its parts with "
                 '`with regimeter.profile("name", device="cpu"): ...`'
             )
         lines += [f"also {path}: {text}" for path, text in self.others[:NAMED_FILES]]

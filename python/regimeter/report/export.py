@@ -7,7 +7,9 @@ Written by ``export_json``, read back by ``regimeter.load``, which also takes th
 import array
 import gzip
 import json
+import math
 import os
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,17 +33,6 @@ UNITS = {
     "share": "0 to 1",
     "cv": "standard deviation over mean",
 }
-# What an imported entry may carry that a Run has no column for.
-CARRIED = (
-    "gpu_time_ms",
-    "cpu_time_ms",
-    "transfer_time_ms",
-    "overhead_ms",
-    "memory_allocated_mb",
-    "memory_peak_mb",
-    "gpu_utilization",
-    "memory_bandwidth_gb_s",
-)
 
 
 def export_json(run: "Run", path: str | os.PathLike[str]) -> None:
@@ -108,7 +99,7 @@ def read_export(path: Path) -> "Run":
     if data.startswith(GZIP_MAGIC):
         try:
             data = gzip.decompress(data)
-        except (OSError, EOFError) as error:
+        except (OSError, EOFError, zlib.error) as error:
             raise format_error(f"{path}: damaged gzip data ({error}); the file may be cut", 0) from None
     document = _parse(path, data)
     entries = document["entries"]
@@ -118,7 +109,9 @@ def read_export(path: Path) -> "Run":
             raise format_error(f"{path}: entry {number} is not an object")
         try:
             columns.add(entry)
-        except (TypeError, ValueError, OverflowError, KeyError) as error:
+        except KeyError as error:
+            raise format_error(f"{path}: entry {number} has no {error}") from None
+        except (TypeError, ValueError, OverflowError, RecursionError) as error:
             raise format_error(f"{path}: entry {number}: {error}") from None
     facts = document.get("run")
     facts = facts if isinstance(facts, dict) else {}
@@ -127,7 +120,11 @@ def read_export(path: Path) -> "Run":
     cost = document.get("cost")
     if isinstance(cost, dict):
         environment["cost"] = {key: cost.get(key) for key in ("per_scope_ns", "service_cpu_ns")}
-    run: Run = columns.build(Run, _dumps(environment), facts)
+    try:
+        described = _dumps(_finite(environment)).encode("utf-8", "replace").decode("utf-8")
+        run: Run = columns.build(Run, described, facts)
+    except (ValueError, OverflowError, RecursionError) as error:  # among them FormatError, which does not know the file
+        raise format_error(f"{path}: {error}") from None
     return run
 
 
@@ -149,6 +146,8 @@ def _parse(path: Path, data: bytes) -> dict[str, Any]:
         offset = len(error.doc[: error.pos].encode("utf-8", "surrogatepass"))
         what = "an empty file" if not data.strip() else f"not valid JSON at byte {offset}: {error.msg}"
         raise format_error(f"{path}: {what}; expected a recording (.rgm) or an exported profile", offset) from None
+    except ValueError as error:  # a number of thousands of digits
+        raise format_error(f"{path}: {error}", 0) from None
     except RecursionError:
         raise format_error(f"{path}: JSON nested too deeply to be an exported profile", 0) from None
     if not isinstance(document, dict) or not isinstance(document.get("entries"), list):
@@ -161,6 +160,21 @@ def _parse(path: Path, data: bytes) -> dict[str, Any]:
             f"{path}: version {version!r} of the format, this regimeter reads up to {VERSION}; upgrade regimeter", 0
         )
     return document
+
+
+def _is_number(value: object) -> bool:
+    return type(value) is int or (type(value) is float and math.isfinite(value))
+
+
+def _finite(value: Any) -> Any:
+    """Return a copy in which NaN and infinities, which Python writes and JSON has no form for, are text."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_finite(item) for item in value]
+    return value
 
 
 class _Columns:
@@ -209,6 +223,8 @@ class _Columns:
         return duration
 
     def _string(self, text: str) -> int:
+        if not text.isascii():
+            text = text.encode("utf-8", "replace").decode("utf-8")  # JSON can escape half a character
         return self.strings.setdefault(text, len(self.strings))
 
     @staticmethod
@@ -224,11 +240,11 @@ class _Columns:
     @staticmethod
     def _metadata(entry: Mapping[str, Any]) -> str:
         user = entry.get("metadata")
-        carried = {name: entry[name] for name in CARRIED if isinstance(entry.get(name), int | float)}
+        carried = {name: entry[name] for name in records.CARRIED if _is_number(entry.get(name))}
         known = dict(user) if isinstance(user, dict) else {} if user is None else {"text": user}
         if carried:
             known[records.IMPORTED] = carried
-        return _dumps(known) if known else ""
+        return _dumps(_finite(known)) if known else ""
 
     def build(self, kind: type["Run"], environment: str, facts: Mapping[str, Any]) -> "Run":
         order = sorted(range(len(self.starts)), key=lambda row: (self.starts[row], -self.durations[row]))

@@ -18,8 +18,14 @@ def atomic_writer(path: str | os.PathLike[str]) -> Iterator[IO[str]]:
 
 @contextlib.contextmanager
 def atomic_path(path: str | os.PathLike[str]) -> Iterator[str]:
-    """Give the name of a temporary file beside `path` and rename it to `path` when the block ends well."""
+    """Give the name of a temporary file beside `path` and rename it to `path` when the block ends well.
+
+    What is there and is no regular file (a terminal, a pipe, /dev/null) cannot be replaced; it is written to.
+    """
     target = Path(os.path.realpath(path))
+    if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
+        yield os.fspath(path)
+        return
     handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     os.close(handle)
     try:

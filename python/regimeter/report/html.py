@@ -13,10 +13,11 @@ import json
 import math
 import os
 import re
-import secrets
 import sys
 from array import array
 from pathlib import Path
+
+from .files import atomic_writer
 
 WEB = Path(__file__).resolve().parent.parent / "web"
 
@@ -66,15 +67,8 @@ def write_html(data: dict[str, object] | None, path: str | os.PathLike[str], *, 
     Raises ``OSError`` where the file cannot be written; an existing file is then unchanged.
     """
     text = render_html(data, title=title)
-    target = Path(os.path.realpath(path))
-    scratch = target.with_name(f".{target.name}.{secrets.token_hex(6)}.tmp")
-    try:
-        with open(scratch, "x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        os.replace(scratch, target)
-    except BaseException:
-        scratch.unlink(missing_ok=True)
-        raise
+    with atomic_writer(path) as file:
+        file.write(text)
 
 
 def _read(path: Path) -> str:

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a session has recorded, from its journal and from memory, as a Run. Everything under the drain lock.
+#include "base/memory.h"
+#include "capture/extent.h"
+#include "io/run_file.h"
+#include "model/builder.h"
+
+static rgm_status range_to_builder(void *arg, uint32_t stream, const rgm_record *records, uint32_t count,
+                                   rgm_error *err) {
+    return rgm_builder_records(arg, stream, records, count, err);
+}
+
+static rgm_status feed_dictionaries(rgm_session *session, rgm_builder *builder, rgm_error *err) {
+    uint32_t strings = rgm_strings_count(&session->strings);
+    for (uint32_t id = 0; id < strings; id++) {
+        rgm_string text = rgm_strings_view(&session->strings, id);
+        RGM_TRY(rgm_builder_string(builder, id, text.data, text.length, err));
+    }
+    uint32_t sites = atomic_load_explicit(&session->site_count, memory_order_acquire);
+    for (uint32_t id = 0; id < sites; id++)
+        RGM_TRY(rgm_builder_site(builder, id, rgm_site_row_of(rgm_session_site_at(session, id)), err));
+    rgm_status status = RGM_OK;
+    pthread_mutex_lock(&session->state_mutex);
+    for (uint32_t id = 0; status == RGM_OK && id < session->thread_count; id++)
+        status = rgm_builder_thread(builder, id, session->threads[id], err);
+    if (status == RGM_OK && session->environment.length)
+        status = rgm_run_set_text(&rgm_builder_run(builder)->environment,
+                                  (const char *)session->environment.data, session->environment.length, err);
+    pthread_mutex_unlock(&session->state_mutex);
+    for (size_t i = 0; status == RGM_OK && i < session->time.count; i++)
+        status = rgm_builder_anchor(builder, session->time.anchors[i], err);
+    return status;
+}
+
+static rgm_status feed_memory(rgm_session *session, rgm_builder *builder, rgm_error *err) {
+    rgm_recorder *recorders = rgm_session_recorders(session);
+    size_t count = 0;
+    for (rgm_recorder *r = recorders; r; r = r->next) count++;
+    rgm_extent *extents = rgm_malloc((count + 1) * sizeof *extents);
+    if (!extents) return rgm_error_no_memory(err);
+    rgm_status status = RGM_OK;
+    size_t at = 0;
+    for (rgm_recorder *r = recorders; r; r = r->next) extents[at++] = rgm_extent_of(r);
+    RGM_GOTO(feed_dictionaries(session, builder, err));
+    while (at-- > 0) {
+        rgm_recorder *r = extents[at].recorder;
+        size_t open_count = rgm_recorder_peek(r, session->open, RGM_OPEN_SCOPES_SEEN);
+        RGM_GOTO(rgm_builder_open(builder, r->index, session->open, open_count, err));
+        if (r->base_thread != UINT32_MAX) {
+            rgm_record thread = rgm_record_of_thread(r->base_thread);
+            RGM_GOTO(rgm_builder_records(builder, r->index, &thread, 1, err));
+        }
+        RGM_GOTO(rgm_extent_walk(&extents[at], range_to_builder, builder, err));
+    }
+    pthread_mutex_lock(&session->sample_mutex);
+    for (size_t i = 0; status == RGM_OK && i < session->sample_count; i++)
+        status = rgm_builder_sample(builder, session->samples[i], err);
+    pthread_mutex_unlock(&session->sample_mutex);
+done:
+    rgm_free(extents);
+    return status;
+}
+
+// The journal's counters may be older than the session's.
+static rgm_status feed_counters(rgm_session *session, rgm_builder *builder, rgm_error *err) {
+    rgm_anomalies *known = &rgm_builder_run(builder)->anomalies;
+    for (int code = 0; code < RGM_ANOMALY_COUNT; code++) {
+        int64_t missing = rgm_session_counter(session, (rgm_anomaly)code);
+        for (size_t i = 0; i < known->rows; i++)
+            if (known->code[i] == code) missing -= known->count[i];
+        RGM_TRY(rgm_builder_note(builder, (rgm_anomaly)code, missing, err));
+    }
+    return RGM_OK;
+}
+
+static rgm_status snapshot_locked(rgm_session *session, rgm_run **run, rgm_error *err) {
+    rgm_builder *builder = NULL;
+    rgm_status status = RGM_OK;
+    bool complete, stopped = rgm_session_is_stopped(session);
+    RGM_TRY(rgm_builder_new(&builder, err));
+    rgm_session_drain(session, false);
+    if (!stopped) rgm_session_anchor(session, true);
+    if (session->journal.path && !session->journal_void) {
+        char own[64];
+        rgm_journal_own_path(&session->journal, own, sizeof own);
+        RGM_GOTO(rgm_journal_read(own, RGM_LOAD_STRICT, builder, &complete, err));
+    }
+    RGM_GOTO(feed_memory(session, builder, err));
+    RGM_GOTO(feed_counters(session, builder, err));
+    RGM_GOTO(rgm_builder_finish(builder, stopped, run, err));
+    (*run)->complete = stopped;
+done:
+    rgm_builder_free(builder);
+    return status;
+}
+
+rgm_status rgm_session_snapshot(rgm_session *session, rgm_run **run, rgm_error *err) {
+    pthread_mutex_lock(&session->drain_mutex);
+    rgm_status status = snapshot_locked(session, run, err);
+    pthread_mutex_unlock(&session->drain_mutex);
+    return status;
+}
