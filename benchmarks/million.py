@@ -25,6 +25,7 @@ def resident() -> int:
 def run_regimeter(path: str | None) -> dict[str, float]:
     """Record nested scopes with regimeter, in memory or to a file."""
     import numpy  # noqa: F401  loaded by the result tables; not a cost of recording
+
     import regimeter
 
     profiler = regimeter.GPUProfiler(enable_detailed_metrics=False, path=path)

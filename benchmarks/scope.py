@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from time import perf_counter_ns
 
 import bursts
+
 import regimeter
 
 

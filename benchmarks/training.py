@@ -82,8 +82,9 @@ def compare(scope: Callable[[str], Any]) -> dict[str, float]:
 
 def main() -> int:
     """Print the slow-downs."""
-    import regimeter
     from torch.profiler import ProfilerActivity, profile, record_function
+
+    import regimeter
 
     results = {}
     null = contextlib.nullcontext()

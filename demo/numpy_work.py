@@ -8,8 +8,9 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-import regimeter
 from numpy.typing import NDArray
+
+import regimeter
 
 SIGNALS, SAMPLES, WORKERS = 24, 1 << 17, 2
 Signal = NDArray[np.float64]

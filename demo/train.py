@@ -10,10 +10,11 @@ import sys
 import time
 from collections.abc import Iterator
 
-import regimeter
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+
+import regimeter
 
 STEPS = 20
 BATCH, LENGTH, TOKENS, WIDTH, HEADS, LAYERS = 16, 32, 64, 128, 4, 3

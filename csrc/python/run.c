@@ -334,8 +334,10 @@ static PyObject *run_table(run_object *self, PyObject *name) {
 }
 
 static PyObject *run_string(run_object *self, PyObject *id) {
-    unsigned long number = PyLong_AsUnsignedLong(id);
-    if (number == (unsigned long)-1 && PyErr_Occurred()) return NULL;
+    PyObject *index = PyNumber_Index(id); // NumPy's integers too
+    unsigned long number = index ? PyLong_AsUnsignedLong(index) : 0;
+    Py_XDECREF(index);
+    if (PyErr_Occurred()) return NULL;
     if (number >= rgm_strings_count(&self->run->strings)) {
         PyErr_Format(PyExc_IndexError, "string %lu of %u", number, rgm_strings_count(&self->run->strings));
         return NULL;

@@ -8,6 +8,7 @@ is read other than its type, so no code of the program runs.
 """
 
 import dis
+import functools
 import sys
 from collections.abc import Iterator, Mapping
 from inspect import CO_OPTIMIZED
@@ -30,7 +31,9 @@ CODES = {package: BACKENDS.index(name) for package, name in PACKAGES.items()}
 UNKNOWN = BACKENDS.index("unknown")
 CPU = BACKENDS.index("cpu")
 STRONGEST = max(CODES.values())
-MRO = type.__dict__["__mro__"].__get__  # a metaclass of the program is not asked
+# type's own descriptors: a metaclass of the program is not asked.
+MRO = type.__dict__["__mro__"].__get__
+NAMESPACE = type.__dict__["__dict__"].__get__
 MAX_DEPTH = 4
 MAX_FUNCTIONS = 64
 LOCAL_OPS = ("LOAD_FAST", "STORE_FAST", "LOAD_DEREF", "STORE_DEREF", "LOAD_CLOSURE", "LOAD_CLASSDEREF")
@@ -138,12 +141,15 @@ class _Walk:
             assert isinstance(value, dict)
             for item in list(value.values())[:2]:
                 self.value(item, 0)
+        elif type(value) is functools.partial:
+            assert isinstance(value, functools.partial)
+            self.value(value.func, depth - 1)
         else:
             attributes = _attributes(value)
             wrapped = attributes.get("__wrapped__")
             if wrapped is not None:
                 self.value(wrapped, depth - 1)
-            elif "__call__" in type(value).__dict__ or depth == MAX_DEPTH:
+            elif "__call__" in NAMESPACE(type(value)) or depth == MAX_DEPTH:
                 # An object of the program that holds arrays or models, as a trainer does.
                 for item in list(attributes.values())[:16]:
                     self.value(item, 0)

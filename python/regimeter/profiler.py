@@ -133,7 +133,7 @@ class GPUProfiler(_core.Profiler):
         if not callable(function):
             raise TypeError(f"a function is expected, not {type(function).__name__}")
         name = operation or getattr(function, "__qualname__", None) or type(function).__qualname__
-        called = getattr(type(function), "__call__", None)  # what runs for an object that can be called
+        called = type(function).__call__
         if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(called):
             return _wrap_coroutine(self, function, name, device)
         if inspect.isasyncgenfunction(function) or inspect.isasyncgenfunction(called):

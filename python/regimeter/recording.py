@@ -25,10 +25,16 @@ def next_file() -> str | None:
     if not run or _taken >= MAX_FILES:
         return None
     # Set by `regimeter record`; where the user has set FILE by hand, the first process to come here owns it.
-    owner = os.environ.setdefault(OWNER, str(os.getpid()))
+    if not os.environ.get(OWNER, "").endswith(f" {run}"):
+        os.environ[OWNER] = owner_of(run)
     _taken += 1  # inherited by a fork, so that a child does not take a name of a profiler it has inherited
     name = run if _taken == 1 else f"{run}.{_taken}"
-    return name if owner == str(os.getpid()) else f"{name}.{os.getpid()}"
+    return name if os.environ[OWNER] == owner_of(run) else f"{name}.{os.getpid()}"
+
+
+def owner_of(run: str) -> str:
+    """Return the value of OWNER by which this process owns the file: its names carry no process id."""
+    return f"{os.getpid()} {run}"
 
 
 def options() -> dict[str, Any]:

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 # Values of an entry that came from a file and that regimeter cannot derive again are kept in the span's
 # metadata under this key.
 IMPORTED = "regimeter.imported"
+# By the four bits of a span's flags; a number that only a later version knows is read as the core does.
+DEVICE_OF = tuple(DEVICES[number % len(DEVICES)] for number in range(16))
+BACKEND_OF = (*BACKENDS, *["unknown"] * (16 - len(BACKENDS)))
 CARRIED = {
     "gpu_time_ms",
     "cpu_time_ms",
@@ -138,8 +141,8 @@ SUMMARY_COLUMNS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "recursive_count": ("recursive_count", int),
     "avg_memory_mb": ("memory_allocated_bytes", _scaled(MB)),
     "peak_memory_mb": ("memory_peak_bytes", _scaled(MB)),
-    "device": ("device", DEVICES.__getitem__),
-    "backend": ("backend", BACKENDS.__getitem__),
+    "device": ("device", DEVICE_OF.__getitem__),
+    "backend": ("backend", BACKEND_OF.__getitem__),
 }
 
 
@@ -195,7 +198,7 @@ def iterate_entries(run: "Run") -> Iterator[ProfileEntry]:
     for name, start, length, flags, lane, parent, text, exclusive, depth, allocated, peak, source in columns:
         if text not in metadata:
             metadata[text] = decode_metadata(strings[text])
-        declared = DEVICES[(flags >> 8) & 0xF]
+        declared = DEVICE_OF[(flags >> 8) & 0xF]
         missing = host if declared == "cpu" else device
         values: dict[str, Any] = {
             "cpu_time_ms": length / MS if declared == "cpu" else None,
@@ -212,7 +215,7 @@ def iterate_entries(run: "Run") -> Iterator[ProfileEntry]:
             end_time=(start + length) / 1e9,
             duration_ms=length / MS,
             device=declared,
-            backend=BACKENDS[(flags >> 12) & 0xF],
+            backend=BACKEND_OF[(flags >> 12) & 0xF],
             metadata=user,
             exclusive_time_ms=exclusive / MS,
             failed=bool(flags & FLAG_FAILED),

@@ -3,6 +3,7 @@
 
 import functools
 import json
+import math
 import os
 from pathlib import Path
 from typing import Any
@@ -89,22 +90,23 @@ class Run(_core.Run):
     def skipped(self) -> dict[str, int]:
         """Calls that a sample rate left out, by operation and device joined with a zero byte."""
         found = self.environment.get("skipped")
-        return found if isinstance(found, dict) else {}
+        return {key: int(count) for key, count in found.items() if _is_amount(count)} if isinstance(found, dict) else {}
 
     @functools.cached_property
     def cost(self) -> dict[str, Any] | None:
         """The profiler's own cost in this run, None when it is not known."""
         stated = self.environment.get("cost")
-        if not isinstance(stated, dict) or not isinstance(stated.get("per_scope_ns"), int | float):
+        if not isinstance(stated, dict) or not _is_amount(stated.get("per_scope_ns")):
             return None
         service = stated.get("service_cpu_ns")
-        return cost.describe(stated["per_scope_ns"], len(self.entries), self.duration_ns, service)
+        known = service if _is_amount(service) else None
+        return cost.describe(stated["per_scope_ns"], len(self.entries), self.duration_ns, known)
 
     def anomaly_list(self) -> list[dict[str, Any]]:
         """Return the anomalies as dictionaries of code, count and detail."""
         table, strings = self.anomalies, self.strings
         return [
-            {"code": _core.ANOMALY_CODES[code], "count": count, "detail": strings[detail]}
+            {"code": _anomaly(code), "count": count, "detail": strings[detail]}
             for code, count, detail in zip(
                 table.code.tolist(), table.count.tolist(), table.detail.tolist(), strict=True
             )
@@ -140,6 +142,14 @@ class Run(_core.Run):
         from .report.html import write_html
 
         write_html(report_data(self, title=title), path)
+
+
+def _is_amount(value: object) -> bool:
+    return type(value) in (int, float) and 0 <= value < math.inf  # type: ignore[operator]
+
+
+def _anomaly(code: int) -> str:
+    return _core.ANOMALY_CODES[code] if code < len(_core.ANOMALY_CODES) else f"anomaly {code}"
 
 
 def load(path: str | os.PathLike[str], *, recover: bool = False) -> Run:

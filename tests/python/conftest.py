@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 import regimeter.profiler as profiler_module
 from regimeter import GPUProfiler
 

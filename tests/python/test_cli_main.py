@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from regimeter import GPUProfiler, __version__
 from regimeter.cli import VERBS, main, make_parser
 from regimeter.cli.completion import read_parser

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 import regimeter
 from regimeter import GPUProfiler
 from regimeter.cli import main

@@ -9,6 +9,7 @@ import json
 import math
 import pathlib
 import sys
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -70,7 +71,8 @@ def test_tuples_become_lists(kept):
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(math.nan, "NaN"), (math.inf, "Infinity"), (-math.inf, "-Infinity"), (10**30, "<large integer>")]
+    ("value", "text"),
+    [(math.nan, "NaN"), (math.inf, "Infinity"), (-math.inf, "-Infinity"), (10**30, "<large integer>")],
 )
 def test_numbers_that_json_has_no_form_for(kept, value, text):
     assert kept(value=value)["value"] == text
@@ -79,7 +81,7 @@ def test_numbers_that_json_has_no_form_for(kept, value, text):
 class Hostile:
     """Every hook that a careless reader would trip over."""
 
-    touched: list[str] = []
+    touched: ClassVar[list[str]] = []
 
     def _touch(self, name):
         type(self).touched.append(name)
@@ -88,9 +90,9 @@ class Hostile:
     def __getattribute__(self, name):
         object.__getattribute__(self, "_touch")(name)
 
-    for _hook in (
-        "repr str bytes index int float bool len iter getitem contains format hash eq call array enter complex "
-        "fspath length_hint reversed dir sizeof reduce copy round trunc"
+    for _hook in (  # noqa: SIM905
+        "repr str bytes index int float bool len iter getitem contains format hash eq call array enter "
+        "complex fspath length_hint reversed dir sizeof reduce copy round trunc"
     ).split():
         locals()[f"__{_hook}__"] = lambda self, *args, _hook=_hook: object.__getattribute__(self, "_touch")(_hook)
 
@@ -310,5 +312,7 @@ def depth(value):
 @settings(max_examples=200, deadline=None)
 @given(st.dictionaries(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8), values, max_size=5))
 def test_every_json_value_comes_back(kept, metadata):
-    metadata = {key: value for key, value in metadata.items() if key not in ("device", "operation") and depth(value) < 4}
+    metadata = {
+        key: value for key, value in metadata.items() if key not in ("device", "operation") and depth(value) < 4
+    }
     assert kept(**metadata) == metadata

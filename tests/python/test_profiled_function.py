@@ -304,11 +304,13 @@ def test_a_decorated_function_in_a_cycle_is_collected(profiler):
     class Owner:
         pass
 
-    owner = Owner()
-    owner.method = profiler.profile_function("f")(lambda: owner)
-    gone = weakref.ref(owner)
-    owner.method()
-    del owner
+    def use():
+        owner = Owner()
+        owner.method = profiler.profile_function("f")(lambda: owner)
+        assert owner.method() is owner
+        return weakref.ref(owner)
+
+    gone = use()
     gc.collect()
     assert gone() is None
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 import pytest
+
 import regimeter
 from regimeter import GPUProfiler, ProfileEntry, ProfileSummary, Run, get_profiler
 from regimeter.profiler import RECORD_VARIABLE
@@ -26,7 +27,7 @@ def test_every_public_name_is_there():
     for name in regimeter.__all__:
         assert getattr(regimeter, name) is not None
     with pytest.raises(AttributeError, match="no_such_name"):
-        regimeter.no_such_name
+        getattr(regimeter, "no_such_name")  # noqa: B009
 
 
 def test_constructor_has_the_documented_arguments_and_defaults():
@@ -62,8 +63,35 @@ def test_get_profiler_has_the_documented_arguments():
     assert list(inspect.signature(get_profiler).parameters)[:3] == ["enabled", "device_id", "enable_detailed_metrics"]
 
 
-ENTRY = ["operation", "start_time", "end_time", "duration_ms", "device", "backend", "gpu_time_ms", "cpu_time_ms", "transfer_time_ms", "overhead_ms", "memory_allocated_mb", "memory_peak_mb", "gpu_utilization", "memory_bandwidth_gb_s"]
-SUMMARY = ["operation", "call_count", "total_time_ms", "avg_time_ms", "min_time_ms", "max_time_ms", "std_dev_ms", "total_gpu_time_ms", "total_cpu_time_ms", "avg_memory_mb", "avg_gpu_utilization"]
+ENTRY = [
+    "operation",
+    "start_time",
+    "end_time",
+    "duration_ms",
+    "device",
+    "backend",
+    "gpu_time_ms",
+    "cpu_time_ms",
+    "transfer_time_ms",
+    "overhead_ms",
+    "memory_allocated_mb",
+    "memory_peak_mb",
+    "gpu_utilization",
+    "memory_bandwidth_gb_s",
+]
+SUMMARY = [
+    "operation",
+    "call_count",
+    "total_time_ms",
+    "avg_time_ms",
+    "min_time_ms",
+    "max_time_ms",
+    "std_dev_ms",
+    "total_gpu_time_ms",
+    "total_cpu_time_ms",
+    "avg_memory_mb",
+    "avg_gpu_utilization",
+]
 
 
 @pytest.mark.parametrize(("kind", "documented"), [(ProfileEntry, ENTRY), (ProfileSummary, SUMMARY)])
@@ -389,7 +417,7 @@ def test_an_unknown_device_is_refused_with_the_valid_ones(either, device):
         lambda: either.profile("a", x=1, device=device),
         lambda: either.profile_function("a", device=device),
     ):
-        with pytest.raises(ValueError, match="unknown device .*; valid are: gpu, cpu, cuda, rocm"):
+        with pytest.raises(ValueError, match=r"unknown device .*; valid are: gpu, cpu, cuda, rocm"):
             call()
 
 

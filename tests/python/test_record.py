@@ -14,6 +14,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
+
 import regimeter
 from regimeter import GPUProfiler
 
@@ -536,7 +537,9 @@ def test_a_closed_standard_error_keeps_the_exit_code(program, tmp_path):
 
 def test_the_rest_of_the_environment_is_the_users(program, record, run_in):
     name = program("import json, os; print(json.dumps(dict(os.environ)))")
-    plain, recorded = json.loads(run_in(sys.executable, name).stdout), json.loads(record(name).stdout)
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("REGIMETER_")}
+    plain = json.loads(run_in(sys.executable, name, env=environment).stdout)
+    recorded = json.loads(record(name, env=environment).stdout)
     added = {key: recorded.pop(key) for key in set(recorded) - set(plain)}
     assert recorded == plain
     assert set(added) == {"REGIMETER_RECORD", "REGIMETER_RECORD_OWNER", "REGIMETER_RECORD_OPTIONS"}

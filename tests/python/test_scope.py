@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+
 """Scopes as context managers: nesting, exceptions, threads, reuse, life time."""
 
 import contextlib
@@ -11,6 +12,7 @@ import tracemalloc
 import weakref
 
 import pytest
+
 from regimeter import GPUProfiler, _core
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 import report_data
+
 from regimeter.report import html as page
 
 HOSTILE = "</script><img src=x onerror=alert(1)><!-- \u2028 & \ud800"

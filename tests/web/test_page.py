@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import report_data
+
 from regimeter.report.html import write_html
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="needs the Python package playwright")

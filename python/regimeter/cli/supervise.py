@@ -67,7 +67,7 @@ class Outcome:
 
 
 def run_child(command: list[str], environment: Mapping[str, str], interval_ns: int) -> Outcome:
-    """Run the command to its end."""
+    """Run the command to its end; the environment names the recording's file."""
     own_group = not _has_terminal()
     sys.stdout.flush()
     sys.stderr.flush()
@@ -79,7 +79,8 @@ def run_child(command: list[str], environment: Mapping[str, str], interval_ns: i
     pid = os.fork()
     if pid == 0:
         signal.signal(signal.SIGCHLD, inherited_child_action or signal.SIG_DFL)
-        _become(command, {**environment, recording.OWNER: str(os.getpid())}, own_group, mask, supervisor)
+        owner = {recording.OWNER: recording.owner_of(environment[recording.FILE])}
+        _become(command, {**environment, **owner}, own_group, mask, supervisor)
     try:
         if own_group:
             with contextlib.suppress(OSError):  # the child does it too; whoever comes first

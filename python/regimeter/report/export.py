@@ -241,6 +241,8 @@ class _Columns:
     def _metadata(entry: Mapping[str, Any]) -> str:
         user = entry.get("metadata")
         carried = {name: entry[name] for name in records.CARRIED if _is_number(entry.get(name))}
+        if entry.get("device") == "cpu" and carried.get("cpu_time_ms") == entry.get("duration_ms"):
+            carried.pop("cpu_time_ms", None)  # derived again
         known = dict(user) if isinstance(user, dict) else {} if user is None else {"text": user}
         if carried:
             known[records.IMPORTED] = carried

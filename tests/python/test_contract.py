@@ -1,0 +1,296 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Promises of the package as a whole: public names, the stub of the C core, and no leak at any of its entries."""
+
+import ast
+import gc
+import importlib
+import subprocess
+import sys
+import tracemalloc
+from array import array
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import regimeter
+from regimeter import FormatError, GPUProfiler, Run, _core, load
+
+STUB = Path(regimeter.__file__).with_name("_core.pyi")
+
+
+# --- names ----------------------------------------------------------------------------------------------------
+
+
+def test_public_names_come_from_where_the_package_says():
+    for name, home in regimeter._HOME.items():
+        assert getattr(regimeter, name) is getattr(importlib.import_module(f"regimeter.{home}"), name)
+    assert set(regimeter._HOME) == set(regimeter.__all__)
+
+
+def test_public_names_are_documented():
+    for name in regimeter.__all__:
+        value = getattr(regimeter, name)
+        if callable(value):
+            assert value.__doc__, name
+    for kind in (GPUProfiler, Run):
+        for name in dir(kind):
+            if not name.startswith("_"):
+                assert getattr(kind, name).__doc__, f"{kind.__name__}.{name}"
+
+
+def stub_members(body):
+    """Name -> node of what a stub's body declares."""
+    found = {}
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found[node.name] = node
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            found[node.target.id] = node
+        elif isinstance(node, ast.Assign):
+            found |= {target.id: node for target in node.targets if isinstance(target, ast.Name)}
+    return found
+
+
+@pytest.fixture(scope="module")
+def stub():
+    if not STUB.exists():
+        pytest.skip("the stub has not been written yet")
+    return stub_members(ast.parse(STUB.read_text()).body)
+
+
+def test_the_stub_names_what_the_core_has(stub):
+    public = {name for name in vars(_core) if not name.startswith("__")} | {"__version__"}
+    declared = {name for name in stub if not name.startswith("_") or name == "__version__"}
+    assert public - set(stub) == set()
+    # Table types of the stub describe the columns; at run time there is one Table.
+    missing = {name for name in declared - public if not name.endswith("Table")}
+    assert missing == set()
+
+
+@pytest.mark.parametrize("kind", ["Profiler", "Run", "Table", "Column", "Scope", "IdleScope", "ProfiledFunction"])
+def test_the_stub_names_the_members_of_a_type(stub, kind):
+    runtime = {name for name in vars(getattr(_core, kind)) if not name.startswith("__")}
+    if kind not in stub:
+        pytest.skip(f"{kind} is not in the stub")
+    declared = {name for name in stub_members(stub[kind].body) if not name.startswith("__")}
+    assert declared == runtime
+
+
+def test_the_stub_names_the_columns(stub):
+    for name, described in {**_core.schema()["run"], **_core.schema()["results"]}.items():
+        kind = stub.get(f"{name.capitalize()}Table")
+        if kind is None:
+            pytest.skip("no table types in the stub")
+        declared = set(stub_members(kind.body))
+        assert {column["name"] for column in described["columns"]} <= declared
+
+
+def test_functions_of_the_core_have_signatures():
+    import inspect
+
+    for name in ("schema", "policy", "options", "host_memory", "clock_name", "allocations", "die_with_parent"):
+        assert inspect.signature(getattr(_core, name)) is not None
+        assert getattr(_core, name).__doc__
+
+
+def test_the_core_can_be_imported_twice():
+    code = (
+        "import sys, regimeter._core as one\n"
+        "del sys.modules['regimeter._core']\n"
+        "import regimeter\n"
+        "p = regimeter.GPUProfiler()\n"
+        "with p.profile('a'): pass\n"
+        "assert len(p.run().spans) == 1\n"
+        "p.close()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+# --- leaks ----------------------------------------------------------------------------------------------------
+
+
+def entry_points(folder):
+    """Name -> a call of one entry of the C core, failures included."""
+    profiler = GPUProfiler(enable_detailed_metrics=False, memory_interval_ms=0)
+    with profiler.profile("outer", a=1):
+        with profiler.profile("inner"):
+            pass
+    run = profiler.run()
+    run.save(folder / "run.rgm")
+    (folder / "bad.rgm").write_bytes((folder / "run.rgm").read_bytes()[:-9])
+    run.export_json(folder / "run.json")
+    try:
+        recovers = bool(load(folder / "bad.rgm", recover=True))
+    except FormatError:
+        recovers = False
+    decorated = profiler.profile_function("decorated")(lambda *_: None)
+    method = type("A", (), {"method": decorated})().method
+    idle = GPUProfiler(False)
+    columns = {"start_ns": array("q", [1]), "duration_ns": array("q", [1]), "name": array("I", [1])}
+
+    def build(spans=columns):
+        return Run._build(["", "a"], {"spans": spans, "lanes": {"name": array("I", [0])}}, "{}", "x", 0, 1, -1, True)
+
+    def refused(error, call, *args, **keywords):
+        with pytest.raises(error):
+            call(*args, **keywords)
+
+    def session():
+        with GPUProfiler(path=folder / "session.rgm", enable_detailed_metrics=False, track_memory=True) as one:
+            with one.profile("a", b=1):
+                pass
+            one.flush()
+            one.run()
+            one.reset()
+
+    def scope_block():
+        with profiler.profile("a", device="cpu", b=[1, {"c": 2.5}]) as scope:
+            scope.annotate(d="e")
+            scope.duration_ms, scope.operation, scope.device, scope.recording  # noqa: B018
+
+    def columns_of():
+        for name in run.spans.columns:
+            getattr(run.spans, name)
+            memoryview(run.spans.column(name)).tolist()
+            np.asarray(run.summary.column("share"))
+
+    return {
+        "schema": _core.schema,
+        "policy": _core.policy,
+        "options": _core.options,
+        "host_memory": _core.host_memory,
+        "clock_name": _core.clock_name,
+        "allocations": _core.allocations,
+        "die_with_parent": lambda: (_core.die_with_parent(0), refused(TypeError, _core.die_with_parent, "x")),
+        "scope": scope_block,
+        "scope of a name made here": lambda: profiler.profile("".join(["a", "b"])).__exit__(None, None, None),
+        "scope refused": lambda: (
+            refused(TypeError, profiler.profile, 5),
+            refused(ValueError, profiler.profile, "a", "x"),
+        ),
+        "scope as decorator": lambda: profiler.profile("a")(len)([]),
+        "many keywords": lambda: profiler.profile("a", **{f"k{n}": n for n in range(100)}),
+        "idle scope": lambda: idle.profile("a", b=1).__enter__().__exit__(None, None, None),
+        "decorate": lambda: profiler.profile_function("a")(lambda: None)(),
+        "decorated call": decorated,
+        "decorated method": method,
+        "decorated repr": lambda: (repr(decorated), decorated.__reduce__(), decorated.__func__),
+        "switch": lambda: (profiler.disable("off"), profiler.enable("off")),
+        "enabled": lambda: setattr(profiler, "enabled", profiler.enabled),
+        "sampling": lambda: (profiler._set_sampling(1.0), refused(ValueError, profiler._set_sampling, 2.0)),
+        "probes": lambda: profiler._set_probes(None, None, False),
+        "sampler": lambda: profiler._sampler(0),
+        "warm": lambda: profiler._warm(10),
+        "stats": lambda: (profiler._stats(), profiler._skipped(), profiler.path, profiler._session_id),
+        "warning": profiler._take_warning,
+        "environment": lambda: profiler._environment('{"a": 1}'),
+        "flush": profiler._flush,
+        "reset": profiler._reset,
+        "snapshot": lambda: (profiler._snapshot(Run), refused(TypeError, profiler._snapshot, int)),
+        "session": session,
+        "session refused": lambda: (
+            refused(TypeError, GPUProfiler, no_such=1),
+            refused(ValueError, GPUProfiler, path=folder / "run.json"),
+        ),
+        "build": lambda: build().get_summary(),
+        "build refused": lambda: (
+            refused(ValueError, build, columns | {"name": array("I", [9])}),
+            refused(KeyError, build, {"x": array("q", [1])}),
+            refused(TypeError, build, {"start_ns": 5}),
+        ),
+        "save and load": lambda: (run.save(folder / "again.rgm"), load(folder / "again.rgm").get_entries()),
+        "load refused": lambda: (
+            refused(FormatError, load, folder / "bad.rgm"),
+            refused(FileNotFoundError, load, folder / "absent"),
+        ),
+        "load JSON": lambda: load(folder / "run.json").get_entries(),
+        "load recover": lambda: load(folder / "bad.rgm", recover=True) if recovers else None,
+        "columns": columns_of,
+        "tables": lambda: ([run.table(n) for n in _core.schema()["run"]], refused(KeyError, run.table, "x")),
+        "table": lambda: (repr(run.spans), dir(run.spans), run.spans.table_name, run.spans.run, len(run.spans)),
+        "column": lambda: (run.spans.column("kind").unit, refused(KeyError, run.spans.column, "x")),
+        "strings": lambda: (run.strings, run.string(1), refused(IndexError, run.string, 10**6)),
+        "facts": lambda: (run.source, run.start_ns, run.end_ns, run.start_unix_ns, run.complete, run.environment_json),
+        "results": lambda: (run.entries, run.summary, run.summarise({"percentile_tail": 0.9}), run._timeline({})),
+        "results refused": lambda: refused(ValueError, run.summarise, {"x": 1}),
+        "arrow": lambda: run.spans.__arrow_c_stream__(),
+    }, (profiler, idle)
+
+
+def traced(call, times):
+    """Return the least Python memory that so many calls leave behind."""
+    left = []
+    for _ in range(2):
+        gc.collect()
+        tracemalloc.start()
+        for _ in range(times):
+            call()
+        gc.collect()
+        left.append(tracemalloc.get_traced_memory()[0])
+        tracemalloc.stop()
+    return min(left)
+
+
+def test_no_entry_of_the_core_leaks_python_memory(tmp_path):
+    calls, profilers = entry_points(tmp_path)
+    leaks = {}
+    gc.collect()
+    gc.freeze()  # so that the collections below are short
+    try:
+        for name, call in calls.items():
+            for _ in range(10):
+                call()
+            # What is merely renewed does not grow with the number of calls; a leak does.
+            few, many = traced(call, 20), traced(call, 420)
+            if many - few > 400 * 32:
+                leaks[name] = (few, many)
+    finally:
+        gc.unfreeze()
+        for profiler in profilers:
+            profiler.close()
+    assert leaks == {}
+
+
+def test_no_entry_of_the_core_leaks_memory_of_its_own(tmp_path):
+    """The resident set over many rounds of every entry point; what a recording keeps is forgotten in between."""
+    calls, profilers = entry_points(tmp_path)
+    fast = [call for name, call in calls.items() if name not in ("session", "session refused", "warm")]
+
+    def rounds(count):
+        for _ in range(count):
+            for call in fast:
+                call()
+            profilers[0].reset()
+
+    try:
+        rounds(30)
+        gc.collect()
+        before = _core.host_memory()
+        rounds(150)
+        gc.collect()
+        after = _core.host_memory()
+    finally:
+        for profiler in profilers:
+            profiler.close()
+    if before["malloc_known"]:
+        assert after["malloc_in_use"] - before["malloc_in_use"] < 2_000_000
+    assert after["resident"] - before["resident"] < 30_000_000
+
+
+def test_sessions_leave_no_memory(tmp_path):
+    def sessions(count):
+        for number in range(count):
+            with GPUProfiler(path=tmp_path / f"{number % 2}.rgm" if number % 3 else None) as profiler:
+                with profiler.profile("a"):
+                    pass
+                profiler.get_summary()
+
+    sessions(20)
+    gc.collect()
+    before = _core.host_memory()
+    sessions(60)
+    gc.collect()
+    after = _core.host_memory()
+    assert after["resident"] - before["resident"] < 30_000_000

@@ -1,0 +1,457 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs and tables: columns without a copy, Arrow, files."""
+
+import gc
+import json
+import pickle
+import random
+import threading
+from array import array
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import regimeter
+from regimeter import FormatError, GPUProfiler, Run, _core, load
+
+TABLES = ("spans", "lanes", "launches", "memory", "counters", "flops", "anomalies")
+
+
+@pytest.fixture
+def run(make_profiler):
+    profiler = make_profiler(enable_detailed_metrics=False)
+    for number in range(100):
+        with profiler.profile("outer", device="cpu", number=number % 3):
+            with profiler.profile("inner ü"):
+                pass
+    profiler.close()
+    return profiler.run()
+
+
+def empty():
+    return Run._build([""], {}, "{}", "export", 0, 0, -1, True)
+
+
+# --- schema ---------------------------------------------------------------------------------------------------
+
+
+def test_the_schema_describes_every_table():
+    schema = _core.schema()
+    assert set(schema["run"]) == set(TABLES)
+    assert set(schema["results"]) == {"summary", "entries"}
+    for table in (*schema["run"].values(), *schema["results"].values()):
+        names = [column["name"] for column in table["columns"]]
+        assert len(names) == len(set(names))
+        assert table["doc"]
+        for column in table["columns"]:
+            assert column["doc"].endswith(".")
+            assert np.dtype(column["dtype"])
+
+
+def test_tables_follow_the_schema(run):
+    for name, described in _core.schema()["run"].items():
+        table = getattr(run, name)
+        assert table.table_name == name
+        assert table.columns == tuple(column["name"] for column in described["columns"])
+        for column in described["columns"]:
+            values = getattr(table, column["name"])
+            assert values.dtype == column["dtype"]
+            assert len(values) == len(table)
+            assert table.column(column["name"]).unit == column["unit"]
+            assert table.column(column["name"]).dtype == column["dtype"]
+            assert column["name"] in dir(table)
+
+
+def test_policy_and_options_are_described():
+    assert all(row["source"] for row in _core.policy().values())
+    assert all(row["doc"] for row in _core.options().values())
+
+
+def test_unknown_tables_and_columns(run):
+    with pytest.raises(KeyError, match="no_such"):
+        run.table("no_such")
+    with pytest.raises(KeyError):
+        run.table(5)
+    with pytest.raises(KeyError, match="no_such"):
+        run.spans.column("no_such")
+    with pytest.raises(KeyError):
+        run.spans.column(5)
+    with pytest.raises(AttributeError, match="no_such"):
+        run.spans.no_such  # noqa: B018
+    with pytest.raises(AttributeError):
+        run.spans.name = 5
+
+
+# --- columns --------------------------------------------------------------------------------------------------
+
+
+def test_columns_are_not_copied(run):
+    for table in (run.spans, run.entries, run.summary, run.lanes):
+        for name in table.columns:
+            first, second = getattr(table, name), getattr(table, name)
+            assert np.shares_memory(first, second)
+            assert np.shares_memory(first, np.asarray(table.column(name)))
+    assert np.shares_memory(run.spans.start_ns, run.table("spans").start_ns)
+    assert np.shares_memory(run.entries.depth, run.entries.depth)
+
+
+def test_columns_are_read_only(run):
+    values = run.spans.start_ns
+    assert not values.flags.writeable
+    with pytest.raises(ValueError, match="read-only"):
+        values[0] = 0
+    with pytest.raises(ValueError, match="WRITEABLE"):
+        values.flags.writeable = True
+    with pytest.raises((BufferError, TypeError, ValueError)):
+        memoryview(run.spans.column("start_ns"))[0] = 0
+
+
+def test_columns_as_buffers(run):
+    view = memoryview(run.spans.column("duration_ns"))
+    assert view.readonly
+    assert (view.format, view.itemsize, view.shape, view.strides) == ("q", 8, (200,), (8,))
+    assert view.tolist() == run.spans.duration_ns.tolist()
+    assert memoryview(run.spans.column("kind")).format == "B"
+    assert len(run.spans.column("kind")) == 200
+    views = [memoryview(run.spans.column(name)) for name in run.spans.columns]
+    assert all(len(view) == 200 for view in views)
+
+
+def test_columns_outlive_their_run(run):
+    expected = run.spans.start_ns.tolist()
+    values, own, share = run.spans.start_ns, run.entries.exclusive_ns, run.summary.share
+    column, table = run.spans.column("start_ns"), run.spans
+    del run
+    gc.collect()
+    assert values.tolist() == expected
+    assert np.asarray(column).tolist() == expected
+    assert table.start_ns.tolist() == expected
+    assert own.sum() >= 0
+    assert share.sum() == pytest.approx(1.0)
+    assert table.run.string(0) == ""
+
+
+def test_columns_with_nothing_but_defaults(run):
+    assert (run.spans.correlation == -1).all()
+    assert (run.spans.step == -1).all()
+    assert len(run.launches.occupancy) == 0
+
+
+def test_an_empty_run_has_all_columns():
+    run = empty()
+    for name in TABLES:
+        table = getattr(run, name)
+        assert len(table) == 0
+        for column in table.columns:
+            assert getattr(table, column).shape == (0,)
+            assert len(memoryview(table.column(column))) == 0
+    assert run.get_summary() == {}
+    assert run.duration_ns == 0
+    assert run.environment == {}
+    assert run.cost is None
+
+
+def test_strings(run):
+    assert run.strings[0] == ""
+    assert run.string(run.spans.name[1]) == "inner ü"
+    assert len(set(run.strings)) == len(run.strings)
+    for bad in (len(run.strings), 2**40):
+        with pytest.raises((IndexError, OverflowError)):
+            run.string(bad)
+    with pytest.raises((TypeError, OverflowError)):
+        run.string(-1)
+
+
+def test_reading_columns_from_many_threads(run):
+    expected = {name: getattr(run.spans, name).tolist() for name in run.spans.columns}
+    failures = []
+
+    def read():
+        try:
+            for _ in range(50):
+                fresh = load(path) if path else run
+                for name in fresh.spans.columns:
+                    assert getattr(fresh.spans, name).tolist() == expected[name]
+                assert len(fresh.get_summary()) == 2
+        except BaseException as error:
+            failures.append(error)
+
+    path = None
+    threads = [threading.Thread(target=read) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+
+
+def test_a_run_is_made_by_the_library_only(run):
+    for kind in (_core.Run, _core.Table, _core.Column):
+        with pytest.raises(TypeError):
+            kind()
+    with pytest.raises(TypeError):
+        pickle.dumps(run.spans)
+
+
+def test_facts_of_a_run(run):
+    assert run.source == "live"
+    assert run.complete
+    assert run.start_ns <= run.spans.start_ns[0]
+    assert run.end_ns >= (run.spans.start_ns + run.spans.duration_ns).max()
+    assert run.duration_ns == run.end_ns - run.start_ns
+    assert abs(run.start_unix_ns / 1e9 - __import__("time").time()) < 3600
+    assert run.environment["clock"] == _core.clock_name()
+    assert "no GPU driver" in run.device_reason or "not measured" in run.device_reason
+
+
+# --- Arrow ----------------------------------------------------------------------------------------------------
+
+
+def check_arrow_table(found, run, table):
+    assert found.num_rows == len(table)
+    schema = {c["name"]: c["type"] for c in _core.schema()["run"][table.table_name]["columns"]}
+    for name in table.columns:
+        values = found.column(name).to_pylist()
+        expected = getattr(table, name).tolist()
+        if schema[name] == "name":
+            expected = [run.strings[number] for number in expected]
+        if schema[name] == "float64":
+            np.testing.assert_array_equal(values, expected)
+        else:
+            assert values == expected
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_pyarrow_reads_every_table(run, name):
+    pyarrow = pytest.importorskip("pyarrow")
+    table = getattr(run, name)
+    found = pyarrow.table(table)
+    found.validate(full=True)
+    check_arrow_table(found, run, table)
+    check_arrow_table(pyarrow.RecordBatchReader.from_stream(table).read_all(), run, table)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_pyarrow_reads_empty_tables(name):
+    pyarrow = pytest.importorskip("pyarrow")
+    found = pyarrow.table(getattr(empty(), name))
+    found.validate(full=True)
+    assert found.num_rows == 0
+
+
+def test_pyarrow_reads_results(run):
+    pyarrow = pytest.importorskip("pyarrow")
+    found = pyarrow.table(run.summary)
+    assert set(found.column("operation").to_pylist()) == {"outer", "inner ü"}
+    assert pyarrow.table(run.entries).column("depth").to_pylist() == [0, 1] * 100
+
+
+def test_pyarrow_does_not_copy(run):
+    pyarrow = pytest.importorskip("pyarrow")
+    column = pyarrow.table(run.spans).column("start_ns").chunk(0).to_numpy(zero_copy_only=True)
+    assert np.shares_memory(column, run.spans.start_ns)
+
+
+def test_polars_reads_a_table(run):
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame(run.spans)
+    assert frame.height == 200
+    assert frame["start_ns"].to_list() == run.spans.start_ns.tolist()
+    assert frame["name"].cast(polars.String).to_list() == ["outer", "inner ü"] * 100
+    totals = frame.group_by(polars.col("name").cast(polars.String)).agg(polars.col("duration_ns").sum())
+    expected = {name: round(row.avg_time_ms * row.call_count * 1e6) for name, row in run.get_summary().items()}
+    assert dict(totals.rows()) == pytest.approx(expected, abs=1)
+
+
+def test_arrow_data_outlives_the_run(run):
+    pyarrow = pytest.importorskip("pyarrow")
+    expected = run.spans.start_ns.tolist()
+    found = pyarrow.table(run.spans)
+    column = found.column("start_ns")
+    names = found.column("name")
+    del found, run
+    gc.collect()
+    assert column.to_pylist() == expected
+    assert names.to_pylist()[0] == "outer"
+
+
+def test_arrow_columns_are_released_in_any_order_and_in_threads(run):
+    pyarrow = pytest.importorskip("pyarrow")
+    choice = random.Random(1)
+
+    def work(seed):
+        order = random.Random(seed)
+        for _ in range(20):
+            columns = list(pyarrow.table(run.spans).columns)
+            order.shuffle(columns)
+            while columns:
+                columns.pop()
+
+    held = []
+    for _ in range(50):
+        table = pyarrow.table(run.spans)
+        held.extend(table.columns)
+        choice.shuffle(held)
+        del held[: len(held) // 2]
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(len(column) == 200 for column in held)
+
+
+def test_a_stream_that_nobody_reads(run):
+    for _ in range(100):
+        capsule = run.spans.__arrow_c_stream__()
+        assert "arrow_array_stream" in repr(capsule)
+        del capsule
+    run.spans.__arrow_c_stream__(requested_schema=None)
+    with pytest.raises(TypeError):
+        run.spans.__arrow_c_stream__(1, 2)
+
+
+# --- building -------------------------------------------------------------------------------------------------
+
+SPANS = {"start_ns": array("q", [0, 1]), "duration_ns": array("q", [5, 1]), "name": array("I", [1, 1])}
+
+
+def build(spans=None, lanes=1, strings=("", "a"), **facts):
+    tables = {"spans": {**SPANS, **(spans or {})}, "lanes": {"name": array("I", [0] * lanes)}}
+    facts = {"start": 0, "end": 10, "unix": -1} | facts
+    return Run._build(list(strings), tables, "{}", "export", facts["start"], facts["end"], facts["unix"], True)
+
+
+@pytest.mark.parametrize(
+    ("spans", "error", "text"),
+    [
+        ({"name": array("I", [1, 2])}, ValueError, "names string 2 of 2"),
+        ({"lane": array("I", [0, 1])}, FormatError, "lane 1 of 1"),
+        ({"parent": array("i", [-1, 2])}, FormatError, "parent 2"),
+        ({"parent": array("i", [-2, 0])}, FormatError, "parent -2"),
+        ({"duration_ns": array("q", [1, -1])}, FormatError, "negative duration"),
+        ({"start_ns": array("q", [0, 2**63 - 1])}, FormatError, "range of times"),
+        ({"duration_ns": array("q", [0, 2**63 - 1])}, FormatError, "range of times"),
+        ({"kind": array("B", [1])}, ValueError, "another length"),
+        ({"start_ns": array("b", [1, 2, 3])}, ValueError, "another length"),
+        ({"no_such": array("q", [0, 1])}, KeyError, "no_such"),
+        ({"kind": [0, 1]}, TypeError, "bytes-like"),
+        ({5: array("q", [0, 1])}, KeyError, "5"),
+    ],
+)
+def test_inconsistent_columns_are_refused(spans, error, text):
+    with pytest.raises(error, match=text):
+        build(spans)
+
+
+def test_lone_surrogates_are_refused_when_building():
+    with pytest.raises(UnicodeEncodeError):
+        build(strings=["", "\ud800"])
+
+
+def test_building_with_equal_strings_twice():
+    run = build({"name": array("I", [1, 2])}, strings=["", "a", "a"])
+    assert [entry.operation for entry in run.get_entries()] == ["a", "a"]
+    assert len(run.get_summary()) == 1
+
+
+# --- files ----------------------------------------------------------------------------------------------------
+
+text = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+
+
+@st.composite
+def runs(draw):
+    count = draw(st.integers(0, 30))
+    strings = ["", *draw(st.lists(text, max_size=6))]
+    lanes = draw(st.integers(1, 3))
+    rows = st.lists(st.integers(0, 2**40), min_size=count, max_size=count)
+    index = st.lists(st.integers(0, len(strings) - 1), min_size=count, max_size=count)
+    tables = {
+        "spans": {
+            "start_ns": array("q", draw(rows)),
+            "duration_ns": array("q", draw(rows)),
+            "name": array("I", draw(index)),
+            "lane": array("I", [number % lanes for number in range(count)]),
+            "parent": array("i", [draw(st.integers(-1, count - 1)) for _ in range(count)]),
+            "flags": array("I", [draw(st.integers(0, 7)) for _ in range(count)]),
+            "bytes": array("q", [draw(st.integers(-1, 2**60)) for _ in range(count)]),
+        },
+        "lanes": {"name": array("I", [0] * lanes), "thread": array("q", range(lanes))},
+        "counters": {
+            "time_ns": array("q", [1, 2]),
+            "series": array("I", [0, len(strings) - 1]),
+            "value": array("d", [draw(st.floats(allow_nan=False)), float("nan")]),
+        },
+        "launches": {"span": array("I", [0]), "grid_x": array("i", [7])},
+    }
+    environment = draw(st.dictionaries(text, text | st.integers(), max_size=3))
+    return Run._build(strings, tables, json.dumps(environment), draw(st.sampled_from(["export", "live"])), 5, 2**50,
+                      draw(st.sampled_from([-1, 10**18])), draw(st.booleans()))  # fmt: skip
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(runs())
+def test_saved_and_loaded(tmp_path, run):
+    run.save(tmp_path / "run.rgm")
+    found = load(tmp_path / "run.rgm")
+    for name in TABLES:
+        for column in getattr(run, name).columns:
+            np.testing.assert_array_equal(getattr(getattr(found, name), column), getattr(getattr(run, name), column))
+    assert found.strings == run.strings
+    assert found.environment == run.environment
+    for fact in ("start_ns", "end_ns", "start_unix_ns", "complete"):
+        assert getattr(found, fact) == getattr(run, fact)
+    assert found.get_entries() == run.get_entries()
+
+
+def test_saving_is_atomic(tmp_path, run):
+    path = tmp_path / "run.rgm"
+    path.write_text("old")
+    run.save(path)
+    assert len(load(path).spans) == 200
+    assert [file.name for file in tmp_path.iterdir()] == ["run.rgm"]
+    with pytest.raises(OSError, match="absent"):
+        run.save(tmp_path / "absent" / "run.rgm")
+    with pytest.raises(TypeError):
+        run.save(5)
+
+
+def test_every_truncation_of_a_saved_run_is_refused(tmp_path, run):
+    path = tmp_path / "run.rgm"
+    run.save(path)
+    data = path.read_bytes()
+    for length in random.Random(1).sample(range(8, len(data)), 100):
+        path.write_bytes(data[:length])
+        with pytest.raises(FormatError) as caught:
+            load(path)
+        assert "run.rgm" in str(caught.value)
+        assert caught.value.offset is not None
+
+
+def test_damage_of_a_saved_run_never_crashes(tmp_path, run):
+    path = tmp_path / "run.rgm"
+    run.save(path)
+    data = path.read_bytes()
+    choice = random.Random(2)
+    for _ in range(300):
+        changed = bytearray(data)
+        for _ in range(choice.randrange(1, 4)):
+            changed[choice.randrange(8, len(data))] = choice.randrange(256)
+        path.write_bytes(changed)
+        for recover in (False, True):
+            try:
+                found = load(path, recover=recover)
+            except FormatError:
+                continue
+            found.get_summary()
+
+
+def test_load_takes_what_a_profiler_recorded(tmp_path):
+    with GPUProfiler(path=tmp_path / "a.rgm") as profiler:
+        with profiler.profile("a"):
+            pass
+    assert isinstance(regimeter.load(tmp_path / "a.rgm"), Run)
+    assert isinstance(regimeter.load(str(tmp_path / "a.rgm"), recover=True), Run)
