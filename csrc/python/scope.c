@@ -284,7 +284,8 @@ static PyObject *scope_annotate(scope_object *self, PyObject *const *args, Py_ss
         rgm_metadata_write(out, args, names);
     }
     if (!out->failed) {
-        self->meta = rgm_session_metadata(self->profiler->session, (const char *)out->data, out->length);
+        uint32_t meta = rgm_session_metadata(self->profiler->session, (const char *)out->data, out->length);
+        if (meta) self->meta = meta; // without room for more, what is there stays
         atomic_store_explicit(&self->frame->meta, self->meta, memory_order_relaxed);
     }
     Py_RETURN_NONE;

@@ -332,7 +332,6 @@ class EntriesTable(Table):
     """Largest memory seen inside the scope. [bytes]"""
     memory_source: NDArray[np.uint8]
     """An index of MEMORY_SOURCES."""
-
 # --- end of generated tables
 
 @disjoint_base

@@ -171,6 +171,17 @@ def test_report(run_file, tmp_path, capsys):
     assert document(capsys) == {"file": str(out), "bytes": out.stat().st_size, "scopes": 6}
 
 
+def test_the_dashboard_without_a_run(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["report"]) == 0
+    page = (tmp_path / "profiler_visualization.html").read_text(encoding="utf-8")
+    assert "demo data" in page
+    assert "profiler_visualization.html" in capsys.readouterr().out
+    assert main(["report", "-o", "page.html", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["file"] == "page.html"
+    assert main(["report", "-o", str(tmp_path / "no" / "page.html")]) == 2
+
+
 # --- recover ------------------------------------------------------------------------------------------------------
 
 

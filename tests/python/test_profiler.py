@@ -547,6 +547,29 @@ def test_scopes_beyond_the_budget_are_dropped_and_counted(make_profiler):
     assert profiler.stats()["dropped"] == counts["dropped_scopes"]
 
 
+def test_drops_after_the_last_look_are_counted_too(make_profiler):
+    profiler = make_profiler(enable_detailed_metrics=False, memory_budget_bytes=65536)
+    seen = []
+    for _ in range(2):
+        for _ in range(5000):
+            with profiler.profile("a"):
+                pass
+        run = profiler.run()
+        counts = {row["code"]: row["count"] for row in run.anomaly_list()}
+        seen.append(len(run.spans) + counts["dropped_scopes"])
+    assert seen == [5000, 10_000]
+
+
+def test_annotating_without_room_keeps_what_is_there(make_profiler):
+    profiler = make_profiler(enable_detailed_metrics=False, text_budget_bytes=20_000)
+    with profiler.profile("a", kept="yes") as scope:
+        for number in range(1000):
+            scope.annotate(**{f"key {number}": "x" * 100})
+    (entry,) = profiler.get_entries()
+    assert entry.metadata["kept"] == "yes"
+    assert len(entry.metadata) > 1
+
+
 def test_metadata_beyond_the_budget_is_dropped_and_counted(make_profiler):
     profiler = make_profiler(enable_detailed_metrics=False, text_budget_bytes=100_000)
     for number in range(20_000):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``regimeter report``: one HTML file that opens without a network."""
+"""``regimeter report``: one HTML file that opens without a network; without a run, the drop-in dashboard."""
 
 import argparse
 import os
@@ -11,13 +11,24 @@ if TYPE_CHECKING:
     from .common import Verbs
 
 
+REPORT = "report.html"
+DASHBOARD = "profiler_visualization.html"
+
+
 def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     """Declare the verb."""
     parser = verbs.add_parser(
-        "report", parents=[common], allow_abbrev=False, help="write a run as one HTML file that needs no network"
+        "report",
+        parents=[common],
+        allow_abbrev=False,
+        help="write a run as one HTML file that needs no network",
+        description="Write a run as one HTML file that needs no network. Without RUN: the dashboard, a page that"
+        " shows demo data and into which exported JSON files can be loaded.",
     )
-    parser.add_argument("run_file", metavar="RUN", help="recording, saved run or exported JSON")
-    parser.add_argument("-o", "--output", metavar="FILE", default="report.html", help="default: report.html")
+    parser.add_argument("run_file", metavar="RUN", nargs="?", help="recording, saved run or exported JSON")
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", help=f"default: {REPORT}, or {DASHBOARD} for the dashboard without RUN"
+    )
     parser.add_argument("--title", help="heading of the page (default: the recorded command)")
     parser.set_defaults(run=run)
 
@@ -27,14 +38,32 @@ def run(arguments: argparse.Namespace) -> int:
     from .files import check_output
     from .progress import step
 
-    check_output(arguments.output, arguments.run_file)
+    if arguments.run_file is None:
+        return _write_dashboard(arguments)
+    output = arguments.output or REPORT
+    check_output(output, arguments.run_file)
     loaded = load_run(arguments.run_file, quiet=arguments.quiet)
-    with step(f"writing {arguments.output}", quiet=arguments.quiet):
-        loaded.write_html(arguments.output, title=arguments.title)
-    size = os.path.getsize(arguments.output)
-    if arguments.json:
-        print_document({"file": arguments.output, "bytes": size, "scopes": len(loaded.entries)})
-    elif not arguments.quiet:
-        print(f"{arguments.output}: {size / 1e3:,.0f} kB, {len(loaded.entries):,} scopes")
-        print(f"Next: open {arguments.output} in a browser")
+    with step(f"writing {output}", quiet=arguments.quiet):
+        loaded.write_html(output, title=arguments.title)
+    _tell(arguments, output, {"scopes": len(loaded.entries)}, f"{len(loaded.entries):,} scopes", "")
     return 0
+
+
+def _write_dashboard(arguments: argparse.Namespace) -> int:
+    from ..report.html import write_html
+    from .files import check_writable
+
+    output = arguments.output or DASHBOARD
+    check_writable(output)
+    write_html(None, output, title=arguments.title)
+    _tell(arguments, output, {}, "demo data", " and load a file written by export_json or `regimeter export`")
+    return 0
+
+
+def _tell(arguments: argparse.Namespace, output: str, facts: dict[str, int], content: str, hint: str) -> None:
+    size = os.path.getsize(output)
+    if arguments.json:
+        print_document({"file": output, "bytes": size} | facts)
+    elif not arguments.quiet:
+        print(f"{output}: {size / 1e3:,.0f} kB, {content}")
+        print(f"Next: open {output} in a browser{hint}")
