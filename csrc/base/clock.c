@@ -65,10 +65,19 @@ static bool tsc_usable(void) {
 #endif
 }
 
-void rgm_clock_init(void) {
+static bool source_unset(void) {
     pthread_mutex_lock(&source_mutex);
-    if (rgm_clock_active == RGM_CLOCK_UNSET)
-        rgm_clock_active = tsc_usable() ? RGM_CLOCK_TSC : RGM_CLOCK_MONOTONIC;
+    bool unset = rgm_clock_active == RGM_CLOCK_UNSET;
+    pthread_mutex_unlock(&source_mutex);
+    return unset;
+}
+
+void rgm_clock_init(void) {
+    if (!source_unset()) return;
+    rgm_clock_source found =
+        tsc_usable() ? RGM_CLOCK_TSC : RGM_CLOCK_MONOTONIC; // whoever asks finds the same
+    pthread_mutex_lock(&source_mutex);
+    if (rgm_clock_active == RGM_CLOCK_UNSET) rgm_clock_active = found;
     pthread_mutex_unlock(&source_mutex);
 }
 

@@ -190,9 +190,19 @@ static int core_exec(PyObject *module) {
     X(error)                                                                                                 \
     X(format_error)                                                                                          \
     X(busy_error)                                                                                            \
-    X(unavailable_error) X(profiler_type) X(scope_type) X(idle_scope_type) X(enter_exit_type)                \
-        X(function_type) X(run_type) X(table_type) X(column_type) X(idle) X(device_names) X(word_device)     \
-            X(word_operation)
+    X(unavailable_error)                                                                                     \
+    X(profiler_type)                                                                                         \
+    X(scope_type)                                                                                            \
+    X(idle_scope_type)                                                                                       \
+    X(enter_exit_type)                                                                                       \
+    X(function_type)                                                                                         \
+    X(run_type)                                                                                              \
+    X(table_type)                                                                                            \
+    X(column_type)                                                                                           \
+    X(idle)                                                                                                  \
+    X(device_names)                                                                                          \
+    X(word_device)                                                                                           \
+    X(word_operation)
 
 static int core_traverse(PyObject *module, visitproc visit, void *arg) {
     rgm_module *state = rgm_module_of(module);
