@@ -134,19 +134,29 @@ static bool is_scope(const rgm_spans *spans, size_t i) {
     return !spans->kind || spans->kind[i] == RGM_KIND_SCOPE;
 }
 
-rgm_status rgm_entries_compute(const rgm_run *run, rgm_entries *entries, rgm_error *err) {
-    const rgm_spans *spans = &run->spans;
-    size_t scopes = 0;
-    for (size_t i = 0; i < spans->rows; i++) scopes += is_scope(spans, i);
-    RGM_TRY(rgm_table_reserve(&rgm_entries_desc, entries, RGM_ALL_COLUMNS, scopes ? scopes : 1, err));
-    uint32_t *row_of_span = rgm_malloc((spans->rows + 1) * sizeof *row_of_span);
-    if (!row_of_span) return rgm_error_no_memory(err);
-    entries->rows = 0;
+static uint32_t lane_of(const rgm_spans *spans, size_t i) { return spans->lane ? spans->lane[i] : 0; }
+
+// Takes the child's time off its parent's. Children come in order of start, so what is covered already is
+// everything up to `covered`: tasks that ran at the same time count once, and a child that outlives its
+// parent counts only as far as it lies inside.
+static void take_from_parent(const rgm_spans *spans, rgm_entries *entries, size_t child, uint32_t parent,
+                             uint32_t above, int64_t *covered) {
+    int64_t from = spans->start_ns[child], to = from + spans->duration_ns[child];
+    int64_t end = spans->start_ns[parent] + spans->duration_ns[parent];
+    if (from < covered[above]) from = covered[above];
+    if (to > end) to = end;
+    if (to <= from) return;
+    entries->exclusive_ns[above] -= to - from;
+    covered[above] = to;
+}
+
+static void derive(const rgm_spans *spans, rgm_entries *entries, uint32_t *row_of_span, int64_t *covered) {
     for (size_t i = 0; i < spans->rows; i++) {
         row_of_span[i] = UINT32_MAX;
         if (!is_scope(spans, i)) continue;
         size_t row = entries->rows++;
         row_of_span[i] = (uint32_t)row;
+        covered[row] = spans->start_ns[i];
         entries->span[row] = (rgm_u32)i;
         entries->depth[row] = 0;
         entries->exclusive_ns[row] = spans->duration_ns[i];
@@ -157,12 +167,30 @@ rgm_status rgm_entries_compute(const rgm_run *run, rgm_entries *entries, rgm_err
         // Parents come first; one that does not is damage, and is treated as none.
         if (parent < 0 || (size_t)parent >= i || row_of_span[parent] == UINT32_MAX) continue;
         uint32_t above = row_of_span[parent];
-        entries->depth[row] = entries->depth[above] + 1;
-        int64_t left = entries->exclusive_ns[above] - spans->duration_ns[i];
-        entries->exclusive_ns[above] = left > 0 ? left : 0;
+        if (lane_of(spans, i) == lane_of(spans, (size_t)parent))
+            entries->depth[row] = entries->depth[above] + 1;
+        take_from_parent(spans, entries, i, (uint32_t)parent, above, covered);
     }
-    rgm_status status = sampled_peaks(run, entries, err);
-    if (status == RGM_OK) measured_memory(run, entries, row_of_span);
+}
+
+rgm_status rgm_entries_compute(const rgm_run *run, rgm_entries *entries, rgm_error *err) {
+    const rgm_spans *spans = &run->spans;
+    size_t scopes = 0;
+    for (size_t i = 0; i < spans->rows; i++) scopes += is_scope(spans, i);
+    RGM_TRY(rgm_table_reserve(&rgm_entries_desc, entries, RGM_ALL_COLUMNS, scopes ? scopes : 1, err));
+    uint32_t *row_of_span = rgm_malloc((spans->rows + 1) * sizeof *row_of_span);
+    int64_t *covered = rgm_malloc((scopes + 1) * sizeof *covered);
+    rgm_status status = RGM_OK;
+    if (!row_of_span || !covered) {
+        status = rgm_error_no_memory(err);
+        goto done;
+    }
+    entries->rows = 0;
+    derive(spans, entries, row_of_span, covered);
+    RGM_GOTO(sampled_peaks(run, entries, err));
+    measured_memory(run, entries, row_of_span);
+done:
+    rgm_free(covered);
     rgm_free(row_of_span);
     return status;
 }

@@ -7,6 +7,8 @@
 #include "base/memory.h"
 #include "base/sort.h"
 
+#define NONE UINT32_MAX
+
 // Operations are numbered in the order of their first scope.
 typedef struct {
     uint32_t *of_row;   // operation of each entry
@@ -101,47 +103,79 @@ static void add_entry(const rgm_run *run, const rgm_entries *entries, size_t i, 
     }
 }
 
-// Total time without what is inside another call of the same operation. Goes lane by lane, keeping for each
-// operation how many calls are open on the way down to the current scope.
-static rgm_status totals(const rgm_run *run, const rgm_entries *entries, const grouping *g, rgm_summary *s,
-                         rgm_error *err) {
+// The scopes as a forest, by rows of `entries`; NONE where there is none.
+typedef struct {
+    uint32_t *parent;
+    uint32_t *child;   // first
+    uint32_t *sibling; // next
+} forest;
+
+static void forest_release(forest *f) {
+    rgm_free(f->parent);
+    rgm_free(f->child);
+    rgm_free(f->sibling);
+}
+
+static rgm_status forest_grow(const rgm_run *run, const rgm_entries *entries, forest *f, rgm_error *err) {
     size_t rows = entries->rows;
-    rgm_status status = RGM_OK;
-    uint64_t *keys = rgm_malloc((rows + 1) * sizeof *keys);
-    uint32_t *order = rgm_malloc((rows + 1) * sizeof *order);
     uint32_t *row_of_span = rgm_malloc((run->spans.rows + 1) * sizeof *row_of_span);
-    uint32_t *open = rgm_calloc((size_t)g->count + 1, sizeof *open);
-    if (!keys || !order || !row_of_span || !open) {
-        status = rgm_error_no_memory(err);
-        goto done;
+    f->parent = rgm_malloc((rows + 1) * sizeof *f->parent);
+    f->child = rgm_malloc((rows + 1) * sizeof *f->child);
+    f->sibling = rgm_malloc((rows + 1) * sizeof *f->sibling);
+    if (!row_of_span || !f->parent || !f->child || !f->sibling) {
+        rgm_free(row_of_span);
+        return rgm_error_no_memory(err);
     }
     memset(row_of_span, 0xFF, (run->spans.rows + 1) * sizeof *row_of_span);
-    for (size_t i = 0; i < rows; i++) {
-        row_of_span[entries->span[i]] = (uint32_t)i;
-        keys[i] = run->spans.lane ? run->spans.lane[entries->span[i]] : 0;
+    memset(f->child, 0xFF, (rows + 1) * sizeof *f->child);
+    memset(f->sibling, 0xFF, (rows + 1) * sizeof *f->sibling);
+    for (size_t i = 0; i < rows; i++) row_of_span[entries->span[i]] = (uint32_t)i;
+    for (size_t i = rows; i-- > 0;) {
+        uint32_t span = parent_of(&run->spans, entries->span[i]);
+        f->parent[i] = span == NONE ? NONE : row_of_span[span];
+        if (f->parent[i] == NONE) continue;
+        f->sibling[i] = f->child[f->parent[i]];
+        f->child[f->parent[i]] = (uint32_t)i;
     }
-    RGM_GOTO(rgm_sort_order(keys, rows, order, err));
-    uint32_t top = UINT32_MAX; // entry row of the innermost open scope
-    for (size_t k = 0; k < rows; k++) {
-        uint32_t i = order[k], span = entries->span[i];
-        uint32_t parent = parent_of(&run->spans, span);
-        uint32_t above = parent != UINT32_MAX ? row_of_span[parent] : UINT32_MAX;
-        while (top != UINT32_MAX && top != above) {
-            uint32_t up = parent_of(&run->spans, entries->span[top]);
-            if (open[g->of_row[top]]) open[g->of_row[top]]--;
-            top = up != UINT32_MAX ? row_of_span[up] : UINT32_MAX;
-        }
+    rgm_free(row_of_span);
+    return RGM_OK;
+}
+
+// One tree, from the top down and back, keeping how many calls of each operation are open on the way.
+static void walk_tree(const rgm_run *run, const rgm_entries *entries, const grouping *g, const forest *f,
+                      uint32_t root, uint32_t *open, rgm_summary *s) {
+    for (uint32_t i = root;;) {
         uint32_t op = g->of_row[i];
         if (open[op]++)
             s->recursive_count[op]++;
         else
-            s->total_ns[op] = rgm_add_bounded(s->total_ns[op], run->spans.duration_ns[span]);
-        top = i;
+            s->total_ns[op] = rgm_add_bounded(s->total_ns[op], run->spans.duration_ns[entries->span[i]]);
+        if (f->child[i] != NONE) {
+            i = f->child[i];
+            continue;
+        }
+        for (;;) {
+            open[g->of_row[i]]--;
+            if (i == root) return;
+            if (f->sibling[i] != NONE) break;
+            i = f->parent[i];
+        }
+        i = f->sibling[i];
     }
+}
+
+// Total time without what is inside another call of the same operation.
+static rgm_status totals(const rgm_run *run, const rgm_entries *entries, const grouping *g, rgm_summary *s,
+                         rgm_error *err) {
+    forest f = {0};
+    rgm_status status = RGM_OK;
+    uint32_t *open = rgm_calloc((size_t)g->count + 1, sizeof *open);
+    if (!open) return rgm_error_no_memory(err);
+    RGM_GOTO(forest_grow(run, entries, &f, err));
+    for (size_t i = 0; i < entries->rows; i++)
+        if (f.parent[i] == NONE) walk_tree(run, entries, g, &f, (uint32_t)i, open, s);
 done:
-    rgm_free(keys);
-    rgm_free(order);
-    rgm_free(row_of_span);
+    forest_release(&f);
     rgm_free(open);
     return status;
 }

@@ -123,6 +123,21 @@ void rgm_recorder_retire_track(rgm_recorder *r, rgm_track *track) {
     r->free_tracks = track;
 }
 
+rgm_track *rgm_recorder_track_of(rgm_recorder *r, const void *context) {
+    rgm_track_slot *slot = slots_find(r, context);
+    return slot ? slot->track : NULL;
+}
+
+void rgm_recorder_nest(rgm_recorder *r, rgm_track *around) {
+    rgm_track *track = r->track;
+    rgm_frame *outer = around ? atomic_load_explicit(&around->top, memory_order_relaxed) : NULL;
+    while (outer && atomic_load_explicit(&outer->closed, memory_order_relaxed))
+        outer = atomic_load_explicit(&outer->parent, memory_order_relaxed);
+    track->around = around;
+    track->outer = outer;
+    track->outer_seq = outer ? atomic_load_explicit(&outer->seq, memory_order_relaxed) : 0;
+}
+
 bool rgm_recorder_switch(rgm_recorder *r, const void *context) {
     rgm_track *left = r->track;
     rgm_track_slot *slot = slots_find(r, context);
@@ -141,6 +156,8 @@ bool rgm_recorder_switch(rgm_recorder *r, const void *context) {
         else if (!(track = track_new(r)))
             goto failed;
         track->context = context;
+        track->around = NULL;
+        track->outer = NULL;
         slots_put(r->slots, r->slot_mask, track);
         r->slot_used++;
     }
@@ -230,10 +247,12 @@ void rgm_recorder_memory(rgm_recorder *r, rgm_record_kind kind, int32_t device, 
 
 // As in rgm_scope_end: a scope that ended out of order is no parent any more.
 static uint32_t open_parent(const rgm_frame *frame, size_t most) {
-    for (; frame && most--; frame = atomic_load_explicit(&frame->parent, memory_order_relaxed))
-        if (!atomic_load_explicit(&frame->closed, memory_order_relaxed))
-            return atomic_load_explicit(&frame->seq, memory_order_relaxed);
-    return RGM_RECORD_NO_PARENT;
+    const rgm_frame *above = atomic_load_explicit(&frame->parent, memory_order_relaxed);
+    for (; above && most--; above = atomic_load_explicit(&above->parent, memory_order_relaxed))
+        if (!atomic_load_explicit(&above->closed, memory_order_relaxed))
+            return atomic_load_explicit(&above->seq, memory_order_relaxed);
+    return rgm_frame_outer(atomic_load_explicit(&frame->outer, memory_order_relaxed),
+                           atomic_load_explicit(&frame->outer_seq, memory_order_relaxed));
 }
 
 static size_t copy_open(const rgm_recorder *r, rgm_open_scope *out, size_t room) {
@@ -248,7 +267,7 @@ static size_t copy_open(const rgm_recorder *r, rgm_open_scope *out, size_t room)
                 out[count++] = (rgm_open_scope){
                     .start = atomic_load_explicit(&frame->start, memory_order_relaxed),
                     .seq = atomic_load_explicit(&frame->seq, memory_order_relaxed),
-                    .parent = open_parent(parent, room),
+                    .parent = open_parent(frame, room),
                     .site = atomic_load_explicit(&frame->site, memory_order_relaxed),
                     .track = track->index,
                     .meta = atomic_load_explicit(&frame->meta, memory_order_relaxed),

@@ -46,6 +46,9 @@ struct rgm_frame {
     _Atomic(uint32_t) site;
     _Atomic(uint32_t) meta;
     _Atomic(bool) closed; // ended, but a scope that began later is still open above it
+    // Of the lowest scope of a stack: the scope around the call that entered this context, NULL for none.
+    _Atomic(rgm_frame *) outer;
+    _Atomic(uint32_t) outer_seq; // what it was called then; a frame is used again
     rgm_track *track;
 };
 
@@ -53,6 +56,9 @@ struct rgm_track {
     _Atomic(rgm_frame *) top;
     const void *context;
     rgm_recorder *recorder;
+    rgm_track *around; // stack of the context that entered this one, NULL for none
+    rgm_frame *outer;  // its innermost scope at that time
+    uint32_t outer_seq;
     rgm_track *next_free;
     rgm_track *next; // all tracks of the recorder, newest first
     uint32_t index;
@@ -109,6 +115,11 @@ bool rgm_recorder_switch(rgm_recorder *recorder, const void *context);
 bool rgm_recorder_more_frames(rgm_recorder *recorder);
 bool rgm_recorder_next_block(rgm_recorder *recorder);
 void rgm_recorder_retire_track(rgm_recorder *recorder, rgm_track *track);
+// The stack of a context, NULL when it has none.
+rgm_track *rgm_recorder_track_of(rgm_recorder *recorder, const void *context);
+// Tells that the current context runs inside a call from another one, whose stack is `around` (NULL: from
+// none). A scope at the bottom of the current stack then has the innermost scope of `around` as its parent.
+void rgm_recorder_nest(rgm_recorder *recorder, rgm_track *around);
 bool rgm_recorder_end_elsewhere(rgm_recorder *recorder, rgm_frame *frame, uint64_t now, uint32_t flags);
 // Writes from which thread the records that follow are.
 void rgm_recorder_announce(rgm_recorder *recorder, uint32_t thread_row);
@@ -152,6 +163,13 @@ static inline bool rgm_recorder_enter(rgm_recorder *r, const void *context) {
     return RGM_LIKELY(r->context == context && r->track) || rgm_recorder_switch(r, context);
 }
 
+// Number of the scope around the stack's lowest one, if it is still open.
+static inline uint32_t rgm_frame_outer(const rgm_frame *outer, uint32_t seq) {
+    bool open = outer && atomic_load_explicit(&outer->seq, memory_order_relaxed) == seq &&
+                !atomic_load_explicit(&outer->closed, memory_order_relaxed);
+    return open ? seq : RGM_RECORD_NO_PARENT;
+}
+
 // Begins a scope; NULL when it cannot be recorded (counted). *seq names the scope to rgm_scope_end.
 static inline rgm_frame *rgm_scope_begin(rgm_recorder *r, const void *context, uint32_t site, uint32_t meta,
                                          uint32_t *seq) {
@@ -159,12 +177,14 @@ static inline rgm_frame *rgm_scope_begin(rgm_recorder *r, const void *context, u
     if (RGM_UNLIKELY(!r->free_frames) && !rgm_recorder_more_frames(r)) return NULL;
     rgm_track *track = r->track;
     rgm_frame *frame = r->free_frames;
+    rgm_frame *below = atomic_load_explicit(&track->top, memory_order_relaxed);
     r->free_frames = atomic_load_explicit(&frame->parent, memory_order_relaxed);
     *seq = r->next_seq++;
     rgm_recorder_change_begin(r);
     frame->track = track;
-    atomic_store_explicit(&frame->parent, atomic_load_explicit(&track->top, memory_order_relaxed),
-                          memory_order_relaxed);
+    atomic_store_explicit(&frame->parent, below, memory_order_relaxed);
+    atomic_store_explicit(&frame->outer, below ? NULL : track->outer, memory_order_relaxed);
+    atomic_store_explicit(&frame->outer_seq, track->outer_seq, memory_order_relaxed);
     atomic_store_explicit(&frame->seq, *seq, memory_order_relaxed);
     atomic_store_explicit(&frame->site, site, memory_order_relaxed);
     atomic_store_explicit(&frame->meta, meta, memory_order_relaxed);
@@ -225,12 +245,15 @@ static inline uint64_t rgm_scope_end(rgm_recorder *r, rgm_frame *frame, uint32_t
     while (RGM_UNLIKELY(parent && atomic_load_explicit(&parent->closed, memory_order_relaxed)))
         parent = atomic_load_explicit(&parent->parent, memory_order_relaxed);
     if (RGM_UNLIKELY(ticks > RGM_RECORD_VALUE_MAX)) flags |= RGM_RECORD_LONG;
+    uint32_t above = parent ? atomic_load_explicit(&parent->seq, memory_order_relaxed)
+                            : rgm_frame_outer(atomic_load_explicit(&frame->outer, memory_order_relaxed),
+                                              atomic_load_explicit(&frame->outer_seq, memory_order_relaxed));
     rgm_record record = {
         .start = start,
         .value_track = rgm_record_pack(flags & RGM_RECORD_LONG ? ticks >> RGM_RECORD_LONG_SHIFT : ticks,
                                        frame->track->index),
         .seq = seq,
-        .parent = parent ? atomic_load_explicit(&parent->seq, memory_order_relaxed) : RGM_RECORD_NO_PARENT,
+        .parent = above,
         .site = atomic_load_explicit(&frame->site, memory_order_relaxed),
         .info = flags | (atomic_load_explicit(&frame->meta, memory_order_relaxed) << RGM_RECORD_META_SHIFT),
     };

@@ -49,7 +49,8 @@ static PyObject *function_call(PyObject *object, PyObject *const *args, size_t f
     if (RGM_UNLIKELY(profiler->special || site->probes)) return call_with_scope(self, args, flags, names);
     rgm_recorder *recorder = rgm_profiler_recorder(profiler);
     uint32_t seq = 0;
-    rgm_frame *frame = recorder ? rgm_scope_begin(recorder, rgm_current_context(), site->id, 0, &seq) : NULL;
+    bool ready = recorder && rgm_context_enter(recorder);
+    rgm_frame *frame = ready ? rgm_scope_begin(recorder, recorder->context, site->id, 0, &seq) : NULL;
     PyObject *result = PyObject_Vectorcall(self->function, args, flags, names);
     uint64_t now = rgm_clock_ticks();
     if (RGM_UNLIKELY(!frame)) return result;

@@ -5,7 +5,7 @@
 #include "analysis/policy.h"
 #include "base/memory.h"
 #include "capture/sampler.h"
-#include "python/state.h"
+#include "python/profiler.h"
 
 rgm_module *rgm_module_of(PyObject *module) { return PyModule_GetState(module); }
 
@@ -180,6 +180,7 @@ static int core_exec(PyObject *module) {
     state->word_device = PyUnicode_InternFromString("device");
     state->word_operation = PyUnicode_InternFromString("operation");
     if (!state->word_device || !state->word_operation) return -1;
+    if (rgm_context_init() < 0) return -1;
     if (rgm_errors_init(module, state) < 0 || add_constants(module, state) < 0) return -1;
     if (rgm_scope_types_init(module, state) < 0 || rgm_profiler_type_init(module, state) < 0) return -1;
     if (rgm_function_type_init(module, state) < 0 || rgm_table_types_init(module, state) < 0) return -1;

@@ -83,6 +83,17 @@ static inline PyThreadState *rgm_thread_state(void) {
 // Tells tasks of a thread apart: every asyncio task runs in a contextvars.Context of its own.
 static inline const void *rgm_current_context(void) { return rgm_thread_state()->context; }
 
+// context.c: finds out once where a context keeps the one it was entered from.
+int rgm_context_init(void);
+bool rgm_context_switch(rgm_recorder *recorder, const void *context);
+
+// Makes the stack of the current context the recorder's; false when that was not possible (counted).
+static inline bool rgm_context_enter(rgm_recorder *recorder) {
+    const void *context = rgm_current_context();
+    return RGM_LIKELY(recorder->context == context && recorder->track) ||
+           rgm_context_switch(recorder, context);
+}
+
 static inline rgm_recorder *rgm_profiler_recorder(profiler_object *self) {
     uint64_t id = atomic_load_explicit(self->session_id, memory_order_relaxed);
     rgm_recorder *recorder = rgm_recorder_cached;

@@ -20,12 +20,13 @@ static uint32_t next_random(rgm_recorder *recorder) {
 // Decides whether the scope is left out. The global rate is applied to scopes without a parent, so that
 // trees are recorded whole; a rate of the operation itself applies wherever it stands.
 static bool left_out(scope_object *scope, rgm_recorder *recorder) {
-    if (!rgm_recorder_enter(recorder, rgm_current_context())) return false;
     rgm_track *track = recorder->track;
-    bool out = track->suppressed > 0;
+    bool bottom = !atomic_load(&track->top);
+    bool out = track->suppressed > 0 || (bottom && track->around && track->around->suppressed > 0);
+    bool root = bottom && rgm_frame_outer(track->outer, track->outer_seq) == RGM_RECORD_NO_PARENT;
     if (!out && atomic_load(&scope->site->flags) & RGM_SITE_SAMPLED)
         out = next_random(recorder) >= atomic_load(&scope->site->threshold);
-    else if (!out && !atomic_load(&track->top) && scope->profiler->root_threshold != UINT32_MAX)
+    else if (!out && root && scope->profiler->root_threshold != UINT32_MAX)
         out = next_random(recorder) >= scope->profiler->root_threshold;
     if (!out) return false;
     track->suppressed++;
@@ -116,15 +117,14 @@ void rgm_scope_enter(scope_object *scope) {
     }
     profiler_object *profiler = scope->profiler;
     rgm_recorder *recorder = rgm_profiler_recorder(profiler);
-    if (RGM_UNLIKELY(!recorder)) return;
+    if (RGM_UNLIKELY(!recorder || !rgm_context_enter(recorder))) return;
     if (RGM_UNLIKELY(scope->site->probes == 1) && !scope->function)
         scope->probe_from = current_instruction(PyEval_GetFrame());
     if (RGM_UNLIKELY(profiler->special)) {
         if (profiler->special & SPECIAL_SAMPLING && left_out(scope, recorder)) return;
         memory_begin(scope);
     }
-    scope->frame =
-        rgm_scope_begin(recorder, rgm_current_context(), scope->site->id, scope->meta, &scope->seq);
+    scope->frame = rgm_scope_begin(recorder, recorder->context, scope->site->id, scope->meta, &scope->seq);
 }
 
 void rgm_scope_leave(scope_object *scope, bool failed) {

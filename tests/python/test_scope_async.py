@@ -195,7 +195,6 @@ def test_two_loops_in_two_threads(profiler):
         assert parent == (operation.replace("inner", "outer") if operation.startswith("inner") else None)
 
 
-@pytest.mark.xfail(reason="a context entered inside a scope is a lane of its own, so its time is counted twice")
 @pytest.mark.parametrize("way", ["asyncio.run", "Context.run"])
 def test_what_runs_inside_a_scope_in_another_context_is_nested(profiler, way):
     def work():
@@ -208,3 +207,75 @@ def test_what_runs_inside_a_scope_in_another_context_is_nested(profiler, way):
     with profiler.profile("outer"):
         asyncio.run(main()) if way == "asyncio.run" else contextvars.copy_context().run(work)
     assert parents(profiler) == [("outer", None), ("inner", "outer")]
+
+
+def test_tasks_that_wait_together_are_taken_from_the_outer_scope_once(profiler):
+    async def task():
+        with profiler.profile("task"):
+            await asyncio.sleep(0.01)
+
+    async def main():
+        await asyncio.gather(*(task() for _ in range(20)))
+
+    with profiler.profile("outer"):
+        asyncio.run(main())
+    entries = {entry.operation: entry for entry in profiler.get_entries() if entry.operation == "outer"}
+    tasks = [entry for entry in profiler.get_entries() if entry.operation == "task"]
+    assert {parent for name, parent in parents(profiler) if name == "task"} == {"outer"}
+    outer = entries["outer"]
+    covered = max(e.end_time for e in tasks) - min(e.start_time for e in tasks)
+    assert outer.exclusive_time_ms == pytest.approx(outer.duration_ms - covered * 1e3, abs=1e-3)
+    assert len({entry.thread for entry in tasks}) == 20  # each has a lane of its own
+    assert {entry.depth for entry in tasks} == {0}
+
+
+def test_a_task_that_outlives_the_scope_it_began_in_has_no_parent(profiler):
+    loop = asyncio.new_event_loop()
+
+    async def task():
+        with profiler.profile("task"):
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+
+    async def turn():
+        await asyncio.sleep(0)
+
+    try:
+        with profiler.profile("first"):
+            running = loop.create_task(task())
+            loop.run_until_complete(turn())
+        with profiler.profile("second"):
+            loop.run_until_complete(running)
+    finally:
+        loop.close()
+    assert sorted(parents(profiler)) == [("first", None), ("second", None), ("task", None)]
+
+
+def test_sampling_leaves_out_the_tasks_of_a_left_out_scope(make_profiler):
+    profiler = make_profiler(sample_rate=0.0)
+
+    async def main():
+        with profiler.profile("task"):
+            await asyncio.sleep(0)
+
+    with profiler.profile("outer"):
+        asyncio.run(main())
+    assert profiler.get_entries() == []
+    assert profiler.stats()["sampled_out"] == 2
+
+
+def test_sampling_keeps_the_tasks_of_a_recorded_scope(make_profiler):
+    profiler = make_profiler(sample_rate=0.5, seed=3)
+
+    async def main():
+        with profiler.profile("task"):
+            await asyncio.sleep(0)
+
+    for _ in range(200):
+        with profiler.profile("outer"):
+            asyncio.run(main())
+    found = parents(profiler)
+    assert 0 < found.count(("outer", None)) < 200
+    assert found.count(("task", "outer")) == found.count(("outer", None))
+    assert ("task", None) not in found
