@@ -268,6 +268,7 @@ done:
 rgm_status rgm_session_flush(rgm_session *session, rgm_error *err) {
     pthread_mutex_lock(&session->drain_mutex);
     bool was_on = session->journal_on;
+    if (was_on) rgm_session_anchor(session, true); // scopes that stay open are known to have lasted until now
     rgm_session_drain(session, false);
     bool failed = was_on && !session->journal_on;
     pthread_mutex_unlock(&session->drain_mutex);

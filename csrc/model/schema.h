@@ -36,8 +36,7 @@ typedef uint32_t rgm_name;
     X(u8, kind, "", 0, "What the span is: an index of SPAN_KINDS.")                                          \
     X(u32, lane, "", 0, "Row of `lanes` on which it ran.")                                                   \
     X(i32, parent, "", -1,                                                                                   \
-      "Row of the enclosing span: on the same lane, or for the first scope of a task the one around the "    \
-      "event loop; -1 for none.")                                                                            \
+      "Enclosing span on its lane; for a task's first scope the one around the loop; -1 for none.")          \
     X(i64, correlation, "", -1, "Joins a launch to its device work, -1 for none.")                           \
     X(i64, external_id, "", -1, "Operator id given by the framework, -1 for none.")                          \
     X(i32, step, "", -1, "Training step, -1 outside any.")                                                   \

@@ -63,7 +63,13 @@ static void write_int(rgm_bytes *out, PyObject *value) {
         rgm_bytes_text(out, "\"<large integer>\"");
         return;
     }
-    rgm_bytes_printf(out, "%lld", number);
+    char digits[24];
+    char *at = digits + sizeof digits;
+    unsigned long long left = number < 0 ? 0ULL - (unsigned long long)number : (unsigned long long)number;
+    do *--at = (char)('0' + left % 10);
+    while (left /= 10);
+    if (number < 0) *--at = '-';
+    rgm_bytes_append(out, at, (size_t)(digits + sizeof digits - at));
 }
 
 static void write_float(rgm_bytes *out, double number) {

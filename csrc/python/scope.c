@@ -357,7 +357,17 @@ static PyObject *idle_call(PyObject *self, PyObject *const *args, size_t flags, 
     if (RGM_LIKELY(count == 3)) Py_RETURN_NONE;
     if (RGM_LIKELY(count == 0)) return Py_NewRef(self);
     if (count == 4 && Py_IS_TYPE(args[0], Py_TYPE(self))) Py_RETURN_NONE;
-    if (count == 1 && !names && PyCallable_Check(args[0])) return Py_NewRef(args[0]);
+    if (count == 1 && !names && Py_IS_TYPE(args[0], Py_TYPE(self))) return Py_NewRef(self);
+    if (count == 1 && !names && PyCallable_Check(args[0])) {
+        // It knows neither profiler nor operation, so it cannot wrap for later.
+        if (PyErr_WarnEx(
+                PyExc_RuntimeWarning,
+                "the profiler is disabled, so @profiler.profile(...) leaves the function as it is for "
+                "good; @profiler.profile_function(...) can be enabled later",
+                1) < 0)
+            return NULL;
+        return Py_NewRef(args[0]);
+    }
     PyErr_SetString(PyExc_TypeError, "a scope is used as `with profiler.profile(name):` or as a decorator");
     return NULL;
 }

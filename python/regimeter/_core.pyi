@@ -151,7 +151,7 @@ class SpansTable(Table):
     lane: NDArray[np.uint32]
     """Row of `lanes` on which it ran."""
     parent: NDArray[np.int32]
-    """Row of the enclosing span: on the same lane, or for the first scope of a task the one around the event loop; -1 for none."""
+    """Enclosing span on its lane; for a task's first scope the one around the loop; -1 for none."""
     correlation: NDArray[np.int64]
     """Joins a launch to its device work, -1 for none."""
     external_id: NDArray[np.int64]

@@ -115,7 +115,8 @@ class GPUProfiler(_core.Profiler):
 
         operation: the name, by default the function's qualified name. Coroutines are timed over what is
         awaited, generators and asynchronous generators over each item they produce, not over what their
-        consumer does in between. TypeError for an operation that is not a str, ValueError for an unknown device.
+        consumer does in between; wrong arguments of these are noticed when they first run. TypeError for an
+        operation that is not a str, ValueError for an unknown device.
         """
         if operation is not None and not isinstance(operation, str):
             if callable(operation) or isinstance(operation, classmethod | staticmethod):

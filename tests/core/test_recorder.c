@@ -446,3 +446,48 @@ TEST(sampled_out_calls_are_counted) {
     CHECK_EQ_I64(anomaly_count(run, RGM_ANOMALY_SAMPLED_OUT), 41);
     rgm_run_free(run);
 }
+
+// Enters `inner` as code called from `outer` does, and begins a scope there.
+static open_scope begin_nested(rgm_session *s, const void *outer, const void *inner, const char *name) {
+    rgm_recorder *r = recorder_of(s);
+    if (r && rgm_recorder_switch(r, inner)) rgm_recorder_nest(r, rgm_recorder_track_of(r, outer));
+    return scope_begin_in(s, inner, name);
+}
+
+TEST(a_context_entered_inside_a_scope_is_nested_in_it) {
+    int outer, inner;
+    rgm_session *s = session_plain(NULL);
+    REQUIRE(s);
+    open_scope around = scope_begin_in(s, &outer, "around");
+    open_scope task = begin_nested(s, &outer, &inner, "task");
+    open_scope deeper = scope_begin_in(s, &inner, "deeper");
+    scope_end(s, deeper);
+    scope_end(s, task);
+    scope_end(s, around);
+    rgm_run *run = snapshot_of(s);
+    REQUIRE(run);
+    CHECK_EQ_I64(run->spans.parent[span_of(run, "task")], span_of(run, "around"));
+    CHECK_EQ_I64(run->spans.parent[span_of(run, "deeper")], span_of(run, "task"));
+    CHECK(run->spans.lane[span_of(run, "task")] != run->spans.lane[span_of(run, "around")]);
+    rgm_run_free(run);
+    rgm_session_free(s);
+}
+
+TEST(a_task_that_outlives_the_scope_around_it_has_no_parent) {
+    int outer, inner;
+    rgm_session *s = session_plain(NULL);
+    REQUIRE(s);
+    open_scope around = scope_begin_in(s, &outer, "around");
+    open_scope task = begin_nested(s, &outer, &inner, "task");
+    scope_end(s, around);
+    open_scope reuse = scope_begin_in(s, &outer, "reuse"); // takes the frame of `around`
+    CHECK(reuse.frame == around.frame);
+    scope_end(s, task);
+    scope_end(s, reuse);
+    rgm_run *run = snapshot_of(s);
+    REQUIRE(run);
+    CHECK_EQ_I64(run->spans.parent[span_of(run, "task")], -1);
+    CHECK_EQ_I64(anomaly_count(run, RGM_ANOMALY_ORPHAN_PARENTS), 0);
+    rgm_run_free(run);
+    rgm_session_free(s);
+}

@@ -109,6 +109,8 @@ def test_numbers_agree_with_the_objects(tmp_path, recorded):
     recorded.export_json(tmp_path / "out.json")
     document = json.loads((tmp_path / "out.json").read_text())
     for row, entry in zip(document["entries"], recorded.get_entries(), strict=True):
+        exact = row.pop("start_ns"), row.pop("duration_ns")
+        assert exact == (round(entry.start_time * 1e9), round(entry.duration_ms * 1e6))
         assert {name: getattr(entry, name) for name in row} == row
     for name, row in document["summary"].items():
         summary = recorded.get_summary()[name]

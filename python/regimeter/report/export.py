@@ -52,11 +52,15 @@ def export_json(run: "Run", path: str | os.PathLike[str]) -> None:
         out.write(',\n"entries":[')
         samples: dict[str, list[int]] = {}
         separator = "\n"
-        for entry in records.iterate_entries(run):
+        rows = run.entries.span
+        # Seconds and milliseconds are doubles; the nanoseconds beside them are exact.
+        exact = zip(run.spans.start_ns[rows].tolist(), run.spans.duration_ns[rows].tolist(), strict=True)
+        for entry, (start_ns, duration_ns) in zip(records.iterate_entries(run), exact, strict=True):
             row = {name: getattr(entry, name) for name in records.ENTRY_FIELDS}
+            row |= {"start_ns": start_ns, "duration_ns": duration_ns}
             out.write(separator + _dumps(row))
             separator = ",\n"
-            samples.setdefault(entry.operation, []).append(round(entry.duration_ms * 1e6))
+            samples.setdefault(entry.operation, []).append(duration_ns)
         out.write('],\n"summary":')
         out.write(_dumps({key: summary_facts(summary) for key, summary in run.get_summary().items()}))
         launch = {"id": 0, "pid": run.environment.get("pid"), "unit": "ns", "samples": samples}
@@ -177,6 +181,12 @@ def _finite(value: Any) -> Any:
     return value
 
 
+def _exact(entry: Mapping[str, Any], name: str) -> int | None:
+    """Return a field of nanoseconds if the entry has a sound one."""
+    value = entry.get(name)
+    return value if type(value) is int and abs(value) < 2**61 else None
+
+
 class _Columns:
     """Collects entries as columns of a Run."""
 
@@ -199,7 +209,8 @@ class _Columns:
         duration = self._duration(entry)
         start = entry.get("start_time")
         # The documented form has no times of day; such entries are laid end to end.
-        start_ns = round(float(start) * 1e9) if start is not None else self.clock
+        exact = _exact(entry, "start_ns")
+        start_ns = exact if exact is not None else round(float(start) * 1e9) if start is not None else self.clock
         self.clock = start_ns + duration if start is None else self.clock
         self.starts.append(start_ns)
         self.durations.append(duration)
@@ -211,6 +222,9 @@ class _Columns:
         self.metadata.append(self._string(self._metadata(entry)))
 
     def _duration(self, entry: Mapping[str, Any]) -> int:
+        exact = _exact(entry, "duration_ns")
+        if exact is not None and exact >= 0:
+            return exact
         start, end = entry.get("start_time"), entry.get("end_time")
         value = entry.get("duration_ms")
         if value is None and start is not None and end is not None:
