@@ -84,6 +84,7 @@ static void memory_end(scope_object *scope, rgm_recorder *recorder, bool record)
                             (uint64_t)resident);
     if (scope->token && scope->token != Py_None) device_memory_end(scope, recorder, record);
     Py_CLEAR(scope->token);
+    scope->resident = -1;
 }
 
 static int current_instruction(PyFrameObject *frame) { return frame ? PyFrame_GetLasti(frame) : -1; }
@@ -224,13 +225,23 @@ PyObject *rgm_scope_new(profiler_object *self, rgm_site *site) {
     return (PyObject *)scope;
 }
 
+// A block that nobody can leave any more. It must not stay on the stack as the parent of all that follows, so
+// it is recorded as open, with a lower bound of its duration.
+static void abandon(scope_object *scope) {
+    uint64_t id = atomic_load(scope->profiler->session_id);
+    rgm_recorder *recorder = rgm_recorder_cached;
+    if (recorder && id && atomic_load(&recorder->session_id) == id)
+        rgm_scope_end(recorder, scope->frame, scope->seq, rgm_clock_ticks(), RGM_RECORD_OPEN);
+    scope->frame = NULL;
+}
+
 static void scope_dealloc(PyObject *self) {
     scope_object *scope = (scope_object *)self;
     profiler_object *profiler = scope->profiler;
     if (RGM_UNLIKELY(scope->muted)) unmute(scope);
     if (RGM_UNLIKELY(scope->token)) Py_CLEAR(scope->token);
     if (RGM_UNLIKELY(scope->function)) Py_CLEAR(scope->function);
-    scope->frame = NULL; // of a block that was never left; its frame stays open and is reported as such
+    if (RGM_UNLIKELY(scope->frame != NULL)) abandon(scope);
     scope->depth = 0;
     if (RGM_LIKELY(profiler->free_count < FREE_SCOPES)) {
         scope->next_free = profiler->free_scopes;

@@ -394,7 +394,8 @@ def test_scopes_open_at_shutdown_are_recorded_as_open(tmp_path, run_python):
         import sys
         import regimeter
         profiler = regimeter.GPUProfiler(path=sys.argv[1])
-        profiler.profile("outer", x=1).__enter__()
+        outer = profiler.profile("outer", x=1)
+        outer.__enter__()
         scope = profiler.profile("inner")
         scope.__enter__()
         def generator():

@@ -637,3 +637,13 @@ def test_the_hot_path_allocates_nothing_after_warm_up(make_profiler):
     before = _core.allocations()
     burst()
     assert _core.allocations() == before
+
+
+def test_a_block_that_nobody_can_leave_any_more_is_open_and_no_parent(profiler):
+    profiler.profile("abandoned").__enter__()
+    with profiler.profile("after"):
+        pass
+    entries = {entry.operation: entry for entry in profiler.get_entries()}
+    assert entries["abandoned"].open
+    assert not entries["after"].open
+    assert entries["after"].parent is None
