@@ -5,8 +5,6 @@
 
 #define RGM_POLICY(X)                                                                                        \
     X(timeline_max_spans, 50000, "spans", "a page of some 2 MB that opens in under a second")                \
-    X(bottleneck_top_n, 5, "operations", "the specification's default of get_bottlenecks")                   \
-    X(summary_top_n, 10, "operations", "the specification's default of print_summary")                       \
     X(percentile_tail, 0.95, "", "p95 of the summary")                                                       \
     X(percentile_extreme, 0.99, "", "p99 of the summary")
 

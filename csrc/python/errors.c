@@ -69,18 +69,19 @@ PyObject *rgm_raise(rgm_module *state, rgm_status status, const rgm_error *err) 
     }
 }
 
+Py_ssize_t rgm_name_find(PyObject *name, const char *const *names, size_t count) {
+    for (size_t i = 0; PyUnicode_Check(name) && i < count; i++)
+        if (PyUnicode_CompareWithASCIIString(name, names[i]) == 0) return (Py_ssize_t)i;
+    return -1;
+}
+
 int rgm_device_parse(rgm_module *state, PyObject *device) {
-    static const char *const tokens[] = {
-#define DEVICE_TOKEN(name, token) token,
-        RGM_DEVICES(DEVICE_TOKEN)
-#undef DEVICE_TOKEN
-    };
     if (!PyUnicode_Check(device)) {
         PyErr_Format(PyExc_TypeError, "device must be a str, not %.100s", Py_TYPE(device)->tp_name);
         return -1;
     }
-    for (int i = 0; i < RGM_DEVICE_COUNT; i++)
-        if (PyUnicode_CompareWithASCIIString(device, tokens[i]) == 0) return i;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(state->device_names); i++)
+        if (PyUnicode_Compare(device, PyTuple_GET_ITEM(state->device_names, i)) == 0) return (int)i;
     PyObject *comma = PyUnicode_FromString(", ");
     PyObject *valid = comma ? PyUnicode_Join(comma, state->device_names) : NULL;
     Py_XDECREF(comma);

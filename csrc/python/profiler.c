@@ -2,12 +2,6 @@
 // The C half of GPUProfiler: the session, the fast profile(), and what Python's half builds on.
 #include "python/profiler.h"
 
-#include <pthread.h>
-#include <string.h>
-
-#include "base/hash.h"
-#include "capture/sampler.h"
-
 // --- sites ------------------------------------------------------------------------------------------------
 
 static site_entry *cache_slot(profiler_object *self, PyObject *operation, PyObject *device) {

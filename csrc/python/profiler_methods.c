@@ -14,20 +14,15 @@ static rgm_module *module_or_raise(profiler_object *self) {
 }
 
 static int read_options(PyObject *given, rgm_session_options *options) {
-    static const struct {
-        const char *name;
-        size_t offset;
-    } fields[] = {
-#define OPTION(type, name, initial, unit, doc) {#name, offsetof(rgm_session_options, name)},
-        RGM_SESSION_OPTIONS(OPTION)
-#undef OPTION
-    };
+#define OPTION_NAME(type, name, initial, unit, doc) #name,
+#define OPTION_OFFSET(type, name, initial, unit, doc) offsetof(rgm_session_options, name),
+    static const char *const names[] = {RGM_SESSION_OPTIONS(OPTION_NAME)};
+    static const size_t offsets[] = {RGM_SESSION_OPTIONS(OPTION_OFFSET)};
     PyObject *key, *value;
     Py_ssize_t at = 0;
     while (PyDict_Next(given, &at, &key, &value)) {
-        size_t i = 0, count = sizeof fields / sizeof fields[0];
-        while (i < count && PyUnicode_CompareWithASCIIString(key, fields[i].name) != 0) i++;
-        if (i == count) {
+        Py_ssize_t i = rgm_name_find(key, names, sizeof names / sizeof names[0]);
+        if (i < 0) {
             PyErr_Format(PyExc_TypeError, "unknown option %R", key);
             return -1;
         }
@@ -37,7 +32,7 @@ static int read_options(PyObject *given, rgm_session_options *options) {
             PyErr_Format(PyExc_ValueError, "%U must not be negative, got %lld", key, number);
             return -1;
         }
-        memcpy((char *)options + fields[i].offset, &(int64_t){number}, sizeof(int64_t));
+        memcpy((char *)options + offsets[i], &(int64_t){number}, sizeof(int64_t));
     }
     return 0;
 }
@@ -192,26 +187,29 @@ static PyObject *profiler_set_sampling(profiler_object *self, PyObject *args) {
     Py_RETURN_NONE;
 }
 
+typedef struct {
+    PyObject *counts;
+    PyObject *device_names;
+} skipping;
+
 static void add_skipped(rgm_site *site, const char *name, void *arg) {
-    static const char *const tokens[] = {
-#define DEVICE_TOKEN(device, token) token,
-        RGM_DEVICES(DEVICE_TOKEN)
-#undef DEVICE_TOKEN
-    };
+    skipping *s = arg;
     unsigned long long skipped = atomic_load(&site->skipped);
     if (!skipped) return;
     // Operation and device, joined with a zero byte that no name of a device holds.
-    PyObject *key = PyUnicode_FromFormat("%s%c%s", name, 0, tokens[site->device]);
+    PyObject *key = PyUnicode_FromFormat("%s%c%U", name, 0, PyTuple_GET_ITEM(s->device_names, site->device));
     PyObject *value = key ? PyLong_FromUnsignedLongLong(skipped) : NULL;
-    if (!value || PyDict_SetItem(arg, key, value) < 0) PyErr_Clear();
+    if (!value || PyDict_SetItem(s->counts, key, value) < 0) PyErr_Clear();
     Py_XDECREF(key);
     Py_XDECREF(value);
 }
 
 static PyObject *profiler_skipped(profiler_object *self, PyObject *unused) {
-    PyObject *counts = module_or_raise(self) ? PyDict_New() : NULL;
-    if (counts) rgm_session_each_site(self->session, add_skipped, counts);
-    return counts;
+    rgm_module *state = module_or_raise(self);
+    if (!state) return NULL;
+    skipping s = {PyDict_New(), state->device_names};
+    if (s.counts) rgm_session_each_site(self->session, add_skipped, &s);
+    return s.counts;
 }
 
 typedef struct {

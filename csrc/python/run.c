@@ -245,29 +245,23 @@ static PyObject *run_summary(run_object *self, void *unused) {
 }
 
 static int read_policy(PyObject *given, rgm_policy *policy) {
-    static const struct {
-        const char *name;
-        size_t offset;
-    } fields[] = {
-#define POLICY_ROW(name, initial, unit, source) {#name, offsetof(rgm_policy, name)},
-        RGM_POLICY(POLICY_ROW)
-#undef POLICY_ROW
-    };
+#define POLICY_NAME(name, initial, unit, source) #name,
+#define POLICY_OFFSET(name, initial, unit, source) offsetof(rgm_policy, name),
+    static const char *const names[] = {RGM_POLICY(POLICY_NAME)};
+    static const size_t offsets[] = {RGM_POLICY(POLICY_OFFSET)};
     PyObject *key, *value;
     Py_ssize_t at = 0;
     while (PyDict_Next(given, &at, &key, &value)) {
-        size_t i = 0, count = sizeof fields / sizeof fields[0];
-        while (i < count && PyUnicode_CompareWithASCIIString(key, fields[i].name) != 0) i++;
-        double number = PyFloat_AsDouble(value);
+        Py_ssize_t i = rgm_name_find(key, names, sizeof names / sizeof names[0]);
+        double number = i < 0 ? 0.0 : PyFloat_AsDouble(value);
         if (number == -1.0 && PyErr_Occurred()) return -1;
-        if (i == count || !(number >= 0)) {
-            PyErr_Format(PyExc_ValueError,
-                         i == count ? "no threshold is called %R"
-                                    : "the threshold %R must be a number of at least 0",
-                         key);
+        if (i < 0 || !(number >= 0)) {
+            PyErr_Format(
+                PyExc_ValueError,
+                i < 0 ? "no threshold is called %R" : "the threshold %R must be a number of at least 0", key);
             return -1;
         }
-        memcpy((char *)policy + fields[i].offset, &number, sizeof number);
+        memcpy((char *)policy + offsets[i], &number, sizeof number);
     }
     return 0;
 }

@@ -40,6 +40,8 @@ rgm_module *rgm_module_of(PyObject *module);
 int rgm_errors_init(PyObject *module, rgm_module *state);
 // Raises what the status calls for and returns NULL.
 PyObject *rgm_raise(rgm_module *state, rgm_status status, const rgm_error *err);
+// Place of a name in a list of names; -1, without an exception, when it is no str or not among them.
+Py_ssize_t rgm_name_find(PyObject *name, const char *const *names, size_t count);
 // Finds the device's number; -1 with ValueError or TypeError set.
 int rgm_device_parse(rgm_module *state, PyObject *device);
 

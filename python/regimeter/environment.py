@@ -11,6 +11,8 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+from . import _core
+
 NVIDIA_CONTROL = "/dev/nvidiactl"
 AMD_CONTROL = "/dev/kfd"
 # Libraries whose version is part of the environment when they are loaded.
@@ -30,6 +32,7 @@ def describe() -> dict[str, Any]:
         "cpu": cpu_model(),
         "cores": len(os.sched_getaffinity(0)),
         "memory_bytes": total_memory(),
+        "process_memory": process_memory(),
         "device": {"available": False, "reason": device_reason()},
         "libraries": loaded_libraries(),
     }
@@ -61,6 +64,11 @@ def total_memory() -> int | None:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (ValueError, OSError):
         return None
+
+
+def process_memory() -> dict[str, int]:
+    """Return resident set, its peak and what malloc holds, in bytes, as far as the system tells."""
+    return {name: value for name, value in _core.host_memory().items() if name != "malloc_known" and value >= 0}
 
 
 def device_reason() -> str:

@@ -455,3 +455,13 @@ def test_load_takes_what_a_profiler_recorded(tmp_path):
             pass
     assert isinstance(regimeter.load(tmp_path / "a.rgm"), Run)
     assert isinstance(regimeter.load(str(tmp_path / "a.rgm"), recover=True), Run)
+
+
+@pytest.mark.parametrize(
+    "thresholds", [{1: 2}, {"no such": 1}, {"percentile_tail": -1}, {"percentile_tail": float("nan")}]
+)
+def test_bad_thresholds_are_refused(profiler, thresholds):
+    with profiler.profile("a"):
+        pass
+    with pytest.raises(ValueError, match="threshold"):
+        profiler.run().summarise(thresholds)
