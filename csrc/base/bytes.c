@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/bytes.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -38,20 +36,6 @@ void rgm_bytes_append(rgm_bytes *bytes, const void *data, size_t length) {
 
 void rgm_bytes_text(rgm_bytes *bytes, const char *text) { rgm_bytes_append(bytes, text, strlen(text)); }
 
-void rgm_bytes_printf(rgm_bytes *bytes, const char *format, ...) {
-    char text[512];
-    va_list args;
-    va_start(args, format);
-    int length = vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    if (length < 0 || (size_t)length >= sizeof text) {
-        bytes->failed = true;
-        return;
-    }
-    rgm_bytes_append(bytes, text, (size_t)length);
-}
-
-void rgm_bytes_u16(rgm_bytes *bytes, uint16_t value) { rgm_bytes_append(bytes, &value, sizeof value); }
 void rgm_bytes_u32(rgm_bytes *bytes, uint32_t value) { rgm_bytes_append(bytes, &value, sizeof value); }
 void rgm_bytes_u64(rgm_bytes *bytes, uint64_t value) { rgm_bytes_append(bytes, &value, sizeof value); }
 

@@ -21,8 +21,6 @@ typedef struct {
 uint8_t *rgm_bytes_grow(rgm_bytes *bytes, size_t extra);
 void rgm_bytes_append(rgm_bytes *bytes, const void *data, size_t length);
 void rgm_bytes_text(rgm_bytes *bytes, const char *text);
-void rgm_bytes_printf(rgm_bytes *bytes, const char *format, ...) RGM_PRINTF(2, 3);
-void rgm_bytes_u16(rgm_bytes *bytes, uint16_t value);
 void rgm_bytes_u32(rgm_bytes *bytes, uint32_t value);
 void rgm_bytes_u64(rgm_bytes *bytes, uint64_t value);
 // Pads with zero bytes to a multiple of eight.

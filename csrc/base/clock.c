@@ -145,13 +145,6 @@ rgm_status rgm_timebase_add(rgm_timebase *base, rgm_anchor anchor, rgm_error *er
     return RGM_OK;
 }
 
-rgm_status rgm_timebase_copy(const rgm_timebase *from, rgm_timebase *to, rgm_error *err) {
-    RGM_TRY(reserve(to, from->count, err));
-    if (from->count) memcpy(to->anchors, from->anchors, from->count * sizeof *from->anchors);
-    to->count = from->count;
-    return RGM_OK;
-}
-
 // Times of a damaged file may be anything; within these bounds a time and a duration can be added.
 static int64_t bounded(__int128 ns) {
     const int64_t most = INT64_MAX / 8;

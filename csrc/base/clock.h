@@ -58,7 +58,6 @@ void rgm_clock_fake_stop(void);
 void rgm_timebase_release(rgm_timebase *base);
 // Appends unless it is less than a microsecond after the last anchor, which then stands for it.
 rgm_status rgm_timebase_add(rgm_timebase *base, rgm_anchor anchor, rgm_error *err) RGM_NODISCARD;
-rgm_status rgm_timebase_copy(const rgm_timebase *from, rgm_timebase *to, rgm_error *err) RGM_NODISCARD;
 // CLOCK_MONOTONIC time of a tick; outside the anchors the nearest segment's rate is used.
 int64_t rgm_timebase_ns(const rgm_timebase *base, uint64_t ticks);
 

@@ -7,20 +7,12 @@
 
 enum { MAX_STRING_BYTES = 1 << 30 };
 
-static const char *const anomaly_tokens[] = {
-#define ANOMALY_TOKEN(name, token, text) token,
-    RGM_ANOMALY_CODES(ANOMALY_TOKEN)
-#undef ANOMALY_TOKEN
-};
 static const char *const anomaly_texts[] = {
 #define ANOMALY_TEXT(name, token, text) text,
     RGM_ANOMALY_CODES(ANOMALY_TEXT)
 #undef ANOMALY_TEXT
 };
 
-const char *rgm_anomaly_token(rgm_anomaly code) {
-    return (unsigned)code < RGM_ANOMALY_COUNT ? anomaly_tokens[code] : "unknown";
-}
 const char *rgm_anomaly_text(rgm_anomaly code) {
     return (unsigned)code < RGM_ANOMALY_COUNT ? anomaly_texts[code] : "";
 }
