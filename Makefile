@@ -71,7 +71,7 @@ $(PACKAGE): $(ENVIRONMENT) CMakeLists.txt pyproject.toml README.md LICENSE $(SOU
 # --- what users run ------------------------------------------------------------------------------
 
 .PHONY: demo test bench
-demo: $(PACKAGE) ## record and report a real training loop; leaves demo/report.html
+demo: $(PACKAGE) ## record a real training loop, import a real trace; leaves demo/report.html and trace.html
 	PYTHON=$(PY) bash demo/run.sh
 
 test: $(PACKAGE) test-core ## C tests, then the Python tests that need no GPU
@@ -88,11 +88,12 @@ bench: $(PACKAGE) ## measure regimeter against its peers (benchmarks/)
 # --- checks --------------------------------------------------------------------------------------
 
 .PHONY: lint tidy fix test-js
-lint: $(PACKAGE) ## ruff, mypy, include layers, stubs, clang-format
+lint: $(PACKAGE) ## ruff, mypy, include layers, generated documents, stubs, clang-format
 	$(PY) -m ruff check
 	$(PY) -m ruff format --check
 	$(PY) -m mypy
 	$(PY) tools/check_layers.py
+	$(PY) tools/describe_docs.py --check
 	@if [ -e tools/check_stubs.py ]; then echo '$(PY) tools/check_stubs.py'; $(PY) tools/check_stubs.py; fi
 	@if [ -n '$(CLANG_FORMAT)' ]; then echo '$(notdir $(CLANG_FORMAT)) --dry-run -Werror'; \
 	    $(CLANG_FORMAT) --dry-run -Werror $(C_FILES); \
@@ -146,9 +147,10 @@ fuzz: ## fuzz the parsers with libFuzzer for FUZZ_SECONDS in all (needs clang-19
 	    name=$$(basename $$target); \
 	    mkdir -p build/fuzz/corpus/$$name; \
 	    seeds=tests/fuzz/seeds/$$name; [ -d "$$seeds" ] || seeds=; \
+	    words=tests/fuzz/$$name.dict; [ -e "$$words" ] && words=-dict=$$words || words=; \
 	    echo "== $$name, $$(( $(FUZZ_SECONDS) / count + 1 )) s"; \
 	    $$target -max_total_time=$$(( $(FUZZ_SECONDS) / count + 1 )) -timeout=20 -rss_limit_mb=2048 \
-	        -print_final_stats=1 -verbosity=0 -artifact_prefix=build/fuzz/ build/fuzz/corpus/$$name $$seeds; \
+	        -print_final_stats=1 -verbosity=0 -artifact_prefix=build/fuzz/ $$words build/fuzz/corpus/$$name $$seeds; \
 	done
 
 # --- GPU: on a machine with a device, which may have no network and no environment ----------------

@@ -1,13 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Records a training loop and a NumPy workload and reports on both; `make demo` calls it. Needs no network.
+# Records a training loop and a NumPy workload, imports a trace of an H100, and reports on all three; `make demo` calls
+# it. Needs no network.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 PYTHON=${PYTHON:-.venv/bin/python}
 regimeter() { "$PYTHON" -m regimeter "$@"; }
 title() { printf '\n=== %s\n\n' "$1"; }
+# Recorded by others on their hardware; whose it is and its licence: tests/data/traces/README.md.
+trace=tests/data/traces/h100_bert_small.json.gz
 
-rm -f demo/run.rgm* demo/numpy.rgm* demo/report.html demo/numpy.html
+rm -f demo/run.rgm* demo/numpy.rgm* demo/report.html demo/numpy.html demo/trace.html
 
 title 'Recording a training loop: a small transformer on the CPU'
 regimeter record --quiet --interval 2 -o demo/run.rgm demo/train.py
@@ -24,8 +27,18 @@ regimeter show --quiet --top 12 demo/run.rgm
 regimeter report --quiet demo/run.rgm -o demo/report.html --title 'Training loop: a small transformer on the CPU'
 regimeter report --quiet demo/numpy.rgm -o demo/numpy.html --title 'NumPy workload: threads and asyncio tasks'
 
+title 'A trace of torch.profiler: inference of a small BERT on an H100, where the device time went'
+regimeter breakdown --quiet "$trace"
+
+title 'The kernels with most time'
+regimeter kernels --quiet --top 5 "$trace"
+
+regimeter report --quiet "$trace" -o demo/trace.html --title 'Trace: bert-small on an H100'
+
 title 'Where to look'
 printf '%s\n' \
     'demo/report.html   the training loop: open it in a browser, it needs no network' \
     'demo/numpy.html    the NumPy workload' \
-    "Next: $PYTHON -m regimeter export demo/run.rgm -o demo/run.json"
+    'demo/trace.html    the trace: timeline, kernels, idle time, critical path, flame graph' \
+    "Next: $PYTHON -m regimeter export demo/run.rgm -o demo/run.json" \
+    "      $PYTHON -m regimeter idle $trace"

@@ -9,7 +9,7 @@ from pathlib import Path
 ALLOWED = r"""
 regimeter\._core\.\w+\.__(init_subclass|buffer|new|dir|reduce|dict|weakref)__
 regimeter\._core\.(Idle)?Scope\.__(enter|exit|call)__
-regimeter\._core\.Table
+regimeter\._core\.Table(\.__getattr__)?
 """
 
 

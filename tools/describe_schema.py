@@ -6,6 +6,7 @@ Needs an installed regimeter, whose core is asked for its schema.
 """
 
 import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ END = "# --- end of generated tables\n"
 
 def class_name(table: str) -> str:
     """Return the stub's class of a table."""
-    return f"{table.capitalize()}Table"
+    return "".join(word.capitalize() for word in table.split("_")) + "Table"
 
 
 def stub_classes(schema: dict[str, dict[str, Any]]) -> str:
@@ -38,8 +39,22 @@ def stub_classes(schema: dict[str, dict[str, Any]]) -> str:
             for column in description["columns"]:
                 lines.append(f"    {column['name']}: NDArray[np.{column['dtype']}]")
                 unit = f" [{column['unit']}]" if column["unit"] else ""
-                lines.append(f'    """{column["doc"]}{unit}"""')
+                lines += textwrap.wrap(
+                    f'"""{column["doc"]}{unit}"""', width=120, initial_indent="    ", subsequent_indent="    "
+                )
     return "\n".join(lines).lstrip("\n") + "\n"
+
+
+def code_lists() -> list[str]:
+    """Return the names of the core's lists of codes, each a tuple of texts."""
+    return [name for name in dir(_core) if name.isupper() and isinstance(getattr(_core, name), tuple)]
+
+
+def stub_constants() -> str:
+    """Return the stubs of the lists of codes and of the flags."""
+    flags = [name for name in dir(_core) if name.startswith("FLAG_")]
+    lines = [f"{name}: Final[tuple[str, ...]]" for name in code_lists()]
+    return "\n".join(lines + [f"{name}: Final[int]" for name in flags]) + "\n"
 
 
 def document(schema: dict[str, dict[str, Any]]) -> str:
@@ -73,7 +88,7 @@ def document(schema: dict[str, dict[str, Any]]) -> str:
         f"| `{name}` | {row['default']} | {row['unit']} | {row['doc']} |" for name, row in _core.options().items()
     ]
     lines += ["", "## Names of codes", ""]
-    for constant in ("SPAN_KINDS", "DEVICES", "BACKENDS", "MEMORY_ACTIONS", "MEMORY_SOURCES", "ANOMALY_CODES"):
+    for constant in code_lists():
         lines.append(f"- `{constant}`: {', '.join(f'{i} {name}' for i, name in enumerate(getattr(_core, constant)))}")
     return "\n".join(lines) + "\n"
 
@@ -84,7 +99,7 @@ def main() -> int:
     stub = STUB.read_text(encoding="utf-8")
     head, rest = stub.split(BEGIN)
     tail = rest.split(END)[1]
-    wanted = {STUB: head + BEGIN + stub_classes(schema) + END + tail, TABLE: document(schema)}
+    wanted = {STUB: head + BEGIN + stub_constants() + stub_classes(schema) + END + tail, TABLE: document(schema)}
     stale = [path for path, text in wanted.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
     if "--check" in sys.argv:
         for path in stale:

@@ -25,9 +25,22 @@ static inline int64_t rgm_add_bounded(int64_t a, int64_t b) {
     int64_t sum;
     return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
 }
+// Distance from `from` to `to`, likewise; the extremes of a damaged file lie further apart than INT64_MAX.
+static inline int64_t rgm_subtract_bounded(int64_t to, int64_t from) {
+    int64_t distance;
+    return !__builtin_sub_overflow(to, from, &distance) ? distance : to > from ? INT64_MAX : INT64_MIN;
+}
 // Population standard deviation (divisor n), as NumPy's default; NaN for no values.
 double rgm_moments_std_dev(const rgm_moments *m);
 // Quantile of ascending values by linear interpolation (Hyndman-Fan type 7, NumPy's default); NaN for none.
 double rgm_quantile_sorted(const int64_t *values, size_t count, double q);
+
+// Order statistics of values; quantiles by the rule above, 0 and NaN for no values.
+typedef struct {
+    int64_t total, min, max; // total stops at the ends of int64
+    double mean, median, tail;
+} rgm_spread;
+// Sorts the values; scratch has room for count values. `tail` is the quantile wanted beside the median.
+rgm_spread rgm_spread_of(int64_t *values, size_t count, int64_t *scratch, double tail);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "analysis/order.h"
 #include "analysis/stats.h"
 #include "base/memory.h"
 #include "base/sort.h"
@@ -206,46 +207,13 @@ static rgm_status moments(const grouping *g, const rgm_policy *policy, rgm_summa
     return RGM_OK;
 }
 
-static int compare_rows(const rgm_run *run, const rgm_summary *s, uint32_t a, uint32_t b) {
+static int compare_rows(const void *table, const void *context, uint32_t a, uint32_t b) {
+    const rgm_summary *s = table;
+    const rgm_strings *strings = context;
     if (s->exclusive_ns[a] != s->exclusive_ns[b]) return s->exclusive_ns[a] > s->exclusive_ns[b] ? -1 : 1;
-    int names = strcmp(rgm_strings_view(&run->strings, s->operation[a]).data,
-                       rgm_strings_view(&run->strings, s->operation[b]).data);
+    int names = strcmp(rgm_strings_view(strings, s->operation[a]).data,
+                       rgm_strings_view(strings, s->operation[b]).data);
     return names ? names : (int)s->device[a] - (int)s->device[b];
-}
-
-// Sorts all columns by the rule in the header. Operations are few, so the columns are moved as a whole.
-static rgm_status order_rows(const rgm_run *run, rgm_summary *s, rgm_error *err) {
-    size_t rows = s->rows;
-    uint32_t *order = rgm_malloc((rows + 1) * sizeof *order), *half = rgm_malloc((rows + 1) * sizeof *half);
-    uint64_t *scratch = rgm_malloc((rows + 1) * sizeof *scratch);
-    rgm_status status = RGM_OK;
-    if (!order || !half || !scratch) {
-        status = rgm_error_no_memory(err);
-        goto done;
-    }
-    for (size_t i = 0; i < rows; i++) order[i] = (uint32_t)i;
-    for (size_t width = 1; width < rows; width *= 2) { // merge sort, bottom up
-        for (size_t from = 0; from < rows; from += 2 * width) {
-            size_t middle = from + width < rows ? from + width : rows;
-            size_t to = from + 2 * width < rows ? from + 2 * width : rows;
-            for (size_t k = from, a = from, b = middle; k < to; k++)
-                half[k] = a < middle && (b >= to || compare_rows(run, s, order[a], order[b]) <= 0)
-                              ? order[a++]
-                              : order[b++];
-        }
-        memcpy(order, half, rows * sizeof *order);
-    }
-    for (size_t c = 0; c < rgm_summary_desc.n_columns; c++) {
-        size_t size = rgm_types[rgm_summary_desc.columns[c].type].size;
-        char *column = rgm_table_column(&rgm_summary_desc, s, c), *to = (char *)scratch;
-        for (size_t i = 0; i < rows; i++) memcpy(to + i * size, column + order[i] * size, size);
-        memcpy(column, to, rows * size);
-    }
-done:
-    rgm_free(order);
-    rgm_free(half);
-    rgm_free(scratch);
-    return status;
 }
 
 rgm_status rgm_summary_compute(const rgm_run *run, const rgm_entries *entries, const rgm_policy *policy,
@@ -254,14 +222,11 @@ rgm_status rgm_summary_compute(const rgm_run *run, const rgm_entries *entries, c
     rgm_status status = RGM_OK;
     RGM_GOTO(number_operations(run, entries, &g, err));
     RGM_GOTO(group_durations(run, entries, &g, err));
-    RGM_GOTO(rgm_table_reserve(&rgm_summary_desc, summary, RGM_ALL_COLUMNS, g.count ? g.count : 1, err));
-    summary->rows = g.count;
-    for (size_t c = 0; c < rgm_summary_desc.n_columns; c++)
-        rgm_table_fill(&rgm_summary_desc, summary, c, 0, g.count);
+    RGM_GOTO(rgm_table_rows(&rgm_summary_desc, summary, g.count, err));
     for (size_t i = 0; i < entries->rows; i++) add_entry(run, entries, i, summary, g.of_row[i]);
     RGM_GOTO(totals(run, entries, &g, summary, err));
     RGM_GOTO(moments(&g, policy, summary, err));
-    RGM_GOTO(order_rows(run, summary, err));
+    RGM_GOTO(rgm_order_rows(&rgm_summary_desc, summary, compare_rows, &run->strings, err));
 done:
     grouping_release(&g);
     return status;

@@ -11,6 +11,9 @@
 
 // Writes to `order` the row numbers 0..count-1 in ascending order of keys; keys are left as they are.
 rgm_status rgm_sort_order(const uint64_t *keys, size_t count, uint32_t *order, rgm_error *err) RGM_NODISCARD;
+// The same for signed keys, which need not be copied.
+rgm_status rgm_sort_order_i64(const int64_t *keys, size_t count, uint32_t *order,
+                              rgm_error *err) RGM_NODISCARD;
 // Sorts values ascending in place; scratch has room for count values.
 void rgm_sort_i64(int64_t *values, size_t count, int64_t *scratch);
 

@@ -72,7 +72,3 @@ rgm_status rgm_error_os(rgm_error *err, rgm_status status, int os_errno, const c
     }
     return status;
 }
-
-rgm_status rgm_error_no_memory(rgm_error *err) {
-    return rgm_error_set(err, RGM_NO_MEMORY, "%s", rgm_status_text(RGM_NO_MEMORY));
-}

@@ -63,6 +63,10 @@ rgm_status rgm_error_at(rgm_error *err, rgm_status status, int64_t offset, const
     RGM_PRINTF(4, 5);
 rgm_status rgm_error_os(rgm_error *err, rgm_status status, int os_errno, const char *format, ...)
     RGM_PRINTF(4, 5);
-rgm_status rgm_error_no_memory(rgm_error *err);
+// Inline, so that a compiler or an analyser of the caller sees that it never returns RGM_OK.
+static inline rgm_status rgm_error_no_memory(rgm_error *err) {
+    (void)rgm_error_set(err, RGM_NO_MEMORY, "%s", rgm_status_text(RGM_NO_MEMORY));
+    return RGM_NO_MEMORY;
+}
 
 #endif

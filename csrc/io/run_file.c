@@ -12,6 +12,7 @@
 
 #include "base/memory.h"
 #include "io/frame.h"
+#include "model/references.h"
 
 typedef struct {
     uint64_t rows;
@@ -239,11 +240,9 @@ static rgm_status mend_rows(loading *l, rgm_error *err) {
     if (!l->ended) RGM_TRY(rgm_run_note(l->run, RGM_ANOMALY_UNFINISHED, 1, -1, NULL, err));
     if (spans->rows && !l->run->lanes.rows)
         RGM_TRY(rgm_table_append(&rgm_lanes_desc, &l->run->lanes, RGM_ALL_COLUMNS, &row, err));
-    for (size_t i = 0; i < spans->rows; i++) {
-        if (spans->lane && spans->lane[i] >= l->run->lanes.rows) spans->lane[i] = 0;
-        if (spans->parent && (spans->parent[i] < -1 || spans->parent[i] >= (int64_t)spans->rows))
-            spans->parent[i] = -1;
-    }
+    int64_t removed;
+    RGM_TRY(rgm_references_mend(l->run, &removed, err));
+    if (removed) RGM_TRY(rgm_run_note(l->run, RGM_ANOMALY_LOST_ROWS, removed, -1, NULL, err));
     return RGM_OK;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "model/references.h"
 
 enum { MAX_STRING_BYTES = 1 << 30 };
 
@@ -52,16 +53,20 @@ rgm_status rgm_run_set_text(char **field, const char *text, size_t length, rgm_e
 
 void *rgm_run_table(rgm_run *run, const rgm_table_desc *desc) { return (char *)run + desc->offset; }
 
-static rgm_status ensure_columns(rgm_run *run, rgm_error *err) {
+// Spans and the long series may leave columns NULL; of the short tables every column has memory.
+static bool is_needed(const rgm_table_desc *desc, size_t column) {
     const uint64_t needed =
         RGM_COLUMN_BIT(spans, start_ns) | RGM_COLUMN_BIT(spans, duration_ns) | RGM_COLUMN_BIT(spans, name);
-    for (size_t c = 0; c < rgm_spans_desc.n_columns; c++)
-        if ((needed >> c) & 1u && run->spans.rows)
-            RGM_TRY(rgm_table_ensure(&rgm_spans_desc, &run->spans, c, err));
-    for (size_t c = 0; c < rgm_memory_desc.n_columns && run->memory.rows; c++)
-        RGM_TRY(rgm_table_ensure(&rgm_memory_desc, &run->memory, c, err));
-    for (size_t c = 0; c < rgm_anomalies_desc.n_columns && run->anomalies.rows; c++)
-        RGM_TRY(rgm_table_ensure(&rgm_anomalies_desc, &run->anomalies, c, err));
+    return desc != &rgm_spans_desc || (needed >> column & 1u);
+}
+
+static rgm_status ensure_columns(rgm_run *run, rgm_error *err) {
+    for (size_t t = 0; t < rgm_run_tables_count; t++) {
+        const rgm_table_desc *desc = rgm_run_tables[t];
+        rgm_table *table = rgm_run_table(run, desc);
+        for (size_t c = 0; c < desc->n_columns && table->rows; c++)
+            if (is_needed(desc, c)) RGM_TRY(rgm_table_ensure(desc, table, c, err));
+    }
     return RGM_OK;
 }
 
@@ -81,44 +86,93 @@ static rgm_status check_names(rgm_run *run, rgm_error *err) {
     return RGM_OK;
 }
 
+// Walks up from every span, over each span once: who meets a span of his own walk again has found a cycle.
+static rgm_status check_parents(const rgm_spans *spans, rgm_error *err) {
+    if (!spans->parent || spans->rows == 0) return RGM_OK;
+    uint32_t *walk_of = rgm_calloc(spans->rows, sizeof *walk_of);
+    if (!walk_of) return rgm_error_no_memory(err);
+    rgm_status status = RGM_OK;
+    for (uint32_t i = 0; i < spans->rows && status == RGM_OK; i++) {
+        int32_t at = (int32_t)i;
+        for (; at >= 0 && !walk_of[at]; at = spans->parent[at]) walk_of[at] = i + 1;
+        if (at >= 0 && walk_of[at] == i + 1)
+            status = rgm_error_set(err, RGM_FORMAT, "span %u is its own ancestor", i);
+    }
+    rgm_free(walk_of);
+    return status;
+}
+
+// What has no duration stays in the range of times, too.
+static rgm_status check_times(rgm_run *run, rgm_error *err) {
+    for (size_t t = 0; t < rgm_run_tables_count; t++) {
+        const rgm_table_desc *desc = rgm_run_tables[t];
+        const rgm_table *table = rgm_run_table(run, desc);
+        size_t c;
+        if (!rgm_table_find(desc, "time_ns", &c)) continue;
+        const rgm_i64 *times = rgm_table_column(desc, table, c);
+        for (size_t i = 0; times && i < table->rows; i++)
+            if (times[i] > INT64_MAX / 2 || times[i] < INT64_MIN / 2)
+                return rgm_error_set(err, RGM_FORMAT, "%s row %zu lies outside the range of times",
+                                     desc->name, i);
+    }
+    return RGM_OK;
+}
+
 rgm_status rgm_run_check(rgm_run *run, rgm_error *err) {
     RGM_TRY(ensure_columns(run, err));
     RGM_TRY(check_names(run, err));
     const rgm_spans *spans = &run->spans;
     if (spans->rows > INT32_MAX) return rgm_error_set(err, RGM_LIMIT, "%zu spans are too many", spans->rows);
+    RGM_TRY(rgm_references_check(run, err));
     for (size_t i = 0; i < spans->rows; i++) {
-        if (spans->lane && spans->lane[i] >= run->lanes.rows)
-            return rgm_error_set(err, RGM_FORMAT, "span %zu is on lane %u of %zu", i, spans->lane[i],
-                                 run->lanes.rows);
-        if (spans->parent && (spans->parent[i] < -1 || spans->parent[i] >= (int64_t)spans->rows))
-            return rgm_error_set(err, RGM_FORMAT, "span %zu has parent %d", i, spans->parent[i]);
         if (spans->duration_ns[i] < 0)
             return rgm_error_set(err, RGM_FORMAT, "span %zu has a negative duration", i);
         if (spans->start_ns[i] > INT64_MAX / 2 || spans->start_ns[i] < INT64_MIN / 2 ||
             spans->duration_ns[i] > INT64_MAX / 4)
             return rgm_error_set(err, RGM_FORMAT, "span %zu lies outside the range of times", i);
     }
+    RGM_TRY(check_times(run, err));
+    return check_parents(spans, err);
+}
+
+static rgm_status note(rgm_run *run, rgm_anomaly code, int64_t count, const char *detail, size_t *at,
+                       bool *fresh, rgm_error *err) {
+    rgm_anomalies *table = &run->anomalies;
+    for (size_t c = 0; c < rgm_anomalies_desc.n_columns && table->rows; c++)
+        RGM_TRY(rgm_table_ensure(&rgm_anomalies_desc, table, c, err)); // a file may lack some
+    *fresh = false;
+    for (*at = 0; *at < table->rows; (*at)++) {
+        if (table->code[*at] != code) continue;
+        if (__builtin_add_overflow(table->count[*at], count, &table->count[*at]))
+            table->count[*at] = INT64_MAX;
+        return RGM_OK;
+    }
+    const char *text = detail ? detail : rgm_anomaly_text(code);
+    uint32_t id;
+    RGM_TRY(rgm_strings_intern(&run->strings, text, strlen(text), &id, err));
+    RGM_TRY(rgm_table_append(&rgm_anomalies_desc, table, RGM_ALL_COLUMNS, at, err));
+    *fresh = true;
+    table->code[*at] = (rgm_u8)code;
+    table->count[*at] = count;
+    table->detail[*at] = id;
     return RGM_OK;
 }
 
 rgm_status rgm_run_note(rgm_run *run, rgm_anomaly code, int64_t count, int64_t first_ns, const char *detail,
                         rgm_error *err) {
-    rgm_anomalies *table = &run->anomalies;
-    for (size_t c = 0; c < rgm_anomalies_desc.n_columns && table->rows; c++)
-        RGM_TRY(rgm_table_ensure(&rgm_anomalies_desc, table, c, err)); // a file may lack some
-    for (size_t i = 0; i < table->rows; i++) {
-        if (table->code[i] != code) continue;
-        if (__builtin_add_overflow(table->count[i], count, &table->count[i])) table->count[i] = INT64_MAX;
-        return RGM_OK;
-    }
-    const char *text = detail ? detail : rgm_anomaly_text(code);
-    uint32_t id;
     size_t row;
-    RGM_TRY(rgm_strings_intern(&run->strings, text, strlen(text), &id, err));
-    RGM_TRY(rgm_table_append(&rgm_anomalies_desc, table, RGM_ALL_COLUMNS, &row, err));
-    table->code[row] = (rgm_u8)code;
-    table->count[row] = count;
-    table->first_ns[row] = first_ns;
-    table->detail[row] = id;
+    bool fresh;
+    RGM_TRY(note(run, code, count, detail, &row, &fresh, err));
+    if (fresh) run->anomalies.first_ns[row] = first_ns;
+    return RGM_OK;
+}
+
+rgm_status rgm_run_note_input(rgm_run *run, rgm_anomaly code, int64_t count, int64_t lost, int64_t offset,
+                              const char *detail, rgm_error *err) {
+    size_t row;
+    bool fresh;
+    RGM_TRY(note(run, code, count, detail, &row, &fresh, err));
+    run->anomalies.lost[row] += lost;
+    if (fresh) run->anomalies.first_offset[row] = offset;
     return RGM_OK;
 }

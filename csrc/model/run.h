@@ -33,6 +33,10 @@ rgm_status rgm_run_check(rgm_run *run, rgm_error *err) RGM_NODISCARD;
 // Adds to the anomaly of that code, or appends it; the detail is the code's standing text unless given.
 rgm_status rgm_run_note(rgm_run *run, rgm_anomaly code, int64_t count, int64_t first_ns, const char *detail,
                         rgm_error *err) RGM_NODISCARD;
+// The same for what was found in an input file: `lost` of its rows are not in the run, `offset` is the first
+// place.
+rgm_status rgm_run_note_input(rgm_run *run, rgm_anomaly code, int64_t count, int64_t lost, int64_t offset,
+                              const char *detail, rgm_error *err) RGM_NODISCARD;
 const char *rgm_anomaly_text(rgm_anomaly code);
 
 #endif

@@ -12,6 +12,8 @@
 #include <math.h>
 #include <stdint.h>
 
+#include "model/results.h"
+
 typedef int64_t rgm_i64;
 typedef uint32_t rgm_u32;
 typedef int32_t rgm_i32;
@@ -37,23 +39,30 @@ typedef uint32_t rgm_name;
     X(u32, lane, "", 0, "Row of `lanes` on which it ran.")                                                   \
     X(i32, parent, "", -1,                                                                                   \
       "Enclosing span on its lane; for a task's first scope the one around the loop; -1 for none.")          \
+    X(i32, launch, "", -1, "Of device work: row of the call that launched it, -1 when not recorded.")        \
     X(i64, correlation, "", -1, "Joins a launch to its device work, -1 for none.")                           \
     X(i64, external_id, "", -1, "Operator id given by the framework, -1 for none.")                          \
     X(i32, step, "", -1, "Training step, -1 outside any.")                                                   \
-    X(i64, bytes, "bytes", -1, "Bytes moved by a copy or set, -1 when not applicable.")                      \
+    X(i64, bytes, "bytes", -1,                                                                               \
+      "Bytes moved by a copy or set (also on its call, where recorded), -1 elsewhere.")                      \
     X(u32, flags, "", 0, "Bits: see SPAN_FLAGS; declared device in bits 8-11, backend in bits 12-15.")       \
-    X(name, metadata, "", 0, "JSON object text of the user's metadata, \"\" for none.")
+    X(name, metadata, "", 0,                                                                                 \
+      "JSON object text of metadata and of arguments without a column, \"\" for none.")                      \
+    X(name, category, "", 0, "Category text of the file where `kind` is `other`.")
 
 #define RGM_LANES(X)                                                                                         \
-    X(u32, process, "", 0, "Process id.")                                                                    \
+    X(i64, process, "", 0,                                                                                   \
+      "Process id; the device for a device lane of a Kineto trace, -1 when it is a text.")                   \
     X(i64, thread, "", -1, "Native thread id, or stream id for a device lane.")                              \
     X(i32, slot, "", 0, "Concurrent task slot of the thread: 0 for plain code, 1.. for asyncio tasks.")      \
     X(i16, device, "", -1, "Device ordinal of a stream, -1 for a host thread.")                              \
     X(i32, rank, "", -1, "Rank of a distributed job, -1 when unknown.")                                      \
-    X(name, name, "", 0, "Thread, task slot or stream name.")
+    X(name, name, "", 0, "Thread, task slot or stream name.")                                                \
+    X(name, process_name, "", 0, "Name of the process, or the process id where that is a text.")             \
+    X(name, label, "", 0, "Label of the process: \"CPU\", \"GPU 0\".")
 
 #define RGM_LAUNCHES(X)                                                                                      \
-    X(u32, span, "", 0, "Row of the kernel in `spans`.")                                                     \
+    X(u32, span, "", 0, "Row of the kernel in `spans`, or of the call where it has no kernel of its own.")   \
     X(i32, grid_x, "blocks", 0, "Grid size.")                                                                \
     X(i32, grid_y, "blocks", 0, "Grid size.")                                                                \
     X(i32, grid_z, "blocks", 0, "Grid size.")                                                                \
@@ -62,7 +71,12 @@ typedef uint32_t rgm_name;
     X(i32, block_z, "threads", 0, "Block size.")                                                             \
     X(i32, registers, "", -1, "Registers per thread.")                                                       \
     X(i64, shared_bytes, "bytes", -1, "Static and dynamic shared memory per block.")                         \
-    X(f64, occupancy, "", NAN, "Theoretical occupancy, 0 to 1.")
+    X(f64, occupancy, "", NAN, "Theoretical occupancy, 0 to 1.")                                             \
+    X(f64, estimated_occupancy, "", NAN, "Kineto's estimate of the achieved occupancy, 0 to 1.")             \
+    X(f64, blocks_per_sm, "", NAN, "Blocks of the grid per multiprocessor.")                                 \
+    X(f64, warps_per_sm, "", NAN, "Warps of the grid per multiprocessor.")                                   \
+    X(i64, graph, "", -1, "CUDA graph that launched it, -1 when not known.")                                 \
+    X(i64, graph_node, "", -1, "Node of that graph, -1 when not known.")
 
 #define RGM_MEMORY(X)                                                                                        \
     X(i64, time_ns, "ns", 0, "When, on the clock of the spans.")                                             \
@@ -72,12 +86,15 @@ typedef uint32_t rgm_name;
     X(i64, address, "", 0, "Address of the block, 0 when it has none.")                                      \
     X(i64, allocated, "bytes", -1, "Allocated in total after this event, -1 when not known.")                \
     X(i64, reserved, "bytes", -1, "Reserved in total after this event, -1 when not known.")                  \
-    X(i64, span, "", -1, "Row of the scope that the value belongs to, -1 for none.")
+    X(i64, span, "", -1, "Row of the scope or operator that the value belongs to, -1 for none.")             \
+    X(i32, lane, "", -1, "Lane on which it happened, -1 when not known.")
 
 #define RGM_COUNTERS(X)                                                                                      \
     X(i64, time_ns, "ns", 0, "When, on the clock of the spans.")                                             \
     X(name, series, "", 0, "Name of the series.")                                                            \
-    X(f64, value, "", NAN, "Value, in the unit that the series' name states.")
+    X(f64, value, "", NAN, "Value, in the unit that the series' name states.")                               \
+    X(i16, device, "", -1, "Device ordinal, -1 for the host or when not known.")                             \
+    X(i64, span, "", -1, "Row of the span that the value was measured over, -1 for none.")
 
 #define RGM_FLOPS(X)                                                                                         \
     X(u32, span, "", 0, "Row in `spans` that the work is attributed to.")                                    \
@@ -86,10 +103,78 @@ typedef uint32_t rgm_name;
     X(f64, bytes, "bytes", NAN, "Bytes moved.")                                                              \
     X(name, source, "", 0, "Where the figure comes from.")
 
+#define RGM_OPERATORS(X)                                                                                     \
+    X(u32, span, "", 0, "Row of the operator in `spans`.")                                                   \
+    X(i64, sequence, "", -1, "Autograd sequence number: joins forward and backward, -1 for none.")           \
+    X(i64, forward_thread, "", -1, "Thread number of the forward operator, on backward operators.")          \
+    X(name, shapes, "", 0, "Input shapes, JSON text without spaces: [[2,3],[]].")                            \
+    X(name, types, "", 0, "Input types, JSON text.")                                                         \
+    X(name, strides, "", 0, "Input strides, JSON text.")                                                     \
+    X(name, values, "", 0, "Concrete inputs, JSON text.")                                                    \
+    X(name, stack, "", 0, "Call stack as recorded.")                                                         \
+    X(name, module, "", 0, "Module hierarchy as recorded.")
+
+#define RGM_FRAMES(X)                                                                                        \
+    X(u32, span, "", 0, "Row of the Python function in `spans`.")                                            \
+    X(i64, id, "", -1, "Number of the call within the trace.")                                               \
+    X(i64, parent_id, "", -1, "Number of the calling function, -1 for none.")                                \
+    X(i64, module_id, "", -1, "Number of the nn.Module, -1 for plain functions.")
+
+#define RGM_COLLECTIVES(X)                                                                                   \
+    X(u32, span, "", 0, "Row of the operator or kernel in `spans`.")                                         \
+    X(name, collective, "", 0, "Collective: allreduce, _allgather_base, ...")                                \
+    X(name, element_type, "", 0, "Element type as recorded: Float, BFloat16, ...")                           \
+    X(i64, in_elements, "", -1, "Input elements of this rank, -1 when not recorded.")                        \
+    X(i64, out_elements, "", -1, "Output elements of this rank, -1 when not recorded.")                      \
+    X(i32, group_size, "", -1, "Ranks in the process group.")                                                \
+    X(name, group_name, "", 0, "Process group name.")                                                        \
+    X(name, group_description, "", 0, "Process group description.")                                          \
+    X(name, group_ranks, "", 0, "Ranks of the group as recorded: \"[0, 1]\", possibly cut off.")             \
+    X(name, in_split, "", 0, "Input split sizes as recorded.")                                               \
+    X(name, out_split, "", 0, "Output split sizes as recorded.")                                             \
+    X(i32, rank, "", -1, "Rank within the group.")                                                           \
+    X(i32, source_rank, "", -1, "Sender of a point-to-point transfer.")                                      \
+    X(i32, destination_rank, "", -1, "Receiver of a point-to-point transfer.")                               \
+    X(i32, global_rank_start, "", -1, "First global rank of the group.")                                     \
+    X(i32, global_rank_stride, "", -1, "Distance of the global ranks of the group.")                         \
+    X(i64, sequence, "", -1, "Number of the collective within its group.")                                   \
+    X(i64, communicator, "", -1, "Communicator id.")
+
+#define RGM_SYNCS(X)                                                                                         \
+    X(u32, span, "", 0, "Row of the synchronisation in `spans`.")                                            \
+    X(name, sync, "", 0, "Stream Sync, Event Sync, Stream Wait Event or Context Sync.")                      \
+    X(i64, stream, "", -1, "Stream that waits, -1 for all.")                                                 \
+    X(i64, waits_on_stream, "", -1, "Stream that is waited for, -1 when not recorded.")                      \
+    X(i64, event, "", -1, "CUDA event id, -1 for none. The driver reuses ids.")                              \
+    X(i64, record_correlation, "", -1, "Correlation of the cudaEventRecord, -1 when not recorded.")
+
+#define RGM_FLOWS(X)                                                                                         \
+    X(i64, id, "", 0, "Joins the ends of one flow, within its kind.")                                        \
+    X(i64, time_ns, "ns", 0, "When, on the clock of the spans.")                                             \
+    X(u32, lane, "", 0, "Row of `lanes` to which this end is bound.")                                        \
+    X(i32, span, "", -1, "Span that this end is bound to, -1 when there is none.")                           \
+    X(u8, kind, "", 0, "An index of FLOW_KINDS.")                                                            \
+    X(u8, phase, "", 0, "An index of FLOW_PHASES.")                                                          \
+    X(name, category, "", 0, "Category text of the file where `kind` is `other`.")
+
+#define RGM_FILES(X)                                                                                         \
+    X(name, file, "", 0, "Path of the input as given, or what it was read from.")                            \
+    X(name, format, "", 0, "Format of the input: kineto, chrome, nsys, ...")                                 \
+    X(i64, bytes, "bytes", -1, "Size of the inflated text, -1 when not known.")                              \
+    X(i64, events, "", 0, "Rows read from the input.")                                                       \
+    X(i64, kept, "", 0, "Rows of the input that are in the run; the rest is named in `anomalies`.")          \
+    X(i32, rank, "", -1, "Rank of a distributed job, -1 when unknown.")                                      \
+    X(i64, base_ns, "ns", 0, "Unix time of the input's time 0, 0 when not known.")                           \
+    X(i64, shift_ns, "ns", 0, "What was added to the times of the input.")                                   \
+    X(name, environment, "", 0, "JSON object text: what the input says of its machine and process.")
+
 #define RGM_ANOMALIES(X)                                                                                     \
     X(u8, code, "", 0, "An index of ANOMALY_CODES.")                                                         \
     X(i64, count, "", 0, "How often.")                                                                       \
     X(i64, first_ns, "ns", -1, "First time, -1 when it has none.")                                           \
+    X(i64, lost, "", 0, "Rows of the input that are not in the run because of it.")                          \
+    X(i64, first_offset, "bytes", -1,                                                                        \
+      "Byte offset in the (inflated) input of the first, -1 when it has none.")                              \
     X(name, detail, "", 0, "What happened and what follows from it.")
 
 // The tables of a Run: X(name, LIST, doc).
@@ -100,45 +185,13 @@ typedef uint32_t rgm_name;
     X(memory, RGM_MEMORY, "An allocation, a free, or a sample.")                                             \
     X(counters, RGM_COUNTERS, "One value of a time series.")                                                 \
     X(flops, RGM_FLOPS, "Work attributed to a span, and where the figure comes from.")                       \
+    X(operators, RGM_OPERATORS, "Arguments of a framework operator (sparse).")                               \
+    X(frames, RGM_FRAMES, "Identity of a Python function call (sparse).")                                    \
+    X(collectives, RGM_COLLECTIVES, "Arguments of a collective (sparse).")                                   \
+    X(syncs, RGM_SYNCS, "Arguments of a synchronisation (sparse).")                                          \
+    X(flows, RGM_FLOWS, "One end of an arrow between two spans.")                                            \
+    X(files, RGM_FILES, "An input that the run was imported from.")                                          \
     X(anomalies, RGM_ANOMALIES, "What was repaired, dropped or doubted.")
-
-// Result of the summary analysis: one row is one operation on one declared device.
-#define RGM_SUMMARY(X)                                                                                       \
-    X(name, operation, "", 0, "Name given to the scope.")                                                    \
-    X(u8, device, "", 0, "Declared device: an index of DEVICES.")                                            \
-    X(u8, backend, "", 0, "What ran in the block: an index of BACKENDS.")                                    \
-    X(i64, call_count, "", 0, "Recorded calls, recursive ones included.")                                    \
-    X(i64, failed_count, "", 0, "Calls that ended with an exception.")                                       \
-    X(i64, recursive_count, "", 0, "Calls inside another call of the same operation.")                       \
-    X(i64, total_ns, "ns", 0, "Sum over calls not inside another call of the same operation.")               \
-    X(i64, exclusive_ns, "ns", 0, "Time in the operation itself, without the scopes nested in it.")          \
-    X(f64, share, "", NAN, "exclusive_ns over the sum of all operations' exclusive_ns.")                     \
-    X(f64, mean_ns, "ns", NAN, "Mean duration over calls.")                                                  \
-    X(i64, min_ns, "ns", 0, "Shortest call.")                                                                \
-    X(i64, max_ns, "ns", 0, "Longest call.")                                                                 \
-    X(f64, std_dev_ns, "ns", NAN, "Population standard deviation (divisor n), by Welford's recurrence.")     \
-    X(f64, median_ns, "ns", NAN, "50th percentile, linear interpolation (Hyndman-Fan type 7).")              \
-    X(f64, p95_ns, "ns", NAN, "95th percentile, same rule.")                                                 \
-    X(f64, p99_ns, "ns", NAN, "99th percentile, same rule.")                                                 \
-    X(f64, cv, "", NAN, "Coefficient of variation: std_dev_ns / mean_ns.")                                   \
-    X(f64, memory_allocated_bytes, "bytes", NAN, "Mean change of allocated memory over measured calls.")     \
-    X(f64, memory_peak_bytes, "bytes", NAN, "Largest memory seen inside any call.")                          \
-    X(i64, memory_count, "", 0, "Calls with a memory measurement.")                                          \
-    X(i64, first_ns, "ns", 0, "Start of the first call.")                                                    \
-    X(i64, last_ns, "ns", 0, "End of the last call.")
-
-// Result of the entries analysis: one row is one scope, beside the columns of its span.
-#define RGM_ENTRIES(X)                                                                                       \
-    X(u32, span, "", 0, "Row in `spans`.")                                                                   \
-    X(i32, depth, "", 0, "Number of enclosing scopes on its lane.")                                          \
-    X(i64, exclusive_ns, "ns", 0, "Duration without the scopes nested in it.")                               \
-    X(f64, memory_allocated_bytes, "bytes", NAN, "Allocated memory at the end minus at the start.")          \
-    X(f64, memory_peak_bytes, "bytes", NAN, "Largest memory seen inside the scope.")                         \
-    X(u8, memory_source, "", 0, "An index of MEMORY_SOURCES.")
-
-#define RGM_RESULT_TABLES(X)                                                                                 \
-    X(summary, RGM_SUMMARY, "Statistics of one operation.")                                                  \
-    X(entries, RGM_ENTRIES, "Derived values of one scope.")
 
 // X(NAME, token): the token is what a user reads and writes.
 #define RGM_SPAN_KINDS(X)                                                                                    \
@@ -151,7 +204,25 @@ typedef uint32_t rgm_name;
     X(MEMSET, "memset")                                                                                      \
     X(SYNC, "sync")                                                                                          \
     X(PYTHON, "python")                                                                                      \
-    X(ANNOTATION, "annotation")
+    X(ANNOTATION, "annotation")                                                                              \
+    X(DEVICE_ANNOTATION, "device_annotation")                                                                \
+    X(ACCELERATOR, "accelerator")                                                                            \
+    X(OVERHEAD, "overhead")                                                                                  \
+    X(COUNTER_RANGE, "counter_range")                                                                        \
+    X(EVENT, "event")                                                                                        \
+    X(INSTANT, "instant")                                                                                    \
+    X(WINDOW, "window")                                                                                      \
+    X(OTHER, "other")
+
+#define RGM_FLOW_KINDS(X)                                                                                    \
+    X(LAUNCH, "launch")                                                                                      \
+    X(BACKWARD, "backward")                                                                                  \
+    X(OTHER, "other")
+
+#define RGM_FLOW_PHASES(X)                                                                                   \
+    X(START, "start")                                                                                        \
+    X(STEP, "step")                                                                                          \
+    X(FINISH, "finish")
 
 #define RGM_DEVICES(X)                                                                                       \
     X(GPU, "gpu")                                                                                            \
@@ -169,7 +240,10 @@ typedef uint32_t rgm_name;
 #define RGM_SPAN_FLAGS(X)                                                                                    \
     X(FAILED, 0, "failed", "Ended with an exception.")                                                       \
     X(OPEN, 1, "open", "Had not ended when recording stopped; its duration is a lower bound.")               \
-    X(MIGRATED, 2, "migrated", "Ended on another thread than it began on.")
+    X(MIGRATED, 2, "migrated", "Ended on another thread than it began on.")                                  \
+    X(REPAIRED, 3, "repaired", "A time of it was out of range and was repaired.")                            \
+    X(OVERLAPS, 4, "overlaps", "Partly overlaps an earlier span of its lane; it is not that span's child.")  \
+    X(ORPHAN, 5, "orphan", "Device work whose launch is not in the recording.")
 
 #define RGM_MEMORY_ACTIONS(X)                                                                                \
     X(SAMPLE, "sample")                                                                                      \
@@ -199,13 +273,44 @@ typedef uint32_t rgm_name;
     X(MIGRATED_SCOPES, "migrated_scopes", "scopes ended on another thread; they have no parent")             \
     X(LOST_SCOPES, "lost_scopes", "scopes ended after their session had stopped or forked")                  \
     X(JOURNAL_FAILED, "journal_failed", "writing the file failed; recording went on in memory")              \
-    X(INTERNAL, "internal", "a step of the profiler failed without harm to the program")
+    X(INTERNAL, "internal", "a step of the profiler failed without harm to the program")                     \
+    X(TRUNCATED, "truncated", "the text ends in the middle; what came after is missing")                     \
+    X(TRAILING_BYTES, "trailing_bytes", "bytes after the end of the document were ignored")                  \
+    X(INVALID_JSON, "invalid_json", "text that is not JSON was skipped up to the next event")                \
+    X(INVALID_UTF8, "invalid_utf8", "bytes that are not UTF-8 are shown as replacement characters")          \
+    X(CONTROL_CHARACTERS, "control_characters", "control characters inside strings were kept as they are")   \
+    X(NUMBER_RANGE, "number_range", "numbers out of range were replaced by the default of their column")     \
+    X(DUPLICATE_KEYS, "duplicate_keys", "an event names a key twice; the last value counts")                 \
+    X(MISSING_TIME, "missing_time", "events without a usable time were left out")                            \
+    X(UNKNOWN_PHASE, "unknown_phase", "events of a phase that has no place in the model were left out")      \
+    X(BAD_EVENT, "bad_event", "rows that are not event objects were left out")                               \
+    X(NEGATIVE_DURATION, "negative_duration", "negative durations were set to 0")                            \
+    X(ABSURD_DURATION, "absurd_duration", "durations of more than seven days were set to 0")                 \
+    X(CLOCK_STEP, "clock_step", "device work starts before its launch does: the clocks do not agree")        \
+    X(OVERLAPPING_SPANS, "overlapping_spans", "spans partly overlap on one lane; they stand side by side")   \
+    X(ORPHAN_KERNELS, "orphan_kernels", "device work has no launch in the recording; no operator is known")  \
+    X(REUSED_CORRELATIONS, "reused_correlations",                                                            \
+      "several calls share one correlation; the nearest before counts")                                      \
+    X(UNMATCHED_BEGIN, "unmatched_begin", "begun spans never end; they are open to the end of the trace")    \
+    X(UNMATCHED_END, "unmatched_end", "ends without a beginning were left out")                              \
+    X(UNMATCHED_FLOWS, "unmatched_flows", "ends of arrows have no counterpart in the recording")             \
+    X(TOO_DEEP, "too_deep", "values nested too deeply were left out")                                        \
+    X(TOO_LONG, "too_long", "events or texts beyond the limit were left out")                                \
+    X(UNPADDED_TIMES, "unpadded_times",                                                                      \
+      "fractions were read as nanoseconds without leading zeros, as Kineto of March 2024 wrote them")        \
+    X(SKIPPED_FILES, "skipped_files",                                                                        \
+      "files of the folder that are no traces of the same job were left out")                                \
+    X(UNFINISHED_STEPS, "unfinished_steps",                                                                  \
+      "a step has no end in the recording; it is left out of step statistics")                               \
+    X(LOST_ROWS, "lost_rows", "rows were left out because what they belong to is among the damaged bytes")
 
 #define RGM_KIND_ENUM(name, token) RGM_KIND_##name,
 #define RGM_DEVICE_ENUM(name, token) RGM_DEVICE_##name,
 #define RGM_BACKEND_ENUM(name, token) RGM_BACKEND_##name,
 #define RGM_ACTION_ENUM(name, token) RGM_ACTION_##name,
 #define RGM_SOURCE_ENUM(name, token) RGM_SOURCE_##name,
+#define RGM_FLOW_KIND_ENUM(name, token) RGM_FLOW_KIND_##name,
+#define RGM_FLOW_PHASE_ENUM(name, token) RGM_FLOW_PHASE_##name,
 #define RGM_ANOMALY_ENUM(name, token, text) RGM_ANOMALY_##name,
 #define RGM_FLAG_ENUM(name, bit, token, text) RGM_FLAG_##name = 1 << (bit),
 typedef enum { RGM_SPAN_KINDS(RGM_KIND_ENUM) RGM_KIND_COUNT } rgm_kind;
@@ -213,6 +318,8 @@ typedef enum { RGM_DEVICES(RGM_DEVICE_ENUM) RGM_DEVICE_COUNT } rgm_device;
 typedef enum { RGM_BACKENDS(RGM_BACKEND_ENUM) RGM_BACKEND_COUNT } rgm_backend;
 typedef enum { RGM_MEMORY_ACTIONS(RGM_ACTION_ENUM) RGM_ACTION_COUNT } rgm_action;
 typedef enum { RGM_MEMORY_SOURCES(RGM_SOURCE_ENUM) RGM_SOURCE_COUNT } rgm_memory_source;
+typedef enum { RGM_FLOW_KINDS(RGM_FLOW_KIND_ENUM) RGM_FLOW_KIND_COUNT } rgm_flow_kind;
+typedef enum { RGM_FLOW_PHASES(RGM_FLOW_PHASE_ENUM) RGM_FLOW_PHASE_COUNT } rgm_flow_phase;
 typedef enum { RGM_ANOMALY_CODES(RGM_ANOMALY_ENUM) RGM_ANOMALY_COUNT } rgm_anomaly;
 typedef enum { RGM_SPAN_FLAGS(RGM_FLAG_ENUM) RGM_FLAG_MASK = 0xFF } rgm_flag;
 

@@ -79,6 +79,9 @@ void rgm_table_release(const rgm_table_desc *desc, void *table);
 rgm_status rgm_table_append(const rgm_table_desc *desc, void *table, uint64_t mask, size_t *row,
                             rgm_error *err) RGM_NODISCARD;
 
+// Columns may be NULL, which stands for their default in every row.
+#define RGM_CELL(table, column, row, missing) ((table)->column ? (table)->column[row] : (missing))
+
 // Mask with the bits of the first n columns.
 #define RGM_ALL_COLUMNS UINT64_MAX
 // Bit of a column by name, usable in constant expressions.

@@ -2,9 +2,16 @@
 // regimeter._core: module state, functions, initialisation.
 #include <sys/prctl.h>
 
-#include "analysis/policy.h"
+#include "analysis/analyses.h"
+#include "analysis/collective.h"
+#include "analysis/counter_item.h"
+#include "analysis/critical.h"
+#include "analysis/diff.h"
+#include "analysis/kernel_types.h"
 #include "base/memory.h"
 #include "capture/sampler.h"
+#include "io/export.h"
+#include "io/trace_fields.h"
 #include "python/profiler.h"
 
 rgm_module *rgm_module_of(PyObject *module) { return PyModule_GetState(module); }
@@ -70,6 +77,17 @@ static PyObject *core_policy(PyObject *module, PyObject *unused) {
     return dict;
 }
 
+static PyObject *core_analyses(PyObject *module, PyObject *unused) {
+    PyObject *dict = PyDict_New();
+    for (size_t i = 0; dict && i < rgm_analyses_count; i++) {
+        PyObject *row =
+            Py_BuildValue("{ssss}", "table", rgm_analyses[i].desc->name, "doc", rgm_analyses[i].doc);
+        if (!row || PyDict_SetItemString(dict, rgm_analyses[i].name, row) < 0) Py_CLEAR(dict);
+        Py_XDECREF(row);
+    }
+    return dict;
+}
+
 static PyObject *core_options(PyObject *module, PyObject *unused) {
     static const struct {
         const char *name;
@@ -117,9 +135,29 @@ static PyObject *core_die_with_parent(PyObject *module, PyObject *signal_number)
     Py_RETURN_NONE;
 }
 
+// What the importer of traces knows and does not keep: (keys, reason).
+static PyObject *core_not_kept(PyObject *module, PyObject *unused) {
+#define NOT_KEPT(keys, reason) {keys, reason},
+    static const char *const rows[][2] = {RGM_EVENT_KEYS_NOT_KEPT(NOT_KEPT) RGM_ARGUMENTS_NOT_KEPT(NOT_KEPT)};
+#undef NOT_KEPT
+    Py_ssize_t count = (Py_ssize_t)(sizeof rows / sizeof rows[0]);
+    PyObject *list = PyTuple_New(count);
+    for (Py_ssize_t i = 0; list && i < count; i++) {
+        PyObject *row = Py_BuildValue("(ss)", rows[i][0], rows[i][1]);
+        if (!row) Py_CLEAR(list);
+        if (list) PyTuple_SET_ITEM(list, i, row);
+    }
+    return list;
+}
+
 static PyMethodDef core_methods[] = {
+    {"not_kept", core_not_kept, METH_NOARGS,
+     "not_kept($module)\n--\n\nKeys of trace events that have no place in the model, | between them, and "
+     "why."},
     {"schema", core_schema, METH_NOARGS, "schema($module)\n--\n\nTables and columns of the data model."},
     {"policy", core_policy, METH_NOARGS, "policy($module)\n--\n\nThresholds of the analyses."},
+    {"analyses", core_analyses, METH_NOARGS,
+     "analyses($module)\n--\n\nAnalyses of a trace, with the table that each returns."},
     {"options", core_options, METH_NOARGS, "options($module)\n--\n\nOptions of a recording session."},
     {"host_memory", core_memory, METH_NOARGS,
      "host_memory($module)\n--\n\nMemory of this process in bytes, -1 where unknown."},
@@ -155,6 +193,7 @@ static int add_names(PyObject *module, const char *name, const char *const *toke
 
 #define TOKEN_2(name, token) token,
 #define TOKEN_3(name, token, text) token,
+#define TOKEN_EXPORT(function, token, text) token,
 #define ADD_NAMES(constant, LIST, TOKEN, out)                                                                \
     do {                                                                                                     \
         static const char *const tokens[] = {LIST(TOKEN)};                                                   \
@@ -167,6 +206,24 @@ static int add_constants(PyObject *module, rgm_module *state) {
     ADD_NAMES("BACKENDS", RGM_BACKENDS, TOKEN_2, NULL);
     ADD_NAMES("MEMORY_ACTIONS", RGM_MEMORY_ACTIONS, TOKEN_2, NULL);
     ADD_NAMES("MEMORY_SOURCES", RGM_MEMORY_SOURCES, TOKEN_2, NULL);
+    ADD_NAMES("FLOW_KINDS", RGM_FLOW_KINDS, TOKEN_2, NULL);
+    ADD_NAMES("FLOW_PHASES", RGM_FLOW_PHASES, TOKEN_2, NULL);
+    ADD_NAMES("ACTIVITIES", RGM_ACTIVITIES, TOKEN_2, NULL);
+    ADD_NAMES("PATH_KINDS", RGM_PATH_KINDS, TOKEN_2, NULL);
+    ADD_NAMES("CHANGES", RGM_CHANGES, TOKEN_2, NULL);
+    ADD_NAMES("KERNEL_TYPES", RGM_KERNEL_TYPES, TOKEN_2, NULL);
+    ADD_NAMES("STEP_STATES", RGM_STEP_STATES, TOKEN_2, NULL);
+    ADD_NAMES("FLOP_SOURCES", RGM_FLOP_SOURCES, TOKEN_2, NULL);
+    ADD_NAMES("IDLE_CAUSES", RGM_IDLE_CAUSES, TOKEN_3, NULL);
+    ADD_NAMES("COPY_DIRECTIONS", RGM_COPY_DIRECTIONS, TOKEN_2, NULL);
+    ADD_NAMES("COPY_MEMORIES", RGM_COPY_MEMORIES, TOKEN_2, NULL);
+    ADD_NAMES("SYNC_CLASSES", RGM_SYNC_CLASSES, TOKEN_3, NULL);
+    ADD_NAMES("COUNTER_SOURCES", RGM_COUNTER_SOURCES, TOKEN_2, NULL);
+    ADD_NAMES("LIBRARIES", RGM_LIBRARIES, TOKEN_2, NULL);
+    ADD_NAMES("COLLECTIVES", RGM_COLLECTIVE_KINDS, TOKEN_3, NULL);
+    ADD_NAMES("COLLECTIVE_SOURCES", RGM_COLLECTIVE_SOURCES, TOKEN_3, NULL);
+    ADD_NAMES("EXPORT_FORMATS", RGM_EXPORTS, TOKEN_EXPORT, NULL);
+    ADD_NAMES("FLAME_ROLES", RGM_FLAME_ROLES, TOKEN_2, NULL);
     ADD_NAMES("ANOMALY_CODES", RGM_ANOMALY_CODES, TOKEN_3, NULL);
 #define FLAG_CONSTANT(name, bit, token, text)                                                                \
     if (PyModule_AddIntConstant(module, "FLAG_" #name, 1 << (bit)) < 0) return -1;
@@ -184,6 +241,7 @@ static int core_exec(PyObject *module) {
     if (rgm_errors_init(module, state) < 0 || add_constants(module, state) < 0) return -1;
     if (rgm_scope_types_init(module, state) < 0 || rgm_profiler_type_init(module, state) < 0) return -1;
     if (rgm_function_type_init(module, state) < 0 || rgm_table_types_init(module, state) < 0) return -1;
+    if (rgm_feed_type_init(module, state) < 0) return -1;
     return rgm_run_type_init(module, state);
 }
 
@@ -200,6 +258,7 @@ static int core_exec(PyObject *module) {
     X(run_type)                                                                                              \
     X(table_type)                                                                                            \
     X(column_type)                                                                                           \
+    X(feed_type)                                                                                             \
     X(idle)                                                                                                  \
     X(device_names)                                                                                          \
     X(word_device)                                                                                           \

@@ -26,6 +26,7 @@ typedef struct {
     PyTypeObject *run_type;
     PyTypeObject *table_type;
     PyTypeObject *column_type;
+    PyTypeObject *feed_type;
     PyObject *idle;         // the one IdleScope
     PyObject *device_names; // tuple of str, in the order of RGM_DEVICES
     PyObject *word_device;  // interned keyword names
@@ -56,6 +57,11 @@ int rgm_profiler_type_init(PyObject *module, rgm_module *state);
 int rgm_function_type_init(PyObject *module, rgm_module *state);
 int rgm_table_types_init(PyObject *module, rgm_module *state);
 int rgm_run_type_init(PyObject *module, rgm_module *state);
+int rgm_feed_type_init(PyObject *module, rgm_module *state);
+
+// feed.c: the reading end is an rgm_source_read with the Feed as its context.
+rgm_status rgm_feed_read(void *context, uint8_t *buffer, size_t room, size_t *filled, rgm_error *err);
+void rgm_feed_stop(PyObject *feed);
 
 // table.c
 PyObject *rgm_table_wrap(rgm_module *state, PyObject *run, const rgm_table_desc *desc, void *table,

@@ -15,8 +15,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ._core import BusyError, Error, FormatError, UnavailableError, __version__
+    from .flame import FlameGraphGenerator
+    from .hta import HTAAnalyzer, HTAReport
     from .profiler import GPUProfiler, get_profiler, profile
     from .records import ProfileEntry, ProfileSummary
+    from .timeline import TimelineData, TimelineGenerator
     from .trace import Run, load
 
 _HOME = {
@@ -25,11 +28,16 @@ _HOME = {
     "FormatError": "_core",
     "UnavailableError": "_core",
     "__version__": "_core",
+    "FlameGraphGenerator": "flame",
+    "HTAAnalyzer": "hta",
+    "HTAReport": "hta",
     "GPUProfiler": "profiler",
     "get_profiler": "profiler",
     "profile": "profiler",
     "ProfileEntry": "records",
     "ProfileSummary": "records",
+    "TimelineData": "timeline",
+    "TimelineGenerator": "timeline",
     "Run": "trace",
     "load": "trace",
 }
@@ -37,11 +45,16 @@ _HOME = {
 __all__ = [
     "BusyError",
     "Error",
+    "FlameGraphGenerator",
     "FormatError",
     "GPUProfiler",
+    "HTAAnalyzer",
+    "HTAReport",
     "ProfileEntry",
     "ProfileSummary",
     "Run",
+    "TimelineData",
+    "TimelineGenerator",
     "UnavailableError",
     "__version__",
     "get_profiler",

@@ -7,18 +7,9 @@ from typing import Any, Final, Protocol, Self, TypeVar, final, overload, type_ch
 
 import numpy as np
 from numpy.typing import NDArray
-from typing_extensions import disjoint_base
+from typing_extensions import Buffer, disjoint_base
 
 __version__: Final[str]
-SPAN_KINDS: Final[tuple[str, ...]]
-DEVICES: Final[tuple[str, ...]]
-BACKENDS: Final[tuple[str, ...]]
-MEMORY_ACTIONS: Final[tuple[str, ...]]
-MEMORY_SOURCES: Final[tuple[str, ...]]
-ANOMALY_CODES: Final[tuple[str, ...]]
-FLAG_FAILED: Final[int]
-FLAG_OPEN: Final[int]
-FLAG_MIGRATED: Final[int]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _R = TypeVar("_R", bound=Run)
@@ -130,12 +121,43 @@ class Table:
     @property
     def run(self) -> Run: ...
     def column(self, name: str, /) -> Column: ...
+    def __getattr__(self, name: str, /) -> NDArray[Any]: ...
     def __len__(self) -> int: ...
     def __dir__(self) -> list[str]: ...
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]: ...
     def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
 
 # --- begin of generated tables
+ACTIVITIES: Final[tuple[str, ...]]
+ANOMALY_CODES: Final[tuple[str, ...]]
+BACKENDS: Final[tuple[str, ...]]
+CHANGES: Final[tuple[str, ...]]
+COLLECTIVES: Final[tuple[str, ...]]
+COLLECTIVE_SOURCES: Final[tuple[str, ...]]
+COPY_DIRECTIONS: Final[tuple[str, ...]]
+COPY_MEMORIES: Final[tuple[str, ...]]
+COUNTER_SOURCES: Final[tuple[str, ...]]
+DEVICES: Final[tuple[str, ...]]
+EXPORT_FORMATS: Final[tuple[str, ...]]
+FLAME_ROLES: Final[tuple[str, ...]]
+FLOP_SOURCES: Final[tuple[str, ...]]
+FLOW_KINDS: Final[tuple[str, ...]]
+FLOW_PHASES: Final[tuple[str, ...]]
+IDLE_CAUSES: Final[tuple[str, ...]]
+KERNEL_TYPES: Final[tuple[str, ...]]
+LIBRARIES: Final[tuple[str, ...]]
+MEMORY_ACTIONS: Final[tuple[str, ...]]
+MEMORY_SOURCES: Final[tuple[str, ...]]
+PATH_KINDS: Final[tuple[str, ...]]
+SPAN_KINDS: Final[tuple[str, ...]]
+STEP_STATES: Final[tuple[str, ...]]
+SYNC_CLASSES: Final[tuple[str, ...]]
+FLAG_FAILED: Final[int]
+FLAG_MIGRATED: Final[int]
+FLAG_OPEN: Final[int]
+FLAG_ORPHAN: Final[int]
+FLAG_OVERLAPS: Final[int]
+FLAG_REPAIRED: Final[int]
 @type_check_only
 class SpansTable(Table):
     """A scope, operator, runtime call, kernel, copy, annotation or Python function."""
@@ -152,6 +174,8 @@ class SpansTable(Table):
     """Row of `lanes` on which it ran."""
     parent: NDArray[np.int32]
     """Enclosing span on its lane; for a task's first scope the one around the loop; -1 for none."""
+    launch: NDArray[np.int32]
+    """Of device work: row of the call that launched it, -1 when not recorded."""
     correlation: NDArray[np.int64]
     """Joins a launch to its device work, -1 for none."""
     external_id: NDArray[np.int64]
@@ -159,18 +183,20 @@ class SpansTable(Table):
     step: NDArray[np.int32]
     """Training step, -1 outside any."""
     bytes: NDArray[np.int64]
-    """Bytes moved by a copy or set, -1 when not applicable. [bytes]"""
+    """Bytes moved by a copy or set (also on its call, where recorded), -1 elsewhere. [bytes]"""
     flags: NDArray[np.uint32]
     """Bits: see SPAN_FLAGS; declared device in bits 8-11, backend in bits 12-15."""
     metadata: NDArray[np.uint32]
-    """JSON object text of the user's metadata, "" for none."""
+    """JSON object text of metadata and of arguments without a column, "" for none."""
+    category: NDArray[np.uint32]
+    """Category text of the file where `kind` is `other`."""
 
 @type_check_only
 class LanesTable(Table):
     """A host thread, a task slot of one, or a device stream."""
 
-    process: NDArray[np.uint32]
-    """Process id."""
+    process: NDArray[np.int64]
+    """Process id; the device for a device lane of a Kineto trace, -1 when it is a text."""
     thread: NDArray[np.int64]
     """Native thread id, or stream id for a device lane."""
     slot: NDArray[np.int32]
@@ -181,13 +207,17 @@ class LanesTable(Table):
     """Rank of a distributed job, -1 when unknown."""
     name: NDArray[np.uint32]
     """Thread, task slot or stream name."""
+    process_name: NDArray[np.uint32]
+    """Name of the process, or the process id where that is a text."""
+    label: NDArray[np.uint32]
+    """Label of the process: "CPU", "GPU 0"."""
 
 @type_check_only
 class LaunchesTable(Table):
     """Launch configuration of a kernel (sparse)."""
 
     span: NDArray[np.uint32]
-    """Row of the kernel in `spans`."""
+    """Row of the kernel in `spans`, or of the call where it has no kernel of its own."""
     grid_x: NDArray[np.int32]
     """Grid size. [blocks]"""
     grid_y: NDArray[np.int32]
@@ -206,6 +236,16 @@ class LaunchesTable(Table):
     """Static and dynamic shared memory per block. [bytes]"""
     occupancy: NDArray[np.float64]
     """Theoretical occupancy, 0 to 1."""
+    estimated_occupancy: NDArray[np.float64]
+    """Kineto's estimate of the achieved occupancy, 0 to 1."""
+    blocks_per_sm: NDArray[np.float64]
+    """Blocks of the grid per multiprocessor."""
+    warps_per_sm: NDArray[np.float64]
+    """Warps of the grid per multiprocessor."""
+    graph: NDArray[np.int64]
+    """CUDA graph that launched it, -1 when not known."""
+    graph_node: NDArray[np.int64]
+    """Node of that graph, -1 when not known."""
 
 @type_check_only
 class MemoryTable(Table):
@@ -226,7 +266,9 @@ class MemoryTable(Table):
     reserved: NDArray[np.int64]
     """Reserved in total after this event, -1 when not known. [bytes]"""
     span: NDArray[np.int64]
-    """Row of the scope that the value belongs to, -1 for none."""
+    """Row of the scope or operator that the value belongs to, -1 for none."""
+    lane: NDArray[np.int32]
+    """Lane on which it happened, -1 when not known."""
 
 @type_check_only
 class CountersTable(Table):
@@ -238,6 +280,10 @@ class CountersTable(Table):
     """Name of the series."""
     value: NDArray[np.float64]
     """Value, in the unit that the series' name states."""
+    device: NDArray[np.int16]
+    """Device ordinal, -1 for the host or when not known."""
+    span: NDArray[np.int64]
+    """Row of the span that the value was measured over, -1 for none."""
 
 @type_check_only
 class FlopsTable(Table):
@@ -255,6 +301,142 @@ class FlopsTable(Table):
     """Where the figure comes from."""
 
 @type_check_only
+class OperatorsTable(Table):
+    """Arguments of a framework operator (sparse)."""
+
+    span: NDArray[np.uint32]
+    """Row of the operator in `spans`."""
+    sequence: NDArray[np.int64]
+    """Autograd sequence number: joins forward and backward, -1 for none."""
+    forward_thread: NDArray[np.int64]
+    """Thread number of the forward operator, on backward operators."""
+    shapes: NDArray[np.uint32]
+    """Input shapes, JSON text without spaces: [[2,3],[]]."""
+    types: NDArray[np.uint32]
+    """Input types, JSON text."""
+    strides: NDArray[np.uint32]
+    """Input strides, JSON text."""
+    values: NDArray[np.uint32]
+    """Concrete inputs, JSON text."""
+    stack: NDArray[np.uint32]
+    """Call stack as recorded."""
+    module: NDArray[np.uint32]
+    """Module hierarchy as recorded."""
+
+@type_check_only
+class FramesTable(Table):
+    """Identity of a Python function call (sparse)."""
+
+    span: NDArray[np.uint32]
+    """Row of the Python function in `spans`."""
+    id: NDArray[np.int64]
+    """Number of the call within the trace."""
+    parent_id: NDArray[np.int64]
+    """Number of the calling function, -1 for none."""
+    module_id: NDArray[np.int64]
+    """Number of the nn.Module, -1 for plain functions."""
+
+@type_check_only
+class CollectivesTable(Table):
+    """Arguments of a collective (sparse)."""
+
+    span: NDArray[np.uint32]
+    """Row of the operator or kernel in `spans`."""
+    collective: NDArray[np.uint32]
+    """Collective: allreduce, _allgather_base, ..."""
+    element_type: NDArray[np.uint32]
+    """Element type as recorded: Float, BFloat16, ..."""
+    in_elements: NDArray[np.int64]
+    """Input elements of this rank, -1 when not recorded."""
+    out_elements: NDArray[np.int64]
+    """Output elements of this rank, -1 when not recorded."""
+    group_size: NDArray[np.int32]
+    """Ranks in the process group."""
+    group_name: NDArray[np.uint32]
+    """Process group name."""
+    group_description: NDArray[np.uint32]
+    """Process group description."""
+    group_ranks: NDArray[np.uint32]
+    """Ranks of the group as recorded: "[0, 1]", possibly cut off."""
+    in_split: NDArray[np.uint32]
+    """Input split sizes as recorded."""
+    out_split: NDArray[np.uint32]
+    """Output split sizes as recorded."""
+    rank: NDArray[np.int32]
+    """Rank within the group."""
+    source_rank: NDArray[np.int32]
+    """Sender of a point-to-point transfer."""
+    destination_rank: NDArray[np.int32]
+    """Receiver of a point-to-point transfer."""
+    global_rank_start: NDArray[np.int32]
+    """First global rank of the group."""
+    global_rank_stride: NDArray[np.int32]
+    """Distance of the global ranks of the group."""
+    sequence: NDArray[np.int64]
+    """Number of the collective within its group."""
+    communicator: NDArray[np.int64]
+    """Communicator id."""
+
+@type_check_only
+class SyncsTable(Table):
+    """Arguments of a synchronisation (sparse)."""
+
+    span: NDArray[np.uint32]
+    """Row of the synchronisation in `spans`."""
+    sync: NDArray[np.uint32]
+    """Stream Sync, Event Sync, Stream Wait Event or Context Sync."""
+    stream: NDArray[np.int64]
+    """Stream that waits, -1 for all."""
+    waits_on_stream: NDArray[np.int64]
+    """Stream that is waited for, -1 when not recorded."""
+    event: NDArray[np.int64]
+    """CUDA event id, -1 for none. The driver reuses ids."""
+    record_correlation: NDArray[np.int64]
+    """Correlation of the cudaEventRecord, -1 when not recorded."""
+
+@type_check_only
+class FlowsTable(Table):
+    """One end of an arrow between two spans."""
+
+    id: NDArray[np.int64]
+    """Joins the ends of one flow, within its kind."""
+    time_ns: NDArray[np.int64]
+    """When, on the clock of the spans. [ns]"""
+    lane: NDArray[np.uint32]
+    """Row of `lanes` to which this end is bound."""
+    span: NDArray[np.int32]
+    """Span that this end is bound to, -1 when there is none."""
+    kind: NDArray[np.uint8]
+    """An index of FLOW_KINDS."""
+    phase: NDArray[np.uint8]
+    """An index of FLOW_PHASES."""
+    category: NDArray[np.uint32]
+    """Category text of the file where `kind` is `other`."""
+
+@type_check_only
+class FilesTable(Table):
+    """An input that the run was imported from."""
+
+    file: NDArray[np.uint32]
+    """Path of the input as given, or what it was read from."""
+    format: NDArray[np.uint32]
+    """Format of the input: kineto, chrome, nsys, ..."""
+    bytes: NDArray[np.int64]
+    """Size of the inflated text, -1 when not known. [bytes]"""
+    events: NDArray[np.int64]
+    """Rows read from the input."""
+    kept: NDArray[np.int64]
+    """Rows of the input that are in the run; the rest is named in `anomalies`."""
+    rank: NDArray[np.int32]
+    """Rank of a distributed job, -1 when unknown."""
+    base_ns: NDArray[np.int64]
+    """Unix time of the input's time 0, 0 when not known. [ns]"""
+    shift_ns: NDArray[np.int64]
+    """What was added to the times of the input. [ns]"""
+    environment: NDArray[np.uint32]
+    """JSON object text: what the input says of its machine and process."""
+
+@type_check_only
 class AnomaliesTable(Table):
     """What was repaired, dropped or doubted."""
 
@@ -264,6 +446,10 @@ class AnomaliesTable(Table):
     """How often."""
     first_ns: NDArray[np.int64]
     """First time, -1 when it has none. [ns]"""
+    lost: NDArray[np.int64]
+    """Rows of the input that are not in the run because of it."""
+    first_offset: NDArray[np.int64]
+    """Byte offset in the (inflated) input of the first, -1 when it has none. [bytes]"""
     detail: NDArray[np.uint32]
     """What happened and what follows from it."""
 
@@ -332,12 +518,1174 @@ class EntriesTable(Table):
     """Largest memory seen inside the scope. [bytes]"""
     memory_source: NDArray[np.uint8]
     """An index of MEMORY_SOURCES."""
+
+@type_check_only
+class BreakdownTable(Table):
+    """Where the time of one device went."""
+
+    rank: NDArray[np.int32]
+    """Rank of the job, -1 when unknown."""
+    process: NDArray[np.int64]
+    """Process id that the trace gives the device: its ordinal in a Kineto trace."""
+    process_name: NDArray[np.uint32]
+    """The same where it is a text."""
+    device: NDArray[np.int16]
+    """Device ordinal."""
+    first_ns: NDArray[np.int64]
+    """Start of the first piece of work. [ns]"""
+    span_ns: NDArray[np.int64]
+    """Last end minus first start. [ns]"""
+    busy_ns: NDArray[np.int64]
+    """Time with any work. [ns]"""
+    idle_ns: NDArray[np.int64]
+    """span_ns minus busy_ns. [ns]"""
+    compute_ns: NDArray[np.int64]
+    """Time with a compute kernel. [ns]"""
+    comm_ns: NDArray[np.int64]
+    """Time with communication. [ns]"""
+    mem_ns: NDArray[np.int64]
+    """Time with a copy or a set. [ns]"""
+    comm_overlapped_by_compute_ns: NDArray[np.int64]
+    """Time with communication and compute. [ns]"""
+    mem_overlapped_by_compute_ns: NDArray[np.int64]
+    """Time with a copy or set and compute. [ns]"""
+    mem_overlapped_by_comm_ns: NDArray[np.int64]
+    """Time with a copy or set and communication. [ns]"""
+    all_three_ns: NDArray[np.int64]
+    """Time with all three. [ns]"""
+    exposed_comm_ns: NDArray[np.int64]
+    """Time with communication and no compute. [ns]"""
+    exposed_mem_ns: NDArray[np.int64]
+    """Time with a copy or set and neither compute nor communication. [ns]"""
+    busy_share: NDArray[np.float64]
+    """busy_ns over span_ns."""
+    idle_share: NDArray[np.float64]
+    """idle_ns over span_ns."""
+    compute_share: NDArray[np.float64]
+    """compute_ns over span_ns."""
+    exposed_comm_share: NDArray[np.float64]
+    """exposed_comm_ns over span_ns."""
+    exposed_mem_share: NDArray[np.float64]
+    """exposed_mem_ns over span_ns."""
+    sum_dur_ns: NDArray[np.int64]
+    """Sum of durations of all work, overlaps counted more than once. [ns]"""
+    n_kernel: NDArray[np.int64]
+    """Kernels that are not communication."""
+    n_comm: NDArray[np.int64]
+    """Communication kernels."""
+    n_memcpy: NDArray[np.int64]
+    """Copies."""
+    n_memset: NDArray[np.int64]
+    """Sets."""
+
+@type_check_only
+class KernelTimesTable(Table):
+    """Device work of one name, type, operator or module."""
+
+    name: NDArray[np.uint32]
+    """Kernel, operator or module; "" by type, for work without one, and for others."""
+    type: NDArray[np.uint8]
+    """An index of KERNEL_TYPES, told by the kernel's name; mixed where members differ."""
+    activity: NDArray[np.uint8]
+    """An index of ACTIVITIES; none where members differ."""
+    others: NDArray[np.uint8]
+    """1 for the row into which all rows beyond the N longest are merged."""
+    groups: NDArray[np.int64]
+    """Names, types, operators or modules in this row: 1 except for others."""
+    count: NDArray[np.int64]
+    """Pieces of device work."""
+    total_ns: NDArray[np.int64]
+    """Sum of their durations; work that overlaps counts more than once. [ns]"""
+    share: NDArray[np.float64]
+    """total_ns over the sum of all rows."""
+    min_ns: NDArray[np.int64]
+    """Shortest. [ns]"""
+    max_ns: NDArray[np.int64]
+    """Longest. [ns]"""
+    mean_ns: NDArray[np.float64]
+    """Mean over the pieces of work, of others too. [ns]"""
+    std_dev_ns: NDArray[np.float64]
+    """Population standard deviation (divisor n), by Welford's recurrence. [ns]"""
+    median_ns: NDArray[np.float64]
+    """50th percentile, linear interpolation (Hyndman-Fan type 7). [ns]"""
+    p95_ns: NDArray[np.float64]
+    """95th percentile, same rule. [ns]"""
+    occupancy: NDArray[np.float64]
+    """Kineto's estimate of the achieved occupancy, 0 to 1: mean by duration, where it is recorded."""
+    few_blocks_share: NDArray[np.float64]
+    """Share of the time with fewer blocks than multiprocessors, of where the grid is recorded."""
+    bytes: NDArray[np.int64]
+    """Sum of the bytes copied or set, -1 when none are recorded. [bytes]"""
+    devices: NDArray[np.int32]
+    """Devices on which it ran."""
+
+@type_check_only
+class OperatorTimesTable(Table):
+    """Host and device time of one operator."""
+
+    name: NDArray[np.uint32]
+    """Operator."""
+    shapes: NDArray[np.uint32]
+    """Input shapes as recorded, JSON text; "" when grouped by name only or not recorded."""
+    calls: NDArray[np.int64]
+    """Calls, recursive ones included."""
+    recursive_calls: NDArray[np.int64]
+    """Calls inside another call of the same row."""
+    self_ns: NDArray[np.int64]
+    """Host time without the union of the operators directly inside. [ns]"""
+    total_ns: NDArray[np.int64]
+    """Host time over calls that are not inside another call of the same row. [ns]"""
+    share: NDArray[np.float64]
+    """self_ns over the sum of all rows."""
+    mean_ns: NDArray[np.float64]
+    """Mean host duration over all calls. [ns]"""
+    min_ns: NDArray[np.int64]
+    """Shortest call. [ns]"""
+    max_ns: NDArray[np.int64]
+    """Longest call. [ns]"""
+    self_device_ns: NDArray[np.int64]
+    """Sum of the durations of device work whose innermost operator it is. [ns]"""
+    total_device_ns: NDArray[np.int64]
+    """The same with the operators inside, over calls that count in total_ns. [ns]"""
+    launches: NDArray[np.int64]
+    """Runtime and driver calls of its own that launched device work."""
+    kernels: NDArray[np.int64]
+    """Kernels of its own."""
+    copies: NDArray[np.int64]
+    """Copies and sets of its own."""
+    bytes: NDArray[np.int64]
+    """Bytes that these copied or set, where recorded. [bytes]"""
+
+@type_check_only
+class StepTimesTable(Table):
+    """Where the time of one step went."""
+
+    rank: NDArray[np.int32]
+    """Rank of the job, -1 when unknown."""
+    step: NDArray[np.int32]
+    """Number of the step: N of ProfilerStep#N."""
+    device: NDArray[np.int16]
+    """Device ordinal; -1 for a step that launched no device work."""
+    state: NDArray[np.uint8]
+    """An index of STEP_STATES: last is the last step of its rank, whose work the recording may have cut."""
+    start_ns: NDArray[np.int64]
+    """Start of the step on the host. [ns]"""
+    duration_ns: NDArray[np.int64]
+    """Duration on the host. [ns]"""
+    operators_ns: NDArray[np.int64]
+    """Time of the step with an operator on any thread of the rank, as a union. [ns]"""
+    launches: NDArray[np.int64]
+    """Calls of the step that launched work on this device."""
+    kernels: NDArray[np.int64]
+    """Kernels of the step on this device, communication included."""
+    copies: NDArray[np.int64]
+    """Copies and sets."""
+    bytes: NDArray[np.int64]
+    """Bytes that these moved, where recorded. [bytes]"""
+    device_start_ns: NDArray[np.int64]
+    """Start of the first piece of work of the step. [ns]"""
+    device_end_ns: NDArray[np.int64]
+    """End of its last. [ns]"""
+    device_ns: NDArray[np.int64]
+    """Sum of the durations of its work, overlaps counted more than once. [ns]"""
+    busy_ns: NDArray[np.int64]
+    """Time with any work of the step. [ns]"""
+    compute_ns: NDArray[np.int64]
+    """Time with a compute kernel of the step. [ns]"""
+    exposed_comm_ns: NDArray[np.int64]
+    """Time with communication and no compute of the step. [ns]"""
+    exposed_mem_ns: NDArray[np.int64]
+    """Time with a copy or set and neither compute nor communication of the step. [ns]"""
+    idle_ns: NDArray[np.int64]
+    """device_end_ns - device_start_ns - busy_ns; work of another step may run meanwhile. [ns]"""
+    late: NDArray[np.int64]
+    """Pieces of work that end after the step has ended on the host."""
+    late_ns: NDArray[np.int64]
+    """How long after the step's end on the host the last of them ends. [ns]"""
+
+@type_check_only
+class AnnotationTimesTable(Table):
+    """One annotation's time on host and device."""
+
+    name: NDArray[np.uint32]
+    """Annotation: a record_function, ProfilerStep#N, nccl:all_reduce, ..."""
+    calls: NDArray[np.int64]
+    """Annotations of that name on the host."""
+    total_ns: NDArray[np.int64]
+    """Sum of their host durations, nested ones of the same name included. [ns]"""
+    mean_ns: NDArray[np.float64]
+    """Mean host duration. [ns]"""
+    min_ns: NDArray[np.int64]
+    """Shortest. [ns]"""
+    max_ns: NDArray[np.int64]
+    """Longest. [ns]"""
+    launches: NDArray[np.int64]
+    """Calls inside, on the same thread, that launched device work. This and the next four are -1 where nesting is
+    deeper than annotation_depth."""
+    kernels: NDArray[np.int64]
+    """Kernels that these launched."""
+    copies: NDArray[np.int64]
+    """Copies and sets that these launched."""
+    device_ns: NDArray[np.int64]
+    """Sum of the durations of that work. [ns]"""
+    busy_ns: NDArray[np.int64]
+    """Union of it on each device, summed over devices. [ns]"""
+    device_calls: NDArray[np.int64]
+    """Annotations of that name that the profiler drew on device streams."""
+    device_total_ns: NDArray[np.int64]
+    """Sum of their durations as recorded: Kineto widens each, by 2 ns since June 2024, by 2 us before. [ns]"""
+    device_min_ns: NDArray[np.int64]
+    """Shortest, as recorded. [ns]"""
+    device_max_ns: NDArray[np.int64]
+    """Longest, as recorded. [ns]"""
+
+@type_check_only
+class OperatorFlopsTable(Table):
+    """Work of one operator, and how fast it was done."""
+
+    span: NDArray[np.int64]
+    """Row of the operator in `spans`, -1 where calls are taken together."""
+    name: NDArray[np.uint32]
+    """Operator."""
+    shapes: NDArray[np.uint32]
+    """Input shapes as recorded, JSON text."""
+    types: NDArray[np.uint32]
+    """Input types as recorded, JSON text."""
+    source: NDArray[np.uint8]
+    """An index of FLOP_SOURCES: unavailable where shapes or arguments were not recorded."""
+    calls: NDArray[np.int64]
+    """Calls."""
+    flops: NDArray[np.float64]
+    """Of all calls, by the formulas of torch.utils.flop_counter; a multiply-add is two. [FLOP]"""
+    bytes: NDArray[np.float64]
+    """Inputs and outputs once each: the least that must move. [bytes]"""
+    device_ns: NDArray[np.int64]
+    """Sum of the durations of device work that the operator and those inside caused. [ns]"""
+    host_ns: NDArray[np.int64]
+    """Sum of its durations on the host. [ns]"""
+    flops_per_s: NDArray[np.float64]
+    """flops over device_ns. [FLOP/s]"""
+    bytes_per_s: NDArray[np.float64]
+    """bytes over device_ns: a lower bound of the bandwidth that was used. [bytes/s]"""
+    intensity: NDArray[np.float64]
+    """flops over bytes: an upper bound of the arithmetic intensity. [FLOP/byte]"""
+
+@type_check_only
+class OperatorTreeTable(Table):
+    """One node of the tree of operators, calls and device work."""
+
+    span: NDArray[np.uint32]
+    """Row in `spans`."""
+    name: NDArray[np.uint32]
+    """Its name."""
+    duration_ns: NDArray[np.int64]
+    """How long it took itself. [ns]"""
+    parent: NDArray[np.int32]
+    """Row in this table of the operator around, of a call's operator, or of a work's launch; -1 for none."""
+    depth: NDArray[np.int32]
+    """Rows around it."""
+    height: NDArray[np.int32]
+    """Longest way down from it, in rows."""
+    work: NDArray[np.int64]
+    """Pieces of device work in its subtree, itself included."""
+    device_ns: NDArray[np.int64]
+    """Sum of their durations. [ns]"""
+    device_start_ns: NDArray[np.int64]
+    """Start of the first of them, 0 without any. [ns]"""
+    device_end_ns: NDArray[np.int64]
+    """End of the one that ends last. [ns]"""
+    first_work: NDArray[np.int64]
+    """Span that starts first, -1 without any."""
+    last_work: NDArray[np.int64]
+    """Span that ends last, -1 without any."""
+
+@type_check_only
+class IdleGapsTable(Table):
+    """A time in which a device or stream had no work."""
+
+    rank: NDArray[np.int32]
+    """Rank of the job, -1 when unknown."""
+    process: NDArray[np.int64]
+    """Process id that the trace gives the device."""
+    process_name: NDArray[np.uint32]
+    """The same where it is a text."""
+    device: NDArray[np.int16]
+    """Device ordinal."""
+    lane: NDArray[np.int32]
+    """Row of `lanes` of the stream, -1 for the whole device."""
+    stream: NDArray[np.int64]
+    """Stream id, -1 for the whole device."""
+    start_ns: NDArray[np.int64]
+    """Latest end of the work so far. [ns]"""
+    duration_ns: NDArray[np.int64]
+    """Start of the next work minus start_ns; more than idle_min_ns. [ns]"""
+    cause: NDArray[np.uint8]
+    """An index of IDLE_CAUSES."""
+    before_launch_ns: NDArray[np.int64]
+    """Part before the launch call of the next work began. [ns]"""
+    in_launch_ns: NDArray[np.int64]
+    """Part while that call ran. [ns]"""
+    after_launch_ns: NDArray[np.int64]
+    """The rest. The three add up to duration_ns; all are 0 where the cause is unknown. [ns]"""
+    sync_ns: NDArray[np.int64]
+    """Part of before_launch_ns that the launching thread sat in synchronisation. [ns]"""
+    busy_ns: NDArray[np.int64]
+    """Part of a stream's gap in which other streams of the device worked. [ns]"""
+    previous: NDArray[np.int32]
+    """Row of the work that ended last before the gap."""
+    next: NDArray[np.int32]
+    """Row of the work that ends the gap."""
+    launch: NDArray[np.int32]
+    """Row of the call that launched `next`, -1 when not recorded."""
+    awaited: NDArray[np.int32]
+    """Row of the other stream's work that `next` waited for, -1 for none."""
+    activity: NDArray[np.int32]
+    """Row of the innermost span of the launching thread that covers more than half of the gap; where none does, the
+    outermost around its middle; -1 for none."""
+    next_name: NDArray[np.uint32]
+    """Name of `next`."""
+    activity_name: NDArray[np.uint32]
+    """Name of `activity`, empty for none."""
+    activity_share: NDArray[np.float64]
+    """Share of the gap that `activity` covers."""
+    step: NDArray[np.int32]
+    """Step of `next`."""
+
+@type_check_only
+class IdleTimesTable(Table):
+    """Idle time of a device or stream by cause."""
+
+    rank: NDArray[np.int32]
+    """Rank of the job, -1 when unknown."""
+    process: NDArray[np.int64]
+    """Process id that the trace gives the device."""
+    process_name: NDArray[np.uint32]
+    """The same where it is a text."""
+    device: NDArray[np.int16]
+    """Device ordinal."""
+    lane: NDArray[np.int32]
+    """Row of `lanes` of the stream, -1 for the whole device."""
+    stream: NDArray[np.int64]
+    """Stream id, -1 for the whole device."""
+    cause: NDArray[np.uint8]
+    """An index of IDLE_CAUSES."""
+    count: NDArray[np.int64]
+    """Gaps, those below idle_min_ns included."""
+    total_ns: NDArray[np.int64]
+    """Sum; over the causes of a device it is the breakdown's idle_ns. [ns]"""
+    share: NDArray[np.float64]
+    """total_ns over the idle time of the device or stream."""
+    span_share: NDArray[np.float64]
+    """total_ns over its time from first start to last end."""
+    longest_ns: NDArray[np.int64]
+    """Longest gap. [ns]"""
+    median_ns: NDArray[np.float64]
+    """Median gap. [ns]"""
+    before_launch_ns: NDArray[np.int64]
+    """Sum of the column of idle_gaps. [ns]"""
+    in_launch_ns: NDArray[np.int64]
+    """Sum of the column of idle_gaps. [ns]"""
+    after_launch_ns: NDArray[np.int64]
+    """Sum of the column of idle_gaps. [ns]"""
+    sync_ns: NDArray[np.int64]
+    """Sum of the column of idle_gaps. [ns]"""
+    busy_ns: NDArray[np.int64]
+    """Sum of the column of idle_gaps. [ns]"""
+
+@type_check_only
+class LaunchTimesTable(Table):
+    """What launching cost, and how long work waited."""
+
+    name: NDArray[np.uint32]
+    """Call, kernel or operator; empty for launches outside any operator."""
+    calls: NDArray[np.int64]
+    """Launches."""
+    graph_calls: NDArray[np.int64]
+    """Launches of more than one piece of work."""
+    work: NDArray[np.int64]
+    """Pieces of device work launched."""
+    host_total_ns: NDArray[np.int64]
+    """Sum of the calls' durations on the host. [ns]"""
+    host_mean_ns: NDArray[np.float64]
+    """Mean duration of a call. [ns]"""
+    host_median_ns: NDArray[np.float64]
+    """Median duration of a call. [ns]"""
+    host_p95_ns: NDArray[np.float64]
+    """95th percentile (percentile_tail) of the calls' durations. [ns]"""
+    host_max_ns: NDArray[np.int64]
+    """Longest call. [ns]"""
+    delay_mean_ns: NDArray[np.float64]
+    """Mean queue delay: start of the first work minus end of the call. [ns]"""
+    delay_median_ns: NDArray[np.float64]
+    """Median queue delay. [ns]"""
+    delay_p95_ns: NDArray[np.float64]
+    """95th percentile (percentile_tail) of the queue delay. [ns]"""
+    delay_min_ns: NDArray[np.int64]
+    """Smallest queue delay; negative where work starts before the call returns. [ns]"""
+    delay_max_ns: NDArray[np.int64]
+    """Largest queue delay. [ns]"""
+    early_calls: NDArray[np.int64]
+    """Calls whose work started before they returned: negative delays."""
+    begin_delay_mean_ns: NDArray[np.float64]
+    """Mean of start of the first work minus start of the call. [ns]"""
+    begin_delay_median_ns: NDArray[np.float64]
+    """Median of the same. [ns]"""
+    device_total_ns: NDArray[np.int64]
+    """Sum of the durations of the work. [ns]"""
+    device_mean_ns: NDArray[np.float64]
+    """Mean duration of a piece of work. [ns]"""
+    short_work: NDArray[np.int64]
+    """Pieces of work shorter than short_kernel_ns."""
+    launch_bound_calls: NDArray[np.int64]
+    """Calls that took longer than all the work they launched."""
+
+@type_check_only
+class ShortKernelsTable(Table):
+    """A class of kernel durations."""
+
+    rank: NDArray[np.int32]
+    """Rank of the job, -1 when unknown."""
+    process: NDArray[np.int64]
+    """Process id that the trace gives the device."""
+    process_name: NDArray[np.uint32]
+    """The same where it is a text."""
+    device: NDArray[np.int16]
+    """Device ordinal."""
+    low_ns: NDArray[np.int64]
+    """Shortest duration of the class. [ns]"""
+    high_ns: NDArray[np.int64]
+    """End of the class, excluded. [ns]"""
+    count: NDArray[np.int64]
+    """Kernels, communication included, copies and sets not."""
+    total_ns: NDArray[np.int64]
+    """Sum of their durations. [ns]"""
+    count_share: NDArray[np.float64]
+    """count over all kernels of the device."""
+    time_share: NDArray[np.float64]
+    """total_ns over the sum of durations of all kernels of the device."""
+    launched: NDArray[np.int64]
+    """Kernels with a recorded launch."""
+    launch_bound: NDArray[np.int64]
+    """Of these, from calls that took longer than all the work they launched."""
+    launch_bound_share: NDArray[np.float64]
+    """launch_bound over launched."""
+
+@type_check_only
+class QueueLengthsTable(Table):
+    """How much work a stream had before it, over time."""
+
+    rank: NDArray[np.int32]
+    """Rank of the job, -1 when unknown."""
+    process: NDArray[np.int64]
+    """Process id that the trace gives the device."""
+    process_name: NDArray[np.uint32]
+    """The same where it is a text."""
+    device: NDArray[np.int16]
+    """Device ordinal."""
+    lane: NDArray[np.int32]
+    """Row of `lanes` of the stream, -1 for the whole device."""
+    stream: NDArray[np.int64]
+    """Stream id, -1 for the whole device."""
+    work: NDArray[np.int64]
+    """Pieces of work; each kernel of a graph is one."""
+    launched: NDArray[np.int64]
+    """Pieces of work with a recorded launch."""
+    span_ns: NDArray[np.int64]
+    """Time over which the means are taken. [ns]"""
+    queued_mean: NDArray[np.float64]
+    """Mean number of queued pieces of work."""
+    queued_max: NDArray[np.int64]
+    """Largest number queued."""
+    empty_share: NDArray[np.float64]
+    """Share of the time with nothing queued."""
+    full_share: NDArray[np.float64]
+    """Share of the time with queue_full or more queued."""
+    full_ns: NDArray[np.int64]
+    """That time: a further launch blocks the host. [ns]"""
+    full_calls: NDArray[np.int64]
+    """Launch calls that began with queue_full or more queued, their own included."""
+    full_calls_ns: NDArray[np.int64]
+    """Sum of the durations of these calls. [ns]"""
+    outstanding_mean: NDArray[np.float64]
+    """Mean number of outstanding pieces of work."""
+    outstanding_max: NDArray[np.int64]
+    """Largest number outstanding."""
+    starved_ns: NDArray[np.int64]
+    """Time with nothing outstanding. [ns]"""
+
+@type_check_only
+class QueueSeriesTable(Table):
+    """Work queued and running on a stream from one moment on."""
+
+    rank: NDArray[np.int32]
+    """Rank of the job, -1 when unknown."""
+    process: NDArray[np.int64]
+    """Process id that the trace gives the device."""
+    process_name: NDArray[np.uint32]
+    """The same where it is a text."""
+    device: NDArray[np.int16]
+    """Device ordinal."""
+    lane: NDArray[np.int32]
+    """Row of `lanes` of the stream, -1 for the whole device."""
+    stream: NDArray[np.int64]
+    """Stream id, -1 for the whole device."""
+    time_ns: NDArray[np.int64]
+    """When. [ns]"""
+    queued: NDArray[np.int64]
+    """Pieces of work launched and not started."""
+    running: NDArray[np.int64]
+    """Pieces of work started and not ended."""
+
+@type_check_only
+class CopyTimesTable(Table):
+    """Copies of one kind on one device."""
+
+    rank: NDArray[np.int32]
+    """Rank of the job, -1 when unknown."""
+    process: NDArray[np.int64]
+    """Process id that the trace gives the device."""
+    process_name: NDArray[np.uint32]
+    """The same where it is a text."""
+    device: NDArray[np.int16]
+    """Device ordinal."""
+    direction: NDArray[np.uint8]
+    """An index of COPY_DIRECTIONS."""
+    source: NDArray[np.uint8]
+    """Memory that is read: an index of COPY_MEMORIES."""
+    target: NDArray[np.uint8]
+    """Memory that is written: an index of COPY_MEMORIES."""
+    count: NDArray[np.int64]
+    """Copies or sets."""
+    unknown_bytes: NDArray[np.int64]
+    """Of these, copies whose bytes are not recorded."""
+    bytes: NDArray[np.int64]
+    """Bytes of the others. [bytes]"""
+    total_ns: NDArray[np.int64]
+    """Sum of durations. [ns]"""
+    union_ns: NDArray[np.int64]
+    """Time with at least one. [ns]"""
+    bandwidth: NDArray[np.float64]
+    """bytes over the time with at least one copy of recorded bytes. [bytes/s]"""
+    peak_bandwidth: NDArray[np.float64]
+    """Highest bytes over duration of a single copy. [bytes/s]"""
+    median_bytes: NDArray[np.float64]
+    """Median of the recorded bytes. [bytes]"""
+    small: NDArray[np.int64]
+    """Copies of less than small_copy_bytes."""
+    synchronous: NDArray[np.int64]
+    """Copies by a call that waits for them, cudaMemcpy not cudaMemcpyAsync."""
+    blocking: NDArray[np.int64]
+    """The same, and asynchronous ones of pageable memory that were done before their call returned."""
+
+@type_check_only
+class CopyBandwidthTable(Table):
+    """Bandwidth of copies from one moment on."""
+
+    rank: NDArray[np.int32]
+    """Rank of the job, -1 when unknown."""
+    process: NDArray[np.int64]
+    """Process id that the trace gives the device."""
+    process_name: NDArray[np.uint32]
+    """The same where it is a text."""
+    device: NDArray[np.int16]
+    """Device ordinal."""
+    direction: NDArray[np.uint8]
+    """An index of COPY_DIRECTIONS."""
+    time_ns: NDArray[np.int64]
+    """When. [ns]"""
+    bandwidth: NDArray[np.int64]
+    """Sum over the copies that run. [bytes/s]"""
+    active: NDArray[np.int64]
+    """Copies that run."""
+
+@type_check_only
+class CopyRatesTable(Table):
+    """Bandwidth of copies over time."""
+
+    rank: NDArray[np.int32]
+    """Rank of the job, -1 when unknown."""
+    process: NDArray[np.int64]
+    """Process id that the trace gives the device."""
+    process_name: NDArray[np.uint32]
+    """The same where it is a text."""
+    device: NDArray[np.int16]
+    """Device ordinal."""
+    direction: NDArray[np.uint8]
+    """An index of COPY_DIRECTIONS."""
+    active_ns: NDArray[np.int64]
+    """Time with at least one copy. [ns]"""
+    mean: NDArray[np.float64]
+    """Mean bandwidth over that time. [bytes/s]"""
+    median: NDArray[np.float64]
+    """Bandwidth that is not exceeded for half of that time. [bytes/s]"""
+    p95: NDArray[np.float64]
+    """The same for the share percentile_tail of it. [bytes/s]"""
+    max: NDArray[np.int64]
+    """Highest bandwidth. [bytes/s]"""
+    left_out: NDArray[np.int64]
+    """Copies without recorded bytes or without length."""
+
+@type_check_only
+class SyncTimesTable(Table):
+    """What a synchronisation cost."""
+
+    name: NDArray[np.uint32]
+    """Call, or kind of the record."""
+    op: NDArray[np.uint32]
+    """Calling operator where asked for, empty outside any."""
+    sync_class: NDArray[np.uint8]
+    """An index of SYNC_CLASSES."""
+    count: NDArray[np.int64]
+    """Calls or records."""
+    total_ns: NDArray[np.int64]
+    """Sum of durations: of a call, the time that it held its thread. [ns]"""
+    mean_ns: NDArray[np.float64]
+    """Mean duration. [ns]"""
+    max_ns: NDArray[np.int64]
+    """Longest. [ns]"""
+    device_compute_ns: NDArray[np.int64]
+    """Part in which the device ran a compute kernel. [ns]"""
+    device_comm_ns: NDArray[np.int64]
+    """Part in which it ran communication and no compute. [ns]"""
+    device_mem_ns: NDArray[np.int64]
+    """Part in which it ran copies or sets alone. [ns]"""
+    device_idle_ns: NDArray[np.int64]
+    """Part in which the device had nothing to do. [ns]"""
+    unplaced_ns: NDArray[np.int64]
+    """Durations of which the device is not known. [ns]"""
+    needless: NDArray[np.int64]
+    """Calls during which no work ended and none ran: nothing to wait for."""
+    awaited: NDArray[np.uint32]
+    """Work that ended last before the return, by the most time; empty for none."""
+    awaited_ns: NDArray[np.int64]
+    """Sum of durations of the calls that waited for work of that name. [ns]"""
+
+@type_check_only
+class CommunicationTable(Table):
+    """Communication of a device, a library or a kernel name."""
+
+    rank: NDArray[np.int32]
+    """Rank of the job, -1 when unknown."""
+    process: NDArray[np.int64]
+    """Process id that the trace gives the device."""
+    process_name: NDArray[np.uint32]
+    """The same where it is a text."""
+    device: NDArray[np.int16]
+    """Device ordinal."""
+    library: NDArray[np.uint8]
+    """An index of LIBRARIES: which rule the kernel names match; 0 for all."""
+    name: NDArray[np.uint32]
+    """Kernel name, where rows are kernel names."""
+    count: NDArray[np.int64]
+    """Communication kernels."""
+    comm_ns: NDArray[np.int64]
+    """Time with any of them: the union of their intervals. [ns]"""
+    hidden_ns: NDArray[np.int64]
+    """Time with any of them and a compute kernel. [ns]"""
+    exposed_ns: NDArray[np.int64]
+    """Time with any of them and no compute kernel. [ns]"""
+    sum_ns: NDArray[np.int64]
+    """Sum of their durations, overlaps counted more than once. [ns]"""
+    overlap_share: NDArray[np.float64]
+    """hidden_ns of comm_ns, 0 to 1; NaN where nothing communicates."""
+
+@type_check_only
+class CollectiveTimesTable(Table):
+    """Time and bandwidth of a collective."""
+
+    collective: NDArray[np.uint8]
+    """An index of COLLECTIVES."""
+    source: NDArray[np.uint8]
+    """An index of COLLECTIVE_SOURCES: the weakest that tells the collective of a call."""
+    element_type: NDArray[np.uint32]
+    """Element type as recorded."""
+    bytes: NDArray[np.int64]
+    """Message of one call, the larger buffer of a rank; -1 when not recorded or mixed. [bytes]"""
+    group_size: NDArray[np.int32]
+    """Ranks in the process group."""
+    group_name: NDArray[np.uint32]
+    """Process group name."""
+    group_description: NDArray[np.uint32]
+    """Process group description."""
+    group_ranks: NDArray[np.uint32]
+    """Ranks of the group as recorded."""
+    rank: NDArray[np.int32]
+    """Rank of the job, where a row is one call."""
+    device: NDArray[np.int16]
+    """Device ordinal, where a row is one call."""
+    step: NDArray[np.int32]
+    """Training step, where a row is one call."""
+    sequence: NDArray[np.int64]
+    """Number of the collective within its group, where a row is one call."""
+    start_ns: NDArray[np.int64]
+    """Start, where a row is one call. [ns]"""
+    span: NDArray[np.uint32]
+    """Row of the first kernel in `spans`."""
+    count: NDArray[np.int64]
+    """Kernels."""
+    sized: NDArray[np.int64]
+    """Kernels whose message size is recorded: those that the bandwidths are of."""
+    total_bytes: NDArray[np.int64]
+    """Sum of the messages of those. [bytes]"""
+    total_ns: NDArray[np.int64]
+    """Sum of durations. [ns]"""
+    mean_ns: NDArray[np.float64]
+    """Mean duration. [ns]"""
+    min_ns: NDArray[np.int64]
+    """Shortest. [ns]"""
+    median_ns: NDArray[np.float64]
+    """Median duration. [ns]"""
+    max_ns: NDArray[np.int64]
+    """Longest. [ns]"""
+    algorithm_bandwidth: NDArray[np.float64]
+    """Bytes by time; NaN where no size is recorded. [bytes/s]"""
+    bus_bandwidth: NDArray[np.float64]
+    """The same times the factor of the collective; NaN where it has none. [bytes/s]"""
+
+@type_check_only
+class RankTimesTable(Table):
+    """Where the time of one rank went."""
+
+    rank: NDArray[np.int32]
+    """Rank of the job, -1 when unknown."""
+    process: NDArray[np.int64]
+    """Process id that the trace gives the device."""
+    process_name: NDArray[np.uint32]
+    """The same where it is a text."""
+    device: NDArray[np.int16]
+    """Device ordinal."""
+    step: NDArray[np.int32]
+    """Training step, -1 outside any and for the whole run."""
+    first_ns: NDArray[np.int64]
+    """Start of the first piece of work. [ns]"""
+    behind_ns: NDArray[np.int64]
+    """The same after the start of the earliest device. [ns]"""
+    span_ns: NDArray[np.int64]
+    """Last end minus first start. [ns]"""
+    busy_ns: NDArray[np.int64]
+    """Time with any work. [ns]"""
+    compute_ns: NDArray[np.int64]
+    """Time with a compute kernel. [ns]"""
+    exposed_comm_ns: NDArray[np.int64]
+    """Time with communication and no compute. [ns]"""
+    exposed_mem_ns: NDArray[np.int64]
+    """Time with a copy or set and neither compute nor communication. [ns]"""
+    idle_ns: NDArray[np.int64]
+    """span_ns minus busy_ns. [ns]"""
+    kernels: NDArray[np.int64]
+    """Kernels, communication included."""
+    compute_deviation: NDArray[np.float64]
+    """compute_ns by its mean over the devices, minus 1."""
+    imbalance: NDArray[np.float64]
+    """Largest compute_ns by its mean over the devices, minus 1; the same in all rows of a step."""
+
+@type_check_only
+class StragglersTable(Table):
+    """How long the others waited for one rank."""
+
+    rank: NDArray[np.int32]
+    """Rank of the job, -1 when unknown."""
+    process: NDArray[np.int64]
+    """Process id that the trace gives the device."""
+    process_name: NDArray[np.uint32]
+    """The same where it is a text."""
+    device: NDArray[np.int16]
+    """Device ordinal."""
+    collectives: NDArray[np.int64]
+    """Collectives that are matched with other devices, without the doubtful ones."""
+    unmatched: NDArray[np.int64]
+    """Communication kernels that are not: no counterpart, or not certain which."""
+    doubtful: NDArray[np.int64]
+    """Matched ones that a rank left before another entered: clocks or match are wrong; not in the rest."""
+    last: NDArray[np.int64]
+    """Collectives at which it was the last to arrive, on the clocks of the run."""
+    last_share: NDArray[np.float64]
+    """last of collectives, 0 to 1."""
+    mean_late_ns: NDArray[np.float64]
+    """Mean of its arrival after the first to arrive. [ns]"""
+    latest_ns: NDArray[np.int64]
+    """Largest of these. [ns]"""
+    caused_ns: NDArray[np.int64]
+    """Sum of the waits of the others where it was the last. [ns]"""
+    caused_share: NDArray[np.float64]
+    """caused_ns of the sum over all devices, 0 to 1."""
+    waited_ns: NDArray[np.int64]
+    """Sum of its own waits: duration of its kernel minus the shortest of the collective. [ns]"""
+    transfer_ns: NDArray[np.int64]
+    """Sum of the shortest durations: the time that transfers took. [ns]"""
+
+@type_check_only
+class CollectiveInstancesTable(Table):
+    """One collective on all its ranks."""
+
+    collective: NDArray[np.uint8]
+    """An index of COLLECTIVES."""
+    bytes: NDArray[np.int64]
+    """Message on the first device, -1 when not recorded. [bytes]"""
+    group_name: NDArray[np.uint32]
+    """Process group name."""
+    group_size: NDArray[np.int32]
+    """Ranks in the process group, -1 when not recorded."""
+    step: NDArray[np.int32]
+    """Training step."""
+    sequence: NDArray[np.int64]
+    """Number of the collective within its group, -1 when not recorded."""
+    by_sequence: NDArray[np.uint8]
+    """1 when matched by that number, 0 when by order of occurrence."""
+    participants: NDArray[np.int64]
+    """Devices that it was recorded on."""
+    start_ns: NDArray[np.int64]
+    """Start on the device that arrived first. [ns]"""
+    start_skew_ns: NDArray[np.int64]
+    """Last start minus first start. [ns]"""
+    end_skew_ns: NDArray[np.int64]
+    """Last end minus first end. [ns]"""
+    transfer_ns: NDArray[np.int64]
+    """Shortest duration: the transfer. [ns]"""
+    longest_ns: NDArray[np.int64]
+    """Longest duration. [ns]"""
+    wait_ns: NDArray[np.int64]
+    """Sum over the devices of duration minus transfer. [ns]"""
+    last_rank: NDArray[np.int32]
+    """Rank that arrived last."""
+    last_device: NDArray[np.int16]
+    """Device ordinal of it."""
+    overlaps: NDArray[np.uint8]
+    """1 when the last started before any ended."""
+    first_span: NDArray[np.uint32]
+    """Row in `spans` of the kernel that started first."""
+    last_span: NDArray[np.uint32]
+    """Row in `spans` of the kernel that started last."""
+
+@type_check_only
+class ClockOffsetsTable(Table):
+    """How far the clock of a rank is from the reference."""
+
+    rank: NDArray[np.int32]
+    """Rank of the job."""
+    reference_rank: NDArray[np.int32]
+    """Rank whose clock the others are compared with; -1 where known is 0."""
+    known: NDArray[np.uint8]
+    """1 when the rank shares a synchronising collective with the reference, directly or over others."""
+    offset_ns: NDArray[np.int64]
+    """What to add to the times of the rank to put them on the clock of the reference. [ns]"""
+    shared: NDArray[np.int64]
+    """Collectives that this is the median of."""
+    spread_ns: NDArray[np.float64]
+    """Median distance of those from their median: what remains uncertain. [ns]"""
+
+@type_check_only
+class SequencesTable(Table):
+    """A sequence of kernels that repeats."""
+
+    hash: NDArray[np.int64]
+    """Of the kernel names, the same in every run."""
+    length: NDArray[np.int32]
+    """Kernels in the sequence."""
+    cut: NDArray[np.uint8]
+    """1 when the repeat goes on beyond sequences_max_length."""
+    count: NDArray[np.int64]
+    """Occurrences that do not overlap, counted from the left."""
+    occurrences: NDArray[np.int64]
+    """Occurrences, overlapping ones included."""
+    kernel_ns: NDArray[np.int64]
+    """Durations of the kernels of those that do not overlap. [ns]"""
+    gap_ns: NDArray[np.int64]
+    """Gaps between them: what fusion, or launching as a graph, could save at most. [ns]"""
+    first_name: NDArray[np.uint32]
+    """Name of the first kernel."""
+    last_name: NDArray[np.uint32]
+    """Name of the last kernel."""
+    operators: NDArray[np.int64]
+    """Operators that launch the kernels of the first occurrence."""
+    first_operator: NDArray[np.uint32]
+    """Name of the operator of the first kernel."""
+    last_operator: NDArray[np.uint32]
+    """Name of the operator of the last kernel."""
+    first_span: NDArray[np.uint32]
+    """Row in `spans` of the first kernel of the first occurrence."""
+    last_span: NDArray[np.uint32]
+    """Row in `spans` of the last kernel of the first occurrence."""
+
+@type_check_only
+class SequenceKernelsTable(Table):
+    """One kernel of a sequence."""
+
+    sequence: NDArray[np.int32]
+    """Row of the sequence in the result of `sequences`."""
+    position: NDArray[np.int32]
+    """Place in the sequence, from 0."""
+    name: NDArray[np.uint32]
+    """Kernel name."""
+    op: NDArray[np.uint32]
+    """Name of the operator that launches it in the first occurrence."""
+    span: NDArray[np.uint32]
+    """Row in `spans` of it in the first occurrence."""
+    count: NDArray[np.int64]
+    """Occurrences of the sequence that do not overlap."""
+    total_ns: NDArray[np.int64]
+    """Sum of its durations over those. [ns]"""
+    gap_ns: NDArray[np.int64]
+    """Sum of the gaps in front of it, 0 for the first. [ns]"""
+
+@type_check_only
+class CounterValuesTable(Table):
+    """A hardware counter of a kernel or an operator."""
+
+    name: NDArray[np.uint32]
+    """Kernel name, or operator; empty where no operator is known."""
+    series: NDArray[np.uint32]
+    """Counter."""
+    source: NDArray[np.uint8]
+    """An index of COUNTER_SOURCES: profiler ranges, or samples of the device."""
+    span: NDArray[np.uint32]
+    """Row in `spans` of the first range or kernel."""
+    target: NDArray[np.int32]
+    """Row of the kernel or call that it is paired with, -1 for none."""
+    count: NDArray[np.int64]
+    """Ranges, or kernels that samples cover."""
+    unpaired: NDArray[np.int64]
+    """Ranges of them that could not be paired with a kernel or a call."""
+    time_ns: NDArray[np.int64]
+    """Time of the kernels that samples cover; 0 for ranges. [ns]"""
+    total: NDArray[np.float64]
+    """Sum of the values of ranges; NaN for samples."""
+    mean: NDArray[np.float64]
+    """Mean; of samples weighted by time."""
+    min: NDArray[np.float64]
+    """Smallest value of one kernel."""
+    max: NDArray[np.float64]
+    """Largest value of one kernel."""
+
+@type_check_only
+class CounterFlopsTable(Table):
+    """Floating-point operations that the hardware counted."""
+
+    name: NDArray[np.uint32]
+    """Kernel name, or operator; empty where no operator is known."""
+    span: NDArray[np.uint32]
+    """Row in `spans` of the first range."""
+    count: NDArray[np.int64]
+    """Ranges."""
+    flops: NDArray[np.float64]
+    """Operations of all precisions; one fused multiply-add is two. [FLOP]"""
+    half_flops: NDArray[np.float64]
+    """Operations on half precision. [FLOP]"""
+    single_flops: NDArray[np.float64]
+    """Operations on single precision. [FLOP]"""
+    double_flops: NDArray[np.float64]
+    """Operations on double precision. [FLOP]"""
+
+@type_check_only
+class CriticalPathTable(Table):
+    """A segment of the critical path."""
+
+    start_ns: NDArray[np.int64]
+    """Start of the segment. [ns]"""
+    duration_ns: NDArray[np.int64]
+    """Length of the segment. [ns]"""
+    kind: NDArray[np.uint8]
+    """What the time went into: an index of PATH_KINDS."""
+    name: NDArray[np.uint32]
+    """Name of the span, "" where nothing was recorded."""
+    span: NDArray[np.int32]
+    """Span whose self time or execution it is, or that was waited for to begin."""
+    lane: NDArray[np.int32]
+    """Host thread or stream."""
+    from_span: NDArray[np.int32]
+    """Span at whose beginning or end the segment starts."""
+    inferred: NDArray[np.uint8]
+    """1 where the trace does not record the dependency and a rule told it."""
+
+@type_check_only
+class CriticalPathSharesTable(Table):
+    """What one kind contributes to the critical path."""
+
+    kind: NDArray[np.uint8]
+    """An index of PATH_KINDS."""
+    total_ns: NDArray[np.int64]
+    """Sum over the segments of this kind. [ns]"""
+    share: NDArray[np.float64]
+    """total_ns over path_ns."""
+    count: NDArray[np.int64]
+    """Segments."""
+    inferred_ns: NDArray[np.int64]
+    """Part of total_ns whose dependency was inferred by a rule. [ns]"""
+    bound_ns: NDArray[np.int64]
+    """Longest path with this kind at no cost: no run without it is shorter. [ns]"""
+    path_ns: NDArray[np.int64]
+    """Length of the whole path. [ns]"""
+    rank: NDArray[np.int32]
+    """Rank whose path it is."""
+
+@type_check_only
+class CriticalPathTopTable(Table):
+    """A name on the critical path."""
+
+    name: NDArray[np.uint32]
+    """Operator, call or kernel; "" where nothing was recorded."""
+    kind: NDArray[np.uint8]
+    """An index of PATH_KINDS."""
+    total_ns: NDArray[np.int64]
+    """Sum over its segments. [ns]"""
+    share: NDArray[np.float64]
+    """total_ns over the length of the path."""
+    count: NDArray[np.int64]
+    """Segments."""
+
+@type_check_only
+class TraceDiffTable(Table):
+    """What changed between two runs."""
+
+    name: NDArray[np.uint32]
+    """Name in the current run; "" where it has none or no operator is known."""
+    baseline_name: NDArray[np.uint32]
+    """Name in the baseline, an id of the baseline's strings."""
+    change: NDArray[np.uint8]
+    """An index of CHANGES. Replaced: another kernel or sequence in the same place."""
+    baseline_calls: NDArray[np.int64]
+    """Calls in the baseline."""
+    calls: NDArray[np.int64]
+    """Calls in the current run."""
+    matched: NDArray[np.int64]
+    """Calls of both that stand in the same place of the tree."""
+    baseline_host_ns: NDArray[np.int64]
+    """Host time without nested operators; of sequences, with them. [ns]"""
+    host_ns: NDArray[np.int64]
+    """The same in the current run. [ns]"""
+    baseline_device_ns: NDArray[np.int64]
+    """Sum of the device work caused; by operator, caused directly. [ns]"""
+    device_ns: NDArray[np.int64]
+    """The same in the current run. [ns]"""
+    baseline_kernels: NDArray[np.int64]
+    """Pieces of device work."""
+    kernels: NDArray[np.int64]
+    """The same in the current run."""
+    difference_ns: NDArray[np.int64]
+    """Host and device time of the current run minus the baseline's. [ns]"""
+    baseline_matched_ns: NDArray[np.int64]
+    """Host and device time of the matched calls in the baseline. [ns]"""
+    matched_ns: NDArray[np.int64]
+    """The same in the current run. [ns]"""
+    baseline_span: NDArray[np.int32]
+    """An example in the baseline."""
+    span: NDArray[np.int32]
+    """An example in the current run."""
+
+@type_check_only
+class TraceDiffPairsTable(Table):
+    """Two spans in the same place of two runs."""
+
+    baseline_span: NDArray[np.int32]
+    """Row in `spans` of the baseline."""
+    span: NDArray[np.int32]
+    """Row in `spans` of the current run."""
+    depth: NDArray[np.int32]
+    """Number of enclosing spans of the tree, -1 for device work."""
+
+@type_check_only
+class TimelineBlocksTable(Table):
+    """A span of the timeline, or a block of short ones."""
+
+    span: NDArray[np.int64]
+    """Row in `spans`; of a block the longest span in it."""
+    lane: NDArray[np.uint32]
+    """Row in `lanes`."""
+    depth: NDArray[np.int32]
+    """Line within the lane: spans of one line do not cover each other."""
+    plain_depth: NDArray[np.int32]
+    """Line when Python functions are left out, -1 for those."""
+    start_ns: NDArray[np.int64]
+    """Start of the first span. [ns]"""
+    duration_ns: NDArray[np.int64]
+    """Last end minus first start. [ns]"""
+    name: NDArray[np.uint32]
+    """Name of the longest span."""
+    kind: NDArray[np.uint8]
+    """Kind of the longest span: an index of SPAN_KINDS."""
+    activity: NDArray[np.uint8]
+    """What the longest span does: an index of ACTIVITIES."""
+    count: NDArray[np.int64]
+    """Spans that the row stands for, 1 for a span of its own."""
+    sum_ns: NDArray[np.int64]
+    """Sum of their durations. [ns]"""
+    launch: NDArray[np.int64]
+    """Row of this table that shows the launch of this device work, -1 for none."""
+    op: NDArray[np.uint32]
+    """Operator that issued this call or device work, "" for none."""
+
+@type_check_only
+class FlameTable(Table):
+    """A node of the merged call tree."""
+
+    name: NDArray[np.uint32]
+    """Name of the spans, "" where the role says it all."""
+    role: NDArray[np.uint8]
+    """What the row is: an index of FLAME_ROLES."""
+    kind: NDArray[np.uint8]
+    """Kind of its first span: an index of SPAN_KINDS."""
+    parent: NDArray[np.int32]
+    """Row of the caller, -1 for the first row."""
+    depth: NDArray[np.int32]
+    """Number of rows above it."""
+    lane: NDArray[np.int32]
+    """Row in `lanes` where the role is `lane`, -1 otherwise."""
+    count: NDArray[np.int64]
+    """Spans in it; of a `small` row also those below."""
+    grouped: NDArray[np.int64]
+    """Rows that a `small` row stands for."""
+    total_host_ns: NDArray[np.int64]
+    """Host time in it and below. [ns]"""
+    self_host_ns: NDArray[np.int64]
+    """Host time during which its span was the latest begun on its lane. [ns]"""
+    total_device_ns: NDArray[np.int64]
+    """Sum of durations of the device work issued in it and below. [ns]"""
+    self_device_ns: NDArray[np.int64]
+    """Sum of durations of its own device work. [ns]"""
+
+@type_check_only
+class ActiveTimesTable(Table):
+    """How long host and device were active."""
+
+    first_ns: NDArray[np.int64]
+    """Start of the first host span or device work. [ns]"""
+    span_ns: NDArray[np.int64]
+    """Last end minus first start. [ns]"""
+    host_ns: NDArray[np.int64]
+    """Time with any host span. [ns]"""
+    device_ns: NDArray[np.int64]
+    """Time with any device work. [ns]"""
+    host_share: NDArray[np.float64]
+    """host_ns over span_ns."""
+    device_share: NDArray[np.float64]
+    """device_ns over span_ns."""
+    overlap_ns: NDArray[np.int64]
+    """Time with both. [ns]"""
+    n_host: NDArray[np.int64]
+    """Host spans that count."""
+    n_device: NDArray[np.int64]
+    """Pieces of device work."""
 # --- end of generated tables
+
+@final
+class Feed:
+    """Bytes on their way to the importer, at most `depth` chunks at once."""
+
+    def __new__(cls, depth: int = 4) -> Self: ...
+    def put(self, buffer: Buffer, /) -> bool: ...
+    def end(self, failure: str | None, /) -> None: ...
+    def stop(self) -> None: ...
 
 @disjoint_base
 class Run:
     @classmethod
     def _load(cls, path: str | os.PathLike[str], recover: bool, /) -> Self: ...
+    @classmethod
+    def _import(
+        cls, source: str | Buffer | Feed, name: str, strict: bool, threads: int, scan: int, /
+    ) -> Self: ...
+    @classmethod
+    def _merge(cls, runs: list[Any], shifts: list[int], /) -> Self: ...
     @classmethod
     def _build(
         cls,
@@ -351,10 +1699,22 @@ class Run:
         complete: bool,
         /,
     ) -> Self: ...
+    def _link(self) -> None: ...
     def save(self, path: str | os.PathLike[str], /) -> None: ...
+    def _export(self, format: str, option: str | None, write: Callable[[bytes], object], /) -> None: ...
     def table(self, name: str, /) -> Any: ...
     def string(self, id: int, /) -> str: ...
     def summarise(self, thresholds: Mapping[str, float], /) -> SummaryTable: ...
+    def _analyse(
+        self,
+        name: str,
+        thresholds: Mapping[str, float],
+        rules: tuple[tuple[str, str], ...],
+        group_by: int,
+        text: str | None,
+        other: Run | None,
+        /,
+    ) -> Table: ...
     def _timeline(self, thresholds: Mapping[str, float], /) -> tuple[bytes, int, int]: ...
     @property
     def entries(self) -> EntriesTable: ...
@@ -376,7 +1736,9 @@ class Run:
     def complete(self) -> bool: ...
 
 def schema() -> dict[str, dict[str, Any]]: ...
+def not_kept() -> tuple[tuple[str, str], ...]: ...
 def policy() -> dict[str, dict[str, Any]]: ...
+def analyses() -> dict[str, dict[str, str]]: ...
 def options() -> dict[str, dict[str, Any]]: ...
 def host_memory() -> dict[str, Any]: ...
 def clock_name() -> str: ...

@@ -5,17 +5,19 @@ import functools
 import json
 import math
 import os
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from . import _core, cost, records
+from .analysis.methods import Analyses
 from .records import ProfileEntry, ProfileSummary
 
-MAGIC = b"\x89RGM\r\n\x1a\n"
-GZIP_MAGIC = b"\x1f\x8b"
+if TYPE_CHECKING:
+    from .analysis.result import Result
+    from .inputs import Source
 
 
-class Run(_core.Run):
+class Run(_core.Run, Analyses):
     """A recording: an environment plus columnar tables.
 
     `spans`, `lanes`, `launches`, `memory`, `counters`, `flops` and `anomalies` are tables; a column such as
@@ -57,6 +59,42 @@ class Run(_core.Run):
     def flops(self) -> "_core.FlopsTable":
         """Work attributed to spans."""
         found: _core.FlopsTable = self.table("flops")
+        return found
+
+    @property
+    def operators(self) -> "_core.OperatorsTable":
+        """Arguments of framework operators."""
+        found: _core.OperatorsTable = self.table("operators")
+        return found
+
+    @property
+    def frames(self) -> "_core.FramesTable":
+        """Identities of Python function calls."""
+        found: _core.FramesTable = self.table("frames")
+        return found
+
+    @property
+    def collectives(self) -> "_core.CollectivesTable":
+        """Arguments of collectives."""
+        found: _core.CollectivesTable = self.table("collectives")
+        return found
+
+    @property
+    def syncs(self) -> "_core.SyncsTable":
+        """Arguments of synchronisations."""
+        found: _core.SyncsTable = self.table("syncs")
+        return found
+
+    @property
+    def flows(self) -> "_core.FlowsTable":
+        """Ends of arrows between spans."""
+        found: _core.FlowsTable = self.table("flows")
+        return found
+
+    @property
+    def files(self) -> "_core.FilesTable":
+        """Inputs that the run was imported from."""
+        found: _core.FilesTable = self.table("files")
         return found
 
     @property
@@ -130,18 +168,92 @@ class Run(_core.Run):
             raise ValueError(f"top_n must not be negative, got {top_n}")
         return records.summaries_of(self)[:top_n]
 
+    def analyse(
+        self,
+        name: str,
+        *,
+        group_by: int = 0,
+        text: str | None = None,
+        other: "Run | None" = None,
+        thresholds: Mapping[str, float] | None = None,
+        rules: Iterable[tuple[str, str]] = (),
+    ) -> "_core.Table":
+        """Return the result table of an analysis by its name in ``_core.analyses()``.
+
+        thresholds: by name, see docs/schema.md. rules: pairs of a text in kernel names (a leading ^ ties it to their
+        beginning) and what such kernels do, "compute", "communication" or "memory"; they go before the built-in
+        rules. KeyError for an unknown analysis, ValueError for an unknown threshold or activity.
+        """
+        return self._analyse(name, dict(thresholds or {}), tuple(rules), group_by, text, other)
+
+    def result(
+        self,
+        name: str,
+        *,
+        by: str | None = None,
+        top: int | None = None,
+        text: str | None = None,
+        other: "Run | None" = None,
+        thresholds: Mapping[str, float] | None = None,
+        rules: Iterable[tuple[str, str]] = (),
+    ) -> "Result":
+        """Return an analysis by the name of its command, with names as text and the columns that are shown.
+
+        by: one of the groupings that the command's ``--by`` takes. top: rows to give, None for all; the table has
+        all. The rest is as in `analyse`. KeyError for an unknown name, ValueError for an unknown grouping.
+        """
+        from .analysis.catalog import find_verbs
+        from .analysis.result import Result
+
+        verb = find_verbs()[name]
+        if by is not None and by not in verb.by:
+            raise ValueError(f"{name} cannot be grouped by {by!r}; valid are: {', '.join(verb.by) or 'none'}")
+        if top is not None and top < 0:
+            raise ValueError(f"top must not be negative, got {top}")
+        if verb.other and other is None:
+            raise ValueError(f"{name} needs a second run: other=")
+        group = verb.by[by] if by is not None else next(iter(verb.by.values()), 0)
+        table = self.analyse(verb.analysis, group_by=group, text=text, other=other, thresholds=thresholds, rules=rules)
+        return Result(verb, table, self, other, -1 if top is None else top)
+
     def export_json(self, path: str | os.PathLike[str]) -> None:
         """Write entries, summary and environment as JSON, atomically."""
         from .report.export import export_json
 
         export_json(self, path)
 
+    def export(
+        self,
+        path: str | os.PathLike[str],
+        format: str | None = None,
+        *,
+        table: str | None = None,
+        stacks: str = "host",
+    ) -> None:
+        """Write the run in a format of another tool, atomically.
+
+        format: "chrome" (.trace.json), "perfetto" (.pftrace), "speedscope" (.speedscope.json), "speedscope-sampled",
+        "collapsed" (.folded), "pprof" (.pb.gz), "csv", "parquet", "arrow", or "json", the profile of entries and
+        summary; without it the suffix of the path decides. A name in .gz is compressed. Times are nanoseconds as in
+        the run; text formats replace bytes that are not UTF-8.
+
+        table: of csv, parquet and arrow, "spans" by default; with a path that has no suffix every table goes to a
+        file of its own in that folder. stacks: of collapsed, "host" (self time of host spans) or "device" (time of
+        device work below the stack that launched it).
+
+        ValueError for an unknown format or table, UnavailableError where pyarrow is needed and missing.
+        """
+        from .formats import export
+
+        export(self, path, format, table=table, stacks=stacks)
+
     def write_html(self, path: str | os.PathLike[str], *, title: str | None = None) -> None:
         """Write the self-contained HTML report, atomically."""
         from .report.data import report_data
         from .report.html import write_html
+        from .report.trace_data import is_trace, trace_data
 
-        write_html(report_data(self, title=title), path)
+        write_html((trace_data if is_trace(self) else report_data)(self, title=title), path)
 
 
 def _is_amount(value: object) -> bool:
@@ -152,17 +264,23 @@ def _anomaly(code: int) -> str:
     return _core.ANOMALY_CODES[code] if code < len(_core.ANOMALY_CODES) else f"anomaly {code}"
 
 
-def load(path: str | os.PathLike[str], *, recover: bool = False) -> Run:
-    """Read a recording, a saved run or an exported JSON file (plain or gzip).
+def load(path: "Source", strict: bool = False, recover: bool = False) -> Run:
+    """Read a trace, a recording, a saved run or an exported profile.
 
-    recover: skip damage and count it in `anomalies` instead of raising. FormatError, with byte offset, for what
-    cannot be read; OSError when the file cannot be opened. The file is not changed.
+    path: a file, plain or compressed by gzip or zstd; "-" for standard input; a pipe; a binary file object; the bytes
+    themselves; a directory, a glob pattern or a list of the files of a job's ranks, which become one run. What it is
+    is told by its content. Of a file, only that file is read, and it is not changed.
+
+    Traces are those of torch.profiler and others in Chrome's JSON format, and SQLite exports of Nsight Systems. What
+    is damaged in them is repaired or left out, and counted in `anomalies`.
+
+    strict: the first damage of a trace is an error, and so is an event that cannot be kept as it stands. recover: skip
+    damage of a recording instead of raising.
+
+    FormatError, with byte offset, for what cannot be read; OSError when a file cannot be opened; UnavailableError
+    when zstd data needs a package that is not installed.
     """
-    name = os.fspath(path)
-    with open(name, "rb") as file:
-        head = file.read(len(MAGIC))
-    if head == MAGIC or (recover and head.lstrip()[:1] not in (b"{", b"[") and not head.startswith(GZIP_MAGIC)):
-        return Run._load(name, recover)
-    from .report.export import read_export
+    from . import inputs, ranks
 
-    return read_export(Path(name))
+    files = ranks.find_files(path)
+    return inputs.read(Run, path, strict, recover) if files is None else ranks.read(Run, path, files, strict)

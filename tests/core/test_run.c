@@ -2,6 +2,7 @@
 // Tables and Runs: defaults, columns that exist only when somebody asks, notes, checks of outside rows.
 #include "model/run.h"
 
+#include "model/references.h"
 #include "recording.h"
 
 TEST(descriptors_agree_with_the_structs) {
@@ -14,7 +15,7 @@ TEST(descriptors_agree_with_the_structs) {
     REQUIRE(rgm_table_find(&rgm_spans_desc, "parent", &column));
     CHECK_EQ_U64(column, RGM_COLUMN_INDEX(spans, parent));
     CHECK(rgm_table_find(&rgm_spans_desc, "no such", &column) == NULL);
-    CHECK_EQ_U64(rgm_run_tables_count, 7);
+    CHECK_EQ_U64(rgm_run_tables_count, 13);
     for (size_t t = 0; t < rgm_run_tables_count; t++)
         for (size_t c = 0; c < rgm_run_tables[t]->n_columns; c++) {
             const rgm_column_desc *desc = &rgm_run_tables[t]->columns[c];
@@ -111,6 +112,8 @@ TEST(rows_from_outside_are_checked) {
     REFUSED(duration_ns, -1);
     REFUSED(duration_ns, INT64_MAX);
     REFUSED(start_ns, INT64_MIN);
+    REFUSED(launch, 1);
+    REFUSED(launch, -2);
     rgm_run_free(run);
     rgm_run *bare = NULL;
     size_t row;
@@ -119,4 +122,121 @@ TEST(rows_from_outside_are_checked) {
     CHECK_OK(rgm_run_check(bare, NULL));
     CHECK(bare->spans.start_ns && bare->spans.duration_ns && bare->spans.name);
     rgm_run_free(bare);
+}
+
+// A run with two lanes, one span on each, and one row in every other table.
+static rgm_run *row_everywhere(void) {
+    rgm_run *run = NULL;
+    size_t row;
+    if (rgm_run_new(&run, NULL) != RGM_OK) abort();
+    for (size_t t = 0; t < rgm_run_tables_count; t++)
+        for (int n = 0; n < (t < 2 ? 2 : 1); n++)
+            CHECK_OK(rgm_table_append(rgm_run_tables[t], rgm_run_table(run, rgm_run_tables[t]),
+                                      RGM_ALL_COLUMNS, &row, NULL));
+    return run;
+}
+
+static void set_cell(rgm_run *run, size_t t, size_t c, int64_t value) {
+    void *cells = rgm_table_column(rgm_run_tables[t], rgm_run_table(run, rgm_run_tables[t]), c);
+    switch (rgm_run_tables[t]->columns[c].type) {
+    case RGM_TYPE_u32: *(rgm_u32 *)cells = (rgm_u32)value; break;
+    case RGM_TYPE_i32: *(rgm_i32 *)cells = (rgm_i32)value; break;
+    case RGM_TYPE_i64: *(rgm_i64 *)cells = value; break;
+    default: HARNESS_FAIL("%s has a type that is no row", rgm_run_tables[t]->columns[c].name);
+    }
+}
+
+static rgm_status check_with(size_t t, size_t c, int64_t value, rgm_error *err) {
+    rgm_run *run = row_everywhere();
+    rgm_error_clear(err);
+    set_cell(run, t, c, value);
+    rgm_status status = rgm_run_check(run, err);
+    rgm_run_free(run);
+    return status;
+}
+
+// The columns are listed here by hand, so that one that is added without a check is missed by this test.
+static const struct {
+    const char *table, *column;
+    bool optional;
+} references[] = {
+    {"spans", "lane", false},       {"spans", "parent", true}, {"spans", "launch", true},
+    {"launches", "span", false},    {"memory", "span", true},  {"memory", "lane", true},
+    {"counters", "span", true},     {"flops", "span", false},  {"operators", "span", false},
+    {"frames", "span", false},      {"syncs", "span", false},  {"flows", "lane", false},
+    {"collectives", "span", false}, {"flows", "span", true},
+};
+enum { N_REFERENCES = sizeof references / sizeof *references };
+
+static bool find_column(size_t i, size_t *t, size_t *c) {
+    for (*t = 0; *t < rgm_run_tables_count; ++*t)
+        if (strcmp(rgm_run_tables[*t]->name, references[i].table) == 0)
+            return rgm_table_find(rgm_run_tables[*t], references[i].column, c) != NULL;
+    return false;
+}
+
+TEST(every_reference_to_a_row_is_checked) {
+    size_t t, c;
+    rgm_error err;
+    for (size_t i = 0; i < N_REFERENCES; i++) {
+        REQUIRE(find_column(i, &t, &c));
+        CHECK_OK(check_with(t, c, 1, &err));
+        CHECK_EQ_I64(check_with(t, c, 2, &err), RGM_FORMAT);
+        CHECK(strstr(err.message, references[i].table) && strstr(err.message, references[i].column));
+        CHECK_EQ_I64(check_with(t, c, INT32_MAX, &err), RGM_FORMAT);
+        CHECK_EQ_I64(check_with(t, c, -1, &err), references[i].optional ? RGM_OK : RGM_FORMAT);
+        CHECK_EQ_I64(check_with(t, c, -2, &err), RGM_FORMAT);
+    }
+}
+
+TEST(references_to_lost_rows_are_mended) {
+    size_t t, c;
+    for (size_t i = 0; i < N_REFERENCES; i++) {
+        REQUIRE(find_column(i, &t, &c));
+        rgm_run *run = row_everywhere();
+        const rgm_table *table = rgm_run_table(run, rgm_run_tables[t]);
+        size_t before = table->rows;
+        int64_t removed;
+        set_cell(run, t, c, 7);
+        CHECK_OK(rgm_references_mend(run, &removed, NULL));
+        CHECK_OK(rgm_run_check(run, NULL));
+        bool goes = !references[i].optional && strcmp(references[i].table, "spans") != 0;
+        CHECK_EQ_I64(removed, goes);
+        CHECK_EQ_U64(table->rows, before - goes);
+        rgm_run_free(run);
+    }
+}
+
+TEST(only_rows_without_their_span_are_removed) {
+    rgm_run *run = row_everywhere();
+    rgm_operators *ops = &run->operators;
+    size_t row;
+    int64_t removed;
+    for (int i = 0; i < 4; i++)
+        CHECK_OK(rgm_table_append(&rgm_operators_desc, ops, RGM_ALL_COLUMNS, &row, NULL));
+    const rgm_u32 spans[] = {1, 9, 0, UINT32_MAX, 1};
+    for (rgm_u32 i = 0; i < 5; i++) {
+        ops->span[i] = spans[i];
+        ops->sequence[i] = i;
+    }
+    CHECK_OK(rgm_references_mend(run, &removed, NULL));
+    CHECK_EQ_I64(removed, 2);
+    REQUIRE(ops->rows == 3);
+    CHECK(ops->sequence[0] == 0 && ops->sequence[1] == 2 && ops->sequence[2] == 4);
+    CHECK(ops->span[0] == 1 && ops->span[1] == 0 && ops->span[2] == 1);
+    rgm_run_free(run);
+}
+
+TEST(times_without_a_duration_are_checked) {
+    for (int64_t bad = 0; bad < 3; bad++) {
+        rgm_run *run = row_everywhere();
+        rgm_i64 *const times[] = {run->memory.time_ns, run->counters.time_ns, run->flows.time_ns};
+        *times[bad] = INT64_MAX / 2;
+        CHECK_OK(rgm_run_check(run, NULL));
+        *times[bad] = INT64_MAX / 2 + 1;
+        CHECK_EQ_I64(rgm_run_check(run, NULL), RGM_FORMAT);
+        *times[bad] = INT64_MIN;
+        CHECK_EQ_I64(rgm_run_check(run, NULL), RGM_FORMAT);
+        rgm_run_free(run);
+    }
 }

@@ -38,8 +38,12 @@ static rgm_run *full_run(void) {
         run->spans.parent[i] = i - 1;
         run->anomalies.code[i] = (uint8_t)i;
         run->counters.value[i] = 0.1 * i;
-        run->launches.span[i] = run->flops.span[i] = (uint32_t)i;
-        run->memory.span[i] = i;
+        run->launches.span[i] = run->flops.span[i] = run->operators.span[i] = (uint32_t)i;
+        run->frames.span[i] = run->collectives.span[i] = run->syncs.span[i] = (uint32_t)i;
+        run->memory.span[i] = run->counters.span[i] = i;
+        run->spans.launch[i] = run->memory.lane[i] = run->flows.span[i] = i;
+        run->flows.lane[i] = (uint32_t)i;
+        run->memory.time_ns[i] = run->counters.time_ns[i] = run->flows.time_ns[i] = i;
         run->memory.action[i] = (uint8_t)i;
         run->spans.kind[i] = (uint8_t)i;
     }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes the seeds of fuzz_run_file: small journals and a saved run, made under the fake clock.
+// Writes the seeds of fuzz_run_file: small journals and a saved run, made under the fake clock, and the runs
+// of some seeds of fuzz_trace_import.
 //
 //     cc -std=c11 -D_GNU_SOURCE -Icsrc tests/fuzz/make_seeds.c build/debug/libregimeter_core.a -lpthread -lm
 //     -o make_seeds
-//     ./make_seeds tests/fuzz/seeds/fuzz_run_file
+//     ./make_seeds tests/fuzz/seeds/fuzz_run_file tests/fuzz/seeds/fuzz_trace_import
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,8 @@
 
 #include "capture/session.h"
 #include "io/run_file.h"
+#include "io/trace_import.h"
+#include "model/merge.h"
 
 typedef struct {
     rgm_frame *frame;
@@ -90,9 +93,44 @@ static void everything(const char *folder) {
     rgm_session_free(s);
 }
 
+static rgm_run *import(const char *folder, const char *name) {
+    static uint8_t text[1 << 20];
+    char path[4096];
+    rgm_run *run = NULL;
+    rgm_import_options options = {.threads = 1};
+    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "rb");
+    if (!file) exit(1);
+    size_t length = fread(text, 1, sizeof text, file);
+    (void)fclose(file);
+    if (rgm_trace_import_bytes(text, length, name, &options, &run, NULL) != RGM_OK) exit(1);
+    return run;
+}
+
+static void imported(const char *folder, const char *traces) {
+    static const char *const names[] = {"a100_nccl_2024", "a100_cupti_counters", "shapes_by_hand"};
+    enum { RUNS = sizeof names / sizeof *names };
+    char path[4096];
+    rgm_run *runs[RUNS], *merged = NULL;
+    for (size_t i = 0; i < RUNS; i++) {
+        runs[i] = import(traces, names[i]);
+        (void)snprintf(path, sizeof path, "%s/imported_%s", folder, names[i]);
+        if (rgm_run_save(runs[i], path, NULL) != RGM_OK) exit(1);
+    }
+    for (size_t i = 0; i < RUNS; i++)
+        for (size_t lane = 0; lane < runs[i]->lanes.rows; lane++) runs[i]->lanes.rank[lane] = (rgm_i32)i;
+    (void)snprintf(path, sizeof path, "%s/imported_ranks", folder);
+    if (rgm_run_merge(runs, NULL, RUNS, &merged, NULL) != RGM_OK ||
+        rgm_run_save(merged, path, NULL) != RGM_OK)
+        exit(1);
+    for (size_t i = 0; i < RUNS; i++) rgm_run_free(runs[i]);
+    rgm_run_free(merged);
+}
+
 int main(int argc, char **argv) {
-    if (argc != 2) return 2;
+    if (argc != 3) return 2;
     plain(argv[1]);
     everything(argv[1]);
+    imported(argv[1], argv[2]);
     return 0;
 }

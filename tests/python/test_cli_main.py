@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from regimeter import GPUProfiler, __version__
-from regimeter.cli import VERBS, main, make_parser
+from regimeter.cli import main, make_parser
 from regimeter.cli.completion import read_parser
 from regimeter.cli.record import split_program
 
-NAMES = [module.__name__.rpartition(".")[2] for module in VERBS]
+NAMES = [verb.name for verb in read_parser(make_parser())]
 
 
 def regimeter(*words: object, **options: object) -> "subprocess.CompletedProcess[str]":
@@ -166,8 +166,9 @@ def complete(*words: str) -> list[str]:
 def test_bash_completes():
     assert complete("") == NAMES
     assert complete("re") == ["record", "report", "recover"]
+    assert complete("breakdown", "--ru") == ["--rule"]
     assert complete("export", "--f") == ["--format"]
-    assert complete("export", "--format", "p") == ["parquet"]
+    assert complete("export", "--format", "pa") == ["parquet"]
     assert complete("-q", "export", "--table", "sp") == ["spans"]
     assert complete("selftest", "") == ["overhead"]
 

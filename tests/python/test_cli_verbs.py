@@ -277,7 +277,8 @@ def test_export_without_pyarrow_says_how_to_get_it(run_file, tmp_path, capsys, m
 
 def test_export_to_an_unknown_suffix(run_file, tmp_path, capsys):
     assert main(["export", str(run_file), "-o", str(tmp_path / "x.xlsx")]) == 2
-    assert "--format json|csv|parquet|arrow" in one_line(capsys)
+    said = one_line(capsys)
+    assert "--format chrome|perfetto|speedscope|collapsed|pprof|json|csv|parquet|arrow|speedscope-sampled" in said
     assert main(["export", str(run_file), "-o", str(tmp_path / "x.txt"), "--format", "csv"]) == 0
 
 
@@ -288,11 +289,34 @@ def test_a_failed_export_leaves_the_old_file(run_file, tmp_path, capsys, monkeyp
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("regimeter.cli.export._Reader.values", full)
+    monkeypatch.setattr("regimeter.formats._binary_writer", full)
     assert main(["export", str(run_file), "-o", str(out)]) == 2
     assert "make room" in one_line(capsys)
     assert out.read_text() == "old"
     assert sorted(os.listdir(tmp_path)) == ["run.rgm", "x.csv"]
+
+
+@pytest.mark.parametrize(
+    ("name", "chosen"),
+    [("x.trace.json.gz", "chrome"), ("x.pftrace", "perfetto"), ("x.speedscope.json", "speedscope"),
+     ("x.folded", "collapsed"), ("x.pb.gz", "pprof")],
+)  # fmt: skip
+def test_export_for_other_tools(name, chosen, run_file, tmp_path, capsys):
+    out = tmp_path / name
+    assert main(["export", str(run_file), "-o", str(out), "--json"]) == 0
+    facts = document(capsys)
+    assert (facts["format"], facts["table"], facts["bytes"]) == (chosen, None, out.stat().st_size)
+    assert main(["export", str(run_file), "-o", str(out)]) == 0
+    assert "Next: " in capsys.readouterr().out
+    assert main(["export", str(run_file), "-o", str(out), "--table", "spans"]) == 2
+    assert "holds the whole run" in one_line(capsys)
+
+
+def test_export_of_all_tables_to_a_folder(run_file, tmp_path, capsys):
+    assert main(["export", str(run_file), "-o", str(tmp_path / "tables"), "--format", "csv", "--json"]) == 0
+    assert document(capsys)["table"] is None
+    assert (tmp_path / "tables" / "spans.csv").is_file()
+    assert (tmp_path / "tables" / "lanes.csv").is_file()
 
 
 # --- doctor -------------------------------------------------------------------------------------------------------

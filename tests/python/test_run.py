@@ -16,7 +16,10 @@ from hypothesis import strategies as st
 import regimeter
 from regimeter import FormatError, GPUProfiler, Run, _core, load
 
-TABLES = ("spans", "lanes", "launches", "memory", "counters", "flops", "anomalies")
+TABLES = (
+    "spans", "lanes", "launches", "memory", "counters", "flops", "operators", "frames", "collectives", "syncs",
+    "flows", "files", "anomalies",
+)  # fmt: skip
 
 
 @pytest.fixture
@@ -40,7 +43,7 @@ def empty():
 def test_the_schema_describes_every_table():
     schema = _core.schema()
     assert set(schema["run"]) == set(TABLES)
-    assert set(schema["results"]) == {"summary", "entries"}
+    assert {"summary", "entries"} | {a["table"] for a in _core.analyses().values()} == set(schema["results"])
     for table in (*schema["run"].values(), *schema["results"].values()):
         names = [column["name"] for column in table["columns"]]
         assert len(names) == len(set(names))
@@ -375,7 +378,7 @@ def runs(draw):
             "duration_ns": array("q", draw(rows)),
             "name": array("I", draw(index)),
             "lane": array("I", [number % lanes for number in range(count)]),
-            "parent": array("i", [draw(st.integers(-1, count - 1)) for _ in range(count)]),
+            "parent": array("i", [draw(st.integers(-1, number - 1)) for number in range(count)]),
             "flags": array("I", [draw(st.integers(0, 7)) for _ in range(count)]),
             "bytes": array("q", [draw(st.integers(-1, 2**60)) for _ in range(count)]),
         },
@@ -385,7 +388,7 @@ def runs(draw):
             "series": array("I", [0, len(strings) - 1]),
             "value": array("d", [draw(st.floats(allow_nan=False)), float("nan")]),
         },
-        "launches": {"span": array("I", [0]), "grid_x": array("i", [7])},
+        "launches": {"span": array("I", [0] * (count > 0)), "grid_x": array("i", [7] * (count > 0))},
     }
     environment = draw(st.dictionaries(text, text | st.integers(), max_size=3))
     return Run._build(strings, tables, json.dumps(environment), draw(st.sampled_from(["export", "live"])), 5, 2**50,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regimeter import Run, _core
+from regimeter import FormatError, Run, _core
 
 DEVICES = _core.DEVICES
 
@@ -213,12 +213,16 @@ def test_very_long_durations_do_not_overflow():
     assert run.summary.total_ns.tolist() == [2**63 - 1]
 
 
-def test_strange_parents_are_no_loop():
-    rows = [(0, 10, 1, 0, 2, 0), (0, 10, 1, 0, 1, 0), (0, 10, 1, 0, 0, 0)]
-    run = build(rows)
-    assert run.entries.depth.tolist() == [0, 0, 1]
+@pytest.mark.parametrize("parents", [(2, 1, 0), (0, -1, -1), (1, 2, 0), (-1, 2, 1)])
+def test_parents_in_a_circle_are_refused(parents):
+    with pytest.raises(FormatError, match="its own ancestor"):
+        build([(0, 10, 1, 0, parent, 0) for parent in parents])
+
+
+def test_parents_may_come_behind_their_children():
+    run = build([(0, 10, 1, 0, 2, 0), (0, 10, 1, 0, -1, 0), (0, 10, 1, 0, 1, 0)])
+    assert len(run.get_entries()) == 3
     run.get_summary()
-    run.get_entries()
 
 
 @pytest.mark.parametrize("flags", [0xFFFF, 0xF00, 0xF000, 0xFFFFFFFF])

@@ -2,41 +2,14 @@
 """The page in a real browser, from disk, with every other request refused and counted."""
 
 import copy
-import json
-import os
-import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable
 
 import pytest
 import report_data
+from browsing import Browsing, pixels, timeline
 
-from regimeter.report.html import write_html
+pytestmark = pytest.mark.web
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="needs the Python package playwright")
-CHROMIUM = Path(os.environ.get("CHROMIUM", "/usr/bin/chromium"))
-
-pytestmark = [
-    pytest.mark.web,
-    pytest.mark.skipif(not CHROMIUM.exists(), reason=f"needs a browser at {CHROMIUM} (or set CHROMIUM)"),
-]
-
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--host-resolver-rules=MAP * ~NOTFOUND",
-]
-WATCH_POLICY = """
-    window.violations = [];
-    document.addEventListener("securitypolicyviolation", (event) => window.violations.push(event.violatedDirective));
-    window.alert = () => { window.alerted = true; };
-"""
 COUNT_UNNAMED = """
     [...document.querySelectorAll("button, input, canvas, svg[tabindex]")]
         .filter((node) => !(node.innerText || node.getAttribute("aria-label") || node.labels?.length)).length
@@ -50,82 +23,6 @@ FRAME_TIMES = """
         return performance.now() - from;
     })
 """
-
-
-class Browsing:
-    """One page and everything it complained about or asked for."""
-
-    def __init__(self, page: Any, folder: Path) -> None:
-        self.page = page
-        self.folder = folder
-        self.complaints: list[str] = []
-        self.requests: list[str] = []
-        page.on(
-            "console", lambda said: self.complaints.append(said.text) if said.type in ("error", "warning") else None
-        )
-        page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        page.on("request", lambda request: self.requests.append(request.url))
-
-    def open(self, data: dict[str, Any] | None, name: str = "report.html") -> Any:
-        write_html(data, self.folder / name)
-        self.page.goto((self.folder / name).as_uri())
-        self.page.wait_for_selector("html[data-ready]")
-        return self.page
-
-    def load(self, name: str, content: str | dict[str, Any]) -> None:
-        path = self.folder / name
-        path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
-        self.page.set_input_files("#file", path)
-        until = time.monotonic() + 10
-        while self.page.evaluate("document.querySelector('#file').value") != "":  # emptied once the file is dealt with
-            assert time.monotonic() < until, f"{name} was not dealt with in 10 s"
-            time.sleep(0.01)
-
-    def rows(self) -> list[str]:
-        return [text.strip() for text in self.page.locator(".statistics tbody th").all_inner_texts()]
-
-    def settle(self) -> None:
-        self.page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
-
-
-@pytest.fixture(scope="module")
-def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    with sync_api.sync_playwright() as playwright:
-        opened = playwright.chromium.launch_persistent_context(
-            tmp_path_factory.mktemp("profile"),
-            executable_path=CHROMIUM,
-            headless=True,
-            args=FLAGS,
-            viewport={"width": 1366, "height": 900},
-        )
-        opened.set_offline(True)
-        opened.add_init_script(WATCH_POLICY)
-        yield opened
-        opened.close()
-
-
-@pytest.fixture
-def browsing(context: Any, tmp_path: Path) -> Iterator[Browsing]:
-    made = Browsing(context.new_page(), tmp_path)
-    yield made
-    assert made.complaints == []
-    assert made.page.evaluate("window.violations") == []
-    assert not made.page.evaluate("window.alerted === true")
-    assert all(url.startswith(("file://", "data:")) for url in made.requests), made.requests
-    made.page.close()
-
-
-def timeline(browsing: Browsing, expression: str) -> Any:
-    """Value of a JavaScript expression in which t is the page's timeline."""
-    find = "regimeter.current.handles.find((handle) => handle.timeline).timeline"
-    return browsing.page.evaluate(f"() => {{ const t = {find}; return {expression.strip()}; }}")
-
-
-def pixels(page: Any, area: str) -> int:
-    """Number of different colours in an area (x, y, width, height) of the timeline's canvas, c."""
-    colours = f"new Set(new Uint32Array(c.getContext('2d').getImageData({area}).data.buffer)).size"
-    found: int = page.locator("canvas.timeline").evaluate(f"(c) => {colours}")
-    return found
 
 
 def test_a_report_shows_every_view(browsing: Browsing) -> None:

@@ -2,6 +2,7 @@
 """The command ``regimeter``: parse, call the verb, turn errors into one line.
 
 One module a verb: ``add_parser(verbs, common)`` declares it, ``run(arguments)`` does it and imports what it needs.
+The analyses of a trace are declared by one module, ``analyse``, from their descriptions.
 """
 
 import argparse
@@ -12,9 +13,22 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from . import completion, doctor, export, record, recover, report, selftest, show
+from . import (
+    analyse,
+    completion,
+    doctor,
+    export,
+    flame,
+    hta,
+    record,
+    recover,
+    report,
+    selftest,
+    show,
+    timeline,
+)
 
-VERBS = (record, show, report, export, recover, doctor, selftest, completion)
+VERBS = (record, show, report, export, recover, analyse, flame, timeline, hta, doctor, selftest, completion)
 DEBUG_VARIABLE = "REGIMETER_DEBUG"
 FAILED, USAGE = 1, 2
 EXAMPLES = """\
@@ -22,6 +36,7 @@ examples:
   regimeter record train.py --epochs 1     run a program, keep what its profiler recorded
   regimeter show RUN.rgm                   where the time went
   regimeter report RUN.rgm -o report.html  the same as a page that opens without a network
+  regimeter breakdown TRACE.json.gz        how a trace's device time divides into compute, communication and idle
   regimeter doctor                         what can be measured on this machine, and what not
 """
 

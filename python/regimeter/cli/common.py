@@ -3,7 +3,6 @@
 
 import argparse
 import json
-import os
 import shlex
 import sys
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -14,16 +13,19 @@ if TYPE_CHECKING:
     Verbs: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
-def load_run(path: str, *, recover: bool = False, quiet: bool = False) -> "Run":
-    """Read a recording, a saved run or an exported file."""
+def load_run(path: str | list[str], *, strict: bool = False, recover: bool = False, quiet: bool = False) -> "Run":
+    """Read a recording, a saved run, an exported file or a trace."""
     from ..trace import load
-    from .errors import CommandError
     from .progress import step
 
-    if os.path.isdir(path):
-        raise CommandError(f"{path}: a directory; expected a recording (.rgm) or an exported profile (.json)")
-    with step(f"reading {path}", quiet=quiet):
-        return load(path, recover=recover)
+    shown = path if isinstance(path, str) else f"{len(path)} files"
+    with step(f"reading {shown}", quiet=quiet):
+        run = load(path, strict, recover)
+    if not quiet and len(run.files) > 0:
+        for row in run.anomaly_list():
+            if row["code"] == "skipped_files":
+                print(f"regimeter: {shown}: {row['detail']}", file=sys.stderr)
+    return run
 
 
 def print_document(document: object) -> None:
@@ -34,7 +36,9 @@ def print_document(document: object) -> None:
 
 def count(number: int, noun: str) -> str:
     """Return the number with its noun, in the plural where due."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    if number != 1:
+        noun = f"{noun[:-1]}ies" if noun.endswith("py") else f"{noun}s"
+    return f"{number:,} {noun}"
 
 
 def run_line(run: "Run") -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``regimeter doctor``: what can be measured on this machine, and what is wrong with a recording."""
+"""``regimeter doctor``: what can be measured on this machine, and what is wrong with a recording or a trace."""
 
 import argparse
 import sys
@@ -17,6 +17,8 @@ DAMAGED = 1
 EXTRAS = {
     "rich": ("rich", "tables and progress in a terminal"),
     "arrow": ("pyarrow", "export to Arrow and Parquet"),
+    "isal": ("isal", "fast reading of gzip"),
+    "zstd": ("zstandard", "reading of zstd"),
 }
 MARKS = {"ok": "ok  ", "limited": "part", "missing": "none"}
 
@@ -34,9 +36,14 @@ class Check:
 def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     """Declare the verb."""
     parser = verbs.add_parser(
-        "doctor", parents=[common], allow_abbrev=False, help="say what can be measured here, or verify a recording"
+        "doctor",
+        parents=[common],
+        allow_abbrev=False,
+        help="say what can be measured here, or verify a recording or a trace",
     )
-    parser.add_argument("file", metavar="FILE", nargs="?", help="recording to verify; without it, this machine")
+    parser.add_argument(
+        "file", metavar="FILE", nargs="?", help="recording or trace to verify; without it, this machine"
+    )
     parser.set_defaults(run=run)
 
 
@@ -197,6 +204,10 @@ def _verify(arguments: argparse.Namespace) -> int:
             raise error from None
         if loaded.source == "export":
             raise
+    if len(loaded.files):
+        from .doctor_trace import verify
+
+        return verify(loaded, arguments)
     anomalies = loaded.anomaly_list()
     sound = problem is None and loaded.complete
     if arguments.json:

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``regimeter export``: a run as JSON, or one of its tables as JSON, CSV, Arrow or Parquet."""
+"""``regimeter export``: a run as JSON or in a format of another tool, or one of its tables."""
 
 import argparse
 import math
 import os
+import sys
 from typing import TYPE_CHECKING, Any
 
+from ..formats import COLUMNAR, FORMATS, format_of, is_folder, need_pyarrow, write_columnar
 from .common import load_run, next_step, print_document
 
 if TYPE_CHECKING:
@@ -13,11 +15,20 @@ if TYPE_CHECKING:
     from ..trace import Run
     from .common import Verbs
 
-TABLES = ("spans", "lanes", "launches", "memory", "counters", "flops", "anomalies", "summary", "entries")
-SUFFIXES = {".json": "json", ".csv": "csv", ".parquet": "parquet", ".arrow": "arrow", ".feather": "arrow"}
-FORMATS = tuple(dict.fromkeys(SUFFIXES.values()))
+# Written out, because the help of the command line imports nothing of the core.
+RUN_TABLES = ("spans", "lanes", "launches", "memory", "counters", "flops", "operators", "frames", "collectives",
+              "syncs", "flows", "files", "anomalies")  # fmt: skip
+TABLES = (*RUN_TABLES, "summary", "entries")
 FORMAT, VERSION = "regimeter.table", 1
 ROWS_AT_ONCE = 65536
+NEXT = {
+    "chrome": "open it in https://ui.perfetto.dev (it stays on your machine)",
+    "perfetto": "open it in https://ui.perfetto.dev (it stays on your machine)",
+    "speedscope": "open it in https://www.speedscope.app (it stays on your machine)",
+    "speedscope-sampled": "open it in https://www.speedscope.app (it stays on your machine)",
+    "collapsed": "draw it with flamegraph.pl or https://www.speedscope.app",
+    "pprof": "go tool pprof -http=: FILE",
+}
 
 
 def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
@@ -26,14 +37,19 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
         "export",
         parents=[common],
         allow_abbrev=False,
-        help="write a run as JSON, or a table of it as JSON, CSV, Arrow or Parquet",
+        help="write a run as JSON, in a format of another tool, or a table of it as CSV, Arrow or Parquet",
         description="Without --table, JSON is the whole profile (entries, summary, environment), which `regimeter "
-        "show` and the page read back; the other formats hold one table. Arrow and Parquet need pyarrow.",
+        "show` and the page read back. chrome and perfetto are traces for ui.perfetto.dev; speedscope, collapsed and "
+        "pprof are for flame graphs; csv, parquet and arrow hold one table, or, where OUT has no suffix, each table "
+        "in a file of the folder OUT. Arrow and Parquet need pyarrow. A name in .gz is compressed.",
     )
     parser.add_argument("run_file", metavar="RUN", help="recording, saved run or exported JSON")
     parser.add_argument("-o", "--output", metavar="OUT", required=True, help="the suffix names the format")
     parser.add_argument("--format", choices=FORMATS, help="where the suffix does not tell")
     parser.add_argument("--table", choices=TABLES, help="default: spans; for JSON the whole profile")
+    parser.add_argument(
+        "--stacks", choices=("host", "device"), default="host", help="time in collapsed stacks (default: host)"
+    )
     parser.set_defaults(run=run)
 
 
@@ -43,42 +59,69 @@ def run(arguments: argparse.Namespace) -> int:
     from .files import check_output
     from .progress import step
 
-    chosen = arguments.format or SUFFIXES.get(os.path.splitext(arguments.output)[1].lower())
+    chosen = arguments.format or format_of(arguments.output)
     if chosen is None:
         raise CommandError(f"{arguments.output}: the suffix names no format; add --format {'|'.join(FORMATS)}")
     check_output(arguments.output, arguments.run_file)
-    arrow = _arrow(chosen) if chosen in ("arrow", "parquet") else None
+    if chosen in COLUMNAR:
+        need_pyarrow(chosen)
     loaded = load_run(arguments.run_file, quiet=arguments.quiet)
-    name = arguments.table or ("" if chosen == "json" else "spans")
+    name = _table_name(arguments, chosen)
     with step(f"writing {arguments.output}", quiet=arguments.quiet):
-        if not name:
-            loaded.export_json(arguments.output)
-        elif chosen == "csv":
-            _write_csv(_Reader(loaded, name), arguments.output)
-        elif chosen == "json":
+        if chosen == "json" and name:
             _write_json(_Reader(loaded, name), name, arguments.output)
+        elif name in ("summary", "entries"):
+            _write_result(loaded, name, chosen, arguments.output)
         else:
-            _write_arrow(arrow, chosen, _table(loaded, name), arguments.output)
-    rows = len(loaded.entries) if not name else len(_table(loaded, name))
+            loaded.export(arguments.output, chosen, table=name, stacks=arguments.stacks)
+    if chosen == "json" and not name and len(loaded.files) and not len(loaded.entries) and not arguments.quiet:
+        print(
+            "regimeter: a trace has no scopes, so its profile is empty; --format chrome keeps the events",
+            file=sys.stderr,
+        )
+    rows = len(_table(loaded, name)) if name else len(loaded.entries if chosen == "json" else loaded.spans)
+    what = f"rows of {name}" if name else "entries" if chosen == "json" else "spans"
     if arguments.json:
-        facts = {"file": arguments.output, "format": chosen, "table": name or None, "rows": rows}
-        print_document(facts | {"bytes": os.path.getsize(arguments.output)})
+        facts = {"file": arguments.output, "format": chosen, "table": name, "rows": rows}
+        print_document(facts | {"bytes": _size(arguments.output)})
     elif not arguments.quiet:
-        print(f"{arguments.output}: {rows:,} {'entries' if not name else 'rows of ' + name}, {chosen}")
+        print(f"{arguments.output}: {rows:,} {what}, {chosen}")
         _print_next(chosen, name, arguments.output)
     return 0
 
 
-def _print_next(chosen: str, name: str, output: str) -> None:
+def _table_name(arguments: argparse.Namespace, chosen: str) -> str | None:
+    """The table to write, None where the format holds the whole run."""
+    from .errors import CommandError
+
+    if arguments.table and chosen not in ("json", "csv", *COLUMNAR):
+        raise CommandError(
+            f"--table: {chosen} holds the whole run; leave it out, or choose json, csv, parquet or arrow"
+        )
+    if arguments.table or chosen == "json" or is_folder(arguments.output, chosen, None):
+        return arguments.table or None
+    return "spans" if chosen in ("csv", *COLUMNAR) else None
+
+
+def _size(output: str) -> int:
+    """Bytes that were written."""
+    if not os.path.isdir(output):
+        return os.path.getsize(output)
+    return sum(entry.stat().st_size for entry in os.scandir(output))
+
+
+def _print_next(chosen: str, name: str | None, output: str) -> None:
     if chosen == "json" and not name:
         print(f"Next: {next_step('show', output)}")
-    elif chosen != "json":
+    elif name and chosen != "json":
         reader = {"csv": "read_csv", "parquet": "read_parquet", "arrow": "read_ipc"}[chosen]
         print(f"Next: polars.{reader}({output!r})")
+    elif chosen in NEXT:
+        print(f"Next: {NEXT[chosen]}")
 
 
 def _table(loaded: "Run", name: str) -> "Table":
-    table: Table = getattr(loaded, name)
+    table: Table = getattr(loaded, name) if name in ("summary", "entries") else loaded.table(name)
     return table
 
 
@@ -132,27 +175,8 @@ def _write_json(reader: _Reader, name: str, output: str) -> None:
         json.dump(head | {"columns": columns}, file, ensure_ascii=False, allow_nan=False)
 
 
-def _arrow(chosen: str) -> Any:
-    """Return pyarrow, or say how to get it, before any work is done."""
-    try:
-        import pyarrow
-    except ImportError:
-        from .._core import UnavailableError
-
-        message = f"{chosen} needs the package pyarrow; install it: pip install 'regimeter[arrow]'"
-        raise UnavailableError(message) from None
-    return pyarrow
-
-
-def _write_arrow(arrow: Any, chosen: str, table: "Table", output: str) -> None:
-    from ..report.files import atomic_path
-
-    with atomic_path(output) as temporary:
-        if chosen == "parquet":
-            from pyarrow import parquet
-
-            parquet.write_table(arrow.table(table), temporary)
-        else:
-            content = arrow.table(table)
-            with arrow.OSFile(temporary, "wb") as sink, arrow.ipc.new_file(sink, content.schema) as writer:
-                writer.write_table(content)
+def _write_result(loaded: "Run", name: str, chosen: str, output: str) -> None:
+    if chosen == "csv":
+        _write_csv(_Reader(loaded, name), output)
+    else:
+        write_columnar(_table(loaded, name), output, chosen)

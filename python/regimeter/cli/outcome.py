@@ -181,7 +181,7 @@ def whole_program(found: "Run", outcome: Outcome, command: list[str], name: str)
             "lane": array("I", [0]),
             "flags": array("I", [flags]),
         },
-        "lanes": {"name": array("I", [2]), "process": array("I", [outcome.pid]), "thread": array("q", [outcome.pid])},
+        "lanes": {"name": array("I", [2]), "process": array("q", [outcome.pid]), "thread": array("q", [outcome.pid])},
         "memory": memory if sampled.bytes else {},
         "anomalies": {
             "code": array("B", found.anomalies.code.tolist()),

@@ -25,7 +25,7 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
         description="Write a run as one HTML file that needs no network. Without RUN: the dashboard, a page that"
         " shows demo data and into which exported JSON files can be loaded.",
     )
-    parser.add_argument("run_file", metavar="RUN", nargs="?", help="recording, saved run or exported JSON")
+    parser.add_argument("run_file", metavar="RUN", nargs="?", help="recording, trace, saved run or exported JSON")
     parser.add_argument(
         "-o", "--output", metavar="FILE", help=f"default: {REPORT}, or {DASHBOARD} for the dashboard without RUN"
     )
@@ -45,7 +45,8 @@ def run(arguments: argparse.Namespace) -> int:
     loaded = load_run(arguments.run_file, quiet=arguments.quiet)
     with step(f"writing {output}", quiet=arguments.quiet):
         loaded.write_html(output, title=arguments.title)
-    _tell(arguments, output, {"scopes": len(loaded.entries)}, f"{len(loaded.entries):,} scopes", "")
+    noun, number = ("scopes", len(loaded.entries)) if len(loaded.entries) else ("spans", len(loaded.spans))
+    _tell(arguments, output, {noun: number}, f"{number:,} {noun}", "")
     return 0
 
 

@@ -4,7 +4,7 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from .common import load_run, next_step, print_document, program_of, run_line
+from .common import count, load_run, next_step, print_document, program_of, run_line
 
 if TYPE_CHECKING:
     from ..trace import Run
@@ -19,7 +19,7 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     parser = verbs.add_parser(
         "show", parents=[common], allow_abbrev=False, help="print summary, bottlenecks, anomalies and cost of a run"
     )
-    parser.add_argument("run_file", metavar="RUN", help="recording, saved run or exported JSON")
+    parser.add_argument("run_file", metavar="RUN", help="recording, saved run, exported JSON or trace")
     parser.add_argument(
         "--top", metavar="N", type=_not_negative, help="operations to show (default: 10; with --json all)"
     )
@@ -44,6 +44,9 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     from ..report.text import print_bottlenecks, print_summary, printable
 
+    if len(loaded.files) and not len(loaded.entries):
+        _print_trace(loaded, arguments)
+        return 0
     if not arguments.quiet:
         program = program_of(loaded)
         print(f"{arguments.run_file}: {run_line(loaded)}")
@@ -55,6 +58,26 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.quiet:
         print(f"\nNext: {next_step('report', arguments.run_file, '-o', 'report.html')}")
     return 0
+
+
+def _print_trace(loaded: "Run", arguments: argparse.Namespace) -> None:
+    """Print where the time of a trace went; it holds no scopes of ours."""
+    from ..report.text import duration
+    from . import breakdown
+    from .analyse import text_width
+
+    width = text_width()
+    top = BOTTLENECKS if arguments.top is None else arguments.top
+    if not arguments.quiet:
+        facts = (count(len(loaded.spans), "span"), count(len(loaded.lanes), "lane"), duration(loaded.duration_ns / 1e6))
+        print(f"{arguments.run_file}: a trace, {', '.join(facts)}\n")
+    print(breakdown.text(loaded.result("breakdown"), width))
+    for name in ("kernels", "operators"):
+        found = loaded.result(name, top=top)
+        if len(found):
+            print(f"\n{name}\n{found.text(width)}")
+    if not arguments.quiet:
+        print(f"\nNext: {next_step('report', arguments.run_file, '-o', 'report.html')}")
 
 
 def document(run: "Run", file: str, top: int | None = None) -> dict[str, Any]:

@@ -5,17 +5,16 @@ Written by ``export_json``, read back by ``regimeter.load``, which also takes th
 """
 
 import array
-import gzip
 import json
 import math
 import os
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import records
-from .._core import BACKENDS, DEVICES, FLAG_FAILED, FLAG_OPEN, FormatError
+from .._core import BACKENDS, DEVICES, FLAG_FAILED, FLAG_OPEN
+from ..inputs import format_error
 from .files import atomic_writer
 
 if TYPE_CHECKING:
@@ -95,16 +94,10 @@ def _dumps(value: object) -> str:
 # --- read -----------------------------------------------------------------------------------------------------
 
 
-def read_export(path: Path) -> "Run":
-    """Read an exported file. FormatError names the file, the place and what was expected."""
-    from ..trace import GZIP_MAGIC, Run
+def read_export(path: Path, data: bytes) -> "Run":
+    """Read an exported file's text. FormatError names the file, the place and what was expected."""
+    from ..trace import Run
 
-    data = path.read_bytes()
-    if data.startswith(GZIP_MAGIC):
-        try:
-            data = gzip.decompress(data)
-        except (OSError, EOFError, zlib.error) as error:
-            raise format_error(f"{path}: damaged gzip data ({error}); the file may be cut", 0) from None
     document = _parse(path, data)
     entries = document["entries"]
     columns = _Columns()
@@ -132,13 +125,6 @@ def read_export(path: Path) -> "Run":
     return run
 
 
-def format_error(message: str, offset: int | None = None) -> FormatError:
-    """Return a FormatError with its offset set."""
-    error = FormatError(message)
-    error.offset = offset
-    return error
-
-
 def _parse(path: Path, data: bytes) -> dict[str, Any]:
     try:
         document = json.loads(data.decode("utf-8"))
@@ -149,13 +135,19 @@ def _parse(path: Path, data: bytes) -> dict[str, Any]:
     except json.JSONDecodeError as error:
         offset = len(error.doc[: error.pos].encode("utf-8", "surrogatepass"))
         what = "an empty file" if not data.strip() else f"not valid JSON at byte {offset}: {error.msg}"
-        raise format_error(f"{path}: {what}; expected a recording (.rgm) or an exported profile", offset) from None
+        raise format_error(
+            f"{path}: {what}; expected a recording (.rgm), an exported profile or a trace", offset
+        ) from None
     except ValueError as error:  # a number of thousands of digits
         raise format_error(f"{path}: {error}", 0) from None
     except RecursionError:
         raise format_error(f"{path}: JSON nested too deeply to be an exported profile", 0) from None
     if not isinstance(document, dict) or not isinstance(document.get("entries"), list):
-        raise format_error(f'{path}: not an exported profile: expected a JSON object with a list "entries"', 0)
+        raise format_error(
+            f"{path}: neither a trace nor an exported profile: expected a JSON object with a list"
+            ' "traceEvents" or a list "entries"',
+            0,
+        )
     if document.get("format", FORMAT) != FORMAT:
         raise format_error(f"{path}: format {document['format']!r}, expected {FORMAT!r}", 0)
     version = document.get("version", VERSION)

@@ -27,7 +27,8 @@ def duration(ms: float | None) -> str:
     for factor, unit in ((1e-3, "s"), (1.0, "ms"), (1e3, "µs"), (1e6, "ns")):
         value = ms * factor
         if abs(value) >= 1.0 or unit == "ns":
-            return f"{value:.0f} {unit}" if abs(value) >= 100 or unit == "ns" else f"{value:.3g} {unit}"
+            whole = abs(value) >= 99.95 or unit == "ns"
+            return f"{value:.0f} {unit}" if whole else f"{value:#.3g} {unit}"
     return UNAVAILABLE
 
 
@@ -35,7 +36,7 @@ def amount(value: float | None) -> str:
     """Return bytes in a readable decimal unit."""
     if value is None:
         return UNAVAILABLE
-    for size, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+    for size, unit in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
         if abs(value) >= size:
             return f"{value / size:.3g} {unit}"
     return f"{value:.0f} B"

@@ -108,6 +108,9 @@
         code: app.shape.textOr(item.code, `anomalies[${i}].code`, "unnamed"),
         count: app.shape.numberOrNull(item.count, `anomalies[${i}].count`),
         detail: app.shape.textOr(item.detail, `anomalies[${i}].detail`, ""),
+        lost: app.shape.numberOrNull(item.lost, `anomalies[${i}].lost`) ?? 0,
+        firstNs: app.shape.numberOrNull(item.first_ns, `anomalies[${i}].first_ns`),
+        firstOffset: app.shape.numberOrNull(item.first_offset, `anomalies[${i}].first_offset`),
       };
     });
   }
@@ -155,5 +158,5 @@
     };
   }
 
-  app.adapterReport = { read, cost, reasons, anomalies };
+  app.adapterReport = { read, run, cost, reasons, anomalies };
 })((globalThis.regimeter ||= {}));

@@ -8,6 +8,7 @@
     u32: Uint32Array,
     u16: Uint16Array,
     u8: Uint8Array,
+    i32: Int32Array,
     i64: BigInt64Array,
   };
 
@@ -23,25 +24,39 @@
     return new Response(stream).arrayBuffer();
   }
 
+  async function inflate(text, place) {
+    if (typeof DecompressionStream === "undefined") {
+      throw new app.InputFault("this browser cannot unpack compressed columns", `at ${place}`, "Use a browser from 2023 or newer.");
+    }
+    try {
+      return await gunzip(fromBase64(text));
+    } catch {
+      throw new app.InputFault("the packed column is damaged", `at ${place}.data`, app.shape.REMEDY);
+    }
+  }
+
+  /** Values from differences to the value before. */
+  function fromSteps(differences) {
+    const values = new Float64Array(differences.length);
+    let value = 0;
+    for (let i = 0; i < differences.length; i += 1) values[i] = value += differences[i];
+    return values;
+  }
+
+  const unpackText = async ({ data }, place) => new TextDecoder().decode(await inflate(data, place));
+
   /** Packed column {type, data} to a typed array of exactly `count` values. */
   async function unpack(column, count, place) {
     const Type = ARRAYS[column.type];
     if (Type === undefined) {
       throw new app.InputFault(`unknown column type ${JSON.stringify(column.type)}`, `at ${place}.type`, "Make the page again with the newest regimeter.");
     }
-    if (typeof DecompressionStream === "undefined") {
-      throw new app.InputFault("this browser cannot unpack compressed columns", `at ${place}`, "Use a browser from 2023 or newer.");
-    }
-    let buffer;
-    try {
-      buffer = await gunzip(fromBase64(column.data));
-    } catch {
-      throw new app.InputFault("the packed column is damaged", `at ${place}.data`, app.shape.REMEDY);
-    }
+    const buffer = await inflate(column.data, place);
     if (buffer.byteLength !== count * Type.BYTES_PER_ELEMENT) {
       throw new app.InputFault(`expected ${count} values, found ${buffer.byteLength / Type.BYTES_PER_ELEMENT}`, `at ${place}.data`, app.shape.REMEDY);
     }
     const values = new Type(buffer);
+    if (column.steps === true) return fromSteps(values);
     return Type === BigInt64Array ? Float64Array.from(values, Number) : values;
   }
 
@@ -80,5 +95,5 @@
     return columns;
   }
 
-  app.columns = { read };
+  app.columns = { read, unpack, unpackText };
 })((globalThis.regimeter ||= {}));

@@ -11,10 +11,17 @@
     return parts === null ? text : `${parts[1]} ${parts[2]} UTC`;
   }
 
-  function facts({ created, run, environment }, origin, title) {
+  function facts({ created, run, environment, facts: stated = [] }, origin, title) {
     const known = (name, label) => (typeof environment[name] === "string" && environment[name] !== "" ? `${label}${environment[name]}` : null);
     const file = origin.file ?? run.file;
+    if (stated.length > 0) return [...headline(stated), created === null ? null : `report of ${moment(created)}`].filter(Boolean);
     return [file === title ? null : file, created === null ? null : moment(created), known("host", ""), known("python", "Python "), known("torch", "torch ")].filter(Boolean);
+  }
+
+  /** What to know of a trace at first sight. */
+  function headline(stated) {
+    const shown = { Devices: "", Job: "", Steps: "steps " };
+    return stated.filter(([label]) => shown[label] !== undefined).map(([label, text]) => shown[label] + text);
   }
 
   function notices(model, origin) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page: holds the model, builds every registered view from it, and passes selection, theme and print on to them.
 // A view is {id, title, short?, order, span (of 12 columns), note(model)?, bare?, render(body, model, page) -> handle}. A handle may
-// have selected(), recolor(), beforePrint(), afterPrint() and destroy(). Adding a view is adding a file to js/views/.
+// have selected(), recolor(), beforePrint(), afterPrint() and destroy(). `of` names the models that a view shows: "run" (the
+// default), "trace" or "any"; fits(model) may refuse more. Adding a view is adding a file to js/views/.
 (function (app) {
   "use strict";
 
@@ -38,7 +39,9 @@
     }
 
     views() {
-      return [...(app.views ?? [])].sort((a, b) => a.order - b.order);
+      const kind = this.model.kind ?? "run";
+      const shown = (view) => (view.of === "any" || (view.of ?? "run") === kind) && (view.fits?.(this.model) ?? true);
+      return (app.views ?? []).filter(shown).sort((a, b) => a.order - b.order);
     }
 
     section(view, handles) {

@@ -26,7 +26,8 @@
     };
     const fills = [];
     for (let rank = 0; rank <= HUES; rank += 1) fills.push(read(`series-${slot(rank)}`));
-    const colors = { fills, inks: fills.map(textOn) };
+    const kinds = app.spanKinds === undefined ? [] : app.spanKinds.CLASSES.map(({ key }) => read(`kind-${key}`));
+    const colors = { fills, inks: fills.map(textOn), ofKinds: { fills: kinds, inks: kinds.map(textOn) } };
     for (const name of ["surface", "sunken", "text", "muted", "line", "faint", "accent", "bad"]) colors[name] = read(name);
     probe.style.removeProperty("color");
     return colors;

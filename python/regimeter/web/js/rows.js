@@ -15,15 +15,17 @@
     return sorted ? order : order.sort((a, b) => line.start[a] - line.start[b] || a - b);
   }
 
-  /** rows[k] = {lane, depth, spans, reach}; reach[i] is the latest end among spans 0..i, for the search below. */
+  /** rows[k] = {lane, depth, spans, reach}; reach[i] is the latest end among spans 0..i, for the search below.
+      A span whose depth is negative is in no row. */
   function build(line) {
     const groups = new Map();
     const keyOf = (i) => line.lane[i] * 65536 + line.depth[i];
-    for (let i = 0; i < line.count; i += 1) groups.set(keyOf(i), (groups.get(keyOf(i)) ?? 0) + 1);
+    for (let i = 0; i < line.count; i += 1) if (line.depth[i] >= 0) groups.set(keyOf(i), (groups.get(keyOf(i)) ?? 0) + 1);
     for (const [key, size] of groups) {
       groups.set(key, { lane: Math.floor(key / 65536), depth: key % 65536, spans: new Uint32Array(size), reach: new Float64Array(size), used: 0 });
     }
     for (const i of byStart(line)) {
+      if (line.depth[i] < 0) continue;
       const row = groups.get(keyOf(i));
       const end = line.start[i] + line.duration[i];
       row.spans[row.used] = i;

@@ -4,7 +4,14 @@
   "use strict";
 
   const LARGEST_HEIGHT = 460;
+  const LARGEST_OF_TRACE = 640; // Python stacks are deep
   const PRINT_HEIGHT = 1200;
+
+  /** Colour of each span by the rank of its operation. */
+  function byRank({ timeline, names, rankOfName }) {
+    const ofName = Uint8Array.from(names, (name) => app.palette.fillIndex(rankOfName.get(name)));
+    return Uint8Array.from(timeline.name, (name) => ofName[name]);
+  }
 
   class Timeline {
     /** changed(timeline) is called after every change of what is visible or selected. */
@@ -15,12 +22,17 @@
       this.canvas = canvas;
       this.changed = changed;
       this.frame = 0;
+      this.largest = model.kind === "trace" ? LARGEST_OF_TRACE : LARGEST_HEIGHT;
+      this.built = app.rows.build(line);
+      this.folded = new Set();
+      this.wanted = null; // which lanes to show
       this.scene = {
         line,
         lanes: model.lanes,
         names: model.names,
-        fillOfName: Uint8Array.from(model.names, (name) => app.palette.fillIndex(model.rankOfName.get(name))),
-        layout: app.timelineLayout.layout(app.rows.build(line)),
+        fills: model.kind === "trace" ? app.spanKinds.fills(line) : byRank(model),
+        layout: app.timelineLayout.layout(this.built),
+        arrows: [],
         view: new app.Viewport(0, Math.max(end, 1)),
         scroll: 0,
         selected: null,
@@ -39,15 +51,20 @@
     }
 
     get room() {
-      return Math.min(LARGEST_HEIGHT, this.scene.layout.height + app.timelineCanvas.RULER);
+      return Math.min(this.largest, this.scene.layout.height + app.timelineCanvas.RULER);
     }
 
     get scale() {
       return this.canvas.clientWidth / this.scene.view.length;
     }
 
+    resolve() {
+      const colors = app.palette.resolve(this.canvas);
+      return this.scene.line.kinds === undefined ? colors : { ...colors, ...colors.ofKinds };
+    }
+
     recolor() {
-      this.colors = app.palette.resolve(this.canvas);
+      this.colors = this.resolve();
       this.request();
     }
 
@@ -67,7 +84,7 @@
     paintForPrint() {
       const { scroll } = this.scene;
       this.scene.scroll = 0;
-      this.colors = app.palette.resolve(this.canvas);
+      this.colors = this.resolve();
       this.paint(Math.min(PRINT_HEIGHT, this.scene.layout.height + app.timelineCanvas.RULER));
       this.scene.scroll = scroll;
     }
@@ -115,9 +132,45 @@
       return place === undefined ? null : app.rows.hit(place.row, line, view.start, x, this.scale, 2);
     }
 
+    /** Lane whose heading is under a point, or null. */
+    headingAt(y) {
+      const inside = y - app.timelineCanvas.RULER + this.scene.scroll;
+      if (y < app.timelineCanvas.RULER) return null;
+      return this.scene.layout.lanes.find((one) => inside >= one.y && inside < one.y + app.timelineLayout.HEADING) ?? null;
+    }
+
+    /** Shows or hides all but the first line of a lane. */
+    fold(lane) {
+      if (!this.folded.delete(lane)) this.folded.add(lane);
+      this.place();
+    }
+
+    /** Draws spans on other lines; a negative depth hides a span. */
+    setDepth(depth) {
+      this.scene.line.depth = depth;
+      if (this.scene.selected !== null && depth[this.scene.selected] < 0) this.choose(null, false);
+      this.built = app.rows.build(this.scene.line);
+      this.place();
+    }
+
+    /** Shows the lanes that pass `test` (of a lane and its number); null shows all. */
+    setLanes(test) {
+      this.wanted = test;
+      this.scene.scroll = 0;
+      this.place();
+    }
+
+    place() {
+      const { lanes } = this.scene;
+      const rows = this.wanted === null ? this.built : this.built.filter(({ lane }) => this.wanted(lanes[lane], lane));
+      this.scene.layout = app.timelineLayout.layout(rows, this.folded);
+      this.scroll(0);
+    }
+
     hover(x, y, event) {
       const found = this.at(x, y);
-      this.canvas.style.cursor = y < app.timelineCanvas.RULER ? "col-resize" : found === null ? "grab" : "pointer";
+      const idle = this.headingAt(y) === null ? "grab" : "pointer";
+      this.canvas.style.cursor = y < app.timelineCanvas.RULER ? "col-resize" : found === null ? idle : "pointer";
       if (found === null) app.tooltip.hide();
       else app.tooltip.show(event.clientX, event.clientY, app.timelineReadout.tooltip(this.scene, found));
     }
@@ -128,9 +181,56 @@
 
     pick(x, y) {
       this.canvas.focus();
-      const found = this.at(x, y);
-      this.scene.selected = found === null ? null : found.span;
+      const heading = this.headingAt(y);
+      if (heading !== null) this.fold(heading.lane);
+      else this.choose(this.at(x, y)?.span ?? null, false);
+    }
+
+    /** Selects a span, or nothing; `reveal` brings it into view, unfolding its lane. */
+    choose(span, reveal) {
+      const { scene } = this;
+      scene.selected = span;
+      scene.arrows = span === null || scene.line.launch === undefined ? [] : this.linksOf(span);
+      if (span !== null && reveal) this.reveal(span);
       this.touch();
+    }
+
+    reveal(span) {
+      const { line, view } = this.scene;
+      if (this.folded.has(line.lane[span])) this.fold(line.lane[span]);
+      view.reveal(line.start[span], line.start[span] + line.duration[span]);
+      const place = this.scene.layout.rows.find(({ row }) => row.lane === line.lane[span] && row.depth === line.depth[span]);
+      const room = this.room - app.timelineCanvas.RULER - app.timelineLayout.LINE;
+      if (place !== undefined && (place.y < this.scene.scroll || place.y > this.scene.scroll + room)) this.scroll(place.y - this.scene.scroll - room / 2);
+    }
+
+    /** Pairs [launch, work] that a span is an end of. */
+    linksOf(span) {
+      const { line } = this.scene;
+      if (line.launch[span] >= 0) return [[line.launch[span], span]];
+      if (this.launched === undefined) {
+        this.launched = new Map();
+        line.launch.forEach((launch, work) => {
+          if (launch >= 0) this.launched.set(launch, [...(this.launched.get(launch) ?? []), work]);
+        });
+      }
+      return (this.launched.get(span) ?? []).map((work) => [span, work]);
+    }
+
+    /** Selects the next (or previous) span, in order of start, whose name passes `test`; false when there is none. */
+    find(test, direction) {
+      const { line, names, selected } = this.scene;
+      this.order ??= Uint32Array.from({ length: line.count }, (_, i) => i).sort((a, b) => line.start[a] - line.start[b] || a - b);
+      const passes = Uint8Array.from(names, (name) => (test(name) ? 1 : 0));
+      const { length } = this.order;
+      const from = selected === null ? (direction > 0 ? -1 : 0) : this.order.indexOf(selected);
+      for (let k = 1; k <= length; k += 1) {
+        const span = this.order[(((from + direction * k) % length) + length) % length];
+        if (passes[line.name[span]] !== 1 || line.depth[span] < 0) continue;
+        this.choose(span, true);
+        return true;
+      }
+      return false;
     }
 
     /** Next or previous span of the selected one's row; the first span of all when nothing is selected. */
@@ -140,14 +240,11 @@
       const { row } = layout.rows.find((one) => selected !== null && one.row.lane === line.lane[selected] && one.row.depth === line.depth[selected]) ?? layout.rows[0];
       const at = selected === null ? 0 : row.spans.indexOf(selected) + direction;
       const span = row.spans[Math.min(row.spans.length - 1, Math.max(0, at))];
-      this.scene.selected = span;
-      this.scene.view.reveal(line.start[span], line.start[span] + line.duration[span]);
-      this.touch();
+      this.choose(span, true);
     }
 
     clear() {
-      this.scene.selected = null;
-      this.touch();
+      this.choose(null, false);
     }
 
     /** Dims every operation whose name does not pass `test`; null shows all alike. */

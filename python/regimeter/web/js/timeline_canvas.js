@@ -51,25 +51,26 @@
   function paintHeadings(pen, scene, colors, width) {
     pen.textAlign = "left";
     pen.textBaseline = "middle";
-    for (const { lane, y } of scene.layout.lanes) {
+    for (const { lane, y, folded } of scene.layout.lanes) {
       const top = RULER + y - scene.scroll;
       pen.fillStyle = colors.line;
       if (y > 0) pen.fillRect(0, top - 1, width, 1);
       pen.font = `600 ${FONT}`;
       pen.fillStyle = colors.text;
-      const { name, process, thread } = scene.lanes[lane] ?? { name: `lane ${lane}` };
-      pen.fillText(name, 8, top + app.timelineLayout.HEADING / 2 + 1);
-      const after = 16 + pen.measureText(name).width;
+      const { name, process, thread, note } = scene.lanes[lane] ?? { name: `lane ${lane}` };
+      const mark = scene.line.stands === undefined ? "" : folded ? "▸ " : "▾ ";
+      pen.fillText(mark + name, 8, top + app.timelineLayout.HEADING / 2 + 1);
+      const after = 16 + pen.measureText(mark + name).width;
       pen.font = FONT;
       pen.fillStyle = colors.muted;
       const ids = [process === null || process === undefined ? null : `process ${process}`, thread === null || thread === undefined ? null : `thread ${thread}`];
-      pen.fillText(ids.filter(Boolean).join(", "), after, top + app.timelineLayout.HEADING / 2 + 1);
+      pen.fillText(note ?? ids.filter(Boolean).join(", "), after, top + app.timelineLayout.HEADING / 2 + 1);
     }
   }
 
   /** Blocks of all visible rows, grouped by fill so that the colour changes a few times a frame and not per block. */
   function gather(scene, width, height, scale) {
-    const groups = Array.from({ length: app.palette.HUES + 1 }, () => []);
+    const groups = Array.from({ length: app.palette.HUES + 1 }, () => []); // as many as classes of kinds
     const { line, view } = scene;
     for (const { row, y } of scene.layout.rows) {
       const top = RULER + y - scene.scroll;
@@ -77,10 +78,16 @@
       app.rows.blocks(row, line, view.start, view.end, scale, (x0, x1, span, count, failed) => {
         const left = Math.max(x0, -OUTSIDE);
         const right = Math.min(x1, width + OUTSIDE);
-        groups[scene.fillOfName[line.name[span]]].push({ left, right, top, span, count, failed });
+        groups[scene.fills[span]].push({ left, right, top, span, count, failed });
       });
     }
     return groups;
+  }
+
+  const standsForMany = (line, span) => line.stands !== undefined && line.stands[span] > 1;
+
+  function labelOf({ line, names }, span) {
+    return standsForMany(line, span) ? `${app.units.countText(line.stands[span])} spans` : names[line.name[span]];
   }
 
   function paintBlocks(pen, scene, groups, colors, cache) {
@@ -89,10 +96,10 @@
     const bright = (block) => scene.bright === null || scene.bright[line.name[block.span]] === 1;
     groups.forEach((blocks, fill) => {
       for (const dim of [true, false]) {
-        pen.globalAlpha = dim ? 0.16 : 1;
         pen.fillStyle = colors.fills[fill];
         for (const block of blocks) {
           if (bright(block) === dim) continue;
+          pen.globalAlpha = dim ? 0.16 : standsForMany(line, block.span) ? 0.55 : 1;
           const wide = block.right - block.left;
           pen.fillRect(block.left, block.top, wide > 3 ? wide - 1 : wide, tall);
         }
@@ -111,7 +118,7 @@
         const room = block.right - from - 5;
         if (room < 18) continue;
         pen.fillStyle = colors.inks[fill];
-        pen.fillText(shorten(pen, scene.names[line.name[block.span]], room, cache), from, block.top + tall / 2 + 0.5);
+        pen.fillText(shorten(pen, labelOf(scene, block.span), room, cache), from, block.top + tall / 2 + 0.5);
       }
     });
   }
@@ -125,6 +132,32 @@
     pen.strokeStyle = color;
     pen.lineWidth = 2;
     pen.strokeRect(left, RULER + place.y - scene.scroll, right - left, app.timelineLayout.LINE - 2);
+  }
+
+  /** Curves from launches to the device work that they started. */
+  function paintArrows(pen, scene, scale, colors) {
+    const { line, view, layout } = scene;
+    const yOf = (span) => layout.rows.find(({ row }) => row.lane === line.lane[span] && row.depth === line.depth[span])?.y;
+    pen.strokeStyle = pen.fillStyle = colors.text;
+    pen.lineWidth = 1.2;
+    for (const [launch, work] of scene.arrows.slice(0, 200)) {
+      const [from, to] = [yOf(launch), yOf(work)];
+      if (from === undefined || to === undefined) continue;
+      const clamp = (x) => Math.min(Math.max(x, -4000), 8000);
+      const x0 = clamp((line.start[launch] - view.start) * scale);
+      const x1 = clamp((line.start[work] - view.start) * scale);
+      const [y0, y1] = [from, to].map((y) => RULER + y - scene.scroll + app.timelineLayout.LINE / 2 - 1);
+      const bend = Math.max(24, Math.abs(x1 - x0) / 2);
+      pen.beginPath();
+      pen.moveTo(x0, y0);
+      pen.bezierCurveTo(x0 + bend, y0, x1 - bend, y1, x1, y1);
+      pen.stroke();
+      pen.beginPath();
+      pen.moveTo(x1 + 1, y1);
+      pen.lineTo(x1 - 6, y1 - 4);
+      pen.lineTo(x1 - 6, y1 + 4);
+      pen.fill();
+    }
   }
 
   function paintScrollBar(pen, scene, width, height, colors) {
@@ -154,6 +187,7 @@
     paintHeadings(pen, scene, colors, width);
     paintBlocks(pen, scene, gather(scene, width, height, scale), colors, cache);
     if (scene.selected !== null) paintOutline(pen, scene, scene.selected, colors.text, scale, width);
+    paintArrows(pen, scene, scale, colors);
     pen.restore();
     paintRuler(pen, ticks, scene.view, width, colors);
     if (scene.range !== null) {
@@ -166,5 +200,5 @@
     paintScrollBar(pen, scene, width, height, colors);
   }
 
-  app.timelineCanvas = { paint, sizeTo, RULER };
+  app.timelineCanvas = { paint, sizeTo, shorten, RULER };
 })((globalThis.regimeter ||= {}));

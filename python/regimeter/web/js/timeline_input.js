@@ -25,6 +25,7 @@
     n: (t) => t.step(1),
     p: (t) => t.step(-1),
     Escape: (t) => t.clear(),
+    Enter: (t) => t.follow?.(),
   };
 
   function attach(canvas, target) {

@@ -7,8 +7,11 @@
   const LINE = 20;
   const GAP = 8;
 
-  /** rows (from rows.js, ordered by lane and depth) to {lanes: [{lane, y}], rows: [{row, y}], height}. */
-  function layout(rows) {
+  /**
+   * rows (from rows.js, ordered by lane and depth) to {lanes: [{lane, y, folded}], rows: [{row, y}], height}.
+   * Of a folded lane only the first line is shown.
+   */
+  function layout(rows, folded = new Set()) {
     const lanes = [];
     const placed = [];
     let y = 0;
@@ -18,13 +21,15 @@
       if (row.lane !== lane) {
         if (lane >= 0) y = below + GAP;
         lane = row.lane;
-        lanes.push({ lane, y });
+        lanes.push({ lane, y, folded: folded.has(lane) });
         y += HEADING;
+        below = y;
       }
+      if (folded.has(lane) && row.depth > 0) continue;
       placed.push({ row, y: y + row.depth * LINE });
       below = y + (row.depth + 1) * LINE;
     }
-    return { lanes, rows: placed, height: placed.length === 0 ? 0 : below + GAP };
+    return { lanes, rows: placed, height: lanes.length === 0 ? 0 : below + GAP };
   }
 
   app.timelineLayout = { layout, HEADING, LINE };

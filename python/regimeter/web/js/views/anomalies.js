@@ -5,6 +5,16 @@
 
   const { el } = app.dom;
 
+  /** How often, what it cost, and where the first one is. */
+  function extent({ count, lost, firstNs, firstOffset }) {
+    const { countText, timeText } = app.units;
+    const parts = [count === null ? null : `${countText(count)} times`, lost ? `${countText(lost)} rows lost` : null];
+    if (firstNs !== null) parts.push(`first at ${timeText(firstNs)}`);
+    if (firstOffset !== null) parts.push(`first at byte ${countText(firstOffset)}`);
+    const known = parts.filter(Boolean);
+    return known.length === 0 ? "" : ` ${known.join(", ")}`;
+  }
+
   function render(body, { anomalies }) {
     if (anomalies === null) {
       body.append(el("p", { class: "empty" }, "This file does not say whether anything was dropped or repaired."));
@@ -18,11 +28,11 @@
       el(
         "ul",
         { class: "anomalies" },
-        anomalies.map(({ code, count, detail }) => el("li", null, el("strong", null, code), count === null ? null : el("span", { class: "dim" }, ` ${app.units.countText(count)} times`), detail === "" ? null : el("p", null, detail))),
+        anomalies.map((one) => el("li", null, el("strong", null, one.code), el("span", { class: "dim" }, extent(one)), one.detail === "" ? null : el("p", null, one.detail))),
       ),
     );
     return {};
   }
 
-  (app.views ??= []).push({ id: "anomalies", title: "Anomalies", order: 100, span: 3, render });
+  (app.views ??= []).push({ id: "anomalies", title: "Anomalies", order: 100, span: 3, of: "any", fits: (model) => model.described !== false, render });
 })((globalThis.regimeter ||= {}));

@@ -4,6 +4,7 @@
   "use strict";
 
   const { el } = app.dom;
+  const MANY = 40; // more scroll in their own frame
   const FIRST = ["host", "python", "platform", "cpu", "cores", "torch", "command"];
 
   function flatten(value, name, pairs) {
@@ -35,12 +36,12 @@
     body.append(
       el(
         "dl",
-        { class: "pairs" },
+        { class: pairs.length > MANY ? "pairs is-long" : "pairs", tabindex: pairs.length > MANY ? 0 : null },
         pairs.map(([name, value]) => el("div", null, el("dt", null, name), el("dd", null, shown(name, value)))),
       ),
     );
     return {};
   }
 
-  (app.views ??= []).push({ id: "environment", title: "Environment", order: 80, span: 6, render });
+  (app.views ??= []).push({ id: "environment", title: "Environment", order: 80, span: 6, of: "any", fits: (model) => model.described !== false, render });
 })((globalThis.regimeter ||= {}));

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+// The critical path of one rank read off its graph: its segments, what each kind contributes and what would
+// remain without it, and the names on it.
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/critical.h"
+#include "base/memory.h"
+
+typedef struct {
+    int64_t start_ns, duration_ns;
+    int64_t span, lane, from; // -1 for none
+    uint8_t kind, inferred;
+} segment;
+
+static int64_t lane_of(const rgm_critical *graph, int32_t node) {
+    if ((size_t)node >= graph->n_points) return rgm_view_lane(graph->view, graph->span[node]);
+    size_t low = 0, high = graph->n_threads;
+    while (high - low > 1) {
+        size_t middle = (low + high) / 2;
+        if (graph->thread_first[middle] <= (uint32_t)node)
+            low = middle;
+        else
+            high = middle;
+    }
+    return graph->thread_lane[low];
+}
+
+static int64_t span_of(const rgm_critical *graph, int32_t node) {
+    return graph->span[node] == UINT32_MAX ? -1 : (int64_t)graph->span[node];
+}
+
+static bool is_inferred(const rgm_critical *graph, int32_t node, int32_t before) {
+    bool launched_or_awaited = before == graph->other[node];
+    bool work = (size_t)node >= graph->n_points;
+    if (!work && launched_or_awaited && (size_t)before < graph->n_points) return true; // fork and join
+    if (launched_or_awaited) return graph->flags[node] & RGM_NODE_INFERRED;
+    return work && before == graph->event[(size_t)node - graph->n_points] &&
+           graph->flags[node] & RGM_NODE_INFERRED_EVENT;
+}
+
+static segment segment_of(const rgm_critical *graph, int32_t node) {
+    int32_t before = graph->bound_by[node];
+    int64_t start =
+        before < 0 || graph->time[before] < graph->start_ns ? graph->start_ns : graph->time[before];
+    segment s = {.start_ns = start,
+                 .duration_ns = graph->time[node] - start,
+                 .span = span_of(graph, node),
+                 .lane = lane_of(graph, node),
+                 .from = before < 0 ? -1 : span_of(graph, before),
+                 .kind = graph->bound_kind[node]};
+    if (before < 0) {
+        s.span = -1;
+        return s;
+    }
+    s.inferred = is_inferred(graph, node, before);
+    bool truncated_work =
+        (size_t)before >= graph->n_points && graph->node_start[graph->span[before]] == before;
+    if (truncated_work && s.kind == graph->kind[before]) { // the awaited work itself, up to here
+        s.span = span_of(graph, before);
+        s.lane = lane_of(graph, before);
+    } else if ((size_t)node < graph->n_points && s.kind != graph->kind[node] &&
+               (size_t)before < graph->n_points) { // the leaf that began another thread
+        s.span = span_of(graph, before + 1);
+        s.lane = lane_of(graph, before);
+    }
+    return s;
+}
+
+typedef struct {
+    segment *items;
+    size_t count;
+} path;
+
+// Read backwards, then turned round. Segments without a duration are left out.
+static rgm_status follow(const rgm_critical *graph, path *out, rgm_error *err) {
+    size_t count = 0;
+    *out = (path){0};
+    for (int32_t node = graph->last; node >= 0 && graph->time[node] > graph->start_ns;
+         node = graph->bound_by[node])
+        count++;
+    out->items = rgm_malloc((count + 1) * sizeof *out->items);
+    if (!out->items) return rgm_error_no_memory(err);
+    size_t at = count;
+    for (int32_t node = graph->last; at > 0; node = graph->bound_by[node]) {
+        out->items[--at] = segment_of(graph, node);
+    }
+    for (size_t i = 0; i < count; i++)
+        if (out->items[i].duration_ns > 0) out->items[out->count++] = out->items[i];
+    return RGM_OK;
+}
+
+rgm_status rgm_critical_path_compute(const rgm_view *view, const rgm_policy *policy,
+                                     const rgm_question *question, rgm_critical_path *out, rgm_error *err) {
+    rgm_critical graph;
+    path found = {0};
+    rgm_status status;
+    RGM_TRY(rgm_critical_build(&graph, view, policy, question, err));
+    RGM_GOTO(follow(&graph, &found, err));
+    RGM_GOTO(rgm_table_reserve(&rgm_critical_path_desc, out, RGM_ALL_COLUMNS, found.count + 1, err));
+    for (size_t i = 0; i < found.count; i++) {
+        const segment *s = &found.items[i];
+        out->start_ns[i] = s->start_ns;
+        out->duration_ns[i] = s->duration_ns;
+        out->kind[i] = s->kind;
+        out->name[i] = s->span < 0 ? 0 : rgm_view_name(view, (size_t)s->span);
+        out->span[i] = (rgm_i32)s->span;
+        out->lane[i] = (rgm_i32)s->lane;
+        out->from_span[i] = (rgm_i32)s->from;
+        out->inferred[i] = s->inferred;
+    }
+    out->rows = found.count;
+done:
+    rgm_free(found.items);
+    rgm_critical_release(&graph);
+    return status;
+}
+
+// --- shares -----------------------------------------------------------------------------------------------
+
+static rgm_status add_share(const rgm_critical *graph, const path *found, rgm_path_kind kind,
+                            rgm_critical_path_shares *out, rgm_error *err) {
+    int64_t total = 0, count = 0, inferred = 0, length = found->count ? graph->end_ns - graph->start_ns : 0,
+            bound;
+    for (size_t i = 0; i < found->count; i++) {
+        if (found->items[i].kind != kind) continue;
+        total += found->items[i].duration_ns;
+        if (found->items[i].inferred) inferred += found->items[i].duration_ns;
+        count++;
+    }
+    if (!count) return RGM_OK;
+    size_t row;
+    RGM_TRY(rgm_critical_length(graph, kind, &bound, err));
+    RGM_TRY(rgm_table_append(&rgm_critical_path_shares_desc, out, RGM_ALL_COLUMNS, &row, err));
+    out->kind[row] = (rgm_u8)kind;
+    out->total_ns[row] = total;
+    out->share[row] = (double)total / (double)length;
+    out->count[row] = count;
+    out->inferred_ns[row] = inferred;
+    out->bound_ns[row] = bound;
+    out->path_ns[row] = length;
+    out->rank[row] = graph->rank;
+    return RGM_OK;
+}
+
+rgm_status rgm_critical_path_shares_compute(const rgm_view *view, const rgm_policy *policy,
+                                            const rgm_question *question, rgm_critical_path_shares *out,
+                                            rgm_error *err) {
+    rgm_critical graph;
+    path found = {0};
+    rgm_status status;
+    RGM_TRY(rgm_critical_build(&graph, view, policy, question, err));
+    RGM_GOTO(follow(&graph, &found, err));
+    for (int kind = 0; kind < RGM_PATH_KIND_COUNT; kind++)
+        RGM_GOTO(add_share(&graph, &found, (rgm_path_kind)kind, out, err));
+done:
+    rgm_free(found.items);
+    rgm_critical_release(&graph);
+    return status;
+}
+
+// --- names ------------------------------------------------------------------------------------------------
+
+static int by_name(const void *a, const void *b, void *view) {
+    const segment *x = a, *y = b;
+    (void)view;
+    if (x->kind != y->kind) return x->kind < y->kind ? -1 : 1;
+    return x->span < y->span ? -1 : x->span > y->span; // span holds the name here
+}
+
+typedef struct {
+    int64_t total_ns, count;
+    rgm_name name;
+    uint8_t kind;
+} named;
+
+static int by_total(const void *a, const void *b, void *context) {
+    const named *x = a, *y = b;
+    const rgm_view *view = context;
+    if (x->total_ns != y->total_ns) return x->total_ns > y->total_ns ? -1 : 1;
+    int order = strcmp(rgm_view_text(view, x->name).data, rgm_view_text(view, y->name).data);
+    return order ? order : (int)x->kind - (int)y->kind;
+}
+
+static size_t group(const rgm_view *view, path *found, named *groups) {
+    size_t count = 0;
+    for (size_t i = 0; i < found->count; i++) {
+        segment *s = &found->items[i];
+        s->span = s->span < 0 ? 0 : (int64_t)rgm_view_name(view, (size_t)s->span);
+    }
+    qsort_r(found->items, found->count, sizeof *found->items, by_name, NULL);
+    for (size_t i = 0; i < found->count; i++) {
+        const segment *s = &found->items[i];
+        if (!count || groups[count - 1].kind != s->kind || groups[count - 1].name != (rgm_name)s->span)
+            groups[count++] = (named){.name = (rgm_name)s->span, .kind = s->kind};
+        groups[count - 1].total_ns += s->duration_ns;
+        groups[count - 1].count++;
+    }
+    qsort_r(groups, count, sizeof *groups, by_total, (void *)view);
+    return count;
+}
+
+rgm_status rgm_critical_path_top_compute(const rgm_view *view, const rgm_policy *policy,
+                                         const rgm_question *question, rgm_critical_path_top *out,
+                                         rgm_error *err) {
+    rgm_critical graph;
+    path found = {0};
+    named *groups = NULL;
+    rgm_status status;
+    RGM_TRY(rgm_critical_build(&graph, view, policy, question, err));
+    RGM_GOTO(follow(&graph, &found, err));
+    groups = rgm_malloc((found.count + 1) * sizeof *groups);
+    if (!groups) {
+        status = rgm_error_no_memory(err);
+        goto done;
+    }
+    size_t count = group(view, &found, groups);
+    RGM_GOTO(rgm_table_reserve(&rgm_critical_path_top_desc, out, RGM_ALL_COLUMNS, count + 1, err));
+    for (size_t i = 0; i < count; i++) {
+        out->name[i] = groups[i].name;
+        out->kind[i] = groups[i].kind;
+        out->total_ns[i] = groups[i].total_ns;
+        out->count[i] = groups[i].count;
+        out->share[i] = (double)groups[i].total_ns / (double)(graph.end_ns - graph.start_ns);
+    }
+    out->rows = count;
+done:
+    rgm_free(groups);
+    rgm_free(found.items);
+    rgm_critical_release(&graph);
+    return status;
+}

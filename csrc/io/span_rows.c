@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/span_rows.h"
+
+#include "base/memory.h"
+#include "model/links.h"
+
+rgm_status rgm_span_rows_init(rgm_span_rows *rows, size_t n_spans, const uint32_t *span, size_t count,
+                              rgm_error *err) {
+    rows->row = NULL;
+    if (!count) return RGM_OK;
+    rows->row = rgm_malloc((n_spans + 1) * sizeof *rows->row);
+    if (!rows->row) return rgm_error_no_memory(err);
+    for (size_t i = 0; i < n_spans; i++) rows->row[i] = -1;
+    for (size_t i = count; i-- > 0;)
+        if (span[i] < n_spans) rows->row[span[i]] = (int32_t)i;
+    return RGM_OK;
+}
+
+void rgm_span_rows_release(rgm_span_rows *rows) {
+    rgm_free(rows->row);
+    rows->row = NULL;
+}
+
+rgm_status rgm_span_launches(const rgm_run *run, int32_t **launch, rgm_error *err) {
+    size_t n = run->spans.rows;
+    rgm_status status = RGM_OK;
+    int64_t reused;
+    uint32_t *by_start = NULL;
+    *launch = rgm_malloc((n + 1) * sizeof **launch);
+    if (!*launch) return rgm_error_no_memory(err);
+    if (run->spans.launch) {
+        for (size_t i = 0; i < n; i++)
+            (*launch)[i] = run->spans.launch[i] < (int64_t)n ? run->spans.launch[i] : -1;
+        return RGM_OK;
+    }
+    by_start = rgm_malloc((n + 1) * sizeof *by_start);
+    if (!by_start) {
+        status = rgm_error_no_memory(err);
+        goto done;
+    }
+    RGM_GOTO(rgm_links_by_start(run, by_start, err));
+    status = rgm_links_launches(run, by_start, *launch, &reused, err);
+done:
+    rgm_free(by_start);
+    if (status != RGM_OK) {
+        rgm_free(*launch);
+        *launch = NULL;
+    }
+    return status;
+}

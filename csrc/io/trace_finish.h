@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rows of a whole trace, joined, and what its head says -> a finished Run.
+#ifndef RGM_IO_TRACE_FINISH_H
+#define RGM_IO_TRACE_FINISH_H
+
+#include "io/trace_part.h"
+
+// Members of the document beside its events, as a compact JSON object without its braces.
+typedef struct {
+    rgm_bytes members;
+    int64_t base_ns; // baseTimeNanoseconds, 0 when the file has none
+    int32_t rank;    // -1 when the file does not say
+    bool is_kineto;  // it has one of the keys that only Kineto writes
+    int64_t bytes;   // size of the text
+} rgm_trace_head;
+
+// Takes the run of the part over into *run. `name` is what the input is called.
+rgm_status rgm_trace_finish(rgm_trace_part *part, const rgm_trace_head *head, const char *name, rgm_run **run,
+                            rgm_error *err) RGM_NODISCARD;
+
+#endif

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Traces in Chrome's JSON format, as torch.profiler (Kineto) and others write them -> Run.
+//
+// Text comes from a source, a function that fills a buffer; memory is bounded by the columns that are built,
+// never by the text. Input that is damaged is repaired or skipped and counted in `anomalies`, unless strict
+// is asked for: then the first damage is an RGM_FORMAT error with its byte offset.
+#ifndef RGM_IO_TRACE_IMPORT_H
+#define RGM_IO_TRACE_IMPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/run.h"
+
+// Puts up to `room` bytes at `buffer` and their number in *filled; 0 is the end of the input. Called from one
+// thread at a time, not always the same.
+typedef rgm_status (*rgm_source_read)(void *context, uint8_t *buffer, size_t room, size_t *filled,
+                                      rgm_error *err);
+
+// The same from a place of the input; called from two threads at once.
+typedef rgm_status (*rgm_source_read_at)(void *context, int64_t offset, uint8_t *buffer, size_t room,
+                                         size_t *filled, rgm_error *err);
+
+typedef struct {
+    rgm_source_read read;
+    rgm_source_read_at read_at; // NULL for an input that can only be read once from the beginning
+    int64_t size;               // where read_at is given
+    void *context;
+    const char *name; // for messages and the `files` table
+} rgm_source;
+
+typedef struct {
+    bool strict;
+    int threads;    // 1 or 2; 0 chooses
+    int scan;       // rgm_scan_choice, for tests; 0 is the best one
+    int64_t stripe; // bytes that a thread reads at a time, for tests; 0 chooses
+} rgm_import_options;
+
+rgm_status rgm_trace_import(const rgm_source *source, const rgm_import_options *options, rgm_run **run,
+                            rgm_error *err) RGM_NODISCARD;
+// The same for text in memory, which must stay as it is during the call.
+rgm_status rgm_trace_import_bytes(const uint8_t *data, size_t length, const char *name,
+                                  const rgm_import_options *options, rgm_run **run,
+                                  rgm_error *err) RGM_NODISCARD;
+
+#endif

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/trace_stripes.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/thread.h"
+#include "io/trace_scan.h"
+
+enum {
+    STRIPE = 2 << 20,
+    BEFORE = 256, // and before it, to see what an event follows
+    LONGEST = 64 << 20,
+    LOST = -2, // no place of an event
+};
+
+typedef struct {
+    const rgm_source *source;
+    const rgm_import_options *options;
+    rgm_trace_part *whole;
+    int64_t first; // where the stripes begin
+    int64_t stripe;
+    pthread_mutex_t mutex;
+    pthread_cond_t turned;
+    int64_t next;     // stripe that nobody has taken
+    int64_t turn;     // stripe to be joined next
+    int64_t expected; // where its events begin; LOST when that is looked for after damage
+    uint8_t after;    // the parser's state there
+    bool closed, over;
+    rgm_status status;
+    rgm_error err;
+} stripes;
+
+typedef struct {
+    stripes *all;
+    rgm_trace_parser *parser;
+    rgm_trace_part part;
+    rgm_trace_ids ids;
+    uint8_t *buffer;
+    size_t capacity;
+    rgm_trace_text text;
+    // What reading a stripe came to.
+    int64_t begin, end; // first event and where reading stopped; begin is -1 when there was no event
+    bool closed;
+    rgm_status status;
+    rgm_error err;
+} reader;
+
+static bool is_last(const stripes *all, int64_t end) { return end >= all->source->size; }
+
+// Makes the window hold at least `size` bytes from the place where it begins.
+static rgm_status load(reader *r, size_t size, rgm_error *err) {
+    if (size > r->capacity) {
+        ptrdiff_t at = r->buffer ? r->text.at - r->buffer : 0, held = r->buffer ? r->text.end - r->buffer : 0;
+        uint8_t *buffer = rgm_realloc(r->buffer, size + RGM_TEXT_PADDING);
+        if (!buffer) return rgm_error_no_memory(err);
+        r->buffer = buffer;
+        r->capacity = size;
+        r->text.begin = buffer;
+        r->text.at = buffer + at;
+        r->text.end = buffer + held;
+    }
+    while (r->text.end < r->buffer + size && !r->text.final) {
+        const rgm_source *source = r->all->source;
+        size_t filled, held = (size_t)(r->text.end - r->buffer);
+        RGM_TRY(source->read_at(source->context, r->text.offset + (int64_t)held, r->buffer + held,
+                                size - held, &filled, err));
+        r->text.end += filled;
+        r->text.final = filled == 0;
+    }
+    memset(r->buffer + (r->text.end - r->buffer), 0, RGM_TEXT_PADDING);
+    return RGM_OK;
+}
+
+static rgm_status open_window(reader *r, int64_t from, int64_t to, rgm_error *err) {
+    r->text = (rgm_trace_text){.begin = r->buffer, .end = r->buffer, .at = r->buffer, .offset = from};
+    return load(r, (size_t)(to - from) + (size_t)r->all->stripe / 32, err);
+}
+
+static int64_t place(const reader *r) { return r->text.offset + (r->text.at - r->text.begin); }
+
+// Reads events from text.at up to the first that begins at `to` or later.
+static rgm_status read_until(reader *r, int64_t to) {
+    r->begin = place(r);
+    for (;;) {
+        r->text.stop = r->text.begin + (to - r->text.offset);
+        switch (r->parser->parse(r->parser, &r->text, &r->part, &r->status, &r->err)) {
+        case RGM_PARSE_FAILED: r->end = place(r); return r->status;
+        case RGM_PARSE_CLOSED:
+            r->closed = true;
+            r->end = place(r);
+            return RGM_OK;
+        case RGM_PARSE_STOP: r->end = place(r); return RGM_OK;
+        case RGM_PARSE_MORE:
+            r->end = place(r);
+            if (r->text.final) return RGM_OK;
+            if (r->parser->lost && r->text.offset + (r->text.end - r->text.begin) >= to) {
+                r->end = LOST;
+                return RGM_OK;
+            }
+            if (r->end >= to) return RGM_OK; // spaces or commas reach into the next stripe
+            size_t held = (size_t)(r->text.end - r->text.begin);
+            if (held >= LONGEST)
+                r->text.full = true;
+            else
+                RGM_TRY(load(r, held * 2, &r->err));
+        }
+    }
+}
+
+// Reads the stripe that begins at `from` from its first event on, wherever that seems to be.
+static rgm_status read_guessed(reader *r, int64_t from, int64_t to) {
+    int64_t before = from - BEFORE > 0 ? from - BEFORE : 0;
+    r->begin = r->end = -1;
+    r->closed = false;
+    RGM_TRY(open_window(r, before, to, &r->err));
+    const uint8_t *limit = r->text.begin + (to - before), *at = r->text.begin + (from - before);
+    if (limit > r->text.end) limit = r->text.end;
+    at = at < limit ? rgm_trace_resync(at, r->text.begin, limit) : limit;
+    if (at >= limit) return RGM_OK;
+    r->text.at = at;
+    r->parser->after = 2;
+    r->parser->lost = false;
+    return read_until(r, to);
+}
+
+static rgm_status read_from(reader *r, int64_t from, int64_t to, uint8_t after) {
+    r->closed = false;
+    RGM_TRY(open_window(r, from, to, &r->err));
+    r->parser->after = after;
+    r->parser->lost = false;
+    return read_until(r, to);
+}
+
+// What was read from a wrong place may have left names that the input does not have.
+static rgm_status renew(reader *r) {
+    rgm_trace_part_release(&r->part);
+    rgm_trace_ids_release(&r->ids);
+    return rgm_trace_part_init(&r->part, &r->err);
+}
+
+// In turn: what was read from a wrong place is read again, then the rows go to the whole. Holds the mutex.
+static rgm_status join(reader *r, int64_t to) {
+    stripes *all = r->all;
+    if (all->expected >= to || (all->expected == LOST && r->begin < 0)) // no event begins here
+        return r->begin < 0 ? RGM_OK : renew(r);
+    if ((r->begin != all->expected || all->after == 1) && all->expected != LOST) {
+        r->status = RGM_OK;
+        RGM_TRY(renew(r));
+        RGM_TRY(read_from(r, all->expected, to, all->after));
+    }
+    RGM_TRY(r->status);
+    RGM_TRY(rgm_trace_part_join(all->whole, &r->part, &r->ids, &r->err));
+    all->expected = r->end;
+    all->after = r->parser->after;
+    all->closed = r->closed;
+    return RGM_OK;
+}
+
+static void *work(void *arg) {
+    reader *r = arg;
+    stripes *all = r->all;
+    for (;;) {
+        pthread_mutex_lock(&all->mutex);
+        int64_t k = all->next++;
+        bool over = all->over;
+        pthread_mutex_unlock(&all->mutex);
+        int64_t from = all->first + k * all->stripe, to = from + all->stripe;
+        if (over || is_last(all, to)) break; // the last piece is the caller's
+        rgm_trace_part_clear(&r->part);
+        rgm_error_clear(&r->err);
+        r->status = RGM_OK;
+        rgm_status status = k == 0 ? read_from(r, from, to, 0) : read_guessed(r, from, to);
+        pthread_mutex_lock(&all->mutex);
+        while (all->turn != k && !all->over)
+            (void)rgm_cond_wait(&all->turned, &all->mutex, INT64_C(1000000000));
+        if (!all->over) {
+            r->status = status;
+            status = join(r, to);
+            all->turn = k + 1;
+            if (status != RGM_OK) {
+                all->status = status;
+                all->err = r->err;
+            }
+            all->over = all->closed || status != RGM_OK;
+        }
+        pthread_cond_broadcast(&all->turned);
+        pthread_mutex_unlock(&all->mutex);
+    }
+    return NULL;
+}
+
+static rgm_status reader_init(reader *r, stripes *all, rgm_trace_parser *parser, rgm_error *err) {
+    r->all = all;
+    r->parser = parser;
+    return rgm_trace_part_init(&r->part, err);
+}
+
+static void reader_release(reader *r) {
+    rgm_trace_part_release(&r->part);
+    rgm_trace_ids_release(&r->ids);
+    rgm_free(r->buffer);
+}
+
+rgm_status rgm_trace_read_stripes(const rgm_source *source, const rgm_import_options *options,
+                                  rgm_trace_parser *parser, rgm_trace_part *part, int64_t *offset,
+                                  bool *closed, rgm_error *err) {
+    stripes all = {.source = source,
+                   .options = options,
+                   .whole = part,
+                   .first = *offset,
+                   .expected = *offset,
+                   .stripe = options->stripe > 0 ? options->stripe : STRIPE};
+    reader here = {0}, there = {0};
+    rgm_trace_parser *second = rgm_calloc(1, sizeof *second);
+    rgm_status status;
+    pthread_t thread;
+    pthread_mutex_init(&all.mutex, NULL);
+    rgm_cond_init(&all.turned);
+    if (!second) {
+        status = rgm_error_no_memory(err);
+        goto done;
+    }
+    RGM_GOTO(rgm_trace_parser_init(second, (rgm_scan_choice)options->scan, options->strict, err));
+    RGM_GOTO(reader_init(&here, &all, parser, err));
+    RGM_GOTO(reader_init(&there, &all, second, err));
+    RGM_GOTO(rgm_thread_start(&thread, "rgm-import", work, &there, err));
+    work(&here);
+    pthread_join(thread, NULL);
+    status = all.status;
+    if (status != RGM_OK && err) *err = all.err;
+    *closed = all.closed;
+    parser->lost = all.expected == LOST;
+    parser->after = all.after;
+    *offset = parser->lost ? all.first + all.turn * all.stripe : all.expected;
+done:
+    reader_release(&here);
+    reader_release(&there);
+    if (second) rgm_trace_parser_release(second);
+    rgm_free(second);
+    pthread_cond_destroy(&all.turned);
+    pthread_mutex_destroy(&all.mutex);
+    return status;
+}

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// The analyses of a Run.
+#include <string.h>
+
+#include "analysis/analyses.h"
+#include "analysis/summary.h"
+#include "base/memory.h"
+#include "python/run_object.h"
+
+// Fills both result tables once. Computed without the GIL into locals, so that two threads that ask at the
+// same time do no harm: the second to finish throws its own away.
+static int compute_results(run_object *self, rgm_module *state) {
+    if (self->computed) return 0;
+    rgm_entries entries = {0};
+    rgm_summary summary = {0};
+    rgm_policy policy = RGM_POLICY_DEFAULTS;
+    rgm_error err;
+    rgm_status status;
+    rgm_error_clear(&err);
+    Py_BEGIN_ALLOW_THREADS;
+    status = rgm_entries_compute(self->run, &entries, &err);
+    if (status == RGM_OK) status = rgm_summary_compute(self->run, &entries, &policy, &summary, &err);
+    Py_END_ALLOW_THREADS;
+    if (status == RGM_OK && !self->computed) {
+        self->entries = entries;
+        self->summary = summary;
+        self->computed = true;
+        return 0;
+    }
+    rgm_table_release(&rgm_entries_desc, &entries);
+    rgm_table_release(&rgm_summary_desc, &summary);
+    if (status != RGM_OK) rgm_raise(state, status, &err);
+    return status == RGM_OK ? 0 : -1;
+}
+
+PyObject *rgm_method_entries(run_object *self, void *unused) {
+    rgm_module *state = rgm_module_of_type(Py_TYPE(self));
+    if (!state || compute_results(self, state) < 0) return NULL;
+    return rgm_table_wrap(state, (PyObject *)self, &rgm_entries_desc, (rgm_table *)&self->entries, false);
+}
+
+PyObject *rgm_method_summary(run_object *self, void *unused) {
+    rgm_module *state = rgm_module_of_type(Py_TYPE(self));
+    if (!state || compute_results(self, state) < 0) return NULL;
+    return rgm_table_wrap(state, (PyObject *)self, &rgm_summary_desc, (rgm_table *)&self->summary, false);
+}
+
+static int read_policy(PyObject *given, rgm_policy *policy) {
+#define POLICY_NAME(name, initial, unit, source) #name,
+#define POLICY_OFFSET(name, initial, unit, source) offsetof(rgm_policy, name),
+    static const char *const names[] = {RGM_POLICY(POLICY_NAME)};
+    static const size_t offsets[] = {RGM_POLICY(POLICY_OFFSET)};
+    PyObject *key, *value;
+    Py_ssize_t at = 0;
+    while (PyDict_Next(given, &at, &key, &value)) {
+        Py_ssize_t i = rgm_name_find(key, names, sizeof names / sizeof names[0]);
+        double number = i < 0 ? 0.0 : PyFloat_AsDouble(value);
+        if (number == -1.0 && PyErr_Occurred()) return -1;
+        if (i < 0 || !(number >= 0)) {
+            PyErr_Format(
+                PyExc_ValueError,
+                i < 0 ? "no threshold is called %R" : "the threshold %R must be a number of at least 0", key);
+            return -1;
+        }
+        memcpy((char *)policy + offsets[i], &number, sizeof number);
+    }
+    return 0;
+}
+
+PyObject *rgm_method_summarise(run_object *self, PyObject *thresholds) {
+    rgm_module *state = rgm_module_of_type(Py_TYPE(self));
+    rgm_policy policy = RGM_POLICY_DEFAULTS;
+    if (!PyDict_Check(thresholds)) return PyErr_Format(PyExc_TypeError, "thresholds must be a dict");
+    if (!state || read_policy(thresholds, &policy) < 0 || compute_results(self, state) < 0) return NULL;
+    rgm_summary *summary = rgm_calloc(1, sizeof *summary);
+    if (!summary) return PyErr_NoMemory();
+    rgm_error err;
+    rgm_status status;
+    rgm_error_clear(&err);
+    Py_BEGIN_ALLOW_THREADS;
+    status = rgm_summary_compute(self->run, &self->entries, &policy, summary, &err);
+    Py_END_ALLOW_THREADS;
+    if (status == RGM_OK)
+        return rgm_table_wrap(state, (PyObject *)self, &rgm_summary_desc, (rgm_table *)summary, true);
+    rgm_table_release(&rgm_summary_desc, summary);
+    rgm_free(summary);
+    return rgm_raise(state, status, &err);
+}
+
+static int read_rules(PyObject *given, rgm_rule **rules, size_t *count) {
+    static const char *const activities[] = {
+#define ACTIVITY_TOKEN(name, token) token,
+        RGM_ACTIVITIES(ACTIVITY_TOKEN)
+#undef ACTIVITY_TOKEN
+    };
+    *count = (size_t)PyTuple_GET_SIZE(given);
+    *rules = rgm_calloc(*count + 1, sizeof **rules);
+    if (!*rules) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (size_t i = 0; i < *count; i++) {
+        PyObject *activity;
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(given, (Py_ssize_t)i), "sU;a rule is (text, activity)",
+                              &(*rules)[i].text, &activity))
+            return -1;
+        Py_ssize_t found = rgm_name_find(activity, activities, RGM_ACTIVITY_COUNT);
+        if (found < 1) {
+            PyErr_Format(PyExc_ValueError, "unknown activity %R; valid are: compute, communication, memory",
+                         activity);
+            return -1;
+        }
+        (*rules)[i].activity = (uint8_t)found;
+    }
+    return 0;
+}
+
+// The view with the built-in rules is made once; as with the results, the second of two threads that make it
+// at the same time throws its own away.
+static const rgm_view *view_of(run_object *self, rgm_module *state) {
+    if (self->viewed) return &self->view;
+    rgm_view view = {0};
+    rgm_error err;
+    rgm_status status;
+    rgm_error_clear(&err);
+    Py_BEGIN_ALLOW_THREADS;
+    status = rgm_view_init(&view, self->run, NULL, 0, &err);
+    Py_END_ALLOW_THREADS;
+    if (status != RGM_OK) {
+        rgm_raise(state, status, &err);
+        return NULL;
+    }
+    if (self->viewed) {
+        rgm_view_release(&view);
+    } else {
+        self->view = view;
+        self->viewed = true;
+    }
+    return &self->view;
+}
+
+static PyObject *analyse(rgm_module *state, PyObject *self, const rgm_analysis *analysis,
+                         const rgm_view *view, const rgm_policy *policy, const rgm_question *question) {
+    void *result = rgm_calloc(1, analysis->size);
+    if (!result) return PyErr_NoMemory();
+    rgm_error err;
+    rgm_status status;
+    rgm_error_clear(&err);
+    Py_BEGIN_ALLOW_THREADS;
+    status = analysis->compute(view, policy, question, result, &err);
+    Py_END_ALLOW_THREADS;
+    if (status == RGM_OK) return rgm_table_wrap(state, self, analysis->desc, result, true);
+    rgm_table_release(analysis->desc, result);
+    rgm_free(result);
+    return rgm_raise(state, status, &err);
+}
+
+PyObject *rgm_method_analyse(run_object *self, PyObject *args) {
+    rgm_module *state = rgm_module_of_type(Py_TYPE(self));
+    const char *name, *text;
+    Py_ssize_t length;
+    int group_by;
+    PyObject *thresholds, *given, *other;
+    if (!state || !PyArg_ParseTuple(args, "sO!O!iz#O", &name, &PyDict_Type, &thresholds, &PyTuple_Type,
+                                    &given, &group_by, &text, &length, &other))
+        return NULL;
+    const rgm_analysis *analysis = NULL;
+    for (size_t i = 0; i < rgm_analyses_count; i++)
+        if (strcmp(rgm_analyses[i].name, name) == 0) analysis = &rgm_analyses[i];
+    if (!analysis) return PyErr_Format(PyExc_KeyError, "no analysis is called '%s'", name);
+    rgm_policy policy = RGM_POLICY_DEFAULTS;
+    rgm_question question = {.group_by = group_by, .text = text, .length = (size_t)length};
+    if (read_policy(thresholds, &policy) < 0) return NULL;
+    if (other != Py_None) {
+        if (!PyObject_TypeCheck(other, state->run_type))
+            return PyErr_Format(PyExc_TypeError, "other must be a Run");
+        question.other = view_of((run_object *)other, state);
+        if (!question.other) return NULL;
+    }
+    if (PyTuple_GET_SIZE(given) == 0) {
+        const rgm_view *view = view_of(self, state);
+        return view ? analyse(state, (PyObject *)self, analysis, view, &policy, &question) : NULL;
+    }
+    rgm_rule *rules = NULL;
+    size_t n_rules;
+    rgm_view view = {0};
+    rgm_error err;
+    rgm_status status;
+    PyObject *result = NULL;
+    if (read_rules(given, &rules, &n_rules) == 0) {
+        rgm_error_clear(&err);
+        Py_BEGIN_ALLOW_THREADS;
+        status = rgm_view_init(&view, self->run, rules, n_rules, &err);
+        Py_END_ALLOW_THREADS;
+        result = status == RGM_OK ? analyse(state, (PyObject *)self, analysis, &view, &policy, &question)
+                                  : rgm_raise(state, status, &err);
+    }
+    rgm_view_release(&view);
+    rgm_free(rules);
+    return result;
+}
+
+PyObject *rgm_method_timeline(run_object *self, PyObject *thresholds) {
+    rgm_module *state = rgm_module_of_type(Py_TYPE(self));
+    rgm_policy policy = RGM_POLICY_DEFAULTS;
+    if (!PyDict_Check(thresholds)) return PyErr_Format(PyExc_TypeError, "thresholds must be a dict");
+    if (!state || read_policy(thresholds, &policy) < 0 || compute_results(self, state) < 0) return NULL;
+    rgm_timeline timeline = {0};
+    rgm_error err;
+    rgm_status status;
+    rgm_error_clear(&err);
+    Py_BEGIN_ALLOW_THREADS;
+    status = rgm_timeline_select(self->run, &self->entries, &policy, &timeline, &err);
+    Py_END_ALLOW_THREADS;
+    PyObject *result =
+        status == RGM_OK
+            ? Py_BuildValue("(y#LL)", timeline.rows, (Py_ssize_t)(timeline.count * sizeof(uint32_t)),
+                            (long long)timeline.omitted, (long long)timeline.omitted_ns)
+            : rgm_raise(state, status, &err);
+    rgm_timeline_release(&timeline);
+    return result;
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Run as an object, and its methods, which stand in several files.
+#ifndef RGM_PYTHON_RUN_OBJECT_H
+#define RGM_PYTHON_RUN_OBJECT_H
+
+#include "analysis/view.h"
+#include "python/state.h"
+
+// Results are kept here, beside the run, and handed out as views: a table that the run's dictionary kept
+// would hold the run in turn.
+typedef struct {
+    PyObject_HEAD
+    rgm_run *run;
+    rgm_entries entries;
+    rgm_summary summary;
+    bool computed;
+    rgm_view view; // with the built-in rules
+    bool viewed;
+    PyObject *weakrefs;
+} run_object;
+
+// run_files.c
+PyObject *rgm_method_load(PyTypeObject *type, PyObject *args);
+PyObject *rgm_method_import(PyTypeObject *type, PyObject *args);
+PyObject *rgm_method_save(run_object *self, PyObject *path);
+PyObject *rgm_method_export(run_object *self, PyObject *args);
+// run_build.c
+PyObject *rgm_method_build(PyTypeObject *type, PyObject *args);
+PyObject *rgm_method_link(run_object *self, PyObject *unused);
+PyObject *rgm_method_merge(PyTypeObject *type, PyObject *args);
+// run_analyse.c
+PyObject *rgm_method_entries(run_object *self, void *unused);
+PyObject *rgm_method_summary(run_object *self, void *unused);
+PyObject *rgm_method_summarise(run_object *self, PyObject *thresholds);
+PyObject *rgm_method_analyse(run_object *self, PyObject *args);
+PyObject *rgm_method_timeline(run_object *self, PyObject *thresholds);
+
+#endif

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a result table of an analysis is shown: which columns, under which headings, in which units."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+LISTED = 50  # rows that the text shows of what is listed one by one
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a text table.
+
+    unit: "" for text and plain numbers, "ns" for times (shown with a fitting unit), "bytes", "share" for 0 to 1
+    (shown as a percentage), "rate" for bytes per second, "code:NAME" for an index of the tuple ``_core.NAME``,
+    "other" for a name of the second run of a comparison, as columns called baseline_* are anyway; any other text is
+    put after the number. "at" is a moment, shown as time since the start of the run; "nested" is a name, indented by
+    the column called depth.
+    adds: whether values of several rows may be summed; such columns are filled in the row of the others.
+    """
+
+    name: str
+    heading: str
+    unit: str = ""
+    adds: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """An analysis as a command and a method.
+
+    by: values of ``--by`` with the number that the C analysis takes as group_by; the first is the default.
+    options: thresholds of the policy that have an option of their own, as option -> threshold name.
+    text_option: option for the text that the analysis looks at, "" when it looks at none.
+    other: what a second run that it compares with is called, BASELINE; "" when there is none.
+    rules: whether what kernels do matters, so that ``--rule`` is offered.
+    top: rows that the text shows unless told otherwise, 0 for all.
+    """
+
+    name: str
+    analysis: str
+    help: str
+    columns: tuple[Column, ...]
+    by: Mapping[str, int] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict)
+    text_option: str = ""
+    empty: str = "nothing of that kind is in the trace"
+    other: str = ""
+    rules: bool = True
+    top: int = 0

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``regimeter flame``: the flame graph of a trace, as a page or as data."""
+
+import argparse
+import os
+from typing import TYPE_CHECKING
+
+from .common import load_run, print_document
+
+if TYPE_CHECKING:
+    from .common import Verbs
+
+OUTPUT = "flame.html"
+METRICS = ("device", "host")
+
+
+def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
+    """Declare the verb."""
+    parser = verbs.add_parser(
+        "flame",
+        parents=[common],
+        allow_abbrev=False,
+        help="write the flame graph of a trace: host stacks with the device work that they launched",
+        description="Write the flame graph of a trace: host stacks with the device work that they launched. The suffix"
+        " of the output names the format, .html or .json; --json without -o prints the data.",
+    )
+    parser.add_argument("trace", metavar="TRACE", help="trace of torch.profiler, recording or saved run")
+    parser.add_argument("-o", "--output", metavar="FILE", help=f"default: {OUTPUT}")
+    parser.add_argument("--metric", choices=METRICS, help="what a node's value is; default: device time if any")
+    parser.add_argument("--min-duration-us", type=float, default=10.0, metavar="US", help="gather shorter siblings")
+    parser.add_argument("--max-depth", type=int, default=50, metavar="N", help="gather what is called from deeper")
+    parser.add_argument(
+        "--keep-small-kernels", action="store_true", help="do not gather kernels below 1 %% of device time"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Write the flame graph."""
+    from ..flame import FlameGraphGenerator
+    from .errors import CommandError
+    from .files import check_output
+    from .progress import step
+
+    printed = arguments.json and arguments.output is None
+    output = arguments.output or OUTPUT
+    chosen = os.path.splitext(output)[1].lower().removeprefix(".")
+    if not printed:
+        if chosen not in ("html", "json"):
+            raise CommandError(f"{output}: the suffix names no format; use .html or .json")
+        check_output(output, arguments.trace)
+    if arguments.max_depth < 1:
+        raise CommandError(f"--max-depth must be at least 1, got {arguments.max_depth}")
+    generator = FlameGraphGenerator(
+        arguments.min_duration_us, arguments.max_depth, not arguments.keep_small_kernels, metric=arguments.metric
+    )
+    data = generator.from_run(load_run(arguments.trace, quiet=arguments.quiet))
+    if printed:
+        print_document(data)
+        return 0
+    with step(f"writing {output}", quiet=arguments.quiet):
+        generator.export(data, output, chosen)
+    size = os.path.getsize(output)
+    if arguments.json:
+        print_document({"file": output, "bytes": size})
+    elif not arguments.quiet:
+        print(f"{output}: {size / 1e3:,.0f} kB")
+    return 0

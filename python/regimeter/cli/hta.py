@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``regimeter hta``: the holistic analysis of a trace, as text, JSON or a page."""
+
+import argparse
+import os
+from typing import TYPE_CHECKING
+
+from .common import print_document
+
+if TYPE_CHECKING:
+    from ..hta import HTAReport
+    from .common import Verbs
+
+FORMATS = ("html", "json")
+
+
+def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
+    """Declare the verb."""
+    parser = verbs.add_parser(
+        "hta", parents=[common], allow_abbrev=False, help="analyse a trace as a whole: shares, kernels, what to try"
+    )
+    parser.add_argument("trace", metavar="TRACE", help="trace file, or directory of the ranks of one job")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write a page, or JSON with --json or suffix .json")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print or write the report."""
+    from ..hta import HTAAnalyzer
+    from .common import load_run
+    from .files import check_output
+
+    if arguments.output is not None:
+        check_output(arguments.output, arguments.trace)
+    analyzer = HTAAnalyzer()
+    report = analyzer.analyze_trace(load_run(arguments.trace, quiet=arguments.quiet))
+    report.trace_path = arguments.trace
+    if arguments.output is not None:
+        chosen = "json" if arguments.json or arguments.output.lower().endswith(".json") else "html"
+        analyzer.export_report(report, arguments.output, format=chosen)
+        if not arguments.quiet:
+            print(f"{arguments.output}: {os.path.getsize(arguments.output) / 1e3:,.0f} kB, {chosen}")
+    elif arguments.json:
+        print_document(report.to_dict())
+    else:
+        print(text(report))
+    return 0
+
+
+def text(report: "HTAReport") -> str:
+    """Return the report for a terminal."""
+    from ..report.text import UNAVAILABLE, duration, printable, shorten
+
+    def share(value: float | None) -> str:
+        return UNAVAILABLE if value is None else f"{value:.1f} %"
+
+    parts = (
+        ("idle", report.gpu_idle_time_pct),
+        ("compute", report.compute_time_pct),
+        ("exposed communication", report.communication_time_pct),
+        ("exposed memory", report.memory_time_pct),
+    )
+    lines = [", ".join(f"{label} {share(value)}" for label, value in parts)]
+    lines += [f"  {name}: unavailable: {reason}" for name, reason in report.unavailable.items()]
+    if report.top_kernels:
+        lines += ["", "Kernels with most time"]
+    lines += [
+        f"  {duration(row['time_us'] / 1e3):>8} {share(row['pct']):>7} {row['count']:>8,}  {shorten(row['name'], 80)}"
+        for row in report.top_kernels[:10]
+    ]
+    unjudged = "" if report.top_kernels else "not judged: no device work is in the trace"
+    lines += ["", "Bottlenecks"]
+    lines += [f"  {printable(line)}" for line in report.bottlenecks] or [
+        f"  {unjudged or 'none by the rules of the analysis'}"
+    ]
+    lines += ["", "What to try"]
+    lines += [f"  {printable(line)}" for line in report.recommendations] or [f"  {unjudged or 'nothing stands out'}"]
+    return "\n".join(lines)

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``regimeter timeline``: how long host and device were active, and the timeline as a page."""
+
+import argparse
+import os
+from typing import TYPE_CHECKING
+
+from .common import count, load_run, print_document
+
+if TYPE_CHECKING:
+    from ..timeline import TimelineData
+    from .common import Verbs
+
+
+def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
+    """Declare the verb."""
+    parser = verbs.add_parser(
+        "timeline",
+        parents=[common],
+        allow_abbrev=False,
+        help="host and device activity of a trace, and its timeline as a page",
+        description="Print how long host and device were active and overlapped, as unions of intervals. With -o, write"
+        " the timeline: .html is a page that needs no network, .json a Chrome trace of the listed events.",
+    )
+    parser.add_argument("trace", metavar="TRACE", help="trace of torch.profiler, recording or saved run")
+    parser.add_argument("-o", "--output", metavar="FILE", help=".html or .json")
+    parser.add_argument("--min-duration-us", type=float, default=1.0, metavar="US", help="list no shorter event")
+    parser.add_argument("--no-python", action="store_true", help="leave Python functions out")
+    parser.add_argument("--no-runtime", action="store_true", help="leave runtime and driver calls out")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the figures, write the timeline."""
+    from ..timeline import TimelineGenerator
+    from .errors import CommandError
+    from .files import check_output
+    from .progress import step
+
+    output = arguments.output
+    suffix = os.path.splitext(output or "timeline.html")[1].lower()
+    if suffix not in (".html", ".json"):
+        raise CommandError(f"{output}: the suffix names no format; use .html or .json")
+    if output:
+        check_output(output, arguments.trace)
+    generator = TimelineGenerator(arguments.min_duration_us, not arguments.no_python, not arguments.no_runtime)
+    timeline = generator.from_run(load_run(arguments.trace, quiet=arguments.quiet))
+    if output:
+        with step(f"writing {output}", quiet=arguments.quiet):
+            write = generator.generate_html_viewer if suffix == ".html" else generator.export_chrome_trace
+            write(timeline, output)
+    if arguments.json:
+        print_document(timeline.to_dict() | ({"file": output} if output else {}))
+    else:
+        _print(timeline)
+    return 0
+
+
+def _print(timeline: "TimelineData") -> None:
+    from ..report.text import duration, percent
+
+    rows = (
+        ("total", timeline.total_time_us, None),
+        ("host active", timeline.cpu_active_time_us, timeline.cpu_utilization),
+        ("device active", timeline.gpu_active_time_us, timeline.gpu_utilization),
+        ("both at once", timeline.overlap_time_us, None),
+    )
+    for label, time_us, used in rows:
+        share = "" if used is None else f"  {percent(used / 100):>7} of the total"
+        print(f"{label:<14}{duration(time_us / 1e3):>10}{share}")
+    print(f"{len(timeline.events):,} events on {count(len(timeline.streams), 'stream')} and the host")

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The result tables of a trace as panels of the page, one for each analysis that has a `Verb`."""
+
+from typing import TYPE_CHECKING, Any
+
+from .. import _core
+from ..analysis.catalog import find_verbs
+from .pack import Names, packed, packed_table
+
+if TYPE_CHECKING:
+    from ..analysis.verb import Verb
+    from ..trace import Run
+
+MOST_ROWS = 5_000  # of one table; the page says how many it does not hold
+ELSEWHERE = ("breakdown", "flame", "timeline_blocks", "active_times")  # shown by views of their own
+
+
+def panels_of(run: "Run", names: Names) -> list[dict[str, Any]]:
+    """Return a panel for each analysis that this build has and that needs no second run."""
+    known = _core.analyses()
+    verbs = [verb for verb in find_verbs().values() if verb.analysis in known and verb.analysis not in ELSEWHERE]
+    return [_panel(run, verb, names) for verb in verbs if not _compares(verb)]
+
+
+def _compares(verb: "Verb") -> bool:
+    """Return whether the analysis looks at two runs, as the verb or its columns say."""
+    return bool(verb.other) or any(
+        column.unit == "other" or column.name.startswith("baseline_") for column in verb.columns
+    )
+
+
+def _panel(run: "Run", verb: "Verb", names: Names) -> dict[str, Any]:
+    table_name = _core.analyses()[verb.analysis]["table"]
+    described = {column["name"]: column for column in _core.schema()["results"][table_name]["columns"]}
+    shown = [column for column in verb.columns if column.name in described]
+    groups = verb.by or {"": 0}
+    return {
+        "name": verb.name,
+        "help": verb.help,
+        "empty": verb.empty,
+        "columns": [
+            {
+                "name": column.name,
+                "heading": column.heading,
+                "unit": "name" if described[column.name]["type"] == "name" else _unit(column.unit),
+                "codes": _codes(column.unit),
+                "doc": described[column.name]["doc"],
+            }
+            for column in shown
+        ],
+        "tables": [
+            {"by": label, **_table(run, verb, number, [column.name for column in shown], described, names)}
+            for label, number in groups.items()
+        ],
+    }
+
+
+def _unit(unit: str) -> str:
+    return "code" if unit.startswith("code:") else unit
+
+
+def _codes(unit: str) -> list[str] | None:
+    return list(getattr(_core, unit.removeprefix("code:"))) if unit.startswith("code:") else None
+
+
+def _table(
+    run: "Run", verb: "Verb", group_by: int, columns: list[str], described: dict[str, Any], names: Names
+) -> dict[str, Any]:
+    table = run.analyse(verb.analysis, group_by=group_by)
+    types = {name: column["type"] for name, column in described.items()}
+    found = {"total": len(table), **packed_table(table, columns, types, names, slice(0, MOST_ROWS))}
+    for column in verb.columns:
+        if column.unit == "at" and column.name in columns:
+            found["columns"][column.name] = packed(_since_start(run, table, column.name))
+    return found
+
+
+def _since_start(run: "Run", table: Any, column: str) -> Any:
+    """Return moments as ns since the start of the run, which a double holds exactly; NaN without device work."""
+    since = (getattr(table, column)[:MOST_ROWS] - run.start_ns).astype("f8")
+    if "work" in table.columns:
+        since[table.work[:MOST_ROWS] == 0] = float("nan")
+    return since

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the HTML page shows of an imported trace: result tables of the analyses, as one JSON-ready dictionary."""
+
+import datetime
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+from .. import _core
+from .pack import Names, packed_table
+from .panels import panels_of
+from .trace_facts import anomalies_of, facts_of, files_of, heads_of
+from .trace_timeline import timeline_of
+
+if TYPE_CHECKING:
+    from ..trace import Run
+
+FORMAT = "regimeter.trace"
+VERSION = 1
+RECORDED = ("live", "journal", "run", "export")  # sources of runs that our own profiler recorded
+# Python stacks of real programs are deeper than the generator's default; kernels are told apart by name.
+FLAME = {"flame_max_depth": 200, "flame_small_share": 0}
+
+
+def is_trace(run: "Run") -> bool:
+    """Return whether the run was imported from another profiler's file."""
+    return run.source not in RECORDED
+
+
+def trace_data(run: "Run", *, title: str | None = None, file: str | None = None) -> dict[str, Any]:
+    """Return the page's data for an imported trace."""
+    names = Names(run)
+    files = files_of(run)
+    data = {
+        **_head(title or _title(run, files, file)),
+        "run": {
+            "source": run.source,
+            "file": file or (files[0]["file"] if len(files) == 1 else None),
+            "duration_ns": run.duration_ns,
+            "started_unix_ns": run.start_unix_ns,
+            "complete": run.complete,
+            "span_count": len(run.spans),
+            "lane_count": len(run.lanes),
+        },
+        "facts": facts_of(run),
+        "files": files,
+        "environment": heads_of(run)[0],
+        "anomalies": anomalies_of(run),
+        "breakdown": breakdown_of(run),
+        "lanes": lanes_of(run),
+        "timeline": timeline_of(run, names),
+        "flame": flame_of(run, names),
+        "panels": panels_of(run, names),
+    }
+    return data | {"names": names.packed()}
+
+
+def timeline_data(run: "Run", *, title: str | None = None) -> dict[str, Any]:
+    """Return the page's data for the timeline alone."""
+    names = Names(run)
+    shown = {"breakdown": breakdown_of(run), "lanes": lanes_of(run), "timeline": timeline_of(run, names)}
+    return _head(title or f"Timeline of {_title(run, files_of(run), None)}") | shown | {"names": names.packed()}
+
+
+def _head(title: str) -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "title": title,
+        "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+    }
+
+
+def _title(run: "Run", files: list[dict[str, Any]], file: str | None) -> str:
+    if len(files) > 1:
+        return f"{PurePath(files[0]['file']).parent.name or 'trace'} ({len(files)} files)"
+    path = file or (files[0]["file"] if files else "")
+    return PurePath(path).name or "trace"
+
+
+def breakdown_of(run: "Run") -> list[dict[str, Any]]:
+    """Return the rows of the breakdown, one a device."""
+    table = run.analyse("breakdown")
+    described = _core.schema()["results"]["breakdown"]["columns"]
+    rows = []
+    for i in range(len(table)):
+        row = {column["name"]: getattr(table, column["name"])[i].item() for column in described}
+        row["process_name"] = run.string(row["process_name"])
+        row["first_ns"] -= run.start_ns
+        rows.append(row)
+    return rows
+
+
+def lanes_of(run: "Run") -> list[dict[str, Any]]:
+    """Return the lanes with the texts that name them."""
+    lanes, strings = run.lanes, run.strings
+    return [
+        {
+            "name": strings[lanes.name[i]],
+            "process": int(lanes.process[i]),
+            "process_name": strings[lanes.process_name[i]],
+            "label": strings[lanes.label[i]],
+            "thread": int(lanes.thread[i]),
+            "device": int(lanes.device[i]),
+            "rank": int(lanes.rank[i]),
+        }
+        for i in range(len(lanes))
+    ]
+
+
+def flame_of(run: "Run", names: Names) -> dict[str, Any]:
+    """Return the merged call tree."""
+    table = run.analyse("flame", thresholds=FLAME)
+    types = {column["name"]: column["type"] for column in _core.schema()["results"]["flame"]["columns"]}
+    kinds = {"roles": list(_core.FLAME_ROLES), "kinds": list(_core.SPAN_KINDS)}
+    return packed_table(table, types, types, names, slice(None)) | kinds

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The timeline of a trace for the page: rows of the analysis `timeline_blocks` and the arguments of their spans."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import _core
+from .pack import Names, packed
+
+if TYPE_CHECKING:
+    from ..trace import Run
+
+MOST_SPANS = 200_000  # some 4 MB in the page; the rest is in blocks
+PLAIN = ("depth", "plain_depth", "duration_ns", "kind", "activity", "count", "sum_ns")
+# Run tables with arguments of single spans, and what a reader calls them.
+DETAILS = {
+    "launches": "launch",
+    "operators": "operator",
+    "collectives": "collective",
+    "syncs": "synchronisation",
+    "frames": "Python call",
+    "flops": "work",
+}
+
+
+def timeline_of(run: "Run", names: Names) -> dict[str, Any]:
+    """Return the timeline's columns; times are ns since the start of the run."""
+    table: Any = run.analyse("timeline_blocks", thresholds={"timeline_max_spans": MOST_SPANS})
+    spans, rows = run.spans, table.span
+    single = table.count == 1
+    columns = {
+        "start_ns": packed(table.start_ns - run.start_ns, steps=True),
+        "lane": packed(table.lane, steps=True),
+        "name": packed(names.number(table.name)),
+        "op": packed(names.number(table.op)),
+        "launch": packed(table.launch),
+        "correlation": packed(np.where(single, spans.correlation[rows], -1)),
+        "step": packed(np.where(single, spans.step[rows], -1)),
+        "bytes": packed(np.where(single, spans.bytes[rows], -1)),
+        "flags": packed(np.where(single, spans.flags[rows] & 0xFF, 0)),
+    } | {name: packed(getattr(table, name)) for name in PLAIN}
+    return {
+        "count": len(table),
+        "spans": len(spans),
+        "columns": columns,
+        "kinds": list(_core.SPAN_KINDS),
+        "activities": list(_core.ACTIVITIES),
+        "details": _details(run, rows, single, names),
+    }
+
+
+def _details(run: "Run", rows: Any, single: Any, names: Names) -> list[dict[str, Any]]:
+    """Return the arguments of the spans that have a row of their own, as sparse tables ordered by that row."""
+    shown = np.full(len(run.spans), -1, dtype="int64")
+    shown[rows[single]] = np.flatnonzero(single)
+    found = []
+    for name, title in DETAILS.items():
+        table = run.table(name)
+        if not len(table):
+            continue
+        place = shown[table.span]
+        order = np.argsort(place, kind="stable")
+        order = order[place[order] >= 0]
+        described = [column for column in _core.schema()["run"][name]["columns"] if column["name"] != "span"]
+        columns = [_detail(table, column, order, names) for column in described]
+        found.append(
+            {
+                "title": title,
+                "count": len(order),
+                "row": packed(place[order], steps=True),
+                "columns": [column for column in columns if column is not None],
+            }
+        )
+    return found
+
+
+def _detail(table: Any, column: dict[str, str], order: Any, names: Names) -> dict[str, Any] | None:
+    """Return one argument of the shown spans, None where no span has it."""
+    values = getattr(table, column["name"])[order]
+    unit = {"name": "name", "float64": "number"}.get(column["type"], "count")
+    if unit == "name" and not values.any():
+        return None
+    if unit == "number" and np.isnan(values).all():
+        return None
+    if unit == "count" and (values == -1).all():
+        return None
+    unit = column["unit"] if column["unit"] in ("bytes", "ns") else unit
+    label = column["name"].removesuffix("_bytes").removesuffix("_ns").replace("_", " ")
+    shown = names.number(values) if unit == "name" else values
+    return {"heading": label, "unit": unit, "doc": column["doc"], **packed(shown)}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs of random rows through the critical path and the comparison: whatever they hold, the segments tile the
+// window, no call fails but for lack of memory, and nothing leaks.
+#include <stdlib.h>
+
+#include "analysis/analyses.h"
+#include "analysis/critical.h"
+#include "base/memory.h"
+#include "harness.h"
+
+static uint32_t seed;
+static uint32_t next(uint32_t bound) {
+    seed = seed * 1664525u + 1013904223u;
+    return (seed >> 8) % bound;
+}
+
+static const char *const names[] = {
+    "op",         "cudaLaunchKernel",       "cudaDeviceSynchronize", "cudaStreamSynchronize",
+    "gemm<1>",    "cudaEventSynchronize",   "cudaStreamWaitEvent",   "ncclKernel_2",
+    "op again",   "Memcpy DtoH (Pageable)", "cudaMemcpyAsync",       "DataLoader next",
+    "gemm<2, 3>", "ProfilerStep#4"};
+enum { NAMES = sizeof names / sizeof names[0], LANES = 6 };
+
+static rgm_status fill(rgm_run *run, size_t rows, int64_t spread, rgm_error *err) {
+    rgm_name ids[NAMES];
+    for (size_t i = 0; i < NAMES; i++)
+        RGM_TRY(rgm_strings_intern(&run->strings, names[i], strlen(names[i]), &ids[i], err));
+    size_t row;
+    for (size_t i = 0; i < LANES; i++) {
+        RGM_TRY(rgm_table_append(&rgm_lanes_desc, &run->lanes, RGM_ALL_COLUMNS, &row, err));
+        run->lanes.thread[row] = (int64_t)i;
+        run->lanes.device[row] = i < 3 ? -1 : 0;
+    }
+    for (size_t i = 0; i < rows; i++) {
+        static const uint8_t host[] = {RGM_KIND_CPU_OP, RGM_KIND_RUNTIME, RGM_KIND_RUNTIME,
+                                       RGM_KIND_ANNOTATION, RGM_KIND_PYTHON};
+        static const uint8_t work[] = {RGM_KIND_KERNEL, RGM_KIND_KERNEL, RGM_KIND_MEMCPY, RGM_KIND_SYNC};
+        RGM_TRY(rgm_table_append(&rgm_spans_desc, &run->spans, RGM_ALL_COLUMNS, &row, err));
+        uint32_t lane = next(LANES);
+        run->spans.lane[row] = lane;
+        run->spans.kind[row] = lane < 3 ? host[next(5)] : work[next(4)];
+        run->spans.name[row] = ids[next(NAMES)];
+        run->spans.start_ns[row] =
+            spread > 1000 ? (next(2) ? -INT64_MAX / 2 : INT64_MAX / 2) : next((uint32_t)spread);
+        run->spans.duration_ns[row] = spread > 1000 ? INT64_MAX / 4 * next(2) : next(40);
+        run->spans.correlation[row] = next((uint32_t)rows / 2 + 1);
+        run->spans.step[row] = (int32_t)next(3);
+        if (run->spans.kind[row] != RGM_KIND_SYNC) continue;
+        size_t sync;
+        RGM_TRY(rgm_table_append(&rgm_syncs_desc, &run->syncs, RGM_ALL_COLUMNS, &sync, err));
+        run->syncs.span[sync] = (rgm_u32)row;
+        run->syncs.stream[sync] = (int64_t)next(8) - 1;
+        run->syncs.waits_on_stream[sync] = (int64_t)next(8) - 1;
+        run->syncs.record_correlation[sync] = next((uint32_t)rows / 2 + 1);
+    }
+    return RGM_OK;
+}
+
+static rgm_status analyse(const rgm_view *view, const rgm_view *other, rgm_error *err) {
+    rgm_policy policy = RGM_POLICY_DEFAULTS;
+    for (size_t i = 0; i < rgm_analyses_count; i++) {
+        const rgm_analysis *analysis = &rgm_analyses[i];
+        bool path = strncmp(analysis->name, "critical", 8) == 0;
+        if (!path && strncmp(analysis->name, "trace_diff", 10) != 0) continue;
+        for (int group_by = 0; group_by < 3; group_by++) {
+            rgm_question question = {.group_by = path ? 0 : group_by, .other = other};
+            void *result = rgm_calloc(1, analysis->size);
+            if (!result) return rgm_error_no_memory(err);
+            rgm_status status = analysis->compute(view, &policy, &question, result, err);
+            rgm_table_release(analysis->desc, result);
+            rgm_free(result);
+            RGM_TRY(status);
+        }
+    }
+    return RGM_OK;
+}
+
+static rgm_status whole(size_t rows, int64_t spread, rgm_error *err) {
+    rgm_run *run = NULL;
+    rgm_view view = {0};
+    rgm_status status;
+    RGM_GOTO(rgm_run_new(&run, err));
+    RGM_GOTO(fill(run, rows, spread, err));
+    RGM_GOTO(rgm_view_init(&view, run, NULL, 0, err));
+    RGM_GOTO(analyse(&view, &view, err));
+done:
+    rgm_view_release(&view);
+    rgm_run_free(run);
+    return status;
+}
+
+TEST(random_runs_pass_through_both) {
+    rgm_error err;
+    for (uint32_t i = 0; i < 300; i++) {
+        seed = i;
+        CHECK_EQ_I64(whole(1 + i, 1 + i % 400, &err), RGM_OK);
+    }
+}
+
+TEST(times_at_the_ends_of_their_range_do_not_overflow) {
+    rgm_error err;
+    for (uint32_t i = 0; i < 50; i++) {
+        seed = i;
+        CHECK_EQ_I64(whole(60, INT64_MAX, &err), RGM_OK);
+    }
+}
+
+TEST(the_segments_of_random_runs_tile_the_window) {
+    rgm_error err;
+    rgm_policy policy = RGM_POLICY_DEFAULTS;
+    for (uint32_t i = 0; i < 200; i++) {
+        rgm_run *run = NULL;
+        rgm_view view = {0};
+        rgm_critical_path path = {0};
+        rgm_critical graph;
+        rgm_question question = {0};
+        seed = 1000 + i;
+        REQUIRE(rgm_run_new(&run, &err) == RGM_OK && fill(run, 150, 300, &err) == RGM_OK);
+        REQUIRE(rgm_view_init(&view, run, NULL, 0, &err) == RGM_OK);
+        REQUIRE(rgm_critical_build(&graph, &view, &policy, &question, &err) == RGM_OK);
+        REQUIRE(rgm_critical_path_compute(&view, &policy, &question, &path, &err) == RGM_OK);
+        int64_t at = graph.start_ns, length;
+        for (size_t s = 0; s < path.rows; s++) {
+            CHECK_EQ_I64(path.start_ns[s], at);
+            at += path.duration_ns[s];
+        }
+        CHECK_EQ_I64(at, graph.end_ns);
+        REQUIRE(rgm_critical_length(&graph, RGM_PATH_KIND_COUNT, &length, &err) == RGM_OK);
+        CHECK_EQ_I64(length, graph.end_ns - graph.start_ns);
+        rgm_critical_release(&graph);
+        rgm_table_release(&rgm_critical_path_desc, &path);
+        rgm_view_release(&view);
+        rgm_run_free(run);
+    }
+}
+
+TEST(every_failed_allocation_is_reported_and_nothing_leaks) {
+    rgm_error err;
+    int64_t alive = rgm_memory_live();
+    for (int64_t after = 0; after < 2000; after++) {
+        seed = 7;
+        rgm_memory_fail_after(after);
+        rgm_status status = whole(60, 200, &err);
+        rgm_memory_fail_after(-1);
+        CHECK_EQ_I64(rgm_memory_live(), alive);
+        if (status == RGM_OK) return;
+        CHECK_EQ_I64(status, RGM_NO_MEMORY);
+    }
+    CHECK(!"the allocations never ended");
+}

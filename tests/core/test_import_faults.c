@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+// The life of an imported trace with the n-th allocation refused, for every n: the step that meets it says
+// RGM_NO_MEMORY, everything before and after works, and no block is left behind.
+#include "analysis/analyses.h"
+#include "everything.h"
+#include "importing.h"
+#include "io/export.h"
+#include "model/links.h"
+#include "model/merge.h"
+
+typedef rgm_status (*step)(rgm_run *run, const void *context, rgm_error *err);
+
+// The importer remembers texts it has seen and does without where there is no memory for that: such a step
+// may meet the fault and go on, if what it gives is the same.
+static bool may_do_without;
+
+// Repeats the step with a later fault each time, until it meets none. `most` bounds the loop, not the truth.
+static void every_fault(const char *what, step taken, rgm_run *run, const void *context) {
+    enum { MOST = 20000 };
+    for (int64_t n = 0; n < MOST; n++) {
+        int64_t live = rgm_memory_live();
+        rgm_error err;
+        rgm_error_clear(&err);
+        uint64_t calls = rgm_memory_calls();
+        rgm_memory_fail_after(n);
+        rgm_status status = taken(run, context, &err);
+        rgm_memory_fail_after(-1);
+        int64_t left = rgm_memory_live() - live;
+        bool met = rgm_memory_calls() - calls > (uint64_t)n;
+        if (status == RGM_OK && left == 0 && !met) return;
+        if (status == RGM_OK && left == 0 && may_do_without) continue;
+        if (status != RGM_NO_MEMORY || err.status != RGM_NO_MEMORY || left != 0) {
+            HARNESS_FAIL("%s with fault %" PRId64 ": status %d, \"%s\", %" PRId64 " blocks left", what, n,
+                         (int)status, err.message, left);
+            return;
+        }
+    }
+    HARNESS_FAIL("%s fails for ever", what);
+}
+
+typedef struct {
+    const char *text;
+    rgm_import_options options;
+    rgm_run *expected;
+} importing;
+
+static rgm_status import(rgm_run *unused, const void *context, rgm_error *err) {
+    (void)unused;
+    const importing *i = context;
+    rgm_run *run = NULL;
+    rgm_status status =
+        rgm_trace_import_bytes((const uint8_t *)i->text, strlen(i->text), "test", &i->options, &run, err);
+    rgm_memory_fail_after(-1);
+    CHECK((run != NULL) == (status == RGM_OK));
+    if (run) CHECK_SAME_RUN(i->expected, run, "with a fault");
+    rgm_run_free(run);
+    return status;
+}
+
+static void every_fault_of_import(const char *what, const char *text, rgm_import_options options) {
+    importing i = {text, options, import_with(text, options)};
+    REQUIRE(i.expected);
+    // The comparison gives columns memory, which must not count as what an import left behind.
+    CHECK_OK(import(NULL, &i, NULL));
+    may_do_without = true;
+    every_fault(what, import, NULL, &i);
+    may_do_without = false;
+    rgm_run_free(i.expected);
+}
+
+TEST(imports_by_one_thread) {
+    every_fault_of_import("import", everything, (rgm_import_options){.threads = 1});
+}
+
+// Memory that is missing is no damage of the text.
+TEST(strict_imports) {
+    every_fault_of_import(
+        "strict import",
+        "{\"distributedInfo\":{\"rank\":3,\"x\":[1,2,3]},\"traceEvents\":[{\"ph\":\"C\",\"name\":\"c\","
+        "\"pid\":1,\"ts\":40,\"args\":{\"v\":1.25,\"w\":2}},{\"ph\":\"X\",\"name\":\"a\",\"ts\":1,"
+        "\"dur\":1,\"args\":{\"Input Dims\":[[1],[]],\"odd\":{\"a\":[true]}}}]}",
+        (rgm_import_options){.strict = true, .threads = 1});
+}
+
+TEST(imports_by_two_threads) {
+    for (int i = 0; i < 3; i++)
+        every_fault_of_import("import by two threads", everything,
+                              (rgm_import_options){.threads = 2, .stripe = 300});
+}
+
+// What a refused step has put in the run stays there until it is freed, so each try has a run of its own.
+TEST(linking) {
+    for (int64_t n = 0; n < 1000; n++) {
+        int64_t live = rgm_memory_live();
+        rgm_run *run = import_text(everything);
+        REQUIRE(run);
+        rgm_error err;
+        rgm_error_clear(&err);
+        rgm_memory_fail_after(n);
+        rgm_status status = rgm_run_link(run, &err);
+        rgm_memory_fail_after(-1);
+        rgm_run_free(run);
+        CHECK_EQ_I64(rgm_memory_live(), live);
+        if (status == RGM_OK) return;
+        CHECK(status == RGM_NO_MEMORY && err.status == RGM_NO_MEMORY);
+    }
+    HARNESS_FAIL("linking fails for ever");
+}
+
+static rgm_status view(rgm_run *run, const void *context, rgm_error *err) {
+    (void)context;
+    rgm_view v = {0};
+    rgm_status status = rgm_view_init(&v, run, NULL, 0, err);
+    rgm_view_release(&v);
+    return status;
+}
+
+typedef struct {
+    const rgm_analysis *analysis;
+    const rgm_view *view;
+    int32_t group_by;
+} question;
+
+static rgm_status analyse(rgm_run *run, const void *context, rgm_error *err) {
+    (void)run;
+    const question *q = context;
+    const rgm_policy policy = RGM_POLICY_DEFAULTS;
+    const rgm_question asked = {.group_by = q->group_by, .other = q->view};
+    void *result = calloc(1, q->analysis->size);
+    if (!result) abort();
+    rgm_status status = q->analysis->compute(q->view, &policy, &asked, result, err);
+    rgm_table_release(q->analysis->desc, result);
+    free(result);
+    return status;
+}
+
+static void every_analysis(rgm_run *run) {
+    rgm_view v = {0};
+    rgm_error err;
+    every_fault("view", view, run, NULL);
+    if (rgm_view_init(&v, run, NULL, 0, NULL) != RGM_OK) abort();
+    for (size_t i = 0; i < rgm_analyses_count; i++) {
+        question q = {&rgm_analyses[i], &v, 0};
+        for (q.group_by = 0; q.group_by < 3; q.group_by++) {
+            rgm_error_clear(&err);
+            if (analyse(run, &q, &err) == RGM_OK) every_fault(q.analysis->name, analyse, run, &q);
+        }
+    }
+    rgm_view_release(&v);
+}
+
+static rgm_run *seed(const char *name) {
+    char path[128];
+    size_t length;
+    (void)snprintf(path, sizeof path, "tests/fuzz/seeds/fuzz_trace_import/%s", name);
+    uint8_t *text = file_read(path, &length);
+    rgm_run *run = NULL;
+    const rgm_import_options options = {.threads = 1};
+    if (!text || rgm_trace_import_bytes(text, length, name, &options, &run, NULL) != RGM_OK)
+        HARNESS_FAIL("%s is not there", path);
+    free(text);
+    return run;
+}
+
+static const char *const seeds[] = {"shapes_by_hand", "a100_nccl_2024", "a100_cupti_counters",
+                                    "a100_event_sync"};
+enum { SEEDS = sizeof seeds / sizeof *seeds };
+
+TEST(every_analysis_of_every_seed) {
+    for (size_t i = 0; i < SEEDS; i++) {
+        rgm_run *run = seed(seeds[i]);
+        REQUIRE(run);
+        every_analysis(run);
+        rgm_run_free(run);
+    }
+}
+
+static rgm_status swallow(void *context, const void *data, size_t length, rgm_error *err) {
+    (void)context, (void)data, (void)length, (void)err;
+    return RGM_OK;
+}
+
+static rgm_status write_out(rgm_run *run, const void *format, rgm_error *err) {
+    return rgm_export(run, format, NULL, swallow, NULL, err);
+}
+
+TEST(every_export) {
+    rgm_run *run = seed(seeds[0]);
+    REQUIRE(run);
+    for (size_t i = 0; i < rgm_export_formats_count; i++)
+        every_fault(rgm_export_formats[i].name, write_out, run, rgm_export_formats[i].name);
+    rgm_run_free(run);
+}
+
+static rgm_status merge(rgm_run *unused, const void *runs, rgm_error *err) {
+    (void)unused;
+    rgm_run *merged = NULL;
+    rgm_status status = rgm_run_merge(runs, NULL, SEEDS, &merged, err);
+    rgm_run_free(merged);
+    return status;
+}
+
+TEST(merging) {
+    rgm_run *runs[SEEDS];
+    for (size_t i = 0; i < SEEDS; i++) {
+        runs[i] = seed(seeds[i]);
+        REQUIRE(runs[i]);
+        for (size_t lane = 0; lane < runs[i]->lanes.rows; lane++) runs[i]->lanes.rank[lane] = (rgm_i32)i;
+    }
+    every_fault("merge", merge, NULL, runs);
+    for (size_t i = 0; i < SEEDS; i++) rgm_run_free(runs[i]);
+}
+
+static rgm_status save_and_recover(rgm_run *run, const void *path, rgm_error *err) {
+    rgm_run *back = NULL;
+    rgm_status status = rgm_run_save(run, path, err);
+    if (status == RGM_OK) status = rgm_run_load(path, RGM_LOAD_STRICT, &back, err);
+    rgm_run_free(back);
+    back = NULL;
+    if (status == RGM_OK) status = rgm_run_load(path, RGM_LOAD_RECOVER, &back, err);
+    rgm_run_free(back);
+    return status;
+}
+
+TEST(saving_and_loading) {
+    rgm_run *run = seed(seeds[0]);
+    REQUIRE(run);
+    const char *path = temp_path("faults.rgm");
+    every_fault("save and load", save_and_recover, run, path);
+    unlink(path);
+    rgm_run_free(run);
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lines and blocks of the timeline, the merged call tree and active times: shapes worked out by hand, wild
+// runs, and failing allocations. Figures are checked against naive counts in the Python tests.
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/analyses.h"
+#include "base/memory.h"
+#include "harness.h"
+
+typedef struct {
+    rgm_run *run;
+    rgm_view view;
+    rgm_timeline_blocks blocks;
+    rgm_flame flame;
+    rgm_active_times active;
+} analysed;
+
+static analysed fresh(void) {
+    analysed a = {0};
+    if (rgm_run_new(&a.run, NULL) != RGM_OK) abort();
+    for (int i = 0; i < 3; i++) {
+        size_t row;
+        CHECK_OK(rgm_table_append(&rgm_lanes_desc, &a.run->lanes, RGM_ALL_COLUMNS, &row, NULL));
+        a.run->lanes.device[row] = i == 2 ? 0 : -1;
+    }
+    return a;
+}
+
+static int32_t add(analysed *a, rgm_kind kind, const char *name, uint32_t lane, int32_t parent, int64_t start,
+                   int64_t duration, int64_t correlation) {
+    rgm_spans *s = &a->run->spans;
+    size_t row;
+    CHECK_OK(rgm_table_append(&rgm_spans_desc, s, RGM_ALL_COLUMNS, &row, NULL));
+    CHECK_OK(rgm_strings_intern(&a->run->strings, name, strlen(name), &s->name[row], NULL));
+    s->kind[row] = (rgm_u8)kind;
+    s->lane[row] = lane;
+    s->parent[row] = parent;
+    s->start_ns[row] = start;
+    s->duration_ns[row] = duration;
+    s->correlation[row] = correlation;
+    return (int32_t)row;
+}
+
+static rgm_status compute(analysed *a, const rgm_policy *policy) {
+    const rgm_question question = {0};
+    RGM_TRY(rgm_view_init(&a->view, a->run, NULL, 0, NULL));
+    RGM_TRY(rgm_timeline_blocks_compute(&a->view, policy, &question, &a->blocks, NULL));
+    RGM_TRY(rgm_flame_compute(&a->view, policy, &question, &a->flame, NULL));
+    return rgm_active_times_compute(&a->view, policy, &question, &a->active, NULL);
+}
+
+static void clear(analysed *a) {
+    rgm_view_release(&a->view);
+    rgm_table_release(&rgm_timeline_blocks_desc, &a->blocks);
+    rgm_table_release(&rgm_flame_desc, &a->flame);
+    rgm_table_release(&rgm_active_times_desc, &a->active);
+    a->blocks = (rgm_timeline_blocks){0};
+    a->flame = (rgm_flame){0};
+    a->active = (rgm_active_times){0};
+}
+
+static void release(analysed *a) {
+    clear(a);
+    rgm_run_free(a->run);
+}
+
+static analysed small_program(void) {
+    analysed a = fresh();
+    int32_t function = add(&a, RGM_KIND_PYTHON, "forward", 0, -1, 0, 100, -1);
+    int32_t op = add(&a, RGM_KIND_CPU_OP, "mm", 0, function, 10, 50, -1);
+    add(&a, RGM_KIND_RUNTIME, "launch", 0, op, 20, 10, 7);
+    add(&a, RGM_KIND_KERNEL, "gemm", 2, -1, 80, 60, 7);
+    add(&a, RGM_KIND_KERNEL, "gemm", 2, -1, 90, 10, 99);
+    return a;
+}
+
+TEST(a_small_program) {
+    analysed a = small_program();
+    const rgm_policy policy = {.timeline_max_spans = 100, .flame_max_depth = 50};
+    CHECK_OK(compute(&a, &policy));
+    CHECK_EQ_U64(a.blocks.rows, 5);
+    const int32_t depths[] = {0, 1, 2, 0, 1}, plain[] = {-1, 0, 1, 0, 1};
+    for (int i = 0; i < 5; i++) {
+        CHECK_EQ_I64(a.blocks.depth[i], depths[i]);
+        CHECK_EQ_I64(a.blocks.plain_depth[i], plain[i]);
+    }
+    CHECK_EQ_I64(a.blocks.launch[3], 2);
+    CHECK_EQ_I64(a.blocks.launch[4], -1);
+    // all, lane, forward, mm, launch, gemm, unlaunched, gemm
+    CHECK_EQ_U64(a.flame.rows, 8);
+    CHECK_EQ_I64(a.flame.total_host_ns[0], 100);
+    CHECK_EQ_I64(a.flame.total_device_ns[0], 70);
+    CHECK_EQ_I64(a.flame.self_host_ns[3], 40);
+    CHECK_EQ_I64(a.flame.total_device_ns[2], 60);
+    CHECK_EQ_I64(a.flame.role[6], RGM_FLAME_UNLAUNCHED);
+    CHECK_EQ_I64(a.active.host_ns[0], 100);
+    CHECK_EQ_I64(a.active.device_ns[0], 60);
+    CHECK_EQ_I64(a.active.overlap_ns[0], 20);
+    CHECK_EQ_I64(a.active.span_ns[0], 140);
+    release(&a);
+}
+
+TEST(nothing_recorded) {
+    analysed a = {0};
+    if (rgm_run_new(&a.run, NULL) != RGM_OK) abort();
+    const rgm_policy policy = RGM_POLICY_DEFAULTS;
+    CHECK_OK(compute(&a, &policy));
+    CHECK_EQ_U64(a.blocks.rows, 0);
+    CHECK_EQ_U64(a.flame.rows, 0);
+    CHECK_EQ_I64(a.active.span_ns[0], 0);
+    release(&a);
+}
+
+static uint64_t next_random(uint64_t *state) {
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return *state >> 33;
+}
+
+// Any start and duration that the model allows, any earlier row as parent, even one of another lane.
+static void add_wild(analysed *a, uint64_t *state, int count) {
+    static const int64_t starts[] = {-INT64_MAX / 2, -1, 0, 1, 1000, INT64_MAX / 2};
+    static const int64_t durations[] = {0, 1, 50, 100000, INT64_MAX / 4};
+    static const char *const names[] = {"a", "b", "c", ""};
+    for (int i = 0; i < count; i++) {
+        rgm_kind kind = (rgm_kind)(next_random(state) % RGM_KIND_COUNT);
+        int64_t start = starts[next_random(state) % 6] + (int64_t)(next_random(state) % 50);
+        add(a, kind, names[next_random(state) % 4], (uint32_t)(next_random(state) % 3),
+            (int32_t)(next_random(state) % (uint64_t)(i + 1)) - 1,
+            start < INT64_MAX / 2 ? start : INT64_MAX / 2, durations[next_random(state) % 5],
+            (int64_t)(next_random(state) % 9) - 1);
+    }
+}
+
+TEST(wild_runs_lose_nothing) {
+    uint64_t state = 11;
+    for (int round = 0; round < 200; round++) {
+        analysed a = fresh();
+        int count = (int)(next_random(&state) % 60);
+        add_wild(&a, &state, count);
+        rgm_policy policy = RGM_POLICY_DEFAULTS;
+        policy.timeline_max_spans = (double)(next_random(&state) % 40);
+        policy.flame_max_depth = (double)(next_random(&state) % 5) - 1;
+        policy.flame_small_share = (double)(next_random(&state) % 3) / 2;
+        CHECK_OK(compute(&a, &policy));
+        int64_t shown = 0;
+        for (size_t i = 0; i < a.blocks.rows; i++) shown += a.blocks.count[i];
+        CHECK_EQ_I64(shown, count);
+        for (size_t i = 1; i < a.flame.rows; i++) CHECK(a.flame.parent[i] < (int32_t)i);
+        CHECK(a.active.overlap_ns[0] <= a.active.device_ns[0]);
+        release(&a);
+    }
+}
+
+#ifdef RGM_FAULTS
+TEST(every_allocation_may_fail) {
+    analysed a = small_program();
+    uint64_t state = 3;
+    add_wild(&a, &state, 200);
+    rgm_policy policy = RGM_POLICY_DEFAULTS;
+    policy.timeline_max_spans = 50;
+    rgm_status status = RGM_NO_MEMORY;
+    for (int64_t after = 0; status != RGM_OK && after < 2000; after++) {
+        int64_t live = rgm_memory_live();
+        rgm_memory_fail_after(after);
+        status = compute(&a, &policy);
+        rgm_memory_fail_after(-1);
+        if (status != RGM_OK) CHECK_EQ_I64(status, RGM_NO_MEMORY);
+        clear(&a);
+        CHECK_EQ_I64(rgm_memory_live(), live);
+    }
+    CHECK_OK(status);
+    release(&a);
+}
+#endif

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The breakdown of device time: against exact values, and against a naive interval algebra."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from traces import load_trace, trace_path
+
+from regimeter import Run, _core
+
+PARTS = ("compute_ns", "exposed_comm_ns", "exposed_mem_ns", "idle_ns")
+KERNEL, MEMCPY = _core.SPAN_KINDS.index("kernel"), _core.SPAN_KINDS.index("memcpy")
+NAMES = ("", "gemm", "ncclDevKernel_AllReduce")
+
+
+def exact() -> list[str]:
+    """Return the names of the traces with exact values; where the collection is absent, one that skips."""
+    try:
+        return list(json.loads(trace_path("exact_gpu_time.json").read_text()))
+    except pytest.skip.Exception:
+        return ["exact_gpu_time.json"]
+
+
+@pytest.mark.parametrize("name", exact())
+def test_every_exact_value_is_met(name: str) -> None:
+    expected = json.loads(trace_path("exact_gpu_time.json").read_text())[name]
+    table = load_trace(name).analyse("breakdown")
+    found = {
+        str(process): {key: int(getattr(table, key)[row]) for key in expected[str(process)]}
+        for row, process in enumerate(table.process)
+    }
+    assert found == expected
+    assert (sum(getattr(table, part) for part in PARTS) == table.span_ns).all()
+
+
+def run_of(work: list[tuple[int, int, int]]) -> Run:
+    """Return a run with one device and (kind of activity, start, duration) as its work."""
+    columns = {
+        "start_ns": np.array([start for _, start, _ in work], dtype="int64"),
+        "duration_ns": np.array([duration for _, _, duration in work], dtype="int64"),
+        "name": np.array([kind % 3 for kind, _, _ in work], dtype="uint32"),
+        "kind": np.array([MEMCPY if kind == 0 else KERNEL for kind, _, _ in work], dtype="uint8"),
+        "lane": np.zeros(len(work), dtype="uint32"),
+    }
+    lanes = {"process": np.array([3], dtype="int64"), "device": np.array([3], dtype="int16")}
+    built: Run = Run._build(list(NAMES), {"spans": columns, "lanes": lanes}, "{}", "kineto", 0, 0, -1, True)
+    return built
+
+
+work_lists = st.lists(st.tuples(st.integers(0, 2), st.integers(-20, 60), st.integers(0, 25)), min_size=1, max_size=30)
+
+
+@given(work_lists)
+def test_unions_and_overlaps_match_a_count_of_every_nanosecond(work: list[tuple[int, int, int]]) -> None:
+    table = run_of(work).analyse("breakdown")
+    active = [{t for k, s, d in work if k == kind for t in range(s, s + d)} for kind in range(3)]
+    memory, compute, communication = active
+    first, last = min(s for _, s, _ in work), max(s + d for _, s, d in work)
+    expected = {
+        "span_ns": last - first,
+        "busy_ns": len(memory | compute | communication),
+        "idle_ns": last - first - len(memory | compute | communication),
+        "compute_ns": len(compute),
+        "comm_ns": len(communication),
+        "mem_ns": len(memory),
+        "comm_overlapped_by_compute_ns": len(communication & compute),
+        "mem_overlapped_by_compute_ns": len(memory & compute),
+        "mem_overlapped_by_comm_ns": len(memory & communication),
+        "all_three_ns": len(memory & compute & communication),
+        "exposed_comm_ns": len(communication - compute),
+        "exposed_mem_ns": len(memory - compute - communication),
+        "sum_dur_ns": sum(d for _, _, d in work),
+        "n_kernel": sum(k == 1 for k, _, _ in work),
+        "n_comm": sum(k == 2 for k, _, _ in work),
+        "n_memcpy": sum(k == 0 for k, _, _ in work),
+    }
+    assert {key: int(getattr(table, key)[0]) for key in expected} == expected
+
+
+def test_a_rule_of_the_user_goes_before_the_built_in_ones() -> None:
+    run = run_of([(1, 0, 10), (2, 20, 10)])
+    assert run.analyse("breakdown").comm_ns.tolist() == [10]
+    assert run.analyse("breakdown", rules=[("gemm", "communication")]).comm_ns.tolist() == [20]
+    assert run.analyse("breakdown", rules=[("^nccl", "compute")]).comm_ns.tolist() == [0]
+    with pytest.raises(ValueError, match="unknown activity"):
+        run.analyse("breakdown", rules=[("gemm", "dance")])
+
+
+def test_a_run_without_device_work_has_no_rows() -> None:
+    columns = {key: np.zeros(2, dtype="int64") for key in ("start_ns", "duration_ns")}
+    run = Run._build([""], {"spans": columns}, "{}", "kineto", 0, 0, -1, True)
+    assert len(run.analyse("breakdown")) == 0

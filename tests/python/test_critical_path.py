@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The critical path: against a simulator that knows it, and on real traces."""
+
+import gzip
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from simulated_trace import CALL, LATENCY, RETURN, Simulation, simulate, typed
+from traces import FOLDER, load_trace, trace_path
+
+from regimeter import Run, _core
+
+KINDS = _core.PATH_KINDS
+KERNELS = {"kernel_compute": "gemm", "kernel_communication": "ncclDevKernel_AllReduce", "kernel_memory": "Memcpy DtoD"}
+
+
+def segments(run: Run, **options: Any) -> list[tuple[int, int, str]]:
+    """Return the path as (start, duration, kind)."""
+    table = run.analyse("critical_path", **options)
+    return [(int(s), int(d), KINDS[k]) for s, d, k in zip(table.start_ns, table.duration_ns, table.kind, strict=True)]
+
+
+def totals(run: Run, **options: Any) -> dict[str, int]:
+    """Return the time of each kind."""
+    table = run.analyse("critical_path_shares", **options)
+    return {KINDS[k]: int(t) for k, t in zip(table.kind, table.total_ns, strict=True)}
+
+
+# --- programs whose path is obvious -------------------------------------------------------------------------
+
+
+def test_a_host_that_waits_for_its_kernels_is_bound_by_them() -> None:
+    program = [("launch", 0, 100_000, "gemm", "kernel_compute")] * 5 + [("synchronise", None)]
+    found = totals(simulate(program).trace())
+    assert found == {"launch_latency": LATENCY, "kernel_compute": 500_000, "host_sync": RETURN}
+
+
+def test_a_slow_host_is_bound_by_itself() -> None:
+    program = [("operator", 100_000), ("launch", 0, 5_000, "gemm", "kernel_compute")] * 3 + [("synchronise", None)]
+    found = totals(simulate(program).trace())
+    assert found["host_operator"] == 300_000
+    assert found["kernel_compute"] == 5_000
+    assert found["launch_latency"] == LATENCY
+
+
+def test_a_stream_that_waits_for_another_hands_the_path_over() -> None:
+    program = [
+        ("launch", 0, 100_000, "gemm", "kernel_compute"),
+        ("depend", 1, 0),
+        ("launch", 1, 50_000, "ncclDevKernel_AllReduce", "kernel_communication"),
+        ("synchronise", None),
+    ]
+    found = totals(simulate(program).trace())
+    assert found["kernel_compute"] == 100_000
+    assert found["kernel_communication"] == 50_000
+
+
+def test_without_rows_of_synchronisation_the_dependency_is_inferred_and_marked() -> None:
+    program = [
+        ("launch", 0, 100_000, "gemm", "kernel_compute"),
+        ("depend", 1, 0),
+        ("launch", 1, 50_000, "ncclDevKernel_AllReduce", "kernel_communication"),
+        ("synchronise", 1),
+    ]
+    simulation = simulate(program)
+    simulation.syncs = []
+    run = simulation.trace()
+    assert segments(run) == simulation.path()
+    table = run.analyse("critical_path")
+    marked = {run.strings[table.name[i]] for i in np.flatnonzero(table.inferred)}
+    # The wait itself took no time, so only the return from the call shows the mark.
+    assert marked == {"cudaStreamSynchronize"}
+
+
+def test_the_bound_without_a_kind_is_a_path_of_its_own() -> None:
+    # Two streams run side by side: without the longer kernel the shorter one is the path.
+    program = [
+        ("launch", 0, 100_000, "gemm", "kernel_compute"),
+        ("launch", 1, 90_000, "ncclDevKernel_AllReduce", "kernel_communication"),
+        ("synchronise", None),
+    ]
+    table = simulate(program).trace().analyse("critical_path_shares")
+    row = list(table.kind).index(KINDS.index("kernel_compute"))
+    assert table.total_ns[row] == 100_000
+    # The time to return from a call belongs to the work that it awaited in fact.
+    assert table.bound_ns[row] == CALL + LATENCY + 90_000
+    assert table.path_ns[row] == LATENCY + 100_000 + RETURN
+
+
+def test_the_names_on_the_path_come_by_time() -> None:
+    program = [("launch", 0, 100, "gemm", "kernel_compute"), ("launch", 0, 900, "conv", "kernel_compute")] * 2
+    run = simulate([*program, ("synchronise", None)]).trace()
+    table = run.analyse("critical_path_top")
+    rows = [(run.strings[n], int(t), int(c)) for n, t, c in zip(table.name, table.total_ns, table.count, strict=True)]
+    assert rows[0][1] >= rows[1][1] >= rows[-1][1]
+    assert sum(t for _, t, _ in rows) == totals(run).popitem()[1] + sum(list(totals(run).values())[:-1])
+
+
+# --- random programs ----------------------------------------------------------------------------------------
+
+durations = st.integers(1_000, 400_000)
+streams = st.integers(0, 2)
+launches = st.builds(
+    lambda s, ns, kind: ("launch", s, ns, KERNELS[kind], kind), streams, durations, st.sampled_from(sorted(KERNELS))
+)
+simple = st.one_of(
+    st.tuples(st.just("operator"), durations),
+    st.tuples(st.just("pause"), durations),
+    launches,
+    launches,
+    st.tuples(st.just("depend"), streams, streams).filter(lambda s: s[1] != s[2]),
+    st.tuples(st.just("synchronise"), st.one_of(st.none(), streams)),
+)
+side_steps = st.lists(simple, max_size=6).map(lambda steps: [("operator", 2_501), *steps, ("operator", 3_307)])
+backward = st.tuples(st.just("backward"), side_steps, durations, durations)
+programs = st.lists(st.one_of(simple, simple, simple, backward), max_size=25).map(
+    lambda p: [("operator", 5_003), *p, ("operator", 7_001)]
+)
+
+
+def ties(simulation: Simulation) -> bool:
+    """Tell whether two different things ended at one time, so that more than one path is right."""
+    times = [node.time for node in simulation.nodes if node.before is not None and node.time > node.before.time]
+    return len(set(times)) < len(times)
+
+
+@given(programs)
+@settings(max_examples=400, deadline=None)
+def test_the_path_is_the_one_that_the_simulator_knows(program: list[tuple[Any, ...]]) -> None:
+    simulation = simulate(program)
+    assume(not ties(simulation))
+    assert segments(simulation.trace()) == simulation.path()
+
+
+plain = st.lists(
+    st.one_of(launches, st.tuples(st.just("operator"), durations), st.just(("synchronise", None))), max_size=20
+).map(lambda p: [("operator", 5_003), *p, ("operator", 7_001)])
+
+
+@given(plain)
+@settings(max_examples=150, deadline=None)
+def test_waits_for_the_whole_device_need_no_rows_of_synchronisation(program: list[tuple[Any, ...]]) -> None:
+    simulation = simulate(program)
+    assume(not ties(simulation))
+    simulation.syncs = []
+    assert segments(simulation.trace()) == simulation.path()
+
+
+@given(programs)
+@settings(max_examples=150, deadline=None)
+def test_a_run_without_a_kind_is_never_shorter_than_the_bound(program: list[tuple[Any, ...]]) -> None:
+    simulation = simulate(program)
+    assume(not ties(simulation))
+    table = simulation.trace().analyse("critical_path_shares")
+    for kind, total, bound, length in zip(table.kind, table.total_ns, table.bound_ns, table.path_ns, strict=True):
+        assert length == simulation.total()
+        assert length - total <= bound <= length
+        assert bound <= simulate(program, frozenset({KINDS[kind]})).total(), KINDS[kind]
+
+
+# --- real traces --------------------------------------------------------------------------------------------
+
+
+def every_trace() -> list[str]:
+    """Return the names of all traces; where the collection is absent, one that skips."""
+    found = [str(p.relative_to(FOLDER)) for p in FOLDER.glob("**/*.json*") if "reference" not in str(p)]
+    return sorted(n for n in found if not n.startswith(("exact", "memory"))) or ["v100_ddp_large.json.gz"]
+
+
+@pytest.mark.parametrize("name", every_trace())
+def test_the_segments_tile_the_window(name: str) -> None:
+    run = load_trace(name)
+    path, shares = run.analyse("critical_path"), run.analyse("critical_path_shares")
+    host = [_core.SPAN_KINDS.index(k) for k in ("scope", "cpu_op", "python", "annotation", "runtime", "driver")]
+    work = [_core.SPAN_KINDS.index(k) for k in ("kernel", "memcpy", "memset", "accelerator")]
+    kept = np.isin(run.spans.kind, host + work)
+    first = run.spans.start_ns[kept].min()
+    last = (run.spans.start_ns + run.spans.duration_ns)[kept].max()
+    assert (path.duration_ns > 0).all()
+    assert path.start_ns[0] == first
+    assert (path.start_ns[1:] == path.start_ns[:-1] + path.duration_ns[:-1]).all()
+    assert path.duration_ns.sum() == last - first == shares.path_ns[0]
+    assert shares.total_ns.sum() == last - first
+    assert (shares.bound_ns >= shares.path_ns - shares.total_ns).all()
+    assert (shares.bound_ns <= shares.path_ns).all()
+    top = run.analyse("critical_path_top")
+    assert top.total_ns.sum() == last - first
+
+
+def test_a_busy_device_with_a_long_queue_is_what_the_run_hangs_on() -> None:
+    # The other tool calls this trace 100 % bound by the host, because it has no rows of cuda_sync: the device
+    # is busy for 92 % of the time and up to 1013 launches wait in its queue.
+    found = totals(load_trace("diff_v100_test.json.gz"))
+    device = sum(ns for kind, ns in found.items() if kind.startswith("kernel"))
+    assert device / sum(found.values()) > 0.9
+
+
+@pytest.mark.parametrize("step", ["ProfilerStep#5", "5"])
+def test_a_window_is_a_step_by_number_or_name(step: str) -> None:
+    path = trace_path("diff_v100_test.json.gz")
+    events = json.loads(gzip.decompress(path.read_bytes()))["traceEvents"]
+    steps = {e["name"]: e for e in events if e.get("ph") == "X" and e["name"].startswith("ProfilerStep")}
+    if "ProfilerStep#5" not in steps:
+        step, wanted = next((n.split("#")[1] if step == "5" else n, e) for n, e in steps.items())
+    else:
+        wanted = steps["ProfilerStep#5"]
+    found = segments(load_trace("diff_v100_test.json.gz"), text=step)
+    assert found[0][0] == wanted["ts"] * 1000
+    assert found[-1][0] + found[-1][1] >= (wanted["ts"] + wanted["dur"]) * 1000
+
+
+def test_an_unknown_window_is_an_error() -> None:
+    with pytest.raises(ValueError, match="no step or host span is called 'nothing'"):
+        simulate([("operator", 5)]).trace().analyse("critical_path", text="nothing")
+
+
+def test_a_run_without_spans_has_no_path() -> None:
+    run = Run._build([""], {}, "{}", "kineto", 0, 0, -1, True)
+    assert len(run.analyse("critical_path")) == len(run.analyse("critical_path_shares")) == 0
+
+
+def test_a_hostile_run_neither_fails_nor_takes_long() -> None:
+    count = 200_000
+    spans = {
+        "start_ns": [0] * count,
+        "duration_ns": [i % 3 for i in range(count)],
+        "name": [i % 2 for i in range(count)],
+        "kind": [(1, 2, 4, 9)[i % 4] for i in range(count)],
+        "lane": [i % 7 for i in range(count)],
+        "correlation": [i // 8 for i in range(count)],
+    }
+    lanes = {"thread": list(range(7)), "device": [-1] * 5 + [0, 1]}
+    run = Run._build(["", "cudaDeviceSynchronize"], typed({"spans": spans, "lanes": lanes}), "{}", "x", 0, 0, -1, True)
+    assert run.analyse("critical_path").duration_ns.sum() == 2
+
+
+# --- the other tool -----------------------------------------------------------------------------------------
+
+
+def device_shares(name: str, trace: str) -> tuple[float, float]:
+    """Return the percentage of the path that is device work and gaps: by the other tool, and here."""
+    text = trace_path(f"hta_reference/{name}/critical_path_summary.csv").read_text()
+    theirs = {row.split(",")[0]: float(row.split(",")[1]) for row in text.splitlines()[1:]}
+    ours = totals(load_trace(trace))
+    gpu = sum(value for kind, value in theirs.items() if kind.startswith("gpu") and "launch" not in kind)
+    return gpu, 100 * sum(ns for kind, ns in ours.items() if kind.startswith("kernel")) / sum(ours.values())
+
+
+@pytest.mark.parametrize(
+    ("name", "points"),
+    [
+        ("v100_ddp_large", 0.1),  # bound by the host alone, in both
+        ("a100_nccl_2024", 0.1),
+        ("a100_event_sync", 0.5),  # with rows of cuda_sync; the window there is one annotation
+        ("v100_2024_04_absolute_ns", 2.0),  # the window there is one step
+        ("h100_owlv2_with_stack", 4.0),  # there without the Python functions, of which it knows nothing
+    ],
+)
+def test_where_the_other_tool_sees_what_blocks_the_shares_agree(name: str, points: float) -> None:
+    theirs, ours = device_shares(name, f"{name}.json.gz")
+    assert abs(theirs - ours) < points
+
+
+def test_where_the_other_tool_sees_no_synchronisation_the_host_was_blocked_by_the_device() -> None:
+    # Both traces have no rows of cuda_sync; without them the other tool lets no call wait.
+    theirs, ours = device_shares("diff_v100_test", "diff_v100_test.json.gz")
+    assert theirs == 0
+    assert ours > 90
+    theirs, ours = device_shares("dlrm8", "dlrm8/rank-0.json.gz")
+    assert theirs < 0.1
+    assert ours > 20
+    # Wherever the path goes from the device back to the host, the host was in a call that waits, and had been.
+    run = load_trace("dlrm8/rank-0.json.gz")
+    table = run.analyse("critical_path")
+    kernel = np.array([KINDS[kind].startswith("kernel") for kind in table.kind])
+    back = np.flatnonzero(kernel[:-1] & (table.kind[1:] == KINDS.index("host_sync"))) + 1
+    assert len(back) > 5
+    calls = table.span[back]
+    assert {run.strings[name] for name in run.spans.name[calls]} <= {"cudaMemcpyAsync", "cudaStreamSynchronize"}
+    assert (run.spans.start_ns[calls] < table.start_ns[back]).all()
+    assert run.spans.duration_ns[calls].max() > 1_000_000  # and one of them waited for a millisecond

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`regimeter doctor TRACE`: what is in a trace, what is wrong with it."""
+
+import gzip
+import json
+
+import pytest
+from traces import trace_path
+
+from regimeter import _core, load
+from regimeter.cli import main
+
+pytestmark = pytest.mark.skipif(not hasattr(_core.Run, "_import"), reason="this build has no trace importer")
+
+# Rows by category as the collection's index states them.
+KNOWN = {
+    "a100_alexnet_cuda_sync.json.gz": {
+        "runtime": 361,
+        "cpu_op": 359,
+        "kernel": 79,
+        "sync": 41,
+        "memcpy": 16,
+        "memset": 3,
+    },
+    "mi250_rocm62.json.gz": {"cpu_op": 70, "runtime": 21, "kernel": 14, "memcpy": 2, "device_annotation": 2},
+    "a100_memcpy_2023.json": {"cpu_op": 140, "runtime": 31, "annotation": 30, "memcpy": 20},
+}
+
+
+def doctor(path, capsys, code=0):
+    assert main(["doctor", str(path), "--json"]) == code
+    return json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_a_sound_trace(name, capsys):
+    found = doctor(trace_path(name), capsys)
+    assert found["sound"]
+    assert found["rows"]["read"] == found["rows"]["kept"] > 0
+    assert found["rows"]["lost"] == found["rows"]["unexplained"] == 0
+    assert {kind: found["kinds"][kind] for kind in KNOWN[name]} == KNOWN[name]
+    assert found["files"][0]["format"] == "kineto"
+    assert found["tables"]["spans"] == sum(found["kinds"].values())
+    assert {"cbid", "context"} <= {key for row in found["not_kept"] for key in row["keys"]}
+
+
+def test_as_text(capsys):
+    assert main(["doctor", str(trace_path("diff_v100_test.json.gz"))]) == 0
+    out = capsys.readouterr().out
+    assert "614 orphan_kernels: " in out
+    assert "105,167 rows read, 105,167 kept, rank 1" in out
+    assert "no row left out" in out
+    assert out.splitlines()[-1].startswith("Next: regimeter breakdown ")
+
+
+def test_ranks_and_devices(capsys):
+    if not hasattr(_core.Run, "_merge"):
+        pytest.skip("this build cannot merge runs")
+    found = doctor(trace_path("dlrm8"), capsys)
+    assert found["ranks"] == list(range(8))
+    assert found["devices"] == [f"{rank}/{rank}" for rank in range(8)]
+    assert [row["rank"] for row in found["files"]] == list(range(8))
+    main(["doctor", str(trace_path("dlrm8"))])
+    assert "ranks: 0 to 7" in capsys.readouterr().out
+
+
+def test_steps(capsys):
+    path = trace_path("gp100_steps_2022.json.gz")
+    names = [
+        event["name"] for event in json.loads(gzip.decompress(path.read_bytes()))["traceEvents"] if "name" in event
+    ]
+    expected = sorted({int(name.partition("#")[2]) for name in names if name.startswith("ProfilerStep#")})
+    assert doctor(path, capsys)["steps"] == expected
+
+
+def test_a_cut_trace_is_damaged(tmp_path, capsys):
+    text = gzip.decompress(trace_path("mi250_rocm62.json.gz").read_bytes())
+    path = tmp_path / "cut.json"
+    path.write_bytes(text[: len(text) * 2 // 3])
+    found = doctor(path, capsys, 1)
+    assert not found["sound"]
+    row = next(row for row in found["anomalies"] if row["code"] == "truncated")
+    assert row["count"] >= 1
+    assert row["first_offset"] <= len(text)
+    assert found["rows"]["unexplained"] == 0
+    assert main(["doctor", str(path)]) == 1
+    assert "damaged or incomplete" in capsys.readouterr().out
+
+
+def test_rows_that_are_left_out_are_named(tmp_path, capsys):
+    path = tmp_path / "odd.json"
+    rows = [{"ph": "X", "name": "a", "ts": 1, "dur": 1, "pid": 1, "tid": 1}, 5, {"ph": "X", "name": "b", "pid": 1}]
+    path.write_text(json.dumps({"traceEvents": rows}))
+    found = doctor(path, capsys, 1)
+    assert found["rows"] == {"read": 3, "kept": 1, "lost": 2, "unexplained": 0}
+    assert {row["code"] for row in found["anomalies"]} == {"bad_event", "missing_time"}
+    assert len(load(path).spans) == 1
+
+
+def test_nsys(capsys):
+    found = doctor(trace_path("nsys_h100_2gpu_1s.sqlite"), capsys)
+    assert found["devices"] == ["0", "1"]
+    assert found["not_kept"] == []
+    assert found["files"][0]["format"] == "nsys"

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""speedscope's JSON, read back by speedscope's own importer (through node) and checked against its schema."""
+
+import json
+import os
+import shutil
+import subprocess
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from export_runs import build, runs
+from hypothesis import HealthCheck, given, settings
+from naive_stacks import Layout, naive_stacks
+from traces import load_trace
+
+from regimeter import Run
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = "speedscope@1.25.0"
+TRACES = ["a100_alexnet_cuda_sync.json.gz", "h100_qwen_orphans.json.gz", "diff_v100_test.json.gz",
+          "mi300_vllm_decode_graph.json.gz"]  # fmt: skip
+FORMATS = ["speedscope", "speedscope-sampled"]
+HERE = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+@pytest.fixture(scope="session")
+def release() -> Path:
+    """The folder of speedscope's published build: REGIMETER_SPEEDSCOPE, or installed once into the build folder."""
+    given = os.environ.get("REGIMETER_SPEEDSCOPE")
+    folder = Path(given) if given else ROOT / "build" / "speedscope"
+    if not given and not (folder / "node_modules").exists():
+        npm = shutil.which("npm")
+        if not npm:
+            pytest.skip("npm is not here to install speedscope")
+        command = [npm, "install", "--prefix", str(folder), "--ignore-scripts", "--no-save", "--no-audit", PACKAGE]
+        try:
+            subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+        except subprocess.SubprocessError as problem:
+            shutil.rmtree(folder, ignore_errors=True)
+            pytest.skip(f"speedscope cannot be installed: {problem}")
+    found = sorted(folder.glob("**/dist/release/file-format-schema.json"))
+    if not found:
+        pytest.skip(f"no build of speedscope below {folder}")
+    return found[0].parent
+
+
+def read_by_speedscope(path: Path, release: Path) -> list[dict[str, Any]]:
+    node = shutil.which("node")
+    if not node:
+        pytest.skip("node is not here to run speedscope's importer")
+    (bundle,) = release.glob("speedscope-*.js")
+    command = [node, str(Path(__file__).with_name("read_speedscope.js")), str(bundle), str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    found: list[dict[str, Any]] = json.loads(done.stdout)
+    return found
+
+
+def expected_profiles(run: Run) -> list[tuple[Counter[str], Counter[str]]]:
+    """Per track: the sum of durations and the self time by name."""
+    layout, profiles = Layout(run), []
+    for rows in layout.tracks.values():
+        total: Counter[str] = Counter()
+        own: Counter[str] = Counter()
+        for i in rows:
+            total[layout.names[i]] += layout.duration[i]
+            own[layout.names[i]] += layout.duration[i]
+            if layout.above[i]:
+                own[layout.names[layout.above[i][-1]]] -= layout.duration[i]
+        profiles.append((+total, +own))
+    return profiles
+
+
+def key(pair: tuple[Counter[str], Counter[str]]) -> list[Any]:
+    return [sorted(counter.items()) for counter in pair]
+
+
+@pytest.mark.parametrize("chosen", FORMATS)
+@pytest.mark.parametrize("name", TRACES)
+def test_real_traces_are_read_by_speedscope(name, chosen, release, tmp_path):
+    run = load_trace(name)
+    run.export(tmp_path / "x.speedscope.json", chosen)
+    profiles = read_by_speedscope(tmp_path / "x.speedscope.json", release)
+    span = int((run.spans.start_ns + run.spans.duration_ns).max() - run.spans.start_ns.min())
+    found = []
+    for profile in profiles:
+        assert profile["unit"] == "nanoseconds"
+        total: Counter[str] = Counter()
+        for called, _, duration in profile["calls"]:
+            total[called] += duration
+        found.append((+total, +Counter({frame: own for frame, (own, _) in profile["frames"].items()})))
+        assert profile["weight"] <= span
+    # A track of nothing but spans without length is there, too.
+    assert sorted(map(key, found)) == sorted(map(key, expected_profiles(run)))
+
+
+def test_speedscope_reads_our_collapsed_stacks_too(release, tmp_path):
+    run = load_trace("a100_alexnet_cuda_sync.json.gz")
+    run.export(tmp_path / "x.folded")
+    (profile,) = read_by_speedscope(tmp_path / "x.folded", release)
+    assert profile["weight"] == sum(naive_stacks(run)[0].values())
+
+
+# --- without node -------------------------------------------------------------------------------------------------
+
+
+def replay(profile: dict[str, Any], names: list[str]) -> tuple[Counter[str], Counter[str]]:
+    """Sums of durations and self times by name, and the rules of the format on the way."""
+    total: Counter[str] = Counter()
+    own: Counter[str] = Counter()
+    assert profile["startValue"] == 0
+    if profile["type"] == "sampled":
+        assert len(profile["samples"]) == len(profile["weights"])
+        assert sum(profile["weights"]) == profile["endValue"]
+        for stack, weight in zip(profile["samples"], profile["weights"], strict=True):
+            assert weight > 0
+            for frame in stack:
+                total[names[frame]] += weight
+            if stack:
+                own[names[stack[-1]]] += weight
+        return total, own
+    stack: list[tuple[int, int]] = []
+    at = 0
+    for event in profile["events"]:
+        assert at <= event["at"] <= profile["endValue"]
+        if stack:
+            own[names[stack[-1][0]]] += event["at"] - at
+        at = event["at"]
+        if event["type"] == "O":
+            stack.append((event["frame"], at))
+        else:
+            frame, start = stack.pop()
+            assert frame == event["frame"]
+            total[names[frame]] += at - start
+    assert not stack
+    return +total, +own
+
+
+@pytest.mark.parametrize("chosen", FORMATS)
+@HERE
+@given(run=runs())
+def test_hostile_runs_replay(chosen, run, tmp_path):
+    run.export(tmp_path / "x.speedscope.json", chosen)
+    document = json.loads((tmp_path / "x.speedscope.json").read_bytes().decode("utf-8"))
+    assert document["$schema"] == "https://www.speedscope.app/file-format-schema.json"
+    names = [frame["name"] for frame in document["shared"]["frames"]]
+    found = [replay(profile, names) for profile in document["profiles"]]
+    assert sorted(map(key, found)) == sorted(map(key, expected_profiles(run)))
+
+
+@pytest.mark.parametrize("chosen", FORMATS)
+def test_the_published_schema_accepts_it(chosen, release, tmp_path):
+    jsonschema = pytest.importorskip("jsonschema")
+    schema = json.loads((release / "file-format-schema.json").read_text())
+    for run in (load_trace("diff_small_base.json.gz"), build([], [])):
+        run.export(tmp_path / "x.speedscope.json", chosen)
+        jsonschema.validate(json.loads((tmp_path / "x.speedscope.json").read_text()), schema)
+
+
+def test_tracks_are_named(tmp_path):
+    lanes = [{"process": 1, "thread": 2, "name": "worker", "process_name": "python"}]
+    spans = [{"start_ns": i, "duration_ns": 3, "name": "f"} for i in (0, 2)]
+    build(spans, lanes).export(tmp_path / "x.speedscope.json")
+    document = json.loads((tmp_path / "x.speedscope.json").read_text())
+    assert [p["name"] for p in document["profiles"]] == ["python worker", "python worker (overlapping 1)"]

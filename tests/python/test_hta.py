@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: Apache-2.0
+"""HTAAnalyzer: every field against the trace's own text, the rules, the exports, live profilers."""
+
+import collections
+import gzip
+import html.parser
+import json
+import re
+from dataclasses import fields
+
+import pytest
+from traces import trace_path
+
+import regimeter
+from regimeter import FormatError, HTAAnalyzer, HTAReport, UnavailableError, _core
+from regimeter.cli import main
+from regimeter.hta import RULES, Evidence
+
+NEEDED = {"breakdown", "kernel_times", "launch_times", "collective_times", "copy_times"}
+pytestmark = pytest.mark.skipif(not set(_core.analyses()) >= NEEDED, reason="this build lacks analyses")
+
+NAME = "a100_nccl_2024.json.gz"
+PARTS = ("gpu_idle_time_pct", "compute_time_pct", "communication_time_pct", "memory_time_pct")
+
+
+@pytest.fixture(scope="module")
+def report():
+    return HTAAnalyzer().analyze_trace(trace_path(NAME))
+
+
+def events(name, *categories):
+    document = json.loads(gzip.decompress(trace_path(name).read_bytes()))
+    return [e for e in document["traceEvents"] if e.get("cat") in categories and e["ph"] == "X"]
+
+
+def test_the_specified_fields_are_there():
+    names = {field.name for field in fields(HTAReport)}
+    assert names >= {
+        "gpu_idle_time_pct", "compute_time_pct", "communication_time_pct", "memory_time_pct", "top_kernels",
+        "recommendations", "bottlenecks", "kernel_launch_stats", "comm_breakdown", "collective_ops",
+        "memory_bandwidth_gbps", "memory_efficiency_pct", "raw_analysis",
+    }  # fmt: skip
+
+
+def test_shares_are_the_exact_ones_and_add_up(report):
+    exact = json.loads(trace_path("exact_gpu_time.json").read_text())[NAME]["0"]
+    assert report.gpu_idle_time_pct == pytest.approx(100 * exact["idle_ns"] / exact["span_ns"], abs=1e-9)
+    assert report.compute_time_pct == pytest.approx(100 * exact["compute_ns"] / exact["span_ns"], abs=1e-9)
+    exposed = exact["comm_ns"] - exact["comm_overlapped_by_compute_ns"]
+    assert report.communication_time_pct == pytest.approx(100 * exposed / exact["span_ns"], abs=1e-9)
+    assert sum(getattr(report, name) for name in PARTS) == pytest.approx(100, abs=1e-9)
+    assert report.comm_breakdown["total_us"] == pytest.approx(exact["comm_ns"] / 1e3)
+    assert report.comm_breakdown["kernels"] == exact["n_comm"]
+
+
+def test_kernels_are_kernels_only(report):
+    """Names and times of the trace's kernel events, summed here; no operator and no runtime call among them."""
+    expected = collections.Counter()
+    counts = collections.Counter()
+    for event in events(NAME, "kernel"):
+        expected[event["name"]] += event["dur"]
+        counts[event["name"]] += 1
+    longest = expected.most_common(len(report.top_kernels))
+    assert [k["time_us"] for k in report.top_kernels] == pytest.approx([time for _, time in longest])
+    for kernel in report.top_kernels:
+        assert kernel["time_us"] == pytest.approx(expected[kernel["name"]])
+        assert kernel["count"] == counts[kernel["name"]]
+        assert kernel["pct"] == pytest.approx(100 * expected[kernel["name"]] / sum(expected.values()))
+    assert report.kernel_launch_stats["kernel_count"] == sum(counts.values())
+
+
+def test_launches_collectives_and_memory(report):
+    launching = {e["args"]["correlation"] for e in events(NAME, "kernel", "gpu_memcpy", "gpu_memset")}
+    calls = [e for e in events(NAME, "cuda_runtime", "cuda_driver") if e["args"].get("correlation") in launching]
+    assert report.kernel_launch_stats["launch_count"] == len(calls)
+    assert report.kernel_launch_stats["avg_launch_us"] == pytest.approx(sum(e["dur"] for e in calls) / len(calls))
+    nccl = [e for e in events(NAME, "kernel") if e["name"].startswith("nccl")]
+    assert sum(row["count"] for row in report.collective_ops) == len(nccl)
+    assert sum(row["total_us"] for row in report.collective_ops) == pytest.approx(sum(e["dur"] for e in nccl))
+    assert report.memory_bandwidth_gbps > 0
+    assert report.memory_efficiency_pct is None
+    assert "peak" in report.unavailable["memory_efficiency_pct"]
+
+
+def test_neighbours_are_not_mixed_in(tmp_path):
+    path = tmp_path / "rank-0.json.gz"
+    path.write_bytes(trace_path("a100_alexnet_cuda_sync.json.gz").read_bytes())
+    alone = HTAAnalyzer().analyze_trace(path).to_dict()
+    (tmp_path / "rank-1.json.gz").write_bytes(trace_path(NAME).read_bytes())
+    (tmp_path / "rank-2.json").write_text("garbage")
+    assert HTAAnalyzer().analyze_trace(path).to_dict() == alone
+
+
+def test_without_device_work_nothing_is_zero():
+    report = HTAAnalyzer().analyze_trace(trace_path("cpu_only_no_schema.json.gz"))
+    for name in PARTS:
+        assert getattr(report, name) is None
+        assert report.unavailable[name]
+    assert report.top_kernels == []
+    assert report.bottlenecks == []
+    assert report.memory_bandwidth_gbps is None
+
+
+def test_parts_can_be_chosen():
+    path = trace_path("a100_alexnet_cuda_sync.json.gz")
+    report = HTAAnalyzer().analyze_trace(path, ["idle_time", "breakdown"])
+    assert set(report.raw_analysis) == {"breakdown"}
+    assert report.top_kernels == []
+    with pytest.raises(ValueError, match="valid are: breakdown"):
+        HTAAnalyzer().analyze_trace(path, ["nonsense"])
+    with pytest.raises(FileNotFoundError):
+        HTAAnalyzer().analyze_trace("no.json")
+
+
+def test_unreadable_traces_are_errors(tmp_path):
+    (tmp_path / "bad.json").write_text("hello")
+    with pytest.raises(FormatError):
+        HTAAnalyzer().analyze_trace(tmp_path / "bad.json")
+
+
+# --- rules ----------------------------------------------------------------------------------------------------------
+
+CALM = {"idle_share": 0.3, "communication_share": 0.2, "kernels": 10_001, "mean_kernel_us": 10.0, "top_kernel": "gemm",
+        "top_kernel_share": 0.5}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "name", "text"),
+    [
+        ({}, None, ""),
+        ({"idle_share": 0.301}, "idle", "30.1%"),
+        ({"communication_share": 0.21}, "communication", "21.0%"),
+        ({"mean_kernel_us": 9.9}, "short kernels", "10,001 kernels of 9.9 µs"),
+        ({"mean_kernel_us": 9.9, "kernels": 10_000}, None, ""),
+        ({"top_kernel_share": 0.51}, "one kernel", "gemm takes 51.0%"),
+        ({"idle_share": None, "communication_share": None, "mean_kernel_us": None, "top_kernel_share": None}, None, ""),
+    ],
+)
+def test_rules_hold_beyond_their_thresholds_only(change, name, text):
+    limits = {key: row["default"] for key, row in _core.policy().items()}
+    evidence = Evidence(**(CALM | change))
+    held = [rule for rule in RULES if rule.holds(evidence, limits)]
+    assert [rule.name for rule in held] == ([name] if name else [])
+    for rule in held:
+        words = {field: getattr(evidence, field) for field in CALM} | limits
+        assert text in rule.bottleneck.format(**words)
+        assert rule.recommendation.format(**words)
+
+
+def test_rules_speak_with_evidence_and_take_thresholds():
+    path = trace_path("a100_alexnet_cuda_sync.json.gz")
+    report = HTAAnalyzer().analyze_trace(path)
+    assert any(f"{report.gpu_idle_time_pct:.1f}%" in line for line in report.bottlenecks)
+    assert len(report.recommendations) == len(report.bottlenecks)
+    calm = HTAAnalyzer(thresholds={"hta_idle_share": 1, "hta_top_kernel_share": 1}).analyze_trace(path)
+    assert calm.bottlenecks == []
+
+
+# --- export ---------------------------------------------------------------------------------------------------------
+
+
+class Page(html.parser.HTMLParser):
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.links, self.texts = [], [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.links += [value for name, value in attrs if name in ("src", "href")]
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+
+def test_the_page_is_self_contained_and_escapes_names(report, tmp_path):
+    evil = "</style></script><script>alert(1)</script><img src=x>&"
+    bad = HTAReport(**{f.name: getattr(report, f.name) for f in fields(HTAReport)})
+    bad.trace_path = evil
+    bad.top_kernels = [report.top_kernels[0] | {"name": evil}]
+    bad.recommendations = [evil]
+    path = HTAAnalyzer().export_report(bad, tmp_path / "new folder" / "report.html")
+    text = path.read_text()
+    page = Page(text)
+    assert page.links == []
+    assert not {"script", "img", "link", "iframe"} & set(page.tags)
+    assert "".join(page.texts).count(evil) >= 3
+    assert not re.search(r"https?://", text)
+    assert "default-src 'none'" in text
+
+
+def test_json_has_every_field(report, tmp_path):
+    path = HTAAnalyzer().export_report(report, tmp_path / "report.json", format="json")
+    found = json.loads(path.read_text())
+    for field in fields(HTAReport):
+        if field.name != "result":
+            assert found[field.name] == json.loads(json.dumps(getattr(report, field.name)))
+    with pytest.raises(ValueError, match="html, json"):
+        HTAAnalyzer().export_report(report, tmp_path / "x", format="pdf")
+
+
+def test_the_verb(tmp_path, capsys):
+    path = str(trace_path(NAME))
+    assert main(["hta", path]) == 0
+    out = capsys.readouterr().out
+    assert "idle 76.2 %" in out
+    assert "What to try" in out
+    assert main(["hta", path, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["format"] == "regimeter.hta"
+    for name, words, start in (("a.html", [], "<!DOCTYPE html>"), ("b.json", [], "{"), ("c", ["--json"], "{")):
+        assert main(["hta", path, "-o", str(tmp_path / name), *words]) == 0
+        assert (tmp_path / name).read_text().startswith(start)
+    assert main(["hta", path, "-o", path]) == 2
+
+
+# --- live profilers -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def profiler():
+    torch = pytest.importorskip("torch")
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as made:
+        for _ in range(5):
+            torch.ones(4) + 1
+    return made
+
+
+def test_a_live_profiler(profiler):
+    report = HTAAnalyzer().from_profiler(profiler)
+    assert report.unavailable["gpu_idle_time_pct"]
+
+
+def test_operators_of_a_live_profiler_are_those_of_torch(profiler):
+    from regimeter.imported import run_of_profiler
+
+    run = run_of_profiler(profiler)
+    found = collections.Counter(
+        run.string(i) for i in run.spans.name[run.spans.kind == _core.SPAN_KINDS.index("cpu_op")]
+    )
+    assert found["aten::ones"] == found["aten::add"] == 5
+    expected = {average.key: average.count for average in profiler.key_averages()}
+    assert found == {name: count for name, count in expected.items() if name in found}
+
+
+def test_a_profiler_that_has_saved_its_trace_says_so(profiler, tmp_path):
+    profiler.export_chrome_trace(str(tmp_path / "trace.json"))
+    with pytest.raises(UnavailableError, match="written its trace already"):
+        HTAAnalyzer().from_profiler(profiler)
+    with pytest.raises(TypeError, match=r"torch\.profiler\.profile"):
+        HTAAnalyzer().from_profiler(object())
+    torch = pytest.importorskip("torch")
+    with pytest.raises(UnavailableError, match="stopped"):
+        HTAAnalyzer().from_profiler(torch.profiler.profile())
+
+
+def test_the_function_runs_exactly_as_often_as_asked(tmp_path):
+    pytest.importorskip("torch")
+    calls = []
+
+    def work(a, b=0):
+        calls.append((a, b))
+        return len(calls)
+
+    analyzer = HTAAnalyzer(tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    report = analyzer.profile_and_analyze(work, 1, b=2, warmup=2, iterations=3)
+    assert calls == [(1, 2)] * 5
+    assert report.result == 5
+    assert report.trace_path.startswith(str(tmp_path / "out"))
+    assert len(regimeter.load(report.trace_path).spans) >= 0
+    with pytest.raises(ValueError, match="iterations"):
+        analyzer.profile_and_analyze(work, iterations=0)
+    with pytest.raises(ZeroDivisionError):
+        analyzer.profile_and_analyze(lambda: 1 / 0)

@@ -1,0 +1,440 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `load` takes: every kind of source, every packing, damage, and the second thread."""
+
+import bz2
+import gzip
+import io
+import json
+import os
+import random
+import sys
+import threading
+import time
+import zlib
+
+import pytest
+import stand_in
+from stand_in import importer, stand_in_import, threads_alive  # noqa: F401
+
+import regimeter.inflate as inflate_module
+from regimeter import FormatError, GPUProfiler, Run, UnavailableError, _core, load
+from regimeter.inflate import Damage, gunzip
+from regimeter.inputs import HEAD_BYTES, kind_of
+
+pytestmark = pytest.mark.usefixtures("importer")
+
+
+def trace(events: int = 50, **more: object) -> bytes:
+    rows = [
+        {"ph": "X", "cat": "kernel", "name": f"kernel {i % 7}", "pid": 0, "tid": 7, "ts": i * 10, "dur": 5}
+        for i in range(events)
+    ]
+    return json.dumps({"schemaVersion": 1, **more, "traceEvents": rows}).encode()
+
+
+TEXT = trace()
+zstandard = pytest.importorskip("zstandard", reason="zstd data is made with it")
+
+
+def zstd(text: bytes) -> bytes:
+    return zstandard.ZstdCompressor().compress(text)
+
+
+PACKINGS = {
+    "plain": TEXT,
+    "gzip": gzip.compress(TEXT, mtime=0),
+    "members": b"".join(gzip.compress(TEXT[i : i + 100], mtime=0) for i in range(0, len(TEXT), 100)),
+    "padded": gzip.compress(TEXT, mtime=0) + bytes(300),
+    "zstd": zstd(TEXT),
+    "frames": zstd(TEXT[:200]) + b"\x50\x2a\x4d\x18\x03\x00\x00\x00abc" + zstd(TEXT[200:]),
+    "marked": b"\xef\xbb\xbf" + TEXT if hasattr(_core.Run, "_import") else TEXT,
+}
+
+
+def check(run: Run, events: int = 50) -> None:
+    assert len(run.spans) == events
+    assert run.spans.start_ns[-1] == (events - 1) * 10_000
+    assert threads_alive() == []
+
+
+@pytest.fixture(params=PACKINGS)
+def data(request):
+    return PACKINGS[request.param]
+
+
+@pytest.fixture
+def file(data, tmp_path):
+    path = tmp_path / "no suffix that tells.txt"
+    path.write_bytes(data)
+    return path
+
+
+# --- sources --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [str, lambda path: path, os.fsdecode])
+def test_a_path(kind, file):
+    before = file.stat().st_mtime_ns, file.read_bytes()
+    check(load(kind(file)))
+    assert (file.stat().st_mtime_ns, file.read_bytes()) == before
+
+
+@pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
+def test_bytes(kind, data):
+    check(load(kind(data)))
+
+
+def test_a_file_object(file, data):
+    with open(file, "rb") as opened:
+        check(load(opened))
+        assert not opened.closed
+    check(load(io.BytesIO(data)))
+
+
+class Dripping(io.RawIOBase):
+    """Gives one to seven bytes at a time."""
+
+    def __init__(self, data):
+        self.data, self.at, self.random = data, 0, random.Random(1)
+
+    def read(self, size=-1):
+        size = min(size, self.random.randint(1, 7))
+        self.at += size
+        return self.data[self.at - size : self.at]
+
+
+def test_a_stream_that_drips(data):
+    check(load(Dripping(data)))
+
+
+def test_a_file_object_is_read_from_where_it_stands(data):
+    stream = io.BytesIO(b"something else" + data)
+    stream.seek(14)
+    check(load(stream))
+
+
+def test_a_named_pipe(data, tmp_path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    writer = threading.Thread(target=path.write_bytes, args=(data,))
+    writer.start()
+    try:
+        check(load(path))
+    finally:
+        writer.join()
+
+
+def test_standard_input(data, monkeypatch):
+    class Stream:
+        buffer = io.BytesIO(data)
+
+    monkeypatch.setattr(sys, "stdin", Stream)
+    check(load("-"))
+
+
+def test_a_recording_in_any_packing(tmp_path):
+    path = tmp_path / "run.rgm"
+    with GPUProfiler(path=path, enable_detailed_metrics=False) as profiler:
+        with profiler.profile("step", device="cpu"):
+            pass
+    plain = path.read_bytes()
+    for data in (plain, gzip.compress(plain, mtime=0), zstd(plain)):
+        assert len(load(data).entries) == 1
+        assert len(load(io.BytesIO(data)).entries) == 1
+    profile = tmp_path / "profile.json"
+    load(path).export_json(profile)
+    for data in (profile.read_bytes(), gzip.compress(profile.read_bytes()), zstd(profile.read_bytes())):
+        run = load(data)
+        assert run.source == "export"
+        assert [entry.operation for entry in run.get_entries()] == ["step"]
+
+
+def test_neighbours_are_not_looked_at(tmp_path):
+    (tmp_path / "rank-0.json").write_bytes(trace(10, distributedInfo={"rank": 0, "world_size": 2}))
+    (tmp_path / "rank-1.json").write_bytes(b"\0 not a trace")
+    assert len(load(tmp_path / "rank-0.json").spans) == 10
+
+
+# --- what is refused ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (b"", "an empty file"),
+        (bz2.compress(TEXT), "bzip2"),
+        (b"\x80\x04\x95", "memory._snapshot"),
+        (b"PK\x03\x04", "zip"),
+        (os.urandom(0) + b"\x00\x01\x02", "neither JSON nor a recording"),
+        (gzip.compress(b"", mtime=0), "gzip data of nothing"),
+        (gzip.compress(b"hello", mtime=0), "gzip data of something else"),
+        (gzip.compress(TEXT, mtime=0)[:9], "ends in the middle"),
+        (b"{}", "traceEvents"),
+        (b'{"foo": [1', "not valid JSON"),
+    ],
+)
+def test_what_is_refused_is_named(data, text, tmp_path):
+    path = tmp_path / "bad.json"
+    path.write_bytes(data)
+    for source in (path, data, io.BytesIO(data)):
+        with pytest.raises(FormatError, match=text):
+            load(source)
+    with pytest.raises(FormatError, match=r"bad\.json"):
+        load(path)
+    assert threads_alive() == []
+
+
+def test_wrong_kinds_of_source(tmp_path):
+    with pytest.raises(TypeError, match="mode 'rb'"):
+        load(io.StringIO("{}"))
+    for source in (5, None, object()):
+        with pytest.raises(TypeError, match="expected a path"):
+            load(source)
+    with pytest.raises(FileNotFoundError):
+        load(tmp_path / "no.json")
+    with pytest.raises(FileNotFoundError):
+        load(str(tmp_path / "*.json"))
+
+
+def test_zstd_without_a_package(monkeypatch):
+    monkeypatch.setattr(inflate_module, "ZSTD_ENGINES", ())
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    with pytest.raises(UnavailableError, match=r"regimeter\[zstd\]"):
+        load(zstd(TEXT))
+    assert threads_alive() == []
+
+
+# --- content --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("head", "kind"),
+    [
+        (b'{"traceEvents": [', "trace"),
+        (b' \n{"a": {"entries": 1}, "traceEvents": [', "trace"),
+        (b'{"a": "\\"entries\\": {", "traceEvents": [', "trace"),
+        (b'{"format": "regimeter.profile", "version"', "export"),
+        (b'{"summary": {"traceEvents": 1}, "x": 1', "export"),
+        (b'{"entries": [', "export"),
+        (b"[", "trace"),
+        (b'[{"ph": "X"', "trace"),
+        (b'{"foo": 1}', ""),
+        (b'{"foo": "' + b"a" * (1 << 16), "trace"),
+        (b"SQLite format 3\0", "sqlite"),
+        (b"\x1f\x8b\x08", "gzip"),
+        (b"\x50\x2a\x4d\x18", "zstd"),
+        (b"", ""),
+        (b"hello", ""),
+    ],
+)
+def test_kinds_are_told_by_content(head, kind):
+    assert kind_of(head) == kind
+
+
+# --- gzip -----------------------------------------------------------------------------------------------------------
+
+ENGINES = ["isal.isal_zlib", "zlib_ng.zlib_ng", "zlib"]
+NOISE = bytes(random.Random(2).choices(b"abcdefgh", k=3_000_000))
+
+
+@pytest.fixture(params=ENGINES)
+def engine(request, monkeypatch):
+    pytest.importorskip(request.param)
+    monkeypatch.setattr(inflate_module, "GZIP_ENGINES", (request.param,))
+    return request.param
+
+
+def inflated(data, step=1 << 16, again=True):
+    damage = Damage()
+
+    def pieces():
+        return (data[i : i + step] for i in range(0, len(data), step))
+
+    text = b"".join(gunzip(pieces(), damage, pieces if again else None))
+    return text, damage.text
+
+
+@pytest.mark.parametrize("step", [1, 7, 1 << 16])
+def test_members_and_padding(engine, step):
+    parts = [b"one", b"", b"two" * 1000, b"three"]
+    data = b"".join(gzip.compress(part, mtime=0) + bytes(5) for part in parts)
+    assert inflated(data, step) == (b"".join(parts), "")
+    assert inflated(data + b"garbage", step) == (b"".join(parts), "bytes after the end of the gzip data were ignored")
+    assert inflated(data + b"g", step)[1]
+
+
+def test_pieces_are_bounded(engine):
+    data = gzip.compress(bytes(50_000_000))
+    sizes = [len(piece) for piece in gunzip(iter([data]), Damage())]
+    assert sum(sizes) == 50_000_000
+    assert max(sizes) <= 1 << 20
+
+
+def test_a_cut_gives_all_that_can_be_inflated(engine):
+    data = gzip.compress(NOISE, 6, mtime=0)
+    for length in (20, len(data) // 3, len(data) - 9, len(data) - 3):
+        expected = zlib.decompressobj(31).decompress(data[:length])
+        text, problem = inflated(data[:length])
+        assert expected.startswith(text)
+        assert len(expected) - len(text) <= 8  # isal keeps the last symbol back
+        assert problem == "the gzip data ends in the middle"
+
+
+def test_damage_gives_what_comes_before_it(engine):
+    data = bytearray(gzip.compress(NOISE, 6, mtime=0))
+    at = len(data) // 2
+    data[at : at + 64] = bytes(64)
+    text, problem = inflated(bytes(data))
+    assert problem.startswith("the gzip data is damaged")
+    sound = zlib.decompressobj(31).decompress(bytes(data[:at]))
+    assert len(text) >= len(sound)
+    assert text[: len(sound)] == NOISE[: len(sound)]
+
+
+def test_a_wrong_checksum_gives_the_text(engine):
+    data = bytearray(gzip.compress(NOISE, 6, mtime=0))
+    data[-6] ^= 1
+    text, problem = inflated(bytes(data))
+    assert text == NOISE
+    assert "damaged" in problem
+
+
+def test_damage_becomes_an_anomaly(tmp_path):
+    path = tmp_path / "cut.json.gz"
+    path.write_bytes(gzip.compress(TEXT, mtime=0)[:-4])
+    run = load(path)
+    check(run)
+    assert any("middle" in row["detail"] for row in run.anomaly_list())
+    with pytest.raises(FormatError, match=r"cut\.json\.gz: "):
+        load(path, strict=True)
+    assert threads_alive() == []
+
+
+# --- the second thread ----------------------------------------------------------------------------------------------
+
+
+class Failing(io.RawIOBase):
+    def __init__(self, error):
+        self.error, self.first = error, True
+
+    def read(self, size=-1):
+        if self.first:
+            self.first = False
+            return TEXT[:100]
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    "error", [OSError(5, "input/output error"), KeyboardInterrupt(), ValueError("odd"), MemoryError()]
+)
+def test_an_error_of_the_source_is_raised(error):
+    for source in (Failing(error), gzip.GzipFile(fileobj=Failing(error))):
+        with pytest.raises((type(error), FormatError, EOFError, gzip.BadGzipFile)):
+            load(source)
+        assert threads_alive() == []
+
+
+class Late(io.RawIOBase):
+    """Fails after enough data for the parser to have started."""
+
+    def __init__(self, error, text):
+        self.error, self.text, self.at = error, text, 0
+
+    def read(self, size=-1):
+        if self.at > len(self.text) // 2:
+            raise self.error
+        self.at += size
+        return self.text[self.at - size : self.at]
+
+
+@pytest.mark.parametrize("error", [OSError(5, "input/output error"), KeyboardInterrupt()])
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_an_error_in_the_middle_is_raised(error, pack):
+    text = pack(
+        bytes(random.Random(3).choices(range(32, 127), k=4_000_000)) if pack is gzip.compress else trace(60_000)
+    )
+    if pack is gzip.compress:
+        text = pack(trace(60_000) + bytes(random.Random(3).choices(range(32, 127), k=2_000_000)))
+    with pytest.raises(type(error)):
+        load(Late(error, text))
+    assert threads_alive() == []
+
+
+def test_a_parser_that_stops_ends_the_reading(monkeypatch):
+    taken = []
+
+    class Endless(io.RawIOBase):
+        def read(self, size=-1):
+            taken.append(size)
+            assert len(taken) < 1000, "nobody stopped the reading"
+            return TEXT[:100] + b" " * 1000 if len(taken) == 1 else b" " * (1 << 16)
+
+    def refuse(kind, feed, name, strict, threads, scan):
+        try:
+            feed.queue.get()
+            raise FormatError("the parser says no")
+        finally:
+            feed.stopped.set()
+
+    monkeypatch.setattr(_core, "Feed", stand_in.Feed, raising=False)
+    monkeypatch.setattr(Run, "_import", classmethod(refuse), raising=False)
+    with pytest.raises(FormatError, match="says no"):
+        load(Endless())
+    assert threads_alive() == []
+
+
+def test_reading_and_parsing_overlap(monkeypatch):
+    """Chunks reach the parser before the source has ended."""
+    seen = threading.Event()
+
+    text = trace(3000)
+    assert len(text) > 2 * HEAD_BYTES
+
+    class Waiting(io.RawIOBase):
+        at = 0
+
+        def read(self, size=-1):
+            if self.at >= len(text):
+                assert seen.wait(10), "the parser got nothing while the source was open"
+                return b""
+            self.at += HEAD_BYTES
+            return text[self.at - HEAD_BYTES : self.at]
+
+    class Watched(stand_in.Feed):
+        def take(self):
+            first = self.queue.get(timeout=10)
+            seen.set()
+            return first + super().take()
+
+    monkeypatch.setattr(_core, "Feed", Watched, raising=False)
+    monkeypatch.setattr(Run, "_import", classmethod(stand_in_import), raising=False)
+    check(load(Waiting()), 3000)
+
+
+def test_ctrl_c_during_a_slow_source(start_python):
+    process = start_python("""
+        import sys, time, threading
+        sys.path.insert(0, sys.argv[1])
+        import stand_in
+        from regimeter import Run, _core, load
+        Run._import = classmethod(stand_in.stand_in_import)
+        _core.Feed = stand_in.Feed
+        class Slow:
+            def read(self, size):
+                print("reading", flush=True)
+                if self.reads:
+                    time.sleep(30)
+                self.reads += 1
+                return b'{"traceEvents": [' + b" " * size
+            reads = 0
+        try:
+            load(Slow())
+        except KeyboardInterrupt:
+            print("interrupted", [t.name for t in threading.enumerate()], flush=True)
+    """, os.path.dirname(__file__))  # fmt: skip
+    for _ in range(2):
+        process.stdout.readline()
+    time.sleep(0.2)
+    process.send_signal(2)
+    out, err = process.communicate(timeout=20)
+    assert out.splitlines()[-1] == "interrupted ['MainThread']", err

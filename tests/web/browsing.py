@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A page in a real browser, from disk, with every other request refused and counted."""
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+from regimeter.report.html import write_html
+
+
+class Browsing:
+    """One page and everything it complained about or asked for."""
+
+    def __init__(self, page: Any, folder: Path) -> None:
+        self.page = page
+        self.folder = folder
+        self.complaints: list[str] = []
+        self.requests: list[str] = []
+        page.on(
+            "console", lambda said: self.complaints.append(said.text) if said.type in ("error", "warning") else None
+        )
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.on("request", lambda request: self.requests.append(request.url))
+
+    def open(self, data: dict[str, Any] | None, name: str = "report.html") -> Any:
+        write_html(data, self.folder / name)
+        self.page.goto((self.folder / name).as_uri())
+        self.page.wait_for_selector("html[data-ready]")
+        return self.page
+
+    def load(self, name: str, content: str | dict[str, Any]) -> None:
+        path = self.folder / name
+        path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+        self.page.set_input_files("#file", path)
+        until = time.monotonic() + 10
+        while self.page.evaluate("document.querySelector('#file').value") != "":  # emptied once the file is dealt with
+            assert time.monotonic() < until, f"{name} was not dealt with in 10 s"
+            time.sleep(0.01)
+
+    def rows(self) -> list[str]:
+        return [text.strip() for text in self.page.locator(".statistics tbody th").all_inner_texts()]
+
+    def settle(self) -> None:
+        self.page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
+def timeline(browsing: Browsing, expression: str) -> Any:
+    """Value of a JavaScript expression in which t is the page's timeline."""
+    find = "regimeter.current.handles.find((handle) => handle.timeline).timeline"
+    return browsing.page.evaluate(f"() => {{ const t = {find}; return {expression.strip()}; }}")
+
+
+def pixels(page: Any, area: str) -> int:
+    """Number of different colours in an area (x, y, width, height) of the timeline's canvas, c."""
+    colours = f"new Set(new Uint32Array(c.getContext('2d').getImageData({area}).data.buffer)).size"
+    found: int = page.locator("canvas.timeline").evaluate(f"(c) => {colours}")
+    return found

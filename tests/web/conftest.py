@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fixtures of the tests in a browser."""
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browsing import Browsing
+
+# Traces and small runs are loaded by helpers of the tests in Python.
+sys.path.append(str(Path(__file__).resolve().parents[1] / "python"))
+
+CHROMIUM = Path(os.environ.get("CHROMIUM", "/usr/bin/chromium"))
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--host-resolver-rules=MAP * ~NOTFOUND",
+]
+WATCH_POLICY = """
+    window.violations = [];
+    document.addEventListener("securitypolicyviolation", (event) => window.violations.push(event.violatedDirective));
+    window.alert = () => { window.alerted = true; };
+"""
+
+
+@pytest.fixture(scope="module")
+def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    sync_api = pytest.importorskip("playwright.sync_api", reason="needs the Python package playwright")
+    if not CHROMIUM.exists():
+        pytest.skip(f"needs a browser at {CHROMIUM} (or set CHROMIUM)")
+    with sync_api.sync_playwright() as playwright:
+        opened = playwright.chromium.launch_persistent_context(
+            tmp_path_factory.mktemp("profile"),
+            executable_path=CHROMIUM,
+            headless=True,
+            args=FLAGS,
+            viewport={"width": 1366, "height": 900},
+        )
+        opened.set_offline(True)
+        opened.add_init_script(WATCH_POLICY)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def browsing(context: Any, tmp_path: Path) -> Iterator[Browsing]:
+    made = Browsing(context.new_page(), tmp_path)
+    yield made
+    assert made.complaints == []
+    assert made.page.evaluate("window.violations") == []
+    assert not made.page.evaluate("window.alerted === true")
+    assert all(url.startswith(("file://", "data:")) for url in made.requests), made.requests
+    made.page.close()

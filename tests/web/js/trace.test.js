@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// The pure parts of the page of a trace: columns, lanes, kinds, folding, rows of tables, details, flame graph.
+"use strict";
+
+const test = require("node:test");
+const assert = require("node:assert/strict");
+const zlib = require("node:zlib");
+const { load, MODEL } = require("./load.js");
+const app = load("dom", ...MODEL, "adapter_trace", "span_kinds", "rows", "timeline_layout", "result_table", "span_details", "flame_layout");
+
+const pack = (type, Type, values, more) => ({ type, data: zlib.gzipSync(Buffer.from(Type.from(values).buffer)).toString("base64"), ...more });
+const u8 = (values) => pack("u8", Uint8Array, values);
+const i32 = (values) => pack("i32", Int32Array, values);
+
+test("a column of differences is summed up", async () => {
+  const column = pack("i32", Int32Array, [5, -2, 10], { steps: true });
+  assert.deepEqual([...(await app.columns.unpack(column, 3, "x"))], [5, 3, 13]);
+  const packed = { data: zlib.gzipSync(Buffer.from('["","ä"]')).toString("base64") };
+  assert.equal(await app.columns.unpackText(packed, "x"), '["","ä"]');
+  await assert.rejects(app.columns.unpack({ type: "u8", data: "AAAA" }, 1, "x"), /damaged/);
+});
+
+function traceOf(more) {
+  const lane = (device, thread, name, rank = -1) => ({ name, process: device < 0 ? 9 : 0, process_name: "", label: "", thread, device, rank });
+  return {
+    format: "regimeter.trace",
+    version: 1,
+    title: "t",
+    run: { source: "trace", duration_ns: 100, span_count: 4, lane_count: 3, complete: true },
+    facts: [["Steps", "1 to 2"]],
+    anomalies: [{ code: "bad_event", count: 3, lost: 3, detail: "left out" }],
+    breakdown: [],
+    names: ["", "op", "launch", "kernel"],
+    lanes: [lane(-1, 5, ""), lane(-1, 6, "main"), lane(0, 7, "7")],
+    timeline: {
+      count: 4,
+      spans: 4,
+      kinds: ["scope", "cpu_op", "runtime", "kernel"],
+      activities: ["none", "compute", "communication", "memory"],
+      details: [{ title: "launch", count: 1, row: u8([3]), columns: [{ heading: "grid x", unit: "count", doc: "", ...u8([4]) }, { heading: "grid y", unit: "count", doc: "", ...u8([2]) }, { heading: "registers", unit: "count", doc: "", ...i32([-1]) }] }],
+      columns: {
+        start_ns: u8([0, 10, 12, 50]),
+        lane: u8([0, 1, 1, 2]),
+        name: u8([1, 1, 2, 3]),
+        op: u8([0, 0, 1, 1]),
+        launch: i32([-1, -1, -1, 2]),
+        correlation: i32([-1, -1, 8, 8]),
+        step: i32([-1, 1, 1, 1]),
+        bytes: i32([-1, -1, -1, -1]),
+        flags: u8([0, 1, 2, 0]),
+        depth: u8([0, 0, 1, 0]),
+        plain_depth: i32([-1, 0, 1, 0]),
+        duration_ns: u8([5, 20, 3, 9]),
+        kind: u8([1, 1, 2, 3]),
+        activity: u8([0, 0, 0, 2]),
+        count: u8([1, 1, 1, 1]),
+        sum_ns: u8([5, 20, 3, 9]),
+      },
+    },
+    panels: [],
+    ...more,
+  };
+}
+
+test("lanes: streams first, then busy threads, each with a name", async () => {
+  const made = await app.model.fromData(traceOf());
+  assert.equal(made.kind, "trace");
+  assert.deepEqual(made.lanes.map(({ name }) => name), ["GPU 0 · stream 7", "main", "thread 5"]);
+  assert.deepEqual([...made.timeline.lane], [2, 1, 1, 0]);
+  assert.deepEqual([...made.timeline.failed], [0, 1, 0, 0]);
+  assert.deepEqual(made.cautions, ["3 rows of the input are not in this report (bad_event): left out."]);
+});
+
+test("what a file does not speak of is absent, not empty", async () => {
+  const made = await app.model.fromData({ format: "regimeter.trace", version: 1, title: "t", names: [], timeline: traceOf().timeline, lanes: traceOf().lanes });
+  assert.equal(made.breakdown, null);
+  assert.equal(made.flame, null);
+  assert.equal(made.described, false);
+  await assert.rejects(app.model.fromData({ format: "regimeter.trace", version: 2 }), /version 2/);
+});
+
+test("kinds and activities have classes", async () => {
+  const { timeline } = await app.model.fromData(traceOf());
+  const keys = [...app.spanKinds.fills(timeline)].map((slot) => app.spanKinds.CLASSES[slot].key);
+  assert.deepEqual(keys, ["operator", "operator", "call", "communication"]);
+  assert.equal(app.spanKinds.classOf("no_such_kind", "none").key, "other");
+});
+
+test("details are found by row, unknown ones are left out, a grid is one figure", async () => {
+  const { timeline, names } = await app.model.fromData(traceOf());
+  assert.deepEqual(app.spanDetails.argumentsOf(timeline, names, 3).map(([label, text]) => [label, text]), [["grid", "4 × 2"]]);
+  assert.deepEqual(app.spanDetails.argumentsOf(timeline, names, 1), []);
+  assert.equal(app.spanDetails.position([2, 5, 9], 5), 1);
+  assert.equal(app.spanDetails.position([2, 5, 9], 6), -1);
+});
+
+test("a folded lane keeps its first line, a hidden span is in no row", async () => {
+  const { timeline } = await app.model.fromData(traceOf());
+  const open = app.timelineLayout.layout(app.rows.build(timeline));
+  const folded = app.timelineLayout.layout(app.rows.build(timeline), new Set([1]));
+  assert.equal(open.rows.length - folded.rows.length, 1);
+  assert.equal(open.height - folded.height, app.timelineLayout.LINE);
+  const plain = app.rows.build({ ...timeline, depth: timeline.depths.plain });
+  assert.equal(plain.reduce((sum, row) => sum + row.spans.length, 0), 3);
+});
+
+const COLUMNS = [
+  { name: "name", unit: "name", doc: "", values: [2, 1, 3, 1] },
+  { name: "role", unit: "code", codes: ["span", "all_of"], doc: "", values: [0, 1, 0, 0] },
+  { name: "time", unit: "ns", doc: "", values: [5, -1, NaN, 2000] },
+  { name: "rank", unit: "", doc: "", values: [0, -1, 2, 1] },
+  { name: "bw", unit: "rate", doc: "", values: [1e9, 0, 5, NaN] },
+  { name: "speed", unit: "TFLOP/s", doc: "", values: [1.25, 2, 3, 4] },
+];
+const NAMES = ["", "beta", "Alpha", "gamma 10"];
+
+test("cells say their value in its unit, or nothing", () => {
+  const text = (column, row) => app.resultRows.textOf(COLUMNS[column], COLUMNS[column].values[row], NAMES);
+  assert.equal(text(0, 0), "Alpha");
+  assert.equal(text(1, 1), "all of");
+  assert.equal(text(2, 3), "2.00 µs");
+  assert.equal(text(2, 1), "-1 ns", "a difference of -1 ns is a value");
+  assert.equal(text(2, 2), null);
+  assert.equal(text(3, 1), null, "-1 stands for unknown in a plain number");
+  assert.equal(text(4, 0), "1.00 GB/s");
+  assert.equal(text(5, 0), "1.25 TFLOP/s");
+});
+
+test("rows sort by text and by number, unknown ones last, ties as they were", () => {
+  const rows = [0, 1, 2, 3];
+  const by = (column, descending) => app.resultRows.ordered(rows, COLUMNS[column], descending, NAMES);
+  assert.deepEqual(by(0, false), [0, 1, 3, 2]);
+  assert.deepEqual(by(0, true), [2, 1, 3, 0]);
+  assert.deepEqual(by(2, true), [3, 0, 1, 2]);
+  assert.deepEqual(by(2, false), [1, 0, 3, 2]);
+  assert.deepEqual(by(3, false), [0, 3, 2, 1]);
+});
+
+test("the search finds words in any order in all texts", () => {
+  const found = (query) => app.resultRows.matching(4, COLUMNS, query, NAMES);
+  assert.deepEqual(found("  "), [0, 1, 2, 3]);
+  assert.deepEqual(found("OF beta"), [1]);
+  assert.deepEqual(found("10 gamma"), [2]);
+  assert.deepEqual(found("delta"), []);
+});
+
+const FLAME = { parent: [-1, 0, 1, 1, 0, 4], depth: [0, 1, 2, 2, 1, 2], name: [0, 1, 2, 3, 0, 1], role: [1, 0, 0, 2, 3, 4], roles: ["span", "all", "deeper", "lane", "small"], grouped: [0, 0, 0, 0, 0, 1234], lane: [-1, -1, -1, -1, 0, -1], laneNames: ["thread 7"] };
+const TOTAL = [100, 60, 20, 30, 40, 40];
+
+test("a node starts where its elder sibling ends, inside its caller", () => {
+  assert.deepEqual([...app.flameLayout.lefts(FLAME.parent, TOTAL)], [0, 0, 0, 20, 60, 60]);
+  assert.equal(app.flameLayout.endOf(FLAME.depth, 1), 4);
+  assert.equal(app.flameLayout.endOf(FLAME.depth, 4), 6);
+});
+
+test("a zoom shows the callers, the node and what is wide enough below it", () => {
+  const left = app.flameLayout.lefts(FLAME.parent, TOTAL);
+  assert.deepEqual(app.flameLayout.visible(FLAME, TOTAL, left, 0, 0), [0, 1, 2, 3, 4, 5]);
+  assert.deepEqual(app.flameLayout.visible(FLAME, TOTAL, left, 0, 35), [0, 1, 4, 5]);
+  assert.deepEqual(app.flameLayout.visible(FLAME, TOTAL, left, 1, 25), [0, 1, 3]);
+});
+
+test("nodes that are no spans have names of their own", () => {
+  const label = (row) => app.flameLayout.label(FLAME, NAMES, row);
+  assert.deepEqual([0, 1, 3, 4, 5].map(label), ["all", "beta", "(deeper)", "thread 7", "(1,234 small)"]);
+});

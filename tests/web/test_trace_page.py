@@ -1,0 +1,289 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The report of imported traces in a real browser: figures, tables, timeline, flame graph, hostile names."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from browsing import Browsing, timeline
+from small_runs import KINDS
+from traces import load_trace, trace_path
+
+from regimeter import Run, _core
+from regimeter.analysis.verb import Column, Verb
+from regimeter.flame import FlameGraphGenerator
+from regimeter.report import panels
+from regimeter.report.trace_data import timeline_data, trace_data
+
+pytestmark = pytest.mark.web
+
+HOSTILE = "</script><img src=x onerror=alert(1)>\u202egpj.exe'\"&\u2028`${1}"
+PARTS = ("compute_ns", "exposed_comm_ns", "exposed_mem_ns", "idle_ns")
+VERBS = {
+    "nodes": Verb(
+        "nodes",
+        "flame",
+        "rows of the merged call tree",
+        (
+            Column("name", "name"),
+            Column("role", "role", "code:FLAME_ROLES"),
+            Column("parent", "parent"),
+            Column("count", "spans"),
+            Column("total_host_ns", "host", "ns"),
+            Column("self_device_ns", "device", "ns"),
+        ),
+        by={"thread": 0, "program": 1},
+    ),
+    "devices": Verb(
+        "devices", "breakdown", "shares", (Column("device", "device"), Column("idle_share", "idle", "share"))
+    ),
+    "absent": Verb("absent", "no_such_analysis", "not in this build", (Column("x", "x"),)),
+}
+
+
+@pytest.fixture
+def with_panels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Offer panels whatever analyses this build has."""
+    monkeypatch.setattr(panels, "find_verbs", lambda: VERBS)
+    monkeypatch.setattr(panels, "ELSEWHERE", ())
+
+
+def open_trace(browsing: Browsing, name: str) -> Any:
+    return browsing.open(trace_data(load_trace(name)))
+
+
+def numbers(text: str) -> list[int]:
+    return [int(word.replace(",", "")) for word in text.replace("ns", "").split() if word not in "+="]
+
+
+@pytest.mark.parametrize("name", ["h100_bert_small.json.gz", "v100_ddp_large.json.gz", "h100_qwen_orphans.json.gz"])
+def test_the_figures_are_the_exact_ones(browsing: Browsing, name: str) -> None:
+    page = open_trace(browsing, name)
+    exact = json.loads(trace_path("exact_gpu_time.json").read_text())[name]
+    (expected,) = exact.values()
+    *parts, span = numbers(page.locator("#breakdown .exact").inner_text())
+    assert span == expected["span_ns"] == sum(parts)
+    assert parts[0] == expected["compute_ns"]
+    assert parts[1] == expected["comm_ns"] - expected["comm_overlapped_by_compute_ns"]
+    assert parts[3] == expected["idle_ns"]
+    titles = page.locator("#breakdown .overlaps dd[title]").evaluate_all("(all) => all.map((one) => one.title)")
+    shown = [numbers(title)[0] for title in titles]
+    for key in ("busy_ns", "comm_ns", "comm_overlapped_by_compute_ns", "mem_ns", "sum_dur_ns"):
+        assert expected[key] in shown
+    counts = page.locator("#breakdown .overlaps div").all_inner_texts()
+    assert f"Compute kernels\n{expected['n_kernel']:,}" in counts
+    assert f"Copies\n{expected['n_memcpy']:,}" in counts
+
+
+def test_each_device_can_be_chosen(browsing: Browsing) -> None:
+    data = trace_data(load_trace("h100_bert_small.json.gz"))
+    first = data["breakdown"][0]
+    data["breakdown"] = [first, {**first, "rank": 3, "compute_ns": 1, "span_ns": 1, **dict.fromkeys(PARTS[1:], 0)}]
+    page = browsing.open(data)
+    assert page.locator(".breakdown-line").count() == 2
+    page.locator(".breakdown-line").nth(1).click()
+    assert page.locator("#breakdown h3").inner_text() == "rank 3 · GPU 0"
+    assert numbers(page.locator("#breakdown .exact").inner_text()) == [1, 0, 0, 0, 1]
+    assert page.locator(".breakdown-line").nth(1).get_attribute("aria-pressed") == "true"
+
+
+def test_what_was_lost_stands_at_the_top(browsing: Browsing) -> None:
+    data = trace_data(load_trace("h100_bert_small.json.gz"))
+    data["anomalies"] = [
+        {"code": "bad_event", "count": 1234, "lost": 1234, "first_ns": None, "first_offset": 99, "detail": "left out"},
+        {"code": "clock_step", "count": 2, "lost": 0, "first_ns": 5000, "first_offset": None, "detail": "no loss"},
+    ]
+    page = browsing.open(data)
+    assert page.locator(".notice").all_inner_texts() == [
+        "1,234 rows of the input are not in this report (bad_event): left out."
+    ]
+    text = page.locator("#anomalies").inner_text()
+    assert "1,234 rows lost" in text
+    assert "first at byte 99" in text
+    assert "first at 5.00 µs" in text
+
+
+def test_facts_of_the_trace(browsing: Browsing) -> None:
+    page = open_trace(browsing, "v100_ddp_large.json.gz")
+    heading = page.locator("#heading").inner_text()
+    for text in ("2 × Tesla V100-SXM2-32GB", "nccl rank 1 of 2", "steps 2 to 6"):
+        assert text in heading
+    assert "123," in page.locator("#facts").inner_text()
+
+
+def test_every_panel_opens(browsing: Browsing, with_panels: None) -> None:
+    run = load_trace("h100_bert_small.json.gz")
+    page = browsing.open(trace_data(run))
+    tabs = page.get_by_role("tab")
+    assert tabs.all_inner_texts() == ["Nodes", "Devices"]
+    table = run.analyse("flame")
+    rows = page.locator(".result-table tbody tr")
+    rows.first.wait_for()
+    assert rows.count() == 25
+    page.get_by_role("button", name="host", exact=True).click()
+    shown = page.locator(".result-table tbody tr td:nth-child(5)").evaluate_all("(all) => all.map((one) => one.title)")
+    assert [numbers(text)[0] for text in shown] == sorted(table.total_host_ns.tolist(), reverse=True)[:25]
+    page.get_by_label("Search Nodes").fill("aten:: addmm")
+    wanted = [
+        run.string(name) for name in table.name.tolist() if "aten::" in run.string(name) and "addmm" in run.string(name)
+    ]
+    assert f"{len(wanted)} of {len(table):,} rows" in page.locator("#analyses").inner_text()
+    page.get_by_role("button", name="Program").click()
+    analyses = page.locator("#analyses")
+    analyses.get_by_text(f"{len(run.analyse('flame', group_by=1)):,} rows", exact=True).wait_for()
+    tabs.nth(1).click()
+    analyses.get_by_text("1 row", exact=True).wait_for()
+    assert tabs.nth(1).get_attribute("aria-selected") == "true"
+    share = run.analyse("breakdown").idle_share[0]
+    assert f"{share * 100:.1f}" in page.locator(".result-table").inner_text()
+    page.keyboard.press("ArrowLeft")
+    assert tabs.nth(0).get_attribute("aria-selected") == "true"
+
+
+def test_without_analyses_there_is_no_panel(browsing: Browsing, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(panels, "find_verbs", dict)
+    page = open_trace(browsing, "h100_bert_small.json.gz")
+    assert page.locator("#analyses").count() == 0
+    assert page.locator(".bottleneck, #memory, #statistics").count() == 0, "views of recordings stay away"
+
+
+def test_a_name_in_a_table_is_found_in_the_timeline(browsing: Browsing, with_panels: None) -> None:
+    page = open_trace(browsing, "h100_bert_small.json.gz")
+    page.get_by_label("Search Nodes").fill("aten::addmm")
+    page.locator(".result-table button.operation").first.click()
+    assert timeline(browsing, "t.scene.bright.reduce((a, b) => a + b, 0)") == 1
+    page.get_by_role("button", name="Next match").click()
+    assert "aten::addmm" in page.locator(".span-name").inner_text()
+
+
+def test_the_timeline_finds_a_kernel_and_its_launch(browsing: Browsing) -> None:
+    run = load_trace("h100_bert_small.json.gz")
+    page = browsing.open(trace_data(run))
+    search = page.get_by_label("Find spans by name")
+    search.fill("gemm")
+    search.press("Enter")
+    kernels = [i for i in range(len(run.spans)) if run.spans.kind[i] == KINDS["kernel"]]
+    first = min((i for i in kernels if "gemm" in run.string(run.spans.name[i])), key=lambda i: run.spans.start_ns[i])
+    details = page.locator(".span-details")
+    assert page.locator(".span-name").inner_text() == run.string(run.spans.name[first])
+    text = details.inner_text().replace("\n", " ")
+    assert f"correlation {run.spans.correlation[first]}" in text
+    launch = run.launches.span.tolist().index(first)
+    grid = " × ".join(str(getattr(run.launches, f"grid_{axis}")[launch]) for axis in "xyz")
+    assert f"grid {grid}" in text
+    details.get_by_role("button").first.click()
+    assert "Launches" in details.inner_text()
+    assert timeline(browsing, "t.scene.arrows.length") == 1
+    page.locator("canvas.timeline").press("Enter")
+    assert page.locator(".span-name").inner_text() == run.string(run.spans.name[first])
+
+
+def test_python_functions_are_shown_on_demand(browsing: Browsing) -> None:
+    page = open_trace(browsing, "h100_bert_small.json.gz")
+    before = timeline(browsing, "t.scene.layout.height")
+    page.get_by_label("Python functions").check()
+    assert timeline(browsing, "t.scene.layout.height") > before
+    whole = timeline(browsing, "t.scene.layout.height")
+    y = timeline(browsing, "t.scene.layout.lanes[0].y") + 35
+    page.locator("canvas.timeline").click(position={"x": 30, "y": y})
+    assert timeline(browsing, "t.scene.layout.lanes[0].folded") is True
+    assert timeline(browsing, "t.scene.layout.height") <= whole
+
+
+def test_the_flame_graph_zooms_and_switches(browsing: Browsing) -> None:
+    run = load_trace("h100_bert_small.json.gz")
+    page = browsing.open(trace_data(run))
+    flame = page.locator("#flame")
+    readout = flame.locator(".readout")
+    assert "device time 309 µs" in readout.inner_text(), "the sum of durations of all device work"
+    page.get_by_role("button", name="Host time").click()
+    assert page.get_by_role("button", name="Host time").get_attribute("aria-pressed") == "true"
+    canvas = page.locator("canvas.flame")
+    canvas.press("ArrowDown")
+    assert readout.inner_text().startswith("thread ")
+    canvas.press("Home")
+    assert readout.inner_text().startswith("all: ")
+    canvas.click(position={"x": 40, "y": 28})
+    assert not readout.inner_text().startswith("all: ")
+    flame.locator(".links").get_by_role("button", name="all").click()
+    assert readout.inner_text().startswith("all: ")
+    flame.get_by_label("Highlight names in the flame graph").fill("aten::")
+
+
+def test_a_flame_graph_alone(browsing: Browsing, tmp_path: Path) -> None:
+    generator = FlameGraphGenerator()
+    generator.export(generator.from_run(load_trace("h100_bert_small.json.gz")), tmp_path / "flame.html")
+    browsing.page.goto((tmp_path / "flame.html").as_uri())
+    browsing.page.wait_for_selector("html[data-ready]")
+    assert browsing.page.locator("main > section").evaluate_all("(all) => all.map((one) => one.id)") == ["flame"]
+    assert "device time 309 µs" in browsing.page.locator("#flame .readout").inner_text()
+    bare = {"name": "all", "value": 5.0, "children": [{"name": HOSTILE, "value": 2.0, "children": []}]}
+    generator.export(bare, tmp_path / "bare.html")
+    browsing.page.goto((tmp_path / "bare.html").as_uri())
+    browsing.page.wait_for_selector("html[data-ready]")
+    browsing.page.locator("canvas.flame").press("ArrowDown")
+    assert browsing.page.locator("#flame .readout").inner_text().startswith("</script>")
+
+
+def test_a_timeline_alone(browsing: Browsing) -> None:
+    page = browsing.open(timeline_data(load_trace("h100_bert_small.json.gz")))
+    ids = page.locator("main > section").evaluate_all("(all) => all.map((one) => one.id)")
+    assert ids == ["breakdown", "timeline"]
+
+
+def test_hostile_names_are_text(browsing: Browsing, with_panels: None) -> None:
+    columns = {
+        "start_ns": np.array([0, 10, 30], dtype="int64"),
+        "duration_ns": np.array([50, 10, 10], dtype="int64"),
+        "name": np.array([1, 1, 1], dtype="uint32"),
+        "kind": np.array([KINDS["cpu_op"], KINDS["runtime"], KINDS["kernel"]], dtype="uint8"),
+        "lane": np.array([0, 0, 1], dtype="uint32"),
+        "parent": np.array([-1, 0, -1], dtype="int32"),
+        "correlation": np.array([-1, 7, 7], dtype="int64"),
+    }
+    lanes = {key: np.array([1, 1], dtype="uint32") for key in ("name", "process_name", "label")}
+    lanes["device"] = np.array([-1, 0], dtype="int16")
+    operators = {"span": np.array([0], dtype="uint32"), "shapes": np.array([1], dtype="uint32")}
+    environment = json.dumps({"deviceProperties": [{"name": HOSTILE}], HOSTILE: HOSTILE})
+    tables = {"spans": columns, "lanes": lanes, "operators": operators}
+    run: Run = Run._build(["", HOSTILE], tables, environment, "kineto", 0, 50, -1, True)
+    page = browsing.open(trace_data(run, title=HOSTILE))
+    assert page.locator("h1").inner_text().startswith("</script>")
+    page.locator(".result-table button.operation").first.click()
+    page.get_by_role("button", name="Next match").click()
+    assert "</script>" in page.locator(".span-details").inner_text()
+    page.locator("canvas.flame").press("ArrowDown")
+    assert page.locator("img").count() == 0
+
+
+def test_a_run_without_device_work_says_so(browsing: Browsing) -> None:
+    columns = {"start_ns": np.zeros(1, dtype="int64"), "duration_ns": np.full(1, 5, dtype="int64")}
+    columns["kind"] = np.array([_core.SPAN_KINDS.index("cpu_op")], dtype="uint8")
+    lanes = {"device": np.full(1, -1, dtype="int16")}
+    run: Run = Run._build([""], {"spans": columns, "lanes": lanes}, "{}", "kineto", 0, 5, -1, True)
+    page = browsing.open(trace_data(run))
+    assert "holds no device work" in page.locator("#breakdown").inner_text()
+    assert page.locator("#flame").count() == 1
+
+
+@pytest.mark.parametrize("width", [1366, 760, 390])
+def test_nothing_is_wider_than_the_window(browsing: Browsing, with_panels: None, width: int) -> None:
+    browsing.page.set_viewport_size({"width": width, "height": 900})
+    page = open_trace(browsing, "h100_bert_small.json.gz")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_a_large_trace_opens_soon_and_stays_fluid(browsing: Browsing, record_property: Any) -> None:
+    data = trace_data(load_trace("v100_ddp_large.json.gz"))
+    page = browsing.open(data)
+    ready = page.evaluate("performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd")
+    frames = timeline(
+        browsing,
+        "[1, 0.5, 0.05, 0.001].map((part) => { t.scene.view.fit(); t.scene.view.zoom(part, 0.4);"
+        " const from = performance.now(); t.paint(); return performance.now() - from; })",
+    )
+    record_property("frame_ms", frames)
+    print(f"loaded after {ready:.0f} ms; milliseconds a frame:", [round(frame, 1) for frame in frames])
+    assert data["timeline"]["count"] == data["timeline"]["spans"]

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Write the generated parts of docs/traces.md and docs/analyses.md, between the lines that name them.
+
+Usage: describe_docs.py [--check]; with --check nothing is written and a difference is an error, as is a verb that the
+README does not name. Lists of C headers are read as text; needs an installed regimeter for the names of methods.
+"""
+
+import functools
+import re
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from describe_verbs import method_name
+
+from regimeter.analysis.catalog import find_verbs
+
+ROOT = Path(__file__).resolve().parent.parent
+README = ROOT / "README.md"
+DOCUMENTS = (ROOT / "docs/traces.md", ROOT / "docs/analyses.md")
+BLOCK = re.compile(r"(<!-- begin of (\w+), written by tools/describe_docs\.py -->\n).*?(<!-- end of \2 -->)", re.DOTALL)
+
+
+@functools.cache
+def headers() -> str:
+    """Return the text of all headers of the core."""
+    return "".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "csrc").rglob("*.h")))
+
+
+def texts(macro: str) -> list[list[str]]:
+    """Return the string literals of each row of an X list, whichever header holds it; adjacent ones are one text."""
+    lines = headers().split(f"#define {macro}(X)", 1)[1].split("\n")
+    last = next(i for i, line in enumerate(lines) if not line.endswith("\\"))
+    joined = re.sub(r'"\s*"', "", " ".join(line.rstrip("\\") for line in lines[: last + 1]))
+    return [re.findall(r'"([^"]*)"', row) for row in re.split(r"\bX\(", joined) if row.strip()]
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """Return a table of Markdown."""
+    head = list(head)
+    lines = [f"| {' | '.join(cells)} |" for cells in (head, *rows)]
+    lines.insert(1, "|---" * len(head) + "|")
+    return "\n".join(lines) + "\n"
+
+
+def code(names: Iterable[str]) -> str:
+    """Return names as code, separated by commas."""
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def anomalies() -> str:
+    """Return what each code of the anomalies means."""
+    return table(("code", "what follows from it"), ((f"`{token}`", text) for token, text in texts("RGM_ANOMALY_CODES")))
+
+
+def not_kept() -> str:
+    """Return the keys of events that are read over."""
+    rows = [row for macro in ("EVENT_KEYS", "ARGUMENTS") for row in texts(f"RGM_{macro}_NOT_KEPT")]
+    return table(("key", "why"), ((code(keys.split("|")), reason) for keys, reason in rows))
+
+
+def idle_causes() -> str:
+    """Return the causes of idle time, in the order of their codes."""
+    return table(("cause", "when"), ((f"`{token}`", text) for token, text in texts("RGM_IDLE_CAUSES")))
+
+
+def verbs() -> str:
+    """Return every verb with its method, result table, groupings and options."""
+    rows = (
+        (
+            f"`{verb.name}`",
+            f"`{method_name(verb)}`",
+            f"[`{verb.analysis}`](schema.md#{verb.analysis})",
+            ", ".join(verb.by),
+            code(f"--{option.lstrip('-')}" for option in (*verb.options, *filter(None, [verb.text_option]))),
+            verb.help,
+        )
+        for verb in find_verbs().values()
+    )
+    return table(("verb", "method", "result table", "`--by`", "options of its own", "what"), rows)
+
+
+BLOCKS = {"anomalies": anomalies, "not_kept": not_kept, "idle_causes": idle_causes, "verbs": verbs}
+
+
+def described(text: str) -> str:
+    """Return a document with its generated parts as they should be."""
+    return BLOCK.sub(lambda found: found[1] + "\n" + BLOCKS[found[2]]() + "\n" + found[3], text)
+
+
+def main() -> int:
+    """Write the documents, or compare them."""
+    readme = README.read_text(encoding="utf-8")
+    missing = [name for name in find_verbs() if f"`{name}`" not in readme and f"`regimeter {name} " not in readme]
+    for name in missing:
+        print(f"README.md does not name the verb {name}", file=sys.stderr)
+    stale = [
+        path for path in DOCUMENTS if described(path.read_text(encoding="utf-8")) != path.read_text(encoding="utf-8")
+    ]
+    for path in stale:
+        if "--check" in sys.argv[1:]:
+            print(f"{path.relative_to(ROOT)} is not current; run tools/describe_docs.py", file=sys.stderr)
+        else:
+            path.write_text(described(path.read_text(encoding="utf-8")), encoding="utf-8")
+            print(f"wrote {path.relative_to(ROOT)}")
+    return 1 if missing or (stale and "--check" in sys.argv[1:]) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

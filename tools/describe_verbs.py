@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Write python/regimeter/analysis/methods.py: a typed method of Run for each analysis that has a command.
+
+Usage: describe_verbs.py [--check]; with --check nothing is written and a difference is an error.
+Needs an installed regimeter, so that names that Run has already are known.
+"""
+
+import keyword
+import sys
+from pathlib import Path
+
+from regimeter import _core, trace
+from regimeter.analysis.catalog import find_verbs
+from regimeter.analysis.verb import Verb
+
+METHODS = Path(__file__).resolve().parent.parent / "python/regimeter/analysis/methods.py"
+HEAD = '''\
+# SPDX-License-Identifier: Apache-2.0
+"""The analyses of a run as methods; written by tools/describe_verbs.py from the descriptions beside this file."""
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+{imports}    from .result import Result
+
+
+def _result(run: Any, name: str, **options: Any) -> "Result":
+    result: Result = run.result(name, **options)
+    return result
+
+
+class Analyses:
+    """One method an analysis; each returns rows with names as text, and the columns behind them as `table`.
+
+    top: rows to give, None for all. thresholds: by name, see docs/schema.md. rules: pairs of a text in kernel names and
+    what such kernels do, as in `Run.analyse`.
+    """
+
+    __slots__ = ()
+'''
+
+
+def method_name(verb: Verb) -> str:
+    """Return the name of the method; one that Run has already, mostly as a table, gets a suffix."""
+    taken = {name for name in (*dir(_core.Run), *vars(trace.Run)) if not name.startswith("__")}
+    name = verb.name.replace("-", "_")
+    return f"{name}_analysis" if name in taken or keyword.iskeyword(name) else name
+
+
+def method(verb: Verb) -> str:
+    """Return the source of one method."""
+    parameters, passed = ["self"], []
+    if verb.other:
+        parameters.append('other: "Run"')
+        passed.append("other=other")
+    if verb.by:
+        choices = ", ".join(f'"{name}"' for name in verb.by)
+        parameters.append(f'by: Literal[{choices}] = "{next(iter(verb.by))}"')
+        passed.append("by=by")
+    parameters.append("*")
+    if verb.text_option:
+        parameters.append("text: str | None = None")
+        passed.append("text=text")
+    parameters += ["top: int | None = None", "thresholds: Mapping[str, float] | None = None"]
+    passed += ["top=top", "thresholds=thresholds"]
+    if verb.rules:
+        parameters.append("rules: Iterable[tuple[str, str]] = ()")
+        passed.append("rules=rules")
+    arguments = "".join(f"        {parameter},\n" for parameter in parameters)
+    return (
+        f'\n    def {method_name(verb)}(\n{arguments}    ) -> "Result":\n        """{sentence(verb.help)}"""\n'
+        f'        return _result(\n            self,\n            "{verb.name}",\n'
+        + "".join(f"            {argument},\n" for argument in passed)
+        + "        )\n"
+    )
+
+
+def sentence(text: str) -> str:
+    """Return a help text as a sentence."""
+    return text[0].upper() + text[1:] + "."
+
+
+def source() -> str:
+    """Return the module."""
+    verbs = find_verbs().values()
+    imports = "    from ..trace import Run\n" if any(verb.other for verb in verbs) else ""
+    return HEAD.replace("{imports}", imports) + "".join(method(verb) for verb in verbs)
+
+
+def main() -> int:
+    """Write the file, or compare it."""
+    text = source()
+    if "--check" not in sys.argv[1:]:
+        METHODS.write_text(text)
+        return 0
+    if METHODS.exists() and METHODS.read_text() == text:
+        return 0
+    print(f"{METHODS.name} is not current; run tools/describe_verbs.py", file=sys.stderr)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
