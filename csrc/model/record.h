@@ -15,6 +15,8 @@ typedef enum {
     RGM_RECORD_HOST_MEMORY, // of the scope before: start = resident bytes at begin, value = at end
     RGM_RECORD_DEVICE_USE,  // of the scope before: start = allocated bytes at begin, value = at end
     RGM_RECORD_DEVICE_PEAK, // of the scope before: start = peak bytes inside it, value = reserved at end
+    RGM_RECORD_INTERVAL,    // of the scope before: start = number of its device interval
+    RGM_RECORD_CALL, // a call that launches device work: seq = its correlation, site = string of its name
     RGM_RECORD_KINDS
 } rgm_record_kind;
 
@@ -79,6 +81,49 @@ typedef struct {
     uint32_t padding;
 } rgm_sample;
 
+// Device time of a scope, from a pair of events that were recorded in a stream at its begin and its end.
+typedef struct {
+    uint64_t number;      // what the scope's RGM_RECORD_INTERVAL names
+    uint64_t begin_ticks; // host: when the first event was recorded
+    uint64_t end_ticks;   // and the second
+    int64_t begin_ns; // when the device passed the first event, since the origin of the timeline; -1 unknown
+    int64_t duration_ns; // from there to the second, -1 unknown
+    uint64_t stream;     // handle
+    uint32_t timeline;   // intervals of one timeline have one origin
+    int16_t device;
+    uint8_t state; // an index of INTERVAL_STATES
+    uint8_t padding;
+} rgm_interval_row;
+
+// A piece of device work as the vendor's tracing interface reports it.
+typedef struct {
+    int64_t start_ns; // CLOCK_MONOTONIC
+    int64_t duration_ns;
+    int64_t stream;
+    int64_t bytes;      // of a copy or set, -1 elsewhere
+    int64_t graph_node; // -1 when not of a graph
+    uint32_t name;      // string id
+    uint32_t context;   // number of the context
+    uint32_t correlation;
+    uint32_t graph; // UINT32_MAX when not of a graph
+    int32_t grid[3], block[3];
+    int32_t registers;    // per thread, -1 unknown
+    int32_t shared_bytes; // static and dynamic, per block, -1 unknown
+    float occupancy;      // theoretical, NaN unknown
+    int16_t device;
+    uint8_t kind; // rgm_kind
+    uint8_t padding[1];
+} rgm_activity_row;
+
+// One value of a time series.
+typedef struct {
+    int64_t time_ns; // CLOCK_MONOTONIC
+    double value;
+    uint32_t series; // string id
+    int16_t device;
+    uint16_t padding;
+} rgm_counter_row;
+
 // A call site: an operation on a declared device.
 typedef struct {
     uint32_t name; // string id
@@ -96,6 +141,9 @@ typedef struct {
 _Static_assert(sizeof(rgm_record) == 32, "a record is 32 bytes");
 _Static_assert(sizeof(rgm_open_scope) == 32, "written to files");
 _Static_assert(sizeof(rgm_sample) == 40, "written to files");
+_Static_assert(sizeof(rgm_interval_row) == 56, "written to files");
+_Static_assert(sizeof(rgm_activity_row) == 96, "written to files");
+_Static_assert(sizeof(rgm_counter_row) == 24, "written to files");
 _Static_assert(sizeof(rgm_site_row) == 8, "written to files");
 _Static_assert(sizeof(rgm_thread_row) == 16, "written to files");
 

@@ -168,6 +168,18 @@ typedef uint32_t rgm_name;
     X(i64, shift_ns, "ns", 0, "What was added to the times of the input.")                                   \
     X(name, environment, "", 0, "JSON object text: what the input says of its machine and process.")
 
+#define RGM_INTERVALS(X)                                                                                     \
+    X(u32, span, "", 0, "Row of the scope in `spans`.")                                                      \
+    X(i16, device, "", -1, "Device ordinal, -1 when not known.")                                             \
+    X(i64, stream, "", -1, "Handle of the stream that the events were recorded in.")                         \
+    X(i64, start_ns, "ns", -1,                                                                               \
+      "When the device passed the first event, on the clock of the spans, -1 when not known. Derived: no "   \
+      "event can pass before it was recorded, which bounds the distance of the two clocks.")                 \
+    X(i64, duration_ns, "ns", -1, "Device time from the first to the second event, -1 when not known.")      \
+    X(i64, queue_ns, "ns", -1,                                                                               \
+      "From the recording of the first event to its passing: a lower bound of the delay in the queue.")      \
+    X(u8, state, "", 0, "An index of INTERVAL_STATES.")
+
 #define RGM_ANOMALIES(X)                                                                                     \
     X(u8, code, "", 0, "An index of ANOMALY_CODES.")                                                         \
     X(i64, count, "", 0, "How often.")                                                                       \
@@ -190,6 +202,7 @@ typedef uint32_t rgm_name;
     X(collectives, RGM_COLLECTIVES, "Arguments of a collective (sparse).")                                   \
     X(syncs, RGM_SYNCS, "Arguments of a synchronisation (sparse).")                                          \
     X(flows, RGM_FLOWS, "One end of an arrow between two spans.")                                            \
+    X(intervals, RGM_INTERVALS, "Device time of a scope, between two events (sparse).")                      \
     X(files, RGM_FILES, "An input that the run was imported from.")                                          \
     X(anomalies, RGM_ANOMALIES, "What was repaired, dropped or doubted.")
 
@@ -259,6 +272,15 @@ typedef uint32_t rgm_name;
     X(SCOPE, "scope")                                                                                        \
     X(DEVICE, "device")
 
+// How far the device time of a scope is known. X(NAME, token, text)
+#define RGM_INTERVAL_STATES(X)                                                                               \
+    X(MEASURED, "measured", "time between two events in the scope's stream: an upper bound of its work")     \
+    X(CAPTURED, "captured", "the stream was being captured into a graph; an event there is not timed")       \
+    X(STREAM_CHANGED, "stream_changed", "the scope ended on another stream or device than it began on")      \
+    X(PENDING, "pending", "the device had not finished the scope when recording ended")                      \
+    X(LOST, "lost", "the device context went away before the events were read")                              \
+    X(FAILED, "failed", "the driver refused to record or read an event")
+
 // X(NAME, token, consequence)
 #define RGM_ANOMALY_CODES(X)                                                                                 \
     X(DROPPED_SCOPES, "dropped_scopes", "scopes beyond the memory budget were not recorded")                 \
@@ -302,7 +324,18 @@ typedef uint32_t rgm_name;
       "files of the folder that are no traces of the same job were left out")                                \
     X(UNFINISHED_STEPS, "unfinished_steps",                                                                  \
       "a step has no end in the recording; it is left out of step statistics")                               \
-    X(LOST_ROWS, "lost_rows", "rows were left out because what they belong to is among the damaged bytes")
+    X(LOST_ROWS, "lost_rows", "rows were left out because what they belong to is among the damaged bytes")   \
+    X(DROPPED_DEVICE_ROWS, "dropped_device_rows", "device rows beyond the memory budget were not recorded")  \
+    X(PENDING_INTERVALS, "pending_intervals",                                                                \
+      "the device had not reached the end of these scopes when recording ended; they have no device time")   \
+    X(CAPTURED_SCOPES, "captured_scopes",                                                                    \
+      "scopes stood inside a stream capture, where no event can be timed; they have no device time")         \
+    X(DEVICE_RESET, "device_reset", "a device context went away with events in it; those are lost")          \
+    X(DROPPED_ACTIVITY, "dropped_activity", "the device's tracing interface dropped records")                \
+    X(INVALID_ACTIVITY, "invalid_activity", "device records without a usable time were left out")            \
+    X(DROPPED_COUNTERS, "dropped_counters", "hardware counter samples were lost before they were read")      \
+    X(TRACING_CONFLICT, "tracing_conflict",                                                                  \
+      "another tool traces this process; kernels were not recorded, events were")
 
 #define RGM_KIND_ENUM(name, token) RGM_KIND_##name,
 #define RGM_DEVICE_ENUM(name, token) RGM_DEVICE_##name,
@@ -312,12 +345,14 @@ typedef uint32_t rgm_name;
 #define RGM_FLOW_KIND_ENUM(name, token) RGM_FLOW_KIND_##name,
 #define RGM_FLOW_PHASE_ENUM(name, token) RGM_FLOW_PHASE_##name,
 #define RGM_ANOMALY_ENUM(name, token, text) RGM_ANOMALY_##name,
+#define RGM_INTERVAL_STATE_ENUM(name, token, text) RGM_INTERVAL_##name,
 #define RGM_FLAG_ENUM(name, bit, token, text) RGM_FLAG_##name = 1 << (bit),
 typedef enum { RGM_SPAN_KINDS(RGM_KIND_ENUM) RGM_KIND_COUNT } rgm_kind;
 typedef enum { RGM_DEVICES(RGM_DEVICE_ENUM) RGM_DEVICE_COUNT } rgm_device;
 typedef enum { RGM_BACKENDS(RGM_BACKEND_ENUM) RGM_BACKEND_COUNT } rgm_backend;
 typedef enum { RGM_MEMORY_ACTIONS(RGM_ACTION_ENUM) RGM_ACTION_COUNT } rgm_action;
 typedef enum { RGM_MEMORY_SOURCES(RGM_SOURCE_ENUM) RGM_SOURCE_COUNT } rgm_memory_source;
+typedef enum { RGM_INTERVAL_STATES(RGM_INTERVAL_STATE_ENUM) RGM_INTERVAL_STATE_COUNT } rgm_interval_state;
 typedef enum { RGM_FLOW_KINDS(RGM_FLOW_KIND_ENUM) RGM_FLOW_KIND_COUNT } rgm_flow_kind;
 typedef enum { RGM_FLOW_PHASES(RGM_FLOW_PHASE_ENUM) RGM_FLOW_PHASE_COUNT } rgm_flow_phase;
 typedef enum { RGM_ANOMALY_CODES(RGM_ANOMALY_ENUM) RGM_ANOMALY_COUNT } rgm_anomaly;

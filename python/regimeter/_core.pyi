@@ -144,6 +144,7 @@ FLOP_SOURCES: Final[tuple[str, ...]]
 FLOW_KINDS: Final[tuple[str, ...]]
 FLOW_PHASES: Final[tuple[str, ...]]
 IDLE_CAUSES: Final[tuple[str, ...]]
+INTERVAL_STATES: Final[tuple[str, ...]]
 KERNEL_TYPES: Final[tuple[str, ...]]
 LIBRARIES: Final[tuple[str, ...]]
 MEMORY_ACTIONS: Final[tuple[str, ...]]
@@ -412,6 +413,26 @@ class FlowsTable(Table):
     """An index of FLOW_PHASES."""
     category: NDArray[np.uint32]
     """Category text of the file where `kind` is `other`."""
+
+@type_check_only
+class IntervalsTable(Table):
+    """Device time of a scope, between two events (sparse)."""
+
+    span: NDArray[np.uint32]
+    """Row of the scope in `spans`."""
+    device: NDArray[np.int16]
+    """Device ordinal, -1 when not known."""
+    stream: NDArray[np.int64]
+    """Handle of the stream that the events were recorded in."""
+    start_ns: NDArray[np.int64]
+    """When the device passed the first event, on the clock of the spans, -1 when not known. Derived: no event can pass
+    before it was recorded, which bounds the distance of the two clocks. [ns]"""
+    duration_ns: NDArray[np.int64]
+    """Device time from the first to the second event, -1 when not known. [ns]"""
+    queue_ns: NDArray[np.int64]
+    """From the recording of the first event to its passing: a lower bound of the delay in the queue. [ns]"""
+    state: NDArray[np.uint8]
+    """An index of INTERVAL_STATES."""
 
 @type_check_only
 class FilesTable(Table):

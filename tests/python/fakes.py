@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Doubles of the vendor libraries (tests/fakes), built on demand and handed to programs through the environment."""
+
+import functools
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+FOLDER = Path(__file__).parent.parent / "fakes"
+CSRC = FOLDER.parent.parent / "csrc"
+# Double -> the variable that names a library to load instead of the real one.
+VARIABLES = {
+    "cuda": "REGIMETER_LIBCUDA",
+    "cupti": "REGIMETER_LIBCUPTI",
+    "nvml": "REGIMETER_LIBNVML",
+    "nvrtc": "REGIMETER_LIBNVRTC",
+    "hip": "REGIMETER_LIBHIP",
+}
+
+
+@functools.cache
+def build_folder() -> Path:
+    return Path(tempfile.mkdtemp(prefix="regimeter-fakes-"))
+
+
+@functools.cache
+def library(name: str) -> Path:
+    """Return the path of the double, compiled once per test process."""
+    compiler = shutil.which("cc") or shutil.which("gcc") or "cc"
+    target = build_folder() / f"libfake_{name}.so"
+    command = [compiler, "-std=gnu11", "-O1", "-g", "-shared", "-fPIC", "-fvisibility=hidden", "-pthread"]
+    command += [f"-I{FOLDER}", f"-I{CSRC}", str(FOLDER / f"{name}.c"), "-o", str(target), "-ldl"]
+    subprocess.run(command, check=True, capture_output=True, text=True)
+    return target
+
+
+def environment(**numbers: str) -> dict[str, str]:
+    """Return variables that load the named doubles: ``environment(cuda="devices=2", nvml="")``."""
+    made = {}
+    for name, values in numbers.items():
+        made[VARIABLES[name]] = str(library(name))
+        if values:
+            made[f"FAKE_{name.upper()}"] = values
+    return made
