@@ -28,7 +28,7 @@ ALLOWED = {
     "python": {"base", "model", "capture", "cuda", "io", "analysis", "workloads"},
 }
 # Single files that join two folders of the same level.
-JOINTS = {"capture/session.c": {"cuda"}}
+JOINTS = {"capture/device.c": {"cuda"}, "capture/device.h": {"cuda"}}
 
 # Headers that only one place may know: what the include looks like, and which files may have it.
 FENCED = [

@@ -18,7 +18,7 @@ from regimeter import FormatError, GPUProfiler, Run, _core, load
 
 TABLES = (
     "spans", "lanes", "launches", "memory", "counters", "flops", "operators", "frames", "collectives", "syncs",
-    "flows", "files", "anomalies",
+    "flows", "intervals", "files", "anomalies",
 )  # fmt: skip
 
 
