@@ -9,6 +9,7 @@
 
 // Ticks between two looks at which libraries the program has loaded: a tenth of a second until there is one,
 // some seconds after that.
+enum { COST_SAMPLE = 32 }; // one scope in so many has its cost measured
 static const uint64_t look_ticks[] = {UINT64_C(1) << 28, UINT64_C(1) << 33};
 
 // --- streams ----------------------------------------------------------------------------------------------
@@ -121,23 +122,31 @@ bool rgm_profiler_stream(profiler_object *self, PyObject *value, uint64_t *strea
 
 void rgm_scope_device_begin(scope_object *scope) {
     profiler_object *self = scope->profiler;
-    uint64_t stream = 0;
+    uint64_t stream = 0, now = rgm_clock_ticks();
     bool told = false, known = false;
-    if (RGM_UNLIKELY(rgm_clock_ticks() >= self->next_stream_look))
-        KEEPING_THE_EXCEPTION(look_for_streams(self));
+    if (RGM_UNLIKELY(now >= self->next_stream_look)) KEEPING_THE_EXCEPTION(look_for_streams(self));
     KEEPING_THE_EXCEPTION(known = current_stream(scope, &stream, &told));
     if (known) scope->slot = rgm_events_begin(self->events, stream, told);
+    // Not the very first ones, which make the pool.
+    scope->cost_timed = scope->slot && ++self->device_scopes % COST_SAMPLE == 0;
+    if (RGM_UNLIKELY(scope->cost_timed)) self->device_ticks += rgm_clock_ticks() - now;
 }
 
 uint64_t rgm_scope_device_end(scope_object *scope) {
     rgm_event_slot *slot = scope->slot;
-    uint64_t stream = 0;
+    uint64_t stream = 0, number = 0, now = scope->cost_timed ? rgm_clock_ticks() : 0;
     bool told = false, known = false;
     scope->slot = NULL;
     KEEPING_THE_EXCEPTION(known = current_stream(scope, &stream, &told));
-    if (known) return rgm_events_end(scope->profiler->events, slot, stream);
-    rgm_events_abandon(scope->profiler->events, slot);
-    return 0;
+    if (known)
+        number = rgm_events_end(scope->profiler->events, slot, stream);
+    else
+        rgm_events_abandon(scope->profiler->events, slot);
+    if (RGM_UNLIKELY(scope->cost_timed)) {
+        scope->profiler->device_ticks += rgm_clock_ticks() - now;
+        scope->profiler->device_timed++;
+    }
+    return number;
 }
 
 void rgm_scope_device_abandon(scope_object *scope) {
@@ -189,11 +198,16 @@ PyObject *rgm_profiler_device_state(profiler_object *self, PyObject *unused) {
     if (!self->events) Py_RETURN_NONE;
     rgm_status status = rgm_events_status(self->events, &err);
     rgm_events_get_stats(self->events, &stats);
-    return Py_BuildValue("{sssKsKsKsKsKsL}", "reason", status == RGM_OK ? "" : err.message, "begun",
+    double scope_ns = 0;
+    if (self->device_timed)
+        scope_ns = (double)rgm_session_elapsed_ns(self->session, rgm_clock_ticks() - self->device_ticks,
+                                                  self->device_ticks) /
+                   (double)self->device_timed;
+    return Py_BuildValue("{sssKsKsKsKsKsLsd}", "reason", status == RGM_OK ? "" : err.message, "begun",
                          (unsigned long long)stats.begun, "ended", (unsigned long long)stats.ended,
                          "resolved", (unsigned long long)stats.resolved, "refused",
                          (unsigned long long)stats.refused, "pairs", (unsigned long long)stats.slots,
-                         "service_cpu_ns", (long long)stats.service_cpu_ns);
+                         "service_cpu_ns", (long long)stats.service_cpu_ns, "scope_ns", scope_ns);
 }
 
 // Without the interpreter's lock: waits for the device, within the bound.

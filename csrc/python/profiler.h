@@ -38,6 +38,8 @@ typedef struct {
     int device_id;
     rgm_session_options options;
     rgm_events *events;                      // NULL: no device time
+    uint32_t device_scopes;                  // begun, to time some of them
+    uint64_t device_timed, device_ticks;     // of those timed: how many, and what they cost
     uint64_t next_stream_look;               // ticks
     PyObject *stream_of[STREAM_SOURCES];     // callable that tells the current stream, or NULL
     PyObject *stream_device[STREAM_SOURCES]; // callable that tells its argument, or NULL
@@ -70,6 +72,7 @@ struct scope_object {
     rgm_event_slot *slot; // of its device interval, while open
     uint64_t stream;      // as given by the user
     bool stream_given;
+    bool cost_timed;    // what its events cost is being measured
     int64_t resident;   // at begin, when host memory is measured
     PyObject *token;    // of the memory probe
     PyObject *function; // strong or NULL: the function whose call this is, for the backend probe

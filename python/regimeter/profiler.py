@@ -290,7 +290,11 @@ class GPUProfiler(_core.Profiler):
         described["skipped"] = self._skipped()
         described["device"] = timing = environment.device_timing(self._device_state(), asked=self.device_timing)
         service = stats["service_cpu_ns"] + timing.pop("service_cpu_ns", 0)
-        described["cost"] = {"per_scope_ns": self._cost_ns, "service_cpu_ns": service}
+        described["cost"] = {
+            "per_scope_ns": self._cost_ns,
+            "service_cpu_ns": service,
+            "device_ns": timing.pop("scope_ns", 0) * timing.get("begun", 0),
+        }
         reason = device_memory.reason()
         described["device"]["memory_reason"] = reason if self.track_memory else reason or "track_memory is off"
         self._environment(environment.encode(described))
