@@ -55,7 +55,11 @@ def _burst_empty() -> int:
 
 
 def describe(
-    per_scope_ns: float, scopes: int, duration_ns: int, service_cpu_ns: int | None = None, device_ns: float | None = None
+    per_scope_ns: float,
+    scopes: int,
+    duration_ns: int,
+    service_cpu_ns: int | None = None,
+    device_ns: float | None = None,
 ) -> dict[str, Any]:
     """Return the cost of a run: scopes, per scope, in total and as a share of the run's duration.
 

@@ -80,10 +80,12 @@ def device_timing(state: Mapping[str, Any] | None, *, asked: bool) -> dict[str, 
     if state is None:
         return {"available": False, "reason": device_reason() if asked else "device_timing is off"}
     counts = {name: value for name, value in state.items() if name != "reason"}
-    if state["begun"]:
-        return {"available": True, "reason": NOT_IN_USE, **counts}
-    reason = f"{state['reason']}; {device_reason()}" if state["reason"] else NOT_IN_USE
-    return {"available": False, "reason": reason, **counts}
+    why = state["reason"]
+    return {
+        "available": bool(state["begun"]) and not why,
+        "reason": f"{why}; {device_reason()}" if why else NOT_IN_USE,
+        **counts,
+    }
 
 
 def device_possible() -> bool:

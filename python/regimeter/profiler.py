@@ -190,7 +190,17 @@ class GPUProfiler(_core.Profiler):
         with self._lock:
             self._device_drain()
             stats = self._stats()
-            counts = ("records", "samples", "intervals", "activities", "values", "sampled_out", "dropped", "lost", "stopped")
+            counts = (
+                "records",
+                "samples",
+                "intervals",
+                "activities",
+                "values",
+                "sampled_out",
+                "dropped",
+                "lost",
+                "stopped",
+            )
             key = (self._session_id, *(stats[name] for name in counts))
             if self._cached is None or self._cached[0] != key:
                 if not stats["stopped"]:

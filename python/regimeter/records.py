@@ -222,7 +222,22 @@ def iterate_entries(run: "Run") -> Iterator[ProfileEntry]:
         table.device_state.tolist(),
         strict=True,
     )
-    for name, start, length, flags, lane, parent, text, exclusive, depth, allocated, peak, source, gpu, state in columns:
+    for (
+        name,
+        start,
+        length,
+        flags,
+        lane,
+        parent,
+        text,
+        exclusive,
+        depth,
+        allocated,
+        peak,
+        source,
+        gpu,
+        state,
+    ) in columns:
         if text not in metadata:
             metadata[text] = decode_metadata(strings[text])
         declared = DEVICE_OF[(flags >> 8) & 0xF]
