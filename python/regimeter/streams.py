@@ -56,7 +56,7 @@ def _numba() -> Found:
 
 
 def handle(stream: Any) -> int | None:
-    """Return the handle of a stream object of torch, CuPy, Numba or the CUDA stream protocol, None for anything else."""
+    """Return the handle of a stream of torch, CuPy, Numba or the CUDA stream protocol, None for anything else."""
     protocol = getattr(stream, "__cuda_stream__", None)
     if protocol is not None:
         version_and_handle = protocol() if callable(protocol) else protocol

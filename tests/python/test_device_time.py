@@ -12,7 +12,7 @@ import types
 import fakes
 import pytest
 
-from regimeter import GPUProfiler, _core, load, streams
+from regimeter import _core, load, streams
 
 MS = 1_000_000
 CAPTURED, STREAM_CHANGED, PENDING = (_core.INTERVAL_STATES.index(n) for n in ("captured", "stream_changed", "pending"))
@@ -172,7 +172,8 @@ def test_overhead_is_what_the_host_took_longer(profiler, driver):
     assert host.overhead_ms == pytest.approx(host.duration_ms - host.gpu_time_ms, abs=1e-9)
     assert host.overhead_ms > 20
     late = found["device"]
-    assert late.gpu_time_ms > late.duration_ms and late.overhead_ms is None
+    assert late.gpu_time_ms > late.duration_ms
+    assert late.overhead_ms is None
     assert "longer than the host's" in late.unavailable["overhead_ms"]
 
 
@@ -207,7 +208,8 @@ def test_an_exception_passes_and_the_scope_is_measured(profiler, driver, torch):
         fails()
     found = measured(profiler, driver)
     assert (found["a"].gpu_time_ms, found["b"].gpu_time_ms) == (2.0, 3.0)
-    assert found["a"].failed and found["b"].failed
+    assert found["a"].failed
+    assert found["b"].failed
 
 
 def test_functions_and_generators(profiler, driver):
@@ -505,7 +507,8 @@ def test_the_printed_summary_says_that_it_is_an_upper_bound(profiler, driver, ca
     profiler.print_summary()
     profiler.print_bottlenecks()
     printed = capsys.readouterr().out
-    assert "device time" in printed and "7.00 ms" in printed
+    assert "device time" in printed
+    assert "7.00 ms" in printed
     assert printed.count("upper bound") == 2
 
 
