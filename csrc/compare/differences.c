@@ -113,7 +113,7 @@ static rgm_status several(double *medians[2], const size_t count[2], rgm_differe
 }
 
 // Too few launches to see what two of them differ in: the samples decide, with the errors of one process and
-// the floor of two.
+// the floor of two. `logs` are sorted.
 static rgm_status single(double *logs[2], const size_t count[2], double time, double floor,
                          const rgm_compare_policy *policy, rgm_difference *out, rgm_error *err) {
     rgm_shift shift;
@@ -134,13 +134,17 @@ static rgm_status single(double *logs[2], const size_t count[2], double time, do
 
 // --- modes ------------------------------------------------------------------------------------------------
 
+static void merge(const double *a, size_t n_a, const double *b, size_t n_b, double *out) {
+    for (size_t i = 0, j = 0; i < n_a || j < n_b;)
+        *out++ = j >= n_b || (i < n_a && a[i] <= b[j]) ? a[i++] : b[j++];
+}
+
 // Splits the pooled, sorted logarithms where the variance between the parts is largest (Otsu 1979), and calls
 // them two modes when their distance is large beside their widths (Ashman's D).
 static void find_modes(double *pooled, size_t count, double *logs[2], const size_t counts[2],
                        const rgm_compare_policy *policy, rgm_difference *out) {
     double all = 0, left = 0, best = -1, edge = NAN;
     size_t at = 0;
-    rgm_sort_doubles(pooled, count);
     if (count < 20 || !(pooled[count - 1] > pooled[0])) return;
     for (size_t i = 0; i < count; i++) all += pooled[i];
     for (size_t i = 1; i < count; i++) {
@@ -234,8 +238,8 @@ rgm_status rgm_difference_of(const rgm_comparison_input *input, size_t operation
         out->least[side] = least_of(&v[side]);
     }
     if (!usable) return RGM_OK;
-    memcpy(s->pooled, s->logs[0], counts[0] * sizeof(double));
-    memcpy(s->pooled + counts[0], s->logs[1], counts[1] * sizeof(double));
+    for (int side = 0; side < 2; side++) rgm_sort_doubles(s->logs[side], counts[side]);
+    merge(s->logs[0], counts[0], s->logs[1], counts[1], s->pooled);
     find_modes(s->pooled, counts[0] + counts[1], s->logs, counts, policy, out);
     bool whole_pairs = n[0] == v[0].launches && n[1] == v[1].launches && n[0] == n[1];
     if (input->paired && whole_pairs && (double)n[0] >= policy->least_pairs)

@@ -16,12 +16,7 @@ static int ascending(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-// Samples are short and often nearly in order, where insertion wins.
-void rgm_sort_doubles(double *values, size_t count) {
-    if (count > 64) {
-        qsort(values, count, sizeof *values, ascending);
-        return;
-    }
+static void insertion_sort(double *values, size_t count) {
     for (size_t i = 1; i < count; i++) {
         double value = values[i];
         size_t at = i;
@@ -29,6 +24,37 @@ void rgm_sort_doubles(double *values, size_t count) {
         values[at] = value;
     }
 }
+
+static double middle_of(double x, double y, double z) {
+    return x < y ? (y < z ? y : x < z ? z : x) : (x < z ? x : y < z ? z : y);
+}
+
+// Quicksort with the comparison inline, several times as fast here as qsort, which takes over where the
+// pivots turn out badly.
+static void quicksort(double *values, size_t count, int depth) {
+    while (count > 24) {
+        if (depth-- == 0) {
+            qsort(values, count, sizeof *values, ascending);
+            return;
+        }
+        double pivot = middle_of(values[0], values[count / 2], values[count - 1]);
+        ptrdiff_t i = 0, j = (ptrdiff_t)count - 1;
+        while (i <= j) {
+            while (values[i] < pivot) i++;
+            while (pivot < values[j]) j--;
+            if (i > j) break;
+            double swapped = values[i];
+            values[i++] = values[j];
+            values[j--] = swapped;
+        }
+        quicksort(values, (size_t)(j + 1), depth);
+        values += i;
+        count -= (size_t)i;
+    }
+    insertion_sort(values, count);
+}
+
+void rgm_sort_doubles(double *values, size_t count) { quicksort(values, count, 64); }
 
 double rgm_median_sorted(const double *sorted, size_t count) {
     if (!count) return NAN;
@@ -185,50 +211,99 @@ typedef struct {
     size_t *first, *past;
 } matrix;
 
-// Number of differences below the value (or not above it, with `equal`), row by row into `places`.
-static uint64_t count_below(const matrix *m, double value, bool equal, size_t *places) {
+// Number of differences below the value; `places` are those of each row.
+static uint64_t count_below(const matrix *m, double value, size_t *places) {
     uint64_t sum = 0;
     size_t j = 0; // rows of larger a need larger b, so the place only grows
     for (size_t i = 0; i < m->n_a; i++) {
-        while (j < m->n_b && (equal ? m->b[j] - m->a[i] <= value : m->b[j] - m->a[i] < value)) j++;
+        while (j < m->n_b && m->b[j] - m->a[i] < value) j++;
         places[i] = j;
         sum += j;
     }
     return sum;
 }
 
-static uint64_t next_random(uint64_t *state) {
-    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return *state >> 33;
-}
-
-// An element of those in question, each row with the weight of its length: the middle one of a random row.
-static double pivot_of(const matrix *m, uint64_t left, uint64_t *random) {
-    uint64_t skip = next_random(random) % left;
-    for (size_t i = 0; i < m->n_a; i++) {
-        uint64_t length = m->past[i] > m->first[i] ? m->past[i] - m->first[i] : 0;
-        if (skip < length) return m->b[m->first[i] + length / 2] - m->a[i];
-        skip -= length;
+// The k-th smallest of values, which are reordered (Hoare's FIND).
+static double select_value(double *values, size_t count, size_t k) {
+    ptrdiff_t low = 0, high = (ptrdiff_t)count - 1, wanted = (ptrdiff_t)k;
+    while (low < high) {
+        double pivot = values[wanted];
+        ptrdiff_t i = low, j = high;
+        while (i <= j) {
+            while (values[i] < pivot) i++;
+            while (pivot < values[j]) j--;
+            if (i > j) break;
+            double swapped = values[i];
+            values[i++] = values[j];
+            values[j--] = swapped;
+        }
+        if (j < wanted) low = i;
+        if (wanted < i) high = j;
     }
-    return NAN;
+    return values[k];
 }
 
-// The k-th smallest difference, k from 0. Random pivots with a fixed start: the result is the same whatever
-// they are, only the time varies.
-static double select_difference(matrix *m, uint64_t k, size_t *low, size_t *high) {
-    uint64_t random = 42;
+typedef struct {
+    matrix m;
+    size_t *places;
+    double *gathered;
+    size_t room;    // of gathered
+    double density; // differences per unit around the middle
+} selection;
+
+// Values between `low` (included) and `high` (excluded), and how many lie below each.
+typedef struct {
+    double low, high;
+    uint64_t below_low, below_high;
+    bool cut_high; // `high` is a cut, not the largest difference
+} bracket;
+
+static size_t gather(selection *s) {
+    size_t n = 0;
+    for (size_t i = 0; i < s->m.n_a; i++)
+        for (size_t j = s->m.first[i]; j < s->m.past[i]; j++) s->gathered[n++] = s->m.b[j] - s->m.a[i];
+    return n;
+}
+
+// The next cut: where the k-th would be if the differences lay evenly, a little beyond, so that it soon lies
+// between two cuts. Every third halves, so that an uneven density costs no more than a logarithm.
+static double cut_of(const selection *s, const bracket *b, uint64_t k, double guess, int turn) {
+    double margin = (double)s->room / 4 / s->density, middle = b->low + (b->high - b->low) / 2, cut;
+    double above = (double)(k - b->below_low), beneath = (double)(b->below_high - k);
+    if (turn == 0)
+        cut = guess;
+    else if (turn % 3 == 0)
+        cut = middle;
+    else if (turn == 1)
+        cut = b->cut_high ? b->high - 1.2 * beneath / s->density - margin
+                          : b->low + 1.2 * above / s->density + margin;
+    else if (above < beneath)
+        cut = fmin(b->low + above / (above + beneath) * (b->high - b->low) + margin, middle);
+    else
+        cut = fmax(b->low + above / (above + beneath) * (b->high - b->low) - margin, middle);
+    return cut > b->low && cut < b->high ? cut : middle;
+}
+
+// The k-th smallest difference, k from 0, near `guess`. Cuts until few enough are left to gather; of more
+// equal ones than that no cut goes through, and they are what is sought.
+static double select_difference(selection *s, uint64_t k, double guess) {
+    matrix *m = &s->m;
+    bracket b = {m->b[0] - m->a[m->n_a - 1], nextafter(m->b[m->n_b - 1] - m->a[0], INFINITY), 0,
+                 (uint64_t)m->n_a * m->n_b, false};
     for (size_t i = 0; i < m->n_a; i++) m->first[i] = 0, m->past[i] = m->n_b;
-    for (;;) {
-        uint64_t left = 0;
-        for (size_t i = 0; i < m->n_a; i++) left += m->past[i] > m->first[i] ? m->past[i] - m->first[i] : 0;
-        double pivot = pivot_of(m, left, &random);
-        uint64_t below = count_below(m, pivot, false, low), not_above = count_below(m, pivot, true, high);
-        if (k >= below && k < not_above) return pivot;
-        if (k < below)
-            memcpy(m->past, low, m->n_a * sizeof *low);
-        else
-            memcpy(m->first, high, m->n_a * sizeof *high);
+    for (int turn = 0; b.below_high - b.below_low > s->room; turn++) {
+        double cut = cut_of(s, &b, k, guess, turn);
+        if (!(cut > b.low && cut < b.high)) return b.low; // neighbours among the doubles
+        uint64_t below = count_below(m, cut, s->places);
+        if (k < below) {
+            b.high = cut, b.below_high = below, b.cut_high = true;
+            memcpy(m->past, s->places, m->n_a * sizeof *s->places);
+        } else {
+            b.low = cut, b.below_low = below;
+            memcpy(m->first, s->places, m->n_a * sizeof *s->places);
+        }
     }
+    return select_value(s->gathered, gather(s), (size_t)(k - b.below_low));
 }
 
 // How many of the smallest differences lie outside the interval on each side.
@@ -239,21 +314,38 @@ static uint64_t outside(size_t n_a, size_t n_b, double alpha, double inflation) 
     return edge > 0 ? (uint64_t)edge : 0;
 }
 
+// Width of sorted values, as the standard deviation of a normal distribution with these quartiles.
+static double width_of(const double *sorted, size_t count) {
+    return (sorted[count - 1 - count / 4] - sorted[count / 4]) / 1.349;
+}
+
 rgm_status rgm_shift_of(const double *a, size_t n_a, const double *b, size_t n_b, double alpha,
                         double inflation, rgm_shift *out, rgm_error *err) {
     *out = (rgm_shift){NAN, NAN, NAN};
     if (!n_a || !n_b) return RGM_OK;
-    size_t *scratch = rgm_malloc(4 * n_a * sizeof *scratch);
-    if (!scratch) return rgm_error_no_memory(err);
-    matrix m = {a, b, n_a, n_b, scratch, scratch + n_a};
-    size_t *low = scratch + 2 * n_a, *high = scratch + 3 * n_a;
+    size_t room = 4 * (n_a + n_b);
+    size_t *places = rgm_malloc(3 * n_a * sizeof *places);
+    double *gathered = rgm_malloc(room * sizeof *gathered);
+    if (!places || !gathered) {
+        rgm_free(places);
+        rgm_free(gathered);
+        return rgm_error_no_memory(err);
+    }
     uint64_t pairs = (uint64_t)n_a * n_b, edge = outside(n_a, n_b, alpha, inflation);
-    double upper = select_difference(&m, pairs / 2, low, high);
-    double lower = pairs % 2 ? upper : select_difference(&m, pairs / 2 - 1, low, high);
+    double width = hypot(width_of(a, n_a), width_of(b, n_b));
+    selection s = {{a, b, n_a, n_b, places, places + n_a},
+                   places + 2 * n_a,
+                   gathered,
+                   room,
+                   width > 0 ? 0.4 * (double)pairs / width : (double)pairs};
+    double upper = select_difference(&s, pairs / 2, rgm_median_sorted(b, n_b) - rgm_median_sorted(a, n_a));
+    double lower = pairs % 2 ? upper : select_difference(&s, pairs / 2 - 1, upper);
+    double reach = (double)(pairs / 2 - edge) / s.density;
     out->estimate = lower + (upper - lower) / 2;
-    out->low = select_difference(&m, edge, low, high);
-    out->high = select_difference(&m, pairs - 1 - edge, low, high);
-    rgm_free(scratch);
+    out->low = select_difference(&s, edge, out->estimate - reach);
+    out->high = select_difference(&s, pairs - 1 - edge, out->estimate + reach);
+    rgm_free(places);
+    rgm_free(gathered);
     return RGM_OK;
 }
 
