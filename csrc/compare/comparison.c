@@ -183,28 +183,23 @@ static double whole(const rgm_side *side, size_t operation) {
     return sum;
 }
 
-static double calls_of(const rgm_side *side, size_t operation) {
-    if (side->calls) return side->calls[operation];
-    return (double)(side->samples[side->launches[operation + 1]] - side->samples[side->launches[operation]]);
-}
-
 // Shares of the whole, and which operations are large enough to fail a gate.
 static void set_shares(const rgm_comparison_input *input, const rgm_compare_policy *policy,
                        rgm_comparison *out, double *totals) {
-    double sums[2] = {0, 0};
+    double sums[2][256] = {{0}};
     size_t n = input->operations;
     for (size_t side = 0; side < 2; side++)
         for (size_t i = 0; i < n; i++) {
+            uint8_t metric = input->metrics ? input->metrics[i] : 0;
             totals[side * n + i] = whole(&input->sides[side], i);
-            if (totals[side * n + i] > 0) sums[side] += totals[side * n + i];
+            if (totals[side * n + i] > 0) sums[side][metric] += totals[side * n + i];
         }
     for (size_t i = 0; i < n; i++) {
         size_t side = out->verdict[i] == RGM_VERDICT_NEW;
-        if (sums[side] > 0) out->share[i] = totals[side * n + i] / sums[side];
-        double calls = fmax(calls_of(&input->sides[0], i), calls_of(&input->sides[1], i));
-        double change = fabs(out->current[i] - out->baseline[i]) * calls;
-        bool large = !(out->share[i] < policy->min_share) || change >= policy->min_change_seconds * calls;
-        out->gates[i] = large;
+        uint8_t metric = input->metrics ? input->metrics[i] : 0;
+        if (sums[side][metric] > 0) out->share[i] = totals[side * n + i] / sums[side][metric];
+        bool large = metric == 0 && fabs(out->current[i] - out->baseline[i]) >= policy->min_change_seconds;
+        out->gates[i] = large || !(out->share[i] < policy->min_share);
     }
 }
 

@@ -22,7 +22,6 @@ typedef struct {
     const uint64_t *samples;
     const double *values;
     const double *totals; // whole time of each operation; NULL: the sum of its samples
-    const double *calls;  // how often each was called; NULL: the number of its samples
 } rgm_side;
 
 typedef struct {
@@ -31,6 +30,7 @@ typedef struct {
     bool paired;       // launch k of both sides ran together
     rgm_fdr fdr;
     rgm_decision decision;
+    const uint8_t *metrics;   // of each operation, NULL: all 0. Shares are those within a metric; 0 is time.
     const double *run_floors; // of each operation, from a calibration; NULL or NaN: the policy's
 } rgm_comparison_input;
 

@@ -159,11 +159,15 @@ static void find_modes(double *pooled, size_t count, double *logs[2], const size
                     high = spread_of(pooled + at, count - at, &means[1]);
     double width = sqrt((low.variance + high.variance) / 2);
     if (!(means[1] - means[0] > policy->modes_distance * width)) return;
+    double slow[2];
+    bool both = false; // a shift from one side to the other is no second mode
     for (int side = 0; side < 2; side++) {
-        size_t slow = 0;
-        for (size_t i = 0; i < counts[side]; i++) slow += logs[side][i] >= edge;
-        out->slow[side] = (double)slow / (double)counts[side];
+        size_t above = 0;
+        for (size_t i = 0; i < counts[side]; i++) above += logs[side][i] >= edge;
+        slow[side] = (double)above / (double)counts[side];
+        both = both || (slow[side] >= policy->modes_share && slow[side] <= 1 - policy->modes_share);
     }
+    for (int side = 0; both && side < 2; side++) out->slow[side] = slow[side];
 }
 
 // --- together ---------------------------------------------------------------------------------------------

@@ -25,11 +25,11 @@ static int take(PyObject *object, size_t size, const char *what, Py_buffer *view
 static size_t items(const Py_buffer *view) { return (size_t)view->len / (size_t)view->itemsize; }
 
 typedef struct {
-    Py_buffer launches, samples, values, totals, calls;
+    Py_buffer launches, samples, values, totals;
 } side_buffers;
 
 static void side_release(side_buffers *side) {
-    Py_buffer *all[] = {&side->launches, &side->samples, &side->values, &side->totals, &side->calls};
+    Py_buffer *all[] = {&side->launches, &side->samples, &side->values, &side->totals};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i]->obj) PyBuffer_Release(all[i]);
 }
@@ -52,23 +52,21 @@ wrong:
     return -1;
 }
 
-// (launches, samples, values, totals or None, calls or None)
+// (launches, samples, values, totals or None)
 static int take_side(PyObject *given, size_t operations, side_buffers *out, rgm_side *side) {
-    PyObject *launches, *samples, *values, *totals, *calls;
-    if (!PyArg_ParseTuple(given, "OOOOO", &launches, &samples, &values, &totals, &calls)) return -1;
+    PyObject *launches, *samples, *values, *totals;
+    if (!PyArg_ParseTuple(given, "OOOO", &launches, &samples, &values, &totals)) return -1;
     if (take(launches, 4, "launches", &out->launches) < 0 || take(samples, 8, "samples", &out->samples) < 0 ||
         take(values, 8, "values", &out->values) < 0)
         return -1;
     if (totals != Py_None && take(totals, 8, "totals", &out->totals) < 0) return -1;
-    if (calls != Py_None && take(calls, 8, "calls", &out->calls) < 0) return -1;
     if (check_bounds(out, operations) < 0) return -1;
-    if ((out->totals.obj && items(&out->totals) != operations) ||
-        (out->calls.obj && items(&out->calls) != operations)) {
-        PyErr_SetString(PyExc_ValueError, "totals and calls have one value an operation");
+    if (out->totals.obj && items(&out->totals) != operations) {
+        PyErr_SetString(PyExc_ValueError, "totals have one value an operation");
         return -1;
     }
     *side = (rgm_side){out->launches.buf, out->samples.buf, out->values.buf,
-                       out->totals.obj ? out->totals.buf : NULL, out->calls.obj ? out->calls.buf : NULL};
+                       out->totals.obj ? out->totals.buf : NULL};
     return 0;
 }
 
@@ -139,11 +137,11 @@ static PyObject *run_comparison(rgm_module *state, const rgm_comparison_input *i
 static PyObject *core_compare(PyObject *module, PyObject *args) {
     static const char *const fdr_names[] = {"none", "bh", "by"};
     static const char *const decisions[] = {"catch", "estimate", "prove"};
-    PyObject *baseline, *current, *policy_dict, *fdr, *decision, *floors, *result = NULL;
+    PyObject *baseline, *current, *policy_dict, *fdr, *decision, *floors, *metrics, *result = NULL;
     Py_ssize_t operations;
     int paired;
-    if (!PyArg_ParseTuple(args, "nOOpO!UUO", &operations, &baseline, &current, &paired, &PyDict_Type,
-                          &policy_dict, &fdr, &decision, &floors))
+    if (!PyArg_ParseTuple(args, "nOOpO!UUOO", &operations, &baseline, &current, &paired, &PyDict_Type,
+                          &policy_dict, &fdr, &decision, &floors, &metrics))
         return NULL;
     rgm_compare_policy policy = RGM_COMPARE_POLICY_DEFAULTS;
     if (operations < 0 || read_policy(policy_dict, &policy) < 0) {
@@ -157,7 +155,7 @@ static PyObject *core_compare(PyObject *module, PyObject *args) {
                                        : "unknown decision %R; valid are: catch, estimate, prove",
                             method < 0 ? fdr : decision);
     side_buffers sides[2] = {0};
-    Py_buffer floor_view = {0};
+    Py_buffer floor_view = {0}, metric_view = {0};
     rgm_comparison_input input = {.operations = (size_t)operations,
                                   .paired = paired,
                                   .fdr = (rgm_fdr)method,
@@ -173,11 +171,20 @@ static PyObject *core_compare(PyObject *module, PyObject *args) {
         }
         input.run_floors = floor_view.buf;
     }
+    if (metrics != Py_None) {
+        if (take(metrics, 1, "metrics", &metric_view) < 0) goto done;
+        if (items(&metric_view) != input.operations) {
+            PyErr_SetString(PyExc_ValueError, "metrics have one value an operation");
+            goto done;
+        }
+        input.metrics = metric_view.buf;
+    }
     result = run_comparison(rgm_module_of(module), &input, &policy);
 done:
     side_release(&sides[0]);
     side_release(&sides[1]);
     if (floor_view.obj) PyBuffer_Release(&floor_view);
+    if (metric_view.obj) PyBuffer_Release(&metric_view);
     return result;
 }
 
@@ -249,8 +256,9 @@ static PyMethodDef compare_methods[] = {
     {"compare_policy", core_compare_policy, METH_NOARGS,
      "compare_policy($module)\n--\n\nThresholds of a comparison."},
     {"compare", core_compare, METH_VARARGS,
-     "compare($module, operations, baseline, current, paired, policy, fdr, decision, floors, /)\n--\n\n"
-     "Compares two sides; a side is (launch bounds u32, sample bounds u64, values f64, totals, calls).\n"
+     "compare($module, operations, baseline, current, paired, policy, fdr, decision, floors, metrics, "
+     "/)\n--\n\n"
+     "Compares two sides; a side is (launch bounds u32, sample bounds u64, values f64, totals).\n"
      "Returns the table `comparison` and a dict of what holds for all."},
     {"change_points", core_change_points, METH_VARARGS,
      "change_points($module, values, alpha, autocorrelated, /)\n--\n\n"

@@ -1833,13 +1833,14 @@ def allocations() -> int: ...
 def die_with_parent(signal: int, /) -> None: ...
 def compare(
     operations: int,
-    baseline: tuple[Any, Any, Any, Any, Any],
-    current: tuple[Any, Any, Any, Any, Any],
+    baseline: tuple[Any, Any, Any, Any],
+    current: tuple[Any, Any, Any, Any],
     paired: bool,
     policy: dict[str, float],
     fdr: str,
     decision: str,
     floors: Any,
+    metrics: Any,
     /,
 ) -> tuple[ComparisonTable, dict[str, Any]]: ...
 def compare_policy() -> dict[str, dict[str, Any]]: ...
