@@ -39,9 +39,12 @@ static void moderate(rgm_difference *d, rgm_variance_prior prior, double most_df
 }
 
 static void moderate_tier(rgm_difference *all, size_t count, rgm_tier tier, double *scratch,
-                          rgm_comparison_facts *facts) {
-    rgm_variance_prior prior = prior_of(all, count, tier, scratch);
+                          const rgm_compare_policy *policy, rgm_comparison_facts *facts) {
+    size_t n = 0;
     double most_df = 0;
+    for (size_t i = 0; i < count; i++) n += all[i].tier == tier;
+    rgm_variance_prior prior = {0, 0};
+    if ((double)n >= policy->moderation_operations) prior = prior_of(all, count, tier, scratch);
     for (size_t i = 0; i < count; i++)
         for (int part = 0; all[i].tier == tier && part < 2; part++)
             if (all[i].spread[part].df > 0) most_df += all[i].spread[part].df;
@@ -237,8 +240,8 @@ rgm_status rgm_compare(const rgm_comparison_input *input, const rgm_compare_poli
         rgm_table_fill(&rgm_comparison_desc, out, c, 0, n);
     out->rows = n;
     for (size_t i = 0; i < n; i++) RGM_GOTO(rgm_difference_of(input, i, policy, &room, &all[i], err));
-    moderate_tier(all, n, RGM_TIER_LAUNCHES, scratch, facts);
-    moderate_tier(all, n, RGM_TIER_PAIRED, scratch, facts);
+    moderate_tier(all, n, RGM_TIER_LAUNCHES, scratch, policy, facts);
+    moderate_tier(all, n, RGM_TIER_PAIRED, scratch, policy, facts);
     RGM_GOTO(common_shift(input, policy, all, scratch, facts, err));
     for (size_t i = 0; i < n; i++) {
         fill_row(out, i, &all[i]);

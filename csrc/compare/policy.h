@@ -13,6 +13,7 @@
     X(least_launches, 3, "launches", "fewer launches a side cannot tell their own spread")                   \
     X(min_share, 0.005, "", "an operation gates from this share of the whole time")                          \
     X(min_change_seconds, 1e-6, "s", "or where its time per call changes by this much")                      \
+    X(moderation_operations, 10, "operations", "fewer cannot lend one another their variances")              \
     X(common_mode_operations, 10, "operations", "fewer cannot tell a common shift from their own changes")   \
     X(common_mode_limit, 3, "", "standard errors beyond which an operation is no part of the common shift")  \
     X(modes_distance, 3, "", "Ashman's D from which two modes are told apart (2 is clean separation)")       \
