@@ -167,6 +167,30 @@ class ProfilerComparison:
 
     # --- renderings ----------------------------------------------------------------------------------------
 
+    def to_text(self, top_n: int = 20) -> str:
+        """Return the report as text: verdict, evidence, what could have been missed, what to run next."""
+        from ..report.comparison_text import report
+
+        return report(self, top_n)
+
+    def print_summary(self, top_n: int = 5) -> None:
+        """Print the verdict with its evidence."""
+        print(self.to_text(top_n))
+
+    def print_regressions(self, top_n: int = 5) -> None:
+        """Print what got slower."""
+        self._print("Regressions", self.get_regressions(top_n))
+
+    def print_improvements(self, top_n: int = 5) -> None:
+        """Print what got faster."""
+        self._print("Improvements", self.get_improvements(top_n))
+
+    def _print(self, title: str, rows: list[OperationComparison]) -> None:
+        from ..report.comparison_text import rows_table
+        from ..report.text import render
+
+        print(render(rows_table(title, rows)) if rows else f"{title}: none")
+
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison as JSON values: summary, facts, one dictionary a row."""
         summary = self.get_summary()
