@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/trace_gap.h"
+
+#include <string.h>
+
+enum {
+    MARGIN = 64,  // bytes behind a place that counting looks at
+    BEFORE = 128, // spaces before a place that are looked over
+    SPACES = 16,  // between a key that is counted and its colon
+};
+
+static bool is_space(uint8_t c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
+
+static const uint8_t *skip_space(const uint8_t *at, const uint8_t *limit) {
+    while (at < limit && is_space(*at)) at++;
+    return at;
+}
+
+static const uint8_t *nearer(const uint8_t *at, ptrdiff_t size, const uint8_t *end) {
+    return end - at > size ? at + size : end;
+}
+
+// What stands before a place, spaces aside; a comma when that is not to be seen.
+static uint8_t byte_before(const uint8_t *at, const uint8_t *begin) {
+    const uint8_t *low = at - begin > BEFORE ? at - BEFORE : begin;
+    while (at > low && is_space(at[-1])) at--;
+    return at > low ? at[-1] : ',';
+}
+
+// --- counting ---------------------------------------------------------------------------------------------
+
+static int64_t most_of(const int64_t keys[3]) {
+    int64_t most = keys[0] > keys[1] ? keys[0] : keys[1];
+    return keys[2] > most ? keys[2] : most;
+}
+
+static bool is_key(const uint8_t *at, const char *key, const uint8_t *end) {
+    ptrdiff_t length = (ptrdiff_t)strlen(key);
+    if (end - at <= length || memcmp(at, key, (size_t)length) != 0) return false;
+    const uint8_t *colon = skip_space(at + length, nearer(at + length, SPACES, end));
+    return colon < end && *colon == ':';
+}
+
+void rgm_trace_stretch_read(rgm_trace_stretch *stretch, const uint8_t *from, const uint8_t *to,
+                            const uint8_t *begin, const uint8_t *end) {
+    for (const uint8_t *at = from; at < to; at++) {
+        if (*at == '{' && byte_before(at, begin) != ':') {
+            stretch->rows += most_of(stretch->tail);
+            memset(stretch->tail, 0, sizeof stretch->tail);
+            stretch->cut = true;
+        } else if (*at == '"') {
+            int64_t *keys = stretch->cut ? stretch->tail : stretch->head;
+            keys[0] += is_key(at, "\"ph\"", end);
+            keys[1] += is_key(at, "\"ts\"", end);
+            keys[2] += is_key(at, "\"pid\"", end);
+        }
+    }
+}
+
+void rgm_trace_stretch_join(rgm_trace_stretch *stretch, const rgm_trace_stretch *behind) {
+    int64_t *keys = stretch->cut ? stretch->tail : stretch->head;
+    for (int i = 0; i < 3; i++) keys[i] += behind->head[i];
+    if (!behind->cut) return;
+    if (stretch->cut) stretch->rows += most_of(stretch->tail);
+    stretch->rows += behind->rows;
+    memcpy(stretch->tail, behind->tail, sizeof stretch->tail);
+    stretch->cut = true;
+}
+
+int64_t rgm_trace_stretch_rows(const rgm_trace_stretch *stretch) {
+    return most_of(stretch->head) + stretch->rows + most_of(stretch->tail);
+}
+
+void rgm_trace_gap_close(const rgm_trace_gap *gap, rgm_trace_part *part, rgm_anomaly code) {
+    int64_t rows = rgm_trace_stretch_rows(&gap->lost);
+    if (rows < 1) rows = 1;
+    if (gap->too_long) code = RGM_ANOMALY_TOO_LONG;
+    part->events += rows;
+    rgm_trace_part_note(part, code, code == RGM_ANOMALY_TRUNCATED ? 1 : rows, rows, gap->offset);
+}
+
+// --- searching --------------------------------------------------------------------------------------------
+
+// Whether the object at `at` has the key "ph" itself, as far as `limit` shows.
+static rgm_event_guess names_phase(const uint8_t *at, const uint8_t *limit, rgm_event_guess otherwise) {
+    size_t depth = 0;
+    for (; at < limit; at++) {
+        if (*at == '{' || *at == '[') {
+            depth++;
+        } else if (*at == '}' || *at == ']') {
+            if (--depth == 0) return RGM_EVENT_NO;
+        } else if (*at == '"') {
+            if (depth == 1 && is_key(at, "\"ph\"", limit)) return RGM_EVENT_YES;
+            for (at++; at < limit && *at != '"'; at++) at += *at == '\\';
+        }
+    }
+    return otherwise;
+}
+
+rgm_event_guess rgm_trace_begins_event(const uint8_t *at, const uint8_t *begin, const uint8_t *end,
+                                       bool final) {
+    static const char *const keys[] = {"cat", "pid", "tid", "ts", "dur", "args"};
+    const uint8_t *limit = nearer(at, RGM_GAP_LOOK, end);
+    rgm_event_guess otherwise = final || end - at >= RGM_GAP_LOOK ? RGM_EVENT_NO : RGM_EVENT_UNSURE;
+    const uint8_t *key = skip_space(at + 1, limit);
+    if (key >= limit) return otherwise;
+    uint8_t before = byte_before(at, begin);
+    if (*key != '"' || before == ':') return RGM_EVENT_NO;
+    const uint8_t *quote = ++key;
+    while (quote < limit && *quote != '"') quote++;
+    if (quote >= limit) return otherwise;
+    const uint8_t *colon = skip_space(quote + 1, limit);
+    if (colon >= limit) return otherwise;
+    if (*colon != ':') return RGM_EVENT_NO;
+    size_t length = (size_t)(quote - key);
+    if (length == 2 && memcmp(key, "ph", 2) == 0) return RGM_EVENT_YES;
+    if (before != ',' && before != '}') return RGM_EVENT_NO;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (length == strlen(keys[i]) && memcmp(key, keys[i], length) == 0) return RGM_EVENT_YES;
+    return names_phase(at, limit, otherwise);
+}
+
+const uint8_t *rgm_trace_reach(const uint8_t *from, const uint8_t *limit, const uint8_t *end, bool final) {
+    const uint8_t *last = final ? end : end - from > MARGIN ? end - MARGIN : from;
+    if (limit < last) last = limit;
+    return last > from ? last : from;
+}
+
+const uint8_t *rgm_trace_resync(const uint8_t *from, const uint8_t *limit, const uint8_t *begin,
+                                const uint8_t *end, bool final, bool *found) {
+    const uint8_t *last = rgm_trace_reach(from, limit, end, final);
+    *found = false;
+    for (const uint8_t *at = from; at < last; at++) {
+        at = memchr(at, '{', (size_t)(last - at));
+        if (!at) break;
+        rgm_event_guess guess = rgm_trace_begins_event(at, begin, end, final);
+        *found = guess == RGM_EVENT_YES;
+        if (guess != RGM_EVENT_NO) return at;
+    }
+    return last;
+}
