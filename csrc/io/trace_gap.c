@@ -29,9 +29,14 @@ static uint8_t byte_before(const uint8_t *at, const uint8_t *begin) {
 
 // --- counting ---------------------------------------------------------------------------------------------
 
-static int64_t most_of(const int64_t keys[3]) {
-    int64_t most = keys[0] > keys[1] ? keys[0] : keys[1];
-    return keys[2] > most ? keys[2] : most;
+static const char *const counted[] = {"\"ph\"", "\"ts\"", "\"pid\"", "\"args\""};
+enum { KEYS = sizeof counted / sizeof *counted };
+
+static int64_t most_of(const int64_t keys[KEYS]) {
+    int64_t most = 0;
+    for (int i = 0; i < KEYS; i++)
+        if (keys[i] > most) most = keys[i];
+    return most;
 }
 
 static bool is_key(const uint8_t *at, const char *key, const uint8_t *end) {
@@ -50,16 +55,14 @@ void rgm_trace_stretch_read(rgm_trace_stretch *stretch, const uint8_t *from, con
             stretch->cut = true;
         } else if (*at == '"') {
             int64_t *keys = stretch->cut ? stretch->tail : stretch->head;
-            keys[0] += is_key(at, "\"ph\"", end);
-            keys[1] += is_key(at, "\"ts\"", end);
-            keys[2] += is_key(at, "\"pid\"", end);
+            for (int i = 0; i < KEYS; i++) keys[i] += is_key(at, counted[i], end);
         }
     }
 }
 
 void rgm_trace_stretch_join(rgm_trace_stretch *stretch, const rgm_trace_stretch *behind) {
     int64_t *keys = stretch->cut ? stretch->tail : stretch->head;
-    for (int i = 0; i < 3; i++) keys[i] += behind->head[i];
+    for (int i = 0; i < KEYS; i++) keys[i] += behind->head[i];
     if (!behind->cut) return;
     if (stretch->cut) stretch->rows += most_of(stretch->tail);
     stretch->rows += behind->rows;
@@ -72,8 +75,8 @@ int64_t rgm_trace_stretch_rows(const rgm_trace_stretch *stretch) {
 }
 
 void rgm_trace_gap_close(const rgm_trace_gap *gap, rgm_trace_part *part, rgm_anomaly code) {
-    int64_t rows = rgm_trace_stretch_rows(&gap->lost);
-    if (rows < 1) rows = 1;
+    // The element itself is a row, whatever keys are left of it.
+    int64_t rows = rgm_trace_stretch_rows(&gap->lost) + (most_of(gap->lost.head) == 0);
     if (gap->too_long) code = RGM_ANOMALY_TOO_LONG;
     part->events += rows;
     rgm_trace_part_note(part, code, code == RGM_ANOMALY_TRUNCATED ? 1 : rows, rows, gap->offset);
@@ -81,10 +84,9 @@ void rgm_trace_gap_close(const rgm_trace_gap *gap, rgm_trace_part *part, rgm_ano
 
 // --- searching --------------------------------------------------------------------------------------------
 
-// Whether the object at `at` has the key "ph" itself, as far as `limit` shows.
+// Whether the object that `at` is inside of has the key "ph" itself, as far as `limit` shows.
 static rgm_event_guess names_phase(const uint8_t *at, const uint8_t *limit, rgm_event_guess otherwise) {
-    size_t depth = 0;
-    for (; at < limit; at++) {
+    for (size_t depth = 1; at < limit; at++) {
         if (*at == '{' || *at == '[') {
             depth++;
         } else if (*at == '}' || *at == ']') {
@@ -97,6 +99,10 @@ static rgm_event_guess names_phase(const uint8_t *at, const uint8_t *limit, rgm_
     return otherwise;
 }
 
+static bool is_word(const uint8_t *at, size_t length, const char *word) {
+    return strlen(word) == length && memcmp(at, word, length) == 0;
+}
+
 rgm_event_guess rgm_trace_begins_event(const uint8_t *at, const uint8_t *begin, const uint8_t *end,
                                        bool final) {
     static const char *const keys[] = {"cat", "pid", "tid", "ts", "dur", "args"};
@@ -105,19 +111,26 @@ rgm_event_guess rgm_trace_begins_event(const uint8_t *at, const uint8_t *begin, 
     const uint8_t *key = skip_space(at + 1, limit);
     if (key >= limit) return otherwise;
     uint8_t before = byte_before(at, begin);
-    if (*key != '"' || before == ':') return RGM_EVENT_NO;
-    const uint8_t *quote = ++key;
-    while (quote < limit && *quote != '"') quote++;
-    if (quote >= limit) return otherwise;
-    const uint8_t *colon = skip_space(quote + 1, limit);
+    if (before == ':') return RGM_EVENT_NO;
+    bool quoted = *key == '"';
+    if (!quoted && ((*key | 0x20) < 'a' || (*key | 0x20) > 'z')) return RGM_EVENT_NO;
+    key += quoted;
+    const uint8_t *after = key;
+    while (after < limit && *after != '"' && *after != ':' && *after >= ' ') after++;
+    if (after >= limit) return otherwise;
+    size_t length = (size_t)(after - key);
+    if (*after == '"')
+        after++;
+    else if (!quoted)
+        return RGM_EVENT_NO;
+    const uint8_t *colon = skip_space(after, limit);
     if (colon >= limit) return otherwise;
     if (*colon != ':') return RGM_EVENT_NO;
-    size_t length = (size_t)(quote - key);
-    if (length == 2 && memcmp(key, "ph", 2) == 0) return RGM_EVENT_YES;
+    if (is_word(key, length, "ph")) return RGM_EVENT_YES;
     if (before != ',' && before != '}') return RGM_EVENT_NO;
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (length == strlen(keys[i]) && memcmp(key, keys[i], length) == 0) return RGM_EVENT_YES;
-    return names_phase(at, limit, otherwise);
+        if (is_word(key, length, keys[i])) return RGM_EVENT_YES;
+    return names_phase(colon + 1, limit, otherwise);
 }
 
 const uint8_t *rgm_trace_reach(const uint8_t *from, const uint8_t *limit, const uint8_t *end, bool final) {

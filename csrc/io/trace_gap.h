@@ -10,11 +10,11 @@
 enum { RGM_GAP_LOOK = 2048, RGM_GAP_BACK = 256 };
 
 // Events in a piece of damaged text. Text is cut before every { that is no value; what lies between two cuts
-// holds as many events as it has keys "ph", "ts" or "pid", whichever is there most often. Pieces can be
-// joined in order.
+// holds as many events as it has keys "ph", "ts", "pid" or "args", whichever is there most often. Pieces can
+// be joined in order.
 typedef struct {
     int64_t rows;             // of what lies between two cuts
-    int64_t head[3], tail[3]; // those keys before the first cut and behind the last
+    int64_t head[4], tail[4]; // those keys before the first cut and behind the last
     bool cut;
 } rgm_trace_stretch;
 
@@ -25,9 +25,9 @@ void rgm_trace_stretch_read(rgm_trace_stretch *stretch, const uint8_t *from, con
 void rgm_trace_stretch_join(rgm_trace_stretch *stretch, const rgm_trace_stretch *behind);
 int64_t rgm_trace_stretch_rows(const rgm_trace_stretch *stretch);
 
-// Whether an event probably begins at a {. It is followed by a key of events and no colon stands before it:
-// "ph" after anything; cat, pid, tid, ts, dur and args after a } or a comma; any other key so too, when the
-// object names "ph" soon.
+// Whether an event probably begins at a {. It is followed by a key of events, of whose quotes one may be
+// missing, and no colon stands before it: "ph" after anything; cat, pid, tid, ts, dur and args after a } or a
+// comma; any other key so too, when the object names "ph" soon.
 typedef enum {
     RGM_EVENT_NO,
     RGM_EVENT_YES,

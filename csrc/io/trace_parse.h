@@ -56,6 +56,7 @@ typedef struct rgm_trace_parser {
     uint64_t seen;                            // its fields
     rgm_bytes keys_seen;                      // hashes of the keys that have no field
     uint32_t repeated[RGM_FIELD_CORRELATION]; // fields of the event itself that came again
+    uint32_t arguments;                       // keys \"args\"
     const uint8_t *searched, *next_event; // where an event was looked for, and seems to begin or is not seen
     bool next_event_found;
     const uint8_t *literal; // where the literal of the next step begins

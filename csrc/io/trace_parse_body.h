@@ -240,7 +240,7 @@ static bool give_up(rgm_trace_parser *parser, rgm_trace_text *text, rgm_trace_pa
     if (excess > parser->excess) parser->excess = excess;
     parser->hopeless = parser->hopeless || excess > parser->waste_limit;
     parser->gap = (rgm_trace_gap){.offset = offset, .at = offset + 1, .too_long = cost >= RGM_LONGEST_EVENT};
-    rgm_trace_stretch_read(&parser->gap.lost, from, from + 1, text->begin, text->end);
+    if (*from != '{') rgm_trace_stretch_read(&parser->gap.lost, from, from + 1, text->begin, text->end);
     parser->lost = true;
     return find_again(parser, text, part, at);
 }

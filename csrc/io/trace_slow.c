@@ -106,18 +106,27 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
+static uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
+
+// How many other events ran together with this one, because text between them was lost: as often as it names
+// its arguments again, or its phase and with it the time or the name; if it had to be repaired, any key.
+static uint32_t merged_events(const rgm_trace_parser *parser) {
+    const uint32_t *again = parser->repeated;
+    uint32_t merged = parser->arguments > 1 ? parser->arguments - 1 : 0;
+    uint32_t other = larger(again[RGM_FIELD_TS], again[RGM_FIELD_NAME]);
+    merged = larger(merged, again[RGM_FIELD_PH] < other ? again[RGM_FIELD_PH] : other);
+    if (!parser->event.repairs) return merged;
+    for (int field = 0; field < RGM_FIELD_CORRELATION; field++) merged = larger(merged, again[field]);
+    return merged;
+}
+
 static void count_repeated(rgm_trace_parser *parser) {
     rgm_event *event = &parser->event;
     uint64_t *keys = (void *)parser->keys_seen.data;
     size_t count = parser->keys_seen.length / sizeof *keys;
     if (count > 1) qsort(keys, count, sizeof *keys, by_value);
     for (size_t i = 1; i < count; i++) event->duplicate_keys += keys[i] == keys[i - 1];
-    // What names its phase twice, and its time or its name too, was two events before text between them was
-    // lost.
-    const uint32_t *repeated = parser->repeated;
-    uint32_t other =
-        repeated[RGM_FIELD_TS] > repeated[RGM_FIELD_NAME] ? repeated[RGM_FIELD_TS] : repeated[RGM_FIELD_NAME];
-    event->merged = repeated[RGM_FIELD_PH] < other ? repeated[RGM_FIELD_PH] : other;
+    event->merged = merged_events(parser);
     if (event->duplicate_keys) parser->learnable = false;
     if (parser->keys_seen.failed) event->extra.failed = true; // the event is refused
 }
@@ -134,7 +143,10 @@ static rgm_reading read_object(rgm_trace_parser *parser, const rgm_trace_text *t
         if (result != RGM_READ_OK || closed) return result;
         result = read_key(parser, text, at, &key, &length);
         if (result != RGM_READ_OK) return result;
-        if (!arguments && **at == '{' && length == 4 && memcmp(key, "args", 4) == 0) {
+        bool args = !arguments && length == 4 && memcmp(key, "args", 4) == 0;
+        if (args && **at != '{') parser->learnable = false; // for once another sort of value
+        parser->arguments += args;
+        if (args && **at == '{') {
             (*at)++;
             note_key(parser, &(rgm_trace_member){.key = key, .key_length = length, .how = RGM_VALUE_EXTRA},
                      false);
@@ -171,6 +183,7 @@ rgm_reading rgm_trace_read_slowly(rgm_trace_parser *parser, const rgm_trace_text
     parser->learnable = true;
     parser->literal = *at;
     parser->seen = 0;
+    parser->arguments = 0;
     memset(parser->repeated, 0, sizeof parser->repeated);
     rgm_bytes_reset(&parser->keys_seen);
     parser->searched = NULL;

@@ -166,6 +166,8 @@ static bool close_gap(reader *r, int64_t to) {
 // then the rows go to the whole. Holds the mutex.
 static rgm_status join(reader *r, int64_t to) {
     stripes *all = r->all;
+    if (all->expected == LOST && r->begin < 0)
+        RGM_TRY(r->status); // not to be taken for a stripe without events
     if (all->expected == LOST && !close_gap(r, to)) return RGM_OK;
     if (all->expected >= to) return r->begin < 0 ? RGM_OK : renew(r); // no event begins here
     bool wrong = r->begin != all->expected || all->after == 1;

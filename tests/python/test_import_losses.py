@@ -120,7 +120,7 @@ def test_events_behind_the_end_are_counted() -> None:
         (op("a", 1, '"mine":1,"mine":2,"mine":[3]'), 2, 0),
         (op("a", 1, '"cbid":1,"cbid":2'), 1, 0),
         (op("a", 1, '"External id":1,"external id":2'), 1, 0),
-        (op("a", 1, '"x":1').replace('"args"', '"args":{"y":1},"args"'), 1, 0),
+        (op("a", 1, '"x":1').replace('"args"', '"args":{"y":1},"args"'), 1, 1),
         (op("a", 1, '"mine":1,"ph":2').replace("}}", '},"mine":1}'), 0, 0),
         (op("a", 1).replace('"dur"', '"ph":"X","name":"b","ts":7,"dur"'), 3, 1),
     ],
