@@ -30,11 +30,13 @@ static uint8_t byte_before(const uint8_t *at, const uint8_t *begin) {
 // --- counting ---------------------------------------------------------------------------------------------
 
 static const char *const counted[] = {"\"ph\"", "\"ts\"", "\"pid\"", "\"args\""};
-enum { KEYS = sizeof counted / sizeof *counted };
+static const char *const first[] = {"\"name\"", "\"cat\"", "\"tid\"", "\"dur\"", "\"id\""};
+enum { COUNTED = sizeof counted / sizeof *counted, FIRST = sizeof first / sizeof *first };
+_Static_assert(COUNTED + 1 == RGM_GAP_KEYS, "one more than is counted");
 
-static int64_t most_of(const int64_t keys[KEYS]) {
+static int64_t most_of(const int64_t keys[RGM_GAP_KEYS]) {
     int64_t most = 0;
-    for (int i = 0; i < KEYS; i++)
+    for (int i = 0; i < RGM_GAP_KEYS; i++)
         if (keys[i] > most) most = keys[i];
     return most;
 }
@@ -49,20 +51,24 @@ static bool is_key(const uint8_t *at, const char *key, const uint8_t *end) {
 void rgm_trace_stretch_read(rgm_trace_stretch *stretch, const uint8_t *from, const uint8_t *to,
                             const uint8_t *begin, const uint8_t *end) {
     for (const uint8_t *at = from; at < to; at++) {
-        if (*at == '{' && byte_before(at, begin) != ':') {
+        uint8_t before = *at == '{' ? byte_before(at, begin) : ':';
+        if (before != ':') {
             stretch->rows += most_of(stretch->tail);
             memset(stretch->tail, 0, sizeof stretch->tail);
             stretch->cut = true;
+            const uint8_t *key = skip_space(at + 1, nearer(at + 1, SPACES, end));
+            for (int i = 0; i < FIRST && before != '['; i++)
+                stretch->tail[COUNTED] |= is_key(key, first[i], end);
         } else if (*at == '"') {
             int64_t *keys = stretch->cut ? stretch->tail : stretch->head;
-            for (int i = 0; i < KEYS; i++) keys[i] += is_key(at, counted[i], end);
+            for (int i = 0; i < COUNTED; i++) keys[i] += is_key(at, counted[i], end);
         }
     }
 }
 
 void rgm_trace_stretch_join(rgm_trace_stretch *stretch, const rgm_trace_stretch *behind) {
     int64_t *keys = stretch->cut ? stretch->tail : stretch->head;
-    for (int i = 0; i < KEYS; i++) keys[i] += behind->head[i];
+    for (int i = 0; i < RGM_GAP_KEYS; i++) keys[i] += behind->head[i];
     if (!behind->cut) return;
     if (stretch->cut) stretch->rows += most_of(stretch->tail);
     stretch->rows += behind->rows;

@@ -144,9 +144,9 @@ static void note_repairs(rgm_trace_part *part, rgm_event *event) {
     const struct {
         rgm_anomaly code;
         uint32_t count, lost;
-    } found[] = {{RGM_ANOMALY_INVALID_JSON, event->repairs, 0},
+    } found[] = {{RGM_ANOMALY_INVALID_JSON, event->repairs, event->repairs ? event->merged : 0},
                  {RGM_ANOMALY_NUMBER_RANGE, event->bad_numbers, 0},
-                 {RGM_ANOMALY_DUPLICATE_KEYS, event->duplicate_keys, event->merged},
+                 {RGM_ANOMALY_DUPLICATE_KEYS, event->duplicate_keys, event->repairs ? 0 : event->merged},
                  {RGM_ANOMALY_TOO_DEEP, event->too_deep, 0},
                  {RGM_ANOMALY_TOO_LONG, event->too_long, 0}};
     for (size_t i = 0; i < sizeof found / sizeof *found; i++)

@@ -109,15 +109,19 @@ static int by_value(const void *a, const void *b) {
 static uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
 
 // How many other events ran together with this one, because text between them was lost: as often as it names
-// its arguments again, or its phase and with it the time or the name; if it had to be repaired, any key.
-static uint32_t merged_events(const rgm_trace_parser *parser) {
+// its arguments again, or its phase and with it the time or the name; if it had to be repaired, what a gap
+// with its text would count.
+static uint32_t merged_events(const rgm_trace_parser *parser, const rgm_trace_text *text, const uint8_t *from,
+                              const uint8_t *to) {
     const uint32_t *again = parser->repeated;
     uint32_t merged = parser->arguments > 1 ? parser->arguments - 1 : 0;
     uint32_t other = larger(again[RGM_FIELD_TS], again[RGM_FIELD_NAME]);
     merged = larger(merged, again[RGM_FIELD_PH] < other ? again[RGM_FIELD_PH] : other);
     if (!parser->event.repairs) return merged;
-    for (int field = 0; field < RGM_FIELD_CORRELATION; field++) merged = larger(merged, again[field]);
-    return merged;
+    rgm_trace_stretch stretch = {0};
+    rgm_trace_stretch_read(&stretch, from + 1, to, text->begin, text->end);
+    int64_t rows = rgm_trace_stretch_rows(&stretch);
+    return rows > 1 ? larger(merged, (uint32_t)(rows - 1)) : merged;
 }
 
 static void count_repeated(rgm_trace_parser *parser) {
@@ -126,7 +130,6 @@ static void count_repeated(rgm_trace_parser *parser) {
     size_t count = parser->keys_seen.length / sizeof *keys;
     if (count > 1) qsort(keys, count, sizeof *keys, by_value);
     for (size_t i = 1; i < count; i++) event->duplicate_keys += keys[i] == keys[i - 1];
-    event->merged = merged_events(parser);
     if (event->duplicate_keys) parser->learnable = false;
     if (parser->keys_seen.failed) event->extra.failed = true; // the event is refused
 }
@@ -178,6 +181,7 @@ static void clear_event(rgm_event *event) {
 // `at` points to the brace of an event and moves behind it, or to where rgm_reading failed.
 rgm_reading rgm_trace_read_slowly(rgm_trace_parser *parser, const rgm_trace_text *text, const uint8_t **at) {
     rgm_event *event = &parser->event;
+    const uint8_t *from = *at;
     clear_event(event);
     parser->n_steps = 0;
     parser->learnable = true;
@@ -189,7 +193,10 @@ rgm_reading rgm_trace_read_slowly(rgm_trace_parser *parser, const rgm_trace_text
     parser->searched = NULL;
     (*at)++;
     rgm_reading result = read_object(parser, text, at, false);
-    if (result == RGM_READ_OK) count_repeated(parser);
+    if (result == RGM_READ_OK) {
+        count_repeated(parser);
+        event->merged = merged_events(parser, text, from, *at);
+    }
     if (result != RGM_READ_OK || !parser->learnable) return result;
     rgm_trace_add_step(parser, *at, RGM_VALUE_END, 0, NULL, 0, *at);
     if (parser->learnable) rgm_layout_learn(&parser->layout, parser->steps, parser->n_steps, event);

@@ -188,6 +188,7 @@ TEST(rows_of_a_gap_can_be_counted_in_parts) {
         {"\"ph\":1,\"ts\":2", 1},
         {"\"ph\":1,\"ph\" : 2", 2},
         {"{\"ph\":1,\"ts\":2},{\"ts\":3},{\"pid\":3},{\"x\":3}", 3},
+        {"{\"name\":1},{\"name\":2},{\"x\":[{\"name\":3}]", 2},
         {"\"ts\":1,{\"args\":{\"ts\":1},\"ph\":2},\"ph\":1", 3},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
