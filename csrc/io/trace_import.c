@@ -139,43 +139,6 @@ static rgm_status read_events(importer *in, rgm_error *err) {
 
 // --- head -------------------------------------------------------------------------------------------------
 
-static bool is_key(const uint8_t *key, size_t length, const char *text) {
-    return strlen(text) == length && memcmp(key, text, length) == 0;
-}
-
-// The number of a member of a compact JSON object, `missing` when it has none of that name.
-static int64_t member_number(const uint8_t *object, size_t length, const char *key, int64_t missing) {
-    if (*object != '{') return missing;
-    rgm_json_members walk = rgm_json_members_in(object, length);
-    while (rgm_json_next(&walk)) {
-        uint8_t copy[32] = {0};
-        int64_t value;
-        size_t size = rgm_json_value_length(&walk);
-        if (!is_key(walk.key, walk.key_length, key) || size > 18) continue;
-        memcpy(copy, walk.value, size);
-        return rgm_scan_int(copy, &value) == copy + size ? value : missing;
-    }
-    return missing;
-}
-
-static void look_at(importer *in, const uint8_t *key, size_t length, const uint8_t *value, size_t size) {
-    static const char *const kineto[] = {"schemaVersion", "deviceProperties", "distributedInfo",
-                                         "baseTimeNanoseconds", "traceName"};
-    for (size_t i = 0; i < sizeof kineto / sizeof kineto[0]; i++)
-        in->head.is_kineto = in->head.is_kineto || is_key(key, length, kineto[i]);
-    if (is_key(key, length, "distributedInfo")) {
-        int64_t rank = member_number(value, size, "rank", -1);
-        in->head.rank = rank >= 0 && rank < INT32_MAX ? (int32_t)rank : -1;
-    }
-    if (is_key(key, length, "baseTimeNanoseconds")) {
-        uint8_t copy[32] = {0};
-        uint64_t base;
-        memcpy(copy, value, size < 19 ? size : 19); // as many digits as are exact
-        if (size <= 19 && rgm_scan_unsigned(copy, &base) == copy + size && base < INT64_MAX / 4)
-            in->head.base_ns = (int64_t)base;
-    }
-}
-
 static rgm_status keep_member(importer *in, const rgm_bytes *key, const uint8_t *value, size_t size,
                               rgm_error *err) {
     rgm_bytes *out = &in->head.members;
@@ -188,7 +151,7 @@ static rgm_status keep_member(importer *in, const rgm_bytes *key, const uint8_t 
     bool good = rgm_json_compact(out, value, size);
     if (out->failed) return rgm_error_no_memory(err); // what is there may end in the middle
     if (good) {
-        look_at(in, key->data, key->length, out->data + from, out->length - from);
+        rgm_trace_head_look(&in->head, key->data, key->length, out->data + from, out->length - from);
         return RGM_OK;
     }
     rgm_json_quote(out, value, size, false); // what is no JSON is kept as text
@@ -197,6 +160,7 @@ static rgm_status keep_member(importer *in, const rgm_bytes *key, const uint8_t 
 
 // Reads `"key": value`; *good is false when the text is not of that form.
 static rgm_status read_member(importer *in, rgm_bytes *key, bool *good, rgm_error *err) {
+    static const char list[] = "traceEvents";
     const uint8_t *after;
     uint8_t byte;
     *good = false;
@@ -210,7 +174,7 @@ static rgm_status read_member(importer *in, rgm_bytes *key, bool *good, rgm_erro
     if (byte != ':') return RGM_OK;
     in->window.text.at++;
     RGM_TRY(rgm_window_peek(&in->window, &byte, err));
-    if (byte == '[' && key->length && is_key(key->data, key->length, "traceEvents")) {
+    if (byte == '[' && key->length == strlen(list) && memcmp(key->data, list, key->length) == 0) {
         *good = true;
         return read_events(in, err);
     }
