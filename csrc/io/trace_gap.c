@@ -7,6 +7,7 @@ enum {
     MARGIN = 64,  // bytes behind a place that counting looks at
     BEFORE = 128, // spaces before a place that are looked over
     SPACES = 16,  // between a key that is counted and its colon
+    DEEP = 8,     // levels of an object in which the key "ph" is looked for
 };
 
 static bool is_space(uint8_t c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
@@ -29,8 +30,8 @@ static uint8_t byte_before(const uint8_t *at, const uint8_t *begin) {
 
 // --- counting ---------------------------------------------------------------------------------------------
 
-static const char *const counted[] = {"\"ph\"", "\"ts\"", "\"pid\"", "\"args\""};
-static const char *const first[] = {"\"name\"", "\"cat\"", "\"tid\"", "\"dur\"", "\"id\""};
+static const char *const counted[] = {"\"ph\"", "\"ts\"", "\"pid\"", "\"cat\"", "\"args\""};
+static const char *const first[] = {"\"name\"", "\"tid\"", "\"dur\"", "\"id\"", "\"bp\""};
 enum { COUNTED = sizeof counted / sizeof *counted, FIRST = sizeof first / sizeof *first };
 _Static_assert(COUNTED + 1 == RGM_GAP_KEYS, "one more than is counted");
 
@@ -90,11 +91,12 @@ void rgm_trace_gap_close(const rgm_trace_gap *gap, rgm_trace_part *part, rgm_ano
 
 // --- searching --------------------------------------------------------------------------------------------
 
-// Whether the object that `at` is inside of has the key "ph" itself, as far as `limit` shows.
+// Whether the object that `at` is inside of has the key "ph" itself, as far as `limit` shows. Nothing deep is
+// looked through: objects that are never closed would be so once for each object around them.
 static rgm_event_guess names_phase(const uint8_t *at, const uint8_t *limit, rgm_event_guess otherwise) {
     for (size_t depth = 1; at < limit; at++) {
         if (*at == '{' || *at == '[') {
-            depth++;
+            if (++depth > DEEP) return RGM_EVENT_NO;
         } else if (*at == '}' || *at == ']') {
             if (--depth == 0) return RGM_EVENT_NO;
         } else if (*at == '"') {

@@ -7,11 +7,11 @@
 
 #include "io/trace_part.h"
 
-enum { RGM_GAP_LOOK = 2048, RGM_GAP_BACK = 256, RGM_GAP_KEYS = 5 };
+enum { RGM_GAP_LOOK = 2048, RGM_GAP_BACK = 256, RGM_GAP_KEYS = 6 };
 
 // Events in a piece of damaged text. Text is cut before every { that is no value; what lies between two cuts
-// holds as many events as it has keys "ph", "ts", "pid" or "args", whichever is there most often, and one
-// where the { is followed by another key of events. Pieces can be joined in order.
+// holds as many events as it has keys "ph", "ts", "pid", "cat" or "args", whichever is there most often, and
+// one where the { is followed by another key of events. Pieces can be joined in order.
 typedef struct {
     int64_t rows;                                   // of what lies between two cuts
     int64_t head[RGM_GAP_KEYS], tail[RGM_GAP_KEYS]; // those keys before the first cut and behind the last
