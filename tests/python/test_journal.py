@@ -49,8 +49,8 @@ def interrupted(tmp_path):
     path = tmp_path / "run.rgm"
     with GPUProfiler(path=path, enable_detailed_metrics=False) as profiler:
         for number in range(500):
-            with profiler.profile("outer", device="cpu", number=number % 10):
-                with profiler.profile("inner"):
+            with profiler.profile("outer", device="cpu", number=number):
+                with profiler.profile("inner", number=number):
                     pass
                 if number % 50 == 20:
                     profiler.flush()
@@ -292,30 +292,31 @@ def test_a_cut_inside_a_block_is_refused_with_offset_and_remedy(recording):
     assert refused > 180
 
 
+def mark(entry):
+    return entry.operation, entry.metadata["number"]
+
+
 def rows_by_end(run):
-    """Every finished scope as it is told, in the order of their ends: the order in which they are written."""
+    """Every finished scope as it is told, its parent and depth, by end: the order in which they are written."""
     entries = run.get_entries()
     told = []
-    for entry in entries:
-        parent = None if entry.parent is None else entries[entry.parent].start_time
-        row = dataclasses.replace(entry, parent=None, depth=0)
-        told.append((entry.end_time, row, parent, entry.depth))
-    return [row for row in sorted(told, key=lambda row: row[0]) if not row[1].open]
+    for entry in sorted(entries, key=lambda entry: entry.end_time):
+        parent = None if entry.parent is None else mark(entries[entry.parent])
+        if not entry.open:
+            told.append((dataclasses.replace(entry, parent=None, depth=0), parent, entry.depth))
+    return told
 
 
 def test_every_truncation_is_recovered_to_whole_blocks(interrupted):
     """What intact blocks hold is told as it was, and nothing else; what had not ended yet may be told as open."""
     data = interrupted.read_bytes()
-    run = load(interrupted)
-    whole = rows_by_end(run)
-    starts = {entry.start_time for entry in run.get_entries()}
+    whole = rows_by_end(load(interrupted))
     counts = list(itertools.accumulate(scopes for _, _, scopes in blocks(data)))
     ends = [end for _, end, _ in blocks(data)]
     assert counts[-1] == len(whole) == 1000
     orphans = 0
-    cuts = {cut for end in ends[:-1] for cut in (end, end + 12)} | set(
-        random.Random(2).sample(range(64, len(data)), 100)
-    )
+    cuts = {cut for end in ends[:-1] for cut in (end, end + 12)}
+    cuts |= set(random.Random(2).sample(range(64, len(data)), 100))
     for length in sorted(cuts):
         interrupted.write_bytes(data[:length])
         run = load(interrupted, recover=True)
@@ -324,12 +325,12 @@ def test_every_truncation_is_recovered_to_whole_blocks(interrupted):
         found = rows_by_end(run)
         intact = bisect.bisect_right(ends, length)
         assert len(found) == (counts[intact - 1] if intact else 0)
-        left_open = {entry.start_time for entry in run.get_entries() if entry.open}
-        assert left_open <= starts
-        known = left_open | {row.start_time for _, row, _, _ in found}
-        for (_, row, parent, depth), (_, expected, above, below) in zip(found, whole, strict=False):
+        left_open = {mark(entry) for entry in run.get_entries() if entry.open}
+        finished = {mark(row) for row, _, _ in found}
+        assert left_open <= {mark(row) for row, _, _ in whole} - finished
+        for (row, parent, depth), (expected, above, below) in zip(found, whole, strict=False):
             assert row == expected
-            if above is None or above in known:
+            if above is None or above in left_open | finished:
                 assert (parent, depth) == (above, below)
             else:  # the scope around it had not ended, and the block that says it was open is lost
                 assert (parent, depth) == (None, 0)
