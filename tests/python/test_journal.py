@@ -19,6 +19,8 @@ from regimeter import BusyError, FormatError, GPUProfiler, load
 MAGIC = b"\x89RGM\r\n\x1a\n"
 RECORDS = 5  # type of a block
 SCOPE = 0  # kind of a record
+# The drainer wakes up by itself never, so what a file holds depends on the calls of flush alone.
+ON_FLUSH = {"enable_detailed_metrics": False, "drain_interval_ns": 3_600_000_000_000}
 
 
 def fill(profiler, count, start=0):
@@ -36,7 +38,7 @@ def codes(run):
 def recording(tmp_path):
     """A complete recording of 1000 scopes in several blocks."""
     path = tmp_path / "run.rgm"
-    with GPUProfiler(path=path, enable_detailed_metrics=False) as profiler:
+    with GPUProfiler(path=path, **ON_FLUSH) as profiler:
         for part in range(10):
             fill(profiler, 50, part * 50)
             profiler.flush()
@@ -47,7 +49,7 @@ def recording(tmp_path):
 def interrupted(tmp_path):
     """The same scopes, written once a scope while its "outer" is open, as the drainer may do at any time."""
     path = tmp_path / "run.rgm"
-    with GPUProfiler(path=path, enable_detailed_metrics=False) as profiler:
+    with GPUProfiler(path=path, **ON_FLUSH) as profiler:
         for number in range(500):
             with profiler.profile("outer", device="cpu", number=number):
                 with profiler.profile("inner", number=number):
