@@ -16,7 +16,7 @@ from regimeter import Run, _core, formats
 from regimeter.cli import export
 
 HERE = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-TRACE = "h100_qwen_orphans.json.gz"
+TRACE = "mi300_vllm_decode_graph.json.gz"
 
 
 def cells(run: Run, name: str) -> dict[str, list[Any]]:
