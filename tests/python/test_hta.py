@@ -5,6 +5,7 @@ import collections
 import gzip
 import html.parser
 import json
+import math
 import re
 from dataclasses import fields
 
@@ -83,7 +84,7 @@ def test_launches_collectives_and_memory(name, report):
     assert sum(row["count"] for row in report.collective_ops) == len(nccl)
     assert sum(row["total_us"] for row in report.collective_ops) == pytest.approx(sum(e["dur"] for e in nccl))
     assert report.memory_bandwidth_gbps > 0
-    assert report.memory_efficiency_pct is None
+    assert math.isnan(report.memory_efficiency_pct)
     assert "peak" in report.unavailable["memory_efficiency_pct"]
 
 
@@ -96,20 +97,27 @@ def test_neighbours_are_not_mixed_in(tmp_path):
     assert HTAAnalyzer().analyze_trace(path).to_dict() == alone
 
 
-def test_without_device_work_nothing_is_zero():
-    report = HTAAnalyzer().analyze_trace(trace_path("cpu_only_no_schema.json.gz"))
-    for name in PARTS:
-        assert getattr(report, name) is None
+def test_without_device_work_nothing_is_zero(tmp_path):
+    report = HTAAnalyzer().analyze_trace(trace_path("cpu_only_rank34.json.gz"))
+    plain = report.to_dict()
+    for name in (*PARTS, "memory_bandwidth_gbps", "memory_efficiency_pct"):
+        assert math.isnan(getattr(report, name))
+        assert plain[name] is None
         assert report.unavailable[name]
     assert report.top_kernels == []
     assert report.bottlenecks == []
-    assert report.memory_bandwidth_gbps is None
+    # As the specification prints it.
+    assert f"GPU idle: {report.gpu_idle_time_pct:.1f}%" == "GPU idle: nan%"
+    path = HTAAnalyzer().export_report(report, tmp_path / "report.json", format="json")
+    assert json.loads(path.read_text())["gpu_idle_time_pct"] is None
+    assert "no device work" in HTAAnalyzer().export_report(report, tmp_path / "report.html").read_text()
 
 
 def test_parts_can_be_chosen():
     path = trace_path("a100_alexnet_cuda_sync.json.gz")
     report = HTAAnalyzer().analyze_trace(path, ["idle_time", "breakdown"])
     assert set(report.raw_analysis) == {"breakdown"}
+    assert "analysis_types" in report.unavailable["memory_bandwidth_gbps"]
     assert report.top_kernels == []
     with pytest.raises(ValueError, match="valid are: breakdown"):
         HTAAnalyzer().analyze_trace(path, ["nonsense"])
@@ -199,7 +207,10 @@ def test_json_has_every_field(report, tmp_path):
     found = json.loads(path.read_text())
     for field in fields(HTAReport):
         if field.name != "result":
-            assert found[field.name] == json.loads(json.dumps(getattr(report, field.name)))
+            value = getattr(report, field.name)
+            if isinstance(value, float) and math.isnan(value):
+                value = None
+            assert found[field.name] == json.loads(json.dumps(value))
     with pytest.raises(ValueError, match="html, json"):
         HTAAnalyzer().export_report(report, tmp_path / "x", format="pdf")
 
