@@ -166,3 +166,13 @@ def test_samples_of_hosts_and_of_ambiguous_devices_are_left_alone() -> None:
     two = [*one, {"process": 0, "device": 0, "rank": 1}]
     spans = [kernel("a", 0, 5), {**kernel("a", 0, 5), "lane": 1}]
     assert len(build_run(spans, two, counters=counters).analyse("counter_values")) == 0
+
+
+def test_names_of_counters_are_not_cut_in_the_text() -> None:
+    names = [f"smsp__sass_thread_inst_executed_op_{op}_pred_on.sum" for op in ("ffma", "fadd", "fmul", "hfma")]
+    counters = [{"time_ns": 0, "series": n, "value": 10.0, "device": 0, "span": 0} for n in names]
+    run = build_run([{**kernel("a" * 100, 0, 5), "kind": "counter_range"}, kernel("a" * 100, 0, 5)], counters=counters)
+    text = run.result("counters").text(80)
+    assert all(name in text for name in names)
+    assert max(map(len, text.splitlines())) <= 80
+    assert "no room for" in text

@@ -582,6 +582,19 @@ def test_devices_of_other_makers() -> None:
     assert run.environment["trace"]["deviceProperties"][0]["warpSize"] == 64
 
 
+def test_what_a_command_processor_does_beside_computing() -> None:
+    """MTIA has waits, marks and copies in the category of its programs."""
+    names = ("event_wait", "event_record", "dma_request", "pe_exe", "event_waiting")
+    args = (', "args": {"stream": 4, "wait_on_stream": 3}', "", ', "args": {"size": 1024}', "", "")
+    run = trace(
+        *(x(name, f"{at}.000", "1.000", "mtia_ccp_events", arg, "17", "4")
+          for at, (name, arg) in enumerate(zip(names, args, strict=True)))
+    )  # fmt: skip
+    assert kinds(run) == ["sync", "event", "memcpy", "accelerator", "accelerator"]
+    assert run.spans.bytes[2] == 1024
+    assert (run.syncs.span.tolist(), run.syncs.stream.tolist()) == ([0], [4])
+
+
 # --- around the events --------------------------------------------------------------------------------------
 
 

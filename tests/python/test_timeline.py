@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from runs import build_run, kernel
 from small_runs import Span, build, span_lists
 from traces import load_trace
 
@@ -109,10 +110,23 @@ def test_a_synchronisation_call_is_not_device_activity() -> None:
     assert timeline.overlap_time_us == 0.3, "the length of a union, not a sum over pairs"
     assert timeline.total_time_us == timeline.cpu_active_time_us == 1.0
     assert timeline.gpu_utilization == pytest.approx(30.0)
-    assert [len(timeline.streams[7]), len(timeline.gpu_events), len(timeline.cpu_events)] == [2, 2, 1]
+    (stream,) = timeline.streams
+    assert stream.stream == 7
+    assert [len(timeline.streams[stream]), len(timeline.gpu_events), len(timeline.cpu_events)] == [2, 2, 1]
     assert timeline.gpu_events[0].stream_id == 7
     assert timeline.cpu_events[0].stream_id is None
     assert [event.start_us for event in timeline.events] == [0.0, 0.1, 0.2]
+
+
+def test_equal_stream_numbers_of_two_devices_are_two_streams() -> None:
+    lanes = [{"process": device, "thread": 7, "device": device, "rank": rank} for rank in (0, 1) for device in (0, 1)]
+    spans = [kernel("k", 100 * at, 10, lane=at % 4) for at in range(9)]
+    timeline = TimelineGenerator(0).from_run(build_run(spans, lanes))
+    found = {tuple(key): [event.start_us for event in events] for key, events in timeline.streams.items()}
+    assert found == {
+        (0, 0, 7): [0.0, 0.4, 0.8], (0, 1, 7): [0.1, 0.5], (1, 0, 7): [0.2, 0.6], (1, 1, 7): [0.3, 0.7],
+    }  # fmt: skip
+    assert [row["event_count"] for row in timeline.to_dict()["streams"]] == [3, 2, 2, 2]
 
 
 def test_what_is_left_out_is_neither_listed_nor_active() -> None:

@@ -142,6 +142,24 @@ def test_every_panel_opens(browsing: Browsing, with_panels: None) -> None:
     assert tabs.nth(0).get_attribute("aria-selected") == "true"
 
 
+def test_a_tree_is_indented_by_depth(browsing: Browsing) -> None:
+    run = load_trace("h100_bert_small.json.gz")
+    page = browsing.open(trace_data(run))
+    page.get_by_role("tab", name="Tree", exact=True).click()
+    rows = page.locator("#analyses .result-table tbody tr th")
+    rows.first.wait_for()
+    indents = """(all) => all.map((one) => parseFloat(getComputedStyle(one).paddingLeft)
+        / parseFloat(getComputedStyle(document.documentElement).fontSize))"""
+    depths = run.analyse("operator_tree").depth[:25].tolist()
+    assert len(set(depths)) > 3
+    found = rows.evaluate_all(indents)
+    base = found[depths.index(1)] - 1
+    assert found == pytest.approx([base + depth if depth else found[0] for depth in depths])
+    assert found[depths.index(0)] < found[depths.index(1)]
+    page.locator("#analyses").get_by_role("button", name="duration", exact=True).click()
+    assert len(set(rows.evaluate_all(indents))) == 1, "sorted by a figure it is no tree"
+
+
 def test_without_analyses_there_is_no_panel(browsing: Browsing, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(panels, "find_verbs", dict)
     page = open_trace(browsing, "h100_bert_small.json.gz")
