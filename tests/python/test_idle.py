@@ -8,9 +8,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from handmade import HOST, OTHER_HOST, OTHER_STREAM, STREAM, kernel, launch, run_of, span
 from hypothesis import given
 from hypothesis import strategies as st
+from runs import HOST, OTHER_HOST, OTHER_STREAM, STREAM, kernel, launch, run_of, span
 from traces import load_trace, trace_path
 
 from regimeter import Run, _core

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from browsing import Browsing, timeline
-from small_runs import KINDS
+from runs import KIND
 from traces import load_trace, trace_path
 
 from regimeter import Run, _core
@@ -182,7 +182,7 @@ def test_the_timeline_finds_a_kernel_and_its_launch(browsing: Browsing) -> None:
     search = page.get_by_label("Find spans by name")
     search.fill("gemm")
     search.press("Enter")
-    kernels = [i for i in range(len(run.spans)) if run.spans.kind[i] == KINDS["kernel"]]
+    kernels = [i for i in range(len(run.spans)) if run.spans.kind[i] == KIND["kernel"]]
     first = min((i for i in kernels if "gemm" in run.string(run.spans.name[i])), key=lambda i: run.spans.start_ns[i])
     details = page.locator(".span-details")
     assert page.locator(".span-name").inner_text() == run.string(run.spans.name[first])
@@ -256,7 +256,7 @@ def test_hostile_names_are_text(browsing: Browsing, with_panels: None) -> None:
         "start_ns": np.array([0, 10, 30], dtype="int64"),
         "duration_ns": np.array([50, 10, 10], dtype="int64"),
         "name": np.array([1, 1, 1], dtype="uint32"),
-        "kind": np.array([KINDS["cpu_op"], KINDS["runtime"], KINDS["kernel"]], dtype="uint8"),
+        "kind": np.array([KIND["cpu_op"], KIND["runtime"], KIND["kernel"]], dtype="uint8"),
         "lane": np.array([0, 0, 1], dtype="uint32"),
         "parent": np.array([-1, 0, -1], dtype="int32"),
         "correlation": np.array([-1, 7, 7], dtype="int64"),
