@@ -47,7 +47,7 @@ def recording(tmp_path):
 
 @pytest.fixture
 def interrupted(tmp_path):
-    """The same scopes, written once a scope while its "outer" is open, as the drainer may do at any time."""
+    """A thousand scopes, written now and then while an "outer" is open, as the drainer does at any time."""
     path = tmp_path / "run.rgm"
     with GPUProfiler(path=path, **ON_FLUSH) as profiler:
         for number in range(500):
