@@ -240,7 +240,9 @@ static int core_exec(PyObject *module) {
     rgm_module *state = rgm_module_of(module);
     state->word_device = PyUnicode_InternFromString("device");
     state->word_operation = PyUnicode_InternFromString("operation");
-    if (!state->word_device || !state->word_operation) return -1;
+    state->word_begin = PyUnicode_InternFromString("begin");
+    state->word_end = PyUnicode_InternFromString("end");
+    if (!state->word_device || !state->word_operation || !state->word_begin || !state->word_end) return -1;
     if (rgm_context_init() < 0) return -1;
     if (rgm_errors_init(module, state) < 0 || add_constants(module, state) < 0) return -1;
     if (rgm_scope_types_init(module, state) < 0 || rgm_profiler_type_init(module, state) < 0) return -1;
@@ -266,7 +268,9 @@ static int core_exec(PyObject *module) {
     X(idle)                                                                                                  \
     X(device_names)                                                                                          \
     X(word_device)                                                                                           \
-    X(word_operation)
+    X(word_operation)                                                                                        \
+    X(word_begin)                                                                                            \
+    X(word_end)
 
 static int core_traverse(PyObject *module, visitproc visit, void *arg) {
     rgm_module *state = rgm_module_of(module);

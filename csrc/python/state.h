@@ -31,6 +31,8 @@ typedef struct {
     PyObject *device_names; // tuple of str, in the order of RGM_DEVICES
     PyObject *word_device;  // interned keyword names
     PyObject *word_operation;
+    PyObject *word_begin; // interned names of methods: a fresh one a call would stay in the type's cache
+    PyObject *word_end;
 } rgm_module;
 
 extern struct PyModuleDef rgm_module_def;
