@@ -12,6 +12,10 @@ void *rgm_calloc(size_t count, size_t bytes);
 void *rgm_realloc(void *old, size_t bytes);
 void rgm_free(void *block);
 char *rgm_strdup(const char *text, size_t length);
+// Memory for an array, its content undefined: RGM_TRY(RGM_ROWS(keys, count, err)). Room for one row more, so
+// that an array of none is no failure.
+#define RGM_ROWS(pointer, count, err)                                                                        \
+    (((pointer) = rgm_malloc(((count) + 1) * sizeof *(pointer))) ? RGM_OK : rgm_error_no_memory(err))
 
 // Calls made so far to malloc, calloc and realloc through this file.
 uint64_t rgm_memory_calls(void);
