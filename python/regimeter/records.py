@@ -316,8 +316,7 @@ def summaries_of(run: "Run") -> list[ProfileSummary]:
         values |= imported.get((operation, device), {})
         reasons = dict(unavailable_fields(run, device))
         if values["gpu_calls"]:
-            reasons |= _unavailable_with_events(reasons, MEASURED) | {"overhead_ms": BEYOND_HOST}
-            del reasons["gpu_time_ms"]
+            reasons = {**_unavailable_with_events(reasons, MEASURED), "overhead_ms": BEYOND_HOST}
         found.append(
             ProfileSummary(
                 operation=operation,

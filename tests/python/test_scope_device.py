@@ -5,7 +5,7 @@ import itertools
 import random
 
 import pytest
-from handmade import HOST, OTHER_DEVICE, OTHER_HOST, OTHER_STREAM, STREAM, kernel, launch, run_of, span
+from runs import HOST, OTHER_DEVICE, OTHER_HOST, OTHER_STREAM, STREAM, kernel, launch, run_of, span
 from traces import trace_path
 
 from regimeter import _core, load
