@@ -204,6 +204,11 @@ rgm_status rgm_events_status(rgm_events *events, rgm_error *err) {
     return found ? RGM_OK : attempt(events, true, &found, err);
 }
 
+bool rgm_events_ready(rgm_events *events) {
+    if (atomic_load_explicit(&events->lost, memory_order_relaxed)) return false;
+    return atomic_load_explicit(&events->provider, memory_order_acquire) || find_provider(events, false);
+}
+
 // --- the hot path -----------------------------------------------------------------------------------------
 
 static rgm_event_pool *pool_of(rgm_events *events, const rgm_event_provider *provider, void *context,

@@ -9,6 +9,7 @@
 
 // Ticks between two looks at which libraries the program has loaded: a tenth of a second until there is one,
 // some seconds after that.
+enum { LAST_SPECIAL_STREAM = 2, LEAST_ADDRESS = 65536 };
 enum { COST_SAMPLE = 32 }; // one scope in so many has its cost measured
 static const uint64_t look_ticks[] = {UINT64_C(1) << 28, UINT64_C(1) << 33};
 
@@ -74,7 +75,8 @@ static PyObject *ask(PyObject *stream_of, PyObject *device_of) {
     return stream;
 }
 
-// False when the library does not answer: then nothing is known about where the block works.
+// False when the library does not answer: then nothing is known about where the block works. torch is listed
+// only once it has initialised the device; the others cannot be asked before somebody has.
 static bool current_stream(scope_object *scope, uint64_t *stream, bool *told) {
     profiler_object *self = scope->profiler;
     *told = true;
@@ -86,6 +88,7 @@ static bool current_stream(scope_object *scope, uint64_t *stream, bool *told) {
     *told = source < STREAM_SOURCES;
     *stream = 0;
     if (!*told) return true;
+    if (source != STREAM_TORCH && !rgm_events_ready(self->events)) return false;
     PyObject *answer = ask(self->stream_of[source], self->stream_device[source]);
     unsigned long long value = answer ? PyLong_AsUnsignedLongLong(answer) : 0;
     Py_XDECREF(answer);
@@ -103,9 +106,13 @@ bool rgm_profiler_stream(profiler_object *self, PyObject *value, uint64_t *strea
     bool known = number && PyLong_Check(number);
     if (known) *stream = PyLong_AsUnsignedLongLong(number);
     Py_XDECREF(number);
-    if (!PyErr_Occurred()) return known;
-    PyErr_Clear(); // a negative number, or an object that fails to tell: metadata like any other
-    return false;
+    if (PyErr_Occurred()) {
+        PyErr_Clear(); // a negative number, or an object that fails to tell: metadata like any other
+        return false;
+    }
+    // A handle is an address, and the driver follows it: the number of a stream in the program's own counting
+    // must not get there.
+    return known && (*stream <= LAST_SPECIAL_STREAM || *stream >= LEAST_ADDRESS);
 }
 
 // --- scopes -----------------------------------------------------------------------------------------------

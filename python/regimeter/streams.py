@@ -32,19 +32,18 @@ def _torch() -> Found:
 def _cupy() -> Found:
     if sys.modules.get("cupy") is None:
         return NOTHING
-    backend = sys.modules.get("cupy_backends.cuda.stream")
+    direct = getattr(sys.modules.get("cupy_backends.cuda.stream"), "get_current_stream_ptr", None)
+    if direct is not None:
+        return direct, None
     try:
-        if backend is not None:
-            backend.get_current_stream_ptr()
-            return backend.get_current_stream_ptr, None
         current = sys.modules["cupy"].cuda.get_current_stream
-        return lambda: int(current().ptr), None
-    except Exception:
+    except Exception:  # half imported
         return NOTHING
+    return lambda: int(current().ptr), None
 
 
 def _numba() -> Found:
-    """Numba has no current stream: what names none works in its default stream."""
+    """Return Numba's default stream; it has no current one, and what names none works there."""
     cuda = sys.modules.get("numba.cuda")
     try:
         if cuda is None or not cuda.cudadrv.driver.driver.is_initialized:

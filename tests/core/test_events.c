@@ -590,6 +590,63 @@ TEST(an_abandoned_scope_gives_its_events_back) {
     stop(events);
 }
 
+TEST(two_profilers_on_one_thread_do_not_mix) {
+    REQUIRE(load_fake("cuda"));
+    use_device(0);
+    rgm_events *first = start(0, 0), *second = start(0, 0);
+    rgm_events_stats stats;
+    for (int i = 0; i < 100; i++) {
+        CHECK(scope(first, 0, 1000));
+        CHECK(scope(second, 0, 1000));
+    }
+    cu.advance(1000000);
+    rgm_events_poll(first);
+    rgm_events_get_stats(first, &stats);
+    CHECK_EQ_U64(stats.resolved, 100);
+    rgm_events_get_stats(second, &stats);
+    CHECK_EQ_U64(stats.resolved, 0);
+    rgm_events_free(first);
+    rgm_events_poll(second);
+    rgm_events_get_stats(second, &stats);
+    CHECK_EQ_U64(stats.resolved, 100);
+    stop(second);
+    CHECK_EQ_I64(cu.get("calls_cuEventCreate"), cu.get("calls_cuEventDestroy_v2"));
+}
+
+TEST(without_memory_scopes_go_without) {
+    int64_t live = rgm_memory_live();
+    for (int64_t after = 0; after < 8; after++) {
+        REQUIRE(load_fake("cuda"));
+        use_device(0);
+        rgm_events *events = start(0, 0);
+        rgm_memory_fail_after(after);
+        for (int i = 0; i < 3; i++) {
+            (void)scope(events, 0, 1000);
+            cu.advance(10000);
+            rgm_events_poll(events);
+        }
+        rgm_memory_fail_after(-1);
+        uint64_t number = scope(events, 0, 1000);
+        cu.advance(10000);
+        rgm_events_poll(events);
+        check_row(number, RGM_INTERVAL_MEASURED, 1000, 500);
+        stop(events);
+    }
+    CHECK_EQ_I64(rgm_memory_live(), live);
+}
+
+TEST(whether_a_runtime_is_in_use_is_told_without_a_stream) {
+    REQUIRE(load_fake("cuda"));
+    rgm_events *events = start(0, 0);
+    CHECK(!rgm_events_ready(events));
+    CHECK_EQ_I64(cu.get("calls_cuInit"), 0);
+    rgm_events_free(events);
+    use_device(0);
+    events = start(0, 0);
+    CHECK(rgm_events_ready(events));
+    stop(events);
+}
+
 // --- threads ----------------------------------------------------------------------------------------------
 
 enum { THREADS = 4, SCOPES = 2000 };

@@ -360,6 +360,20 @@ def test_cupy_and_numba(driver, monkeypatch, make_profiler):
     assert entries(second)["a"].gpu_time_ms == 3.0
 
 
+def test_cupy_is_not_asked_before_somebody_uses_the_device(driver, monkeypatch, make_profiler):
+    def asked():
+        raise AssertionError("this would initialise the device")
+
+    driver.library.fake_cuda_restart()
+    monkeypatch.setitem(sys.modules, "cupy_backends.cuda.stream", types.SimpleNamespace(get_current_stream_ptr=asked))
+    monkeypatch.setitem(sys.modules, "cupy", types.SimpleNamespace())
+    profiler = make_profiler(enable_detailed_metrics=False)
+    with profiler.profile("a"):
+        pass
+    assert profiler.run().anomaly_list() == []
+    assert driver.get("calls_cuInit") == 0
+
+
 @pytest.mark.parametrize(
     "wrap",
     [
@@ -382,7 +396,7 @@ def test_a_given_stream(profiler, driver, torch, wrap):
     assert entry.metadata == {"batch": 3}
 
 
-@pytest.mark.parametrize("value", ["a name", None, True, -1, 2**64, 1.5, [3]])
+@pytest.mark.parametrize("value", ["a name", None, True, -1, 3, 65_535, 2**64, 1.5, [3]])
 def test_what_is_no_stream_stays_metadata(profiler, driver, value):
     with profiler.profile("a", stream=value):
         driver.work(0, MS)
