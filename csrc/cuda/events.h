@@ -42,8 +42,9 @@ rgm_status rgm_events_new(rgm_events **events, const rgm_device_sink *sink, cons
 // library that would initialise the device when asked for its stream is asked only then.
 bool rgm_events_ready(rgm_events *events);
 // Begins an interval in the stream, in the context of the calling thread. NULL when the device is not in use,
-// which is cheap to find out again and again. `told` is whether a library told the stream.
-rgm_event_slot *rgm_events_begin(rgm_events *events, uint64_t stream, bool told);
+// which is cheap to find out again and again. `told` is whether a library told the stream, `device` the one
+// that it works on (-1: not known): a thread that has no context yet will get that device's.
+rgm_event_slot *rgm_events_begin(rgm_events *events, uint64_t stream, bool told, int device);
 // Ends it. The result is its number for the scope's record, 0 when there is nothing to record.
 uint64_t rgm_events_end(rgm_events *events, rgm_event_slot *slot, uint64_t stream);
 // Gives up an interval whose scope nobody can end any more.

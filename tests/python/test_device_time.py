@@ -306,6 +306,21 @@ def test_the_current_stream_of_torch(driver, torch, make_profiler):
     assert torch.asked == 4
 
 
+def test_the_first_scope_of_a_thread(driver, torch, make_profiler):
+    """torch tells the device, whose context is not current in the thread before the block uses it."""
+    profiler = make_profiler(enable_detailed_metrics=False)
+
+    def body():
+        with profiler.profile("a"):
+            driver.use()
+            driver.work(0, 2 * MS)
+
+    thread = threading.Thread(target=body)
+    thread.start()
+    thread.join()
+    assert measured(profiler, driver)["a"].gpu_time_ms == 2.0
+
+
 def test_a_scope_that_changes_stream(driver, torch, make_profiler):
     profiler = make_profiler(enable_detailed_metrics=False)
     with profiler.profile("a"):
