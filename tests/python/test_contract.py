@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import regimeter
-from regimeter import FormatError, GPUProfiler, Run, _core, load
+from regimeter import FormatError, GPUProfiler, Run, _core, load, streams
 
 STUB = Path(regimeter.__file__).with_name("_core.pyi")
 
@@ -180,6 +180,9 @@ def entry_points(folder):
         "sampling": lambda: (profiler._set_sampling(1.0), refused(ValueError, profiler._set_sampling, 2.0)),
         "probes": lambda: profiler._set_probes(None, None, False),
         "sampler": lambda: profiler._sampler(0),
+        "device timing": lambda: profiler._device_timing(True, streams.find, streams.handle),
+        "device state": lambda: (profiler._device_drain(), profiler._device_state()),
+        "stream given": lambda: profiler.profile("a", stream=object()),
         "warm": lambda: profiler._warm(10),
         "stats": lambda: (profiler._stats(), profiler._skipped(), profiler.path, profiler._session_id),
         "warning": profiler._take_warning,
