@@ -14,8 +14,9 @@ typedef struct {
     int64_t bytes;   // size of the text
 } rgm_trace_head;
 
-// Takes the run of the part over into *run. `name` is what the input is called.
-rgm_status rgm_trace_finish(rgm_trace_part *part, const rgm_trace_head *head, const char *name, rgm_run **run,
-                            rgm_error *err) RGM_NODISCARD;
+// Takes the run of the part over into *run. `name` is what the input is called, `threads` as for
+// rgm_run_link.
+rgm_status rgm_trace_finish(rgm_trace_part *part, const rgm_trace_head *head, const char *name, int threads,
+                            rgm_run **run, rgm_error *err) RGM_NODISCARD;
 
 #endif

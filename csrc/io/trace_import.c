@@ -376,7 +376,7 @@ rgm_status rgm_trace_import(const rgm_source *source, const rgm_import_options *
     RGM_GOTO(rgm_trace_part_init(&in.part, err));
     RGM_GOTO(read_document(&in, err));
     RGM_GOTO(refuse_repairs(&in, err));
-    RGM_GOTO(rgm_trace_finish(&in.part, &in.head, source->name, run, err));
+    RGM_GOTO(rgm_trace_finish(&in.part, &in.head, source->name, options->threads, run, err));
 done:
     rgm_trace_part_release(&in.part);
     rgm_trace_parser_release(in.parser);

@@ -29,7 +29,7 @@ static rgm_name name(rgm_run *run, const char *text) {
     return id;
 }
 
-static void link_run(rgm_run *run) { CHECK_OK(rgm_run_link(run, NULL)); }
+static void link_run(rgm_run *run) { CHECK_OK(rgm_run_link(run, 1, NULL)); }
 
 // --- by hand ----------------------------------------------------------------------------------------------
 
