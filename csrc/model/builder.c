@@ -498,8 +498,7 @@ done:
 static void drop_empty_metadata(rgm_spans *spans) {
     for (size_t i = 0; i < spans->rows; i++)
         if (spans->metadata[i]) return;
-    rgm_free(spans->metadata);
-    spans->metadata = NULL;
+    rgm_table_drop(&rgm_spans_desc, spans, RGM_COLUMN_INDEX(spans, metadata));
 }
 
 rgm_status rgm_builder_finish(rgm_builder *builder, bool keep_open, rgm_run **run, rgm_error *err) {
