@@ -31,7 +31,6 @@ static void merge(const int64_t *keys, uint32_t *rows, size_t half, size_t count
     uint32_t *out = rows + done;
     const uint32_t *left = scratch, *left_end = scratch + (half - done);
     memcpy(scratch, out, (half - done) * sizeof *scratch);
-    // Both rows are read and one is written, without a branch that would be guessed wrongly half the time.
     int64_t left_key = keys[*left], right_key = keys[*right];
     for (;;) {
         if (right_key < left_key) {
