@@ -6,31 +6,47 @@
 #include "base/sort_runs.h"
 #include "model/links_parts.h"
 
+typedef enum { NEITHER, CALL, WORK, ROLES } role;
+
 typedef struct {
     uint32_t *rows;
     size_t count;
 } row_list;
 
-// Rows of the chosen kinds that carry a correlation, in order of it and, within one, of start, then of row.
-// Correlations grow along a trace, so that there is little to sort.
-static rgm_status collect(row_list *list, const rgm_run *run, bool (*wanted)(unsigned kind), rgm_error *err) {
+static role role_of(const rgm_run *run, size_t row) {
+    unsigned kind = rgm_links_kind(run, row);
+    if (run->spans.correlation[row] <= 0) return NEITHER;
+    return rgm_kind_is_call(kind) ? CALL : rgm_kind_is_work(kind) ? WORK : NEITHER;
+}
+
+// In order of correlation and, within one, of start, then of row. Correlations grow along a trace, so that
+// there is little to sort.
+static rgm_status sort_list(row_list *list, const rgm_run *run, rgm_error *err) {
     const rgm_i64 *ids = run->spans.correlation;
-    size_t count = 0;
-    for (size_t i = 0; i < run->spans.rows; i++) count += ids[i] > 0 && wanted(rgm_links_kind(run, i));
-    list->rows = rgm_malloc((count + 1) * sizeof *list->rows);
-    uint32_t *scratch = rgm_malloc((count + 1) * sizeof *scratch), *rows = list->rows;
-    if (!rows || !scratch) {
-        rgm_free(scratch);
-        return rgm_error_no_memory(err);
-    }
-    for (size_t i = 0; i < run->spans.rows; i++)
-        if (ids[i] > 0 && wanted(rgm_links_kind(run, i))) rows[list->count++] = (uint32_t)i;
-    rgm_sort_runs_i64(ids, rows, count, scratch);
-    for (size_t from = 0, to; from < count; from = to) {
-        for (to = from + 1; to < count && ids[rows[to]] == ids[rows[from]];) to++;
+    uint32_t *rows = list->rows, *scratch = rgm_malloc((list->count + 1) * sizeof *scratch);
+    if (!scratch) return rgm_error_no_memory(err);
+    rgm_sort_runs_i64(ids, rows, list->count, scratch);
+    for (size_t from = 0, to; from < list->count; from = to) {
+        for (to = from + 1; to < list->count && ids[rows[to]] == ids[rows[from]];) to++;
         if (to - from > 1) rgm_sort_runs_i64(run->spans.start_ns, rows + from, to - from, scratch);
     }
     rgm_free(scratch);
+    return RGM_OK;
+}
+
+// Rows that carry a correlation, by role.
+static rgm_status collect(row_list *lists, const rgm_run *run, rgm_error *err) {
+    for (size_t i = 0; i < run->spans.rows; i++) lists[role_of(run, i)].count++;
+    for (role r = CALL; r < ROLES; r++) {
+        lists[r].rows = rgm_malloc((lists[r].count + 1) * sizeof *lists[r].rows);
+        if (!lists[r].rows) return rgm_error_no_memory(err);
+        lists[r].count = 0;
+    }
+    for (size_t i = 0; i < run->spans.rows; i++) {
+        role r = role_of(run, i);
+        if (r != NEITHER) lists[r].rows[lists[r].count++] = (uint32_t)i;
+    }
+    for (role r = CALL; r < ROLES; r++) RGM_TRY(sort_list(&lists[r], run, err));
     return RGM_OK;
 }
 
@@ -52,26 +68,25 @@ rgm_status rgm_links_launches(const rgm_run *run, rgm_i32 *launch, int64_t *reus
     memset(launch, 0xFF, run->spans.rows * sizeof *launch);
     *reused = 0;
     if (!ids) return RGM_OK;
-    row_list calls = {0}, work = {0};
+    row_list lists[ROLES] = {0}, *calls = &lists[CALL], *work = &lists[WORK];
     rgm_status status;
-    RGM_GOTO(collect(&calls, run, rgm_kind_is_call, err));
-    RGM_GOTO(collect(&work, run, rgm_kind_is_work, err));
+    RGM_GOTO(collect(lists, run, err));
     int64_t last = 0;
-    for (size_t w = 0, from = 0, to = 0; w < work.count; w++) {
-        uint32_t row = work.rows[w];
+    for (size_t w = 0, from = 0, to = 0; w < work->count; w++) {
+        uint32_t row = work->rows[w];
         if (ids[row] != last) {
             last = ids[row];
-            for (from = to; from < calls.count && ids[calls.rows[from]] < last;) from++;
-            for (to = from; to < calls.count && ids[calls.rows[to]] == last;) to++;
+            for (from = to; from < calls->count && ids[calls->rows[from]] < last;) from++;
+            for (to = from; to < calls->count && ids[calls->rows[to]] == last;) to++;
             *reused += to > from + 1;
         }
         if (to > from)
             launch[row] =
-                (rgm_i32)nearest_call(run, calls.rows + from, to - from, run->spans.start_ns[row]);
+                (rgm_i32)nearest_call(run, calls->rows + from, to - from, run->spans.start_ns[row]);
     }
 done:
-    rgm_free(calls.rows);
-    rgm_free(work.rows);
+    rgm_free(calls->rows);
+    rgm_free(work->rows);
     return status;
 }
 

@@ -43,19 +43,33 @@ static int by_rank_and_start(const void *a, const void *b) {
     return x->number < y->number ? -1 : x->number > y->number;
 }
 
+typedef struct {
+    const step_range *steps;
+    size_t count;
+    size_t last; // range that was found last: the next row is often in it, too
+} step_search;
+
+static bool begins_after(const step_search *s, size_t i, int32_t rank, int64_t time) {
+    if (i == s->count) return true;
+    const step_range *step = &s->steps[i];
+    return step->rank > rank || (step->rank == rank && step->start > time);
+}
+
 // The range of that rank that begins last at or before the time and has not ended, -1 for none.
-static int32_t step_at(const step_range *steps, size_t count, int32_t rank, int64_t time) {
-    size_t low = 0, high = count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        const step_range *step = &steps[middle];
-        if (step->rank < rank || (step->rank == rank && step->start <= time))
-            low = middle + 1;
-        else
-            high = middle;
+static int32_t step_at(step_search *s, int32_t rank, int64_t time) {
+    if (begins_after(s, s->last, rank, time) || !begins_after(s, s->last + 1, rank, time)) {
+        size_t low = 0, high = s->count;
+        while (low < high) {
+            size_t middle = (low + high) / 2;
+            if (begins_after(s, middle, rank, time))
+                high = middle;
+            else
+                low = middle + 1;
+        }
+        if (low == 0) return -1;
+        s->last = low - 1;
     }
-    if (low == 0) return -1;
-    const step_range *step = &steps[low - 1];
+    const step_range *step = &s->steps[s->last];
     return step->rank == rank && time < step->end ? step->number : -1;
 }
 
@@ -67,9 +81,10 @@ static int32_t step_of(const rgm_run *run, size_t row) {
 
 static void assign(rgm_run *run, const step_range *steps, size_t count) {
     rgm_spans *spans = &run->spans;
+    step_search search = {steps, count, 0};
     for (size_t i = 0; i < spans->rows; i++)
         if (!rgm_kind_is_work(rgm_links_kind(run, i)) && rgm_links_kind(run, i) != RGM_KIND_DEVICE_ANNOTATION)
-            spans->step[i] = step_at(steps, count, rank_of(run, i), start_of(run, i));
+            spans->step[i] = step_at(&search, rank_of(run, i), start_of(run, i));
     for (size_t i = 0; i < spans->rows; i++)
         if (spans->launch[i] >= 0) spans->step[i] = spans->step[spans->launch[i]];
 }
