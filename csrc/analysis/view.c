@@ -278,7 +278,7 @@ done:
 
 void rgm_view_release(rgm_view *view) {
     rgm_free(view->lane_first);
-    rgm_free(view->lane_spans);
+    rgm_block_free(view->lane_spans);
     rgm_free(view->devices);
     rgm_free(view->lane_device);
     rgm_free(view->device_first);

@@ -64,13 +64,13 @@ char *rgm_strdup(const char *text, size_t length) {
     return copy;
 }
 
-// --- columns ----------------------------------------------------------------------------------------------
+// --- large blocks -----------------------------------------------------------------------------------------
 
-// Stands before each block and keeps columns aligned as malloc's blocks are.
+// Stands before each block, which stays aligned as those of malloc are.
 typedef struct {
     _Alignas(16) size_t bytes; // with this head
     bool mapped;               // pages of its own
-} column_head;
+} block_head;
 
 // Sanitizers do not follow pages that move, so there the heap has every block.
 #ifdef RGM_SANITIZED
@@ -79,40 +79,40 @@ static const size_t large_bytes = SIZE_MAX;
 static const size_t large_bytes = 256 << 10;
 #endif
 
-static column_head *new_pages(size_t bytes) {
+static block_head *new_pages(size_t bytes) {
     void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return pages == MAP_FAILED ? NULL : pages;
 }
 
-static column_head *move_pages(column_head *old, size_t bytes) {
+static block_head *move_pages(block_head *old, size_t bytes) {
     void *pages = mremap(old, old->bytes, bytes, MREMAP_MAYMOVE);
     return pages == MAP_FAILED ? NULL : pages;
 }
 
 // NULL leaves the old block as it is.
-static column_head *resize(column_head *old, size_t bytes) {
+static block_head *resize(block_head *old, size_t bytes) {
     if (old && old->mapped) return move_pages(old, bytes);
     if (bytes < large_bytes) return realloc(old, bytes);
-    column_head *fresh = new_pages(bytes);
+    block_head *fresh = new_pages(bytes);
     if (fresh && old) memcpy(fresh, old, old->bytes < bytes ? old->bytes : bytes);
     if (fresh) free(old);
     return fresh;
 }
 
-void *rgm_column_realloc(void *block, size_t bytes) {
-    column_head *old = block ? (column_head *)block - 1 : NULL;
+void *rgm_block_realloc(void *block, size_t bytes) {
+    block_head *old = block ? (block_head *)block - 1 : NULL;
     size_t size = bytes + sizeof *old;
     bool mapped = size >= large_bytes || (old && old->mapped);
     if (refuse()) return NULL;
-    column_head *head = resize(old, size);
+    block_head *head = resize(old, size);
     if (!head) return NULL;
-    *head = (column_head){size, mapped};
+    *head = (block_head){size, mapped};
     return old ? head + 1 : born(head + 1);
 }
 
-void rgm_column_free(void *block) {
+void rgm_block_free(void *block) {
     if (!block) return;
-    column_head *head = (column_head *)block - 1;
+    block_head *head = (block_head *)block - 1;
     died();
     if (head->mapped)
         (void)munmap(head, head->bytes);

@@ -42,7 +42,7 @@ static rgm_status grow(importer *in, rgm_error *err) {
     size_t capacity = in->capacity ? in->capacity * 2 : WINDOW;
     size_t held = in->buffer ? (size_t)(in->text.end - in->text.begin) : 0;
     size_t read = in->buffer ? (size_t)(in->text.at - in->text.begin) : 0;
-    uint8_t *buffer = rgm_realloc(in->buffer, capacity + RGM_TEXT_PADDING);
+    uint8_t *buffer = rgm_block_realloc(in->buffer, capacity + RGM_TEXT_PADDING);
     if (!buffer) return rgm_error_no_memory(err);
     in->buffer = buffer;
     in->capacity = capacity;
@@ -382,7 +382,7 @@ done:
     rgm_trace_parser_release(in.parser);
     rgm_free(in.parser);
     rgm_bytes_release(&in.head.members);
-    rgm_free(in.buffer);
+    rgm_block_free(in.buffer);
     return status;
 }
 

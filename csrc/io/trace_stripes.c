@@ -9,7 +9,7 @@
 #include "io/trace_scan.h"
 
 enum {
-    STRIPE = 2 << 20,
+    STRIPE = 1 << 20,
     SHORTER = 16, // at the end a stripe is a part of that
     BEFORE = 256, // and before it, to see what an event follows
     LONGEST = 64 << 20,
@@ -54,7 +54,7 @@ typedef struct {
 static rgm_status load(reader *r, size_t size, rgm_error *err) {
     if (size > r->capacity) {
         ptrdiff_t at = r->buffer ? r->text.at - r->buffer : 0, held = r->buffer ? r->text.end - r->buffer : 0;
-        uint8_t *buffer = rgm_realloc(r->buffer, size + RGM_TEXT_PADDING);
+        uint8_t *buffer = rgm_block_realloc(r->buffer, size + RGM_TEXT_PADDING);
         if (!buffer) return rgm_error_no_memory(err);
         r->buffer = buffer;
         r->capacity = size;
@@ -181,8 +181,7 @@ static bool take(stripes *all, int64_t *k, int64_t *from, int64_t *to) {
 // Waits until all stripes before have been joined; false when reading is over.
 static bool wait_for_turn(stripes *all, int64_t k) {
     pthread_mutex_lock(&all->mutex);
-    while (all->turn != k && !all->over)
-        (void)rgm_cond_wait(&all->turned, &all->mutex, INT64_C(1000000000));
+    while (all->turn != k && !all->over) (void)rgm_cond_wait(&all->turned, &all->mutex, INT64_C(1000000000));
     bool mine = !all->over;
     pthread_mutex_unlock(&all->mutex);
     return mine;
@@ -226,7 +225,7 @@ static rgm_status reader_init(reader *r, stripes *all, rgm_trace_parser *parser,
 static void reader_release(reader *r) {
     rgm_trace_part_release(&r->part);
     rgm_trace_ids_release(&r->ids);
-    rgm_free(r->buffer);
+    rgm_block_free(r->buffer);
 }
 
 rgm_status rgm_trace_read_stripes(const rgm_source *source, const rgm_import_options *options,

@@ -11,7 +11,7 @@
 rgm_status rgm_lane_order_group(rgm_lane_order *order, const uint32_t *lane, size_t count, size_t n_lanes,
                                 rgm_error *err) {
     uint32_t *first = rgm_calloc(n_lanes + 1, sizeof *first);
-    uint32_t *rows = rgm_malloc((count ? count : 1) * sizeof *rows);
+    uint32_t *rows = rgm_block_realloc(NULL, (count ? count : 1) * sizeof *rows);
     *order = (rgm_lane_order){n_lanes, first, rows};
     if (!first || !rows) return rgm_error_no_memory(err);
     if (!lane) {
@@ -31,7 +31,7 @@ rgm_status rgm_lane_order_group(rgm_lane_order *order, const uint32_t *lane, siz
 
 void rgm_lane_order_release(rgm_lane_order *order) {
     rgm_free(order->first);
-    rgm_free(order->rows);
+    rgm_block_free(order->rows);
     *order = (rgm_lane_order){0};
 }
 
@@ -102,11 +102,11 @@ rgm_status rgm_lane_order_init(rgm_lane_order *order, const rgm_run *run, rgm_er
     rgm_status status;
     uint32_t *scratch = NULL;
     RGM_GOTO(rgm_lane_order_group(order, run->spans.lane, run->spans.rows, n_lanes, err));
-    scratch = rgm_malloc((rgm_lane_order_largest(order, &largest) + 1) * sizeof *scratch);
+    scratch = rgm_block_realloc(NULL, (rgm_lane_order_largest(order, &largest) + 1) * sizeof *scratch);
     if (!scratch) status = rgm_error_no_memory(err);
     for (size_t lane = 0; lane < n_lanes && status == RGM_OK; lane++)
         status = rgm_lane_order_sort(order, run, lane, scratch, err);
 done:
-    rgm_free(scratch);
+    rgm_block_free(scratch);
     return status;
 }

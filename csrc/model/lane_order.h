@@ -5,7 +5,8 @@
 
 #include "model/run.h"
 
-// first[lane]..first[lane + 1] are the places of a lane in rows. Zero-initialised memory may be released.
+// first[lane]..first[lane + 1] are the places of a lane in rows. Zero-initialised memory may be released; who
+// takes the memory over frees `rows` with rgm_block_free.
 typedef struct {
     size_t n_lanes;
     uint32_t *first;

@@ -23,14 +23,14 @@ static role role_of(const rgm_run *run, size_t row) {
 // there is little to sort.
 static rgm_status sort_list(row_list *list, const rgm_run *run, rgm_error *err) {
     const rgm_i64 *ids = run->spans.correlation;
-    uint32_t *rows = list->rows, *scratch = rgm_malloc((list->count + 1) * sizeof *scratch);
+    uint32_t *rows = list->rows, *scratch = rgm_block_realloc(NULL, (list->count + 1) * sizeof *scratch);
     if (!scratch) return rgm_error_no_memory(err);
     rgm_sort_runs_i64(ids, rows, list->count, scratch);
     for (size_t from = 0, to; from < list->count; from = to) {
         for (to = from + 1; to < list->count && ids[rows[to]] == ids[rows[from]];) to++;
         if (to - from > 1) rgm_sort_runs_i64(run->spans.start_ns, rows + from, to - from, scratch);
     }
-    rgm_free(scratch);
+    rgm_block_free(scratch);
     return RGM_OK;
 }
 
@@ -38,7 +38,7 @@ static rgm_status sort_list(row_list *list, const rgm_run *run, rgm_error *err) 
 static rgm_status collect(row_list *lists, const rgm_run *run, rgm_error *err) {
     for (size_t i = 0; i < run->spans.rows; i++) lists[role_of(run, i)].count++;
     for (role r = CALL; r < ROLES; r++) {
-        lists[r].rows = rgm_malloc((lists[r].count + 1) * sizeof *lists[r].rows);
+        lists[r].rows = rgm_block_realloc(NULL, (lists[r].count + 1) * sizeof *lists[r].rows);
         if (!lists[r].rows) return rgm_error_no_memory(err);
         lists[r].count = 0;
     }
@@ -81,12 +81,11 @@ rgm_status rgm_links_launches(const rgm_run *run, rgm_i32 *launch, int64_t *reus
             *reused += to > from + 1;
         }
         if (to > from)
-            launch[row] =
-                (rgm_i32)nearest_call(run, calls->rows + from, to - from, run->spans.start_ns[row]);
+            launch[row] = (rgm_i32)nearest_call(run, calls->rows + from, to - from, run->spans.start_ns[row]);
     }
 done:
-    rgm_free(calls->rows);
-    rgm_free(work->rows);
+    rgm_block_free(calls->rows);
+    rgm_block_free(work->rows);
     return status;
 }
 

@@ -119,12 +119,12 @@ static rgm_status link_lane(rgm_links_lanes *lanes, size_t lane, uint32_t *scrat
 
 // The largest lane goes first: it may take longer than all others.
 rgm_status rgm_links_lanes_work(rgm_links_lanes *lanes, rgm_error *err) {
-    uint32_t *scratch = rgm_malloc((lanes->most + 1) * sizeof *scratch);
+    uint32_t *scratch = rgm_block_realloc(NULL, (lanes->most + 1) * sizeof *scratch);
     rgm_status status = scratch ? RGM_OK : rgm_error_no_memory(err);
     size_t next;
     while (status == RGM_OK && (next = lanes->next++) <= lanes->spans.n_lanes)
         if (next == 0 || next - 1 != lanes->largest)
             status = link_lane(lanes, next ? next - 1 : lanes->largest, scratch, err);
-    rgm_free(scratch);
+    rgm_block_free(scratch);
     return status;
 }

@@ -33,8 +33,8 @@ void rgm_links_lanes_release(rgm_links_lanes *lanes);
 
 // links_launches.c
 typedef struct {
-    int64_t orphans; // device work without a call
-    int64_t reused;  // correlations of several calls
+    int64_t orphans;               // device work without a call
+    int64_t reused;                // correlations of several calls
     int64_t early, first_early_ns; // device work that begins before its call, and the first of it in the file
 } rgm_links_found;
 

@@ -76,7 +76,7 @@ static rgm_status column_resize(const rgm_table_desc *desc, void *table, size_t 
                                 rgm_error *err) {
     void **slot = column_at(table, column);
     bool fresh = *slot == NULL;
-    void *data = rgm_column_realloc(*slot, capacity * width(desc, column));
+    void *data = rgm_block_realloc(*slot, capacity * width(desc, column));
     if (!data) return rgm_error_no_memory(err);
     *slot = data;
     if (fresh) rgm_table_fill(desc, table, column, 0, ((rgm_table *)table)->rows);
@@ -117,7 +117,7 @@ rgm_status rgm_table_append(const rgm_table_desc *desc, void *table, uint64_t ma
 
 void rgm_table_drop(const rgm_table_desc *desc, void *table, size_t column) {
     (void)desc;
-    rgm_column_free(*column_at(table, column));
+    rgm_block_free(*column_at(table, column));
     *column_at(table, column) = NULL;
 }
 

@@ -180,7 +180,8 @@ static void fill_runs(size_t count, size_t length, uint64_t range) {
     int64_t key = 0;
     for (size_t i = 0; i < count; i++) {
         bool anew = i % length == 0;
-        key = anew ? (int64_t)(random_next() % range) - (int64_t)range / 2 : key + (int64_t)(random_next() % 4);
+        key =
+            anew ? (int64_t)(random_next() % range) - (int64_t)range / 2 : key + (int64_t)(random_next() % 4);
         run_keys[i] = key;
     }
 }
@@ -195,7 +196,8 @@ TEST(merged_runs_agree_with_qsort) {
             for (size_t r = 0; r < sizeof ranges / sizeof *ranges; r++) {
                 size_t n = 0;
                 fill_runs(counts[c], lengths[l], ranges[r]);
-                for (size_t i = 0; i < counts[c]; i += 1 + (l + r) % 2) rows[n++] = (uint32_t)i; // or each other
+                for (size_t i = 0; i < counts[c]; i += 1 + (l + r) % 2)
+                    rows[n++] = (uint32_t)i; // or each other
                 memcpy(expected, rows, n * sizeof *rows);
                 qsort(expected, n, sizeof *expected, by_key_and_row);
                 rgm_sort_runs_i64(run_keys, rows, n, scratch);
@@ -211,9 +213,9 @@ TEST(columns_keep_their_rows_while_they_grow) {
     for (size_t more = 16; more <= 1 << 20; more *= 2) { // from the heap to pages of its own
         if (more == 1 << 12 || more == 1 << 19) {
             rgm_memory_fail_after(0);
-            CHECK(rgm_column_realloc(column, more * sizeof *column) == NULL); // and it is still there
+            CHECK(rgm_block_realloc(column, more * sizeof *column) == NULL); // and it is still there
         }
-        uint32_t *grown = rgm_column_realloc(column, more * sizeof *column);
+        uint32_t *grown = rgm_block_realloc(column, more * sizeof *column);
         REQUIRE(grown && (uintptr_t)grown % 16 == 0);
         column = grown;
         for (; rows < more; rows++) column[rows] = (uint32_t)rows * 7;
@@ -222,10 +224,10 @@ TEST(columns_keep_their_rows_while_they_grow) {
     size_t wrong = 0;
     for (size_t i = 0; i < rows; i++) wrong += column[i] != (uint32_t)i * 7;
     CHECK_EQ_U64(wrong, 0);
-    column = rgm_column_realloc(column, 40);
+    column = rgm_block_realloc(column, 40);
     CHECK(column && column[9] == 63);
-    rgm_column_free(column);
-    rgm_column_free(NULL);
+    rgm_block_free(column);
+    rgm_block_free(NULL);
     CHECK_EQ_I64(rgm_memory_live(), live);
 }
 
