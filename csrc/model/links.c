@@ -57,7 +57,10 @@ static rgm_status link_all(linking *l, bool two, rgm_error *err) {
     pthread_t thread;
     bool shared = two && rgm_thread_start(&thread, "rgm-link", second, l, NULL) == RGM_OK;
     rgm_status status = link_lanes(l, shared, err);
-    if (!shared) return status == RGM_OK ? link_launches(l, err) : status;
+    if (!shared) {
+        rgm_links_lanes_release(&l->lanes); // its memory makes room for the columns launch and step
+        return status == RGM_OK ? link_launches(l, err) : status;
+    }
     pthread_join(thread, NULL);
     if (status == RGM_OK && l->status != RGM_OK) {
         status = l->status;
