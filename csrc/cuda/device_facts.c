@@ -37,7 +37,7 @@ static rgm_nvml_result read_fact(int fact, const rgm_nvml *nvml, const rgm_nvml_
         return result;
     case RGM_FACT_power_limit_watts:
         if (nvml->power_limit) result = nvml->power_limit(device, &number);
-        *value = number * 1e-3;
+        *value = number / 1e3;
         return result;
     case RGM_FACT_clock_sm_mhz:
         if (nvml->clock) result = nvml->clock(device, RGM_NVML_CLOCK_SM, &number);

@@ -59,9 +59,9 @@ static double field_value(const rgm_nvml_field *field) {
     }
 }
 
-// Two fields of one driver call, scaled; the second number may be 0 for none.
+// Two fields of one driver call, in steps of which per_unit make one; the second number may be 0 for none.
 static void read_fields(rgm_telemetry_reading *reading, const rgm_nvml *nvml, rgm_nvml_device device,
-                        unsigned first, unsigned second, unsigned scope, double scale) {
+                        unsigned first, unsigned second, unsigned scope, double per_unit) {
     rgm_nvml_field fields[2] = {{.field = first, .scope = scope, .result = RGM_NVML_NOT_SUPPORTED},
                                 {.field = second, .scope = scope, .result = RGM_NVML_NOT_SUPPORTED}};
     int count = second ? 2 : 1;
@@ -71,7 +71,7 @@ static void read_fields(rgm_telemetry_reading *reading, const rgm_nvml *nvml, rg
         double value = field_value(&fields[i]);
         rgm_nvml_result own = result == RGM_NVML_SUCCESS ? fields[i].result : result;
         if (own == RGM_NVML_SUCCESS && isnan(value)) own = RGM_NVML_ARGUMENT_VERSION_MISMATCH;
-        put(reading, i, own, value * scale);
+        put(reading, i, own, value / per_unit);
     }
 }
 
@@ -165,11 +165,11 @@ static void read_processes(rgm_telemetry_reading *reading, const rgm_nvml *nvml,
 
 typedef rgm_nvml_result unsigned_call(rgm_nvml_device device, unsigned *value);
 static void read_unsigned(rgm_telemetry_reading *reading, unsigned_call *call, rgm_nvml_device device,
-                          double scale) {
+                          double per_unit) {
     unsigned value = 0;
     if (!call) return;
     rgm_nvml_result result = call(device, &value);
-    put(reading, 0, result, value * scale);
+    put(reading, 0, result, value / per_unit);
 }
 
 static void read_temperature(rgm_telemetry_reading *reading, const rgm_nvml *nvml, rgm_nvml_device device) {
@@ -201,9 +201,9 @@ void rgm_telemetry_read(rgm_telemetry_reading *reading, const rgm_nvml *nvml, rg
     case RGM_CALL_MEMORY: read_memory(reading, nvml, device); break;
     case RGM_CALL_POWER_FIELDS:
         read_fields(reading, nvml, device, RGM_NVML_FIELD_POWER_INSTANT, RGM_NVML_FIELD_POWER_AVERAGE, 0,
-                    1e-3);
+                    1e3);
         break;
-    case RGM_CALL_POWER: read_unsigned(reading, nvml->power, device, 1e-3); break;
+    case RGM_CALL_POWER: read_unsigned(reading, nvml->power, device, 1e3); break;
     case RGM_CALL_ENERGY: read_energy(reading, nvml, device); break;
     case RGM_CALL_TEMPERATURE: read_temperature(reading, nvml, device); break;
     case RGM_CALL_CLOCKS: read_clocks(reading, nvml, device); break;
@@ -214,13 +214,13 @@ void rgm_telemetry_read(rgm_telemetry_reading *reading, const rgm_nvml *nvml, rg
         break;
     case RGM_CALL_NVLINK:
         read_fields(reading, nvml, device, RGM_NVML_FIELD_NVLINK_THROUGHPUT_DATA_TX,
-                    RGM_NVML_FIELD_NVLINK_THROUGHPUT_DATA_RX, RGM_NVML_ALL_LINKS, 1024);
+                    RGM_NVML_FIELD_NVLINK_THROUGHPUT_DATA_RX, RGM_NVML_ALL_LINKS, 1.0 / 1024);
         break;
     case RGM_CALL_MEMORY_TEMPERATURE:
         read_fields(reading, nvml, device, RGM_NVML_FIELD_MEMORY_TEMP, 0, 0, 1);
         break;
     case RGM_CALL_PSTATE: read_pstate(reading, nvml, device); break;
-    case RGM_CALL_POWER_LIMIT: read_unsigned(reading, nvml->power_limit, device, 1e-3); break;
+    case RGM_CALL_POWER_LIMIT: read_unsigned(reading, nvml->power_limit, device, 1e3); break;
     case RGM_CALL_CODECS: read_codecs(reading, nvml, device); break;
     case RGM_CALL_ECC: read_ecc(reading, nvml, device); break;
     case RGM_CALL_PCIE_REPLAYS: read_unsigned(reading, nvml->pcie_replays, device, 1); break;

@@ -131,6 +131,7 @@ FAKE_EXPORT rgm_nvml_result nvmlInit_v2(void) {
     STEP(init, NULL);
     return RGM_NVML_SUCCESS;
 }
+FAKE_EXPORT rgm_nvml_result nvmlInitWithFlags(unsigned flags) { return nvmlInit_v2(); }
 FAKE_EXPORT rgm_nvml_result nvmlShutdown(void) {
     FAKE_VALUE(shutdowns)++;
     return RGM_NVML_SUCCESS;
