@@ -1686,6 +1686,21 @@ class ActiveTimesTable(Table):
     """Host spans that count."""
     n_device: NDArray[np.int64]
     """Pieces of device work."""
+
+@type_check_only
+class CounterPointsTable(Table):
+    """A sample of a time series that is drawn."""
+
+    series: NDArray[np.uint32]
+    """Name of the series, which states the unit."""
+    device: NDArray[np.int16]
+    """Device ordinal, -1 for the host or when not known."""
+    time_ns: NDArray[np.int64]
+    """When, on the clock of the spans. [ns]"""
+    value: NDArray[np.float64]
+    """Value of this sample."""
+    count: NDArray[np.int64]
+    """Samples since the row before of the series, this one included."""
 # --- end of generated tables
 
 @final
