@@ -167,6 +167,12 @@ FAKE_EXPORT rgm_nvml_result nvmlDeviceGetUUID(rgm_nvml_device device, char *text
         (void)snprintf(text, room, "MIG-2000000%u-000%d-5c5c-8888-a0a1a2a3a4a5", device->index, device->part);
     return RGM_NVML_SUCCESS;
 }
+// For NVIDIA's package; our own code takes devices by index.
+FAKE_EXPORT rgm_nvml_result nvmlDeviceGetHandleByUUID(const char *uuid, rgm_nvml_device *device) {
+    unsigned index;
+    if (sscanf(uuid, "GPU-1000000%1u", &index) != 1) return RGM_NVML_NOT_FOUND;
+    return nvmlDeviceGetHandleByIndex_v2(index, device);
+}
 FAKE_EXPORT rgm_nvml_result nvmlDeviceGetName(rgm_nvml_device device, char *text, unsigned room) {
     STEP(device_name, device);
     (void)snprintf(text, room, FAKE_VALUE(mixed) ? "Scripted GPU %u" : "Scripted GPU", device->index);

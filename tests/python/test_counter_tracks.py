@@ -27,7 +27,14 @@ def points_of(run, most=None):
     table = run.analyse("counter_points", thresholds={} if most is None else {"counter_max_points": most})
     names = [run.string(name) for name in table.series]
     return list(
-        zip(names, table.device.tolist(), table.time_ns.tolist(), table.value.tolist(), table.count.tolist(), strict=True)
+        zip(
+            names,
+            table.device.tolist(),
+            table.time_ns.tolist(),
+            table.value.tolist(),
+            table.count.tolist(),
+            strict=True,
+        )
     )
 
 
@@ -39,7 +46,9 @@ def unpack(column, count):
 
 
 def test_short_series_are_whole_and_apart():
-    rows = samples("b", [(30, 3.0), (10, 1.0)]) + samples("a", [(5, 7.0)], device=1) + samples("b", [(0, 9.0)], device=1)
+    rows = (
+        samples("b", [(30, 3.0), (10, 1.0)]) + samples("a", [(5, 7.0)], device=1) + samples("b", [(0, 9.0)], device=1)
+    )
     run = build_run(SPANS, counters=rows)
     assert sorted(points_of(run)) == [
         ("a", 1, 5, 7.0, 1),

@@ -190,12 +190,27 @@ def test_devices_that_are_not_there(scripted):
     assert lines[-1] == "TypeError"
 
 
-def test_without_a_library_the_reason_says_what_brings_it(monkeypatch):
-    with pytest.raises(_core.UnavailableError, match="comes with the NVIDIA driver|off|not loaded"):
-        telemetry.devices()
+def test_without_a_library_there_is_a_reason(run_python, monkeypatch):
+    monkeypatch.setenv("REGIMETER_LIBNVML", "off")
+    program = """
+        from regimeter import UnavailableError, environment, telemetry
+        for call in (telemetry.devices, telemetry.library, lambda: telemetry.read(0)):
+            try:
+                call()
+            except UnavailableError as error:
+                print(error)
+        print(environment.describe()["gpus"])
+    """
+    reason = "NVML: switched off by REGIMETER_LIBNVML=off"
+    assert run_python(program).stdout.splitlines() == [reason] * 3 + [str({"reason": reason})]
+
+
+def test_without_a_driver_nothing_is_looked_for(monkeypatch):
+    monkeypatch.delenv("REGIMETER_LIBNVML", raising=False)
+    monkeypatch.setattr(telemetry, "NVIDIA_CONTROL", "/nowhere/nvidiactl")
     monkeypatch.setattr(telemetry, "_facts", None)
-    if not telemetry.possible():
-        assert "absent" in telemetry.facts()["reason"]
+    monkeypatch.setattr(_core, "telemetry_library", None)  # not called
+    assert telemetry.facts() == {"reason": "no NVIDIA driver on this machine (/nowhere/nvidiactl is absent)"}
 
 
 # --- CUDA's view ----------------------------------------------------------------------------------------------------
