@@ -1691,6 +1691,21 @@ class ActiveTimesTable(Table):
     """Pieces of device work."""
 
 @type_check_only
+class CounterPointsTable(Table):
+    """A sample of a time series that is drawn."""
+
+    series: NDArray[np.uint32]
+    """Name of the series, which states the unit."""
+    device: NDArray[np.int16]
+    """Device ordinal, -1 for the host or when not known."""
+    time_ns: NDArray[np.int64]
+    """When, on the clock of the spans. [ns]"""
+    value: NDArray[np.float64]
+    """Value of this sample."""
+    count: NDArray[np.int64]
+    """Samples since the row before of the series, this one included."""
+
+@type_check_only
 class ComparisonTable(Table):
     """What a comparison of two sides says of each operation."""
 
@@ -1831,6 +1846,12 @@ def host_memory() -> dict[str, Any]: ...
 def clock_name() -> str: ...
 def allocations() -> int: ...
 def die_with_parent(signal: int, /) -> None: ...
+def telemetry_devices() -> list[dict[str, Any]]: ...
+def telemetry_read(device: int | str, expensive: bool = False, /) -> dict[str, tuple[float | None, str]]: ...
+def telemetry_facts(limit_ms: float, /) -> list[dict[str, Any]]: ...
+def telemetry_library() -> dict[str, Any]: ...
+def telemetry_metrics() -> dict[str, dict[str, Any]]: ...
+def clock_reasons() -> dict[str, tuple[int, str, bool]]: ...
 def compare(
     operations: int,
     baseline: tuple[Any, Any, Any, Any],

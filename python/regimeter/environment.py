@@ -34,6 +34,7 @@ def describe() -> dict[str, Any]:
         "memory_bytes": total_memory(),
         "process_memory": process_memory(),
         "device": {"available": False, "reason": device_reason()},
+        "gpus": gpus(),
         "libraries": loaded_libraries(),
     }
 
@@ -78,6 +79,13 @@ def device_reason() -> str:
     if os.path.exists(AMD_CONTROL):
         return "device time is not measured by this release: HIP events are not recorded yet"
     return f"no GPU driver on this machine ({NVIDIA_CONTROL} and {AMD_CONTROL} are absent)"
+
+
+def gpus() -> dict[str, Any]:
+    """Return identity and set-up of the NVIDIA devices, or the reason why they are not known; asked once a process."""
+    from . import telemetry
+
+    return telemetry.facts()
 
 
 def loaded_libraries() -> dict[str, str]:

@@ -25,11 +25,12 @@ def build_folder() -> Path:
 
 
 @functools.cache
-def library(name: str) -> Path:
-    """Return the path of the double, compiled once per test process."""
+def library(name: str, *defines: str) -> Path:
+    """Return the path of the double, compiled once per test process, with macros defined where it has variants."""
     compiler = shutil.which("cc") or shutil.which("gcc") or "cc"
-    target = build_folder() / f"libfake_{name}.so"
+    target = build_folder() / f"libfake_{'_'.join((name, *defines))}.so"
     command = [compiler, "-std=gnu11", "-O1", "-g", "-shared", "-fPIC", "-fvisibility=hidden", "-pthread"]
+    command += [f"-D{define}" for define in defines]
     command += [f"-I{FOLDER}", f"-I{CSRC}", str(FOLDER / f"{name}.c"), "-o", str(target), "-ldl"]
     subprocess.run(command, check=True, capture_output=True, text=True)
     return target
