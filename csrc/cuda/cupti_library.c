@@ -15,6 +15,7 @@ const rgm_library_spec rgm_cupti_spec = {
     .sonames = sonames,
     .folders = folders,
     .toolkit = toolkit,
-    .remedy = "install it with `pip install nvidia-cuda-cupti` (of the CUDA version in use), or set CUDA_HOME to "
-              "a toolkit",
+    .remedy =
+        "install it with `pip install nvidia-cuda-cupti` (of the CUDA version in use), or set CUDA_HOME to "
+        "a toolkit",
 };
