@@ -113,6 +113,37 @@ rgm_status rgm_counter_library_start(const rgm_counter_library **library, uint32
     return rgm_library_needs(&(*library)->library, &rgm_cupti_spec, capability, err);
 }
 
+// --- device -----------------------------------------------------------------------------------------------
+
+static int target_users; // under the mutex
+
+rgm_status rgm_counter_target_begin(const rgm_counter_library *library, rgm_error *err) {
+    RGM_PARAMS(rgm_cupti_initialize, p, priv);
+    rgm_status status = RGM_OK;
+    pthread_mutex_lock(&mutex);
+    if (!target_users)
+        status = rgm_cupti_check(library->initialize(&p), "initialising the profiler interface", err);
+    if (status == RGM_OK) target_users++;
+    pthread_mutex_unlock(&mutex);
+    return status;
+}
+
+void rgm_counter_target_end(const rgm_counter_library *library) {
+    RGM_PARAMS(rgm_cupti_initialize, p, priv);
+    pthread_mutex_lock(&mutex);
+    if (--target_users == 0) (void)library->deinitialize(&p);
+    pthread_mutex_unlock(&mutex);
+}
+
+rgm_status rgm_counter_device_chip(const rgm_counter_library *library, int device, const char **chip,
+                                   rgm_error *err) {
+    RGM_PARAMS(rgm_cupti_chip_name, p, chip);
+    p.device = (size_t)device;
+    RGM_TRY(rgm_cupti_check(library->chip_name(&p), "asking for the chip of the device", err));
+    *chip = p.chip;
+    return RGM_OK;
+}
+
 void rgm_counter_library_forget(void) {
     pthread_mutex_lock(&mutex);
     if (atomic_exchange(&ready, false)) rgm_library_close(&table.library);

@@ -85,6 +85,12 @@ rgm_status rgm_counter_library_get(const rgm_counter_library **library, rgm_erro
 // The same for counters of a device: with the functions of `capability`, and a driver.
 rgm_status rgm_counter_library_start(const rgm_counter_library **library, uint32_t capability,
                                      rgm_error *err) RGM_NODISCARD;
+// Between begin and end of its users the library's profiler interface is initialised.
+rgm_status rgm_counter_target_begin(const rgm_counter_library *library, rgm_error *err) RGM_NODISCARD;
+void rgm_counter_target_end(const rgm_counter_library *library);
+// Name of a device's chip, "GH100"; the library's memory.
+rgm_status rgm_counter_device_chip(const rgm_counter_library *library, int device, const char **chip,
+                                   rgm_error *err) RGM_NODISCARD;
 // Tests only: forgets the table, so that another library can be loaded.
 void rgm_counter_library_forget(void);
 

@@ -40,11 +40,9 @@
        "FBPA.TriageA.dramc__write_throughput" RGM_OF_PEAK))                                                  \
     X(DRAM_BYTES, "dram_bytes", "bytes", "bytes to and from device memory", ("dram__bytes.sum"),             \
       ("dram__bytes.sum"))                                                                                   \
-    X(PCIE_READ, "pcie_read", "bytes/s", "the device reading over PCIe",                                     \
-      ("pcie__read_bytes.sum.per_second"),                                                                   \
+    X(PCIE_READ, "pcie_read", "bytes/s", "PCIe read data", ("pcie__read_bytes.sum.per_second"),              \
       ("pcie__read_bytes.sum.per_second", "PCI.TriageCompute.pcie__read_bytes.sum.per_second"))              \
-    X(PCIE_WRITE, "pcie_write", "bytes/s", "the device writing over PCIe",                                   \
-      ("pcie__write_bytes.sum.per_second"),                                                                  \
+    X(PCIE_WRITE, "pcie_write", "bytes/s", "PCIe write data", ("pcie__write_bytes.sum.per_second"),          \
       ("pcie__write_bytes.sum.per_second", "PCI.TriageCompute.pcie__write_bytes.sum.per_second"))            \
     X(SM_CLOCK, "sm_clock", "Hz", "clock of the multiprocessors", ("sm__cycles_elapsed.avg.per_second"),     \
       ("gpc__cycles_elapsed.avg.per_second"))                                                                \
@@ -78,6 +76,26 @@
     X(COMPUTE_MEMORY, "compute_memory", "%", "the busiest unit of the memory system, of its peak",           \
       ("gpu__compute_memory_throughput" RGM_OF_PEAK), (""))
 
+// The driver's own average of some counters, where the counters themselves are out of reach: X(NVML's number,
+// series, role, factor to the unit of the series, doc). Its utilisations are percentages, its rates MiB/s.
+// Which role the directions of PCIe have is not documented, so they have none.
+#define RGM_GPM_METRICS(X)                                                                                   \
+    X(1, "gpm__gr_active.pct", GR_ACTIVE, 1, "time in which the engine had work")                            \
+    X(2, "gpm__sm_active.pct", SM_ACTIVE, 1, "multiprocessors that were busy")                               \
+    X(3, "gpm__warps_active.pct", WARPS_ACTIVE, 1, "resident warps, of those that fit")                      \
+    X(5, "gpm__tensor_active.pct", TENSOR_ACTIVE, 1, "time in which the tensor pipes were busy")             \
+    X(6, "gpm__tensor_dfma_active.pct", NONE, 1, "of these, double precision")                               \
+    X(7, "gpm__tensor_hmma_active.pct", NONE, 1, "of these, half precision")                                 \
+    X(9, "gpm__tensor_imma_active.pct", NONE, 1, "of these, integers")                                       \
+    X(10, "gpm__dram_throughput.pct", DRAM_THROUGHPUT, 1, "bandwidth of device memory, of its peak")         \
+    X(11, "gpm__fp64_active.pct", NONE, 1, "time in double-precision arithmetic, without tensor cores")      \
+    X(12, "gpm__fp32_active.pct", NONE, 1, "time in single-precision arithmetic, without tensor cores")      \
+    X(13, "gpm__fp16_active.pct", NONE, 1, "time in half-precision arithmetic, without tensor cores")        \
+    X(20, "gpm__pcie_tx_bytes.per_second", NONE, 1048576, "PCIe traffic from the device")                    \
+    X(21, "gpm__pcie_rx_bytes.per_second", NONE, 1048576, "PCIe traffic to the device")                      \
+    X(60, "gpm__nvlink_rx_bytes.per_second", NONE, 1048576, "NVLink traffic to the device, all links")       \
+    X(61, "gpm__nvlink_tx_bytes.per_second", NONE, 1048576, "NVLink traffic from the device, all links")
+
 #define RGM_COUNTER_ROLE_ENUM(name, token, unit, doc, range, sampled) RGM_COUNTER_ROLE_##name,
 typedef enum {
     RGM_COUNTER_ROLES(RGM_COUNTER_ROLE_ENUM) RGM_COUNTER_ROLE_COUNT,
@@ -91,6 +109,17 @@ typedef struct {
 } rgm_counter_role_row;
 
 extern const rgm_counter_role_row rgm_counter_roles[RGM_COUNTER_ROLE_COUNT];
+
+typedef struct {
+    unsigned number;
+    const char *series;
+    rgm_counter_role role;
+    double factor;
+    const char *doc;
+} rgm_gpm_metric_row;
+
+extern const rgm_gpm_metric_row rgm_gpm_metrics[];
+extern const size_t rgm_gpm_metrics_count;
 
 // The role of a series by its name; RGM_COUNTER_ROLE_NONE for any other series.
 rgm_counter_role rgm_counter_role_of(const char *series, size_t length);

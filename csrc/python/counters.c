@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hardware counters: what can be planned without a device, as plain dictionaries. regimeter.counters gives them
-// names and a form.
+// Hardware counters: what can be planned without a device, as plain dictionaries. regimeter.counters gives
+// them names and a form.
 #include "cuda/counter_plan.h"
 #include "python/state.h"
 
@@ -84,8 +84,9 @@ static PyObject *plan_rows(const rgm_counter_plan *plan) {
     for (size_t i = 0; rows && i < plan->count; i++) {
         const rgm_counter_plan_row *from = &plan->rows[i];
         const rgm_counter_role_row *role = &rgm_counter_roles[from->role];
-        PyObject *row = Py_BuildValue("{sssssssssisi}", "role", role->token, "metric", from->metric, "unit",
-                                      role->unit, "doc", role->doc, "group", from->pass, "passes", from->passes);
+        PyObject *row =
+            Py_BuildValue("{sssssssssisi}", "role", role->token, "metric", from->metric, "unit", role->unit,
+                          "doc", role->doc, "group", from->pass, "passes", from->passes);
         if (!row) Py_CLEAR(rows);
         if (rows) PyList_SET_ITEM(rows, (Py_ssize_t)i, row);
     }
