@@ -285,6 +285,6 @@ TEST(the_size_that_is_told_ends_with_the_last_member) {
     RGM_PARAMS(rgm_cupti_pm_decode, decode, overflow);
     RGM_PARAMS(rgm_cupti_ranges_config, config, target_nesting_level);
     CHECK_EQ_U64(decode.size, 45); // sizeof is 48
-    CHECK_EQ_U64(config.size, 98);
+    CHECK_EQ_U64(config.size, 90);
     CHECK(!decode.priv && !config.image);
 }
