@@ -80,9 +80,6 @@ static const rgm_library_spec spec = {
     .remedy = "it comes with the NVIDIA driver",
 };
 
-// The documented least distance of two samples.
-static const int64_t least_ns = 100000000;
-
 // --- sampling ---------------------------------------------------------------------------------------------
 
 struct rgm_gpm {
@@ -244,7 +241,7 @@ static void end_sampling(rgm_gpm *g) {
         pthread_cond_signal(&g->wake);
         pthread_mutex_unlock(&g->mutex);
         pthread_join(g->thread, NULL);
-        if (rgm_clock_monotonic_ns() - g->taken_ns >= least_ns) take_sample(g);
+        if (rgm_clock_monotonic_ns() - g->taken_ns >= RGM_GPM_LEAST_NS) take_sample(g);
     }
     for (int i = 0; i < 2; i++)
         if (g->samples[i]) (void)g->table.sample_free(g->samples[i]);

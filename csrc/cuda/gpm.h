@@ -11,9 +11,11 @@
 #include "base/status.h"
 #include "cuda/sink.h"
 
+#define RGM_GPM_LEAST_NS INT64_C(100000000) // the documented least distance of two samples
+
 typedef struct {
     int device;          // CUDA's ordinal
-    int64_t interval_ns; // between samples; the driver wants at least 100 ms
+    int64_t interval_ns; // between samples
 } rgm_gpm_options;
 
 static inline rgm_gpm_options rgm_gpm_defaults(void) { return (rgm_gpm_options){.interval_ns = 200000000}; }

@@ -20,12 +20,24 @@ static PyObject *candidates(const char *const *names) {
     return list;
 }
 
+static PyObject *gpm_series(int role) {
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; list && i < rgm_gpm_metrics_count; i++) {
+        if ((int)rgm_gpm_metrics[i].role != role) continue;
+        PyObject *name = PyUnicode_FromString(rgm_gpm_metrics[i].series);
+        if (!name || PyList_Append(list, name) < 0) Py_CLEAR(list);
+        Py_XDECREF(name);
+    }
+    return list;
+}
+
 static PyObject *core_counter_roles(PyObject *module, PyObject *unused) {
     PyObject *dict = PyDict_New();
     for (int i = 0; dict && i < RGM_COUNTER_ROLE_COUNT; i++) {
         const rgm_counter_role_row *role = &rgm_counter_roles[i];
-        PyObject *row = Py_BuildValue("{sssssNsN}", "unit", role->unit, "doc", role->doc, "range",
-                                      candidates(role->range), "pm_sampling", candidates(role->sampled));
+        PyObject *row = Py_BuildValue("{sssssNsNsN}", "unit", role->unit, "doc", role->doc, "range",
+                                      candidates(role->range), "pm_sampling", candidates(role->sampled), "gpm",
+                                      gpm_series(i));
         if (!row || PyDict_SetItemString(dict, role->token, row) < 0) Py_CLEAR(dict);
         Py_XDECREF(row);
     }
