@@ -16,8 +16,19 @@ static const rgm_symbol symbols[] = {
 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 static rgm_counter_library table;
 static _Atomic(bool) ready;
+static int target_users; // under the mutex
+
+static void before_fork(void) { pthread_mutex_lock(&mutex); }
+static void after_fork(void) { pthread_mutex_unlock(&mutex); }
+// Planning goes on working in a child; measurements of the parent are none of its business.
+static void in_child(void) {
+    target_users = 0;
+    pthread_mutex_unlock(&mutex);
+}
+static void watch_forks(void) { pthread_atfork(before_fork, after_fork, in_child); }
 
 const char *rgm_cupti_text(rgm_cupti_result result) {
     switch (result) {
@@ -64,10 +75,10 @@ static bool has_driver(void) {
     return rgm_driver_get(&driver, RGM_LIBRARY_ANYWHERE, NULL) == RGM_OK && driver->init(0) == RGM_CU_SUCCESS;
 }
 
-static rgm_status verify(rgm_counter_library *made, rgm_error *err) {
+static rgm_status verify(rgm_counter_library *made, bool driver, rgm_error *err) {
     rgm_library *library = &made->library;
     bool marked = !(library->missing & (1u << RGM_COUNTER_NEEDS_DRIVER));
-    made->driver = has_driver();
+    made->driver = driver;
     if (marked && !made->driver)
         return rgm_error_set(
             err, RGM_UNAVAILABLE,
@@ -88,12 +99,14 @@ rgm_status rgm_counter_library_get(const rgm_counter_library **library, rgm_erro
     rgm_status status = RGM_OK;
     *library = NULL;
     if (!atomic_load_explicit(&ready, memory_order_acquire)) {
+        bool driver = has_driver(); // before our mutex, because it takes another that forks take too
+        pthread_once(&fork_once, watch_forks);
         pthread_mutex_lock(&mutex);
         if (!atomic_load(&ready)) {
             status = rgm_library_open(&table.library, &rgm_cupti_spec, RGM_LIBRARY_ANYWHERE, symbols,
                                       sizeof symbols / sizeof *symbols, &table, err);
             if (status == RGM_OK) {
-                status = verify(&table, err);
+                status = verify(&table, driver, err);
                 if (status != RGM_OK) rgm_library_close(&table.library);
             }
             if (status == RGM_OK) atomic_store_explicit(&ready, true, memory_order_release);
@@ -114,8 +127,6 @@ rgm_status rgm_counter_library_start(const rgm_counter_library **library, uint32
 }
 
 // --- device -----------------------------------------------------------------------------------------------
-
-static int target_users; // under the mutex
 
 rgm_status rgm_counter_target_begin(const rgm_counter_library *library, rgm_error *err) {
     RGM_PARAMS(rgm_cupti_initialize, p, priv);

@@ -36,8 +36,8 @@ static PyObject *core_counter_roles(PyObject *module, PyObject *unused) {
     for (int i = 0; dict && i < RGM_COUNTER_ROLE_COUNT; i++) {
         const rgm_counter_role_row *role = &rgm_counter_roles[i];
         PyObject *row = Py_BuildValue("{sssssNsNsN}", "unit", role->unit, "doc", role->doc, "range",
-                                      candidates(role->range), "pm_sampling", candidates(role->sampled), "gpm",
-                                      gpm_series(i));
+                                      candidates(role->range), "pm_sampling", candidates(role->sampled),
+                                      "gpm", gpm_series(i));
         if (!row || PyDict_SetItemString(dict, role->token, row) < 0) Py_CLEAR(dict);
         Py_XDECREF(row);
     }

@@ -27,8 +27,8 @@ _open: "weakref.WeakSet[Measurement]" = weakref.WeakSet()
 class PlannedCounter:
     """A role of a set on one chip.
 
-    `metric` is None when the chip has none for the role. `group` is the single-pass group that holds it, counted from 1,
-    of which the first is measured; None when there is no metric, or when the metric needs several passes by itself.
+    `metric` is None when the chip has none for the role. `group` is the single-pass group that holds it, counted from
+    1, of which the first is measured; None without a metric, or when it needs several passes by itself.
     `passes` is how many it needs alone, None without a metric.
     """
 
@@ -186,7 +186,9 @@ class Measurement:
             _open.discard(self)
             found = self._core.stop()
             names = found["names"]
-            found["ranges"] = [(names[name], start, duration, device) for name, start, duration, device in found["ranges"]]
+            found["ranges"] = [
+                (names[name], start, duration, device) for name, start, duration, device in found["ranges"]
+            ]
             self.result = Counters(**found | {"rows": np.frombuffer(found["rows"], ROW)})
         return self.result
 
