@@ -58,6 +58,7 @@ int rgm_function_type_init(PyObject *module, rgm_module *state);
 int rgm_table_types_init(PyObject *module, rgm_module *state);
 int rgm_run_type_init(PyObject *module, rgm_module *state);
 int rgm_feed_type_init(PyObject *module, rgm_module *state);
+int rgm_libraries_init(PyObject *module);
 int rgm_counters_init(PyObject *module);
 int rgm_counter_measure_init(PyObject *module);
 

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _core
+from .libraries import search_wheels
 
 # A row as the core keeps it (rgm_counter_row).
 ROW = np.dtype([("time_ns", "i8"), ("value", "f8"), ("series", "u4"), ("device", "i2"), ("padding", "u2")])
@@ -92,6 +93,7 @@ def roles() -> dict[str, dict[str, Any]]:
 
 def chips() -> tuple[str, ...]:
     """Return the chips that CUPTI can plan for, as ``GH100`` (H100, H200). Raises UnavailableError without CUPTI."""
+    search_wheels()
     names: tuple[str, ...] = _core.counter_chips()["chips"]
     return names
 
@@ -104,6 +106,7 @@ def plan(chip: str, set: str = "pm") -> Plan:
     """
     if set not in sets():
         raise ValueError(f"unknown set of counters {set!r}; valid are: {', '.join(sets())}")
+    search_wheels()
     found = _core.counter_plan(chip, set)
     rows = tuple(
         PlannedCounter(
@@ -203,6 +206,7 @@ def sample(device: int = 0, *, source: str = "auto", set: str = "pm", interval_m
     interval_ns = 0 if interval_ms is None else round(interval_ms * 1e6)
     if interval_ns < 0 or (interval_ms is not None and interval_ns == 0):
         raise ValueError(f"the interval must be above 0 ms, not {interval_ms!r}")
+    search_wheels()
     return Measurement(_core.CounterMeasurement.sample(device, source, set, interval_ns))
 
 
@@ -211,6 +215,7 @@ def count(set: str = "regime", *, max_ranges: int = 1000) -> Measurement:
 
     One pass: nothing is run again, kernels are not serialised. Raises UnavailableError with the reason and the remedy.
     """
+    search_wheels()
     return Measurement(_core.CounterMeasurement.ranges(set, max_ranges))
 
 

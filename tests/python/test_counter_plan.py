@@ -3,6 +3,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -110,6 +111,18 @@ def test_what_cannot_be_planned_says_why(words, variables, code, says):
     assert done.returncode == code, done.stderr
     assert says in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("place", ["nvidia/cu13/lib/libcupti.so.13", "nvidia/cuda_cupti/lib/libcupti.so.12"])
+def test_cupti_of_a_wheel_is_found(tmp_path, place):
+    path = tmp_path / place
+    path.parent.mkdir(parents=True)
+    shutil.copy(fakes.library("cupti_profiler"), path)
+    search = os.pathsep.join(filter(None, [str(tmp_path), os.environ.get("PYTHONPATH", "")]))
+    library = planned("--chip", "GH100", "--for", "pm", PYTHONPATH=search)["library"]
+    if place.endswith(".12") and library["path"] != str(path):
+        pytest.skip(f"a newer CUPTI is installed here: {library['path']}")
+    assert (library["path"], library["origin"]) == (str(path), "pip wheel")
 
 
 def test_without_cupti():
