@@ -32,11 +32,11 @@ static bool same_group(const rgm_trace_half *a, const rgm_trace_half *b) {
     return is_async(a->phase) ? a->id == b->id && a->name == b->name : a->lane == b->lane;
 }
 
-static void set_duration(rgm_trace_part *part, int32_t span, int64_t end) {
+static void set_duration(rgm_trace_part *part, int32_t span, int64_t end, int64_t offset) {
     rgm_spans *spans = &part->run->spans;
     spans->duration_ns[span] = end - spans->start_ns[span];
     if (spans->duration_ns[span] <= RGM_LONGEST_SPAN_NS) return;
-    rgm_trace_part_note(part, RGM_ANOMALY_ABSURD_DURATION, 1, 0, -1);
+    rgm_trace_part_note(part, RGM_ANOMALY_ABSURD_DURATION, 1, 0, offset);
     spans->duration_ns[span] = 0;
     spans->flags[span] |= RGM_FLAG_REPAIRED;
 }
@@ -80,7 +80,7 @@ static rgm_status close_halves(rgm_trace_part *part, rgm_error *err) {
             rgm_trace_part_note(part, RGM_ANOMALY_UNMATCHED_END, 1, 1, half->offset);
         } else {
             int32_t span = open[--depth];
-            set_duration(part, span, half->time_ns);
+            set_duration(part, span, half->time_ns, half->offset);
             RGM_GOTO(add_metadata(part, span, half->extra, err));
             spans->flags[span] &= ~(rgm_u32)RGM_FLAG_OPEN;
         }
@@ -106,9 +106,10 @@ static void close_open(rgm_trace_part *part) {
     int64_t first, last, count = 0;
     bounds(part->run, &first, &last);
     rgm_spans *spans = &part->run->spans;
-    for (size_t i = 0; part->n_halves && i < spans->rows; i++) {
-        if (!(spans->flags[i] & RGM_FLAG_OPEN)) continue;
-        set_duration(part, (int32_t)i, last);
+    for (size_t i = 0; i < part->n_halves; i++) {
+        const rgm_trace_half *half = &part->halves[i];
+        if (half->span < 0 || !(spans->flags[half->span] & RGM_FLAG_OPEN)) continue;
+        set_duration(part, half->span, last, half->offset);
         count++;
     }
     if (count) rgm_trace_part_note(part, RGM_ANOMALY_UNMATCHED_BEGIN, count, 0, -1);

@@ -219,7 +219,7 @@ static rgm_status nest(rgm_run *run, const rgm_lane_order *order, rgm_error *err
 
 // --- device work ------------------------------------------------------------------------------------------
 
-static rgm_status check_work(rgm_run *run, int64_t reused, rgm_error *err) {
+rgm_status rgm_links_note_work(rgm_run *run, int64_t reused, rgm_error *err) {
     const rgm_spans *spans = &run->spans;
     int64_t orphans = 0, steps = 0, first = -1;
     for (size_t i = 0; i < spans->rows; i++) {
@@ -389,7 +389,7 @@ rgm_status rgm_run_link(rgm_run *run, rgm_error *err) {
     RGM_GOTO(rgm_lane_order_init(&order, run, by_start, err));
     RGM_GOTO(nest(run, &order, err));
     RGM_GOTO(rgm_links_launches(run, by_start, run->spans.launch, &reused, err));
-    RGM_GOTO(check_work(run, reused, err));
+    RGM_GOTO(rgm_links_note_work(run, reused, err));
     RGM_GOTO(set_steps(run, err));
     RGM_GOTO(bind_all(run, &order, err));
 done:

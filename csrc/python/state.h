@@ -61,6 +61,8 @@ int rgm_feed_type_init(PyObject *module, rgm_module *state);
 int rgm_libraries_init(PyObject *module);
 int rgm_counters_init(PyObject *module);
 int rgm_counter_measure_init(PyObject *module);
+// compare.c: functions of the module.
+int rgm_compare_init(PyObject *module);
 
 // feed.c: the reading end is an rgm_source_read with the Feed as its context.
 rgm_status rgm_feed_read(void *context, uint8_t *buffer, size_t room, size_t *filled, rgm_error *err);

@@ -92,6 +92,12 @@ class Run(_core.Run, Analyses):
         return found
 
     @property
+    def intervals(self) -> "_core.IntervalsTable":
+        """Device times of scopes."""
+        found: _core.IntervalsTable = self.table("intervals")
+        return found
+
+    @property
     def files(self) -> "_core.FilesTable":
         """Inputs that the run was imported from."""
         found: _core.FilesTable = self.table("files")

@@ -18,7 +18,7 @@ from regimeter import FormatError, GPUProfiler, Run, _core, load
 
 TABLES = (
     "spans", "lanes", "launches", "memory", "counters", "flops", "operators", "frames", "collectives", "syncs",
-    "flows", "files", "anomalies",
+    "flows", "intervals", "files", "anomalies",
 )  # fmt: skip
 
 
@@ -43,7 +43,7 @@ def empty():
 def test_the_schema_describes_every_table():
     schema = _core.schema()
     assert set(schema["run"]) == set(TABLES)
-    assert {"summary", "entries"} | {a["table"] for a in _core.analyses().values()} == set(schema["results"])
+    assert {"summary", "entries", "comparison"} | {a["table"] for a in _core.analyses().values()} == set(schema["results"])
     for table in (*schema["run"].values(), *schema["results"].values()):
         names = [column["name"] for column in table["columns"]]
         assert len(names) == len(set(names))
