@@ -16,6 +16,10 @@ VARIABLES = {
     "nvml": "REGIMETER_LIBNVML",
     "nvrtc": "REGIMETER_LIBNVRTC",
     "hip": "REGIMETER_LIBHIP",
+    "cupti_profiler": "REGIMETER_LIBCUPTI",
+    "cupti_125": "REGIMETER_LIBCUPTI",
+    "cupti_132": "REGIMETER_LIBCUPTI",
+    "gpm": "REGIMETER_LIBNVML",
 }
 
 
