@@ -242,7 +242,7 @@ static int core_exec(PyObject *module) {
     if (rgm_errors_init(module, state) < 0 || add_constants(module, state) < 0) return -1;
     if (rgm_scope_types_init(module, state) < 0 || rgm_profiler_type_init(module, state) < 0) return -1;
     if (rgm_function_type_init(module, state) < 0 || rgm_table_types_init(module, state) < 0) return -1;
-    if (rgm_feed_type_init(module, state) < 0) return -1;
+    if (rgm_feed_type_init(module, state) < 0 || rgm_kernels_init(module) < 0) return -1;
     return rgm_run_type_init(module, state);
 }
 

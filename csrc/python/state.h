@@ -58,6 +58,7 @@ int rgm_function_type_init(PyObject *module, rgm_module *state);
 int rgm_table_types_init(PyObject *module, rgm_module *state);
 int rgm_run_type_init(PyObject *module, rgm_module *state);
 int rgm_feed_type_init(PyObject *module, rgm_module *state);
+int rgm_kernels_init(PyObject *module);
 
 // feed.c: the reading end is an rgm_source_read with the Feed as its context.
 rgm_status rgm_feed_read(void *context, uint8_t *buffer, size_t room, size_t *filled, rgm_error *err);
