@@ -13,7 +13,7 @@ static PyObject *list_of_entries(const char *file) {
     for (size_t i = 0; list && i < rgm_calibration_kernels_count; i++) {
         const rgm_calibration_kernel *kernel = &rgm_calibration_kernels[i];
         if (strcmp(kernel->file, file) != 0) continue;
-        PyObject *row = Py_BuildValue("{sssisssss}", "name", kernel->entry, "work", kernel->work, "unit",
+        PyObject *row = Py_BuildValue("{sssissss}", "name", kernel->entry, "work", kernel->work, "unit",
                                       kernel->unit, "doc", kernel->doc);
         if (!row || PyList_Append(list, row) < 0) Py_CLEAR(list);
         Py_XDECREF(row);
