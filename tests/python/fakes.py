@@ -12,6 +12,7 @@ CSRC = FOLDER.parent.parent / "csrc"
 # Double -> the variable that names a library to load instead of the real one.
 VARIABLES = {
     "cuda": "REGIMETER_LIBCUDA",
+    "cuda_host": "REGIMETER_LIBCUDA",
     "cupti": "REGIMETER_LIBCUPTI",
     "nvml": "REGIMETER_LIBNVML",
     "nvrtc": "REGIMETER_LIBNVRTC",
@@ -30,7 +31,7 @@ def library(name: str) -> Path:
     compiler = shutil.which("cc") or shutil.which("gcc") or "cc"
     target = build_folder() / f"libfake_{name}.so"
     command = [compiler, "-std=gnu11", "-O1", "-g", "-shared", "-fPIC", "-fvisibility=hidden", "-pthread"]
-    command += [f"-I{FOLDER}", f"-I{CSRC}", str(FOLDER / f"{name}.c"), "-o", str(target), "-ldl"]
+    command += [f"-I{FOLDER}", f"-I{CSRC}", str(FOLDER / f"{name}.c"), "-o", str(target), "-ldl", "-lm"]
     subprocess.run(command, check=True, capture_output=True, text=True)
     return target
 
