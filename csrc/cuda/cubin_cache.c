@@ -66,7 +66,8 @@ static bool choose(rgm_cubin_cache *cache, const char *folder) {
         below = "/.cache/regimeter/cubin";
     }
     if (!root || !*root) {
-        (void)snprintf(cache->reason, sizeof cache->reason, "no HOME and no REGIMETER_CACHE in the environment");
+        (void)snprintf(cache->reason, sizeof cache->reason,
+                       "no HOME and no REGIMETER_CACHE in the environment");
         return false;
     }
     int wrote = snprintf(cache->folder, sizeof cache->folder, "%s%s", root, below);
@@ -278,7 +279,8 @@ bool rgm_cubin_cache_store(rgm_cubin_cache *cache, const rgm_bytes *key, const r
     return true;
 }
 
-rgm_status rgm_cubin_get(rgm_cubin_cache *cache, const rgm_compilation *what, rgm_bytes *image, rgm_error *err) {
+rgm_status rgm_cubin_get(rgm_cubin_cache *cache, const rgm_compilation *what, rgm_bytes *image,
+                         rgm_error *err) {
     rgm_bytes key = {0};
     rgm_status status = rgm_nvrtc_key(what, &key, err);
     if (status == RGM_OK && !(cache && rgm_cubin_cache_find(cache, &key, image))) {

@@ -8,7 +8,8 @@
 // bound the entries that were used longest ago go. A folder that cannot be used, or that others may write to,
 // means no cache, with the reason; it never means an error.
 //
-// Threads: one rgm_cubin_cache belongs to one thread; any number may use one folder, in any number of processes.
+// Threads: one rgm_cubin_cache belongs to one thread; any number may use one folder, in any number of
+// processes.
 #ifndef RGM_CUDA_CUBIN_CACHE_H
 #define RGM_CUDA_CUBIN_CACHE_H
 
@@ -28,7 +29,8 @@ typedef struct {
     char reason[256]; // why it is not usable, or why the last store did not succeed
 } rgm_cubin_cache;
 
-// The folder is `folder`, or with NULL: $REGIMETER_CACHE/cubin ("off": no cache), $XDG_CACHE_HOME/regimeter/cubin,
+// The folder is `folder`, or with NULL: $REGIMETER_CACHE/cubin ("off": no cache),
+// $XDG_CACHE_HOME/regimeter/cubin,
 // ~/.cache/regimeter/cubin. It is made when it is missing, readable by this user only.
 void rgm_cubin_cache_open(rgm_cubin_cache *cache, const char *folder, int64_t most_bytes);
 // Appends the entry to `image`; false when there is none that is sound.

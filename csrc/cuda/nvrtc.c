@@ -50,7 +50,8 @@ static rgm_status open_library(rgm_error *err) {
     if (status != RGM_OK) return status;
     status = rgm_library_needs(&table.library, &rgm_nvrtc_spec, RGM_NVRTC_CAN_COMPILE, err);
     if (status == RGM_OK && table.version(&table.major, &table.minor) != RGM_NVRTC_SUCCESS)
-        status = rgm_error_set(err, RGM_UNAVAILABLE, "NVRTC: %s does not tell its version", table.library.path);
+        status =
+            rgm_error_set(err, RGM_UNAVAILABLE, "NVRTC: %s does not tell its version", table.library.path);
     if (status != RGM_OK) {
         rgm_library_close(&table.library);
         return status;
@@ -134,10 +135,11 @@ enum { MAX_OPTIONS = 16 };
 static rgm_status check(const rgm_compilation *what, const rgm_nvrtc *nvrtc, rgm_error *err) {
     int number = rgm_arch_number(what->arch), below;
     if (number < 0)
-        return rgm_error_set(err, RGM_INVALID,
-                             "\"%.32s\" is no architecture; \"sm_90\" asks for machine code, \"compute_90\" for "
-                             "PTX",
-                             what->arch);
+        return rgm_error_set(
+            err, RGM_INVALID,
+            "\"%.32s\" is no architecture; \"sm_90\" asks for machine code, \"compute_90\" for "
+            "PTX",
+            what->arch);
     if (what->arch[0] == 's')
         RGM_TRY(rgm_library_needs(&nvrtc->library, &rgm_nvrtc_spec, RGM_NVRTC_CAN_CUBIN, err));
     if (!knows(nvrtc, number, &below))
@@ -152,8 +154,10 @@ static void read_log(const rgm_nvrtc *nvrtc, rgm_nvrtc_program program, rgm_byte
     size_t before = log->length;
     char *text = (char *)rgm_bytes_grow(log, bytes);
     if (!text) return;
-    if (nvrtc->log(program, text) != RGM_NVRTC_SUCCESS) log->length = before;
-    else log->length--; // the final zero byte
+    if (nvrtc->log(program, text) != RGM_NVRTC_SUCCESS)
+        log->length = before;
+    else
+        log->length--; // the final zero byte
 }
 
 // The first line that says "error", because a log begins with warnings; else its beginning.
@@ -171,13 +175,13 @@ static rgm_status failure(const rgm_nvrtc *nvrtc, const rgm_compilation *what, r
     const char *from = "";
     int length = log->length ? important(log, &from) : 0;
     if (result == RGM_NVRTC_OUT_OF_MEMORY) return rgm_error_no_memory(err);
-    rgm_status status = result == RGM_NVRTC_COMPILATION || result == RGM_NVRTC_INVALID_OPTION ? RGM_INVALID
-                                                                                             : RGM_UNAVAILABLE;
+    rgm_status status =
+        result == RGM_NVRTC_COMPILATION || result == RGM_NVRTC_INVALID_OPTION ? RGM_INVALID : RGM_UNAVAILABLE;
     if (length)
         return rgm_error_set(err, status, "%s does not compile for %s: %.*s", what->name, what->arch, length,
                              from);
-    return rgm_error_set(err, status, "%s does not compile for %s: NVRTC %d.%d says %s", what->name, what->arch,
-                         nvrtc->major, nvrtc->minor, nvrtc->result_text(result));
+    return rgm_error_set(err, status, "%s does not compile for %s: NVRTC %d.%d says %s", what->name,
+                         what->arch, nvrtc->major, nvrtc->minor, nvrtc->result_text(result));
 }
 
 static rgm_status take_image(const rgm_nvrtc *nvrtc, rgm_nvrtc_program program, const rgm_compilation *what,

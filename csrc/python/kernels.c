@@ -26,8 +26,8 @@ static PyObject *core_kernels(PyObject *module, PyObject *unused) {
     for (size_t i = 0; dict && i < rgm_kernel_files_count; i++) {
         const rgm_kernel_file *file = &rgm_kernel_files[i];
         PyObject *entries = list_of_entries(file->name);
-        PyObject *row = entries ? Py_BuildValue("{sisssN}", "lowest_capability", file->lowest, "doc", file->doc,
-                                                "calibration", entries)
+        PyObject *row = entries ? Py_BuildValue("{sisssN}", "lowest_capability", file->lowest, "doc",
+                                                file->doc, "calibration", entries)
                                 : NULL;
         if (!row || PyDict_SetItemString(dict, file->name, row) < 0) Py_CLEAR(dict);
         Py_XDECREF(row);
@@ -62,8 +62,8 @@ static PyObject *describe_buffers(const rgm_workload *workload) {
 static PyObject *describe_workload(const rgm_workload *workload) {
     PyObject *parameters = describe_parameters(workload), *buffers = describe_buffers(workload);
     if (parameters && buffers)
-        return Py_BuildValue("{sssssNsN}", "doc", workload->doc, "unit", workload->unit, "parameters", parameters,
-                             "buffers", buffers);
+        return Py_BuildValue("{sssssNsN}", "doc", workload->doc, "unit", workload->unit, "parameters",
+                             parameters, "buffers", buffers);
     Py_XDECREF(parameters);
     Py_XDECREF(buffers);
     return NULL;
@@ -95,8 +95,9 @@ static PyObject *core_compile_kernel(PyObject *module, PyObject *args, PyObject 
     if (cached) rgm_cubin_cache_open(&cache, NULL, RGM_CUBIN_CACHE_BYTES);
     status = rgm_kernel_compile(file, arch, cached ? &cache : NULL, &image, &err);
     Py_END_ALLOW_THREADS;
-    PyObject *result = status == RGM_OK ? PyBytes_FromStringAndSize((char *)image.data, (Py_ssize_t)image.length)
-                                        : rgm_raise(rgm_module_of(module), status, &err);
+    PyObject *result = status == RGM_OK
+                           ? PyBytes_FromStringAndSize((char *)image.data, (Py_ssize_t)image.length)
+                           : rgm_raise(rgm_module_of(module), status, &err);
     rgm_bytes_release(&image);
     return result;
 }
@@ -167,7 +168,8 @@ static int make_outputs(workload_call *call) {
     return 0;
 }
 
-static int prepare(rgm_module *state, workload_call *call, const char *name, PyObject *parameters, PyObject *inputs) {
+static int prepare(rgm_module *state, workload_call *call, const char *name, PyObject *parameters,
+                   PyObject *inputs) {
     rgm_error err = {0};
     call->workload = rgm_workload_find(name);
     if (!call->workload) {
@@ -218,11 +220,12 @@ static PyObject *run_reference(rgm_module *state, workload_call *call) {
     if (status != RGM_OK) return rgm_raise(state, status, &err);
     PyObject *outputs = outputs_of(call);
     if (!outputs) return NULL;
-    return Py_BuildValue("{sNsdsd}", "outputs", outputs, "operations", shape.operations, "bytes", shape.bytes);
+    return Py_BuildValue("{sNsdsd}", "outputs", outputs, "operations", shape.operations, "bytes",
+                         shape.bytes);
 }
 
-static PyObject *run_on_device(rgm_module *state, workload_call *call, int device, unsigned warmup, unsigned iterations,
-                               int64_t *times_ns) {
+static PyObject *run_on_device(rgm_module *state, workload_call *call, int device, unsigned warmup,
+                               unsigned iterations, int64_t *times_ns) {
     rgm_error err = {0};
     rgm_gpu_result result;
     rgm_status status;
@@ -253,11 +256,16 @@ static PyObject *run_on_device(rgm_module *state, workload_call *call, int devic
 static PyObject *core_run_workload(PyObject *module, PyObject *args, PyObject *keywords) {
     static char *names[] = {"name", "device", "parameters", "inputs", "warmup", "iterations", NULL};
     const char *name;
-    PyObject *device = Py_None, *parameters = NULL, *inputs = NULL, *result = NULL;
+    PyObject *device = Py_None, *parameters = Py_None, *inputs = Py_None, *result = NULL;
     unsigned warmup = 3, iterations = 20;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "s|O$O!O!II:run_workload", names, &name, &device, &PyDict_Type,
-                                     &parameters, &PyDict_Type, &inputs, &warmup, &iterations))
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "s|O$OOII:run_workload", names, &name, &device,
+                                     &parameters, &inputs, &warmup, &iterations))
         return NULL;
+    if ((parameters != Py_None && !PyDict_Check(parameters)) ||
+        (inputs != Py_None && !PyDict_Check(inputs))) {
+        PyErr_SetString(PyExc_TypeError, "parameters and inputs are dictionaries");
+        return NULL;
+    }
     rgm_module *state = rgm_module_of(module);
     long ordinal = device == Py_None ? 0 : PyLong_AsLong(device);
     if (ordinal == -1 && PyErr_Occurred()) return NULL;
@@ -269,7 +277,8 @@ static PyObject *core_run_workload(PyObject *module, PyObject *args, PyObject *k
     int64_t *times_ns = rgm_calloc(iterations + 1u, sizeof *times_ns);
     if (!times_ns)
         PyErr_NoMemory();
-    else if (prepare(state, &call, name, parameters, inputs) == 0)
+    else if (prepare(state, &call, name, parameters == Py_None ? NULL : parameters,
+                     inputs == Py_None ? NULL : inputs) == 0)
         result = device == Py_None ? run_reference(state, &call)
                                    : run_on_device(state, &call, (int)ordinal, warmup, iterations, times_ns);
     release(&call);
@@ -278,14 +287,16 @@ static PyObject *core_run_workload(PyObject *module, PyObject *args, PyObject *k
 }
 
 static PyMethodDef methods[] = {
-    {"kernels", core_kernels, METH_NOARGS, "kernels($module)\n--\n\nFiles of device kernels and what they need."},
+    {"kernels", core_kernels, METH_NOARGS,
+     "kernels($module)\n--\n\nFiles of device kernels and what they need."},
     {"workloads", core_workloads, METH_NOARGS,
      "workloads($module)\n--\n\nThe nine workloads: parameters with their documented values, and buffers."},
     {"compile_kernel", (PyCFunction)(void (*)(void))core_compile_kernel, METH_VARARGS | METH_KEYWORDS,
      "compile_kernel($module, file, arch, cached=True)\n--\n\nMachine code (sm_90) or PTX (compute_90) of a "
      "file of kernels."},
     {"run_workload", (PyCFunction)(void (*)(void))core_run_workload, METH_VARARGS | METH_KEYWORDS,
-     "run_workload($module, name, device=None, *, parameters={}, inputs={}, warmup=3, iterations=20)\n--\n\n"
+     "run_workload($module, name, device=None, *, parameters=None, inputs=None, warmup=3, "
+     "iterations=20)\n--\n\n"
      "Run a workload on a CUDA device, or (None) its reference implementation."},
     {NULL},
 };

@@ -34,7 +34,8 @@ static void fill(const double *p, void *const *buffers) {
 static void reference(const double *p, void *const *buffers) {
     const float *image = buffers[IMAGE], *kernel = buffers[KERNEL];
     float *out = buffers[OUT];
-    int height = (int)p[HEIGHT], width = (int)p[WIDTH], side = (int)p[SIDE], out_width = out_size(p[WIDTH], p);
+    int height = (int)p[HEIGHT], width = (int)p[WIDTH], side = (int)p[SIDE],
+        out_width = out_size(p[WIDTH], p);
     for (int y = 0; y < out_size(p[HEIGHT], p); y++)
         for (int x = 0; x < out_width; x++) {
             int top = y * (int)p[STRIDE] - (int)p[PADDING], left = x * (int)p[STRIDE] - (int)p[PADDING];

@@ -42,7 +42,8 @@ typedef struct {
 static rgm_status check(const gpu_job *job, rgm_cu_result result, const char *what) {
     if (result == RGM_CU_SUCCESS) return RGM_OK;
     return rgm_error_set(job->err, result == RGM_CU_OUT_OF_MEMORY ? RGM_LIMIT : RGM_UNAVAILABLE,
-                         "%s: %s failed with %s", job->workload->name, what, rgm_driver_text(job->driver, result));
+                         "%s: %s failed with %s", job->workload->name, what,
+                         rgm_driver_text(job->driver, result));
 }
 
 #define TRY_CU(job, call, what) RGM_TRY(check(job, (job)->driver->call, what))
@@ -64,11 +65,30 @@ static rgm_status enter_context(gpu_job *job, int ordinal, int *capability) {
     return RGM_OK;
 }
 
-static rgm_status load(gpu_job *job, const char *file, const char *entry, const char *arch, rgm_cubin_cache *cache,
-                       rgm_cu_module *module, rgm_cu_function *function) {
+// A compiler newer than the driver makes code that the driver cannot read, and the driver's answer does not
+// say so.
+static rgm_status not_loaded(const gpu_job *job, rgm_cu_result result) {
+    const rgm_nvrtc *nvrtc;
+    int version = 0;
+    if (job->driver->driver_version(&version) != RGM_CU_SUCCESS || rgm_nvrtc_get(&nvrtc, NULL) != RGM_OK ||
+        1000 * nvrtc->major + 10 * nvrtc->minor <= version)
+        return check(job, result, "loading the kernel");
+    return rgm_error_set(
+        job->err, RGM_UNAVAILABLE,
+        "%s: loading the kernel failed with %s; NVRTC %d.%d is newer than the driver, which is for "
+        "CUDA %d.%d: install an older one (pip install nvidia-cuda-nvrtc-cu12)",
+        job->workload->name, rgm_driver_text(job->driver, result), nvrtc->major, nvrtc->minor, version / 1000,
+        version % 1000 / 10);
+}
+
+static rgm_status load(gpu_job *job, const char *file, const char *entry, const char *arch,
+                       rgm_cubin_cache *cache, rgm_cu_module *module, rgm_cu_function *function) {
     rgm_bytes image = {0};
     rgm_status status = rgm_kernel_compile(file, arch, cache, &image, job->err);
-    if (status == RGM_OK) status = check(job, job->driver->module_load(module, image.data), "loading the kernel");
+    if (status == RGM_OK) {
+        rgm_cu_result result = job->driver->module_load(module, image.data);
+        if (result != RGM_CU_SUCCESS) status = not_loaded(job, result);
+    }
     if (status == RGM_OK)
         status = check(job, job->driver->module_function(function, *module, entry), "finding the kernel");
     rgm_bytes_release(&image);
@@ -85,7 +105,8 @@ static rgm_status make_buffers(gpu_job *job, const rgm_arrays *arrays) {
         rgm_cu_result result =
             role == RGM_BUFFER_INPUT
                 ? driver->copy_to_device(job->buffers[i], arrays->data[i], bytes, job->stream)
-                : driver->memory_set(job->buffers[i], role == RGM_BUFFER_SCRATCH ? 0 : 255, bytes, job->stream);
+                : driver->memory_set(job->buffers[i], role == RGM_BUFFER_SCRATCH ? 0 : 255, bytes,
+                                     job->stream);
         RGM_TRY(check(job, result, "filling device memory"));
     }
     TRY_CU(job, stream_synchronize(job->stream), "filling device memory");
@@ -114,7 +135,8 @@ static rgm_status make_timing(gpu_job *job) {
     void *words = NULL;
     for (size_t i = 0; i < 2 * BATCH; i++)
         TRY_CU(job, event_create(&job->events[i], RGM_CU_EVENT_DEFAULT), "making an event");
-    TRY_CU(job, memory_alloc_host(&words, sizeof(hold_words), HOST_MEMORY_MAPPED), "allocating pinned memory");
+    TRY_CU(job, memory_alloc_host(&words, sizeof(hold_words), HOST_MEMORY_MAPPED),
+           "allocating pinned memory");
     job->words = words;
     return RGM_OK;
 }
@@ -158,8 +180,8 @@ static rgm_status hold(gpu_job *job, int released) {
     return RGM_OK;
 }
 
-// Loads both kernels onto the device: the first launch of a kernel can wait until the device is idle, which it
-// never is while the hold runs.
+// Loads both kernels onto the device: the first launch of a kernel can wait until the device is idle, which
+// it never is while the hold runs.
 static rgm_status warm_up(gpu_job *job, uint32_t launches) {
     RGM_TRY(hold(job, 1));
     for (uint32_t i = 0; i < launches || i == 0; i++) {
@@ -188,7 +210,8 @@ static rgm_status time_batch(gpu_job *job, uint32_t count, int64_t *times_ns, ui
     if (job->words->gave_up) *gaps += count;
     for (uint32_t i = 0; i < count; i++) {
         float milliseconds = 0.0f;
-        TRY_CU(job, event_elapsed(&milliseconds, job->events[2 * i], job->events[2 * i + 1]), "reading a time");
+        TRY_CU(job, event_elapsed(&milliseconds, job->events[2 * i], job->events[2 * i + 1]),
+               "reading a time");
         times_ns[i] = llround((double)milliseconds * 1e6);
     }
     return RGM_OK;
@@ -213,8 +236,8 @@ static rgm_status copy_out(gpu_job *job, rgm_arrays *arrays) {
     return RGM_OK;
 }
 
-static rgm_status run_on_device(gpu_job *job, const rgm_gpu_request *request, const double *values, rgm_arrays *arrays,
-                                rgm_gpu_result *result) {
+static rgm_status run_on_device(gpu_job *job, const rgm_gpu_request *request, const double *values,
+                                rgm_arrays *arrays, rgm_gpu_result *result) {
     rgm_error *err = job->err;
     RGM_TRY(enter_context(job, request->device, &result->capability));
     RGM_TRY(rgm_nvrtc_target(result->capability, result->arch, sizeof result->arch, err));

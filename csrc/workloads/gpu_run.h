@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A workload on a device, through the driver: compile or take from the cache, load, copy in, launch, time, copy out.
+// A workload on a device, through the driver: compile or take from the cache, load, copy in, launch, time,
+// copy out.
 //
-// Times are those of pairs of events around single launches. Launches of a batch are enqueued while a kernel of ours
-// holds the stream, so that neither the host nor the launch path is in an interval; an event pair still contains
-// the device's own cost of starting a kernel. Where the hold gave up before everything was enqueued, which a
-// stalled host can cause, the launches of the batch are counted in `gaps`.
+// Times are those of pairs of events around single launches. Launches of a batch are enqueued while a kernel
+// of ours holds the stream, so that neither the host nor the launch path is in an interval; an event pair
+// still contains the device's own cost of starting a kernel. Where the hold gave up before everything was
+// enqueued, which a stalled host can cause, the launches of the batch are counted in `gaps`.
 //
-// Works on the device's primary context and a stream of its own, and leaves the caller's current context as it was.
-// Threads: any; a call keeps no state.
+// Works on the device's primary context and a stream of its own, and leaves the caller's current context as
+// it was. Threads: any; a call keeps no state.
 #ifndef RGM_WORKLOADS_GPU_RUN_H
 #define RGM_WORKLOADS_GPU_RUN_H
 
@@ -17,10 +18,10 @@
 enum { RGM_GPU_MOST_ITERATIONS = 1 << 20 };
 
 typedef struct {
-    int device;               // ordinal as the driver counts
-    uint32_t warmup;          // launches that are not timed; at least one is made, which loads the code
-    uint32_t iterations;      // launches that are timed
-    const double *parameters; // NULL: documented
+    int device;                // ordinal as the driver counts
+    uint32_t warmup;           // launches that are not timed; at least one is made, which loads the code
+    uint32_t iterations;       // launches that are timed
+    const double *parameters;  // NULL: documented
     const void *const *inputs; // one a buffer of the workload; NULL, also single ones: documented
     void *const *outputs;      // one a buffer; NULL, also single ones: not wanted
     int64_t *times_ns;         // room for `iterations`
@@ -29,16 +30,17 @@ typedef struct {
 
 typedef struct {
     rgm_workload_shape shape;
-    int capability;  // of the device, times ten
-    char arch[16];   // compiled for
-    uint32_t gaps;   // timed launches that may have waited for the host
+    int capability; // of the device, times ten
+    char arch[16];  // compiled for
+    uint32_t gaps;  // timed launches that may have waited for the host
 } rgm_gpu_result;
 
 rgm_status rgm_gpu_run(const rgm_workload *workload, const rgm_gpu_request *request, rgm_gpu_result *result,
                        rgm_error *err) RGM_NODISCARD;
 
 // The same computation by the reference implementation; inputs and outputs as above.
-rgm_status rgm_reference_run(const rgm_workload *workload, const double *parameters, const void *const *inputs,
-                             void *const *outputs, rgm_workload_shape *shape, rgm_error *err) RGM_NODISCARD;
+rgm_status rgm_reference_run(const rgm_workload *workload, const double *parameters,
+                             const void *const *inputs, void *const *outputs, rgm_workload_shape *shape,
+                             rgm_error *err) RGM_NODISCARD;
 
 #endif

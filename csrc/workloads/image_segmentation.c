@@ -38,7 +38,8 @@ static void reference(const double *p, void *const *buffers) {
             int votes[LEVELS] = {0};
             for (int row = y - 1; row <= y + 1; row++)
                 for (int column = x - 1; column <= x + 1; column++)
-                    if ((row != y || column != x) && row >= 0 && row < height && column >= 0 && column < width)
+                    if ((row != y || column != x) && row >= 0 && row < height && column >= 0 &&
+                        column < width)
                         votes[level_of(image[row * width + column], threshold)]++;
             int label = level_of(image[y * width + x], threshold);
             for (int level = 0; level < LEVELS; level++)

@@ -16,8 +16,7 @@ const rgm_calibration_kernel rgm_calibration_kernels[] = {
     RGM_CALIBRATION_KERNELS(KERNEL_ROW)
 #undef KERNEL_ROW
 };
-const size_t rgm_calibration_kernels_count =
-    sizeof rgm_calibration_kernels / sizeof *rgm_calibration_kernels;
+const size_t rgm_calibration_kernels_count = sizeof rgm_calibration_kernels / sizeof *rgm_calibration_kernels;
 
 static const char *text_of(const char *file) {
     for (size_t i = 0; i < rgm_kernel_sources_count; i++)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The device kernels of this project: their text, embedded by the build, and what each file needs.
 //
-// A file csrc/workloads/kernels/NAME.cu is one module. The nine workloads are listed in workloads/workload.h; the
-// kernels that calibrate a device are listed here, with the work of one launch.
+// A file csrc/workloads/kernels/NAME.cu is one module. The nine workloads are listed in workloads/workload.h;
+// the kernels that calibrate a device are listed here, with the work of one launch.
 #ifndef RGM_WORKLOADS_KERNELS_H
 #define RGM_WORKLOADS_KERNELS_H
 
@@ -81,8 +81,8 @@ extern const size_t rgm_kernel_files_count;
 extern const rgm_calibration_kernel rgm_calibration_kernels[];
 extern const size_t rgm_calibration_kernels_count;
 
-// Compiles a file, or takes it from the cache (NULL: none), and appends the image. RGM_INVALID when there is no
-// such file; RGM_UNAVAILABLE when there is no compiler or the architecture is below what the file needs.
+// Compiles a file, or takes it from the cache (NULL: none), and appends the image. RGM_INVALID when there is
+// no such file; RGM_UNAVAILABLE when there is no compiler or the architecture is below what the file needs.
 rgm_status rgm_kernel_compile(const char *file, const char *arch, rgm_cubin_cache *cache, rgm_bytes *image,
                               rgm_error *err) RGM_NODISCARD;
 

@@ -48,7 +48,8 @@ static double sigmoid(double x) { return 1.0 / (1.0 + exp(-x)); }
 
 static void reference(const double *p, void *const *buffers) {
     int batch = (int)p[BATCH], inputs = (int)p[INPUTS], hidden = (int)p[HIDDEN];
-    const float *input = buffers[INPUT], *hidden_state = buffers[HIDDEN_STATE], *cell_state = buffers[CELL_STATE];
+    const float *input = buffers[INPUT], *hidden_state = buffers[HIDDEN_STATE],
+                *cell_state = buffers[CELL_STATE];
     const float *ih = buffers[WEIGHTS_IH], *hh = buffers[WEIGHTS_HH], *bias = buffers[BIAS];
     float *hidden_out = buffers[HIDDEN_OUT], *cell_out = buffers[CELL_OUT];
     for (int sample = 0; sample < batch; sample++)

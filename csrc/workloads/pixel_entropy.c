@@ -12,8 +12,9 @@ static bool shape(const double *p, rgm_workload_shape *out) {
     out->counts[IMAGE] = out->counts[ENTROPY] = height * width;
     rgm_set_grid(out, rgm_blocks(width, COLUMNS), rgm_blocks(height, ROWS));
     rgm_set_block(out, COLUMNS, 1);
-    // Of the sliding histogram, not of the definition, which would count every pixel of every window: one row in
-    // and one row out, three operations a pixel, and three for the entropy. Windows at the border are counted whole.
+    // Of the sliding histogram, not of the definition, which would count every pixel of every window: one row
+    // in and one row out, three operations a pixel, and three for the entropy. Windows at the border are
+    // counted whole.
     out->operations = p[HEIGHT] * p[WIDTH] * (2.0 * p[WINDOW] * 3.0 + 3.0);
     return true;
 }

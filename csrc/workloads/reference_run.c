@@ -2,8 +2,9 @@
 #include "workloads/arrays.h"
 #include "workloads/gpu_run.h"
 
-rgm_status rgm_reference_run(const rgm_workload *workload, const double *parameters, const void *const *inputs,
-                             void *const *outputs, rgm_workload_shape *shape, rgm_error *err) {
+rgm_status rgm_reference_run(const rgm_workload *workload, const double *parameters,
+                             const void *const *inputs, void *const *outputs, rgm_workload_shape *shape,
+                             rgm_error *err) {
     double values[RGM_WORKLOAD_PARAMETERS];
     rgm_arrays arrays;
     RGM_TRY(rgm_workload_prepare(workload, parameters, values, shape, err));

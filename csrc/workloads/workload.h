@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The nine workloads: what each computes, on what inputs, with how much work, and how it runs where.
 //
-// A workload is a row of data and three functions. Its kernel takes the buffers in the order of the row (pointers) and
-// then the parameters in the order of the row (`int` where whole, else `float`); nothing else is needed to launch it.
-// Every implementation, on a device or in C, reads and writes the same buffers.
+// A workload is a row of data and three functions. Its kernel takes the buffers in the order of the row
+// (pointers) and then the parameters in the order of the row (`int` where whole, else `float`); nothing else
+// is needed to launch it. Every implementation, on a device or in C, reads and writes the same buffers.
 //
-// Work is counted by definition, not by instruction: `operations` are the additions, multiplications and function
-// values that the result is made of, `bytes` is the traffic that cannot be avoided, each input read once and each
-// output written once. Scratch counts nothing. Both are documented, workload by workload, in docs/gpu/kernels.md.
+// Work is counted by definition, not by instruction: `operations` are the additions, multiplications and
+// function values that the result is made of, `bytes` is the traffic that cannot be avoided, each input read
+// once and each output written once. Scratch counts nothing. Both are documented, workload by workload, in
+// docs/gpu/kernels.md.
 #ifndef RGM_WORKLOADS_WORKLOAD_H
 #define RGM_WORKLOADS_WORKLOAD_H
 
@@ -73,8 +74,8 @@ typedef struct {
     const char *unit; // of `operations`: "fp32" or "int32"
     rgm_workload_buffer buffers[RGM_WORKLOAD_BUFFERS + 1];
     rgm_workload_parameter parameters[RGM_WORKLOAD_PARAMETERS + 1];
-    // False when the parameters, each within its bounds, do not go together. Fills all but `bytes` where that is the sum
-    // of inputs and outputs.
+    // False when the parameters, each within its bounds, do not go together. Fills all but `bytes` where that
+    // is the sum of inputs and outputs.
     bool (*shape)(const double *parameters, rgm_workload_shape *shape);
     // The documented inputs; buffers of other roles are left alone.
     void (*fill)(const double *parameters, void *const *buffers);

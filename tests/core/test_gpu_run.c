@@ -31,10 +31,13 @@ static bool begin(void) {
     if (!handle) handle = dlopen(fake_driver, RTLD_NOW);
     CHECK(handle != NULL);
     if (!handle) return false;
-    static const char *const zero[] = {"order", "eager", "fail_alloc", "fail_launch", "launches", "allocations", "live"};
+    static const char *const zero[] = {"order",    "eager",       "fail_alloc", "fail_launch",
+                                       "launches", "allocations", "live"};
     for (size_t i = 0; i < sizeof zero / sizeof *zero; i++) set(zero[i], 0);
     set("capability", 90);
     set("devices", 1);
+    set("version", 13000);
+    set("fail_load", 0);
     return true;
 }
 
@@ -86,7 +89,8 @@ TEST(every_failure_gives_everything_back) {
         set("allocations", 0);
         set("fail_alloc", n);
         CHECK_EQ_I64(run("dot_product", (rgm_gpu_request){.iterations = 2}, &result, &err), RGM_LIMIT);
-        CHECK_STR_EQ(err.message, "dot_product: allocating device memory failed with CUDA_ERROR_OUT_OF_MEMORY");
+        CHECK_STR_EQ(err.message,
+                     "dot_product: allocating device memory failed with CUDA_ERROR_OUT_OF_MEMORY");
         CHECK_EQ_I64(get("live"), 0);
     }
     set("fail_alloc", 0);
@@ -152,6 +156,19 @@ TEST(a_newer_device_runs_ptx) {
     set("capability", 120);
     CHECK_OK(run("conv2d", (rgm_gpu_request){.iterations = 1}, &result, &err));
     CHECK_STR_EQ(result.arch, "compute_100");
+}
+
+TEST(a_compiler_newer_than_the_driver_is_told_of) {
+    rgm_gpu_result result;
+    rgm_error err;
+    REQUIRE(begin());
+    set("fail_load", 1);
+    CHECK_EQ_I64(run("conv2d", (rgm_gpu_request){.iterations = 1}, &result, &err), RGM_UNAVAILABLE);
+    CHECK_STR_EQ(err.message, "conv2d: loading the kernel failed with CUDA_ERROR_OF_THE_FAKE");
+    set("version", 12040);
+    CHECK_EQ_I64(run("conv2d", (rgm_gpu_request){.iterations = 1}, &result, &err), RGM_UNAVAILABLE);
+    CHECK(strstr(err.message, "NVRTC 13.0 is newer than the driver, which is for CUDA 12.4") != NULL);
+    CHECK_EQ_I64(get("live"), 0);
 }
 
 TEST(parameters_out_of_bounds_are_named) {

@@ -65,9 +65,9 @@ TEST(architectures_have_numbers) {
     static const struct {
         const char *arch;
         int number;
-    } rows[] = {{"sm_75", 75},  {"compute_75", 75}, {"sm_90a", 90}, {"compute_100f", 100}, {"sm_103a", 103},
-                {"sm_", -1},    {"90", -1},         {"sm_9", -1},   {"sm_90b", -1},        {"sm_90aa", -1},
-                {"sm_1000", -1}, {"", -1},          {"gfx942", -1}, {"sm_90 ", -1},        {"compute_", -1}};
+    } rows[] = {{"sm_75", 75},   {"compute_75", 75}, {"sm_90a", 90}, {"compute_100f", 100}, {"sm_103a", 103},
+                {"sm_", -1},     {"90", -1},         {"sm_9", -1},   {"sm_90b", -1},        {"sm_90aa", -1},
+                {"sm_1000", -1}, {"", -1},           {"gfx942", -1}, {"sm_90 ", -1},        {"compute_", -1}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         CHECK_EQ_I64(rgm_arch_number(rows[i].arch), rows[i].number);
 }
@@ -119,7 +119,8 @@ TEST(results_become_statuses) {
     static const struct {
         int result;
         rgm_status status;
-    } rows[] = {{1, RGM_NO_MEMORY}, {5, RGM_INVALID}, {6, RGM_INVALID}, {7, RGM_UNAVAILABLE}, {11, RGM_UNAVAILABLE}};
+    } rows[] = {
+        {1, RGM_NO_MEMORY}, {5, RGM_INVALID}, {6, RGM_INVALID}, {7, RGM_UNAVAILABLE}, {11, RGM_UNAVAILABLE}};
     rgm_bytes image = {0};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char numbers[32];
@@ -187,7 +188,8 @@ TEST(an_old_version_makes_ptx_only) {
 static void copy_file(const char *from, const char *to) {
     char block[65536];
     int in = open(from, O_RDONLY), out = open(to, O_WRONLY | O_CREAT | O_TRUNC, 0755);
-    for (ssize_t got; (got = read(in, block, sizeof block)) > 0;) CHECK_EQ_I64(write(out, block, (size_t)got), got);
+    for (ssize_t got; (got = read(in, block, sizeof block)) > 0;)
+        CHECK_EQ_I64(write(out, block, (size_t)got), got);
     (void)close(in);
     (void)close(out);
 }
@@ -240,7 +242,8 @@ TEST(threads_compile_at_the_same_time) {
 }
 
 TEST(a_key_tells_everything_apart) {
-    static const char *const fast[] = {"--use_fast_math", NULL}, *const other[] = {"--use_fast", "_math", NULL};
+    static const char *const fast[] = {"--use_fast_math", NULL}, *const other[] = {"--use_fast", "_math",
+                                                                                   NULL};
     rgm_compilation variants[8];
     rgm_bytes keys[8] = {{0}};
     rgm_error err;
@@ -257,7 +260,8 @@ TEST(a_key_tells_everything_apart) {
         if (i == 7) use(fake, "minor=1");
         CHECK_OK(rgm_nvrtc_key(&variants[i], &keys[i], &err));
         for (size_t j = 0; j < i; j++)
-            CHECK(keys[i].length != keys[j].length || memcmp(keys[i].data, keys[j].data, keys[i].length) != 0);
+            CHECK(keys[i].length != keys[j].length ||
+                  memcmp(keys[i].data, keys[j].data, keys[i].length) != 0);
     }
     for (size_t i = 0; i < 8; i++) rgm_bytes_release(&keys[i]);
 }
@@ -272,5 +276,6 @@ TEST(every_embedded_file_is_listed_and_the_other_way_round) {
             CHECK_OK(rgm_kernel_compile(rgm_kernel_files[i].name, "sm_90", NULL, &image, &err));
         rgm_bytes_release(&image);
     }
-    for (size_t i = 0; i < rgm_kernel_sources_count; i++) CHECK(strstr(rgm_kernel_sources[i].text, "RGM_KERNEL") != NULL);
+    for (size_t i = 0; i < rgm_kernel_sources_count; i++)
+        CHECK(strstr(rgm_kernel_sources[i].text, "RGM_KERNEL") != NULL);
 }

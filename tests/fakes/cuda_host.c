@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A CUDA driver whose device is this processor: it runs the kernels of csrc/workloads/kernels, compiled into it as C.
+// A CUDA driver whose device is this processor: it runs the kernels of csrc/workloads/kernels, compiled into
+// it as C.
 //
 // Streams are queues that run when somebody waits for them, as a device does from the host's point of view:
-// results are not there before, and what a launch points to is copied at the launch. Device memory ends at a page
-// that cannot be touched, so an access beyond the end of a buffer is a crash.
+// results are not there before, and what a launch points to is copied at the launch. Device memory ends at a
+// page that cannot be touched, so an access beyond the end of a buffer is a crash.
 #include <pthread.h>
 
 #include "cuda/driver_types.h"
@@ -13,6 +14,8 @@
 #define NUMBERS(X)                                                                                           \
     X(devices, 1)                                                                                            \
     X(capability, 90)                                                                                        \
+    X(version, 13000)                                                                                        \
+    X(fail_load, 0)   /* 1: no module can be loaded */                                                       \
     X(order, 0)       /* of the threads of a block: 0 by rank, 1 backwards, 2 mixed */                       \
     X(eager, 0)       /* 1: a launch runs at once, so a kernel that waits for the host waits in vain */      \
     X(fail_alloc, 0)  /* the n-th allocation fails; 0: none */                                               \
@@ -128,10 +131,11 @@ struct rgm_cu_function_s {
 
 #define ROW(name) {#name, call_##name, sizes_##name, sizeof sizes_##name}
 static struct rgm_cu_function_s functions[] = {
-    ROW(ar_forecast),   ROW(lstm_cell_forward), ROW(pixel_entropy),   ROW(conv2d),      ROW(image_segmentation),
-    ROW(vector_add),    ROW(matrix_multiply),   ROW(dot_product),     ROW(rgm_copy),    ROW(rgm_triad),
-    ROW(rgm_read),      ROW(rgm_fill),          ROW(rgm_read_l2),     ROW(rgm_fma_fp32), ROW(rgm_fma_fp64),
-    ROW(rgm_empty),     ROW(rgm_chase),         ROW(rgm_timestamp),   ROW(rgm_hold),    ROW(dendritic_integration),
+    ROW(ar_forecast),        ROW(lstm_cell_forward), ROW(pixel_entropy),   ROW(conv2d),
+    ROW(image_segmentation), ROW(vector_add),        ROW(matrix_multiply), ROW(dot_product),
+    ROW(rgm_copy),           ROW(rgm_triad),         ROW(rgm_read),        ROW(rgm_fill),
+    ROW(rgm_read_l2),        ROW(rgm_fma_fp32),      ROW(rgm_fma_fp64),    ROW(rgm_empty),
+    ROW(rgm_chase),          ROW(rgm_timestamp),     ROW(rgm_hold),        ROW(dendritic_integration),
 };
 
 // --- streams ----------------------------------------------------------------------------------------------
@@ -173,7 +177,8 @@ static _Thread_local rgm_cu_context current;
 static void do_work(const work *w) {
     switch (w->kind) {
     case WORK_LAUNCH:
-        fiber_launch(w->function->name, w->function->call, w->arguments, w->grid, w->block, (int)FAKE_VALUE(order));
+        fiber_launch(w->function->name, w->function->call, w->arguments, w->grid, w->block,
+                     (int)FAKE_VALUE(order));
         break;
     case WORK_RECORD:
         w->event->recorded = true;
@@ -215,11 +220,11 @@ static rgm_cu_result enqueue(rgm_cu_stream stream, const work *given) {
 
 EXPORT cuInit(unsigned flags) { return RGM_CU_SUCCESS; }
 EXPORT cuDriverGetVersion(int *version) {
-    *version = 13000;
+    *version = (int)FAKE_VALUE(version);
     return RGM_CU_SUCCESS;
 }
 EXPORT cuGetErrorName(rgm_cu_result result, const char **text) {
-    *text = result == RGM_CU_OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY"
+    *text = result == RGM_CU_OUT_OF_MEMORY   ? "CUDA_ERROR_OUT_OF_MEMORY"
             : result == RGM_CU_LAUNCH_FAILED ? "CUDA_ERROR_LAUNCH_FAILED"
                                              : "CUDA_ERROR_OF_THE_FAKE";
     return RGM_CU_SUCCESS;
@@ -328,6 +333,7 @@ EXPORT cuEventElapsedTime(float *milliseconds, rgm_cu_event begin, rgm_cu_event 
 EXPORT cuModuleLoadData(rgm_cu_module *module, const void *image) {
     // Machine code is an ELF file; PTX begins with a comment.
     if (memcmp(image, "\177ELF", 4) != 0 && memcmp(image, "//", 2) != 0) return RGM_CU_INVALID_VALUE;
+    if (FAKE_VALUE(fail_load)) return RGM_CU_INVALID_VALUE;
     *module = calloc(1, sizeof **module);
     FAKE_VALUE(live)++;
     return *module ? RGM_CU_SUCCESS : RGM_CU_OUT_OF_MEMORY;
@@ -344,9 +350,9 @@ EXPORT cuModuleGetFunction(rgm_cu_function *function, rgm_cu_module module, cons
     }
     return RGM_CU_INVALID_VALUE;
 }
-EXPORT cuLaunchKernel(rgm_cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
-                      unsigned block_y, unsigned block_z, unsigned shared_bytes, rgm_cu_stream stream,
-                      void **parameters, void **extra) {
+EXPORT cuLaunchKernel(rgm_cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                      unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
+                      rgm_cu_stream stream, void **parameters, void **extra) {
     work w = {.kind = WORK_LAUNCH,
               .function = function,
               .grid = {grid_x, grid_y, grid_z},
@@ -418,11 +424,13 @@ EXPORT cuMemcpyHtoDAsync_v2(rgm_cu_pointer to, const void *from, size_t bytes, r
     return enqueue(stream, &w);
 }
 EXPORT cuMemcpyDtoHAsync_v2(void *to, rgm_cu_pointer from, size_t bytes, rgm_cu_stream stream) {
-    return enqueue(stream, &(work){.kind = WORK_COPY, .to = to, .from = (void *)(uintptr_t)from, .bytes = bytes});
+    return enqueue(stream,
+                   &(work){.kind = WORK_COPY, .to = to, .from = (void *)(uintptr_t)from, .bytes = bytes});
 }
 EXPORT cuMemcpyDtoDAsync_v2(rgm_cu_pointer to, rgm_cu_pointer from, size_t bytes, rgm_cu_stream stream) {
     return cuMemcpyDtoHAsync_v2((void *)(uintptr_t)to, from, bytes, stream);
 }
 EXPORT cuMemsetD8Async(rgm_cu_pointer to, unsigned char value, size_t bytes, rgm_cu_stream stream) {
-    return enqueue(stream, &(work){.kind = WORK_SET, .to = (void *)(uintptr_t)to, .bytes = bytes, .value = value});
+    return enqueue(stream,
+                   &(work){.kind = WORK_SET, .to = (void *)(uintptr_t)to, .bytes = bytes, .value = value});
 }

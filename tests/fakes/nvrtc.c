@@ -12,17 +12,17 @@
 #define NUMBERS(X)                                                                                           \
     X(major, 13)                                                                                             \
     X(minor, 0)                                                                                              \
-    X(lowest, 75)         /* architectures that it lists: lowest, 80, 90, highest */                         \
+    X(lowest, 75) /* architectures that it lists: lowest, 80, 90, highest */                                 \
     X(highest, 100)                                                                                          \
-    X(result, 0)          /* what every compilation answers */                                               \
-    X(warn, 0)            /* 1: the log begins with a warning */                                             \
-    X(no_image, 0)        /* 1: compiles, then hands out nothing */                                          \
-    X(needs_builtins, 0)  /* 1: fails with 7 unless the builtins are in the process */                       \
+    X(result, 0)         /* what every compilation answers */                                                \
+    X(warn, 0)           /* 1: the log begins with a warning */                                              \
+    X(no_image, 0)       /* 1: compiles, then hands out nothing */                                           \
+    X(needs_builtins, 0) /* 1: fails with 7 unless the builtins are in the process */                        \
     X(slow_ms, 0)                                                                                            \
     X(compilations, 0)                                                                                       \
-    X(at_once, 0)         /* most compilations that ran at the same time */                                  \
+    X(at_once, 0) /* most compilations that ran at the same time */                                          \
     X(running, 0)                                                                                            \
-    X(live, 0)            /* programs that were not destroyed */
+    X(live, 0) /* programs that were not destroyed */
 FAKE_NUMBERS(nvrtc, "FAKE_NVRTC", NUMBERS)
 
 struct rgm_nvrtc_program_s {
@@ -82,11 +82,11 @@ EXPORT nvrtcCompileProgram(rgm_nvrtc_program program, int n_options, const char 
     FAKE_VALUE(compilations)++;
     if (FAKE_VALUE(slow_ms)) (void)usleep((useconds_t)FAKE_VALUE(slow_ms) * 1000);
     FAKE_VALUE(running)--;
-    for (int i = 0; i < n_options; i++)
-        (void)sscanf(options[i], "--gpu-architecture=%31s", program->arch);
+    for (int i = 0; i < n_options; i++) (void)sscanf(options[i], "--gpu-architecture=%31s", program->arch);
     (void)dl_iterate_phdr(is_builtins, &builtins);
     if (FAKE_VALUE(needs_builtins) && !builtins) return RGM_NVRTC_BUILTIN_OPERATION_FAILURE;
-    if (FAKE_VALUE(warn)) log_line(program, "(1): warning #177-D: variable \"x\" was declared but never referenced");
+    if (FAKE_VALUE(warn))
+        log_line(program, "(1): warning #177-D: variable \"x\" was declared but never referenced");
     if (strstr(program->text, "#error")) {
         log_line(program, "(3): error: the source says so");
         log_line(program, "(4): error: and again");

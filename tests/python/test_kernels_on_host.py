@@ -6,65 +6,18 @@ Those made of PTX (packed and tensor-core arithmetic) need a device: tests/gpu/t
 
 import ctypes
 from collections.abc import Iterator
-from typing import Any
 
 import fakes
 import numpy as np
 import pytest
+from device_driver import Device
 
 GRID, BLOCK = 5, 64
 
 
-class Device:
-    """The double's driver interface, called directly."""
-
-    def __init__(self) -> None:
-        self.library = ctypes.CDLL(str(fakes.library("cuda_host")))
-        self.context, self.stream, self.module = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
-        self.call("cuDevicePrimaryCtxRetain", ctypes.byref(self.context), 0)
-        self.call("cuCtxPushCurrent_v2", self.context)
-        self.call("cuStreamCreate", ctypes.byref(self.stream), 0)
-        self.call("cuModuleLoadData", ctypes.byref(self.module), b"// PTX")
-
-    def call(self, name: str, *arguments: Any) -> None:
-        assert getattr(self.library, name)(*arguments) == 0, name
-
-    def close(self) -> None:
-        self.call("cuModuleUnload", self.module)
-        self.call("cuStreamDestroy_v2", self.stream)
-        self.call("cuCtxPopCurrent_v2", ctypes.byref(self.context))
-        self.call("cuDevicePrimaryCtxRelease_v2", 0)
-
-    def launch(self, name: str, *arguments: Any, grid: int = GRID, block: int = BLOCK) -> None:
-        """Run a kernel; arrays are copied to memory that ends at a page of its own, and back."""
-        places: list[Any] = []
-        arrays: list[tuple[ctypes.c_ulonglong, np.ndarray]] = []
-        for argument in arguments:
-            if isinstance(argument, np.ndarray):
-                address = ctypes.c_ulonglong()
-                self.call("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(argument.nbytes))
-                self.copy("cuMemcpyHtoDAsync_v2", address, ctypes.c_void_p(argument.ctypes.data), argument.nbytes)
-                arrays.append((address, argument))
-                places.append(address)
-            else:
-                places.append(argument)
-        pointers = (ctypes.c_void_p * len(places))(*[ctypes.addressof(place) for place in places])
-        function = ctypes.c_void_p()
-        self.call("cuModuleGetFunction", ctypes.byref(function), self.module, name.encode())
-        self.call("cuLaunchKernel", function, grid, 1, 1, block, 1, 1, 0, self.stream, pointers, None)
-        for address, array in arrays:
-            self.copy("cuMemcpyDtoHAsync_v2", ctypes.c_void_p(array.ctypes.data), address, array.nbytes)
-        self.call("cuStreamSynchronize", self.stream)
-        for address, _ in arrays:
-            self.call("cuMemFree_v2", address)
-
-    def copy(self, name: str, to: Any, source: Any, size: int) -> None:
-        self.call(name, to, source, ctypes.c_size_t(size), self.stream)
-
-
 @pytest.fixture
 def device() -> Iterator[Device]:
-    made = Device()
+    made = Device(str(fakes.library("cuda_host")), lambda entry: b"// PTX")
     yield made
     made.close()
 

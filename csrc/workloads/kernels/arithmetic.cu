@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Peak of the scalar pipes: eight independent chains of fused multiply-adds a thread, enough to cover the latency
-// of four to six cycles with one warp a scheduler. One thread does 8 * 16 * rounds multiply-adds, two operations
-// each. A chain is x = x * factor + term from x = thread + chain/8, so its value has a closed form.
+// Peak of the scalar pipes: eight independent chains of fused multiply-adds a thread, enough to cover the
+// latency of four to six cycles with one warp a scheduler. One thread does 8 * 16 * rounds multiply-adds, two
+// operations each. A chain is x = x * factor + term from x = thread + chain/8, so its value has a closed
+// form.
 #include "device/kernel.cuh"
 
 #define CHAINS 8

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory bandwidth: 16 bytes a thread and access, four accesses under way, any grid. `n` counts units of 16 bytes.
+// Memory bandwidth: 16 bytes a thread and access, four accesses under way, any grid. `n` counts units of 16
+// bytes.
 #include "device/kernel.cuh"
 
 // Sum of the warp's values in lane 0.
@@ -29,7 +30,8 @@ RGM_KERNEL rgm_copy(uint4 *__restrict__ to, const uint4 *__restrict__ from, unsi
 RGM_KERNEL rgm_triad(float4 *__restrict__ a, const float4 *__restrict__ b, const float4 *__restrict__ c,
                      float factor, unsigned long long n) {
     unsigned long long stride = (unsigned long long)gridDim.x * blockDim.x;
-    for (unsigned long long at = (unsigned long long)blockIdx.x * blockDim.x + threadIdx.x; at < n; at += stride) {
+    for (unsigned long long at = (unsigned long long)blockIdx.x * blockDim.x + threadIdx.x; at < n;
+         at += stride) {
         float4 x = b[at], y = c[at];
         x.x = fmaf(factor, y.x, x.x);
         x.y = fmaf(factor, y.y, x.y);
@@ -59,13 +61,15 @@ RGM_KERNEL rgm_fill(uint4 *__restrict__ to, unsigned value, unsigned long long n
     unsigned long long stride = (unsigned long long)gridDim.x * blockDim.x;
     uint4 words;
     words.x = words.y = words.z = words.w = value;
-    for (unsigned long long at = (unsigned long long)blockIdx.x * blockDim.x + threadIdx.x; at < n; at += stride)
+    for (unsigned long long at = (unsigned long long)blockIdx.x * blockDim.x + threadIdx.x; at < n;
+         at += stride)
         to[at] = words;
 }
 
 // 16 n passes bytes read from the second-level cache, where `n` units stay resident: every pass reads all,
 // and the first-level cache keeps nothing. *sum grows by passes times the sum of all words.
-RGM_KERNEL rgm_read_l2(unsigned *__restrict__ sum, const uint4 *__restrict__ from, unsigned long long n, int passes) {
+RGM_KERNEL rgm_read_l2(unsigned *__restrict__ sum, const uint4 *__restrict__ from, unsigned long long n,
+                       int passes) {
     unsigned long long stride = (unsigned long long)gridDim.x * blockDim.x;
     unsigned long long first = (unsigned long long)blockIdx.x * blockDim.x + threadIdx.x;
     unsigned own = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two-dimensional convolution as neural networks mean it: the kernel is not turned, the border is zeros. Side of
-// the kernel up to 7, stride up to 2. A block makes 32 x 8 outputs from a tile of the image in shared memory.
+// Two-dimensional convolution as neural networks mean it: the kernel is not turned, the border is zeros. Side
+// of the kernel up to 7, stride up to 2. A block makes 32 x 8 outputs from a tile of the image in shared
+// memory.
 #include "device/kernel.cuh"
 
 #define WIDE 32

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sum of a[i] * b[i] in one launch and in an order that depends on n and the grid only, so that equal inputs give
-// equal bits: every block leaves its sum in `partial`, and the block that finishes last adds them up.
+// Sum of a[i] * b[i] in one launch and in an order that depends on n and the grid only, so that equal inputs
+// give equal bits: every block leaves its sum in `partial`, and the block that finishes last adds them up.
 #include "device/kernel.cuh"
 
 #define THREADS 256

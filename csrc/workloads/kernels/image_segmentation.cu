@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Four levels around a threshold t, then a vote. Level of a pixel p: 0 (background) below t/2, 3 (dark) below t,
-// 2 (middle) below 1.5 t, 1 (bright) from there. A pixel takes the level that more than five of its eight neighbours
-// have; neighbours vote with the level before the vote, so the result does not depend on the order.
+// Four levels around a threshold t, then a vote. Level of a pixel p: 0 (background) below t/2, 3 (dark) below
+// t, 2 (middle) below 1.5 t, 1 (bright) from there. A pixel takes the level that more than five of its eight
+// neighbours have; neighbours vote with the level before the vote, so the result does not depend on the
+// order.
 #include "device/kernel.cuh"
 
 #define WIDE 32
@@ -13,8 +14,8 @@ RGM_DEVICE unsigned char level_of(float pixel, float threshold) {
     return pixel < 1.5f * threshold ? 2 : 1;
 }
 
-RGM_KERNEL image_segmentation(const float *__restrict__ image, int *__restrict__ labels, int height, int width,
-                              float threshold) {
+RGM_KERNEL image_segmentation(const float *__restrict__ image, int *__restrict__ labels, int height,
+                              int width, float threshold) {
     __shared__ unsigned char tile[HIGH + 2][WIDE + 2];
     int top = (int)blockIdx.y * HIGH - 1, left = (int)blockIdx.x * WIDE - 1;
     for (int at = threadIdx.y * WIDE + threadIdx.x; at < (HIGH + 2) * (WIDE + 2); at += WIDE * HIGH) {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// One step of an LSTM cell. Gates in the order input, forget, cell, output; weights_ih is (4 hidden) x inputs,
-// weights_hh is (4 hidden) x hidden, bias has 4 hidden values (the sum of both biases where there are two):
+// One step of an LSTM cell. Gates in the order input, forget, cell, output; weights_ih is (4 hidden) x
+// inputs, weights_hh is (4 hidden) x hidden, bias has 4 hidden values (the sum of both biases where there are
+// two):
 //   i, f, o = sigmoid(...), g = tanh(...), c' = f c + i g, h' = o tanh(c').
-// A block of 8 x 8 threads makes 8 units of 8 samples; each thread keeps the four gates of its element in registers.
+// A block of 8 x 8 threads makes 8 units of 8 samples; each thread keeps the four gates of its element in
+// registers.
 #include "device/kernel.cuh"
 
 #define SIDE 8
@@ -12,7 +14,8 @@
 RGM_DEVICE float sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
 
 // Adds rows of `weights` times rows of `from` (samples x depth) to the four gates.
-RGM_DEVICE void accumulate(float *gates, const float *from, const float *weights, int batch, int depth, int hidden) {
+RGM_DEVICE void accumulate(float *gates, const float *from, const float *weights, int batch, int depth,
+                           int hidden) {
     __shared__ float tile_from[SIDE][DEPTH + 1], tile_weights[GATES][SIDE][DEPTH + 1];
     int x = threadIdx.x, y = threadIdx.y, thread = y * SIDE + x;
     int unit = blockIdx.x * SIDE, sample = blockIdx.y * SIDE;
@@ -39,8 +42,8 @@ RGM_DEVICE void accumulate(float *gates, const float *from, const float *weights
 RGM_KERNEL lstm_cell_forward(const float *__restrict__ input, const float *__restrict__ hidden_state,
                              const float *__restrict__ cell_state, const float *__restrict__ weights_ih,
                              const float *__restrict__ weights_hh, const float *__restrict__ bias,
-                             float *__restrict__ hidden_out, float *__restrict__ cell_out, int batch, int inputs,
-                             int hidden) {
+                             float *__restrict__ hidden_out, float *__restrict__ cell_out, int batch,
+                             int inputs, int hidden) {
     int unit = blockIdx.x * SIDE + threadIdx.x, sample = blockIdx.y * SIDE + threadIdx.y;
     float gates[GATES];
     for (int gate = 0; gate < GATES; gate++) gates[gate] = unit < hidden ? bias[gate * hidden + unit] : 0.0f;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// C = A B in single precision, row by row in memory: A is m x k, B is k x n. A block of 16 x 16 threads makes a
-// tile of 32 x 32, four elements a thread, from tiles of A and B in shared memory. The tile is small because the
-// documented size has few of them: 256 x 256 gives 64 blocks.
+// C = A B in single precision, row by row in memory: A is m x k, B is k x n. A block of 16 x 16 threads makes
+// a tile of 32 x 32, four elements a thread, from tiles of A and B in shared memory. The tile is small
+// because the documented size has few of them: 256 x 256 gives 64 blocks.
 #include "device/kernel.cuh"
 
 #define TILE 32
 #define SIDE 16
 
-RGM_KERNEL matrix_multiply(const float *__restrict__ a, const float *__restrict__ b, float *__restrict__ c, int m,
-                           int n, int k) {
+RGM_KERNEL matrix_multiply(const float *__restrict__ a, const float *__restrict__ b, float *__restrict__ c,
+                           int m, int n, int k) {
     __shared__ float tile_a[TILE][TILE + 1], tile_b[TILE][TILE + 1];
     int x = threadIdx.x, y = threadIdx.y;
     int row = blockIdx.y * TILE, column = blockIdx.x * TILE;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Peak of the packed half-precision pipe. As in arithmetic.cu, but every instruction works on two values: one
-// thread does 8 * 16 * rounds packed multiply-adds, four operations each. `factor` and `term` are pairs of halves.
+// thread does 8 * 16 * rounds packed multiply-adds, four operations each. `factor` and `term` are pairs of
+// halves.
 #include "device/kernel.cuh"
 
 #define CHAINS 8

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shannon entropy, in bits, of the levels in a window around every pixel. A pixel p has level p * 256 / range, cut to
-// 0..255; the window of a pixel (y, x) is the rows y - w/2 .. y - w/2 + w - 1 and the columns likewise, as far as they are
-// in the image. Side of the window up to 32.
+// Shannon entropy, in bits, of the levels in a window around every pixel. A pixel p has level p * 256 /
+// range, cut to 0..255; the window of a pixel (y, x) is the rows y - w/2 .. y - w/2 + w - 1 and the columns
+// likewise, as far as they are in the image. Side of the window up to 32.
 //
-// A thread goes down a column and keeps the histogram of its window in shared memory: a step takes one row in and one
-// row out, 2 w updates instead of w * w. With n pixels in the window and c of a level, H = log2 n - (sum of c log2 c) / n;
-// the sum is kept in fixed point, in units of 2^-16, so that updates lose nothing and their order does not matter.
+// A thread goes down a column and keeps the histogram of its window in shared memory: a step takes one row in
+// and one row out, 2 w updates instead of w * w. With n pixels in the window and c of a level, H = log2 n -
+// (sum of c log2 c) / n; the sum is kept in fixed point, in units of 2^-16, so that updates lose nothing and
+// their order does not matter.
 #include "device/kernel.cuh"
 
 #define LEVELS 256
@@ -27,7 +28,8 @@ RGM_KERNEL pixel_entropy(const float *__restrict__ image, float *__restrict__ en
         weight[count] = count < 2 ? 0 : (int)(UNIT * (float)count * log2f((float)count) + 0.5f);
     for (int level = 0; level < LEVELS; level++) counts[level][thread] = 0;
     for (int at = thread; at < (ROWS + window - 1) * (COLUMNS + window - 1); at += COLUMNS) {
-        int y = at / (COLUMNS + window - 1), x = at % (COLUMNS + window - 1), row = top + y, column = left + x;
+        int y = at / (COLUMNS + window - 1), x = at % (COLUMNS + window - 1), row = top + y,
+            column = left + x;
         int inside = row >= 0 && row < height && column >= 0 && column < width;
         float level = inside ? image[row * width + column] * (LEVELS / range) : 0.0f;
         tile[y][x] = (unsigned char)fminf(fmaxf(level, 0.0f), LEVELS - 1.0f);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A block of a kernel on one thread of the processor: every CUDA thread is a fiber that runs until it waits for the
-// others. One launch at a time; whoever launches holds a mutex.
+// A block of a kernel on one thread of the processor: every CUDA thread is a fiber that runs until it waits
+// for the others. One launch at a time; whoever launches holds a mutex.
 #ifndef RGM_FAKES_FIBERS_H
 #define RGM_FAKES_FIBERS_H
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// csrc/workloads/device/kernel.cuh for the processor: the same names, so that a kernel file compiles as C and its
-// threads run as fibers (device/fibers.h). What it checks beyond the results: barriers and exchanges that not all
-// threads reach, shared memory that is read before it is written (it holds NaN), and, by running the threads in
-// another order, missing barriers.
+// csrc/workloads/device/kernel.cuh for the processor: the same names, so that a kernel file compiles as C and
+// its threads run as fibers (device/fibers.h). What it checks beyond the results: barriers and exchanges that
+// not all threads reach, shared memory that is read before it is written (it holds NaN), and, by running the
+// threads in another order, missing barriers.
 #ifndef RGM_DEVICE_KERNEL_CUH
 #define RGM_DEVICE_KERNEL_CUH
 
