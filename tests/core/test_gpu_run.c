@@ -129,12 +129,23 @@ TEST(the_current_context_is_left_as_it_was) {
     rgm_gpu_result result;
     rgm_error err;
     const rgm_driver *driver;
-    rgm_cu_context context = NULL;
+    rgm_cu_context before, after, popped;
     REQUIRE(begin());
-    CHECK_OK(run("ar_forecast", (rgm_gpu_request){.iterations = 1}, &result, &err));
     REQUIRE(rgm_driver_start(&driver, &err) == RGM_OK);
-    CHECK_EQ_I64(driver->context_current(&context), RGM_CU_SUCCESS);
-    CHECK(context == NULL);
+    for (int own = 0; own < 2; own++) { // without one, and with one that the caller made current
+        if (own) CHECK_EQ_I64(driver->context_push((rgm_cu_context)(void *)&popped), RGM_CU_SUCCESS);
+        CHECK_EQ_I64(driver->context_current(&before), RGM_CU_SUCCESS);
+        CHECK_OK(run("ar_forecast", (rgm_gpu_request){.iterations = 1}, &result, &err));
+        CHECK_EQ_I64(driver->context_current(&after), RGM_CU_SUCCESS);
+        CHECK(after == before);
+        set("launches", 0);
+        set("fail_launch", 1);
+        CHECK_EQ_I64(run("ar_forecast", (rgm_gpu_request){.iterations = 1}, &result, &err), RGM_UNAVAILABLE);
+        set("fail_launch", 0);
+        CHECK_EQ_I64(driver->context_current(&after), RGM_CU_SUCCESS);
+        CHECK(after == before);
+    }
+    CHECK_EQ_I64(driver->context_pop(&popped), RGM_CU_SUCCESS);
 }
 
 TEST(a_device_that_is_not_there_is_named) {

@@ -172,7 +172,8 @@ struct rgm_cu_context_s {
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; // of the one device
 static struct rgm_cu_context_s primary;
-static _Thread_local rgm_cu_context current;
+static _Thread_local rgm_cu_context stack[8]; // stack[depth] is current
+static _Thread_local unsigned depth;
 
 static void do_work(const work *w) {
     switch (w->kind) {
@@ -201,7 +202,8 @@ static void drain(rgm_cu_stream stream) {
 }
 
 static rgm_cu_result enqueue(rgm_cu_stream stream, const work *given) {
-    if (!stream || !current) return current ? RGM_CU_INVALID_HANDLE : RGM_CU_INVALID_CONTEXT;
+    if (!depth) return RGM_CU_INVALID_CONTEXT;
+    if (!stream) return RGM_CU_INVALID_HANDLE;
     work *w = malloc(sizeof *w);
     if (!w) return RGM_CU_OUT_OF_MEMORY;
     *w = *given;
@@ -255,7 +257,7 @@ EXPORT cuDeviceTotalMem_v2(size_t *bytes, rgm_cu_device device) {
     return RGM_CU_SUCCESS;
 }
 EXPORT cuCtxGetCurrent(rgm_cu_context *context) {
-    *context = current;
+    *context = stack[depth];
     return RGM_CU_SUCCESS;
 }
 EXPORT cuCtxGetDevice(rgm_cu_device *device) {
@@ -263,12 +265,13 @@ EXPORT cuCtxGetDevice(rgm_cu_device *device) {
     return RGM_CU_SUCCESS;
 }
 EXPORT cuCtxPushCurrent_v2(rgm_cu_context context) {
-    current = context;
+    if (depth + 1 == sizeof stack / sizeof *stack) return RGM_CU_OUT_OF_MEMORY;
+    stack[++depth] = context;
     return RGM_CU_SUCCESS;
 }
 EXPORT cuCtxPopCurrent_v2(rgm_cu_context *context) {
-    *context = current;
-    current = NULL;
+    if (!depth) return RGM_CU_INVALID_CONTEXT;
+    *context = stack[depth--];
     return RGM_CU_SUCCESS;
 }
 EXPORT cuCtxSynchronize(void) { return RGM_CU_SUCCESS; }

@@ -45,7 +45,8 @@ CLOCK_KHZ, MULTIPROCESSORS, MEMORY_KHZ, BUS_BITS, L2_BYTES, MAJOR, MINOR = 13, 1
 @pytest.fixture(scope="module")
 def device():
     target: list[str] = []
-    made = Device("libcuda.so.1", lambda entry: _core.compile_kernel(FILE_OF[entry], target[0]))
+    library = os.environ.get("REGIMETER_LIBCUDA") or "libcuda.so.1"
+    made = Device(library, lambda entry: _core.compile_kernel(FILE_OF[entry], target[0]))
     target.append(_core.run_workload("vector_add", 0, iterations=1)["arch"])
     yield made
     made.close()
