@@ -77,8 +77,9 @@ def test_documented_workload(name):
     first = _core.run_workload(name, 0, inputs=documented_inputs(name))
     again = _core.run_workload(name, 0)
     assert again["outputs"] == first["outputs"]
-    expected = _core.run_workload(name)["outputs"]
-    compare(name, first["outputs"], dtypes(name), {key: np.frombuffer(expected[key], dtypes(name)[key]) for key in expected})
+    reference = _core.run_workload(name)["outputs"]
+    expected = {key: np.frombuffer(reference[key], dtypes(name)[key]) for key in reference}
+    compare(name, first["outputs"], dtypes(name), expected)
     assert len(first["times_ns"]) == 20
     assert first["gaps"] == 0
     # From the shortest kernel there is to the largest of the specification's budgets, 8 ms.
@@ -217,7 +218,8 @@ def test_dependent_loads_take_as_long_as_memory(device):
     following = np.zeros(n, np.uint32)
     following[lines] = np.roll(lines, -1)
     last, cycles = np.zeros(4, np.uint32), np.zeros(2, np.int64)
-    device.launch("rgm_chase", following, ctypes.c_uint(int(lines[0])), ctypes.c_int(steps), last, cycles, grid=1, block=1)
+    arguments = (following, ctypes.c_uint(int(lines[0])), ctypes.c_int(steps), last, cycles)
+    device.launch("rgm_chase", *arguments, grid=1, block=1)
     assert last[0] == lines[steps]
     print(f"{cycles[0] / steps:.0f} cycles")
     assert 100 <= cycles[0] / steps <= 3000

@@ -30,8 +30,17 @@ def library(name: str) -> Path:
     """Return the path of the double, compiled once per test process."""
     compiler = shutil.which("cc") or shutil.which("gcc") or "cc"
     target = build_folder() / f"libfake_{name}.so"
-    command = [compiler, "-std=gnu11", "-D_GNU_SOURCE", "-O1", "-g", "-shared", "-fPIC", "-fvisibility=hidden", "-pthread"]
-    command += [f"-I{FOLDER}", f"-I{CSRC}", str(FOLDER / f"{name}.c"), "-o", str(target), "-ldl", "-lm"]
+    command = [compiler, "-std=gnu11", "-O1", "-g", "-shared", "-fPIC", "-fvisibility=hidden", "-pthread"]
+    command += [
+        "-D_GNU_SOURCE",
+        f"-I{FOLDER}",
+        f"-I{CSRC}",
+        str(FOLDER / f"{name}.c"),
+        "-o",
+        str(target),
+        "-ldl",
+        "-lm",
+    ]
     subprocess.run(command, check=True, capture_output=True, text=True)
     return target
 

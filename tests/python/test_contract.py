@@ -166,7 +166,9 @@ def entry_points(folder):
         "die_with_parent": lambda: (_core.die_with_parent(0), refused(TypeError, _core.die_with_parent, "x")),
         "kernels": lambda: (_core.kernels(), _core.workloads()),
         "kernel refused": lambda: refused(ValueError, _core.compile_kernel, "x", "sm_90"),
-        "workload": lambda: _core.run_workload("conv2d", parameters={"width": 8}, inputs={"kernel": array("f", [1] * 9)}),
+        "workload": lambda: _core.run_workload(
+            "conv2d", parameters={"width": 8}, inputs={"kernel": array("f", [1] * 9)}
+        ),
         "workload refused": lambda: (
             refused(ValueError, _core.run_workload, "x"),
             refused(ValueError, _core.run_workload, "conv2d", parameters={"x": 1}),

@@ -66,7 +66,8 @@ def test_machine_code(compiler, file, number):
 def test_ptx(compiler, file, number):
     image = compiler.run("compile_kernel", file, f"compute_{number}", cached=False)
     text = image.rstrip(b"\0").decode()
-    assert image.endswith(b"\0") and f".target sm_{number}" in text
+    assert image.endswith(b"\0")
+    assert f".target sm_{number}" in text
     assert sorted(re.findall(r"\.visible \.entry (\w+)\(", text)) == sorted(entries(file))
     # What a kernel keeps in memory of its own is what a compiler could not keep in registers.
     assert ".local" not in text
@@ -84,7 +85,7 @@ def test_wrong_arguments_are_named(compiler):
         compiler.run("compile_kernel", "nothing", "sm_90")
     with pytest.raises(RuntimeError, match='ValueError: "gfx942" is no architecture'):
         compiler.run("compile_kernel", "conv2d", "gfx942")
-    with pytest.raises(RuntimeError, match="UnavailableError: NVRTC .* cannot compile for sm_999"):
+    with pytest.raises(RuntimeError, match=r"UnavailableError: NVRTC .* cannot compile for sm_999"):
         compiler.run("compile_kernel", "conv2d", "sm_999")
 
 

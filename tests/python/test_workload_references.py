@@ -71,7 +71,8 @@ def test_documented_inputs(name, one_device):
     by_default = _core.run_workload(name)["outputs"]
     assert _core.run_workload(name, inputs=stated)["outputs"] == by_default
     on_device = one_device.run("run_workload", name, DEVICE, warmup=1, iterations=1)["outputs"]
-    compare(name, on_device, dtypes(name), {key: np.frombuffer(by_default[key], dtypes(name)[key]) for key in by_default})
+    expected = {key: np.frombuffer(by_default[key], dtypes(name)[key]) for key in by_default}
+    compare(name, on_device, dtypes(name), expected)
     if len(stated) == sum(row["role"] == "input" for row in WORKLOADS[name]["buffers"].values()):
         compare(name, by_default, dtypes(name), ORACLES[name](stated, values(name)))
 
@@ -141,7 +142,8 @@ def test_entropy_is_scipys():
     stats = pytest.importorskip("scipy.stats")
     p = {"height": 30, "width": 30, "window": 9, "range": 65536}
     image = np.random.default_rng(5).integers(0, 65536, (30, 30)).astype(np.float32)
-    found = floats(_core.run_workload("pixel_entropy", parameters=p, inputs={"image": image}), "entropy").reshape(30, 30)
+    result = _core.run_workload("pixel_entropy", parameters=p, inputs={"image": image})
+    found = floats(result, "entropy").reshape(30, 30)
     for y, x in ((4, 4), (15, 20), (0, 0), (29, 3)):
         part = image[max(y - 4, 0) : y + 5, max(x - 4, 0) : x + 5]
         counts, _ = np.histogram(part, bins=256, range=(0, 65536))

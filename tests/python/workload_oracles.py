@@ -228,4 +228,5 @@ def compare(name: str, outputs: dict[str, Any], dtypes: dict[str, str], expected
     for key, wanted in expected.items():
         found = np.frombuffer(outputs[key], dtypes[key]).astype(float)
         scale = max(1.0, float(np.abs(wanted).max()))
-        np.testing.assert_allclose(found, wanted.ravel(), rtol=0, atol=TOLERANCES[name] * scale, err_msg=f"{name}.{key}")
+        bound = TOLERANCES[name] * scale
+        np.testing.assert_allclose(found, wanted.ravel(), rtol=0, atol=bound, err_msg=f"{name}.{key}")
