@@ -202,15 +202,14 @@ static bool is_entry(const char *name) {
     return strlen(name) == NAME_DIGITS + sizeof suffix - 1 && strcmp(name + NAME_DIGITS, suffix) == 0;
 }
 
-static void list_entries(DIR *folder, rgm_bytes *list, int64_t *total) {
+static void list_entries(DIR *folder, int place, rgm_bytes *list, int64_t *total) {
     time_t now = time(NULL);
     for (const struct dirent *at; (at = readdir(folder));) {
         struct stat found;
         bool entry = is_entry(at->d_name), temporary = strncmp(at->d_name, aside, sizeof aside - 1) == 0;
-        if ((!entry && !temporary) || fstatat(dirfd(folder), at->d_name, &found, AT_SYMLINK_NOFOLLOW) != 0)
-            continue;
+        if ((!entry && !temporary) || fstatat(place, at->d_name, &found, AT_SYMLINK_NOFOLLOW) != 0) continue;
         if (temporary) { // left by a process that died; a living one needs no hour
-            if (now - found.st_mtime > STALE_SECONDS) (void)unlinkat(dirfd(folder), at->d_name, 0);
+            if (now - found.st_mtime > STALE_SECONDS) (void)unlinkat(place, at->d_name, 0);
             continue;
         }
         old_entry row = {.used = found.st_mtim, .bytes = found.st_size};
@@ -226,13 +225,14 @@ static void evict(const rgm_cubin_cache *cache) {
     int64_t total = 0;
     DIR *folder = opendir(cache->folder);
     if (!folder) return;
-    list_entries(folder, &list, &total);
-    if (total > cache->most_bytes && !list.failed) {
+    int place = dirfd(folder);
+    if (place >= 0) list_entries(folder, place, &list, &total);
+    if (total > cache->most_bytes && !list.failed && list.data) {
         old_entry *rows = (old_entry *)(void *)list.data;
         size_t count = list.length / sizeof *rows;
         qsort(rows, count, sizeof *rows, by_age);
         for (size_t i = 0; i < count && total > cache->most_bytes; i++) {
-            (void)unlinkat(dirfd(folder), rows[i].name, 0);
+            (void)unlinkat(place, rows[i].name, 0);
             total -= rows[i].bytes;
         }
     }

@@ -154,6 +154,42 @@ def test_a_slow_compiler_lets_other_threads_run(run_python, monkeypatch):
     assert int(run_python(program).stdout) > 1000
 
 
+def test_our_declarations_are_nvidias(variables, tmp_path):
+    """Values and shapes of calls, by the compiler, against the header that comes with the library."""
+    header = Path(variables["REGIMETER_LIBNVRTC"]).parent.parent / "include" / "nvrtc.h"
+    require("nvrtc", header.exists(), f"no {header}")
+    names = {"SUCCESS": "NVRTC_SUCCESS"}
+    source = '#include <nvrtc.h>\n#include "cuda/nvrtc.h"\n'
+    for name in ["SUCCESS", "OUT_OF_MEMORY", "INVALID_OPTION", "COMPILATION", "BUILTIN_OPERATION_FAILURE"]:
+        theirs = names.get(name, f"NVRTC_ERROR_{name}")
+        source += f'_Static_assert((int)RGM_NVRTC_{name} == (int){theirs}, "{name}");\n'
+    # Their pointers and enumerations become ours; what is left to differ is the number and kind of arguments.
+    source += """
+        #define nvrtcProgram rgm_nvrtc_program
+        #define nvrtcResult rgm_nvrtc_result
+        void check(rgm_nvrtc *table);
+        void check(rgm_nvrtc *table) {
+        #define TAKE(capability, result, member, symbol, parameters) table->member = (void *)0;
+            RGM_NVRTC_SYMBOLS(TAKE)
+        }
+    """
+    prototypes = re.sub(r"/\*.*?\*/", "", header.read_text(), flags=re.S)
+    for symbol, member in re.findall(r'(\w+), "(nvrtc\w+)"', (ROOT / "csrc/cuda/nvrtc.h").read_text()):
+        found = re.search(rf"\w[\w *]*\b{member}\s*\(([^)]*)\)", prototypes)
+        assert found, member
+        types = [re.sub(r"\w+$", "", part.strip()).strip() for part in found[1].split(",")]
+        source += f"static __typeof__(((rgm_nvrtc *)0)->{symbol}) p_{symbol};\n"
+        result = "const char *" if "String" in member else "rgm_nvrtc_result"
+        source += f"static {result} (*t_{symbol})({', '.join(types)});\n"
+        source += f"void c_{symbol}(void);\nvoid c_{symbol}(void) {{ p_{symbol} = t_{symbol}; (void)p_{symbol}; }}\n"
+    file = tmp_path / "compare.c"
+    file.write_text(source)
+    command = ["cc", "-std=c11", "-fsyntax-only", "-Werror=incompatible-pointer-types", "-Werror=int-conversion"]
+    command += [f"-I{ROOT / 'csrc'}", f"-I{header.parent}", str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 # --- nvcc -----------------------------------------------------------------------------------------------------
 
 
