@@ -12,6 +12,7 @@ RGM_KERNEL rgm_fma_bf16(unsigned *__restrict__ out, unsigned factor, unsigned te
     unsigned x[CHAINS], mixed = 0;
 #pragma unroll
     for (int chain = 0; chain < CHAINS; chain++) x[chain] = (thread % 64 + chain) * 0x00010001u;
+#pragma unroll 1
     for (int round = 0; round < rounds; round++) {
 #pragma unroll
         for (int step = 0; step < STEPS; step++) {

@@ -16,6 +16,7 @@ RGM_KERNEL rgm_mma_fp16_k8(float *__restrict__ out, unsigned pattern, int rounds
 #pragma unroll
     for (int chain = 0; chain < CHAINS; chain++)
         for (int i = 0; i < 4; i++) x[chain][i] = 0;
+#pragma unroll 1
     for (int round = 0; round < rounds; round++) {
 #pragma unroll
         for (int chain = 0; chain < CHAINS; chain++)
@@ -35,6 +36,7 @@ RGM_KERNEL rgm_mma_int8_k16(int *__restrict__ out, unsigned pattern, int rounds)
 #pragma unroll
     for (int chain = 0; chain < CHAINS; chain++)
         for (int i = 0; i < 2; i++) x[chain][i] = 0;
+#pragma unroll 1
     for (int round = 0; round < rounds; round++) {
 #pragma unroll
         for (int chain = 0; chain < CHAINS; chain++)

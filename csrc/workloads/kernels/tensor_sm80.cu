@@ -18,6 +18,7 @@ RGM_KERNEL rgm_mma_fp16(float *__restrict__ out, unsigned pattern, int rounds) {
 #pragma unroll
     for (int chain = 0; chain < CHAINS; chain++)
         for (int i = 0; i < 4; i++) x[chain][i] = 0;
+#pragma unroll 1
     for (int round = 0; round < rounds; round++) {
 #pragma unroll
         for (int chain = 0; chain < CHAINS; chain++)
@@ -38,6 +39,7 @@ RGM_KERNEL rgm_mma_bf16(float *__restrict__ out, unsigned pattern, int rounds) {
 #pragma unroll
     for (int chain = 0; chain < CHAINS; chain++)
         for (int i = 0; i < 4; i++) x[chain][i] = 0;
+#pragma unroll 1
     for (int round = 0; round < rounds; round++) {
 #pragma unroll
         for (int chain = 0; chain < CHAINS; chain++)
@@ -58,6 +60,7 @@ RGM_KERNEL rgm_mma_tf32(float *__restrict__ out, unsigned pattern, int rounds) {
 #pragma unroll
     for (int chain = 0; chain < CHAINS; chain++)
         for (int i = 0; i < 4; i++) x[chain][i] = 0;
+#pragma unroll 1
     for (int round = 0; round < rounds; round++) {
 #pragma unroll
         for (int chain = 0; chain < CHAINS; chain++)
@@ -78,6 +81,7 @@ RGM_KERNEL rgm_mma_int8(int *__restrict__ out, unsigned pattern, int rounds) {
 #pragma unroll
     for (int chain = 0; chain < CHAINS; chain++)
         for (int i = 0; i < 4; i++) x[chain][i] = 0;
+#pragma unroll 1
     for (int round = 0; round < rounds; round++) {
 #pragma unroll
         for (int chain = 0; chain < CHAINS; chain++)

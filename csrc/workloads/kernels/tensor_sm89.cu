@@ -15,6 +15,7 @@ RGM_KERNEL rgm_mma_fp8(float *__restrict__ out, unsigned pattern, int rounds) {
 #pragma unroll
     for (int chain = 0; chain < CHAINS; chain++)
         for (int i = 0; i < 4; i++) x[chain][i] = 0;
+#pragma unroll 1
     for (int round = 0; round < rounds; round++) {
 #pragma unroll
         for (int chain = 0; chain < CHAINS; chain++)
