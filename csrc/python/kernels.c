@@ -269,7 +269,7 @@ static PyObject *core_run_workload(PyObject *module, PyObject *args, PyObject *k
     rgm_module *state = rgm_module_of(module);
     long ordinal = device == Py_None ? 0 : PyLong_AsLong(device);
     if (ordinal == -1 && PyErr_Occurred()) return NULL;
-    if (ordinal < 0 || ordinal > 1024 || iterations > RGM_GPU_MOST_ITERATIONS) {
+    if (ordinal < 0 || ordinal > 1024 || iterations > RGM_GPU_MOST_LAUNCHES) {
         PyErr_SetString(PyExc_ValueError, "device or iterations out of bounds");
         return NULL;
     }

@@ -1,21 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A workload on a device, through the driver: compile or take from the cache, load, copy in, launch, time,
-// copy out.
+// A workload on a device, through the driver: copy in, launch, time, copy out (workloads/gpu_queue.h says
+// what is timed), and the same on the processor.
 //
-// Times are those of pairs of events around single launches. Launches of a batch are enqueued while a kernel
-// of ours holds the stream, so that neither the host nor the launch path is in an interval; an event pair
-// still contains the device's own cost of starting a kernel. Where the hold gave up before everything was
-// enqueued, which a stalled host can cause, the launches of the batch are counted in `gaps`.
-//
-// Works on the device's primary context and a stream of its own, and leaves the caller's current context as
-// it was. Threads: any; a call keeps no state.
+// Threads: any; a call keeps no state and leaves the caller's current context as it was.
 #ifndef RGM_WORKLOADS_GPU_RUN_H
 #define RGM_WORKLOADS_GPU_RUN_H
 
-#include "workloads/kernels.h"
+#include "workloads/gpu_queue.h"
 #include "workloads/workload.h"
-
-enum { RGM_GPU_MOST_ITERATIONS = 1 << 20 };
 
 typedef struct {
     int device;                // ordinal as the driver counts

@@ -224,3 +224,56 @@ TEST(work_of_the_documented_sizes) {
         CHECK_NEAR(shape.bytes, rows[i].bytes, 0);
     }
 }
+
+// --- the queue itself: what calibration launches its kernels with ----------------------------------------
+
+TEST(a_calibration_kernel_runs_through_the_queue) {
+    rgm_gpu_queue queue;
+    rgm_error err;
+    rgm_cu_pointer from = 0, to = 0;
+    unsigned out[64] = {0}, in[64];
+    uint32_t gaps = 0;
+    REQUIRE(begin());
+    for (unsigned i = 0; i < 64; i++) in[i] = i * 2654435761u;
+    REQUIRE(rgm_gpu_open(&queue, 0, "copy", NULL, &err) == RGM_OK);
+    CHECK_EQ_I64(queue.driver->memory_alloc(&from, sizeof in), 0);
+    CHECK_EQ_I64(queue.driver->memory_alloc(&to, sizeof out), 0);
+    CHECK_EQ_I64(queue.driver->copy_to_device(from, in, sizeof in, queue.stream), 0);
+    unsigned long long units = sizeof in / 16;
+    void *arguments[] = {&to, &from, &units};
+    rgm_gpu_launch what = {.grid = {2, 1, 1}, .block = {32, 1, 1}, .arguments = arguments};
+    CHECK_OK(rgm_gpu_load(&queue, "bandwidth", "rgm_copy", &what.function));
+    CHECK_OK(rgm_gpu_warm_up(&queue, &what, 1));
+    CHECK_OK(rgm_gpu_time(&queue, &what, 130, times, &gaps));
+    CHECK_EQ_U64(gaps, 0);
+    CHECK(times[0] > 0 && times[129] > 0);
+    CHECK_EQ_I64(queue.driver->copy_to_host(out, to, sizeof out, queue.stream), 0);
+    CHECK_EQ_I64(queue.driver->stream_synchronize(queue.stream), 0);
+    CHECK(memcmp(out, in, sizeof out) == 0);
+    CHECK_EQ_I64(queue.driver->memory_free(from), 0);
+    CHECK_EQ_I64(queue.driver->memory_free(to), 0);
+    rgm_gpu_close(&queue);
+    CHECK_EQ_I64(get("live"), 0);
+}
+
+TEST(a_queue_refuses_what_it_cannot_load) {
+    rgm_gpu_queue queue;
+    rgm_error err;
+    rgm_cu_function function;
+    REQUIRE(begin());
+    REQUIRE(rgm_gpu_open(&queue, 0, "calibration", NULL, &err) == RGM_OK);
+    CHECK_EQ_I64(rgm_gpu_load(&queue, "nothing", "rgm_copy", &function), RGM_INVALID);
+    CHECK_EQ_I64(rgm_gpu_load(&queue, "bandwidth", "nothing", &function), RGM_UNAVAILABLE);
+    CHECK_STR_EQ(err.message, "calibration: finding the kernel failed with CUDA_ERROR_OF_THE_FAKE");
+    rgm_status status = RGM_OK;
+    for (int i = 0; i < 40 && status == RGM_OK; i++)
+        status = rgm_gpu_load(&queue, "bandwidth", "rgm_copy", &function);
+    CHECK_EQ_I64(status, RGM_LIMIT);
+    rgm_gpu_close(&queue);
+    CHECK_EQ_I64(get("live"), 0);
+    set("capability", 75);
+    REQUIRE(rgm_gpu_open(&queue, 0, "calibration", NULL, &err) == RGM_OK);
+    CHECK_EQ_I64(rgm_gpu_load(&queue, "tensor_sm80", "rgm_mma_bf16", &function), RGM_UNAVAILABLE);
+    CHECK_STR_EQ(err.message, "tensor_sm80 needs compute capability 8.0, sm_75 is below");
+    rgm_gpu_close(&queue);
+}
