@@ -31,7 +31,7 @@ ENVIRONMENT := $(VENV)/.environment-stamp
 PACKAGE := $(VENV)/.package-stamp
 # Folders are listed too: their time changes when a file is removed.
 SOURCES := $(shell find csrc python cmake -not -path '*__pycache__*' 2>/dev/null)
-C_FILES = $(shell find csrc tests/core tests/fuzz benchmarks/core -name '*.[ch]' 2>/dev/null)
+C_FILES = $(shell find csrc tests/core tests/fakes tests/fuzz benchmarks/core -name '*.[ch]' 2>/dev/null)
 
 .PHONY: help
 help: ## list the targets

@@ -73,23 +73,18 @@ static void put_threads(rgm_session *session, rgm_bytes *out) {
     pthread_mutex_unlock(&session->state_mutex);
 }
 
-static size_t put_samples(rgm_session *session, rgm_bytes *out) {
-    pthread_mutex_lock(&session->sample_mutex);
-    size_t count = session->sample_count;
-    if (count)
-        row_frame(out, RGM_FRAME_SAMPLES, 0, (uint32_t)count, session->samples,
-                  count * sizeof *session->samples);
-    pthread_mutex_unlock(&session->sample_mutex);
-    return count;
-}
-
-static void drop_samples(rgm_session *session, size_t count) {
-    pthread_mutex_lock(&session->sample_mutex);
-    if (count > session->sample_count) count = session->sample_count;
-    session->sample_count -= count;
-    if (count)
-        memmove(session->samples, session->samples + count, session->sample_count * sizeof *session->samples);
-    pthread_mutex_unlock(&session->sample_mutex);
+static void put_rows(rgm_session *session, rgm_bytes *out, const size_t counts[RGM_LOG_COUNT]) {
+    static const rgm_frame_type types[] = {
+#define LOG_FRAME(frames, name, type, anomaly) RGM_FRAME_##frames,
+        RGM_ROW_LOGS(LOG_FRAME)
+#undef LOG_FRAME
+    };
+    for (int i = 0; i < RGM_LOG_COUNT; i++) {
+        rgm_row_log *log = &session->logs[i];
+        pthread_mutex_lock(&log->mutex);
+        if (counts[i]) row_frame(out, types[i], 0, (uint32_t)counts[i], log->rows, counts[i] * log->width);
+        pthread_mutex_unlock(&log->mutex);
+    }
 }
 
 static void put_open(rgm_session *session, rgm_recorder *recorder, rgm_bytes *out) {
@@ -213,7 +208,7 @@ void rgm_session_drain(rgm_session *session, bool closing) {
     }
     bool due = closing, wrote = false;
     rgm_recorder *recorders = rgm_session_recorders(session);
-    // Records name strings and sites, so the extents are fixed before the dictionaries are read.
+    // Records and rows name strings and sites, so their extents are fixed before the dictionaries are read.
     size_t count = 0;
     for (rgm_recorder *r = recorders; r; r = r->next) count++;
     rgm_extent *extents = rgm_malloc((count + 1) * sizeof *extents);
@@ -229,13 +224,15 @@ void rgm_session_drain(rgm_session *session, bool closing) {
         due = due || extents[count].last != r->first || extents[count].last_used != r->flushed;
         count++;
     }
+    size_t rows[RGM_LOG_COUNT];
+    for (int log = 0; log < RGM_LOG_COUNT; log++) {
+        rows[log] = rgm_row_log_count(&session->logs[log]);
+        due = due || rows[log];
+    }
     uint32_t strings = rgm_strings_count(&session->strings);
     uint32_t sites = atomic_load_explicit(&session->site_count, memory_order_acquire);
     rgm_session_anchor(session, due);
     due = due || session->written.anchors < session->time.count;
-    pthread_mutex_lock(&session->sample_mutex);
-    due = due || session->sample_count;
-    pthread_mutex_unlock(&session->sample_mutex);
     pthread_mutex_lock(&session->state_mutex);
     due = due || dictionary_due(session, strings, sites);
     pthread_mutex_unlock(&session->state_mutex);
@@ -251,7 +248,7 @@ void rgm_session_drain(rgm_session *session, bool closing) {
     wrote = write_out(session);
     for (size_t i = count; wrote && i-- > 0;) wrote = drain_recorder(session, &extents[i]);
     if (!wrote) goto done;
-    size_t samples = put_samples(session, out);
+    put_rows(session, out, rows);
     for (rgm_recorder *r = recorders; r; r = r->next) put_open(session, r, out);
     put_counters(session, out);
     if (closing) {
@@ -259,7 +256,8 @@ void rgm_session_drain(rgm_session *session, bool closing) {
         rgm_bytes_u64(out, 0);
         rgm_frame_end(out, mark);
     }
-    if (write_out(session)) drop_samples(session, samples);
+    wrote = write_out(session);
+    for (int log = 0; wrote && log < RGM_LOG_COUNT; log++) rgm_row_log_drop(&session->logs[log], rows[log]);
 done:
     if (closing) session->journal_on = false; // nothing may follow the END frame
     rgm_free(extents);
@@ -299,11 +297,8 @@ void rgm_session_reset(rgm_session *session) {
         atomic_store(&r->dropped, 0);
         atomic_store(&r->lost, 0);
     }
-    drop_samples(session, SIZE_MAX);
+    for (int log = 0; log < RGM_LOG_COUNT; log++) rgm_row_log_reset(&session->logs[log]);
     session->drained_records = 0;
-    pthread_mutex_lock(&session->sample_mutex);
-    session->samples_total = 0;
-    pthread_mutex_unlock(&session->sample_mutex);
     for (int code = 0; code < RGM_ANOMALY_COUNT; code++) atomic_store(&session->counters[code], 0);
     uint32_t sites = atomic_load_explicit(&session->site_count, memory_order_acquire);
     for (uint32_t id = 0; id < sites; id++) atomic_store(&rgm_session_site_at(session, id)->skipped, 0);

@@ -245,6 +245,17 @@ void rgm_recorder_memory(rgm_recorder *r, rgm_record_kind kind, int32_t device, 
     rgm_recorder_write(r, &record);
 }
 
+void rgm_recorder_interval(rgm_recorder *r, uint64_t number) {
+    if (r->used == RGM_BLOCK_RECORDS && r->full) return; // as above
+    rgm_record record = {
+        .start = number,
+        .seq = r->next_seq,
+        .parent = RGM_RECORD_NO_PARENT,
+        .info = (uint32_t)RGM_RECORD_INTERVAL << RGM_RECORD_FLAG_BITS,
+    };
+    rgm_recorder_write(r, &record);
+}
+
 // As in rgm_scope_end: a scope that ended out of order is no parent any more.
 static uint32_t open_parent(const rgm_frame *frame, size_t most) {
     const rgm_frame *above = atomic_load_explicit(&frame->parent, memory_order_relaxed);

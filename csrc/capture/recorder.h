@@ -265,6 +265,8 @@ static inline uint64_t rgm_scope_end(rgm_recorder *r, rgm_frame *frame, uint32_t
 // Writes memory values of the scope that has just ended on this recorder.
 void rgm_recorder_memory(rgm_recorder *recorder, rgm_record_kind kind, int32_t device, uint64_t first,
                          uint64_t second);
+// Ties a device interval to the scope that has just ended on this recorder.
+void rgm_recorder_interval(rgm_recorder *recorder, uint64_t number);
 // Copies the open scopes of all tracks for the drainer; returns how many, 0 when the stacks kept changing.
 size_t rgm_recorder_peek(const rgm_recorder *recorder, rgm_open_scope *out, size_t room);
 

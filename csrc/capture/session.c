@@ -42,29 +42,23 @@ void rgm_session_note(rgm_session *session, rgm_anomaly code, int64_t count) {
     atomic_fetch_add_explicit(&session->counters[code], count, memory_order_relaxed);
 }
 
-// --- samples ----------------------------------------------------------------------------------------------
+// --- rows -------------------------------------------------------------------------------------------------
 
-void rgm_session_sample(rgm_session *session, const rgm_sample *sample) {
-    pthread_mutex_lock(&session->sample_mutex);
-    if (session->sample_count == session->sample_capacity) {
-        size_t capacity = session->sample_capacity ? session->sample_capacity * 2 : 256;
-        rgm_sample *grown = NULL;
-        if ((int64_t)(capacity * sizeof *grown) <= session->options.sample_budget_bytes)
-            grown = rgm_realloc(session->samples, capacity * sizeof *grown);
-        if (!grown) {
-            pthread_mutex_unlock(&session->sample_mutex);
-            rgm_session_note(session, RGM_ANOMALY_DROPPED_SAMPLES, 1);
-            return;
-        }
-        session->samples = grown;
-        session->sample_capacity = capacity;
-    }
-    session->samples[session->sample_count++] = *sample;
-    session->samples_total++;
-    pthread_mutex_unlock(&session->sample_mutex);
+void rgm_session_rows(rgm_session *session, rgm_log log, const void *rows, size_t count) {
+    static const rgm_anomaly dropped[] = {
+#define LOG_DROPPED(frames, name, type, anomaly) RGM_ANOMALY_##anomaly,
+        RGM_ROW_LOGS(LOG_DROPPED)
+#undef LOG_DROPPED
+    };
+    int64_t budget =
+        log == RGM_LOG_SAMPLES ? session->options.sample_budget_bytes : session->options.device_budget_bytes;
+    if (!rgm_row_log_append(&session->logs[log], rows, count, budget))
+        rgm_session_note(session, dropped[log], (int64_t)count);
 }
 
-static void sample_sink(void *arg, const rgm_sample *sample) { rgm_session_sample(arg, sample); }
+static void sample_sink(void *arg, const rgm_sample *sample) {
+    rgm_session_rows(arg, RGM_LOG_SAMPLES, sample, 1);
+}
 
 // --- journal file -----------------------------------------------------------------------------------------
 
@@ -260,7 +254,7 @@ static void fork_prepare(void) {
     for (rgm_session *s = registry; s; s = s->next) {
         pthread_mutex_lock(&s->drain_mutex);
         pthread_mutex_lock(&s->state_mutex);
-        pthread_mutex_lock(&s->sample_mutex);
+        for (int log = 0; log < RGM_LOG_COUNT; log++) pthread_mutex_lock(&s->logs[log].mutex);
         pthread_mutex_lock(&s->strings.mutex);
     }
 }
@@ -268,7 +262,7 @@ static void fork_prepare(void) {
 static void fork_unlock(void) {
     for (rgm_session *s = registry; s; s = s->next) {
         pthread_mutex_unlock(&s->strings.mutex);
-        pthread_mutex_unlock(&s->sample_mutex);
+        for (int log = RGM_LOG_COUNT; log-- > 0;) pthread_mutex_unlock(&s->logs[log].mutex);
         pthread_mutex_unlock(&s->state_mutex);
         pthread_mutex_unlock(&s->drain_mutex);
     }
@@ -305,8 +299,7 @@ static void child_reset(rgm_session *s) {
         atomic_store(&rgm_session_site_at(s, id)->skipped, 0);
     s->recorder_count = 0;
     s->thread_count = 0;
-    s->sample_count = 0;
-    s->samples_total = 0;
+    for (int log = 0; log < RGM_LOG_COUNT; log++) s->logs[log].count = s->logs[log].total = 0;
     s->drained_records = 0;
     s->warning[0] = '\0';
     rgm_timebase_release(&s->time);
@@ -348,7 +341,12 @@ rgm_status rgm_session_new(rgm_session **session, const rgm_session_options *opt
     atomic_store(&s->pool_target, POOL_FIRST);
     pthread_mutex_init(&s->state_mutex, NULL);
     pthread_mutex_init(&s->drain_mutex, NULL);
-    pthread_mutex_init(&s->sample_mutex, NULL);
+    static const size_t widths[] = {
+#define LOG_WIDTH(frames, name, type, anomaly) sizeof(type),
+        RGM_ROW_LOGS(LOG_WIDTH)
+#undef LOG_WIDTH
+    };
+    for (int log = 0; log < RGM_LOG_COUNT; log++) rgm_row_log_init(&s->logs[log], widths[log]);
     rgm_cond_init(&s->drainer_wake);
     RGM_GOTO(rgm_strings_init(&s->strings, (size_t)options->text_budget_bytes, err));
     RGM_GOTO(rgm_strings_intern(&s->strings, "<other operations>", 18, &other, err));
@@ -434,7 +432,7 @@ void rgm_session_free(rgm_session *session) {
     for (int i = 0; i < MAX_SITE_CHUNKS; i++) rgm_free(session->site_chunks[i]);
     rgm_free(session->site_slots);
     rgm_free(session->threads);
-    rgm_free(session->samples);
+    for (int log = 0; log < RGM_LOG_COUNT; log++) rgm_row_log_release(&session->logs[log]);
     rgm_free(session->path);
     rgm_bytes_release(&session->buffer);
     rgm_bytes_release(&session->environment);
@@ -444,7 +442,6 @@ void rgm_session_free(rgm_session *session) {
     pthread_cond_destroy(&session->drainer_wake);
     pthread_mutex_destroy(&session->state_mutex);
     pthread_mutex_destroy(&session->drain_mutex);
-    pthread_mutex_destroy(&session->sample_mutex);
     rgm_free(session);
 }
 
@@ -488,10 +485,8 @@ void rgm_session_get_stats(rgm_session *session, rgm_session_stats *stats) {
         stats->sampled_out += atomic_load(&rgm_session_site_at(session, id)->skipped);
     pthread_mutex_unlock(&session->state_mutex);
     pthread_mutex_unlock(&session->drain_mutex);
-    pthread_mutex_lock(&session->sample_mutex);
-    stats->samples = session->samples_total;
+    for (int log = 0; log < RGM_LOG_COUNT; log++) stats->rows[log] = rgm_row_log_total(&session->logs[log]);
     stats->service_cpu_ns = atomic_load(&session->drainer_cpu_ns) + atomic_load(&session->sampler.cpu_ns);
-    pthread_mutex_unlock(&session->sample_mutex);
     pthread_mutex_lock(&session->strings.mutex);
     stats->text_bytes = session->strings.bytes;
     pthread_mutex_unlock(&session->strings.mutex);

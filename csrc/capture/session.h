@@ -37,9 +37,9 @@ typedef struct {
     uint64_t dropped; // no room in the memory budget
     uint64_t lost;    // ended after the session had stopped or forked
     uint64_t sampled_out;
-    uint64_t samples;
-    uint64_t blocks;     // 64 KiB blocks allocated
-    uint64_t hot_blocks; // of those, by a recording thread because the pool was empty
+    uint64_t rows[RGM_LOG_COUNT]; // of each log: samples, device rows
+    uint64_t blocks;              // 64 KiB blocks allocated
+    uint64_t hot_blocks;          // of those, by a recording thread because the pool was empty
     uint64_t sites;
     uint64_t strings;
     uint64_t text_bytes;
@@ -75,7 +75,8 @@ rgm_status rgm_session_environment(rgm_session *session, const char *json, size_
 // Gives the calling thread a name in the recording.
 void rgm_session_name_thread(rgm_session *session, const char *name, size_t length);
 void rgm_session_note(rgm_session *session, rgm_anomaly code, int64_t count);
-void rgm_session_sample(rgm_session *session, const rgm_sample *sample);
+// Keeps rows of one of the logs; what finds no room is counted.
+void rgm_session_rows(rgm_session *session, rgm_log log, const void *rows, size_t count);
 
 // Moves everything recorded so far to the journal, if there is one.
 rgm_status rgm_session_flush(rgm_session *session, rgm_error *err) RGM_NODISCARD;

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the files of a session share. Included by capture/session.c, sites.c and drain.c only.
 //
-// Lock order: registry, drain, state, samples, strings. The drain lock covers everything that is on its way
-// out (the recorders' drainer side, journal, time base, `written`); the state lock covers the rest.
+// Lock order: registry, drain, state, logs (in their order), strings. The drain lock covers everything that
+// is on its way out (the recorders' drainer side, journal, time base, `written`); the state lock covers the
+// rest.
 #ifndef RGM_CAPTURE_SESSION_STATE_H
 #define RGM_CAPTURE_SESSION_STATE_H
 
 #include <pthread.h>
 
 #include "capture/journal.h"
+#include "capture/row_log.h"
 #include "capture/sampler.h"
 #include "capture/session.h"
 
@@ -68,10 +70,7 @@ struct rgm_session {
     rgm_open_scope open[RGM_OPEN_SCOPES_SEEN]; // scratch
     uint64_t drained_records;                  // records that have left memory for the journal
 
-    pthread_mutex_t sample_mutex;
-    rgm_sample *samples;
-    size_t sample_count, sample_capacity;
-    uint64_t samples_total;
+    rgm_row_log logs[RGM_LOG_COUNT];
 };
 
 static inline rgm_site *rgm_session_site_at(const rgm_session *session, uint32_t id) {

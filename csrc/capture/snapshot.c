@@ -32,6 +32,20 @@ static rgm_status feed_dictionaries(rgm_session *session, rgm_builder *builder, 
     return status;
 }
 
+#define FEED_ROWS(frames, name, type, anomaly)                                                               \
+    static rgm_status feed_##name##_rows(rgm_row_log *log, size_t count, rgm_builder *builder,               \
+                                         rgm_error *err) {                                                   \
+        rgm_status status = RGM_OK;                                                                          \
+        pthread_mutex_lock(&log->mutex);                                                                     \
+        const type *rows = (const type *)(const void *)log->rows;                                            \
+        for (size_t i = 0; status == RGM_OK && i < count && i < log->count; i++)                             \
+            status = rgm_builder_##name(builder, &rows[i], err);                                             \
+        pthread_mutex_unlock(&log->mutex);                                                                   \
+        return status;                                                                                       \
+    }
+RGM_ROW_LOGS(FEED_ROWS)
+#undef FEED_ROWS
+
 static rgm_status feed_memory(rgm_session *session, rgm_builder *builder, rgm_error *err) {
     rgm_recorder *recorders = rgm_session_recorders(session);
     size_t count = 0;
@@ -41,6 +55,8 @@ static rgm_status feed_memory(rgm_session *session, rgm_builder *builder, rgm_er
     rgm_status status = RGM_OK;
     size_t at = 0;
     for (rgm_recorder *r = recorders; r; r = r->next) extents[at++] = rgm_extent_of(r);
+    size_t counts[RGM_LOG_COUNT]; // before the dictionaries, which then hold all that these rows name
+    for (int log = 0; log < RGM_LOG_COUNT; log++) counts[log] = rgm_row_log_count(&session->logs[log]);
     RGM_GOTO(feed_dictionaries(session, builder, err));
     while (at-- > 0) {
         rgm_recorder *r = extents[at].recorder;
@@ -52,10 +68,10 @@ static rgm_status feed_memory(rgm_session *session, rgm_builder *builder, rgm_er
         }
         RGM_GOTO(rgm_extent_walk(&extents[at], range_to_builder, builder, err));
     }
-    pthread_mutex_lock(&session->sample_mutex);
-    for (size_t i = 0; status == RGM_OK && i < session->sample_count; i++)
-        status = rgm_builder_sample(builder, session->samples[i], err);
-    pthread_mutex_unlock(&session->sample_mutex);
+#define FEED_LOG(frames, name, type, anomaly)                                                                \
+    RGM_GOTO(feed_##name##_rows(&session->logs[RGM_LOG_##frames], counts[RGM_LOG_##frames], builder, err));
+    RGM_ROW_LOGS(FEED_LOG)
+#undef FEED_LOG
 done:
     rgm_free(extents);
     return status;

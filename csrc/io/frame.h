@@ -28,7 +28,10 @@ typedef enum { RGM_FILE_JOURNAL = 1, RGM_FILE_RUN = 2 } rgm_file_kind;
     X(RESET, 10, "nothing: forget records and samples before")                                               \
     X(END, 11, "u64 0: the recording was closed")                                                            \
     X(TABLE, 12, "one column of one table")                                                                  \
-    X(INFO, 13, "i64 start ns, i64 end ns, i64 start unix ns, u64 complete")
+    X(INFO, 13, "i64 start ns, i64 end ns, i64 start unix ns, u64 complete")                                 \
+    X(INTERVALS, 14, "u32 0, u32 count, rgm_interval_row each")                                              \
+    X(ACTIVITIES, 15, "u32 0, u32 count, rgm_activity_row each")                                             \
+    X(VALUES, 16, "u32 0, u32 count, rgm_counter_row each")
 
 #define RGM_FRAME_ENUM(name, number, payload) RGM_FRAME_##name = number,
 typedef enum { RGM_FRAME_TYPES(RGM_FRAME_ENUM) RGM_FRAME_LAST } rgm_frame_type;

@@ -71,16 +71,19 @@ static rgm_status on_threads(state *s, const uint8_t *payload, size_t length, rg
     return RGM_OK;
 }
 
-static rgm_status on_samples(state *s, const uint8_t *payload, size_t length, rgm_error *err) {
-    span_of_rows rows = {0};
-    RGM_TRY(take_rows(payload, length, sizeof(rgm_sample), &rows, "samples", err));
-    for (uint32_t i = 0; i < rows.count; i++) {
-        rgm_sample row;
-        memcpy(&row, rows.rows + i * sizeof row, sizeof row);
-        RGM_TRY(rgm_builder_sample(s->builder, row, err));
+#define ON_ROWS(frames, name, type, anomaly)                                                                 \
+    static rgm_status on_##name(state *s, const uint8_t *payload, size_t length, rgm_error *err) {           \
+        span_of_rows rows = {0};                                                                             \
+        RGM_TRY(take_rows(payload, length, sizeof(type), &rows, #name, err));                                \
+        for (uint32_t i = 0; i < rows.count; i++) {                                                          \
+            type row;                                                                                        \
+            memcpy(&row, rows.rows + i * sizeof row, sizeof row);                                            \
+            RGM_TRY(rgm_builder_##name(s->builder, &row, err));                                              \
+        }                                                                                                    \
+        return RGM_OK;                                                                                       \
     }
-    return RGM_OK;
-}
+RGM_ROW_LOGS(ON_ROWS)
+#undef ON_ROWS
 
 // The payload of a frame begins at a multiple of eight in memory, so its rows may be used in place.
 static rgm_status on_records(state *s, const uint8_t *payload, size_t length, rgm_error *err) {
@@ -126,7 +129,10 @@ static rgm_status dispatch(state *s, unsigned type, const uint8_t *payload, size
     case RGM_FRAME_SITES: return on_sites(s, payload, length, err);
     case RGM_FRAME_THREADS: return on_threads(s, payload, length, err);
     case RGM_FRAME_RECORDS: return on_records(s, payload, length, err);
-    case RGM_FRAME_SAMPLES: return on_samples(s, payload, length, err);
+#define FRAME_CASE(frames, name, type, anomaly)                                                              \
+    case RGM_FRAME_##frames: return on_##name(s, payload, length, err);
+        RGM_ROW_LOGS(FRAME_CASE)
+#undef FRAME_CASE
     case RGM_FRAME_ANCHOR: return on_anchor(s, payload, length, err);
     case RGM_FRAME_OPEN: return on_open(s, payload, length, err);
     case RGM_FRAME_COUNTERS: return on_counters(s, payload, length, err);

@@ -6,6 +6,8 @@
 
 #include "base/memory.h"
 #include "base/sort.h"
+#include "model/device_rows.h"
+#include "model/links.h"
 #include "model/waiting.h"
 
 enum { MAX_STREAMS = 1 << 20, NONE = RGM_WAITING_NONE };
@@ -35,10 +37,11 @@ typedef struct {
 struct rgm_builder {
     rgm_run *run;
     rgm_timebase time;
-    list strings;       // u32: id in the run
-    list sites;         // rgm_site_row
-    list threads;       // rgm_thread_row
-    list streams;       // stream
+    list strings; // u32: id in the run
+    list sites;   // rgm_site_row
+    list threads; // rgm_thread_row
+    list streams; // stream
+    rgm_device_rows device;
     uint64_t last_tick; // latest time that anything tells of
     int64_t migrated;
     int64_t orphans;
@@ -88,6 +91,7 @@ void rgm_builder_free(rgm_builder *builder) {
     rgm_free(builder->threads.rows);
     rgm_free(builder->streams.rows);
     rgm_timebase_release(&builder->time);
+    rgm_device_rows_release(&builder->device);
     rgm_run_free(builder->run);
     rgm_free(builder);
 }
@@ -240,6 +244,10 @@ static rgm_status span_add(rgm_builder *builder, stream *s, const rgm_record *re
     spans->parent[at] = -1;
     spans->flags[at] = record->info & (RGM_FLAG_FAILED | RGM_FLAG_OPEN | RGM_FLAG_MIGRATED);
     spans->metadata[at] = own_string(builder, record->info >> RGM_RECORD_META_SHIFT);
+    if (spans->kind) {
+        spans->kind[at] = RGM_KIND_SCOPE;
+        spans->correlation[at] = -1;
+    }
     *row = (int32_t)at;
     return RGM_OK;
 }
@@ -259,6 +267,38 @@ static rgm_status scope_record(rgm_builder *builder, stream *s, const rgm_record
         spans->parent[row] = -2 - next;
     }
     return RGM_OK;
+}
+
+// A call that launched device work: a span of its own, whose number is its correlation.
+static rgm_status call_record(rgm_builder *builder, stream *s, const rgm_record *record, rgm_error *err) {
+    const uint64_t columns = RGM_COLUMN_BIT(spans, kind) | RGM_COLUMN_BIT(spans, correlation);
+    rgm_spans *spans = &builder->run->spans;
+    uint32_t lane = 0;
+    if (!spans->kind) RGM_TRY(rgm_table_reserve(&rgm_spans_desc, spans, columns, spans->capacity, err));
+    RGM_TRY(lane_of(builder, s, rgm_record_track(record), &lane, err));
+    size_t at = spans->rows++;
+    spans->start_ns[at] = (rgm_i64)record->start;
+    spans->duration_ns[at] = (rgm_i64)rgm_record_ticks(record);
+    spans->name[at] = own_string(builder, record->site);
+    spans->lane[at] = lane;
+    spans->parent[at] = -1;
+    spans->flags[at] = 0;
+    spans->metadata[at] = 0;
+    spans->kind[at] = RGM_KIND_RUNTIME;
+    spans->correlation[at] = record->seq;
+    saw(builder, record->start + rgm_record_ticks(record));
+    if (record->parent == RGM_RECORD_NO_PARENT) return RGM_OK;
+    int32_t next = NONE;
+    RGM_TRY(rgm_waiting_add(&s->waiting, record->parent, (int32_t)at, &next, err));
+    spans->parent[at] = -2 - next;
+    return RGM_OK;
+}
+
+static rgm_status interval_record(rgm_builder *builder, const stream *s, const rgm_record *record,
+                                  rgm_error *err) {
+    if (s->last_span == NONE) return RGM_OK;
+    rgm_interval_owner owner = {record->start, (uint32_t)s->last_span};
+    return rgm_device_rows_owner(&builder->device, owner, err);
 }
 
 static rgm_status memory_row(rgm_builder *builder, int32_t span, int16_t device, rgm_action action,
@@ -316,6 +356,10 @@ rgm_status rgm_builder_records(rgm_builder *builder, uint32_t id, const rgm_reco
             RGM_TRY(scope_record(builder, s, record, err));
         else if (kind == RGM_RECORD_THREAD)
             thread_record(s, record);
+        else if (kind == RGM_RECORD_CALL)
+            RGM_TRY(call_record(builder, s, record, err));
+        else if (kind == RGM_RECORD_INTERVAL)
+            RGM_TRY(interval_record(builder, s, record, err));
         else if (kind < RGM_RECORD_KINDS)
             RGM_TRY(memory_record(builder, s, record, err));
         else
@@ -324,12 +368,31 @@ rgm_status rgm_builder_records(rgm_builder *builder, uint32_t id, const rgm_reco
     return RGM_OK;
 }
 
-rgm_status rgm_builder_sample(rgm_builder *builder, rgm_sample sample, rgm_error *err) {
+rgm_status rgm_builder_sample(rgm_builder *builder, const rgm_sample *sample, rgm_error *err) {
     rgm_memory *memory = &builder->run->memory;
-    RGM_TRY(memory_row(builder, NONE, (int16_t)sample.device, RGM_ACTION_SAMPLE, sample.bytes,
-                       sample.allocated, sample.reserved, err));
-    memory->time_ns[memory->rows - 1] = (rgm_i64)sample.ticks;
-    saw(builder, sample.ticks);
+    RGM_TRY(memory_row(builder, NONE, (int16_t)sample->device, RGM_ACTION_SAMPLE, sample->bytes,
+                       sample->allocated, sample->reserved, err));
+    memory->time_ns[memory->rows - 1] = (rgm_i64)sample->ticks;
+    saw(builder, sample->ticks);
+    return RGM_OK;
+}
+
+rgm_status rgm_builder_interval(rgm_builder *builder, const rgm_interval_row *row, rgm_error *err) {
+    return rgm_device_rows_interval(&builder->device, row, err);
+}
+
+rgm_status rgm_builder_activity(rgm_builder *builder, const rgm_activity_row *row, rgm_error *err) {
+    return rgm_device_rows_activity(&builder->device, row, own_string(builder, row->name), err);
+}
+
+rgm_status rgm_builder_counter(rgm_builder *builder, const rgm_counter_row *row, rgm_error *err) {
+    rgm_counters *counters = &builder->run->counters;
+    size_t at;
+    RGM_TRY(rgm_table_append(&rgm_counters_desc, counters, RGM_ALL_COLUMNS, &at, err));
+    counters->time_ns[at] = row->time_ns;
+    counters->series[at] = own_string(builder, row->series);
+    counters->value[at] = row->value;
+    counters->device[at] = row->device;
     return RGM_OK;
 }
 
@@ -353,6 +416,8 @@ void rgm_builder_reset(rgm_builder *builder) {
     builder->run->spans.rows = 0;
     builder->run->lanes.rows = 0;
     builder->run->memory.rows = 0;
+    builder->run->counters.rows = 0;
+    rgm_device_rows_clear(&builder->device);
     builder->migrated = 0;
     rgm_timebase_release(&builder->time);
     for (size_t i = 0; i < builder->streams.count; i++) {
@@ -428,6 +493,7 @@ static void name_spans(rgm_builder *builder) {
     rgm_spans *spans = &builder->run->spans;
     const rgm_site_row *sites = builder->sites.rows;
     for (size_t i = 0; i < spans->rows; i++) {
+        if (RGM_CELL(spans, kind, i, RGM_KIND_SCOPE) != RGM_KIND_SCOPE) continue; // has its name already
         const rgm_site_row *site = &sites[spans->name[i]];
         spans->name[i] = own_string(builder, site->name);
         spans->flags[i] =
@@ -455,39 +521,51 @@ static void convert_times(rgm_builder *builder) {
     }
 }
 
-#define PERMUTE(type, column)                                                                                \
-    for (size_t i = 0; i < rows; i++) ((type *)scratch)[i] = column[order[i]];                               \
-    memcpy(column, scratch, rows * sizeof(type))
+static void permute(void *cells, size_t width, const uint32_t *order, size_t rows, void *scratch) {
+#define PERMUTE(bits)                                                                                        \
+    for (size_t i = 0; i < rows; i++) ((uint##bits##_t *)scratch)[i] = ((uint##bits##_t *)cells)[order[i]];
+    switch (width) {
+    case 1: PERMUTE(8) break;
+    case 2: PERMUTE(16) break;
+    case 4: PERMUTE(32) break;
+    default: PERMUTE(64) break;
+    }
+#undef PERMUTE
+    memcpy(cells, scratch, rows * width);
+}
+
+// Puts what names spans by their row right: place[old row] = new row.
+static void follow(rgm_run *run, const uint32_t *place) {
+    rgm_spans *spans = &run->spans;
+    for (size_t i = 0; i < spans->rows; i++)
+        if (spans->parent[i] >= 0) spans->parent[i] = (rgm_i32)place[spans->parent[i]];
+    for (size_t i = 0; i < run->memory.rows; i++)
+        if (run->memory.span[i] >= 0) run->memory.span[i] = place[run->memory.span[i]];
+    for (size_t i = 0; i < run->launches.rows; i++) run->launches.span[i] = place[run->launches.span[i]];
+}
 
 // Sorts by start; of spans that start together the parent was written later, so ties go by row descending.
-static rgm_status sort_spans(rgm_builder *builder, rgm_error *err) {
+// *place becomes the caller's.
+static rgm_status sort_spans(rgm_builder *builder, uint32_t **place, rgm_error *err) {
     rgm_spans *spans = &builder->run->spans;
     size_t rows = spans->rows;
-    if (rows < 2) return RGM_OK;
     rgm_status status = RGM_OK;
-    uint32_t *order = rgm_malloc(rows * sizeof *order);
-    uint64_t *scratch = rgm_malloc(rows * sizeof *scratch);
-    if (!order || !scratch) {
+    uint32_t *order = rgm_malloc((rows + 1) * sizeof *order);
+    uint64_t *scratch = rgm_malloc((rows + 1) * sizeof *scratch);
+    *place = rgm_malloc((rows + 1) * sizeof **place);
+    if (!order || !scratch || !*place) {
         status = rgm_error_no_memory(err);
         goto done;
     }
     for (size_t i = 0; i < rows; i++) scratch[i] = rgm_sort_key_i64(spans->start_ns[rows - 1 - i]);
     RGM_GOTO(rgm_sort_order(scratch, rows, order, err));
     for (size_t i = 0; i < rows; i++) order[i] = (uint32_t)(rows - 1) - order[i];
-    PERMUTE(rgm_i64, spans->start_ns);
-    PERMUTE(rgm_i64, spans->duration_ns);
-    PERMUTE(rgm_name, spans->name);
-    PERMUTE(rgm_u32, spans->lane);
-    PERMUTE(rgm_i32, spans->parent);
-    PERMUTE(rgm_u32, spans->flags);
-    PERMUTE(rgm_name, spans->metadata);
-    uint32_t *place = (uint32_t *)(void *)scratch; // old row -> new row
-    for (size_t i = 0; i < rows; i++) place[order[i]] = (uint32_t)i;
-    for (size_t i = 0; i < rows; i++)
-        if (spans->parent[i] >= 0) spans->parent[i] = (rgm_i32)place[spans->parent[i]];
-    rgm_memory *memory = &builder->run->memory;
-    for (size_t i = 0; i < memory->rows; i++)
-        if (memory->span[i] >= 0) memory->span[i] = place[memory->span[i]];
+    for (size_t c = 0; c < rgm_spans_desc.n_columns; c++) {
+        void *cells = rgm_table_column(&rgm_spans_desc, spans, c);
+        if (cells) permute(cells, rgm_types[rgm_spans_desc.columns[c].type].size, order, rows, scratch);
+    }
+    for (size_t i = 0; i < rows; i++) (*place)[order[i]] = (uint32_t)i;
+    follow(builder->run, *place);
 done:
     rgm_free(order);
     rgm_free(scratch);
@@ -498,8 +576,7 @@ done:
 static void drop_empty_metadata(rgm_spans *spans) {
     for (size_t i = 0; i < spans->rows; i++)
         if (spans->metadata[i]) return;
-    rgm_free(spans->metadata);
-    spans->metadata = NULL;
+    rgm_table_drop(&rgm_spans_desc, spans, RGM_COLUMN_INDEX(spans, metadata));
 }
 
 rgm_status rgm_builder_finish(rgm_builder *builder, bool keep_open, rgm_run **run, rgm_error *err) {
@@ -510,7 +587,14 @@ rgm_status rgm_builder_finish(rgm_builder *builder, bool keep_open, rgm_run **ru
     name_spans(builder);
     RGM_TRY(name_lanes(builder, err));
     convert_times(builder);
-    RGM_TRY(sort_spans(builder, err));
+    RGM_TRY(rgm_device_rows_to_spans(&builder->device, builder->run, err));
+    uint32_t *place = NULL;
+    rgm_status status = sort_spans(builder, &place, err);
+    if (status == RGM_OK)
+        status = rgm_device_rows_to_intervals(&builder->device, place, &builder->time, builder->run, err);
+    rgm_free(place);
+    RGM_TRY(status);
+    if (builder->device.activity_count) RGM_TRY(rgm_run_link_work(builder->run, err));
     if (builder->run->spans.metadata) drop_empty_metadata(&builder->run->spans);
     if (builder->time.count) {
         const rgm_anchor *first = builder->time.anchors, *last = first + builder->time.count - 1;

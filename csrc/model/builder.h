@@ -24,7 +24,11 @@ rgm_status rgm_builder_thread(rgm_builder *builder, uint32_t id, rgm_thread_row 
 rgm_status rgm_builder_anchor(rgm_builder *builder, rgm_anchor anchor, rgm_error *err) RGM_NODISCARD;
 rgm_status rgm_builder_records(rgm_builder *builder, uint32_t stream, const rgm_record *records, size_t count,
                                rgm_error *err) RGM_NODISCARD;
-rgm_status rgm_builder_sample(rgm_builder *builder, rgm_sample sample, rgm_error *err) RGM_NODISCARD;
+// Rows that come beside the scopes: rgm_builder_sample, _interval, _activity, _counter.
+#define RGM_BUILDER_ROW(frames, name, type, anomaly)                                                         \
+    rgm_status rgm_builder_##name(rgm_builder *builder, const type *row, rgm_error *err) RGM_NODISCARD;
+RGM_ROW_LOGS(RGM_BUILDER_ROW)
+#undef RGM_BUILDER_ROW
 // Replaces what was known to be open on the stream; of each stack the innermost scope comes first.
 rgm_status rgm_builder_open(rgm_builder *builder, uint32_t stream, const rgm_open_scope *open, size_t count,
                             rgm_error *err) RGM_NODISCARD;

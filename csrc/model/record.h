@@ -124,6 +124,16 @@ typedef struct {
     uint16_t padding;
 } rgm_counter_row;
 
+// Rows that come beside the scopes: X(FRAMES, name, row type, anomaly of what found no room).
+#define RGM_ROW_LOGS(X)                                                                                      \
+    X(SAMPLES, sample, rgm_sample, DROPPED_SAMPLES)                                                          \
+    X(INTERVALS, interval, rgm_interval_row, DROPPED_DEVICE_ROWS)                                            \
+    X(ACTIVITIES, activity, rgm_activity_row, DROPPED_DEVICE_ROWS)                                           \
+    X(VALUES, counter, rgm_counter_row, DROPPED_DEVICE_ROWS)
+
+#define RGM_ROW_LOG_ENUM(frames, name, type, anomaly) RGM_LOG_##frames,
+typedef enum { RGM_ROW_LOGS(RGM_ROW_LOG_ENUM) RGM_LOG_COUNT } rgm_log;
+
 // A call site: an operation on a declared device.
 typedef struct {
     uint32_t name; // string id

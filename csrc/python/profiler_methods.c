@@ -117,11 +117,13 @@ static PyObject *profiler_stats(profiler_object *self, PyObject *unused) {
     Py_BEGIN_ALLOW_THREADS;
     rgm_session_get_stats(self->session, &s);
     Py_END_ALLOW_THREADS;
-    return Py_BuildValue("{sKsKsKsKsKsKsKsKsKsKsLsOsO}", "records", s.scopes, "dropped", s.dropped, "lost",
-                         s.lost, "sampled_out", s.sampled_out, "samples", s.samples, "blocks", s.blocks,
-                         "hot_blocks", s.hot_blocks, "sites", s.sites, "strings", s.strings, "text_bytes",
-                         s.text_bytes, "service_cpu_ns", (long long)s.service_cpu_ns, "journal_active",
-                         s.journal_active ? Py_True : Py_False, "stopped", s.stopped ? Py_True : Py_False);
+    return Py_BuildValue("{sKsKsKsKsKsKsKsKsKsKsKsKsKsLsOsO}", "records", s.scopes, "dropped", s.dropped,
+                         "lost", s.lost, "sampled_out", s.sampled_out, "samples", s.rows[RGM_LOG_SAMPLES],
+                         "intervals", s.rows[RGM_LOG_INTERVALS], "activities", s.rows[RGM_LOG_ACTIVITIES],
+                         "values", s.rows[RGM_LOG_VALUES], "blocks", s.blocks, "hot_blocks", s.hot_blocks,
+                         "sites", s.sites, "strings", s.strings, "text_bytes", s.text_bytes, "service_cpu_ns",
+                         (long long)s.service_cpu_ns, "journal_active", s.journal_active ? Py_True : Py_False,
+                         "stopped", s.stopped ? Py_True : Py_False);
 }
 
 static PyObject *profiler_environment(profiler_object *self, PyObject *text) {

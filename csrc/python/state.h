@@ -31,6 +31,8 @@ typedef struct {
     PyObject *device_names; // tuple of str, in the order of RGM_DEVICES
     PyObject *word_device;  // interned keyword names
     PyObject *word_operation;
+    PyObject *word_begin; // interned names of methods: a fresh one a call would stay in the type's cache
+    PyObject *word_end;
 } rgm_module;
 
 extern struct PyModuleDef rgm_module_def;
@@ -59,6 +61,8 @@ int rgm_table_types_init(PyObject *module, rgm_module *state);
 int rgm_run_type_init(PyObject *module, rgm_module *state);
 int rgm_feed_type_init(PyObject *module, rgm_module *state);
 int rgm_kernels_init(PyObject *module);
+// compare.c: functions of the module.
+int rgm_compare_init(PyObject *module);
 
 // feed.c: the reading end is an rgm_source_read with the Feed as its context.
 rgm_status rgm_feed_read(void *context, uint8_t *buffer, size_t room, size_t *filled, rgm_error *err);

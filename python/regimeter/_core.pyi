@@ -153,6 +153,9 @@ PATH_KINDS: Final[tuple[str, ...]]
 SPAN_KINDS: Final[tuple[str, ...]]
 STEP_STATES: Final[tuple[str, ...]]
 SYNC_CLASSES: Final[tuple[str, ...]]
+TIERS: Final[tuple[str, ...]]
+VERDICTS: Final[tuple[str, ...]]
+VERDICT_REASONS: Final[tuple[str, ...]]
 FLAG_FAILED: Final[int]
 FLAG_MIGRATED: Final[int]
 FLAG_OPEN: Final[int]
@@ -1686,6 +1689,69 @@ class ActiveTimesTable(Table):
     """Host spans that count."""
     n_device: NDArray[np.int64]
     """Pieces of device work."""
+
+@type_check_only
+class ComparisonTable(Table):
+    """What a comparison of two sides says of each operation."""
+
+    operation: NDArray[np.uint32]
+    """Place of the operation in the input."""
+    tier: NDArray[np.uint8]
+    """An index of TIERS."""
+    verdict: NDArray[np.uint8]
+    """An index of VERDICTS."""
+    reason: NDArray[np.uint8]
+    """An index of VERDICT_REASONS."""
+    conclusive: NDArray[np.uint8]
+    """1 when the verdict is not for want of data."""
+    gates: NDArray[np.uint8]
+    """1 when the operation is large enough to fail a gate."""
+    pairs: NDArray[np.int32]
+    """Pairs of launches used, 0 when they are not paired."""
+    baseline_launches: NDArray[np.int32]
+    """Launches of the baseline."""
+    current_launches: NDArray[np.int32]
+    """Launches of the current side."""
+    baseline_samples: NDArray[np.int64]
+    """Samples of the baseline."""
+    current_samples: NDArray[np.int64]
+    """Samples of the current side."""
+    baseline: NDArray[np.float64]
+    """Median over launches of the median per launch. [s]"""
+    current: NDArray[np.float64]
+    """Median over launches of the median per launch. [s]"""
+    baseline_least: NDArray[np.float64]
+    """Least sample. [s]"""
+    current_least: NDArray[np.float64]
+    """Least sample. [s]"""
+    change: NDArray[np.float64]
+    """Relative change, current / baseline - 1, estimated on the logarithms."""
+    low: NDArray[np.float64]
+    """Lower end of the interval of the change."""
+    high: NDArray[np.float64]
+    """Upper end of the interval of the change."""
+    standard_error: NDArray[np.float64]
+    """Standard error of the logarithm of the ratio."""
+    df: NDArray[np.float64]
+    """Degrees of freedom of it, infinite for the normal distribution."""
+    p: NDArray[np.float64]
+    """Two-sided p-value of no change."""
+    q: NDArray[np.float64]
+    """The same, adjusted for all operations together."""
+    rank_p: NDArray[np.float64]
+    """Cross-check by ranks: signed-rank for pairs, Mann-Whitney otherwise."""
+    detectable: NDArray[np.float64]
+    """Smallest relative slowdown that would be detected."""
+    needed: NDArray[np.int32]
+    """Launches or pairs in all that would probably conclude, -1 when not known."""
+    share: NDArray[np.float64]
+    """Part of the whole time of the baseline (of the current side when new)."""
+    baseline_slow: NDArray[np.float64]
+    """Share of its samples in the slow mode, NaN when there is one mode."""
+    current_slow: NDArray[np.float64]
+    """Share of its samples in the slow mode, NaN when there is one mode."""
+    autocorrelation: NDArray[np.float64]
+    """Autocorrelation time of the samples where that widens the interval."""
 # --- end of generated tables
 
 @final
@@ -1777,3 +1843,21 @@ def run_workload(
     warmup: int = 3,
     iterations: int = 20,
 ) -> dict[str, Any]: ...
+def compare(
+    operations: int,
+    baseline: tuple[Any, Any, Any, Any],
+    current: tuple[Any, Any, Any, Any],
+    paired: bool,
+    policy: dict[str, float],
+    fdr: str,
+    decision: str,
+    floors: Any,
+    metrics: Any,
+    /,
+) -> tuple[ComparisonTable, dict[str, Any]]: ...
+def compare_policy() -> dict[str, dict[str, Any]]: ...
+def change_points(
+    values: Any, alpha: float, autocorrelated: bool, /
+) -> list[tuple[int, float, float, float]]: ...
+def t_upper(t: float, df: float, /) -> float: ...
+def t_quantile(p: float, df: float, /) -> float: ...

@@ -179,7 +179,17 @@ class GPUProfiler(_core.Profiler):
         """Return what has been recorded so far, as a Run. Blocks that are still open are not in it."""
         with self._lock:
             stats = self._stats()
-            counts = ("records", "samples", "sampled_out", "dropped", "lost", "stopped")
+            counts = (
+                "records",
+                "samples",
+                "intervals",
+                "activities",
+                "values",
+                "sampled_out",
+                "dropped",
+                "lost",
+                "stopped",
+            )
             key = (self._session_id, *(stats[name] for name in counts))
             if self._cached is None or self._cached[0] != key:
                 if not stats["stopped"]:

@@ -209,11 +209,11 @@ TEST(samples_and_reset) {
     rgm_sample sample = {.ticks = 700, .bytes = 5, .allocated = 6, .reserved = 7, .device = -1};
     CHECK_OK(rgm_builder_records(b, 0, &row, 1, NULL));
     CHECK_OK(rgm_builder_records(b, 0, &child, 1, NULL)); // waits for a parent that a reset takes away
-    CHECK_OK(rgm_builder_sample(b, sample, NULL));
+    CHECK_OK(rgm_builder_sample(b, &sample, NULL));
     rgm_builder_reset(b);
     CHECK_OK(rgm_builder_anchor(b, (rgm_anchor){0, 500, 5}, NULL));
     CHECK_OK(rgm_builder_anchor(b, (rgm_anchor){2000, 2500, 5}, NULL));
-    CHECK_OK(rgm_builder_sample(b, sample, NULL));
+    CHECK_OK(rgm_builder_sample(b, &sample, NULL));
     row = scope(0, 1, RGM_RECORD_NO_PARENT, 200, 50, 2);
     CHECK_OK(rgm_builder_records(b, 0, &row, 1, NULL));
     rgm_run *run = done(b, true);
@@ -296,7 +296,7 @@ TEST(times_from_a_damaged_file_stay_in_range) {
                                  scope(0, 1, RGM_RECORD_NO_PARENT, 0, RGM_RECORD_VALUE_MAX, 0)};
             rows[1].info = RGM_RECORD_LONG;
             CHECK_OK(rgm_builder_records(b, 0, rows, 2, NULL));
-            CHECK_OK(rgm_builder_sample(b, (rgm_sample){.ticks = UINT64_MAX}, NULL));
+            CHECK_OK(rgm_builder_sample(b, &(rgm_sample){.ticks = UINT64_MAX}, NULL));
             rgm_run *run = done(b, true);
             REQUIRE(run);
             CHECK_OK(rgm_run_check(run, NULL));

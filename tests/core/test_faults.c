@@ -95,7 +95,8 @@ static void whole_life(rgm_session *unused, int number) {
     workers_start(workers, 2, s, recording);
     workers_join(workers, 2);
     for (int i = 0; i < 3; i++)
-        rgm_session_sample(s, &(rgm_sample){.ticks = rgm_clock_ticks(), .bytes = i, .device = -1});
+        rgm_session_rows(s, RGM_LOG_SAMPLES,
+                         &(rgm_sample){.ticks = rgm_clock_ticks(), .bytes = i, .device = -1}, 1);
     tolerate(rgm_session_flush(s, NULL));
     (void)scope_begin(s, "left open");
     rgm_session_stats stats;

@@ -30,9 +30,10 @@ TEST(a_stopped_journal_loads_as_recorded) {
     scopes(s, "inner", 5000);
     CHECK_OK(rgm_session_flush(s, NULL));
     rgm_session_name_thread(s, "second", 6);
-    rgm_session_sample(
-        s, &(rgm_sample){
-               .ticks = rgm_clock_ticks(), .bytes = 77, .allocated = -1, .reserved = -1, .device = -1});
+    rgm_session_rows(
+        s, RGM_LOG_SAMPLES,
+        &(rgm_sample){.ticks = rgm_clock_ticks(), .bytes = 77, .allocated = -1, .reserved = -1, .device = -1},
+        1);
     scope_end_flags(s, outer, RGM_RECORD_FAILED);
     rgm_session_note(s, RGM_ANOMALY_INTERNAL, 2);
     rgm_run *live = snapshot_of(s);

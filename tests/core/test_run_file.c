@@ -39,6 +39,8 @@ static rgm_run *full_run(void) {
         run->anomalies.code[i] = (uint8_t)i;
         run->counters.value[i] = 0.1 * i;
         run->launches.span[i] = run->flops.span[i] = run->operators.span[i] = (uint32_t)i;
+        run->intervals.span[i] = (uint32_t)i;
+        run->intervals.state[i] = (uint8_t)i;
         run->frames.span[i] = run->collectives.span[i] = run->syncs.span[i] = (uint32_t)i;
         run->memory.span[i] = run->counters.span[i] = i;
         run->spans.launch[i] = run->memory.lane[i] = run->flows.span[i] = i;
@@ -111,7 +113,8 @@ static uint8_t *journal_bytes(const char *path, size_t *length, int64_t *spans) 
     open_scope outer = scope_begin(s, "outer");
     scopes(s, "inner", 3);
     CHECK_OK(rgm_session_flush(s, NULL));
-    rgm_session_sample(s, &(rgm_sample){.ticks = rgm_clock_ticks(), .bytes = 5, .device = -1});
+    rgm_session_rows(s, RGM_LOG_SAMPLES, &(rgm_sample){.ticks = rgm_clock_ticks(), .bytes = 5, .device = -1},
+                     1);
     rgm_session_note(s, RGM_ANOMALY_INTERNAL, 1);
     scopes(s, "other", 2);
     rgm_recorder_memory(recorder_of(s), RGM_RECORD_HOST_MEMORY, 0, 1, 2);

@@ -70,17 +70,17 @@ TEST(a_session_samples_while_it_records) {
     REQUIRE(s);
     open_scope scope = scope_begin(s, "op");
     rgm_session_stats stats = {0};
-    while (stats.samples < 5) {
+    while (stats.rows[RGM_LOG_SAMPLES] < 5) {
         usleep(1000);
         rgm_session_get_stats(s, &stats);
     }
     scope_end(s, scope);
     rgm_session_sampling(s, 0);
     rgm_session_get_stats(s, &stats);
-    uint64_t count = stats.samples;
+    uint64_t count = stats.rows[RGM_LOG_SAMPLES];
     usleep(20000);
     rgm_session_get_stats(s, &stats);
-    CHECK_EQ_U64(stats.samples, count);
+    CHECK_EQ_U64(stats.rows[RGM_LOG_SAMPLES], count);
     rgm_session_stop(s);
     rgm_run *run = snapshot_of(s);
     REQUIRE(run);
@@ -99,7 +99,7 @@ TEST(samples_past_the_budget_are_counted) {
     rgm_session *s = session_with(options, NULL);
     REQUIRE(s);
     for (int i = 0; i < 600; i++)
-        rgm_session_sample(s, &(rgm_sample){.ticks = rgm_clock_ticks(), .bytes = i});
+        rgm_session_rows(s, RGM_LOG_SAMPLES, &(rgm_sample){.ticks = rgm_clock_ticks(), .bytes = i}, 1);
     rgm_run *run = snapshot_of(s);
     REQUIRE(run);
     CHECK_EQ_I64(run->memory.rows, 512);

@@ -130,12 +130,13 @@ TEST(reset_forgets_and_keeps_the_lane) {
     scope_end(s, scope_begin(s, "before"));
     atomic_store(&site_of(s, "before")->skipped, 3);
     rgm_session_note(s, RGM_ANOMALY_INTERNAL, 2);
-    rgm_session_sample(s, &(rgm_sample){.ticks = rgm_clock_ticks(), .bytes = 1, .device = -1});
+    rgm_session_rows(s, RGM_LOG_SAMPLES, &(rgm_sample){.ticks = rgm_clock_ticks(), .bytes = 1, .device = -1},
+                     1);
     rgm_session_reset(s);
     rgm_session_stats stats;
     rgm_session_get_stats(s, &stats);
     CHECK_EQ_U64(stats.scopes, 0);
-    CHECK_EQ_U64(stats.samples, 0);
+    CHECK_EQ_U64(stats.rows[RGM_LOG_SAMPLES], 0);
     scopes(s, "after", 3);
     scope_end(s, open);
     rgm_session_stop(s);

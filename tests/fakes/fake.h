@@ -2,9 +2,9 @@
 // What the doubles of the vendor libraries share: named numbers that a test sets and reads.
 //
 // A double is a shared library that is loaded through the same dlopen path as the real one. A number is set
-// before loading through the environment variable of the double ("FAKE_CUDA=devices=2,version=12040") or later
-// through the exported fake_NAME_set / fake_NAME_get. An unknown name is an error, so that a test cannot
-// rely on a number that nothing reads.
+// before loading through the environment variable of the double ("FAKE_CUDA=devices=2,version=12040") or
+// later through the exported fake_NAME_set / fake_NAME_get. An unknown name is an error, so that a test
+// cannot rely on a number that nothing reads.
 #ifndef RGM_FAKES_FAKE_H
 #define RGM_FAKES_FAKE_H
 

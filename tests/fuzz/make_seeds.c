@@ -76,7 +76,8 @@ static void everything(const char *folder) {
                b = begin(s, &task[1], "task", NULL);
     end(s, a, 0);
     flush(s);
-    rgm_session_sample(s, &(rgm_sample){.ticks = rgm_clock_ticks(), .bytes = 1 << 20, .device = -1});
+    rgm_session_rows(s, RGM_LOG_SAMPLES,
+                     &(rgm_sample){.ticks = rgm_clock_ticks(), .bytes = 1 << 20, .device = -1}, 1);
     rgm_session_note(s, RGM_ANOMALY_INTERNAL, 2);
     end(s, b, 0);
     rgm_recorder *r = rgm_recorder_get(s, rgm_session_id(s));

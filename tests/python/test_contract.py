@@ -79,9 +79,7 @@ def test_the_stub_names_the_members_of_a_type(stub, kind):
 
 def test_the_stub_names_the_columns(stub):
     for name, described in {**_core.schema()["run"], **_core.schema()["results"]}.items():
-        kind = stub.get(f"{name.capitalize()}Table")
-        if kind is None:
-            pytest.skip("no table types in the stub")
+        kind = stub["".join(word.capitalize() for word in name.split("_")) + "Table"]
         declared = set(stub_members(kind.body))
         assert {column["name"] for column in described["columns"]} <= declared
 

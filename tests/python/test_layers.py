@@ -53,7 +53,7 @@ def test_an_upward_include_is_found(tmp_path, file, include):
         ("model/run.c", '"base/arena.h"'),
         ("model/run.c", '"../base/arena.h"'),
         ("analysis/flame.c", '"model/run.h"'),
-        ("capture/session.c", '"cuda/events.h"'),
+        ("capture/device.c", '"cuda/events.h"'),
         ("cuda/loader.c", "<cuda.h>"),
         ("io/json.c", '"json.h"'),
         ("python/module.c", '"analysis/flame.h"'),

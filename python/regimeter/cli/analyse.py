@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..analysis.catalog import find_verbs
 from ..analysis.verb import Verb
-from .common import load_run, print_document
+from .common import load_run, not_negative, print_document
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -48,7 +48,7 @@ def _add(verbs: "Verbs", common: argparse.ArgumentParser, verb: Verb) -> None:
             help="rows to show; 0 for all" if option == "top" else f"threshold {threshold}",
         )
     if "top" not in verb.options:  # an analysis that looks for the first N itself
-        parser.add_argument("--top", metavar="N", type=_count, help="rows to show; 0 for all")
+        parser.add_argument("--top", metavar="N", type=not_negative, help="rows to show; 0 for all")
     parser.add_argument(
         "--set", metavar="NAME=VALUE", action="append", default=[], type=_threshold, help="a threshold of the analysis"
     )
@@ -63,16 +63,6 @@ def _add(verbs: "Verbs", common: argparse.ArgumentParser, verb: Verb) -> None:
         )
     parser.add_argument("--strict", action="store_true", help="damage in the trace is an error")
     parser.set_defaults(run=run, analysis=verb.name)
-
-
-def _count(text: str) -> int:
-    try:
-        value = int(text)
-    except ValueError:
-        value = -1
-    if value < 0:
-        raise argparse.ArgumentTypeError(f"expected a number of at least 0, got {text!r}")
-    return value
 
 
 def _amount(text: str) -> float:
