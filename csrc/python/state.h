@@ -65,6 +65,7 @@ int rgm_telemetry_init(PyObject *module);
 int rgm_libraries_init(PyObject *module);
 int rgm_counters_init(PyObject *module);
 int rgm_counter_measure_init(PyObject *module);
+int rgm_kernels_init(PyObject *module);
 // compare.c: functions of the module.
 int rgm_compare_init(PyObject *module);
 
