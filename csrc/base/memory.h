@@ -17,6 +17,14 @@ char *rgm_strdup(const char *text, size_t length);
 #define RGM_ROWS(pointer, count, err)                                                                        \
     (((pointer) = rgm_malloc(((count) + 1) * sizeof *(pointer))) ? RGM_OK : rgm_error_no_memory(err))
 
+// Blocks that may be large: columns, windows of text, scratch memory for as many rows as there are. A large
+// one has pages of its own: it grows by moving pages, not bytes, what was never touched takes no memory, and
+// all of it goes back to the system when it is freed. The heap would keep such blocks, and copy them while
+// they grow, from the moment that some have been freed. New bytes are undefined; these blocks and those above
+// do not mix.
+void *rgm_block_realloc(void *old, size_t bytes);
+void rgm_block_free(void *block);
+
 // Calls made so far to malloc, calloc and realloc through this file.
 uint64_t rgm_memory_calls(void);
 

@@ -282,7 +282,7 @@ rgm_status rgm_trace_import(const rgm_source *source, const rgm_import_options *
     RGM_GOTO(rgm_trace_part_init(&in.part, err));
     RGM_GOTO(read_document(&in, err));
     in.head.bytes = in.window.text.offset + (in.window.text.end - in.window.text.begin);
-    RGM_GOTO(rgm_trace_finish(&in.part, &in.head, source->name, run, err));
+    RGM_GOTO(rgm_trace_finish(&in.part, &in.head, source->name, options->threads, run, err));
     status = refuse_repairs(&in, err);
     if (status != RGM_OK) {
         rgm_run_free(*run);

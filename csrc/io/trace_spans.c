@@ -6,9 +6,10 @@
 #include "model/links.h"
 
 #define COLUMN(name) RGM_COLUMN_BIT(spans, name)
+// What links make of spans (parent, launch, step) gets its memory there.
 static const uint64_t span_columns = COLUMN(start_ns) | COLUMN(duration_ns) | COLUMN(name) | COLUMN(kind) |
-                                     COLUMN(lane) | COLUMN(parent) | COLUMN(launch) | COLUMN(correlation) |
-                                     COLUMN(external_id) | COLUMN(step) | COLUMN(bytes) | COLUMN(flags);
+                                     COLUMN(lane) | COLUMN(correlation) | COLUMN(external_id) |
+                                     COLUMN(bytes) | COLUMN(flags);
 
 static rgm_status span_room(rgm_trace_part *part, size_t *row, rgm_error *err) {
     rgm_spans *spans = &part->run->spans;
@@ -113,11 +114,8 @@ rgm_status rgm_part_span(rgm_trace_part *part, const rgm_event *event, uint32_t 
     spans->name[row] = name;
     spans->kind[row] = kind;
     spans->lane[row] = lane;
-    spans->parent[row] = -1;
-    spans->launch[row] = -1;
     spans->correlation[row] = rgm_event_number(event, RGM_FIELD_CORRELATION, -1);
     spans->external_id[row] = rgm_event_number(event, RGM_FIELD_EXTERNAL, -1);
-    spans->step[row] = -1;
     spans->bytes[row] = -1;
     spans->flags[row] = flags;
     if (spans->metadata) spans->metadata[row] = extra;

@@ -9,26 +9,29 @@
 #include "io/trace_scan.h"
 
 enum {
-    STRIPE = 2 << 20,
-    LOST = -2, // no place of an event
+    STRIPE = 1 << 20,
+    SHORTER = 16, // at the end a stripe is a part of that
+    LOST = -2,    // no place of an event
 };
 
 typedef struct {
     const rgm_source *source;
     const rgm_import_options *options;
     rgm_trace_part *whole;
-    int64_t first; // where the stripes begin
     int64_t stripe;
     pthread_mutex_t mutex;
     pthread_cond_t turned;
-    int64_t next;      // stripe that nobody has taken
-    int64_t turn;      // stripe to be joined next
+    int64_t next, from; // number and place of the stripe that nobody has taken
+    int64_t turn;       // stripe to be joined next
+    bool over;
+    // Of that stripe. Only the thread whose turn it is looks at these, without the mutex.
+    int64_t begin;     // where it begins
     int64_t expected;  // where its events begin; LOST when that is looked for after damage
     uint8_t after;     // the parser's state there
     rgm_trace_gap gap; // when it is LOST
     int64_t wasted;
     bool hopeless;
-    bool closed, over;
+    bool closed;
     rgm_status status;
     rgm_error err;
 } stripes;
@@ -49,13 +52,11 @@ typedef struct {
     rgm_error err;
 } reader;
 
-static bool is_last(const stripes *all, int64_t end) { return end >= all->source->size; }
-
 // Makes the window hold at least `size` bytes from the place where it begins.
 static rgm_status load(reader *r, size_t size, rgm_error *err) {
     if (size > r->capacity) {
         ptrdiff_t at = r->buffer ? r->text.at - r->buffer : 0, held = r->buffer ? r->text.end - r->buffer : 0;
-        uint8_t *buffer = rgm_realloc(r->buffer, size + RGM_TEXT_PADDING);
+        uint8_t *buffer = rgm_block_realloc(r->buffer, size + RGM_TEXT_PADDING);
         if (!buffer) return rgm_error_no_memory(err);
         r->buffer = buffer;
         r->capacity = size;
@@ -163,7 +164,7 @@ static bool close_gap(reader *r, int64_t to) {
 }
 
 // In turn: what was read from a wrong place is read again, and so is what one thread would have given up;
-// then the rows go to the whole. Holds the mutex.
+// then the rows go to the whole.
 static rgm_status join(reader *r, int64_t to) {
     stripes *all = r->all;
     if (all->expected == LOST && r->begin < 0)
@@ -190,35 +191,59 @@ static rgm_status join(reader *r, int64_t to) {
     return RGM_OK;
 }
 
+// Takes the next stripe. Towards the end they get shorter, so that no thread waits long for the other's last
+// one; the last piece is the caller's.
+static bool take(stripes *all, int64_t *k, int64_t *from, int64_t *to) {
+    pthread_mutex_lock(&all->mutex);
+    int64_t size = (all->source->size - all->from) / 4, least = all->stripe / SHORTER + 1;
+    if (size > all->stripe) size = all->stripe;
+    if (size < least) size = least;
+    *k = all->next;
+    *from = all->from;
+    *to = all->from + size;
+    bool taken = !all->over && *to < all->source->size;
+    if (taken) {
+        all->next++;
+        all->from = *to;
+    }
+    pthread_mutex_unlock(&all->mutex);
+    return taken;
+}
+
+// Waits until all stripes before have been joined; false when reading is over.
+static bool wait_for_turn(stripes *all, int64_t k) {
+    pthread_mutex_lock(&all->mutex);
+    while (all->turn != k && !all->over) (void)rgm_cond_wait(&all->turned, &all->mutex, INT64_C(1000000000));
+    bool mine = !all->over;
+    pthread_mutex_unlock(&all->mutex);
+    return mine;
+}
+
+static void end_turn(stripes *all, const reader *r, int64_t to, rgm_status status) {
+    all->begin = to;
+    if (status != RGM_OK) {
+        all->status = status;
+        all->err = r->err;
+    }
+    pthread_mutex_lock(&all->mutex);
+    all->turn++;
+    all->over = all->closed || all->hopeless || status != RGM_OK;
+    pthread_cond_broadcast(&all->turned);
+    pthread_mutex_unlock(&all->mutex);
+}
+
 static void *work(void *arg) {
     reader *r = arg;
     stripes *all = r->all;
-    for (;;) {
-        pthread_mutex_lock(&all->mutex);
-        int64_t k = all->next++;
-        bool over = all->over;
-        pthread_mutex_unlock(&all->mutex);
-        int64_t from = all->first + k * all->stripe, to = from + all->stripe;
-        if (over || is_last(all, to)) break; // the last piece is the caller's
+    int64_t k, from, to;
+    while (take(all, &k, &from, &to)) {
         rgm_trace_part_clear(&r->part);
         rgm_error_clear(&r->err);
         r->status = RGM_OK;
         rgm_status status = k == 0 ? read_from(r, from, to, 0, 0) : read_guessed(r, from, to);
-        pthread_mutex_lock(&all->mutex);
-        while (all->turn != k && !all->over)
-            (void)rgm_cond_wait(&all->turned, &all->mutex, INT64_C(1000000000));
-        if (!all->over) {
-            r->status = status;
-            status = join(r, to);
-            all->turn = k + 1;
-            if (status != RGM_OK) {
-                all->status = status;
-                all->err = r->err;
-            }
-            all->over = all->closed || all->hopeless || status != RGM_OK;
-        }
-        pthread_cond_broadcast(&all->turned);
-        pthread_mutex_unlock(&all->mutex);
+        if (!wait_for_turn(all, k)) break;
+        r->status = status;
+        end_turn(all, r, to, join(r, to));
     }
     return NULL;
 }
@@ -232,7 +257,7 @@ static rgm_status reader_init(reader *r, stripes *all, rgm_trace_parser *parser,
 static void reader_release(reader *r) {
     rgm_trace_part_release(&r->part);
     rgm_trace_ids_release(&r->ids);
-    rgm_free(r->buffer);
+    rgm_block_free(r->buffer);
 }
 
 rgm_status rgm_trace_read_stripes(const rgm_source *source, const rgm_import_options *options,
@@ -241,7 +266,8 @@ rgm_status rgm_trace_read_stripes(const rgm_source *source, const rgm_import_opt
     stripes all = {.source = source,
                    .options = options,
                    .whole = part,
-                   .first = *offset,
+                   .from = *offset,
+                   .begin = *offset,
                    .expected = *offset,
                    .stripe = options->stripe > 0 ? options->stripe : STRIPE};
     reader here = {0}, there = {0};
@@ -269,7 +295,7 @@ rgm_status rgm_trace_read_stripes(const rgm_source *source, const rgm_import_opt
     parser->wasted = all.wasted;
     parser->hopeless = all.hopeless;
     parser->after = all.after;
-    *offset = parser->lost ? all.first + all.turn * all.stripe : all.expected;
+    *offset = parser->lost ? all.begin : all.expected;
 done:
     reader_release(&here);
     reader_release(&there);

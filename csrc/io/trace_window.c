@@ -12,7 +12,7 @@ static rgm_status grow(rgm_trace_window *window, rgm_error *err) {
     size_t capacity = window->capacity ? window->capacity * 2 : WINDOW;
     size_t held = window->buffer ? (size_t)(window->text.end - window->text.begin) : 0;
     size_t read = window->buffer ? (size_t)(window->text.at - window->text.begin) : 0;
-    uint8_t *buffer = rgm_realloc(window->buffer, capacity + RGM_TEXT_PADDING);
+    uint8_t *buffer = rgm_block_realloc(window->buffer, capacity + RGM_TEXT_PADDING);
     if (!buffer) return rgm_error_no_memory(err);
     window->buffer = buffer;
     window->capacity = capacity;
@@ -28,7 +28,7 @@ rgm_status rgm_window_open(rgm_trace_window *window, const rgm_source *source, r
     return rgm_window_refill(window, err);
 }
 
-void rgm_window_release(rgm_trace_window *window) { rgm_free(window->buffer); }
+void rgm_window_release(rgm_trace_window *window) { rgm_block_free(window->buffer); }
 
 static rgm_status read_some(rgm_trace_window *window, uint8_t *buffer, size_t room, size_t *filled,
                             rgm_error *err) {

@@ -252,6 +252,10 @@ static int core_exec(PyObject *module) {
     if (rgm_scope_types_init(module, state) < 0 || rgm_profiler_type_init(module, state) < 0) return -1;
     if (rgm_function_type_init(module, state) < 0 || rgm_table_types_init(module, state) < 0) return -1;
     if (rgm_feed_type_init(module, state) < 0 || rgm_compare_init(module) < 0) return -1;
+    if (rgm_telemetry_init(module) < 0) return -1;
+    if (rgm_libraries_init(module) < 0) return -1;
+    if (rgm_counters_init(module) < 0 || rgm_counter_measure_init(module) < 0) return -1;
+    if (rgm_kernels_init(module) < 0) return -1;
     return rgm_run_type_init(module, state);
 }
 

@@ -61,6 +61,12 @@ int rgm_function_type_init(PyObject *module, rgm_module *state);
 int rgm_table_types_init(PyObject *module, rgm_module *state);
 int rgm_run_type_init(PyObject *module, rgm_module *state);
 int rgm_feed_type_init(PyObject *module, rgm_module *state);
+// telemetry.c: adds functions.
+int rgm_telemetry_init(PyObject *module);
+int rgm_libraries_init(PyObject *module);
+int rgm_counters_init(PyObject *module);
+int rgm_counter_measure_init(PyObject *module);
+int rgm_kernels_init(PyObject *module);
 // compare.c: functions of the module.
 int rgm_compare_init(PyObject *module);
 

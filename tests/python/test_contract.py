@@ -162,6 +162,18 @@ def entry_points(folder):
         "clock_name": _core.clock_name,
         "allocations": _core.allocations,
         "die_with_parent": lambda: (_core.die_with_parent(0), refused(TypeError, _core.die_with_parent, "x")),
+        "kernels": lambda: (_core.kernels(), _core.workloads()),
+        "kernel refused": lambda: refused(ValueError, _core.compile_kernel, "x", "sm_90"),
+        "workload": lambda: _core.run_workload(
+            "conv2d", parameters={"width": 8}, inputs={"kernel": array("f", [1] * 9)}
+        ),
+        "workload refused": lambda: (
+            refused(ValueError, _core.run_workload, "x"),
+            refused(ValueError, _core.run_workload, "conv2d", parameters={"x": 1}),
+            refused(ValueError, _core.run_workload, "conv2d", inputs={"kernel": b"1"}),
+            refused(TypeError, _core.run_workload, "conv2d", parameters={"side": "x"}),
+            refused(TypeError, _core.run_workload, "conv2d", inputs=[1]),
+        ),
         "scope": scope_block,
         "scope of a name made here": lambda: profiler.profile("".join(["a", "b"])).__exit__(None, None, None),
         "scope refused": lambda: (

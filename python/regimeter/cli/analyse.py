@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..analysis.catalog import find_verbs
 from ..analysis.verb import Verb
+from . import counters
 from .common import load_run, not_negative, print_document
 
 if TYPE_CHECKING:
@@ -33,7 +34,8 @@ def _add(verbs: "Verbs", common: argparse.ArgumentParser, verb: Verb) -> None:
     parser = verbs.add_parser(verb.name, parents=[common], allow_abbrev=False, help=verb.help)
     if verb.other:
         parser.add_argument("other", metavar=verb.other, help="the trace that the next one is compared with")
-    parser.add_argument("trace", metavar="TRACE", help=TRACE, nargs=None if verb.other else "+")
+    plans = verb.name == "counters"  # without a trace it plans for a chip
+    parser.add_argument("trace", metavar="TRACE", help=TRACE, nargs=None if verb.other else "*" if plans else "+")
     if verb.by:
         choices = tuple(verb.by)
         parser.add_argument("--by", choices=choices, default=choices[0], help=f"default: {choices[0]}")
@@ -63,6 +65,9 @@ def _add(verbs: "Verbs", common: argparse.ArgumentParser, verb: Verb) -> None:
         )
     parser.add_argument("--strict", action="store_true", help="damage in the trace is an error")
     parser.set_defaults(run=run, analysis=verb.name)
+    if plans:
+        counters.extend(parser)
+        parser.set_defaults(run=counters.run)
 
 
 def _amount(text: str) -> float:
