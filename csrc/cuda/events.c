@@ -5,14 +5,10 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "base/thread.h"
-#include "cuda/event_timeline.h"
+#include "cuda/event_resolver.h"
 
 // Ticks between two attempts to find a runtime: a tenth of a second, more or less.
 static const uint64_t attempt_ticks = UINT64_C(1) << 28;
-static const int64_t look_ns = 1000000000; // between two looks at scopes that are open for long
-static const int64_t drain_poll_ns = 200000;
-static const int64_t idle_poll_factor = 10;
 
 struct rgm_events {
     _Atomic(uint64_t) id; // 0 once closed
@@ -23,20 +19,10 @@ struct rgm_events {
     _Atomic(uint64_t) next_attempt;               // ticks
     _Atomic(bool) lost;                           // a child of a process that used the device
     _Atomic(rgm_event_pool *) pools;
-    _Atomic(rgm_event_slot *) ended;
-    _Atomic(uint64_t) ended_count, resolved, refused, slots;
-    _Atomic(int64_t) cpu_ns;
+    _Atomic(uint64_t) refused, slots;
 
-    pthread_mutex_t mutex; // what follows, and adopting pools
-    pthread_cond_t wake, progress;
-    pthread_t thread;
-    bool running, stop;
-    int waiters;
-
-    pthread_mutex_t poll_mutex; // the resolver's side
-    rgm_event_timeline *timelines;
-    uint32_t timeline_count;
-    int64_t looked_ns;
+    pthread_mutex_t mutex; // adopting pools
+    rgm_event_resolver resolver;
     rgm_events *next; // in the registry
 };
 
@@ -45,99 +31,19 @@ static rgm_events *registry;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 static _Atomic(uint64_t) id_source = 1;
 
-// --- the resolver -----------------------------------------------------------------------------------------
-
-static rgm_event_timeline *timeline_of(rgm_events *events, const rgm_event_pool *pool) {
-    for (rgm_event_timeline *at = events->timelines; at; at = at->next)
-        if (at->context == pool->context && at->context_id == pool->context_id &&
-            at->dead == atomic_load(&pool->dead))
-            return at;
-    rgm_event_timeline *made = rgm_event_timeline_new(pool, &events->sink, events->timeline_count);
-    if (!made) return NULL;
-    events->timeline_count++;
-    made->dead = atomic_load(&pool->dead);
-    made->next = events->timelines;
-    return events->timelines = made;
-}
-
-// Ended slots come newest first; the device passes them in the order in which they ended.
-static rgm_event_slot *take_ended(rgm_events *events) {
-    rgm_event_slot *oldest = NULL;
-    for (rgm_event_slot *slot = rgm_slot_take_all(&events->ended), *next; slot; slot = next) {
-        next = slot->next;
-        slot->next = oldest;
-        oldest = slot;
-    }
-    return oldest;
-}
-
-static void poll_locked(rgm_events *events) {
-    rgm_event_pool *pools = atomic_load_explicit(&events->pools, memory_order_acquire);
-    for (rgm_event_slot *slot = take_ended(events), *next; slot; slot = next) {
-        next = slot->next;
-        rgm_event_timeline *timeline = timeline_of(events, slot->pool);
-        if (timeline)
-            rgm_event_timeline_add(timeline, slot);
-        else
-            events->sink.note(events->sink.arg, RGM_ANOMALY_DROPPED_DEVICE_ROWS, 1);
-    }
-    // The first context's first slot may still be open when it is time to look.
-    for (rgm_event_pool *pool = pools; pool; pool = pool->next)
-        if (!atomic_load(&pool->dead)) (void)timeline_of(events, pool);
-    int64_t now = rgm_clock_monotonic_ns(), resolved = 0;
-    bool look = now - events->looked_ns >= look_ns;
-    if (look) events->looked_ns = now;
-    for (rgm_event_timeline *at = events->timelines; at; at = at->next) {
-        rgm_event_timeline_poll(at, pools, look);
-        resolved += at->resolved;
-    }
-    atomic_store(&events->resolved, (uint64_t)resolved);
-}
-
-void rgm_events_poll(rgm_events *events) {
-    if (atomic_load(&events->lost)) return;
-    pthread_mutex_lock(&events->poll_mutex);
-    poll_locked(events);
-    pthread_mutex_unlock(&events->poll_mutex);
-}
-
-static int64_t left(const rgm_events *events) {
-    return (int64_t)(atomic_load(&events->ended_count) - atomic_load(&events->resolved));
-}
-
-static int64_t pause_ns(const rgm_events *events) {
-    if (events->waiters) return drain_poll_ns;
-    return left(events) ? events->options.poll_ns : events->options.poll_ns * idle_poll_factor;
-}
-
-static void *resolve_loop(void *arg) {
-    rgm_events *events = arg;
-    pthread_mutex_lock(&events->mutex);
-    while (!events->stop) {
-        pthread_mutex_unlock(&events->mutex);
-        rgm_events_poll(events);
-        atomic_store_explicit(&events->cpu_ns, rgm_thread_cpu_ns(), memory_order_relaxed);
-        pthread_mutex_lock(&events->mutex);
-        if (events->waiters) pthread_cond_broadcast(&events->progress);
-        if (!events->stop) rgm_cond_wait(&events->wake, &events->mutex, pause_ns(events));
-    }
-    pthread_mutex_unlock(&events->mutex);
-    return NULL;
-}
-
 // --- fork -------------------------------------------------------------------------------------------------
 
 static void fork_prepare(void) {
     pthread_mutex_lock(&registry_mutex);
     for (rgm_events *e = registry; e; e = e->next) {
         pthread_mutex_lock(&e->mutex);
-        pthread_mutex_lock(&e->poll_mutex);
+        rgm_event_resolver_lock(&e->resolver);
     }
 }
 
 static void fork_unlock(void) {
     for (rgm_events *e = registry; e; e = e->next) {
-        pthread_mutex_unlock(&e->poll_mutex);
+        rgm_event_resolver_unlock(&e->resolver);
         pthread_mutex_unlock(&e->mutex);
     }
     pthread_mutex_unlock(&registry_mutex);
@@ -148,10 +54,7 @@ static void fork_unlock(void) {
 static void fork_child(void) {
     for (rgm_events *e = registry; e; e = e->next) {
         if (atomic_load(&e->pools)) atomic_store(&e->lost, true);
-        e->running = false;
-        e->waiters = 0;
-        rgm_cond_init(&e->wake);
-        rgm_cond_init(&e->progress);
+        rgm_event_resolver_forget(&e->resolver);
     }
     fork_unlock();
 }
@@ -222,10 +125,8 @@ static rgm_event_pool *pool_of(rgm_events *events, const rgm_event_provider *pro
     if (pool) return pool;
     pthread_mutex_lock(&events->mutex);
     pool = rgm_event_pool_adopt(&events->pools, id, provider, context, context_id);
-    if (pool && !events->running && events->options.poll_ns > 0 && !events->stop)
-        events->running =
-            rgm_thread_start(&events->thread, "rgm-events", resolve_loop, events, NULL) == RGM_OK;
     pthread_mutex_unlock(&events->mutex);
+    if (pool) rgm_event_resolver_start(&events->resolver);
     return pool;
 }
 
@@ -311,8 +212,7 @@ static void hand_over(rgm_events *events, rgm_event_slot *slot) {
     // Only a slot with two recorded events is looked at before it comes out of the stack.
     bool measured = slot->outcome == RGM_INTERVAL_MEASURED;
     atomic_store_explicit(&slot->state, measured ? RGM_SLOT_ENDED : RGM_SLOT_FREE, memory_order_release);
-    atomic_fetch_add_explicit(&events->ended_count, 1, memory_order_relaxed);
-    rgm_slot_push(&events->ended, slot);
+    rgm_event_resolver_give(&events->resolver, slot);
 }
 
 uint64_t rgm_events_end(rgm_events *events, rgm_event_slot *slot, uint64_t stream) {
@@ -343,11 +243,8 @@ rgm_status rgm_events_new(rgm_events **events, const rgm_device_sink *sink, cons
     e->sink = *sink;
     e->options = *options;
     e->providers = providers ? providers : standard;
-    e->looked_ns = rgm_clock_monotonic_ns();
     pthread_mutex_init(&e->mutex, NULL);
-    pthread_mutex_init(&e->poll_mutex, NULL);
-    rgm_cond_init(&e->wake);
-    rgm_cond_init(&e->progress);
+    rgm_event_resolver_init(&e->resolver, &e->sink, &e->pools, options->poll_ns);
     atomic_store(&e->id, atomic_fetch_add(&id_source, 1));
     pthread_mutex_lock(&registry_mutex);
     e->next = registry;
@@ -359,47 +256,31 @@ rgm_status rgm_events_new(rgm_events **events, const rgm_device_sink *sink, cons
 
 void rgm_events_get_stats(rgm_events *events, rgm_events_stats *stats) {
     *stats = (rgm_events_stats){
-        .ended = atomic_load(&events->ended_count),
-        .resolved = atomic_load(&events->resolved),
+        .ended = atomic_load(&events->resolver.ended_count),
+        .resolved = atomic_load(&events->resolver.resolved),
         .refused = atomic_load(&events->refused),
         .slots = atomic_load(&events->slots),
-        .service_cpu_ns = atomic_load(&events->cpu_ns),
+        .service_cpu_ns = atomic_load(&events->resolver.cpu_ns),
     };
     for (rgm_event_pool *pool = atomic_load(&events->pools); pool; pool = pool->next)
         stats->begun += atomic_load_explicit(&pool->counter, memory_order_relaxed);
 }
 
+void rgm_events_poll(rgm_events *events) {
+    if (!atomic_load(&events->lost)) rgm_event_resolver_poll(&events->resolver);
+}
+
 int64_t rgm_events_drain(rgm_events *events, int64_t timeout_ns) {
-    uint64_t goal = atomic_load(&events->ended_count);
-    int64_t deadline = rgm_clock_monotonic_ns() + timeout_ns;
-    if (atomic_load(&events->lost)) return 0;
-    pthread_mutex_lock(&events->mutex);
-    events->waiters++;
-    pthread_cond_signal(&events->wake);
-    while (events->running && atomic_load(&events->resolved) < goal) {
-        int64_t rest = deadline - rgm_clock_monotonic_ns();
-        if (rest <= 0) break;
-        rgm_cond_wait(&events->progress, &events->mutex, rest);
-    }
-    events->waiters--;
-    pthread_mutex_unlock(&events->mutex);
-    int64_t missing = (int64_t)(goal - atomic_load(&events->resolved));
-    return missing > 0 ? missing : 0;
+    return atomic_load(&events->lost) ? 0 : rgm_event_resolver_drain(&events->resolver, timeout_ns);
 }
 
 void rgm_events_close(rgm_events *events, int64_t timeout_ns) {
     if (!atomic_exchange(&events->id, 0)) return;
     (void)rgm_events_drain(events, timeout_ns);
-    pthread_mutex_lock(&events->mutex);
-    bool running = events->running;
-    events->stop = true;
-    events->running = false;
-    pthread_cond_signal(&events->wake);
-    pthread_mutex_unlock(&events->mutex);
-    if (running) pthread_join(events->thread, NULL);
+    rgm_event_resolver_stop(&events->resolver);
     if (atomic_load(&events->lost)) return;
     rgm_events_poll(events); // what came while the thread ended
-    int64_t pending = left(events);
+    int64_t pending = rgm_event_resolver_left(&events->resolver);
     if (pending > 0) events->sink.note(events->sink.arg, RGM_ANOMALY_PENDING_INTERVALS, pending);
 }
 
@@ -418,11 +299,7 @@ void rgm_events_free(rgm_events *events) {
     rgm_events_close(events, 0);
     unregister(events);
     bool lost = atomic_load(&events->lost);
-    for (rgm_event_timeline *at = events->timelines, *next; at; at = next) {
-        next = at->next;
-        at->dead |= lost;
-        rgm_event_timeline_free(at);
-    }
+    rgm_event_resolver_release(&events->resolver, lost);
     for (rgm_event_pool *pool = atomic_load(&events->pools), *next; pool; pool = next) {
         next = pool->next;
         if (lost) atomic_store(&pool->dead, true);
@@ -430,9 +307,6 @@ void rgm_events_free(rgm_events *events) {
         rgm_event_pool_release(pool);
     }
     rgm_event_pool_prune();
-    pthread_cond_destroy(&events->wake);
-    pthread_cond_destroy(&events->progress);
     pthread_mutex_destroy(&events->mutex);
-    pthread_mutex_destroy(&events->poll_mutex);
     rgm_free(events);
 }
