@@ -12,6 +12,8 @@ CSRC = FOLDER.parent.parent / "csrc"
 # Double -> the variable that names a library to load instead of the real one.
 VARIABLES = {
     "cuda": "REGIMETER_LIBCUDA",
+    "cuda_older": "REGIMETER_LIBCUDA",
+    "cuda_oldest": "REGIMETER_LIBCUDA",
     "cupti": "REGIMETER_LIBCUPTI",
     "nvml": "REGIMETER_LIBNVML",
     "nvrtc": "REGIMETER_LIBNVRTC",
@@ -41,5 +43,5 @@ def environment(**numbers: str) -> dict[str, str]:
     for name, values in numbers.items():
         made[VARIABLES[name]] = str(library(name))
         if values:
-            made[f"FAKE_{name.upper()}"] = values
+            made[f"FAKE_{name.split('_')[0].upper()}"] = values
     return made
