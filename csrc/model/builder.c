@@ -542,6 +542,7 @@ static void follow(rgm_run *run, const uint32_t *place) {
     for (size_t i = 0; i < run->memory.rows; i++)
         if (run->memory.span[i] >= 0) run->memory.span[i] = place[run->memory.span[i]];
     for (size_t i = 0; i < run->launches.rows; i++) run->launches.span[i] = place[run->launches.span[i]];
+    for (size_t i = 0; i < run->syncs.rows; i++) run->syncs.span[i] = place[run->syncs.span[i]];
 }
 
 // Sorts by start; of spans that start together the parent was written later, so ties go by row descending.
@@ -580,6 +581,7 @@ static rgm_status link_work(rgm_run *run, rgm_error *err) {
     if (!by_start) return rgm_error_no_memory(err);
     for (size_t i = 0; i < run->spans.rows; i++) by_start[i] = (uint32_t)i; // they are sorted
     RGM_GOTO(rgm_links_launches(run, by_start, run->spans.launch, &reused, err));
+    RGM_GOTO(rgm_links_captures(run, by_start, err));
     RGM_GOTO(rgm_links_note_work(run, reused, err));
 done:
     rgm_free(by_start);

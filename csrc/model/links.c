@@ -163,6 +163,35 @@ done:
     return status;
 }
 
+// First of the calls that carry the correlation, or the number of calls.
+static size_t first_with(const id_list *calls, uint64_t correlation) {
+    size_t low = 0, high = calls->count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (id_at(calls, middle) < correlation)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < calls->count && id_at(calls, low) == correlation ? low : calls->count;
+}
+
+rgm_status rgm_links_captures(rgm_run *run, const uint32_t *by_start, rgm_error *err) {
+    rgm_launches *launches = &run->launches;
+    if (!launches->capture || !run->spans.correlation) return RGM_OK;
+    id_list calls = {0};
+    rgm_status status;
+    RGM_GOTO(collect(&calls, run, by_start, rgm_kind_is_call, err));
+    for (size_t i = 0; i < launches->rows; i++) {
+        if (launches->capture[i] <= 0) continue;
+        size_t at = first_with(&calls, (uint64_t)launches->capture[i]);
+        launches->capture[i] = at < calls.count ? (rgm_i64)row_at(&calls, at) : -1;
+    }
+done:
+    id_list_release(&calls);
+    return status;
+}
+
 // --- nesting ----------------------------------------------------------------------------------------------
 
 // How many spans of the stack reach at least to `end`. Ends never grow towards the top.
