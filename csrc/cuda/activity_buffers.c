@@ -7,7 +7,7 @@
 
 enum { QUEUE_ROOM = 256 }; // a power of two that holds all buffers
 
-_Static_assert(RGM_BUFFERS_MOST + RGM_SCRATCH_MOST <= QUEUE_ROOM, "every buffer has a place in a queue");
+_Static_assert((int)RGM_BUFFERS_KNOWN <= (int)QUEUE_ROOM, "every buffer has a place in a queue");
 
 rgm_status rgm_activity_buffers_init(rgm_activity_buffers *buffers, size_t bytes, size_t most,
                                      bool may_decline, rgm_error *err) {
@@ -26,8 +26,7 @@ done:
 }
 
 void rgm_activity_buffers_release(rgm_activity_buffers *buffers) {
-    uint32_t count = atomic_load(&buffers->known_count);
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < RGM_BUFFERS_KNOWN; i++) {
         rgm_activity_buffer *buffer = atomic_load(&buffers->known[i]);
         if (buffer) rgm_free(buffer->memory);
         rgm_free(buffer);
@@ -36,13 +35,31 @@ void rgm_activity_buffers_release(rgm_activity_buffers *buffers) {
     rgm_queue_release(&buffers->scratch_free);
     rgm_queue_release(&buffers->ready);
     sem_destroy(&buffers->wake);
-    atomic_store(&buffers->known_count, 0);
+}
+
+static void forget(rgm_activity_buffers *buffers, rgm_activity_buffer *buffer) {
+    for (uint32_t i = 0; i < RGM_BUFFERS_KNOWN; i++)
+        if (atomic_load(&buffers->known[i]) == buffer) atomic_store(&buffers->known[i], NULL);
+    atomic_fetch_sub(buffer->scratch ? &buffers->scratch_count : &buffers->full_count, 1);
+    rgm_free(buffer->memory);
+    rgm_free(buffer);
+}
+
+void rgm_activity_buffers_renew(rgm_activity_buffers *buffers, size_t bytes, size_t most, bool may_decline) {
+    rgm_queue *queues[] = {&buffers->free, &buffers->scratch_free, &buffers->ready};
+    for (size_t i = 0; i < sizeof queues / sizeof *queues; i++)
+        for (rgm_activity_buffer *buffer; (buffer = rgm_queue_pop(queues[i]));) forget(buffers, buffer);
+    buffers->bytes = bytes;
+    buffers->most = most + atomic_load(&buffers->full_count);
+    if (buffers->most > RGM_BUFFERS_MOST) buffers->most = RGM_BUFFERS_MOST;
+    buffers->may_decline = may_decline;
+    atomic_store(&buffers->declined, 0);
+    atomic_store(&buffers->foreign, 0);
 }
 
 size_t rgm_activity_buffers_out(rgm_activity_buffers *buffers) {
     size_t out = 0;
-    uint32_t count = atomic_load(&buffers->known_count);
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < RGM_BUFFERS_KNOWN; i++) {
         rgm_activity_buffer *buffer = atomic_load(&buffers->known[i]);
         out += buffer && atomic_load(&buffer->out);
     }
@@ -51,8 +68,7 @@ size_t rgm_activity_buffers_out(rgm_activity_buffers *buffers) {
 
 uint64_t rgm_activity_buffers_oldest(rgm_activity_buffers *buffers) {
     uint64_t oldest = UINT64_MAX;
-    uint32_t count = atomic_load(&buffers->known_count);
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < RGM_BUFFERS_KNOWN; i++) {
         rgm_activity_buffer *buffer = atomic_load(&buffers->known[i]);
         uint64_t number = buffer ? atomic_load(&buffer->number) : 0;
         if (number && number < oldest) oldest = number;
@@ -80,7 +96,10 @@ static rgm_activity_buffer *grow(rgm_activity_buffers *buffers, _Atomic(uint32_t
     buffer->data = memory + (RGM_BUFFER_ALIGNMENT - (uintptr_t)memory % RGM_BUFFER_ALIGNMENT);
     buffer->size = bytes;
     buffer->scratch = scratch;
-    atomic_store(&buffers->known[atomic_fetch_add(&buffers->known_count, 1)], buffer);
+    for (uint32_t i = 0; i < RGM_BUFFERS_KNOWN; i++) { // the counts are bounded, so there is a gap
+        rgm_activity_buffer *gap = NULL;
+        if (atomic_compare_exchange_strong(&buffers->known[i], &gap, buffer)) break;
+    }
     return buffer;
 }
 
@@ -105,8 +124,7 @@ void rgm_activity_buffers_request(rgm_activity_buffers *buffers, uint8_t **data,
 }
 
 static rgm_activity_buffer *find(rgm_activity_buffers *buffers, const uint8_t *data) {
-    uint32_t count = atomic_load(&buffers->known_count);
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < RGM_BUFFERS_KNOWN; i++) {
         rgm_activity_buffer *buffer = atomic_load(&buffers->known[i]);
         if (buffer && buffer->data == data) return buffer;
     }

@@ -18,6 +18,7 @@
 enum {
     RGM_BUFFERS_MOST = 64,          // of full size
     RGM_SCRATCH_MOST = 192,         // of the small size
+    RGM_BUFFERS_KNOWN = RGM_BUFFERS_MOST + RGM_SCRATCH_MOST,
     RGM_SCRATCH_BYTES = 64 * 1024,
     RGM_BUFFER_ALIGNMENT = 64,
 };
@@ -38,14 +39,16 @@ typedef struct {
     bool may_decline; // CUPTI bears the answer "none"
     rgm_queue free, scratch_free, ready;
     sem_t wake; // one post per buffer in `ready`, and one to end
-    _Atomic(rgm_activity_buffer *) known[RGM_BUFFERS_MOST + RGM_SCRATCH_MOST];
-    _Atomic(uint32_t) known_count, scratch_count, full_count;
+    _Atomic(rgm_activity_buffer *) known[RGM_BUFFERS_KNOWN]; // gaps are NULL
+    _Atomic(uint32_t) scratch_count, full_count;
     _Atomic(uint64_t) handed_out, completed, declined, foreign;
 } rgm_activity_buffers;
 
 // `most` is cut to RGM_BUFFERS_MOST.
 rgm_status rgm_activity_buffers_init(rgm_activity_buffers *buffers, size_t bytes, size_t most,
                                      bool may_decline, rgm_error *err) RGM_NODISCARD;
+// For another tracing, while nobody asks or gives back: buffers that are out stay known, beside the new bound.
+void rgm_activity_buffers_renew(rgm_activity_buffers *buffers, size_t bytes, size_t most, bool may_decline);
 // Frees the buffers; the caller knows that none is out.
 void rgm_activity_buffers_release(rgm_activity_buffers *buffers);
 size_t rgm_activity_buffers_out(rgm_activity_buffers *buffers);

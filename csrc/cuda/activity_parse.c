@@ -89,8 +89,14 @@ static void set_place(rgm_activity_parser *parser, rgm_activity_row *row, uint32
     size_t at = correlation % RGM_ACTIVITY_EXTERNALS;
     if (correlation && parser->externals[at].correlation == correlation)
         row->external = (int64_t)parser->externals[at].id;
+}
+
+// The row of a piece of work. That its record has come counts even where its times are of no use.
+static rgm_activity_row *work_of(rgm_activity_parser *parser, rgm_kind kind, uint64_t start, uint64_t end,
+                                 uint32_t correlation) {
     parser->counts.work++;
     if (correlation > parser->counts.highest) parser->counts.highest = correlation;
+    return row_of(parser, kind, start, end);
 }
 
 static void set_node(rgm_activity_parser *parser, rgm_activity_row *row, uint64_t node, uint32_t graph) {
@@ -122,7 +128,7 @@ static bool read_kernel(reading *r) {
     if (!VIEW(r, k)) return false;
     if (parser->how.version >= RGM_CUPTI_HAS_GRAPH_NODES && !VIEW(r, node)) return false;
     if (parser->how.version >= RGM_CUPTI_HAS_GRAPH_IDS && !VIEW(r, graph)) return false;
-    rgm_activity_row *row = row_of(parser, RGM_KIND_KERNEL, k.start, k.end);
+    rgm_activity_row *row = work_of(parser, RGM_KIND_KERNEL, k.start, k.end, k.correlation);
     if (!row) return true;
     set_place(parser, row, k.device, k.context, k.stream, k.correlation);
     set_node(parser, row, node.graph_node,
@@ -145,7 +151,7 @@ static bool read_copy(reading *r) {
     if (!VIEW(r, c)) return false;
     if (parser->how.version >= RGM_CUPTI_HAS_GRAPH_NODES && !VIEW(r, node)) return false;
     if (parser->how.version >= RGM_CUPTI_HAS_GRAPH_IDS && !VIEW(r, graph)) return false;
-    rgm_activity_row *row = row_of(parser, RGM_KIND_MEMCPY, c.start, c.end);
+    rgm_activity_row *row = work_of(parser, RGM_KIND_MEMCPY, c.start, c.end, c.correlation);
     if (!row) return true;
     set_place(parser, row, c.device, c.context, c.stream, c.correlation);
     set_node(parser, row, node.graph_node, graph.graph);
@@ -162,7 +168,7 @@ static bool read_peer_copy(reading *r) {
     if (!VIEW(r, c)) return false;
     if (parser->how.version >= RGM_CUPTI_HAS_GRAPH_NODES && !VIEW(r, node)) return false;
     if (parser->how.version >= RGM_CUPTI_HAS_GRAPH_IDS && !VIEW(r, graph)) return false;
-    rgm_activity_row *row = row_of(parser, RGM_KIND_MEMCPY, c.start, c.end);
+    rgm_activity_row *row = work_of(parser, RGM_KIND_MEMCPY, c.start, c.end, c.correlation);
     if (!row) return true;
     set_place(parser, row, c.device, c.context, c.stream, c.correlation);
     set_node(parser, row, node.graph_node, graph.graph);
@@ -179,7 +185,7 @@ static bool read_set(reading *r) {
     if (!VIEW(r, s)) return false;
     if (parser->how.version >= RGM_CUPTI_HAS_GRAPH_NODES && !VIEW(r, node)) return false;
     if (parser->how.version >= RGM_CUPTI_HAS_GRAPH_IDS && !VIEW(r, graph)) return false;
-    rgm_activity_row *row = row_of(parser, RGM_KIND_MEMSET, s.start, s.end);
+    rgm_activity_row *row = work_of(parser, RGM_KIND_MEMSET, s.start, s.end, s.correlation);
     if (!row) return true;
     set_place(parser, row, s.device, s.context, s.stream, s.correlation);
     set_node(parser, row, node.graph_node, graph.graph);
@@ -193,7 +199,7 @@ static bool read_graph(reading *r) {
     rgm_activity_parser *parser = r->parser;
     rgm_cupti_graph_trace g;
     if (!VIEW(r, g)) return false;
-    rgm_activity_row *row = row_of(parser, RGM_KIND_KERNEL, g.start, g.end);
+    rgm_activity_row *row = work_of(parser, RGM_KIND_KERNEL, g.start, g.end, g.correlation);
     if (!row) return true;
     set_place(parser, row, g.device, g.context, g.stream, g.correlation);
     row->graph = g.graph;

@@ -238,12 +238,14 @@ static void close_buffers(rgm_trace *trace) {
 }
 
 static rgm_status open_buffers(rgm_trace *trace, rgm_error *err) {
-    if (!trace->buffers_ready) {
-        bool may_decline = trace->cupti->version >= RGM_CUPTI_MAY_DECLINE_BUFFERS;
-        RGM_TRY(rgm_activity_buffers_init(&trace->buffers, (size_t)trace->options.buffer_bytes,
-                                          (size_t)trace->options.buffers, may_decline, err));
-        trace->buffers_ready = true;
-    }
+    bool may_decline = trace->cupti->version >= RGM_CUPTI_MAY_DECLINE_BUFFERS;
+    size_t bytes = (size_t)trace->options.buffer_bytes, most = (size_t)trace->options.buffers;
+    // Buffers that an earlier tracing had to leave with CUPTI may still come back.
+    if (trace->buffers_ready)
+        rgm_activity_buffers_renew(&trace->buffers, bytes, most, may_decline);
+    else
+        RGM_TRY(rgm_activity_buffers_init(&trace->buffers, bytes, most, may_decline, err));
+    trace->buffers_ready = true;
     trace->guarded = (rgm_device_sink){
         .arg = trace, .activities = guarded_activities, .intern = guarded_intern, .note = guarded_note};
     const rgm_activity_reading how = {
@@ -416,7 +418,7 @@ void rgm_tracing_get_stats(rgm_tracing_stats *stats) {
     stats->dropped = atomic_load(&trace->dropped);
     stats->unknown = atomic_load(&trace->unknown);
     if (trace->buffers_ready) {
-        stats->buffers = atomic_load(&trace->buffers.known_count);
+        stats->buffers = atomic_load(&trace->buffers.full_count) + atomic_load(&trace->buffers.scratch_count);
         stats->buffers_out = rgm_activity_buffers_out(&trace->buffers);
         stats->declined = atomic_load(&trace->buffers.declined);
         stats->foreign = atomic_load(&trace->buffers.foreign);

@@ -9,8 +9,8 @@
 #include "cuda/cupti_records.h"
 #include "cuda/tracing_state.h"
 
-enum { ROUNDS_OF_SILENCE = 3 };
-static const int64_t first_pause_ns = 500000, longest_pause_ns = 20000000;
+enum { ROUNDS_OF_SILENCE = 3, SMALLEST_RECORD = 48 };
+static const int64_t first_pause_ns = 500000, longest_pause_ns = 20000000, silence_ns = 200000000;
 static const int64_t clock_step_ns = 1000000;
 
 // --- clocks -----------------------------------------------------------------------------------------------
@@ -135,14 +135,21 @@ static bool all_read(rgm_trace *trace) {
     return atomic_load(&trace->read) == atomic_load(&trace->buffers.completed);
 }
 
-// Asks CUPTI to deliver until the work of every call has been read, or until the deadline.
+// Asks CUPTI to deliver until the work of every call has been read, or until the deadline. A call need not
+// leave a record (it may have been captured, or its record dropped), so silence for a while ends it too,
+// provided that CUPTI holds no buffer.
 static void drain(rgm_trace *trace, int64_t deadline_ns) {
-    for (int64_t pause = first_pause_ns;; pause = pause * 2 < longest_pause_ns ? pause * 2 : longest_pause_ns) {
+    int64_t pause = first_pause_ns, heard_ns = rgm_clock_monotonic_ns();
+    for (uint64_t completed = 0;;) {
         (void)trace->cupti->flush_all(RGM_CUPTI_FLUSH);
-        bool all = all_read(trace) && atomic_load(&trace->highest_read) >= rgm_trace_highest_call(trace);
-        int64_t left = deadline_ns - rgm_clock_monotonic_ns();
-        if (all || left <= 0) return;
+        int64_t now = rgm_clock_monotonic_ns(), left = deadline_ns - now;
+        uint64_t before = completed;
+        completed = atomic_load(&trace->buffers.completed);
+        if (completed != before || rgm_activity_buffers_out(&trace->buffers)) heard_ns = now;
+        bool all = atomic_load(&trace->highest_read) >= rgm_trace_highest_call(trace);
+        if (left <= 0 || (all_read(trace) && (all || now - heard_ns > silence_ns))) return;
         pause_for(pause < left ? pause : left);
+        pause = pause * 2 < longest_pause_ns ? pause * 2 : longest_pause_ns;
     }
 }
 
@@ -159,22 +166,25 @@ static void conflict(rgm_trace *trace, const char *text) {
 }
 
 typedef struct {
-    uint64_t calls, handed_out;
-    int silent;
+    uint64_t calls;      // at the last round
+    uint64_t since;      // when a buffer was last handed out
+    uint64_t handed_out; // then
+    int silent;          // rounds
 } watch;
 
-// Another tool that registers its own buffers takes the records away without a word.
+// Another tool that registers its own buffers takes the records away without a word. Sure signs: launches go on
+// while no buffer is out, or there have been more than the buffers that are out can hold.
 static void watch_others(rgm_trace *trace, watch *w) {
     uint64_t calls = rgm_trace_calls_so_far(trace), handed_out = atomic_load(&trace->buffers.handed_out);
-    bool silent = calls > w->calls && handed_out == w->handed_out &&
-                  rgm_activity_buffers_out(&trace->buffers) == 0 &&
-                  atomic_load(&trace->buffers.declined) == 0;
-    w->silent = silent ? w->silent + 1 : 0;
+    uint64_t room = rgm_activity_buffers_out(&trace->buffers) * (uint64_t)trace->options.buffer_bytes;
+    bool same = handed_out == w->handed_out && atomic_load(&trace->buffers.declined) == 0;
+    if (!same) w->since = calls;
+    w->silent = same && calls > w->calls && room == 0 ? w->silent + 1 : 0;
     w->calls = calls;
     w->handed_out = handed_out;
     if (atomic_load(&trace->buffers.foreign))
         conflict(trace, "CUPTI gave back buffers of another tool, which traces this process too");
-    if (w->silent >= ROUNDS_OF_SILENCE)
+    if (w->silent >= ROUNDS_OF_SILENCE || (same && room && (calls - w->since) * SMALLEST_RECORD > room))
         conflict(trace, "launches are seen but no records come: another tool (torch.profiler?) has taken "
                         "CUPTI's records over");
 }
@@ -184,10 +194,16 @@ static bool driver_is_gone(const rgm_trace *trace) {
     return trace->driver->context_current(&context) == RGM_CU_DEINITIALIZED;
 }
 
+// With their last buffers.
+static void disable_kinds(rgm_trace *trace) {
+    if (trace->kind_count) (void)trace->cupti->flush_all(RGM_CUPTI_FLUSH_FORCED);
+    for (size_t i = 0; i < trace->kind_count; i++) (void)trace->cupti->disable(trace->kinds[i]);
+    trace->kind_count = 0;
+}
+
 void rgm_trace_disable(rgm_trace *trace) {
     const rgm_cupti *cupti = trace->cupti;
-    for (size_t i = 0; i < trace->kind_count; i++) (void)cupti->disable(trace->kinds[i]);
-    trace->kind_count = 0;
+    disable_kinds(trace);
     if (trace->subscriber && !atomic_load(&trace->detached)) (void)cupti->unsubscribe(trace->subscriber);
     trace->subscriber = NULL;
     if (trace->own_clock) (void)cupti->register_clock(default_clock);
@@ -204,9 +220,7 @@ static rgm_tracing_state end(rgm_trace *trace, int64_t deadline_ns) {
     bool gone = driver_is_gone(trace);
     if (!gone) {
         drain(trace, deadline_ns);
-        (void)trace->cupti->flush_all(RGM_CUPTI_FLUSH_FORCED);
-        for (size_t i = 0; i < trace->kind_count; i++) (void)trace->cupti->disable(trace->kinds[i]);
-        trace->kind_count = 0;
+        disable_kinds(trace);
         if (trace->options.detach && rgm_cupti_can(trace->cupti, RGM_CUPTI_FINALIZE))
             detach(trace, deadline_ns);
         rgm_trace_disable(trace);

@@ -77,6 +77,23 @@ TEST(buffers_of_others) {
     rgm_activity_buffers_release(&b);
 }
 
+// Another tracing, while one buffer of the last is still out.
+TEST(renewed) {
+    rgm_activity_buffers b;
+    size_t size;
+    CHECK_OK(rgm_activity_buffers_init(&b, BYTES, 2, true, NULL));
+    uint8_t *late = ask(&b, &size), *early = ask(&b, &size);
+    rgm_activity_buffers_complete(&b, early, 10);
+    rgm_activity_buffers_renew(&b, 2 * BYTES, 2, true);
+    CHECK(ask(&b, &size) && ask(&b, &size) && size == 2 * BYTES);
+    CHECK(!ask(&b, &size));
+    rgm_activity_buffers_complete(&b, late, 10);
+    CHECK_EQ_U64(atomic_load(&b.foreign), 0);
+    CHECK_EQ_U64(rgm_activity_buffers_out(&b), 2);
+    rgm_activity_buffers_release(&b);
+    CHECK_EQ_I64(rgm_memory_live(), 0);
+}
+
 // Many threads fill and give back, one reads: nothing is lost, no buffer is with two at a time.
 enum { THREADS = 4, TURNS = 3000 };
 static rgm_activity_buffers shared;
@@ -114,6 +131,6 @@ TEST(many_threads) {
     }
     for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
     CHECK_EQ_U64(sum, atomic_load(&given));
-    CHECK(atomic_load(&shared.known_count) <= 8);
+    CHECK(atomic_load(&shared.full_count) <= 8);
     rgm_activity_buffers_release(&shared);
 }
