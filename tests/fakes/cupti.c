@@ -64,10 +64,10 @@ typedef struct {
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static rgm_cupti_callback callback;
-static void *callback_user;
+static void *_Atomic callback_user;
 static rgm_cupti_requested requested;
 static rgm_cupti_completed completed;
-static rgm_cupti_clock user_clock;
+static rgm_cupti_clock _Atomic user_clock;
 static bool enabled_kinds[KINDS], enabled_ids[DOMAINS][IDS];
 static buffer current, full[BUFFERS];
 static size_t full_count;
