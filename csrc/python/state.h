@@ -31,6 +31,7 @@ typedef struct {
     PyObject *device_names; // tuple of str, in the order of RGM_DEVICES
     PyObject *word_device;  // interned keyword names
     PyObject *word_operation;
+    PyObject *word_stream;
 } rgm_module;
 
 extern struct PyModuleDef rgm_module_def;

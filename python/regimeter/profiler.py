@@ -13,7 +13,7 @@ import weakref
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from typing import Any, ParamSpec, TypeVar, cast, overload
 
-from . import _core, backend, cost, device_memory, environment, recording
+from . import _core, backend, cost, device_memory, environment, recording, streams
 from .records import ProfileEntry, ProfileSummary
 from .trace import Run
 
@@ -50,6 +50,9 @@ class GPUProfiler(_core.Profiler):
     and torch's allocator with the true peak inside each scope where torch uses CUDA. This resets torch's own
     peak statistics; `device_memory_peak()` keeps the process's. memory_interval_ms: interval of the memory
     sampler, 0 for none; by default 1 ms with track_memory, 10 ms with detailed metrics, else none.
+    device_timing: time blocks that are not declared as device='cpu' on the device too, by a pair of events in the
+    stream that they work in (docs/gpu/events.md). Nothing of CUDA or HIP is loaded or initialised for it; until the
+    program does so, and where it never does, it costs a look at a clock.
     options: budgets and intervals of the session, see ``regimeter.GPUProfiler.options()``.
 
     Threads: one profiler serves all threads and asyncio tasks; scopes nest per thread and per task. After a fork
@@ -67,6 +70,7 @@ class GPUProfiler(_core.Profiler):
         seed: int = 0,
         track_memory: bool = False,
         memory_interval_ms: float | None = None,
+        device_timing: bool = True,
         **options: int,
     ) -> None:
         record_file = recording.next_file() if path is None else None
@@ -83,6 +87,7 @@ class GPUProfiler(_core.Profiler):
         self.track_memory = track_memory
         self._lock = threading.Lock()
         self._cached: tuple[object, Run] | None = None
+        self.device_timing = device_timing
         self._memory_probe = device_memory.TorchMemoryProbe() if track_memory else None
         self._cost_ns = cost.scope_cost_ns(track_memory)
         self._interval_asked = memory_interval_ms
@@ -92,6 +97,8 @@ class GPUProfiler(_core.Profiler):
         else:
             self._open(path, session)
         self._set_probes(backend.detect if enable_detailed_metrics else None, self._memory_probe, track_memory)
+        # Where no GPU can turn up scopes do not even ask.
+        self._device_timing(device_timing and environment.device_possible(), streams.find, streams.handle)
         if rate < 1.0:
             self._set_sampling(rate)
         self.sample_rate = rate
@@ -176,10 +183,24 @@ class GPUProfiler(_core.Profiler):
     # --- results -------------------------------------------------------------------------------------------
 
     def run(self) -> Run:
-        """Return what has been recorded so far, as a Run. Blocks that are still open are not in it."""
+        """Return what has been recorded so far, as a Run. Blocks that are still open are not in it.
+
+        Waits, for at most ``device_wait_ns`` (two seconds), until the device has finished the blocks that have ended.
+        """
         with self._lock:
+            self._device_drain()
             stats = self._stats()
-            counts = ("records", "samples", "intervals", "activities", "values", "sampled_out", "dropped", "lost", "stopped")
+            counts = (
+                "records",
+                "samples",
+                "intervals",
+                "activities",
+                "values",
+                "sampled_out",
+                "dropped",
+                "lost",
+                "stopped",
+            )
             key = (self._session_id, *(stats[name] for name in counts))
             if self._cached is None or self._cached[0] != key:
                 if not stats["stopped"]:
@@ -277,7 +298,13 @@ class GPUProfiler(_core.Profiler):
         described["clock"] = _core.clock_name()
         described["sample_rate"] = self.sample_rate if hasattr(self, "sample_rate") else 1.0
         described["skipped"] = self._skipped()
-        described["cost"] = {"per_scope_ns": self._cost_ns, "service_cpu_ns": stats["service_cpu_ns"]}
+        described["device"] = timing = environment.device_timing(self._device_state(), asked=self.device_timing)
+        service = stats["service_cpu_ns"] + timing.pop("service_cpu_ns", 0)
+        described["cost"] = {
+            "per_scope_ns": self._cost_ns,
+            "service_cpu_ns": service,
+            "device_ns": timing.pop("scope_ns", 0) * timing.get("begun", 0),
+        }
         reason = device_memory.reason()
         described["device"]["memory_reason"] = reason if self.track_memory else reason or "track_memory is off"
         self._environment(environment.encode(described))
