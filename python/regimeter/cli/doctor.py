@@ -84,6 +84,7 @@ def check_machine() -> list[Check]:
         _cost(),
         _numpy(),
         _driver(),
+        _kernels(),
         *_torch(),
         *(_extra(extra, *EXTRAS[extra]) for extra in EXTRAS),
     ]
@@ -155,6 +156,21 @@ def _driver() -> Check:
         remedy = "device time needs a GPU and its driver; host time and memory are measured without"
         return Check("device time", "missing", reason, remedy)
     return Check("device time", "missing", reason, "scopes with device='gpu' hold host time; synchronise inside them")
+
+
+def _kernels() -> Check:
+    import os
+
+    from .. import _core, kernels
+
+    found = _core.Profiler._cupti(kernels.wheel_folders())
+    if found["reason"]:
+        remedy = "kernel tracing (profile_kernels=True) needs an NVIDIA GPU, its driver and CUPTI"
+        return Check("kernels", "missing", found["reason"], remedy)
+    detail = f"CUPTI {found['version']} of CUDA {found['cuda']}, {found['origin']}: {found['path']}"
+    if os.environ.get("NSYS_PROFILING_SESSION_ID"):
+        return Check("kernels", "limited", detail, "Nsight Systems is running and has CUPTI; trace without it")
+    return Check("kernels", "ok", detail)
 
 
 def _torch() -> list[Check]:
