@@ -104,7 +104,7 @@ def test_kernels_under_scopes(run_program, tmp_path):
     assert all(scopes_of(run, row) == ["load", "step"] for row in copies)
     assert {run.strings[name] for name in run.spans.name[copies]} == {"Memcpy HtoD (Pageable -> Device)"}
     assert set(run.spans.bytes[copies]) == {1 << 16}
-    assert abs(run.spans.duration_ns[kernels] - KERNEL_NS).max() <= 1
+    assert abs(run.spans.duration_ns[kernels] - KERNEL_NS).max() < 1000
     launches = run.launches
     assert list(launches.span) == list(kernels)
     assert set(launches.grid_x) == {4}
@@ -142,13 +142,18 @@ def test_analyses_of_a_recording(run_program, tmp_path):
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 
-    run = load(tmp_path / "run.rgm")
-    kernels = run.kernels()
-    counts = dict(zip((run.strings[n] for n in kernels.name), kernels.calls, strict=True)) if hasattr(kernels, "calls") else {}
-    assert verb("kernels")
-    assert verb("breakdown")
-    assert verb("launches")
-    assert not counts or sum(counts.values()) >= 2 * STEPS
+    rows = {row["name"].partition("(")[0]: row for row in verb("kernels")["rows"]}
+    gemm = rows.get("gemm") or rows["_Z4gemmPf"]
+    assert (gemm["count"], gemm["activity"]) == (STEPS, 1)
+    assert abs(gemm["total_ns"] - STEPS * KERNEL_NS) < STEPS * 1000
+    assert rows["Memcpy HtoD "]["bytes"] == STEPS << 16
+    device = verb("breakdown")["devices"]["0"]
+    assert (device["n_kernel"], device["n_memcpy"]) == (2 * STEPS + 1, STEPS)
+    assert abs(device["compute_ns"] - (2 * STEPS + 1) * KERNEL_NS) < STEPS * 2000
+    calls = {row["name"]: row for row in verb("launches")["rows"]}
+    assert (calls["cuLaunchKernel"]["calls"], calls["cuLaunchKernel"]["work"]) == (2 * STEPS + 1, 2 * STEPS + 1)
+    # One stream: the last of so many kernels waits for all before it.
+    assert calls["cuLaunchKernel"]["delay_max_ns"] > STEPS * KERNEL_NS
 
 
 def test_queue_delay(run_program, tmp_path):
