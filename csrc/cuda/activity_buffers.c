@@ -148,7 +148,8 @@ void rgm_activity_buffers_complete(rgm_activity_buffers *buffers, uint8_t *data,
 rgm_activity_buffer *rgm_activity_buffers_next(rgm_activity_buffers *buffers) {
     rgm_activity_buffer *buffer = rgm_queue_pop(&buffers->ready);
     if (buffer) return buffer;
-    while (sem_wait(&buffers->wake) != 0 && errno == EINTR) {}
+    while (sem_wait(&buffers->wake) != 0 && errno == EINTR) {
+    }
     return rgm_queue_pop(&buffers->ready);
 }
 

@@ -44,7 +44,8 @@ static const char *text_at(const rgm_activity_parser *parser, uint64_t address) 
 // --- rows -------------------------------------------------------------------------------------------------
 
 static void give(rgm_activity_parser *parser) {
-    if (parser->row_count) parser->how.sink->activities(parser->how.sink->arg, parser->rows, parser->row_count);
+    if (parser->row_count)
+        parser->how.sink->activities(parser->how.sink->arg, parser->rows, parser->row_count);
     parser->row_count = 0;
 }
 

@@ -60,7 +60,8 @@ static rgm_status open_library(int major, rgm_error *err) {
     rgm_library_spec spec = rgm_cupti_spec;
     const char *fitting[16];
     size_t count = 0;
-    for (const char *const *name = spec.sonames; *name && count + 1 < sizeof fitting / sizeof *fitting; name++)
+    for (const char *const *name = spec.sonames; *name && count + 1 < sizeof fitting / sizeof *fitting;
+         name++)
         if (!major || major_of_soname(*name) == major) fitting[count++] = *name;
     fitting[count] = NULL;
     if (count) spec.sonames = fitting;

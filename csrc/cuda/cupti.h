@@ -24,9 +24,9 @@
 
 // X(CAPABILITY, member, symbol, parameters); all return rgm_cupti_result.
 #define RGM_CUPTI_SYMBOLS(X)                                                                                 \
-    X(BASE, get_version, "cuptiGetVersion", (uint32_t * version))                                            \
+    X(BASE, get_version, "cuptiGetVersion", (uint32_t *version))                                             \
     X(BASE, result_string, "cuptiGetResultString", (rgm_cupti_result result, const char **text))             \
-    X(BASE, get_timestamp, "cuptiGetTimestamp", (uint64_t * timestamp))                                      \
+    X(BASE, get_timestamp, "cuptiGetTimestamp", (uint64_t *timestamp))                                       \
     X(BASE, subscribe, "cuptiSubscribe",                                                                     \
       (rgm_cupti_subscriber * subscriber, rgm_cupti_callback callback, void *user))                          \
     X(BASE, unsubscribe, "cuptiUnsubscribe", (rgm_cupti_subscriber subscriber))                              \

@@ -119,11 +119,12 @@ static rgm_status subscribe(rgm_trace *trace, rgm_error *err) {
     trace->subscriber = NULL;
     if (result == RGM_CUPTI_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED || result == RGM_CUPTI_MAX_LIMIT_REACHED) {
         trace->sink.note(trace->sink.arg, RGM_ANOMALY_TRACING_CONFLICT, 1);
-        return rgm_error_set(err, RGM_UNAVAILABLE,
-                             "CUPTI serves one tool at a time, and another one has it: torch.profiler keeps it "
-                             "from its first use with CUDA to the end of the process, Nsight Systems and Nsight "
-                             "Compute as long as they run. Scopes keep their device times; for kernels trace "
-                             "with this profiler first, or import the other tool's trace");
+        return rgm_error_set(
+            err, RGM_UNAVAILABLE,
+            "CUPTI serves one tool at a time, and another one has it: torch.profiler keeps it "
+            "from its first use with CUDA to the end of the process, Nsight Systems and Nsight "
+            "Compute as long as they run. Scopes keep their device times; for kernels trace "
+            "with this profiler first, or import the other tool's trace");
     }
     return rgm_error_set(err, RGM_UNAVAILABLE, "CUPTI: cuptiSubscribe failed with %s",
                          rgm_cupti_text(cupti, result));
@@ -175,8 +176,7 @@ static rgm_status enable_kinds(rgm_trace *trace, rgm_error *err) {
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         if (!kinds[i].wanted) continue;
         bool dump = kinds[i].kind == RGM_CUPTI_KIND_CONTEXT && rgm_cupti_can(cupti, RGM_CUPTI_DUMP);
-        rgm_cupti_result result =
-            dump ? cupti->enable_and_dump(kinds[i].kind) : cupti->enable(kinds[i].kind);
+        rgm_cupti_result result = dump ? cupti->enable_and_dump(kinds[i].kind) : cupti->enable(kinds[i].kind);
         if (result == RGM_CUPTI_SUCCESS)
             trace->kinds[trace->kind_count++] = kinds[i].kind;
         else if (kinds[i].needed)
@@ -298,7 +298,8 @@ done:
     return status;
 }
 
-rgm_status rgm_tracing_start(const rgm_device_sink *sink, const rgm_tracing_options *options, rgm_error *err) {
+rgm_status rgm_tracing_start(const rgm_device_sink *sink, const rgm_tracing_options *options,
+                             rgm_error *err) {
     rgm_trace *trace = &rgm_trace_now;
     const rgm_driver *driver;
     const rgm_cupti *cupti;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tracing of device work with CUPTI's activity records: kernels, copies, sets, synchronisation, overhead, graphs
-// and NVTX ranges, joined with the calls that launched them.
+// Tracing of device work with CUPTI's activity records: kernels, copies, sets, synchronisation, overhead,
+// graphs and NVTX ranges, joined with the calls that launched them.
 //
 // One tracing at a time, of one sink. CUPTI serves one client in a process, so another tool (torch.profiler,
 // Nsight) is detected when tracing starts, before anything of it could be changed, and while it runs; then
-// there are no kernels, and a reason. Two threads serve it: one asks CUPTI to deliver and ends the tracing, one
-// reads what was delivered. stop waits for them no longer than it is told: a CUPTI that hangs keeps its thread
-// and its buffers, and the program goes on.
+// there are no kernels, and a reason. Two threads serve it: one asks CUPTI to deliver and ends the tracing,
+// one reads what was delivered. stop waits for them no longer than it is told: a CUPTI that hangs keeps its
+// thread and its buffers, and the program goes on.
 //
 // After a stop CUPTI stays in the process, unsubscribed, unless detaching was asked for; the state tells.
 // Fork: the child has no tracing, and calls neither CUDA nor CUPTI.
@@ -21,7 +21,8 @@
 // X(type, name, default, unit, doc)
 #define RGM_TRACING_OPTIONS(X)                                                                               \
     X(int64_t, graph_nodes, 0, "",                                                                           \
-      "1: a record for each node of a CUDA graph, booked on the scopes of the capture; 0: one for each launch")  \
+      "1: a record for each node of a CUDA graph, booked on the scopes of the capture; 0: one for each "     \
+      "launch")                                                                                              \
     X(int64_t, sync_events, 0, "", "1: records of event recordings, so that waits name what they wait for")  \
     X(int64_t, detach, 0, "", "1: take CUPTI out of the process at the end")                                 \
     X(int64_t, synchronize, 0, "", "1: wait for the device before the end, within the deadline")             \
@@ -58,7 +59,7 @@ typedef struct {
     uint32_t version; // of CUPTI's interface, 0 before the first start
     char path[512];
     const char *origin;
-    bool own_clock;     // records carry CLOCK_MONOTONIC; else they are converted
+    bool own_clock; // records carry CLOCK_MONOTONIC; else they are converted
     bool graph_nodes;
     char conflict[256]; // what was noticed of another tool while tracing ran, "" for nothing
     uint64_t calls, records, invalid, dropped, unknown;

@@ -68,8 +68,8 @@ static rgm_trace_call call_of(const char *name, size_t length) {
         "cudaDeviceSynchronize", "cudaStreamSynchronize", "cudaEventSynchronize", "cudaStreamWaitEvent",
         "cuCtxSynchronize",      "cuStreamSynchronize",   "cuEventSynchronize",   "cuStreamWaitEvent",
     };
-    static const char *const work[] = {"cudaLaunch", "cuLaunch",   "cudaGraphLaunch", "cuGraphLaunch",
-                                       "cudaMemcpy", "cuMemcpy",   "cudaMemset",      "cuMemset"};
+    static const char *const work[] = {"cudaLaunch", "cuLaunch", "cudaGraphLaunch", "cuGraphLaunch",
+                                       "cudaMemcpy", "cuMemcpy", "cudaMemset",      "cuMemset"};
     static const char *const nodes[] = {"cudaGraphAdd", "cuGraphAdd"};
     while (*name == '_') name++, length--;
     if (strstr(name, "HostFunc")) return TRACE_CALL_NONE;
@@ -90,8 +90,8 @@ static size_t plain_length(const char *name) {
         while (at > 0 && name[at - 1] >= '0' && name[at - 1] <= '9') at--;
         if (at < length && at > 2 && name[at - 1] == 'v' && name[at - 2] == '_')
             length = at - 2;
-        else if (length > 5 && (strncmp(name + length - 5, "_ptsz", 5) == 0 ||
-                                strncmp(name + length - 5, "_ptds", 5) == 0))
+        else if (length > 5 &&
+                 (strncmp(name + length - 5, "_ptsz", 5) == 0 || strncmp(name + length - 5, "_ptds", 5) == 0))
             length -= 5;
         else
             return length;
@@ -132,8 +132,7 @@ rgm_cupti_result rgm_trace_enable_calls(rgm_trace *trace) {
     static const uint32_t events[] = {RGM_CUPTI_GRAPH_NODE_CREATED, RGM_CUPTI_GRAPH_NODE_CLONED,
                                       RGM_CUPTI_GRAPH_NODE_DESTROY, RGM_CUPTI_GRAPH_EXEC_DESTROY};
     for (size_t i = 0; i < sizeof events / sizeof *events; i++) {
-        rgm_cupti_result result =
-            cupti->enable_callback(1, trace->subscriber, RGM_CUPTI_RESOURCE, events[i]);
+        rgm_cupti_result result = cupti->enable_callback(1, trace->subscriber, RGM_CUPTI_RESOURCE, events[i]);
         if (result != RGM_CUPTI_SUCCESS) return result;
     }
     return RGM_CUPTI_SUCCESS;
@@ -160,7 +159,8 @@ static void count_work(rgm_trace_stripe *stripe, const rgm_cupti_call *call) {
     atomic_fetch_add_explicit(&stripe->calls, 1, memory_order_relaxed);
     uint32_t highest = atomic_load_explicit(&stripe->highest, memory_order_relaxed);
     while (here.correlation > highest &&
-           !atomic_compare_exchange_weak(&stripe->highest, &highest, here.correlation)) {}
+           !atomic_compare_exchange_weak(&stripe->highest, &highest, here.correlation)) {
+    }
 }
 
 // The only place where CUPTI may be taken out: at the end of a call, when this tool is its only client.
@@ -245,11 +245,13 @@ void rgm_trace_requested(uint8_t **buffer, size_t *size, size_t *most_records) {
     rgm_trace_release();
 }
 
-void rgm_trace_completed(rgm_cu_context context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid) {
+void rgm_trace_completed(rgm_cu_context context, uint32_t stream, uint8_t *buffer, size_t size,
+                         size_t valid) {
     (void)context;
     (void)stream;
     (void)size;
     go_in();
-    if (atomic_load(&rgm_trace_now.open)) rgm_activity_buffers_complete(&rgm_trace_now.buffers, buffer, valid);
+    if (atomic_load(&rgm_trace_now.open))
+        rgm_activity_buffers_complete(&rgm_trace_now.buffers, buffer, valid);
     rgm_trace_release();
 }

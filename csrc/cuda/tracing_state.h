@@ -3,9 +3,9 @@
 //
 // CUPTI's callbacks carry no argument, so there is one tracing in a process, in a variable.
 //
-// What may run on any thread at any time (callbacks, the reader) enters by rgm_trace_hold before it touches the
-// sink or the buffers, and stop waits until nobody is inside. The counters of who is inside are spread, so that
-// threads do not share a cache line for it.
+// What may run on any thread at any time (callbacks, the reader) enters by rgm_trace_hold before it touches
+// the sink or the buffers, and stop waits until nobody is inside. The counters of who is inside are spread,
+// so that threads do not share a cache line for it.
 #ifndef RGM_CUDA_TRACING_STATE_H
 #define RGM_CUDA_TRACING_STATE_H
 
@@ -21,8 +21,8 @@ enum { TRACE_STRIPES = 64, TRACE_IDS = 2048, TRACE_DEVICES = 64, TRACE_ANCHORS =
 
 typedef struct {
     _Alignas(64) _Atomic(int64_t) inside;
-    _Atomic(uint64_t) calls;      // that launched work
-    _Atomic(uint32_t) highest;    // correlation of those
+    _Atomic(uint64_t) calls;   // that launched work
+    _Atomic(uint32_t) highest; // correlation of those
 } rgm_trace_stripe;
 
 // What a callback id stands for.
@@ -71,7 +71,7 @@ typedef struct {
     pthread_t flusher;
     char conflict[256];
 
-    pthread_mutex_t clock_mutex; // of what follows
+    pthread_mutex_t clock_mutex;       // of what follows
     rgm_anchor anchors[TRACE_ANCHORS]; // on their way to the reader
     size_t anchor_count;
     rgm_anchor last_anchor;

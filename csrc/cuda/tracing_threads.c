@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two threads of tracing. The flusher asks CUPTI to deliver, watches over the clocks and over other tools,
-// and ends the tracing; it may be held up by CUPTI. The reader turns buffers into rows; it holds no lock
-// while it calls CUPTI, and is never waited for by a callback.
+// The two threads of tracing. The flusher asks CUPTI to deliver, watches over the clocks and over other
+// tools, and ends the tracing; it may be held up by CUPTI. The reader turns buffers into rows; it holds no
+// lock while it calls CUPTI, and is never waited for by a callback.
 #include <stdio.h>
 #include <time.h>
 
@@ -172,8 +172,8 @@ typedef struct {
     int silent;          // rounds
 } watch;
 
-// Another tool that registers its own buffers takes the records away without a word. Sure signs: launches go on
-// while no buffer is out, or there have been more than the buffers that are out can hold.
+// Another tool that registers its own buffers takes the records away without a word. Sure signs: launches go
+// on while no buffer is out, or there have been more than the buffers that are out can hold.
 static void watch_others(rgm_trace *trace, watch *w) {
     uint64_t calls = rgm_trace_calls_so_far(trace), handed_out = atomic_load(&trace->buffers.handed_out);
     uint64_t room = rgm_activity_buffers_out(&trace->buffers) * (uint64_t)trace->options.buffer_bytes;
@@ -212,7 +212,8 @@ void rgm_trace_disable(rgm_trace *trace) {
 // Waits for a call of the program at whose end CUPTI can be taken out.
 static void detach(rgm_trace *trace, int64_t deadline_ns) {
     atomic_store(&trace->detach_wanted, true);
-    while (!atomic_load(&trace->detached) && rgm_clock_monotonic_ns() < deadline_ns) pause_for(first_pause_ns);
+    while (!atomic_load(&trace->detached) && rgm_clock_monotonic_ns() < deadline_ns)
+        pause_for(first_pause_ns);
     atomic_store(&trace->detach_wanted, false);
 }
 

@@ -37,7 +37,8 @@ void rgm_lane_order_release(rgm_lane_order *order);
 rgm_status rgm_links_launches(const rgm_run *run, const uint32_t *by_start, rgm_i32 *launch, int64_t *reused,
                               rgm_error *err) RGM_NODISCARD;
 
-// Replaces the correlations in `launches.capture` by the rows of the calls, -1 where the call is not in the run.
+// Replaces the correlations in `launches.capture` by the rows of the calls, -1 where the call is not in the
+// run.
 rgm_status rgm_links_captures(rgm_run *run, const uint32_t *by_start, rgm_error *err) RGM_NODISCARD;
 
 // Notes device work without a launch (and marks it), work before its launch, and correlations used twice.

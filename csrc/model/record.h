@@ -118,7 +118,7 @@ typedef struct {
             int32_t shared_bytes; // static and dynamic, per block, -1 unknown
             float occupancy;      // theoretical, NaN unknown
         };
-        struct { // of a synchronisation, whose name is its type
+        struct {                        // of a synchronisation, whose name is its type
             int64_t event;              // that it waits for, -1 for none
             int64_t record_correlation; // of the call that recorded the event, -1 unknown
             int64_t waits_on_stream;    // in which the event was recorded, -1 unknown

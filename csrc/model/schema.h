@@ -78,7 +78,8 @@ typedef uint32_t rgm_name;
     X(i64, graph, "", -1, "CUDA graph that launched it, -1 when not known.")                                 \
     X(i64, graph_node, "", -1, "Node of that graph, -1 when not known.")                                     \
     X(i64, capture, "", -1,                                                                                  \
-      "Row in `spans` of the call that made the graph node, inside the scopes of the capture, -1 when not known.")
+      "Row in `spans` of the call that made the graph node, inside the scopes of the capture, -1 when not "  \
+      "known.")
 
 #define RGM_MEMORY(X)                                                                                        \
     X(i64, time_ns, "ns", 0, "When, on the clock of the spans.")                                             \

@@ -19,7 +19,8 @@ static int read_options(PyObject *given, rgm_tracing_options *options) {
         long long number = i >= 0 ? PyLong_AsLongLong(value) : 0;
         if (number == -1 && PyErr_Occurred()) return -1;
         if (i < 0 || number < 0) {
-            PyErr_Format(PyExc_ValueError, "no option %R of kernel tracing, or not a number of at least 0", key);
+            PyErr_Format(PyExc_ValueError, "no option %R of kernel tracing, or not a number of at least 0",
+                         key);
             return -1;
         }
         memcpy((char *)options + offsets[i], &(int64_t){number}, sizeof(int64_t));
@@ -81,12 +82,12 @@ PyObject *rgm_profiler_kernels_state(PyObject *unused, PyObject *ignored) {
     Py_END_ALLOW_THREADS;
     return Py_BuildValue(
         "{sssssssssssksssOsOsKsKsKsKsKsKsKsKsKsL}", "state", rgm_tracing_state_token(s.state), "meaning",
-        rgm_tracing_state_text(s.state), "path", s.path, "origin", s.origin, "conflict", s.conflict, "version",
-        (unsigned long)s.version, "clock", s.own_clock ? "monotonic" : "converted", "graph_nodes",
+        rgm_tracing_state_text(s.state), "path", s.path, "origin", s.origin, "conflict", s.conflict,
+        "version", (unsigned long)s.version, "clock", s.own_clock ? "monotonic" : "converted", "graph_nodes",
         s.graph_nodes ? Py_True : Py_False, "running", s.state == RGM_TRACING_RUNNING ? Py_True : Py_False,
-        "calls", s.calls, "records", s.records, "invalid", s.invalid, "dropped", s.dropped, "unknown", s.unknown,
-        "buffers", s.buffers, "buffers_out", s.buffers_out, "declined", s.declined, "foreign", s.foreign,
-        "service_cpu_ns", (long long)s.service_cpu_ns);
+        "calls", s.calls, "records", s.records, "invalid", s.invalid, "dropped", s.dropped, "unknown",
+        s.unknown, "buffers", s.buffers, "buffers_out", s.buffers_out, "declined", s.declined, "foreign",
+        s.foreign, "service_cpu_ns", (long long)s.service_cpu_ns);
 }
 
 // What doctor shows: nothing is traced.
@@ -106,5 +107,6 @@ PyObject *rgm_profiler_cupti(PyObject *unused, PyObject *args) {
     if (status != RGM_OK) return Py_BuildValue("{ss}", "reason", err.message);
     return Py_BuildValue("{sssksisssssi}", "reason", "", "version", (unsigned long)cupti->version, "cuda",
                          rgm_cupti_major(cupti->version), "path", cupti->library.path, "origin",
-                         rgm_library_origin_text(cupti->library.origin), "runtime", rgm_cupti_runtime_major());
+                         rgm_library_origin_text(cupti->library.origin), "runtime",
+                         rgm_cupti_runtime_major());
 }

@@ -260,6 +260,8 @@ class LaunchesTable(Table):
     """CUDA graph that launched it, -1 when not known."""
     graph_node: NDArray[np.int64]
     """Node of that graph, -1 when not known."""
+    capture: NDArray[np.int64]
+    """Row in `spans` of the call that made the graph node, inside the scopes of the capture, -1 when not known."""
 
 @type_check_only
 class MemoryTable(Table):

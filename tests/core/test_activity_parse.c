@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Buffers of activity records of every version, read without CUPTI, a driver or a device. The bytes are written
-// by tests/fakes/cupti_layout.h, which knows nothing of the parser's views.
+// Buffers of activity records of every version, read without CUPTI, a driver or a device. The bytes are
+// written by tests/fakes/cupti_layout.h, which knows nothing of the parser's views.
 #include <stdlib.h>
 
 #include "../fakes/cupti_layout.h"
@@ -39,7 +39,12 @@ static rgm_cupti_result next(uint8_t *buffer, size_t valid, void **record) {
 }
 
 static const rgm_device_limits limits[2] = {
-    {.major = 9, .warp_threads = 32, .threads = 2048, .blocks = 32, .registers = 65536, .shared_bytes = 233472,
+    {.major = 9,
+     .warp_threads = 32,
+     .threads = 2048,
+     .blocks = 32,
+     .registers = 65536,
+     .shared_bytes = 233472,
      .reserved_bytes = 1024},
 };
 static const rgm_device_sink sink = {.arg = &seen, .activities = keep_rows, .intern = keep_name};

@@ -165,7 +165,8 @@ RGM_CUPTI_RESULTS(RESULT)
 RGM_CUPTI_KINDS(KIND)
 #define COPY_KIND(name, value, text) _Static_assert((int)CUPTI_ACTIVITY_MEMCPY_KIND_##name == (value), #name);
 RGM_CUPTI_COPIES(COPY_KIND)
-#define MEMORY_KIND(name, value, text) _Static_assert((int)CUPTI_ACTIVITY_MEMORY_KIND_##name == (value), #name);
+#define MEMORY_KIND(name, value, text)                                                                       \
+    _Static_assert((int)CUPTI_ACTIVITY_MEMORY_KIND_##name == (value), #name);
 RGM_CUPTI_MEMORIES(MEMORY_KIND)
 _Static_assert((int)CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED == RGM_CUPTI_GRAPH_NODE_CREATED, "ids");
 _Static_assert((int)CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED == RGM_CUPTI_GRAPH_NODE_CLONED, "ids");

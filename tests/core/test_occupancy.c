@@ -11,14 +11,14 @@
 #endif
 
 static const rgm_device_limits devices[] = {
-    {6, 0, 32, 2048, 32, 65536, 65536, 0},        // P100
-    {7, 0, 32, 2048, 32, 65536, 98304, 0},        // V100
-    {7, 5, 32, 1024, 16, 65536, 65536, 0},        // T4
-    {8, 0, 32, 2048, 32, 65536, 167936, 1024},    // A100
-    {8, 6, 32, 1536, 16, 65536, 102400, 1024},    // A10
-    {8, 9, 32, 1536, 24, 65536, 102400, 1024},    // L4
-    {9, 0, 32, 2048, 32, 65536, 233472, 1024},    // H100
-    {10, 0, 32, 2048, 32, 65536, 233472, 1024},   // B200
+    {6, 0, 32, 2048, 32, 65536, 65536, 0},      // P100
+    {7, 0, 32, 2048, 32, 65536, 98304, 0},      // V100
+    {7, 5, 32, 1024, 16, 65536, 65536, 0},      // T4
+    {8, 0, 32, 2048, 32, 65536, 167936, 1024},  // A100
+    {8, 6, 32, 1536, 16, 65536, 102400, 1024},  // A10
+    {8, 9, 32, 1536, 24, 65536, 102400, 1024},  // L4
+    {9, 0, 32, 2048, 32, 65536, 233472, 1024},  // H100
+    {10, 0, 32, 2048, 32, 65536, 233472, 1024}, // B200
 };
 
 // From the "Achieved Occupancy" and "Multiprocessor Level" sections of NVIDIA's guides and the calculator's
@@ -30,12 +30,12 @@ TEST(published_values) {
         int64_t shared;
         int warps, most;
     } known[] = {
-        {1, 256, 32, 0, 64, 64},      // all warps
-        {1, 128, 37, 0, 48, 64},      // the best-practices guide: 37 registers allow 12 blocks of 128
-        {1, 320, 37, 0, 40, 64},      // and of 320 threads 4 blocks
-        {3, 1024, 64, 0, 32, 64},     // registers allow one block
-        {6, 32, 16, 0, 32, 64},       // the number of blocks limits
-        {6, 128, 16, 49152, 16, 64},  // 48 KiB and 1 KiB for the system: 4 blocks
+        {1, 256, 32, 0, 64, 64},     // all warps
+        {1, 128, 37, 0, 48, 64},     // the best-practices guide: 37 registers allow 12 blocks of 128
+        {1, 320, 37, 0, 40, 64},     // and of 320 threads 4 blocks
+        {3, 1024, 64, 0, 32, 64},    // registers allow one block
+        {6, 32, 16, 0, 32, 64},      // the number of blocks limits
+        {6, 128, 16, 49152, 16, 64}, // 48 KiB and 1 KiB for the system: 4 blocks
         {4, 512, 128, 0, 16, 48},
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
@@ -71,7 +71,8 @@ static int calculator(const rgm_device_limits *d, int threads, int registers, si
                                       .numRegs = registers,
                                       .sharedSizeBytes = shared,
                                       .partitionedGCConfig = PARTITIONED_GC_OFF};
-    cudaOccDeviceState state = {.cacheConfig = CACHE_PREFER_SHARED, .carveoutConfig = SHAREDMEM_CARVEOUT_MAX_SHARED};
+    cudaOccDeviceState state = {.cacheConfig = CACHE_PREFER_SHARED,
+                                .carveoutConfig = SHAREDMEM_CARVEOUT_MAX_SHARED};
     cudaOccResult result;
     if (cudaOccMaxActiveBlocksPerMultiprocessor(&result, &device, &function, &state, threads, 0) !=
         CUDA_OCC_SUCCESS)

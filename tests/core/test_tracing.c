@@ -311,7 +311,8 @@ TEST(records_without_an_end_and_drops) {
     rgm_run_free(run);
 }
 
-// Small buffers, several of them out at a time, given back in reverse order; every record is there or counted.
+// Small buffers, several of them out at a time, given back in reverse order; every record is there or
+// counted.
 static void many(long long version, size_t buffers, int64_t *kernels, int64_t *lost) {
     traced t;
     rgm_tracing_options options = few_flushes();

@@ -11,8 +11,9 @@
 //   hang                1: the next cuptiActivityFlushAll does not return until it is 0
 //   forbidden           calls from where CUPTI does not allow them; the first is also a message and an abort
 //   calls_child         calls in a child of a fork
-// and counts: flushes, delivered (records), declined (buffers that were refused), subscribed, kinds (enabled),
-// callbacks (enabled), finalized, clock (registered), records (made), dropped (for want of a buffer).
+// and counts: flushes, delivered (records), declined (buffers that were refused), subscribed, kinds
+// (enabled), callbacks (enabled), finalized, clock (registered), records (made), dropped (for want of a
+// buffer).
 #include "cupti.h"
 
 #include <dlfcn.h>
@@ -507,7 +508,7 @@ FAKE_EXPORT uint64_t fake_cupti_clone(uint64_t node, uint64_t graph) {
 FAKE_EXPORT uint32_t fake_cupti_graph_launch(uint32_t graph, const uint64_t *nodes, size_t count) {
     uint32_t correlation = correlation_new();
     bool whole = enabled_kinds[LAYOUT_GRAPH];
-    layout_work w = {.name = (uint64_t)(uintptr_t) "node_kernel",
+    layout_work w = {.name = (uint64_t)(uintptr_t)"node_kernel",
                      .context = 1,
                      .stream = 7,
                      .correlation = correlation,
@@ -547,7 +548,9 @@ static void nobody_asks(uint8_t **data, size_t *size, size_t *most) {
 }
 static void nobody_takes(rgm_cu_context context, uint32_t stream, uint8_t *data, size_t size, size_t valid) {}
 
-FAKE_EXPORT void fake_cupti_take_over(void) { (void)cuptiActivityRegisterCallbacks(nobody_asks, nobody_takes); }
+FAKE_EXPORT void fake_cupti_take_over(void) {
+    (void)cuptiActivityRegisterCallbacks(nobody_asks, nobody_takes);
+}
 
 FAKE_EXPORT void fake_cupti_foreign_buffer(void) {
     static uint8_t theirs[64];
@@ -567,7 +570,8 @@ FAKE_EXPORT void fake_cupti_restart(void) {
     full_count = 0;
     owner = 0;
     pthread_mutex_unlock(&mutex);
-    static const char *const counts[] = {"flushes", "delivered", "declined", "subscribed", "kinds", "callbacks",
-                                         "finalized", "clock", "records", "dropped", "calls_child"};
+    static const char *const counts[] = {"flushes", "delivered", "declined",   "subscribed",
+                                         "kinds",   "callbacks", "finalized",  "clock",
+                                         "records", "dropped",   "calls_child"};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) fake_cupti_set(counts[i], 0);
 }

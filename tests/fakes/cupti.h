@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the double of CUPTI offers beside CUPTI's own functions. C tests find these with dlsym, Python tests with
-// ctypes. It hears of the calls of the double of the driver (cuda.h) and makes records of them; calls of a
-// runtime, graphs and ranges are made here.
+// What the double of CUPTI offers beside CUPTI's own functions. C tests find these with dlsym, Python tests
+// with ctypes. It hears of the calls of the double of the driver (cuda.h) and makes records of them; calls of
+// a runtime, graphs and ranges are made here.
 #ifndef RGM_FAKES_CUPTI_H
 #define RGM_FAKES_CUPTI_H
 
@@ -10,8 +10,8 @@
 
 void fake_cupti_set(const char *name, long long value);
 long long fake_cupti_get(const char *name);
-// cudaLaunchKernel and the cuLaunchKernel inside it, with one correlation, which is returned. The kernel starts
-// `delay_ns` after the call and takes `ns`.
+// cudaLaunchKernel and the cuLaunchKernel inside it, with one correlation, which is returned. The kernel
+// starts `delay_ns` after the call and takes `ns`.
 uint32_t fake_cupti_launch(const char *name, uint32_t stream, long long delay_ns, long long ns);
 // Makes a node while a launch is captured (no record), or by a call of the graph's interface; returns its id.
 uint64_t fake_cupti_capture(const char *name, uint64_t graph);

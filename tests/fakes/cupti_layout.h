@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Activity records as bytes, by version of CUPTI's interface: sizes, and fields at their offsets. Written apart
-// from the views that the parser reads with (csrc/cuda/cupti_records.h), so that one checks the other.
+// Activity records as bytes, by version of CUPTI's interface: sizes, and fields at their offsets. Written
+// apart from the views that the parser reads with (csrc/cuda/cupti_records.h), so that one checks the other.
 #ifndef RGM_FAKES_CUPTI_LAYOUT_H
 #define RGM_FAKES_CUPTI_LAYOUT_H
 
@@ -28,8 +28,8 @@ static inline size_t layout_kernel_size(uint32_t version) {
     static const struct {
         uint32_t first;
         size_t bytes;
-    } sizes[] = {{0, 144},      {13, 160},     {14, 168},     {15, 176},     {17, 200},
-                 {19, 208},     {130000, 216}, {130100, 224}, {130200, 232}, {130400, 248}};
+    } sizes[] = {{0, 144},  {13, 160},     {14, 168},     {15, 176},     {17, 200},
+                 {19, 208}, {130000, 216}, {130100, 224}, {130200, 232}, {130400, 248}};
     size_t size = 0;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         if (version >= sizes[i].first) size = sizes[i].bytes;

@@ -16,7 +16,8 @@ static rgm_cupti_result next(uint8_t *buffer, size_t valid, void **record) {
 }
 
 static const char *text(uint64_t address) {
-    static const char *const names[] = {NULL, "", "_Z3addiPf", "_ZN2at6native4gemmILi4EEEvv", "_ZZZZ", "triton_"};
+    static const char *const names[] = {NULL,    "",       "_Z3addiPf", "_ZN2at6native4gemmILi4EEEvv",
+                                        "_ZZZZ", "triton_"};
     return names[address % (sizeof names / sizeof *names)];
 }
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels of a live program, against the doubles of the CUDA driver and of CUPTI, each program in a process of its own."""
+"""Kernels of a live program with the doubles of the CUDA driver and of CUPTI, each in a process of its own."""
 
 import json
 import os
@@ -48,7 +48,12 @@ def run_program(tmp_path):
     def run(code, *, cuda="kernel_ns=40000", cupti="", arguments=None, status=0, **variables):
         script = tmp_path / "program.py"
         script.write_text(textwrap.dedent(DEVICE) + textwrap.dedent(code), encoding="utf-8")
-        environment = {**os.environ, **fakes.environment(cuda=cuda, cupti=cupti), "REGIMETER_LIBHIP": "off", **variables}
+        environment = {
+            **os.environ,
+            **fakes.environment(cuda=cuda, cupti=cupti),
+            "REGIMETER_LIBHIP": "off",
+            **variables,
+        }
         command = [sys.executable, *(arguments or []), str(script)]
         done = subprocess.run(
             command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60, check=False
