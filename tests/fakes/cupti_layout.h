@@ -36,19 +36,22 @@ static inline size_t layout_kernel_size(uint32_t version) {
     return size;
 }
 
-// Bytes of a record, 0 for an unknown kind.
+// Bytes of a record, 0 for an unknown kind. The sizes are those of the headers' structures; which release
+// came with which is known for 13.0, whose own cuptiActivityGetNextRecord steps so, and a guess for some of
+// the others.
 static inline size_t layout_size(uint32_t version, uint32_t kind) {
     switch (kind) {
     case 3:
     case LAYOUT_KERNEL: return layout_kernel_size(version);
-    case LAYOUT_MEMCPY: return version < 13 ? 64 : version < 14 ? 72 : version < 130000 ? 80 : 96;
-    case LAYOUT_MEMSET: return version < 13 ? 64 : version < 14 ? 72 : version < 130000 ? 80 : 88;
-    case LAYOUT_PEER_COPY: return version < 13 ? 72 : version < 14 ? 80 : version < 130000 ? 88 : 96;
-    case LAYOUT_CONTEXT: return version < 130000 ? 24 : 40;
+    case LAYOUT_MEMCPY:
+        return version < 13 ? 64 : version < 14 ? 72 : version < 17 ? 80 : version < 130000 ? 88 : 96;
+    case LAYOUT_MEMSET: return version < 13 ? 64 : version < 14 ? 72 : version < 17 ? 80 : 88;
+    case LAYOUT_PEER_COPY: return version < 13 ? 72 : version < 14 ? 80 : version < 17 ? 88 : 96;
+    case LAYOUT_CONTEXT: return version < 26 ? 16 : version < 130000 ? 24 : 32;
     case LAYOUT_MARKER: return 56;
-    case LAYOUT_OVERHEAD: return version < 26 ? 40 : 56;
+    case LAYOUT_OVERHEAD: return version < 21 ? 40 : version < 130000 ? 48 : 56;
     case LAYOUT_EVENT: return version < 26 ? 24 : 56;
-    case LAYOUT_SYNC: return version < 26 ? 40 : 48;
+    case LAYOUT_SYNC: return version < 26 ? 40 : 56;
     case LAYOUT_EXTERNAL: return 24;
     case LAYOUT_GRAPH: return version < 26 ? 48 : 56;
     default: return 0;
