@@ -217,11 +217,21 @@ static void detach(rgm_trace *trace, int64_t deadline_ns) {
     atomic_store(&trace->detach_wanted, false);
 }
 
+// Those that were dropped after the last buffer.
+static void count_dropped(rgm_trace *trace) {
+    size_t dropped = 0;
+    if (trace->cupti->dropped_records(NULL, 0, &dropped) != RGM_CUPTI_SUCCESS) return;
+    note(trace, RGM_ANOMALY_DROPPED_ACTIVITY, dropped);
+    atomic_fetch_add(&trace->dropped, dropped);
+}
+
 static rgm_tracing_state end(rgm_trace *trace, int64_t deadline_ns) {
     bool gone = driver_is_gone(trace);
     if (!gone) {
         drain(trace, deadline_ns);
         disable_kinds(trace);
+        wait_for_reader(trace, deadline_ns);
+        count_dropped(trace);
         if (trace->options.detach && rgm_cupti_can(trace->cupti, RGM_CUPTI_FINALIZE))
             detach(trace, deadline_ns);
         rgm_trace_disable(trace);

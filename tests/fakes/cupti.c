@@ -6,6 +6,7 @@
 //   clock_ahead_ns      of the default clock from CLOCK_REALTIME
 //   zero_every          every n-th record of work has no end
 //   drop                records to count as dropped
+//   eager               1: full buffers are given back when their work has ended; 0: only by a flush
 //   own_thread          1: buffers are given back on a thread of CUPTI's
 //   backwards           1: buffers come back in reverse order
 //   hang                1: the next cuptiActivityFlushAll does not return until it is 0
@@ -36,6 +37,7 @@
     X(clock_ahead_ns, 0)                                                                                     \
     X(zero_every, 0)                                                                                         \
     X(drop, 0)                                                                                               \
+    X(eager, 1)                                                                                              \
     X(own_thread, 1)                                                                                         \
     X(backwards, 0)                                                                                          \
     X(hang, 0)                                                                                               \
@@ -144,6 +146,19 @@ static bool more_room(void) {
     return true;
 }
 
+// The oldest full buffer, once its work has ended, as CUPTI's worker does.
+static void deliver_full(void) {
+    buffer oldest = {0};
+    if (!FAKE_VALUE(eager)) return;
+    pthread_mutex_lock(&mutex);
+    if (full_count && full[0].ready_ns <= monotonic()) {
+        oldest = full[0];
+        memmove(full, full + 1, --full_count * sizeof *full);
+    }
+    pthread_mutex_unlock(&mutex);
+    if (oldest.data) deliver(&oldest);
+}
+
 static void add_record(uint32_t kind, const uint8_t *record, size_t size, int64_t end_ns) {
     pthread_mutex_lock(&mutex);
     if (kind < KINDS && enabled_kinds[kind]) {
@@ -160,9 +175,11 @@ static void add_record(uint32_t kind, const uint8_t *record, size_t size, int64_
             if (end_ns > current.ready_ns) current.ready_ns = end_ns;
         } else {
             FAKE_VALUE(dropped)++;
+            FAKE_VALUE(drop)++;
         }
     }
     pthread_mutex_unlock(&mutex);
+    deliver_full();
 }
 
 static uint32_t version(void) { return (uint32_t)FAKE_VALUE(version); }
