@@ -138,7 +138,7 @@ PyObject *rgm_profiler_device_drain(profiler_object *self, PyObject *unused);
 PyObject *rgm_profiler_device_state(profiler_object *self, PyObject *unused);
 void rgm_profiler_device_close(profiler_object *self);
 
-// kernels.c
+// kernel_tracing.c
 PyObject *rgm_profiler_kernels_start(profiler_object *self, PyObject *args);
 PyObject *rgm_profiler_kernels_flush(profiler_object *self, PyObject *unused);
 PyObject *rgm_profiler_kernels_stop(profiler_object *self, PyObject *unused);
