@@ -4,6 +4,8 @@
 ``python benchmarks/import.py [--json] [--traces FOLDER] [--size 500M ...] [--only NAME ...]``. Each candidate runs in a
 process of its own, with the file in the page cache; the least of several rounds counts. `--size` adds generated traces
 (benchmarks/generate_trace.py), which are deleted afterwards. Candidates that are not installed are named as absent.
+The second table of a file is regimeter's memory above that of the process before: peak, what the run then holds, and
+the difference, after one import and after ten in one process.
 
 simdjson (benchmarks/core/bench_simdjson.cpp) is compiled where simdjson.h and simdjson.cpp lie in build/peers; the
 source distribution of pysimdjson holds both. HTA runs with the interpreter that REGIMETER_HTA_PYTHON names.
@@ -45,10 +47,10 @@ SMALL_ONLY = {
 }
 
 
-def peak_kib() -> int:
+def peak_kib(field: str = "VmHWM") -> int:
     """Return the peak resident set of this program; getrusage would count what its parent held when it forked."""
     status = Path("/proc/self/status").read_text()
-    return int(re.search(r"VmHWM:\s*(\d+)", status)[1])  # type: ignore[index]
+    return int(re.search(rf"{field}:\s*(\d+)", status)[1])  # type: ignore[index]
 
 
 def events_of(document: Any) -> list[dict[str, Any]]:
@@ -215,6 +217,33 @@ def measure(name: str, path: str) -> dict[str, Any]:
     return {"cpu_s": cpu, "wall_s": wall, "events": events, "peak_kib": peak_kib(), "before_kib": before}
 
 
+def measure_memory(threads: str, imports: str, path: str) -> dict[str, Any]:
+    """Import a file several times in this process, each time when the run before is gone."""
+    from regimeter import Run
+
+    before, before_kib = peak_kib(), peak_kib("VmRSS")
+    run = None
+    for _ in range(int(imports)):
+        run = None
+        run = Run._import(path, path, False, int(threads), 0)
+    peak, held = peak_kib() - before, peak_kib("VmRSS") - before_kib
+    events = int(run.table("files").events[0]) if run else 0
+    return {"threads": threads, "imports": imports, "peak_kib": peak, "held_kib": held, "events": events}
+
+
+def memory_rows(path: str) -> list[tuple[str, ...]]:
+    """Return what importing takes, each row from a process of its own."""
+    rows = []
+    for threads in ("1", "2"):
+        for imports in ("1", "10"):
+            command = [sys.executable, str(Path(__file__)), "--memory", threads, imports, path]
+            row = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+            peak, held = (row[key] * 1024 for key in ("peak_kib", "held_kib"))
+            figures = (f"{peak / 1e6:.1f}", f"{held / 1e6:.1f}", f"{(peak - held) / 1e6:.1f}")
+            rows.append((threads, imports, *figures, f"{peak / row['events']:.1f}"))
+    return rows
+
+
 def in_child(name: str, path: str) -> dict[str, Any]:
     """Measure a candidate in a process of its own; a candidate that is not installed gives its reason."""
     python = os.environ.get("REGIMETER_HTA_PYTHON", sys.executable) if name == "HTA" else sys.executable
@@ -278,6 +307,12 @@ def measure_all(path: str, only: list[str]) -> dict[str, dict[str, Any]]:
     return found if only and "simdjson" not in only else found | measure_simdjson(path)
 
 
+def measure_file(path: str, only: list[str]) -> dict[str, Any]:
+    """Measure everything on one file."""
+    rows = measure_all(path, only)
+    return {"bytes": os.path.getsize(path), "rows": rows, "memory": memory_rows(path)}
+
+
 def rows_of(results: dict[str, dict[str, Any]], size: int) -> list[tuple[str, ...]]:
     """Return the table of one file."""
     rows = []
@@ -313,6 +348,9 @@ def main() -> int:
     if len(sys.argv) == 4 and sys.argv[1] == "--candidate":
         print(json.dumps(measure(sys.argv[2], sys.argv[3])))
         return 0
+    if len(sys.argv) == 5 and sys.argv[1] == "--memory":
+        print(json.dumps(measure_memory(*sys.argv[2:])))
+        return 0
     parser = argparse.ArgumentParser(description="reading traces")
     parser.add_argument("--json", action="store_true")
     parser.add_argument(
@@ -328,11 +366,11 @@ def main() -> int:
                 report["results"][name] = {"error": "absent: set REGIMETER_TRACES"}
                 continue
             path = inflate(options.traces / name, folder)
-            report["results"][name] = {"bytes": os.path.getsize(path), "rows": measure_all(path, options.only)}
+            report["results"][name] = measure_file(path, options.only)
         for size in options.size:
             path = f"{folder}/generated.json"
             generate_trace.generate(options.traces / TRACES[0], Path(path), size=generate_trace.amount(size))
-            found = {"bytes": os.path.getsize(path), "rows": measure_all(path, options.only)}
+            found = measure_file(path, options.only)
             report["results"][f"generated, {size}"] = found
             os.unlink(path)
     if options.json:
@@ -343,7 +381,8 @@ def main() -> int:
     for name, found in report["results"].items():
         print(f"\n{name}: {found.get('error') or format(found['bytes'], ',') + ' bytes of text'}")
         if "rows" in found:
-            print(bursts.table(rows_of(found["rows"], found["bytes"]), header))
+            print(bursts.table(rows_of(found["rows"], found["bytes"]), header), end="\n\n")
+            print(bursts.table(found["memory"], ("threads", "imports", "peak MB", "held MB", "beside MB", "B/event")))
     return 0
 
 

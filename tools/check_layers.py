@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Check that the includes of the C core point downward.
 
-base <- model <- {capture, cuda, io, analysis, workloads} <- python
+base <- model <- {capture, cuda, io, analysis, compare, workloads} <- python
 
 Prints ``file:line: reason`` for each include that does not, and exits with 1.
 Usage: check_layers.py [CSRC]
@@ -23,9 +23,10 @@ ALLOWED = {
     "cuda": MODEL,
     "io": MODEL,
     "analysis": MODEL,
+    "compare": MODEL,
     # The kernels are launched and timed through the driver's wrapper.
     "workloads": MODEL | {"cuda"},
-    "python": {"base", "model", "capture", "cuda", "io", "analysis", "workloads"},
+    "python": {"base", "model", "capture", "cuda", "io", "analysis", "compare", "workloads"},
 }
 # Single files that join two folders of the same level.
 JOINTS = {"capture/device.c": {"cuda"}, "capture/device.h": {"cuda"}}

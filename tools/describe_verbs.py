@@ -14,31 +14,7 @@ from regimeter.analysis.catalog import find_verbs
 from regimeter.analysis.verb import Verb
 
 METHODS = Path(__file__).resolve().parent.parent / "python/regimeter/analysis/methods.py"
-HEAD = '''\
-# SPDX-License-Identifier: Apache-2.0
-"""The analyses of a run as methods; written by tools/describe_verbs.py from the descriptions beside this file."""
-
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Literal
-
-if TYPE_CHECKING:
-{imports}    from .result import Result
-
-
-def _result(run: Any, name: str, **options: Any) -> "Result":
-    result: Result = run.result(name, **options)
-    return result
-
-
-class Analyses:
-    """One method an analysis; each returns rows with names as text, and the columns behind them as `table`.
-
-    top: rows to give, None for all. thresholds: by name, see docs/schema.md. rules: pairs of a text in kernel names and
-    what such kernels do, as in `Run.analyse`.
-    """
-
-    __slots__ = ()
-'''
+MARK = "    # --- written by tools/describe_verbs.py from the descriptions beside this file; what is above is not ---\n"
 
 
 def method_name(verb: Verb) -> str:
@@ -82,10 +58,11 @@ def sentence(text: str) -> str:
 
 
 def source() -> str:
-    """Return the module."""
-    verbs = find_verbs().values()
-    imports = "    from ..trace import Run\n" if any(verb.other for verb in verbs) else ""
-    return HEAD.replace("{imports}", imports) + "".join(method(verb) for verb in verbs)
+    """Return the module: what stands above the mark as it is, and the methods."""
+    head, mark, _ = METHODS.read_text().partition(MARK)
+    if not mark:
+        raise SystemExit(f"{METHODS.name} lacks the line {MARK.strip()!r}")
+    return head + mark + "".join(method(verb) for verb in find_verbs().values())
 
 
 def main() -> int:
@@ -94,7 +71,7 @@ def main() -> int:
     if "--check" not in sys.argv[1:]:
         METHODS.write_text(text)
         return 0
-    if METHODS.exists() and METHODS.read_text() == text:
+    if METHODS.read_text() == text:
         return 0
     print(f"{METHODS.name} is not current; run tools/describe_verbs.py", file=sys.stderr)
     return 1

@@ -77,7 +77,8 @@ typedef struct {
 #define RGM_VIEWS_ANALYSES(X)                                                                                \
     X(timeline_blocks, timeline_blocks, "Spans on lines of their lanes, short ones gathered in blocks.")     \
     X(flame, flame, "Merged call tree: host stacks with the device work that they issued.")                  \
-    X(active_times, active_times, "How long host and device were active, and both at once.")
+    X(active_times, active_times, "How long host and device were active, and both at once.")                 \
+    X(counter_points, counter_points, "Time series, thinned out so that no extreme is lost.")
 
 #define RGM_ANALYSES(X)                                                                                      \
     RGM_TIMES_ANALYSES(X)                                                                                    \

@@ -4,7 +4,16 @@
 #include "base/memory.h"
 #include "base/sort.h"
 
-rgm_status rgm_backlog_init(rgm_backlog *queue, const rgm_streams *tracks, rgm_error *err) {
+static void release(rgm_backlog *queue) {
+    rgm_free(queue->steps);
+    rgm_free(queue->entered);
+    rgm_free(queue->left);
+    rgm_free(queue->ended);
+    rgm_free(queue->scratch);
+    *queue = (rgm_backlog){0};
+}
+
+static rgm_status init(rgm_backlog *queue, const rgm_streams *tracks, rgm_error *err) {
     size_t most = 0;
     for (size_t t = 0; t < tracks->count; t++)
         if (tracks->first[t + 1] - tracks->first[t] > most) most = tracks->first[t + 1] - tracks->first[t];
@@ -14,17 +23,8 @@ rgm_status rgm_backlog_init(rgm_backlog *queue, const rgm_streams *tracks, rgm_e
                            .ended = rgm_malloc((most + 1) * sizeof(int64_t)),
                            .scratch = rgm_malloc((most + 1) * sizeof(int64_t))};
     if (queue->steps && queue->entered && queue->left && queue->ended && queue->scratch) return RGM_OK;
-    rgm_backlog_release(queue);
+    release(queue);
     return rgm_error_no_memory(err);
-}
-
-void rgm_backlog_release(rgm_backlog *queue) {
-    rgm_free(queue->steps);
-    rgm_free(queue->entered);
-    rgm_free(queue->left);
-    rgm_free(queue->ended);
-    rgm_free(queue->scratch);
-    *queue = (rgm_backlog){0};
 }
 
 // Number of values that are `time`, at the front of an ascending list that begins at *at.
@@ -38,7 +38,7 @@ static int64_t earliest(const int64_t *values, size_t count, size_t at, int64_t 
     return at < count && values[at] < limit ? values[at] : limit;
 }
 
-void rgm_backlog_follow(rgm_backlog *queue, const rgm_streams *tracks, size_t track) {
+static void follow(rgm_backlog *queue, const rgm_streams *tracks, size_t track) {
     const rgm_view *view = tracks->view;
     const uint32_t *rows = tracks->rows + tracks->first[track];
     const size_t count = tracks->first[track + 1] - tracks->first[track];
@@ -70,4 +70,20 @@ void rgm_backlog_follow(rgm_backlog *queue, const rgm_streams *tracks, size_t tr
         if (!last || last->queued != now.queued || last->running != now.running)
             queue->steps[queue->count++] = now;
     }
+}
+
+rgm_status rgm_backlog_each(const rgm_view *view, rgm_backlog_look look, void *context, rgm_error *err) {
+    rgm_streams tracks = {0};
+    rgm_backlog queue = {0};
+    rgm_status status;
+    RGM_GOTO(rgm_streams_init(&tracks, view, true, err));
+    RGM_GOTO(init(&queue, &tracks, err));
+    for (size_t t = 0; t < tracks.count; t++) {
+        follow(&queue, &tracks, t);
+        RGM_GOTO(look(context, &tracks, t, &queue, err));
+    }
+done:
+    release(&queue);
+    rgm_streams_release(&tracks);
+    return status;
 }

@@ -20,10 +20,12 @@ typedef struct {
     int64_t *entered, *left, *ended, *scratch;
 } rgm_backlog;
 
-rgm_status rgm_backlog_init(rgm_backlog *queue, const rgm_streams *tracks, rgm_error *err) RGM_NODISCARD;
-// Fills steps with those of one stream, in order of time; the last is 0 and 0.
-void rgm_backlog_follow(rgm_backlog *queue, const rgm_streams *tracks, size_t track);
-// Zero-initialised memory is a valid argument.
-void rgm_backlog_release(rgm_backlog *queue);
+// Looks at the queue of one stream: its steps in order of time, of which the last is 0 and 0.
+typedef rgm_status (*rgm_backlog_look)(void *context, const rgm_streams *tracks, size_t track,
+                                       const rgm_backlog *queue, rgm_error *err);
+
+// Calls `look` for every stream of the run, in their order.
+rgm_status rgm_backlog_each(const rgm_view *view, rgm_backlog_look look, void *context,
+                            rgm_error *err) RGM_NODISCARD;
 
 #endif

@@ -27,12 +27,10 @@ static uint64_t key_of(const rgm_view *view, uint32_t row) {
 
 static rgm_status copies_init(copies *c, rgm_error *err) {
     const rgm_view *view = c->view;
-    size_t room = view->n_work + 1;
-    c->rows = rgm_malloc(room * sizeof *c->rows);
-    c->keys = rgm_malloc(room * sizeof *c->keys);
-    c->values = rgm_malloc(room * sizeof *c->values);
-    c->scratch = rgm_malloc(room * sizeof *c->scratch);
-    if (!c->rows || !c->keys || !c->values || !c->scratch) return rgm_error_no_memory(err);
+    RGM_TRY(RGM_ROWS(c->rows, view->n_work, err));
+    RGM_TRY(RGM_ROWS(c->keys, view->n_work, err));
+    RGM_TRY(RGM_ROWS(c->values, view->n_work, err));
+    RGM_TRY(RGM_ROWS(c->scratch, view->n_work, err));
     for (size_t w = 0; w < view->n_work; w++) {
         if (!rgm_copy_is(view, view->work[w])) continue;
         c->rows[c->count] = view->work[w];

@@ -187,13 +187,11 @@ static rgm_status pair_group(pairing *p, size_t from, size_t to, rgm_error *err)
 
 static rgm_status pair_ranges(pairing *p, rgm_error *err) {
     const rgm_view *view = p->view;
-    size_t room = view->n_spans + 1;
-    p->target = rgm_malloc(room * sizeof *p->target);
-    p->keys = rgm_malloc(room * sizeof *p->keys);
-    p->order = rgm_malloc(room * sizeof *p->order);
-    p->other = rgm_malloc(room * sizeof *p->other);
-    if (!p->target || !p->keys || !p->order || !p->other) return rgm_error_no_memory(err);
-    memset(p->target, 0xFF, room * sizeof *p->target);
+    RGM_TRY(RGM_ROWS(p->target, view->n_spans, err));
+    RGM_TRY(RGM_ROWS(p->keys, view->n_spans, err));
+    RGM_TRY(RGM_ROWS(p->order, view->n_spans, err));
+    RGM_TRY(RGM_ROWS(p->other, view->n_spans, err));
+    memset(p->target, 0xFF, view->n_spans * sizeof *p->target);
     RGM_TRY(collect(&p->ranges, view, is_range, device_of, err));
     RGM_TRY(collect(&p->kernels, view, is_kernel, device_of, err));
     RGM_TRY(collect(&p->launches, view, is_launch, rank_of, err));

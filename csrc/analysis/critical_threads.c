@@ -110,6 +110,13 @@ static rgm_status join(enclosure *e, rgm_critical *graph, rgm_error *err) {
     return RGM_OK;
 }
 
+// Python frames that were open when recording began are told as if they began then, thread by thread: that
+// one thread's lie inside a wait of another says nothing. A thread of Python outlives the call that starts
+// it.
+static bool is_frame(const rgm_critical *graph, rgm_top_span top) {
+    return rgm_view_kind(graph->view, graph->span[top.end]) == RGM_KIND_PYTHON;
+}
+
 // From the earliest span to the latest, with all segments that began before: the latest of those that last
 // until the span's end began it.
 static void fork(enclosure *e, rgm_critical *graph) {
@@ -133,7 +140,7 @@ static void fork(enclosure *e, rgm_critical *graph) {
         uint32_t newest = 0;
         for (size_t at = low; at > 0; at -= at & -at)
             if (e->newest[at] > newest) newest = e->newest[at];
-        if (!newest) continue;
+        if (!newest || is_frame(graph, top)) continue;
         int32_t from = e->segments[e->by_start[newest - 1]].start, known = graph->other[top.start];
         if (known < 0 || graph->time[from] >= graph->time[known]) graph->other[top.start] = from;
     }

@@ -3,6 +3,7 @@
 #include "analysis/analyses.h"
 #include "analysis/host_activity.h"
 #include "analysis/idle.h"
+#include "analysis/order.h"
 #include "base/memory.h"
 
 static rgm_stretch_of_host stretch_of(const rgm_view *view, const rgm_gap *gap) {
@@ -36,6 +37,12 @@ static void put(rgm_idle_gaps *out, size_t row, const rgm_idle *idle, const rgm_
     out->step[row] = rgm_view_step(idle->tracks.view, gap->next);
 }
 
+static int longer_first(const void *table, const void *context, uint32_t a, uint32_t b) {
+    const rgm_i64 *duration = ((const rgm_idle_gaps *)table)->duration_ns;
+    (void)context;
+    return (duration[a] < duration[b]) - (duration[a] > duration[b]);
+}
+
 rgm_status rgm_idle_gaps_compute(const rgm_view *view, const rgm_policy *policy, const rgm_question *question,
                                  rgm_idle_gaps *out, rgm_error *err) {
     rgm_idle idle = {0};
@@ -57,6 +64,7 @@ rgm_status rgm_idle_gaps_compute(const rgm_view *view, const rgm_policy *policy,
         RGM_GOTO(rgm_table_append(&rgm_idle_gaps_desc, out, RGM_ALL_COLUMNS, &row, err));
         put(out, row, &idle, &idle.gaps[i], &hosts[i]);
     }
+    status = rgm_order_rows(&rgm_idle_gaps_desc, out, longer_first, NULL, err);
 done:
     rgm_free(hosts);
     rgm_idle_release(&idle);

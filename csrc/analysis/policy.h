@@ -6,6 +6,7 @@
 // Statistics of times, and the rules by which the report of HTAAnalyzer judges.
 #define RGM_TIMES_POLICY(X)                                                                                  \
     X(timeline_max_spans, 50000, "spans", "a page of some 2 MB that opens in under a second")                \
+    X(counter_max_points, 4000, "points", "of one series: four for each of 1,000 columns of a screen")       \
     X(percentile_tail, 0.95, "", "p95 of the summary")                                                       \
     X(hta_idle_share, 0.30, "", "HTAAnalyzer of the profiling suite: idle device")                           \
     X(hta_communication_share, 0.20, "", "the same: communication that nothing hides")                       \

@@ -52,8 +52,15 @@ static void count_full(rgm_queue_lengths *out, size_t row, const rgm_view *view,
     out->full_calls_ns[row] = rgm_add_bounded(out->full_calls_ns[row], view->run->spans.duration_ns[call]);
 }
 
-static rgm_status put(rgm_queue_lengths *out, const rgm_streams *tracks, size_t track,
-                      const rgm_backlog *queue, double queue_full, rgm_error *err) {
+typedef struct {
+    rgm_queue_lengths *table;
+    double queue_full;
+} lengths;
+
+static rgm_status put(void *context, const rgm_streams *tracks, size_t track, const rgm_backlog *queue,
+                      rgm_error *err) {
+    rgm_queue_lengths *out = ((const lengths *)context)->table;
+    double queue_full = ((const lengths *)context)->queue_full;
     size_t row;
     RGM_TRY(rgm_table_append(&rgm_queue_lengths_desc, out, RGM_ALL_COLUMNS, &row, err));
     RGM_PUT_STREAM(out, row, tracks, track);
@@ -69,17 +76,6 @@ static rgm_status put(rgm_queue_lengths *out, const rgm_streams *tracks, size_t 
 rgm_status rgm_queue_lengths_compute(const rgm_view *view, const rgm_policy *policy,
                                      const rgm_question *question, rgm_queue_lengths *out, rgm_error *err) {
     (void)question;
-    rgm_streams tracks = {0};
-    rgm_backlog queue = {0};
-    rgm_status status;
-    RGM_GOTO(rgm_streams_init(&tracks, view, true, err));
-    RGM_GOTO(rgm_backlog_init(&queue, &tracks, err));
-    for (size_t t = 0; t < tracks.count; t++) {
-        rgm_backlog_follow(&queue, &tracks, t);
-        RGM_GOTO(put(out, &tracks, t, &queue, policy->queue_full, err));
-    }
-done:
-    rgm_backlog_release(&queue);
-    rgm_streams_release(&tracks);
-    return status;
+    lengths context = {out, policy->queue_full};
+    return rgm_backlog_each(view, put, &context, err);
 }

@@ -3,8 +3,9 @@
 #include "analysis/analyses.h"
 #include "analysis/backlog.h"
 
-static rgm_status put(rgm_queue_series *out, const rgm_streams *tracks, size_t track,
-                      const rgm_backlog *queue, rgm_error *err) {
+static rgm_status put(void *context, const rgm_streams *tracks, size_t track, const rgm_backlog *queue,
+                      rgm_error *err) {
+    rgm_queue_series *out = context;
     for (size_t i = 0; i < queue->count; i++) {
         size_t row;
         RGM_TRY(rgm_table_append(&rgm_queue_series_desc, out, RGM_ALL_COLUMNS, &row, err));
@@ -20,17 +21,5 @@ rgm_status rgm_queue_series_compute(const rgm_view *view, const rgm_policy *poli
                                     const rgm_question *question, rgm_queue_series *out, rgm_error *err) {
     (void)policy;
     (void)question;
-    rgm_streams tracks = {0};
-    rgm_backlog queue = {0};
-    rgm_status status;
-    RGM_GOTO(rgm_streams_init(&tracks, view, true, err));
-    RGM_GOTO(rgm_backlog_init(&queue, &tracks, err));
-    for (size_t t = 0; t < tracks.count; t++) {
-        rgm_backlog_follow(&queue, &tracks, t);
-        RGM_GOTO(put(out, &tracks, t, &queue, err));
-    }
-done:
-    rgm_backlog_release(&queue);
-    rgm_streams_release(&tracks);
-    return status;
+    return rgm_backlog_each(view, put, out, err);
 }

@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/sort.h"
+#include "model/lane_order.h"
 
 static bool get(void *slot, size_t count, size_t size) {
     void *block = rgm_calloc(count ? count : 1, size);
@@ -111,9 +112,9 @@ static bool knows_launches(const rgm_view *view) {
     return false;
 }
 
-static rgm_status launches(rgm_view *view, const uint32_t *by_start, rgm_error *err) {
+static rgm_status launches(rgm_view *view, rgm_error *err) {
     int64_t reused;
-    if (!knows_launches(view)) return rgm_links_launches(view->run, by_start, view->launch, &reused, err);
+    if (!knows_launches(view)) return rgm_links_launches(view->run, view->launch, &reused, err);
     for (size_t i = 0; i < view->n_spans; i++) { // a file may name any row
         int32_t launch = view->run->spans.launch[i];
         if (launch >= 0 && rgm_kind_is_work(rgm_view_kind(view, i)) &&
@@ -258,13 +259,13 @@ rgm_status rgm_view_init(rgm_view *view, const rgm_run *run, const rgm_rule *rul
         status = rgm_error_no_memory(err);
         goto done;
     }
-    RGM_GOTO(rgm_links_by_start(run, order, err));
-    RGM_GOTO(rgm_lane_order_init(&lanes, run, order, err));
+    RGM_GOTO(rgm_sort_order_i64(run->spans.start_ns, run->spans.rows, order, err));
+    RGM_GOTO(rgm_lane_order_init(&lanes, run, err));
     view->lane_first = lanes.first;
-    view->lane_spans = lanes.spans;
+    view->lane_spans = lanes.rows;
     lanes = (rgm_lane_order){0};
     RGM_GOTO(find_devices(view, order, err));
-    RGM_GOTO(launches(view, order, err));
+    RGM_GOTO(launches(view, err));
     order_launched(view);
     RGM_GOTO(link_operators(view, err));
     classify(view, rules, n_rules);
@@ -277,7 +278,7 @@ done:
 
 void rgm_view_release(rgm_view *view) {
     rgm_free(view->lane_first);
-    rgm_free(view->lane_spans);
+    rgm_block_free(view->lane_spans);
     rgm_free(view->devices);
     rgm_free(view->lane_device);
     rgm_free(view->device_first);

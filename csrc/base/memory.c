@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 static _Atomic(uint64_t) calls;
 
@@ -61,4 +62,60 @@ char *rgm_strdup(const char *text, size_t length) {
     if (length) memcpy(copy, text, length);
     copy[length] = '\0';
     return copy;
+}
+
+// --- large blocks -----------------------------------------------------------------------------------------
+
+// Stands before each block, which stays aligned as those of malloc are.
+typedef struct {
+    _Alignas(16) size_t bytes; // with this head
+    bool mapped;               // pages of its own
+} block_head;
+
+// Sanitizers do not follow pages that move, so there the heap has every block.
+#ifdef RGM_SANITIZED
+static const size_t large_bytes = SIZE_MAX;
+#else
+static const size_t large_bytes = 256 << 10;
+#endif
+
+static block_head *new_pages(size_t bytes) {
+    void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return pages == MAP_FAILED ? NULL : pages;
+}
+
+static block_head *move_pages(block_head *old, size_t bytes) {
+    void *pages = mremap(old, old->bytes, bytes, MREMAP_MAYMOVE);
+    return pages == MAP_FAILED ? NULL : pages;
+}
+
+// NULL leaves the old block as it is.
+static block_head *resize(block_head *old, size_t bytes) {
+    if (old && old->mapped) return move_pages(old, bytes);
+    if (bytes < large_bytes) return realloc(old, bytes);
+    block_head *fresh = new_pages(bytes);
+    if (fresh && old) memcpy(fresh, old, old->bytes < bytes ? old->bytes : bytes);
+    if (fresh) free(old);
+    return fresh;
+}
+
+void *rgm_block_realloc(void *block, size_t bytes) {
+    block_head *old = block ? (block_head *)block - 1 : NULL;
+    size_t size = bytes + sizeof *old;
+    bool mapped = size >= large_bytes || (old && old->mapped);
+    if (refuse()) return NULL;
+    block_head *head = resize(old, size);
+    if (!head) return NULL;
+    *head = (block_head){size, mapped};
+    return old ? head + 1 : born(head + 1);
+}
+
+void rgm_block_free(void *block) {
+    if (!block) return;
+    block_head *head = (block_head *)block - 1;
+    died();
+    if (head->mapped)
+        (void)munmap(head, head->bytes);
+    else
+        free(head);
 }

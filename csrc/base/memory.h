@@ -12,6 +12,18 @@ void *rgm_calloc(size_t count, size_t bytes);
 void *rgm_realloc(void *old, size_t bytes);
 void rgm_free(void *block);
 char *rgm_strdup(const char *text, size_t length);
+// Memory for an array, its content undefined: RGM_TRY(RGM_ROWS(keys, count, err)). Room for one row more, so
+// that an array of none is no failure.
+#define RGM_ROWS(pointer, count, err)                                                                        \
+    (((pointer) = rgm_malloc(((count) + 1) * sizeof *(pointer))) ? RGM_OK : rgm_error_no_memory(err))
+
+// Blocks that may be large: columns, windows of text, scratch memory for as many rows as there are. A large
+// one has pages of its own: it grows by moving pages, not bytes, what was never touched takes no memory, and
+// all of it goes back to the system when it is freed. The heap would keep such blocks, and copy them while
+// they grow, from the moment that some have been freed. New bytes are undefined; these blocks and those above
+// do not mix.
+void *rgm_block_realloc(void *old, size_t bytes);
+void rgm_block_free(void *block);
 
 // Calls made so far to malloc, calloc and realloc through this file.
 uint64_t rgm_memory_calls(void);

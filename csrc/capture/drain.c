@@ -87,10 +87,13 @@ static void put_rows(rgm_session *session, rgm_bytes *out, const size_t counts[R
     }
 }
 
+// The dictionaries follow the look: an open scope may have begun since they were written.
 static void put_open(rgm_session *session, rgm_recorder *recorder, rgm_bytes *out) {
     rgm_open_scope *open = session->open;
     size_t count = rgm_recorder_peek(recorder, open, RGM_OPEN_SCOPES_SEEN);
     if (!count && !recorder->open_written) return;
+    put_strings(session, out, rgm_strings_count(&session->strings));
+    put_sites(session, out, atomic_load_explicit(&session->site_count, memory_order_acquire));
     row_frame(out, RGM_FRAME_OPEN, recorder->index, (uint32_t)count, open, count * sizeof *open);
     recorder->open_written = count > 0;
 }

@@ -43,7 +43,7 @@ bool rgm_cupti_can(const rgm_cupti *cupti, uint32_t capability) {
     return !(cupti->library.missing & (1u << capability));
 }
 
-const char *rgm_cupti_text(const rgm_cupti *cupti, rgm_cupti_result result) {
+const char *rgm_cupti_result_text(const rgm_cupti *cupti, rgm_cupti_result result) {
     const char *text = NULL;
     if (cupti->result_string(result, &text) == RGM_CUPTI_SUCCESS && text) return text;
     return "an unknown error";

@@ -66,7 +66,7 @@ int rgm_cupti_major(uint32_t version);
 // Major version of the CUDA runtime that the process has loaded, 0 when there is none to see.
 int rgm_cupti_runtime_major(void);
 // Name of a result for messages, never NULL.
-const char *rgm_cupti_text(const rgm_cupti *cupti, rgm_cupti_result result);
+const char *rgm_cupti_result_text(const rgm_cupti *cupti, rgm_cupti_result result);
 // Tests only: forgets the table, so that another library can be loaded.
 void rgm_cupti_forget(void);
 

@@ -32,6 +32,8 @@ typedef struct {
     rgm_status (*open)(rgm_error *err);
     // The context that work in the stream belongs to, its id and its device.
     rgm_events_result (*context_of)(uint64_t stream, void **context, uint64_t *id);
+    // The context that libraries share on a device, when it is in use; nothing is made. May be NULL.
+    rgm_events_result (*primary)(int device, void **context, uint64_t *id);
     rgm_events_result (*device_of)(void *context, int16_t *device);
     // Whether an event must not be recorded in the stream because it, or what it waits for, is captured.
     bool (*capturing)(uint64_t stream);

@@ -204,6 +204,11 @@ rgm_status rgm_events_status(rgm_events *events, rgm_error *err) {
     return found ? RGM_OK : attempt(events, true, &found, err);
 }
 
+bool rgm_events_ready(rgm_events *events) {
+    if (atomic_load_explicit(&events->lost, memory_order_relaxed)) return false;
+    return atomic_load_explicit(&events->provider, memory_order_acquire) || find_provider(events, false);
+}
+
 // --- the hot path -----------------------------------------------------------------------------------------
 
 static rgm_event_pool *pool_of(rgm_events *events, const rgm_event_provider *provider, void *context,
@@ -241,13 +246,26 @@ static rgm_interval_state outcome_of(rgm_events_result result) {
     return result == RGM_EVENTS_GONE ? RGM_INTERVAL_LOST : RGM_INTERVAL_FAILED;
 }
 
-rgm_event_slot *rgm_events_begin(rgm_events *events, uint64_t stream, bool told) {
+// Records in a default stream of a context that is not current in this thread.
+static rgm_events_result record_inside(const rgm_event_pool *pool, void *event, uint64_t stream) {
+    int saved;
+    rgm_events_result result = pool->provider->enter(pool->context, pool->context_id, &saved);
+    if (result != RGM_EVENTS_OK) return result;
+    result = pool->provider->capturing(stream) ? RGM_EVENTS_REFUSED : pool->provider->record(event, stream);
+    pool->provider->leave(saved);
+    return result;
+}
+
+rgm_event_slot *rgm_events_begin(rgm_events *events, uint64_t stream, bool told, int device) {
     const rgm_event_provider *provider = atomic_load_explicit(&events->provider, memory_order_acquire);
     uint64_t id = atomic_load_explicit(&events->id, memory_order_relaxed), context_id = 0;
     void *context = NULL;
     if (RGM_UNLIKELY(!id || atomic_load_explicit(&events->lost, memory_order_relaxed))) return NULL;
     if (RGM_UNLIKELY(!provider) && !(provider = find_provider(events, told))) return NULL;
-    if (RGM_UNLIKELY(provider->context_of(stream, &context, &context_id) != RGM_EVENTS_OK)) return NULL;
+    rgm_events_result found = provider->context_of(stream, &context, &context_id);
+    bool outside = RGM_UNLIKELY(found == RGM_EVENTS_NO_CONTEXT) && device >= 0 && provider->primary;
+    if (outside) found = provider->primary(device, &context, &context_id);
+    if (RGM_UNLIKELY(found != RGM_EVENTS_OK)) return NULL;
     rgm_event_pool *pool = pool_of(events, provider, context, context_id, id);
     rgm_event_slot *slot = pool ? take_slot(events, pool) : NULL;
     if (RGM_UNLIKELY(!slot)) {
@@ -260,8 +278,11 @@ rgm_event_slot *rgm_events_begin(rgm_events *events, uint64_t stream, bool told)
     atomic_store_explicit(&pool->counter, count, memory_order_relaxed);
     slot->number = ((uint64_t)pool->index << 40) | count;
     slot->begin_ticks = slot->end_ticks = rgm_clock_ticks(); // before: no event passes before it is recorded
-    slot->outcome = provider->capturing(stream) ? RGM_INTERVAL_CAPTURED
-                                                : outcome_of(provider->record(slot->begin, stream));
+    if (RGM_UNLIKELY(outside))
+        slot->outcome = outcome_of(record_inside(pool, slot->begin, stream));
+    else
+        slot->outcome = provider->capturing(stream) ? RGM_INTERVAL_CAPTURED
+                                                    : outcome_of(provider->record(slot->begin, stream));
     if (RGM_LIKELY(slot->outcome == RGM_INTERVAL_MEASURED))
         atomic_store_explicit(&slot->state, RGM_SLOT_OPEN, memory_order_release);
     return slot;
@@ -274,6 +295,10 @@ static rgm_interval_state record_end(const rgm_event_provider *provider, rgm_eve
     uint64_t context_id = 0;
     rgm_events_result result = provider->context_of(stream, &context, &context_id);
     if (result != RGM_EVENTS_OK && result != RGM_EVENTS_NO_CONTEXT) return outcome_of(result);
+    if (result == RGM_EVENTS_NO_CONTEXT && stream == slot->stream) { // as it was at the begin
+        slot->end_ticks = rgm_clock_ticks();
+        return outcome_of(record_inside(pool, slot->end, stream));
+    }
     if (stream != slot->stream || context != pool->context) return RGM_INTERVAL_STREAM_CHANGED;
     if (context_id != pool->context_id) return RGM_INTERVAL_LOST;
     if (provider->capturing(stream)) return RGM_INTERVAL_CAPTURED;

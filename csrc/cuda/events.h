@@ -38,9 +38,13 @@ typedef struct {
 rgm_status rgm_events_new(rgm_events **events, const rgm_device_sink *sink, const rgm_events_options *options,
                           const rgm_event_provider *const *providers, rgm_error *err) RGM_NODISCARD;
 
+// Whether the program has a runtime in use that can tell so by itself. Cheap to ask again and again; a
+// library that would initialise the device when asked for its stream is asked only then.
+bool rgm_events_ready(rgm_events *events);
 // Begins an interval in the stream, in the context of the calling thread. NULL when the device is not in use,
-// which is cheap to find out again and again. `told` is whether a library told the stream.
-rgm_event_slot *rgm_events_begin(rgm_events *events, uint64_t stream, bool told);
+// which is cheap to find out again and again. `told` is whether a library told the stream, `device` the one
+// that it works on (-1: not known): a thread that has no context yet will get that device's.
+rgm_event_slot *rgm_events_begin(rgm_events *events, uint64_t stream, bool told, int device);
 // Ends it. The result is its number for the scope's record, 0 when there is nothing to record.
 uint64_t rgm_events_end(rgm_events *events, rgm_event_slot *slot, uint64_t stream);
 // Gives up an interval whose scope nobody can end any more.

@@ -57,6 +57,22 @@ static rgm_events_result context_of(uint64_t stream, void **context, uint64_t *i
     return found ? id_of(found, id) : RGM_EVENTS_NO_CONTEXT;
 }
 
+// The program holds the context, so it stays when the reference that tells its handle is given back at once.
+static rgm_events_result primary(int ordinal, void **context, uint64_t *id) {
+    rgm_cu_device device = -1;
+    rgm_cu_context found = NULL;
+    unsigned flags = 0;
+    int active = 0;
+    *context = NULL;
+    if (driver->device_get(&device, ordinal) != RGM_CU_SUCCESS) return RGM_EVENTS_NO_CONTEXT;
+    if (driver->primary_state(device, &flags, &active) != RGM_CU_SUCCESS || !active)
+        return RGM_EVENTS_NO_CONTEXT;
+    if (driver->primary_retain(&found, device) != RGM_CU_SUCCESS) return RGM_EVENTS_NO_CONTEXT;
+    (void)driver->primary_release(device);
+    *context = found;
+    return id_of(found, id);
+}
+
 static rgm_events_result device_of(void *context, int16_t *device) {
     rgm_cu_device found = -1;
     rgm_cu_context popped;
@@ -128,6 +144,7 @@ const rgm_event_provider rgm_events_of_cuda = {
     .title = "CUDA driver",
     .open = open_driver,
     .context_of = context_of,
+    .primary = primary,
     .device_of = device_of,
     .capturing = capturing,
     .enter = enter,

@@ -127,7 +127,7 @@ static rgm_status subscribe(rgm_trace *trace, rgm_error *err) {
             "with this profiler first, or import the other tool's trace");
     }
     return rgm_error_set(err, RGM_UNAVAILABLE, "CUPTI: cuptiSubscribe failed with %s",
-                         rgm_cupti_text(cupti, result));
+                         rgm_cupti_result_text(cupti, result));
 }
 
 static void set_attribute(const rgm_trace *trace, int attribute, size_t value) {
@@ -181,7 +181,7 @@ static rgm_status enable_kinds(rgm_trace *trace, rgm_error *err) {
             trace->kinds[trace->kind_count++] = kinds[i].kind;
         else if (kinds[i].needed)
             return rgm_error_set(err, RGM_UNAVAILABLE, "CUPTI: records of kind %d cannot be had: %s%s",
-                                 kinds[i].kind, rgm_cupti_text(cupti, result),
+                                 kinds[i].kind, rgm_cupti_result_text(cupti, result),
                                  result == RGM_CUPTI_INSUFFICIENT_PRIVILEGES
                                      ? "; the system's administrator can allow it (NVreg_"
                                        "RestrictProfilingToAdminUsers=0)"
@@ -190,7 +190,7 @@ static rgm_status enable_kinds(rgm_trace *trace, rgm_error *err) {
     rgm_cupti_result result = rgm_trace_enable_calls(trace);
     if (result == RGM_CUPTI_SUCCESS) return RGM_OK;
     return rgm_error_set(err, RGM_UNAVAILABLE, "CUPTI: calls cannot be followed: %s",
-                         rgm_cupti_text(cupti, result));
+                         rgm_cupti_result_text(cupti, result));
 }
 
 static void read_devices(rgm_trace *trace) {
@@ -275,7 +275,7 @@ static rgm_status start(rgm_trace *trace, rgm_error *err) {
     rgm_cupti_result result = trace->cupti->register_callbacks(rgm_trace_requested, rgm_trace_completed);
     if (result != RGM_CUPTI_SUCCESS) {
         status = rgm_error_set(err, RGM_UNAVAILABLE, "CUPTI: buffers are refused: %s",
-                               rgm_cupti_text(trace->cupti, result));
+                               rgm_cupti_result_text(trace->cupti, result));
         goto done;
     }
     RGM_GOTO(rgm_thread_start_deep(&trace->reader, "rgm-activity", rgm_trace_read, trace, err));

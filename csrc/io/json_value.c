@@ -110,7 +110,8 @@ static bool read_after(reader *r, char *open, size_t *depth) {
     return true;
 }
 
-static bool read_value(reader *r) {
+// One value, with what follows it unread.
+static bool read_nested(reader *r) {
     char open[RGM_JSON_DEPTH];
     size_t depth = 0;
     do {
@@ -129,8 +130,20 @@ static bool read_value(reader *r) {
         }
         if (!read_after(r, open, &depth)) return false;
     } while (depth);
+    return true;
+}
+
+static bool read_value(reader *r) {
+    if (!read_nested(r)) return false;
     skip_space(r);
     return r->at == r->end;
+}
+
+rgm_json_skipped rgm_json_skip(const uint8_t **at, const uint8_t *end) {
+    reader r = {.at = *at, .end = end};
+    bool good = read_nested(&r);
+    *at = r.at;
+    return good ? RGM_JSON_WHOLE : r.at >= end ? RGM_JSON_CUT : RGM_JSON_BAD;
 }
 
 bool rgm_json_compact(rgm_bytes *out, const uint8_t *text, size_t length) {

@@ -16,6 +16,10 @@ bool rgm_json_is(const void *text, size_t length, char bracket);
 // Appends a value without the spaces around its tokens. False, with nothing appended, when it is not JSON
 // (NaN and Infinity count as numbers) or nested more than RGM_JSON_DEPTH deep.
 bool rgm_json_compact(rgm_bytes *out, const uint8_t *text, size_t length);
+// Moves *at behind the value there, which is the same that rgm_json_compact accepts, or to where the text
+// ends, or to where it is not JSON.
+typedef enum { RGM_JSON_WHOLE, RGM_JSON_CUT, RGM_JSON_BAD } rgm_json_skipped;
+rgm_json_skipped rgm_json_skip(const uint8_t **at, const uint8_t *end);
 // Whether brackets are nested more than RGM_JSON_DEPTH deep; those inside strings count too.
 bool rgm_json_too_deep(const uint8_t *text, size_t length);
 

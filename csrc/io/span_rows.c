@@ -23,9 +23,8 @@ void rgm_span_rows_release(rgm_span_rows *rows) {
 
 rgm_status rgm_span_launches(const rgm_run *run, int32_t **launch, rgm_error *err) {
     size_t n = run->spans.rows;
-    rgm_status status = RGM_OK;
+    rgm_status status;
     int64_t reused;
-    uint32_t *by_start = NULL;
     *launch = rgm_malloc((n + 1) * sizeof **launch);
     if (!*launch) return rgm_error_no_memory(err);
     if (run->spans.launch) {
@@ -33,15 +32,7 @@ rgm_status rgm_span_launches(const rgm_run *run, int32_t **launch, rgm_error *er
             (*launch)[i] = run->spans.launch[i] < (int64_t)n ? run->spans.launch[i] : -1;
         return RGM_OK;
     }
-    by_start = rgm_malloc((n + 1) * sizeof *by_start);
-    if (!by_start) {
-        status = rgm_error_no_memory(err);
-        goto done;
-    }
-    RGM_GOTO(rgm_links_by_start(run, by_start, err));
-    status = rgm_links_launches(run, by_start, *launch, &reused, err);
-done:
-    rgm_free(by_start);
+    status = rgm_links_launches(run, *launch, &reused, err);
     if (status != RGM_OK) {
         rgm_free(*launch);
         *launch = NULL;

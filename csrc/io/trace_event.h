@@ -44,7 +44,8 @@ typedef struct {
     uint32_t category_length;
     int64_t offset; // of the event in the input
     // What was repaired while reading.
-    uint32_t repairs, bad_numbers, duplicate_keys, too_deep;
+    uint32_t repairs, bad_numbers, duplicate_keys, too_deep, too_long;
+    uint32_t merged; // events that ran together with this one, so that they are lost
 } rgm_event;
 
 static inline bool rgm_event_has(const rgm_event *event, rgm_field field) {

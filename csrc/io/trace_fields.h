@@ -138,6 +138,13 @@ _Static_assert(RGM_FIELD_COUNT <= 64, "fields are bits of a 64-bit mask");
     X("cuda_profiler_range", COUNTER_RANGE)                                                                  \
     X("trace", WINDOW)
 
+// Names in the category of an accelerator that are not computing: X(name, KIND). MTIA's command processor
+// waits for events, marks them and copies on the same lanes as it runs programs.
+#define RGM_ACCELERATOR_NAMES(X)                                                                             \
+    X("event_wait", SYNC)                                                                                    \
+    X("event_record", EVENT)                                                                                 \
+    X("dma_request", MEMCPY)
+
 // X(category of a flow, FLOW_KIND)
 #define RGM_FLOW_CATEGORIES(X)                                                                               \
     X("ac2g", LAUNCH)                                                                                        \

@@ -32,11 +32,11 @@ static bool same_group(const rgm_trace_half *a, const rgm_trace_half *b) {
     return is_async(a->phase) ? a->id == b->id && a->name == b->name : a->lane == b->lane;
 }
 
-static void set_duration(rgm_trace_part *part, int32_t span, int64_t end) {
+static void set_duration(rgm_trace_part *part, int32_t span, int64_t end, int64_t offset) {
     rgm_spans *spans = &part->run->spans;
     spans->duration_ns[span] = end - spans->start_ns[span];
     if (spans->duration_ns[span] <= RGM_LONGEST_SPAN_NS) return;
-    rgm_trace_part_note(part, RGM_ANOMALY_ABSURD_DURATION, 1, 0, -1);
+    rgm_trace_part_note(part, RGM_ANOMALY_ABSURD_DURATION, 1, 0, offset);
     spans->duration_ns[span] = 0;
     spans->flags[span] |= RGM_FLAG_REPAIRED;
 }
@@ -80,7 +80,7 @@ static rgm_status close_halves(rgm_trace_part *part, rgm_error *err) {
             rgm_trace_part_note(part, RGM_ANOMALY_UNMATCHED_END, 1, 1, half->offset);
         } else {
             int32_t span = open[--depth];
-            set_duration(part, span, half->time_ns);
+            set_duration(part, span, half->time_ns, half->offset);
             RGM_GOTO(add_metadata(part, span, half->extra, err));
             spans->flags[span] &= ~(rgm_u32)RGM_FLAG_OPEN;
         }
@@ -104,11 +104,13 @@ static void bounds(const rgm_run *run, int64_t *first, int64_t *last) {
 // Spans that never ended last to the end of the trace.
 static void close_open(rgm_trace_part *part) {
     int64_t first, last, count = 0;
+    if (part->n_halves == 0) return;
     bounds(part->run, &first, &last);
     rgm_spans *spans = &part->run->spans;
-    for (size_t i = 0; part->n_halves && i < spans->rows; i++) {
-        if (!(spans->flags[i] & RGM_FLAG_OPEN)) continue;
-        set_duration(part, (int32_t)i, last);
+    for (size_t i = 0; i < part->n_halves; i++) {
+        const rgm_trace_half *half = &part->halves[i];
+        if (half->span < 0 || !(spans->flags[half->span] & RGM_FLAG_OPEN)) continue;
+        set_duration(part, half->span, last, half->offset);
         count++;
     }
     if (count) rgm_trace_part_note(part, RGM_ANOMALY_UNMATCHED_BEGIN, count, 0, -1);
@@ -156,6 +158,13 @@ static rgm_status name_lanes(rgm_trace_part *part, const rgm_trace_head *head, r
 static rgm_status complete_work(rgm_run *run, rgm_error *err) {
     const rgm_spans *spans = &run->spans;
     rgm_launches *launches = &run->launches;
+    bool calls_know = false;
+    for (size_t i = 0; i < spans->rows; i++)
+        if (spans->launch[i] >= 0 && spans->bytes[i] < 0 && spans->kind[i] != RGM_KIND_KERNEL)
+            spans->bytes[i] = spans->bytes[spans->launch[i]];
+    for (size_t i = 0; i < launches->rows && !calls_know; i++)
+        calls_know = rgm_kind_is_call(spans->kind[launches->span[i]]);
+    if (!calls_know) return RGM_OK;
     int32_t *work = rgm_malloc((spans->rows + 1) * sizeof *work); // of a call: its only work, -2 for several
     uint8_t *has_launch = rgm_calloc(spans->rows + 1, 1);
     if (!work || !has_launch) {
@@ -168,7 +177,6 @@ static rgm_status complete_work(rgm_run *run, rgm_error *err) {
         int32_t call = spans->launch[i];
         if (call < 0) continue;
         work[call] = work[call] == -1 ? (int32_t)i : -2;
-        if (spans->bytes[i] < 0 && spans->kind[i] != RGM_KIND_KERNEL) spans->bytes[i] = spans->bytes[call];
     }
     for (size_t i = 0; i < launches->rows; i++) has_launch[launches->span[i]] = 1;
     for (size_t i = 0; i < launches->rows; i++) {
@@ -233,15 +241,15 @@ static rgm_status describe(rgm_run *run, const rgm_trace_head *head, rgm_error *
     return status;
 }
 
-rgm_status rgm_trace_finish(rgm_trace_part *part, const rgm_trace_head *head, const char *name, rgm_run **out,
-                            rgm_error *err) {
+rgm_status rgm_trace_finish(rgm_trace_part *part, const rgm_trace_head *head, const char *name, int threads,
+                            rgm_run **out, rgm_error *err) {
     rgm_run *run = part->run;
     int64_t corrected = rgm_trace_era_apply(&part->era, run, head->base_ns);
     if (corrected) rgm_trace_part_note(part, RGM_ANOMALY_UNPADDED_TIMES, corrected, 0, -1);
     RGM_TRY(close_halves(part, err));
     close_open(part);
     RGM_TRY(name_lanes(part, head, err));
-    RGM_TRY(rgm_run_link(run, err));
+    RGM_TRY(rgm_run_link(run, threads, err));
     if (run->spans.rows) RGM_TRY(complete_work(run, err));
     RGM_TRY(count_loose_flows(run, err));
     RGM_TRY(note_found(part, err));

@@ -14,8 +14,13 @@ typedef struct {
     int64_t bytes;   // size of the text
 } rgm_trace_head;
 
-// Takes the run of the part over into *run. `name` is what the input is called.
-rgm_status rgm_trace_finish(rgm_trace_part *part, const rgm_trace_head *head, const char *name, rgm_run **run,
-                            rgm_error *err) RGM_NODISCARD;
+// trace_head.c: takes what a member of the document says; `value` is compact JSON.
+void rgm_trace_head_look(rgm_trace_head *head, const uint8_t *key, size_t length, const uint8_t *value,
+                         size_t size);
+
+// Takes the run of the part over into *run. `name` is what the input is called, `threads` as for
+// rgm_run_link.
+rgm_status rgm_trace_finish(rgm_trace_part *part, const rgm_trace_head *head, const char *name, int threads,
+                            rgm_run **run, rgm_error *err) RGM_NODISCARD;
 
 #endif

@@ -35,6 +35,7 @@ typedef struct {
     int threads;    // 1 or 2; 0 chooses
     int scan;       // rgm_scan_choice, for tests; 0 is the best one
     int64_t stripe; // bytes that a thread reads at a time, for tests; 0 chooses
+    int64_t waste;  // bytes that may be read in vain because of damage, for tests; 0 chooses
 } rgm_import_options;
 
 rgm_status rgm_trace_import(const rgm_source *source, const rgm_import_options *options, rgm_run **run,

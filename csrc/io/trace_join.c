@@ -83,7 +83,7 @@ rgm_status rgm_trace_part_join(rgm_trace_part *to, const rgm_trace_part *from, r
     to->events += from->events;
     to->kept += from->kept;
     for (int code = 0; code < RGM_ANOMALY_COUNT; code++)
-        if (from->found[code].count)
+        if (from->found[code].count || from->found[code].lost)
             rgm_trace_part_note(to, (rgm_anomaly)code, from->found[code].count, from->found[code].lost,
                                 from->found[code].offset);
     return RGM_OK;

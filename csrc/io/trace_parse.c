@@ -45,15 +45,17 @@ static bool has_vectors(void) {
 #endif
 }
 
-rgm_status rgm_trace_parser_init(rgm_trace_parser *parser, rgm_scan_choice scan, bool strict,
+rgm_status rgm_trace_parser_init(rgm_trace_parser *parser, rgm_scan_choice scan, bool strict, int64_t waste,
                                  rgm_error *err) {
     memset(&parser->event, 0, sizeof parser->event);
     memset(parser->keys, 0, sizeof parser->keys);
-    parser->scratch = (rgm_bytes){0};
+    parser->scratch = parser->keys_seen = (rgm_bytes){0};
     parser->strict = strict;
     parser->after = 0;
     parser->wasted = 0;
-    parser->lost = false;
+    parser->excess = INT64_MIN;
+    parser->waste_limit = waste > 0 ? waste : RGM_WASTE_LIMIT;
+    parser->lost = parser->hopeless = false;
     bool vectors = has_vectors();
     if (scan == RGM_SCAN_VECTOR && !vectors)
         return rgm_error_set(err, RGM_UNAVAILABLE, "this processor has no AVX2");
@@ -66,23 +68,5 @@ void rgm_trace_parser_release(rgm_trace_parser *parser) {
     rgm_layout_release(&parser->layout);
     rgm_bytes_release(&parser->event.extra);
     rgm_bytes_release(&parser->scratch);
-}
-
-static bool is_space(uint8_t c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
-
-const uint8_t *rgm_trace_resync(const uint8_t *from, const uint8_t *begin, const uint8_t *end) {
-    for (const uint8_t *at = from; at < end; at++) {
-        at = memchr(at, '{', (size_t)(end - at));
-        if (!at) return end;
-        const uint8_t *key = at + 1, *before = at;
-        while (key < end && is_space(*key)) key++;
-        if (key >= end || *key != '"') continue;
-        while (before > begin && is_space(before[-1])) before--;
-        if (before == begin || before[-1] != ',') continue;
-        if (end - key > 4 && memcmp(key, "\"ph\"", 4) == 0) return at; // Kineto's first key
-        before--;
-        while (before > begin && is_space(before[-1])) before--;
-        if (before > begin && (before[-1] == '}' || before[-1] == '[')) return at;
-    }
-    return end;
+    rgm_bytes_release(&parser->keys_seen);
 }

@@ -4,6 +4,7 @@
 #ifndef RGM_IO_TRACE_PARSE_H
 #define RGM_IO_TRACE_PARSE_H
 
+#include "io/trace_gap.h"
 #include "io/trace_layout.h"
 #include "io/trace_part.h"
 
@@ -14,7 +15,6 @@ typedef struct {
     const uint8_t *stop; // an element that begins here or later is not read
     int64_t offset;      // of `begin` in the input
     bool final;          // nothing follows `end`
-    bool full;           // the stretch cannot be made longer
 } rgm_trace_text;
 
 typedef enum {
@@ -24,7 +24,13 @@ typedef enum {
     RGM_PARSE_FAILED, // see the status
 } rgm_parse_end;
 
-enum { RGM_KEY_SLOTS = 512 };
+enum {
+    RGM_KEY_SLOTS = 512,
+    RGM_LONGEST_EVENT = 64 << 20, // what is longer is given up
+};
+// Reading over damage may look at the same text again and again. Once that has cost this many bytes more than
+// four times the text before it, the rest is given up.
+#define RGM_WASTE_LIMIT (INT64_C(1) << 28)
 
 typedef struct {
     const char *text;
@@ -38,10 +44,21 @@ typedef struct rgm_trace_parser {
     size_t n_steps;
     bool learnable;
     bool strict;
-    bool lost;      // after damage: where the next element begins is being looked for
-    int64_t wasted; // bytes read in vain because of damage
-    uint8_t after;  // what the last element was followed by: 0 nothing yet, 1 nothing, 2 a comma
+    bool lost;         // after damage: where the next element begins is being looked for
+    rgm_trace_gap gap; // then
+    int64_t wasted;    // bytes read in vain because of damage
+    int64_t excess;    // most that this was beyond four times the text before, whatever the limit
+    int64_t waste_limit;
+    bool hopeless; // the limit was passed: nothing more is looked for
+    uint8_t after; // what the last element was followed by: 0 nothing yet, 1 nothing, 2 a comma
     rgm_bytes scratch;
+    // Of the event that is read key by key.
+    uint64_t seen;                            // its fields
+    rgm_bytes keys_seen;                      // hashes of the keys that have no field
+    uint32_t repeated[RGM_FIELD_CORRELATION]; // fields of the event itself that came again
+    uint32_t arguments;                       // keys \"args\"
+    const uint8_t *searched, *next_event; // where an event was looked for, and seems to begin or is not seen
+    bool next_event_found;
     const uint8_t *literal; // where the literal of the next step begins
     rgm_trace_key keys[RGM_KEY_SLOTS];
     rgm_parse_end (*parse)(struct rgm_trace_parser *parser, rgm_trace_text *text, rgm_trace_part *part,
@@ -51,7 +68,8 @@ typedef struct rgm_trace_parser {
 typedef enum { RGM_SCAN_BEST, RGM_SCAN_PORTABLE, RGM_SCAN_VECTOR } rgm_scan_choice;
 
 // RGM_UNAVAILABLE when the vector variant is asked for and the processor has none.
-rgm_status rgm_trace_parser_init(rgm_trace_parser *parser, rgm_scan_choice scan, bool strict,
+// `waste` bytes are the limit of what damage may cost, 0 for RGM_WASTE_LIMIT.
+rgm_status rgm_trace_parser_init(rgm_trace_parser *parser, rgm_scan_choice scan, bool strict, int64_t waste,
                                  rgm_error *err) RGM_NODISCARD;
 void rgm_trace_parser_release(rgm_trace_parser *parser);
 
@@ -59,9 +77,5 @@ rgm_parse_end rgm_trace_parse_portable(rgm_trace_parser *parser, rgm_trace_text 
                                        rgm_status *status, rgm_error *err);
 rgm_parse_end rgm_trace_parse_avx2(rgm_trace_parser *parser, rgm_trace_text *text, rgm_trace_part *part,
                                    rgm_status *status, rgm_error *err);
-
-// Where an element probably begins at or after `from`: a { behind a comma that opens with the key "ph", or
-// with any key when a } stands before the comma. `end` when there is none.
-const uint8_t *rgm_trace_resync(const uint8_t *from, const uint8_t *begin, const uint8_t *end);
 
 #endif

@@ -124,6 +124,29 @@ static inline const uint8_t *rgm_skip_value(const uint8_t *at, const uint8_t *en
     }
 }
 
+// The same for a list in which there are no objects and every string is followed by what may follow one; NULL
+// for any other. A quote too many or too few turns text and brackets round, so that such a list would go on
+// into the next event, of which it then meets a key as the inside of no string, or a brace as that of no
+// text.
+static inline const uint8_t *rgm_skip_list(const uint8_t *at, const uint8_t *end) {
+    for (size_t depth = 0;; at++) {
+        at = rgm_scan_bracket(at, end);
+        if (at >= end) return NULL;
+        if (*at == '"') {
+            at = rgm_skip_string(at + 1, end);
+            if (!at || (at[1] != ',' && at[1] != ']' && at[1] != ' ' && at[1] != '\n' && at[1] != '\r' &&
+                        at[1] != '\t'))
+                return NULL;
+        } else if (*at == '[') {
+            depth++;
+        } else if (*at != ']') {
+            return NULL;
+        } else if (--depth == 0) {
+            return at + 1;
+        }
+    }
+}
+
 // --- numbers ----------------------------------------------------------------------------------------------
 
 static inline uint64_t rgm_scan_word(const uint8_t *at) {

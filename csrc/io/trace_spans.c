@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/trace_rows.h"
+
+#include <string.h>
+
 #include "model/links.h"
 
 #define COLUMN(name) RGM_COLUMN_BIT(spans, name)
+// What links make of spans (parent, launch, step) gets its memory there.
 static const uint64_t span_columns = COLUMN(start_ns) | COLUMN(duration_ns) | COLUMN(name) | COLUMN(kind) |
-                                     COLUMN(lane) | COLUMN(parent) | COLUMN(launch) | COLUMN(correlation) |
-                                     COLUMN(external_id) | COLUMN(step) | COLUMN(bytes) | COLUMN(flags);
+                                     COLUMN(lane) | COLUMN(correlation) | COLUMN(external_id) |
+                                     COLUMN(bytes) | COLUMN(flags);
 
 static rgm_status span_room(rgm_trace_part *part, size_t *row, rgm_error *err) {
     rgm_spans *spans = &part->run->spans;
@@ -29,6 +33,21 @@ static int64_t duration_of(rgm_trace_part *part, const rgm_event *event, uint32_
 
 static bool is_device_kind(uint8_t kind) {
     return rgm_kind_is_work(kind) || kind == RGM_KIND_DEVICE_ANNOTATION;
+}
+
+static uint8_t kind_by_name(const rgm_event *event) {
+    const rgm_event_value *name = &event->value[RGM_FIELD_NAME];
+    if (!rgm_event_has(event, RGM_FIELD_NAME)) return event->kind;
+#define RETURN_KIND(text_, kind_)                                                                            \
+    if (name->length == sizeof text_ - 1 && memcmp(name->text, text_, sizeof text_ - 1) == 0)                \
+        return RGM_KIND_##kind_;
+    RGM_ACCELERATOR_NAMES(RETURN_KIND)
+#undef RETURN_KIND
+    return event->kind;
+}
+
+static uint8_t kind_of(const rgm_event *event) {
+    return RGM_LIKELY(event->kind != RGM_KIND_ACCELERATOR) ? event->kind : kind_by_name(event);
 }
 
 #define HAS_ANY(mask) (event->present & (mask))
@@ -57,20 +76,20 @@ static const uint64_t sync_fields = RGM_FIELD_BIT(SYNC) | RGM_FIELD_BIT(STREAM) 
                                     RGM_FIELD_BIT(WAIT_STREAM) | RGM_FIELD_BIT(WAIT_EVENT) |
                                     RGM_FIELD_BIT(WAIT_CORRELATION);
 
-static bool is_call_with_grid(const rgm_event *event) {
-    return rgm_kind_is_call(event->kind) && rgm_event_has(event, RGM_FIELD_GRID);
+static bool is_call_with_grid(const rgm_event *event, uint8_t kind) {
+    return rgm_kind_is_call(kind) && rgm_event_has(event, RGM_FIELD_GRID);
 }
 
 // Fields of the event for which its kind of span has no column.
-static uint64_t unused_fields(const rgm_event *event) {
+static uint64_t unused_fields(const rgm_event *event, uint8_t kind) {
     uint64_t used = event_fields | RGM_FIELD_BIT(CORRELATION) | RGM_FIELD_BIT(EXTERNAL);
-    if (event->kind == RGM_KIND_PYTHON) return event->present & ~(used | frame_fields);
+    if (kind == RGM_KIND_PYTHON) return event->present & ~(used | frame_fields);
     used |= operator_fields;
     if (HAS_ANY(collective_fields)) used |= all_collective_fields;
-    if (is_device_kind(event->kind)) used |= RGM_FIELD_BIT(DEVICE) | RGM_FIELD_BIT(STREAM);
-    if (is_device_kind(event->kind) || is_call_with_grid(event)) used |= launch_fields;
-    if (is_device_kind(event->kind) || rgm_kind_is_call(event->kind)) used |= RGM_FIELD_BIT(BYTES);
-    if (event->kind == RGM_KIND_SYNC) used |= sync_fields;
+    if (is_device_kind(kind)) used |= RGM_FIELD_BIT(DEVICE) | RGM_FIELD_BIT(STREAM);
+    if (is_device_kind(kind) || is_call_with_grid(event, kind)) used |= launch_fields;
+    if (is_device_kind(kind) || rgm_kind_is_call(kind)) used |= RGM_FIELD_BIT(BYTES);
+    if (kind == RGM_KIND_SYNC) used |= sync_fields;
     return event->present & ~used;
 }
 
@@ -78,10 +97,11 @@ rgm_status rgm_part_span(rgm_trace_part *part, const rgm_event *event, uint32_t 
                          rgm_error *err) {
     size_t row = 0;
     uint32_t lane, name, extra, flags = 0;
+    const uint8_t kind = kind_of(event);
     RGM_TRY(span_room(part, &row, err));
     RGM_TRY(rgm_part_lane(part, event, slot, &lane, err));
     RGM_TRY(rgm_part_name(part, event, RGM_FIELD_NAME, &name, err));
-    RGM_TRY(rgm_part_extra(part, event, unused_fields(event), &extra, err));
+    RGM_TRY(rgm_part_extra(part, event, unused_fields(event, kind), &extra, err));
     if (RGM_UNLIKELY(part->era.state != RGM_ERA_DECIMAL))
         RGM_TRY(rgm_trace_era_look(&part->era, event, false, row, err));
     rgm_spans *spans = &part->run->spans;
@@ -92,13 +112,10 @@ rgm_status rgm_part_span(rgm_trace_part *part, const rgm_event *event, uint32_t 
     spans->start_ns[row] = event->value[RGM_FIELD_TS].number;
     spans->duration_ns[row] = duration_of(part, event, &flags);
     spans->name[row] = name;
-    spans->kind[row] = event->kind;
+    spans->kind[row] = kind;
     spans->lane[row] = lane;
-    spans->parent[row] = -1;
-    spans->launch[row] = -1;
     spans->correlation[row] = rgm_event_number(event, RGM_FIELD_CORRELATION, -1);
     spans->external_id[row] = rgm_event_number(event, RGM_FIELD_EXTERNAL, -1);
-    spans->step[row] = -1;
     spans->bytes[row] = -1;
     spans->flags[row] = flags;
     if (spans->metadata) spans->metadata[row] = extra;
@@ -212,7 +229,7 @@ static rgm_status add_sync(rgm_trace_part *part, const rgm_event *event, size_t 
 
 rgm_status rgm_part_arguments(rgm_trace_part *part, const rgm_event *event, size_t span, rgm_error *err) {
     rgm_spans *spans = &part->run->spans;
-    uint8_t kind = event->kind;
+    const uint8_t kind = part->run->spans.kind[span];
     if (is_device_kind(kind)) {
         uint32_t lane = spans->lane[span];
         if (!part->lane_is_device[lane]) {
@@ -225,7 +242,7 @@ rgm_status rgm_part_arguments(rgm_trace_part *part, const rgm_event *event, size
     }
     if (rgm_kind_is_call(kind)) { // with ROCm the call may know what the work does not say
         spans->bytes[span] = rgm_event_number(event, RGM_FIELD_BYTES, -1);
-        if (is_call_with_grid(event)) RGM_TRY(add_launch(part, event, span, err));
+        if (is_call_with_grid(event, kind)) RGM_TRY(add_launch(part, event, span, err));
     }
     if (kind == RGM_KIND_PYTHON) return add_frame(part, event, span, err);
     if (kind == RGM_KIND_SYNC) RGM_TRY(add_sync(part, event, span, err));

@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "io/nesting.h"
+#include "model/lane_order.h"
 
 enum { FIRST_FREE_ID = 1000000000, TAKEN = -1 };
 
@@ -35,7 +36,7 @@ static rgm_status place_spans(rgm_tracks *t, const rgm_lane_order *order, rgm_er
         RGM_GOTO(add_track(t, &capacity, (uint32_t)lane, 0, err));
         rgm_nesting_reset(&nesting);
         for (uint32_t at = order->first[lane]; at < order->first[lane + 1]; at++) {
-            uint32_t row = order->spans[at], number;
+            uint32_t row = order->rows[at], number;
             RGM_GOTO(rgm_nesting_place(&nesting, run->spans.start_ns[row], rgm_span_end(run, row),
                                        rgm_span_is_work(run, row), &number, err));
             while (base + number >= t->n_tracks)
@@ -219,15 +220,11 @@ done:
 static rgm_status lay_out(rgm_tracks *t, rgm_error *err) {
     rgm_lane_order order = {0};
     rgm_status status = RGM_OK;
-    uint32_t *by_start = rgm_malloc((t->n_spans + 1) * sizeof *by_start);
-    if (!by_start) return rgm_error_no_memory(err);
-    RGM_GOTO(rgm_links_by_start(t->run, by_start, err));
-    RGM_GOTO(rgm_lane_order_init(&order, t->run, by_start, err));
+    RGM_GOTO(rgm_lane_order_init(&order, t->run, err));
     RGM_GOTO(place_spans(t, &order, err));
-    RGM_GOTO(group_spans(t, order.spans, err));
+    RGM_GOTO(group_spans(t, order.rows, err));
     status = identify(t, err);
 done:
-    rgm_free(by_start);
     rgm_lane_order_release(&order);
     return status;
 }

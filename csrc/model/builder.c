@@ -573,27 +573,11 @@ done:
     return status;
 }
 
-// Joins device work to the calls that launched it.
-static rgm_status link_work(rgm_run *run, rgm_error *err) {
-    rgm_status status = RGM_OK;
-    int64_t reused = 0;
-    uint32_t *by_start = rgm_malloc((run->spans.rows + 1) * sizeof *by_start);
-    if (!by_start) return rgm_error_no_memory(err);
-    for (size_t i = 0; i < run->spans.rows; i++) by_start[i] = (uint32_t)i; // they are sorted
-    RGM_GOTO(rgm_links_launches(run, by_start, run->spans.launch, &reused, err));
-    RGM_GOTO(rgm_links_captures(run, by_start, err));
-    RGM_GOTO(rgm_links_note_work(run, reused, err));
-done:
-    rgm_free(by_start);
-    return status;
-}
-
 // A run without any metadata does not keep a column of empty strings.
 static void drop_empty_metadata(rgm_spans *spans) {
     for (size_t i = 0; i < spans->rows; i++)
         if (spans->metadata[i]) return;
-    rgm_free(spans->metadata);
-    spans->metadata = NULL;
+    rgm_table_drop(&rgm_spans_desc, spans, RGM_COLUMN_INDEX(spans, metadata));
 }
 
 rgm_status rgm_builder_finish(rgm_builder *builder, bool keep_open, rgm_run **run, rgm_error *err) {
@@ -611,7 +595,8 @@ rgm_status rgm_builder_finish(rgm_builder *builder, bool keep_open, rgm_run **ru
         status = rgm_device_rows_to_intervals(&builder->device, place, &builder->time, builder->run, err);
     rgm_free(place);
     RGM_TRY(status);
-    if (builder->device.activity_count) RGM_TRY(link_work(builder->run, err));
+    if (builder->device.activity_count) RGM_TRY(rgm_run_link_work(builder->run, err));
+    if (builder->device.activity_count) RGM_TRY(rgm_links_captures(builder->run, err));
     if (builder->run->spans.metadata) drop_empty_metadata(&builder->run->spans);
     if (builder->time.count) {
         const rgm_anchor *first = builder->time.anchors, *last = first + builder->time.count - 1;

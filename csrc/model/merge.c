@@ -231,10 +231,7 @@ rgm_status rgm_run_merge(rgm_run *const *runs, const int64_t *shift_ns, size_t c
     }
     RGM_GOTO(rgm_run_set_text(&m.to->environment, runs[0]->environment, strlen(runs[0]->environment), err));
     RGM_GOTO(rgm_run_set_text(&m.to->source, runs[0]->source, strlen(runs[0]->source), err));
-    if (m.unlinked) {
-        rgm_free(m.to->spans.launch);
-        m.to->spans.launch = NULL;
-    }
+    if (m.unlinked) rgm_table_drop(&rgm_spans_desc, &m.to->spans, RGM_COLUMN_INDEX(spans, launch));
     if (m.wide && count > 1)
         RGM_GOTO(rgm_run_note(m.to, RGM_ANOMALY_NUMBER_RANGE, 1, -1,
                               "ids of 2^40 or more may be taken for those of another rank", err));

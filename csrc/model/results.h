@@ -6,6 +6,7 @@
 #define RGM_MODEL_RESULTS_H
 
 #include "model/results/communication.h"
+#include "model/results/comparison.h"
 #include "model/results/copies.h"
 #include "model/results/counters.h"
 #include "model/results/critical_path.h"
@@ -28,6 +29,7 @@
     RGM_COUNTERS_RESULTS(X)                                                                                  \
     RGM_CRITICAL_PATH_RESULTS(X)                                                                             \
     RGM_TRACE_DIFF_RESULTS(X)                                                                                \
-    RGM_VIEWS_RESULTS(X)
+    RGM_VIEWS_RESULTS(X)                                                                                     \
+    RGM_COMPARISON_RESULTS(X)
 
 #endif

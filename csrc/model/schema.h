@@ -338,7 +338,10 @@ typedef uint32_t rgm_name;
     X(INVALID_ACTIVITY, "invalid_activity", "device records without a usable time were left out")            \
     X(DROPPED_COUNTERS, "dropped_counters", "hardware counter samples were lost before they were read")      \
     X(TRACING_CONFLICT, "tracing_conflict",                                                                  \
-      "another tool traces this process; kernels were not recorded, events were")
+      "another tool traces this process; kernels were not recorded, events were")                            \
+    X(TELEMETRY_LOST, "telemetry_lost", "a device was lost; its telemetry ends before the recording does")   \
+    X(TELEMETRY_SLOWED, "telemetry_slowed",                                                                  \
+      "calls for telemetry were made more rarely than asked, to stay within their budget")
 
 #define RGM_KIND_ENUM(name, token) RGM_KIND_##name,
 #define RGM_DEVICE_ENUM(name, token) RGM_DEVICE_##name,

@@ -76,7 +76,7 @@ static rgm_status column_resize(const rgm_table_desc *desc, void *table, size_t 
                                 rgm_error *err) {
     void **slot = column_at(table, column);
     bool fresh = *slot == NULL;
-    void *data = rgm_realloc(*slot, capacity * width(desc, column));
+    void *data = rgm_block_realloc(*slot, capacity * width(desc, column));
     if (!data) return rgm_error_no_memory(err);
     *slot = data;
     if (fresh) rgm_table_fill(desc, table, column, 0, ((rgm_table *)table)->rows);
@@ -115,11 +115,14 @@ rgm_status rgm_table_append(const rgm_table_desc *desc, void *table, uint64_t ma
     return RGM_OK;
 }
 
+void rgm_table_drop(const rgm_table_desc *desc, void *table, size_t column) {
+    (void)desc;
+    rgm_block_free(*column_at(table, column));
+    *column_at(table, column) = NULL;
+}
+
 void rgm_table_release(const rgm_table_desc *desc, void *table) {
-    for (size_t i = 0; i < desc->n_columns; i++) {
-        rgm_free(*column_at(table, i));
-        *column_at(table, i) = NULL;
-    }
+    for (size_t i = 0; i < desc->n_columns; i++) rgm_table_drop(desc, table, i);
     ((rgm_table *)table)->rows = 0;
     ((rgm_table *)table)->capacity = 0;
 }

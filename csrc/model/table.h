@@ -73,6 +73,8 @@ rgm_status rgm_table_reserve(const rgm_table_desc *desc, void *table, uint64_t m
 rgm_status rgm_table_ensure(const rgm_table_desc *desc, void *table, size_t column,
                             rgm_error *err) RGM_NODISCARD;
 void rgm_table_fill(const rgm_table_desc *desc, void *table, size_t column, size_t first, size_t rows);
+// Frees one column, which holds its default in every row from then on.
+void rgm_table_drop(const rgm_table_desc *desc, void *table, size_t column);
 void rgm_table_release(const rgm_table_desc *desc, void *table);
 
 // Adds one row: makes room (doubling) in all columns named in the mask. The new row holds defaults.

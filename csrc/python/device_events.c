@@ -9,6 +9,7 @@
 
 // Ticks between two looks at which libraries the program has loaded: a tenth of a second until there is one,
 // some seconds after that.
+enum { LAST_SPECIAL_STREAM = 2, LEAST_ADDRESS = 65536 };
 enum { COST_SAMPLE = 32 }; // one scope in so many has its cost measured
 static const uint64_t look_ticks[] = {UINT64_C(1) << 28, UINT64_C(1) << 33};
 
@@ -66,30 +67,35 @@ static int source_of(const profiler_object *self, const rgm_site *site) {
     return STREAM_SOURCES;
 }
 
-static PyObject *ask(PyObject *stream_of, PyObject *device_of) {
+typedef struct {
+    uint64_t stream;
+    bool told;  // by a library or the user
+    int device; // as the library told it, -1 otherwise
+} place;
+
+static PyObject *ask(PyObject *stream_of, PyObject *device_of, int *device) {
     if (!device_of) return PyObject_CallNoArgs(stream_of);
-    PyObject *device = PyObject_CallNoArgs(device_of);
-    PyObject *stream = device ? PyObject_CallOneArg(stream_of, device) : NULL;
-    Py_XDECREF(device);
+    PyObject *number = PyObject_CallNoArgs(device_of);
+    PyObject *stream = number ? PyObject_CallOneArg(stream_of, number) : NULL;
+    if (stream) *device = (int)PyLong_AsLong(number);
+    Py_XDECREF(number);
     return stream;
 }
 
-// False when the library does not answer: then nothing is known about where the block works.
-static bool current_stream(scope_object *scope, uint64_t *stream, bool *told) {
+// False when the library does not answer: then nothing is known about where the block works. torch is listed
+// only once it has initialised the device; the others cannot be asked before somebody has.
+static bool current_place(scope_object *scope, place *at) {
     profiler_object *self = scope->profiler;
-    *told = true;
-    if (scope->stream_given) {
-        *stream = scope->stream;
-        return true;
-    }
+    *at = (place){.stream = scope->stream, .told = true, .device = -1};
+    if (scope->stream_given) return true;
     int source = source_of(self, scope->site);
-    *told = source < STREAM_SOURCES;
-    *stream = 0;
-    if (!*told) return true;
-    PyObject *answer = ask(self->stream_of[source], self->stream_device[source]);
-    unsigned long long value = answer ? PyLong_AsUnsignedLongLong(answer) : 0;
+    at->told = source < STREAM_SOURCES;
+    at->stream = 0;
+    if (!at->told) return true;
+    if (source != STREAM_TORCH && !rgm_events_ready(self->events)) return false;
+    PyObject *answer = ask(self->stream_of[source], self->stream_device[source], &at->device);
+    at->stream = answer ? PyLong_AsUnsignedLongLong(answer) : 0;
     Py_XDECREF(answer);
-    *stream = value;
     if (!PyErr_Occurred()) return true;
     note_failure(self);
     return false;
@@ -103,9 +109,13 @@ bool rgm_profiler_stream(profiler_object *self, PyObject *value, uint64_t *strea
     bool known = number && PyLong_Check(number);
     if (known) *stream = PyLong_AsUnsignedLongLong(number);
     Py_XDECREF(number);
-    if (!PyErr_Occurred()) return known;
-    PyErr_Clear(); // a negative number, or an object that fails to tell: metadata like any other
-    return false;
+    if (PyErr_Occurred()) {
+        PyErr_Clear(); // a negative number, or an object that fails to tell: metadata like any other
+        return false;
+    }
+    // A handle is an address, and the driver follows it: the number of a stream in the program's own counting
+    // must not get there.
+    return known && (*stream <= LAST_SPECIAL_STREAM || *stream >= LEAST_ADDRESS);
 }
 
 // --- scopes -----------------------------------------------------------------------------------------------
@@ -122,11 +132,12 @@ bool rgm_profiler_stream(profiler_object *self, PyObject *value, uint64_t *strea
 
 void rgm_scope_device_begin(scope_object *scope) {
     profiler_object *self = scope->profiler;
-    uint64_t stream = 0, now = rgm_clock_ticks();
-    bool told = false, known = false;
+    uint64_t now = rgm_clock_ticks();
+    bool known = false;
+    place at;
     if (RGM_UNLIKELY(now >= self->next_stream_look)) KEEPING_THE_EXCEPTION(look_for_streams(self));
-    KEEPING_THE_EXCEPTION(known = current_stream(scope, &stream, &told));
-    if (known) scope->slot = rgm_events_begin(self->events, stream, told);
+    KEEPING_THE_EXCEPTION(known = current_place(scope, &at));
+    if (known) scope->slot = rgm_events_begin(self->events, at.stream, at.told, at.device);
     // Not the very first ones, which make the pool.
     scope->cost_timed = scope->slot && ++self->device_scopes % COST_SAMPLE == 0;
     if (RGM_UNLIKELY(scope->cost_timed)) self->device_ticks += rgm_clock_ticks() - now;
@@ -134,12 +145,13 @@ void rgm_scope_device_begin(scope_object *scope) {
 
 uint64_t rgm_scope_device_end(scope_object *scope) {
     rgm_event_slot *slot = scope->slot;
-    uint64_t stream = 0, number = 0, now = scope->cost_timed ? rgm_clock_ticks() : 0;
-    bool told = false, known = false;
+    uint64_t number = 0, now = scope->cost_timed ? rgm_clock_ticks() : 0;
+    bool known = false;
+    place at;
     scope->slot = NULL;
-    KEEPING_THE_EXCEPTION(known = current_stream(scope, &stream, &told));
+    KEEPING_THE_EXCEPTION(known = current_place(scope, &at));
     if (known)
-        number = rgm_events_end(scope->profiler->events, slot, stream);
+        number = rgm_events_end(scope->profiler->events, slot, at.stream);
     else
         rgm_events_abandon(scope->profiler->events, slot);
     if (RGM_UNLIKELY(scope->cost_timed)) {

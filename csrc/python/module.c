@@ -226,6 +226,9 @@ static int add_constants(PyObject *module, rgm_module *state) {
     ADD_NAMES("COLLECTIVE_SOURCES", RGM_COLLECTIVE_SOURCES, TOKEN_3, NULL);
     ADD_NAMES("EXPORT_FORMATS", RGM_EXPORTS, TOKEN_EXPORT, NULL);
     ADD_NAMES("FLAME_ROLES", RGM_FLAME_ROLES, TOKEN_2, NULL);
+    ADD_NAMES("TIERS", RGM_TIERS, TOKEN_3, NULL);
+    ADD_NAMES("VERDICTS", RGM_VERDICTS, TOKEN_2, NULL);
+    ADD_NAMES("VERDICT_REASONS", RGM_VERDICT_REASONS, TOKEN_3, NULL);
     ADD_NAMES("ANOMALY_CODES", RGM_ANOMALY_CODES, TOKEN_3, NULL);
 #define FLAG_CONSTANT(name, bit, token, text)                                                                \
     if (PyModule_AddIntConstant(module, "FLAG_" #name, 1 << (bit)) < 0) return -1;
@@ -239,12 +242,20 @@ static int core_exec(PyObject *module) {
     state->word_device = PyUnicode_InternFromString("device");
     state->word_operation = PyUnicode_InternFromString("operation");
     state->word_stream = PyUnicode_InternFromString("stream");
-    if (!state->word_device || !state->word_operation || !state->word_stream) return -1;
+    state->word_begin = PyUnicode_InternFromString("begin");
+    state->word_end = PyUnicode_InternFromString("end");
+    if (!state->word_device || !state->word_operation || !state->word_stream || !state->word_begin ||
+        !state->word_end)
+        return -1;
     if (rgm_context_init() < 0) return -1;
     if (rgm_errors_init(module, state) < 0 || add_constants(module, state) < 0) return -1;
     if (rgm_scope_types_init(module, state) < 0 || rgm_profiler_type_init(module, state) < 0) return -1;
     if (rgm_function_type_init(module, state) < 0 || rgm_table_types_init(module, state) < 0) return -1;
-    if (rgm_feed_type_init(module, state) < 0) return -1;
+    if (rgm_feed_type_init(module, state) < 0 || rgm_compare_init(module) < 0) return -1;
+    if (rgm_telemetry_init(module) < 0) return -1;
+    if (rgm_libraries_init(module) < 0) return -1;
+    if (rgm_counters_init(module) < 0 || rgm_counter_measure_init(module) < 0) return -1;
+    if (rgm_kernels_init(module) < 0) return -1;
     return rgm_run_type_init(module, state);
 }
 
@@ -266,7 +277,9 @@ static int core_exec(PyObject *module) {
     X(device_names)                                                                                          \
     X(word_device)                                                                                           \
     X(word_operation)                                                                                        \
-    X(word_stream)
+    X(word_stream)                                                                                           \
+    X(word_begin)                                                                                            \
+    X(word_end)
 
 static int core_traverse(PyObject *module, visitproc visit, void *arg) {
     rgm_module *state = rgm_module_of(module);

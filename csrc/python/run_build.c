@@ -132,7 +132,7 @@ PyObject *rgm_method_link(run_object *self, PyObject *unused) {
     if (!state) return NULL;
     rgm_error err;
     rgm_error_clear(&err);
-    rgm_status status = rgm_run_link(self->run, &err);
+    rgm_status status = rgm_run_link(self->run, 0, &err);
     if (status != RGM_OK) return rgm_raise(state, status, &err);
     Py_RETURN_NONE;
 }

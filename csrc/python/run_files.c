@@ -2,10 +2,13 @@
 // Runs that come from files and go to them.
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "io/export.h"
 #include "io/run_file.h"
 #include "io/trace_import.h"
@@ -27,35 +30,74 @@ PyObject *rgm_method_load(PyTypeObject *type, PyObject *args) {
     return status == RGM_OK ? rgm_run_wrap(type, run) : rgm_raise(state, status, &err);
 }
 
-static rgm_status read_file(void *context, uint8_t *buffer, size_t room, size_t *filled, rgm_error *err) {
-    ssize_t got;
-    do got = read(*(const int *)context, buffer, room);
-    while (got < 0 && errno == EINTR);
+// A file that is read without the GIL, by the thread that called and perhaps one more. Between two pieces the
+// first looks for signals, so that Ctrl-C ends a long import; asking costs the GIL, so it asks now and then.
+typedef struct {
+    int descriptor;
+    PyThreadState *caller;
+    pthread_t thread; // of the caller
+    int64_t asked_ns;
+    _Atomic(bool) interrupted;
+} watched_file;
+
+enum { ASK_FOR_SIGNALS_NS = 50000000 };
+
+static rgm_status look_for_signals(watched_file *file, bool at_once, rgm_error *err) {
+    int64_t now = rgm_clock_monotonic_ns();
+    if (pthread_equal(pthread_self(), file->thread) &&
+        (at_once || now - file->asked_ns > ASK_FOR_SIGNALS_NS)) {
+        file->asked_ns = now;
+        PyEval_RestoreThread(file->caller);
+        if (PyErr_CheckSignals() < 0) atomic_store(&file->interrupted, true);
+        file->caller = PyEval_SaveThread();
+    }
+    return atomic_load(&file->interrupted) ? rgm_error_set(err, RGM_IO, "interrupted") : RGM_OK;
+}
+
+static rgm_status was_read(ssize_t got, size_t *filled, rgm_error *err) {
     *filled = got > 0 ? (size_t)got : 0;
     return got < 0 ? rgm_error_os(err, RGM_IO, errno, "reading failed: %s", strerror(errno)) : RGM_OK;
+}
+
+static rgm_status read_file(void *context, uint8_t *buffer, size_t room, size_t *filled, rgm_error *err) {
+    watched_file *file = context;
+    for (bool interrupted = false;; interrupted = true) {
+        RGM_TRY(look_for_signals(file, interrupted, err));
+        ssize_t got = read(file->descriptor, buffer, room);
+        if (got >= 0 || errno != EINTR) return was_read(got, filled, err);
+    }
 }
 
 static rgm_status read_file_at(void *context, int64_t offset, uint8_t *buffer, size_t room, size_t *filled,
                                rgm_error *err) {
-    ssize_t got;
-    do got = pread(*(const int *)context, buffer, room, offset);
-    while (got < 0 && errno == EINTR);
-    *filled = got > 0 ? (size_t)got : 0;
-    return got < 0 ? rgm_error_os(err, RGM_IO, errno, "reading failed: %s", strerror(errno)) : RGM_OK;
+    watched_file *file = context;
+    for (bool interrupted = false;; interrupted = true) {
+        RGM_TRY(look_for_signals(file, interrupted, err));
+        ssize_t got = pread(file->descriptor, buffer, room, offset);
+        if (got >= 0 || errno != EINTR) return was_read(got, filled, err);
+    }
 }
 
+// Called with the GIL, which it lets go of. An exception of a signal's handler is left standing.
 static rgm_status import_file(const char *path, const char *name, const rgm_import_options *options,
                               rgm_run **run, rgm_error *err) {
     struct stat info;
-    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
-    if (descriptor < 0) return rgm_error_os(err, RGM_IO, errno, "%s: %s", name, strerror(errno));
-    rgm_source file = {.read = read_file, .context = &descriptor, .name = name};
-    if (fstat(descriptor, &info) == 0 && S_ISREG(info.st_mode)) { // pipes have no places
-        file.read_at = read_file_at;
-        file.size = info.st_size;
+    rgm_status status;
+    watched_file file = {.thread = pthread_self(), .asked_ns = rgm_clock_monotonic_ns()};
+    rgm_source source = {.read = read_file, .context = &file, .name = name};
+    file.caller = PyEval_SaveThread();
+    file.descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    if (file.descriptor < 0) {
+        status = rgm_error_os(err, RGM_IO, errno, "%s: %s", name, strerror(errno));
+    } else {
+        if (fstat(file.descriptor, &info) == 0 && S_ISREG(info.st_mode)) { // pipes have no places
+            source.read_at = read_file_at;
+            source.size = info.st_size;
+        }
+        status = rgm_trace_import(&source, options, run, err);
+        close(file.descriptor);
     }
-    rgm_status status = rgm_trace_import(&file, options, run, err);
-    close(descriptor);
+    PyEval_RestoreThread(file.caller);
     return status;
 }
 
@@ -81,10 +123,12 @@ PyObject *rgm_method_import(PyTypeObject *type, PyObject *args) {
     } else if (PyUnicode_Check(source)) {
         PyObject *path;
         if (!PyUnicode_FSConverter(source, &path)) return NULL;
-        Py_BEGIN_ALLOW_THREADS;
         status = import_file(PyBytes_AS_STRING(path), name, &options, &run, &err);
-        Py_END_ALLOW_THREADS;
         Py_DECREF(path);
+        if (PyErr_Occurred()) {
+            rgm_run_free(run);
+            return NULL;
+        }
     } else {
         Py_buffer view;
         if (PyObject_GetBuffer(source, &view, PyBUF_C_CONTIGUOUS) < 0) return NULL;

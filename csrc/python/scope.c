@@ -50,7 +50,12 @@ static void internal_failure(scope_object *scope) {
 static void memory_begin(scope_object *scope) {
     profiler_object *profiler = scope->profiler;
     if (profiler->special & SPECIAL_DEVICE_MEMORY && scope->site->device != RGM_DEVICE_CPU) {
-        PyObject *token = PyObject_CallMethod(profiler->memory_probe, "begin", "i", profiler->device_id);
+        const rgm_module *state = rgm_module_of_type(Py_TYPE(scope));
+        PyObject *device = PyLong_FromLong(profiler->device_id);
+        PyObject *token = state && device
+                              ? PyObject_CallMethodOneArg(profiler->memory_probe, state->word_begin, device)
+                              : NULL;
+        Py_XDECREF(device);
         if (!token) internal_failure(scope);
         Py_XSETREF(scope->token, token);
     }
@@ -60,7 +65,10 @@ static void memory_begin(scope_object *scope) {
 static void device_memory_end(scope_object *scope, rgm_recorder *recorder, bool record) {
     long long begin, end, peak, reserved;
     int device;
-    PyObject *values = PyObject_CallMethod(scope->profiler->memory_probe, "end", "O", scope->token);
+    const rgm_module *state = rgm_module_of_type(Py_TYPE(scope));
+    PyObject *values =
+        state ? PyObject_CallMethodOneArg(scope->profiler->memory_probe, state->word_end, scope->token)
+              : NULL;
     Py_CLEAR(scope->token);
     if (!values) {
         internal_failure(scope);

@@ -32,6 +32,8 @@ typedef struct {
     PyObject *word_device;  // interned keyword names
     PyObject *word_operation;
     PyObject *word_stream;
+    PyObject *word_begin; // interned names of methods: a fresh one a call would stay in the type's cache
+    PyObject *word_end;
 } rgm_module;
 
 extern struct PyModuleDef rgm_module_def;
@@ -59,6 +61,14 @@ int rgm_function_type_init(PyObject *module, rgm_module *state);
 int rgm_table_types_init(PyObject *module, rgm_module *state);
 int rgm_run_type_init(PyObject *module, rgm_module *state);
 int rgm_feed_type_init(PyObject *module, rgm_module *state);
+// telemetry.c: adds functions.
+int rgm_telemetry_init(PyObject *module);
+int rgm_libraries_init(PyObject *module);
+int rgm_counters_init(PyObject *module);
+int rgm_counter_measure_init(PyObject *module);
+int rgm_kernels_init(PyObject *module);
+// compare.c: functions of the module.
+int rgm_compare_init(PyObject *module);
 
 // feed.c: the reading end is an rgm_source_read with the Feed as its context.
 rgm_status rgm_feed_read(void *context, uint8_t *buffer, size_t room, size_t *filled, rgm_error *err);

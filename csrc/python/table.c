@@ -247,7 +247,8 @@ static PyObject *table_stream(table_object *self, PyObject *args, PyObject *kwar
     static char *words[] = {"requested_schema", NULL};
     PyObject *requested = Py_None;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O", words, &requested)) return NULL;
-    return rgm_arrow_stream((PyObject *)self, rgm_run_of(self->run), self->desc, self->table);
+    return rgm_arrow_stream((PyObject *)self, self->run == Py_None ? NULL : rgm_run_of(self->run), self->desc,
+                            self->table);
 }
 
 static PyMethodDef table_methods[] = {

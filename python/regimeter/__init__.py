@@ -15,6 +15,14 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ._core import BusyError, Error, FormatError, UnavailableError, __version__
+    from .compare import (
+        ChangeType,
+        ComparisonSummary,
+        OperationComparison,
+        ProfilerComparison,
+        compare_profiling_runs,
+        compare_samples,
+    )
     from .flame import FlameGraphGenerator
     from .hta import HTAAnalyzer, HTAReport
     from .profiler import GPUProfiler, get_profiler, profile
@@ -28,6 +36,12 @@ _HOME = {
     "FormatError": "_core",
     "UnavailableError": "_core",
     "__version__": "_core",
+    "ChangeType": "compare",
+    "ComparisonSummary": "compare",
+    "OperationComparison": "compare",
+    "ProfilerComparison": "compare",
+    "compare_profiling_runs": "compare",
+    "compare_samples": "compare",
     "FlameGraphGenerator": "flame",
     "HTAAnalyzer": "hta",
     "HTAReport": "hta",
@@ -44,19 +58,25 @@ _HOME = {
 
 __all__ = [
     "BusyError",
+    "ChangeType",
+    "ComparisonSummary",
     "Error",
     "FlameGraphGenerator",
     "FormatError",
     "GPUProfiler",
     "HTAAnalyzer",
     "HTAReport",
+    "OperationComparison",
     "ProfileEntry",
     "ProfileSummary",
+    "ProfilerComparison",
     "Run",
     "TimelineData",
     "TimelineGenerator",
     "UnavailableError",
     "__version__",
+    "compare_profiling_runs",
+    "compare_samples",
     "get_profiler",
     "load",
     "profile",

@@ -166,6 +166,9 @@ SCOPE_SOURCES: Final[tuple[str, ...]]
 SPAN_KINDS: Final[tuple[str, ...]]
 STEP_STATES: Final[tuple[str, ...]]
 SYNC_CLASSES: Final[tuple[str, ...]]
+TIERS: Final[tuple[str, ...]]
+VERDICTS: Final[tuple[str, ...]]
+VERDICT_REASONS: Final[tuple[str, ...]]
 FLAG_FAILED: Final[int]
 FLAG_MIGRATED: Final[int]
 FLAG_OPEN: Final[int]
@@ -1746,6 +1749,84 @@ class ActiveTimesTable(Table):
     """Host spans that count."""
     n_device: NDArray[np.int64]
     """Pieces of device work."""
+
+@type_check_only
+class CounterPointsTable(Table):
+    """A sample of a time series that is drawn."""
+
+    series: NDArray[np.uint32]
+    """Name of the series, which states the unit."""
+    device: NDArray[np.int16]
+    """Device ordinal, -1 for the host or when not known."""
+    time_ns: NDArray[np.int64]
+    """When, on the clock of the spans. [ns]"""
+    value: NDArray[np.float64]
+    """Value of this sample."""
+    count: NDArray[np.int64]
+    """Samples since the row before of the series, this one included."""
+
+@type_check_only
+class ComparisonTable(Table):
+    """What a comparison of two sides says of each operation."""
+
+    operation: NDArray[np.uint32]
+    """Place of the operation in the input."""
+    tier: NDArray[np.uint8]
+    """An index of TIERS."""
+    verdict: NDArray[np.uint8]
+    """An index of VERDICTS."""
+    reason: NDArray[np.uint8]
+    """An index of VERDICT_REASONS."""
+    conclusive: NDArray[np.uint8]
+    """1 when the verdict is not for want of data."""
+    gates: NDArray[np.uint8]
+    """1 when the operation is large enough to fail a gate."""
+    pairs: NDArray[np.int32]
+    """Pairs of launches used, 0 when they are not paired."""
+    baseline_launches: NDArray[np.int32]
+    """Launches of the baseline."""
+    current_launches: NDArray[np.int32]
+    """Launches of the current side."""
+    baseline_samples: NDArray[np.int64]
+    """Samples of the baseline."""
+    current_samples: NDArray[np.int64]
+    """Samples of the current side."""
+    baseline: NDArray[np.float64]
+    """Median over launches of the median per launch. [s]"""
+    current: NDArray[np.float64]
+    """Median over launches of the median per launch. [s]"""
+    baseline_least: NDArray[np.float64]
+    """Least sample. [s]"""
+    current_least: NDArray[np.float64]
+    """Least sample. [s]"""
+    change: NDArray[np.float64]
+    """Relative change, current / baseline - 1, estimated on the logarithms."""
+    low: NDArray[np.float64]
+    """Lower end of the interval of the change."""
+    high: NDArray[np.float64]
+    """Upper end of the interval of the change."""
+    standard_error: NDArray[np.float64]
+    """Standard error of the logarithm of the ratio."""
+    df: NDArray[np.float64]
+    """Degrees of freedom of it, infinite for the normal distribution."""
+    p: NDArray[np.float64]
+    """Two-sided p-value of no change."""
+    q: NDArray[np.float64]
+    """The same, adjusted for all operations together."""
+    rank_p: NDArray[np.float64]
+    """Cross-check by ranks: signed-rank for pairs, Mann-Whitney otherwise."""
+    detectable: NDArray[np.float64]
+    """Smallest relative slowdown that would be detected."""
+    needed: NDArray[np.int32]
+    """Launches or pairs in all that would probably conclude, -1 when not known."""
+    share: NDArray[np.float64]
+    """Part of the whole time of the baseline (of the current side when new)."""
+    baseline_slow: NDArray[np.float64]
+    """Share of its samples in the slow mode, NaN when there is one mode."""
+    current_slow: NDArray[np.float64]
+    """Share of its samples in the slow mode, NaN when there is one mode."""
+    autocorrelation: NDArray[np.float64]
+    """Autocorrelation time of the samples where that widens the interval."""
 # --- end of generated tables
 
 @final
@@ -1825,3 +1906,54 @@ def host_memory() -> dict[str, Any]: ...
 def clock_name() -> str: ...
 def allocations() -> int: ...
 def die_with_parent(signal: int, /) -> None: ...
+def telemetry_devices() -> list[dict[str, Any]]: ...
+def telemetry_read(device: int | str, expensive: bool = False, /) -> dict[str, tuple[float | None, str]]: ...
+def telemetry_facts(limit_ms: float, /) -> list[dict[str, Any]]: ...
+def telemetry_library() -> dict[str, Any]: ...
+def telemetry_metrics() -> dict[str, dict[str, Any]]: ...
+def clock_reasons() -> dict[str, tuple[int, str, bool]]: ...
+@final
+class CounterMeasurement:
+    @classmethod
+    def sample(cls, device: int, source: str, set: str, interval_ns: int, /) -> Self: ...
+    @classmethod
+    def ranges(cls, set: str, max_ranges: int, /) -> Self: ...
+    def push(self, name: str, /) -> None: ...
+    def pop(self) -> None: ...
+    def stop(self) -> dict[str, Any]: ...
+
+def library_search(folders: str, /) -> None: ...
+def counter_roles() -> dict[str, dict[str, Any]]: ...
+def counter_sets() -> dict[str, dict[str, Any]]: ...
+def counter_chips() -> dict[str, Any]: ...
+def counter_plan(chip: str, set: str, /) -> dict[str, Any]: ...
+def kernels() -> dict[str, dict[str, Any]]: ...
+def workloads() -> dict[str, dict[str, Any]]: ...
+def compile_kernel(file: str, arch: str, cached: bool = True) -> bytes: ...
+def run_workload(
+    name: str,
+    device: int | None = None,
+    *,
+    parameters: dict[str, float] | None = None,
+    inputs: dict[str, Any] | None = None,
+    warmup: int = 3,
+    iterations: int = 20,
+) -> dict[str, Any]: ...
+def compare(
+    operations: int,
+    baseline: tuple[Any, Any, Any, Any],
+    current: tuple[Any, Any, Any, Any],
+    paired: bool,
+    policy: dict[str, float],
+    fdr: str,
+    decision: str,
+    floors: Any,
+    metrics: Any,
+    /,
+) -> tuple[ComparisonTable, dict[str, Any]]: ...
+def compare_policy() -> dict[str, dict[str, Any]]: ...
+def change_points(
+    values: Any, alpha: float, autocorrelated: bool, /
+) -> list[tuple[int, float, float, float]]: ...
+def t_upper(t: float, df: float, /) -> float: ...
+def t_quantile(p: float, df: float, /) -> float: ...

@@ -38,6 +38,7 @@ def describe() -> dict[str, Any]:
         "memory_bytes": total_memory(),
         "process_memory": process_memory(),
         "device": device_timing(None, asked=True),
+        "gpus": gpus(),
         "libraries": loaded_libraries(),
     }
 
@@ -101,6 +102,13 @@ def device_reason() -> str:
     if os.path.exists(AMD_CONTROL):
         return "an AMD driver is on this machine"
     return f"no GPU driver on this machine ({NVIDIA_CONTROL} and {AMD_CONTROL} are absent)"
+
+
+def gpus() -> dict[str, Any]:
+    """Return identity and set-up of the NVIDIA devices, or the reason why they are not known; asked once a process."""
+    from . import telemetry
+
+    return telemetry.facts()
 
 
 def loaded_libraries() -> dict[str, str]:

@@ -5,11 +5,12 @@ analyzer = HTAAnalyzer()
 report = analyzer.analyze_trace("trace.json")
 analyzer.export_report(report, "hta_report.html")
 
-Every figure comes from the analyses of ``regimeter.load(path)``; what cannot be known is None and says why in
-``report.unavailable``.
+Every figure comes from the analyses of ``regimeter.load(path)``; what cannot be known says why in
+``report.unavailable`` and is nan, so that ``f"{report.gpu_idle_time_pct:.1f}%"`` prints "nan%". JSON has null for it.
 """
 
 import json
+import math
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -29,12 +30,13 @@ NAME_WIDTH = 100  # of a kernel within a sentence
 US = 1e-3  # per nanosecond
 FORMAT, VERSION = "regimeter.hta", 1
 NO_DEVICE_WORK = "no device work is in the trace"
+NOT_ASKED = "the analysis it comes from was not among analysis_types"
 _WHOLE_SPAN = ("compute_ns", "exposed_comm_ns", "exposed_mem_ns", "idle_ns")
 
 
 @dataclass(slots=True)
 class HTAReport:
-    """What the analysis of a trace found. Percentages and times are None where `unavailable` says why.
+    """What the analysis of a trace found. A figure is nan where `unavailable` says why; one of a dictionary, None.
 
     gpu_idle_time_pct, compute_time_pct, communication_time_pct, memory_time_pct: shares of the devices' spans, from
     first work to last, summed over devices. They add up to 100: compute is time with a compute kernel, communication
@@ -43,22 +45,22 @@ class HTAReport:
     kernel_launch_stats: kernels, launches, their mean durations and queue delays.
     comm_breakdown: communication in all, hidden by compute, exposed; collective_ops: the same by collective.
     memory_bandwidth_gbps: bytes copied or set by the time of the copies, in 10**9 bytes per second.
-    memory_efficiency_pct: None, since a trace states no peak bandwidth.
+    memory_efficiency_pct: nan, since a trace states no peak bandwidth.
     raw_analysis: the rows of the analyses by name. result: what the function of profile_and_analyze returned.
     """
 
-    gpu_idle_time_pct: float | None = None
-    compute_time_pct: float | None = None
-    communication_time_pct: float | None = None
-    memory_time_pct: float | None = None
+    gpu_idle_time_pct: float = math.nan
+    compute_time_pct: float = math.nan
+    communication_time_pct: float = math.nan
+    memory_time_pct: float = math.nan
     top_kernels: list[dict[str, Any]] = field(default_factory=list)
     recommendations: list[str] = field(default_factory=list)
     bottlenecks: list[str] = field(default_factory=list)
     kernel_launch_stats: dict[str, Any] = field(default_factory=dict)
     comm_breakdown: dict[str, Any] = field(default_factory=dict)
     collective_ops: list[dict[str, Any]] = field(default_factory=list)
-    memory_bandwidth_gbps: float | None = None
-    memory_efficiency_pct: float | None = None
+    memory_bandwidth_gbps: float = math.nan
+    memory_efficiency_pct: float = math.nan
     raw_analysis: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     unavailable: dict[str, str] = field(default_factory=dict)
     anomalies: list[dict[str, Any]] = field(default_factory=list)
@@ -66,10 +68,14 @@ class HTAReport:
     result: Any = field(default=None, repr=False, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all fields but `result`, ready for JSON."""
+        """Return all fields but `result`, ready for JSON: null stands for a figure that is not there."""
         found = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "result"}
+        found |= {name: None for name in FIGURES if math.isnan(found[name])}
         plain: dict[str, Any] = json.loads(json.dumps(found, default=str))
         return {"format": FORMAT, "version": VERSION} | plain
+
+
+FIGURES = tuple(f.name for f in fields(HTAReport) if f.default is math.nan)
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,6 +253,9 @@ class HTAAnalyzer:
         for part in parts:
             _PARTS[part](report, raw)
         report.raw_analysis = raw.found
+        for figure in FIGURES:
+            if math.isnan(getattr(report, figure)):
+                report.unavailable.setdefault(figure, NOT_ASKED)
         self._judge(report, raw)
         return report
 
@@ -295,8 +304,8 @@ def _evidence(report: HTAReport) -> Evidence:
     idle, communication = report.gpu_idle_time_pct, report.communication_time_pct
     top = report.top_kernels[0] if report.top_kernels else None
     return Evidence(
-        None if idle is None else idle / 100,
-        None if communication is None else communication / 100,
+        None if math.isnan(idle) else idle / 100,
+        None if math.isnan(communication) else communication / 100,
         report.kernel_launch_stats.get("kernel_count", 0),
         report.kernel_launch_stats.get("avg_kernel_us"),
         shorten(top["name"], NAME_WIDTH) if top else "",

@@ -11,25 +11,24 @@ operators with their sequence numbers; every other NVTX range is an annotation.
 import json
 import re
 import sqlite3
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from . import _core
 from .inputs import format_error
+from .nsys_tables import Builder, Database
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from .nsys_tables import Columns
     from .trace import Run
-
-    Columns: TypeAlias = "dict[str, NDArray[Any]]"
 
 KIND = {name: number for number, name in enumerate(_core.SPAN_KINDS)}
 RANGES, STARTED_RANGES, MARKS = (59, 70), (60, 71), (34, 65)  # NVTX event types: push/pop, start/end, mark
 DRIVER_CLASS = 1  # of ENUM_NSYS_EVENT_CLASS
-PROCESS_BITS = 40  # ids of each process get a range of their own
 _ALLOCATION = 0
 _VERSION = re.compile(r"_v\d+$")
 _OPERATOR = re.compile(r"(?:, seq = (-?\d+))?, op_id = \d+(?:, .*)?$", re.DOTALL)
@@ -40,110 +39,11 @@ _SYNCS = {1: "Event Sync", 2: "Stream Wait Event", 3: "Stream Sync", 4: "Context
 _PREFIX = "CUPTI_ACTIVITY_KIND_"
 
 
-class _Database:
-    """The tables of an export, read by the columns that are there."""
-
-    def __init__(self, path: str, name: str) -> None:
-        self.name = name
-        from urllib.parse import quote
-
-        self._link = sqlite3.connect(f"file:{quote(path)}?mode=ro&immutable=1", uri=True)
-        self._link.text_factory = lambda text: text.decode("utf-8", "replace")
-        self._columns: dict[str, frozenset[str]] = {}
-        self.rows_read = 0
-        for (table,) in self._link.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')").fetchall():
-            found = self._link.execute(f'PRAGMA table_info("{_quoted(table)}")').fetchall()
-            self._columns[table] = frozenset(row[1] for row in found)
-
-    def close(self) -> None:
-        self._link.close()
-
-    def has(self, table: str, *columns: str) -> bool:
-        """Tell whether a table is there, with columns."""
-        return table in self._columns and self._columns[table].issuperset(columns)
-
-    def numbers(self, table: str, defaults: dict[str, int], where: str = "") -> "Columns":
-        """Return integer columns; what is NULL, and a column that this version lacks, holds its default."""
-        known = self._columns.get(table, frozenset())
-        if not known:
-            return {column: np.zeros(0, dtype=np.int64) for column in defaults}
-        cells = [f'COALESCE(CAST("{c}" AS INTEGER), {d})' if c in known else str(d) for c, d in defaults.items()]
-        query = f'SELECT {", ".join(cells)} FROM "{table}" {where}'
-        rows = np.fromiter(self._link.execute(query), dtype=[(column, np.int64) for column in defaults])
-        self.rows_read += len(rows)
-        return {column: np.ascontiguousarray(rows[column]) for column in defaults}
-
-    def pairs(self, table: str, key: str, value: str) -> dict[Any, Any]:
-        """Return two columns as a dictionary, empty where they are missing."""
-        if not self.has(table, key, value):
-            return {}
-        return dict(self._link.execute(f'SELECT "{key}", "{value}" FROM "{table}"'))
-
-    def rows(self, query: str) -> list[Any]:
-        return self._link.execute(query).fetchall()
-
-    def texts(self, table: str, columns: Iterable[str], where: str) -> list[Any]:
-        """Return the first of some columns that has a text, row by row."""
-        known = [f'"{column}"' for column in columns if self.has(table, column)]
-        if not known:
-            return []
-        known.append("''")
-        return [row[0] for row in self._link.execute(f'SELECT COALESCE({", ".join(known)}) FROM "{table}" {where}')]
-
-
-def _quoted(name: str) -> str:
-    return name.replace('"', '""')
-
-
-class _Builder:
-    """Collects the columns of spans, and the names and lanes that they refer to."""
-
-    def __init__(self) -> None:
-        self.strings: dict[str, int] = {"": 0}
-        self.lanes: dict[tuple[int, ...], int] = {}
-        self.parts: list[Columns] = []
-        self.tables: dict[str, list[Columns]] = {}
-        self.count = 0
-        self.processes: dict[int, int] = {}
-
-    def string(self, text: str) -> int:
-        if not text.isascii():
-            text = text.encode("utf-8", "replace").decode()
-        return self.strings.setdefault(text, len(self.strings))
-
-    def named(self, ids: "NDArray[Any]", text_of: Callable[[int], str]) -> "NDArray[Any]":
-        """Return string numbers for ids; the text of each id is asked for once."""
-        unique, inverse = np.unique(ids, return_inverse=True)
-        return np.array([self.string(text_of(int(i))) for i in unique], dtype=np.uint32)[inverse]
-
-    def lane(self, *columns: "NDArray[Any]") -> "NDArray[Any]":
-        """Return lane numbers for rows of keys."""
-        keys, inverse = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
-        numbers = [self.lanes.setdefault(tuple(key), len(self.lanes)) for key in keys.tolist()]
-        return np.array(numbers, dtype=np.uint32)[inverse.reshape(-1)]
-
-    def unique_ids(self, ids: "NDArray[Any]", process: "NDArray[Any]") -> "NDArray[Any]":
-        """Return correlations that are unique over processes; 0 stands for none."""
-        keys, inverse = np.unique(process, return_inverse=True)
-        places = [self.processes.setdefault(int(key), len(self.processes)) for key in keys]
-        return np.where(ids > 0, ids + (np.array(places, dtype=np.int64)[inverse] << PROCESS_BITS), -1)
-
-    def add(self, columns: "Columns", **others: "Columns") -> None:
-        """Add spans, and rows of sparse tables that stand for the same spans, in the same order."""
-        rows = len(columns["start_ns"])
-        if not rows:
-            return
-        for table, values in others.items():
-            self.tables.setdefault(table, []).append({"span": np.arange(self.count, self.count + rows), **values})
-        self.parts.append(columns)
-        self.count += rows
-
-
 def read_nsys(kind: "type[Run]", path: str, name: str) -> "Run":
     """Read an export. FormatError when it is no SQLite file, or none of Nsight Systems."""
     database = None
     try:
-        database = _Database(path, name)
+        database = Database(path, name)
         if not any(database.has(table) for table in ("StringIds", "META_DATA_EXPORT", "META_DATA_CAPTURE")):
             raise format_error(f"{name}: a SQLite file, but not an export of Nsight Systems: it has no StringIds table")
         return _read(kind, database)
@@ -154,8 +54,8 @@ def read_nsys(kind: "type[Run]", path: str, name: str) -> "Run":
             database.close()
 
 
-def _read(kind: "type[Run]", database: _Database) -> "Run":
-    builder = _Builder()
+def _read(kind: "type[Run]", database: Database) -> "Run":
+    builder = Builder()
     texts = database.pairs("StringIds", "id", "value")
 
     def text_of(number: int) -> str:
@@ -177,7 +77,7 @@ def _read(kind: "type[Run]", database: _Database) -> "Run":
 Ordinals: TypeAlias = dict[tuple[int, int], int]
 
 
-def _device_ordinals(database: _Database) -> Ordinals:
+def _device_ordinals(database: Database) -> Ordinals:
     """Return the GPU of each (process, device number), where processes may see different GPUs."""
     if not database.has("TARGET_INFO_CUDA_DEVICE", "pid", "cudaId", "gpuId"):
         return {}
@@ -203,7 +103,7 @@ def _device(rows: "Columns", ordinals: Ordinals) -> "NDArray[Any]":
 _WORK = {"start": 0, "end": 0, "deviceId": 0, "streamId": -1, "correlationId": 0, "globalPid": 0, "graphNodeId": -1}
 
 
-def _work(builder: _Builder, rows: "Columns", kind: str, ordinals: Ordinals) -> "Columns":
+def _work(builder: Builder, rows: "Columns", kind: str, ordinals: Ordinals) -> "Columns":
     """Return the columns that all work of a device has."""
     device = _device(rows, ordinals)
     return _timed(rows) | {
@@ -217,7 +117,7 @@ def _timed(rows: "Columns") -> "Columns":
     return {"start_ns": rows["start"], "duration_ns": np.maximum(rows["end"] - rows["start"], 0)}
 
 
-def _add_kernels(database: _Database, builder: _Builder, text_of: Callable[[int], str], ordinals: Ordinals) -> None:
+def _add_kernels(database: Database, builder: Builder, text_of: Callable[[int], str], ordinals: Ordinals) -> None:
     grid = {f"{shape}{axis}": 0 for shape in ("grid", "block") for axis in "XYZ"}
     name = next(
         (c for c in ("demangledName", "shortName", "mangledName") if database.has(_PREFIX + "KERNEL", c)), "name"
@@ -231,14 +131,14 @@ def _add_kernels(database: _Database, builder: _Builder, text_of: Callable[[int]
     builder.add(spans, launches=launches)
 
 
-def _add_graphs(database: _Database, builder: _Builder, ordinals: Ordinals) -> None:
+def _add_graphs(database: Database, builder: Builder, ordinals: Ordinals) -> None:
     """Add CUDA graphs that were traced as a whole: each is one piece of work."""
     rows = database.numbers(_PREFIX + "GRAPH_TRACE", _WORK | {"graphId": -1})
     name = builder.named(rows["graphId"], lambda graph: f"CUDA graph {graph}")
     builder.add(_work(builder, rows, "kernel", ordinals) | {"name": name}, launches={"graph": rows["graphId"]})
 
 
-def _add_copies(database: _Database, builder: _Builder, ordinals: Ordinals) -> None:
+def _add_copies(database: Database, builder: Builder, ordinals: Ordinals) -> None:
     rows = database.numbers(_PREFIX + "MEMCPY", _WORK | {"bytes": -1, "copyKind": 0, "srcKind": 7, "dstKind": 7})
 
     def copy_name(code: int) -> str:
@@ -254,7 +154,7 @@ def _add_copies(database: _Database, builder: _Builder, ordinals: Ordinals) -> N
     builder.add(_work(builder, rows, "memset", ordinals) | {"name": name, "bytes": rows["bytes"]})
 
 
-def _add_syncs(database: _Database, builder: _Builder, ordinals: Ordinals) -> None:
+def _add_syncs(database: Database, builder: Builder, ordinals: Ordinals) -> None:
     rows = database.numbers(_PREFIX + "SYNCHRONIZATION", _WORK | {"syncType": 0, "eventId": -1})
     name = builder.named(rows["syncType"], lambda kind: _SYNCS.get(kind, "Sync"))
     stream = np.where(rows["syncType"] == 4, -1, rows["streamId"])
@@ -265,11 +165,11 @@ def _add_syncs(database: _Database, builder: _Builder, ordinals: Ordinals) -> No
 # --- the host -------------------------------------------------------------------------------------------------------
 
 
-def _thread(builder: _Builder, of: "NDArray[Any]") -> "NDArray[Any]":
+def _thread(builder: Builder, of: "NDArray[Any]") -> "NDArray[Any]":
     return builder.lane(np.zeros_like(of), _pid(of), of & 0xFFFFFF)
 
 
-def _add_calls(database: _Database, builder: _Builder, text_of: Callable[[int], str]) -> None:
+def _add_calls(database: Database, builder: Builder, text_of: Callable[[int], str]) -> None:
     columns = {"start": 0, "end": 0, "globalTid": 0, "correlationId": 0, "nameId": -1, "eventClass": 0}
     rows = database.numbers(_PREFIX + "RUNTIME", columns)
     kinds = np.where(rows["eventClass"] == DRIVER_CLASS, KIND["driver"], KIND["runtime"]).astype(np.uint8)
@@ -285,7 +185,7 @@ def _add_calls(database: _Database, builder: _Builder, text_of: Callable[[int], 
     )
 
 
-def _add_ranges(database: _Database, builder: _Builder, text_of: Callable[[int], str]) -> None:
+def _add_ranges(database: Database, builder: Builder, text_of: Callable[[int], str]) -> None:
     table = "NVTX_EVENTS"
     if not database.has(table, "start", "eventType"):
         return
@@ -317,7 +217,7 @@ def _add_ranges(database: _Database, builder: _Builder, text_of: Callable[[int],
     )
 
 
-def _add_overheads(database: _Database, builder: _Builder) -> None:
+def _add_overheads(database: Database, builder: Builder) -> None:
     labels = database.pairs("ENUM_CUPTI_OVERHEAD_TYPE", "id", "label")
     columns = {"start": 0, "end": 0, "globalTid": 0, "overheadType": 0}
     for table in (_PREFIX + "OVERHEAD", "PROFILER_OVERHEAD"):
@@ -331,7 +231,7 @@ def _add_overheads(database: _Database, builder: _Builder) -> None:
 
 
 def _build(
-    kind: "type[Run]", database: _Database, builder: _Builder, text_of: Callable[[int], str], ordinals: Ordinals
+    kind: "type[Run]", database: Database, builder: Builder, text_of: Callable[[int], str], ordinals: Ordinals
 ) -> "Run":
     schema = _core.schema()["run"]
     missing = {"correlation": -1, "bytes": -1}
@@ -373,7 +273,7 @@ def _dtype(schema: dict[str, Any], table: str, name: str) -> str:
     return next(str(column["dtype"]) for column in schema[table]["columns"] if column["name"] == name)
 
 
-def _lanes(database: _Database, builder: _Builder, text_of: Callable[[int], str]) -> "Columns":
+def _lanes(database: Database, builder: Builder, text_of: Callable[[int], str]) -> "Columns":
     threads = database.pairs("ThreadNames", "globalTid", "nameId")
     named = {(_pid_of(key), key & 0xFFFFFF): text_of(value) for key, value in threads.items() if key is not None}
     processes = {_pid_of(key): value for key, value in database.pairs("PROCESSES", "globalPid", "name").items() if key}
@@ -392,7 +292,7 @@ def _pid_of(number: int) -> int:
     return int(number) >> 24 & 0xFFFFFF
 
 
-def _add_series(database: _Database, builder: _Builder, tables: dict[str, "Columns"], ordinals: Ordinals) -> None:
+def _add_series(database: Database, builder: Builder, tables: dict[str, "Columns"], ordinals: Ordinals) -> None:
     """Add hardware counters, and allocations on devices."""
     if database.has("GPU_METRICS", "timestamp", "typeId", "metricId", "value"):
         rows = database.numbers("GPU_METRICS", {"timestamp": 0, "typeId": 0, "metricId": 0, "value": 0})
@@ -410,7 +310,7 @@ def _add_series(database: _Database, builder: _Builder, tables: dict[str, "Colum
         tables["memory"] |= {"address": rows["address"], "action": np.where(is_allocation, alloc, free)}
 
 
-def _environment(database: _Database) -> dict[str, Any]:
+def _environment(database: Database) -> dict[str, Any]:
     """Return the devices in the form of a trace's head, and what the export says of itself."""
     found: dict[str, Any] = {"nsys": database.pairs("META_DATA_EXPORT", "name", "value")}
     columns = ("id", "name", "totalMemory", "smCount", "computeMajor", "computeMinor", "memoryBandwidth", "clockRate")

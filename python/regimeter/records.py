@@ -96,8 +96,9 @@ class ProfileSummary:
     total_time_ms leaves out calls inside another call of the same operation; the statistics per call cover
     all calls. std_dev_ms is the population standard deviation (divisor n). Percentiles interpolate linearly
     (Hyndman-Fan type 7). exclusive_time_ms is time without nested scopes; share is its part of the sum over
-    all operations, 0 to 1. total_gpu_time_ms sums over the gpu_calls calls with a device time that are not inside
-    another call of the operation, total_overhead_ms over those of them that lasted longer on the host. skipped_count: calls that a sample rate left out.
+    all operations, 0 to 1. total_gpu_time_ms sums over the gpu_calls calls that have a device time and are not
+    inside another call of the operation, total_overhead_ms over those of them that lasted longer on the host.
+    skipped_count: calls that a sample rate left out.
     """
 
     operation: str
@@ -315,8 +316,7 @@ def summaries_of(run: "Run") -> list[ProfileSummary]:
         values |= imported.get((operation, device), {})
         reasons = dict(unavailable_fields(run, device))
         if values["gpu_calls"]:
-            reasons |= _unavailable_with_events(reasons, MEASURED) | {"overhead_ms": BEYOND_HOST}
-            del reasons["gpu_time_ms"]
+            reasons = {**_unavailable_with_events(reasons, MEASURED), "overhead_ms": BEYOND_HOST}
         found.append(
             ProfileSummary(
                 operation=operation,

@@ -32,19 +32,18 @@ def _torch() -> Found:
 def _cupy() -> Found:
     if sys.modules.get("cupy") is None:
         return NOTHING
-    backend = sys.modules.get("cupy_backends.cuda.stream")
+    direct = getattr(sys.modules.get("cupy_backends.cuda.stream"), "get_current_stream_ptr", None)
+    if direct is not None:
+        return direct, None
     try:
-        if backend is not None:
-            backend.get_current_stream_ptr()
-            return backend.get_current_stream_ptr, None
         current = sys.modules["cupy"].cuda.get_current_stream
-        return lambda: int(current().ptr), None
-    except Exception:
+    except Exception:  # half imported
         return NOTHING
+    return lambda: int(current().ptr), None
 
 
 def _numba() -> Found:
-    """Numba has no current stream: what names none works in its default stream."""
+    """Return Numba's default stream; it has no current one, and what names none works there."""
     cuda = sys.modules.get("numba.cuda")
     try:
         if cuda is None or not cuda.cudadrv.driver.driver.is_initialized:
@@ -56,7 +55,7 @@ def _numba() -> Found:
 
 
 def handle(stream: Any) -> int | None:
-    """Return the handle of a stream object of torch, CuPy, Numba or the CUDA stream protocol, None for anything else."""
+    """Return the handle of a stream of torch, CuPy, Numba or the CUDA stream protocol, None for anything else."""
     protocol = getattr(stream, "__cuda_stream__", None)
     if protocol is not None:
         version_and_handle = protocol() if callable(protocol) else protocol

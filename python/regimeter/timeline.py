@@ -10,7 +10,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 
@@ -37,6 +37,14 @@ class TimelineEvent:
     thread: int
     stream_id: int | None
     correlation: int | None
+
+
+class Stream(NamedTuple):
+    """A stream of a device: its number alone names one on every device of every rank. rank is -1 where unknown."""
+
+    rank: int
+    device: int
+    stream: int
 
 
 class Events(Sequence[TimelineEvent]):
@@ -92,7 +100,7 @@ class TimelineData:
     events: Sequence[TimelineEvent]
     cpu_events: Sequence[TimelineEvent]
     gpu_events: Sequence[TimelineEvent]
-    streams: Mapping[int, Sequence[TimelineEvent]]
+    streams: Mapping[Stream, Sequence[TimelineEvent]]
     total_time_us: float
     cpu_active_time_us: float
     gpu_active_time_us: float
@@ -115,7 +123,7 @@ class TimelineData:
                 "cpu_event_count": len(self.cpu_events),
                 "gpu_event_count": len(self.gpu_events),
             },
-            "streams": {str(stream): len(events) for stream, events in self.streams.items()},
+            "streams": [key._asdict() | {"event_count": len(events)} for key, events in self.streams.items()],
         }
 
 
@@ -211,11 +219,15 @@ class TimelineGenerator:
         write_html(timeline_data(timeline.run), path)
 
 
-def _streams(run: Run, rows: Any) -> dict[int, Events]:
+def _streams(run: Run, rows: Any) -> dict[Stream, Events]:
     if not len(run.lanes):
         return {}
-    streams = run.lanes.thread[run.spans.lane[rows]]
-    return {int(stream): Events(run, rows[streams == stream]) for stream in np.unique(streams)}
+    lanes = run.spans.lane[rows]
+    places: dict[Stream, list[int]] = {}
+    for lane in np.unique(lanes).tolist():
+        key = Stream(*(int(column[lane]) for column in (run.lanes.rank, run.lanes.device, run.lanes.thread)))
+        places.setdefault(key, []).append(lane)
+    return {key: Events(run, rows[np.isin(lanes, found)]) for key, found in sorted(places.items())}
 
 
 def _chrome(event: TimelineEvent) -> dict[str, Any]:

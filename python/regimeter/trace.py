@@ -25,6 +25,20 @@ class Run(_core.Run, Analyses):
     polars as it is (``polars.DataFrame(run.spans)``). Results are computed on first use and kept.
     """
 
+    def __repr__(self) -> str:
+        from .report.text import duration
+
+        files = len(self.files)
+        inputs = [self.string(int(self.files.file[0]))] if files == 1 else [f"{files} files"] if files else []
+        facts = {
+            "source": " ".join((self.source, *inputs)),
+            "spans": len(self.spans),
+            "lanes": len(self.lanes),
+            "duration": duration(self.duration_ns / 1e6),
+            "anomalies": int(self.anomalies.count.sum()),
+        }
+        return f"Run({', '.join(f'{name}={value!r}' for name, value in facts.items())})"
+
     @property
     def spans(self) -> "_core.SpansTable":
         """Scopes and, in imported traces, operators, kernels and copies."""

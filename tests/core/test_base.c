@@ -9,6 +9,7 @@
 #include "base/crc32c.h"
 #include "base/memory.h"
 #include "base/sort.h"
+#include "base/sort_runs.h"
 #include "base/thread.h"
 #include "harness.h"
 
@@ -163,6 +164,71 @@ TEST(sort_agrees_with_qsort) {
     uint64_t unsorted[] = {2, 1};
     CHECK_EQ_I64(rgm_sort_order(unsorted, 2, order, NULL), RGM_NO_MEMORY);
     rgm_memory_fail_after(-1);
+}
+
+static int64_t run_keys[20000];
+
+static int by_key_and_row(const void *a, const void *b) {
+    uint32_t x, y;
+    memcpy(&x, a, 4), memcpy(&y, b, 4);
+    if (run_keys[x] != run_keys[y]) return run_keys[x] < run_keys[y] ? -1 : 1;
+    return x < y ? -1 : x > y;
+}
+
+// Keys that go up for `length` rows and then begin anew; 1 is no order at all.
+static void fill_runs(size_t count, size_t length, uint64_t range) {
+    int64_t key = 0;
+    for (size_t i = 0; i < count; i++) {
+        bool anew = i % length == 0;
+        key =
+            anew ? (int64_t)(random_next() % range) - (int64_t)range / 2 : key + (int64_t)(random_next() % 4);
+        run_keys[i] = key;
+    }
+}
+
+TEST(merged_runs_agree_with_qsort) {
+    enum { MOST = sizeof run_keys / sizeof *run_keys };
+    static uint32_t rows[MOST], expected[MOST], scratch[MOST];
+    const size_t counts[] = {0, 1, 2, 15, 16, 17, 33, 1000, MOST}, lengths[] = {1, 2, 7, 16, 100, 3000, MOST};
+    const uint64_t ranges[] = {1, 10, 5000, UINT64_MAX / 4};
+    for (size_t c = 0; c < sizeof counts / sizeof *counts; c++)
+        for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++)
+            for (size_t r = 0; r < sizeof ranges / sizeof *ranges; r++) {
+                size_t n = 0;
+                fill_runs(counts[c], lengths[l], ranges[r]);
+                for (size_t i = 0; i < counts[c]; i += 1 + (l + r) % 2)
+                    rows[n++] = (uint32_t)i; // or each other
+                memcpy(expected, rows, n * sizeof *rows);
+                qsort(expected, n, sizeof *expected, by_key_and_row);
+                rgm_sort_runs_i64(run_keys, rows, n, scratch);
+                if (memcmp(rows, expected, n * sizeof *rows) != 0)
+                    HARNESS_FAIL("%zu rows in runs of %zu are in another order", n, lengths[l]);
+            }
+}
+
+TEST(columns_keep_their_rows_while_they_grow) {
+    int64_t live = rgm_memory_live();
+    uint32_t *column = NULL;
+    size_t rows = 0;
+    for (size_t more = 16; more <= 1 << 20; more *= 2) { // from the heap to pages of its own
+        if (more == 1 << 12 || more == 1 << 19) {
+            rgm_memory_fail_after(0);
+            CHECK(rgm_block_realloc(column, more * sizeof *column) == NULL); // and it is still there
+        }
+        uint32_t *grown = rgm_block_realloc(column, more * sizeof *column);
+        REQUIRE(grown && (uintptr_t)grown % 16 == 0);
+        column = grown;
+        for (; rows < more; rows++) column[rows] = (uint32_t)rows * 7;
+        CHECK_EQ_I64(rgm_memory_live(), live + 1);
+    }
+    size_t wrong = 0;
+    for (size_t i = 0; i < rows; i++) wrong += column[i] != (uint32_t)i * 7;
+    CHECK_EQ_U64(wrong, 0);
+    column = rgm_block_realloc(column, 40);
+    CHECK(column && column[9] == 63);
+    rgm_block_free(column);
+    rgm_block_free(NULL);
+    CHECK_EQ_I64(rgm_memory_live(), live);
 }
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;

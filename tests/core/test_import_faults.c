@@ -89,7 +89,7 @@ TEST(imports_by_two_threads) {
 }
 
 // What a refused step has put in the run stays there until it is freed, so each try has a run of its own.
-TEST(linking) {
+static void every_fault_of_linking(int threads) {
     for (int64_t n = 0; n < 1000; n++) {
         int64_t live = rgm_memory_live();
         rgm_run *run = import_text(everything);
@@ -97,7 +97,7 @@ TEST(linking) {
         rgm_error err;
         rgm_error_clear(&err);
         rgm_memory_fail_after(n);
-        rgm_status status = rgm_run_link(run, &err);
+        rgm_status status = rgm_run_link(run, threads, &err);
         rgm_memory_fail_after(-1);
         rgm_run_free(run);
         CHECK_EQ_I64(rgm_memory_live(), live);
@@ -106,6 +106,10 @@ TEST(linking) {
     }
     HARNESS_FAIL("linking fails for ever");
 }
+
+TEST(linking) { every_fault_of_linking(1); }
+
+TEST(linking_by_two_threads) { every_fault_of_linking(2); }
 
 static rgm_status view(rgm_run *run, const void *context, rgm_error *err) {
     (void)context;

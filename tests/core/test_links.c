@@ -29,7 +29,7 @@ static rgm_name name(rgm_run *run, const char *text) {
     return id;
 }
 
-static void link_run(rgm_run *run) { CHECK_OK(rgm_run_link(run, NULL)); }
+static void link_run(rgm_run *run) { CHECK_OK(rgm_run_link(run, 1, NULL)); }
 
 // --- by hand ----------------------------------------------------------------------------------------------
 
@@ -179,19 +179,19 @@ static int32_t around_naive(const rgm_run *run, uint32_t lane, int64_t time) {
     return at;
 }
 
-static rgm_run *random_run(void) {
+static rgm_run *random_run(size_t most) {
     static const rgm_kind kinds[] = {RGM_KIND_CPU_OP, RGM_KIND_CPU_OP, RGM_KIND_RUNTIME, RGM_KIND_KERNEL,
                                      RGM_KIND_INSTANT};
     rgm_run *run = empty_run(3);
-    size_t count = random_below(25), row;
-    int64_t range = (int64_t)random_below(60) + 1;
+    size_t count = random_below(most), row;
+    int64_t range = (int64_t)random_below(most * 2 + 10) + 1;
     for (size_t i = 0; i < count; i++) {
         rgm_kind kind = kinds[random_below(5)];
         row = add_span(run, kind, (uint32_t)random_below(3), (int64_t)random_below((uint64_t)range),
                        kind == RGM_KIND_INSTANT ? 0 : (int64_t)random_below((uint64_t)range));
-        run->spans.correlation[row] = (int64_t)random_below(5) - 1;
+        run->spans.correlation[row] = (int64_t)random_below(most / 5) - 1;
     }
-    for (size_t i = random_below(8); i; i--) {
+    for (size_t i = random_below(most / 3); i; i--) {
         if (rgm_table_append(&rgm_flows_desc, &run->flows, RGM_ALL_COLUMNS, &row, NULL) != RGM_OK) abort();
         run->flows.time_ns[row] = (int64_t)random_below((uint64_t)range + 10) - 5;
         run->flows.lane[row] = (uint32_t)random_below(3);
@@ -212,7 +212,7 @@ static bool agrees(const char *what, size_t row, int64_t value, int64_t expected
 TEST(random_runs_agree_with_the_rules) {
     bool good = true;
     for (int round = 0; round < 3000 && good; round++) {
-        rgm_run *run = random_run();
+        rgm_run *run = random_run(25);
         link_run(run);
         for (size_t i = 0; good && i < run->spans.rows; i++)
             good = agrees("parent", i, run->spans.parent[i], parent_naive(run, i), round) &&
@@ -227,6 +227,28 @@ TEST(random_runs_agree_with_the_rules) {
         }
         CHECK_OK(rgm_run_check(run, NULL));
         rgm_run_free(run);
+    }
+}
+
+TEST(two_threads_link_as_one_does) {
+    for (int round = 0; round < 300; round++) {
+        size_t most = round % 10 ? 60 : 4000;
+        uint64_t seed = random_state;
+        rgm_run *one = random_run(most);
+        random_state = seed;
+        rgm_run *two = random_run(most);
+        for (size_t i = 0; i < one->spans.rows; i += 40) {
+            rgm_run *runs[] = {one, two};
+            for (size_t r = 0; r < 2; r++) {
+                runs[r]->spans.kind[i] = RGM_KIND_ANNOTATION;
+                runs[r]->spans.name[i] = name(runs[r], i % 80 ? "ProfilerStep#3" : "ProfilerStep#4");
+            }
+        }
+        CHECK_OK(rgm_run_link(one, 1, NULL));
+        CHECK_OK(rgm_run_link(two, 2, NULL));
+        CHECK_SAME_RUN(one, two, "round %d", round);
+        rgm_run_free(one);
+        rgm_run_free(two);
     }
 }
 

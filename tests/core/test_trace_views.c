@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines and blocks of the timeline, the merged call tree and active times: shapes worked out by hand, wild
-// runs, and failing allocations. Figures are checked against naive counts in the Python tests.
+// Lines and blocks of the timeline, the merged call tree, active times and time series: shapes worked out by
+// hand, wild runs, and failing allocations. Figures are checked against naive counts in the Python tests.
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +14,7 @@ typedef struct {
     rgm_timeline_blocks blocks;
     rgm_flame flame;
     rgm_active_times active;
+    rgm_counter_points points;
 } analysed;
 
 static analysed fresh(void) {
@@ -47,6 +48,7 @@ static rgm_status compute(analysed *a, const rgm_policy *policy) {
     RGM_TRY(rgm_view_init(&a->view, a->run, NULL, 0, NULL));
     RGM_TRY(rgm_timeline_blocks_compute(&a->view, policy, &question, &a->blocks, NULL));
     RGM_TRY(rgm_flame_compute(&a->view, policy, &question, &a->flame, NULL));
+    RGM_TRY(rgm_counter_points_compute(&a->view, policy, &question, &a->points, NULL));
     return rgm_active_times_compute(&a->view, policy, &question, &a->active, NULL);
 }
 
@@ -55,9 +57,11 @@ static void clear(analysed *a) {
     rgm_table_release(&rgm_timeline_blocks_desc, &a->blocks);
     rgm_table_release(&rgm_flame_desc, &a->flame);
     rgm_table_release(&rgm_active_times_desc, &a->active);
+    rgm_table_release(&rgm_counter_points_desc, &a->points);
     a->blocks = (rgm_timeline_blocks){0};
     a->flame = (rgm_flame){0};
     a->active = (rgm_active_times){0};
+    a->points = (rgm_counter_points){0};
 }
 
 static void release(analysed *a) {
@@ -132,13 +136,34 @@ static void add_wild(analysed *a, uint64_t *state, int count) {
     }
 }
 
+// Samples of few series at times that may be equal or far apart; how many of them can be drawn is returned.
+static int64_t add_wild_samples(analysed *a, uint64_t *state, int count) {
+    static const int64_t times[] = {INT64_MIN, -1, 0, 7, INT64_MAX};
+    static const double values[] = {0, -1, 5, INFINITY, -INFINITY, NAN};
+    int64_t drawable = 0;
+    for (int i = 0; i < count; i++) {
+        rgm_counters *c = &a->run->counters;
+        size_t row;
+        CHECK_OK(rgm_table_append(&rgm_counters_desc, c, RGM_ALL_COLUMNS, &row, NULL));
+        c->time_ns[row] = times[next_random(state) % 5];
+        if (c->time_ns[row] == 7) c->time_ns[row] += (int64_t)(next_random(state) % 90);
+        c->value[row] = values[next_random(state) % 6];
+        c->device[row] = (rgm_i16)(next_random(state) % 3) - 1;
+        c->span[row] = next_random(state) % 8 ? -1 : 0;
+        drawable += c->span[row] < 0 && !isnan(c->value[row]);
+    }
+    return drawable;
+}
+
 TEST(wild_runs_lose_nothing) {
     uint64_t state = 11;
     for (int round = 0; round < 200; round++) {
         analysed a = fresh();
         int count = (int)(next_random(&state) % 60);
         add_wild(&a, &state, count);
+        int64_t samples = add_wild_samples(&a, &state, (int)(next_random(&state) % 90));
         rgm_policy policy = RGM_POLICY_DEFAULTS;
+        policy.counter_max_points = (double)(next_random(&state) % 30);
         policy.timeline_max_spans = (double)(next_random(&state) % 40);
         policy.flame_max_depth = (double)(next_random(&state) % 5) - 1;
         policy.flame_small_share = (double)(next_random(&state) % 3) / 2;
@@ -146,6 +171,8 @@ TEST(wild_runs_lose_nothing) {
         int64_t shown = 0;
         for (size_t i = 0; i < a.blocks.rows; i++) shown += a.blocks.count[i];
         CHECK_EQ_I64(shown, count);
+        for (size_t i = 0; i < a.points.rows; i++) samples -= a.points.count[i];
+        CHECK_EQ_I64(samples, 0);
         for (size_t i = 1; i < a.flame.rows; i++) CHECK(a.flame.parent[i] < (int32_t)i);
         CHECK(a.active.overlap_ns[0] <= a.active.device_ns[0]);
         release(&a);
@@ -157,6 +184,7 @@ TEST(every_allocation_may_fail) {
     analysed a = small_program();
     uint64_t state = 3;
     add_wild(&a, &state, 200);
+    (void)add_wild_samples(&a, &state, 100);
     rgm_policy policy = RGM_POLICY_DEFAULTS;
     policy.timeline_max_spans = 50;
     rgm_status status = RGM_NO_MEMORY;

@@ -14,10 +14,15 @@ VARIABLES = {
     "cuda": "REGIMETER_LIBCUDA",
     "cuda_older": "REGIMETER_LIBCUDA",
     "cuda_oldest": "REGIMETER_LIBCUDA",
+    "cuda_host": "REGIMETER_LIBCUDA",
     "cupti": "REGIMETER_LIBCUPTI",
     "nvml": "REGIMETER_LIBNVML",
     "nvrtc": "REGIMETER_LIBNVRTC",
     "hip": "REGIMETER_LIBHIP",
+    "cupti_profiler": "REGIMETER_LIBCUPTI",
+    "cupti_125": "REGIMETER_LIBCUPTI",
+    "cupti_132": "REGIMETER_LIBCUPTI",
+    "gpm": "REGIMETER_LIBNVML",
 }
 
 
@@ -27,12 +32,13 @@ def build_folder() -> Path:
 
 
 @functools.cache
-def library(name: str) -> Path:
-    """Return the path of the double, compiled once per test process."""
+def library(name: str, *defines: str) -> Path:
+    """Return the path of the double, compiled once per test process, with macros defined where it has variants."""
     compiler = shutil.which("cc") or shutil.which("gcc") or "cc"
-    target = build_folder() / f"libfake_{name}.so"
+    target = build_folder() / f"libfake_{'_'.join((name, *defines))}.so"
     command = [compiler, "-std=gnu11", "-O1", "-g", "-shared", "-fPIC", "-fvisibility=hidden", "-pthread"]
-    command += [f"-I{FOLDER}", f"-I{CSRC}", str(FOLDER / f"{name}.c"), "-o", str(target), "-ldl"]
+    command += ["-D_GNU_SOURCE", *(f"-D{define}" for define in defines), f"-I{FOLDER}", f"-I{CSRC}"]
+    command += [str(FOLDER / f"{name}.c"), "-o", str(target), "-ldl", "-lm"]
     subprocess.run(command, check=True, capture_output=True, text=True)
     return target
 
@@ -43,5 +49,5 @@ def environment(**numbers: str) -> dict[str, str]:
     for name, values in numbers.items():
         made[VARIABLES[name]] = str(library(name))
         if values:
-            made[f"FAKE_{name.split('_')[0].upper()}"] = values
+            made[f"FAKE_{name.upper().removesuffix('_OLDER').removesuffix('_OLDEST')}"] = values
     return made

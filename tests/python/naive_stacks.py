@@ -4,7 +4,7 @@
 from collections import defaultdict
 from typing import Any
 
-from export_runs import KIND, is_work, names_of
+from runs import KIND, is_work, names_of
 
 from regimeter import Run
 

@@ -1,41 +1,113 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small runs for tests, from plain dictionaries: texts are interned, kinds are given by their names."""
+"""Small runs by hand, for tests that know what must come out, and what such tests read of a run."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from slow_import import set_parents
 
 from regimeter import Run, _core
 
-Rows = Sequence[dict[str, Any]]
+Table = Sequence[Mapping[str, Any]] | Mapping[str, Iterable[Any]]
+
+KIND = {name: number for number, name in enumerate(_core.SPAN_KINDS)}
+WORK = ("kernel", "memcpy", "memset", "accelerator")
+# What a row does not say: ids and amounts are unknown, all else is 0.
+UNKNOWN = {"correlation": -1, "bytes": -1, "step": -1, "external_id": -1}
+# Lanes that most programs need: two threads, two streams of a device, one of another.
+HOST, OTHER_HOST, STREAM, OTHER_STREAM, OTHER_DEVICE = range(5)
+LANES = {
+    "process": [100, 100, 0, 0, 1],
+    "thread": [1, 2, 7, 20, 7],
+    "device": [-1, -1, 0, 0, 1],
+    "rank": [-1] * 5,
+}
 
 
-def build_run(spans: Rows, lanes: Rows = ({},), **tables: Rows) -> Run:
-    """Return a run; rows of one table have the same keys, and what no row names keeps its default."""
-    strings: dict[str, int] = {"": 0}
-    schema = _core.schema()["run"]
+def build_run(
+    spans: Table, lanes: Table = ({},), *, parents: bool = False, strings: Sequence[str] = ("",), **tables: Table
+) -> Run:
+    """Return a run. A table is a list of rows or a dictionary of columns; texts become names, in order of mention.
 
-    def column(name: str, key: str, values: list[Any]) -> np.ndarray:
-        if key == "kind" and name == "spans":
-            values = [_core.SPAN_KINDS.index(v) for v in values]
-        values = [strings.setdefault(v, len(strings)) if isinstance(v, str) else v for v in values]
-        dtype = next(c["dtype"] for c in schema[name]["columns"] if c["name"] == key)
-        return np.array(values, dtype=dtype)
+    Columns that nothing mentions keep their defaults. parents: work them out on each lane. strings: those that come
+    first.
+    """
+    ids = {text: number for number, text in enumerate(strings)}
+    schema = {name: {c["name"]: c["dtype"] for c in table["columns"]} for name, table in _core.schema()["run"].items()}
+    lanes = [dict(row) or {"process": 0} for row in lanes] if not isinstance(lanes, Mapping) else lanes
+    given = {name: _columns(table) for name, table in {"spans": spans, "lanes": lanes, **tables}.items()}
+    if parents:
+        given["spans"]["parent"] = _parents(given["spans"])
 
-    def table(name: str, rows: Rows) -> dict[str, np.ndarray]:
-        rows = [dict(row) or {"process": 0} for row in rows] if name == "lanes" else rows
-        return {key: column(name, key, [row[key] for row in rows]) for key in rows[0]} if rows else {}
+    def cell(value: Any, kind: bool) -> Any:
+        return value if not isinstance(value, str) else KIND[value] if kind else ids.setdefault(value, len(ids))
 
-    filled = {name: table(name, rows) for name, rows in {"spans": spans, "lanes": lanes, **tables}.items()}
-    starts = [row["start_ns"] for row in spans]
-    ends = [row["start_ns"] + row["duration_ns"] for row in spans]
-    built: Run = Run._build(
-        list(strings), filled, "{}", "kineto", min(starts, default=0), max(ends, default=0), -1, True
-    )
-    return built
+    filled = {
+        name: {
+            key: np.array([cell(v, (name, key) == ("spans", "kind")) for v in values], dtype=schema[name][key])
+            for key, values in columns.items()
+        }
+        for name, columns in given.items()
+    }
+    starts, durations = given["spans"].get("start_ns", []), given["spans"].get("duration_ns", [])
+    end = max((start + duration for start, duration in zip(starts, durations, strict=True)), default=0)
+    run: Run = Run._build(list(ids), filled, "{}", "kineto", min(starts, default=0), end, -1, True)
+    return run
 
 
-def kernel(name: str, start: int, duration: int, **more: Any) -> dict[str, Any]:
-    """Return the row of a kernel on lane 0."""
-    return {"kind": "kernel", "name": name, "start_ns": start, "duration_ns": duration, "lane": 0, **more}
+def _columns(table: Table) -> dict[str, list[Any]]:
+    if isinstance(table, Mapping):
+        return {key: list(values) for key, values in table.items()}
+    keys = dict.fromkeys(key for row in table for key in row)
+    return {key: [row.get(key, UNKNOWN.get(key, 0)) for row in table] for key in keys}
+
+
+def _parents(spans: Mapping[str, list[Any]]) -> list[int]:
+    rows = [dict(zip(spans, cells, strict=True)) for cells in zip(*spans.values(), strict=True)]
+    set_parents(rows)
+    return [row["parent"] for row in rows]
+
+
+def span(kind: str, name: str, lane: int, start: int, duration: int, **more: int) -> dict[str, Any]:
+    """Return a span; `more` are further columns (correlation, bytes, step)."""
+    return {"kind": kind, "name": name, "lane": lane, "start_ns": start, "duration_ns": duration, **more}
+
+
+def launch(name: str, start: int, duration: int, correlation: int, lane: int = HOST) -> dict[str, Any]:
+    """Return a runtime call."""
+    return span("runtime", name, lane, start, duration, correlation=correlation)
+
+
+def kernel(
+    start: int, duration: int, correlation: int = -1, lane: int = STREAM, name: str = "gemm", kind: str = "kernel"
+) -> dict[str, Any]:
+    """Return a piece of device work."""
+    return span(kind, name, lane, start, duration, correlation=correlation)
+
+
+def named_kernel(name: str, start: int, duration: int, lane: int = 0, **more: Any) -> dict[str, Any]:
+    """Return a kernel where the name is what matters."""
+    return span("kernel", name, lane, start, duration, **more)
+
+
+def run_of(spans: Table, lanes: Table = LANES) -> Run:
+    """Return the run of spans on the usual lanes, with their parents."""
+    return build_run(spans, lanes, parents=True)
+
+
+def is_work(run: Run) -> np.ndarray:
+    """Which spans are device work."""
+    return np.isin(run.spans.kind, [KIND[k] for k in WORK])
+
+
+def names_of(run: Run) -> list[str]:
+    """The names of all spans."""
+    strings = run.strings
+    return [strings[i] for i in run.spans.name.tolist()]
+
+
+def rows_of(run: Run) -> list[tuple[Any, ...]]:
+    """Start, duration, name and kind of all spans, sorted."""
+    s = run.spans
+    return sorted(zip(s.start_ns.tolist(), s.duration_ns.tolist(), names_of(run), s.kind.tolist(), strict=True))

@@ -49,6 +49,7 @@ CATEGORIES = {
     "cuda_profiler_range": "counter_range",
     "trace": "window",
 }
+ACCELERATOR_NAMES = {"event_wait": "sync", "event_record": "event", "dma_request": "memcpy"}
 WORK = {"kernel", "memcpy", "memset", "accelerator"}
 ON_DEVICE = WORK | {"device_annotation"}
 CALLS = {"runtime", "driver"}
@@ -253,6 +254,8 @@ class Reader:
         known = CATEGORIES.get(category.lower())
         row, lane = len(self.spans), self.lane_of(event, slot)
         kind = kind or known or "other"
+        if kind == "accelerator":
+            kind = ACCELERATOR_NAMES.get(event.get("name", ""), kind)
         span = {
             "start_ns": ns_of(event["ts"]),
             "duration_ns": 0 if kind == "instant" else max(0, ns_of(event.get("dur", 0))),

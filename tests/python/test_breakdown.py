@@ -2,12 +2,13 @@
 """The breakdown of device time: against exact values, and against a naive interval algebra."""
 
 import json
+from decimal import Decimal
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from traces import load_trace, trace_path
+from traces import load_trace, trace_path, trace_text
 
 from regimeter import Run, _core
 
@@ -34,6 +35,26 @@ def test_every_exact_value_is_met(name: str) -> None:
     }
     assert found == expected
     assert (sum(getattr(table, part) for part in PARTS) == table.span_ns).all()
+
+
+def test_an_accelerator_that_waits_or_copies_does_not_compute() -> None:
+    events = json.loads(trace_text("mtia_inference.json.gz"))["traceEvents"]
+    times: dict[str, list[tuple[int, int]]] = {"compute": [], "memory": []}
+    for event in events:
+        if event.get("cat") == "mtia_ccp_events" and event["name"] not in ("event_wait", "event_record"):
+            start, length = (round(Decimal(str(event[key])) * 1000) for key in ("ts", "dur"))
+            times["memory" if event["name"] == "dma_request" else "compute"].append((start, start + length))
+
+    def union(*kinds: str) -> int:
+        total, reached = 0, -1
+        for start, end in sorted(work for kind in kinds for work in times[kind]):
+            total += max(0, end - max(start, reached))
+            reached = max(reached, end)
+        return total
+
+    table = load_trace("mtia_inference.json.gz").analyse("breakdown")
+    assert (table.compute_ns.tolist(), table.mem_ns.tolist()) == ([union("compute")], [union("memory")])
+    assert table.busy_ns.tolist() == [union("compute", "memory")]
 
 
 def run_of(work: list[tuple[int, int, int]]) -> Run:

@@ -42,6 +42,8 @@ def test_timeline_prints_unions(trace: str, tmp_path: Path, capsys: pytest.Captu
     assert summary["gpu_active_time_us"] == EXACT_BUSY_US
     assert summary["overlap_time_us"] <= EXACT_BUSY_US
     assert (tmp_path / "t.html").read_text().startswith("<!doctype html>")
+    assert main(["timeline", trace, "-o", str(tmp_path / "t.html")]) == 0
+    assert f"{tmp_path / 't.html'}: " in capsys.readouterr().out
     assert main(["timeline", trace, "-q", "-o", str(tmp_path / "t.json"), "--no-python", "--no-runtime"]) == 0
     kinds = {event["cat"] for event in json.loads((tmp_path / "t.json").read_text())["traceEvents"]}
     assert kinds.isdisjoint({"python", "runtime", "driver"})

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from runs import build_run, kernel
+from runs import build_run, named_kernel
 from traces import load_trace
 
 from regimeter import Run, _core
@@ -23,7 +23,7 @@ def args(span: int, collective: str, **more: Any) -> dict[str, Any]:
 
 def one(collective: str, **more: Any) -> Any:
     """Return the single row of a kernel of 1000 ns with such arguments."""
-    run = build_run([kernel("ncclDevKernel_Generic", 0, 1000)], collectives=[args(0, collective, **more)])
+    run = build_run([named_kernel("ncclDevKernel_Generic", 0, 1000)], collectives=[args(0, collective, **more)])
     return run.analyse("collective_times", group_by=1)
 
 
@@ -117,7 +117,7 @@ def test_the_factor_needs_the_size_of_the_group() -> None:
     ],
 )
 def test_without_arguments_the_kernel_name_tells(name: str, kind: str) -> None:
-    table = build_run([kernel(name, 0, 10)]).analyse("collective_times")
+    table = build_run([named_kernel(name, 0, 10)]).analyse("collective_times")
     assert KINDS[table.collective[0]] == kind
     assert SOURCES[table.source[0]] == ("nothing" if kind == "unknown" else "kernel name")
     assert (table.count.tolist(), table.sized.tolist()) == ([1], [0])
@@ -152,8 +152,8 @@ def test_arguments_are_found_above_the_launch() -> None:
 
 def test_arguments_are_found_by_external_id() -> None:
     spans = [
-        {**kernel("ncclDevKernel_Generic", 50, 10), "external_id": 99, "parent": -1},
-        {**kernel("record_param_comms", 0, 10), "kind": "cpu_op", "lane": 1, "external_id": 99, "parent": -1},
+        {**named_kernel("ncclDevKernel_Generic", 50, 10), "external_id": 99, "parent": -1},
+        {**named_kernel("record_param_comms", 0, 10), "kind": "cpu_op", "lane": 1, "external_id": 99, "parent": -1},
     ]
     run = build_run(spans, [{"device": 0}, {"device": -1}], collectives=[args(1, "_allgather_base", out_elements=4000)])
     table = run.analyse("collective_times")
@@ -214,6 +214,6 @@ def test_absurdly_deep_nesting_costs_a_bounded_walk() -> None:
         for i in range(depth)
     ]
     spans += [{**spans[0], "kind": "runtime", "parent": depth - 1, "correlation": i + 1} for i in range(2000)]
-    spans += [{**spans[0], **kernel("ncclDevKernel_Generic", 0, 9), "correlation": i + 1} for i in range(2000)]
+    spans += [{**spans[0], **named_kernel("ncclDevKernel_Generic", 0, 9), "correlation": i + 1} for i in range(2000)]
     table = build_run(spans, [{"device": 0}, {"device": -1}]).analyse("collective_times")
     assert table.count.tolist() == [2000]

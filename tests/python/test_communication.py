@@ -7,7 +7,7 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from runs import build_run, kernel
+from runs import build_run, named_kernel
 from traces import load_trace, trace_path
 
 from regimeter import Run, _core
@@ -33,7 +33,7 @@ KERNELS = {
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_every_library_is_recognised(name: str) -> None:
-    run = build_run([kernel(name, 0, 10), kernel("gemm", 5, 10)])
+    run = build_run([named_kernel(name, 0, 10), named_kernel("gemm", 5, 10)])
     rules = [("my_own", "communication")]
     table = run.analyse("communication", group_by=1, rules=rules)
     assert [_core.LIBRARIES[code] for code in table.library] == [KERNELS[name]]
@@ -42,10 +42,10 @@ def test_every_library_is_recognised(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["void gemm_kernel<float>()", "void cub::DeviceReduceKernel<int>()", "reduce_scatter"])
 def test_compute_is_no_communication(name: str) -> None:
-    table = build_run([kernel(name, 0, 10)]).analyse("communication")
+    table = build_run([named_kernel(name, 0, 10)]).analyse("communication")
     assert (table.count.tolist(), table.comm_ns.tolist()) == ([0], [0])
     assert table.overlap_share[0] != table.overlap_share[0]
-    assert len(build_run([kernel(name, 0, 10)]).analyse("communication", group_by=1)) == 0
+    assert len(build_run([named_kernel(name, 0, 10)]).analyse("communication", group_by=1)) == 0
 
 
 def traces_with_exact_values() -> list[str]:
@@ -75,7 +75,7 @@ lists = st.lists(st.tuples(st.sampled_from(NAMES), st.integers(0, 60), st.intege
 
 @given(lists)
 def test_unions_match_a_count_of_every_nanosecond(work: list[tuple[str, int, int]]) -> None:
-    run = build_run([kernel(*row) for row in work])
+    run = build_run([named_kernel(*row) for row in work])
     compute = {t for name, s, d in work if name == "gemm" for t in range(s, s + d)}
     groups = {
         0: lambda _: "all",
@@ -123,7 +123,7 @@ def without_last_step(run: Run) -> Run:
     starts = [-(-int(t) // 1000) * 1000 for t in spans.start_ns]  # rounded inwards to microseconds, as HTA does
     ends = [(int(t) + int(d)) // 1000 * 1000 for t, d in zip(spans.start_ns, spans.duration_ns, strict=True)]
     work = [
-        {**kernel(names[spans.name[i]], starts[i], max(0, ends[i] - starts[i])), "kind": kinds[i]}
+        {**named_kernel(names[spans.name[i]], starts[i], max(0, ends[i] - starts[i])), "kind": kinds[i]}
         for i in range(len(spans))
         if kinds[i] in ("kernel", "memcpy", "memset") and (len(steps) < 2 or int(spans.correlation[i]) in kept)
     ]

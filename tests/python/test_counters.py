@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from runs import build_run, kernel
+from runs import build_run, named_kernel
 from traces import load_trace
 
 from regimeter import Run, _core
@@ -20,10 +20,10 @@ KINDS = _core.SPAN_KINDS
 
 def recorded(ranges: list[str], kernels: list[str] | None = None, launches: int = 0) -> Run:
     """Return a run with those ranges (the i-th with value i + 1), kernels and launching calls."""
-    spans = [{**kernel(name, 1000 + 10 * i, 5), "kind": "counter_range"} for i, name in enumerate(ranges)]
-    spans += [kernel(name, 10 * i, 5) for i, name in enumerate(kernels or [])]
-    spans += [{**kernel("cudaLaunchKernel", i, 1), "kind": "runtime", "lane": 1} for i in range(launches)]
-    spans += [{**kernel("cudaMemcpyAsync", 50, 1), "kind": "runtime", "lane": 1}]
+    spans = [{**named_kernel(name, 1000 + 10 * i, 5), "kind": "counter_range"} for i, name in enumerate(ranges)]
+    spans += [named_kernel(name, 10 * i, 5) for i, name in enumerate(kernels or [])]
+    spans += [{**named_kernel("cudaLaunchKernel", i, 1), "kind": "runtime", "lane": 1} for i in range(launches)]
+    spans += [{**named_kernel("cudaMemcpyAsync", 50, 1), "kind": "runtime", "lane": 1}]
     counters = [{"time_ns": 0, "series": "inst", "value": i + 1.0, "device": 0, "span": i} for i in range(len(ranges))]
     return build_run(spans, [{"process": 0, "device": 0}, {"process": 9, "device": -1}], counters=counters)
 
@@ -123,7 +123,7 @@ def test_only_instruction_counters_are_flops() -> None:
     instructions = ("ffma_pred_on.sum", "fadd_pred_on.sum", "fsub_pred_on.sum", "iadd_pred_on.sum", "ffma_pred_on.avg")
     names = [*(f"smsp__sass_thread_inst_executed_op_{i}" for i in instructions), "dram__bytes.sum"]
     counters = [{"time_ns": 0, "series": n, "value": 10.0, "device": 0, "span": 0} for n in names]
-    run = build_run([{**kernel("a", 0, 5), "kind": "counter_range"}, kernel("a", 0, 5)], counters=counters)
+    run = build_run([{**named_kernel("a", 0, 5), "kind": "counter_range"}, named_kernel("a", 0, 5)], counters=counters)
     table = run.analyse("counter_flops")
     assert (table.flops.tolist(), table.single_flops.tolist(), table.count.tolist()) == ([30], [30], [1])
 
@@ -138,7 +138,7 @@ def test_samples_match_a_sum_over_every_nanosecond(values: list[tuple[str, int, 
     work = [(name, start + epoch, duration) for name, start, duration in work]
     values = list({(series, time): (series, time, value) for series, time, value in values}.values())
     counters = [{"time_ns": t, "series": s, "value": float(v), "device": 0, "span": -1} for s, t, v in values]
-    run = build_run([kernel(*row) for row in work], [{"process": 0, "device": 0}], counters=counters)
+    run = build_run([named_kernel(*row) for row in work], [{"process": 0, "device": 0}], counters=counters)
     expected: dict[tuple[str, str], list[float]] = defaultdict(list)
     kernels: dict[tuple[str, str], set[int]] = defaultdict(set)
     for series in ("sm", "dram"):
@@ -162,7 +162,19 @@ def test_samples_match_a_sum_over_every_nanosecond(values: list[tuple[str, int, 
 def test_samples_of_hosts_and_of_ambiguous_devices_are_left_alone() -> None:
     counters = [{"time_ns": t, "series": "sm", "value": 1.0, "device": d, "span": -1} for d in (-1, 0) for t in (0, 9)]
     one = [{"process": 0, "device": 0, "rank": 0}]
-    assert len(build_run([kernel("a", 0, 5)], one, counters=counters).analyse("counter_values")) == 1
+    assert len(build_run([named_kernel("a", 0, 5)], one, counters=counters).analyse("counter_values")) == 1
     two = [*one, {"process": 0, "device": 0, "rank": 1}]
-    spans = [kernel("a", 0, 5), {**kernel("a", 0, 5), "lane": 1}]
+    spans = [named_kernel("a", 0, 5), {**named_kernel("a", 0, 5), "lane": 1}]
     assert len(build_run(spans, two, counters=counters).analyse("counter_values")) == 0
+
+
+def test_names_of_counters_are_not_cut_in_the_text() -> None:
+    names = [f"smsp__sass_thread_inst_executed_op_{op}_pred_on.sum" for op in ("ffma", "fadd", "fmul", "hfma")]
+    counters = [{"time_ns": 0, "series": n, "value": 10.0, "device": 0, "span": 0} for n in names]
+    run = build_run(
+        [{**named_kernel("a" * 100, 0, 5), "kind": "counter_range"}, named_kernel("a" * 100, 0, 5)], counters=counters
+    )
+    text = run.result("counters").text(80)
+    assert all(name in text for name in names)
+    assert max(map(len, text.splitlines())) <= 80
+    assert "no room for" in text

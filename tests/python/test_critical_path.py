@@ -100,6 +100,16 @@ def test_the_names_on_the_path_come_by_time() -> None:
     assert sum(t for _, t, _ in rows) == totals(run).popitem()[1] + sum(list(totals(run).values())[:-1])
 
 
+def test_frames_that_were_open_when_recording_began_have_no_beginning() -> None:
+    """Another thread's wait() was recorded before the main thread's frames; it did not begin them."""
+    run = load_trace("h100_bert_small.json.gz")
+    table = run.analyse("critical_path")
+    names = [run.string(name) for name in table.name.tolist()]
+    assert (KINDS[table.kind[0]], names[0]) == ("outside", "")
+    assert names[1] == "<string>(1): <module>"
+    assert not any(name.startswith(("threading.py", "tqdm/_monitor.py")) for name in names)
+
+
 # --- random programs ----------------------------------------------------------------------------------------
 
 durations = st.integers(1_000, 400_000)

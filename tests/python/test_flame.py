@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from small_runs import DEVICE_LANE, HOST_LANES, NAMES, Span, build, span_lists
+from run_strategies import DEVICE_LANE, HOST_LANES, NAMES, Span, run_of_tuples, span_lists
 from traces import load_trace
 
 from regimeter import Run, _core
@@ -69,7 +69,7 @@ def expected_paths(run: Run, spans: list[Span]) -> dict[tuple[str, ...], list[in
 
 @given(span_lists())
 def test_own_times_and_counts_match_a_count_of_every_nanosecond(spans: list[Span]) -> None:
-    run = build(spans)
+    run = run_of_tuples(spans)
     found = paths_of(run, run.analyse("flame", thresholds=PLAIN))
     expected = expected_paths(run, spans)
     assert found == expected
@@ -77,7 +77,7 @@ def test_own_times_and_counts_match_a_count_of_every_nanosecond(spans: list[Span
 
 @given(span_lists(), st.integers(0, 60), st.floats(0, 1), st.integers(1, 6), st.integers(0, 1))
 def test_gathering_and_cutting_lose_no_time(spans: list[Span], least: int, share: float, depth: int, by: int) -> None:
-    run = build(spans)
+    run = run_of_tuples(spans)
     whole = run.analyse("flame", thresholds=PLAIN)
     table = run.analyse(
         "flame",
@@ -103,7 +103,7 @@ def test_gathering_and_cutting_lose_no_time(spans: list[Span], least: int, share
 
 
 def test_device_time_is_found_under_the_host_code_that_asked_for_it() -> None:
-    run = build(
+    run = run_of_tuples(
         [
             ("python", 1, 0, 0, 100, -1),
             ("cpu_op", 2, 0, 10, 50, -1),

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from export_runs import KIND, build, is_work, names_of, rows_of, runs
 from hypothesis import HealthCheck, given, settings
+from run_strategies import runs
+from runs import KIND, build_run, is_work, names_of, rows_of
 from slow_import import slow_import
 from traces import fast_import, has_importer, load_trace
 
@@ -216,7 +217,7 @@ def test_overlaps_get_tracks_of_their_own(tmp_path):
     lane = {"process": 0, "thread": 7, "device": 0, "name": "stream 7"}
     other = {"process": 0, "thread": 1000000000, "device": 0, "name": "stream of the first free number"}
     span = {"kind": KIND["kernel"], "lane": 0}
-    run = build([span | {"start_ns": i, "duration_ns": 10, "name": f"k{i}"} for i in (0, 5, 10, 12)], [lane, other])
+    run = build_run([span | {"start_ns": i, "duration_ns": 10, "name": f"k{i}"} for i in (0, 5, 10, 12)], [lane, other])
     document = exported(run, tmp_path)
     names = {e["tid"]: e["args"]["name"] for e in document["traceEvents"] if e["name"] == "thread_name"}
     assert {e["name"]: names[e["tid"]] for e in slices(document)} == {
@@ -232,7 +233,7 @@ def test_a_staircase_of_overlaps_is_linear_enough(tmp_path):
     count = 20_000
     kernel = {"duration_ns": count // 2, "name": "k", "kind": KIND["kernel"], "lane": 0}
     spans = [kernel | {"start_ns": i} for i in range(count)]
-    document = exported(build(spans, [{"process": 0, "thread": 7, "device": 0}]), tmp_path)
+    document = exported(build_run(spans, [{"process": 0, "thread": 7, "device": 0}]), tmp_path)
     tracks = Counter(e["tid"] for e in slices(document))
     assert len(tracks) == count // 2
     assert set(tracks.values()) == {2}
@@ -248,7 +249,7 @@ def test_arguments_under_the_names_of_torch(tmp_path):
         none | {"start_ns": 1005, "duration_ns": 2, "name": "k", "kind": KIND["kernel"], "lane": 1, "correlation": 9},
     ]  # fmt: skip
     big = 2**63 - 1
-    run = build(
+    run = build_run(
         spans,
         lanes,
         launches={"span": [2], "grid_x": [4], "grid_y": [5], "grid_z": [6], "block_x": [32], "block_y": [1],
@@ -278,7 +279,7 @@ def test_arguments_under_the_names_of_torch(tmp_path):
 def test_ranks_with_the_same_numbers_stay_apart(tmp_path):
     lanes = [{"process": 5, "thread": 5, "rank": rank, "name": ""} for rank in (0, 1)]
     span = {"duration_ns": 1, "kind": KIND["cpu_op"]}
-    run = build([span | {"start_ns": i, "name": f"r{i}", "lane": i} for i in (0, 1)], lanes)
+    run = build_run([span | {"start_ns": i, "name": f"r{i}", "lane": i} for i in (0, 1)], lanes)
     document = exported(run, tmp_path)
     first, second = slices(document)
     assert first["pid"] == 5
@@ -288,5 +289,5 @@ def test_ranks_with_the_same_numbers_stay_apart(tmp_path):
 
 
 def test_an_empty_run(tmp_path):
-    document = exported(build([], []), tmp_path)
+    document = exported(build_run([], []), tmp_path)
     assert slices(document) == []

@@ -5,9 +5,10 @@ from collections import Counter, defaultdict
 from typing import Any
 
 import pytest
-from export_runs import KIND, build, names_of, runs
 from hypothesis import HealthCheck, given, settings
 from naive_stacks import Layout
+from run_strategies import runs
+from runs import KIND, build_run, names_of
 from traces import load_trace
 
 from regimeter import Run, _core
@@ -132,7 +133,7 @@ def test_tracks_counters_and_memory(tmp_path):
     spans = [{"start_ns": -20, "duration_ns": 5, "name": "op", "kind": KIND["cpu_op"], "lane": 0},
              {"start_ns": -10, "duration_ns": 5, "name": "k", "kind": KIND["kernel"], "lane": 1},
              {"start_ns": -8, "duration_ns": 5, "name": "k", "kind": KIND["kernel"], "lane": 1}]  # fmt: skip
-    run = build(
+    run = build_run(
         spans, lanes,
         memory={"time_ns": [-30, 5], "device": [0, 0], "action": [1, 2], "bytes": [4096, 4096], "address": [2**47, 1],
                 "allocated": [4096, 0], "lane": [0, 0]},
@@ -156,7 +157,7 @@ def test_tracks_counters_and_memory(tmp_path):
 
 def test_backward_flows(tmp_path):
     spans = [{"start_ns": i, "duration_ns": 1, "name": n, "kind": KIND["cpu_op"]} for i, n in enumerate("fb")]
-    run = build(spans, [{"process": 1, "thread": 1}],
+    run = build_run(spans, [{"process": 1, "thread": 1}],
                 flows={"id": [3, 3], "time_ns": [0, 1], "lane": [0, 0], "span": [0, 1], "kind": [1, 1],
                        "phase": [0, 2]})  # fmt: skip
     forward, backward = read(run, tmp_path).slices

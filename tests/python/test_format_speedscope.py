@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from export_runs import build, runs
 from hypothesis import HealthCheck, given, settings
 from naive_stacks import Layout, naive_stacks
+from run_strategies import runs
+from runs import build_run
 from traces import load_trace
 
 from regimeter import Run
@@ -154,7 +155,7 @@ def test_hostile_runs_replay(chosen, run, tmp_path):
 def test_the_published_schema_accepts_it(chosen, release, tmp_path):
     jsonschema = pytest.importorskip("jsonschema")
     schema = json.loads((release / "file-format-schema.json").read_text())
-    for run in (load_trace("diff_small_base.json.gz"), build([], [])):
+    for run in (load_trace("diff_small_base.json.gz"), build_run([], [])):
         run.export(tmp_path / "x.speedscope.json", chosen)
         jsonschema.validate(json.loads((tmp_path / "x.speedscope.json").read_text()), schema)
 
@@ -162,6 +163,6 @@ def test_the_published_schema_accepts_it(chosen, release, tmp_path):
 def test_tracks_are_named(tmp_path):
     lanes = [{"process": 1, "thread": 2, "name": "worker", "process_name": "python"}]
     spans = [{"start_ns": i, "duration_ns": 3, "name": "f"} for i in (0, 2)]
-    build(spans, lanes).export(tmp_path / "x.speedscope.json")
+    build_run(spans, lanes).export(tmp_path / "x.speedscope.json")
     document = json.loads((tmp_path / "x.speedscope.json").read_text())
     assert [p["name"] for p in document["profiles"]] == ["python worker", "python worker (overlapping 1)"]

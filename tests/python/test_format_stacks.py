@@ -6,9 +6,10 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from export_runs import KIND, build, is_work, runs
 from hypothesis import HealthCheck, given, settings
 from naive_stacks import naive_stacks
+from run_strategies import runs
+from runs import KIND, build_run, is_work
 from traces import load_trace
 
 from regimeter import Run
@@ -149,7 +150,7 @@ def test_device_time_stands_below_its_launch(tmp_path):
         {"start_ns": 20, "duration_ns": 7, "name": "k", "kind": KIND["kernel"], "lane": 1, "correlation": 4},
         {"start_ns": 30, "duration_ns": 3, "name": "lost", "kind": KIND["kernel"], "lane": 1, "correlation": 5},
     ]
-    run = build(spans, lanes)
+    run = build_run(spans, lanes)
     run.export(tmp_path / "host.folded")
     assert (tmp_path / "host.folded").read_text() == "process 1 main;op 95\nprocess 1 main;op;launch 5\n"
     run.export(tmp_path / "device.folded", stacks="device")
@@ -161,7 +162,7 @@ def test_a_very_deep_stack_keeps_its_time(tmp_path):
     spans = [
         {"start_ns": i, "duration_ns": 2 * (depth - i), "name": f"f{i}", "kind": KIND["cpu_op"]} for i in range(depth)
     ]
-    run = build(spans, [{"process": 1}])
+    run = build_run(spans, [{"process": 1}])
     run.export(tmp_path / "x.folded")
     found = folded(tmp_path / "x.folded")
     assert sum(found.values()) == 2 * depth

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from export_runs import build, names_of, runs
 from hypothesis import HealthCheck, given, settings
+from run_strategies import runs
+from runs import build_run, names_of
 from traces import load_trace
 
 import regimeter
@@ -16,7 +17,7 @@ from regimeter import Run, _core, formats
 from regimeter.cli import export
 
 HERE = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-TRACE = "h100_qwen_orphans.json.gz"
+TRACE = "mi300_vllm_decode_graph.json.gz"
 
 
 def cells(run: Run, name: str) -> dict[str, list[Any]]:
@@ -58,7 +59,7 @@ def test_csv_of_a_real_trace(table, tmp_path):
 
 def test_csv_is_quoted_as_rfc_4180_has_it(tmp_path):
     names = ["plain", "a,b", 'q"q', "l\nf", " s", "=1+1", ""]
-    run = build([{"start_ns": i, "duration_ns": 1, "name": n} for i, n in enumerate(names)], [{"process": 1}])
+    run = build_run([{"start_ns": i, "duration_ns": 1, "name": n} for i, n in enumerate(names)], [{"process": 1}])
     run.export(tmp_path / "x.csv")
     text = (tmp_path / "x.csv").read_bytes().decode()
     for cell in (",plain,", ',"a,b",', ',"q""q",', ',"l\nf",', '," s",', ",=1+1,", ",,"):
@@ -67,7 +68,7 @@ def test_csv_is_quoted_as_rfc_4180_has_it(tmp_path):
 
 def test_csv_floats_come_back_exactly(tmp_path):
     values = [0.1, 1 / 3, 1e300, 5e-324, -0.0, float("inf"), float("nan"), 2**53 + 2.0, 1e22, 123456789.125]
-    run = build([], [{"process": 1}], counters={"time_ns": list(range(len(values))), "value": values})
+    run = build_run([], [{"process": 1}], counters={"time_ns": list(range(len(values))), "value": values})
     run.export(tmp_path / "x.csv", table="counters")
     with open(tmp_path / "x.csv", newline="") as file:
         found = [row["value"] for row in csv.DictReader(file)]
@@ -132,7 +133,7 @@ def test_a_folder_of_csv_files(tmp_path):
 
 def test_without_pyarrow_it_says_so(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    run = build([], [{"process": 1}])
+    run = build_run([], [{"process": 1}])
     for path, chosen in ((tmp_path / "x.parquet", None), (tmp_path / "folder", "arrow")):
         with pytest.raises(regimeter.UnavailableError, match="pip install 'regimeter\\[arrow\\]'"):
             run.export(path, chosen)
@@ -160,13 +161,13 @@ def test_all_formats_are_offered():
 
 @pytest.mark.parametrize("chosen", formats.FORMATS)
 def test_every_format_takes_an_empty_run_and_a_run_without_lanes(chosen, tmp_path):
-    build([], []).export(tmp_path / "empty.x", chosen)
-    build([{"start_ns": 5, "duration_ns": 1, "name": "a"}], []).export(tmp_path / "no-lanes.x", chosen)
+    build_run([], []).export(tmp_path / "empty.x", chosen)
+    build_run([{"start_ns": 5, "duration_ns": 1, "name": "a"}], []).export(tmp_path / "no-lanes.x", chosen)
     assert (tmp_path / "no-lanes.x").stat().st_size > 0
 
 
 def test_refusals(tmp_path):
-    run = build([], [])
+    run = build_run([], [])
     for arguments in ({"format": "xlsx"}, {"stacks": "gpu"}, {"table": "nothing"}, {"format": "chrome", "table": "x"}):
         with pytest.raises(ValueError):
             run.export(tmp_path / "x.csv", **arguments)

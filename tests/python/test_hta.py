@@ -5,6 +5,7 @@ import collections
 import gzip
 import html.parser
 import json
+import math
 import re
 from dataclasses import fields
 
@@ -19,13 +20,18 @@ from regimeter.hta import RULES, Evidence
 NEEDED = {"breakdown", "kernel_times", "launch_times", "collective_times", "copy_times"}
 pytestmark = pytest.mark.skipif(not set(_core.analyses()) >= NEEDED, reason="this build lacks analyses")
 
-NAME = "a100_nccl_2024.json.gz"
+NAMES = ["ranks128/rank-0.json.gz", "a100_nccl_2024.json.gz"]
 PARTS = ("gpu_idle_time_pct", "compute_time_pct", "communication_time_pct", "memory_time_pct")
 
 
+@pytest.fixture(scope="module", params=NAMES)
+def name(request):
+    return request.param
+
+
 @pytest.fixture(scope="module")
-def report():
-    return HTAAnalyzer().analyze_trace(trace_path(NAME))
+def report(name):
+    return HTAAnalyzer().analyze_trace(trace_path(name))
 
 
 def events(name, *categories):
@@ -42,22 +48,22 @@ def test_the_specified_fields_are_there():
     }  # fmt: skip
 
 
-def test_shares_are_the_exact_ones_and_add_up(report):
-    exact = json.loads(trace_path("exact_gpu_time.json").read_text())[NAME]["0"]
+def test_shares_are_the_exact_ones_and_add_up(name, report):
+    exact = json.loads(trace_path("exact_gpu_time.json").read_text())[name]["0"]
     assert report.gpu_idle_time_pct == pytest.approx(100 * exact["idle_ns"] / exact["span_ns"], abs=1e-9)
     assert report.compute_time_pct == pytest.approx(100 * exact["compute_ns"] / exact["span_ns"], abs=1e-9)
     exposed = exact["comm_ns"] - exact["comm_overlapped_by_compute_ns"]
     assert report.communication_time_pct == pytest.approx(100 * exposed / exact["span_ns"], abs=1e-9)
-    assert sum(getattr(report, name) for name in PARTS) == pytest.approx(100, abs=1e-9)
+    assert sum(getattr(report, part) for part in PARTS) == pytest.approx(100, abs=1e-9)
     assert report.comm_breakdown["total_us"] == pytest.approx(exact["comm_ns"] / 1e3)
     assert report.comm_breakdown["kernels"] == exact["n_comm"]
 
 
-def test_kernels_are_kernels_only(report):
+def test_kernels_are_kernels_only(name, report):
     """Names and times of the trace's kernel events, summed here; no operator and no runtime call among them."""
     expected = collections.Counter()
     counts = collections.Counter()
-    for event in events(NAME, "kernel"):
+    for event in events(name, "kernel"):
         expected[event["name"]] += event["dur"]
         counts[event["name"]] += 1
     longest = expected.most_common(len(report.top_kernels))
@@ -69,16 +75,16 @@ def test_kernels_are_kernels_only(report):
     assert report.kernel_launch_stats["kernel_count"] == sum(counts.values())
 
 
-def test_launches_collectives_and_memory(report):
-    launching = {e["args"]["correlation"] for e in events(NAME, "kernel", "gpu_memcpy", "gpu_memset")}
-    calls = [e for e in events(NAME, "cuda_runtime", "cuda_driver") if e["args"].get("correlation") in launching]
+def test_launches_collectives_and_memory(name, report):
+    launching = {e["args"]["correlation"] for e in events(name, "kernel", "gpu_memcpy", "gpu_memset")}
+    calls = [e for e in events(name, "cuda_runtime", "cuda_driver") if e["args"].get("correlation") in launching]
     assert report.kernel_launch_stats["launch_count"] == len(calls)
     assert report.kernel_launch_stats["avg_launch_us"] == pytest.approx(sum(e["dur"] for e in calls) / len(calls))
-    nccl = [e for e in events(NAME, "kernel") if e["name"].startswith("nccl")]
+    nccl = [e for e in events(name, "kernel") if e["name"].startswith("nccl")]
     assert sum(row["count"] for row in report.collective_ops) == len(nccl)
     assert sum(row["total_us"] for row in report.collective_ops) == pytest.approx(sum(e["dur"] for e in nccl))
     assert report.memory_bandwidth_gbps > 0
-    assert report.memory_efficiency_pct is None
+    assert math.isnan(report.memory_efficiency_pct)
     assert "peak" in report.unavailable["memory_efficiency_pct"]
 
 
@@ -86,25 +92,32 @@ def test_neighbours_are_not_mixed_in(tmp_path):
     path = tmp_path / "rank-0.json.gz"
     path.write_bytes(trace_path("a100_alexnet_cuda_sync.json.gz").read_bytes())
     alone = HTAAnalyzer().analyze_trace(path).to_dict()
-    (tmp_path / "rank-1.json.gz").write_bytes(trace_path(NAME).read_bytes())
+    (tmp_path / "rank-1.json.gz").write_bytes(trace_path(NAMES[0]).read_bytes())
     (tmp_path / "rank-2.json").write_text("garbage")
     assert HTAAnalyzer().analyze_trace(path).to_dict() == alone
 
 
-def test_without_device_work_nothing_is_zero():
-    report = HTAAnalyzer().analyze_trace(trace_path("cpu_only_no_schema.json.gz"))
-    for name in PARTS:
-        assert getattr(report, name) is None
+def test_without_device_work_nothing_is_zero(tmp_path):
+    report = HTAAnalyzer().analyze_trace(trace_path("cpu_only_rank34.json.gz"))
+    plain = report.to_dict()
+    for name in (*PARTS, "memory_bandwidth_gbps", "memory_efficiency_pct"):
+        assert math.isnan(getattr(report, name))
+        assert plain[name] is None
         assert report.unavailable[name]
     assert report.top_kernels == []
     assert report.bottlenecks == []
-    assert report.memory_bandwidth_gbps is None
+    # As the specification prints it.
+    assert f"GPU idle: {report.gpu_idle_time_pct:.1f}%" == "GPU idle: nan%"
+    path = HTAAnalyzer().export_report(report, tmp_path / "report.json", format="json")
+    assert json.loads(path.read_text())["gpu_idle_time_pct"] is None
+    assert "no device work" in HTAAnalyzer().export_report(report, tmp_path / "report.html").read_text()
 
 
 def test_parts_can_be_chosen():
     path = trace_path("a100_alexnet_cuda_sync.json.gz")
     report = HTAAnalyzer().analyze_trace(path, ["idle_time", "breakdown"])
     assert set(report.raw_analysis) == {"breakdown"}
+    assert "analysis_types" in report.unavailable["memory_bandwidth_gbps"]
     assert report.top_kernels == []
     with pytest.raises(ValueError, match="valid are: breakdown"):
         HTAAnalyzer().analyze_trace(path, ["nonsense"])
@@ -194,22 +207,26 @@ def test_json_has_every_field(report, tmp_path):
     found = json.loads(path.read_text())
     for field in fields(HTAReport):
         if field.name != "result":
-            assert found[field.name] == json.loads(json.dumps(getattr(report, field.name)))
+            value = getattr(report, field.name)
+            if isinstance(value, float) and math.isnan(value):
+                value = None
+            assert found[field.name] == json.loads(json.dumps(value))
     with pytest.raises(ValueError, match="html, json"):
         HTAAnalyzer().export_report(report, tmp_path / "x", format="pdf")
 
 
-def test_the_verb(tmp_path, capsys):
-    path = str(trace_path(NAME))
+def test_the_verb(name, tmp_path, capsys):
+    path = str(trace_path(name))
     assert main(["hta", path]) == 0
     out = capsys.readouterr().out
-    assert "idle 76.2 %" in out
+    exact = json.loads(trace_path("exact_gpu_time.json").read_text())[name]["0"]
+    assert f"idle {100 * exact['idle_ns'] / exact['span_ns']:.1f} %" in out
     assert "What to try" in out
     assert main(["hta", path, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["format"] == "regimeter.hta"
-    for name, words, start in (("a.html", [], "<!DOCTYPE html>"), ("b.json", [], "{"), ("c", ["--json"], "{")):
-        assert main(["hta", path, "-o", str(tmp_path / name), *words]) == 0
-        assert (tmp_path / name).read_text().startswith(start)
+    for file, words, start in (("a.html", [], "<!DOCTYPE html>"), ("b.json", [], "{"), ("c", ["--json"], "{")):
+        assert main(["hta", path, "-o", str(tmp_path / file), *words]) == 0
+        assert (tmp_path / file).read_text().startswith(start)
     assert main(["hta", path, "-o", path]) == 2
 
 

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 import zlib
+from pathlib import Path
 
 import pytest
 import stand_in
@@ -438,3 +439,49 @@ def test_ctrl_c_during_a_slow_source(start_python):
     process.send_signal(2)
     out, err = process.communicate(timeout=20)
     assert out.splitlines()[-1] == "interrupted ['MainThread']", err
+
+
+# --- Ctrl-C -----------------------------------------------------------------------------------------------------------
+
+INTERRUPTED = """
+    import os, signal, sys, threading
+    import regimeter
+
+    def bytes_read():
+        with open("/proc/self/io") as file:
+            return int(file.readline().split()[1])
+
+    def interrupt_when_open():
+        while not any(os.path.realpath(f"/proc/self/fd/{number}") == path for number in os.listdir("/proc/self/fd")):
+            pass
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+    path = os.path.realpath(sys.argv[1])
+    kind = regimeter.Run
+    threading.Thread(target=interrupt_when_open, daemon=True).start()
+    before = bytes_read()
+    try:
+        kind._import(path, "big", False, int(sys.argv[2]), 0)
+    except KeyboardInterrupt:
+        assert bytes_read() - before < os.path.getsize(path), "it went on to the end of the file"
+        print("interrupted")
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/io").exists(), reason="needs the count of bytes read")
+@pytest.mark.parametrize("threads", [1, 2])
+def test_an_interrupt_ends_reading_in_the_middle_of_a_file(tmp_path, run_python, threads):
+    event = (
+        b'{"ph":"X","cat":"cpu_op","name":"aten::mm","pid":1,"tid":1,"ts":%d.125,"dur":3.5,"args":{"External id":7}},\n'
+    )
+    piece = b"".join(event % number for number in range(10_000))
+    path = tmp_path / "big.json"
+    try:
+        with path.open("wb") as file:
+            file.write(b'{"traceEvents":[\n')
+            for _ in range(150):
+                file.write(piece)
+            file.write(b'{"ph":"X","name":"end","pid":1,"tid":1,"ts":1,"dur":1}]}')
+        assert run_python(INTERRUPTED, path, threads).stdout == "interrupted\n"
+    finally:
+        path.unlink()

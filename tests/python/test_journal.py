@@ -2,9 +2,13 @@
 
 """Recording to a file: what is read back, what is refused, what a failing disk costs."""
 
+import bisect
+import dataclasses
+import itertools
 import json
 import os
 import random
+import struct
 import warnings
 
 import pytest
@@ -13,6 +17,10 @@ import regimeter
 from regimeter import BusyError, FormatError, GPUProfiler, load
 
 MAGIC = b"\x89RGM\r\n\x1a\n"
+RECORDS = 5  # type of a block
+SCOPE = 0  # kind of a record
+# The drainer wakes up by itself never, so what a file holds depends on the calls of flush alone.
+ON_FLUSH = {"enable_detailed_metrics": False, "drain_interval_ns": 3_600_000_000_000}
 
 
 def fill(profiler, count, start=0):
@@ -30,11 +38,36 @@ def codes(run):
 def recording(tmp_path):
     """A complete recording of 1000 scopes in several blocks."""
     path = tmp_path / "run.rgm"
-    with GPUProfiler(path=path, enable_detailed_metrics=False) as profiler:
+    with GPUProfiler(path=path, **ON_FLUSH) as profiler:
         for part in range(10):
             fill(profiler, 50, part * 50)
             profiler.flush()
     return path
+
+
+@pytest.fixture
+def interrupted(tmp_path):
+    """A thousand scopes, written now and then while an "outer" is open, as the drainer does at any time."""
+    path = tmp_path / "run.rgm"
+    with GPUProfiler(path=path, **ON_FLUSH) as profiler:
+        for number in range(500):
+            with profiler.profile("outer", device="cpu", number=number):
+                with profiler.profile("inner", number=number):
+                    pass
+                if number % 50 == 20:
+                    profiler.flush()
+    return path
+
+
+def blocks(data):
+    """(type, offset of the end, number of scopes) of every block of a recording; csrc/io/frame.h is the format."""
+    found, at = [], 32
+    while at < len(data):
+        _, kind, _, length, _, _ = struct.unpack_from("=IHHQII", data, at)
+        infos = struct.iter_unpack("=28xI", data[at + 32 : at + 24 + length]) if kind == RECORDS else ()
+        at += 24 + (length + 7) // 8 * 8
+        found.append((kind, at, sum(info >> 5 & 7 == SCOPE for (info,) in infos)))
+    return found
 
 
 # --- reading back ---------------------------------------------------------------------------------------------
@@ -261,19 +294,50 @@ def test_a_cut_inside_a_block_is_refused_with_offset_and_remedy(recording):
     assert refused > 180
 
 
-def test_every_truncation_is_recovered_to_a_prefix(recording):
-    data = recording.read_bytes()
-    whole = [entry.start_time for entry in load(recording).get_entries()]
-    seen = set()
-    for length in random.Random(2).sample(range(64, len(data)), 150):
-        recording.write_bytes(data[:length])
-        run = load(recording, recover=True)
+def mark(entry):
+    return entry.operation, entry.metadata["number"]
+
+
+def rows_by_end(run):
+    """Every finished scope as it is told, its parent and depth, by end: the order in which they are written."""
+    entries = run.get_entries()
+    told = []
+    for entry in sorted(entries, key=lambda entry: entry.end_time):
+        parent = None if entry.parent is None else mark(entries[entry.parent])
+        if not entry.open:
+            told.append((dataclasses.replace(entry, parent=None, depth=0), parent, entry.depth))
+    return told
+
+
+def test_every_truncation_is_recovered_to_whole_blocks(interrupted):
+    """What intact blocks hold is told as it was, and nothing else; what had not ended yet may be told as open."""
+    data = interrupted.read_bytes()
+    whole = rows_by_end(load(interrupted))
+    counts = list(itertools.accumulate(scopes for _, _, scopes in blocks(data)))
+    ends = [end for _, end, _ in blocks(data)]
+    assert counts[-1] == len(whole) == 1000
+    orphans = 0
+    cuts = {cut for end in ends[:-1] for cut in (end, end + 12)}
+    cuts |= set(random.Random(2).sample(range(64, len(data)), 100))
+    for length in sorted(cuts):
+        interrupted.write_bytes(data[:length])
+        run = load(interrupted, recover=True)
         assert not run.complete
         assert codes(run)["unfinished"] == 1
-        starts = [entry.start_time for entry in run.get_entries()]
-        assert starts == whole[: len(starts)]
-        seen.add(len(starts))
-    assert len(seen) > 5
+        found = rows_by_end(run)
+        intact = bisect.bisect_right(ends, length)
+        assert len(found) == (counts[intact - 1] if intact else 0)
+        left_open = {mark(entry) for entry in run.get_entries() if entry.open}
+        finished = {mark(row) for row, _, _ in found}
+        assert left_open <= {mark(row) for row, _, _ in whole} - finished
+        for (row, parent, depth), (expected, above, below) in zip(found, whole, strict=False):
+            assert row == expected
+            if above is None or above in left_open | finished:
+                assert (parent, depth) == (above, below)
+            else:  # the scope around it had not ended, and the block that says it was open is lost
+                assert (parent, depth) == (None, 0)
+                orphans += 1
+    assert orphans
 
 
 def test_a_file_that_is_all_there_but_for_the_end(recording):
@@ -310,8 +374,9 @@ def test_every_flipped_bit_is_noticed_or_harmless(recording):
 
 def test_a_lost_block_is_counted_and_the_rest_is_kept(recording):
     data = bytearray(recording.read_bytes())
-    middle = len(data) // 2
-    data[middle : middle + 50] = b"\xff" * 50
+    ends = [end for kind, end, scopes in blocks(data) if kind == RECORDS and scopes > 1]
+    end = ends[len(ends) // 2]
+    data[end - 50 : end] = b"\xff" * 50
     recording.write_bytes(data)
     with pytest.raises(FormatError, match="recover"):
         load(recording)

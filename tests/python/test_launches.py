@@ -6,9 +6,9 @@ from collections import defaultdict
 
 import numpy as np
 import pytest
-from handmade import OTHER_STREAM, kernel, launch, run_of, span
 from hypothesis import given
 from hypothesis import strategies as st
+from runs import OTHER_STREAM, kernel, launch, run_of, span
 from traces import load_trace, trace_path
 
 from regimeter import Run, _core

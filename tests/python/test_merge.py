@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from runs import build_run, kernel
+from runs import build_run, named_kernel
 from traces import load_trace
 
 from regimeter import Run, _core
@@ -17,9 +17,16 @@ WIDE = 1 << 40
 def small(rank: int, name: str = "gemm") -> Run:
     """Return a run in which every table has a row that refers to something."""
     spans = [
-        {**kernel("launch", 0, 5), "kind": "runtime", "lane": 1, "parent": -1, "correlation": 3, "external_id": -1},
-        {**kernel(name, 10, 5), "lane": 0, "parent": -1, "correlation": 3, "external_id": 0},
-        {**kernel("inner", 1, 2), "kind": "cpu_op", "lane": 1, "parent": 0, "correlation": -1, "external_id": 9},
+        {
+            **named_kernel("launch", 0, 5),
+            "kind": "runtime",
+            "lane": 1,
+            "parent": -1,
+            "correlation": 3,
+            "external_id": -1,
+        },
+        {**named_kernel(name, 10, 5), "lane": 0, "parent": -1, "correlation": 3, "external_id": 0},
+        {**named_kernel("inner", 1, 2), "kind": "cpu_op", "lane": 1, "parent": 0, "correlation": -1, "external_id": 9},
     ]
     return build_run(
         spans,
@@ -102,7 +109,7 @@ REFERENCES = [
 @pytest.mark.parametrize(("name", "column"), REFERENCES)
 def test_no_column_that_names_a_row_is_forgotten(name: str, column: str) -> None:
     """Every column whose description speaks of a row of another table is shifted in the second run."""
-    span = kernel("a", 0, 1)
+    span = named_kernel("a", 0, 1)
     rows = {"spans": [span, {**span, column: 0}] if name == "spans" else [span, span]}
     for row in rows["spans"]:
         row.setdefault(column, -1 if column != "lane" else 0) if name == "spans" else None
@@ -139,9 +146,9 @@ def test_ranks_that_nobody_knows_are_positions_and_two_of_one_are_refused() -> N
 def test_launches_are_found_anew_where_a_run_does_not_name_them() -> None:
     def run(rank: int, **launch: int) -> Run:
         spans = [
-            {**kernel("gemm", 0, 5), "correlation": 3, "parent": -1, **launch},
-            {**kernel("launch", 0, 1), "kind": "runtime", "lane": 1, "correlation": 3, "parent": 2, **launch},
-            {**kernel("op", 0, 9), "kind": "cpu_op", "lane": 1, "correlation": -1, "parent": -1, **launch},
+            {**named_kernel("gemm", 0, 5), "correlation": 3, "parent": -1, **launch},
+            {**named_kernel("launch", 0, 1), "kind": "runtime", "lane": 1, "correlation": 3, "parent": 2, **launch},
+            {**named_kernel("op", 0, 9), "kind": "cpu_op", "lane": 1, "correlation": -1, "parent": -1, **launch},
         ]
         if launch:
             spans[1]["launch"] = spans[2]["launch"] = -1
@@ -174,7 +181,7 @@ def test_bad_arguments() -> None:
 
 def test_ids_beyond_the_limit_are_kept_and_reported() -> None:
     def wide(rank: int) -> Run:
-        return build_run([{**kernel("k", 0, 1), "correlation": (1 << 63) - 2}], [{"rank": rank}])
+        return build_run([{**named_kernel("k", 0, 1), "correlation": (1 << 63) - 2}], [{"rank": rank}])
 
     run = Run._merge([wide(0), wide(1)], [0, 0])
     assert run.spans.correlation.tolist() == [(1 << 63) - 2] * 2

@@ -14,18 +14,23 @@ from regimeter import FormatError, _core, load
 from regimeter.analysis.catalog import find_verbs
 from regimeter.cli import main
 
-NAME = "nsys_h100_2gpu_1s.sqlite"
 WORK = ("KERNEL", "MEMCPY", "MEMSET")
 
 
-@pytest.fixture(scope="module")
-def run():
-    return load(trace_path(NAME))
+# Seven milliseconds of the same recording (tools/cut_nsys.py), and all of it.
+@pytest.fixture(scope="module", params=["nsys_h100_2gpu_cut.sqlite", "nsys_h100_2gpu_1s.sqlite"])
+def path(request):
+    return trace_path(request.param)
 
 
 @pytest.fixture(scope="module")
-def sql():
-    link = sqlite3.connect(f"file:{trace_path(NAME)}?mode=ro&immutable=1", uri=True)
+def run(path):
+    return load(path)
+
+
+@pytest.fixture(scope="module")
+def sql(path):
+    link = sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True)
     yield lambda query: link.execute(query).fetchall()
     link.close()
 
@@ -59,8 +64,8 @@ def union(device):
 
 
 @pytest.mark.parametrize("device", [0, 1])
-def test_breakdown(sql, device, capsys):
-    assert main(["breakdown", str(trace_path(NAME)), "--json"]) == 0
+def test_breakdown(path, sql, device, capsys):
+    assert main(["breakdown", str(path), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)["devices"][str(device)]
     busy, span = sql(union(device))[0]
     assert (found["busy_ns"], found["span_ns"], found["idle_ns"]) == (busy, span, span - busy)
@@ -124,7 +129,7 @@ def test_parents_enclose_their_children(run):
     spans = run.spans
     children = np.flatnonzero(spans.parent >= 0)
     parents = spans.parent[children]
-    assert len(children) > 1000
+    assert len(children) > len(spans) // 3
     assert (spans.lane[children] == spans.lane[parents]).all()
     assert (spans.start_ns[parents] <= spans.start_ns[children]).all()
     ends = spans.start_ns + spans.duration_ns
@@ -147,13 +152,12 @@ def test_every_analysis_works_on_it(run, verb):
         assert list(result)[:1] or result.text() == verb.empty
 
 
-def test_from_bytes_and_compressed():
-    data = trace_path(NAME).read_bytes()
-    assert len(load(data).spans) == len(load(gzip.compress(data, 1)).spans) == 27388
+def test_from_bytes_and_compressed(path, run):
+    data = path.read_bytes()
+    assert len(load(data).spans) == len(load(gzip.compress(data, 1)).spans) == len(run.spans) > 1000
 
 
-def test_the_file_is_not_touched():
-    path = trace_path(NAME)
+def test_the_file_is_not_touched(path):
     before = path.stat().st_mtime_ns, sorted(entry.name for entry in path.parent.iterdir())
     load(path)
     assert (path.stat().st_mtime_ns, sorted(entry.name for entry in path.parent.iterdir())) == before

@@ -5,9 +5,9 @@ import csv
 
 import numpy as np
 import pytest
-from handmade import HOST, OTHER_HOST, OTHER_STREAM, STREAM, kernel, launch, run_of
 from hypothesis import given
 from hypothesis import strategies as st
+from runs import HOST, OTHER_HOST, OTHER_STREAM, STREAM, kernel, launch, run_of
 from traces import load_trace, trace_path
 
 from regimeter import _core

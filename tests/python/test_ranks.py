@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from runs import build_run, kernel
+from runs import build_run, named_kernel
 from traces import load_trace
 
 from regimeter import Run, _core
@@ -27,7 +27,7 @@ def rank_run(
 ) -> Run:
     """Return the run of a rank: (start, end) of its collectives, on a clock that is `clock` ns ahead."""
     names = names or [NAME] * len(calls)
-    spans = [kernel(n, start + clock, end - start, step=1) for n, (start, end) in zip(names, calls, strict=True)]
+    spans = [named_kernel(n, start + clock, end - start, step=1) for n, (start, end) in zip(names, calls, strict=True)]
     rows: list[dict[str, Any]] = []
     if sequence is not None:
         rows = [
@@ -133,7 +133,7 @@ def test_clocks_reach_each_other_over_groups() -> None:
     """Ranks 0 and 1 share a group, and 1 and 2; rank 3 shares none."""
 
     def member(rank: int, groups: list[tuple[str, int]], clock: int) -> Run:
-        spans = [kernel(NAME, end - 5 + clock, 5, step=1) for _, end in groups]
+        spans = [named_kernel(NAME, end - 5 + clock, 5, step=1) for _, end in groups]
         rows = [
             {"span": i, "collective": "allreduce", "group_name": g, "group_size": 2, "sequence": 1}
             for i, (g, _) in enumerate(groups)
@@ -167,7 +167,7 @@ def test_a_single_run_and_runs_without_communication() -> None:
     run, alignment = merge_ranks([rank_run(0, [(0, 10)])])
     assert (alignment.rule, alignment.shifts_ns, alignment.remaining_ns) == ("none", (0,), None)
     assert run.analyse("stragglers").unmatched.tolist() == [1]
-    plain = [build_run([kernel("gemm", 0, 5)], [{"rank": r}]) for r in (0, 1)]
+    plain = [build_run([named_kernel("gemm", 0, 5)], [{"rank": r}]) for r in (0, 1)]
     assert merge_ranks(plain)[1].unaligned == (0, 1)
     with pytest.raises(ValueError, match="no run"):
         merge_ranks([])
@@ -189,7 +189,12 @@ work = st.lists(
 @given(work)
 def test_rank_times_match_a_count_of_every_nanosecond(rows: list[tuple[int, int, str, int, int]]) -> None:
     spans = [
-        {**kernel(name, start, duration), "lane": rank, "step": step, "kind": "memcpy" if name == "copy" else "kernel"}
+        {
+            **named_kernel(name, start, duration),
+            "lane": rank,
+            "step": step,
+            "kind": "memcpy" if name == "copy" else "kernel",
+        }
         for rank, step, name, start, duration in rows
     ]
     run = build_run(spans, [{"process": r, "device": r, "rank": r} for r in range(3)])

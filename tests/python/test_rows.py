@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables of text: widths, moments, names of a tree, the row of the others."""
 
-from handmade import HOST, kernel, launch, run_of, span
+from runs import HOST, kernel, launch, run_of, span
 
 from regimeter.report.rows import NARROWEST, _narrow
 

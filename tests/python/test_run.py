@@ -5,6 +5,7 @@ import gc
 import json
 import pickle
 import random
+import re
 import threading
 from array import array
 
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from traces import trace_path
 
 import regimeter
 from regimeter import FormatError, GPUProfiler, Run, _core, load
@@ -43,7 +45,9 @@ def empty():
 def test_the_schema_describes_every_table():
     schema = _core.schema()
     assert set(schema["run"]) == set(TABLES)
-    assert {"summary", "entries"} | {a["table"] for a in _core.analyses().values()} == set(schema["results"])
+    assert {"summary", "entries", "comparison"} | {a["table"] for a in _core.analyses().values()} == set(
+        schema["results"]
+    )
     for table in (*schema["run"].values(), *schema["results"].values()):
         names = [column["name"] for column in table["columns"]]
         assert len(names) == len(set(names))
@@ -207,6 +211,16 @@ def test_facts_of_a_run(run):
     assert abs(run.start_unix_ns / 1e9 - __import__("time").time()) < 3600
     assert run.environment["clock"] == _core.clock_name()
     assert "no GPU driver" in run.device_reason or "not measured" in run.device_reason
+
+
+def test_a_run_tells_in_one_line_what_it_is(run):
+    text = repr(run)
+    assert text.startswith(f"Run(source='live', spans={len(run.spans)}, lanes=")
+    assert text.endswith(f"anomalies={run.anomalies.count.sum()})")
+    assert "\n" not in text
+    path = trace_path("a100_triton.json.gz")
+    facts = r"spans=\d+, lanes=\d+, duration='[^']+', anomalies=0"
+    assert re.fullmatch(rf"Run\(source='trace .*a100_triton\.json\.gz', {facts}\)", repr(load(path)))
 
 
 # --- Arrow ----------------------------------------------------------------------------------------------------

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Host, launch, device and idle time of scopes, against a slow way to count them."""
 
+import itertools
 import random
 
 import pytest
-from handmade import HOST, OTHER_DEVICE, OTHER_HOST, OTHER_STREAM, STREAM, kernel, launch, run_of, span
+from runs import HOST, OTHER_DEVICE, OTHER_HOST, OTHER_STREAM, STREAM, kernel, launch, run_of, span
 from traces import trace_path
 
 from regimeter import _core, load
@@ -30,7 +31,7 @@ def covered(pieces):
     times = sorted({time for piece in pieces for time in piece})
     busy = sum(
         to - since
-        for since, to in zip(times, times[1:], strict=False)
+        for since, to in itertools.pairwise(times)
         if any(start <= since and to <= end for start, end in pieces)
     )
     return busy, times[-1] - times[0] - busy

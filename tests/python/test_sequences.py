@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from runs import build_run, kernel
+from runs import build_run, named_kernel
 from traces import load_trace
 
 from regimeter import Run, _core
@@ -22,7 +22,7 @@ def stream(text: str, lane: int = 0, gap: int = 5) -> list[dict[str, Any]]:
     """Return kernels named by the letters of a text, 10 ns long; "." is a copy, "!" communication."""
     names = {"!": "ncclDevKernel_AllReduce", ".": "Memcpy DtoD"}
     return [
-        {**kernel(names.get(c, c), i * (10 + gap), 10), "kind": "memcpy" if c == "." else "kernel", "lane": lane}
+        {**named_kernel(names.get(c, c), i * (10 + gap), 10), "kind": "memcpy" if c == "." else "kernel", "lane": lane}
         for i, c in enumerate(text)
     ]
 
@@ -103,7 +103,7 @@ def test_patterns_match_a_search_through_all_substrings(
 
 def test_times_are_those_of_the_kernels_and_of_the_gaps_between_them() -> None:
     spans = [
-        kernel(name, start, duration)
+        named_kernel(name, start, duration)
         for name, start, duration in [
             ("a", 0, 10), ("b", 13, 10), ("c", 30, 1),
             ("a", 40, 20), ("b", 50, 5), ("d", 90, 1),
@@ -158,9 +158,9 @@ def test_operators_are_named() -> None:
     for i, name in enumerate("abxabyab"):
         start = 100 * i
         spans += [
-            {**kernel(f"op_{name}", start, 50), "kind": "cpu_op", "lane": 1, "parent": -1, "correlation": -1},
-            {**kernel("launch", start, 9), "kind": "runtime", "lane": 1, "parent": 3 * i, "correlation": i + 1},
-            {**kernel(name, start + 20, 9), "parent": -1, "correlation": i + 1},
+            {**named_kernel(f"op_{name}", start, 50), "kind": "cpu_op", "lane": 1, "parent": -1, "correlation": -1},
+            {**named_kernel("launch", start, 9), "kind": "runtime", "lane": 1, "parent": 3 * i, "correlation": i + 1},
+            {**named_kernel(name, start + 20, 9), "parent": -1, "correlation": i + 1},
         ]
     run = build_run(spans, [{"device": 0}, {"device": -1}])
     table = run.analyse("sequences")

@@ -3,9 +3,9 @@
 
 import numpy as np
 import pytest
-from handmade import OTHER_DEVICE, OTHER_HOST, STREAM, kernel, launch, run_of, span
 from hypothesis import given
 from hypothesis import strategies as st
+from runs import OTHER_DEVICE, OTHER_HOST, STREAM, kernel, launch, run_of, span
 from traces import load_trace
 
 from regimeter import _core

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from small_runs import Span, build, span_lists
+from run_strategies import Span, run_of_tuples, span_lists
+from runs import build_run, named_kernel
 from traces import load_trace
 
 from regimeter import _core
@@ -19,7 +20,7 @@ DEVICE = ("kernel", "memcpy")
 
 @given(span_lists(), st.integers(0, 25))
 def test_no_span_is_lost_and_none_covers_another(spans: list[Span], most: int) -> None:
-    run = build(spans)
+    run = run_of_tuples(spans)
     table = run.analyse("timeline_blocks", thresholds={"timeline_max_spans": most})
     assert table.count.sum() == len(spans)
     assert table.sum_ns.sum() == sum(span[4] for span in spans)
@@ -44,7 +45,7 @@ def test_no_span_is_lost_and_none_covers_another(spans: list[Span], most: int) -
 
 @given(span_lists(), st.integers(0, 25))
 def test_the_longest_spans_stand_alone(spans: list[Span], most: int) -> None:
-    table = build(spans).analyse("timeline_blocks", thresholds={"timeline_max_spans": most})
+    table = run_of_tuples(spans).analyse("timeline_blocks", thresholds={"timeline_max_spans": most})
     gathered = table.count > 1
     longest = sorted((span[4] for span in spans), reverse=True)[:most]
     alone = sorted(table.duration_ns[~gathered].tolist(), reverse=True)
@@ -55,7 +56,7 @@ def test_the_longest_spans_stand_alone(spans: list[Span], most: int) -> None:
 
 @given(span_lists(), st.integers(0, 25))
 def test_device_work_points_at_its_launch(spans: list[Span], most: int) -> None:
-    table = build(spans).analyse("timeline_blocks", thresholds={"timeline_max_spans": most})
+    table = run_of_tuples(spans).analyse("timeline_blocks", thresholds={"timeline_max_spans": most})
     for row in range(len(table)):
         kind, _, _, _, _, correlation = spans[table.span[row]]
         calls = [span for span in spans if span[0] == "runtime" and span[5] == correlation]
@@ -71,7 +72,7 @@ def test_device_work_points_at_its_launch(spans: list[Span], most: int) -> None:
 
 @given(span_lists(), st.integers(0, 3))
 def test_active_times_are_unions(spans: list[Span], left_out: int) -> None:
-    table = build(spans).analyse("active_times", group_by=left_out)
+    table = run_of_tuples(spans).analyse("active_times", group_by=left_out)
     skipped = (["python"] if left_out & 1 else []) + (["runtime"] if left_out & 2 else [])
     counted = [span for span in spans if span[0] not in skipped]
 
@@ -104,20 +105,33 @@ def test_real_traces_have_figures_that_fit_together() -> None:
 
 def test_a_synchronisation_call_is_not_device_activity() -> None:
     spans = [("runtime", 1, 0, 0, 1000, -1), ("kernel", 4, 2, 100, 300, -1), ("kernel", 4, 2, 200, 100, -1)]
-    timeline = TimelineGenerator(0).from_run(build([(*span,) for span in spans]))
+    timeline = TimelineGenerator(0).from_run(run_of_tuples([(*span,) for span in spans]))
     assert timeline.gpu_active_time_us == 0.3
     assert timeline.overlap_time_us == 0.3, "the length of a union, not a sum over pairs"
     assert timeline.total_time_us == timeline.cpu_active_time_us == 1.0
     assert timeline.gpu_utilization == pytest.approx(30.0)
-    assert [len(timeline.streams[7]), len(timeline.gpu_events), len(timeline.cpu_events)] == [2, 2, 1]
+    (stream,) = timeline.streams
+    assert stream.stream == 7
+    assert [len(timeline.streams[stream]), len(timeline.gpu_events), len(timeline.cpu_events)] == [2, 2, 1]
     assert timeline.gpu_events[0].stream_id == 7
     assert timeline.cpu_events[0].stream_id is None
     assert [event.start_us for event in timeline.events] == [0.0, 0.1, 0.2]
 
 
+def test_equal_stream_numbers_of_two_devices_are_two_streams() -> None:
+    lanes = [{"process": device, "thread": 7, "device": device, "rank": rank} for rank in (0, 1) for device in (0, 1)]
+    spans = [named_kernel("k", 100 * at, 10, lane=at % 4) for at in range(9)]
+    timeline = TimelineGenerator(0).from_run(build_run(spans, lanes))
+    found = {tuple(key): [event.start_us for event in events] for key, events in timeline.streams.items()}
+    assert found == {
+        (0, 0, 7): [0.0, 0.4, 0.8], (0, 1, 7): [0.1, 0.5], (1, 0, 7): [0.2, 0.6], (1, 1, 7): [0.3, 0.7],
+    }  # fmt: skip
+    assert [row["event_count"] for row in timeline.to_dict()["streams"]] == [3, 2, 2, 2]
+
+
 def test_what_is_left_out_is_neither_listed_nor_active() -> None:
     spans = [("python", 1, 0, 0, 900, -1), ("runtime", 2, 0, 100, 50, -1), ("cpu_op", 3, 0, 200, 20, -1)]
-    run = build([(*span,) for span in spans])
+    run = run_of_tuples([(*span,) for span in spans])
     timeline = TimelineGenerator(0.05, include_python_events=False, include_cuda_runtime=False).from_run(run)
     assert list(timeline.events) == []
     assert timeline.cpu_active_time_us == 0.02, "short events are active although they are not listed"

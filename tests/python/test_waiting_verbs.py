@@ -2,7 +2,7 @@
 """What the descriptions of these analyses name exists in the core."""
 
 import pytest
-from handmade import kernel, launch, run_of
+from runs import kernel, launch, run_of
 
 from regimeter import _core
 from regimeter.analysis.verb import Verb

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from browsing import Browsing, timeline
-from small_runs import KINDS
+from runs import KIND
 from traces import load_trace, trace_path
 
 from regimeter import Run, _core
@@ -142,6 +142,24 @@ def test_every_panel_opens(browsing: Browsing, with_panels: None) -> None:
     assert tabs.nth(0).get_attribute("aria-selected") == "true"
 
 
+def test_a_tree_is_indented_by_depth(browsing: Browsing) -> None:
+    run = load_trace("h100_bert_small.json.gz")
+    page = browsing.open(trace_data(run))
+    page.get_by_role("tab", name="Tree", exact=True).click()
+    rows = page.locator("#analyses .result-table tbody tr th")
+    rows.first.wait_for()
+    indents = """(all) => all.map((one) => parseFloat(getComputedStyle(one).paddingLeft)
+        / parseFloat(getComputedStyle(document.documentElement).fontSize))"""
+    depths = run.analyse("operator_tree").depth[:25].tolist()
+    assert len(set(depths)) > 3
+    found = rows.evaluate_all(indents)
+    base = found[depths.index(1)] - 1
+    assert found == pytest.approx([base + depth if depth else found[0] for depth in depths])
+    assert found[depths.index(0)] < found[depths.index(1)]
+    page.locator("#analyses").get_by_role("button", name="duration", exact=True).click()
+    assert len(set(rows.evaluate_all(indents))) == 1, "sorted by a figure it is no tree"
+
+
 def test_without_analyses_there_is_no_panel(browsing: Browsing, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(panels, "find_verbs", dict)
     page = open_trace(browsing, "h100_bert_small.json.gz")
@@ -164,7 +182,7 @@ def test_the_timeline_finds_a_kernel_and_its_launch(browsing: Browsing) -> None:
     search = page.get_by_label("Find spans by name")
     search.fill("gemm")
     search.press("Enter")
-    kernels = [i for i in range(len(run.spans)) if run.spans.kind[i] == KINDS["kernel"]]
+    kernels = [i for i in range(len(run.spans)) if run.spans.kind[i] == KIND["kernel"]]
     first = min((i for i in kernels if "gemm" in run.string(run.spans.name[i])), key=lambda i: run.spans.start_ns[i])
     details = page.locator(".span-details")
     assert page.locator(".span-name").inner_text() == run.string(run.spans.name[first])
@@ -238,7 +256,7 @@ def test_hostile_names_are_text(browsing: Browsing, with_panels: None) -> None:
         "start_ns": np.array([0, 10, 30], dtype="int64"),
         "duration_ns": np.array([50, 10, 10], dtype="int64"),
         "name": np.array([1, 1, 1], dtype="uint32"),
-        "kind": np.array([KINDS["cpu_op"], KINDS["runtime"], KINDS["kernel"]], dtype="uint8"),
+        "kind": np.array([KIND["cpu_op"], KIND["runtime"], KIND["kernel"]], dtype="uint8"),
         "lane": np.array([0, 0, 1], dtype="uint32"),
         "parent": np.array([-1, 0, -1], dtype="int32"),
         "correlation": np.array([-1, 7, 7], dtype="int64"),

@@ -47,6 +47,15 @@ typedef enum { RGM_FLAME_ROLES(RGM_FLAME_ROLE_ENUM) RGM_FLAME_ROLE_COUNT } rgm_f
     X(i64, total_device_ns, "ns", 0, "Sum of durations of the device work issued in it and below.")          \
     X(i64, self_device_ns, "ns", 0, "Sum of durations of its own device work.")
 
+// Result of the counter_points analysis: by series, device and time. The counts add up to the number of
+// samples of the series.
+#define RGM_COUNTER_POINTS(X)                                                                                \
+    X(name, series, "", 0, "Name of the series, which states the unit.")                                     \
+    X(i16, device, "", -1, "Device ordinal, -1 for the host or when not known.")                             \
+    X(i64, time_ns, "ns", 0, "When, on the clock of the spans.")                                             \
+    X(f64, value, "", NAN, "Value of this sample.")                                                          \
+    X(i64, count, "", 1, "Samples since the row before of the series, this one included.")
+
 // Result of the active_times analysis: one row for the whole run.
 #define RGM_ACTIVE_TIMES(X)                                                                                  \
     X(i64, first_ns, "ns", 0, "Start of the first host span or device work.")                                \
@@ -62,6 +71,7 @@ typedef enum { RGM_FLAME_ROLES(RGM_FLAME_ROLE_ENUM) RGM_FLAME_ROLE_COUNT } rgm_f
 #define RGM_VIEWS_RESULTS(X)                                                                                 \
     X(timeline_blocks, RGM_TIMELINE_BLOCKS, "A span of the timeline, or a block of short ones.")             \
     X(flame, RGM_FLAME, "A node of the merged call tree.")                                                   \
-    X(active_times, RGM_ACTIVE_TIMES, "How long host and device were active.")
+    X(active_times, RGM_ACTIVE_TIMES, "How long host and device were active.")                               \
+    X(counter_points, RGM_COUNTER_POINTS, "A sample of a time series that is drawn.")
 
 #endif

@@ -25,7 +25,8 @@
 #define RGM_IDLE_ENUM(name, token, definition) RGM_IDLE_##name,
 typedef enum { RGM_IDLE_CAUSES(RGM_IDLE_ENUM) RGM_IDLE_COUNT } rgm_idle_cause;
 
-// Result of the idle_gaps analysis: one row is one gap, by device or stream, then by time.
+// Result of the idle_gaps analysis: one row is one gap, the longest first; of equal
+// length by device or stream, then by time.
 #define RGM_IDLE_GAPS(X)                                                                                     \
     RGM_ON_STREAM(X)                                                                                         \
     X(i64, start_ns, "ns", 0, "Latest end of the work so far.")                                              \

@@ -11,7 +11,7 @@ VERBS = (
         "hardware counters attributed to kernels and operators",
         (
             Column("name", "name"),
-            Column("series", "counter"),
+            Column("series", "counter", whole=True),
             Column("total", "total"),
             Column("mean", "mean"),
             Column("count", "kernels"),

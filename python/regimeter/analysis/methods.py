@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The analyses of a run as methods; written by tools/describe_verbs.py from the descriptions beside this file."""
+"""The analyses of a run as methods."""
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
@@ -22,6 +22,8 @@ class Analyses:
     """
 
     __slots__ = ()
+
+    # --- written by tools/describe_verbs.py from the descriptions beside this file; what is above is not ---
 
     def breakdown(
         self,

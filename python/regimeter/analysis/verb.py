@@ -17,12 +17,14 @@ class Column:
     put after the number. "at" is a moment, shown as time since the start of the run; "nested" is a name, indented by
     the column called depth.
     adds: whether values of several rows may be summed; such columns are filled in the row of the others.
+    whole: whether the text is never shortened, because its rows differ in any part of it; other columns give way.
     """
 
     name: str
     heading: str
     unit: str = ""
     adds: bool = False
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,10 +25,11 @@ from . import (
     report,
     selftest,
     show,
+    telemetry,
     timeline,
 )
 
-VERBS = (record, show, report, export, recover, analyse, flame, timeline, hta, doctor, selftest, completion)
+VERBS = (record, show, report, export, recover, analyse, flame, timeline, hta, telemetry, doctor, selftest, completion)
 DEBUG_VARIABLE = "REGIMETER_DEBUG"
 FAILED, USAGE = 1, 2
 EXAMPLES = """\

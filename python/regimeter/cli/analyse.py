@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..analysis.catalog import find_verbs
 from ..analysis.verb import Verb
-from .common import load_run, print_document
+from . import counters
+from .common import load_run, not_negative, print_document
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -33,7 +34,8 @@ def _add(verbs: "Verbs", common: argparse.ArgumentParser, verb: Verb) -> None:
     parser = verbs.add_parser(verb.name, parents=[common], allow_abbrev=False, help=verb.help)
     if verb.other:
         parser.add_argument("other", metavar=verb.other, help="the trace that the next one is compared with")
-    parser.add_argument("trace", metavar="TRACE", help=TRACE, nargs=None if verb.other else "+")
+    plans = verb.name == "counters"  # without a trace it plans for a chip
+    parser.add_argument("trace", metavar="TRACE", help=TRACE, nargs=None if verb.other else "*" if plans else "+")
     if verb.by:
         choices = tuple(verb.by)
         parser.add_argument("--by", choices=choices, default=choices[0], help=f"default: {choices[0]}")
@@ -48,7 +50,7 @@ def _add(verbs: "Verbs", common: argparse.ArgumentParser, verb: Verb) -> None:
             help="rows to show; 0 for all" if option == "top" else f"threshold {threshold}",
         )
     if "top" not in verb.options:  # an analysis that looks for the first N itself
-        parser.add_argument("--top", metavar="N", type=_count, help="rows to show; 0 for all")
+        parser.add_argument("--top", metavar="N", type=not_negative, help="rows to show; 0 for all")
     parser.add_argument(
         "--set", metavar="NAME=VALUE", action="append", default=[], type=_threshold, help="a threshold of the analysis"
     )
@@ -63,16 +65,9 @@ def _add(verbs: "Verbs", common: argparse.ArgumentParser, verb: Verb) -> None:
         )
     parser.add_argument("--strict", action="store_true", help="damage in the trace is an error")
     parser.set_defaults(run=run, analysis=verb.name)
-
-
-def _count(text: str) -> int:
-    try:
-        value = int(text)
-    except ValueError:
-        value = -1
-    if value < 0:
-        raise argparse.ArgumentTypeError(f"expected a number of at least 0, got {text!r}")
-    return value
+    if plans:
+        counters.extend(parser)
+        parser.set_defaults(run=counters.run)
 
 
 def _amount(text: str) -> float:

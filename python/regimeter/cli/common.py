@@ -34,6 +34,17 @@ def print_document(document: object) -> None:
     print()
 
 
+def not_negative(text: str) -> int:
+    """Return a number given as an argument; ArgumentTypeError for one below 0."""
+    try:
+        value = int(text)
+    except ValueError:
+        value = -1
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"expected a number of at least 0, got {text!r}")
+    return value
+
+
 def count(number: int, noun: str) -> str:
     """Return the number with its noun, in the plural where due."""
     if number != 1:

@@ -85,6 +85,7 @@ def check_machine() -> list[Check]:
         _numpy(),
         _driver(),
         _kernels(),
+        _nvml(),
         *_torch(),
         *(_extra(extra, *EXTRAS[extra]) for extra in EXTRAS),
     ]
@@ -147,15 +148,34 @@ def _numpy() -> Check:
 
 
 def _driver() -> Check:
-    import os
-
-    from ..environment import NVIDIA_CONTROL, device_reason
+    from ..environment import device_possible, device_reason
 
     reason = device_reason()
-    if not os.path.exists(NVIDIA_CONTROL):
+    if not device_possible():
         remedy = "device time needs a GPU and its driver; host time and memory are measured without"
         return Check("device time", "missing", reason, remedy)
-    return Check("device time", "missing", reason, "scopes with device='gpu' hold host time; synchronise inside them")
+    return Check("device time", "ok", f"{reason}: by events, from when the program uses the device")
+
+
+def _nvml() -> Check:
+    from .. import telemetry
+    from .._core import UnavailableError
+
+    if not telemetry.possible():
+        return Check("telemetry", "missing", str(telemetry.facts()["reason"]), "it needs an NVIDIA GPU and its driver")
+    try:
+        about, found = telemetry.library(), telemetry.devices()
+    except UnavailableError as error:
+        reason, _, remedy = str(error).partition("; ")
+        return Check("telemetry", "missing", reason, remedy or "check the driver with nvidia-smi")
+    seen = [device for device in found if device.ordinal is not None]
+    names = ", ".join(sorted({str(device.name) for device in seen}))
+    detail = f"NVML {about['version']}, driver {about['driver']} ({about['origin']}), {count(len(seen), 'device')}"
+    if not seen:
+        return Check("telemetry", "limited", f"{detail} visible of {len(found)}", "look at CUDA_VISIBLE_DEVICES")
+    if about["missing"]:
+        return Check("telemetry", "limited", f"{detail}: {names}", f"an older driver: no {', '.join(about['missing'])}")
+    return Check("telemetry", "ok", f"{detail}: {names}")
 
 
 def _kernels() -> Check:

@@ -2,6 +2,7 @@
 """``regimeter hta``: the holistic analysis of a trace, as text, JSON or a page."""
 
 import argparse
+import math
 import os
 from typing import TYPE_CHECKING
 
@@ -52,7 +53,7 @@ def text(report: "HTAReport") -> str:
     from ..report.text import UNAVAILABLE, duration, printable, shorten
 
     def share(value: float | None) -> str:
-        return UNAVAILABLE if value is None else f"{value:.1f} %"
+        return UNAVAILABLE if value is None or math.isnan(value) else f"{value:.1f} %"
 
     parts = (
         ("idle", report.gpu_idle_time_pct),

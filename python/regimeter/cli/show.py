@@ -4,7 +4,7 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from .common import count, load_run, next_step, print_document, program_of, run_line
+from .common import count, load_run, next_step, not_negative, print_document, program_of, run_line
 
 if TYPE_CHECKING:
     from ..trace import Run
@@ -21,19 +21,9 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("run_file", metavar="RUN", help="recording, saved run, exported JSON or trace")
     parser.add_argument(
-        "--top", metavar="N", type=_not_negative, help="operations to show (default: 10; with --json all)"
+        "--top", metavar="N", type=not_negative, help="operations to show (default: 10; with --json all)"
     )
     parser.set_defaults(run=run)
-
-
-def _not_negative(text: str) -> int:
-    try:
-        value = int(text)
-    except ValueError:
-        value = -1
-    if value < 0:
-        raise argparse.ArgumentTypeError(f"expected a number of at least 0, got {text!r}")
-    return value
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -51,8 +51,10 @@ def run(arguments: argparse.Namespace) -> int:
             write(timeline, output)
     if arguments.json:
         print_document(timeline.to_dict() | ({"file": output} if output else {}))
-    else:
-        _print(timeline)
+        return 0
+    _print(timeline)
+    if output and not arguments.quiet:
+        print(f"{output}: {os.path.getsize(output) / 1e3:,.0f} kB")
     return 0
 
 

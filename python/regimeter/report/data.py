@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import records
 from .._core import FLAG_FAILED, MEMORY_ACTIONS
+from .counter_tracks import counters_of
 from .export import run_facts
 
 if TYPE_CHECKING:
@@ -76,6 +77,7 @@ def report_data(run: "Run", *, title: str | None = None, file: str | None = None
         "lanes": _lanes(run),
         **_timeline(run),
         "memory": _memory(run),
+        "counters": counters_of(run),
         "anomalies": run.anomaly_list(),
     }
 

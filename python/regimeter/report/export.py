@@ -87,8 +87,8 @@ def summary_facts(summary: records.ProfileSummary) -> dict[str, Any]:
     }
 
 
-def _dumps(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str, allow_nan=False)
+# One encoder for all values: json.dumps makes one a call when its arguments are not the defaults.
+_dumps = json.JSONEncoder(ensure_ascii=False, default=str, allow_nan=False).encode
 
 
 # --- read -----------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 
 import base64
 import hashlib
+import math
 from collections.abc import Iterable
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -65,7 +66,7 @@ def render_hta(report: "HTAReport") -> str:
 
 def _time(report: "HTAReport") -> str:
     shares = [(kind, label, getattr(report, name)) for kind, name, label in PARTS]
-    if any(share is None for _, _, share in shares):
+    if any(math.isnan(share) for _, _, share in shares):
         reason = report.unavailable.get("gpu_idle_time_pct", "not analysed")
         return f"<h2>Device time</h2><p>{UNAVAILABLE}: {escape(reason)}</p>"
     bars, at = [], 0.0
@@ -132,7 +133,7 @@ def _collectives(report: "HTAReport") -> str:
 
 
 def _rate(value: float | None) -> str:
-    return UNAVAILABLE if value is None else f"{amount(value * 1e9)}/s"
+    return UNAVAILABLE if value is None or math.isnan(value) else f"{amount(value * 1e9)}/s"
 
 
 def _facts(title: str, facts: dict[str, Any]) -> str:
@@ -150,7 +151,7 @@ def _facts(title: str, facts: dict[str, Any]) -> str:
 def _memory(report: "HTAReport") -> str:
     rows = [("bandwidth of copies", _rate(report.memory_bandwidth_gbps))]
     efficiency = report.memory_efficiency_pct
-    rows.append(("of the peak", UNAVAILABLE if efficiency is None else f"{efficiency:.1f} %"))
+    rows.append(("of the peak", UNAVAILABLE if math.isnan(efficiency) else f"{efficiency:.1f} %"))
     notes = [reason for name, reason in report.unavailable.items() if name.startswith("memory_") and reason]
     return _table("Memory", ("", ""), rows) + "".join(
         f'<p class="note">{escape(note)}</p>' for note in dict.fromkeys(notes)

@@ -43,6 +43,7 @@ def _panel(run: "Run", verb: "Verb", names: Names) -> dict[str, Any]:
                 "name": column.name,
                 "heading": column.heading,
                 "unit": "name" if described[column.name]["type"] == "name" else _unit(column.unit),
+                "nested": column.unit == "nested",
                 "codes": _codes(column.unit),
                 "doc": described[column.name]["doc"],
             }

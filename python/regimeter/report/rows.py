@@ -55,11 +55,12 @@ def render_rows(result: "Result", width: int = 0) -> str:
             cells[columns[0].name][-1], label = label, ""
     widths = {c.name: max(map(len, (c.heading, *cells[c.name]))) for c in columns}
     texts = [c.name for c in columns if _is_text(result, c)]
-    fitting = _fitting(columns, widths, texts, width) if width else columns
+    flexible = [c.name for c in columns if c.name in texts and not c.whole]
+    fitting = _fitting(columns, widths, flexible, width) if width else columns
     dropped = [column.heading for column in columns[len(fitting) :]]
     if width:
         kept = {column.name: widths[column.name] for column in fitting}
-        _narrow(kept, [name for name in texts if name in kept], width - len(GAP) * (len(fitting) - 1))
+        _narrow(kept, [name for name in flexible if name in kept], width - len(GAP) * (len(fitting) - 1))
         widths = kept
     lines = [[column.heading for column in fitting], ["-" * widths[column.name] for column in fitting]]
     lines += [list(row) for row in zip(*(cells[column.name] for column in fitting), strict=True)]

@@ -6,6 +6,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
+from .counter_tracks import counters_of
 from .pack import Names, packed_table
 from .panels import panels_of
 from .trace_facts import anomalies_of, facts_of, files_of, heads_of
@@ -48,6 +49,7 @@ def trace_data(run: "Run", *, title: str | None = None, file: str | None = None)
         "breakdown": breakdown_of(run),
         "lanes": lanes_of(run),
         "timeline": timeline_of(run, names),
+        "counters": counters_of(run),
         "flame": flame_of(run, names),
         "panels": panels_of(run, names),
     }
@@ -58,6 +60,7 @@ def timeline_data(run: "Run", *, title: str | None = None) -> dict[str, Any]:
     """Return the page's data for the timeline alone."""
     names = Names(run)
     shown = {"breakdown": breakdown_of(run), "lanes": lanes_of(run), "timeline": timeline_of(run, names)}
+    shown["counters"] = counters_of(run)
     return _head(title or f"Timeline of {_title(run, files_of(run), None)}") | shown | {"names": names.packed()}
 
 

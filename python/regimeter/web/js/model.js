@@ -52,6 +52,7 @@
   async function fromData(data) {
     const format = formatOf(data);
     const model = rank(await format.adapter().read(data));
+    model.counters = await app.counterSeries.read(data);
     if (model.operations.length === 0 && (model.timeline?.count ?? 0) === 0) model.cautions.push("This file holds no operations: nothing was recorded.");
     return model;
   }

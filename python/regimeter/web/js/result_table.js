@@ -7,6 +7,7 @@
   const { el, figure, button, absent } = app.dom;
   const { units } = app;
   const STEP = 25;
+  const DEEPEST = 20; // indentation beyond it would leave no room for the name
   const collator = new Intl.Collator("en", { numeric: true, sensitivity: "base" });
   const rate = (value) => {
     const { number, unit } = units.bytes(value);
@@ -87,6 +88,7 @@
     constructor(table, names, noun, chosen) {
       const [shown, empty] = split(table.columns, names);
       Object.assign(this, { table: { ...table, columns: shown }, names, noun, chosen, empty });
+      this.depths = table.columns.find(({ name }) => name === "depth")?.values; // of a tree, in the analysis' order
       this.sort = null; // the analysis' own order
       this.descending = true;
       this.limit = STEP;
@@ -129,7 +131,7 @@
     cell(column, row, first) {
       const value = column.values[row];
       const text = textOf(column, value, this.names);
-      if (column.unit === "name") return this.nameCell(text, first);
+      if (column.unit === "name") return this.nameCell(text, first, column.nested && this.sort === null ? this.depths[row] : 0);
       if (isText(column)) return el("td", null, text);
       if (text === null) return el("td", { class: "number" }, hasMinusOne(column) && value === -1 ? el("span", { class: "dim", title: column.doc }, "–") : absent(column.doc));
       const bar = column.unit === "share" || column === this.sort ? this.bar(column, value) : null;
@@ -137,10 +139,10 @@
       return el("td", { class: "number", title: exact }, bar, figure(value, formatOf(column)));
     }
 
-    nameCell(text, first) {
+    nameCell(text, first, depth) {
       const shown = text === "" ? el("span", { class: "dim" }, "(none)") : button(el("span", { class: "clip" }, text), () => this.chosen(text), { class: "operation", title: text, "aria-pressed": "false" });
-      const node = el(first ? "th" : "td", first ? { scope: "row", class: "name" } : { class: "name" }, shown);
-      return node;
+      const style = depth > 0 ? { "padding-left": `${0.5 + Math.min(depth, DEEPEST)}rem` } : null;
+      return el(first ? "th" : "td", { class: "name", style, ...(first ? { scope: "row" } : {}) }, shown);
     }
 
     bar(column, value) {

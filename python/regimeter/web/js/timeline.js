@@ -78,6 +78,7 @@
       if (this.colors === null || this.canvas.clientWidth === 0) return;
       this.canvas.style.height = `${height}px`;
       app.timelineCanvas.paint(this.canvas, this.scene, this.canvas.clientWidth, height, this.colors);
+      this.tracks?.paint();
     }
 
     /** On paper there is no scrolling: everything that is reasonable is painted at once, in the colours of paper. */

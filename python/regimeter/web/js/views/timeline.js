@@ -33,6 +33,7 @@
     body.append(tools, ...[line.caution, omission(line)].filter(Boolean).map((text) => el("p", { class: "caution" }, text)));
     body.append(el("div", { class: "timeline-frame" }, canvas), readout, el("p", { class: "help", id: "timeline-help" }, HELP));
     const timeline = new app.Timeline(canvas, model, describe);
+    timeline.tracks = app.counterTracks.attach(model, timeline, canvas.parentNode);
     tools.append(
       search,
       range,

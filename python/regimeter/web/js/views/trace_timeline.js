@@ -61,6 +61,7 @@
       if (shown !== scene.selected) app.spanDetails.fill(details, timeline);
       shown = scene.selected;
     });
+    timeline.tracks = app.counterTracks.attach(model, timeline, canvas.parentNode);
     timeline.follow = () => {
       const { selected } = timeline.scene;
       const link = selected === null ? undefined : timeline.linksOf(selected)[0];

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compare/comparison.h"
+
+#include <math.h>
+
+#include "base/memory.h"
+#include "compare/differences.h"
+#include "compare/distributions.h"
+#include "compare/ranks.h"
+
+// --- families ---------------------------------------------------------------------------------------------
+
+// The variances of one tier borrow from one another.
+static rgm_variance_prior prior_of(const rgm_difference *all, size_t count, rgm_tier tier, double *scratch) {
+    double *variances = scratch, *df = scratch + 2 * count;
+    size_t n = 0;
+    for (size_t i = 0; i < count; i++)
+        for (int part = 0; all[i].tier == tier && part < 2; part++) {
+            if (!(all[i].spread[part].df > 0)) continue;
+            variances[n] = all[i].spread[part].variance;
+            df[n++] = all[i].spread[part].df;
+        }
+    return rgm_variance_prior_of(variances, df, n);
+}
+
+// Standard error of the difference, with as many degrees of freedom as its variances have together
+// (Satterthwaite), and no more than all operations have between them.
+static void moderate(rgm_difference *d, rgm_variance_prior prior, double most_df) {
+    double sum = 0, below = 0;
+    for (int part = 0; part < 2; part++) {
+        const rgm_spread_part *s = &d->spread[part];
+        if (!(s->df > 0)) continue;
+        double df, variance = rgm_moderated(prior, s->variance, s->df, &df) / s->count;
+        sum += variance;
+        below += variance * variance / fmin(df, most_df);
+    }
+    d->error = sqrt(sum);
+    d->df = below > 0 ? sum * sum / below : most_df;
+}
+
+static void moderate_tier(rgm_difference *all, size_t count, rgm_tier tier, double *scratch,
+                          const rgm_compare_policy *policy, rgm_comparison_facts *facts) {
+    size_t n = 0;
+    double most_df = 0;
+    for (size_t i = 0; i < count; i++) n += all[i].tier == tier;
+    rgm_variance_prior prior = {0, 0};
+    if ((double)n >= policy->moderation_operations) prior = prior_of(all, count, tier, scratch);
+    for (size_t i = 0; i < count; i++)
+        for (int part = 0; all[i].tier == tier && part < 2; part++)
+            if (all[i].spread[part].df > 0) most_df += all[i].spread[part].df;
+    for (size_t i = 0; i < count; i++)
+        if (all[i].tier == tier) moderate(&all[i], prior, most_df);
+    if (most_df > 0) {
+        facts->prior_df = prior.df;
+        facts->prior_variance = prior.variance;
+    }
+}
+
+// Sides that did not run together may differ as a whole: another clock rate, another machine state.
+static rgm_status common_shift(const rgm_comparison_input *input, const rgm_compare_policy *policy,
+                               rgm_difference *all, double *scratch, rgm_comparison_facts *facts,
+                               rgm_error *err) {
+    size_t n = 0, count = input->operations;
+    double *shifts = scratch, *errors = scratch + count, mode = NAN, spread = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (all[i].tier == RGM_TIER_NONE || !(all[i].error > 0)) continue;
+        shifts[n] = all[i].shift;
+        errors[n++] = all[i].error;
+    }
+    if ((double)n < policy->common_mode_operations) return RGM_OK;
+    RGM_TRY(rgm_common_mode(shifts, errors, n, policy->common_mode_limit, &mode, err));
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (fabs(shifts[i] - mode) > policy->common_mode_limit * errors[i]) continue;
+        spread += (shifts[i] - mode) * (shifts[i] - mode);
+        kept++;
+    }
+    // The standard error of a median of normal values is sqrt(pi / 2) times that of their mean.
+    double half = kept > 1 ? 1.2533 * sqrt(spread / (double)(kept - 1) / (double)kept) *
+                                 rgm_t_quantile(0.5 + policy->interval / 2, (double)(kept - 1))
+                           : INFINITY;
+    facts->common_mode = expm1(mode);
+    facts->common_low = expm1(mode - half);
+    facts->common_high = expm1(mode + half);
+    // Pairs have it in both sides, and what one process a side has of its own is what the floor allows for.
+    for (size_t i = 0; i < count; i++) {
+        if (all[i].tier != RGM_TIER_LAUNCHES) continue;
+        all[i].shift -= mode;
+        facts->common_removed = true;
+    }
+    return RGM_OK;
+}
+
+// --- verdicts ---------------------------------------------------------------------------------------------
+
+static bool reaches(double nearer, double estimate, double farther, double threshold, rgm_decision decision) {
+    switch (decision) {
+    case RGM_DECIDE_PROVE: return nearer > threshold;
+    case RGM_DECIDE_ESTIMATE: return estimate >= threshold;
+    default: return farther >= threshold;
+    }
+}
+
+typedef struct {
+    rgm_verdict verdict;
+    rgm_verdict_reason reason;
+    bool conclusive;
+} judgement;
+
+static judgement judge(const rgm_comparison *out, size_t row, const rgm_compare_policy *policy,
+                       rgm_decision decision) {
+    double change = out->change[row], low = out->low[row], high = out->high[row], t = policy->threshold;
+    bool real = out->q[row] < policy->alpha;
+    bool slower = real && change > 0 && reaches(low, change, high, t, decision);
+    // A slowdown by the factor 1 + t and a speed-up by the same factor count alike.
+    bool faster = real && change < 0 &&
+                  reaches(1 / (1 + high) - 1, 1 / (1 + change) - 1, 1 / (1 + low) - 1, t, decision);
+    if (slower) return (judgement){RGM_VERDICT_REGRESSION, RGM_VERDICT_REASON_SIGNIFICANT, true};
+    if (faster) return (judgement){RGM_VERDICT_IMPROVEMENT, RGM_VERDICT_REASON_SIGNIFICANT, true};
+    bool inside = high < t && 1 / (1 + low) - 1 < t;
+    if (inside)
+        return (judgement){RGM_VERDICT_NO_CHANGE,
+                           real ? RGM_VERDICT_REASON_BELOW_THRESHOLD : RGM_VERDICT_REASON_CONCLUSIVE, true};
+    return (judgement){RGM_VERDICT_NO_CHANGE, RGM_VERDICT_REASON_TOO_FEW, false};
+}
+
+// How many launches or pairs would bring the interval inside the threshold, or off zero, whichever is nearer.
+static int32_t needed(const rgm_difference *d, double half, double threshold) {
+    double limit = log1p(threshold), distance = fabs(d->shift);
+    double room = fmax(distance < limit ? limit - distance : 0, distance);
+    int32_t have = d->pairs ? d->pairs : d->launches[0] < d->launches[1] ? d->launches[0] : d->launches[1];
+    if (!(room > 0) || !(half > 0) || d->tier == RGM_TIER_SINGLE) return -1;
+    double factor = half / room;
+    double count = ceil((double)have * factor * factor);
+    return count < 1e6 ? (int32_t)fmax(count, (double)have + 1) : -1;
+}
+
+static void fill_row(rgm_comparison *out, size_t row, const rgm_difference *d) {
+    out->operation[row] = (rgm_u32)row;
+    out->tier[row] = (rgm_u8)d->tier;
+    out->reason[row] = (rgm_u8)d->reason;
+    out->verdict[row] = (rgm_u8)(d->reason == RGM_VERDICT_REASON_ONE_SIDE
+                                     ? (d->launches[0] ? RGM_VERDICT_REMOVED : RGM_VERDICT_NEW)
+                                     : RGM_VERDICT_INVALID);
+    out->conclusive[row] = d->reason == RGM_VERDICT_REASON_ONE_SIDE;
+    out->pairs[row] = d->pairs;
+    out->baseline_launches[row] = d->launches[0];
+    out->current_launches[row] = d->launches[1];
+    out->baseline_samples[row] = d->samples[0];
+    out->current_samples[row] = d->samples[1];
+    out->baseline[row] = d->level[0];
+    out->current[row] = d->level[1];
+    out->baseline_least[row] = d->least[0];
+    out->current_least[row] = d->least[1];
+    out->rank_p[row] = d->rank_p;
+    out->baseline_slow[row] = d->slow[0];
+    out->current_slow[row] = d->slow[1];
+    out->autocorrelation[row] = d->autocorrelation;
+}
+
+static void fill_difference(rgm_comparison *out, size_t row, const rgm_difference *d,
+                            const rgm_compare_policy *policy) {
+    double half = d->error * (d->error > 0 ? rgm_t_quantile(0.5 + policy->interval / 2, d->df) : 0);
+    out->standard_error[row] = d->error;
+    out->df[row] = d->df;
+    out->change[row] = expm1(d->shift);
+    out->low[row] = expm1(d->shift - half);
+    out->high[row] = expm1(d->shift + half);
+    if (d->error > 0) {
+        out->p[row] = fmin(1.0, 2 * rgm_t_upper(fabs(d->shift) / d->error, d->df));
+        out->detectable[row] = expm1(
+            d->error * (rgm_t_quantile(1 - policy->alpha / 2, d->df) + rgm_t_quantile(policy->power, d->df)));
+    } else { // no spread at all: equal, or different beyond doubt
+        out->p[row] = d->shift == 0 ? 1.0 : 0.0;
+        out->detectable[row] = 0;
+    }
+    out->needed[row] = needed(d, half, policy->threshold);
+}
+
+static double whole(const rgm_side *side, size_t operation) {
+    if (side->totals) return side->totals[operation];
+    double sum = 0;
+    for (uint64_t i = side->samples[side->launches[operation]];
+         i < side->samples[side->launches[operation + 1]]; i++)
+        sum += side->values[i];
+    return sum;
+}
+
+// Shares of the whole, and which operations are large enough to fail a gate.
+static void set_shares(const rgm_comparison_input *input, const rgm_compare_policy *policy,
+                       rgm_comparison *out, double *totals) {
+    double sums[2][256] = {{0}};
+    size_t n = input->operations;
+    for (size_t side = 0; side < 2; side++)
+        for (size_t i = 0; i < n; i++) {
+            uint8_t metric = input->metrics ? input->metrics[i] : 0;
+            totals[side * n + i] = whole(&input->sides[side], i);
+            if (totals[side * n + i] > 0) sums[side][metric] += totals[side * n + i];
+        }
+    for (size_t i = 0; i < n; i++) {
+        size_t side = out->verdict[i] == RGM_VERDICT_NEW;
+        uint8_t metric = input->metrics ? input->metrics[i] : 0;
+        if (sums[side][metric] > 0) out->share[i] = totals[side * n + i] / sums[side][metric];
+        bool large = metric == 0 && fabs(out->current[i] - out->baseline[i]) >= policy->min_change_seconds;
+        out->gates[i] = large || !(out->share[i] < policy->min_share);
+    }
+}
+
+static rgm_status set_detectable(const rgm_comparison *out, rgm_comparison_facts *facts, double *scratch) {
+    size_t n = 0;
+    facts->worst = UINT32_MAX;
+    facts->detectable_median = facts->detectable_worst = NAN;
+    for (size_t i = 0; i < out->rows; i++) {
+        if (isnan(out->detectable[i])) continue;
+        scratch[n++] = out->detectable[i];
+        if (facts->worst != UINT32_MAX && !(out->detectable[i] > facts->detectable_worst)) continue;
+        facts->worst = (uint32_t)i;
+        facts->detectable_worst = out->detectable[i];
+    }
+    rgm_sort_doubles(scratch, n);
+    facts->detectable_median = rgm_median_sorted(scratch, n);
+    return RGM_OK;
+}
+
+rgm_status rgm_compare(const rgm_comparison_input *input, const rgm_compare_policy *policy,
+                       rgm_comparison *out, rgm_comparison_facts *facts, rgm_error *err) {
+    size_t n = input->operations;
+    *facts = (rgm_comparison_facts){
+        .common_mode = NAN, .common_low = NAN, .common_high = NAN, .worst = UINT32_MAX};
+    rgm_status status;
+    rgm_difference *all = rgm_calloc(n + 1, sizeof *all);
+    double *scratch = rgm_malloc((4 * n + 4) * sizeof *scratch);
+    rgm_difference_scratch room = {0};
+    if (!all || !scratch) {
+        status = rgm_error_no_memory(err);
+        goto done;
+    }
+    RGM_GOTO(rgm_table_reserve(&rgm_comparison_desc, out, RGM_ALL_COLUMNS, n ? n : 1, err));
+    for (size_t c = 0; c < rgm_comparison_desc.n_columns; c++)
+        rgm_table_fill(&rgm_comparison_desc, out, c, 0, n);
+    out->rows = n;
+    for (size_t i = 0; i < n; i++) RGM_GOTO(rgm_difference_of(input, i, policy, &room, &all[i], err));
+    moderate_tier(all, n, RGM_TIER_LAUNCHES, scratch, policy, facts);
+    moderate_tier(all, n, RGM_TIER_PAIRED, scratch, policy, facts);
+    RGM_GOTO(common_shift(input, policy, all, scratch, facts, err));
+    for (size_t i = 0; i < n; i++) {
+        fill_row(out, i, &all[i]);
+        if (all[i].tier != RGM_TIER_NONE) fill_difference(out, i, &all[i], policy);
+    }
+    RGM_GOTO(rgm_adjust(out->p, n, input->fdr, out->q, err));
+    for (size_t i = 0; i < n; i++) {
+        if (all[i].tier == RGM_TIER_NONE) continue;
+        judgement verdict = judge(out, i, policy, input->decision);
+        out->verdict[i] = (rgm_u8)verdict.verdict;
+        out->reason[i] =
+            (rgm_u8)(all[i].reason == RGM_VERDICT_REASON_EQUAL ? RGM_VERDICT_REASON_EQUAL : verdict.reason);
+        out->conclusive[i] = verdict.conclusive;
+        if (verdict.conclusive) out->needed[i] = -1;
+    }
+    set_shares(input, policy, out, scratch);
+    RGM_GOTO(set_detectable(out, facts, scratch));
+done:
+    rgm_difference_scratch_release(&room);
+    rgm_free(all);
+    rgm_free(scratch);
+    return status;
+}

@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compare/ranks.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "compare/distributions.h"
+
+enum { EXACT_SIDE = 8, EXACT_SIGNED = 50, EXACT_CELLS = 4000000 };
+
+static int ascending(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+static void insertion_sort(double *values, size_t count) {
+    for (size_t i = 1; i < count; i++) {
+        double value = values[i];
+        size_t at = i;
+        for (; at > 0 && values[at - 1] > value; at--) values[at] = values[at - 1];
+        values[at] = value;
+    }
+}
+
+static double middle_of(double x, double y, double z) {
+    return x < y ? (y < z ? y : x < z ? z : x) : (x < z ? x : y < z ? z : y);
+}
+
+// Quicksort with the comparison inline, several times as fast here as qsort, which takes over where the
+// pivots turn out badly.
+static void quicksort(double *values, size_t count, int depth) {
+    while (count > 24) {
+        if (depth-- == 0) {
+            qsort(values, count, sizeof *values, ascending);
+            return;
+        }
+        double pivot = middle_of(values[0], values[count / 2], values[count - 1]);
+        ptrdiff_t i = 0, j = (ptrdiff_t)count - 1;
+        while (i <= j) {
+            while (values[i] < pivot) i++;
+            while (pivot < values[j]) j--;
+            if (i > j) break;
+            double swapped = values[i];
+            values[i++] = values[j];
+            values[j--] = swapped;
+        }
+        quicksort(values, (size_t)(j + 1), depth);
+        values += i;
+        count -= (size_t)i;
+    }
+    insertion_sort(values, count);
+}
+
+void rgm_sort_doubles(double *values, size_t count) { quicksort(values, count, 64); }
+
+double rgm_median_sorted(const double *sorted, size_t count) {
+    if (!count) return NAN;
+    double upper = sorted[count / 2];
+    return count % 2 ? upper : sorted[count / 2 - 1] + (upper - sorted[count / 2 - 1]) / 2;
+}
+
+// --- ranks ------------------------------------------------------------------------------------------------
+
+typedef struct {
+    double value;
+    size_t place;
+} placed;
+
+static int by_value(const void *a, const void *b) {
+    return ascending(&((const placed *)a)->value, &((const placed *)b)->value);
+}
+
+rgm_status rgm_mid_ranks(const double *values, size_t count, double *ranks, double *ties, rgm_error *err) {
+    placed *order = rgm_malloc((count + 1) * sizeof *order);
+    if (!order) return rgm_error_no_memory(err);
+    for (size_t i = 0; i < count; i++) order[i] = (placed){values[i], i};
+    qsort(order, count, sizeof *order, by_value);
+    *ties = 0;
+    for (size_t from = 0, to; from < count; from = to) {
+        for (to = from + 1; to < count && !(order[from].value < order[to].value);) to++;
+        double group = (double)(to - from), rank = (double)(from + to + 1) / 2;
+        *ties += group * group * group - group;
+        for (size_t i = from; i < to; i++) ranks[order[i].place] = rank;
+    }
+    rgm_free(order);
+    return RGM_OK;
+}
+
+// --- Mann-Whitney -----------------------------------------------------------------------------------------
+
+// How often each value of b lies above those of a, equal values counting a half: U of b; and the ties.
+static double count_above(const double *a, size_t n_a, const double *b, size_t n_b, double *ties) {
+    double u = 0;
+    size_t below = 0, equal_to = 0;
+    *ties = 0;
+    for (size_t j = 0; j < n_b; j++) {
+        while (below < n_a && a[below] < b[j]) below++;
+        if (equal_to < below) equal_to = below;
+        while (equal_to < n_a && a[equal_to] <= b[j]) equal_to++;
+        u += (double)below + (double)(equal_to - below) / 2;
+    }
+    for (size_t i = 0, j = 0; i < n_a || j < n_b;) {
+        double value = j >= n_b || (i < n_a && a[i] < b[j]) ? a[i] : b[j];
+        double group = 0;
+        for (; i < n_a && a[i] <= value; i++) group++;
+        for (; j < n_b && b[j] <= value; j++) group++;
+        *ties += group * group * group - group;
+    }
+    return u;
+}
+
+// Number of arrangements of n and m values with each U, by adding the values one by one: the count for u is
+// the coefficient of q^u of the Gaussian binomial, built by multiplying with (1 - q^(m+i)) / (1 - q^i).
+static double *arrangements(size_t n, size_t m, rgm_error *err) {
+    size_t most = n * m;
+    double *counts = rgm_calloc(most + 1, sizeof *counts);
+    if (!counts) {
+        (void)rgm_error_no_memory(err);
+        return NULL;
+    }
+    counts[0] = 1;
+    for (size_t i = 1; i <= n; i++) {
+        for (size_t u = most + 1; u-- > m + i;) counts[u] -= counts[u - (m + i)];
+        for (size_t u = i; u <= most; u++) counts[u] += counts[u - i];
+    }
+    return counts;
+}
+
+static rgm_status exact_whitney(double u, size_t n, size_t m, double *p, rgm_error *err) {
+    double *counts = arrangements(n < m ? n : m, n < m ? m : n, err);
+    if (!counts) return RGM_NO_MEMORY;
+    double larger = fmax(u, (double)(n * m) - u), tail = 0, all = 0;
+    for (size_t at = 0; at <= n * m; at++) {
+        all += counts[at];
+        if ((double)at >= larger) tail += counts[at];
+    }
+    *p = fmin(1.0, 2.0 * tail / all);
+    rgm_free(counts);
+    return RGM_OK;
+}
+
+rgm_status rgm_mann_whitney(const double *a, size_t n_a, const double *b, size_t n_b, rgm_rank_test *out,
+                            rgm_error *err) {
+    *out = (rgm_rank_test){NAN, NAN, false};
+    if (!n_a || !n_b) return RGM_OK;
+    double ties, pairs = (double)n_a * (double)n_b, all = (double)(n_a + n_b);
+    double above = count_above(a, n_a, b, n_b, &ties);
+    out->statistic = pairs - above;
+    out->exact =
+        ties == 0 && (n_a <= EXACT_SIDE || n_b <= EXACT_SIDE) && n_a * n_b * (n_a + n_b) < EXACT_CELLS;
+    if (out->exact) return exact_whitney(above, n_a, n_b, &out->p, err);
+    double variance = pairs / 12 * (all + 1 - ties / (all * (all - 1)));
+    double distance = fmax(fabs(above - pairs / 2) - 0.5, 0);
+    // All values equal: no order, no evidence.
+    out->p = variance > 0 ? fmin(1.0, 2 * rgm_normal_upper(distance / sqrt(variance))) : 1.0;
+    return RGM_OK;
+}
+
+// --- signed rank ------------------------------------------------------------------------------------------
+
+static double exact_signed(double w, size_t n) {
+    // counts[s]: subsets of 1..n that sum to s; 50 * 51 / 2 + 1 at most
+    double counts[EXACT_SIGNED * (EXACT_SIGNED + 1) / 2 + 1] = {1};
+    size_t most = n * (n + 1) / 2;
+    for (size_t i = 1; i <= n; i++)
+        for (size_t s = most + 1; s-- > i;) counts[s] += counts[s - i];
+    double tail = 0;
+    for (size_t s = 0; s <= most && (double)s <= w; s++) tail += counts[s];
+    return fmin(1.0, 2 * tail / ldexp(1.0, (int)n));
+}
+
+rgm_status rgm_signed_rank(const double *differences, size_t count, rgm_rank_test *out, rgm_error *err) {
+    *out = (rgm_rank_test){NAN, NAN, false};
+    double *sizes = rgm_malloc((2 * count + 1) * sizeof *sizes);
+    if (!sizes) return rgm_error_no_memory(err);
+    double *ranks = sizes + count, ties = 0, up = 0, down = 0;
+    size_t n = 0;
+    for (size_t i = 0; i < count; i++)
+        if (differences[i] != 0) sizes[n++] = fabs(differences[i]);
+    rgm_status status;
+    RGM_GOTO(rgm_mid_ranks(sizes, n, ranks, &ties, err));
+    for (size_t i = 0, at = 0; i < count; i++) {
+        if (differences[i] == 0) continue;
+        *(differences[i] > 0 ? &up : &down) += ranks[at++];
+    }
+    out->statistic = fmin(up, down);
+    if (!n) {
+        out->p = 1.0; // nothing but zeros
+    } else if (ties == 0 && n == count && n <= EXACT_SIGNED) {
+        out->exact = true;
+        out->p = exact_signed(out->statistic, n);
+    } else {
+        double size = (double)n, variance = size * (size + 1) * (2 * size + 1) / 24 - ties / 48;
+        out->p = fmin(1.0, 2 * rgm_normal_upper((size * (size + 1) / 4 - out->statistic) / sqrt(variance)));
+    }
+done:
+    rgm_free(sizes);
+    return status;
+}
+
+// --- shift ------------------------------------------------------------------------------------------------
+
+// The differences b[j] - a[i]; row i ascends with j. What is still in question of a row is first[i] ..
+// past[i] - 1.
+typedef struct {
+    const double *a, *b;
+    size_t n_a, n_b;
+    size_t *first, *past;
+} matrix;
+
+// Number of differences below the value; `places` are those of each row.
+static uint64_t count_below(const matrix *m, double value, size_t *places) {
+    uint64_t sum = 0;
+    size_t j = 0; // rows of larger a need larger b, so the place only grows
+    for (size_t i = 0; i < m->n_a; i++) {
+        while (j < m->n_b && m->b[j] - m->a[i] < value) j++;
+        places[i] = j;
+        sum += j;
+    }
+    return sum;
+}
+
+// The k-th smallest of values, which are reordered (Hoare's FIND).
+static double select_value(double *values, size_t count, size_t k) {
+    ptrdiff_t low = 0, high = (ptrdiff_t)count - 1, wanted = (ptrdiff_t)k;
+    while (low < high) {
+        double pivot = values[wanted];
+        ptrdiff_t i = low, j = high;
+        while (i <= j) {
+            while (values[i] < pivot) i++;
+            while (pivot < values[j]) j--;
+            if (i > j) break;
+            double swapped = values[i];
+            values[i++] = values[j];
+            values[j--] = swapped;
+        }
+        if (j < wanted) low = i;
+        if (wanted < i) high = j;
+    }
+    return values[k];
+}
+
+typedef struct {
+    matrix m;
+    size_t *places;
+    double *gathered;
+    size_t room;    // of gathered
+    double density; // differences per unit around the middle
+} selection;
+
+// Values between `low` (included) and `high` (excluded), and how many lie below each.
+typedef struct {
+    double low, high;
+    uint64_t below_low, below_high;
+    bool cut_high; // `high` is a cut, not the largest difference
+} bracket;
+
+static size_t gather(selection *s) {
+    size_t n = 0;
+    for (size_t i = 0; i < s->m.n_a; i++)
+        for (size_t j = s->m.first[i]; j < s->m.past[i]; j++) s->gathered[n++] = s->m.b[j] - s->m.a[i];
+    return n;
+}
+
+// The next cut: where the k-th would be if the differences lay evenly, a little beyond, so that it soon lies
+// between two cuts. Every third halves, so that an uneven density costs no more than a logarithm.
+static double cut_of(const selection *s, const bracket *b, uint64_t k, double guess, int turn) {
+    double margin = (double)s->room / 4 / s->density, middle = b->low + (b->high - b->low) / 2, cut;
+    double above = (double)(k - b->below_low), beneath = (double)(b->below_high - k);
+    if (turn == 0)
+        cut = guess;
+    else if (turn % 3 == 0)
+        cut = middle;
+    else if (turn == 1)
+        cut = b->cut_high ? b->high - 1.2 * beneath / s->density - margin
+                          : b->low + 1.2 * above / s->density + margin;
+    else if (above < beneath)
+        cut = fmin(b->low + above / (above + beneath) * (b->high - b->low) + margin, middle);
+    else
+        cut = fmax(b->low + above / (above + beneath) * (b->high - b->low) - margin, middle);
+    return cut > b->low && cut < b->high ? cut : middle;
+}
+
+// The k-th smallest difference, k from 0, near `guess`. Cuts until few enough are left to gather; of more
+// equal ones than that no cut goes through, and they are what is sought.
+static double select_difference(selection *s, uint64_t k, double guess) {
+    matrix *m = &s->m;
+    bracket b = {m->b[0] - m->a[m->n_a - 1], nextafter(m->b[m->n_b - 1] - m->a[0], INFINITY), 0,
+                 (uint64_t)m->n_a * m->n_b, false};
+    for (size_t i = 0; i < m->n_a; i++) m->first[i] = 0, m->past[i] = m->n_b;
+    for (int turn = 0; b.below_high - b.below_low > s->room; turn++) {
+        double cut = cut_of(s, &b, k, guess, turn);
+        if (!(cut > b.low && cut < b.high)) return b.low; // neighbours among the doubles
+        uint64_t below = count_below(m, cut, s->places);
+        if (k < below) {
+            b.high = cut, b.below_high = below, b.cut_high = true;
+            memcpy(m->past, s->places, m->n_a * sizeof *s->places);
+        } else {
+            b.low = cut, b.below_low = below;
+            memcpy(m->first, s->places, m->n_a * sizeof *s->places);
+        }
+    }
+    return select_value(s->gathered, gather(s), (size_t)(k - b.below_low));
+}
+
+// How many of the smallest differences lie outside the interval on each side.
+static uint64_t outside(size_t n_a, size_t n_b, double alpha, double inflation) {
+    double pairs = (double)n_a * (double)n_b, z = -rgm_normal_quantile(alpha / 2);
+    double deviation = inflation * sqrt(pairs * (double)(n_a + n_b + 1) / 12);
+    double edge = floor(pairs / 2 - z * deviation - 0.5);
+    return edge > 0 ? (uint64_t)edge : 0;
+}
+
+// Width of sorted values, as the standard deviation of a normal distribution with these quartiles.
+static double width_of(const double *sorted, size_t count) {
+    return (sorted[count - 1 - count / 4] - sorted[count / 4]) / 1.349;
+}
+
+rgm_status rgm_shift_of(const double *a, size_t n_a, const double *b, size_t n_b, double alpha,
+                        double inflation, rgm_shift *out, rgm_error *err) {
+    *out = (rgm_shift){NAN, NAN, NAN};
+    if (!n_a || !n_b) return RGM_OK;
+    size_t room = 4 * (n_a + n_b);
+    size_t *places = rgm_malloc(3 * n_a * sizeof *places);
+    double *gathered = rgm_malloc(room * sizeof *gathered);
+    if (!places || !gathered) {
+        rgm_free(places);
+        rgm_free(gathered);
+        return rgm_error_no_memory(err);
+    }
+    uint64_t pairs = (uint64_t)n_a * n_b, edge = outside(n_a, n_b, alpha, inflation);
+    double width = hypot(width_of(a, n_a), width_of(b, n_b));
+    selection s = {{a, b, n_a, n_b, places, places + n_a},
+                   places + 2 * n_a,
+                   gathered,
+                   room,
+                   width > 0 ? 0.4 * (double)pairs / width : (double)pairs};
+    double upper = select_difference(&s, pairs / 2, rgm_median_sorted(b, n_b) - rgm_median_sorted(a, n_a));
+    double lower = pairs % 2 ? upper : select_difference(&s, pairs / 2 - 1, upper);
+    double reach = (double)(pairs / 2 - edge) / s.density;
+    out->estimate = lower + (upper - lower) / 2;
+    out->low = select_difference(&s, edge, out->estimate - reach);
+    out->high = select_difference(&s, pairs - 1 - edge, out->estimate + reach);
+    rgm_free(places);
+    rgm_free(gathered);
+    return RGM_OK;
+}
+
+// --- autocorrelation --------------------------------------------------------------------------------------
+
+rgm_status rgm_autocorrelation_time(const double *values, size_t count, double *time, rgm_error *err) {
+    *time = 1.0;
+    if (count < 4) return RGM_OK;
+    double *ranks = rgm_malloc(count * sizeof *ranks), ties, variance = 0;
+    if (!ranks) return rgm_error_no_memory(err);
+    rgm_status status;
+    RGM_GOTO(rgm_mid_ranks(values, count, ranks, &ties, err));
+    double mean = (double)(count + 1) / 2;
+    for (size_t i = 0; i < count; i++) {
+        ranks[i] -= mean;
+        variance += ranks[i] * ranks[i];
+    }
+    for (size_t lag = 1; variance > 0 && lag < count / 2; lag++) {
+        double product = 0;
+        for (size_t i = 0; i + lag < count; i++) product += ranks[i] * ranks[i + lag];
+        *time += 2 * product / variance;
+        if ((double)lag >= 5 * *time) break;
+    }
+    *time = fmax(*time, 1.0);
+done:
+    rgm_free(ranks);
+    return status;
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Training steps: annotations of the host that spans of the same rank begin in.
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "model/links_parts.h"
+
+static uint32_t lane_of(const rgm_run *run, size_t row) { return RGM_CELL(&run->spans, lane, row, 0); }
+static int64_t start_of(const rgm_run *run, size_t row) { return run->spans.start_ns[row]; }
+static int64_t end_of(const rgm_run *run, size_t row) {
+    return run->spans.start_ns[row] + run->spans.duration_ns[row];
+}
+
+typedef struct {
+    int64_t start, end;
+    int32_t rank, number;
+} step_range;
+
+// N of "ProfilerStep#N" or "ProfilerStep #N", -1 for any other name.
+static int32_t step_number(rgm_string name) {
+    static const char word[] = "ProfilerStep";
+    size_t at = sizeof word - 1;
+    if (name.length <= at || memcmp(name.data, word, at) != 0) return -1;
+    while (at < name.length && name.data[at] == ' ') at++;
+    if (at >= name.length || name.data[at] != '#') return -1;
+    at++;
+    while (at < name.length && name.data[at] == ' ') at++;
+    int32_t number = -1;
+    for (; at < name.length && name.data[at] >= '0' && name.data[at] <= '9' && number < 100000000; at++)
+        number = (number < 0 ? 0 : number * 10) + (name.data[at] - '0');
+    return number;
+}
+
+static int32_t rank_of(const rgm_run *run, size_t row) {
+    return lane_of(run, row) < run->lanes.rows ? RGM_CELL(&run->lanes, rank, lane_of(run, row), -1) : -1;
+}
+
+static int by_rank_and_start(const void *a, const void *b) {
+    const step_range *x = a, *y = b;
+    if (x->rank != y->rank) return x->rank < y->rank ? -1 : 1;
+    if (x->start != y->start) return x->start < y->start ? -1 : 1;
+    return x->number < y->number ? -1 : x->number > y->number;
+}
+
+typedef struct {
+    const step_range *steps;
+    size_t count;
+    size_t last; // range that was found last: the next row is often in it, too
+} step_search;
+
+static bool begins_after(const step_search *s, size_t i, int32_t rank, int64_t time) {
+    if (i == s->count) return true;
+    const step_range *step = &s->steps[i];
+    return step->rank > rank || (step->rank == rank && step->start > time);
+}
+
+// The range of that rank that begins last at or before the time and has not ended, -1 for none.
+static int32_t step_at(step_search *s, int32_t rank, int64_t time) {
+    if (begins_after(s, s->last, rank, time) || !begins_after(s, s->last + 1, rank, time)) {
+        size_t low = 0, high = s->count;
+        while (low < high) {
+            size_t middle = (low + high) / 2;
+            if (begins_after(s, middle, rank, time))
+                high = middle;
+            else
+                low = middle + 1;
+        }
+        if (low == 0) return -1;
+        s->last = low - 1;
+    }
+    const step_range *step = &s->steps[s->last];
+    return step->rank == rank && time < step->end ? step->number : -1;
+}
+
+// Number of the step that a span is, -1 for any other span.
+static int32_t step_of(const rgm_run *run, size_t row) {
+    if (rgm_links_kind(run, row) != RGM_KIND_ANNOTATION) return -1;
+    return step_number(rgm_strings_view(&run->strings, run->spans.name[row]));
+}
+
+static void assign(rgm_run *run, const step_range *steps, size_t count) {
+    rgm_spans *spans = &run->spans;
+    step_search search = {steps, count, 0};
+    for (size_t i = 0; i < spans->rows; i++)
+        if (!rgm_kind_is_work(rgm_links_kind(run, i)) && rgm_links_kind(run, i) != RGM_KIND_DEVICE_ANNOTATION)
+            spans->step[i] = step_at(&search, rank_of(run, i), start_of(run, i));
+    for (size_t i = 0; i < spans->rows; i++)
+        if (spans->launch[i] >= 0) spans->step[i] = spans->step[spans->launch[i]];
+}
+
+rgm_status rgm_links_steps(rgm_run *run, rgm_error *err) {
+    size_t count = 0;
+    RGM_TRY(rgm_table_ensure(&rgm_spans_desc, &run->spans, RGM_COLUMN_INDEX(spans, step), err));
+    for (size_t i = 0; i < run->spans.rows; i++) count += step_of(run, i) >= 0;
+    if (count == 0) return RGM_OK;
+    step_range *steps = rgm_malloc(count * sizeof *steps);
+    if (!steps) return rgm_error_no_memory(err);
+    count = 0;
+    for (size_t i = 0; i < run->spans.rows; i++)
+        if (step_of(run, i) >= 0)
+            steps[count++] = (step_range){start_of(run, i), end_of(run, i), rank_of(run, i), step_of(run, i)};
+    qsort(steps, count, sizeof *steps, by_rank_and_start);
+    assign(run, steps, count);
+    rgm_free(steps);
+    return RGM_OK;
+}

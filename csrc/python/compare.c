@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions of the module that compare sides, look for change points, and offer the statistics behind them.
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "compare/change_points.h"
+#include "compare/comparison.h"
+#include "compare/distributions.h"
+#include "compare/ranks.h"
+#include "python/state.h"
+
+// --- buffers ----------------------------------------------------------------------------------------------
+
+// A contiguous buffer of items of one size; -1 with an exception.
+static int take(PyObject *object, size_t size, const char *what, Py_buffer *view) {
+    if (PyObject_GetBuffer(object, view, PyBUF_C_CONTIGUOUS) < 0) return -1;
+    if ((size_t)view->len % size == 0 && (size_t)view->itemsize == size) return 0;
+    PyErr_Format(PyExc_TypeError, "%s must have items of %zu bytes", what, size);
+    PyBuffer_Release(view);
+    view->obj = NULL;
+    return -1;
+}
+
+static size_t items(const Py_buffer *view) { return (size_t)view->len / (size_t)view->itemsize; }
+
+typedef struct {
+    Py_buffer launches, samples, values, totals;
+} side_buffers;
+
+static void side_release(side_buffers *side) {
+    Py_buffer *all[] = {&side->launches, &side->samples, &side->values, &side->totals};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i]->obj) PyBuffer_Release(all[i]);
+}
+
+static int check_bounds(const side_buffers *side, size_t operations) {
+    const uint32_t *launches = side->launches.buf;
+    const uint64_t *samples = side->samples.buf;
+    if (items(&side->launches) != operations + 1 || !items(&side->samples)) goto wrong;
+    size_t n_launches = items(&side->samples) - 1;
+    if (launches[0] != 0 || launches[operations] != n_launches || samples[0] != 0 ||
+        samples[n_launches] != items(&side->values))
+        goto wrong;
+    for (size_t i = 0; i < operations; i++)
+        if (launches[i] > launches[i + 1]) goto wrong;
+    for (size_t i = 0; i < n_launches; i++)
+        if (samples[i] > samples[i + 1]) goto wrong;
+    return 0;
+wrong:
+    PyErr_SetString(PyExc_ValueError, "bounds of launches and samples do not fit each other");
+    return -1;
+}
+
+// (launches, samples, values, totals or None)
+static int take_side(PyObject *given, size_t operations, side_buffers *out, rgm_side *side) {
+    PyObject *launches, *samples, *values, *totals;
+    if (!PyArg_ParseTuple(given, "OOOO", &launches, &samples, &values, &totals)) return -1;
+    if (take(launches, 4, "launches", &out->launches) < 0 || take(samples, 8, "samples", &out->samples) < 0 ||
+        take(values, 8, "values", &out->values) < 0)
+        return -1;
+    if (totals != Py_None && take(totals, 8, "totals", &out->totals) < 0) return -1;
+    if (check_bounds(out, operations) < 0) return -1;
+    if (out->totals.obj && items(&out->totals) != operations) {
+        PyErr_SetString(PyExc_ValueError, "totals have one value an operation");
+        return -1;
+    }
+    *side = (rgm_side){out->launches.buf, out->samples.buf, out->values.buf,
+                       out->totals.obj ? out->totals.buf : NULL};
+    return 0;
+}
+
+// --- compare ----------------------------------------------------------------------------------------------
+
+static int read_policy(PyObject *given, rgm_compare_policy *policy) {
+#define POLICY_NAME(name, initial, unit, source) #name,
+#define POLICY_OFFSET(name, initial, unit, source) offsetof(rgm_compare_policy, name),
+    static const char *const names[] = {RGM_COMPARE_POLICY(POLICY_NAME)};
+    static const size_t offsets[] = {RGM_COMPARE_POLICY(POLICY_OFFSET)};
+    PyObject *key, *value;
+    Py_ssize_t at = 0;
+    while (PyDict_Next(given, &at, &key, &value)) {
+        Py_ssize_t i = rgm_name_find(key, names, sizeof names / sizeof names[0]);
+        if (i < 0) {
+            PyErr_Format(PyExc_ValueError, "no threshold of a comparison is called %R", key);
+            return -1;
+        }
+        double number = PyFloat_AsDouble(value);
+        if (number == -1.0 && PyErr_Occurred()) return -1;
+        if (!(number >= 0) || isinf(number)) {
+            PyErr_Format(PyExc_ValueError, "the threshold %R must be a finite number of at least 0", key);
+            return -1;
+        }
+        memcpy((char *)policy + offsets[i], &number, sizeof number);
+    }
+    if (!(policy->interval < 1) || !(policy->interval > 0) || !(policy->alpha < 1) || !(policy->alpha > 0) ||
+        !(policy->power < 1) || !(policy->power > 0)) {
+        PyErr_SetString(PyExc_ValueError, "alpha, interval and power lie between 0 and 1");
+        return -1;
+    }
+    return 0;
+}
+
+static PyObject *facts_dict(const rgm_comparison_facts *f) {
+    return Py_BuildValue("{sdsdsdsOsdsdsLsdsd}", "common_mode", f->common_mode, "common_low", f->common_low,
+                         "common_high", f->common_high, "common_removed",
+                         f->common_removed ? Py_True : Py_False, "detectable_median", f->detectable_median,
+                         "detectable_worst", f->detectable_worst, "worst",
+                         f->worst == UINT32_MAX ? -1LL : (long long)f->worst, "prior_df", f->prior_df,
+                         "prior_variance", f->prior_variance);
+}
+
+static PyObject *run_comparison(rgm_module *state, const rgm_comparison_input *input,
+                                const rgm_compare_policy *policy) {
+    rgm_comparison *table = rgm_calloc(1, sizeof *table);
+    if (!table) return PyErr_NoMemory();
+    rgm_comparison_facts facts;
+    rgm_error err;
+    rgm_status status;
+    rgm_error_clear(&err);
+    Py_BEGIN_ALLOW_THREADS;
+    status = rgm_compare(input, policy, table, &facts, &err);
+    Py_END_ALLOW_THREADS;
+    if (status != RGM_OK) {
+        rgm_table_release(&rgm_comparison_desc, table);
+        rgm_free(table);
+        return rgm_raise(state, status, &err);
+    }
+    PyObject *wrapped = rgm_table_wrap(state, Py_None, &rgm_comparison_desc, table, true);
+    PyObject *known = wrapped ? facts_dict(&facts) : NULL;
+    PyObject *result = known ? PyTuple_Pack(2, wrapped, known) : NULL;
+    Py_XDECREF(wrapped);
+    Py_XDECREF(known);
+    return result;
+}
+
+static PyObject *core_compare(PyObject *module, PyObject *args) {
+    static const char *const fdr_names[] = {"none", "bh", "by"};
+    static const char *const decisions[] = {"catch", "estimate", "prove"};
+    PyObject *baseline, *current, *policy_dict, *fdr, *decision, *floors, *metrics, *result = NULL;
+    Py_ssize_t operations;
+    int paired;
+    if (!PyArg_ParseTuple(args, "nOOpO!UUOO", &operations, &baseline, &current, &paired, &PyDict_Type,
+                          &policy_dict, &fdr, &decision, &floors, &metrics))
+        return NULL;
+    rgm_compare_policy policy = RGM_COMPARE_POLICY_DEFAULTS;
+    if (operations < 0 || read_policy(policy_dict, &policy) < 0) {
+        if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "a negative number of operations");
+        return NULL;
+    }
+    Py_ssize_t method = rgm_name_find(fdr, fdr_names, 3), mode = rgm_name_find(decision, decisions, 3);
+    if (method < 0 || mode < 0)
+        return PyErr_Format(PyExc_ValueError,
+                            method < 0 ? "unknown correction %R; valid are: none, bh, by"
+                                       : "unknown decision %R; valid are: catch, estimate, prove",
+                            method < 0 ? fdr : decision);
+    side_buffers sides[2] = {0};
+    Py_buffer floor_view = {0}, metric_view = {0};
+    rgm_comparison_input input = {.operations = (size_t)operations,
+                                  .paired = paired,
+                                  .fdr = (rgm_fdr)method,
+                                  .decision = (rgm_decision)mode};
+    if (take_side(baseline, input.operations, &sides[0], &input.sides[0]) < 0 ||
+        take_side(current, input.operations, &sides[1], &input.sides[1]) < 0)
+        goto done;
+    if (floors != Py_None) {
+        if (take(floors, 8, "floors", &floor_view) < 0) goto done;
+        if (items(&floor_view) != input.operations) {
+            PyErr_SetString(PyExc_ValueError, "floors have one value an operation");
+            goto done;
+        }
+        input.run_floors = floor_view.buf;
+    }
+    if (metrics != Py_None) {
+        if (take(metrics, 1, "metrics", &metric_view) < 0) goto done;
+        if (items(&metric_view) != input.operations) {
+            PyErr_SetString(PyExc_ValueError, "metrics have one value an operation");
+            goto done;
+        }
+        input.metrics = metric_view.buf;
+    }
+    result = run_comparison(rgm_module_of(module), &input, &policy);
+done:
+    side_release(&sides[0]);
+    side_release(&sides[1]);
+    if (floor_view.obj) PyBuffer_Release(&floor_view);
+    if (metric_view.obj) PyBuffer_Release(&metric_view);
+    return result;
+}
+
+// --- change points ----------------------------------------------------------------------------------------
+
+static PyObject *core_change_points(PyObject *module, PyObject *args) {
+    PyObject *given;
+    double alpha;
+    int dependent;
+    if (!PyArg_ParseTuple(args, "Odp", &given, &alpha, &dependent)) return NULL;
+    Py_buffer view;
+    if (take(given, 8, "values", &view) < 0) return NULL;
+    rgm_change_point *points = NULL;
+    size_t count = 0;
+    rgm_error err;
+    rgm_status status;
+    rgm_error_clear(&err);
+    Py_BEGIN_ALLOW_THREADS;
+    status = rgm_change_points_of(view.buf, items(&view), alpha, dependent, &points, &count, &err);
+    Py_END_ALLOW_THREADS;
+    PyBuffer_Release(&view);
+    if (status != RGM_OK) return rgm_raise(rgm_module_of(module), status, &err);
+    PyObject *list = PyList_New((Py_ssize_t)count);
+    for (size_t i = 0; list && i < count; i++) {
+        PyObject *row =
+            Py_BuildValue("(nddd)", (Py_ssize_t)points[i].at, points[i].p, points[i].before, points[i].after);
+        if (!row) Py_CLEAR(list);
+        if (list) PyList_SET_ITEM(list, (Py_ssize_t)i, row);
+    }
+    rgm_free(points);
+    return list;
+}
+
+// --- statistics -------------------------------------------------------------------------------------------
+
+static PyObject *core_t_upper(PyObject *module, PyObject *args) {
+    double t, df;
+    if (!PyArg_ParseTuple(args, "dd", &t, &df)) return NULL;
+    return PyFloat_FromDouble(rgm_t_upper(t, df));
+}
+
+static PyObject *core_t_quantile(PyObject *module, PyObject *args) {
+    double p, df;
+    if (!PyArg_ParseTuple(args, "dd", &p, &df)) return NULL;
+    return PyFloat_FromDouble(rgm_t_quantile(p, df));
+}
+
+static PyObject *core_compare_policy(PyObject *module, PyObject *unused) {
+    static const struct {
+        const char *name;
+        double initial;
+        const char *unit, *source;
+    } rows[] = {
+#define POLICY_ROW(name, initial, unit, source) {#name, initial, unit, source},
+        RGM_COMPARE_POLICY(POLICY_ROW)
+#undef POLICY_ROW
+    };
+    PyObject *dict = PyDict_New();
+    for (size_t i = 0; dict && i < sizeof rows / sizeof rows[0]; i++) {
+        PyObject *row = Py_BuildValue("{sdssss}", "default", rows[i].initial, "unit", rows[i].unit, "source",
+                                      rows[i].source);
+        if (!row || PyDict_SetItemString(dict, rows[i].name, row) < 0) Py_CLEAR(dict);
+        Py_XDECREF(row);
+    }
+    return dict;
+}
+
+static PyMethodDef compare_methods[] = {
+    {"compare_policy", core_compare_policy, METH_NOARGS,
+     "compare_policy($module)\n--\n\nThresholds of a comparison."},
+    {"compare", core_compare, METH_VARARGS,
+     "compare($module, operations, baseline, current, paired, policy, fdr, decision, floors, metrics, "
+     "/)\n--\n\n"
+     "Compares two sides; a side is (launch bounds u32, sample bounds u64, values f64, totals).\n"
+     "Returns the table `comparison` and a dict of what holds for all."},
+    {"change_points", core_change_points, METH_VARARGS,
+     "change_points($module, values, alpha, autocorrelated, /)\n--\n\n"
+     "Change points of a series of float64: (place, p, median before, median after) of each."},
+    {"t_upper", core_t_upper, METH_VARARGS, "t_upper($module, t, df, /)\n--\n\nP(T > t) of Student's t."},
+    {"t_quantile", core_t_quantile, METH_VARARGS,
+     "t_quantile($module, p, df, /)\n--\n\nQuantile of Student's t."},
+    {NULL},
+};
+
+int rgm_compare_init(PyObject *module) { return PyModule_AddFunctions(module, compare_methods); }

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a comparison says: of each operation, and of all."""
+
+import enum
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+
+class ChangeType(enum.Enum):
+    """What became of an operation. NEW and REMOVED are the short names of two members."""
+
+    IMPROVEMENT = "improvement"
+    REGRESSION = "regression"
+    NO_CHANGE = "no_change"
+    NEW_OPERATION = "new_operation"
+    REMOVED_OPERATION = "removed_operation"
+    INVALID = "invalid"
+    NEW = NEW_OPERATION
+    REMOVED = REMOVED_OPERATION
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperationComparison:
+    """One operation in one metric, on both sides.
+
+    baseline_time_ms, current_time_ms: time per call (median over processes of the median per process) in
+    milliseconds; of a metric that is no time these are None and `baseline`, `current` hold the values in `unit`.
+    change_percent: 100 (current / baseline - 1), estimated on logarithms; low_percent, high_percent: its interval
+    at the level of the comparison. p, q: two-sided p-value of no change, and the same adjusted for all rows.
+    is_significant: the difference is real (q below alpha) and may reach the threshold, so the change_type is
+    IMPROVEMENT or REGRESSION. conclusive: the verdict is not for want of data. gates: large enough to fail a gate.
+    tier: what the data allowed, one of ``regimeter._core.TIERS``. detectable_percent: smallest slowdown that would
+    have been detected. needed: processes or pairs a side that would probably conclude, None when not known.
+    baseline_slow, current_slow: share of the samples in the slow mode where there are two modes.
+    A figure that is not known is None.
+    """
+
+    operation: str
+    metric: str = "time"
+    unit: str = "s"
+    change_type: ChangeType
+    is_significant: bool
+    baseline: float | None = None
+    current: float | None = None
+    baseline_time_ms: float | None = None
+    current_time_ms: float | None = None
+    change_ms: float | None = None
+    change_percent: float | None = None
+    low_percent: float | None = None
+    high_percent: float | None = None
+    p: float | None = None
+    q: float | None = None
+    rank_p: float | None = None
+    tier: str = "none"
+    reason: str = ""
+    conclusive: bool = False
+    gates: bool = True
+    accepted: str | None = None
+    pairs: int = 0
+    baseline_launches: int = 0
+    current_launches: int = 0
+    baseline_samples: int = 0
+    current_samples: int = 0
+    baseline_calls: float = 0
+    current_calls: float = 0
+    baseline_total_ms: float | None = None
+    current_total_ms: float | None = None
+    baseline_memory_mb: float | None = None
+    current_memory_mb: float | None = None
+    memory_change_mb: float | None = None
+    share: float | None = None
+    detectable_percent: float | None = None
+    needed: int | None = None
+    baseline_slow: float | None = None
+    current_slow: float | None = None
+    autocorrelation: float | None = None
+
+    @property
+    def ci_percent(self) -> tuple[float, float] | None:
+        """The interval of the change, None when there is none."""
+        if self.low_percent is None or self.high_percent is None:
+            return None
+        return self.low_percent, self.high_percent
+
+    @property
+    def status(self) -> str:
+        """The change type's value."""
+        return str(self.change_type.value)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as a dictionary of JSON values."""
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        values["change_type"] = self.change_type.value
+        return values
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonSummary:
+    """Counts over the rows of a comparison, and the whole time of both sides.
+
+    total_time_change_ms and total_time_change_percent compare the whole time, in which more calls of an operation
+    count as more time; the verdicts compare time per call.
+    """
+
+    total_operations: int
+    regressions_count: int
+    improvements_count: int
+    unchanged_count: int
+    new_operations_count: int
+    removed_operations_count: int
+    invalid_count: int
+    inconclusive_count: int
+    total_time_change_ms: float
+    total_time_change_percent: float | None
+    worst_regression: OperationComparison | None = None
+    best_improvement: OperationComparison | None = None
+    warnings: tuple[str, ...] = field(default_factory=tuple)

@@ -1,0 +1,283 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The two sides of a comparison: samples of each operation by process, from whatever they are given as."""
+
+import math
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._core import DEVICES, MEMORY_ACTIONS, SPAN_KINDS
+
+if TYPE_CHECKING:
+    from ..trace import Run
+
+Floats = NDArray[np.float64]
+MS = 1e-3
+NS = 1e-9
+# Metrics with noise, in the order of the core's numbers; the others are compared exactly.
+TIMES = ("time", "device_time")
+EXACT = ("memory_peak", "memory_allocated", "launches", "bytes")
+UNITS = {
+    "time": "s",
+    "device_time": "s",
+    "memory_peak": "bytes",
+    "memory_allocated": "bytes",
+    "launches": "",
+    "bytes": "bytes",
+}
+WORK = tuple(SPAN_KINDS.index(kind) for kind in ("kernel", "memcpy", "memset"))
+SCOPE = SPAN_KINDS.index("scope")
+ANNOTATION = SPAN_KINDS.index("annotation")
+PEAK = MEMORY_ACTIONS.index("peak")
+
+
+@dataclass(slots=True)
+class Samples:
+    """One metric of one side: samples per operation and process, and the whole of each operation."""
+
+    launches: dict[str, list[Floats]] = field(default_factory=dict)
+    totals: dict[str, float] = field(default_factory=dict)
+    calls: dict[str, float] = field(default_factory=dict)
+
+    def add(self, operation: str, values: Any, total: float | None = None, calls: float | None = None) -> None:
+        """Add what one process has of an operation; total and calls are those of the values unless given."""
+        sample = np.ascontiguousarray(values, dtype=np.float64)
+        if sample.ndim != 1:
+            raise ValueError(f"{operation!r}: samples of a launch are a flat sequence of numbers")
+        self.launches.setdefault(operation, []).append(sample)
+        whole = float(sample.sum()) if total is None else total
+        self.totals[operation] = self.totals.get(operation, 0.0) + whole
+        self.calls[operation] = self.calls.get(operation, 0.0) + (len(sample) if calls is None else calls)
+
+
+@dataclass(slots=True)
+class Side:
+    """All metrics of one side, and what is known of where they were measured."""
+
+    label: str
+    metrics: dict[str, Samples] = field(default_factory=dict)
+    memory_mb: dict[str, float] = field(default_factory=dict)
+    environments: list[dict[str, Any]] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    def metric(self, name: str) -> Samples:
+        """Return the samples of a metric, made when it is new."""
+        return self.metrics.setdefault(name, Samples())
+
+
+def side_of(source: Any, label: str) -> Side:
+    """Return the side that a source describes.
+
+    source: a path or a Run; a dictionary of the documented form ({"entries": [...], "summary": {...}}) or of
+    samples by operation ({operation: [[seconds, ...] per launch, ...]}); or a list of these, one a process.
+    FormatError for an unreadable file, TypeError or ValueError for anything else.
+    """
+    from ..trace import Run, load
+
+    side = Side(label)
+    for part in _parts(source):
+        if isinstance(part, str | os.PathLike):
+            _add_run(side, load(part))
+        elif isinstance(part, Run):
+            _add_run(side, part)
+        elif isinstance(part, Mapping):
+            _add_mapping(side, part)
+        else:
+            raise TypeError(f"{label}: a path, a Run or a dictionary is expected, not {type(part).__name__}")
+    return side
+
+
+def _parts(source: Any) -> Iterable[Any]:
+    if isinstance(source, list | tuple):
+        if not source:
+            raise ValueError("an empty list of runs")
+        return source
+    return [source]
+
+
+# --- dictionaries ---------------------------------------------------------------------------------------------
+
+
+def _add_mapping(side: Side, given: Mapping[str, Any]) -> None:
+    if "entries" in given or "summary" in given:
+        _add_document(side, given)
+        return
+    time = side.metric("time")
+    for operation, launches in given.items():
+        for launch in launches_of(operation, launches):
+            time.add(str(operation), launch)
+
+
+def launches_of(operation: object, launches: Any) -> list[Any]:
+    """Return the launches of an operation; a bare number stands for a launch of one sample. TypeError otherwise."""
+    if not isinstance(launches, Sequence | np.ndarray) or isinstance(launches, str):
+        raise TypeError(f"{operation!r}: a list of launches, each a list of seconds, is expected")
+    return [[launch] if isinstance(launch, int | float | np.number) else launch for launch in launches]
+
+
+def _add_document(side: Side, document: Mapping[str, Any]) -> None:
+    """Add a profile of the documented form; operations without entries have their summary's average only."""
+    entries, summary = document.get("entries") or [], document.get("summary") or {}
+    if not isinstance(entries, list) or not isinstance(summary, Mapping):
+        raise ValueError(f"{side.label}: 'entries' is a list and 'summary' a dictionary of operations")
+    time, device = Samples(), Samples()
+    found: dict[str, list[float]] = {}
+    on_device: dict[str, list[float]] = {}
+    for number, entry in enumerate(entries):
+        try:
+            operation, length = str(entry["operation"]), float(entry["duration_ms"]) * MS
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"{side.label}: entry {number} has no operation with a duration_ms: {error}") from None
+        found.setdefault(operation, []).append(length)
+        if isinstance(entry.get("gpu_time_ms"), int | float):
+            on_device.setdefault(operation, []).append(float(entry["gpu_time_ms"]) * MS)
+        if isinstance(entry.get("memory_peak_mb"), int | float):
+            peak = float(entry["memory_peak_mb"])
+            side.memory_mb[operation] = max(side.memory_mb.get(operation, peak), peak)
+    for operation, values in found.items():
+        time.add(operation, values)
+    for operation, values in on_device.items():
+        device.add(operation, values)
+    for operation, row in summary.items():
+        if not isinstance(row, Mapping):
+            raise ValueError(f"{side.label}: the summary of {operation!r} is not a dictionary")
+        _add_summary(side, time, str(operation), row, str(operation) in found)
+    _merge(side.metric("time"), time)
+    if device.launches:
+        _merge(side.metric("device_time"), device)
+    environment = document.get("environment")
+    side.environments.append(dict(environment) if isinstance(environment, Mapping) else {})
+
+
+def _add_summary(side: Side, time: Samples, operation: str, row: Mapping[str, Any], known: bool) -> None:
+    memory = row.get("peak_memory_mb", row.get("avg_memory_mb"))
+    if isinstance(memory, int | float) and operation not in side.memory_mb:
+        side.memory_mb[operation] = float(memory)
+    if known:
+        return
+    calls, total, average = row.get("call_count"), row.get("total_time_ms"), row.get("avg_time_ms")
+    if average is None and total is not None and calls:
+        average = total / calls
+    if not isinstance(average, int | float):
+        raise ValueError(f"{side.label}: the summary of {operation!r} has neither avg_time_ms nor a total and a count")
+    count = float(calls) if isinstance(calls, int | float) else 1.0
+    whole = float(total) * MS if isinstance(total, int | float) else average * MS * count
+    time.add(operation, [average * MS], whole, count)
+    side.warnings.append(f"{side.label}: {operation!r} has an average only; its spread is not known")
+
+
+def _merge(into: Samples, other: Samples) -> None:
+    for operation, launches in other.launches.items():
+        into.launches.setdefault(operation, []).extend(launches)
+        into.totals[operation] = into.totals.get(operation, 0.0) + other.totals[operation]
+        into.calls[operation] = into.calls.get(operation, 0.0) + other.calls[operation]
+
+
+# --- runs -----------------------------------------------------------------------------------------------------
+
+
+def _add_run(side: Side, run: "Run") -> None:
+    side.environments.append(run.environment)
+    for row in run.anomaly_list():
+        if row["code"] in ("unfinished", "truncated", "dropped_scopes", "corrupt_bytes"):
+            side.warnings.append(f"{side.label}: {row['count']} x {row['detail']}")
+    kinds = run.spans.kind
+    if (kinds == SCOPE).any():
+        _add_scopes(side, run)
+    else:
+        _add_trace(side, run, kinds)
+
+
+def _add_groups(samples: Samples, names: list[str], keys: NDArray[Any], values: NDArray[Any]) -> None:
+    """Add the values grouped by key, in order of the first of each."""
+    if not len(keys):
+        return
+    order = np.argsort(keys, kind="stable")
+    found, first = np.unique(keys[order], return_index=True)
+    groups = np.split(values[order], first[1:])
+    for at in np.argsort([order[start] for start in first], kind="stable"):
+        samples.add(names[int(found[at])], groups[at])
+
+
+def _add_scopes(side: Side, run: "Run") -> None:
+    spans, rows = run.spans, run.entries.span
+    declared = (spans.flags[rows] >> 8) & 0xF
+    pairs = spans.name[rows].astype(np.int64) * 16 + declared
+    known, keys = np.unique(pairs, return_inverse=True)
+    texts = run.strings
+    names = [texts[int(pair) // 16] for pair in known]
+    twice = {name for name in names if names.count(name) > 1} if len(set(names)) < len(names) else set()
+    labels = [
+        f"{name} [{DEVICES[(int(pair) % 16) % len(DEVICES)]}]" if name in twice else name
+        for name, pair in zip(names, known, strict=True)
+    ]
+    _add_groups(side.metric("time"), labels, keys, spans.duration_ns[rows] * NS)
+    where = {int(span): at for at, span in enumerate(rows.tolist())}
+    _add_device_times(side, run, labels, keys, where)
+    _add_memory(side, run, labels, keys, where)
+
+
+def _add_device_times(side: Side, run: "Run", labels: list[str], keys: NDArray[Any], where: dict[int, int]) -> None:
+    spans, lengths = run.intervals.span, run.intervals.duration_ns
+    timed = [(where[int(s)], int(d)) for s, d in zip(spans, lengths, strict=True) if d >= 0 and int(s) in where]
+    if timed:
+        at = np.array([row for row, _ in timed])
+        _add_groups(side.metric("device_time"), labels, keys[at], np.array([d for _, d in timed]) * NS)
+
+
+def _add_memory(side: Side, run: "Run", labels: list[str], keys: NDArray[Any], where: dict[int, int]) -> None:
+    memory = run.memory
+    for span, action, allocated in zip(memory.span, memory.action, memory.allocated, strict=True):
+        if action != PEAK or int(span) not in where or allocated < 0:
+            continue
+        name = labels[int(keys[where[int(span)]])]
+        mb = float(allocated) / 1e6
+        side.memory_mb[name] = max(side.memory_mb.get(name, mb), mb)
+    peaks = {name: value * 1e6 for name, value in side.memory_mb.items()}
+    for name, value in peaks.items():
+        side.metric("memory_peak").add(name, [value])
+
+
+def _add_trace(side: Side, run: "Run", kinds: NDArray[np.uint8]) -> None:
+    """Add a trace: its device work by name, and its annotations (steps count as one operation)."""
+    spans, texts = run.spans, run.strings
+    work = np.flatnonzero(np.isin(kinds, WORK))
+    ids, keys = np.unique(spans.name[work], return_inverse=True)
+    _add_groups(side.metric("time"), [texts[int(i)] for i in ids], keys, spans.duration_ns[work] * NS)
+    if len(work):
+        counts = np.bincount(keys)
+        for name, count in zip([texts[int(i)] for i in ids], counts.tolist(), strict=True):
+            side.metric("launches").add(name, [float(count)])
+    marks = np.flatnonzero(kinds == ANNOTATION)
+    names = [_step_name(texts[int(i)]) for i in spans.name[marks]]
+    known = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    keys = np.array([known[name] for name in names], dtype=np.int64)
+    _add_groups(side.metric("time"), list(known), keys, spans.duration_ns[marks] * NS)
+
+
+def _step_name(name: str) -> str:
+    return "ProfilerStep" if name.startswith("ProfilerStep") else name
+
+
+# --- for the core ---------------------------------------------------------------------------------------------
+
+
+def pack(samples: Samples, operations: Sequence[str]) -> tuple[NDArray[Any], NDArray[Any], Floats, Floats]:
+    """Return (bounds of launches, bounds of samples, values, totals) in the order of the operations."""
+    launches, lengths, values = [0], [0], []
+    for operation in operations:
+        for launch in samples.launches.get(operation, ()):
+            lengths.append(lengths[-1] + len(launch))
+            values.append(launch)
+        launches.append(len(lengths) - 1)
+    totals = [samples.totals.get(operation, 0.0) for operation in operations]
+    return (
+        np.array(launches, dtype=np.uint32),
+        np.array(lengths, dtype=np.uint64),
+        np.concatenate(values) if values else np.empty(0),
+        np.array([total if math.isfinite(total) else 0.0 for total in totals]),
+    )

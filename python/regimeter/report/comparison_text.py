@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A comparison as text: the verdict, its evidence, what could have been missed, and what to run next."""
+
+import shlex
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ..compare.result import ChangeType, OperationComparison
+from .text import TextTable, amount, duration, render, shorten
+
+if TYPE_CHECKING:
+    from ..compare import ProfilerComparison
+
+WORDS = {
+    ChangeType.REGRESSION: "slower",
+    ChangeType.IMPROVEMENT: "faster",
+    ChangeType.NO_CHANGE: "unchanged",
+    ChangeType.NEW_OPERATION: "new",
+    ChangeType.REMOVED_OPERATION: "removed",
+    ChangeType.INVALID: "invalid",
+}
+REASONS = {
+    "conclusive": "",
+    "significant": "",
+    "below_threshold": "real, below the threshold",
+    "too_few": "undecided: too little data",
+    "small_share": "too small to gate",
+    "one_side": "",
+    "no_samples": "no samples",
+    "not_positive": "times that are not positive",
+    "equal": "all samples equal",
+    "exact_difference": "",
+}
+TIERS = {
+    "single": "one process a side; widened by what two processes differ in",
+    "launches": "several processes a side, compared by their medians",
+    "paired": "pairs of processes, compared within each pair",
+    "exact": "exact quantities",
+}
+
+
+def value(row: OperationComparison, side: float | None) -> str:
+    """Return a value of one side in a readable unit."""
+    if side is None:
+        return "-"
+    if row.unit == "s":
+        return duration(side * 1e3)
+    return amount(side) if row.unit == "bytes" else f"{side:,.10g}"
+
+
+def signed(percent: float | None, digits: int = 1) -> str:
+    """Return a change in percent with its sign; the fixed digits stand for what the interval can tell."""
+    return "-" if percent is None else f"{percent:+.{digits}f} %"
+
+
+def interval(row: OperationComparison) -> str:
+    """Return the interval of the change."""
+    ends = row.ci_percent
+    return "" if ends is None else f"[{ends[0]:+.1f}, {ends[1]:+.1f}]"
+
+
+def probability(q: float | None) -> str:
+    """Return a probability short enough for a table."""
+    if q is None:
+        return ""
+    return f"{q:.3f}" if q >= 0.0005 else f"{q:.0e}"
+
+
+def data(row: OperationComparison) -> str:
+    """Return how much the row rests on: pairs or processes, and samples of each."""
+    if row.tier == "exact":
+        return "exact"
+    samples = min(row.baseline_samples, row.current_samples)
+    if row.pairs:
+        return f"{row.pairs} pairs x {samples // max(1, row.pairs)}"
+    launches = min(row.baseline_launches, row.current_launches)
+    return f"{row.baseline_launches}+{row.current_launches} runs x {samples // max(1, launches)}"
+
+
+def note(row: OperationComparison) -> str:
+    """Return what else is to be said of a row."""
+    parts = [REASONS.get(row.reason, row.reason)]
+    if row.change_type is ChangeType.REGRESSION and not row.gates:
+        parts.append("too small to gate")
+    if row.accepted:
+        parts.append(f"accepted: {row.accepted}")
+    if row.needed and not row.conclusive:
+        parts.append(f"about {row.needed} {'pairs' if row.pairs else 'runs a side'} would tell")
+    if row.baseline_slow is not None and row.current_slow is not None:
+        parts.append(f"slow mode {row.baseline_slow:.0%} -> {row.current_slow:.0%} of the samples")
+    return "; ".join(part for part in parts if part)
+
+
+def rows_table(title: str, rows: Sequence[OperationComparison]) -> TextTable:
+    """Return the rows as a table."""
+    metrics = len({row.metric for row in rows}) > 1 or any(row.metric != "time" for row in rows)
+    header = [
+        "operation",
+        *(["metric"] if metrics else []),
+        "baseline",
+        "current",
+        "change",
+        "95 %",
+        "q",
+        "data",
+        "note",
+    ]
+    cells = [
+        [
+            shorten(row.operation, 36),
+            *([row.metric] if metrics else []),
+            value(row, row.baseline),
+            value(row, row.current),
+            signed(row.change_percent),
+            interval(row),
+            probability(row.q),
+            data(row) if row.reason != "one_side" else "",
+            note(row),
+        ]
+        for row in rows
+    ]
+    return TextTable(title, header, cells)
+
+
+def verdict_line(comparison: "ProfilerComparison") -> str:
+    """Return the verdict of the whole in one line."""
+    summary = comparison.get_summary()
+    failures = len(comparison.failures)
+    state = "FAILED" if failures else "PASSED"
+    conclusive = summary.unchanged_count - summary.inconclusive_count
+    parts = [
+        _count(summary.regressions_count, "regression"),
+        _count(summary.improvements_count, "improvement"),
+        f"{summary.unchanged_count} unchanged ({conclusive} conclusive)",
+    ]
+    for number, word in (
+        (summary.new_operations_count, "new"),
+        (summary.removed_operations_count, "removed"),
+        (summary.invalid_count, "invalid"),
+    ):
+        if number:
+            parts.append(f"{number} {word}")
+    rule = f"q <= {comparison.alpha:g}, threshold {comparison.significance_threshold:g} % ({comparison.decision})"
+    return f"{state}  {', '.join(parts)}  [{rule}]"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def total_line(comparison: "ProfilerComparison") -> str:
+    """Return the whole time of both sides, '' when there is none."""
+    rows = [row for row in comparison.comparisons if row.metric == "time"]
+    before = sum(row.baseline_total_ms or 0.0 for row in rows)
+    after = sum(row.current_total_ms or 0.0 for row in rows)
+    if not before or not after:
+        return ""
+    calls = sum(row.baseline_calls for row in rows), sum(row.current_calls for row in rows)
+    counted = f", {calls[0]:,.0f} -> {calls[1]:,.0f} calls" if calls[0] != calls[1] else ""
+    return f"Sum of all calls: {duration(before)} -> {duration(after)} ({signed(100 * (after / before - 1))}{counted})"
+
+
+def missed_line(comparison: "ProfilerComparison") -> str:
+    """Return the smallest slowdowns that would have been found."""
+    median = comparison.mde_percent
+    if median is None:
+        return "Could have missed: nothing was compared by samples" if comparison.comparisons else "Nothing to compare"
+    worst = comparison.facts.get("detectable_worst")
+    name = comparison.facts.get("worst_operation")
+    more = f", {100 * worst:.1f} % (worst: {shorten(str(name), 30)})" if worst is not None and name else ""
+    return f"Could have missed: slowdowns below {median:.1f} % (median operation){more}"
+
+
+def common_line(comparison: "ProfilerComparison") -> str:
+    """Return what all operations changed by together, '' when too few could tell."""
+    common, facts = comparison.common_mode_percent, comparison.facts
+    if common is None:
+        return ""
+    taken = "; taken out of the rows above" if facts["common_removed"] else ""
+    low, high = 100 * facts["common_low"], 100 * facts["common_high"]
+    return f"All operations together: {common:+.1f} % [{low:+.1f}, {high:+.1f}]{taken}"
+
+
+def basis_lines(comparison: "ProfilerComparison") -> list[str]:
+    """Return what the verdicts rest on, and what that cannot tell."""
+    tiers = dict.fromkeys(row.tier for row in comparison.comparisons if row.tier in TIERS)
+    lines = [f"Compared: {TIERS[tier]}" for tier in tiers]
+    if "single" in tiers:
+        floor = comparison.policy.get("run_floor", 0.01)
+        lines.append(
+            f"  Two processes of the same program are taken to differ by {100 * floor:g} % (run floor); "
+            "`regimeter calibrate noise` measures it, `regimeter ab` makes pairs."
+        )
+    return lines
+
+
+def next_lines(comparison: "ProfilerComparison") -> list[str]:
+    """Return the commands to run next."""
+    lines = []
+    doubtful = [row for row in comparison.comparisons if row.needed and not row.conclusive and row.gates]
+    if doubtful:
+        pairs = min(100, max(row.needed or 0 for row in doubtful))
+        lines.append(f"More data: regimeter ab --base CMD --current CMD --pairs {max(pairs, 10)}")
+    for row in comparison.failures[:1]:
+        operation = shlex.quote(row.operation)
+        lines.append(f"Accept:    regimeter baseline accept --op {operation} --reason TEXT")
+    return lines
+
+
+def changed(comparison: "ProfilerComparison") -> list[OperationComparison]:
+    """Return the rows that are not plainly unchanged: regressions, improvements, then what is new, gone or odd."""
+    return [
+        *comparison.get_regressions(),
+        *comparison.get_improvements(),
+        *(
+            row
+            for change in (ChangeType.NEW_OPERATION, ChangeType.REMOVED_OPERATION, ChangeType.INVALID)
+            for row in comparison.comparisons
+            if row.change_type is change
+        ),
+        *(
+            row
+            for row in comparison.comparisons
+            if row.change_type is ChangeType.NO_CHANGE and (not row.conclusive or row.reason == "below_threshold")
+        ),
+    ]
+
+
+def report(comparison: "ProfilerComparison", top_n: int = 20, *, everything: bool = False) -> str:
+    """Return the whole report: verdict, evidence, what could have been missed, what to run next."""
+    rows = list(comparison.comparisons) if everything else changed(comparison)
+    lines = [f"PERF {verdict_line(comparison)}", ""]
+    if rows:
+        shown = rows[:top_n]
+        lines += [*render(rows_table("", shown)).split("\n")[2:], ""]
+        if len(rows) > len(shown):
+            lines += [f"... and {len(rows) - len(shown)} more rows", ""]
+    facts = [total_line(comparison), missed_line(comparison), common_line(comparison), *basis_lines(comparison)]
+    lines += [line for line in facts if line]
+    lines += [f"Warning: {text}" for text in comparison.warnings[:10]]
+    lines += next_lines(comparison)
+    return "\n".join(lines)
