@@ -36,19 +36,19 @@ static bool is_open(profiler_object *self) {
 }
 
 // The reason why kernels are not traced, "" when they are.
-PyObject *rgm_profiler_kernels_start(profiler_object *self, PyObject *args) {
-    const char *folders;
-    PyObject *given;
+PyObject *rgm_profiler_kernels_start(profiler_object *self, PyObject *given) {
     rgm_tracing_options options = RGM_TRACING_DEFAULTS;
-    if (!PyArg_ParseTuple(args, "sO!", &folders, &PyDict_Type, &given)) return NULL;
+    if (!PyDict_Check(given)) {
+        PyErr_SetString(PyExc_TypeError, "options are a dict");
+        return NULL;
+    }
     if (!is_open(self) || read_options(given, &options) < 0) return NULL;
     rgm_error err;
     rgm_status status;
     rgm_error_clear(&err);
     rgm_device_sink sink = rgm_session_sink(self->session);
     Py_BEGIN_ALLOW_THREADS;
-    status = rgm_library_search(folders, &err);
-    if (status == RGM_OK) status = rgm_tracing_start(&sink, &options, &err);
+    status = rgm_tracing_start(&sink, &options, &err);
     Py_END_ALLOW_THREADS;
     if (status == RGM_OK) return PyUnicode_FromString("");
     return PyUnicode_DecodeUTF8(err.message, (Py_ssize_t)strlen(err.message), "replace");
@@ -91,17 +91,14 @@ PyObject *rgm_profiler_kernels_state(PyObject *unused, PyObject *ignored) {
 }
 
 // What doctor shows: nothing is traced.
-PyObject *rgm_profiler_cupti(PyObject *unused, PyObject *args) {
-    const char *folders;
+PyObject *rgm_profiler_cupti(PyObject *unused, PyObject *ignored) {
     const rgm_driver *driver;
     const rgm_cupti *cupti = NULL;
     rgm_error err;
     rgm_status status;
-    if (!PyArg_ParseTuple(args, "s", &folders)) return NULL;
     rgm_error_clear(&err);
     Py_BEGIN_ALLOW_THREADS;
-    status = rgm_library_search(folders, &err);
-    if (status == RGM_OK) status = rgm_driver_start(&driver, &err);
+    status = rgm_driver_start(&driver, &err);
     if (status == RGM_OK) status = rgm_cupti_get(&cupti, driver, &err);
     Py_END_ALLOW_THREADS;
     if (status != RGM_OK) return Py_BuildValue("{ss}", "reason", err.message);

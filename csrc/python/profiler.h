@@ -139,11 +139,11 @@ PyObject *rgm_profiler_device_state(profiler_object *self, PyObject *unused);
 void rgm_profiler_device_close(profiler_object *self);
 
 // kernel_tracing.c
-PyObject *rgm_profiler_kernels_start(profiler_object *self, PyObject *args);
+PyObject *rgm_profiler_kernels_start(profiler_object *self, PyObject *given);
 PyObject *rgm_profiler_kernels_flush(profiler_object *self, PyObject *unused);
 PyObject *rgm_profiler_kernels_stop(profiler_object *self, PyObject *unused);
 PyObject *rgm_profiler_kernels_state(PyObject *unused, PyObject *ignored);
-PyObject *rgm_profiler_cupti(PyObject *unused, PyObject *args);
+PyObject *rgm_profiler_cupti(PyObject *unused, PyObject *ignored);
 void rgm_profiler_kernels_close(profiler_object *self);
 
 // profiler_methods.c

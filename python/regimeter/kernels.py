@@ -11,11 +11,6 @@ BAD_ENDS = ("stuck", "abandoned", "lost_by_fork")
 COUNTS = ("calls", "records", "invalid", "dropped", "buffers", "declined", "foreign")
 
 
-def wheel_folders() -> str:
-    """Return the folders in which pip puts wheels, joined by ':'."""
-    return ":".join(folder for folder in sys.path if folder and ":" not in folder and os.path.isdir(folder))
-
-
 def options(asked: bool | Mapping[str, int]) -> dict[str, int]:
     """Return the options of tracing as numbers."""
     if isinstance(asked, Mapping):

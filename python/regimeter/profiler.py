@@ -13,7 +13,7 @@ import weakref
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from typing import Any, ParamSpec, TypeVar, cast, overload
 
-from . import _core, backend, cost, device_memory, environment, kernels, recording, streams
+from . import _core, backend, cost, device_memory, environment, kernels, libraries, recording, streams
 from .records import ProfileEntry, ProfileSummary
 from .trace import Run
 
@@ -303,7 +303,8 @@ class GPUProfiler(_core.Profiler):
 
     def _trace_kernels(self, asked: bool | Mapping[str, int]) -> str:
         """Start tracing; return the reason why kernels are not traced, which is no error, or ''."""
-        reason = self._kernels_start(kernels.wheel_folders(), kernels.options(asked))
+        libraries.search_wheels()
+        reason = self._kernels_start(kernels.options(asked))
         if reason:
             reason = kernels.explain(reason)
             warnings.warn(f"kernels are not traced: {reason}", RuntimeWarning, stacklevel=3)

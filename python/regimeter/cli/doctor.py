@@ -181,9 +181,10 @@ def _nvml() -> Check:
 def _kernels() -> Check:
     import os
 
-    from .. import _core, kernels
+    from .. import _core, libraries
 
-    found = _core.Profiler._cupti(kernels.wheel_folders())
+    libraries.search_wheels()
+    found = _core.Profiler._cupti()
     if found["reason"]:
         remedy = "kernel tracing (profile_kernels=True) needs an NVIDIA GPU, its driver and CUPTI"
         return Check("kernels", "missing", found["reason"], remedy)
