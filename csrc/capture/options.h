@@ -13,7 +13,7 @@
       "Memory for records; past it new scopes are dropped and counted (16.7 million scopes).")               \
     X(int64_t, sample_budget_bytes, 67108864, "bytes", "Memory for samples, past it they are dropped.")      \
     X(int64_t, device_budget_bytes, 268435456, "bytes",                                                      \
-      "Memory for each kind of device row (2.7 million kernels), past it they are dropped and counted.")     \
+      "Memory for each kind of device row (2.3 million kernels), past it they are dropped and counted.")     \
     X(int64_t, device_wait_ns, 2000000000, "ns",                                                             \
       "How long results and close wait for the device; scopes it has not finished then have no device "      \
       "time.")                                                                                               \

@@ -138,6 +138,14 @@ PyObject *rgm_profiler_device_drain(profiler_object *self, PyObject *unused);
 PyObject *rgm_profiler_device_state(profiler_object *self, PyObject *unused);
 void rgm_profiler_device_close(profiler_object *self);
 
+// kernel_tracing.c
+PyObject *rgm_profiler_kernels_start(profiler_object *self, PyObject *given);
+PyObject *rgm_profiler_kernels_flush(profiler_object *self, PyObject *unused);
+PyObject *rgm_profiler_kernels_stop(profiler_object *self, PyObject *unused);
+PyObject *rgm_profiler_kernels_state(PyObject *unused, PyObject *ignored);
+PyObject *rgm_profiler_cupti(PyObject *unused, PyObject *ignored);
+void rgm_profiler_kernels_close(profiler_object *self);
+
 // profiler_methods.c
 extern PyMethodDef rgm_profiler_methods[];
 extern PyGetSetDef rgm_profiler_getset[];

@@ -71,6 +71,7 @@ static PyObject *profiler_stop(profiler_object *self, PyObject *unused) {
     if (!module_or_raise(self)) return NULL;
     self->enabled = false;
     Py_BEGIN_ALLOW_THREADS;
+    rgm_profiler_kernels_close(self);
     rgm_profiler_device_close(self);
     rgm_session_stop(self->session);
     Py_END_ALLOW_THREADS;
@@ -331,6 +332,13 @@ PyMethodDef rgm_profiler_methods[] = {
     {"_environment", (PyCFunction)profiler_environment, METH_O, "Sets the environment's JSON text."},
     {"_take_warning", (PyCFunction)profiler_take_warning, METH_NOARGS, "The pending warning or None."},
     {"_set_probes", (PyCFunction)profiler_set_probes, METH_VARARGS, "Sets backend and memory probes."},
+    {"_kernels_start", (PyCFunction)rgm_profiler_kernels_start, METH_O,
+     "Traces kernels; the reason why not, or ''."},
+    {"_kernels_flush", (PyCFunction)rgm_profiler_kernels_flush, METH_NOARGS, "Collects what has ended."},
+    {"_kernels_stop", (PyCFunction)rgm_profiler_kernels_stop, METH_NOARGS, "Ends the tracing of kernels."},
+    {"_kernels_state", rgm_profiler_kernels_state, METH_NOARGS | METH_STATIC, "Counters of kernel tracing."},
+    {"_cupti", rgm_profiler_cupti, METH_NOARGS | METH_STATIC,
+     "Which CUPTI there is, or the reason why none."},
     {"_device_timing", (PyCFunction)rgm_profiler_device_timing, METH_VARARGS, device_timing_doc},
     {"_device_drain", (PyCFunction)rgm_profiler_device_drain, METH_NOARGS,
      "Waits for device times within device_wait_ns; returns how many are missing."},

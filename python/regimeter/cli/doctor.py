@@ -84,6 +84,7 @@ def check_machine() -> list[Check]:
         _cost(),
         _numpy(),
         _driver(),
+        _kernels(),
         _nvml(),
         *_torch(),
         *(_extra(extra, *EXTRAS[extra]) for extra in EXTRAS),
@@ -175,6 +176,22 @@ def _nvml() -> Check:
     if about["missing"]:
         return Check("telemetry", "limited", f"{detail}: {names}", f"an older driver: no {', '.join(about['missing'])}")
     return Check("telemetry", "ok", f"{detail}: {names}")
+
+
+def _kernels() -> Check:
+    import os
+
+    from .. import _core, libraries
+
+    libraries.search_wheels()
+    found = _core.Profiler._cupti()
+    if found["reason"]:
+        remedy = "kernel tracing (profile_kernels=True) needs an NVIDIA GPU, its driver and CUPTI"
+        return Check("kernels", "missing", found["reason"], remedy)
+    detail = f"CUPTI {found['version']} of CUDA {found['cuda']}, {found['origin']}: {found['path']}"
+    if os.environ.get("NSYS_PROFILING_SESSION_ID"):
+        return Check("kernels", "limited", detail, "Nsight Systems is running and has CUPTI; trace without it")
+    return Check("kernels", "ok", detail)
 
 
 def _torch() -> list[Check]:
