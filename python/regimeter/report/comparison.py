@@ -132,7 +132,7 @@ def _markdown(comparison: "ProfilerComparison", view: View) -> str:
 
 
 def _github(comparison: "ProfilerComparison", view: View) -> str:
-    from .comparison_markdown import github
+    from .comparison_github import github
 
     return github(comparison, view)
 
