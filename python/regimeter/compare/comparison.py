@@ -200,8 +200,9 @@ class ProfilerComparison:
     def to_html(self, history: Mapping[str, Any] | None = None) -> str:
         """Return a page that needs no network.
 
-        history: earlier values of operations, oldest first, {operation: [{"label": text, "value": seconds}, ...]}; the
-        page then shows the trend of each with its change points.
+        history: earlier values of operations, oldest first, {operation: [{"label": text, "value": seconds}, ...]},
+        each point with "low" and "high" where they are known; the page then shows the trend with its change points.
+        A dictionary {"points": ..., "changes": [{"at", "before", "after", "p"}, ...]} brings its own change points.
         """
         return self.render("html", history=history)
 

@@ -57,13 +57,14 @@ class Samples:
 
 @dataclass(slots=True)
 class Side:
-    """All metrics of one side, and what is known of where they were measured."""
+    """All metrics of one side, and what is known of where they were measured. run: the first run, for its stacks."""
 
     label: str
     metrics: dict[str, Samples] = field(default_factory=dict)
     memory_mb: dict[str, float] = field(default_factory=dict)
     environments: list[dict[str, Any]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    run: "Run | None" = None
 
     def metric(self, name: str) -> Samples:
         """Return the samples of a metric, made when it is new."""
@@ -186,6 +187,7 @@ def _merge(into: Samples, other: Samples) -> None:
 
 def _add_run(side: Side, run: "Run") -> None:
     side.environments.append(run.environment)
+    side.run = run if side.run is None else side.run
     for row in run.anomaly_list():
         if row["code"] in ("unfinished", "truncated", "dropped_scopes", "corrupt_bytes"):
             side.warnings.append(f"{side.label}: {row['count']} x {row['detail']}")

@@ -175,8 +175,15 @@ def missed_line(comparison: "ProfilerComparison") -> str:
         return "Could have missed: nothing was compared by samples" if comparison.comparisons else "Nothing to compare"
     worst = comparison.facts.get("detectable_worst")
     name = comparison.facts.get("worst_operation")
-    more = f", {100 * worst:.1f} % (worst: {shorten(str(name), 30)})" if worst is not None and name else ""
-    return f"Could have missed: slowdowns below {median:.1f} % (median operation){more}"
+    more = ""
+    if worst is not None and name is not None:
+        more = f", {size(100 * worst)} (worst: {shorten(str(name), 30)})"
+    return f"Could have missed: slowdowns below {size(median)} (median operation){more}"
+
+
+def size(percent: float) -> str:
+    """Return the size of a change; beyond tenfold the digits say nothing."""
+    return f"{percent:.1f} %" if percent < 1000 else "tenfold and more"
 
 
 def common_line(comparison: "ProfilerComparison") -> str:
