@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The two sides of a comparison: samples of each operation by process, from whatever they are given as."""
 
+import json
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -83,7 +85,9 @@ def side_of(source: Any, label: str) -> Side:
     side = Side(label)
     for part in _parts(source):
         if isinstance(part, str | os.PathLike):
-            _add_run(side, load(part))
+            run = load(part)
+            averages = _averages_of(part) if run.source == "export" and not len(run.entries) else None
+            _add_run(side, run) if averages is None else _add_document(side, averages)
         elif isinstance(part, Run):
             _add_run(side, part)
         elif isinstance(part, Mapping):
@@ -91,6 +95,15 @@ def side_of(source: Any, label: str) -> Side:
         else:
             raise TypeError(f"{label}: a path, a Run or a dictionary is expected, not {type(part).__name__}")
     return side
+
+
+def _averages_of(path: str | os.PathLike[str]) -> dict[str, Any] | None:
+    """Return the document of a profile that has a summary and no entries, None for any other; a Run has no place for it."""
+    try:
+        document = json.loads(Path(path).read_bytes())
+    except (OSError, ValueError):  # packed, or a pipe that has been read
+        return None
+    return document if isinstance(document, dict) and isinstance(document.get("summary"), dict) else None
 
 
 def _parts(source: Any) -> Iterable[Any]:

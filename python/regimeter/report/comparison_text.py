@@ -133,8 +133,8 @@ def rows_table(title: str, rows: Sequence[OperationComparison], level: float = I
 def verdict_line(comparison: "ProfilerComparison") -> str:
     """Return the verdict of the whole in one line."""
     summary = comparison.get_summary()
-    failures = len(comparison.failures)
-    state = "FAILED" if failures else "NOTHING COMPARED" if comparison.nothing_compared else "PASSED"
+    failed = comparison.exit_code != 0
+    state = "FAILED" if failed else "NOTHING COMPARED" if comparison.nothing_compared else "PASSED"
     conclusive = summary.unchanged_count - summary.inconclusive_count
     parts = [
         _count(summary.regressions_count, "regression"),
@@ -191,7 +191,9 @@ def common_line(comparison: "ProfilerComparison") -> str:
     common, facts = comparison.common_mode_percent, comparison.facts
     if common is None:
         return ""
-    taken = "; taken out of the rows above" if facts["common_removed"] else ""
+    taken = "; taken out of the rows" if facts["common_removed"] else ""
+    if comparison.common_failure:
+        taken += "; the program or the machine is slower as a whole: `regimeter ab` tells which"
     low, high = 100 * facts["common_low"], 100 * facts["common_high"]
     return f"All operations together: {common:+.1f} % [{low:+.1f}, {high:+.1f}]{taken}"
 
