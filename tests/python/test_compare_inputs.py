@@ -7,6 +7,7 @@ import json
 import math
 import re
 import stat
+from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
@@ -25,7 +26,7 @@ HOSTILE = (
     "\x1b[31mred\x1b[0m\x07\r\n::error::forged",
     "]]>&<!-- \u2028 \x00\x08\ufffe",
     "@everyone [click](http://evil.example) ![x](http://evil.example/x.png) #1",
-    "=HYPERLINK(\"http://evil.example\")",
+    '=HYPERLINK("http://evil.example")',
     "\ud800 half",
     "",
     "x" * 5000,
@@ -257,7 +258,7 @@ def test_an_input_is_never_overwritten(capsys, pair):
     code, _, error = command(capsys, *pair, "-o", pair[0])
     assert code == 2
     assert "never overwritten" in error
-    assert json.loads(open(pair[0]).read())["entries"]
+    assert json.loads(Path(pair[0]).read_text())["entries"]
 
 
 # --- samples --------------------------------------------------------------------------------------------------

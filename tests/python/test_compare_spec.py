@@ -104,8 +104,7 @@ def test_the_first_example_reads_files_of_averages(files, capsys):
     assert (summary.regressions_count, summary.improvements_count) == (1, 1)
     for reg in comparison.get_regressions(top_n=5):
         print(
-            f"{reg.operation}: {reg.baseline_time_ms:.2f}ms -> "
-            f"{reg.current_time_ms:.2f}ms ({reg.change_percent:+.1f}%)"
+            f"{reg.operation}: {reg.baseline_time_ms:.2f}ms -> {reg.current_time_ms:.2f}ms ({reg.change_percent:+.1f}%)"
         )
     comparison.print_summary()
     comparison.print_regressions()
@@ -150,7 +149,11 @@ def test_the_export_has_the_documented_keys(files, tmp_path):
     document = json.loads((tmp_path / "comparison.json").read_text())
     assert set(document["summary"]) >= DOCUMENTED_EXPORT
     assert document["summary"]["regressions"] == 1
-    assert [row["operation"] for row in document["comparisons"]] == ["matrix_multiply", "xor_transform", "new_operation"]
+    assert [row["operation"] for row in document["comparisons"]] == [
+        "matrix_multiply",
+        "xor_transform",
+        "new_operation",
+    ]
     assert set(document["comparisons"][0]) >= DOCUMENTED_OPERATION
     assert document["comparisons"][0]["change_type"] == "regression"
 

@@ -3,6 +3,7 @@
 
 import json
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,14 +23,12 @@ def compared(count=12, launches=6):
     rng = np.random.default_rng(5)
     slow = {"op01": 1.2, "op02": 0.8, HOSTILE: 1.1}
     names = [*(f"op{i:02}" for i in range(count)), HOSTILE]
-    sides = [
-        {
-            name: ((1 + i) * 1e-4 * (slow.get(name, 1.0) if side else 1.0) * np.exp(rng.normal(0, 0.005, (launches, 12))))
-            for i, name in enumerate(names)
-        }
-        for side in (0, 1)
-    ]
-    return compare_samples(*({name: v.tolist() for name, v in side.items()} for side in sides), paired=True)
+    sides: list[dict[str, Any]] = [{}, {}]
+    for current, side in enumerate(sides):
+        for i, name in enumerate(names):
+            factor = (1 + i) * 1e-4 * (slow.get(name, 1.0) if current else 1.0)
+            side[name] = (factor * np.exp(rng.normal(0, 0.005, (launches, 12)))).tolist()
+    return compare_samples(*sides, paired=True)
 
 
 def shown(comparison, **view):
@@ -84,14 +83,17 @@ def test_intervals_are_drawn_where_they_are(browsing: Browsing) -> None:
     comparison = compared()
     page = browsing.open(shown(comparison))
     places = page.evaluate(
-        """() => Object.fromEntries([...document.querySelectorAll("#operations tbody tr")].map((row) => [
-            row.dataset.operation,
-            [...row.querySelectorAll("svg.forest circle, svg.forest line.zero")].map((n) => +(n.getAttribute("cx") ?? n.getAttribute("x1"))),
-        ]))"""
+        """() => {
+            const x = (node) => Number(node.getAttribute("cx") ?? node.getAttribute("x1"));
+            const marks = "svg.forest line.zero, svg.forest circle";
+            const rows = [...document.querySelectorAll("#operations tbody tr")];
+            const places = (row) => [...row.querySelectorAll(marks)].map(x);
+            return Object.fromEntries(rows.map((row) => [row.dataset.operation, places(row)]));
+        }"""
     )
     slopes = []
     for row in comparison.comparisons:
-        zero, point = sorted(places[row.operation], key=lambda x: x != places["op01"][0])
+        zero, point = places[row.operation]
         if row.operation in ("op01", "op02", HOSTILE):
             slopes.append((point - zero) / math.log1p(row.change_percent / 100))
     assert max(slopes) == pytest.approx(min(slopes), rel=1e-6)
@@ -104,6 +106,7 @@ def test_choosing_an_operation_shows_its_samples_and_its_trend(browsing: Browsin
     history = {"op04": [{"label": f"run {i}", "value": float(v)} for i, v in enumerate(values)]}
     page = browsing.open(shown(compared(), history=history))
     page.locator("#operations").get_by_role("button", name="op04", exact=True).click()
+    browsing.settle()
     assert page.locator("#samples h3").all_inner_texts() == ["op04", "Trend"]
     assert page.locator("#samples svg.samples .tick-0").count() == 6
     assert page.locator("#samples svg.samples .tick-1").count() == 6

@@ -98,7 +98,7 @@ def side_of(source: Any, label: str) -> Side:
 
 
 def _averages_of(path: str | os.PathLike[str]) -> dict[str, Any] | None:
-    """Return the document of a profile that has a summary and no entries, None for any other; a Run has no place for it."""
+    """Return the document of a profile whose summary a Run has no place for, None for anything else."""
     try:
         document = json.loads(Path(path).read_bytes())
     except (OSError, ValueError):  # packed, or a pipe that has been read

@@ -71,7 +71,7 @@ def _lane_names(sides: list[list[Node]]) -> dict[int, str]:
     """Return names for threads that only one side has by name: the longest of each side belong together."""
     lanes = [[one for one in side if one["kind"] == "lane"] for side in sides]
     names = [{one["name"] for one in side} for side in lanes]
-    renamed = {}
+    renamed: dict[int, str] = {}
     for side in lanes:
         alone = [one for one in side if not all(one["name"] in known for known in names)]
         alone.sort(key=lambda one: -one["host_us"])

@@ -40,7 +40,9 @@ def annotations(comparison: "ProfilerComparison") -> list[str]:
     if comparison.common_failure:
         lines.append(f"::error title=Everything got slower::{escape_data(common_line(comparison))}")
     for row in failing[: ANNOTATIONS - len(lines)]:
-        title = escape_property(printable(f"{row.operation} got slower" if row.unit == "s" else f"{row.operation} grew"))
+        title = escape_property(
+            printable(f"{row.operation} got slower" if row.unit == "s" else f"{row.operation} grew")
+        )
         lines.append(f"::error title={title}::{escape_data(printable(sentence(comparison, row)))}")
     return lines
 

@@ -12,8 +12,17 @@ from .. import _core
 from ..compare.result import OperationComparison
 from .comparison import View, ordered, rows_of, to_document
 from .comparison_flame import differential
-from .comparison_text import basis_lines, common_line, data, level_of, missed_line, next_lines, note, total_line
-from .comparison_text import verdict_line
+from .comparison_text import (
+    basis_lines,
+    common_line,
+    data,
+    level_of,
+    missed_line,
+    next_lines,
+    note,
+    total_line,
+    verdict_line,
+)
 from .html import render_html
 
 if TYPE_CHECKING:
@@ -39,7 +48,9 @@ def page_data(comparison: "ProfilerComparison", view: View) -> dict[str, Any]:
     failing = {id(row) for row in comparison.failures}
     document = to_document(comparison, view)
     document["comparisons"] = [
-        row.to_dict() | {"fails": id(row) in failing, "data": data(row) if row.reason != "one_side" else "", "note": note(row)} for row in kept
+        row.to_dict()
+        | {"fails": id(row) in failing, "data": data(row) if row.reason != "one_side" else "", "note": note(row)}
+        for row in kept
     ]
     runs = comparison.baseline.run, comparison.current.run
     return document | {
@@ -49,7 +60,9 @@ def page_data(comparison: "ProfilerComparison", view: View) -> dict[str, Any]:
         "level": level_of(comparison),
         "verdict": verdict_line(comparison),
         "nothing_compared": comparison.nothing_compared,
-        "facts_text": [line for line in (total_line(comparison), missed_line(comparison), common_line(comparison)) if line],
+        "facts_text": [
+            line for line in (total_line(comparison), missed_line(comparison), common_line(comparison)) if line
+        ],
         "basis_text": [line.strip() for line in basis_lines(comparison)],
         "next_text": next_lines(comparison),
         "samples": _samples(comparison, kept),
@@ -107,9 +120,7 @@ def _trend(operation: str, given: Any) -> dict[str, Any]:
     try:
         known = [_point(point) for point in points]
     except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(
-            f"history of {operation!r}: a point is {{'label': text, 'value': seconds}}: {error}"
-        ) from None
+        raise ValueError(f"history of {operation!r}: a point is {{'label': text, 'value': seconds}}: {error}") from None
     known = [point for point in known if all(math.isfinite(x) for x in point.values() if isinstance(x, float))]
     if isinstance(given, Mapping) and "changes" in given:
         return {"points": known, "changes": [dict(change) for change in given["changes"]]}

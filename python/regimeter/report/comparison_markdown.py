@@ -107,7 +107,10 @@ def _head(comparison: "ProfilerComparison", view: View) -> list[str]:
 
 
 def _tail(comparison: "ProfilerComparison", view: View) -> list[str]:
-    facts = ["" if comparison.common_failure else common_line(comparison), *(line.strip() for line in basis_lines(comparison))]
+    facts = [
+        "" if comparison.common_failure else common_line(comparison),
+        *(line.strip() for line in basis_lines(comparison)),
+    ]
     facts += [f"Environments differ: {row.text}" for row in view.differences]
     warnings = comparison.warnings
     facts += [f"Warning: {text}" for text in warnings[:WARNINGS]]

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ..compare import ProfilerComparison
 
 INTERVAL = 0.95  # the policy's default, for rows without their comparison
+MODES_MOVED = 0.05  # part of the samples that changes its mode, from which it is worth a note
 WARNINGS = 10  # of the report; the JSON document has all
 WORDS = {
     ChangeType.REGRESSION: "slower",
@@ -82,15 +83,16 @@ def data(row: OperationComparison) -> str:
 
 def note(row: OperationComparison) -> str:
     """Return what else is to be said of a row."""
-    parts = [REASONS.get(row.reason, row.reason)]
+    wanted = row.needed and not row.conclusive
+    parts = [f"undecided: about {row.needed} {'pairs' if row.pairs else 'runs a side'} would tell"] if wanted else []
+    parts += [] if wanted and row.reason == "too_few" else [REASONS.get(row.reason, row.reason)]
     if row.change_type is ChangeType.REGRESSION and not row.gates:
         parts.append("too small to gate")
     if row.accepted:
         parts.append(f"accepted: {printable(row.accepted)}")
-    if row.needed and not row.conclusive:
-        parts.append(f"about {row.needed} {'pairs' if row.pairs else 'runs a side'} would tell")
-    if row.baseline_slow is not None and row.current_slow is not None:
-        parts.append(f"slow mode {row.baseline_slow:.0%} -> {row.current_slow:.0%} of the samples")
+    before, after = row.baseline_slow, row.current_slow
+    if before is not None and after is not None and abs(after - before) >= MODES_MOVED:
+        parts.append(f"slow mode {before:.0%} -> {after:.0%} of the samples")
     return "; ".join(part for part in parts if part)
 
 
@@ -127,7 +129,10 @@ def rows_table(title: str, rows: Sequence[OperationComparison], level: float = I
         ]
         for row in rows
     ]
-    return TextTable(title, header, cells)
+    # The table aligns all columns but the first on the right, and sentences read better from the left.
+    width = max(len(line[-1]) for line in (header, *cells))
+    header[-1] = header[-1].ljust(width)
+    return TextTable(title, header, [[*line[:-1], line[-1].ljust(width)] for line in cells])
 
 
 def verdict_line(comparison: "ProfilerComparison") -> str:

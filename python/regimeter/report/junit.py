@@ -7,7 +7,18 @@ from xml.etree import ElementTree
 
 from ..compare.result import ChangeType, OperationComparison
 from .comparison import View, rows_of
-from .comparison_text import common_line, data, interval, level_of, missed_line, note, probability, signed, value, verdict_line
+from .comparison_text import (
+    common_line,
+    data,
+    interval,
+    level_of,
+    missed_line,
+    note,
+    probability,
+    signed,
+    value,
+    verdict_line,
+)
 
 if TYPE_CHECKING:
     from ..compare import ProfilerComparison
@@ -81,9 +92,7 @@ def sentence(comparison: "ProfilerComparison", row: OperationComparison) -> str:
     return f"{text}; {data(row)}" + (f"; {note(row)}" if note(row) else "")
 
 
-def _case(
-    suite: ElementTree.Element, comparison: "ProfilerComparison", row: OperationComparison, failed: bool
-) -> None:
+def _case(suite: ElementTree.Element, comparison: "ProfilerComparison", row: OperationComparison, failed: bool) -> None:
     seconds = (row.current_total_ms or 0.0) / 1e3
     case = ElementTree.SubElement(
         suite,
