@@ -151,6 +151,12 @@ def _side(text: str) -> list[str]:
     return parts
 
 
+def _shown(text: str) -> str:
+    """Return a side's name for a heading."""
+    files = _side(text)
+    return files[0] if len(files) == 1 else f"{files[0]} and {len(files) - 1} more"
+
+
 def _check_output(output: str | None, sources: list[str]) -> None:
     """Refuse an output that cannot be written or is an input, before anything is read."""
     from .files import check_output, check_writable
@@ -192,7 +198,7 @@ def _report(
         "only_changed": arguments.only_changed,
         "sort": arguments.sort,
         "differences": unlike,
-        "title": f"{arguments.base} compared with {arguments.current}",
+        "title": f"{_shown(arguments.base)} compared with {_shown(arguments.current)}",
     }
     if style == "github":
         from ..report.comparison_github import publish

@@ -8,13 +8,19 @@
   const ROOM = 46;
   const logOf = (percent) => Math.log(Math.max(1 + percent / 100, 1e-4));
 
+  /** Value below which the given part of the values lies. */
+  function quantile(values, part) {
+    const sorted = [...values].sort((a, b) => a - b);
+    return sorted.length === 0 ? 0 : sorted[Math.ceil(part * (sorted.length - 1))];
+  }
+
+  /** Where the scale ends: most verdicts and most intervals lie within, and the threshold is not at its edge. */
   function spread(rows, threshold) {
-    const ends = rows.filter((row) => row.low_percent !== null && row.high_percent !== null).flatMap((row) => [Math.abs(logOf(row.low_percent)), Math.abs(logOf(row.high_percent))]);
-    const changes = rows.filter((row) => row.change_percent !== null && row.verdict !== "no_change").map((row) => Math.abs(logOf(row.change_percent)));
-    const sorted = [...ends].sort((a, b) => a - b);
-    const usual = sorted.length === 0 ? 0 : sorted[Math.floor(0.9 * (sorted.length - 1))];
-    const largest = Math.max(0, ...changes.slice(0, 2000), ...sorted.slice(-1));
-    return Math.min(Math.max(usual * 6, 6 * logOf(threshold)), Math.max(largest * 1.05, 1.6 * logOf(threshold), 0.01));
+    const size = (percent) => Math.abs(logOf(percent));
+    const found = rows.filter((row) => row.change_percent !== null && (row.verdict === "regression" || row.verdict === "improvement"));
+    const ends = rows.filter((row) => row.low_percent !== null && row.high_percent !== null).flatMap((row) => [size(row.low_percent), size(row.high_percent)]);
+    const wanted = Math.max(1.3 * quantile(found.map((row) => size(row.change_percent)), 0.9), 1.5 * quantile(ends, 0.75));
+    return Math.max(wanted, 1.6 * logOf(threshold), 0.01);
   }
 
   class ChangeScale {
