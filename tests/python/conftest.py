@@ -132,7 +132,8 @@ def start_python(tmp_path: Path) -> Iterator[Callable[..., "subprocess.Popen[str
         options.setdefault("stdout", subprocess.PIPE)
         options.setdefault("stderr", subprocess.PIPE)
         command = [sys.executable, str(file), *map(str, args)]
-        process = subprocess.Popen(command, cwd=tmp_path, text=True, env=dict(os.environ), **options)
+        variables = {**os.environ, **options.pop("env", {})}
+        process = subprocess.Popen(command, cwd=tmp_path, text=True, env=variables, **options)
         started.append(process)
         return process
 
