@@ -15,10 +15,12 @@ from typing import NoReturn
 
 from . import (
     analyse,
+    baseline,
     completion,
     doctor,
     export,
     flame,
+    history,
     hta,
     record,
     recover,
@@ -28,7 +30,10 @@ from . import (
     timeline,
 )
 
-VERBS = (record, show, report, export, recover, analyse, flame, timeline, hta, doctor, selftest, completion)
+VERBS = (
+    record, show, report, export, recover, analyse, flame, timeline, hta, baseline, history, doctor, selftest,
+    completion,
+)  # fmt: skip
 DEBUG_VARIABLE = "REGIMETER_DEBUG"
 FAILED, USAGE = 1, 2
 EXAMPLES = """\
