@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where a series changed its level: binary segmentation by the largest standardised rank sum over all splits,
-// with critical values by permutation. Needs no distribution and is not moved by outliers.
+// with critical values by permutation. Needs no distribution and is not moved by outliers. A step that was
+// found is placed where the values leave one median for the other.
 #ifndef RGM_COMPARE_CHANGE_POINTS_H
 #define RGM_COMPARE_CHANGE_POINTS_H
 

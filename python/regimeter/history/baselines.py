@@ -5,7 +5,6 @@ Nothing moves silently: each save, acceptance, promotion and automatic update is
 removing one marks it as withdrawn.
 """
 
-import fnmatch
 import os
 import re
 from collections.abc import Mapping
@@ -68,15 +67,19 @@ class Accepted:
     def find(self, operation: str, moment: datetime) -> Baseline | None:
         """Return the newest acceptance of an operation that has not run out at a moment."""
         for row in reversed(self.rows):
-            # A name may look like a pattern that does not match it: "gemm [gpu]".
-            named = operation == row.name or fnmatch.fnmatchcase(operation, row.name)
-            if named and (row.until is None or moment.date() <= row.until):
+            if matches(row.name, operation) and (row.until is None or moment.date() <= row.until):
                 return row
         return None
 
     def covers(self, operation: str, run: RunRow) -> bool:
         """Whether the operation may be slower in a run: accepted, before or after it, for a time that includes it."""
         return self.find(operation, run.created_at) is not None
+
+
+def matches(pattern: str, operation: str) -> bool:
+    """Whether an operation is meant: * stands for any text, ? for any character; names are full of brackets."""
+    parts = (".*" if c == "*" else "." if c == "?" else re.escape(c) for c in pattern)
+    return re.fullmatch("".join(parts), operation, re.DOTALL) is not None
 
 
 class Baselines:
@@ -157,7 +160,7 @@ class Baselines:
     # --- acceptances -------------------------------------------------------------------------------------------
 
     def accept(self, pattern: str, reason: str, until: date | None = None) -> Baseline:
-        """Accept that operations of a name or pattern (* ? [...]) are slower. ValueError without a reason."""
+        """Accept that operations of a name or pattern (* and ?) are slower. ValueError without a reason."""
         if not reason.strip():
             raise ValueError("an acceptance needs a reason")
         if not pattern.strip():

@@ -3,6 +3,7 @@
 
 import hashlib
 import json
+import math
 import os
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -357,9 +358,13 @@ def _sample_rows(side: Side, operations: Mapping[str, int], launches: Mapping[in
                     "count": len(values),
                     "median": schema.median_of(values),
                     "values": pack_floats(values),
-                    "total": samples.totals.get(name) if number == 0 else None,
+                    "total": _finite(samples.totals.get(name)) if number == 0 else None,
                     "calls": samples.calls.get(name) if number == 0 else None,
                 }
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
 
 
 def _rows(connection: sa.Connection, *wanted: sa.ColumnElement[bool], limit: int | None = None) -> list[RunRow]:
@@ -394,13 +399,16 @@ def _read(connection: sa.Connection, run: RunRow, side: Side) -> None:
     for name, peak in details["memory_mb"].items():
         side.memory_mb[name] = max(side.memory_mb.get(name, peak), peak)
     sample = schema.sample.c
+    number = schema.launch.c.number
     query = (
-        sa.select(schema.operation.c.name, sample.metric, sample["values"], sample.total, sample.calls)
+        sa.select(schema.operation.c.name, sample.metric, number, sample["values"], sample.total, sample.calls)
         .select_from(schema.sample.join(schema.launch).join(schema.operation))
         .where(schema.launch.c.run_id == run.id)
-        .order_by(sample.metric, sample.position, schema.launch.c.number)
+        .order_by(sample.metric, sample.position, number)
     )
-    for name, metric, blob, total, calls in connection.execute(query):
-        side.metric(metric).add(name, unpack_floats(blob), total or 0.0, calls or 0.0)
+    for name, metric, at, blob, total, calls in connection.execute(query):
+        # A total that is no number is none in the database.
+        whole = 0.0 if at else math.nan if total is None else total
+        side.metric(metric).add(name, unpack_floats(blob), whole, calls or 0.0)
 
 
