@@ -91,7 +91,8 @@ def main() -> int:
     chosen = parser.parse_args()
     began, kept = time.perf_counter(), True
     print(f"{chosen.series} series a cell, seed {chosen.seed}, alpha {ALPHA}; 95 % intervals in brackets")
-    print(f"{'noise':16} {'false change points':>24} {'promised':>9} {'2 % step':>9} {'placed':>7} {'5 % step':>9} {'placed':>7}")
+    heads = "".join(f" {head:>9} {'placed':>7}" for head in ("2 % step", "5 % step"))
+    print(f"{'noise':16} {'false change points':>24} {'promised':>9}{heads}")
     for name, (model, promise) in MODELS.items():
         cells = [measure(model, step, chosen.series, chosen.seed, not chosen.independent) for step in STEPS]
         low, high = wilson(cells[0][0], chosen.series)

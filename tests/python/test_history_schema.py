@@ -16,7 +16,7 @@ from regimeter.history.schema import HEAD, metadata
 
 OLD_ROWS = (
     "INSERT INTO environment VALUES (1, 'key', '{}', '2025-01-02 03:04:05')",
-    "INSERT INTO operation VALUES (1, '%064d', 'mm'), (2, '%064d', 'add')" % (1, 2),
+    f"INSERT INTO operation VALUES (1, '{1:064}', 'mm'), (2, '{2:064}', 'add')",
     """INSERT INTO run (id, uid, environment_id, label, branch, state, details, created_at) VALUES
        (7, 'u', 1, 'old', 'main', 'recorded', '{"environments": [{}], "warnings": [], "memory_mb": {}}',
         '2025-01-02 03:04:05')""",

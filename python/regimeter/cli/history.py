@@ -110,9 +110,7 @@ def _text(series: "Series") -> str:
         state = "" if point.accepted else "  regressed, not accepted"
         processes = count(point.launches, "launch").replace("launchs", "launches")
         when = f"{point.run.created_at:%Y-%m-%d %H:%M}"
-        lines.append(
-            f"  run {point.run.id:<5} {when}  {commit:12}  {value(point.value):>{width}}  {processes}{state}"
-        )
+        lines.append(f"  run {point.run.id:<5} {when}  {commit:12}  {value(point.value):>{width}}  {processes}{state}")
     if len(series.points) < 8:
         lines.append("  fewer than 8 runs: no change of level can be told from noise")
     return "\n".join(printable(line) for line in lines)
@@ -198,8 +196,10 @@ def _list(arguments: argparse.Namespace, rest: list[str]) -> int:
     from ..report.text import printable
 
     for row in runs:
-        place = f"{row.branch or 'no branch'} {(row.commit or '')[:12] or 'no commit'}{'+' if row.dirty else ''}"
-        print(printable(f"run {row.id:<5} {row.created_at:%Y-%m-%d %H:%M}  {row.state:9}  {row.environment}  {place}  {row.label}"))
+        commit = (row.commit or "")[:12] or "no commit"
+        place = f"{row.branch or 'no branch'} {commit}{'+' if row.dirty else ''}"
+        when = f"{row.created_at:%Y-%m-%d %H:%M}"
+        print(printable(f"run {row.id:<5} {when}  {row.state:9}  {row.environment}  {place}  {row.label}"))
     if not runs:
         print(f"{history.where}: no such runs")
     return 0

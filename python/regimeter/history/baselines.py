@@ -109,8 +109,8 @@ class Baselines:
     def update(self, branch: str, name: str | None = None, after: int = 5) -> Baseline | None:
         """Let the baseline of a branch (called as the branch) stand for its newest run, after N clean runs in a row.
 
-        The runs are those of one environment since the run that the baseline stands for now. Nothing happens, and None is
-        returned, while there are fewer, or one of the last N was not judged clean. ValueError for N below 1.
+        The runs are those of one environment since the run that the baseline stands for now. Nothing happens, and
+        None is returned, while there are fewer, or one of the last N was not judged clean. ValueError for N below 1.
         """
         if after < 1:
             raise ValueError(f"a baseline moves after at least 1 clean run, not {after}")
@@ -132,7 +132,7 @@ class Baselines:
         with transaction(self.history.engine) as connection:
             found = self._standing(connection, name)
         if found is None:
-            raise NoBaselineError(f"{self.history.where}: no baseline {name!r}; `regimeter baseline list` shows those there are")
+            raise NoBaselineError(f"{self.history.where}: no baseline {name!r}; see `regimeter baseline list`")
         return found
 
     def remove(self, name: str) -> int:
@@ -271,7 +271,7 @@ def resolve_baseline(
     runs = resolve(history, text, key)
     if not runs:
         known = f" of the environment {key}" if key else ""
-        raise NoBaselineError(f"{text}: {history.where} has no such run{known}; `regimeter baseline list` shows baselines")
+        raise NoBaselineError(f"{text}: {history.where} has no such run{known}; see `regimeter baseline list`")
     return history.side(runs, f"{text} ({', '.join(f'run {run.id}' for run in reversed(runs))})")
 
 

@@ -28,7 +28,7 @@ BUSY_S = 120.0
 def location(given: str | os.PathLike[str] | None = None) -> str:
     """Return where the history is: as given, as REGIMETER_HISTORY says, or .regimeter/history.db.
 
-    The last is looked for from the working directory upward as far as the repository, and made in the working directory.
+    The last is looked for from the working directory upward as far as the repository, and made in the former.
     """
     text = os.fspath(given) if given is not None else os.environ.get(VARIABLE, "")
     if text:
@@ -51,7 +51,9 @@ def url_of(text: str) -> sa.URL:
     try:
         url = make_url(text)
     except sa.exc.ArgumentError:
-        raise HistoryError("the history's address cannot be read; valid are a path, sqlite:///PATH and postgresql://...")
+        raise HistoryError(
+            "the history's address cannot be read; valid are a path, sqlite:///PATH and postgresql://..."
+        ) from None
     kind = url.get_backend_name()
     if kind == "sqlite":
         if not url.database or url.database == ":memory:":

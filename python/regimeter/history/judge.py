@@ -7,7 +7,6 @@ lies outside on the same side and their mean does. A run that is wrong by itself
 """
 
 import math
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +25,9 @@ from .store import History, RunRow
 LEAST = 8
 # The newest runs of each operation that are looked at.
 WINDOW = 200
+# Points from which their dependence can be estimated. In fewer, the estimate is noisier than what it measures and hides
+# one old step in six, which is worse for a verdict than a level that is taken too short (benchmarks/gate/history.py).
+SEVERAL = 50
 TIER = "history"
 # With which the smallest detectable effect is detected.
 POWER = _core.compare_policy()["power"]["default"]
@@ -237,7 +239,9 @@ def _judge(
     value = float(np.median(given)) if given else None
     if series is None or not given or len(given) < len(values):
         return _Judged(name, len(points), value)
-    level = with_changes(Series(name, metric, series.environment, series.branch, tuple(points))).segment
+    level = with_changes(
+        Series(name, metric, series.environment, series.branch, tuple(points)), len(points) >= SEVERAL
+    ).segment
     past, new = np.array([point.value for point in level]), np.array(given)
     if len(past) < least or not (past > 0).all() or not (new > 0).all():
         return _Judged(name, len(past), value)
@@ -259,5 +263,3 @@ def _judge(
         len(new),
         math.expm1(half * (1 + _core.t_quantile(POWER, df) / _core.t_quantile(1 - alpha / 2, df))),
     )
-
-

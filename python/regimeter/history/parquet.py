@@ -85,9 +85,7 @@ def _query() -> sa.Select[Any]:
             sample.calls,
             sample["values"],
         )
-        .select_from(
-            schema.sample.join(schema.launch).join(schema.operation).join(schema.run).join(schema.environment)
-        )
+        .select_from(schema.sample.join(schema.launch).join(schema.operation).join(schema.run).join(schema.environment))
         .order_by(run.id, launch.number, sample.metric, sample.position)
     )
 

@@ -147,12 +147,15 @@ def all_series(
     return made
 
 
-def with_changes(series: Series) -> Series:
-    """Return the series with the changes of its level: of the logarithm where all values are positive."""
+def with_changes(series: Series, dependent: bool = True) -> Series:
+    """Return the series with the changes of its level: of the logarithm where all values are positive.
+
+    dependent: whether neighbours may depend on each other, which makes false changes rare and short steps hard to see.
+    """
     values = np.array([point.value for point in series.points])
     logs = bool(len(values)) and bool((values > 0).all())
     changes = []
-    for at, p, before, after in _core.change_points(np.log(values) if logs else values, ALPHA, True):
+    for at, p, before, after in _core.change_points(np.log(values) if logs else values, ALPHA, dependent):
         levels = (float(np.exp(before)), float(np.exp(after))) if logs else (before, after)
         changes.append(Change(int(at), p, *levels))
     return replace(series, changes=tuple(changes))

@@ -55,8 +55,9 @@ class RunRow:
 def open_history(where: str | os.PathLike[str] | None = None, *, create: bool = True) -> "History":
     """Open the history at a path or URL; by default where REGIMETER_HISTORY says, else .regimeter/history.db.
 
-    An empty or absent database gets its tables, unless `create` is False. HistoryError for one that cannot be opened
-    or has the tables of another release, NoBaselineError for an absent file, UnavailableError when the driver of PostgreSQL is missing.
+    An empty or absent database gets its tables, unless `create` is False. HistoryError for one that cannot be opened or
+    has the tables of another release, NoBaselineError for a file that is absent, UnavailableError when the driver of
+    PostgreSQL is missing.
     """
     engine = engine_of(where, create=create)
     check(engine)
@@ -114,7 +115,7 @@ class History:
             raise ValueError(f"unknown state {state!r}; valid are: {', '.join(STATES)}")
         commit = commit or Commit()
         facts = facts_of(side.environments)
-        row = {
+        row: dict[str, Any] = {
             "uid": str(uuid.uuid4()),
             "label": text_of(side.label if label is None else label),
             "commit": commit.commit and text_of(commit.commit)[:64].lower(),
@@ -298,9 +299,7 @@ def insert_missing(connection: sa.Connection, table: sa.Table) -> Any:
 
 def _environment(connection: sa.Connection, facts: Mapping[str, Any]) -> int:
     table, key = schema.environment, key_of(facts)
-    connection.execute(
-        insert_missing(connection, table).values(key=key, facts=json_of(facts), created_at=schema.now())
-    )
+    connection.execute(insert_missing(connection, table).values(key=key, facts=json_of(facts), created_at=schema.now()))
     return int(connection.execute(sa.select(table.c.id).where(table.c.key == key)).scalar_one())
 
 
@@ -374,7 +373,7 @@ def _rows(connection: sa.Connection, *wanted: sa.ColumnElement[bool], limit: int
             columns.id,
             columns.uid,
             columns.label,
-            schema.environment.c.key,
+            schema.environment.c.key.label("environment"),
             columns.commit,
             columns.branch,
             columns.tag,
@@ -387,7 +386,7 @@ def _rows(connection: sa.Connection, *wanted: sa.ColumnElement[bool], limit: int
         .order_by(columns.created_at.desc(), columns.id.desc())
         .limit(limit)
     )
-    return [RunRow(*row) for row in connection.execute(query)]
+    return [RunRow(**row._mapping) for row in connection.execute(query)]
 
 
 def _read(connection: sa.Connection, run: RunRow, side: Side) -> None:
@@ -410,5 +409,3 @@ def _read(connection: sa.Connection, run: RunRow, side: Side) -> None:
         # A total that is no number is none in the database.
         whole = 0.0 if at else math.nan if total is None else total
         side.metric(metric).add(name, unpack_floats(blob), whole, calls or 0.0)
-
-

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The median of each sample (a series is read without its blobs), change points, noise floors."""
 
+from typing import Any
+
 import sqlalchemy as sa
 from alembic import op
 
@@ -61,22 +63,20 @@ def _fill_medians(connection: sa.Connection) -> None:
         sa.column("values", sa.LargeBinary()),
     )
     keys = [table.c.launch_id, table.c.operation_id, table.c.metric]
-    change = sa.update(table).where(
-        *(column == sa.bindparam(f"of_{column.name}") for column in keys)
-    ).values(median=sa.bindparam("found"))
-    last: tuple[int, int, str] | None = None
+    change = (
+        sa.update(table)
+        .where(*(column == sa.bindparam(f"of_{column.name}") for column in keys))
+        .values(median=sa.bindparam("found"))
+    )
+    last: Any = None
     while True:
         query = sa.select(*keys, table.c["values"]).order_by(*keys).limit(CHUNK)
         if last is not None:
-            query = query.where(sa.tuple_(*keys) > sa.tuple_(*last))
+            query = query.where(sa.tuple_(*keys) > sa.tuple_(*(sa.literal(part) for part in last)))
         rows = connection.execute(query).all()
         if not rows:
             return
-        connection.execute(
-            change,
-            [
-                {"of_launch_id": a, "of_operation_id": b, "of_metric": c, "found": median_of(unpack_floats(blob))}
-                for a, b, c, blob in rows
-            ],
-        )
+        names = ("of_launch_id", "of_operation_id", "of_metric")
+        found = [dict(zip(names, row[:3], strict=True), found=median_of(unpack_floats(row[3]))) for row in rows]
+        connection.execute(change, found)
         last = tuple(rows[-1][:3])
