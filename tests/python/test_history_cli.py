@@ -159,7 +159,7 @@ def test_no_history_is_exit_code_5(tmp_path):
 
 
 def test_a_missing_extra_is_said_in_a_line(tmp_path):
-    code = "import sys; sys.modules['sqlalchemy'] = None; from regimeter.cli import main; sys.exit(main(['history', 'mm']))"
+    code = "import sys; sys.modules['sqlalchemy'] = None; import regimeter.cli as c; sys.exit(c.main(['history', 'x']))"
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 1
     assert "pip install 'regimeter[history]'" in done.stderr

@@ -2,10 +2,9 @@
 """``regimeter baseline``: what later runs are compared with, and what was accepted, by whom and why."""
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from .common import count, next_step, print_document
-from .errors import CommandError
 
 if TYPE_CHECKING:
     from ..history import Baselines, History, RunRow
@@ -42,8 +41,15 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     parser.add_argument("--reason", metavar="TEXT", default="", help="why; kept with author and time")
     parser.add_argument("--until", metavar="DATE", help="accept: last day, as YYYY-MM-DD")
     parser.add_argument("--all", action="store_true", help="list: also what was withdrawn or replaced")
-    parser.add_argument("--after-clean", metavar="N", type=_positive, help="promote: after N clean runs in a row")
+    parser.add_argument("--after-clean", metavar="N", type=at_least_one, help="promote: after N clean runs in a row")
     parser.set_defaults(run=run)
+
+
+def refuse(message: str, code: int = 2) -> NoReturn:
+    """End the command with a message. The errors come with the core, which `--help` does not wait for."""
+    from .errors import CommandError
+
+    raise CommandError(message, code)
 
 
 def add_place(parser: argparse.ArgumentParser) -> None:
@@ -58,7 +64,8 @@ def add_commit(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tag", metavar="NAME", help="tag of a saved run, likewise")
 
 
-def _positive(text: str) -> int:
+def at_least_one(text: str) -> int:
+    """Read a number of things; ArgumentTypeError for none."""
     if not (text.isascii() and text.isdigit() and int(text) > 0):
         raise argparse.ArgumentTypeError(f"expected a number of at least 1, got {text!r}")
     return int(text)
@@ -69,7 +76,7 @@ def open_place(arguments: argparse.Namespace, *, create: bool) -> "History":
     try:
         from ..history import open_history
     except ImportError as error:
-        raise CommandError(str(error), 1) from None
+        refuse(str(error), 1)
     return open_history(arguments.db, create=create)
 
 
@@ -84,7 +91,7 @@ def add_run(history: "History", files: list[str], arguments: argparse.Namespace,
     stated = {name: getattr(arguments, name) for name in ("commit", "branch", "tag") if getattr(arguments, name)}
     side = side_of(list(files), files[0])
     if not any(samples.launches for samples in side.metrics.values()):
-        raise CommandError(f"{', '.join(files)}: without an operation; nothing to keep")
+        refuse(f"{', '.join(files)}: without an operation; nothing to keep")
     return history.add(side, replace(commit, **stated), label=", ".join(files), state=state)
 
 
@@ -104,7 +111,7 @@ def _baselines(arguments: argparse.Namespace, *, create: bool = False) -> "Basel
 def _expect(arguments: argparse.Namespace, wanted: str, least: int, most: int | None) -> None:
     given = len(arguments.names)
     if given < least or (most is not None and given > most):
-        raise CommandError(f"usage: regimeter baseline {wanted}")
+        refuse(f"usage: regimeter baseline {wanted}")
 
 
 def _save(arguments: argparse.Namespace) -> int:
@@ -122,11 +129,11 @@ def _accept(arguments: argparse.Namespace) -> int:
 
     _expect(arguments, "accept --op PATTERN --reason TEXT [--until DATE]", 0, 0)
     if not arguments.op or not arguments.reason.strip():
-        raise CommandError("an acceptance names operations and a reason: --op PATTERN --reason TEXT")
+        refuse("an acceptance names operations and a reason: --op PATTERN --reason TEXT")
     try:
         until = date.fromisoformat(arguments.until) if arguments.until else None
     except ValueError:
-        raise CommandError(f"--until {arguments.until}: expected a day such as 2030-12-31") from None
+        refuse(f"--until {arguments.until}: expected a day such as 2030-12-31")
     row = _baselines(arguments, create=True).accept(arguments.op, arguments.reason, until)
     limit = f" until {until}" if until else ""
     return _tell(arguments, row, f"{arguments.op}: accepted{limit} by {row.author}", next_step("baseline", "list"))
@@ -168,7 +175,7 @@ def _promote(arguments: argparse.Namespace) -> int:
         return _promote_clean(arguments, baselines)
     _expect(arguments, "promote NAME RUN --reason TEXT, or promote --after-clean N", 2, 2)
     if not arguments.reason.strip():
-        raise CommandError("a baseline is moved for a reason: --reason TEXT")
+        refuse("a baseline is moved for a reason: --reason TEXT")
     from ..history import NoBaselineError
     from ..history.baselines import resolve
 
@@ -187,7 +194,7 @@ def _promote_clean(arguments: argparse.Namespace, baselines: "Baselines") -> int
     _expect(arguments, "promote [NAME] --after-clean N [--branch B]", 0, 1)
     branch = arguments.branch or default_branch()
     if branch is None:
-        raise CommandError("no default branch is known here; name one: --branch NAME")
+        refuse("no default branch is known here; name one: --branch NAME")
     row = baselines.update(branch, arguments.names[0] if arguments.names else None, arguments.after_clean)
     if row is None:
         message = f"{branch}: unchanged; its last {count(arguments.after_clean, 'run')} are not all clean and new"

@@ -4,9 +4,8 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from .baseline import _positive, add_commit, add_place, add_run, open_place
+from .baseline import add_commit, add_place, add_run, at_least_one, open_place, refuse
 from .common import count, next_step, print_document
-from .errors import CommandError
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -44,7 +43,7 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     parser.add_argument("--op", metavar="NAME", help="the operation")
     parser.add_argument("--metric", metavar="NAME", default="time", help="what of it (default: time)")
     parser.add_argument("--environment", metavar="KEY", help="only runs of this environment")
-    parser.add_argument("--limit", metavar="N", type=_positive, default=None, help="newest runs only")
+    parser.add_argument("--limit", metavar="N", type=at_least_one, default=None, help="newest runs only")
     parser.add_argument("--state", choices=("recorded", "clean"), default="recorded", help="add: the run was judged")
     parser.add_argument("--confirm", metavar="FILE", action="append", help="judge: the confirming run; repeatable")
     parser.add_argument("--threshold", metavar="PERCENT", type=float, default=5.0, help="judge: change that matters")
@@ -60,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
         return handler[words[0]](arguments, words[1:])
     name = arguments.op if arguments.op is not None else " ".join(words)
     if not name or (arguments.op is not None and words):
-        raise CommandError("name an operation, or one of: " + ", ".join(ACTIONS))
+        refuse("name an operation, or one of: " + ", ".join(ACTIONS))
     return _series(arguments, name)
 
 
@@ -121,7 +120,7 @@ def _text(series: "Series") -> str:
 
 def _add(arguments: argparse.Namespace, files: list[str]) -> int:
     if not files:
-        raise CommandError("usage: regimeter history add FILE...")
+        refuse("usage: regimeter history add FILE...")
     history = open_place(arguments, create=True)
     kept = add_run(history, files, arguments, arguments.state)
     if arguments.json:
@@ -135,7 +134,7 @@ def _add(arguments: argparse.Namespace, files: list[str]) -> int:
 
 def _judge(arguments: argparse.Namespace, files: list[str]) -> int:
     if not files:
-        raise CommandError("usage: regimeter history judge FILE... [--confirm FILE]")
+        refuse("usage: regimeter history judge FILE... [--confirm FILE]")
     history = open_place(arguments, create=False)
     from ..compare.samples import side_of
     from ..history import judge_against_history
@@ -211,7 +210,7 @@ def _list(arguments: argparse.Namespace, rest: list[str]) -> int:
 def _export(arguments: argparse.Namespace, rest: list[str]) -> int:
     _nothing_more(rest)
     if not arguments.parquet:
-        raise CommandError("usage: regimeter history export --parquet FILE")
+        refuse("usage: regimeter history export --parquet FILE")
     from .files import check_writable
 
     check_writable(arguments.parquet)
@@ -262,10 +261,10 @@ def _engine(arguments: argparse.Namespace) -> "Engine":
     try:
         from ..history.store import engine_of
     except ImportError as error:
-        raise CommandError(str(error), 1) from None
+        refuse(str(error), 1)
     return engine_of(arguments.db, create=False)
 
 
 def _nothing_more(rest: list[str]) -> None:
     if rest:
-        raise CommandError(f"{rest[0]!r}: not expected here")
+        refuse(f"{rest[0]!r}: not expected here")
