@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import pytest
 
+from regimeter.compare.samples import side_of
 from regimeter.history import Commit, open_history
 
 
@@ -104,8 +105,6 @@ def test_usage(call, profile):
 
 def test_a_series_with_its_change(call, history_place):
     history, rng = open_history(history_place), np.random.default_rng(1)
-    from regimeter.compare.samples import side_of
-
     for level in [1e-3] * 15 + [1.3e-3] * 15:
         history.add(side_of({"mm \x1b[31m": [[level * np.exp(rng.normal(0, 0.01))]]}, "run"), Commit("c" * 40, "main"))
     text = call("history", "--op", "mm \x1b[31m")
@@ -125,8 +124,10 @@ def test_a_series_with_its_change(call, history_place):
 
 def test_judging_a_run(call, profile, history_place):
     rng = np.random.default_rng(2)
-    for _ in range(9):
-        call("history", "add", profile("run.json", *np.exp(rng.normal(0, 0.01, 3))), "--state", "clean")
+    history = open_history(history_place)
+    for _ in range(8):
+        history.add(side_of({"mm": [1e-3 * np.exp(rng.normal(0, 0.01, 3))]}, "run"), state="clean")
+    call("history", "add", profile("run.json", 1.001, 0.999), "--state", "clean")
     assert "0 otherwise" not in call("history", "judge", profile("same.json", 1.0))
     slow = profile("slow.json", 1.2, 1.2)
     suspected = call("history", "judge", slow, code=3)
