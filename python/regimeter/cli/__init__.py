@@ -15,11 +15,13 @@ from typing import NoReturn
 
 from . import (
     analyse,
+    baseline,
     compare,
     completion,
     doctor,
     export,
     flame,
+    history,
     hta,
     record,
     recover,
@@ -41,6 +43,8 @@ VERBS = (
     timeline,
     hta,
     compare,
+    baseline,
+    history,
     telemetry,
     doctor,
     selftest,
