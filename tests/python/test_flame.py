@@ -191,7 +191,8 @@ def test_export(tmp_path: Path) -> None:
     generator.export(data, tmp_path / "flame.html")
     text = (tmp_path / "flame.html").read_text()
     assert "connect-src 'none'" in text
-    assert "d3" not in text.split('id="regimeter-data"')[0]
+    assert "d3js" not in text
+    assert "d3." not in text.split('id="regimeter-data"')[0]
     with pytest.raises(ValueError, match="svg"):
         generator.export(data, tmp_path / "x", format="svg")
 

@@ -16,13 +16,16 @@ if TYPE_CHECKING:
 FORMATS = ("text", "json", "junit", "markdown", "github", "html", "csv")
 SORTS = ("impact", "ratio", "name")
 # A name of the history: the last run, a branch, a tag or a commit of it.
+COMMIT = re.compile(r"[0-9a-f]{7,40}")
+NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_@+-]*")  # of a baseline, where it cannot be taken for a file
 REFERENCE = re.compile(r"last|db:.*|[0-9a-f]{7,40}", re.DOTALL)
 # Exit codes; never a count.
 PASS, REGRESSED, USAGE, INCONCLUSIVE, NOT_COMPARABLE, NO_BASELINE = 0, 1, 2, 3, 4, 5
 EPILOG = """\
 BASE and CURRENT are recordings, exported profiles or traces; several of one side, separated by commas, are several
-processes of it. BASE may also be db:BRANCH, db:tag:NAME, db:commit:SHA, a commit or `last`, from the history; a file
-of such a name is written ./last. --format github prints annotations and appends the report to the file that
+processes of it. BASE may also be db:BRANCH, db:tag:NAME, db:commit:SHA, a commit, `last` or the name of a baseline,
+from the history; a file of such a name is written ./last. Where the history has no such run yet, this one is
+saved under the name and passes. --format github prints annotations and appends the report to the file that
 GITHUB_STEP_SUMMARY names (or writes it where -o says).
 
 exit codes: 0 pass, 1 regression, 2 usage or unreadable input, 3 undecided (with --strict), 4 not comparable or
@@ -50,6 +53,7 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=FORMATS, default=None, help="format of the report (default: text)")
     parser.add_argument("-o", "--output", metavar="FILE", help="write the report there instead of printing it")
     parser.add_argument("--force", action="store_true", help="compare although the environments differ")
+    parser.add_argument("--save", action="store_true", help="keep CURRENT and the verdicts in the history")
     parser.add_argument("--require-baseline", action="store_true", help="exit with 5 when there is no baseline")
     parser.set_defaults(run=run)
 
@@ -129,9 +133,10 @@ def run(arguments: argparse.Namespace) -> int:
             raise
         raise CommandError(f"{error.filename}: no such baseline; check the path", NO_BASELINE) from None
     if baseline is None:
-        print(f"regimeter: {arguments.base}: no such baseline in the history; nothing was compared", file=sys.stderr)
-        return NO_BASELINE if arguments.require_baseline else PASS
+        return _first_run(arguments, current)
     comparison = ProfilerComparison(baseline, current, paired=arguments.paired, **rule_options(arguments))
+    if baseline is not base:
+        _with_history(arguments, comparison)
     unlike = differences(comparison)
     blocking = [row for row in unlike if row.blocks]
     if blocking and not arguments.force:
@@ -170,21 +175,72 @@ def _check_output(output: str | None, sources: list[str]) -> None:
 
 def _baseline(text: str, files: list[str], required: bool) -> Any:
     """Return what the baseline's name stands for: files, what the history has for it, or None where it has nothing."""
-    if not REFERENCE.fullmatch(text) or (not text.startswith("db:") and text != "last" and os.path.exists(text)):
+    if not _is_reference(text, files):
         missing = [file for file in files if not os.path.exists(file)]
         if missing and required:
             raise FileNotFoundError(2, "No such file or directory", missing[0])
         return files
+    history = _history(text)
+    try:
+        return history.resolve_baseline(text)
+    except history.NoBaselineError:
+        return None
+
+
+def _is_reference(text: str, files: list[str]) -> bool:
+    """Whether the text is a name in the history rather than files: a reference, or a bare word that is no file."""
+    if text.startswith("db:") or text == "last":
+        return True
+    if os.path.exists(text):
+        return False
+    if REFERENCE.fullmatch(text):
+        return True
+    if len(files) > 1 or not NAME.fullmatch(text):
+        return False
+    location = os.environ.get("REGIMETER_HISTORY") or os.path.join(".regimeter", "history.db")
+    return "://" in location or os.path.exists(location)
+
+
+def _history(text: str) -> Any:
     from .errors import CommandError
 
     try:
-        history: Any = importlib.import_module("regimeter.history")
+        return importlib.import_module("regimeter.history")
     except ImportError as error:
         raise CommandError(
             f"{text}: the history of runs is not available ({error}); install it with"
             " `pip install 'regimeter[history]'`, or name a file"
         ) from None
-    return history.resolve_baseline(text)
+
+
+def _first_run(arguments: argparse.Namespace, current: list[str]) -> int:
+    """Save the run as the baseline that there was not yet; it passes, unless a baseline was required."""
+    if arguments.require_baseline:
+        print(f"regimeter: {arguments.base}: no such baseline in the history; nothing was compared", file=sys.stderr)
+        return NO_BASELINE
+    from ..compare.samples import side_of
+
+    history = _history(arguments.base)
+    store = history.open_history()
+    run = store.add(side_of(current, "current"), history.commit_of())
+    name = arguments.base.removeprefix("db:")
+    if NAME.fullmatch(name) and name != "last" and not COMMIT.fullmatch(name):
+        history.Baselines(store).save(name, run, "first run of the gate")
+    print(
+        f"regimeter: {arguments.base}: no such baseline yet; this run was saved as run {run.id}, nothing was compared",
+        file=sys.stderr,
+    )
+    return PASS
+
+
+def _with_history(arguments: argparse.Namespace, comparison: "ProfilerComparison") -> None:
+    """Mark what was accepted; with --save, keep the run and its verdicts."""
+    history = _history(arguments.base)
+    store = history.open_history(create=False)
+    comparison.comparisons = history.Baselines(store).mark_accepted(comparison.comparisons)
+    if arguments.save:
+        run = store.add(comparison.current, history.commit_of())
+        store.add_comparison(run, comparison, arguments.base)
 
 
 def _report(
