@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core import DEVICES, MEMORY_ACTIONS, SPAN_KINDS
+from ..report.export import check_form, foreign_units
 
 if TYPE_CHECKING:
     from ..trace import Run
@@ -121,6 +122,7 @@ def launches_of(operation: object, launches: Any) -> list[Any]:
 
 def _add_document(side: Side, document: Mapping[str, Any]) -> None:
     """Add a profile of the documented form; operations without entries have their summary's average only."""
+    check_form(document, side.label)
     entries, summary = document.get("entries") or [], document.get("summary") or {}
     if not isinstance(entries, list) or not isinstance(summary, Mapping):
         raise ValueError(f"{side.label}: 'entries' is a list and 'summary' a dictionary of operations")
@@ -150,7 +152,9 @@ def _add_document(side: Side, document: Mapping[str, Any]) -> None:
     if device.launches:
         _merge(side.metric("device_time"), device)
     environment = document.get("environment")
-    side.environments.append(dict(environment) if isinstance(environment, Mapping) else {})
+    known = dict(environment) if isinstance(environment, Mapping) else {}
+    units = foreign_units(document)
+    side.environments.append(known | {"units": units} if units else known)
 
 
 def _add_summary(side: Side, time: Samples, operation: str, row: Mapping[str, Any], known: bool) -> None:
