@@ -14,7 +14,9 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from . import (
+    ab,
     analyse,
+    calibrate,
     compare,
     completion,
     doctor,
@@ -42,6 +44,8 @@ VERBS = (
     hta,
     telemetry,
     compare,
+    ab,
+    calibrate,
     doctor,
     selftest,
     completion,
