@@ -54,9 +54,7 @@ def compare(
     base: Floats, current: Floats, *, paired: bool, fdr: str = "bh", decision: str = "catch", **policy: float
 ) -> Report:
     """Compare times of the shape (operations, launches, samples)."""
-    table, facts = _core.compare(
-        len(base), pack(base), pack(current), paired, policy, fdr, decision, None, None
-    )
+    table, facts = _core.compare(len(base), pack(base), pack(current), paired, policy, fdr, decision, None, None)
     column = {name: np.array(getattr(table, name)) for name in table.columns}
     return Report(
         column["verdict"], column["change"], column["low"], column["high"], column["p"], column["q"],

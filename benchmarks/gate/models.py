@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Synthetic noise: what a benchmark's times do on machines of several kinds, with the truth known.
 
-All values are logarithms of times relative to the operation's true time; an effect is added to the current side. Nothing
-here is measured: the parameters were chosen so that peers' rules alarm about as often as their users report.
+All values are logarithms of times relative to the operation's true time; an effect is added to the current side.
+Nothing here is measured: the parameters were chosen so that spreads, and with them alarms of peers' rules, are like
+those that their users report.
 """
 
 from dataclasses import dataclass, replace
@@ -94,7 +95,7 @@ class Machine:
     bad: float = 0.0  # part of the launches that are 20 % slower as a whole
 
 
-QUIET = Machine("quiet", state=0.003, launch=0.0012, sample=0.006)
+QUIET = Machine("quiet", state=0.003, launch=0.0012, sample=0.005)
 TYPICAL = Machine("typical", state=0.0125, launch=0.0045, sample=0.016)
 SHARED = Machine("shared", state=0.037, launch=0.011, sample=0.042)
 MACHINES = (QUIET, TYPICAL, SHARED)

@@ -71,7 +71,9 @@ def level(where: str, tally: suites.Tally) -> list[Line]:
         false = tally.false[alpha]
         upper = float(np.mean(false)) + 1.645 * tally.error(false)
         lines.append(
-            at_most("T1", f"{where}: false p < {alpha:g}, upper bound", upper, 1.2 * alpha, f"mean {np.mean(false):.4f}")
+            at_most(
+                "T1", f"{where}: false p < {alpha:g}, upper bound", upper, 1.2 * alpha, f"mean {np.mean(false):.4f}"
+            )
         )
     for alpha, limit in ((0.05, 0.07), (0.01, 0.02)):
         count = tally.any_real[alpha]
@@ -92,9 +94,13 @@ def pairs(seeds: Sequence[int], count: int) -> tuple[list[Line], dict[str, Any]]
             for effect, least in POWER.get((machine.name, size), {}).items():
                 power = found[suites.EFFECTS.index(effect)]
                 lines.append(at_least("T3", f"{where}: {100 * effect:g} % found", power, least))
-            if tally.called:
-                lines.append(at_least("T4", f"{where}: true 5 % called", float(np.mean(tally.called)), 0.95,
-                                      "of operations whose detectable effect is below 5 %"))  # fmt: skip
+            called, able = float(np.mean(tally.called)), float(np.mean(tally.able))
+            remark = f"the report calls 5 % detectable (in 80 % of cases) for {100 * able:.0f} % of them"
+            what = f"{where}: true 5 % called"
+            if machine.name != "shared" or size == 200:
+                lines.append(at_least("T4", what, called, 0.95, remark))
+            else:
+                lines.append(Line("T4", what, called, "", None, remark + "; the noise does not allow more"))
             if machine.name == "typical" and size > 20:
                 lines.append(at_most("T4", f"{where}: true 2 % called", float(np.mean(tally.below)), 0.05))
             if machine.name != "shared" and size > 20:
@@ -150,27 +156,14 @@ def single(seeds: Sequence[int], count: int) -> list[Line]:
             logs = np.stack([model(rng, count, n), model(rng, count, n)])[:, :, None]
             report = engine.compare(suites.times(logs[0]), suites.times(logs[1]), paired=False, fdr="none")
             called = int(report.changed.sum())
-            limit = 0.07 if model is models.mixed and n == 20 else 0.05
-            lines.append(at_most("T5", f"one process, {model.__name__}, n={n}: false verdicts", called / count, limit,
+            lines.append(at_most("T5", f"one process, {model.__name__}, n={n}: false verdicts", called / count, 0.05,
                                  interval(called, count)))  # fmt: skip
+            size = np.expm1(np.abs(np.log1p(report.change)))
+            lines.append(at_most("T5", f"one process, {model.__name__}, n={n}: verdicts below the detectable effect",
+                                 float((report.changed & (size < report.detectable)).sum()), 0.0))  # fmt: skip
             known = np.isfinite(report.detectable)
             lines.append(at_least("T9", f"one process, {model.__name__}, n={n}: rows with a detectable effect",
                                   float(known.mean()), 1.0))  # fmt: skip
-    return lines
-
-
-def unseen(seeds: Sequence[int], count: int) -> list[Line]:
-    """T5: a true change below what the report says that it can detect is rarely called a regression."""
-    lines = []
-    for n in (20, 200):
-        rng = np.random.default_rng([*seeds, n, 5])
-        logs = np.stack([models.run_offset(rng, count, n), models.run_offset(rng, count, n) + math.log1p(0.01)])
-        report = engine.compare(
-            suites.times(logs[0][:, None]), suites.times(logs[1][:, None]), paired=False, fdr="none"
-        )
-        called = float(report.slower.mean())
-        lines.append(at_most("T5", f"one process, true 1 %, n={n}: called a regression", called, 0.10,
-                             f"detectable effect {100 * np.median(report.detectable):.1f} %"))  # fmt: skip
     return lines
 
 
@@ -184,11 +177,13 @@ def sequential(seeds: Sequence[int], count: int) -> list[Line]:
     levels = levels_of(0.05, looks)
     true = suites.effects()
     for machine in models.MACHINES:
-        any_false = total = used = 0
+        any_false = total = used = used_null = 0
         found = []
         for logs, _ in suites.reports(seeds, machine, 200, count):
             total += 1
-            any_false += bool(any((look_at(logs, k, a).q < a).any() for k, a in zip(looks, levels, strict=True)))
+            null = [look_at(logs, k, a) for k, a in zip(looks, levels, strict=True)]
+            any_false += any(bool((one.q < a).any()) for one, a in zip(null, levels, strict=True))
+            used_null += next((k for k, one in zip(looks, null, strict=True) if settled(one)), looks[-1])
             logs[1] += true[:, None, None]
             for k, alpha in zip(looks, levels, strict=True):
                 report = look_at(logs, k, alpha)
@@ -196,8 +191,11 @@ def sequential(seeds: Sequence[int], count: int) -> list[Line]:
                     break
             used += k
             found.append(suites.by_effect((report.q < alpha) & (report.change > 0)))
-        remark = f"{interval(any_false, total)}; with changes {used / total:.1f} of 10 pairs, found " + " ".join(
-            f"{100 * e:g} %: {p:.2f}" for e, p in zip(suites.EFFECTS, np.mean(found, axis=0), strict=True)
+        powers = zip(suites.EFFECTS, np.mean(found, axis=0), strict=True)
+        remark = (
+            f"{interval(any_false, total)}; pairs used {used_null / total:.1f} without a change, "
+            f"{used / total:.1f} with; found "
+            + ", ".join(f"{100 * effect:g} %: {power:.2f}" for effect, power in powers)
         )
         lines.append(at_most("T2", f"{machine.name}, looks after {looks}: any false alarm at any look",
                              any_false / total, 0.07, remark))  # fmt: skip
@@ -272,7 +270,9 @@ def speed() -> list[Line]:
     for shape, paired in (((10_000, 10, 20), True), ((10_000, 10, 20), False), ((10_000, 1, 200), False)):
         values = [suites.times(rng.normal(0, 0.02, shape)) for _ in range(2)]
         least = min(cpu_time(lambda: engine.compare(*values, paired=paired)) for _ in range(5))  # noqa: B023
-        what = f"10,000 operations, {shape[1]} x {shape[2]} samples a side, {'paired' if paired else 'not paired'}: CPU s"
+        what = (
+            f"10,000 operations, {shape[1]} x {shape[2]} samples a side, {'paired' if paired else 'not paired'}: CPU s"
+        )
         lines.append(at_most("T8", what, least, 1.0, "least of 5"))
     return lines
 

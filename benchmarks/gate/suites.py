@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports of many operations, simulated again and again: how often a rule alarms, what it finds, what intervals cover."""
+"""Reports of many operations, simulated: how often a rule alarms, what it finds, what intervals cover."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -50,7 +50,8 @@ class Tally:
     false: dict[float, list[float]] = field(default_factory=lambda: {0.05: [], 0.01: []})
     covered: list[float] = field(default_factory=list)
     found: list[Floats] = field(default_factory=list)
-    called: list[Floats] = field(default_factory=list)
+    able: list[float] = field(default_factory=list)
+    called: list[float] = field(default_factory=list)
     below: list[float] = field(default_factory=list)
     told: int = 0  # reports with a smallest detectable effect
 
@@ -69,10 +70,9 @@ class Tally:
         change = np.expm1(true)
         self.covered.append(float(((report.low <= change) & (report.high >= change)).mean()))
         self.found.append(by_effect((report.q < 0.05) & (report.change > 0)))
-        able = report.detectable < threshold
-        at = np.isclose(change, threshold) & able
-        if at.any():
-            self.called.append(np.array([report.slower[at].mean()]))
+        at = np.isclose(change, threshold)
+        self.able.append(float((report.detectable[at] < threshold).mean()))
+        self.called.append(float(report.slower[at].mean()))
         small = np.isclose(change, threshold / 2.5)
         self.below.append(float(report.slower[small].mean()))
         self.told += bool(np.isfinite(report.facts["detectable_median"]))

@@ -173,7 +173,9 @@ def table(floor: "NoiseFloor") -> list[dict[str, Any]]:
 def text_of(document: dict[str, Any]) -> list[str]:
     """Return the calibration as lines."""
     overall, operations = document["overall"], document["operations"]
-    lines = [f"noise floor {100 * overall:.2f} % (median of {len(operations)} operations, {document['launches']} launches)"]
+    lines = [
+        f"noise floor {100 * overall:.2f} % (median of {len(operations)} operations, {document['launches']} launches)"
+    ]
     largest = sorted(operations, key=lambda name: -operations[name])
     lines += [f"  {name}  {100 * operations[name]:.2f} %" for name in largest[:NAMED]]
     if len(largest) > NAMED:

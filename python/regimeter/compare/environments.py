@@ -66,7 +66,9 @@ def mixed(label: str, environments: Iterable[Mapping[str, Any]]) -> list[str]:
             continue
         values = [tuple(fact.read(one)) for one in known]
         if len(set(filter(None, values))) > 1:
-            lines.append(f"{label}: its inputs differ in {fact.what}: {_text(sorted({v for one in values for v in one}))}")
+            lines.append(
+                f"{label}: its inputs differ in {fact.what}: {_text(sorted({v for one in values for v in one}))}"
+            )
     return lines
 
 
@@ -157,7 +159,9 @@ def _values(side: list[Mapping[str, Any]], read: Callable[[Mapping[str, Any]], l
 
 def _libraries(sides: list[list[Mapping[str, Any]]]) -> list[EnvironmentDifference]:
     """Return a difference for each library whose versions differ; one that only one side has loaded counts."""
-    stated = [[_mapping(one.get("libraries")) for one in side if isinstance(one.get("libraries"), Mapping)] for side in sides]
+    stated = [
+        [_mapping(one.get("libraries")) for one in side if isinstance(one.get("libraries"), Mapping)] for side in sides
+    ]
     if not all(stated):
         return []
     names = sorted({str(name) for side in stated for libraries in side for name in libraries})

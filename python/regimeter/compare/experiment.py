@@ -100,9 +100,7 @@ class Experiment:
         launches = [made[side][1] for side in SIDES]
         sides = tuple(
             launch_side(one.run, label, command.name)
-            for one, label, command in zip(
-                launches, ("baseline", "current"), (self.base, self.current), strict=True
-            )
+            for one, label, command in zip(launches, ("baseline", "current"), (self.base, self.current), strict=True)
         )
         pair = Pair(
             number=number,
@@ -164,8 +162,8 @@ class Experiment:
         rejected, ran = len(self.found.rejected), len(self.found.pairs)
         if self.ended == INVALID:
             return (
-                f"{rejected} of {ran} pairs were disturbed, more than a fifth of those that {self.pairs} pairs may take; "
-                f"the last: {self.found.rejected[-1].rejected}"
+                f"{rejected} of {ran} pairs were disturbed, more than a fifth may be; the last: "
+                f"{self.found.rejected[-1].rejected}"
             )
         if self.comparison is None:
             return "no pair was completed"
@@ -201,7 +199,9 @@ class Experiment:
         """Return lines that say how the data came about."""
         used, rejected = self.found.used, self.found.rejected
         first = sum(pair.order[0] == "base" for pair in used)
-        lines = [f"{len(used)} pairs used ({first} with the base first), order from seed {self.seed}; ended: {self.ended}"]
+        lines = [
+            f"{len(used)} pairs used ({first} with the base first), order from seed {self.seed}; ended: {self.ended}"
+        ]
         alpha = float(self.options.get("alpha", 0.05))
         if self.comparison is not None and not math.isclose(self.level, alpha):
             lines.append(
@@ -210,8 +210,9 @@ class Experiment:
             )
         lines += [f"pair {pair.number} rejected: {pair.rejected}" for pair in rejected]
         if used and all(pair.common_mode is None for pair in used):
-            lines.append("too few operations to tell a disturbance of the machine from a change: no pair could be rejected"
-                         " by its common mode")  # fmt: skip
+            lines.append(
+                "too few operations to tell the machine's disturbance from a change: none was looked for in them"
+            )
         if used and all(pair.frequencies_khz == (None, None) for pair in used):
             lines.append("the processor's frequency is not known here, so no pair could be rejected by it")
         return lines

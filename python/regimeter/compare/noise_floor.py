@@ -85,7 +85,7 @@ def learn(sides: Sequence[Side], environment: Mapping[str, Any]) -> NoiseFloor:
 
 
 def _paired(series: Sequence[float]) -> float:
-    """Standard deviation of the difference of neighbours, whose expectation is 0 because they are launches of the same."""
+    """Standard deviation of the difference of neighbours; its mean is 0 because they are launches of the same."""
     squares = [(second - first) ** 2 for first, second in zip(series[::2], series[1::2], strict=False)]
     return math.sqrt(sum(squares) / len(squares))
 
@@ -112,7 +112,8 @@ def wilson(successes: int, trials: int, z: float = 1.959963984540054) -> tuple[f
     share, bottom = successes / trials, 1 + z * z / trials
     center = (share + z * z / (2 * trials)) / bottom
     half = z * math.sqrt(share * (1 - share) / trials + z * z / (4 * trials * trials)) / bottom
-    return max(0.0, center - half), min(1.0, center + half)
+    # Both ends are exact where nothing or all was counted; rounding must not move them past the share.
+    return (max(0.0, center - half) if successes else 0.0), (min(1.0, center + half) if successes < trials else 1.0)
 
 
 # --- keeping --------------------------------------------------------------------------------------------------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Work of several kinds for ``regimeter calibrate noise`` where no program was given: python -m regimeter.compare.noise_work."""
+"""What ``regimeter calibrate noise`` runs where no program was given: work of several kinds, each a scope."""
 
 import hashlib
 import json

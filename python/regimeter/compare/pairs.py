@@ -28,8 +28,11 @@ FEWEST_MODES = 3  # pairs from which their typical shift is known
 
 @dataclass(slots=True)
 class Pair:
-    """Both launches of a pair. order: the sides as they ran. common_mode: shift of all operations, current against
-    base, as a logarithm; None with too few operations. frequencies_khz: of the processor during each launch, by side."""
+    """Both launches of a pair.
+
+    order: the sides as they ran. common_mode: shift of all operations, current against base, as a logarithm; None with
+    too few operations. frequencies_khz: of the processor during each launch, by side.
+    """
 
     number: int
     order: tuple[str, str]
