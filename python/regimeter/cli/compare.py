@@ -2,13 +2,11 @@
 """``regimeter compare``: did it get slower, with what certainty; for people, for gates and for other tools."""
 
 import argparse
+import importlib
 import os
 import re
 import sys
 from typing import TYPE_CHECKING, Any
-
-from .errors import CommandError
-from .files import check_output, check_writable
 
 if TYPE_CHECKING:
     from ..compare import ProfilerComparison
@@ -90,9 +88,9 @@ def percent(text: str) -> float:
     return value
 
 
-def rule_options(arguments: argparse.Namespace) -> dict[str, object]:
+def rule_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the options of the rule as ProfilerComparison takes them."""
-    options: dict[str, object] = {
+    options: dict[str, Any] = {
         "significance_threshold": arguments.threshold,
         "alpha": arguments.alpha,
         "fdr": arguments.fdr,
@@ -120,6 +118,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Compare, report, and return the exit code of the gate."""
     from ..compare import ProfilerComparison
     from ..compare.environments import differences
+    from .errors import CommandError
 
     base, current = _side(arguments.base), _side(arguments.current)
     _check_output(arguments.output, [*base, *current])
@@ -144,14 +143,24 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _side(text: str) -> list[str]:
+    from .errors import CommandError
+
     parts = [part for part in text.split(",") if part]
     if not parts:
         raise CommandError(f"{text!r}: names no file")
     return parts
 
 
+def _shown(text: str) -> str:
+    """Return a side's name for a heading."""
+    files = _side(text)
+    return files[0] if len(files) == 1 else f"{files[0]} and {len(files) - 1} more"
+
+
 def _check_output(output: str | None, sources: list[str]) -> None:
     """Refuse an output that cannot be written or is an input, before anything is read."""
+    from .files import check_output, check_writable
+
     if output is None:
         return
     check_writable(output)
@@ -166,14 +175,16 @@ def _baseline(text: str, files: list[str], required: bool) -> Any:
         if missing and required:
             raise FileNotFoundError(2, "No such file or directory", missing[0])
         return files
+    from .errors import CommandError
+
     try:
-        from ..history import resolve_baseline
+        history: Any = importlib.import_module("regimeter.history")
     except ImportError as error:
         raise CommandError(
             f"{text}: the history of runs is not available ({error}); install it with"
             " `pip install 'regimeter[history]'`, or name a file"
         ) from None
-    return resolve_baseline(text)
+    return history.resolve_baseline(text)
 
 
 def _report(
@@ -187,7 +198,7 @@ def _report(
         "only_changed": arguments.only_changed,
         "sort": arguments.sort,
         "differences": unlike,
-        "title": f"{arguments.base} compared with {arguments.current}",
+        "title": f"{_shown(arguments.base)} compared with {_shown(arguments.current)}",
     }
     if style == "github":
         from ..report.comparison_github import publish

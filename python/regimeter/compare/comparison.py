@@ -168,15 +168,29 @@ class ProfilerComparison:
         """The regressions that fail a gate: large enough, and not accepted."""
         return [row for row in self.get_regressions() if row.gates and row.accepted is None]
 
+    @property
+    def common_failure(self) -> bool:
+        """Whether everything together got slower by at least the threshold, where that was taken out of the rows.
+
+        Then no row need be slower than the others, and still the program is: a gate must not take that for a pass.
+        The lower end of the interval counts, because sides that did not run in pairs may differ by their machines.
+        """
+        low = _known(self.facts.get("common_low"))
+        return bool(self.facts.get("common_removed")) and low is not None and 100 * low >= self.significance_threshold
+
     def get_exit_code(self, strict: bool = False) -> int:
-        """Return 0 for pass, 1 for a regression that gates, 3 with `strict` when a gating row is inconclusive."""
-        if self.failures:
+        """Return 0 for pass, 1 for a regression that gates, 3 with `strict` when a row that gates is undecided.
+
+        All operations together are one more row: see `common_failure`. What is invalid has no share, so it counts.
+        """
+        if self.failures or self.common_failure:
             return REGRESSED
-        open_rows = any(
-            row.gates and not row.conclusive and row.change_type in (ChangeType.NO_CHANGE, ChangeType.INVALID)
+        undecided = any(
+            not row.conclusive
+            and ((row.gates and row.change_type is ChangeType.NO_CHANGE) or row.change_type is ChangeType.INVALID)
             for row in self.comparisons
         )
-        return INCONCLUSIVE if strict and open_rows else PASS
+        return INCONCLUSIVE if strict and undecided else PASS
 
     @property
     def exit_code(self) -> int:
@@ -200,8 +214,9 @@ class ProfilerComparison:
     def to_html(self, history: Mapping[str, Any] | None = None) -> str:
         """Return a page that needs no network.
 
-        history: earlier values of operations, oldest first, {operation: [{"label": text, "value": seconds}, ...]}; the
-        page then shows the trend of each with its change points.
+        history: earlier values of operations, oldest first, {operation: [{"label": text, "value": seconds}, ...]},
+        each point with "low" and "high" where they are known; the page then shows the trend with its change points.
+        A dictionary {"points": ..., "changes": [{"at", "before", "after", "p"}, ...]} brings its own change points.
         """
         return self.render("html", history=history)
 

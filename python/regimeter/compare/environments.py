@@ -169,7 +169,8 @@ def _libraries(sides: list[list[Mapping[str, Any]]]) -> list[EnvironmentDifferen
     for name in names:
         versions = [sorted({str(one[name]) for one in side if name in one}) for side in stated]
         if versions[0] != versions[1]:
-            found.append(EnvironmentDifference(name, *(_text(one or ["not loaded"]) for one in versions), blocks=False))
+            before, after = (_text(one or ["not loaded"]) for one in versions)
+            found.append(EnvironmentDifference(name, before, after, blocks=False))
     return found
 
 

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The two sides of a comparison: samples of each operation by process, from whatever they are given as."""
 
+import json
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -57,13 +59,14 @@ class Samples:
 
 @dataclass(slots=True)
 class Side:
-    """All metrics of one side, and what is known of where they were measured."""
+    """All metrics of one side, and what is known of where they were measured. run: the first run, for its stacks."""
 
     label: str
     metrics: dict[str, Samples] = field(default_factory=dict)
     memory_mb: dict[str, float] = field(default_factory=dict)
     environments: list[dict[str, Any]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    run: "Run | None" = None
 
     def metric(self, name: str) -> Samples:
         """Return the samples of a metric, made when it is new."""
@@ -82,7 +85,9 @@ def side_of(source: Any, label: str) -> Side:
     side = Side(label)
     for part in _parts(source):
         if isinstance(part, str | os.PathLike):
-            _add_run(side, load(part))
+            run = load(part)
+            averages = _averages_of(part) if run.source == "export" and not len(run.entries) else None
+            _add_run(side, run) if averages is None else _add_document(side, averages)
         elif isinstance(part, Run):
             _add_run(side, part)
         elif isinstance(part, Mapping):
@@ -90,6 +95,15 @@ def side_of(source: Any, label: str) -> Side:
         else:
             raise TypeError(f"{label}: a path, a Run or a dictionary is expected, not {type(part).__name__}")
     return side
+
+
+def _averages_of(path: str | os.PathLike[str]) -> dict[str, Any] | None:
+    """Return the document of a profile whose summary a Run has no place for, None for anything else."""
+    try:
+        document = json.loads(Path(path).read_bytes())
+    except (OSError, ValueError):  # packed, or a pipe that has been read
+        return None
+    return document if isinstance(document, dict) and isinstance(document.get("summary"), dict) else None
 
 
 def _parts(source: Any) -> Iterable[Any]:
@@ -186,6 +200,7 @@ def _merge(into: Samples, other: Samples) -> None:
 
 def _add_run(side: Side, run: "Run") -> None:
     side.environments.append(run.environment)
+    side.run = run if side.run is None else side.run
     for row in run.anomaly_list():
         if row["code"] in ("unfinished", "truncated", "dropped_scopes", "corrupt_bytes"):
             side.warnings.append(f"{side.label}: {row['count']} x {row['detail']}")

@@ -87,7 +87,7 @@ def _text(comparison: "ProfilerComparison", view: View) -> str:
 
 
 def to_document(comparison: "ProfilerComparison", view: View) -> dict[str, Any]:
-    """Return the JSON document: that of the comparison, rows as the view has them, and the environments' differences."""
+    """Return the JSON document: that of the comparison, rows as the view has them, differences of the environments."""
     document = comparison.to_dict()
     document["comparisons"] = [row.to_dict() for row in rows_of(comparison, view)]
     document["environment_differences"] = [row.to_dict() for row in view.differences]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from .comparison import View, impact
 from .comparison_markdown import assemble
+from .comparison_text import common_line
 from .junit import sentence
 from .text import printable
 
@@ -36,8 +37,12 @@ def annotations(comparison: "ProfilerComparison") -> list[str]:
     """Return an error for each regression that fails the gate, those that cost most first, ten at most."""
     failing = sorted(comparison.failures, key=lambda row: -impact(row))
     lines = []
-    for row in failing[:ANNOTATIONS]:
-        title = escape_property(printable(f"{row.operation} got slower" if row.unit == "s" else f"{row.operation} grew"))
+    if comparison.common_failure:
+        lines.append(f"::error title=Everything got slower::{escape_data(common_line(comparison))}")
+    for row in failing[: ANNOTATIONS - len(lines)]:
+        title = escape_property(
+            printable(f"{row.operation} got slower" if row.unit == "s" else f"{row.operation} grew")
+        )
         lines.append(f"::error title={title}::{escape_data(printable(sentence(comparison, row)))}")
     return lines
 

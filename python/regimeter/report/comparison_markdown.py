@@ -95,18 +95,22 @@ def _cut(text: str, limit: int, size: Callable[[str], int]) -> str:
 
 
 def _head(comparison: "ProfilerComparison", view: View) -> list[str]:
-    failed, nothing = bool(comparison.failures), comparison.nothing_compared
+    failed, nothing = comparison.exit_code != 0, comparison.nothing_compared
     title = "Performance gate failed" if failed else "Nothing was compared" if nothing else "Performance gate passed"
     mark = ":x:" if failed else ":warning:" if nothing else ":white_check_mark:"
     lines = [f"### {mark} {title}", "", escaped(verdict_line(comparison)), ""]
     if view.title:
         lines += [escaped(view.title), ""]
-    lines += [f"- {escaped(line)}" for line in (total_line(comparison), missed_line(comparison)) if line]
+    shift = common_line(comparison) if comparison.common_failure else ""
+    lines += [f"- {escaped(line)}" for line in (shift, total_line(comparison), missed_line(comparison)) if line]
     return [*lines, ""]
 
 
 def _tail(comparison: "ProfilerComparison", view: View) -> list[str]:
-    facts = [common_line(comparison), *(line.strip() for line in basis_lines(comparison))]
+    facts = [
+        "" if comparison.common_failure else common_line(comparison),
+        *(line.strip() for line in basis_lines(comparison)),
+    ]
     facts += [f"Environments differ: {row.text}" for row in view.differences]
     warnings = comparison.warnings
     facts += [f"Warning: {text}" for text in warnings[:WARNINGS]]

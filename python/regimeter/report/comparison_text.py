@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ..compare import ProfilerComparison
 
 INTERVAL = 0.95  # the policy's default, for rows without their comparison
+MODES_MOVED = 0.05  # part of the samples that changes its mode, from which it is worth a note
 WARNINGS = 10  # of the report; the JSON document has all
 WORDS = {
     ChangeType.REGRESSION: "slower",
@@ -82,15 +83,16 @@ def data(row: OperationComparison) -> str:
 
 def note(row: OperationComparison) -> str:
     """Return what else is to be said of a row."""
-    parts = [REASONS.get(row.reason, row.reason)]
+    wanted = row.needed and not row.conclusive
+    parts = [f"undecided: about {row.needed} {'pairs' if row.pairs else 'runs a side'} would tell"] if wanted else []
+    parts += [] if wanted and row.reason == "too_few" else [REASONS.get(row.reason, row.reason)]
     if row.change_type is ChangeType.REGRESSION and not row.gates:
         parts.append("too small to gate")
     if row.accepted:
         parts.append(f"accepted: {printable(row.accepted)}")
-    if row.needed and not row.conclusive:
-        parts.append(f"about {row.needed} {'pairs' if row.pairs else 'runs a side'} would tell")
-    if row.baseline_slow is not None and row.current_slow is not None:
-        parts.append(f"slow mode {row.baseline_slow:.0%} -> {row.current_slow:.0%} of the samples")
+    before, after = row.baseline_slow, row.current_slow
+    if before is not None and after is not None and abs(after - before) >= MODES_MOVED:
+        parts.append(f"slow mode {before:.0%} -> {after:.0%} of the samples")
     return "; ".join(part for part in parts if part)
 
 
@@ -127,14 +129,17 @@ def rows_table(title: str, rows: Sequence[OperationComparison], level: float = I
         ]
         for row in rows
     ]
-    return TextTable(title, header, cells)
+    # The table aligns all columns but the first on the right, and sentences read better from the left.
+    width = max(len(line[-1]) for line in (header, *cells))
+    header[-1] = header[-1].ljust(width)
+    return TextTable(title, header, [[*line[:-1], line[-1].ljust(width)] for line in cells])
 
 
 def verdict_line(comparison: "ProfilerComparison") -> str:
     """Return the verdict of the whole in one line."""
     summary = comparison.get_summary()
-    failures = len(comparison.failures)
-    state = "FAILED" if failures else "NOTHING COMPARED" if comparison.nothing_compared else "PASSED"
+    failed = comparison.exit_code != 0
+    state = "FAILED" if failed else "NOTHING COMPARED" if comparison.nothing_compared else "PASSED"
     conclusive = summary.unchanged_count - summary.inconclusive_count
     parts = [
         _count(summary.regressions_count, "regression"),
@@ -175,8 +180,15 @@ def missed_line(comparison: "ProfilerComparison") -> str:
         return "Could have missed: nothing was compared by samples" if comparison.comparisons else "Nothing to compare"
     worst = comparison.facts.get("detectable_worst")
     name = comparison.facts.get("worst_operation")
-    more = f", {100 * worst:.1f} % (worst: {shorten(str(name), 30)})" if worst is not None and name else ""
-    return f"Could have missed: slowdowns below {median:.1f} % (median operation){more}"
+    more = ""
+    if worst is not None and name is not None:
+        more = f", {size(100 * worst)} (worst: {shorten(str(name), 30)})"
+    return f"Could have missed: slowdowns below {size(median)} (median operation){more}"
+
+
+def size(percent: float) -> str:
+    """Return the size of a change; beyond tenfold the digits say nothing."""
+    return f"{percent:.1f} %" if percent < 1000 else "tenfold and more"
 
 
 def common_line(comparison: "ProfilerComparison") -> str:
@@ -184,7 +196,9 @@ def common_line(comparison: "ProfilerComparison") -> str:
     common, facts = comparison.common_mode_percent, comparison.facts
     if common is None:
         return ""
-    taken = "; taken out of the rows above" if facts["common_removed"] else ""
+    taken = "; taken out of the rows" if facts["common_removed"] else ""
+    if comparison.common_failure:
+        taken += "; the program or the machine is slower as a whole: `regimeter ab` tells which"
     low, high = 100 * facts["common_low"], 100 * facts["common_high"]
     return f"All operations together: {common:+.1f} % [{low:+.1f}, {high:+.1f}]{taken}"
 

@@ -7,7 +7,18 @@ from xml.etree import ElementTree
 
 from ..compare.result import ChangeType, OperationComparison
 from .comparison import View, rows_of
-from .comparison_text import data, interval, level_of, missed_line, note, probability, signed, value, verdict_line
+from .comparison_text import (
+    common_line,
+    data,
+    interval,
+    level_of,
+    missed_line,
+    note,
+    probability,
+    signed,
+    value,
+    verdict_line,
+)
 
 if TYPE_CHECKING:
     from ..compare import ProfilerComparison
@@ -39,6 +50,12 @@ def junit(comparison: "ProfilerComparison", view: View) -> str:
     _properties(suite, comparison, view)
     for row in rows:
         _case(suite, comparison, row, id(row) in failing)
+    if comparison.common_failure:
+        suite.set("tests", str(len(rows) + 1))
+        suite.set("failures", str(len(failing & {id(row) for row in rows}) + 1))
+        case = ElementTree.SubElement(suite, "testcase", classname=f"{SUITE}.time", name="all operations together")
+        text = xml_text(common_line(comparison))
+        ElementTree.SubElement(case, "failure", type="regression", message=text).text = text
     output = "\n".join([verdict_line(comparison), missed_line(comparison), *comparison.warnings])
     ElementTree.SubElement(suite, "system-out").text = xml_text(output)
     root = ElementTree.Element("testsuites")
@@ -75,9 +92,7 @@ def sentence(comparison: "ProfilerComparison", row: OperationComparison) -> str:
     return f"{text}; {data(row)}" + (f"; {note(row)}" if note(row) else "")
 
 
-def _case(
-    suite: ElementTree.Element, comparison: "ProfilerComparison", row: OperationComparison, failed: bool
-) -> None:
+def _case(suite: ElementTree.Element, comparison: "ProfilerComparison", row: OperationComparison, failed: bool) -> None:
     seconds = (row.current_total_ms or 0.0) / 1e3
     case = ElementTree.SubElement(
         suite,
