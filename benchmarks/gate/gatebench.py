@@ -51,7 +51,7 @@ def main() -> int:
         found["lines"] += lines
     found["cpu_seconds"] = round(time.process_time() - start, 1)
     found["machine"] = machine()
-    found["command"] = "python benchmarks/gate/gatebench.py " + " ".join(sys.argv[1:])
+    found["command"] = " ".join(["python benchmarks/gate/gatebench.py", *sys.argv[1:]])
     text = report(found)
     print(text)
     if not arguments.quick:
@@ -106,11 +106,12 @@ def report(found: dict[str, Any]) -> str:
     told = f"{len(judged) - len(missed)} of {len(judged)} targets met."
     if missed:
         told += " Missed: " + "; ".join(f"{line.target} {line.what}" for line in missed) + "."
+    seeds = ", ".join(map(str, found["seeds"]))
+    made = f"`{found['command']}`, {found['machine']}; seeds {seeds}; {found['cpu_seconds']:g} s of CPU."
     out = [
         "# Gatebench",
         "",
-        f"`{found['command']}`, {found['machine']}; seeds {', '.join(map(str, found['seeds']))}; "
-        + f"{found['cpu_seconds']:g} s of CPU.",
+        made,
         "",
         told,
         "",

@@ -91,7 +91,7 @@ class Machine:
     spread: float = 0.25
     dependence: float = 0.1
     outliers: float = 0.01
-    modes: float = 0.1
+    modes: float = 0.05
     bad: float = 0.0  # part of the launches that are 20 % slower as a whole
 
 

@@ -131,7 +131,13 @@ def run(arguments: argparse.Namespace) -> int:
     if baseline is None:
         print(f"regimeter: {arguments.base}: no such baseline in the history; nothing was compared", file=sys.stderr)
         return NO_BASELINE if arguments.require_baseline else PASS
-    comparison = ProfilerComparison(baseline, current, paired=arguments.paired, **rule_options(arguments))
+    options = rule_options(arguments)
+    if arguments.run_floor is None:
+        from ..compare.noise_floor import with_floors
+
+        baseline, current, calibrated = with_floors(baseline, current)
+        options |= calibrated
+    comparison = ProfilerComparison(baseline, current, paired=arguments.paired, **options)
     unlike = differences(comparison)
     blocking = [row for row in unlike if row.blocks]
     if blocking and not arguments.force:

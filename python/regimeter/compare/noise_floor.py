@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from .samples import Side
+from .samples import Side, side_of
 
 FORMAT = "regimeter.noise"
 FEWEST = 3  # launches from which a deviation is known at all
@@ -165,6 +165,15 @@ def options_of(baseline: Side, current: Side) -> dict[str, Any]:
         return {}
     floors = {str(name): float(value) for name, value in found["operations"].items() if _is_floor(value)}
     return {"run_floor": floors, "policy": {"run_floor": float(found["overall"])}}
+
+
+def with_floors(baseline: Any, current: Any) -> tuple[Side, Side, dict[str, Any]]:
+    """Return the sides that two sources describe, and what was calibrated where they were measured."""
+    sides = [
+        source if isinstance(source, Side) else side_of(source, label)
+        for source, label in ((baseline, "baseline"), (current, "current"))
+    ]
+    return sides[0], sides[1], options_of(sides[0], sides[1])
 
 
 def _is_floor(value: object) -> bool:
