@@ -44,7 +44,7 @@ regimeter compare demo/before.rgm demo/after.rgm || compared=$?
 printf '\nexit code %s (1: a regression)\n' "$compared"
 regimeter compare demo/before.rgm demo/after.rgm --fail-on never --format html -o demo/comparison.html
 
-title 'The same as five pairs in random order, which can tell smaller changes'
+title 'The same as five pairs in random order: what processes differ by is measured, not taken for granted'
 regimeter ab --quiet --base demo/steps.py --current 'demo/steps.py --slow' --pairs 5 --fail-on never -o demo/ab
 
 title 'Where to look'

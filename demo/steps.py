@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps of pure Python that the demo compares: with --slow its `normalise` does 30 % more work.
-
-    python demo/steps.py [--slow]
-"""
+"""Steps of pure Python that the demo compares; with --slow its `normalise` does 30 % more work."""
 
 import sys
 

@@ -450,6 +450,20 @@ def test_kept_floors_are_found_for_the_same_machine_only(tmp_path, monkeypatch):
     assert noise_floor.options_of(*sides) == {}
 
 
+def test_compare_uses_the_kept_floor_unless_told_another(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    here = {"host": "a", "cpu": "b", "cores": 2, "python": "3.11.7"}
+    for name, factor in (("base", 1.0), ("current", 1.1)):
+        entries = [{"operation": "op", "duration_ms": factor * (10 + 0.01 * i)} for i in range(20)]
+        (tmp_path / f"{name}.json").write_text(json.dumps({"entries": entries, "environment": here}))
+    words = ["compare", str(tmp_path / "base.json"), str(tmp_path / "current.json")]
+    assert main(words) == 1
+    noise_floor.keep(noise_floor.NoiseFloor({"op": 0.1}, {"op": 0.1}, 20, here))
+    assert main(words) == 0
+    assert main([*words, "--run-floor", "1%"]) == 1
+    capsys.readouterr()
+
+
 def test_calibrate_noise_learns_prints_and_keeps(program, tmp_path, capsys):
     assert main(["calibrate", "noise", "--repeat", "8", "-q", "--json", "--", str(program), "1"]) == 0
     found = json.loads(capsys.readouterr().out)

@@ -131,13 +131,13 @@ def run(arguments: argparse.Namespace) -> int:
     if baseline is None:
         print(f"regimeter: {arguments.base}: no such baseline in the history; nothing was compared", file=sys.stderr)
         return NO_BASELINE if arguments.require_baseline else PASS
-    options = rule_options(arguments)
+    options, sides = rule_options(arguments), (baseline, current)
     if arguments.run_floor is None:
         from ..compare.noise_floor import with_floors
 
-        baseline, current, calibrated = with_floors(baseline, current)
+        sides, calibrated = with_floors(*sides)
         options |= calibrated
-    comparison = ProfilerComparison(baseline, current, paired=arguments.paired, **options)
+    comparison = ProfilerComparison(*sides, paired=arguments.paired, **options)
     unlike = differences(comparison)
     blocking = [row for row in unlike if row.blocks]
     if blocking and not arguments.force:

@@ -167,13 +167,11 @@ def options_of(baseline: Side, current: Side) -> dict[str, Any]:
     return {"run_floor": floors, "policy": {"run_floor": float(found["overall"])}}
 
 
-def with_floors(baseline: Any, current: Any) -> tuple[Side, Side, dict[str, Any]]:
-    """Return the sides that two sources describe, and what was calibrated where they were measured."""
-    sides = [
-        source if isinstance(source, Side) else side_of(source, label)
-        for source, label in ((baseline, "baseline"), (current, "current"))
-    ]
-    return sides[0], sides[1], options_of(sides[0], sides[1])
+def with_floors(baseline: Any, current: Any) -> tuple[tuple[Any, Any], dict[str, Any]]:
+    """Return the two Sides that sources describe, and what was calibrated where they were measured."""
+    first = baseline if isinstance(baseline, Side) else side_of(baseline, "baseline")
+    second = current if isinstance(current, Side) else side_of(current, "current")
+    return (first, second), options_of(first, second)
 
 
 def _is_floor(value: object) -> bool:
