@@ -15,12 +15,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from .compare import FORMATS, NOT_COMPARABLE, add_rule_options, exit_code, percent, rule_options
-from .errors import CommandError
 
 if TYPE_CHECKING:
     from ..compare.experiment import Experiment
     from ..compare.launches import Command
     from .common import Verbs
+    from .errors import CommandError
 
 USAGE = "regimeter ab --base CMD|REF --current CMD|REF [options] [-- ARGS ...]"
 HERE = "."
@@ -110,8 +110,10 @@ def run(arguments: argparse.Namespace) -> int:
     return exit_code(experiment.comparison, arguments.fail_on, arguments.strict)
 
 
-def failed(error: Exception, folder: str) -> CommandError:
+def failed(error: Exception, folder: str) -> "CommandError":
     """Print the last lines of a failed program and return what to say of it."""
+    from .errors import CommandError
+
     tail = getattr(error, "tail", "")
     if tail:
         print(*(f"  | {line}" for line in tail.splitlines()), sep="\n", file=sys.stderr)
@@ -120,6 +122,8 @@ def failed(error: Exception, folder: str) -> CommandError:
 
 def new_folder(given: str | None, what: str) -> str:
     """Make the folder for recordings; CommandError when it has something in it or cannot be made."""
+    from .errors import CommandError
+
     folder = given if given is not None else f"regimeter-{what}-{time.strftime('%Y%m%d-%H%M%S')}"
     try:
         os.makedirs(folder, exist_ok=given is not None)
@@ -147,6 +151,7 @@ def _teller(quiet: bool):  # type: ignore[no-untyped-def]
 def _commands(arguments: argparse.Namespace) -> Iterator[tuple["Command", "Command"]]:
     """Yield both commands; commits are checked out for as long."""
     from ..compare.worktrees import WorktreeError, checked_out
+    from .errors import CommandError
 
     common = list(arguments.program)
     commits = {text: _commit(text, common) for text in (arguments.base, arguments.current)}
@@ -163,6 +168,7 @@ def _commands(arguments: argparse.Namespace) -> Iterator[tuple["Command", "Comma
 def _commit(text: str, common: list[str]) -> str | None:
     """Return the commit that a text names, HERE for the tree as it is, None for a command."""
     from ..compare.worktrees import commit_of
+    from .errors import CommandError
 
     if text == HERE:
         if not common:
@@ -182,6 +188,7 @@ def _is_program(text: str) -> bool:
 def _command(text: str, commit: str | None, folders: dict[str, str], common: list[str]) -> "Command":
     from ..compare.launches import Command
     from ..compare.worktrees import top_of
+    from .errors import CommandError
 
     try:
         if commit is None:

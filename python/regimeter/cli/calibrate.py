@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .ab import _teller, duration, failed, new_folder
-from .errors import CommandError
 
 if TYPE_CHECKING:
     from ..compare.noise_floor import NoiseFloor
@@ -51,6 +50,7 @@ def _repeat(text: str) -> int:
 def run_noise(arguments: argparse.Namespace) -> int:
     """Launch, learn, print and keep."""
     from ..compare.noise_floor import keep, learn
+    from .errors import CommandError
 
     sides = _launch(arguments)
     if len(sides) < FEWEST:
@@ -75,6 +75,7 @@ def _launch(arguments: argparse.Namespace) -> "list[Side]":
 
     from ..compare.launches import Command, LaunchError, launch
     from ..compare.pairs import launch_side
+    from .errors import CommandError
 
     try:
         command = Command.parse(arguments.program or WORK)
