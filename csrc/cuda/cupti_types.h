@@ -4,9 +4,9 @@
 #ifndef RGM_CUDA_CUPTI_TYPES_H
 #define RGM_CUDA_CUPTI_TYPES_H
 
+#include "cuda/cupti_results.h"
 #include "cuda/driver_types.h"
 
-typedef int rgm_cupti_result;
 typedef struct rgm_cupti_subscriber_s *rgm_cupti_subscriber;
 typedef struct rgm_cu_graph_s *rgm_cu_graph;
 typedef struct rgm_cu_graph_node_s *rgm_cu_graph_node;
@@ -17,22 +17,6 @@ typedef void (*rgm_cupti_requested)(uint8_t **buffer, size_t *size, size_t *most
 typedef void (*rgm_cupti_completed)(rgm_cu_context context, uint32_t stream, uint8_t *buffer, size_t size,
                                     size_t valid);
 typedef uint64_t (*rgm_cupti_clock)(void);
-
-// X(NAME, value): the results that are told apart.
-#define RGM_CUPTI_RESULTS(X)                                                                                 \
-    X(SUCCESS, 0)                                                                                            \
-    X(INVALID_PARAMETER, 1)                                                                                  \
-    X(INVALID_OPERATION, 7)                                                                                  \
-    X(MAX_LIMIT_REACHED, 12)                                                                                 \
-    X(NOT_INITIALIZED, 15)                                                                                   \
-    X(INVALID_KIND, 21)                                                                                      \
-    X(NOT_SUPPORTED, 27)                                                                                     \
-    X(INSUFFICIENT_PRIVILEGES, 35)                                                                           \
-    X(MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED, 39)                                                                \
-    X(UNKNOWN, 999)
-
-#define RGM_CUPTI_RESULT_ENUM(name, value) RGM_CUPTI_##name = (value),
-enum { RGM_CUPTI_RESULTS(RGM_CUPTI_RESULT_ENUM) };
 
 // Domains of callbacks.
 enum { RGM_CUPTI_DRIVER_API = 1, RGM_CUPTI_RUNTIME_API = 2, RGM_CUPTI_RESOURCE = 3 };

@@ -311,6 +311,8 @@ static void profiler_dealloc(profiler_object *self) {
     rgm_bytes_release(&self->scratch);
     if (self->session) {
         Py_BEGIN_ALLOW_THREADS;
+        rgm_profiler_sampling_close(self, NULL);
+        rgm_telemetry_free(self->telemetry);
         rgm_profiler_kernels_close(self);
         rgm_profiler_device_close(self); // its last rows go to the session
         rgm_events_free(self->events);

@@ -4,7 +4,9 @@
 #define RGM_PYTHON_PROFILER_H
 
 #include "base/bytes.h"
+#include "cuda/counter_sampling.h"
 #include "cuda/events.h"
+#include "cuda/telemetry.h"
 #include "python/state.h"
 
 enum { SITE_CACHE = 256, FREE_SCOPES = 64 };
@@ -37,7 +39,9 @@ typedef struct {
     uint32_t root_threshold; // scopes without a parent are recorded when a random number is below it
     int device_id;
     rgm_session_options options;
-    rgm_events *events;                      // NULL: no device time
+    rgm_events *events;       // NULL: no device time
+    rgm_telemetry *telemetry; // NULL: not sampled
+    rgm_counter_sampling *counters;
     uint32_t device_scopes;                  // begun, to time some of them
     uint64_t device_timed, device_ticks;     // of those timed: how many, and what they cost
     uint64_t next_stream_look;               // ticks
@@ -137,6 +141,13 @@ PyObject *rgm_profiler_device_timing(profiler_object *self, PyObject *args);
 PyObject *rgm_profiler_device_drain(profiler_object *self, PyObject *unused);
 PyObject *rgm_profiler_device_state(profiler_object *self, PyObject *unused);
 void rgm_profiler_device_close(profiler_object *self);
+
+// device_sampling.c
+PyObject *rgm_profiler_telemetry_start(profiler_object *self, PyObject *args);
+PyObject *rgm_profiler_telemetry_state(profiler_object *self, PyObject *unused);
+PyObject *rgm_profiler_counters_start(profiler_object *self, PyObject *args);
+PyObject *rgm_profiler_sampling_stop(profiler_object *self, PyObject *unused);
+void rgm_profiler_sampling_close(profiler_object *self, rgm_sampling_report *report);
 
 // kernel_tracing.c
 PyObject *rgm_profiler_kernels_start(profiler_object *self, PyObject *given);

@@ -71,6 +71,7 @@ static PyObject *profiler_stop(profiler_object *self, PyObject *unused) {
     if (!module_or_raise(self)) return NULL;
     self->enabled = false;
     Py_BEGIN_ALLOW_THREADS;
+    rgm_profiler_sampling_close(self, NULL);
     rgm_profiler_kernels_close(self);
     rgm_profiler_device_close(self);
     rgm_session_stop(self->session);
@@ -332,6 +333,14 @@ PyMethodDef rgm_profiler_methods[] = {
     {"_environment", (PyCFunction)profiler_environment, METH_O, "Sets the environment's JSON text."},
     {"_take_warning", (PyCFunction)profiler_take_warning, METH_NOARGS, "The pending warning or None."},
     {"_set_probes", (PyCFunction)profiler_set_probes, METH_VARARGS, "Sets backend and memory probes."},
+    {"_telemetry_start", (PyCFunction)rgm_profiler_telemetry_start, METH_VARARGS,
+     "Samples telemetry (interval in ns, budget); the reason why not, or ''."},
+    {"_telemetry_state", (PyCFunction)rgm_profiler_telemetry_state, METH_NOARGS,
+     "Counts of telemetry, or None."},
+    {"_counters_start", (PyCFunction)rgm_profiler_counters_start, METH_VARARGS,
+     "Samples counters (device, set, source, interval in ns); the reason why not, or ''."},
+    {"_sampling_stop", (PyCFunction)rgm_profiler_sampling_stop, METH_NOARGS,
+     "Ends telemetry and counters; what the counters came to, or None."},
     {"_kernels_start", (PyCFunction)rgm_profiler_kernels_start, METH_O,
      "Traces kernels; the reason why not, or ''."},
     {"_kernels_flush", (PyCFunction)rgm_profiler_kernels_flush, METH_NOARGS, "Collects what has ended."},

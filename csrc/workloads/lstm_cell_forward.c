@@ -18,7 +18,7 @@ static bool shape(const double *p, rgm_workload_shape *out) {
     rgm_set_grid(out, rgm_blocks(hidden, SIDE), rgm_blocks(batch, SIDE));
     rgm_set_block(out, SIDE, SIDE);
     // Per element: four products, five function values, three multiplications and one addition.
-    out->operations = (double)(batch * hidden) * (2.0 * GATES * (double)(inputs + hidden) + 9.0);
+    out->operations = (double)(batch * hidden) * ((double)(2 * GATES * (inputs + hidden)) + 9.0);
     return true;
 }
 

@@ -13,7 +13,7 @@ import weakref
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from typing import Any, ParamSpec, TypeVar, cast, overload
 
-from . import _core, backend, cost, device_memory, environment, kernels, libraries, recording, streams
+from . import _core, backend, cost, device_memory, environment, kernels, libraries, recording, series, streams
 from .records import ProfileEntry, ProfileSummary
 from .trace import Run
 
@@ -57,6 +57,10 @@ class GPUProfiler(_core.Profiler):
     it (docs/gpu/kernels_tracing.md); a mapping sets options: ``{"graph_nodes": 1}`` tells the nodes of CUDA graphs
     apart. This starts the CUDA driver. Where it is not possible there is one warning, and the reason is in
     ``kernels_reason`` and in the environment of the run. One profiler of a process can do it at a time.
+    telemetry: sample utilisation, memory, power, clocks and more of the devices through NVML, every 100 ms or the
+    given milliseconds (docs/gpu/telemetry.md). counters: sample hardware counters of the device, True for the set
+    'pm' or the name of a set (docs/gpu/counters.md). Both are columns of the table `counters`; what cannot be had
+    is told with its reason in the environment of the run.
     options: budgets and intervals of the session, see ``regimeter.GPUProfiler.options()``.
 
     Threads: one profiler serves all threads and asyncio tasks; scopes nest per thread and per task. After a fork
@@ -76,6 +80,8 @@ class GPUProfiler(_core.Profiler):
         memory_interval_ms: float | None = None,
         device_timing: bool = True,
         profile_kernels: bool | Mapping[str, int] = False,
+        telemetry: bool | float = False,
+        counters: bool | str = False,
         **options: int,
     ) -> None:
         record_file = recording.next_file() if path is None else None
@@ -86,6 +92,8 @@ class GPUProfiler(_core.Profiler):
             sample_rate = told.get("sample_rate", 1.0) if sample_rate == 1.0 else sample_rate
             memory_interval_ms = told.get("memory_interval_ms") if memory_interval_ms is None else memory_interval_ms
             profile_kernels = profile_kernels or told.get("profile_kernels", False)
+            telemetry = telemetry or told.get("telemetry", False)
+            counters = counters or told.get("counters", False)
         rate = check_rate(sample_rate)
         interval = _sample_interval(memory_interval_ms, track_memory, enable_detailed_metrics)
         self.device_id = device_id
@@ -106,6 +114,7 @@ class GPUProfiler(_core.Profiler):
         # Where no GPU can turn up scopes do not even ask.
         self._device_timing(device_timing and environment.device_possible(), streams.find, streams.handle)
         self.kernels_reason = kernels.OFF if profile_kernels is False else self._trace_kernels(profile_kernels)
+        self._series = series.start(self, telemetry, counters, device_id)
         if rate < 1.0:
             self._set_sampling(rate)
         self.sample_rate = rate
@@ -283,6 +292,7 @@ class GPUProfiler(_core.Profiler):
             if not self._session_id:
                 return
             self._kernels_stop()
+            series.stop(self, self._series)
             self._send_environment()
             self._stop()
         self._show_warning()
@@ -325,6 +335,7 @@ class GPUProfiler(_core.Profiler):
         }
         tracing = self._kernels_state()
         described["device"].update(kernels.describe(self.kernels_reason, tracing))
+        described["device"].update(series.describe(self, self._series))
         if not self.kernels_reason:
             described["cost"]["service_cpu_ns"] += tracing["service_cpu_ns"]
         reason = device_memory.reason()
