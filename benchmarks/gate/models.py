@@ -99,7 +99,7 @@ QUIET = Machine("quiet", state=0.003, launch=0.0012, sample=0.005)
 TYPICAL = Machine("typical", state=0.0125, launch=0.0045, sample=0.016)
 SHARED = Machine("shared", state=0.037, launch=0.011, sample=0.042)
 # The part of the operations with two modes matters most on the quiet machine: with a tenth instead of a twentieth, 1 %
-# is found in 94.7 % instead of 97.2 with n = 50 (the target is 95), in 81 % instead of 87 with n = 20, because the median
+# is found in 94.7 % instead of 97.2 with n = 50 (the target is 95), in 81 % instead of 87 with n = 20, as the median
 # of so few samples does not tell the modes apart.
 MACHINES = (QUIET, TYPICAL, SHARED)
 # The level must hold where pairs share less and operations are less alike, too; no power is promised there.
