@@ -169,5 +169,5 @@ evidence-gpu: gpu-site ## measurements on a CUDA device, written to EVIDENCE (bu
 
 .PHONY: clean
 clean: ## remove build trees and what the demo left; keeps .venv
-	rm -rf build dist demo/*.rgm demo/*.json demo/*.html .pytest_cache .mypy_cache .ruff_cache
+	rm -rf build dist demo/*.rgm demo/*.json demo/*.html demo/ab .pytest_cache .mypy_cache .ruff_cache
 	rm -f $(PACKAGE)

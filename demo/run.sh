@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Records a training loop and a NumPy workload, imports a trace of an H100, and reports on all three; `make demo` calls
-# it. Needs no network.
+# Records a training loop and a NumPy workload, imports a trace of an H100, reports on all three, and compares a program
+# with itself after 30 % more work in one of its steps; `make demo` calls it. Needs no network.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 PYTHON=${PYTHON:-.venv/bin/python}
@@ -11,6 +11,7 @@ title() { printf '\n=== %s\n\n' "$1"; }
 trace=tests/data/traces/h100_bert_small.json.gz
 
 rm -f demo/run.rgm* demo/numpy.rgm* demo/report.html demo/numpy.html demo/trace.html
+rm -rf demo/before.rgm demo/after.rgm demo/comparison.html demo/ab
 
 title 'Recording a training loop: a small transformer on the CPU'
 regimeter record --quiet --interval 2 -o demo/run.rgm demo/train.py
@@ -35,10 +36,22 @@ regimeter kernels --quiet --top 5 "$trace"
 
 regimeter report --quiet "$trace" -o demo/trace.html --title 'Trace: bert-small on an H100'
 
+title 'Did it get slower? Two runs, one process each; `normalise` does 30 % more work in the second'
+regimeter record --quiet --interval 0 -o demo/before.rgm demo/steps.py
+regimeter record --quiet --interval 0 -o demo/after.rgm demo/steps.py --slow
+compared=0
+regimeter compare demo/before.rgm demo/after.rgm || compared=$?
+printf '\nexit code %s (1: a regression)\n' "$compared"
+regimeter compare demo/before.rgm demo/after.rgm --fail-on never --format html -o demo/comparison.html
+
+title 'The same as five pairs in random order: what processes differ by is measured, not taken for granted'
+regimeter ab --quiet --base demo/steps.py --current 'demo/steps.py --slow' --pairs 5 --fail-on never -o demo/ab
+
 title 'Where to look'
 printf '%s\n' \
     'demo/report.html   the training loop: open it in a browser, it needs no network' \
     'demo/numpy.html    the NumPy workload' \
     'demo/trace.html    the trace: timeline, kernels, idle time, critical path, flame graph' \
+    'demo/comparison.html  both runs of the comparison side by side' \
     "Next: $PYTHON -m regimeter export demo/run.rgm -o demo/run.json" \
     "      $PYTHON -m regimeter idle $trace"

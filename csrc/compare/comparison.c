@@ -38,8 +38,17 @@ static void moderate(rgm_difference *d, rgm_variance_prior prior, double most_df
     d->df = below > 0 ? sum * sum / below : most_df;
 }
 
-static void moderate_tier(rgm_difference *all, size_t count, rgm_tier tier, double *scratch,
-                          const rgm_compare_policy *policy, rgm_comparison_facts *facts) {
+// The variance that operations share is one draw for all of them, known from the pairs of one operation only:
+// a variance pooled from operations whose variances agree has not more freedom than (pairs - 1) / part^2,
+// because that of a sum of variances is the square of the sum over the sum of the squares, each over its
+// freedom.
+static double freedom_of(const rgm_common_noise *common) {
+    double part = rgm_common_part(common);
+    return part > 0 ? (double)(common->pairs - 1) / (part * part) : INFINITY;
+}
+
+static void moderate_tier(rgm_difference *all, size_t count, rgm_tier tier, double most_shared,
+                          double *scratch, const rgm_compare_policy *policy, rgm_comparison_facts *facts) {
     size_t n = 0;
     double most_df = 0;
     for (size_t i = 0; i < count; i++) n += all[i].tier == tier;
@@ -48,6 +57,7 @@ static void moderate_tier(rgm_difference *all, size_t count, rgm_tier tier, doub
     for (size_t i = 0; i < count; i++)
         for (int part = 0; all[i].tier == tier && part < 2; part++)
             if (all[i].spread[part].df > 0) most_df += all[i].spread[part].df;
+    most_df = fmin(most_df, most_shared);
     for (size_t i = 0; i < count; i++)
         if (all[i].tier == tier) moderate(&all[i], prior, most_df);
     if (most_df > 0) {
@@ -158,23 +168,63 @@ static void fill_row(rgm_comparison *out, size_t row, const rgm_difference *d) {
     out->autocorrelation[row] = d->autocorrelation;
 }
 
+// Quantiles of Student's distribution that were asked for last: rows of one tier mostly share their freedom.
+typedef struct {
+    double p, df, value;
+} known_quantile;
+
+static double quantile_of(known_quantile *known, double p, double df) {
+    if (known->p != p || known->df != df) *known = (known_quantile){p, df, rgm_t_quantile(p, df)};
+    return known->value;
+}
+
+typedef struct {
+    known_quantile interval, alpha, power;
+} quantiles;
+
 static void fill_difference(rgm_comparison *out, size_t row, const rgm_difference *d,
-                            const rgm_compare_policy *policy) {
-    double half = d->error * (d->error > 0 ? rgm_t_quantile(0.5 + policy->interval / 2, d->df) : 0);
+                            const rgm_compare_policy *policy, quantiles *known) {
+    double half =
+        d->error * (d->error > 0 ? quantile_of(&known->interval, 0.5 + policy->interval / 2, d->df) : 0);
     out->standard_error[row] = d->error;
     out->df[row] = d->df;
     out->change[row] = expm1(d->shift);
     out->low[row] = expm1(d->shift - half);
     out->high[row] = expm1(d->shift + half);
-    if (d->error > 0) {
+    if (d->error > 0)
         out->p[row] = fmin(1.0, 2 * rgm_t_upper(fabs(d->shift) / d->error, d->df));
-        out->detectable[row] = expm1(
-            d->error * (rgm_t_quantile(1 - policy->alpha / 2, d->df) + rgm_t_quantile(policy->power, d->df)));
-    } else { // no spread at all: equal, or different beyond doubt
+    else // no spread at all: equal, or different beyond doubt
         out->p[row] = d->shift == 0 ? 1.0 : 0.0;
-        out->detectable[row] = 0;
-    }
     out->needed[row] = needed(d, half, policy->threshold);
+}
+
+// The p-value that one more difference needs among those that were found: with many operations that is far
+// less than alpha, and what is detectable is what reaches it.
+static double level_needed(const rgm_comparison *out, rgm_fdr fdr, double alpha) {
+    double compared = 0, found = 0, harmonic = 0;
+    for (size_t i = 0; i < out->rows; i++) {
+        if (isnan(out->p[i])) continue;
+        compared++;
+        found += out->q[i] < alpha;
+        harmonic += 1 / compared;
+    }
+    if (fdr == RGM_FDR_NONE || compared < 1) return alpha;
+    return alpha * fmin(found + 1, compared) / (compared * (fdr == RGM_FDR_BY ? harmonic : 1));
+}
+
+static double detectable_at(const rgm_difference *d, double level, double power, quantiles *known) {
+    if (!(d->error > 0)) return 0;
+    return expm1(d->error * (quantile_of(&known->alpha, 1 - level / 2, d->df) +
+                             quantile_of(&known->power, power, d->df)));
+}
+
+// One process a side is called changed only where that was detectable by itself: below, what was seen is
+// likelier an exaggeration of what is there.
+static void hold_single(const rgm_difference *d, const rgm_compare_policy *policy, judgement *verdict,
+                        quantiles *known) {
+    bool called = verdict->reason == RGM_VERDICT_REASON_SIGNIFICANT && d->tier == RGM_TIER_SINGLE;
+    if (!called || expm1(fabs(d->shift)) >= detectable_at(d, policy->alpha, policy->power, known)) return;
+    *verdict = (judgement){RGM_VERDICT_NO_CHANGE, RGM_VERDICT_REASON_TOO_FEW, false};
 }
 
 static double whole(const rgm_side *side, size_t operation) {
@@ -240,17 +290,21 @@ rgm_status rgm_compare(const rgm_comparison_input *input, const rgm_compare_poli
         rgm_table_fill(&rgm_comparison_desc, out, c, 0, n);
     out->rows = n;
     for (size_t i = 0; i < n; i++) RGM_GOTO(rgm_difference_of(input, i, policy, &room, &all[i], err));
-    moderate_tier(all, n, RGM_TIER_LAUNCHES, scratch, policy, facts);
-    moderate_tier(all, n, RGM_TIER_PAIRED, scratch, policy, facts);
+    moderate_tier(all, n, RGM_TIER_LAUNCHES, INFINITY, scratch, policy, facts);
+    moderate_tier(all, n, RGM_TIER_PAIRED, freedom_of(&room.common), scratch, policy, facts);
     RGM_GOTO(common_shift(input, policy, all, scratch, facts, err));
+    quantiles known = {0};
     for (size_t i = 0; i < n; i++) {
         fill_row(out, i, &all[i]);
-        if (all[i].tier != RGM_TIER_NONE) fill_difference(out, i, &all[i], policy);
+        if (all[i].tier != RGM_TIER_NONE) fill_difference(out, i, &all[i], policy, &known);
     }
     RGM_GOTO(rgm_adjust(out->p, n, input->fdr, out->q, err));
+    double level = level_needed(out, input->fdr, policy->alpha);
     for (size_t i = 0; i < n; i++) {
         if (all[i].tier == RGM_TIER_NONE) continue;
+        out->detectable[i] = detectable_at(&all[i], level, policy->power, &known);
         judgement verdict = judge(out, i, policy, input->decision);
+        hold_single(&all[i], policy, &verdict, &known);
         out->verdict[i] = (rgm_u8)verdict.verdict;
         out->reason[i] =
             (rgm_u8)(all[i].reason == RGM_VERDICT_REASON_EQUAL ? RGM_VERDICT_REASON_EQUAL : verdict.reason);

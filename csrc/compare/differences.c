@@ -8,18 +8,26 @@
 #include "compare/distributions.h"
 #include "compare/ranks.h"
 
-void rgm_difference_scratch_release(rgm_difference_scratch *s) {
+static void release_room(rgm_difference_scratch *s) {
     for (int side = 0; side < 2; side++) {
         rgm_free(s->logs[side]);
         rgm_free(s->medians[side]);
+        s->logs[side] = s->medians[side] = NULL;
     }
     rgm_free(s->pooled);
+    s->pooled = NULL;
+    s->samples = s->launches = 0;
+}
+
+void rgm_difference_scratch_release(rgm_difference_scratch *s) {
+    release_room(s);
+    rgm_free(s->common.sums);
     *s = (rgm_difference_scratch){0};
 }
 
 static rgm_status room_for(rgm_difference_scratch *s, size_t samples, size_t launches, rgm_error *err) {
     if (samples <= s->samples && launches <= s->launches && s->pooled) return RGM_OK;
-    rgm_difference_scratch_release(s);
+    release_room(s);
     samples += samples / 2 + 16;
     launches += launches / 2 + 16;
     for (int side = 0; side < 2; side++) {
@@ -96,6 +104,31 @@ static rgm_status paired(const double *a, const double *b, size_t pairs, double 
     RGM_TRY(rgm_signed_rank(differences, pairs, &ranks, err));
     out->rank_p = ranks.p;
     return RGM_OK;
+}
+
+// Adds what the pairs of one operation deviate by, in its own standard deviations.
+static rgm_status add_common(rgm_common_noise *common, const double *differences, size_t pairs,
+                             const rgm_spread_part *spread, double mean, rgm_error *err) {
+    if (!(spread->variance > 0)) return RGM_OK;
+    if (!common->sums) {
+        common->sums = rgm_calloc(pairs, sizeof *common->sums);
+        if (!common->sums) return rgm_error_no_memory(err);
+        common->pairs = pairs;
+    }
+    if (pairs != common->pairs) return RGM_OK; // another number of pairs is another set of launches
+    double scale = 1 / sqrt(spread->variance);
+    for (size_t i = 0; i < pairs; i++) common->sums[i] += (differences[i] - mean) * scale;
+    common->operations++;
+    return RGM_OK;
+}
+
+double rgm_common_part(const rgm_common_noise *common) {
+    if (common->operations < 2) return 0;
+    double count = (double)common->operations, squares = 0;
+    for (size_t i = 0; i < common->pairs; i++) squares += common->sums[i] * common->sums[i];
+    // Of independent operations the mean has a variance of 1 / count, which is nothing they share.
+    double part = squares / (count * count) / (double)(common->pairs - 1) - 1 / count;
+    return fmin(1, fmax(0, part * count / (count - 1)));
 }
 
 static rgm_status several(double *medians[2], const size_t count[2], rgm_difference *out, rgm_error *err) {
@@ -199,6 +232,22 @@ static rgm_status dependence(const side_values *v, const double *logs, double *t
     return RGM_OK;
 }
 
+static size_t launches_with_samples(const side_values *v) {
+    size_t n = 0;
+    for (size_t k = 0; k < v->launches; k++) n += v->samples[k + 1] > v->samples[k];
+    return n;
+}
+
+static rgm_tier tier_of(const rgm_comparison_input *input, const side_values v[2],
+                        const rgm_compare_policy *policy) {
+    size_t n[2] = {launches_with_samples(&v[0]), launches_with_samples(&v[1])};
+    bool whole_pairs = n[0] == v[0].launches && n[1] == v[1].launches && n[0] == n[1];
+    if (input->paired && whole_pairs && (double)n[0] >= policy->least_pairs) return RGM_TIER_PAIRED;
+    if ((double)n[0] >= policy->least_launches && (double)n[1] >= policy->least_launches)
+        return RGM_TIER_LAUNCHES;
+    return RGM_TIER_SINGLE;
+}
+
 static bool describe(const side_values v[2], rgm_difference *out) {
     for (int side = 0; side < 2; side++) {
         out->launches[side] = (int32_t)v[side].launches;
@@ -236,10 +285,11 @@ rgm_status rgm_difference_of(const rgm_comparison_input *input, size_t operation
     RGM_TRY(room_for(s, most, launches, err));
     size_t counts[2] = {v[0].count, v[1].count}, n[2] = {0, 0};
     double time = 1.0;
+    rgm_tier tier = tier_of(input, v, policy);
     for (int side = 0; side < 2; side++) {
         if (!v[side].count || !all_positive(&v[side])) continue;
         take_logs(&v[side], s->logs[side]);
-        RGM_TRY(dependence(&v[side], s->logs[side], &time, err));
+        if (usable && tier == RGM_TIER_SINGLE) RGM_TRY(dependence(&v[side], s->logs[side], &time, err));
         n[side] = launch_medians(&v[side], s->logs[side], s->medians[side]);
         out->level[side] = level_of(s->medians[side], n[side], s->pooled);
         out->least[side] = least_of(&v[side]);
@@ -248,13 +298,14 @@ rgm_status rgm_difference_of(const rgm_comparison_input *input, size_t operation
     for (int side = 0; side < 2; side++) rgm_sort_doubles(s->logs[side], counts[side]);
     merge(s->logs[0], counts[0], s->logs[1], counts[1], s->pooled);
     find_modes(s->pooled, counts[0] + counts[1], s->logs, counts, policy, out);
-    bool whole_pairs = n[0] == v[0].launches && n[1] == v[1].launches && n[0] == n[1];
-    if (input->paired && whole_pairs && (double)n[0] >= policy->least_pairs)
+    if (tier == RGM_TIER_PAIRED) {
         RGM_TRY(paired(s->medians[0], s->medians[1], n[0], s->pooled, out, err));
-    else if ((double)n[0] >= policy->least_launches && (double)n[1] >= policy->least_launches)
+        RGM_TRY(add_common(&s->common, s->pooled, n[0], &out->spread[0], out->shift, err));
+    } else if (tier == RGM_TIER_LAUNCHES) {
         RGM_TRY(several(s->medians, n, out, err));
-    else
+    } else {
         RGM_TRY(single(s->logs, counts, time, floor_of(input, operation, policy), policy, out, err));
+    }
     if (out->level[0] == out->level[1] && out->least[0] == out->least[1] &&
         s->logs[0][0] == s->logs[0][counts[0] - 1] && s->logs[1][0] == s->logs[1][counts[1] - 1])
         out->reason = RGM_VERDICT_REASON_EQUAL;

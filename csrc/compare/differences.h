@@ -25,12 +25,23 @@ typedef struct {
     double autocorrelation;
 } rgm_difference;
 
+// What the pairs of all operations deviate by together: what the machine did to a pair is in every operation.
+// Sums over operations of their deviations, each in units of its own standard deviation.
+typedef struct {
+    double *sums;
+    size_t pairs, operations;
+} rgm_common_noise;
+
+// Part of the variance of the pairs that operations share, 0 to 1.
+double rgm_common_part(const rgm_common_noise *common);
+
 // Memory that is used again from operation to operation. Zero-initialise.
 typedef struct {
     double *logs[2];    // of the samples, sorted within each launch afterwards
     double *medians[2]; // of the launches
     double *pooled;
     size_t samples, launches;
+    rgm_common_noise common; // grows with each operation that is compared by pairs
 } rgm_difference_scratch;
 
 void rgm_difference_scratch_release(rgm_difference_scratch *scratch);

@@ -64,28 +64,36 @@ double rgm_median_sorted(const double *sorted, size_t count) {
 
 // --- ranks ------------------------------------------------------------------------------------------------
 
-typedef struct {
-    double value;
-    size_t place;
-} placed;
-
-static int by_value(const void *a, const void *b) {
-    return ascending(&((const placed *)a)->value, &((const placed *)b)->value);
+// How many of the sorted values lie below.
+static size_t below_of(const double *sorted, size_t count, double value) {
+    size_t first = 0;
+    while (count > 0) {
+        size_t half = count / 2;
+        bool lower = sorted[first + half] < value;
+        first = lower ? first + half + 1 : first;
+        count = lower ? count - half - 1 : half;
+    }
+    return first;
 }
 
+// Sorting bare values and looking each one up is cheaper than sorting values with their places.
 rgm_status rgm_mid_ranks(const double *values, size_t count, double *ranks, double *ties, rgm_error *err) {
-    placed *order = rgm_malloc((count + 1) * sizeof *order);
-    if (!order) return rgm_error_no_memory(err);
-    for (size_t i = 0; i < count; i++) order[i] = (placed){values[i], i};
-    qsort(order, count, sizeof *order, by_value);
+    double *sorted = rgm_malloc((count + 1) * sizeof *sorted);
+    if (!sorted) return rgm_error_no_memory(err);
+    if (count) memcpy(sorted, values, count * sizeof *sorted);
+    rgm_sort_doubles(sorted, count);
     *ties = 0;
     for (size_t from = 0, to; from < count; from = to) {
-        for (to = from + 1; to < count && !(order[from].value < order[to].value);) to++;
-        double group = (double)(to - from), rank = (double)(from + to + 1) / 2;
+        for (to = from + 1; to < count && !(sorted[from] < sorted[to]);) to++;
+        double group = (double)(to - from);
         *ties += group * group * group - group;
-        for (size_t i = from; i < to; i++) ranks[order[i].place] = rank;
     }
-    rgm_free(order);
+    for (size_t i = 0; i < count; i++) {
+        size_t from = below_of(sorted, count, values[i]), to = from + 1;
+        if (*ties > 0) to = below_of(sorted, count, nextafter(values[i], INFINITY));
+        ranks[i] = (double)(from + to + 1) / 2;
+    }
+    rgm_free(sorted);
     return RGM_OK;
 }
 

@@ -14,8 +14,10 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from . import (
+    ab,
     analyse,
     baseline,
+    calibrate,
     compare,
     completion,
     doctor,
@@ -43,6 +45,8 @@ VERBS = (
     timeline,
     hta,
     compare,
+    ab,
+    calibrate,
     baseline,
     history,
     telemetry,

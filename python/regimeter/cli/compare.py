@@ -134,7 +134,13 @@ def run(arguments: argparse.Namespace) -> int:
         raise CommandError(f"{error.filename}: no such baseline; check the path", NO_BASELINE) from None
     if baseline is None:
         return _first_run(arguments, current)
-    comparison = ProfilerComparison(baseline, current, paired=arguments.paired, **rule_options(arguments))
+    options, sides = rule_options(arguments), (baseline, current)
+    if arguments.run_floor is None:
+        from ..compare.noise_floor import with_floors
+
+        sides, calibrated = with_floors(*sides)
+        options |= calibrated
+    comparison = ProfilerComparison(*sides, paired=arguments.paired, **options)
     if baseline is not base:
         _with_history(arguments, comparison)
     unlike = differences(comparison)

@@ -83,6 +83,9 @@ def _rate(text: str) -> float:
 def split_program(words: list[str]) -> tuple[list[str], list[str]]:
     """Split the command line into our words and those of the program, which are not ours to read."""
     verb = next((i for i, word in enumerate(words) if not word.startswith("-")), len(words))
+    if words[verb : verb + 1] in (["ab"], ["calibrate"]):
+        end = words.index("--", verb) if "--" in words[verb:] else len(words)
+        return words[:end], words[end + 1 :]
     if words[verb : verb + 1] != ["record"]:
         return words, []
     i = verb + 1

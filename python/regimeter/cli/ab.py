@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``regimeter ab``: two commands or commits launched in pairs of random order, and compared."""
+
+import argparse
+import contextlib
+import json
+import os
+import random
+import re
+import shlex
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from .compare import FORMATS, NOT_COMPARABLE, add_rule_options, exit_code, percent, rule_options
+
+if TYPE_CHECKING:
+    from ..compare.experiment import Experiment
+    from ..compare.launches import Command
+    from .common import Verbs
+    from .errors import CommandError
+
+USAGE = "regimeter ab --base CMD|REF --current CMD|REF [options] [-- ARGS ...]"
+HERE = "."
+UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+EPILOG = """\
+CMD is a command line in one word: --base "bench.py --old" --current "bench.py --new"; ARGS follow both.
+REF is a commit, branch or tag of the repository around this folder, checked out into a temporary worktree, or `.` for
+the tree as it is; ARGS are then the command: --base main --current . -- python bench.py
+
+Launches of a pair run one after the other, in random order, under `regimeter record`. A pair that the machine
+disturbed is run again. Recordings, ab.json and the report's data stay in FOLDER.
+
+exit codes: those of `regimeter compare`; 4 also when too many pairs were disturbed or a command failed
+"""
+
+
+def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
+    """Declare the verb."""
+    parser = verbs.add_parser(
+        "ab",
+        parents=[common],
+        allow_abbrev=False,
+        usage=USAGE,
+        help="run two versions in random pairs, and compare them",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--base", metavar="CMD|REF", required=True, help="command or commit that is the baseline")
+    parser.add_argument("--current", metavar="CMD|REF", required=True, help="what is compared with it")
+    parser.add_argument("--pairs", metavar="N", type=_pairs, default=10, help="pairs of launches to use (default: 10)")
+    parser.add_argument("--budget", metavar="TIME", type=duration, help="begin no pair that would end later: 90s, 5m")
+    parser.add_argument("--seed", metavar="N", type=int, help="of the random order (default: a new one, printed)")
+    parser.add_argument("--ops", metavar="PATTERN", action="append", help="operations to compare, with *; repeatable")
+    parser.add_argument("--all-pairs", action="store_true", help="run all pairs even when nothing is open before")
+    parser.add_argument("--guard", metavar="PERCENT", type=percent, default=6.0, help="common shift of a pair (6%%)")
+    parser.add_argument("--format", choices=FORMATS, default=None, help="format of the report (default: text)")
+    parser.add_argument("-o", "--output", metavar="FOLDER", help="folder for the recordings (default: a new one)")
+    add_rule_options(parser)
+    parser.set_defaults(run=run)
+
+
+def duration(text: str) -> float:
+    """Read a time such as 90s, 5m or 1.5h, in seconds; ArgumentTypeError for anything else."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh]?)", text.strip())
+    if not found:
+        raise argparse.ArgumentTypeError(f"expected a time such as 90s, 5m or 1h, got {text!r}")
+    return float(found[1]) * UNITS[found[2]]
+
+
+def _pairs(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and 0 < int(text) < 10_000):
+        raise argparse.ArgumentTypeError(f"expected a number of pairs from 1 to 9999, got {text!r}")
+    return int(text)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the pairs, report, and return the exit code of the gate."""
+    from ..compare.experiment import STOPPED, Experiment
+    from ..compare.launches import LaunchError
+
+    rule = rule_options(arguments)
+    with _commands(arguments) as (base, current):
+        experiment = Experiment(
+            base,
+            current,
+            new_folder(arguments.output, "ab"),
+            pairs=arguments.pairs,
+            budget_s=float("inf") if arguments.budget is None else arguments.budget,
+            seed=random.SystemRandom().randrange(1_000_000) if arguments.seed is None else arguments.seed,
+            early=not arguments.all_pairs,
+            guard=arguments.guard / 100,
+            operations=arguments.ops or (),
+            options=rule,
+            record=() if any(name.startswith("memory") for name in arguments.metric or ()) else ("--interval", "0"),
+            tell=_teller(arguments.quiet),
+        )
+        try:
+            experiment.run()
+        except LaunchError as error:
+            raise failed(error, experiment.folder) from None
+    _report(arguments, experiment)
+    if experiment.ended == STOPPED:
+        return 128 + signal.SIGINT
+    if experiment.invalid:
+        return NOT_COMPARABLE
+    assert experiment.comparison is not None
+    return exit_code(experiment.comparison, arguments.fail_on, arguments.strict)
+
+
+def failed(error: Exception, folder: str) -> "CommandError":
+    """Print the last lines of a failed program and return what to say of it."""
+    from .errors import CommandError
+
+    tail = getattr(error, "tail", "")
+    if tail:
+        print(*(f"  | {line}" for line in tail.splitlines()), sep="\n", file=sys.stderr)
+    return CommandError(f"{error}; its output and what was recorded before are in {folder}", NOT_COMPARABLE)
+
+
+def new_folder(given: str | None, what: str) -> str:
+    """Make the folder for recordings; CommandError when it has something in it or cannot be made."""
+    from .errors import CommandError
+
+    folder = given if given is not None else f"regimeter-{what}-{time.strftime('%Y%m%d-%H%M%S')}"
+    try:
+        os.makedirs(folder, exist_ok=given is not None)
+        used = next(os.scandir(folder), None)
+    except FileExistsError:
+        raise CommandError(f"{folder}: exists; name another folder with -o") from None
+    if used is not None:
+        raise CommandError(f"{folder}: is not empty; name a new folder with -o")
+    return folder
+
+
+def _teller(quiet: bool):  # type: ignore[no-untyped-def]
+    def tell(line: str) -> None:
+        if not quiet:
+            with contextlib.suppress(OSError):
+                print(f"regimeter: {line}", file=sys.stderr, flush=True)
+
+    return tell
+
+
+# --- what runs ------------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def _commands(arguments: argparse.Namespace) -> Iterator[tuple["Command", "Command"]]:
+    """Yield both commands; commits are checked out for as long."""
+    from ..compare.worktrees import WorktreeError, checked_out
+    from .errors import CommandError
+
+    common = list(arguments.program)
+    commits = {text: _commit(text, common) for text in (arguments.base, arguments.current)}
+    try:
+        with checked_out([commit for commit in commits.values() if commit and commit != HERE]) as folders:
+            yield (
+                _command(arguments.base, commits[arguments.base], folders, common),
+                _command(arguments.current, commits[arguments.current], folders, common),
+            )
+    except WorktreeError as error:
+        raise CommandError(f"ab: {' '.join(str(error).split())}") from None
+
+
+def _commit(text: str, common: list[str]) -> str | None:
+    """Return the commit that a text names, HERE for the tree as it is, None for a command."""
+    from ..compare.worktrees import commit_of
+    from .errors import CommandError
+
+    if text == HERE:
+        if not common:
+            raise CommandError(f"ab: {HERE} needs the command after --; usage: {USAGE}")
+        return HERE
+    commit = None if not common or os.path.isfile(text) else commit_of(text)
+    if commit is None and common and not _is_program(text):
+        raise CommandError(f"ab: {text!r} is neither a commit of a repository here nor a program; usage: {USAGE}")
+    return commit
+
+
+def _is_program(text: str) -> bool:
+    words = shlex.split(text)
+    return len(words) > 1 or (bool(words) and os.path.exists(words[0]))
+
+
+def _command(text: str, commit: str | None, folders: dict[str, str], common: list[str]) -> "Command":
+    from ..compare.launches import Command
+    from ..compare.worktrees import top_of
+    from .errors import CommandError
+
+    try:
+        if commit is None:
+            return Command.parse([*shlex.split(text), *common])
+        top = os.path.realpath(top_of())
+        tree = top if commit == HERE else folders[commit]
+        inside = os.path.relpath(os.path.realpath(os.getcwd()), top)
+        # What the commands import comes from their own tree first, however the package is installed.
+        paths = [tree, os.path.join(tree, "src"), *filter(None, [os.environ.get("PYTHONPATH")])]
+        place = os.path.normpath(os.path.join(tree, inside))
+        return Command.parse(common, place if os.path.isdir(place) else tree, PYTHONPATH=os.pathsep.join(paths))
+    except ValueError as error:
+        raise CommandError(f"ab: {error}; usage: {USAGE}") from None
+
+
+# --- report ---------------------------------------------------------------------------------------------------
+
+
+def _report(arguments: argparse.Namespace, experiment: "Experiment") -> None:
+    style = arguments.format or ("json" if arguments.json else "text")
+    if style == "json":
+        print(json.dumps(experiment.to_dict(), ensure_ascii=False, indent=1, default=str))
+        return
+    if experiment.invalid:
+        print(f"INVALID  {experiment.invalid}")
+    elif experiment.comparison is not None:
+        if style == "github":
+            from ..report.comparison_github import publish
+
+            print(publish(experiment.comparison, None, title=_title(arguments)), end="")
+        else:
+            text = experiment.comparison.render(style, **({"title": _title(arguments)} if style != "csv" else {}))
+            print(text.removesuffix("\n"))
+    lines = [*experiment.evidence(), f"recordings and ab.json: {experiment.folder}"]
+    print(*(f"regimeter: {line}" for line in lines), sep="\n", file=sys.stderr if style != "text" else sys.stdout)
+
+
+def _title(arguments: argparse.Namespace) -> str:
+    return f"{arguments.base} compared with {arguments.current}"
