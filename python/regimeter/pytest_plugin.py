@@ -36,7 +36,13 @@ ASKING = (
     *("perf_compare", "perf_compare_fail", "perf_save", "perf_autosave", "perf_storage", "perf_json"),
     *("perf_update_baseline", "perf_report", "perf_only", "perf_skip"),
 )
-DEFAULTS = {"perf_missing_baseline": "pass", "perf_launches": "1", "perf_max_time": "1 s", "perf_min_rounds": "5"}
+DEFAULTS = {
+    "perf_missing_baseline": "pass",
+    "perf_launches": "1",
+    "perf_noise": "1%",
+    "perf_max_time": "1 s",
+    "perf_min_rounds": "5",
+}
 NAME = "regimeter-session"
 
 
@@ -77,6 +83,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     for option, metavar, text in (
         ("--perf-launches", "N", "run each benchmark in N processes, so that their difference is known (default: 1)"),
+        ("--perf-noise", "PERCENT", "by how much two processes of one program differ, for one a side (default: 1%%)"),
         ("--perf-max-time", "TIME", "how long to time each benchmark (default: 1 s)"),
         ("--perf-min-rounds", "N", "rounds of a benchmark even where they take longer (default: 5)"),
     ):

@@ -165,7 +165,7 @@ def _date(value: Any) -> str:
     return day.isoformat()[:10]
 
 
-READERS = {
+READERS: dict[str, Callable[[Any], Any]] = {
     "threshold": quantities.percent,
     "metrics": _metrics,
     "pairs": _pairs,

@@ -189,7 +189,9 @@ def _compare(
         key = (threshold, share)
         if key not in made:
             metrics = [name for name in METRICS if name in before.metrics or name in after.metrics] or ["time"]
-            made[key] = ProfilerComparison(before, after, threshold, paired=paired, metrics=metrics, min_share=share)
+            made[key] = ProfilerComparison(
+                before, after, threshold, paired=paired, metrics=metrics, min_share=share, run_floor=options.noise / 100
+            )
         return made[key]
 
     usual = options.threshold(options.metrics[0])

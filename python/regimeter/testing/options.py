@@ -22,7 +22,10 @@ MOST_LAUNCHES = 1000
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the command line asks for. fails: percent by metric; report_only: no regression fails the session."""
+    """What the command line asks for. fails: percent by metric; report_only: no regression fails the session.
+
+    noise: percent by which two processes of one program differ, where launches do not tell.
+    """
 
     compare: tuple[str, ...] = ()
     fails: dict[str, float] | None = None
@@ -35,6 +38,7 @@ class Options:
     reports: tuple[tuple[str, Path | None], ...] = ()
     missing: str = "pass"
     launches: int = 1
+    noise: float = 1.0
     disabled: bool = False
 
     def threshold(self, name: str) -> float:
@@ -77,6 +81,7 @@ def read(config: pytest.Config) -> Options:
         reports=_reports(config, config.getoption("perf_report")),
         missing=missing,
         launches=launches,
+        noise=_noise(config.getoption("perf_noise")),
         disabled=config.getoption("perf_disable"),
     )
 
@@ -99,6 +104,13 @@ def _number(text: str, option: str, most: int) -> int:
     if not 1 <= number <= most:
         raise pytest.UsageError(f"{option} takes a number from 1 to {most}, got {text!r}")
     return number
+
+
+def _noise(text: str) -> float:
+    try:
+        return quantities.percent(text)
+    except ValueError as error:
+        raise pytest.UsageError(f"--perf-noise: {error}") from None
 
 
 def _fails(given: list[str] | None) -> tuple[dict[str, float] | None, bool]:

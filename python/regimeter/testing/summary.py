@@ -25,10 +25,7 @@ WORDS = {
 MORE = {"memory_peak": ("MORE", "less"), "launches": ("MORE", "fewer")}
 ORDER = ("regression", "improvement", "invalid", "no_change", "removed_operation", "new_operation")
 BASES = {
-    "single": (
-        "one process a side, which cannot tell code from process below a few percent: --perf-launches 5, here and "
-        "when saving, runs each benchmark in 5 processes"
-    ),
+    "single": "one process a side",
     "launches": "several processes a side, compared by the median of each",
     "paired": "duets, compared pair by pair",
 }
@@ -146,6 +143,11 @@ def evidence(judged: "Judgement") -> list[str]:
             )
         tiers = dict.fromkeys(row.tier for row in comparison.comparisons)
         lines += [f"Compared: {BASES[tier]}" for tier in BASES if tier in tiers]
+        if "single" in tiers:
+            lines.append(
+                f"  Two processes of one program are taken to differ by {100 * comparison.policy['run_floor']:g} % "
+                "(--perf-noise); --perf-launches 5, here and when saving, measures it"
+            )
         lines += _common(comparison)
         lines.append(f"Rule: q <= {comparison.alpha:g} over all rows together, and the interval reaches the threshold")
     if judged.duets:
