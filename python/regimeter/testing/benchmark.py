@@ -31,7 +31,7 @@ class Limits:
 
     def __init__(self, budgets: Sequence[Budget]) -> None:
         self._budgets = {one.name: one for one in budgets}
-        self._figures: Figures | None = None
+        self._used = ""
         self._notes: list[str] = []
 
     def limit_time(self, limit: str | float, *, metric: str = "time", when: str = "always") -> None:
@@ -61,11 +61,10 @@ class Limits:
 
     def _add(self, one: Budget) -> None:
         self._budgets[one.name] = one
-        if self._figures is not None:
+        if self._used:
             raise RuntimeError(f"{one.name}: name the budgets before the code is measured")
 
     def _check(self, figures: Figures) -> None:
-        self._figures = figures
         failures, self._notes = check(self.budgets, figures)
         if failures:
             pytest.fail("; ".join(failures), pytrace=False)
@@ -89,7 +88,6 @@ class GPUBenchmark(Limits):
         self.group = gate.group
         self.records: list[Record] = []
         self._test, self._gate, self._setting = test, gate, setting
-        self._used = ""
 
     @property
     def samples(self) -> list[float]:
