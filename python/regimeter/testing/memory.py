@@ -9,6 +9,7 @@ no growth.
 import gc
 import sys
 import tracemalloc
+from array import array
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
@@ -84,39 +85,37 @@ def find_leak(call: Callable[[], object], calls: int = CALLS) -> str:
 
     Looked at: memory that Python and NumPy allocated (tracemalloc), torch's device memory, the resident set.
     """
+    # Numbers in place, so that looking does not itself hold more and more.
+    levels = [array("q", [0] * (BLOCKS + 1)) for _ in KINDS]
     started = not tracemalloc.is_tracing()
     if started:
         tracemalloc.start()
     try:
         for _ in range(2):
             call()
-        levels = [_levels()]
-        for _ in range(BLOCKS):
+        _look(levels, 0)
+        for block in range(BLOCKS):
             for _ in range(calls):
                 call()
-            levels.append(_levels())
+            _look(levels, block + 1)
     finally:
         if started:
             tracemalloc.stop()
-    for what, least in (("device", 1), ("traced", TRACED_STEP * calls), ("resident", RESIDENT_STEP)):
-        steps = [after[what] - before[what] for before, after in pairwise(levels)]
-        if min(steps) > 0 and sum(steps) >= least * BLOCKS:
-            return f"{NAMES[what]} grows by {sum(steps) / BLOCKS / calls:,.0f} bytes a call over {BLOCKS * calls} calls"
+    for (what, least), values in zip(KINDS.items(), levels, strict=True):
+        steps = [after - before for before, after in pairwise(values)]
+        if min(steps) >= least * (calls if what == TRACED else 1):
+            return f"{what} grows by {sum(steps) / BLOCKS / calls:,.0f} bytes a call over {BLOCKS * calls} calls"
     return ""
 
 
-NAMES = {
-    "device": "device memory",
-    "traced": "memory of Python and NumPy",
-    "resident": "the resident set",
-}
+TRACED = "memory of Python and NumPy"
+# What is looked at, and the growth in a block of calls (of what is traced, in a call) that is taken for a leak.
+KINDS = {"device memory": 1, TRACED: TRACED_STEP, "the resident set": RESIDENT_STEP}
 
 
-def _levels() -> dict[str, int]:
+def _look(levels: list["array[int]"], at: int) -> None:
     gc.collect()
     cuda, now = torch_cuda(), resident()
-    return {
-        "device": 0 if cuda is None else int(cuda.memory_allocated()),
-        "traced": tracemalloc.get_traced_memory()[0],
-        "resident": 0 if now is None else now[0],
-    }
+    levels[0][at] = 0 if cuda is None else int(cuda.memory_allocated())
+    levels[1][at] = tracemalloc.get_traced_memory()[0]
+    levels[2][at] = 0 if now is None else now[0]
