@@ -6,6 +6,7 @@ says, so no verdict here hangs on how fast the machine is.
 """
 
 import json
+import os
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
@@ -516,3 +517,39 @@ def test_the_plugin_is_an_entry_point() -> None:
         points = tomllib.load(file)["project"]["entry-points"]["pytest11"]
     assert points == {"regimeter": "regimeter.pytest_plugin"}
     assert loading() in ([], ["-p", "regimeter.pytest_plugin"])
+
+
+# --- the examples -----------------------------------------------------------------------------------------------
+
+
+def git(folder: Path, *arguments: str) -> None:
+    settings = ["-c", "user.name=a", "-c", "user.email=a@b.invalid", "-c", "commit.gpgsign=false"]
+    subprocess.run(["git", *settings, *arguments], cwd=folder, check=True, capture_output=True)
+
+
+def test_the_pre_merge_example_fails_what_is_slower(pytester: pytest.Pytester) -> None:
+    """The base sleeps 2 ms and the change 6 ms, which no noise hides."""
+    example = Path(__file__).parents[2] / "examples" / "pre-merge.sh"
+    source = "import time\ndef test_it(gpu_benchmark):\n    gpu_benchmark.pedantic(time.sleep, ({},), rounds=9)\n"
+    test = pytester.path / "test_it.py"
+    test.write_text(source.format(0.002))
+    (pytester.path / ".gitignore").write_text("__pycache__/\n")
+    git(pytester.path, "init", "-q")
+    git(pytester.path, "add", ".")
+    git(pytester.path, "commit", "-qm", "base")
+    plugin = loading()
+    environment = {**os.environ, "PYTHON": sys.executable, "INSTALL": "", "LAUNCHES": "1"}
+
+    def gate(*options: str) -> subprocess.CompletedProcess[str]:
+        command = ["sh", str(example), "HEAD", *plugin, "--perf-noise=20%", *options]
+        return subprocess.run(command, cwd=pytester.path, env=environment, text=True, capture_output=True, timeout=120)
+
+    test.write_text(source.format(0.006))
+    slower = gate()
+    assert slower.returncode == 1, slower.stdout + slower.stderr
+    assert "PERF GATE FAILED  1 regression" in slower.stdout
+    assert gate("--perf-compare-fail=never").returncode == 0
+    left = subprocess.run(["git", "worktree", "list"], cwd=pytester.path, text=True, capture_output=True, check=True)
+    assert len(left.stdout.splitlines()) == 1
+    test.unlink()
+    assert gate().returncode == pytest.ExitCode.NO_TESTS_COLLECTED

@@ -131,11 +131,12 @@ def _value(row: "OperationComparison", value: float | None) -> str:
 def evidence(judged: "Judgement") -> list[str]:
     """Return what the verdicts rest on, and what they could have missed."""
     comparison = judged.comparison
+    rows = [] if comparison is None else comparison.comparisons
     lines = []
     if comparison is not None:
-        rows = [row for row in comparison.comparisons if row.detectable_percent is not None]
-        if rows:
-            ordered = sorted(rows, key=lambda row: row.detectable_percent or 0.0)
+        told = [row for row in rows if row.detectable_percent is not None]
+        if told:
+            ordered = sorted(told, key=lambda row: row.detectable_percent or 0.0)
             middle, worst = ordered[len(ordered) // 2], ordered[-1]
             lines.append(
                 f"Could have missed: slowdowns below {middle.detectable_percent:.1f} % (median), "
@@ -157,6 +158,10 @@ def evidence(judged: "Judgement") -> list[str]:
     lines += [f"Not comparable: {judged.rejected}"] if judged.rejected else []
     lines += [f"No longer accepted: {text}" for text in judged.expired]
     lines += [f"No baseline: {name}: {reason}" for name, reason in judged.missing.items() if reason]
+    if judged.missing and judged.not_run and all(row.status == "new_operation" or row.pairs for row in rows):
+        lines.append(
+            "Nothing here is in the baseline: tests have other names where the root (rootdir, above) is another"
+        )
     if judged.not_run:
         lines.append(f"{_count(judged.not_run, 'test')} of the baseline did not run and say nothing")
     return lines + [f"Warning: {text}" for text in judged.warnings]
