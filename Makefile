@@ -30,7 +30,7 @@ NO_ASLR = $(shell setarch -R true 2>/dev/null && echo setarch -R)
 ENVIRONMENT := $(VENV)/.environment-stamp
 PACKAGE := $(VENV)/.package-stamp
 # Folders are listed too: their time changes when a file is removed.
-SOURCES := $(shell find csrc python -not -path '*__pycache__*' 2>/dev/null)
+SOURCES := $(shell find csrc python cmake -not -path '*__pycache__*' 2>/dev/null)
 C_FILES = $(shell find csrc tests/core tests/fakes tests/fuzz benchmarks/core -name '*.[ch]' 2>/dev/null)
 
 .PHONY: help

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write the generated parts of docs/traces.md and docs/analyses.md, between the lines that name them.
+"""Write the generated parts of docs/traces.md, analyses.md and comparison.md, between the lines that name them.
 
 Usage: describe_docs.py [--check]; with --check nothing is written and a difference is an error, as is a verb that the
 README does not name. Lists of C headers are read as text; needs an installed regimeter for the names of methods.
@@ -13,11 +13,12 @@ from pathlib import Path
 
 from describe_verbs import method_name
 
+from regimeter import _core
 from regimeter.analysis.catalog import find_verbs
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
-DOCUMENTS = (ROOT / "docs/traces.md", ROOT / "docs/analyses.md")
+DOCUMENTS = (ROOT / "docs/traces.md", ROOT / "docs/analyses.md", ROOT / "docs/comparison.md")
 BLOCK = re.compile(r"(<!-- begin of (\w+), written by tools/describe_docs\.py -->\n).*?(<!-- end of \2 -->)", re.DOTALL)
 
 
@@ -80,7 +81,34 @@ def verbs() -> str:
     return table(("verb", "method", "result table", "`--by`", "options of its own", "what"), rows)
 
 
-BLOCKS = {"anomalies": anomalies, "not_kept": not_kept, "idle_causes": idle_causes, "verbs": verbs}
+def compare_policy() -> str:
+    """Return the thresholds of a comparison."""
+    rows = (
+        (f"`{name}`", f"{row['default']:.10g}", row["unit"], row["source"])
+        for name, row in _core.compare_policy().items()
+    )
+    return table(("threshold", "default", "unit", "what it is, and where it comes from"), rows)
+
+
+def tiers() -> str:
+    """Return what the data of an operation allow."""
+    return table(("tier", "what the data are"), ((f"`{token}`", text) for token, text in texts("RGM_TIERS")))
+
+
+def verdict_reasons() -> str:
+    """Return why a verdict is what it is."""
+    return table(("reason", "what it says"), ((f"`{token}`", text) for token, text in texts("RGM_VERDICT_REASONS")))
+
+
+BLOCKS = {
+    "anomalies": anomalies,
+    "not_kept": not_kept,
+    "idle_causes": idle_causes,
+    "verbs": verbs,
+    "compare_policy": compare_policy,
+    "tiers": tiers,
+    "verdict_reasons": verdict_reasons,
+}
 
 
 def described(text: str) -> str:

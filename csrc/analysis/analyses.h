@@ -22,6 +22,7 @@ typedef struct {
     X(kernel_times, kernel_times, "Device work by name (0), type (1), operator (2) or module (3).")          \
     X(operator_times, operator_times, "CPU operators by name (0) or by name and input shapes (1).")          \
     X(step_times, step_times, "Steps of a training loop, on the host and on each device.")                   \
+    X(scope_device, scope_device, "Host, launch, device and idle time by operation (0) or by scope (1).")    \
     X(annotation_times, annotation_times, "User annotations by name, on the host and on devices.")           \
     X(operator_flops, operator_flops,                                                                        \
       "FLOPs and compulsory bytes of operators by shapes (0) or by call (1).")                               \

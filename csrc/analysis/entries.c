@@ -130,6 +130,17 @@ static void measured_memory(const rgm_run *run, rgm_entries *entries, const uint
     }
 }
 
+static void device_times(const rgm_run *run, rgm_entries *entries, const uint32_t *row_of_span) {
+    const rgm_intervals *intervals = &run->intervals;
+    for (size_t i = 0; i < intervals->rows; i++) {
+        if (intervals->span[i] >= run->spans.rows || row_of_span[intervals->span[i]] == UINT32_MAX) continue;
+        uint32_t row = row_of_span[intervals->span[i]];
+        entries->device_state[row] = RGM_CELL(intervals, state, i, RGM_INTERVAL_MEASURED);
+        entries->device_ns[row] = RGM_CELL(intervals, duration_ns, i, -1);
+        entries->queue_ns[row] = RGM_CELL(intervals, queue_ns, i, -1);
+    }
+}
+
 static bool is_scope(const rgm_spans *spans, size_t i) {
     return !spans->kind || spans->kind[i] == RGM_KIND_SCOPE;
 }
@@ -163,6 +174,8 @@ static void derive(const rgm_spans *spans, rgm_entries *entries, uint32_t *row_o
         entries->memory_allocated_bytes[row] = NAN;
         entries->memory_peak_bytes[row] = NAN;
         entries->memory_source[row] = RGM_SOURCE_NONE;
+        entries->device_ns[row] = entries->queue_ns[row] = -1;
+        entries->device_state[row] = UINT8_MAX;
         int32_t parent = spans->parent ? spans->parent[i] : -1;
         // Parents come first; one that does not is damage, and is treated as none.
         if (parent < 0 || (size_t)parent >= i || row_of_span[parent] == UINT32_MAX) continue;
@@ -189,6 +202,7 @@ rgm_status rgm_entries_compute(const rgm_run *run, rgm_entries *entries, rgm_err
     derive(spans, entries, row_of_span, covered);
     RGM_GOTO(sampled_peaks(run, entries, err));
     measured_memory(run, entries, row_of_span);
+    device_times(run, entries, row_of_span);
 done:
     rgm_free(covered);
     rgm_free(row_of_span);

@@ -49,13 +49,13 @@ const rgm_rule *rgm_rules_match(const rgm_rule *rules, size_t count, const char 
     return NULL;
 }
 
-rgm_library rgm_rules_library(const char *name, size_t length) {
+rgm_kernel_library rgm_rules_library(const char *name, size_t length) {
 #define LIBRARY_TOKEN(library, token) token,
     static const char *const tokens[] = {RGM_LIBRARIES(LIBRARY_TOKEN)};
 #undef LIBRARY_TOKEN
     const rgm_rule *rule = rgm_rules_match(rgm_rules_builtin, rgm_rules_builtin_count, name, length);
     if (!rule || rule->activity != RGM_ACTIVITY_COMMUNICATION) return RGM_LIBRARY_OTHER;
     for (int i = RGM_LIBRARY_OTHER; i < RGM_LIBRARY_COUNT; i++)
-        if (strcmp(tokens[i], rule->library) == 0) return (rgm_library)i;
+        if (strcmp(tokens[i], rule->library) == 0) return (rgm_kernel_library)i;
     return RGM_LIBRARY_OTHER;
 }

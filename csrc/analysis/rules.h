@@ -38,7 +38,7 @@ typedef enum { RGM_ACTIVITIES(RGM_ACTIVITY_ENUM) RGM_ACTIVITY_COUNT } rgm_activi
     X(USERBUFFERS, "Transformer Engine")
 
 #define RGM_LIBRARY_ENUM(name, token) RGM_LIBRARY_##name,
-typedef enum { RGM_LIBRARIES(RGM_LIBRARY_ENUM) RGM_LIBRARY_COUNT } rgm_library;
+typedef enum { RGM_LIBRARIES(RGM_LIBRARY_ENUM) RGM_LIBRARY_COUNT } rgm_kernel_library;
 
 // A kernel whose name contains `text` (case counts; a leading ^ ties it to the beginning) does `activity`.
 typedef struct {
@@ -53,6 +53,6 @@ extern const size_t rgm_rules_builtin_count;
 // The first rule that matches, NULL for none.
 const rgm_rule *rgm_rules_match(const rgm_rule *rules, size_t count, const char *name, size_t length);
 // The library of a communication kernel; OTHER for one that only a rule of the user makes communication.
-rgm_library rgm_rules_library(const char *name, size_t length);
+rgm_kernel_library rgm_rules_library(const char *name, size_t length);
 
 #endif

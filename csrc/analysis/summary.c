@@ -142,6 +142,14 @@ static rgm_status forest_grow(const rgm_run *run, const rgm_entries *entries, fo
     return RGM_OK;
 }
 
+static void add_device(rgm_summary *s, uint32_t op, int64_t host_ns, int64_t device_ns) {
+    if (device_ns < 0) return;
+    s->device_ns[op] = s->device_count[op]++ ? rgm_add_bounded(s->device_ns[op], device_ns) : device_ns;
+    if (host_ns < device_ns) return;
+    int64_t before = s->overhead_ns[op] < 0 ? 0 : s->overhead_ns[op];
+    s->overhead_ns[op] = rgm_add_bounded(before, host_ns - device_ns);
+}
+
 // One tree, from the top down and back, keeping how many calls of each operation are open on the way.
 static void walk_tree(const rgm_run *run, const rgm_entries *entries, const grouping *g, const forest *f,
                       uint32_t root, uint32_t *open, rgm_summary *s) {
@@ -149,8 +157,11 @@ static void walk_tree(const rgm_run *run, const rgm_entries *entries, const grou
         uint32_t op = g->of_row[i];
         if (open[op]++)
             s->recursive_count[op]++;
-        else
-            s->total_ns[op] = rgm_add_bounded(s->total_ns[op], run->spans.duration_ns[entries->span[i]]);
+        else {
+            int64_t host_ns = run->spans.duration_ns[entries->span[i]];
+            s->total_ns[op] = rgm_add_bounded(s->total_ns[op], host_ns);
+            add_device(s, op, host_ns, entries->device_ns[i]);
+        }
         if (f->child[i] != NONE) {
             i = f->child[i];
             continue;

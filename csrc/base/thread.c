@@ -7,15 +7,15 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { STACK_BYTES = 256 * 1024 };
+enum { STACK_BYTES = 256 * 1024, DEEP_STACK_BYTES = 4 * 1024 * 1024 };
 
-rgm_status rgm_thread_start(pthread_t *thread, const char *name, void *(*body)(void *), void *arg,
-                            rgm_error *err) {
+static rgm_status start(pthread_t *thread, const char *name, void *(*body)(void *), void *arg, size_t stack,
+                        rgm_error *err) {
     sigset_t all, before;
     pthread_attr_t attributes;
     sigfillset(&all);
     pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    pthread_attr_setstacksize(&attributes, stack);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int failed = pthread_create(thread, &attributes, body, arg);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -23,6 +23,16 @@ rgm_status rgm_thread_start(pthread_t *thread, const char *name, void *(*body)(v
     if (failed) return rgm_error_os(err, RGM_UNAVAILABLE, failed, "cannot start the thread %s", name);
     pthread_setname_np(*thread, name);
     return RGM_OK;
+}
+
+rgm_status rgm_thread_start(pthread_t *thread, const char *name, void *(*body)(void *), void *arg,
+                            rgm_error *err) {
+    return start(thread, name, body, arg, STACK_BYTES, err);
+}
+
+rgm_status rgm_thread_start_deep(pthread_t *thread, const char *name, void *(*body)(void *), void *arg,
+                                 rgm_error *err) {
+    return start(thread, name, body, arg, DEEP_STACK_BYTES, err);
 }
 
 void rgm_cond_init(pthread_cond_t *cond) {

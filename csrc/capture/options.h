@@ -13,7 +13,12 @@
       "Memory for records; past it new scopes are dropped and counted (16.7 million scopes).")               \
     X(int64_t, sample_budget_bytes, 67108864, "bytes", "Memory for samples, past it they are dropped.")      \
     X(int64_t, device_budget_bytes, 268435456, "bytes",                                                      \
-      "Memory for each kind of device row (2.7 million kernels), past it they are dropped and counted.")     \
+      "Memory for each kind of device row (2.3 million kernels), past it they are dropped and counted.")     \
+    X(int64_t, device_wait_ns, 2000000000, "ns",                                                             \
+      "How long results and close wait for the device; scopes it has not finished then have no device "      \
+      "time.")                                                                                               \
+    X(int64_t, device_poll_ns, 5000000, "ns", "How often the device is asked while scopes wait for it.")     \
+    X(int64_t, device_events, 65536, "", "Pairs of events; past it scopes have no device time.")             \
     X(int64_t, text_budget_bytes, 67108864, "bytes", "Memory for names and metadata.")                       \
     X(int64_t, max_sites, 65536, "", "Operations; further names are filed under one common name.")           \
     X(int64_t, sample_interval_ns, 0, "ns", "Interval of the memory sampler, 0 for none.")                   \

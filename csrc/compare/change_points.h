@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where a series changed its level: binary segmentation by the largest standardised rank sum over all splits,
-// with critical values by permutation. Needs no distribution and is not moved by outliers.
+// with critical values by permutation. Needs no distribution and is not moved by outliers. A step that was
+// found is placed where the values leave one median for the other.
 #ifndef RGM_COMPARE_CHANGE_POINTS_H
 #define RGM_COMPARE_CHANGE_POINTS_H
 
@@ -19,7 +20,8 @@ typedef struct {
 
 // Change points in order; *out is the caller's to free. `alpha` holds for each segment that is tested. With
 // `autocorrelated`, neighbouring values may depend on each other: the statistic is divided by the square root
-// of the autocorrelation time within the two sides. The same input gives the same result.
+// of the autocorrelation time within the two sides, taken for a first-order autoregression. The same input
+// gives the same result.
 rgm_status rgm_change_points_of(const double *values, size_t count, double alpha, bool autocorrelated,
                                 rgm_change_point **out, size_t *n_out, rgm_error *err) RGM_NODISCARD;
 

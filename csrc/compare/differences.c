@@ -124,6 +124,9 @@ static rgm_status single(double *logs[2], const size_t count[2], double time, do
         rgm_shift_of(logs[0], count[0], logs[1], count[1], 1 - policy->interval, sqrt(time), &shift, err));
     RGM_TRY(rgm_mann_whitney(logs[0], count[0], logs[1], count[1], &ranks, err));
     double within = (shift.high - shift.low) / 2 / rgm_normal_quantile(0.5 + policy->interval / 2);
+    // One sample says nothing of its own spread, and two of them no interval at all.
+    if (count[0] < 2 || count[1] < 2)
+        within = fmax(within, policy->sample_spread * sqrt(1 / (double)count[0] + 1 / (double)count[1]));
     out->shift = shift.estimate;
     out->error = sqrt(within * within + 2 * floor * floor);
     out->df = INFINITY;

@@ -9,6 +9,7 @@
     X(interval, 0.95, "", "level of the intervals")                                                          \
     X(power, 0.8, "", "probability with which the smallest detectable effect is detected")                   \
     X(run_floor, 0.01, "", "how much two processes of one program differ where it was not calibrated")       \
+    X(sample_spread, 0.05, "", "how much one sample differs from the next where a side has only one")        \
     X(least_pairs, 5, "pairs", "fewer pairs are compared as launches that are not paired")                   \
     X(least_launches, 3, "launches", "fewer launches a side cannot tell their own spread")                   \
     X(min_share, 0.005, "", "an operation gates from this share of the whole time")                          \

@@ -38,6 +38,7 @@ typedef struct {
     X(NOT_SUPPORTED, 801)                                                                                    \
     X(STREAM_CAPTURE_UNSUPPORTED, 900)                                                                       \
     X(STREAM_CAPTURE_INVALIDATED, 901)                                                                       \
+    X(STREAM_CAPTURE_IMPLICIT, 906)                                                                          \
     X(CAPTURED_EVENT, 907)
 
 #define RGM_CU_RESULT_ENUM(name, value) RGM_CU_##name = (value),

@@ -11,32 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef int rgm_cupti_result;
-
-// X(NAME, value, text): results that are told apart, and what they mean to a user.
-#define RGM_CUPTI_RESULTS(X)                                                                                 \
-    X(SUCCESS, 0, "success")                                                                                 \
-    X(INVALID_PARAMETER, 1, "invalid parameter")                                                             \
-    X(INVALID_DEVICE, 2, "invalid device")                                                                   \
-    X(INVALID_CONTEXT, 3, "no usable CUDA context")                                                          \
-    X(INVALID_OPERATION, 7, "not possible in this state, or in use by another profiler")                     \
-    X(OUT_OF_MEMORY, 8, "out of memory")                                                                     \
-    X(HARDWARE, 9, "hardware error")                                                                         \
-    X(NOT_INITIALIZED, 15, "not initialised")                                                                \
-    X(INVALID_METRIC_NAME, 17, "the chip has no such metric")                                                \
-    X(HARDWARE_BUSY, 26, "the counters are in use by another profiler")                                      \
-    X(NOT_SUPPORTED, 27, "not supported by this device")                                                     \
-    X(INSUFFICIENT_PRIVILEGES, 35, "insufficient privileges")                                                \
-    X(LEGACY_PROFILER_NOT_SUPPORTED, 38, "the device is too old for this interface")                         \
-    X(VIRTUAL_PRIVILEGES, 40, "the hypervisor does not allow profiling")                                     \
-    X(CONFIDENTIAL, 41, "not supported in confidential computing")                                           \
-    X(MIG, 43, "not supported on this MIG device")                                                           \
-    X(WSL, 45, "not supported under WSL")                                                                    \
-    X(INVALID_CHIP_NAME, 46, "unknown chip")                                                                 \
-    X(UNKNOWN, 999, "unknown error")
-
-#define RGM_CUPTI_RESULT_ENUM(name, value, text) RGM_CUPTI_##name = (value),
-enum { RGM_CUPTI_RESULTS(RGM_CUPTI_RESULT_ENUM) };
+#include "cuda/cupti_results.h"
 
 enum {
     RGM_CUPTI_METRIC_COUNTER,

@@ -153,6 +153,7 @@ static rgm_status add_launch(rgm_trace_part *part, const rgm_event *event, size_
     out->warps_per_sm[row] = rgm_event_real(event, RGM_FIELD_WARPS_PER_SM, NAN);
     out->graph[row] = rgm_event_number(event, RGM_FIELD_GRAPH, -1);
     out->graph_node[row] = rgm_event_number(event, RGM_FIELD_GRAPH_NODE, -1);
+    out->capture[row] = -1;
     part->run->launches.rows++;
     return RGM_OK;
 }

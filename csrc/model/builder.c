@@ -542,6 +542,7 @@ static void follow(rgm_run *run, const uint32_t *place) {
     for (size_t i = 0; i < run->memory.rows; i++)
         if (run->memory.span[i] >= 0) run->memory.span[i] = place[run->memory.span[i]];
     for (size_t i = 0; i < run->launches.rows; i++) run->launches.span[i] = place[run->launches.span[i]];
+    for (size_t i = 0; i < run->syncs.rows; i++) run->syncs.span[i] = place[run->syncs.span[i]];
 }
 
 // Sorts by start; of spans that start together the parent was written later, so ties go by row descending.
@@ -595,6 +596,7 @@ rgm_status rgm_builder_finish(rgm_builder *builder, bool keep_open, rgm_run **ru
     rgm_free(place);
     RGM_TRY(status);
     if (builder->device.activity_count) RGM_TRY(rgm_run_link_work(builder->run, err));
+    if (builder->device.activity_count) RGM_TRY(rgm_links_captures(builder->run, err));
     if (builder->run->spans.metadata) drop_empty_metadata(&builder->run->spans);
     if (builder->time.count) {
         const rgm_anchor *first = builder->time.anchors, *last = first + builder->time.count - 1;

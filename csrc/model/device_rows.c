@@ -79,12 +79,37 @@ typedef struct {
 static rgm_status lane_name(rgm_run *run, size_t lane, int16_t device, int64_t stream, rgm_error *err) {
     char text[64];
     rgm_lanes *lanes = &run->lanes;
-    int length = snprintf(text, sizeof text, "stream %lld", (long long)stream);
+    const char *word = device < 0 ? "thread" : "stream";
+    int length = snprintf(text, sizeof text, "%s %lld", word, (long long)stream);
     RGM_TRY(rgm_strings_intern(&run->strings, text, (size_t)length, &lanes->name[lane], err));
+    if (device < 0) return RGM_OK;
     length = snprintf(text, sizeof text, "GPU %d", device);
     RGM_TRY(rgm_strings_intern(&run->strings, text, (size_t)length, &lanes->label[lane], err));
     lanes->process_name[lane] = lanes->label[lane];
     return RGM_OK;
+}
+
+// Of a host thread the lane of its plain scopes, if it has recorded any.
+static bool is_lane(const rgm_lanes *lanes, size_t lane, const rgm_activity_row *row) {
+    return lanes->device[lane] < 0 && lanes->thread[lane] == row->stream && lanes->slot[lane] == 0;
+}
+
+static rgm_status lane_find(rgm_run *run, const rgm_activity_row *row, uint32_t *lane, rgm_error *err) {
+    rgm_lanes *lanes = &run->lanes;
+    bool host = row->device < 0;
+    for (size_t i = 0; host && i < lanes->rows; i++) {
+        if (!is_lane(lanes, i, row)) continue;
+        *lane = (uint32_t)i;
+        return RGM_OK;
+    }
+    rgm_i64 process = host && lanes->rows ? lanes->process[0] : row->device;
+    size_t at;
+    RGM_TRY(rgm_table_append(&rgm_lanes_desc, lanes, RGM_ALL_COLUMNS, &at, err));
+    lanes->process[at] = process;
+    lanes->device[at] = row->device;
+    lanes->thread[at] = row->stream;
+    *lane = (uint32_t)at;
+    return lane_name(run, at, row->device, row->stream, err);
 }
 
 // A run has few streams, so the last one is tried first and then the list.
@@ -95,13 +120,7 @@ static rgm_status lane_of(stream_lanes *known, rgm_run *run, const rgm_activity_
         *lane = known->rows[i].lane;
         return RGM_OK;
     }
-    size_t at;
-    rgm_lanes *lanes = &run->lanes;
-    RGM_TRY(rgm_table_append(&rgm_lanes_desc, lanes, RGM_ALL_COLUMNS, &at, err));
-    lanes->process[at] = lanes->device[at] = row->device;
-    lanes->thread[at] = row->stream;
-    RGM_TRY(lane_name(run, at, row->device, row->stream, err));
-    *lane = (uint32_t)at;
+    RGM_TRY(lane_find(run, row, lane, err));
     stream_lane fresh = {row->device, row->stream, *lane};
     void *rows = known->rows;
     rgm_status status = keep(&rows, &known->count, &known->capacity, &fresh, sizeof fresh, err);
@@ -125,7 +144,40 @@ static rgm_status launch_row(rgm_run *run, size_t span, const rgm_activity_row *
     launches->occupancy[at] = (double)row->occupancy;
     if (row->graph != UINT32_MAX) launches->graph[at] = row->graph;
     launches->graph_node[at] = row->graph_node;
+    launches->capture[at] = row->capture ? (rgm_i64)row->capture : -1; // a row when the calls are known
     return RGM_OK;
+}
+
+static rgm_status sync_row(rgm_run *run, size_t span, const rgm_activity_row *row, rgm_error *err) {
+    rgm_syncs *syncs = &run->syncs;
+    size_t at;
+    RGM_TRY(rgm_table_append(&rgm_syncs_desc, syncs, RGM_ALL_COLUMNS, &at, err));
+    syncs->span[at] = (rgm_u32)span;
+    syncs->sync[at] = run->spans.name[span];
+    syncs->stream[at] = row->stream;
+    syncs->event[at] = row->event;
+    syncs->record_correlation[at] = row->record_correlation;
+    syncs->waits_on_stream[at] = row->waits_on_stream;
+    return RGM_OK;
+}
+
+static rgm_status span_row(rgm_run *run, const rgm_activity_row *row, uint32_t lane, rgm_error *err) {
+    rgm_spans *spans = &run->spans;
+    size_t at = spans->rows;
+    for (size_t c = 0; c < rgm_spans_desc.n_columns; c++)
+        if (rgm_table_column(&rgm_spans_desc, spans, c)) rgm_table_fill(&rgm_spans_desc, spans, c, at, 1);
+    spans->rows++;
+    spans->start_ns[at] = row->start_ns;
+    spans->duration_ns[at] = row->duration_ns;
+    spans->name[at] = row->name;
+    spans->kind[at] = row->kind;
+    spans->lane[at] = lane;
+    spans->correlation[at] = row->correlation ? (rgm_i64)row->correlation : -1;
+    spans->bytes[at] = row->bytes;
+    spans->flags[at] = row->flags & RGM_FLAG_OPEN;
+    if (row->external) spans->external_id[at] = row->external;
+    if (row->kind == RGM_KIND_KERNEL) return launch_row(run, at, row, err);
+    return row->kind == RGM_KIND_SYNC ? sync_row(run, at, row, err) : RGM_OK;
 }
 
 #define DEVICE_COLUMNS                                                                                       \
@@ -134,6 +186,12 @@ static rgm_status launch_row(rgm_run *run, size_t span, const rgm_activity_row *
      RGM_COLUMN_BIT(spans, correlation) | RGM_COLUMN_BIT(spans, bytes) | RGM_COLUMN_BIT(spans, launch) |     \
      RGM_COLUMN_BIT(spans, flags))
 
+static uint64_t columns_needed(const rgm_device_rows *rows) {
+    for (size_t i = 0; i < rows->activity_count; i++)
+        if (rows->activities[i].external) return DEVICE_COLUMNS | RGM_COLUMN_BIT(spans, external_id);
+    return DEVICE_COLUMNS;
+}
+
 rgm_status rgm_device_rows_to_spans(const rgm_device_rows *rows, rgm_run *run, rgm_error *err) {
     rgm_spans *spans = &run->spans;
     stream_lanes known = {0};
@@ -141,24 +199,12 @@ rgm_status rgm_device_rows_to_spans(const rgm_device_rows *rows, rgm_run *run, r
     if (!rows->activity_count) return RGM_OK;
     if (spans->rows + rows->activity_count > INT32_MAX)
         return rgm_error_set(err, RGM_LIMIT, "more than %d spans in one run", INT32_MAX);
-    RGM_TRY(
-        rgm_table_reserve(&rgm_spans_desc, spans, DEVICE_COLUMNS, spans->rows + rows->activity_count, err));
+    RGM_TRY(rgm_table_reserve(&rgm_spans_desc, spans, columns_needed(rows),
+                              spans->rows + rows->activity_count, err));
     for (size_t i = 0; i < rows->activity_count; i++) {
-        const rgm_activity_row *row = &rows->activities[i];
-        size_t at = spans->rows;
         uint32_t lane = 0;
-        RGM_GOTO(lane_of(&known, run, row, &lane, err));
-        for (size_t c = 0; c < rgm_spans_desc.n_columns; c++)
-            if (rgm_table_column(&rgm_spans_desc, spans, c)) rgm_table_fill(&rgm_spans_desc, spans, c, at, 1);
-        spans->rows++;
-        spans->start_ns[at] = row->start_ns;
-        spans->duration_ns[at] = row->duration_ns;
-        spans->name[at] = row->name;
-        spans->kind[at] = row->kind;
-        spans->lane[at] = lane;
-        spans->correlation[at] = row->correlation ? (rgm_i64)row->correlation : -1;
-        spans->bytes[at] = row->bytes;
-        if (row->kind == RGM_KIND_KERNEL) RGM_GOTO(launch_row(run, at, row, err));
+        RGM_GOTO(lane_of(&known, run, &rows->activities[i], &lane, err));
+        RGM_GOTO(span_row(run, &rows->activities[i], lane, err));
     }
 done:
     rgm_free(known.rows);

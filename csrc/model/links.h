@@ -25,6 +25,9 @@ rgm_status rgm_links_launches(const rgm_run *run, rgm_i32 *launch, int64_t *reus
 
 // Fills launch alone, and notes what is doubtful of it. For a recording, whose parents are known.
 rgm_status rgm_run_link_work(rgm_run *run, rgm_error *err) RGM_NODISCARD;
+// Replaces the correlations in `launches.capture` by the rows of the first calls that carry them, -1 where
+// none does.
+rgm_status rgm_links_captures(rgm_run *run, rgm_error *err) RGM_NODISCARD;
 
 // Fills parent, launch, step, the flags OVERLAPS and ORPHAN, and the spans of flows and of memory events, and
 // notes what is doubtful in `anomalies`. For runs that come from a trace.

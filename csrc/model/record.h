@@ -95,24 +95,35 @@ typedef struct {
     uint8_t padding;
 } rgm_interval_row;
 
-// A piece of device work as the vendor's tracing interface reports it.
+// A piece of device work, or what else the vendor's tracing interface reports beside it.
 typedef struct {
     int64_t start_ns; // CLOCK_MONOTONIC
     int64_t duration_ns;
-    int64_t stream;
-    int64_t bytes;      // of a copy or set, -1 elsewhere
-    int64_t graph_node; // -1 when not of a graph
-    uint32_t name;      // string id
-    uint32_t context;   // number of the context
-    uint32_t correlation;
-    uint32_t graph; // UINT32_MAX when not of a graph
-    int32_t grid[3], block[3];
-    int32_t registers;    // per thread, -1 unknown
-    int32_t shared_bytes; // static and dynamic, per block, -1 unknown
-    float occupancy;      // theoretical, NaN unknown
-    int16_t device;
-    uint8_t kind; // rgm_kind
-    uint8_t padding[1];
+    int64_t stream;       // of work on the host (device -1): the native thread
+    int64_t bytes;        // of a copy or set, -1 elsewhere
+    int64_t graph_node;   // -1 when not of a graph
+    int64_t external;     // id that a framework gave to what launched it, 0 for none
+    uint32_t name;        // string id
+    uint32_t context;     // number of the context
+    uint32_t correlation; // of the call that launched it
+    uint32_t graph;       // UINT32_MAX when not of a graph
+    uint32_t capture;     // correlation of the call that made the graph node, 0 unknown
+    int16_t device;       // -1: host
+    uint8_t kind;         // rgm_kind
+    uint8_t flags;        // RGM_RECORD_OPEN: had not ended when recording stopped
+    union {
+        struct { // of a kernel
+            int32_t grid[3], block[3];
+            int32_t registers;    // per thread, -1 unknown
+            int32_t shared_bytes; // static and dynamic, per block, -1 unknown
+            float occupancy;      // theoretical, NaN unknown
+        };
+        struct {                        // of a synchronisation, whose name is its type
+            int64_t event;              // that it waits for, -1 for none
+            int64_t record_correlation; // of the call that recorded the event, -1 unknown
+            int64_t waits_on_stream;    // in which the event was recorded, -1 unknown
+        };
+    };
 } rgm_activity_row;
 
 // One value of a time series.
@@ -152,7 +163,7 @@ _Static_assert(sizeof(rgm_record) == 32, "a record is 32 bytes");
 _Static_assert(sizeof(rgm_open_scope) == 32, "written to files");
 _Static_assert(sizeof(rgm_sample) == 40, "written to files");
 _Static_assert(sizeof(rgm_interval_row) == 56, "written to files");
-_Static_assert(sizeof(rgm_activity_row) == 96, "written to files");
+_Static_assert(sizeof(rgm_activity_row) == 112, "written to files");
 _Static_assert(sizeof(rgm_counter_row) == 24, "written to files");
 _Static_assert(sizeof(rgm_site_row) == 8, "written to files");
 _Static_assert(sizeof(rgm_thread_row) == 16, "written to files");

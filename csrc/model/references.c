@@ -8,7 +8,7 @@
 rgm_reference rgm_column_refers(const rgm_column_desc *column) {
     if (strcmp(column->name, "lane") == 0) return RGM_REFERS_TO_LANES;
     if (strcmp(column->name, "span") == 0 || strcmp(column->name, "parent") == 0 ||
-        strcmp(column->name, "launch") == 0)
+        strcmp(column->name, "launch") == 0 || strcmp(column->name, "capture") == 0)
         return RGM_REFERS_TO_SPANS;
     return RGM_REFERS_TO_NOTHING;
 }

@@ -76,7 +76,10 @@ typedef uint32_t rgm_name;
     X(f64, blocks_per_sm, "", NAN, "Blocks of the grid per multiprocessor.")                                 \
     X(f64, warps_per_sm, "", NAN, "Warps of the grid per multiprocessor.")                                   \
     X(i64, graph, "", -1, "CUDA graph that launched it, -1 when not known.")                                 \
-    X(i64, graph_node, "", -1, "Node of that graph, -1 when not known.")
+    X(i64, graph_node, "", -1, "Node of that graph, -1 when not known.")                                     \
+    X(i64, capture, "", -1,                                                                                  \
+      "Row in `spans` of the call that made the graph node, inside the scopes of the capture, -1 when not "  \
+      "known.")
 
 #define RGM_MEMORY(X)                                                                                        \
     X(i64, time_ns, "ns", 0, "When, on the clock of the spans.")                                             \

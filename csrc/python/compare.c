@@ -7,6 +7,8 @@
 #include "compare/change_points.h"
 #include "compare/comparison.h"
 #include "compare/distributions.h"
+#include "compare/families.h"
+#include "compare/prediction.h"
 #include "compare/ranks.h"
 #include "python/state.h"
 
@@ -69,6 +71,9 @@ static int take_side(PyObject *given, size_t operations, side_buffers *out, rgm_
                        out->totals.obj ? out->totals.buf : NULL};
     return 0;
 }
+
+static const char *const fdr_names[] = {"none", "bh", "by"};
+static const char unknown_fdr[] = "unknown correction %R; valid are: none, bh, by";
 
 // --- compare ----------------------------------------------------------------------------------------------
 
@@ -135,7 +140,6 @@ static PyObject *run_comparison(rgm_module *state, const rgm_comparison_input *i
 }
 
 static PyObject *core_compare(PyObject *module, PyObject *args) {
-    static const char *const fdr_names[] = {"none", "bh", "by"};
     static const char *const decisions[] = {"catch", "estimate", "prove"};
     PyObject *baseline, *current, *policy_dict, *fdr, *decision, *floors, *metrics, *result = NULL;
     Py_ssize_t operations;
@@ -151,7 +155,7 @@ static PyObject *core_compare(PyObject *module, PyObject *args) {
     Py_ssize_t method = rgm_name_find(fdr, fdr_names, 3), mode = rgm_name_find(decision, decisions, 3);
     if (method < 0 || mode < 0)
         return PyErr_Format(PyExc_ValueError,
-                            method < 0 ? "unknown correction %R; valid are: none, bh, by"
+                            method < 0 ? unknown_fdr
                                        : "unknown decision %R; valid are: catch, estimate, prove",
                             method < 0 ? fdr : decision);
     side_buffers sides[2] = {0};
@@ -218,6 +222,61 @@ static PyObject *core_change_points(PyObject *module, PyObject *args) {
     return list;
 }
 
+// --- history ----------------------------------------------------------------------------------------------
+
+static PyObject *core_predict(PyObject *module, PyObject *args) {
+    PyObject *given[2], *result = NULL;
+    double alpha;
+    if (!PyArg_ParseTuple(args, "OOd", &given[0], &given[1], &alpha)) return NULL;
+    if (!(alpha > 0) || !(alpha < 1)) return PyErr_Format(PyExc_ValueError, "alpha lies between 0 and 1");
+    Py_buffer history = {0}, values = {0};
+    if (take(given[0], 8, "history", &history) < 0 || take(given[1], 8, "values", &values) < 0) goto done;
+    rgm_prediction found;
+    rgm_error err;
+    rgm_error_clear(&err);
+    rgm_status status =
+        rgm_predict(history.buf, items(&history), values.buf, items(&values), alpha, &found, &err);
+    if (status != RGM_OK)
+        result = rgm_raise(rgm_module_of(module), status, &err);
+    else
+        result = Py_BuildValue("{sdsdsdsdsdsdsn}", "center", found.center, "spread", found.spread, "low",
+                               found.low, "high", found.high, "df", found.df, "p", found.p, "trimmed",
+                               (Py_ssize_t)found.trimmed);
+done:
+    if (history.obj) PyBuffer_Release(&history);
+    if (values.obj) PyBuffer_Release(&values);
+    return result;
+}
+
+static PyObject *core_adjust(PyObject *module, PyObject *args) {
+    PyObject *given, *method, *list = NULL;
+    if (!PyArg_ParseTuple(args, "OU", &given, &method)) return NULL;
+    Py_ssize_t which = rgm_name_find(method, fdr_names, 3);
+    if (which < 0) return PyErr_Format(PyExc_ValueError, unknown_fdr, method);
+    Py_buffer view;
+    if (take(given, 8, "p", &view) < 0) return NULL;
+    size_t count = items(&view);
+    double *q = rgm_malloc((count + 1) * sizeof *q);
+    rgm_error err;
+    rgm_error_clear(&err);
+    rgm_status status = q ? rgm_adjust(view.buf, count, (rgm_fdr)which, q, &err) : rgm_error_no_memory(&err);
+    PyBuffer_Release(&view);
+    if (status != RGM_OK)
+        (void)rgm_raise(rgm_module_of(module), status, &err);
+    else
+        list = PyList_New((Py_ssize_t)count);
+    for (size_t i = 0; list && i < count; i++) {
+        PyObject *value = PyFloat_FromDouble(q[i]);
+        if (!value) {
+            Py_CLEAR(list);
+        } else {
+            PyList_SET_ITEM(list, (Py_ssize_t)i, value);
+        }
+    }
+    rgm_free(q);
+    return list;
+}
+
 // --- statistics -------------------------------------------------------------------------------------------
 
 static PyObject *core_t_upper(PyObject *module, PyObject *args) {
@@ -263,6 +322,11 @@ static PyMethodDef compare_methods[] = {
     {"change_points", core_change_points, METH_VARARGS,
      "change_points($module, values, alpha, autocorrelated, /)\n--\n\n"
      "Change points of a series of float64: (place, p, median before, median after) of each."},
+    {"predict", core_predict, METH_VARARGS,
+     "predict($module, history, values, alpha, /)\n--\n\n"
+     "Robust prediction interval of a history of float64, and the p-value of the mean of new values."},
+    {"adjust", core_adjust, METH_VARARGS,
+     "adjust($module, p, method, /)\n--\n\nP-values (float64, NaN does not count) adjusted: none, bh or by."},
     {"t_upper", core_t_upper, METH_VARARGS, "t_upper($module, t, df, /)\n--\n\nP(T > t) of Student's t."},
     {"t_quantile", core_t_quantile, METH_VARARGS,
      "t_quantile($module, p, df, /)\n--\n\nQuantile of Student's t."},

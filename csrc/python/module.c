@@ -209,6 +209,7 @@ static int add_constants(PyObject *module, rgm_module *state) {
     ADD_NAMES("FLOW_KINDS", RGM_FLOW_KINDS, TOKEN_2, NULL);
     ADD_NAMES("FLOW_PHASES", RGM_FLOW_PHASES, TOKEN_2, NULL);
     ADD_NAMES("INTERVAL_STATES", RGM_INTERVAL_STATES, TOKEN_3, NULL);
+    ADD_NAMES("SCOPE_SOURCES", RGM_SCOPE_SOURCES, TOKEN_3, NULL);
     ADD_NAMES("ACTIVITIES", RGM_ACTIVITIES, TOKEN_2, NULL);
     ADD_NAMES("PATH_KINDS", RGM_PATH_KINDS, TOKEN_2, NULL);
     ADD_NAMES("CHANGES", RGM_CHANGES, TOKEN_2, NULL);
@@ -240,9 +241,12 @@ static int core_exec(PyObject *module) {
     rgm_module *state = rgm_module_of(module);
     state->word_device = PyUnicode_InternFromString("device");
     state->word_operation = PyUnicode_InternFromString("operation");
+    state->word_stream = PyUnicode_InternFromString("stream");
     state->word_begin = PyUnicode_InternFromString("begin");
     state->word_end = PyUnicode_InternFromString("end");
-    if (!state->word_device || !state->word_operation || !state->word_begin || !state->word_end) return -1;
+    if (!state->word_device || !state->word_operation || !state->word_stream || !state->word_begin ||
+        !state->word_end)
+        return -1;
     if (rgm_context_init() < 0) return -1;
     if (rgm_errors_init(module, state) < 0 || add_constants(module, state) < 0) return -1;
     if (rgm_scope_types_init(module, state) < 0 || rgm_profiler_type_init(module, state) < 0) return -1;
@@ -251,6 +255,7 @@ static int core_exec(PyObject *module) {
     if (rgm_telemetry_init(module) < 0) return -1;
     if (rgm_libraries_init(module) < 0) return -1;
     if (rgm_counters_init(module) < 0 || rgm_counter_measure_init(module) < 0) return -1;
+    if (rgm_kernels_init(module) < 0) return -1;
     return rgm_run_type_init(module, state);
 }
 
@@ -272,6 +277,7 @@ static int core_exec(PyObject *module) {
     X(device_names)                                                                                          \
     X(word_device)                                                                                           \
     X(word_operation)                                                                                        \
+    X(word_stream)                                                                                           \
     X(word_begin)                                                                                            \
     X(word_end)
 

@@ -113,12 +113,15 @@ rgm_recorder *rgm_profiler_recorder_slow(profiler_object *self, uint64_t id) {
 
 // --- profile() --------------------------------------------------------------------------------------------
 
-PyDoc_STRVAR(profile_doc,
-             "profile($self, operation, device='gpu', **metadata)\n--\n\n"
-             "Context manager (and decorator) that records a block under the name `operation`.\n\n"
-             "device: what the user declares: 'gpu', 'cpu', 'cuda' or 'rocm'; ValueError for another.\n"
-             "metadata: kept as JSON; values of unknown types are kept as the name of their type.\n"
-             "TypeError when operation is not a str. Exceptions of the block pass through untouched.");
+PyDoc_STRVAR(
+    profile_doc,
+    "profile($self, operation, device='gpu', **metadata)\n--\n\n"
+    "Context manager (and decorator) that records a block under the name `operation`.\n\n"
+    "device: what the user declares: 'gpu', 'cpu', 'cuda' or 'rocm'; ValueError for another.\n"
+    "stream: the stream that the block works in, a handle or an object of torch, CuPy or Numba; by\n"
+    "default the current one. metadata: kept as JSON; values of unknown types are kept as the name of\n"
+    "their type.\n"
+    "TypeError when operation is not a str. Exceptions of the block pass through untouched.");
 
 typedef struct {
     PyObject *operation;
@@ -126,6 +129,8 @@ typedef struct {
     PyObject **values; // metadata by keyword position, NULL for the keywords above
     PyObject *few[64]; // where they stand unless they are more
     bool metadata;
+    bool stream_given;
+    uint64_t stream;
 } profile_args;
 
 static void release_args(profile_args *parsed) {
@@ -158,14 +163,17 @@ static int parse_args(profiler_object *self, PyObject *const *args, Py_ssize_t c
     }
     out->operation = count > 0 ? args[0] : NULL;
     out->device = count > 1 ? args[1] : NULL;
-    out->metadata = false;
+    out->metadata = out->stream_given = false;
     for (Py_ssize_t i = 0; i < keywords; i++) {
         PyObject *name = PyTuple_GET_ITEM(names, i), *value = args[count + i];
         PyObject **known = is_word(name, state->word_device)      ? &out->device
                            : is_word(name, state->word_operation) ? &out->operation
                                                                   : NULL;
-        out->values[i] = known ? NULL : value;
-        out->metadata |= !known;
+        bool stream =
+            !known && is_word(name, state->word_stream) && rgm_profiler_stream(self, value, &out->stream);
+        out->values[i] = known || stream ? NULL : value;
+        out->metadata |= !known && !stream;
+        out->stream_given |= stream;
         if (known && *known) {
             PyErr_Format(PyExc_TypeError, "profile() got two values for %R", name);
             return -1;
@@ -221,6 +229,10 @@ static PyObject *profiler_profile(profiler_object *self, PyObject *const *args, 
         scope = scope_of(self, find_site(self, parsed.operation, parsed.device));
     if (scope && parsed.metadata && scope != self->idle)
         ((scope_object *)scope)->meta = rgm_profiler_metadata(self, parsed.values, names);
+    if (scope && parsed.stream_given && scope != self->idle) {
+        ((scope_object *)scope)->stream = parsed.stream;
+        ((scope_object *)scope)->stream_given = true;
+    }
 done:
     release_args(&parsed);
     return scope;
@@ -276,12 +288,13 @@ static int profiler_traverse(profiler_object *self, visitproc visit, void *arg) 
     Py_VISIT(Py_TYPE(self));
     Py_VISIT(self->backend_probe);
     Py_VISIT(self->memory_probe);
-    return 0;
+    return rgm_profiler_streams_visit(self, visit, arg);
 }
 
 static int profiler_clear(profiler_object *self) {
     Py_CLEAR(self->backend_probe);
     Py_CLEAR(self->memory_probe);
+    rgm_profiler_streams_clear(self);
     return 0;
 }
 
@@ -298,6 +311,11 @@ static void profiler_dealloc(profiler_object *self) {
     rgm_bytes_release(&self->scratch);
     if (self->session) {
         Py_BEGIN_ALLOW_THREADS;
+        rgm_profiler_sampling_close(self, NULL);
+        rgm_telemetry_free(self->telemetry);
+        rgm_profiler_kernels_close(self);
+        rgm_profiler_device_close(self); // its last rows go to the session
+        rgm_events_free(self->events);
         rgm_session_free(self->session);
         Py_END_ALLOW_THREADS;
     }

@@ -4,12 +4,23 @@
 #define RGM_PYTHON_PROFILER_H
 
 #include "base/bytes.h"
+#include "cuda/counter_sampling.h"
+#include "cuda/events.h"
+#include "cuda/telemetry.h"
 #include "python/state.h"
 
 enum { SITE_CACHE = 256, FREE_SCOPES = 64 };
 
 // What makes a scope take its slow path.
-enum { SPECIAL_SAMPLING = 1, SPECIAL_HOST_MEMORY = 2, SPECIAL_DEVICE_MEMORY = 4 };
+enum {
+    SPECIAL_SAMPLING = 1,
+    SPECIAL_HOST_MEMORY = 2,
+    SPECIAL_DEVICE_MEMORY = 4,
+    SPECIAL_DEVICE_EVENTS = 8,
+};
+
+// Libraries that tell their current stream, in the order in which they are asked.
+enum { STREAM_TORCH, STREAM_CUPY, STREAM_NUMBA, STREAM_SOURCES };
 
 typedef struct {
     PyObject *operation; // strong, so that the address cannot be reused
@@ -27,11 +38,22 @@ typedef struct {
     uint8_t special;
     uint32_t root_threshold; // scopes without a parent are recorded when a random number is below it
     int device_id;
-    PyObject *idle;          // what profile() returns while disabled
-    PyObject *word_device;   // the interned keyword
-    PyObject *known_device;  // last device string that was checked
-    PyObject *backend_probe; // callable or NULL
-    PyObject *memory_probe;  // object with begin(device_id) and end(token), or NULL
+    rgm_session_options options;
+    rgm_events *events;       // NULL: no device time
+    rgm_telemetry *telemetry; // NULL: not sampled
+    rgm_counter_sampling *counters;
+    uint32_t device_scopes;                  // begun, to time some of them
+    uint64_t device_timed, device_ticks;     // of those timed: how many, and what they cost
+    uint64_t next_stream_look;               // ticks
+    PyObject *stream_of[STREAM_SOURCES];     // callable that tells the current stream, or NULL
+    PyObject *stream_device[STREAM_SOURCES]; // callable that tells its argument, or NULL
+    PyObject *find_streams;                  // callable that finds these
+    PyObject *stream_handle;                 // callable that tells the handle of a stream object
+    PyObject *idle;                          // what profile() returns while disabled
+    PyObject *word_device;                   // the interned keyword
+    PyObject *known_device;                  // last device string that was checked
+    PyObject *backend_probe;                 // callable or NULL
+    PyObject *memory_probe;                  // object with begin(device_id) and end(token), or NULL
     scope_object *free_scopes;
     int free_count;
     rgm_bytes scratch;
@@ -51,6 +73,10 @@ struct scope_object {
     uint32_t depth; // entered again while open
     int probe_from; // instruction at which the block began, while the backend is to be looked at
     uint64_t start, ticks;
+    rgm_event_slot *slot; // of its device interval, while open
+    uint64_t stream;      // as given by the user
+    bool stream_given;
+    bool cost_timed;    // what its events cost is being measured
     int64_t resident;   // at begin, when host memory is measured
     PyObject *token;    // of the memory probe
     PyObject *function; // strong or NULL: the function whose call this is, for the backend probe
@@ -101,6 +127,35 @@ static inline rgm_recorder *rgm_profiler_recorder(profiler_object *self) {
         return recorder;
     return id ? rgm_profiler_recorder_slow(self, id) : NULL;
 }
+
+// device_events.c
+// The handle in a value of `stream=`; false when it is none.
+bool rgm_profiler_stream(profiler_object *self, PyObject *value, uint64_t *stream);
+void rgm_profiler_streams_clear(profiler_object *self);
+int rgm_profiler_streams_visit(profiler_object *self, visitproc visit, void *arg);
+void rgm_scope_device_begin(scope_object *scope);
+// Number of the interval for the scope's record, 0 for none.
+uint64_t rgm_scope_device_end(scope_object *scope);
+void rgm_scope_device_abandon(scope_object *scope);
+PyObject *rgm_profiler_device_timing(profiler_object *self, PyObject *args);
+PyObject *rgm_profiler_device_drain(profiler_object *self, PyObject *unused);
+PyObject *rgm_profiler_device_state(profiler_object *self, PyObject *unused);
+void rgm_profiler_device_close(profiler_object *self);
+
+// device_sampling.c
+PyObject *rgm_profiler_telemetry_start(profiler_object *self, PyObject *args);
+PyObject *rgm_profiler_telemetry_state(profiler_object *self, PyObject *unused);
+PyObject *rgm_profiler_counters_start(profiler_object *self, PyObject *args);
+PyObject *rgm_profiler_sampling_stop(profiler_object *self, PyObject *unused);
+void rgm_profiler_sampling_close(profiler_object *self, rgm_sampling_report *report);
+
+// kernel_tracing.c
+PyObject *rgm_profiler_kernels_start(profiler_object *self, PyObject *given);
+PyObject *rgm_profiler_kernels_flush(profiler_object *self, PyObject *unused);
+PyObject *rgm_profiler_kernels_stop(profiler_object *self, PyObject *unused);
+PyObject *rgm_profiler_kernels_state(PyObject *unused, PyObject *ignored);
+PyObject *rgm_profiler_cupti(PyObject *unused, PyObject *ignored);
+void rgm_profiler_kernels_close(profiler_object *self);
 
 // profiler_methods.c
 extern PyMethodDef rgm_profiler_methods[];

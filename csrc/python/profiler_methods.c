@@ -62,6 +62,7 @@ static PyObject *profiler_open(profiler_object *self, PyObject *args) {
     Py_XDECREF(encoded);
     if (status != RGM_OK) return rgm_raise(state, status, &err);
     self->session = session;
+    self->options = options;
     self->session_id = rgm_session_id_ref(session);
     Py_RETURN_NONE;
 }
@@ -70,6 +71,9 @@ static PyObject *profiler_stop(profiler_object *self, PyObject *unused) {
     if (!module_or_raise(self)) return NULL;
     self->enabled = false;
     Py_BEGIN_ALLOW_THREADS;
+    rgm_profiler_sampling_close(self, NULL);
+    rgm_profiler_kernels_close(self);
+    rgm_profiler_device_close(self);
     rgm_session_stop(self->session);
     Py_END_ALLOW_THREADS;
     Py_RETURN_NONE;
@@ -154,7 +158,7 @@ static PyObject *profiler_set_probes(profiler_object *self, PyObject *args) {
     if (!PyArg_ParseTuple(args, "OOp", &backend, &memory, &host)) return NULL;
     Py_XSETREF(self->backend_probe, backend == Py_None ? NULL : Py_NewRef(backend));
     Py_XSETREF(self->memory_probe, memory == Py_None ? NULL : Py_NewRef(memory));
-    self->special &= SPECIAL_SAMPLING;
+    self->special &= SPECIAL_SAMPLING | SPECIAL_DEVICE_EVENTS;
     if (host) self->special |= SPECIAL_HOST_MEMORY;
     if (self->memory_probe) self->special |= SPECIAL_DEVICE_MEMORY;
     Py_RETURN_NONE;
@@ -314,6 +318,9 @@ static PyObject *profiler_session_id(profiler_object *self, void *unused) {
     return PyLong_FromUnsignedLongLong(self->session ? atomic_load(self->session_id) : 0);
 }
 
+PyDoc_STRVAR(device_timing_doc, "_device_timing($self, on, find_streams, stream_handle, /)\n--\n\n"
+                                "Switches device timing; the callables are those of regimeter.streams.");
+
 PyMethodDef rgm_profiler_methods[] = {
     {"_open", (PyCFunction)profiler_open, METH_VARARGS, open_doc},
     {"_stop", (PyCFunction)profiler_stop, METH_NOARGS, "Ends the session."},
@@ -326,6 +333,26 @@ PyMethodDef rgm_profiler_methods[] = {
     {"_environment", (PyCFunction)profiler_environment, METH_O, "Sets the environment's JSON text."},
     {"_take_warning", (PyCFunction)profiler_take_warning, METH_NOARGS, "The pending warning or None."},
     {"_set_probes", (PyCFunction)profiler_set_probes, METH_VARARGS, "Sets backend and memory probes."},
+    {"_telemetry_start", (PyCFunction)rgm_profiler_telemetry_start, METH_VARARGS,
+     "Samples telemetry (interval in ns, budget); the reason why not, or ''."},
+    {"_telemetry_state", (PyCFunction)rgm_profiler_telemetry_state, METH_NOARGS,
+     "Counts of telemetry, or None."},
+    {"_counters_start", (PyCFunction)rgm_profiler_counters_start, METH_VARARGS,
+     "Samples counters (device, set, source, interval in ns); the reason why not, or ''."},
+    {"_sampling_stop", (PyCFunction)rgm_profiler_sampling_stop, METH_NOARGS,
+     "Ends telemetry and counters; what the counters came to, or None."},
+    {"_kernels_start", (PyCFunction)rgm_profiler_kernels_start, METH_O,
+     "Traces kernels; the reason why not, or ''."},
+    {"_kernels_flush", (PyCFunction)rgm_profiler_kernels_flush, METH_NOARGS, "Collects what has ended."},
+    {"_kernels_stop", (PyCFunction)rgm_profiler_kernels_stop, METH_NOARGS, "Ends the tracing of kernels."},
+    {"_kernels_state", rgm_profiler_kernels_state, METH_NOARGS | METH_STATIC, "Counters of kernel tracing."},
+    {"_cupti", rgm_profiler_cupti, METH_NOARGS | METH_STATIC,
+     "Which CUPTI there is, or the reason why none."},
+    {"_device_timing", (PyCFunction)rgm_profiler_device_timing, METH_VARARGS, device_timing_doc},
+    {"_device_drain", (PyCFunction)rgm_profiler_device_drain, METH_NOARGS,
+     "Waits for device times within device_wait_ns; returns how many are missing."},
+    {"_device_state", (PyCFunction)rgm_profiler_device_state, METH_NOARGS,
+     "Counters of device timing with the reason why there is none; None while it is off."},
     {"_set_sampling", (PyCFunction)profiler_set_sampling, METH_VARARGS, sampling_doc},
     {"_switch", (PyCFunction)profiler_switch, METH_VARARGS, switch_doc},
     {"_scope_for", (PyCFunction)(void (*)(void))profiler_scope_for, METH_FASTCALL, scope_for_doc},

@@ -132,6 +132,8 @@ void rgm_scope_enter(scope_object *scope) {
     if (RGM_UNLIKELY(profiler->special)) {
         if (profiler->special & SPECIAL_SAMPLING && left_out(scope, recorder)) return;
         memory_begin(scope);
+        if (profiler->special & SPECIAL_DEVICE_EVENTS && scope->site->device != RGM_DEVICE_CPU)
+            rgm_scope_device_begin(scope);
     }
     scope->frame = rgm_scope_begin(recorder, recorder->context, scope->site->id, scope->meta, &scope->seq);
 }
@@ -151,6 +153,7 @@ void rgm_scope_leave(scope_object *scope, bool failed) {
     rgm_recorder *recorder = rgm_profiler_recorder(scope->profiler);
     if (RGM_UNLIKELY(!recorder)) {
         rgm_session_note(scope->profiler->session, RGM_ANOMALY_LOST_SCOPES, 1);
+        rgm_scope_device_abandon(scope);
         Py_CLEAR(scope->token);
         return;
     }
@@ -158,6 +161,11 @@ void rgm_scope_leave(scope_object *scope, bool failed) {
                       atomic_load_explicit(&recorder->lost, memory_order_relaxed);
     scope->start = atomic_load_explicit(&frame->start, memory_order_relaxed);
     scope->ticks = rgm_scope_end(recorder, frame, scope->seq, now, failed ? RGM_RECORD_FAILED : 0u);
+    if (RGM_UNLIKELY(scope->slot != NULL)) {
+        uint64_t number = rgm_scope_device_end(scope);
+        if (number && before == atomic_load(&recorder->dropped) + atomic_load(&recorder->lost))
+            rgm_recorder_interval(recorder, number);
+    }
     if (RGM_UNLIKELY(scope->resident >= 0 || scope->token)) {
         PyObject *type, *value, *traceback;
         PyErr_Fetch(&type, &value, &traceback);
@@ -212,6 +220,8 @@ static scope_object *scope_allocate(profiler_object *self) {
     scope->resident = -1;
     scope->token = NULL;
     scope->function = NULL;
+    scope->slot = NULL;
+    scope->stream_given = false;
     return scope;
 }
 
@@ -250,6 +260,8 @@ static void scope_dealloc(PyObject *self) {
     if (RGM_UNLIKELY(scope->token)) Py_CLEAR(scope->token);
     if (RGM_UNLIKELY(scope->function)) Py_CLEAR(scope->function);
     if (RGM_UNLIKELY(scope->frame != NULL)) abandon(scope);
+    if (RGM_UNLIKELY(scope->slot != NULL)) rgm_scope_device_abandon(scope);
+    scope->stream_given = false;
     scope->depth = 0;
     if (RGM_LIKELY(profiler->free_count < FREE_SCOPES)) {
         scope->next_free = profiler->free_scopes;

@@ -31,6 +31,7 @@ typedef struct {
     PyObject *device_names; // tuple of str, in the order of RGM_DEVICES
     PyObject *word_device;  // interned keyword names
     PyObject *word_operation;
+    PyObject *word_stream;
     PyObject *word_begin; // interned names of methods: a fresh one a call would stay in the type's cache
     PyObject *word_end;
 } rgm_module;
@@ -65,6 +66,7 @@ int rgm_telemetry_init(PyObject *module);
 int rgm_libraries_init(PyObject *module);
 int rgm_counters_init(PyObject *module);
 int rgm_counter_measure_init(PyObject *module);
+int rgm_kernels_init(PyObject *module);
 // compare.c: functions of the module.
 int rgm_compare_init(PyObject *module);
 

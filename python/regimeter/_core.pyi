@@ -85,6 +85,22 @@ class Profiler:
     def _skipped(self) -> dict[str, int]: ...
     def _environment(self, text: str, /) -> None: ...
     def _take_warning(self) -> str | None: ...
+    def _device_timing(
+        self, on: bool, find_streams: Callable[[], tuple[object, ...]], stream_handle: Callable[[Any], int | None], /
+    ) -> None: ...
+    def _telemetry_start(self, interval_ns: int, budget: float, /) -> str: ...
+    def _telemetry_state(self) -> dict[str, Any] | None: ...
+    def _counters_start(self, device: int, set: str, source: str, interval_ns: int, /) -> str: ...
+    def _sampling_stop(self) -> dict[str, str] | None: ...
+    def _kernels_start(self, options: dict[str, int], /) -> str: ...
+    def _kernels_flush(self) -> None: ...
+    def _kernels_stop(self) -> None: ...
+    @staticmethod
+    def _kernels_state() -> dict[str, Any]: ...
+    @staticmethod
+    def _cupti() -> dict[str, Any]: ...
+    def _device_drain(self) -> int: ...
+    def _device_state(self) -> dict[str, Any] | None: ...
     def _set_probes(
         self,
         backend: Callable[[FrameType | None, object, int, int], int] | None,
@@ -150,6 +166,7 @@ LIBRARIES: Final[tuple[str, ...]]
 MEMORY_ACTIONS: Final[tuple[str, ...]]
 MEMORY_SOURCES: Final[tuple[str, ...]]
 PATH_KINDS: Final[tuple[str, ...]]
+SCOPE_SOURCES: Final[tuple[str, ...]]
 SPAN_KINDS: Final[tuple[str, ...]]
 STEP_STATES: Final[tuple[str, ...]]
 SYNC_CLASSES: Final[tuple[str, ...]]
@@ -250,6 +267,8 @@ class LaunchesTable(Table):
     """CUDA graph that launched it, -1 when not known."""
     graph_node: NDArray[np.int64]
     """Node of that graph, -1 when not known."""
+    capture: NDArray[np.int64]
+    """Row in `spans` of the call that made the graph node, inside the scopes of the capture, -1 when not known."""
 
 @type_check_only
 class MemoryTable(Table):
@@ -521,6 +540,12 @@ class SummaryTable(Table):
     """Largest memory seen inside any call. [bytes]"""
     memory_count: NDArray[np.int64]
     """Calls with a memory measurement."""
+    device_ns: NDArray[np.int64]
+    """Device time of calls that have one and are not inside another call of the operation, -1 for none. [ns]"""
+    device_count: NDArray[np.int64]
+    """Calls in device_ns."""
+    overhead_ns: NDArray[np.int64]
+    """Host time beyond the device time of those of them that lasted longer on the host, -1 for none. [ns]"""
     first_ns: NDArray[np.int64]
     """Start of the first call. [ns]"""
     last_ns: NDArray[np.int64]
@@ -542,6 +567,45 @@ class EntriesTable(Table):
     """Largest memory seen inside the scope. [bytes]"""
     memory_source: NDArray[np.uint8]
     """An index of MEMORY_SOURCES."""
+    device_ns: NDArray[np.int64]
+    """Time from event to event in the scope's stream, an upper bound of its work; -1 when not known. [ns]"""
+    queue_ns: NDArray[np.int64]
+    """Delay of the first event in the queue, a lower bound; -1 when not known. [ns]"""
+    device_state: NDArray[np.uint8]
+    """An index of INTERVAL_STATES, 255 for a scope without events."""
+
+@type_check_only
+class ScopeDeviceTable(Table):
+    """Host, launch, device and idle time of scopes."""
+
+    span: NDArray[np.int32]
+    """Row in `spans`, -1 where the row is an operation."""
+    operation: NDArray[np.uint32]
+    """Name of the scope or annotation."""
+    calls: NDArray[np.int64]
+    """Calls, those inside another call of the operation included."""
+    source: NDArray[np.uint8]
+    """An index of SCOPE_SOURCES."""
+    host_ns: NDArray[np.int64]
+    """Duration on the host. [ns]"""
+    launches: NDArray[np.int64]
+    """Calls inside that launched device work, -1 when unknown."""
+    launch_ns: NDArray[np.float64]
+    """Time of their threads in these calls, overlaps of one thread once. [ns]"""
+    device_ns: NDArray[np.float64]
+    """Time from event to event, summed over `measured` calls. [ns]"""
+    measured: NDArray[np.int64]
+    """Calls with a measured device_ns."""
+    queue_ns: NDArray[np.float64]
+    """Delay of the first event in the queue, a lower bound, over the same calls. [ns]"""
+    work: NDArray[np.int64]
+    """Pieces of device work launched inside, in nested scopes too; -1 when unknown."""
+    kernels: NDArray[np.int64]
+    """Kernels among them."""
+    busy_ns: NDArray[np.float64]
+    """Union of that work on each device, added up. [ns]"""
+    idle_ns: NDArray[np.float64]
+    """Rest of the time from its first start to its last end on each device, added up. [ns]"""
 
 @type_check_only
 class BreakdownTable(Table):
@@ -1867,6 +1931,18 @@ def counter_roles() -> dict[str, dict[str, Any]]: ...
 def counter_sets() -> dict[str, dict[str, Any]]: ...
 def counter_chips() -> dict[str, Any]: ...
 def counter_plan(chip: str, set: str, /) -> dict[str, Any]: ...
+def kernels() -> dict[str, dict[str, Any]]: ...
+def workloads() -> dict[str, dict[str, Any]]: ...
+def compile_kernel(file: str, arch: str, cached: bool = True) -> bytes: ...
+def run_workload(
+    name: str,
+    device: int | None = None,
+    *,
+    parameters: dict[str, float] | None = None,
+    inputs: dict[str, Any] | None = None,
+    warmup: int = 3,
+    iterations: int = 20,
+) -> dict[str, Any]: ...
 def compare(
     operations: int,
     baseline: tuple[Any, Any, Any, Any],
@@ -1883,5 +1959,7 @@ def compare_policy() -> dict[str, dict[str, Any]]: ...
 def change_points(
     values: Any, alpha: float, autocorrelated: bool, /
 ) -> list[tuple[int, float, float, float]]: ...
+def predict(history: Any, values: Any, alpha: float, /) -> dict[str, float]: ...
+def adjust(p: Any, method: str, /) -> list[float]: ...
 def t_upper(t: float, df: float, /) -> float: ...
 def t_quantile(p: float, df: float, /) -> float: ...

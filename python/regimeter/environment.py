@@ -15,6 +15,10 @@ from . import _core
 
 NVIDIA_CONTROL = "/dev/nvidiactl"
 AMD_CONTROL = "/dev/kfd"
+# Files that a driver makes: of NVIDIA (also on Tegra and under WSL) and of AMD.
+CONTROLS = (NVIDIA_CONTROL, "/dev/nvmap", "/dev/dxg", AMD_CONTROL)
+LIBRARY_VARIABLES = ("REGIMETER_LIBCUDA", "REGIMETER_LIBHIP")
+NOT_IN_USE = "the device was not in use in this thread when the scope began"
 # Libraries whose version is part of the environment when they are loaded.
 LIBRARIES = ("numpy", "torch", "cupy", "jax", "triton")
 
@@ -33,7 +37,7 @@ def describe() -> dict[str, Any]:
         "cores": len(os.sched_getaffinity(0)),
         "memory_bytes": total_memory(),
         "process_memory": process_memory(),
-        "device": {"available": False, "reason": device_reason()},
+        "device": device_timing(None, asked=True),
         "gpus": gpus(),
         "libraries": loaded_libraries(),
     }
@@ -72,12 +76,31 @@ def process_memory() -> dict[str, int]:
     return {name: value for name, value in _core.host_memory().items() if name != "malloc_known" and value >= 0}
 
 
+def device_timing(state: Mapping[str, Any] | None, *, asked: bool) -> dict[str, Any]:
+    """Describe device timing from the counters of a profiler; None where it is off, asked for or not."""
+    if state is None:
+        return {"available": False, "reason": device_reason() if asked else "device_timing is off"}
+    counts = {name: value for name, value in state.items() if name != "reason"}
+    why = state["reason"]
+    return {
+        "available": bool(state["begun"]) and not why,
+        "reason": f"{why}; {device_reason()}" if why else NOT_IN_USE,
+        **counts,
+    }
+
+
+def device_possible() -> bool:
+    """Say whether a GPU can turn up in this process: its driver is on the machine, or a library was named."""
+    named = any(os.environ.get(name, "off") != "off" for name in LIBRARY_VARIABLES)
+    return named or any(os.path.exists(path) for path in CONTROLS)
+
+
 def device_reason() -> str:
-    """Say why there is no device time: what is missing on this machine, or in this release."""
+    """Say what this machine has for device timing."""
     if os.path.exists(NVIDIA_CONTROL):
-        return "device time is not measured by this release: CUDA events are not recorded yet"
+        return "an NVIDIA driver is on this machine"
     if os.path.exists(AMD_CONTROL):
-        return "device time is not measured by this release: HIP events are not recorded yet"
+        return "an AMD driver is on this machine"
     return f"no GPU driver on this machine ({NVIDIA_CONTROL} and {AMD_CONTROL} are absent)"
 
 

@@ -10,10 +10,10 @@ import sys
 import threading
 import warnings
 import weakref
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from typing import Any, ParamSpec, TypeVar, cast, overload
 
-from . import _core, backend, cost, device_memory, environment, recording
+from . import _core, backend, cost, device_memory, environment, kernels, libraries, recording, series, streams
 from .records import ProfileEntry, ProfileSummary
 from .trace import Run
 
@@ -50,6 +50,17 @@ class GPUProfiler(_core.Profiler):
     and torch's allocator with the true peak inside each scope where torch uses CUDA. This resets torch's own
     peak statistics; `device_memory_peak()` keeps the process's. memory_interval_ms: interval of the memory
     sampler, 0 for none; by default 1 ms with track_memory, 10 ms with detailed metrics, else none.
+    device_timing: time blocks that are not declared as device='cpu' on the device too, by a pair of events in the
+    stream that they work in (docs/gpu/events.md). Nothing of CUDA or HIP is loaded or initialised for it; until the
+    program does so, and where it never does, it costs a look at a clock.
+    profile_kernels: record every kernel, copy and wait of the device with CUPTI, each under the scope that launched
+    it (docs/gpu/kernels_tracing.md); a mapping sets options: ``{"graph_nodes": 1}`` tells the nodes of CUDA graphs
+    apart. This starts the CUDA driver. Where it is not possible there is one warning, and the reason is in
+    ``kernels_reason`` and in the environment of the run. One profiler of a process can do it at a time.
+    telemetry: sample utilisation, memory, power, clocks and more of the devices through NVML, every 100 ms or the
+    given milliseconds (docs/gpu/telemetry.md). counters: sample hardware counters of the device, True for the set
+    'pm' or the name of a set (docs/gpu/counters.md). Both are columns of the table `counters`; what cannot be had
+    is told with its reason in the environment of the run.
     options: budgets and intervals of the session, see ``regimeter.GPUProfiler.options()``.
 
     Threads: one profiler serves all threads and asyncio tasks; scopes nest per thread and per task. After a fork
@@ -67,6 +78,10 @@ class GPUProfiler(_core.Profiler):
         seed: int = 0,
         track_memory: bool = False,
         memory_interval_ms: float | None = None,
+        device_timing: bool = True,
+        profile_kernels: bool | Mapping[str, int] = False,
+        telemetry: bool | float = False,
+        counters: bool | str = False,
         **options: int,
     ) -> None:
         record_file = recording.next_file() if path is None else None
@@ -76,6 +91,9 @@ class GPUProfiler(_core.Profiler):
             track_memory = track_memory or bool(told.get("track_memory"))
             sample_rate = told.get("sample_rate", 1.0) if sample_rate == 1.0 else sample_rate
             memory_interval_ms = told.get("memory_interval_ms") if memory_interval_ms is None else memory_interval_ms
+            profile_kernels = profile_kernels or told.get("profile_kernels", False)
+            telemetry = telemetry or told.get("telemetry", False)
+            counters = counters or told.get("counters", False)
         rate = check_rate(sample_rate)
         interval = _sample_interval(memory_interval_ms, track_memory, enable_detailed_metrics)
         self.device_id = device_id
@@ -83,6 +101,7 @@ class GPUProfiler(_core.Profiler):
         self.track_memory = track_memory
         self._lock = threading.Lock()
         self._cached: tuple[object, Run] | None = None
+        self.device_timing = device_timing
         self._memory_probe = device_memory.TorchMemoryProbe() if track_memory else None
         self._cost_ns = cost.scope_cost_ns(track_memory)
         self._interval_asked = memory_interval_ms
@@ -92,6 +111,10 @@ class GPUProfiler(_core.Profiler):
         else:
             self._open(path, session)
         self._set_probes(backend.detect if enable_detailed_metrics else None, self._memory_probe, track_memory)
+        # Where no GPU can turn up scopes do not even ask.
+        self._device_timing(device_timing and environment.device_possible(), streams.find, streams.handle)
+        self.kernels_reason = kernels.OFF if profile_kernels is False else self._trace_kernels(profile_kernels)
+        self._series = series.start(self, telemetry, counters, device_id)
         if rate < 1.0:
             self._set_sampling(rate)
         self.sample_rate = rate
@@ -176,8 +199,13 @@ class GPUProfiler(_core.Profiler):
     # --- results -------------------------------------------------------------------------------------------
 
     def run(self) -> Run:
-        """Return what has been recorded so far, as a Run. Blocks that are still open are not in it."""
+        """Return what has been recorded so far, as a Run. Blocks that are still open are not in it.
+
+        Waits, for at most ``device_wait_ns`` (two seconds), until the device has finished the blocks that have ended.
+        """
         with self._lock:
+            self._device_drain()
+            self._kernels_flush()
             stats = self._stats()
             counts = (
                 "records",
@@ -263,6 +291,8 @@ class GPUProfiler(_core.Profiler):
         with self._lock:
             if not self._session_id:
                 return
+            self._kernels_stop()
+            series.stop(self, self._series)
             self._send_environment()
             self._stop()
         self._show_warning()
@@ -281,13 +311,33 @@ class GPUProfiler(_core.Profiler):
             warnings.warn(f"{error}; recording continues in memory", RuntimeWarning, stacklevel=4)
             self._open(None, session)
 
+    def _trace_kernels(self, asked: bool | Mapping[str, int]) -> str:
+        """Start tracing; return the reason why kernels are not traced, which is no error, or ''."""
+        libraries.search_wheels()
+        reason = self._kernels_start(kernels.options(asked))
+        if reason:
+            reason = kernels.explain(reason)
+            warnings.warn(f"kernels are not traced: {reason}", RuntimeWarning, stacklevel=3)
+        return reason
+
     def _send_environment(self, stats: dict[str, Any] | None = None) -> None:
         stats = stats or self._stats()
         described = environment.describe()
         described["clock"] = _core.clock_name()
         described["sample_rate"] = self.sample_rate if hasattr(self, "sample_rate") else 1.0
         described["skipped"] = self._skipped()
-        described["cost"] = {"per_scope_ns": self._cost_ns, "service_cpu_ns": stats["service_cpu_ns"]}
+        described["device"] = timing = environment.device_timing(self._device_state(), asked=self.device_timing)
+        service = stats["service_cpu_ns"] + timing.pop("service_cpu_ns", 0)
+        described["cost"] = {
+            "per_scope_ns": self._cost_ns,
+            "service_cpu_ns": service,
+            "device_ns": timing.pop("scope_ns", 0) * timing.get("begun", 0),
+        }
+        tracing = self._kernels_state()
+        described["device"].update(kernels.describe(self.kernels_reason, tracing))
+        described["device"].update(series.describe(self, self._series))
+        if not self.kernels_reason:
+            described["cost"]["service_cpu_ns"] += tracing["service_cpu_ns"]
         reason = device_memory.reason()
         described["device"]["memory_reason"] = reason if self.track_memory else reason or "track_memory is off"
         self._environment(environment.encode(described))

@@ -38,7 +38,7 @@ def owner_of(run: str) -> str:
 
 
 def options() -> dict[str, Any]:
-    """Return what `regimeter record` was told: track_memory, memory_interval_ms, sample_rate, each only if given."""
+    """Return what `regimeter record` was told, as keywords of GPUProfiler, each only if given."""
     try:
         found = json.loads(os.environ.get(OPTIONS) or "{}")
     except ValueError:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from ._core import BACKENDS, DEVICES, FLAG_FAILED, FLAG_OPEN, MEMORY_SOURCES
+from ._core import BACKENDS, DEVICES, FLAG_FAILED, FLAG_OPEN, INTERVAL_STATES, MEMORY_SOURCES
 
 if TYPE_CHECKING:
     from .trace import Run
@@ -34,6 +34,18 @@ CARRIED = {
     "memory_bandwidth_gb_s",
 }
 DEVICE_FIELDS = ("gpu_time_ms", "transfer_time_ms", "overhead_ms", "gpu_utilization", "memory_bandwidth_gb_s")
+# Why a scope with events has no device time.
+STATE_REASONS = {
+    "captured": "the stream was being captured into a graph; an event there cannot be timed",
+    "stream_changed": "the scope ended on another stream or device than it began on",
+    "pending": "the device had not finished the scope when this was read",
+    "lost": "the device context went away before the events were read",
+    "failed": "the driver refused to record or read an event",
+}
+BEYOND_HOST = "the time between the events is longer than the host's; two events cannot tell work from waiting"
+NEEDS_KERNELS = "two events do not tell what the device did between them; it needs the kernels"
+HOST_PART = "duration_ms is the host's time; two events do not tell which part of it the device did not overlap"
+MEASURED = INTERVAL_STATES.index("measured")
 NO_SAMPLE = "no memory sample fell inside; track_memory=True measures every scope"
 NO_CHANGE = "needs begin and end values; track_memory=True measures them"
 
@@ -44,8 +56,10 @@ class ProfileEntry:
 
     start_time, end_time: seconds on CLOCK_MONOTONIC, the clock of ``time.monotonic``.
     device: as declared by the user. backend: the library that the block used ('unknown' before it was seen).
-    gpu_time_ms, transfer_time_ms, overhead_ms, gpu_utilization (percent), memory_bandwidth_gb_s: from device
-    measurement, None with a reason in `unavailable` when there is none. cpu_time_ms: host time, for a block
+    gpu_time_ms: from one event to another in the stream of the block, an upper bound of the work in it.
+    overhead_ms: duration_ms - gpu_time_ms where that is not negative. transfer_time_ms, gpu_utilization (percent),
+    memory_bandwidth_gb_s: from kernels and copies. Each is None, with a reason in `unavailable`, when it was not
+    measured. cpu_time_ms: host time, for a block
     declared as device='cpu'. memory_allocated_mb: allocated at the end minus at the start. memory_peak_mb:
     largest amount inside. memory_source: 'device' (torch's allocator), 'scope' or 'sampler' (resident set).
     """
@@ -82,7 +96,9 @@ class ProfileSummary:
     total_time_ms leaves out calls inside another call of the same operation; the statistics per call cover
     all calls. std_dev_ms is the population standard deviation (divisor n). Percentiles interpolate linearly
     (Hyndman-Fan type 7). exclusive_time_ms is time without nested scopes; share is its part of the sum over
-    all operations, 0 to 1. skipped_count: calls that a sample rate left out.
+    all operations, 0 to 1. total_gpu_time_ms sums over the gpu_calls calls that have a device time and are not
+    inside another call of the operation, total_overhead_ms over those of them that lasted longer on the host.
+    skipped_count: calls that a sample rate left out.
     """
 
     operation: str
@@ -109,12 +125,17 @@ class ProfileSummary:
     share: float | None = None
     failed_count: int = 0
     recursive_count: int = 0
+    gpu_calls: int = 0
     skipped_count: int = 0
     unavailable: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
 
 
 def _number(value: float, divisor: float = 1.0) -> float | None:
     return None if math.isnan(value) else value / divisor
+
+
+def _duration(value: int) -> float | None:
+    return None if value < 0 else value / MS
 
 
 def _scaled(divisor: float) -> Callable[[Any], Any]:
@@ -139,6 +160,9 @@ SUMMARY_COLUMNS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "share": ("share", _number),
     "failed_count": ("failed_count", int),
     "recursive_count": ("recursive_count", int),
+    "total_gpu_time_ms": ("device_ns", _duration),
+    "total_overhead_ms": ("overhead_ns", _duration),
+    "gpu_calls": ("device_count", int),
     "avg_memory_mb": ("memory_allocated_bytes", _scaled(MB)),
     "peak_memory_mb": ("memory_peak_bytes", _scaled(MB)),
     "device": ("device", DEVICE_OF.__getitem__),
@@ -180,6 +204,8 @@ def iterate_entries(run: "Run") -> Iterator[ProfileEntry]:
     entry_of_span = {span: row for row, span in enumerate(rows.tolist())}
     host = unavailable_fields(run, "cpu")
     device = unavailable_fields(run, "gpu")
+    timed = {state: _unavailable_with_events(device, state) for state in range(len(INTERVAL_STATES))}
+    behind = MappingProxyType({**timed[MEASURED], "overhead_ms": BEYOND_HOST})
     columns = zip(
         spans.name[rows].tolist(),
         spans.start_ns[rows].tolist(),
@@ -193,15 +219,36 @@ def iterate_entries(run: "Run") -> Iterator[ProfileEntry]:
         table.memory_allocated_bytes.tolist(),
         table.memory_peak_bytes.tolist(),
         table.memory_source.tolist(),
+        table.device_ns.tolist(),
+        table.device_state.tolist(),
         strict=True,
     )
-    for name, start, length, flags, lane, parent, text, exclusive, depth, allocated, peak, source in columns:
+    for (
+        name,
+        start,
+        length,
+        flags,
+        lane,
+        parent,
+        text,
+        exclusive,
+        depth,
+        allocated,
+        peak,
+        source,
+        gpu,
+        state,
+    ) in columns:
         if text not in metadata:
             metadata[text] = decode_metadata(strings[text])
         declared = DEVICE_OF[(flags >> 8) & 0xF]
-        missing = host if declared == "cpu" else device
+        missing = host if declared == "cpu" else timed.get(state, device)
+        if gpu > length:
+            missing = behind
         values: dict[str, Any] = {
             "cpu_time_ms": length / MS if declared == "cpu" else None,
+            "gpu_time_ms": _duration(gpu),
+            "overhead_ms": (length - gpu) / MS if 0 <= gpu <= length else None,
             "memory_allocated_mb": _number(allocated, MB),
             "memory_peak_mb": _number(peak, MB),
         }
@@ -241,6 +288,17 @@ def unavailable_fields(run: "Run", device: str) -> Mapping[str, str]:
     return MappingProxyType(missing)
 
 
+def _unavailable_with_events(device: Mapping[str, str], state: int) -> Mapping[str, str]:
+    """Return the same for a scope in whose stream events were recorded."""
+    name = INTERVAL_STATES[state]
+    missing = {**device, **dict.fromkeys(DEVICE_FIELDS, NEEDS_KERNELS), "cpu_time_ms": HOST_PART}
+    if state == MEASURED:
+        del missing["gpu_time_ms"], missing["overhead_ms"]
+    else:
+        missing["gpu_time_ms"] = missing["overhead_ms"] = STATE_REASONS[name]
+    return MappingProxyType(missing)
+
+
 def summaries_of(run: "Run") -> list[ProfileSummary]:
     """Return the summaries of a run, most exclusive time first."""
     table = run.summary
@@ -257,6 +315,8 @@ def summaries_of(run: "Run") -> list[ProfileSummary]:
             values["total_cpu_time_ms"] = values["total_time_ms"]
         values |= imported.get((operation, device), {})
         reasons = dict(unavailable_fields(run, device))
+        if values["gpu_calls"]:
+            reasons = {**_unavailable_with_events(reasons, MEASURED), "overhead_ms": BEYOND_HOST}
         found.append(
             ProfileSummary(
                 operation=operation,

@@ -158,7 +158,10 @@ class Run(_core.Run, Analyses):
             return None
         service = stated.get("service_cpu_ns")
         known = service if _is_amount(service) else None
-        return cost.describe(stated["per_scope_ns"], len(self.entries), self.duration_ns, known)
+        device = stated.get("device_ns")
+        return cost.describe(
+            stated["per_scope_ns"], len(self.entries), self.duration_ns, known, device if _is_amount(device) else None
+        )
 
     def anomaly_list(self) -> list[dict[str, Any]]:
         """Return the anomalies as dictionaries of code, count and detail."""

@@ -3,6 +3,7 @@
 // through a journal.
 #include <string.h>
 
+#include "base/thread.h"
 #include "capture/device.h"
 #include "recording.h"
 
@@ -165,4 +166,60 @@ TEST(a_full_budget_counts) {
     CHECK(counted);
     rgm_run_free(run);
     rgm_session_free(s);
+}
+
+// A wait, a range on the host, an external id, and a graph node whose call is in the recording, through a
+// file.
+TEST(what_stands_beside_kernels) {
+    rgm_clock_fake(1000000);
+    rgm_session *s = NULL;
+    rgm_run *run = NULL;
+    const char *path = temp_path("beside.rgm");
+    CHECK_OK(rgm_session_new(&s, &RGM_SESSION_DEFAULTS, path, NULL));
+    rgm_device_sink sink = rgm_session_sink(s);
+    uint32_t call = sink.intern(sink.arg, "cudaLaunchKernel", 16), text = sink.intern(sink.arg, "text", 4);
+    for (uint32_t i = 1; i <= 2; i++) { // 1 made the node, 2 launches the graph
+        uint64_t begin = rgm_clock_ticks();
+        rgm_clock_fake_advance(10);
+        sink.call(sink.arg, begin, rgm_clock_ticks(), call, i);
+    }
+    int64_t now = rgm_clock_monotonic_ns();
+    rgm_activity_row rows[4];
+    for (int i = 0; i < 4; i++)
+        rows[i] =
+            (rgm_activity_row){.start_ns = now + i, .duration_ns = 5, .name = text, .graph = UINT32_MAX};
+    rows[0].kind = RGM_KIND_SYNC;
+    rows[0].stream = 9;
+    rows[0].event = 12, rows[0].record_correlation = 1, rows[0].waits_on_stream = 7;
+    rows[1].kind = RGM_KIND_ANNOTATION;
+    rows[1].device = -1, rows[1].stream = rgm_thread_native_id();
+    rows[1].flags = 0xFF; // only one bit is meant for the spans
+    rows[2].kind = RGM_KIND_KERNEL;
+    rows[2].correlation = 2, rows[2].capture = 1, rows[2].graph = 4, rows[2].graph_node = 77;
+    rows[2].external = 900;
+    rows[3].kind = RGM_KIND_KERNEL;
+    rows[3].correlation = 2, rows[3].capture = 99; // by a call that is not in the recording
+    sink.activities(sink.arg, rows, 4);
+    rgm_session_stop(s);
+    rgm_session_free(s);
+    CHECK_OK(rgm_run_load(path, RGM_LOAD_STRICT, &run, NULL));
+    REQUIRE(run && run->spans.rows == 6 && run->syncs.rows == 1 && run->launches.rows == 2);
+    CHECK_EQ_I64(run->spans.kind[run->syncs.span[0]], RGM_KIND_SYNC);
+    CHECK_EQ_I64(run->syncs.stream[0], 9);
+    CHECK_EQ_I64(run->syncs.event[0], 12);
+    CHECK_EQ_I64(run->syncs.record_correlation[0], 1);
+    CHECK_EQ_I64(run->syncs.waits_on_stream[0], 7);
+    for (size_t i = 0; i < run->spans.rows; i++) {
+        bool range = run->spans.kind[i] == RGM_KIND_ANNOTATION;
+        if (range) CHECK_EQ_U64(run->spans.lane[i], run->spans.lane[0]); // that of the calls
+        if (range) CHECK_EQ_U64(run->spans.flags[i], RGM_FLAG_OPEN);
+    }
+    CHECK_EQ_I64(run->spans.correlation[run->launches.capture[0]], 1);
+    CHECK_EQ_I64(run->spans.external_id[run->launches.span[0]], 900);
+    CHECK_EQ_I64(run->spans.external_id[run->launches.span[1]], -1);
+    CHECK_EQ_I64(run->launches.capture[1], -1);
+    CHECK_OK(rgm_run_check(run, NULL));
+    rgm_run_free(run);
+    unlink(path);
+    rgm_clock_fake_stop();
 }

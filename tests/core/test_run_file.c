@@ -42,7 +42,7 @@ static rgm_run *full_run(void) {
         run->intervals.span[i] = (uint32_t)i;
         run->intervals.state[i] = (uint8_t)i;
         run->frames.span[i] = run->collectives.span[i] = run->syncs.span[i] = (uint32_t)i;
-        run->memory.span[i] = run->counters.span[i] = i;
+        run->memory.span[i] = run->counters.span[i] = run->launches.capture[i] = i;
         run->spans.launch[i] = run->memory.lane[i] = run->flows.span[i] = i;
         run->flows.lane[i] = (uint32_t)i;
         run->memory.time_ns[i] = run->counters.time_ns[i] = run->flows.time_ns[i] = i;

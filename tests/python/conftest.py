@@ -132,7 +132,8 @@ def start_python(tmp_path: Path) -> Iterator[Callable[..., "subprocess.Popen[str
         options.setdefault("stdout", subprocess.PIPE)
         options.setdefault("stderr", subprocess.PIPE)
         command = [sys.executable, str(file), *map(str, args)]
-        process = subprocess.Popen(command, cwd=tmp_path, text=True, env=dict(os.environ), **options)
+        variables = {**os.environ, **options.pop("env", {})}
+        process = subprocess.Popen(command, cwd=tmp_path, text=True, env=variables, **options)
         started.append(process)
         return process
 
@@ -156,3 +157,31 @@ def run_python(
         return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
     return run
+
+
+# --- databases ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def history_place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """Name an empty database: a file, then a schema of our own in the server of REGIMETER_TEST_POSTGRES."""
+    if request.param == "sqlite":
+        yield str(tmp_path / "history.db")
+        return
+    import psycopg
+
+    server = os.environ.get("REGIMETER_TEST_POSTGRES", "postgresql://postgres@127.0.0.1:5432/test")
+    try:
+        connection = psycopg.connect(server, connect_timeout=5, autocommit=True)
+    except psycopg.OperationalError as error:
+        reason = f"no PostgreSQL at REGIMETER_TEST_POSTGRES: {str(error).splitlines()[0]}"
+        if os.environ.get("REGIMETER_REQUIRE_POSTGRES"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    name = f"regimeter_test_{os.getpid()}_{os.urandom(4).hex()}"
+    with connection:
+        connection.execute(f"CREATE SCHEMA {name}")
+        try:
+            yield f"{server}{'&' if '?' in server else '?'}options=-csearch_path%3D{name}"
+        finally:
+            connection.execute(f"DROP SCHEMA {name} CASCADE")

@@ -12,6 +12,9 @@ CSRC = FOLDER.parent.parent / "csrc"
 # Double -> the variable that names a library to load instead of the real one.
 VARIABLES = {
     "cuda": "REGIMETER_LIBCUDA",
+    "cuda_older": "REGIMETER_LIBCUDA",
+    "cuda_oldest": "REGIMETER_LIBCUDA",
+    "cuda_host": "REGIMETER_LIBCUDA",
     "cupti": "REGIMETER_LIBCUPTI",
     "nvml": "REGIMETER_LIBNVML",
     "nvrtc": "REGIMETER_LIBNVRTC",
@@ -34,8 +37,8 @@ def library(name: str, *defines: str) -> Path:
     compiler = shutil.which("cc") or shutil.which("gcc") or "cc"
     target = build_folder() / f"libfake_{'_'.join((name, *defines))}.so"
     command = [compiler, "-std=gnu11", "-O1", "-g", "-shared", "-fPIC", "-fvisibility=hidden", "-pthread"]
-    command += [f"-D{define}" for define in defines]
-    command += [f"-I{FOLDER}", f"-I{CSRC}", str(FOLDER / f"{name}.c"), "-o", str(target), "-ldl"]
+    command += ["-D_GNU_SOURCE", *(f"-D{define}" for define in defines), f"-I{FOLDER}", f"-I{CSRC}"]
+    command += [str(FOLDER / f"{name}.c"), "-o", str(target), "-ldl", "-lm"]
     subprocess.run(command, check=True, capture_output=True, text=True)
     return target
 
@@ -46,5 +49,5 @@ def environment(**numbers: str) -> dict[str, str]:
     for name, values in numbers.items():
         made[VARIABLES[name]] = str(library(name))
         if values:
-            made[f"FAKE_{name.upper()}"] = values
+            made[f"FAKE_{name.upper().removesuffix('_OLDER').removesuffix('_OLDEST')}"] = values
     return made

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import regimeter
-from regimeter import FormatError, GPUProfiler, Run, _core, load
+from regimeter import FormatError, GPUProfiler, Run, _core, load, streams
 
 STUB = Path(regimeter.__file__).with_name("_core.pyi")
 
@@ -162,6 +162,18 @@ def entry_points(folder):
         "clock_name": _core.clock_name,
         "allocations": _core.allocations,
         "die_with_parent": lambda: (_core.die_with_parent(0), refused(TypeError, _core.die_with_parent, "x")),
+        "kernels": lambda: (_core.kernels(), _core.workloads()),
+        "kernel refused": lambda: refused(ValueError, _core.compile_kernel, "x", "sm_90"),
+        "workload": lambda: _core.run_workload(
+            "conv2d", parameters={"width": 8}, inputs={"kernel": array("f", [1] * 9)}
+        ),
+        "workload refused": lambda: (
+            refused(ValueError, _core.run_workload, "x"),
+            refused(ValueError, _core.run_workload, "conv2d", parameters={"x": 1}),
+            refused(ValueError, _core.run_workload, "conv2d", inputs={"kernel": b"1"}),
+            refused(TypeError, _core.run_workload, "conv2d", parameters={"side": "x"}),
+            refused(TypeError, _core.run_workload, "conv2d", inputs=[1]),
+        ),
         "scope": scope_block,
         "scope of a name made here": lambda: profiler.profile("".join(["a", "b"])).__exit__(None, None, None),
         "scope refused": lambda: (
@@ -180,6 +192,9 @@ def entry_points(folder):
         "sampling": lambda: (profiler._set_sampling(1.0), refused(ValueError, profiler._set_sampling, 2.0)),
         "probes": lambda: profiler._set_probes(None, None, False),
         "sampler": lambda: profiler._sampler(0),
+        "device timing": lambda: profiler._device_timing(True, streams.find, streams.handle),
+        "device state": lambda: (profiler._device_drain(), profiler._device_state()),
+        "stream given": lambda: profiler.profile("a", stream=object()),
         "warm": lambda: profiler._warm(10),
         "stats": lambda: (profiler._stats(), profiler._skipped(), profiler.path, profiler._session_id),
         "warning": profiler._take_warning,
@@ -217,6 +232,12 @@ def entry_points(folder):
     }, (profiler, idle)
 
 
+def forget_lookups():
+    """Empty the interpreter's cache of attribute look-ups, which keeps some thousands of the names asked for."""
+    clear = getattr(sys, "_clear_internal_caches", None) or sys._clear_type_cache
+    clear()
+
+
 def traced(call, times):
     """Return the least Python memory that so many calls leave behind."""
     left = []
@@ -226,6 +247,7 @@ def traced(call, times):
         for _ in range(times):
             call()
         gc.collect()
+        forget_lookups()
         left.append(tracemalloc.get_traced_memory()[0])
         tracemalloc.stop()
     return min(left)

@@ -137,7 +137,7 @@ def test_the_verb_still_looks_into_a_trace(tmp_path):
         {"time_ns": time, "series": series, "value": value, "device": 0, "span": -1}
         for time, value in ((0, 10.0), (100, 70.0), (200, 90.0), (300, 0.0))
     ]
-    run = build_run([kernel("copy", 100, 200)], [{"process": 0, "device": 0}], counters=samples)
+    run = build_run([kernel(100, 200, lane=0, name="copy")], [{"process": 0, "device": 0}], counters=samples)
     path = tmp_path / "samples.rgm"
     run.save(path)
     done = command("counters", str(path), "--json", REGIMETER_LIBCUPTI="off")

@@ -405,8 +405,8 @@ def test_the_reason_names_the_machine(make_profiler, monkeypatch):
 
     for exists, text in (
         (lambda path: False, "no GPU driver on this machine"),
-        (lambda path: path == environment.NVIDIA_CONTROL, "CUDA events"),
-        (lambda path: path == environment.AMD_CONTROL, "HIP events"),
+        (lambda path: path == environment.NVIDIA_CONTROL, "an NVIDIA driver is on this machine"),
+        (lambda path: path == environment.AMD_CONTROL, "an AMD driver is on this machine"),
     ):
         monkeypatch.setattr(environment.os.path, "exists", exists)
         profiler = make_profiler(memory_interval_ms=0)

@@ -9,7 +9,8 @@
     X(SINGLE, "single", "one process a side: widened by what two processes differ in")                       \
     X(LAUNCHES, "launches", "several processes a side, compared by their medians")                           \
     X(PAIRED, "paired", "pairs of processes in random order, compared within each pair")                     \
-    X(EXACT, "exact", "a quantity without noise, compared as it is")
+    X(EXACT, "exact", "a quantity without noise, compared as it is")                                         \
+    X(HISTORY, "history", "one run against the accepted runs before it")
 
 #define RGM_VERDICTS(X)                                                                                      \
     X(NO_CHANGE, "no_change")                                                                                \

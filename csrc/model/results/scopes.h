@@ -25,6 +25,11 @@
     X(f64, memory_allocated_bytes, "bytes", NAN, "Mean change of allocated memory over measured calls.")     \
     X(f64, memory_peak_bytes, "bytes", NAN, "Largest memory seen inside any call.")                          \
     X(i64, memory_count, "", 0, "Calls with a memory measurement.")                                          \
+    X(i64, device_ns, "ns", -1,                                                                              \
+      "Device time of calls that have one and are not inside another call of the operation, -1 for none.")   \
+    X(i64, device_count, "", 0, "Calls in device_ns.")                                                       \
+    X(i64, overhead_ns, "ns", -1,                                                                            \
+      "Host time beyond the device time of those of them that lasted longer on the host, -1 for none.")      \
     X(i64, first_ns, "ns", 0, "Start of the first call.")                                                    \
     X(i64, last_ns, "ns", 0, "End of the last call.")
 
@@ -35,10 +40,44 @@
     X(i64, exclusive_ns, "ns", 0, "Duration without the scopes nested in it.")                               \
     X(f64, memory_allocated_bytes, "bytes", NAN, "Allocated memory at the end minus at the start.")          \
     X(f64, memory_peak_bytes, "bytes", NAN, "Largest memory seen inside the scope.")                         \
-    X(u8, memory_source, "", 0, "An index of MEMORY_SOURCES.")
+    X(u8, memory_source, "", 0, "An index of MEMORY_SOURCES.")                                               \
+    X(i64, device_ns, "ns", -1,                                                                              \
+      "Time from event to event in the scope's stream, an upper bound of its work; -1 when not known.")      \
+    X(i64, queue_ns, "ns", -1, "Delay of the first event in the queue, a lower bound; -1 when not known.")   \
+    X(u8, device_state, "", 255, "An index of INTERVAL_STATES, 255 for a scope without events.")
+
+// Where the device time of a scope comes from: X(NAME, token, definition).
+#define RGM_SCOPE_SOURCES(X)                                                                                 \
+    X(NONE, "none", "no device work and no events of the scope are in the recording")                        \
+    X(EVENTS, "events", "two events in the scope's stream: device_ns, an upper bound")                       \
+    X(KERNELS, "kernels", "the device work that was launched in the scope: busy_ns and idle_ns, exact")      \
+    X(BOTH, "both", "both of these")
+#define RGM_SCOPE_SOURCE_ENUM(name, token, definition) RGM_SCOPE_FROM_##name,
+typedef enum { RGM_SCOPE_SOURCES(RGM_SCOPE_SOURCE_ENUM) RGM_SCOPE_SOURCE_COUNT } rgm_scope_source;
+
+// Result of the scope_device analysis: one row is one scope, or all calls of one operation. Times of an
+// operation are sums over calls that are not inside another call of the same operation.
+#define RGM_SCOPE_DEVICE(X)                                                                                  \
+    X(i32, span, "", -1, "Row in `spans`, -1 where the row is an operation.")                                \
+    X(name, operation, "", 0, "Name of the scope or annotation.")                                            \
+    X(i64, calls, "", 0, "Calls, those inside another call of the operation included.")                      \
+    X(u8, source, "", 0, "An index of SCOPE_SOURCES.")                                                       \
+    X(i64, host_ns, "ns", 0, "Duration on the host.")                                                        \
+    X(i64, launches, "", -1, "Calls inside that launched device work, -1 when unknown.")                     \
+    X(f64, launch_ns, "ns", NAN, "Time of their threads in these calls, overlaps of one thread once.")       \
+    X(f64, device_ns, "ns", NAN, "Time from event to event, summed over `measured` calls.")                  \
+    X(i64, measured, "", 0, "Calls with a measured device_ns.")                                              \
+    X(f64, queue_ns, "ns", NAN,                                                                              \
+      "Delay of the first event in the queue, a lower bound, over the same calls.")                          \
+    X(i64, work, "", -1, "Pieces of device work launched inside, in nested scopes too; -1 when unknown.")    \
+    X(i64, kernels, "", -1, "Kernels among them.")                                                           \
+    X(f64, busy_ns, "ns", NAN, "Union of that work on each device, added up.")                               \
+    X(f64, idle_ns, "ns", NAN,                                                                               \
+      "Rest of the time from its first start to its last end on each device, added up.")
 
 #define RGM_SCOPES_RESULTS(X)                                                                                \
     X(summary, RGM_SUMMARY, "Statistics of one operation.")                                                  \
-    X(entries, RGM_ENTRIES, "Derived values of one scope.")
+    X(entries, RGM_ENTRIES, "Derived values of one scope.")                                                  \
+    X(scope_device, RGM_SCOPE_DEVICE, "Host, launch, device and idle time of scopes.")
 
 #endif

@@ -317,6 +317,24 @@ class Analyses:
             rules=rules,
         )
 
+    def scopes(
+        self,
+        by: Literal["operation", "scope"] = "operation",
+        *,
+        top: int | None = None,
+        thresholds: Mapping[str, float] | None = None,
+        rules: Iterable[tuple[str, str]] = (),
+    ) -> "Result":
+        """Host, launch, device and idle time of recorded scopes and annotations."""
+        return _result(
+            self,
+            "scopes",
+            by=by,
+            top=top,
+            thresholds=thresholds,
+            rules=rules,
+        )
+
     def annotations(
         self,
         *,

@@ -15,10 +15,13 @@ from typing import NoReturn
 
 from . import (
     analyse,
+    baseline,
+    compare,
     completion,
     doctor,
     export,
     flame,
+    history,
     hta,
     record,
     recover,
@@ -29,7 +32,24 @@ from . import (
     timeline,
 )
 
-VERBS = (record, show, report, export, recover, analyse, flame, timeline, hta, telemetry, doctor, selftest, completion)
+VERBS = (
+    record,
+    show,
+    report,
+    export,
+    recover,
+    analyse,
+    flame,
+    timeline,
+    hta,
+    compare,
+    baseline,
+    history,
+    telemetry,
+    doctor,
+    selftest,
+    completion,
+)
 DEBUG_VARIABLE = "REGIMETER_DEBUG"
 FAILED, USAGE = 1, 2
 EXAMPLES = """\
@@ -38,6 +58,7 @@ examples:
   regimeter show RUN.rgm                   where the time went
   regimeter report RUN.rgm -o report.html  the same as a page that opens without a network
   regimeter breakdown TRACE.json.gz        how a trace's device time divides into compute, communication and idle
+  regimeter compare BASE.rgm NEW.rgm       did it get slower, with what certainty; exit code 1 if so
   regimeter doctor                         what can be measured on this machine, and what not
 """
 

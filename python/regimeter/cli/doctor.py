@@ -84,6 +84,7 @@ def check_machine() -> list[Check]:
         _cost(),
         _numpy(),
         _driver(),
+        _kernels(),
         _nvml(),
         *_torch(),
         *(_extra(extra, *EXTRAS[extra]) for extra in EXTRAS),
@@ -147,15 +148,13 @@ def _numpy() -> Check:
 
 
 def _driver() -> Check:
-    import os
-
-    from ..environment import NVIDIA_CONTROL, device_reason
+    from ..environment import device_possible, device_reason
 
     reason = device_reason()
-    if not os.path.exists(NVIDIA_CONTROL):
+    if not device_possible():
         remedy = "device time needs a GPU and its driver; host time and memory are measured without"
         return Check("device time", "missing", reason, remedy)
-    return Check("device time", "missing", reason, "scopes with device='gpu' hold host time; synchronise inside them")
+    return Check("device time", "ok", f"{reason}: by events, from when the program uses the device")
 
 
 def _nvml() -> Check:
@@ -177,6 +176,22 @@ def _nvml() -> Check:
     if about["missing"]:
         return Check("telemetry", "limited", f"{detail}: {names}", f"an older driver: no {', '.join(about['missing'])}")
     return Check("telemetry", "ok", f"{detail}: {names}")
+
+
+def _kernels() -> Check:
+    import os
+
+    from .. import _core, libraries
+
+    libraries.search_wheels()
+    found = _core.Profiler._cupti()
+    if found["reason"]:
+        remedy = "kernel tracing (profile_kernels=True) needs an NVIDIA GPU, its driver and CUPTI"
+        return Check("kernels", "missing", found["reason"], remedy)
+    detail = f"CUPTI {found['version']} of CUDA {found['cuda']}, {found['origin']}: {found['path']}"
+    if os.environ.get("NSYS_PROFILING_SESSION_ID"):
+        return Check("kernels", "limited", detail, "Nsight Systems is running and has CUPTI; trace without it")
+    return Check("kernels", "ok", detail)
 
 
 def _torch() -> list[Check]:

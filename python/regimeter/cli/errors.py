@@ -33,6 +33,9 @@ def describe(error: Exception) -> tuple[str, int]:
 def _describe(error: Exception) -> tuple[str, int]:
     if isinstance(error, CommandError):
         return str(error), error.code
+    code = getattr(error, "exit_code", None)  # of the history's errors
+    if isinstance(error, _core.Error) and isinstance(code, int):
+        return str(error), code
     if isinstance(error, _core.UnavailableError):
         return str(error), FAILED
     if isinstance(error, _core.Error | ValueError):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 # Written out, because the help of the command line imports nothing of the core.
 RUN_TABLES = ("spans", "lanes", "launches", "memory", "counters", "flops", "operators", "frames", "collectives",
-              "syncs", "flows", "files", "anomalies")  # fmt: skip
+              "syncs", "flows", "intervals", "files", "anomalies")  # fmt: skip
 TABLES = (*RUN_TABLES, "summary", "entries")
 FORMAT, VERSION = "regimeter.table", 1
 ROWS_AT_ONCE = 65536

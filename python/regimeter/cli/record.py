@@ -43,6 +43,18 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--track-memory", action="store_true", help="measure memory at begin and end of every scope")
     parser.add_argument(
+        "--kernels", action="store_true", help="trace kernels, copies and waits of the device with CUPTI"
+    )
+    parser.add_argument(
+        "--graph-nodes", action="store_true", help="with --kernels, a record for each node of a CUDA graph"
+    )
+    parser.add_argument(
+        "--telemetry",
+        action="store_true",
+        help="sample power, clocks, utilisation and memory of the devices every 100 ms",
+    )
+    parser.add_argument("--counters", action="store_true", help="sample hardware counters of the device")
+    parser.add_argument(
         "--sample-rate", metavar="R", type=_rate, help="part of the outermost scopes to record, 0 to 1 (default: 1)"
     )
     parser.set_defaults(run=run)
@@ -140,6 +152,12 @@ def _environment(arguments: argparse.Namespace, recording: "Recording") -> dict[
     options: dict[str, Any] = {}
     if arguments.track_memory:
         options["track_memory"] = True
+    if arguments.kernels or arguments.graph_nodes:
+        options["profile_kernels"] = {"graph_nodes": 1} if arguments.graph_nodes else True
+    if arguments.telemetry:
+        options["telemetry"] = True
+    if arguments.counters:
+        options["counters"] = True
     if arguments.interval is not None:
         options["memory_interval_ms"] = arguments.interval
     if arguments.sample_rate is not None:

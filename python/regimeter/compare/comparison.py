@@ -131,7 +131,25 @@ class ProfilerComparison:
     @property
     def warnings(self) -> list[str]:
         """What the reader should know of the inputs."""
-        return self.baseline.warnings + self.current.warnings
+        from .environments import mixed
+
+        both = (self.baseline, self.current)
+        found = [text for side in both for text in (*side.warnings, *mixed(side.label, side.environments))]
+        nothing = self.nothing_compared
+        return [f"nothing was compared: {nothing}", *found] if nothing else found
+
+    @property
+    def nothing_compared(self) -> str:
+        """Why no verdict rests on data of both sides, '' when one does. A gate must not take this for a pass."""
+        if not self.comparisons:
+            return "neither side has an operation with this metric"
+        kinds = {row.change_type for row in self.comparisons}
+        if kinds <= {ChangeType.NEW_OPERATION, ChangeType.REMOVED_OPERATION}:
+            if len(kinds) == 1:
+                return f"{'the baseline' if ChangeType.NEW_OPERATION in kinds else 'the current side'} has no operation"
+            return "no operation is on both sides"
+        one_sided = {ChangeType.NEW_OPERATION, ChangeType.REMOVED_OPERATION, ChangeType.INVALID}
+        return "no operation has usable samples on both sides" if kinds <= one_sided else ""
 
     @property
     def common_mode_percent(self) -> float | None:
@@ -150,15 +168,29 @@ class ProfilerComparison:
         """The regressions that fail a gate: large enough, and not accepted."""
         return [row for row in self.get_regressions() if row.gates and row.accepted is None]
 
+    @property
+    def common_failure(self) -> bool:
+        """Whether everything together got slower by at least the threshold, where that was taken out of the rows.
+
+        Then no row need be slower than the others, and still the program is: a gate must not take that for a pass.
+        The lower end of the interval counts, because sides that did not run in pairs may differ by their machines.
+        """
+        low = _known(self.facts.get("common_low"))
+        return bool(self.facts.get("common_removed")) and low is not None and 100 * low >= self.significance_threshold
+
     def get_exit_code(self, strict: bool = False) -> int:
-        """Return 0 for pass, 1 for a regression that gates, 3 with `strict` when a gating row is inconclusive."""
-        if self.failures:
+        """Return 0 for pass, 1 for a regression that gates, 3 with `strict` when a row that gates is undecided.
+
+        All operations together are one more row: see `common_failure`. What is invalid has no share, so it counts.
+        """
+        if self.failures or self.common_failure:
             return REGRESSED
-        open_rows = any(
-            row.gates and not row.conclusive and row.change_type in (ChangeType.NO_CHANGE, ChangeType.INVALID)
+        undecided = any(
+            not row.conclusive
+            and ((row.gates and row.change_type is ChangeType.NO_CHANGE) or row.change_type is ChangeType.INVALID)
             for row in self.comparisons
         )
-        return INCONCLUSIVE if strict and open_rows else PASS
+        return INCONCLUSIVE if strict and undecided else PASS
 
     @property
     def exit_code(self) -> int:
@@ -169,12 +201,38 @@ class ProfilerComparison:
 
     def to_text(self, top_n: int = 20) -> str:
         """Return the report as text: verdict, evidence, what could have been missed, what to run next."""
-        from ..report.comparison_text import report
+        return self.render("text", top=top_n, only_changed=True)
 
-        return report(self, top_n)
+    def to_junit(self) -> str:
+        """Return a JUnit document: a test case for each operation, failed where the gate fails."""
+        return self.render("junit")
+
+    def to_markdown(self, top_n: int = 50) -> str:
+        """Return Markdown that fits into a comment of a pull request (65,536 characters)."""
+        return self.render("markdown", top=top_n)
+
+    def to_html(self, history: Mapping[str, Any] | None = None) -> str:
+        """Return a page that needs no network.
+
+        history: earlier values of operations, oldest first, {operation: [{"label": text, "value": seconds}, ...]},
+        each point with "low" and "high" where they are known; the page then shows the trend with its change points.
+        A dictionary {"points": ..., "changes": [{"at", "before", "after", "p"}, ...]} brings its own change points.
+        """
+        return self.render("html", history=history)
+
+    def to_csv(self) -> str:
+        """Return one line for each row, with all its fields."""
+        return self.render("csv")
+
+    def render(self, style: str, **view: Any) -> str:
+        """Return the comparison in a format of ``regimeter.report.comparison.STYLES``; view: see its View."""
+        from ..report.comparison import render
+        from .environments import differences
+
+        return render(self, style, **{"differences": differences(self), **view})
 
     def print_summary(self, top_n: int = 5) -> None:
-        """Print the verdict with its evidence."""
+        """Print the verdict with its evidence. ValueError for a negative top_n."""
         print(self.to_text(top_n))
 
     def print_regressions(self, top_n: int = 5) -> None:
@@ -186,10 +244,10 @@ class ProfilerComparison:
         self._print("Improvements", self.get_improvements(top_n))
 
     def _print(self, title: str, rows: list[OperationComparison]) -> None:
-        from ..report.comparison_text import rows_table
+        from ..report.comparison_text import level_of, rows_table
         from ..report.text import render
 
-        print(render(rows_table(title, rows)) if rows else f"{title}: none")
+        print(render(rows_table(title, rows, level_of(self))) if rows else f"{title}: none")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison as JSON values: summary, facts, one dictionary a row."""

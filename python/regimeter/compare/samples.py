@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """The two sides of a comparison: samples of each operation by process, from whatever they are given as."""
 
+import json
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._core import DEVICES, MEMORY_ACTIONS, SPAN_KINDS
+from ..report.export import check_form, foreign_units
 
 if TYPE_CHECKING:
     from ..trace import Run
@@ -56,13 +59,14 @@ class Samples:
 
 @dataclass(slots=True)
 class Side:
-    """All metrics of one side, and what is known of where they were measured."""
+    """All metrics of one side, and what is known of where they were measured. run: the first run, for its stacks."""
 
     label: str
     metrics: dict[str, Samples] = field(default_factory=dict)
     memory_mb: dict[str, float] = field(default_factory=dict)
     environments: list[dict[str, Any]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    run: "Run | None" = None
 
     def metric(self, name: str) -> Samples:
         """Return the samples of a metric, made when it is new."""
@@ -81,7 +85,9 @@ def side_of(source: Any, label: str) -> Side:
     side = Side(label)
     for part in _parts(source):
         if isinstance(part, str | os.PathLike):
-            _add_run(side, load(part))
+            run = load(part)
+            averages = _averages_of(part) if run.source == "export" and not len(run.entries) else None
+            _add_run(side, run) if averages is None else _add_document(side, averages)
         elif isinstance(part, Run):
             _add_run(side, part)
         elif isinstance(part, Mapping):
@@ -89,6 +95,15 @@ def side_of(source: Any, label: str) -> Side:
         else:
             raise TypeError(f"{label}: a path, a Run or a dictionary is expected, not {type(part).__name__}")
     return side
+
+
+def _averages_of(path: str | os.PathLike[str]) -> dict[str, Any] | None:
+    """Return the document of a profile whose summary a Run has no place for, None for anything else."""
+    try:
+        document = json.loads(Path(path).read_bytes())
+    except (OSError, ValueError):  # packed, or a pipe that has been read
+        return None
+    return document if isinstance(document, dict) and isinstance(document.get("summary"), dict) else None
 
 
 def _parts(source: Any) -> Iterable[Any]:
@@ -121,6 +136,7 @@ def launches_of(operation: object, launches: Any) -> list[Any]:
 
 def _add_document(side: Side, document: Mapping[str, Any]) -> None:
     """Add a profile of the documented form; operations without entries have their summary's average only."""
+    check_form(document, side.label)
     entries, summary = document.get("entries") or [], document.get("summary") or {}
     if not isinstance(entries, list) or not isinstance(summary, Mapping):
         raise ValueError(f"{side.label}: 'entries' is a list and 'summary' a dictionary of operations")
@@ -150,7 +166,9 @@ def _add_document(side: Side, document: Mapping[str, Any]) -> None:
     if device.launches:
         _merge(side.metric("device_time"), device)
     environment = document.get("environment")
-    side.environments.append(dict(environment) if isinstance(environment, Mapping) else {})
+    known = dict(environment) if isinstance(environment, Mapping) else {}
+    units = foreign_units(document)
+    side.environments.append(known | {"units": units} if units else known)
 
 
 def _add_summary(side: Side, time: Samples, operation: str, row: Mapping[str, Any], known: bool) -> None:
@@ -182,6 +200,7 @@ def _merge(into: Samples, other: Samples) -> None:
 
 def _add_run(side: Side, run: "Run") -> None:
     side.environments.append(run.environment)
+    side.run = run if side.run is None else side.run
     for row in run.anomaly_list():
         if row["code"] in ("unfinished", "truncated", "dropped_scopes", "corrupt_bytes"):
             side.warnings.append(f"{side.label}: {row['count']} x {row['detail']}")

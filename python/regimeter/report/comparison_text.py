@@ -6,11 +6,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..compare.result import ChangeType, OperationComparison
-from .text import TextTable, amount, duration, render, shorten
+from .comparison import View, rows_of
+from .text import TextTable, amount, duration, printable, render, shorten
 
 if TYPE_CHECKING:
     from ..compare import ProfilerComparison
 
+INTERVAL = 0.95  # the policy's default, for rows without their comparison
+MODES_MOVED = 0.05  # part of the samples that changes its mode, from which it is worth a note
+WARNINGS = 10  # of the report; the JSON document has all
 WORDS = {
     ChangeType.REGRESSION: "slower",
     ChangeType.IMPROVEMENT: "faster",
@@ -79,20 +83,26 @@ def data(row: OperationComparison) -> str:
 
 def note(row: OperationComparison) -> str:
     """Return what else is to be said of a row."""
-    parts = [REASONS.get(row.reason, row.reason)]
+    wanted = row.needed and not row.conclusive
+    parts = [f"undecided: about {row.needed} {'pairs' if row.pairs else 'runs a side'} would tell"] if wanted else []
+    parts += [] if wanted and row.reason == "too_few" else [REASONS.get(row.reason, row.reason)]
     if row.change_type is ChangeType.REGRESSION and not row.gates:
         parts.append("too small to gate")
     if row.accepted:
-        parts.append(f"accepted: {row.accepted}")
-    if row.needed and not row.conclusive:
-        parts.append(f"about {row.needed} {'pairs' if row.pairs else 'runs a side'} would tell")
-    if row.baseline_slow is not None and row.current_slow is not None:
-        parts.append(f"slow mode {row.baseline_slow:.0%} -> {row.current_slow:.0%} of the samples")
+        parts.append(f"accepted: {printable(row.accepted)}")
+    before, after = row.baseline_slow, row.current_slow
+    if before is not None and after is not None and abs(after - before) >= MODES_MOVED:
+        parts.append(f"slow mode {before:.0%} -> {after:.0%} of the samples")
     return "; ".join(part for part in parts if part)
 
 
-def rows_table(title: str, rows: Sequence[OperationComparison]) -> TextTable:
-    """Return the rows as a table."""
+def level_of(comparison: "ProfilerComparison") -> float:
+    """Return the level of the intervals."""
+    return float(comparison.policy.get("interval", INTERVAL))
+
+
+def rows_table(title: str, rows: Sequence[OperationComparison], level: float = INTERVAL) -> TextTable:
+    """Return the rows as a table; level: that of the intervals, for their heading."""
     metrics = len({row.metric for row in rows}) > 1 or any(row.metric != "time" for row in rows)
     header = [
         "operation",
@@ -100,7 +110,7 @@ def rows_table(title: str, rows: Sequence[OperationComparison]) -> TextTable:
         "baseline",
         "current",
         "change",
-        "95 %",
+        f"{100 * level:.10g} % interval",
         "q",
         "data",
         "note",
@@ -119,14 +129,17 @@ def rows_table(title: str, rows: Sequence[OperationComparison]) -> TextTable:
         ]
         for row in rows
     ]
-    return TextTable(title, header, cells)
+    # The table aligns all columns but the first on the right, and sentences read better from the left.
+    width = max(len(line[-1]) for line in (header, *cells))
+    header[-1] = header[-1].ljust(width)
+    return TextTable(title, header, [[*line[:-1], line[-1].ljust(width)] for line in cells])
 
 
 def verdict_line(comparison: "ProfilerComparison") -> str:
     """Return the verdict of the whole in one line."""
     summary = comparison.get_summary()
-    failures = len(comparison.failures)
-    state = "FAILED" if failures else "PASSED"
+    failed = comparison.exit_code != 0
+    state = "FAILED" if failed else "NOTHING COMPARED" if comparison.nothing_compared else "PASSED"
     conclusive = summary.unchanged_count - summary.inconclusive_count
     parts = [
         _count(summary.regressions_count, "regression"),
@@ -167,8 +180,15 @@ def missed_line(comparison: "ProfilerComparison") -> str:
         return "Could have missed: nothing was compared by samples" if comparison.comparisons else "Nothing to compare"
     worst = comparison.facts.get("detectable_worst")
     name = comparison.facts.get("worst_operation")
-    more = f", {100 * worst:.1f} % (worst: {shorten(str(name), 30)})" if worst is not None and name else ""
-    return f"Could have missed: slowdowns below {median:.1f} % (median operation){more}"
+    more = ""
+    if worst is not None and name is not None:
+        more = f", {size(100 * worst)} (worst: {shorten(str(name), 30)})"
+    return f"Could have missed: slowdowns below {size(median)} (median operation){more}"
+
+
+def size(percent: float) -> str:
+    """Return the size of a change; beyond tenfold the digits say nothing."""
+    return f"{percent:.1f} %" if percent < 1000 else "tenfold and more"
 
 
 def common_line(comparison: "ProfilerComparison") -> str:
@@ -176,7 +196,9 @@ def common_line(comparison: "ProfilerComparison") -> str:
     common, facts = comparison.common_mode_percent, comparison.facts
     if common is None:
         return ""
-    taken = "; taken out of the rows above" if facts["common_removed"] else ""
+    taken = "; taken out of the rows" if facts["common_removed"] else ""
+    if comparison.common_failure:
+        taken += "; the program or the machine is slower as a whole: `regimeter ab` tells which"
     low, high = 100 * facts["common_low"], 100 * facts["common_high"]
     return f"All operations together: {common:+.1f} % [{low:+.1f}, {high:+.1f}]{taken}"
 
@@ -202,41 +224,33 @@ def next_lines(comparison: "ProfilerComparison") -> list[str]:
         pairs = min(100, max(row.needed or 0 for row in doubtful))
         lines.append(f"More data: regimeter ab --base CMD --current CMD --pairs {max(pairs, 10)}")
     for row in comparison.failures[:1]:
-        operation = shlex.quote(row.operation)
+        operation = shlex.quote(printable(row.operation))
         lines.append(f"Accept:    regimeter baseline accept --op {operation} --reason TEXT")
     return lines
 
 
-def changed(comparison: "ProfilerComparison") -> list[OperationComparison]:
-    """Return the rows that are not plainly unchanged: regressions, improvements, then what is new, gone or odd."""
-    return [
-        *comparison.get_regressions(),
-        *comparison.get_improvements(),
-        *(
-            row
-            for change in (ChangeType.NEW_OPERATION, ChangeType.REMOVED_OPERATION, ChangeType.INVALID)
-            for row in comparison.comparisons
-            if row.change_type is change
-        ),
-        *(
-            row
-            for row in comparison.comparisons
-            if row.change_type is ChangeType.NO_CHANGE and (not row.conclusive or row.reason == "below_threshold")
-        ),
-    ]
+def environment_lines(view: View) -> list[str]:
+    """Return in what the environments differ."""
+    return [f"Environments differ: {printable(row.text)}" for row in view.differences]
 
 
-def report(comparison: "ProfilerComparison", top_n: int = 20, *, everything: bool = False) -> str:
+def report(comparison: "ProfilerComparison", view: View | None = None) -> str:
     """Return the whole report: verdict, evidence, what could have been missed, what to run next."""
-    rows = list(comparison.comparisons) if everything else changed(comparison)
+    view = view or View(only_changed=True)
+    rows = rows_of(comparison, view)
     lines = [f"PERF {verdict_line(comparison)}", ""]
     if rows:
-        shown = rows[:top_n]
-        lines += [*render(rows_table("", shown)).split("\n")[2:], ""]
+        shown = rows[: view.top]
+        if shown:
+            lines += [*render(rows_table("", shown, level_of(comparison))).split("\n")[2:], ""]
         if len(rows) > len(shown):
-            lines += [f"... and {len(rows) - len(shown)} more rows", ""]
+            lines += [f"... and {_count(len(rows) - len(shown), 'more row')}", ""]
     facts = [total_line(comparison), missed_line(comparison), common_line(comparison), *basis_lines(comparison)]
     lines += [line for line in facts if line]
-    lines += [f"Warning: {text}" for text in comparison.warnings[:10]]
+    lines += environment_lines(view)
+    warnings = comparison.warnings
+    lines += [f"Warning: {printable(text)}" for text in warnings[:WARNINGS]]
+    if len(warnings) > WARNINGS:
+        lines.append(f"... and {_count(len(warnings) - WARNINGS, 'more warning')}")
     lines += next_lines(comparison)
     return "\n".join(lines)

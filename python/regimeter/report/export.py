@@ -114,6 +114,9 @@ def read_export(path: Path, data: bytes) -> "Run":
     facts = facts if isinstance(facts, dict) else {}
     environment = document.get("environment")
     environment = dict(environment) if isinstance(environment, dict) else {}
+    units = foreign_units(document)
+    if units:
+        environment["units"] = units
     cost = document.get("cost")
     if isinstance(cost, dict):
         environment["cost"] = {key: cost.get(key) for key in ("per_scope_ns", "service_cpu_ns")}
@@ -148,14 +151,27 @@ def _parse(path: Path, data: bytes) -> dict[str, Any]:
             ' "traceEvents" or a list "entries"',
             0,
         )
+    check_form(document, path)
+    return document
+
+
+def check_form(document: Mapping[str, Any], name: object) -> None:
+    """Refuse a document of another format or of a later version: FormatError, which begins with the name."""
     if document.get("format", FORMAT) != FORMAT:
-        raise format_error(f"{path}: format {document['format']!r}, expected {FORMAT!r}", 0)
+        raise format_error(f"{name}: format {document['format']!r}, expected {FORMAT!r}", 0)
     version = document.get("version", VERSION)
     if not isinstance(version, int) or version > VERSION:
         raise format_error(
-            f"{path}: version {version!r} of the format, this regimeter reads up to {VERSION}; upgrade regimeter", 0
+            f"{name}: version {version!r} of the format, this regimeter reads up to {VERSION}; upgrade regimeter", 0
         )
-    return document
+
+
+def foreign_units(document: Mapping[str, Any]) -> dict[str, str]:
+    """Return the units that a document states for its fields where they are not those of the format."""
+    units = document.get("units")
+    if not isinstance(units, Mapping):
+        return {}
+    return {str(name): str(unit) for name, unit in units.items() if UNITS.get(str(name), unit) != unit}
 
 
 def _is_number(value: object) -> bool:

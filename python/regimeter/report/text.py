@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 NAME_WIDTH = 44
 UNAVAILABLE = "n/a"
 # Columns of the summary that a narrow terminal does without, in this order.
+UPPER_BOUND = "upper bound: time between two events in the stream of the scope"
 LEAST_USEFUL = ("std dev", "min", "median", "max", "backend", "device", "p95", "total")
 
 
@@ -101,6 +102,7 @@ def summary_table(summaries: Sequence[ProfileSummary], top_n: int) -> TextTable:
     """Return the statistics of the first `top_n` operations."""
     if top_n < 0:
         raise ValueError(f"top_n must not be negative, got {top_n}")
+    timed = any(s.gpu_calls for s in summaries)
     header = (
         "operation",
         "device",
@@ -115,6 +117,7 @@ def summary_table(summaries: Sequence[ProfileSummary], top_n: int) -> TextTable:
         "min",
         "max",
         "std dev",
+        *(("device time",) if timed else ()),
     )
     rows = [
         (
@@ -131,6 +134,7 @@ def summary_table(summaries: Sequence[ProfileSummary], top_n: int) -> TextTable:
             duration(s.min_time_ms),
             duration(s.max_time_ms),
             duration(s.std_dev_ms),
+            *((duration(s.total_gpu_time_ms),) if timed else ()),
         )
         for s in summaries[:top_n]
     ]
@@ -149,9 +153,10 @@ def cost_line(run: "Run") -> str:
     if cost is None:
         return "Cost of profiling: not stated in this file."
     service = f" and {duration(cost['service_cpu_ns'] / 1e6)} of its threads" if cost["service_cpu_ns"] else ""
+    events = f" and {duration(cost['device_ns'] / 1e6)} of device events" if cost["device_ns"] else ""
     share = f" = {percent(cost['share'], 2)} of the run" if cost["share"] is not None else ""
     return (
-        f"Cost of profiling: {cost['scopes']:,} scopes at {cost['per_scope_ns']:.0f} ns{service}, "
+        f"Cost of profiling: {cost['scopes']:,} scopes at {cost['per_scope_ns']:.0f} ns{service}{events}, "
         f"about {duration(cost['total_ns'] / 1e6)}{share} ({cost['basis']})."
     )
 
@@ -162,6 +167,8 @@ def notes(run: "Run", summaries: Sequence[ProfileSummary]) -> list[str]:
     missing = {
         s.unavailable.get("total_gpu_time_ms") for s in summaries if s.device != "cpu" and s.total_gpu_time_ms is None
     }
+    if any(s.gpu_calls for s in summaries):
+        lines.append(f"Device time: {UPPER_BOUND}.")
     lines += [f"Device time: unavailable: {reason}." for reason in sorted(filter(None, missing))]
     lines += [f"Note: {row['count']:,} {row['code']}: {printable(row['detail'])}." for row in run.anomaly_list()]
     return lines
@@ -181,6 +188,8 @@ def bottleneck_lines(run: "Run", top_n: int) -> list[str]:
             f"    {calls} on {s.device} ({s.backend}), {duration(s.avg_time_ms)} each"
             f" (median {duration(s.median_ms)}, p95 {duration(s.p95_ms)}{spread})"
         )
+        if s.total_gpu_time_ms is not None:
+            lines.append(f"    device time {duration(s.total_gpu_time_ms)} in {s.gpu_calls:,} calls ({UPPER_BOUND})")
         if s.peak_memory_mb is not None:
             lines.append(f"    memory peak {amount(s.peak_memory_mb * 1e6)}")
         if s.failed_count:

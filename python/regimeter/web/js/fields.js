@@ -28,7 +28,7 @@
     { key: "maxNs", report: "max_ns", profile: "max_time_ms", scale: MS, kind: "time", label: "Max", title: "Slowest call" },
     { key: "stdNs", report: "std_dev_ns", profile: "std_dev_ms", scale: MS, kind: "time", label: "Std dev", title: "Standard deviation of the durations" },
     { key: "cv", report: "cv", profile: "cv", kind: "plain", label: "CV", title: "Coefficient of variation: standard deviation divided by mean" },
-    { key: "gpuNs", report: "gpu_ns", profile: "total_gpu_time_ms", scale: MS, kind: "time", label: "GPU", title: "Time the device worked for the operation", part: true },
+    { key: "gpuNs", report: "gpu_ns", profile: "total_gpu_time_ms", scale: MS, kind: "time", label: "GPU", title: "Time between two events in the stream of each call: an upper bound of the device's work", part: true },
     { key: "cpuNs", report: "cpu_ns", profile: "total_cpu_time_ms", scale: MS, kind: "time", label: "CPU", title: "Time the host worked for the operation", part: true },
     { key: "transferNs", report: "transfer_ns", profile: "total_transfer_time_ms", scale: MS, kind: "time", label: "Transfer", title: "Time spent copying between host and device", part: true },
     { key: "overheadNs", report: "overhead_ns", profile: "total_overhead_ms", scale: MS, kind: "time", label: "Overhead", title: "Time that is neither device work nor host work nor transfer", part: true },

@@ -6,6 +6,7 @@
   const FORMATS = [
     { name: "regimeter.report", version: 1, fits: () => false, adapter: () => app.adapterReport },
     { name: "regimeter.trace", version: 1, fits: () => false, adapter: () => app.adapterTrace },
+    { name: "regimeter.comparison", version: 1, fits: () => false, adapter: () => app.adapterComparison },
     { name: "regimeter.profile", version: 1, fits: (data) => Array.isArray(data.entries) || isTable(data.summary), adapter: () => app.adapterProfile },
   ];
 

@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``regimeter compare``: did it get slower, with what certainty; for people, for gates and for other tools."""
+
+import argparse
+import importlib
+import os
+import re
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..compare import ProfilerComparison
+    from ..compare.environments import EnvironmentDifference
+    from .common import Verbs
+
+FORMATS = ("text", "json", "junit", "markdown", "github", "html", "csv")
+SORTS = ("impact", "ratio", "name")
+# A name of the history: the last run, a branch, a tag or a commit of it.
+REFERENCE = re.compile(r"last|db:.*|[0-9a-f]{7,40}", re.DOTALL)
+# Exit codes; never a count.
+PASS, REGRESSED, USAGE, INCONCLUSIVE, NOT_COMPARABLE, NO_BASELINE = 0, 1, 2, 3, 4, 5
+EPILOG = """\
+BASE and CURRENT are recordings, exported profiles or traces; several of one side, separated by commas, are several
+processes of it. BASE may also be db:BRANCH, db:tag:NAME, db:commit:SHA, a commit or `last`, from the history; a file
+of such a name is written ./last. --format github prints annotations and appends the report to the file that
+GITHUB_STEP_SUMMARY names (or writes it where -o says).
+
+exit codes: 0 pass, 1 regression, 2 usage or unreadable input, 3 undecided (with --strict), 4 not comparable or
+nothing to compare, 5 no baseline (with --require-baseline)
+"""
+
+
+def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
+    """Declare the verb."""
+    parser = verbs.add_parser(
+        "compare",
+        parents=[common],
+        allow_abbrev=False,
+        help="compare two runs, operation by operation, and gate on regressions",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("base", metavar="BASE", help="baseline")
+    parser.add_argument("current", metavar="CURRENT", help="what is compared with it")
+    add_rule_options(parser)
+    parser.add_argument("--paired", action="store_true", help="file i of both sides ran together, in random order")
+    parser.add_argument("--only-changed", action="store_true", help="leave out what is plainly unchanged")
+    parser.add_argument("--sort", choices=SORTS, default="impact", help="order of the rows (default: impact)")
+    parser.add_argument("--top", metavar="N", type=whole, default=20, help="rows of the text report (default: 20)")
+    parser.add_argument("--format", choices=FORMATS, default=None, help="format of the report (default: text)")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write the report there instead of printing it")
+    parser.add_argument("--force", action="store_true", help="compare although the environments differ")
+    parser.add_argument("--require-baseline", action="store_true", help="exit with 5 when there is no baseline")
+    parser.set_defaults(run=run)
+
+
+def add_rule_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the decision rule, which several verbs share."""
+    rule = parser.add_argument_group("rule")
+    rule.add_argument("--threshold", metavar="PERCENT", type=percent, default=5.0, help="change that matters (5%%)")
+    rule.add_argument("--alpha", metavar="Q", type=float, default=0.05, help="false-discovery rate (default: 0.05)")
+    rule.add_argument("--fdr", choices=("bh", "by", "none"), default="bh", help="correction for many rows")
+    rule.add_argument("--decision", choices=("catch", "estimate", "prove"), default="catch", help="when to fail")
+    rule.add_argument("--metric", metavar="NAME", action="append", help="metric to compare, repeatable (default: time)")
+    rule.add_argument("--min-share", metavar="PART", type=float, help="least part of the whole that gates (0.005)")
+    rule.add_argument("--run-floor", metavar="PERCENT", type=percent, help="how far two processes differ (1%%)")
+    rule.add_argument(
+        "--fail-on", choices=("regression", "any", "never"), default="regression", help="what makes the gate fail"
+    )
+    rule.add_argument("--strict", action="store_true", help="exit with 3 when a row that gates is undecided")
+
+
+def whole(text: str) -> int:
+    """Read a number of rows; ArgumentTypeError for anything else."""
+    if not (text.isascii() and text.isdigit()):
+        raise argparse.ArgumentTypeError(f"expected a whole number of at least 0, got {text!r}")
+    return int(text)
+
+
+def percent(text: str) -> float:
+    """Read a percentage, with or without its sign; ArgumentTypeError for anything else."""
+    try:
+        value = float(text.strip().removesuffix("%"))
+    except ValueError:
+        value = -1.0
+    if not 0.0 <= value < 1e9:
+        raise argparse.ArgumentTypeError(f"expected a percentage such as 5% or 2.5, got {text!r}")
+    return value
+
+
+def rule_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the options of the rule as ProfilerComparison takes them."""
+    options: dict[str, Any] = {
+        "significance_threshold": arguments.threshold,
+        "alpha": arguments.alpha,
+        "fdr": arguments.fdr,
+        "decision": arguments.decision,
+        "metrics": tuple(arguments.metric or ("time",)),
+        "min_share": arguments.min_share,
+    }
+    if arguments.run_floor is not None:
+        options["run_floor"] = arguments.run_floor / 100
+    return options
+
+
+def exit_code(comparison: "ProfilerComparison", fail_on: str, strict: bool) -> int:
+    """Return the exit code of a gate. Nothing compared is no pass, unless nothing can fail."""
+    if fail_on == "never":
+        return PASS
+    if comparison.nothing_compared:
+        return NOT_COMPARABLE
+    if fail_on == "any" and any(row.is_significant and row.gates for row in comparison.comparisons):
+        return REGRESSED
+    return comparison.get_exit_code(strict)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Compare, report, and return the exit code of the gate."""
+    from ..compare import ProfilerComparison
+    from ..compare.environments import differences
+    from .errors import CommandError
+
+    base, current = _side(arguments.base), _side(arguments.current)
+    _check_output(arguments.output, [*base, *current])
+    try:
+        baseline = _baseline(arguments.base, base, arguments.require_baseline)
+    except FileNotFoundError as error:
+        if not arguments.require_baseline:
+            raise
+        raise CommandError(f"{error.filename}: no such baseline; check the path", NO_BASELINE) from None
+    if baseline is None:
+        print(f"regimeter: {arguments.base}: no such baseline in the history; nothing was compared", file=sys.stderr)
+        return NO_BASELINE if arguments.require_baseline else PASS
+    comparison = ProfilerComparison(baseline, current, paired=arguments.paired, **rule_options(arguments))
+    unlike = differences(comparison)
+    blocking = [row for row in unlike if row.blocks]
+    if blocking and not arguments.force:
+        for row in blocking:
+            print(f"regimeter: not comparable: {row.text}; --force compares all the same", file=sys.stderr)
+        return NOT_COMPARABLE
+    _report(arguments, comparison, unlike)
+    return exit_code(comparison, arguments.fail_on, arguments.strict)
+
+
+def _side(text: str) -> list[str]:
+    from .errors import CommandError
+
+    parts = [part for part in text.split(",") if part]
+    if not parts:
+        raise CommandError(f"{text!r}: names no file")
+    return parts
+
+
+def _shown(text: str) -> str:
+    """Return a side's name for a heading."""
+    files = _side(text)
+    return files[0] if len(files) == 1 else f"{files[0]} and {len(files) - 1} more"
+
+
+def _check_output(output: str | None, sources: list[str]) -> None:
+    """Refuse an output that cannot be written or is an input, before anything is read."""
+    from .files import check_output, check_writable
+
+    if output is None:
+        return
+    check_writable(output)
+    for source in sources:
+        check_output(output, source)
+
+
+def _baseline(text: str, files: list[str], required: bool) -> Any:
+    """Return what the baseline's name stands for: files, what the history has for it, or None where it has nothing."""
+    if not REFERENCE.fullmatch(text) or (not text.startswith("db:") and text != "last" and os.path.exists(text)):
+        missing = [file for file in files if not os.path.exists(file)]
+        if missing and required:
+            raise FileNotFoundError(2, "No such file or directory", missing[0])
+        return files
+    from .errors import CommandError
+
+    try:
+        history: Any = importlib.import_module("regimeter.history")
+    except ImportError as error:
+        raise CommandError(
+            f"{text}: the history of runs is not available ({error}); install it with"
+            " `pip install 'regimeter[history]'`, or name a file"
+        ) from None
+    return history.resolve_baseline(text)
+
+
+def _report(
+    arguments: argparse.Namespace, comparison: "ProfilerComparison", unlike: "list[EnvironmentDifference]"
+) -> None:
+    from ..report.comparison import render
+
+    style = arguments.format or ("json" if arguments.json else "text")
+    view = {
+        "top": arguments.top,
+        "only_changed": arguments.only_changed,
+        "sort": arguments.sort,
+        "differences": unlike,
+        "title": f"{_shown(arguments.base)} compared with {_shown(arguments.current)}",
+    }
+    if style == "github":
+        from ..report.comparison_github import publish
+
+        print(publish(comparison, arguments.output, **view), end="")
+        return
+    text = render(comparison, style, **view)
+    if arguments.output:
+        from ..report.files import atomic_writer
+
+        with atomic_writer(arguments.output) as out:
+            out.write(text if text.endswith("\n") else text + "\n")
+    else:
+        print(text if not text.endswith("\n") else text[:-1])

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""In what the environments of both sides differ, and whether that forbids comparing them.
+
+Times of another device, in another unit or of another amount of work are no times of the same thing: those
+differences block. Another driver, library, host or clock policy may explain a change: those are told.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .comparison import ProfilerComparison
+
+UNKNOWN = "not stated"
+LONGEST = 80
+
+
+@dataclass(frozen=True, slots=True)
+class EnvironmentDifference:
+    """One difference: what differs, both values as text, and whether the sides cannot be compared because of it."""
+
+    what: str
+    baseline: str
+    current: str
+    blocks: bool
+
+    @property
+    def text(self) -> str:
+        """The difference in one line."""
+        return f"{self.what}: baseline {self.baseline}, current {self.current}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as a dictionary of JSON values."""
+        return {"what": self.what, "baseline": self.baseline, "current": self.current, "blocks": self.blocks}
+
+
+def differences(comparison: "ProfilerComparison") -> list[EnvironmentDifference]:
+    """Return in what the environments of both sides differ, what blocks first."""
+    return environment_differences(comparison.baseline.environments, comparison.current.environments)
+
+
+def environment_differences(
+    baseline: Iterable[Mapping[str, Any]], current: Iterable[Mapping[str, Any]]
+) -> list[EnvironmentDifference]:
+    """Return in what two lists of environments, one an input, differ. What only one side states is no difference."""
+    sides = [list(baseline), list(current)]
+    found = []
+    for fact in FACTS:
+        before, after = (_values(side, fact.read) for side in sides)
+        if before and after and before != after:
+            found.append(EnvironmentDifference(fact.what, _text(before), _text(after), fact.blocks))
+    found += _libraries(sides)
+    return sorted(found, key=lambda row: not row.blocks)
+
+
+def mixed(label: str, environments: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return a line for each blocking fact in which the inputs of one side differ among themselves."""
+    known = list(environments)
+    if len(known) < 2:
+        return []
+    lines = []
+    for fact in FACTS:
+        if not fact.blocks:
+            continue
+        values = [tuple(fact.read(one)) for one in known]
+        if len(set(filter(None, values))) > 1:
+            lines.append(
+                f"{label}: its inputs differ in {fact.what}: {_text(sorted({v for one in values for v in one}))}"
+            )
+    return lines
+
+
+# --- what an environment says -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Fact:
+    what: str
+    read: Callable[[Mapping[str, Any]], list[str]]
+    blocks: bool
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _trace(environment: Mapping[str, Any]) -> Mapping[str, Any]:
+    return _mapping(environment.get("trace"))
+
+
+def _device(environment: Mapping[str, Any]) -> Mapping[str, Any]:
+    return _mapping(environment.get("device"))
+
+
+def _first(*values: Any) -> list[str]:
+    """Return the first value that is stated, as text in a list."""
+    for value in values:
+        if value is not None and value != "" and value != {} and value != []:
+            return [value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str)]
+    return []
+
+
+def _device_names(environment: Mapping[str, Any]) -> list[str]:
+    listed = _trace(environment).get("deviceProperties") or environment.get("devices")
+    if isinstance(listed, list):
+        names = [str(one["name"]) for one in listed if isinstance(one, Mapping) and one.get("name")]
+        if names:
+            return sorted(set(names))
+    return _first(_device(environment).get("name"))
+
+
+def _work(environment: Mapping[str, Any]) -> list[str]:
+    """Return what was worked on, where the recording says so: batch size and shapes."""
+    stated = _mapping(environment.get("metadata"))
+    inner = _mapping(_trace(environment).get("metadata")).get("current_task")
+    named = {key: stated.get(key, environment.get(key)) for key in ("batch_size", "batch", "shape", "shapes", "dtype")}
+    named = {key: value for key, value in named.items() if value is not None}
+    return _first(named, _mapping(inner).get("shape"))
+
+
+def _units(environment: Mapping[str, Any]) -> list[str]:
+    units = _mapping(environment.get("units"))
+    return [f"{name} = {unit}" for name, unit in sorted(units.items())] or ["as written by regimeter"]
+
+
+def _first_of(*keys: str) -> Callable[[Mapping[str, Any]], list[str]]:
+    """Return a reader of the first of some keys, of the device first, then of the environment, then of the trace."""
+
+    def read(environment: Mapping[str, Any]) -> list[str]:
+        places = (_device(environment), environment, _trace(environment))
+        return _first(*(place.get(key) for place in places for key in keys))
+
+    return read
+
+
+FACTS = (
+    _Fact("unit of the times", _units, True),
+    _Fact("device", _device_names, True),
+    _Fact("work (batch or shape)", _work, True),
+    _Fact("device uuid", _first_of("uuid"), False),
+    _Fact("driver", _first_of("driver", "driver_version", "cuda_driver_version"), False),
+    _Fact("CUDA", _first_of("cuda", "cuda_version", "cuda_runtime_version"), False),
+    _Fact("clock policy", _first_of("clocks", "clock_policy", "clocks_policy"), False),
+    _Fact("power cap", _first_of("power_cap_w", "power_limit_w", "power_limit"), False),
+    _Fact("Python", _first_of("python"), False),
+    _Fact("processor", _first_of("cpu"), False),
+    _Fact("cores", _first_of("cores"), False),
+    _Fact("memory of the machine", _first_of("memory_bytes"), False),
+    _Fact("system", _first_of("platform"), False),
+    _Fact("host", _first_of("host"), False),
+)
+
+
+def _values(side: list[Mapping[str, Any]], read: Callable[[Mapping[str, Any]], list[str]]) -> list[str]:
+    return sorted({value for environment in side for value in read(environment)})
+
+
+def _libraries(sides: list[list[Mapping[str, Any]]]) -> list[EnvironmentDifference]:
+    """Return a difference for each library whose versions differ; one that only one side has loaded counts."""
+    stated = [
+        [_mapping(one.get("libraries")) for one in side if isinstance(one.get("libraries"), Mapping)] for side in sides
+    ]
+    if not all(stated):
+        return []
+    names = sorted({str(name) for side in stated for libraries in side for name in libraries})
+    found = []
+    for name in names:
+        versions = [sorted({str(one[name]) for one in side if name in one}) for side in stated]
+        if versions[0] != versions[1]:
+            before, after = (_text(one or ["not loaded"]) for one in versions)
+            found.append(EnvironmentDifference(name, before, after, blocks=False))
+    return found
+
+
+def _text(values: Iterable[str]) -> str:
+    text = ", ".join(values) or UNKNOWN
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"

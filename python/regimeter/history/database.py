@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the history is, and connections to it that bear many writers.
+
+SQLite: write-ahead log, a writer takes its lock at the beginning and waits for others up to BUSY_S. A transaction is
+either whole or absent, also when its process is killed.
+"""
+
+import contextlib
+import os
+import sqlite3
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import make_url
+from sqlalchemy.pool import NullPool
+
+from .. import _core
+from .errors import HistoryError
+
+VARIABLE = "REGIMETER_HISTORY"
+DEFAULT = Path(".regimeter") / "history.db"
+BUSY_S = 120.0
+
+
+def location(given: str | os.PathLike[str] | None = None) -> str:
+    """Return where the history is: as given, as REGIMETER_HISTORY says, or .regimeter/history.db.
+
+    The last is looked for from the working directory upward as far as the repository, and made in the former.
+    """
+    text = os.fspath(given) if given is not None else os.environ.get(VARIABLE, "")
+    if text:
+        return text
+    here = Path.cwd()
+    for folder in (here, *here.parents):
+        if (folder / DEFAULT).exists():
+            return str(folder / DEFAULT)
+        if (folder / ".git").exists():
+            break
+    return str(here / DEFAULT)
+
+
+def url_of(text: str) -> sa.URL:
+    """Return the address of a database from a URL or a path. HistoryError for another kind of database."""
+    if "://" not in text:
+        return sa.URL.create("sqlite", database=os.path.abspath(text))
+    if text.startswith("file://"):
+        return sa.URL.create("sqlite", database=os.path.abspath(text.removeprefix("file://")))
+    try:
+        url = make_url(text)
+    except sa.exc.ArgumentError:
+        raise HistoryError(
+            "the history's address cannot be read; valid are a path, sqlite:///PATH and postgresql://..."
+        ) from None
+    kind = url.get_backend_name()
+    if kind == "sqlite":
+        if not url.database or url.database == ":memory:":
+            raise HistoryError("a history in memory would be lost at once; name a file: sqlite:///PATH")
+        return url.set(database=os.path.abspath(url.database))
+    if kind in ("postgresql", "postgres"):
+        return url.set(drivername="postgresql+psycopg")
+    raise HistoryError(f"{kind}: no database of a history; valid are a path, sqlite:///PATH and postgresql://...")
+
+
+def shown(url: sa.URL) -> str:
+    """Return the address for messages: a path, or the URL without its password."""
+    if url.get_backend_name() == "sqlite":
+        return str(url.database)
+    return url.set(drivername="postgresql").render_as_string(hide_password=True)
+
+
+def connect(url: sa.URL) -> sa.Engine:
+    """Return the engine of a database. UnavailableError when its driver is missing."""
+    if url.get_backend_name() == "sqlite":
+        return _connect_sqlite(url)
+    try:
+        # A process of ours is short and may be forked; connections are not kept.
+        return sa.create_engine(url, poolclass=NullPool, connect_args={"connect_timeout": 10})
+    except ModuleNotFoundError as error:
+        raise _core.UnavailableError(
+            f"PostgreSQL needs {error.name}; install it with: pip install 'regimeter[postgres]'"
+        ) from None
+
+
+def _connect_sqlite(url: sa.URL) -> sa.Engine:
+    engine = sa.create_engine(url, poolclass=NullPool, connect_args={"timeout": BUSY_S})
+
+    @sa.event.listens_for(engine, "connect")
+    def prepare(connection: Any, _: object) -> None:
+        connection.isolation_level = None  # transactions begin where we say
+        connection.execute(f"PRAGMA busy_timeout = {int(BUSY_S * 1000)}")
+        _use_log(connection)
+
+    @sa.event.listens_for(engine, "begin")
+    def begin(connection: sa.Connection) -> None:
+        options = connection.get_execution_options()
+        # Batch migrations drop and rename tables, which must not cascade; the switch works outside transactions only.
+        keys = "OFF" if options.get("migrating") else "ON"
+        connection.exec_driver_sql(f"PRAGMA foreign_keys = {keys}")
+        # A transaction that reads first and writes later cannot wait for another writer: it would have read old rows.
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get("writing") else "BEGIN")
+
+    return engine
+
+
+def _use_log(connection: sqlite3.Connection) -> None:
+    """Turn the write-ahead log on; where two processes do so at once, one is refused without waiting."""
+    end = time.monotonic() + BUSY_S
+    while True:
+        try:
+            if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+                connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > end:
+                raise
+            time.sleep(0.01)
+
+
+@contextlib.contextmanager
+def transaction(engine: sa.Engine, *, writing: bool = False, migrating: bool = False) -> Iterator[sa.Connection]:
+    """Run a block in one transaction. HistoryError, in a line, for what the database refuses."""
+    options = {"writing": writing or migrating, "migrating": migrating}
+    try:
+        with engine.connect().execution_options(**options) as connection, connection.begin():
+            yield connection
+    except sa.exc.DBAPIError as error:
+        reason = str(error.orig).strip().split("\n")[0]
+        raise HistoryError(f"{shown(engine.url)}: {reason}") from error

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Time series of devices in a recording: telemetry and hardware counters, started with a profiler."""
+
+import math
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+from . import _core, libraries
+
+DEFAULT_INTERVAL_MS = 100.0
+BUDGET = 0.01  # of the wall time inside NVML
+
+
+@dataclass(slots=True)
+class Series:
+    """What was started: reasons are "" where it runs."""
+
+    telemetry_reason: str = "telemetry is off"
+    counters_reason: str = "counters is off"
+    counters_set: str = ""
+    counted: dict[str, str] | None = None
+
+
+def start(profiler: _core.Profiler, telemetry: bool | float, counters: bool | str, device: int) -> Series:
+    """Start what is asked for. That it cannot be had is a reason and a warning, no error; ValueError for nonsense."""
+    made = Series()
+    if telemetry is not False or counters is not False:
+        libraries.search_wheels()
+    if telemetry is not False:
+        made.telemetry_reason = profiler._telemetry_start(interval_ns(telemetry), BUDGET)
+        if made.telemetry_reason:
+            warnings.warn(f"no telemetry: {made.telemetry_reason}", RuntimeWarning, stacklevel=3)
+    if counters is not False:
+        made.counters_set = counters if isinstance(counters, str) else "pm"
+        made.counters_reason = profiler._counters_start(device, made.counters_set, "auto", 0)
+        if made.counters_reason:
+            warnings.warn(f"no hardware counters: {made.counters_reason}", RuntimeWarning, stacklevel=3)
+    return made
+
+
+def interval_ns(asked: bool | float) -> int:
+    """Return the interval in nanoseconds; ValueError unless it is a positive number of milliseconds."""
+    milliseconds = DEFAULT_INTERVAL_MS if asked is True else float(asked)
+    if not math.isfinite(milliseconds) or milliseconds <= 0:
+        raise ValueError(f"telemetry is an interval in milliseconds above 0, got {asked!r}")
+    return round(milliseconds * 1e6)
+
+
+def stop(profiler: _core.Profiler, made: Series) -> None:
+    """End both; values that are still on their way are collected."""
+    made.counted = profiler._sampling_stop() or made.counted
+
+
+def describe(profiler: _core.Profiler, made: Series) -> dict[str, Any]:
+    """Return what a run's environment says of its time series."""
+    described: dict[str, Any] = {
+        "telemetry_reason": made.telemetry_reason,
+        "counters_reason": made.counters_reason,
+    }
+    state = profiler._telemetry_state()
+    if state:
+        described["telemetry"] = state
+    if made.counters_set and not made.counters_reason:
+        described["counters"] = {"set": made.counters_set, **(made.counted or {})}
+    return described

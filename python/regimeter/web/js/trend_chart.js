@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// The value of an operation over its runs, with its intervals and the change points that were found.
+(function (app) {
+  "use strict";
+
+  const { el, svg } = app.dom;
+  const { units } = app;
+  const HEIGHT = 210;
+  const PAD = { left: 76, right: 16, top: 14, bottom: 24 };
+
+  class TrendChart {
+    constructor({ points, changes }, unit) {
+      Object.assign(this, { points, changes, text: app.valueText(unit) });
+      this.plot = svg("svg", { class: "trend", height: HEIGHT, role: "img", tabindex: 0 });
+      this.readout = el("output", { class: "readout", "aria-live": "polite" });
+      this.node = el("div", { class: "chart" }, this.plot, this.readout);
+      this.plot.addEventListener("pointermove", (event) => this.say(this.near(event)));
+      this.plot.addEventListener("pointerleave", () => this.say(null));
+      this.plot.addEventListener("keydown", (event) => this.key(event));
+      this.observer = new ResizeObserver(() => this.draw());
+      this.observer.observe(this.node);
+      this.at = null;
+    }
+
+    destroy() {
+      this.observer.disconnect();
+    }
+
+    draw() {
+      const width = Math.max(this.node.clientWidth, 320);
+      const ends = this.points.flatMap((point) => [point.low ?? point.value, point.high ?? point.value]);
+      let [low, high] = [Math.min(...ends), Math.max(...ends)];
+      const air = (high - low || Math.abs(high) * 0.05 || 1) * 0.12;
+      [low, high] = [low - air, high + air];
+      const [w, h] = [width - PAD.left - PAD.right, HEIGHT - PAD.top - PAD.bottom];
+      const count = this.points.length;
+      this.x = (i) => PAD.left + (count === 1 ? w / 2 : (i / (count - 1)) * w);
+      this.y = (value) => PAD.top + h - ((value - low) / (high - low)) * h;
+      this.width = width;
+      this.plot.setAttribute("viewBox", `0 0 ${width} ${HEIGHT}`);
+      this.plot.setAttribute("aria-label", `Trend over ${count} runs, ${this.changes.length} change points. Arrow keys move the readout.`);
+      const up = units.ticks(low, high, 4);
+      this.cursor = svg("g", { class: "cursor" });
+      this.plot.replaceChildren(
+        ...up.values.flatMap((value) => [
+          svg("line", { class: "grid", x1: PAD.left, x2: width - PAD.right, y1: this.y(value), y2: this.y(value) }),
+          svg("text", { x: PAD.left - 8, y: this.y(value) + 4, "text-anchor": "end" }, this.text(value)),
+        ]),
+        ...this.levels(),
+        ...this.points.flatMap((point, i) => (point.low === undefined || point.high === undefined ? [] : [svg("line", { class: "whisker", x1: this.x(i), x2: this.x(i), y1: this.y(point.low), y2: this.y(point.high) })])),
+        ...this.points.map((point, i) => svg("circle", { class: "point", cx: this.x(i), cy: this.y(point.value), r: count > 200 ? 1.6 : 3 })),
+        this.cursor,
+        svg("text", { x: PAD.left, y: HEIGHT - 7 }, this.short(this.points[0].label)),
+        count > 1 ? svg("text", { x: width - PAD.right, y: HEIGHT - 7, "text-anchor": "end" }, this.short(this.points.at(-1).label)) : svg("text", null),
+      );
+      this.say(this.at);
+    }
+
+    short(label) {
+      return label.length > 28 ? `${label.slice(0, 27)}\u2026` : label;
+    }
+
+    /** The level between change points, and a line at each of them. */
+    levels() {
+      const edges = [0, ...this.changes.map(({ at }) => at), this.points.length];
+      const parts = [];
+      for (let k = 0; k + 1 < edges.length; k += 1) {
+        const inside = this.points.slice(edges[k], edges[k + 1]).map(({ value }) => value).sort((a, b) => a - b);
+        if (inside.length === 0) continue;
+        const half = inside.length >> 1;
+        const y = this.y(inside.length % 2 === 1 ? inside[half] : (inside[half - 1] + inside[half]) / 2);
+        parts.push(svg("line", { class: "segment", x1: this.x(edges[k]), x2: this.x(edges[k + 1] - 1), y1: y, y2: y }));
+      }
+      for (const change of this.changes) {
+        const x = (this.x(change.at) + this.x(Math.max(0, change.at - 1))) / 2;
+        parts.push(svg("line", { class: "change-point", x1: x, x2: x, y1: PAD.top, y2: HEIGHT - PAD.bottom }, svg("title", null, this.words(change))));
+        parts.push(svg("text", { class: "change-label", x: x + 5, y: PAD.top + 4 }, `${app.changes.signed((change.after / change.before - 1) * 100)} %`));
+      }
+      return parts;
+    }
+
+    words({ at, before, after, p }) {
+      return `change at ${this.points[at]?.label ?? at}: ${this.text(before)} to ${this.text(after)}, p = ${p.toPrecision(2)}`;
+    }
+
+    near(event) {
+      const place = this.plot.getBoundingClientRect();
+      const x = ((event.clientX - place.left) / place.width) * this.width;
+      const count = this.points.length;
+      const i = count === 1 ? 0 : Math.round(((x - PAD.left) / (this.width - PAD.left - PAD.right)) * (count - 1));
+      return Math.max(0, Math.min(count - 1, i));
+    }
+
+    key(event) {
+      const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+      if (step === undefined) return;
+      event.preventDefault();
+      this.say(Math.max(0, Math.min(this.points.length - 1, (this.at ?? -1) + step)));
+    }
+
+    say(i) {
+      this.at = i;
+      this.cursor?.replaceChildren();
+      if (i === null) {
+        this.readout.value = this.changes.length === 0 ? "No change point was found." : this.changes.map((change) => this.words(change)).join("; ");
+        return;
+      }
+      const point = this.points[i];
+      this.cursor.append(svg("circle", { cx: this.x(i), cy: this.y(point.value), r: 5 }));
+      this.readout.value = `${point.label}: ${this.text(point.value)}${point.low === undefined || point.high === undefined ? "" : ` [${this.text(point.low)}, ${this.text(point.high)}]`}`;
+    }
+  }
+
+  app.TrendChart = TrendChart;
+})((globalThis.regimeter ||= {}));

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every operation with its change and the interval of it, drawn on one scale: sortable, searchable, selectable.
+(function (app) {
+  "use strict";
+
+  const { el, svg, figure, button } = app.dom;
+  const { units, tableRows } = app;
+  const { signed } = app.changes;
+  const WIDTH = 210;
+  const HEIGHT = 20;
+  const FEW = 100;
+  const WORDS = { regression: "slower", improvement: "faster", no_change: "unchanged", new_operation: "new", removed_operation: "removed", invalid: "invalid" };
+  const COLUMNS = [
+    { key: "name", label: "Operation", text: true },
+    { key: "metric", label: "Metric", text: true },
+    { key: "verdict", label: "Verdict", text: true },
+    { key: "baseline", label: "Baseline" },
+    { key: "current", label: "Current" },
+    { key: "change_percent", label: "Change" },
+    { key: "low_percent", label: "interval", chart: true },
+    { key: "q", label: "q", title: "p-value of no change, adjusted for all rows together" },
+    { key: "share", label: "Share", title: "Part of the whole time of the baseline" },
+    { key: "impact", label: "Impact", title: "Change times share: what it moves the whole by" },
+    { key: "detectable_percent", label: "Would see", title: "Smallest slowdown of this operation that would have been detected" },
+    { key: "data", label: "Data", text: true },
+    { key: "note", label: "Note", text: true },
+  ];
+
+  const WHAT = { s: (value) => units.time(value * 1e9), bytes: units.bytes, "": units.plain };
+  const stateOf = (row) => (row.verdict === "no_change" && !row.conclusive ? "undecided" : WORDS[row.verdict] ?? row.verdict);
+  const plainly = (row) => row.verdict === "no_change" && row.conclusive;
+
+  class ComparisonTable {
+    constructor(model, page) {
+      Object.assign(this, { model, page, key: null, descending: true, limit: FEW });
+      const several = new Set(model.rows.map((row) => row.metric)).size > 1;
+      const filled = (column) => column.text !== true || model.rows.some((row) => row[column.key] !== "");
+      // What all rows have in common is said once, below the table.
+      const data = new Set(model.rows.map((row) => row.data).filter((text) => text !== ""));
+      this.common = data.size === 1 ? [...data][0] : "";
+      this.columns = COLUMNS.filter((column) => (column.key !== "metric" || several) && (column.key !== "data" || this.common === "") && filled(column));
+      this.scale = new app.ChangeScale(model.rows, model.threshold, WIDTH);
+      this.headings = new Map(this.columns.map((column) => [column.key, this.heading(column)]));
+      this.search = el("input", { type: "search", placeholder: "Search operations", "aria-label": "Search operations", on: { input: () => this.fill() } });
+      this.changed = el("input", { type: "checkbox", on: { change: () => this.fill() } });
+      this.found = el("span", { class: "dim", role: "status" });
+      this.body = el("tbody");
+      this.more = button("", () => this.showAll(), { class: "quiet more" });
+    }
+
+    heading(column) {
+      const label = column.chart === true ? `Change, ${+(this.model.level * 100).toFixed(4)} % ${column.label}` : column.label;
+      const sorter = button(label, () => this.sortBy(column), { class: "sort", title: column.title });
+      return el("th", { scope: "col", class: column.text === true || column.chart === true ? null : "number" }, sorter, column.chart === true ? this.axis() : null);
+    }
+
+    axis() {
+      const [first, last] = [this.scale.ticks[0], this.scale.ticks.at(-1)];
+      const text = (percent) => (percent === 0 ? "0" : `${percent >= 1000 ? `\u00d7${1 + percent / 100}` : `${signed(percent, Number.isInteger(percent) ? 0 : 1)} %`}`);
+      const place = (percent) => (this.scale.x(percent) > WIDTH - 26 && percent === last ? "end" : this.scale.x(percent) < 26 && percent === first ? "start" : "middle");
+      return svg("svg", { class: "forest", width: WIDTH, height: 16, "aria-hidden": "true" }, this.scale.ticks.map((percent) => svg("text", { x: this.scale.x(percent), y: 11, "text-anchor": place(percent) }, text(percent))));
+    }
+
+    sortBy(column) {
+      this.descending = this.key === column.key ? !this.descending : column.text !== true;
+      this.key = column.key;
+      this.fill();
+    }
+
+    showAll() {
+      this.limit = Infinity;
+      this.fill();
+    }
+
+    forest(row) {
+      const { scale } = this;
+      const band = [scale.x(-Math.min(this.model.threshold, 99)), scale.x(this.model.threshold)];
+      const parts = [
+        svg("rect", { class: "band", x: band[0], width: band[1] - band[0], y: 0, height: HEIGHT }),
+        svg("line", { class: "zero", x1: scale.x(0), x2: scale.x(0), y1: 0, y2: HEIGHT }),
+      ];
+      if (row.change_percent === null) return svg("svg", { class: "forest", width: WIDTH, height: HEIGHT, "aria-hidden": "true" }, parts);
+      if (row.low_percent !== null && row.high_percent !== null) parts.push(svg("line", { class: "interval", x1: scale.x(row.low_percent), x2: scale.x(row.high_percent), y1: HEIGHT / 2, y2: HEIGHT / 2 }), ...this.ends(row));
+      if (scale.beyond(row.change_percent) === 0) parts.push(svg("circle", { cx: scale.x(row.change_percent), cy: HEIGHT / 2, r: 3.6 }));
+      else parts.push(this.arrow(scale.beyond(row.change_percent)));
+      return svg("svg", { class: `forest is-${stateOf(row)}`, width: WIDTH, height: HEIGHT, "aria-hidden": "true" }, parts);
+    }
+
+    ends(row) {
+      return [row.low_percent, row.high_percent].filter((percent) => this.scale.beyond(percent) === 0).map((percent) => svg("line", { class: "interval", x1: this.scale.x(percent), x2: this.scale.x(percent), y1: HEIGHT / 2 - 3.5, y2: HEIGHT / 2 + 3.5 }));
+    }
+
+    /** A change beyond the end of the scale. */
+    arrow(side) {
+      const x = side > 0 ? WIDTH : 0;
+      return svg("path", { d: `M${x} ${HEIGHT / 2}l${-side * 7} -5v10z` });
+    }
+
+    cell(row, column) {
+      const value = row[column.key];
+      const number = (...inner) => el("td", { class: "number" }, ...inner);
+      switch (column.key) {
+        case "name":
+          return el("th", { scope: "row" }, button(el("span", { class: "clip" }, row.name === "" ? "(no name)" : row.name), () => this.page.select(row.key), { class: "operation", title: row.name, "aria-pressed": "false" }));
+        case "verdict":
+          return el("td", null, el("span", { class: `state state-${stateOf(row)}`, title: row.fails ? "fails the gate" : null }, stateOf(row)));
+        case "baseline":
+        case "current":
+          return number(value === null ? el("span", { class: "dim" }, "\u2013") : figure(value, WHAT[row.unit] ?? units.plain));
+        case "change_percent":
+          return number(value === null ? el("span", { class: "dim" }, "\u2013") : el("span", { class: `change is-${stateOf(row)}` }, `${signed(value)} %`));
+        case "low_percent":
+          return el("td", { class: "forest-cell", title: value === null ? null : `[${signed(value)} %, ${signed(row.high_percent)} %]` }, this.forest(row));
+        case "q":
+          return number(value === null ? "" : value < 0.0005 ? value.toExponential(0) : value.toFixed(3));
+        case "share":
+          return number(value === null ? "" : figure(value, units.share));
+        case "impact":
+          return number(value === null ? "" : `${signed(value * 100, 2)} %`);
+        case "detectable_percent":
+          return number(value === null ? "" : value >= 1000 ? ">1,000 %" : `${value.toFixed(1)} %`);
+        default:
+          return el("td", { class: column.key === "note" ? "note-cell" : null }, value);
+      }
+    }
+
+    rows() {
+      const wanted = this.model.rows.filter((row) => tableRows.matches(row, ["name", "metric", "note"], this.search.value) && !(this.changed.checked && plainly(row)));
+      return this.key === null ? wanted : tableRows.sorted(wanted, this.key, this.descending);
+    }
+
+    fill() {
+      const rows = this.rows();
+      this.body.replaceChildren(
+        ...rows.slice(0, this.limit).map((row) => {
+          const line = el("tr", null, this.columns.map((column) => this.cell(row, column)));
+          line.dataset.operation = row.key;
+          return line;
+        }),
+      );
+      for (const [key, heading] of this.headings) heading.setAttribute("aria-sort", key !== this.key ? "none" : this.descending ? "descending" : "ascending");
+      const all = this.model.rowsInAll;
+      this.found.textContent = rows.length === all ? `${units.countText(all)} rows` : `${units.countText(rows.length)} of ${units.countText(all)} rows`;
+      this.more.hidden = rows.length <= this.limit;
+      this.more.textContent = `Show all ${units.countText(rows.length)} rows`;
+      this.page.markSelected();
+    }
+  }
+
+  function render(body, model, page) {
+    if (model.rows.length === 0) {
+      body.append(el("p", { class: "empty" }, "There is nothing to compare."));
+      return {};
+    }
+    const table = new ComparisonTable(model, page);
+    const head = el("thead", null, el("tr", null, [...table.headings.values()]));
+    body.append(
+      el("div", { class: "tools" }, table.search, el("label", null, table.changed, " Only what changed or is undecided"), table.found),
+      el("div", { class: "scroller", tabindex: 0, role: "region", "aria-label": "Operations" }, el("table", { class: "statistics comparison" }, head, table.body)),
+      table.more,
+      el("p", { class: "help" }, `The shaded band is the threshold of ${model.threshold} %. An arrow marks a change beyond the scale. ${table.common === "" ? "" : `Each row rests on ${table.common}. `}Choose an operation to see its samples.`),
+    );
+    table.fill();
+    return { table, beforePrint: () => table.showAll() };
+  }
+
+  (app.views ??= []).push({ id: "operations", title: "Operations", order: 10, span: 12, of: "comparison", render });
+})((globalThis.regimeter ||= {}));

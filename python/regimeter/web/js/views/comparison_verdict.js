@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// The verdict of a comparison first: passed or failed, how many of each kind, what could have been missed.
+(function (app) {
+  "use strict";
+
+  const { el } = app.dom;
+
+  function card(label, number, state) {
+    return el("div", { class: "card", "data-state": number > 0 ? state : null }, el("dt", null, label), el("dd", null, el("span", { class: "card-value" }, app.units.countText(number))));
+  }
+
+  function render(body, model) {
+    const { summary } = model;
+    const word = model.failed ? "Failed" : model.nothing !== "" ? "Nothing compared" : "Passed";
+    const state = model.failed ? "failed" : model.nothing !== "" ? "nothing" : "passed";
+    body.append(
+      el("p", { class: `verdict verdict-${state}` }, el("strong", null, word), model.nothing !== "" ? el("span", null, model.nothing) : el("span", null, rule(model))),
+      el(
+        "dl",
+        { class: "cards" },
+        card("Slower", summary.regressions, "slower"),
+        card("Faster", summary.improvements, "faster"),
+        card("Unchanged", summary.unchanged - summary.inconclusive, ""),
+        card("Undecided", summary.inconclusive, ""),
+        card("New or removed", summary.new_operations + summary.removed_operations, ""),
+        card("Invalid", summary.invalid, "slower"),
+      ),
+      el("ul", { class: "sentences" }, model.facts_text.map((text) => el("li", null, text))),
+    );
+    return {};
+  }
+
+  /** The rule from the verdict's sentence, which ends with it in brackets. */
+  function rule({ verdict }) {
+    return /\[(.*)\]$/.exec(verdict)?.[1] ?? "";
+  }
+
+  (app.views ??= []).push({ id: "verdict", title: "Verdict", order: 5, span: 12, bare: true, of: "comparison", render });
+})((globalThis.regimeter ||= {}));

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Theoretical occupancy against values that NVIDIA has published, and against its own calculator where the
+// toolkit is installed.
+#include "cuda/occupancy.h"
+#include "harness.h"
+
+#if defined(__has_include)
+#if __has_include(<cuda_occupancy.h>)
+#define HAS_CALCULATOR 1
+#endif
+#endif
+
+static const rgm_device_limits devices[] = {
+    {6, 0, 32, 2048, 32, 65536, 65536, 0},      // P100
+    {7, 0, 32, 2048, 32, 65536, 98304, 0},      // V100
+    {7, 5, 32, 1024, 16, 65536, 65536, 0},      // T4
+    {8, 0, 32, 2048, 32, 65536, 167936, 1024},  // A100
+    {8, 6, 32, 1536, 16, 65536, 102400, 1024},  // A10
+    {8, 9, 32, 1536, 24, 65536, 102400, 1024},  // L4
+    {9, 0, 32, 2048, 32, 65536, 233472, 1024},  // H100
+    {10, 0, 32, 2048, 32, 65536, 233472, 1024}, // B200
+};
+
+// From the "Achieved Occupancy" and "Multiprocessor Level" sections of NVIDIA's guides and the calculator's
+// sheets: device, threads, registers, shared bytes, active warps.
+TEST(published_values) {
+    static const struct {
+        int device;
+        int32_t threads, registers;
+        int64_t shared;
+        int warps, most;
+    } known[] = {
+        {1, 256, 32, 0, 64, 64},     // all warps
+        {1, 128, 37, 0, 48, 64},     // the best-practices guide: 37 registers allow 12 blocks of 128
+        {1, 320, 37, 0, 40, 64},     // and of 320 threads 4 blocks
+        {3, 1024, 64, 0, 32, 64},    // registers allow one block
+        {6, 32, 16, 0, 32, 64},      // the number of blocks limits
+        {6, 128, 16, 49152, 16, 64}, // 48 KiB and 1 KiB for the system: 4 blocks
+        {4, 512, 128, 0, 16, 48},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        CHECK_NEAR((double)rgm_occupancy(&devices[known[i].device], known[i].threads, known[i].registers,
+                                         known[i].shared),
+                   (double)known[i].warps / known[i].most, 1e-6);
+}
+
+TEST(what_is_not_known) {
+    rgm_device_limits nothing = {0};
+    CHECK(isnan(rgm_occupancy(&nothing, 128, 32, 0)));
+    CHECK(isnan(rgm_occupancy(&devices[1], 0, 32, 0)));
+    CHECK(isnan(rgm_occupancy(&devices[1], 128, 32, 1 << 30)));
+}
+
+#ifdef HAS_CALCULATOR
+#include <cuda_occupancy.h>
+
+static int calculator(const rgm_device_limits *d, int threads, int registers, size_t shared) {
+    cudaOccDeviceProp device = {.computeMajor = d->major,
+                                .computeMinor = d->minor,
+                                .maxThreadsPerBlock = 1024,
+                                .maxThreadsPerMultiprocessor = d->threads,
+                                .regsPerBlock = 65536,
+                                .regsPerMultiprocessor = d->registers,
+                                .warpSize = 32,
+                                .sharedMemPerBlock = 49152,
+                                .sharedMemPerMultiprocessor = (size_t)d->shared_bytes,
+                                .numSms = 1,
+                                .sharedMemPerBlockOptin = (size_t)(d->shared_bytes - d->reserved_bytes),
+                                .reservedSharedMemPerBlock = (size_t)d->reserved_bytes};
+    cudaOccFuncAttributes function = {.maxThreadsPerBlock = 1024,
+                                      .numRegs = registers,
+                                      .sharedSizeBytes = shared,
+                                      .partitionedGCConfig = PARTITIONED_GC_OFF};
+    cudaOccDeviceState state = {.cacheConfig = CACHE_PREFER_SHARED,
+                                .carveoutConfig = SHAREDMEM_CARVEOUT_MAX_SHARED};
+    cudaOccResult result;
+    if (cudaOccMaxActiveBlocksPerMultiprocessor(&result, &device, &function, &state, threads, 0) !=
+        CUDA_OCC_SUCCESS)
+        return -1;
+    return result.activeBlocksPerMultiprocessor;
+}
+
+TEST(nvidias_calculator) {
+    int compared = 0;
+    for (size_t d = 0; d < sizeof devices / sizeof *devices; d++)
+        for (int threads = 1; threads <= 1024; threads += threads < 64 ? 7 : 31)
+            for (int registers = 8; registers <= 255; registers += 13)
+                for (int shared = 0; shared <= 49152; shared += 5000) {
+                    int blocks = calculator(&devices[d], threads, registers, (size_t)shared);
+                    if (blocks <= 0) continue; // such a launch fails
+                    double warps = (threads + 31) / 32;
+                    CHECK_NEAR((double)rgm_occupancy(&devices[d], threads, registers, shared),
+                               blocks * warps / (devices[d].threads / 32), 1e-6);
+                    compared++;
+                }
+    CHECK(compared > 10000);
+}
+#endif

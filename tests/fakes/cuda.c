@@ -1,0 +1,805 @@
+// SPDX-License-Identifier: Apache-2.0
+// Double of the CUDA driver (libcuda.so.1): device_model.h behind the driver's functions. What it offers
+// beside them is in cuda.h. The numbers:
+//   devices, version        what the driver tells of itself
+//   ready                   1: initialised from the start, and every thread has device 0's primary context
+//   follow                  1: device time runs with CLOCK_MONOTONIC; 0: only fake_cuda_advance moves it
+//   offset_ns, drift_ppm    of the device's clock from CLOCK_MONOTONIC
+//   kernel_ns               duration of a kernel that has none of its own
+//   copy_bytes_per_us       rate of copies and sets
+//   gone                    1: the driver is shutting down (DEINITIALIZED)
+//   calls, calls_in_child   all calls; those in a process that was forked after initialisation
+//   dead_events             calls that named an event of a context that is gone
+//   invalidated             stream captures that a call from outside spoilt
+#include "cuda.h"
+
+#include "cuda/driver_types.h"
+#include "device_model.h"
+#include "fake.h"
+
+#define FUNCTIONS(F, X)                                                                                      \
+    F(X, cuInit)                                                                                             \
+    F(X, cuDriverGetVersion)                                                                                 \
+    F(X, cuDeviceGetCount)                                                                                   \
+    F(X, cuDeviceGet)                                                                                        \
+    F(X, cuDeviceGetName)                                                                                    \
+    F(X, cuDeviceGetUuid)                                                                                    \
+    F(X, cuDeviceGetAttribute)                                                                               \
+    F(X, cuDeviceTotalMem_v2)                                                                                \
+    F(X, cuCtxCreate_v2)                                                                                     \
+    F(X, cuCtxDestroy_v2)                                                                                    \
+    F(X, cuCtxGetCurrent)                                                                                    \
+    F(X, cuCtxSetCurrent)                                                                                    \
+    F(X, cuCtxGetDevice)                                                                                     \
+    F(X, cuCtxPushCurrent_v2)                                                                                \
+    F(X, cuCtxPopCurrent_v2)                                                                                 \
+    F(X, cuCtxSynchronize)                                                                                   \
+    F(X, cuCtxGetId)                                                                                         \
+    F(X, cuDevicePrimaryCtxRetain)                                                                           \
+    F(X, cuDevicePrimaryCtxRelease_v2)                                                                       \
+    F(X, cuDevicePrimaryCtxReset_v2)                                                                         \
+    F(X, cuDevicePrimaryCtxGetState)                                                                         \
+    F(X, cuStreamCreate)                                                                                     \
+    F(X, cuStreamDestroy_v2)                                                                                 \
+    F(X, cuStreamSynchronize)                                                                                \
+    F(X, cuStreamQuery)                                                                                      \
+    F(X, cuStreamGetCtx)                                                                                     \
+    F(X, cuStreamIsCapturing)                                                                                \
+    F(X, cuStreamBeginCapture_v2)                                                                            \
+    F(X, cuStreamEndCapture)                                                                                 \
+    F(X, cuThreadExchangeStreamCaptureMode)                                                                  \
+    F(X, cuEventCreate)                                                                                      \
+    F(X, cuEventDestroy_v2)                                                                                  \
+    F(X, cuEventRecord)                                                                                      \
+    F(X, cuEventRecordWithFlags)                                                                             \
+    F(X, cuEventQuery)                                                                                       \
+    F(X, cuEventSynchronize)                                                                                 \
+    F(X, cuEventElapsedTime)                                                                                 \
+    F(X, cuModuleLoadData)                                                                                   \
+    F(X, cuModuleUnload)                                                                                     \
+    F(X, cuModuleGetFunction)                                                                                \
+    F(X, cuLaunchKernel)                                                                                     \
+    F(X, cuMemAlloc_v2)                                                                                      \
+    F(X, cuMemFree_v2)                                                                                       \
+    F(X, cuMemGetInfo_v2)                                                                                    \
+    F(X, cuMemHostAlloc)                                                                                     \
+    F(X, cuMemFreeHost)                                                                                      \
+    F(X, cuMemcpyHtoDAsync_v2)                                                                               \
+    F(X, cuMemcpyDtoHAsync_v2)                                                                               \
+    F(X, cuMemcpyDtoDAsync_v2)                                                                               \
+    F(X, cuMemsetD8Async)                                                                                    \
+    F(X, cuOccupancyMaxActiveBlocksPerMultiprocessor)
+
+#define FUNCTION_NUMBERS(X, name) X(calls_##name, 0) X(fail_##name, 0) X(skip_##name, 0)
+#define NUMBERS(X)                                                                                           \
+    X(devices, 1)                                                                                            \
+    X(version, 13000)                                                                                        \
+    X(ready, 0)                                                                                              \
+    X(follow, 1)                                                                                             \
+    X(offset_ns, 5000000000)                                                                                 \
+    X(drift_ppm, 0)                                                                                          \
+    X(kernel_ns, 10000)                                                                                      \
+    X(copy_bytes_per_us, 20000)                                                                              \
+    X(memory_bytes, 8589934592)                                                                              \
+    X(multiprocessors, 132)                                                                                  \
+    X(gone, 0)                                                                                               \
+    X(calls, 0)                                                                                              \
+    X(calls_in_child, 0)                                                                                     \
+    X(dead_events, 0)                                                                                        \
+    X(invalidated, 0)                                                                                        \
+    FUNCTIONS(FUNCTION_NUMBERS, X)
+
+FAKE_NUMBERS(cuda, "FAKE_CUDA", NUMBERS)
+
+static bool initialised;
+static bool in_child;
+static fake_cuda_listener listener;
+static void *listener_arg;
+static uint32_t next_correlation;
+
+// The mutex is made anew, because another thread of the parent may have held it.
+static void forget_in_child(void) {
+    in_child = initialised || FAKE_VALUE(ready);
+    model_mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+}
+
+__attribute__((constructor)) static void watch(void) { pthread_atfork(NULL, NULL, forget_in_child); }
+
+static int64_t now_ns(void) {
+    return model_now_ns(FAKE_VALUE(follow) != 0, FAKE_VALUE(offset_ns), FAKE_VALUE(drift_ppm));
+}
+
+static int64_t host_of(int64_t device_ns) { return device_ns - now_ns() + model_monotonic_ns(); }
+
+static bool starts_up(int number) {
+    return number == FAKE_calls_cuInit || number == FAKE_calls_cuDriverGetVersion;
+}
+
+// Counts the call; the result that it has to give at once, or SUCCESS when it is to work.
+static int admit(int calls) {
+    fake_number *counts = &fake_numbers[calls], *fail = &fake_numbers[calls + 1],
+                *skip = &fake_numbers[calls + 2];
+    counts->value++;
+    FAKE_VALUE(calls)++;
+    if (in_child) {
+        FAKE_VALUE(calls_in_child)++;
+        return RGM_CU_NOT_INITIALIZED;
+    }
+    if (FAKE_VALUE(gone)) return RGM_CU_DEINITIALIZED;
+    if (fail->value) {
+        if (skip->value <= 0) return (int)fail->value;
+        skip->value--;
+    }
+    if (FAKE_VALUE(ready)) {
+        initialised = true;
+        if (!model_here.depth) model_here.stack[model_here.depth++] = model_primary_retain(0);
+    }
+    return initialised || starts_up(calls) ? RGM_CU_SUCCESS : RGM_CU_NOT_INITIALIZED;
+}
+
+// A function of the driver: ENTER takes the mutex and returns early, LEAVE lets it go.
+#define ENTER(name)                                                                                          \
+    pthread_mutex_lock(&model_mutex);                                                                        \
+    int result = admit(FAKE_calls_##name);                                                                   \
+    if (result != RGM_CU_SUCCESS) goto done
+#define ANSWER(value)                                                                                        \
+    do {                                                                                                     \
+        result = (value);                                                                                    \
+        goto done;                                                                                           \
+    } while (0)
+#define LEAVE                                                                                                \
+    done:                                                                                                    \
+    pthread_mutex_unlock(&model_mutex);                                                                      \
+    return result
+
+// The current context, or a reason why there is none that works.
+static int current(model_context **context) {
+    *context = model_current();
+    if (!*context) return RGM_CU_INVALID_CONTEXT;
+    return (*context)->alive ? RGM_CU_SUCCESS : RGM_CU_CONTEXT_IS_DESTROYED;
+}
+#define CURRENT(context)                                                                                     \
+    model_context *context;                                                                                  \
+    if ((result = current(&context)) != RGM_CU_SUCCESS) goto done
+
+static int offence(void) {
+    if (!model_offends()) return RGM_CU_SUCCESS;
+    FAKE_VALUE(invalidated)++;
+    return RGM_CU_STREAM_CAPTURE_UNSUPPORTED;
+}
+
+// --- devices and contexts ---------------------------------------------------------------------------------
+
+FAKE_EXPORT int cuInit(unsigned flags) {
+    ENTER(cuInit);
+    if (FAKE_VALUE(devices) < 1) ANSWER(RGM_CU_NO_DEVICE);
+    initialised = true;
+    LEAVE;
+}
+
+FAKE_EXPORT int cuDriverGetVersion(int *version) {
+    ENTER(cuDriverGetVersion);
+    *version = (int)FAKE_VALUE(version);
+    LEAVE;
+}
+
+FAKE_EXPORT int cuGetErrorName(int code, const char **text) {
+    static const struct {
+        int value;
+        const char *name;
+    } names[] = {
+#define NAME(name, value) {value, "CUDA_ERROR_" #name},
+        RGM_CU_RESULTS(NAME)
+#undef NAME
+    };
+    *text = NULL;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (names[i].value == code) *text = names[i].name;
+    return *text ? RGM_CU_SUCCESS : RGM_CU_INVALID_VALUE;
+}
+
+FAKE_EXPORT int cuDeviceGetCount(int *count) {
+    ENTER(cuDeviceGetCount);
+    *count = (int)FAKE_VALUE(devices);
+    LEAVE;
+}
+
+FAKE_EXPORT int cuDeviceGet(int *device, int ordinal) {
+    ENTER(cuDeviceGet);
+    if (ordinal < 0 || ordinal >= FAKE_VALUE(devices)) ANSWER(RGM_CU_INVALID_DEVICE);
+    *device = ordinal;
+    LEAVE;
+}
+
+FAKE_EXPORT int cuDeviceGetName(char *name, int room, int device) {
+    ENTER(cuDeviceGetName);
+    (void)snprintf(name, (size_t)room, "Paper GPU %d", device);
+    LEAVE;
+}
+
+FAKE_EXPORT int cuDeviceGetUuid(rgm_cu_uuid *uuid, int device) {
+    ENTER(cuDeviceGetUuid);
+    for (int i = 0; i < 16; i++) uuid->bytes[i] = (unsigned char)(i * 16 + device);
+    LEAVE;
+}
+FAKE_EXPORT int cuDeviceGetUuid_v2(rgm_cu_uuid *uuid, int device) { return cuDeviceGetUuid(uuid, device); }
+
+// Those attributes that are asked for; what no test has needed yet is 0.
+FAKE_EXPORT int cuDeviceGetAttribute(int *value, int attribute, int device) {
+    ENTER(cuDeviceGetAttribute);
+    switch (attribute) {
+    case 1: *value = 1024; break;                              // threads per block
+    case 8: *value = 49152; break;                             // shared bytes per block
+    case 10: *value = 32; break;                               // warp
+    case 12: *value = 65536; break;                            // registers per block
+    case 13: *value = 1755000; break;                          // kHz
+    case 16: *value = (int)FAKE_VALUE(multiprocessors); break; //
+    case 36: *value = 1593000; break;                          // memory kHz
+    case 37: *value = 5120; break;                             // bus bits
+    case 38: *value = 52428800; break;                         // bytes of L2
+    case 39: *value = 2048; break;                             // threads per multiprocessor
+    case 75: *value = 9; break;                                // compute capability
+    case 76: *value = 0; break;                                //
+    case 81: *value = 233472; break;                           // shared bytes per multiprocessor
+    case 82: *value = 65536; break;                            // registers per multiprocessor
+    case 97: *value = 232448; break;                           // shared bytes per block, opt-in
+    default: *value = 0;
+    }
+    LEAVE;
+}
+
+FAKE_EXPORT int cuDeviceTotalMem_v2(size_t *bytes, int device) {
+    ENTER(cuDeviceTotalMem_v2);
+    *bytes = (size_t)FAKE_VALUE(memory_bytes);
+    LEAVE;
+}
+
+FAKE_EXPORT int cuCtxCreate_v2(void **context, unsigned flags, int device) {
+    ENTER(cuCtxCreate_v2);
+    model_context *made = model_context_new(device, false);
+    if (!made || model_here.depth == MODEL_STACK) ANSWER(RGM_CU_OUT_OF_MEMORY);
+    model_here.stack[model_here.depth++] = made;
+    *context = made;
+    LEAVE;
+}
+
+FAKE_EXPORT int cuCtxDestroy_v2(void *context) {
+    ENTER(cuCtxDestroy_v2);
+    model_context *known = model_context_of(context);
+    if (!known || !known->alive) ANSWER(RGM_CU_INVALID_CONTEXT);
+    model_context_end(known);
+    if (model_current() == known) model_here.depth--;
+    LEAVE;
+}
+
+FAKE_EXPORT int cuCtxGetCurrent(void **context) {
+    ENTER(cuCtxGetCurrent);
+    *context = model_current();
+    LEAVE;
+}
+
+FAKE_EXPORT int cuCtxSetCurrent(void *context) {
+    ENTER(cuCtxSetCurrent);
+    if (context && !model_context_of(context)) ANSWER(RGM_CU_INVALID_CONTEXT);
+    if (model_here.depth) model_here.depth--;
+    if (context) model_here.stack[model_here.depth++] = context;
+    LEAVE;
+}
+
+FAKE_EXPORT int cuCtxGetDevice(int *device) {
+    ENTER(cuCtxGetDevice);
+    CURRENT(context);
+    *device = context->device;
+    LEAVE;
+}
+
+FAKE_EXPORT int cuCtxPushCurrent_v2(void *context) {
+    ENTER(cuCtxPushCurrent_v2);
+    model_context *known = model_context_of(context);
+    if (!known || model_here.depth == MODEL_STACK) ANSWER(RGM_CU_INVALID_CONTEXT);
+    if (!known->alive) ANSWER(RGM_CU_CONTEXT_IS_DESTROYED);
+    model_here.stack[model_here.depth++] = known;
+    LEAVE;
+}
+
+FAKE_EXPORT int cuCtxPopCurrent_v2(void **context) {
+    ENTER(cuCtxPopCurrent_v2);
+    if (!model_here.depth) ANSWER(RGM_CU_INVALID_CONTEXT);
+    model_context *top = model_here.stack[--model_here.depth];
+    if (context) *context = top;
+    LEAVE;
+}
+
+#ifndef FAKE_CUDA_OLDER
+FAKE_EXPORT int cuCtxGetId(void *context, unsigned long long *id) {
+    ENTER(cuCtxGetId);
+    model_context *known = context ? model_context_of(context) : model_current();
+    if (!known) ANSWER(RGM_CU_INVALID_CONTEXT);
+    if (!known->alive) ANSWER(RGM_CU_CONTEXT_IS_DESTROYED);
+    *id = known->id;
+    LEAVE;
+}
+#endif
+
+FAKE_EXPORT int cuDevicePrimaryCtxRetain(void **context, int device) {
+    ENTER(cuDevicePrimaryCtxRetain);
+    if (device < 0 || device >= FAKE_VALUE(devices)) ANSWER(RGM_CU_INVALID_DEVICE);
+    *context = model_primary_retain(device);
+    LEAVE;
+}
+
+FAKE_EXPORT int cuDevicePrimaryCtxRelease_v2(int device) {
+    ENTER(cuDevicePrimaryCtxRelease_v2);
+    model_context *context = model_primary(device);
+    if (!context->alive) ANSWER(RGM_CU_INVALID_CONTEXT);
+    if (--context->retained <= 0) model_context_end(context);
+    LEAVE;
+}
+
+FAKE_EXPORT int cuDevicePrimaryCtxReset_v2(int device) {
+    ENTER(cuDevicePrimaryCtxReset_v2);
+    model_context_end(model_primary(device));
+    LEAVE;
+}
+
+FAKE_EXPORT int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active) {
+    ENTER(cuDevicePrimaryCtxGetState);
+    *flags = 0;
+    *active = model_primary(device)->alive;
+    LEAVE;
+}
+
+// --- streams ----------------------------------------------------------------------------------------------
+
+// Waits until the device's clock has come to a time; a clock that stands still is put forward.
+static void wait_until(int64_t device_ns) {
+    while (now_ns() < device_ns) {
+        int64_t left = device_ns - now_ns();
+        if (!FAKE_VALUE(follow)) {
+            model_advanced_ns += left;
+            return;
+        }
+        pthread_mutex_unlock(&model_mutex);
+        struct timespec pause = {left / 1000000000, left % 1000000000};
+        nanosleep(&pause, NULL);
+        pthread_mutex_lock(&model_mutex);
+    }
+}
+
+FAKE_EXPORT int cuCtxSynchronize(void) {
+    ENTER(cuCtxSynchronize);
+    CURRENT(context);
+    if ((result = offence()) != RGM_CU_SUCCESS) goto done;
+    int64_t last = context->legacy.idle_ns;
+    for (model_stream *at = model_streams; at; at = at->next)
+        if (at->context == context && at->idle_ns > last) last = at->idle_ns;
+    wait_until(last);
+    LEAVE;
+}
+
+FAKE_EXPORT int cuStreamCreate(void **stream, unsigned flags) {
+    ENTER(cuStreamCreate);
+    CURRENT(context);
+    *stream = model_stream_add(context, !(flags & 1u));
+    LEAVE;
+}
+
+FAKE_EXPORT int cuStreamDestroy_v2(void *stream) {
+    ENTER(cuStreamDestroy_v2);
+    model_stream *known = model_stream_of(stream);
+    if (!known || (uintptr_t)stream <= 2) ANSWER(RGM_CU_INVALID_HANDLE);
+    known->alive = false;
+    LEAVE;
+}
+
+#define STREAM(variable, handle)                                                                             \
+    model_stream *variable = model_stream_of(handle);                                                        \
+    if (!variable) ANSWER((uintptr_t)(handle) <= 2 ? RGM_CU_INVALID_CONTEXT : RGM_CU_INVALID_HANDLE)
+
+FAKE_EXPORT int cuStreamSynchronize(void *stream) {
+    ENTER(cuStreamSynchronize);
+    STREAM(known, stream);
+    if ((result = offence()) != RGM_CU_SUCCESS) goto done;
+    wait_until(known->legacy ? model_stream_ready(known, 0) : known->idle_ns);
+    LEAVE;
+}
+
+FAKE_EXPORT int cuStreamQuery(void *stream) {
+    ENTER(cuStreamQuery);
+    STREAM(known, stream);
+    if ((result = offence()) != RGM_CU_SUCCESS) goto done;
+    ANSWER(known->idle_ns <= now_ns() ? RGM_CU_SUCCESS : RGM_CU_NOT_READY);
+    LEAVE;
+}
+
+FAKE_EXPORT int cuStreamGetCtx(void *stream, void **context) {
+    ENTER(cuStreamGetCtx);
+    STREAM(known, stream);
+    *context = known->context;
+    LEAVE;
+}
+
+// --- capture ----------------------------------------------------------------------------------------------
+
+FAKE_EXPORT int cuStreamIsCapturing(void *stream, int *status) {
+    ENTER(cuStreamIsCapturing);
+    STREAM(known, stream);
+    if (model_implicit(known)) ANSWER(RGM_CU_STREAM_CAPTURE_IMPLICIT);
+    *status = known->capture;
+    LEAVE;
+}
+
+FAKE_EXPORT int cuStreamBeginCapture_v2(void *stream, int mode) {
+    ENTER(cuStreamBeginCapture_v2);
+    STREAM(known, stream);
+    if (known->legacy) ANSWER(RGM_CU_STREAM_CAPTURE_UNSUPPORTED);
+    if (known->capture) ANSWER(RGM_CU_INVALID_VALUE);
+    known->capture = MODEL_CAPTURE_ACTIVE;
+    known->capture_mode = mode;
+    known->capturer = pthread_self();
+    LEAVE;
+}
+
+FAKE_EXPORT int cuStreamEndCapture(void *stream, void **graph) {
+    ENTER(cuStreamEndCapture);
+    STREAM(known, stream);
+    int was = known->capture;
+    known->capture = MODEL_CAPTURE_NONE;
+    *graph = was == MODEL_CAPTURE_ACTIVE ? known : NULL;
+    if (was == MODEL_CAPTURE_INVALIDATED) ANSWER(RGM_CU_STREAM_CAPTURE_INVALIDATED);
+    if (was == MODEL_CAPTURE_NONE) ANSWER(RGM_CU_INVALID_VALUE);
+    LEAVE;
+}
+
+#ifndef FAKE_CUDA_OLDEST
+FAKE_EXPORT int cuThreadExchangeStreamCaptureMode(int *mode) {
+    ENTER(cuThreadExchangeStreamCaptureMode);
+    int before = model_here.capture_mode;
+    model_here.capture_mode = *mode;
+    *mode = before;
+    LEAVE;
+}
+#endif
+
+// --- events -----------------------------------------------------------------------------------------------
+
+FAKE_EXPORT int cuEventCreate(void **event, unsigned flags) {
+    ENTER(cuEventCreate);
+    CURRENT(context);
+    *event = model_event_add(context, !(flags & 2u));
+    LEAVE;
+}
+
+#define EVENT(variable, handle)                                                                              \
+    model_event *variable = model_event_of(handle);                                                          \
+    if (!variable) ANSWER(RGM_CU_INVALID_HANDLE);                                                            \
+    if (model_event_dead(variable)) {                                                                        \
+        FAKE_VALUE(dead_events)++;                                                                           \
+        ANSWER(RGM_CU_CONTEXT_IS_DESTROYED);                                                                 \
+    }
+
+FAKE_EXPORT int cuEventDestroy_v2(void *event) {
+    ENTER(cuEventDestroy_v2);
+    EVENT(known, event);
+    known->alive = false;
+    LEAVE;
+}
+
+static int record(void *event, void *stream) {
+    int result = RGM_CU_SUCCESS;
+    EVENT(known, event);
+    STREAM(in, stream);
+    if (in->context != known->context) ANSWER(RGM_CU_INVALID_HANDLE);
+    if (model_implicit(in)) {
+        model_invalidate(in->context);
+        FAKE_VALUE(invalidated)++;
+        ANSWER(RGM_CU_STREAM_CAPTURE_IMPLICIT);
+    }
+    if (in->capture == MODEL_CAPTURE_INVALIDATED) ANSWER(RGM_CU_STREAM_CAPTURE_INVALIDATED);
+    known->captured = in->capture == MODEL_CAPTURE_ACTIVE;
+    known->recorded = true;
+    known->passes_ns = model_stream_ready(in, now_ns());
+done:
+    return result;
+}
+
+FAKE_EXPORT int cuEventRecord(void *event, void *stream) {
+    ENTER(cuEventRecord);
+    result = record(event, stream);
+    LEAVE;
+}
+
+#ifndef FAKE_CUDA_OLDER
+FAKE_EXPORT int cuEventRecordWithFlags(void *event, void *stream, unsigned flags) {
+    ENTER(cuEventRecordWithFlags);
+    result = record(event, stream);
+    LEAVE;
+}
+#endif
+
+FAKE_EXPORT int cuEventQuery(void *event) {
+    ENTER(cuEventQuery);
+    EVENT(known, event);
+    if (known->captured) {
+        model_invalidate(known->context);
+        FAKE_VALUE(invalidated)++;
+        ANSWER(RGM_CU_CAPTURED_EVENT);
+    }
+    if ((result = offence()) != RGM_CU_SUCCESS) goto done;
+    ANSWER(!known->recorded || known->passes_ns <= now_ns() ? RGM_CU_SUCCESS : RGM_CU_NOT_READY);
+    LEAVE;
+}
+
+FAKE_EXPORT int cuEventSynchronize(void *event) {
+    ENTER(cuEventSynchronize);
+    EVENT(known, event);
+    if (known->captured) ANSWER(RGM_CU_CAPTURED_EVENT);
+    if ((result = offence()) != RGM_CU_SUCCESS) goto done;
+    if (known->recorded) wait_until(known->passes_ns);
+    LEAVE;
+}
+
+FAKE_EXPORT int cuEventElapsedTime(float *milliseconds, void *begin, void *end) {
+    ENTER(cuEventElapsedTime);
+    EVENT(first, begin);
+    EVENT(last, end);
+    if (!first->recorded || !last->recorded || !first->timing || !last->timing ||
+        first->context != last->context)
+        ANSWER(RGM_CU_INVALID_HANDLE);
+    if (first->captured || last->captured) ANSWER(RGM_CU_CAPTURED_EVENT);
+    int64_t now = now_ns();
+    if (first->passes_ns > now || last->passes_ns > now) ANSWER(RGM_CU_NOT_READY);
+    *milliseconds = model_milliseconds(last->passes_ns - first->passes_ns);
+    LEAVE;
+}
+
+// --- listeners --------------------------------------------------------------------------------------------
+
+// Under the mutex: what a listener is told; it is called without the mutex.
+static fake_cuda_call begin_call(const char *symbol, void *stream) {
+    fake_cuda_call call = {.symbol = symbol, .stream = stream, .device = -1};
+    pthread_mutex_lock(&model_mutex);
+    call.correlation = ++next_correlation;
+    model_context *context = model_current();
+    if (context) {
+        call.context = context;
+        call.context_number = (unsigned)context->id;
+        call.device = context->device;
+    }
+    fake_cuda_listener tell = listener;
+    void *arg = listener_arg;
+    pthread_mutex_unlock(&model_mutex);
+    if (tell) tell(arg, &call);
+    return call;
+}
+
+static int end_call(fake_cuda_call *call, int result) {
+    pthread_mutex_lock(&model_mutex);
+    fake_cuda_listener tell = listener;
+    void *arg = listener_arg;
+    call->exit = 1;
+    call->result = result;
+    call->host_start_ns = host_of(call->start_ns);
+    call->host_end_ns = host_of(call->end_ns);
+    pthread_mutex_unlock(&model_mutex);
+    if (tell) tell(arg, call);
+    return result;
+}
+
+FAKE_EXPORT void fake_cuda_subscribe(fake_cuda_listener tell, void *arg) {
+    pthread_mutex_lock(&model_mutex);
+    listener = tell;
+    listener_arg = arg;
+    pthread_mutex_unlock(&model_mutex);
+}
+
+// Queues the work of a call, except in a stream that is being captured.
+static void queue(fake_cuda_call *call, model_stream *stream, int kind, int64_t ns) {
+    call->stream_number = stream->number;
+    if (stream->capture == MODEL_CAPTURE_ACTIVE) return;
+    call->kind = kind;
+    call->end_ns = model_work(stream, now_ns(), ns, &call->start_ns);
+}
+
+// --- memory: the device's is the host's -------------------------------------------------------------------
+
+FAKE_EXPORT int cuMemAlloc_v2(rgm_cu_pointer *address, size_t bytes) {
+    ENTER(cuMemAlloc_v2);
+    CURRENT(context);
+    if ((result = offence()) != RGM_CU_SUCCESS) goto done;
+    void *block = bytes ? calloc(1, bytes) : NULL;
+    if (!block) ANSWER(bytes ? RGM_CU_OUT_OF_MEMORY : RGM_CU_INVALID_VALUE);
+    *address = (rgm_cu_pointer)(uintptr_t)block;
+    LEAVE;
+}
+
+FAKE_EXPORT int cuMemFree_v2(rgm_cu_pointer address) {
+    ENTER(cuMemFree_v2);
+    if ((result = offence()) != RGM_CU_SUCCESS) goto done;
+    free((void *)(uintptr_t)address);
+    LEAVE;
+}
+
+FAKE_EXPORT int cuMemGetInfo_v2(size_t *left, size_t *total) {
+    ENTER(cuMemGetInfo_v2);
+    CURRENT(context);
+    *total = (size_t)FAKE_VALUE(memory_bytes);
+    *left = *total / 2;
+    LEAVE;
+}
+
+FAKE_EXPORT int cuMemHostAlloc(void **address, size_t bytes, unsigned flags) {
+    ENTER(cuMemHostAlloc);
+    CURRENT(context);
+    *address = calloc(1, bytes ? bytes : 1);
+    if (!*address) ANSWER(RGM_CU_OUT_OF_MEMORY);
+    LEAVE;
+}
+
+FAKE_EXPORT int cuMemFreeHost(void *address) {
+    ENTER(cuMemFreeHost);
+    free(address);
+    LEAVE;
+}
+
+static int64_t transfer_ns(size_t bytes) {
+    return 1000 + (int64_t)bytes * 1000 / FAKE_VALUE(copy_bytes_per_us);
+}
+
+// A copy or a set, done on the host at once and queued on the device; `from` NULL sets `value`.
+#define TRANSFER(name, to, from, set, kind_, copy_)                                                          \
+    fake_cuda_call call = begin_call(#name, stream);                                                         \
+    call.bytes = bytes;                                                                                      \
+    call.copy = (copy_);                                                                                     \
+    pthread_mutex_lock(&model_mutex);                                                                        \
+    int result = admit(FAKE_calls_##name);                                                                   \
+    if (result != RGM_CU_SUCCESS) goto done;                                                                 \
+    STREAM(in, stream);                                                                                      \
+    if (in->capture != MODEL_CAPTURE_ACTIVE) {                                                               \
+        const void *source = (from);                                                                         \
+        if (source)                                                                                          \
+            memmove((void *)(uintptr_t)(to), source, bytes);                                                 \
+        else                                                                                                 \
+            memset((void *)(uintptr_t)(to), (set), bytes);                                                   \
+    }                                                                                                        \
+    queue(&call, in, kind_, transfer_ns(bytes));                                                             \
+    done:                                                                                                    \
+    pthread_mutex_unlock(&model_mutex);                                                                      \
+    return end_call(&call, result)
+
+FAKE_EXPORT int cuMemcpyHtoDAsync_v2(rgm_cu_pointer to, const void *from, size_t bytes, void *stream) {
+    TRANSFER(cuMemcpyHtoDAsync_v2, to, from, 0, 2, 1);
+}
+FAKE_EXPORT int cuMemcpyDtoHAsync_v2(void *to, rgm_cu_pointer from, size_t bytes, void *stream) {
+    TRANSFER(cuMemcpyDtoHAsync_v2, to, (void *)(uintptr_t)from, 0, 2, 2);
+}
+FAKE_EXPORT int cuMemcpyDtoDAsync_v2(rgm_cu_pointer to, rgm_cu_pointer from, size_t bytes, void *stream) {
+    TRANSFER(cuMemcpyDtoDAsync_v2, to, (void *)(uintptr_t)from, 0, 2, 3);
+}
+FAKE_EXPORT int cuMemsetD8Async(rgm_cu_pointer to, unsigned char value, size_t bytes, void *stream) {
+    TRANSFER(cuMemsetD8Async, to, NULL, value, 3, 0);
+}
+
+// --- kernels ----------------------------------------------------------------------------------------------
+
+typedef struct {
+    char name[128];
+    fake_cuda_body body;
+    int64_t ns; // < 0: the number kernel_ns
+} kernel;
+
+enum { KERNELS = 256 };
+static kernel kernels[KERNELS];
+static size_t kernel_count;
+
+static kernel *kernel_of(const char *name) {
+    for (size_t i = 0; i < kernel_count; i++)
+        if (strcmp(kernels[i].name, name) == 0) return &kernels[i];
+    if (kernel_count == KERNELS) abort();
+    kernel *made = &kernels[kernel_count++];
+    (void)snprintf(made->name, sizeof made->name, "%s", name);
+    made->ns = -1;
+    return made;
+}
+
+FAKE_EXPORT void fake_cuda_kernel(const char *name, fake_cuda_body body, long long ns) {
+    pthread_mutex_lock(&model_mutex);
+    kernel *known = kernel_of(name);
+    known->body = body;
+    known->ns = ns;
+    pthread_mutex_unlock(&model_mutex);
+}
+
+FAKE_EXPORT int cuModuleLoadData(void **module, const void *image) {
+    ENTER(cuModuleLoadData);
+    CURRENT(context);
+    *module = malloc(1);
+    LEAVE;
+}
+
+FAKE_EXPORT int cuModuleUnload(void *module) {
+    ENTER(cuModuleUnload);
+    free(module);
+    LEAVE;
+}
+
+FAKE_EXPORT int cuModuleGetFunction(void **function, void *module, const char *name) {
+    ENTER(cuModuleGetFunction);
+    *function = kernel_of(name);
+    LEAVE;
+}
+
+FAKE_EXPORT int cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                               unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
+                               void *stream, void **parameters, void **extra) {
+    kernel *launched = function;
+    fake_cuda_call call = begin_call("cuLaunchKernel", stream);
+    unsigned grid[3] = {grid_x, grid_y, grid_z}, block[3] = {block_x, block_y, block_z};
+    fake_cuda_body body = NULL;
+    memcpy(call.grid, grid, sizeof grid);
+    memcpy(call.block, block, sizeof block);
+    call.shared_bytes = shared_bytes;
+    call.name = launched->name;
+    pthread_mutex_lock(&model_mutex);
+    int result = admit(FAKE_calls_cuLaunchKernel);
+    if (result != RGM_CU_SUCCESS) goto done;
+    STREAM(in, stream);
+    if (in->capture != MODEL_CAPTURE_ACTIVE) body = launched->body;
+    queue(&call, in, 1, launched->ns >= 0 ? launched->ns : FAKE_VALUE(kernel_ns));
+done:
+    pthread_mutex_unlock(&model_mutex);
+    if (body) body(parameters, grid, block, shared_bytes);
+    return end_call(&call, result);
+}
+
+FAKE_EXPORT int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void *function, int block_size,
+                                                            size_t shared_bytes) {
+    ENTER(cuOccupancyMaxActiveBlocksPerMultiprocessor);
+    if (block_size < 1) ANSWER(RGM_CU_INVALID_VALUE);
+    *blocks = 2048 / block_size;
+    LEAVE;
+}
+
+// --- what a test moves ------------------------------------------------------------------------------------
+
+FAKE_EXPORT int fake_cuda_work(void *stream, long long ns) {
+    int64_t start;
+    int result = RGM_CU_SUCCESS;
+    pthread_mutex_lock(&model_mutex);
+    STREAM(in, stream);
+    if (in->capture != MODEL_CAPTURE_ACTIVE) (void)model_work(in, now_ns(), ns, &start);
+done:
+    pthread_mutex_unlock(&model_mutex);
+    return result;
+}
+
+FAKE_EXPORT void fake_cuda_advance(long long ns) { model_advanced_ns += ns; }
+FAKE_EXPORT long long fake_cuda_now(void) { return now_ns(); }
+
+FAKE_EXPORT long long fake_cuda_idle_at(void *stream) {
+    pthread_mutex_lock(&model_mutex);
+    model_stream *known = model_stream_of(stream);
+    long long at = known ? known->idle_ns : -1;
+    pthread_mutex_unlock(&model_mutex);
+    return at;
+}
+
+FAKE_EXPORT void fake_cuda_restart(void) {
+    pthread_mutex_lock(&model_mutex);
+    for (model_event *at = model_events; at; at = at->next) at->alive = false;
+    for (model_stream *at = model_streams; at; at = at->next) at->alive = false, at->capture = 0;
+    for (int i = 0; i < MODEL_CONTEXTS; i++)
+        if (!model_contexts[i].primary) model_contexts[i].used = model_contexts[i].alive = false;
+    for (int i = 0; i < MODEL_CONTEXTS; i++) model_context_end(&model_contexts[i]);
+    model_here = (model_thread){.depth = 0};
+    model_advanced_ns = 0;
+    initialised = false;
+    next_correlation = 0;
+    for (size_t i = 0; i < FAKE_NUMBER_COUNT; i++) {
+        const char *name = fake_numbers[i].name;
+        if (!strncmp(name, "calls", 5) || !strncmp(name, "fail_", 5) || !strncmp(name, "skip_", 5))
+            fake_numbers[i].value = 0;
+    }
+    FAKE_VALUE(gone) = FAKE_VALUE(dead_events) = FAKE_VALUE(invalidated) = 0;
+    pthread_mutex_unlock(&model_mutex);
+}

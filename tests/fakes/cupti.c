@@ -1,0 +1,594 @@
+// SPDX-License-Identifier: Apache-2.0
+// Double of CUPTI's callback and activity interfaces. The numbers:
+//   version             of the interface: sizes of records, what is allowed
+//   taken               1: another tool has the subscription
+//   refuse_NAME         what cuptiNAME answers instead of working
+//   clock_ahead_ns      of the default clock from CLOCK_REALTIME
+//   zero_every          every n-th record of work has no end
+//   drop                records to count as dropped
+//   eager               1: full buffers are given back when their work has ended; 0: only by a flush
+//   own_thread          1: buffers are given back on a thread of CUPTI's
+//   backwards           1: buffers come back in reverse order
+//   hang                1: the next cuptiActivityFlushAll does not return until it is 0
+//   forbidden           calls from where CUPTI does not allow them; the first is also a message and an abort
+//   calls_child         calls in a child of a fork
+// and counts: flushes, delivered (records), declined (buffers that were refused), subscribed, kinds
+// (enabled), callbacks (enabled), finalized, clock (registered), records (made), dropped (for want of a
+// buffer).
+#include "cupti.h"
+
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cuda.h"
+#include "cuda/cupti_types.h"
+#include "cupti_layout.h"
+#include "fake.h"
+
+#define NUMBERS(X)                                                                                           \
+    X(version, 130100)                                                                                       \
+    X(taken, 0)                                                                                              \
+    X(refuse_Subscribe, 0)                                                                                   \
+    X(refuse_ActivityEnable, 0)                                                                              \
+    X(refuse_ActivityRegisterCallbacks, 0)                                                                   \
+    X(refuse_EnableCallback, 0)                                                                              \
+    X(clock_ahead_ns, 0)                                                                                     \
+    X(zero_every, 0)                                                                                         \
+    X(drop, 0)                                                                                               \
+    X(eager, 1)                                                                                              \
+    X(own_thread, 1)                                                                                         \
+    X(backwards, 0)                                                                                          \
+    X(hang, 0)                                                                                               \
+    X(forbidden, 0)                                                                                          \
+    X(calls_child, 0)                                                                                        \
+    X(flushes, 0)                                                                                            \
+    X(delivered, 0)                                                                                          \
+    X(declined, 0)                                                                                           \
+    X(subscribed, 0)                                                                                         \
+    X(kinds, 0)                                                                                              \
+    X(callbacks, 0)                                                                                          \
+    X(finalized, 0)                                                                                          \
+    X(clock, 0)                                                                                              \
+    X(records, 0)                                                                                            \
+    X(dropped, 0)
+
+FAKE_NUMBERS(cupti, "FAKE_CUPTI", NUMBERS)
+
+enum { KINDS = 64, DOMAINS = 4, IDS = 1024, BUFFERS = 512 };
+
+typedef struct {
+    uint8_t *data;
+    size_t size, used;
+    int64_t ready_ns; // CLOCK_MONOTONIC: when all its work has ended
+    long long records;
+} buffer;
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static rgm_cupti_callback callback;
+static void *_Atomic callback_user;
+static rgm_cupti_requested requested;
+static rgm_cupti_completed completed;
+static rgm_cupti_clock _Atomic user_clock;
+static bool enabled_kinds[KINDS], enabled_ids[DOMAINS][IDS];
+static buffer current, full[BUFFERS];
+static size_t full_count;
+static uint32_t next_correlation = 1u << 20; // apart from the driver's
+static uint64_t next_node = 1000;
+static pid_t owner;
+// What CUPTI is doing on this thread, from which most of its functions must not be called.
+static _Thread_local int inside;
+enum { INSIDE_BUFFERS = 1, INSIDE_RESOURCE = 2 };
+
+static int64_t monotonic(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static uint64_t own_clock(void) {
+    struct timespec now;
+    rgm_cupti_clock clock = user_clock;
+    if (clock) return clock();
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)((int64_t)now.tv_sec * 1000000000 + now.tv_nsec + FAKE_VALUE(clock_ahead_ns));
+}
+
+// A time on CLOCK_MONOTONIC as records have it.
+static uint64_t stamp(int64_t ns) { return own_clock() + (uint64_t)(ns - monotonic()); }
+
+static void forbid(const char *function) {
+    if (owner && owner != getpid()) FAKE_VALUE(calls_child)++;
+    if (!inside) return;
+    if (FAKE_VALUE(forbidden)++ > 0) return;
+    (void)fprintf(stderr, "fake: %s was called from a callback of %s, where CUPTI deadlocks\n", function,
+                  inside == INSIDE_BUFFERS ? "buffers" : "resources");
+    abort();
+}
+
+// --- records ----------------------------------------------------------------------------------------------
+
+static void *give_back(void *arg) {
+    buffer *b = arg;
+    inside = INSIDE_BUFFERS;
+    if (completed) completed(NULL, 0, b->data, b->size, b->used);
+    inside = 0;
+    return NULL;
+}
+
+// A buffer goes back without the mutex.
+static void deliver(buffer *b) {
+    pthread_t thread;
+    FAKE_VALUE(delivered) += b->records;
+    if (FAKE_VALUE(own_thread) && pthread_create(&thread, NULL, give_back, b) == 0)
+        pthread_join(thread, NULL);
+    else
+        give_back(b);
+}
+
+static bool more_room(void) {
+    uint8_t *data = NULL;
+    size_t size = 0, most = 0;
+    rgm_cupti_requested ask = requested;
+    if (ask) {
+        int before = inside;
+        inside = INSIDE_BUFFERS;
+        ask(&data, &size, &most);
+        inside = before;
+    }
+    if (!data) {
+        FAKE_VALUE(declined)++;
+        if (FAKE_VALUE(version) < 27) abort(); // such a CUPTI crashes
+        return false;
+    }
+    current = (buffer){.data = data, .size = size};
+    return true;
+}
+
+// The oldest full buffer, once its work has ended, as CUPTI's worker does.
+static void deliver_full(void) {
+    buffer oldest = {0};
+    if (!FAKE_VALUE(eager)) return;
+    pthread_mutex_lock(&mutex);
+    if (full_count && full[0].ready_ns <= monotonic()) {
+        oldest = full[0];
+        memmove(full, full + 1, --full_count * sizeof *full);
+    }
+    pthread_mutex_unlock(&mutex);
+    if (oldest.data) deliver(&oldest);
+}
+
+static void add_record(uint32_t kind, const uint8_t *record, size_t size, int64_t end_ns) {
+    pthread_mutex_lock(&mutex);
+    if (kind < KINDS && enabled_kinds[kind]) {
+        FAKE_VALUE(records)++;
+        if (current.data && current.used + size > current.size) {
+            if (full_count == BUFFERS) abort();
+            full[full_count++] = current;
+            current.data = NULL;
+        }
+        if (current.data || more_room()) {
+            memcpy(current.data + current.used, record, size);
+            current.used += size;
+            current.records++;
+            if (end_ns > current.ready_ns) current.ready_ns = end_ns;
+        } else {
+            FAKE_VALUE(dropped)++;
+            FAKE_VALUE(drop)++;
+        }
+    }
+    pthread_mutex_unlock(&mutex);
+    deliver_full();
+}
+
+static uint32_t version(void) { return (uint32_t)FAKE_VALUE(version); }
+
+static void add_work(uint32_t kind, layout_work *w, int64_t start_ns, int64_t end_ns) {
+    uint8_t record[LAYOUT_LARGEST];
+    static _Atomic(long long) made;
+    size_t size = 0;
+    w->start = stamp(start_ns);
+    w->end = w->start + (uint64_t)(end_ns - start_ns);
+    if (FAKE_VALUE(zero_every) && ++made % FAKE_VALUE(zero_every) == 0) w->end = 0;
+    switch (kind) {
+    case LAYOUT_KERNEL: size = layout_kernel(record, version(), w); break;
+    case LAYOUT_MEMCPY: size = layout_copy(record, version(), w); break;
+    case LAYOUT_MEMSET: size = layout_set(record, version(), w); break;
+    default: size = layout_graph(record, version(), w);
+    }
+    add_record(kind, record, size, end_ns);
+}
+
+// --- calls ------------------------------------------------------------------------------------------------
+
+// Numbers as in the headers of 13.0.
+static const struct {
+    int domain;
+    uint32_t id;
+    const char *name, *symbol; // symbol: of the driver, as the double of it says
+} calls[] = {
+    {1, 307, "cuLaunchKernel", "cuLaunchKernel"},
+    {1, 514, "cuGraphLaunch", ""},
+    {1, 277, "cuMemcpyHtoDAsync_v2", "cuMemcpyHtoDAsync_v2"},
+    {1, 279, "cuMemcpyDtoHAsync_v2", "cuMemcpyDtoHAsync_v2"},
+    {1, 281, "cuMemcpyDtoDAsync_v2", "cuMemcpyDtoDAsync_v2"},
+    {1, 218, "cuMemsetD8Async", "cuMemsetD8Async"},
+    {1, 124, "cuStreamSynchronize", "cuStreamSynchronize"},
+    {1, 17, "cuCtxSynchronize", "cuCtxSynchronize"},
+    {1, 527, "cuLaunchHostFunc", ""},
+    {2, 211, "cudaLaunchKernel_v7000", ""},
+    {2, 214, "cudaLaunchKernel_ptsz_v7000", ""},
+    {2, 311, "cudaGraphLaunch_v10000", ""},
+    {2, 505, "__cudaLaunchKernel_v13000", ""},
+    {2, 262, "cudaGraphAddKernelNode_v10000", ""},
+};
+enum { CALLS = sizeof calls / sizeof *calls, LAST_ID = 560 };
+
+static void tell(int domain, uint32_t id, int site, uint32_t correlation, int result) {
+    rgm_cupti_callback to = NULL;
+    pthread_mutex_lock(&mutex);
+    if (callback && id < IDS && enabled_ids[domain][id]) to = callback;
+    pthread_mutex_unlock(&mutex);
+    const rgm_cupti_call call = {.site = site,
+                                 .function = "of the double",
+                                 .result = site == RGM_CUPTI_EXIT ? &result : NULL,
+                                 .correlation = correlation};
+    if (to) to(callback_user, domain, id, &call);
+}
+
+static uint32_t id_of(const char *symbol) {
+    for (size_t i = 0; i < CALLS; i++)
+        if (strcmp(calls[i].symbol, symbol) == 0) return calls[i].id;
+    return 0;
+}
+
+static void add_sync(const fake_cuda_call *call) {
+    uint8_t record[LAYOUT_LARGEST];
+    bool stream = strcmp(call->symbol, "cuStreamSynchronize") == 0;
+    if (!stream && strcmp(call->symbol, "cuCtxSynchronize") != 0) return;
+    uint64_t now = own_clock();
+    size_t size = layout_sync(record, version(), stream ? 3 : 4, now - 1000, now, call->correlation,
+                              call->context_number, stream ? call->stream_number : UINT32_MAX, 0);
+    add_record(LAYOUT_SYNC, record, size, monotonic());
+}
+
+// What the double of the driver tells.
+static void on_driver(void *arg, const fake_cuda_call *call) {
+    (void)arg;
+    uint32_t id = id_of(call->symbol);
+    if (call->exit && call->kind) {
+        static const uint8_t copies[4] = {0, 1, 2, 8}, from[4] = {0, 1, 3, 3}, to[4] = {0, 3, 1, 3};
+        int copy = call->copy & 3;
+        layout_work w = {.bytes = call->bytes,
+                         .name = (uint64_t)(uintptr_t)call->name,
+                         .device = (uint32_t)call->device,
+                         .context = call->context_number,
+                         .stream = call->stream_number,
+                         .correlation = call->correlation,
+                         .dynamic_shared = call->shared_bytes,
+                         .registers = 32,
+                         .copy = copies[copy],
+                         .from = from[copy],
+                         .to = call->kind == 3 ? 3 : to[copy]};
+        memcpy(w.grid, call->grid, sizeof w.grid);
+        memcpy(w.block, call->block, sizeof w.block);
+        static const uint32_t kinds[] = {0, LAYOUT_KERNEL, LAYOUT_MEMCPY, LAYOUT_MEMSET};
+        add_work(kinds[call->kind & 3], &w, call->host_start_ns, call->host_end_ns);
+    }
+    if (call->exit) add_sync(call);
+    if (id) tell(1, id, call->exit ? RGM_CUPTI_EXIT : RGM_CUPTI_ENTER, call->correlation, call->result);
+}
+
+static void hear(bool on) {
+    const char *path = getenv("REGIMETER_LIBCUDA");
+    void *driver = path ? dlopen(path, RTLD_NOW | RTLD_NOLOAD) : NULL;
+    void (*subscribe)(fake_cuda_listener, void *) = NULL;
+    if (!driver) return;
+    void *address = dlsym(driver, "fake_cuda_subscribe");
+    memcpy(&subscribe, &address, sizeof address);
+    if (subscribe) subscribe(on ? on_driver : NULL, NULL);
+    dlclose(driver);
+}
+
+// --- CUPTI ------------------------------------------------------------------------------------------------
+
+#define REFUSE(name)                                                                                         \
+    forbid("cupti" #name);                                                                                   \
+    if (FAKE_VALUE(refuse_##name)) return (int)FAKE_VALUE(refuse_##name)
+
+FAKE_EXPORT int cuptiGetVersion(uint32_t *out) {
+    *out = version();
+    return 0;
+}
+
+FAKE_EXPORT int cuptiGetResultString(int result, const char **text) {
+    *text = result == 35 ? "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES" : "CUPTI_ERROR_OF_THE_DOUBLE";
+    return 0;
+}
+
+FAKE_EXPORT int cuptiGetTimestamp(uint64_t *now) {
+    *now = own_clock();
+    return 0;
+}
+
+FAKE_EXPORT int cuptiSubscribe(rgm_cupti_subscriber *subscriber, rgm_cupti_callback to, void *user) {
+    REFUSE(Subscribe);
+    if (FAKE_VALUE(taken) || callback) return RGM_CUPTI_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
+    pthread_mutex_lock(&mutex);
+    callback = to;
+    callback_user = user;
+    owner = getpid();
+    pthread_mutex_unlock(&mutex);
+    FAKE_VALUE(subscribed)++;
+    *subscriber = (rgm_cupti_subscriber)&mutex;
+    hear(true);
+    return 0;
+}
+
+FAKE_EXPORT int cuptiUnsubscribe(rgm_cupti_subscriber subscriber) {
+    forbid("cuptiUnsubscribe");
+    pthread_mutex_lock(&mutex);
+    callback = NULL;
+    memset(enabled_ids, 0, sizeof enabled_ids);
+    pthread_mutex_unlock(&mutex);
+    FAKE_VALUE(callbacks) = 0;
+    FAKE_VALUE(subscribed)--;
+    hear(false);
+    return 0;
+}
+
+FAKE_EXPORT int cuptiEnableCallback(uint32_t on, rgm_cupti_subscriber subscriber, int domain, uint32_t id) {
+    REFUSE(EnableCallback);
+    if (domain < 1 || domain >= DOMAINS || id >= IDS) return RGM_CUPTI_INVALID_PARAMETER;
+    pthread_mutex_lock(&mutex);
+    FAKE_VALUE(callbacks) += (long long)(on != 0) - enabled_ids[domain][id];
+    enabled_ids[domain][id] = on != 0;
+    pthread_mutex_unlock(&mutex);
+    return 0;
+}
+
+FAKE_EXPORT int cuptiGetCallbackName(int domain, uint32_t id, const char **name) {
+    if (id == 0 || id > LAST_ID) return RGM_CUPTI_INVALID_PARAMETER;
+    *name = "cuOther";
+    for (size_t i = 0; i < CALLS; i++)
+        if (calls[i].domain == domain && calls[i].id == id) *name = calls[i].name;
+    return 0;
+}
+
+FAKE_EXPORT int cuptiActivityRegisterCallbacks(rgm_cupti_requested ask, rgm_cupti_completed back) {
+    REFUSE(ActivityRegisterCallbacks);
+    pthread_mutex_lock(&mutex);
+    requested = ask;
+    completed = back;
+    pthread_mutex_unlock(&mutex);
+    return 0;
+}
+
+FAKE_EXPORT int cuptiActivityEnable(int kind) {
+    REFUSE(ActivityEnable);
+    if (kind < 0 || kind >= KINDS) return RGM_CUPTI_INVALID_KIND;
+    pthread_mutex_lock(&mutex);
+    FAKE_VALUE(kinds) += !enabled_kinds[kind];
+    enabled_kinds[kind] = true;
+    pthread_mutex_unlock(&mutex);
+    return 0;
+}
+
+#ifndef FAKE_CUPTI_OLDER
+FAKE_EXPORT int cuptiActivityEnableAndDump(int kind) {
+    uint8_t record[LAYOUT_LARGEST];
+    int result = cuptiActivityEnable(kind);
+    size_t size = layout_context(record, version(), 1, 0);
+    if (result == 0 && kind == LAYOUT_CONTEXT) add_record(LAYOUT_CONTEXT, record, size, 0);
+    return result;
+}
+
+FAKE_EXPORT int cuptiActivityRegisterTimestampCallback(rgm_cupti_clock clock) {
+    forbid("cuptiActivityRegisterTimestampCallback");
+    if (!clock) return RGM_CUPTI_INVALID_PARAMETER;
+    user_clock = clock;
+    FAKE_VALUE(clock)++;
+    return 0;
+}
+
+FAKE_EXPORT int cuptiSetThreadIdType(int type) { return 0; }
+FAKE_EXPORT int cuptiActivitySetAttribute(int attribute, size_t *size, void *value) { return 0; }
+
+FAKE_EXPORT int cuptiGetGraphNodeId(rgm_cu_graph_node node, uint64_t *id) {
+    *id = (uint64_t)(uintptr_t)node;
+    return 0;
+}
+
+FAKE_EXPORT int cuptiFinalize(void) {
+    forbid("cuptiFinalize");
+    pthread_mutex_lock(&mutex);
+    callback = NULL;
+    memset(enabled_ids, 0, sizeof enabled_ids);
+    memset(enabled_kinds, 0, sizeof enabled_kinds);
+    pthread_mutex_unlock(&mutex);
+    FAKE_VALUE(subscribed) = 0;
+    FAKE_VALUE(finalized)++;
+    return 0;
+}
+#endif
+
+FAKE_EXPORT int cuptiActivityDisable(int kind) {
+    forbid("cuptiActivityDisable");
+    pthread_mutex_lock(&mutex);
+    FAKE_VALUE(kinds) -= enabled_kinds[kind];
+    enabled_kinds[kind] = false;
+    pthread_mutex_unlock(&mutex);
+    return 0;
+}
+
+// Buffers whose work has ended; forced, all of them. Deliveries happen without the mutex.
+FAKE_EXPORT int cuptiActivityFlushAll(uint32_t forced) {
+    static const struct timespec moment = {0, 1000000};
+    buffer out[BUFFERS + 1];
+    size_t count = 0, kept = 0;
+    forbid("cuptiActivityFlushAll");
+    FAKE_VALUE(flushes)++;
+    while (FAKE_VALUE(hang)) nanosleep(&moment, NULL);
+    pthread_mutex_lock(&mutex);
+    int64_t now = monotonic();
+    for (size_t i = 0; i < full_count; i++) {
+        if (forced || full[i].ready_ns <= now)
+            out[count++] = full[i];
+        else
+            full[kept++] = full[i];
+    }
+    full_count = kept;
+    if (current.data && (forced || current.ready_ns <= now)) {
+        out[count++] = current;
+        current.data = NULL;
+    }
+    pthread_mutex_unlock(&mutex);
+    for (size_t i = 0; i < count; i++) deliver(&out[FAKE_VALUE(backwards) ? count - 1 - i : i]);
+    return 0;
+}
+
+FAKE_EXPORT int cuptiActivityGetNextRecord(uint8_t *data, size_t valid, void **record) {
+    return layout_next(version(), data, valid, record);
+}
+
+FAKE_EXPORT int cuptiActivityGetNumDroppedRecords(void *context, uint32_t stream, size_t *dropped) {
+    forbid("cuptiActivityGetNumDroppedRecords");
+    *dropped = (size_t)FAKE_VALUE(drop);
+    FAKE_VALUE(drop) = 0;
+    return 0;
+}
+
+// --- what the tests make happen ---------------------------------------------------------------------------
+
+static uint32_t correlation_new(void) {
+    pthread_mutex_lock(&mutex);
+    uint32_t correlation = ++next_correlation;
+    pthread_mutex_unlock(&mutex);
+    return correlation;
+}
+
+FAKE_EXPORT uint32_t fake_cupti_launch(const char *name, uint32_t stream, long long delay_ns, long long ns) {
+    uint32_t correlation = correlation_new();
+    layout_work w = {.name = (uint64_t)(uintptr_t)name,
+                     .context = 1,
+                     .stream = stream,
+                     .correlation = correlation,
+                     .grid = {8, 1, 1},
+                     .block = {256, 1, 1},
+                     .registers = 32};
+    tell(2, 211, RGM_CUPTI_ENTER, correlation, 0);
+    tell(1, 307, RGM_CUPTI_ENTER, correlation, 0);
+    int64_t start = monotonic() + delay_ns;
+    add_work(LAYOUT_KERNEL, &w, start, start + ns);
+    tell(1, 307, RGM_CUPTI_EXIT, correlation, 0);
+    tell(2, 211, RGM_CUPTI_EXIT, correlation, 0);
+    return correlation;
+}
+
+static void tell_graph(uint32_t id, uint64_t node, uint64_t original, uint64_t graph) {
+    rgm_cupti_graph data = {.graph = (rgm_cu_graph)(uintptr_t)graph,
+                            .node = (rgm_cu_graph_node)(uintptr_t)node,
+                            .original_node = (rgm_cu_graph_node)(uintptr_t)original};
+    const rgm_cupti_resource resource = {.descriptor = &data};
+    pthread_mutex_lock(&mutex);
+    rgm_cupti_callback to = enabled_ids[3][id] ? callback : NULL;
+    pthread_mutex_unlock(&mutex);
+    if (!to) return;
+    inside = INSIDE_RESOURCE;
+    to(callback_user, 3, id, &resource);
+    inside = 0;
+}
+
+static uint64_t node_new(void) {
+    pthread_mutex_lock(&mutex);
+    uint64_t node = ++next_node;
+    pthread_mutex_unlock(&mutex);
+    return node;
+}
+
+FAKE_EXPORT uint64_t fake_cupti_capture(const char *name, uint64_t graph) {
+    uint32_t correlation = correlation_new();
+    uint64_t node = node_new();
+    tell(2, 211, RGM_CUPTI_ENTER, correlation, 0);
+    tell_graph(RGM_CUPTI_GRAPH_NODE_CREATED, node, 0, graph);
+    tell(2, 211, RGM_CUPTI_EXIT, correlation, 0);
+    return node;
+}
+
+FAKE_EXPORT uint64_t fake_cupti_clone(uint64_t node, uint64_t graph) {
+    uint64_t copy = node_new();
+    tell_graph(RGM_CUPTI_GRAPH_NODE_CLONED, copy, node, graph);
+    return copy;
+}
+
+FAKE_EXPORT uint32_t fake_cupti_graph_launch(uint32_t graph, const uint64_t *nodes, size_t count) {
+    uint32_t correlation = correlation_new();
+    bool whole = enabled_kinds[LAYOUT_GRAPH];
+    layout_work w = {.name = (uint64_t)(uintptr_t)"node_kernel",
+                     .context = 1,
+                     .stream = 7,
+                     .correlation = correlation,
+                     .graph = graph,
+                     .grid = {1, 1, 1},
+                     .block = {32, 1, 1}};
+    tell(2, 311, RGM_CUPTI_ENTER, correlation, 0);
+    int64_t now = monotonic();
+    if (whole) add_work(LAYOUT_GRAPH, &w, now, now + 1000);
+    for (size_t i = 0; i < count && !whole; i++) {
+        w.node = nodes[i];
+        add_work(LAYOUT_KERNEL, &w, now + (int64_t)i * 100, now + (int64_t)i * 100 + 100);
+    }
+    tell(2, 311, RGM_CUPTI_EXIT, correlation, 0);
+    return correlation;
+}
+
+FAKE_EXPORT void fake_cupti_range(const char *name, uint32_t id, int end) {
+    uint8_t record[LAYOUT_LARGEST];
+    size_t size = layout_marker(record, end ? 4 : 2, own_clock(), id, (uint32_t)gettid(),
+                                end ? 0 : (uint64_t)(uintptr_t)name);
+    add_record(LAYOUT_MARKER, record, size, 0);
+}
+
+FAKE_EXPORT void fake_cupti_overhead(uint32_t kind, long long ns) {
+    uint8_t record[LAYOUT_LARGEST];
+    uint64_t now = own_clock();
+    size_t size = layout_overhead(record, version(), kind, (uint32_t)gettid(), now - (uint64_t)ns, now);
+    add_record(LAYOUT_OVERHEAD, record, size, 0);
+}
+
+static void nobody_asks(uint8_t **data, size_t *size, size_t *most) {
+    static uint8_t bin[1 << 16];
+    *data = bin;
+    *size = sizeof bin;
+    *most = 0;
+}
+static void nobody_takes(rgm_cu_context context, uint32_t stream, uint8_t *data, size_t size, size_t valid) {}
+
+FAKE_EXPORT void fake_cupti_take_over(void) {
+    (void)cuptiActivityRegisterCallbacks(nobody_asks, nobody_takes);
+}
+
+FAKE_EXPORT void fake_cupti_foreign_buffer(void) {
+    static uint8_t theirs[64];
+    buffer b = {.data = theirs, .size = sizeof theirs, .used = 8};
+    deliver(&b);
+}
+
+FAKE_EXPORT void fake_cupti_restart(void) {
+    pthread_mutex_lock(&mutex);
+    callback = NULL;
+    requested = NULL;
+    completed = NULL;
+    user_clock = NULL;
+    memset(enabled_kinds, 0, sizeof enabled_kinds);
+    memset(enabled_ids, 0, sizeof enabled_ids);
+    current = (buffer){0};
+    full_count = 0;
+    owner = 0;
+    pthread_mutex_unlock(&mutex);
+    static const char *const counts[] = {"flushes", "delivered", "declined",   "subscribed",
+                                         "kinds",   "callbacks", "finalized",  "clock",
+                                         "records", "dropped",   "calls_child"};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) fake_cupti_set(counts[i], 0);
+}

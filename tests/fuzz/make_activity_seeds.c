@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes the seeds of fuzz_activity: one buffer for each layout of the records, with every kind that is read.
+//
+//     cc -std=c11 -D_GNU_SOURCE tests/fuzz/make_activity_seeds.c -o make_activity_seeds
+//     ./make_activity_seeds tests/fuzz/seeds/fuzz_activity
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../fakes/cupti_layout.h"
+
+static const uint32_t versions[] = {12, 13, 14, 18, 19, 24, 26, 28, 130000, 130100, 130200, 130400};
+
+static size_t all_kinds(uint8_t *to, uint32_t version) {
+    const layout_work work = {.start = 1000,
+                              .end = 1800,
+                              .bytes = 4096,
+                              .name = 2,
+                              .node = 77,
+                              .context = 3,
+                              .stream = 7,
+                              .correlation = 42,
+                              .graph = 5,
+                              .grid = {2, 3, 4},
+                              .block = {128, 2, 1},
+                              .registers = 40,
+                              .copy = 1,
+                              .from = 1,
+                              .to = 3};
+    uint8_t *at = to;
+    at += layout_context(at, version, 3, 0);
+    at += layout_external(at, 900, 42);
+    at += layout_kernel(at, version, &work);
+    at += layout_copy(at, version, &work);
+    at += layout_peer_copy(at, version, &work);
+    at += layout_set(at, version, &work);
+    at += layout_graph(at, version, &work);
+    at += layout_event(at, version, 40, 3, 7, 12);
+    at += layout_sync(at, version, 2, 100, 110, 41, 3, 9, 12);
+    at += layout_sync(at, version, 4, 100, 110, 41, 8, UINT32_MAX, 0);
+    at += layout_overhead(at, version, 0x10000, 55, 10, 30);
+    at += layout_marker(at, 2, 100, 1, 55, 3);
+    at += layout_marker(at, 4, 300, 1, 55, 0);
+    at += layout_marker(at, 1, 300, 2, 55, 3);
+    at += layout_marker(at, 2, 400, 3, 55, 4);
+    return (size_t)(at - to);
+}
+
+int main(int argc, char **argv) {
+    uint8_t bytes[8192];
+    char path[4096];
+    if (argc != 2) return 2;
+    for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) {
+        uint32_t cut = 300;
+        bytes[0] = (uint8_t)i;
+        bytes[1] = (uint8_t)(i & 3);
+        memcpy(bytes + 2, &cut, 4);
+        size_t size = 6 + all_kinds(bytes + 6, versions[i]);
+        (void)snprintf(path, sizeof path, "%s/version_%u.bin", argv[1], versions[i]);
+        FILE *file = fopen(path, "wb");
+        if (!file || fwrite(bytes, 1, size, file) != size || fclose(file) != 0) return 1;
+    }
+    return 0;
+}

@@ -1,0 +1,638 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Device time of scopes, against a double of the CUDA driver and stand-ins of torch, CuPy and Numba."""
+
+import asyncio
+import ctypes
+import json
+import os
+import sys
+import threading
+import types
+
+import fakes
+import pytest
+
+from regimeter import _core, load, streams
+
+MS = 1_000_000
+# What device timing must never do: wait for the device, or touch events of a context that is gone.
+FORBIDDEN = ("calls_cuEventSynchronize", "calls_cuStreamSynchronize", "calls_cuCtxSynchronize", "dead_events")
+CAPTURED, STREAM_CHANGED, PENDING = (_core.INTERVAL_STATES.index(n) for n in ("captured", "stream_changed", "pending"))
+
+
+class Driver:
+    """The double's functions, with handles as integers."""
+
+    def __init__(self) -> None:
+        self.library = ctypes.CDLL(os.environ["REGIMETER_LIBCUDA"])
+        self.library.fake_cuda_get.restype = ctypes.c_longlong
+        self.library.fake_cuda_now.restype = ctypes.c_longlong
+
+    def call(self, name, *arguments):
+        result = getattr(self.library, name)(*arguments)
+        assert result == 0, (name, result)
+
+    def made(self, name, *arguments):
+        """Call a function that makes something behind its first argument."""
+        handle = ctypes.c_void_p()
+        self.call(name, ctypes.byref(handle), *arguments)
+        return handle.value
+
+    def use(self, device=0):
+        self.call("cuInit", 0)
+        context = self.made("cuDevicePrimaryCtxRetain", device)
+        self.call("cuCtxSetCurrent", ctypes.c_void_p(context))
+
+    def stream(self):
+        return self.made("cuStreamCreate", 1)
+
+    def work(self, stream, ns):
+        self.call("fake_cuda_work", ctypes.c_void_p(stream), ctypes.c_longlong(ns))
+
+    def advance(self, ns):
+        self.library.fake_cuda_advance(ctypes.c_longlong(ns))
+
+    def set(self, name, value):
+        self.library.fake_cuda_set(name.encode(), ctypes.c_longlong(value))
+
+    def get(self, name):
+        return self.library.fake_cuda_get(name.encode())
+
+
+@pytest.fixture
+def driver(monkeypatch):
+    """The double, with a clock that a test moves, in use by this thread."""
+    for name, value in fakes.environment(cuda="").items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("REGIMETER_LIBHIP", "off")
+    made = Driver()
+    made.library.fake_cuda_restart()
+    made.set("follow", 0)
+    made.set("devices", 2)
+    made.use()
+    yield made
+    used = {name: made.get(name) for name in FORBIDDEN}
+    made.library.fake_cuda_restart()  # not in use any more, for tests that come later in this process
+    assert used == dict.fromkeys(FORBIDDEN, 0)
+
+
+@pytest.fixture
+def profiler(driver, make_profiler):
+    return make_profiler(enable_detailed_metrics=False, device_wait_ns=100 * MS, device_poll_ns=MS)
+
+
+class Torch:
+    """A stand-in for torch with a current stream per thread."""
+
+    def __init__(self, initialised=True):
+        self.initialised = initialised
+        self.current = threading.local()
+        self.asked = 0
+        self.cuda = types.SimpleNamespace(is_initialized=lambda: self.initialised)
+        self._C = types.SimpleNamespace(_cuda_getDevice=lambda: 0, _cuda_getCurrentRawStream=self.stream)
+
+    def stream(self, device):
+        assert device == 0
+        self.asked += 1
+        return getattr(self.current, "value", 0)
+
+
+@pytest.fixture
+def torch(monkeypatch):
+    made = Torch()
+    monkeypatch.setitem(sys.modules, "torch", made)
+    return made
+
+
+def entries(profiler):
+    return {entry.operation: entry for entry in profiler.get_entries()}
+
+
+def measured(profiler, driver, ns=1000 * MS):
+    driver.advance(ns)
+    return entries(profiler)
+
+
+# --- what a scope gets ----------------------------------------------------------------------------------------
+
+
+def test_a_scope_has_the_time_of_its_work(profiler, driver):
+    with profiler.profile("a"):
+        driver.work(0, 3 * MS)
+    with profiler.profile("b", device="cuda"):
+        driver.work(0, 5 * MS)
+    found = measured(profiler, driver)
+    assert found["a"].gpu_time_ms == 3.0
+    assert found["b"].gpu_time_ms == 5.0
+    assert "gpu_time_ms" not in found["a"].unavailable
+    run = profiler.run()
+    assert run.environment["device"]["available"] is True
+    assert run.intervals.device.tolist() == [0, 0]
+
+
+def test_the_summary_adds_up_and_tells_how_many_calls(profiler, driver):
+    for ns in (1, 2, 3):
+        with profiler.profile("a"):
+            driver.work(0, ns * MS)
+    graph = driver.stream()
+    driver.call("cuStreamBeginCapture_v2", ctypes.c_void_p(graph), 0)
+    with profiler.profile("a", stream=graph):
+        pass
+    driver.made_graph = ctypes.c_void_p()
+    driver.call("cuStreamEndCapture", ctypes.c_void_p(graph), ctypes.byref(driver.made_graph))
+    driver.advance(1000 * MS)
+    summary = profiler.get_summary()["a"]
+    assert (summary.call_count, summary.gpu_calls, summary.total_gpu_time_ms) == (4, 3, 6.0)
+    (row,) = profiler.run().result("scopes").rows()
+    assert (row["device_ns"], row["measured"], row["source"]) == (6 * MS, 3, "events")
+
+
+def test_calls_inside_another_call_of_the_operation_are_not_added(profiler, driver):
+    def recurse(depth):
+        with profiler.profile("a"):
+            driver.work(0, MS)
+            if depth:
+                recurse(depth - 1)
+
+    recurse(2)
+    driver.advance(1000 * MS)
+    summary = profiler.get_summary()["a"]
+    assert (summary.gpu_calls, summary.total_gpu_time_ms, summary.recursive_count) == (1, 3.0, 2)
+
+
+def test_overhead_is_what_the_host_took_longer(profiler, driver):
+    driver.set("follow", 1)  # the device's clock runs with the host's
+    stream = driver.stream()
+    driver.work(stream, 30 * MS)  # in the way, so that the first event passes late
+    with profiler.profile("host", stream=stream):
+        driver.work(stream, MS)
+        threading.Event().wait(0.06)
+    with profiler.profile("device", stream=stream):
+        driver.work(stream, 40 * MS)
+    driver.advance(100 * MS)
+    found = entries(profiler)
+    host = found["host"]
+    assert host.overhead_ms == pytest.approx(host.duration_ms - host.gpu_time_ms, abs=1e-9)
+    assert host.overhead_ms > 20
+    late = found["device"]
+    assert late.gpu_time_ms > late.duration_ms
+    assert late.overhead_ms is None
+    assert "longer than the host's" in late.unavailable["overhead_ms"]
+
+
+def test_scopes_of_the_processor_get_no_events(profiler, driver):
+    with profiler.profile("a", device="cpu"):
+        driver.work(0, MS)
+    assert measured(profiler, driver)["a"].gpu_time_ms is None
+    assert driver.get("calls_cuEventRecord") == 0
+
+
+def test_nested_scopes(profiler, driver):
+    with profiler.profile("outer"):
+        driver.work(0, MS)
+        with profiler.profile("inner"):
+            driver.work(0, 2 * MS)
+        driver.work(0, 4 * MS)
+    found = measured(profiler, driver)
+    assert (found["outer"].gpu_time_ms, found["inner"].gpu_time_ms) == (7.0, 2.0)
+
+
+def test_an_exception_passes_and_the_scope_is_measured(profiler, driver, torch):
+    with pytest.raises(KeyError, match="mine"), profiler.profile("a"):
+        driver.work(0, 2 * MS)
+        raise KeyError("mine")
+
+    @profiler.profile_function(operation="b")
+    def fails():
+        driver.work(0, 3 * MS)
+        raise ValueError("mine too")
+
+    with pytest.raises(ValueError, match="mine too"):
+        fails()
+    found = measured(profiler, driver)
+    assert (found["a"].gpu_time_ms, found["b"].gpu_time_ms) == (2.0, 3.0)
+    assert found["a"].failed
+    assert found["b"].failed
+
+
+def test_functions_and_generators(profiler, driver):
+    @profiler.profile_function(operation="function")
+    def function():
+        driver.work(0, MS)
+
+    @profiler.profile_function(operation="generator")
+    def generator():
+        driver.work(0, 2 * MS)
+        yield 1
+        driver.work(0, 3 * MS)
+
+    function()
+    for _ in generator():
+        driver.work(0, 100 * MS)  # the consumer's
+    driver.advance(1000 * MS)
+    summary = profiler.get_summary()
+    assert summary["function"].total_gpu_time_ms == 1.0
+    assert summary["generator"].total_gpu_time_ms == 5.0
+
+
+def test_a_scope_that_a_generator_leaves_open_gives_its_events_back(profiler, driver):
+    def steps():
+        with profiler.profile("open"):
+            yield
+
+    for _ in range(200):
+        stepper = steps()
+        next(stepper)
+        del stepper
+    driver.advance(1000 * MS)
+    profiler.run()
+    for _ in range(10):
+        with profiler.profile("a"):
+            driver.work(0, MS)
+    driver.advance(1000 * MS)
+    assert profiler.get_summary()["a"].total_gpu_time_ms == 10.0
+    assert profiler._device_state()["pairs"] <= 256
+
+
+def test_tasks_in_streams_of_their_own(profiler, driver):
+    async def task(number, stream):
+        with profiler.profile(f"task {number}", stream=stream):
+            await asyncio.sleep(0)
+            driver.work(stream, (number + 1) * MS)
+            await asyncio.sleep(0)
+
+    async def main():
+        await asyncio.gather(*(task(number, driver.stream()) for number in range(5)))
+
+    asyncio.run(main())
+    found = measured(profiler, driver)
+    assert [found[f"task {number}"].gpu_time_ms for number in range(5)] == [1.0, 2.0, 3.0, 4.0, 5.0]
+
+
+def test_threads(profiler, driver):
+    def body(number):
+        driver.use(number % 2)
+        stream = driver.stream()
+        for _ in range(50):
+            with profiler.profile(f"thread {number}", stream=stream):
+                driver.work(stream, number * MS)
+
+    threads = [threading.Thread(target=body, args=(number,)) for number in range(1, 5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    driver.advance(1000 * MS)
+    summary = profiler.get_summary()
+    assert [summary[f"thread {n}"].total_gpu_time_ms for n in range(1, 5)] == [50.0, 100.0, 150.0, 200.0]
+    assert set(profiler.run().intervals.device.tolist()) == {0, 1}
+
+
+# --- which stream ---------------------------------------------------------------------------------------------
+
+
+def test_the_current_stream_of_torch(driver, torch, make_profiler):
+    profiler = make_profiler(enable_detailed_metrics=False)
+    stream = driver.stream()
+    torch.current.value = stream
+    with profiler.profile("a"):
+        driver.work(stream, 2 * MS)
+    torch.current.value = 0
+    with profiler.profile("b"):
+        driver.work(0, 3 * MS)
+    found = measured(profiler, driver)
+    assert (found["a"].gpu_time_ms, found["b"].gpu_time_ms) == (2.0, 3.0)
+    assert profiler.run().intervals.stream.tolist() == [stream, 0]
+    assert torch.asked == 4
+
+
+def test_the_first_scope_of_a_thread(driver, torch, make_profiler):
+    """torch tells the device, whose context is not current in the thread before the block uses it."""
+    profiler = make_profiler(enable_detailed_metrics=False)
+
+    def body():
+        with profiler.profile("a"):
+            driver.use()
+            driver.work(0, 2 * MS)
+
+    thread = threading.Thread(target=body)
+    thread.start()
+    thread.join()
+    assert measured(profiler, driver)["a"].gpu_time_ms == 2.0
+
+
+def test_a_scope_that_changes_stream(driver, torch, make_profiler):
+    profiler = make_profiler(enable_detailed_metrics=False)
+    with profiler.profile("a"):
+        torch.current.value = driver.stream()
+    entry = measured(profiler, driver)["a"]
+    assert entry.gpu_time_ms is None
+    assert "another stream" in entry.unavailable["gpu_time_ms"]
+    assert profiler.run().intervals.state.tolist() == [STREAM_CHANGED]
+
+
+def test_torch_is_not_asked_before_it_uses_the_device(driver, monkeypatch, make_profiler):
+    torch = Torch(initialised=False)
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    profiler = make_profiler(enable_detailed_metrics=False)
+    with profiler.profile("a"):
+        pass
+    assert torch.asked == 0
+
+
+def test_a_library_that_fails_to_tell_its_stream(driver, torch, make_profiler):
+    def fails(device):
+        raise RuntimeError("no stream today")
+
+    profiler = make_profiler(enable_detailed_metrics=False)
+    torch._C._cuda_getCurrentRawStream = fails
+    with profiler.profile("a"):
+        pass
+    entry = measured(profiler, driver)["a"]
+    assert entry.gpu_time_ms is None
+    assert {row["code"] for row in profiler.run().anomaly_list()} == {"internal"}
+
+
+def test_cupy_and_numba(driver, monkeypatch, make_profiler):
+    stream, default = driver.stream(), driver.stream()
+    cupy = types.SimpleNamespace(
+        cuda=types.SimpleNamespace(get_current_stream=lambda: types.SimpleNamespace(ptr=stream))
+    )
+    inner = types.SimpleNamespace(driver=types.SimpleNamespace(driver=types.SimpleNamespace(is_initialized=True)))
+    numba = types.SimpleNamespace(
+        cudadrv=inner, default_stream=lambda: types.SimpleNamespace(handle=ctypes.c_void_p(default))
+    )
+    monkeypatch.setitem(sys.modules, "numba.cuda", numba)
+    first = make_profiler(enable_detailed_metrics=False)
+    with first.profile("a"):
+        driver.work(default, 2 * MS)
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    second = make_profiler(enable_detailed_metrics=False)
+    with second.profile("a"):
+        driver.work(stream, 3 * MS)
+    driver.advance(1000 * MS)
+    assert entries(first)["a"].gpu_time_ms == 2.0
+    assert entries(second)["a"].gpu_time_ms == 3.0
+
+
+def test_cupy_is_not_asked_before_somebody_uses_the_device(driver, monkeypatch, make_profiler):
+    def asked():
+        raise AssertionError("this would initialise the device")
+
+    driver.library.fake_cuda_restart()
+    monkeypatch.setitem(sys.modules, "cupy_backends.cuda.stream", types.SimpleNamespace(get_current_stream_ptr=asked))
+    monkeypatch.setitem(sys.modules, "cupy", types.SimpleNamespace())
+    profiler = make_profiler(enable_detailed_metrics=False)
+    with profiler.profile("a"):
+        pass
+    assert profiler.run().anomaly_list() == []
+    assert driver.get("calls_cuInit") == 0
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda handle: handle,
+        lambda handle: types.SimpleNamespace(cuda_stream=handle),
+        lambda handle: types.SimpleNamespace(ptr=handle),
+        lambda handle: types.SimpleNamespace(handle=ctypes.c_void_p(handle)),
+        lambda handle: types.SimpleNamespace(__cuda_stream__=lambda: (0, handle)),
+        lambda handle: types.SimpleNamespace(__cuda_stream__=(0, handle)),
+    ],
+    ids=["handle", "torch", "cupy", "numba", "protocol", "protocol of a property"],
+)
+def test_a_given_stream(profiler, driver, torch, wrap):
+    stream = driver.stream()
+    with profiler.profile("a", stream=wrap(stream), batch=3):
+        driver.work(stream, 4 * MS)
+        torch.current.value = driver.stream()  # does not matter
+    entry = measured(profiler, driver)["a"]
+    assert entry.gpu_time_ms == 4.0
+    assert entry.metadata == {"batch": 3}
+
+
+@pytest.mark.parametrize("value", ["a name", None, True, -1, 3, 65_535, 2**64, 1.5, [3]])
+def test_what_is_no_stream_stays_metadata(profiler, driver, value):
+    with profiler.profile("a", stream=value):
+        driver.work(0, MS)
+    entry = measured(profiler, driver)["a"]
+    assert "stream" in entry.metadata
+    assert entry.gpu_time_ms == 1.0
+
+
+def test_a_given_stream_does_not_stick_to_the_next_scope(profiler, driver):
+    stream = driver.stream()
+    with profiler.profile("a", stream=stream):
+        pass
+    with profiler.profile("b"):
+        driver.work(0, MS)
+    driver.advance(1000 * MS)
+    assert profiler.run().intervals.stream.tolist() == [stream, 0]
+
+
+def test_handles():
+    assert streams.handle(types.SimpleNamespace(handle=ctypes.c_void_p(0))) == 0
+    assert streams.handle(types.SimpleNamespace(ptr="text")) is None
+    assert streams.handle(object()) is None
+
+
+# --- what is not measured -------------------------------------------------------------------------------------
+
+
+def test_what_the_device_has_not_finished_is_pending_and_comes_later(profiler, driver):
+    with profiler.profile("a"):
+        driver.work(0, 5 * MS)
+    entry = entries(profiler)["a"]  # waits for device_wait_ns
+    assert entry.gpu_time_ms is None
+    assert "not finished" in entry.unavailable["gpu_time_ms"]
+    assert measured(profiler, driver)["a"].gpu_time_ms == 5.0
+
+
+def test_closing_does_not_wait_for_ever(driver, make_profiler):
+    profiler = make_profiler(enable_detailed_metrics=False, device_wait_ns=10 * MS)
+    with profiler.profile("a"):
+        driver.work(0, 5 * MS)
+    profiler.close()
+    run = profiler.run()
+    assert run.intervals.state.tolist() == [PENDING]
+    assert {row["code"]: row["count"] for row in run.anomaly_list()} == {"pending_intervals": 1}
+
+
+def test_switched_off(driver, make_profiler):
+    profiler = make_profiler(enable_detailed_metrics=False, device_timing=False)
+    with profiler.profile("a", stream=driver.stream()):
+        pass
+    entry = entries(profiler)["a"]
+    assert entry.unavailable["gpu_time_ms"] == "device_timing is off"
+    assert entry.metadata == {}
+    assert driver.get("calls_cuEventRecord") == 0
+    assert profiler._device_state() is None
+
+
+def test_where_no_gpu_can_turn_up_scopes_do_not_ask(monkeypatch, make_profiler):
+    monkeypatch.delenv("REGIMETER_LIBCUDA", raising=False)
+    monkeypatch.delenv("REGIMETER_LIBHIP", raising=False)
+    monkeypatch.setattr("regimeter.environment.CONTROLS", ("/nonexistent",))
+    monkeypatch.setattr("regimeter.environment.NVIDIA_CONTROL", "/nonexistent")
+    monkeypatch.setattr("regimeter.environment.AMD_CONTROL", "/nonexistent")
+    profiler = make_profiler(enable_detailed_metrics=False)
+    with profiler.profile("a"):
+        pass
+    assert profiler._device_state() is None
+    assert "no GPU driver" in entries(profiler)["a"].unavailable["gpu_time_ms"]
+
+
+def test_sampled_out_scopes_get_no_events(driver, make_profiler):
+    profiler = make_profiler(enable_detailed_metrics=False, sample_rate=0.0)
+    with profiler.profile("a"):
+        pass
+    assert driver.get("calls_cuEventRecord") == 0
+
+
+def test_memory_and_device_time_together(driver, make_profiler):
+    profiler = make_profiler(enable_detailed_metrics=False, track_memory=True)
+    with profiler.profile("outer"), profiler.profile("inner"):
+        driver.work(0, 2 * MS)
+    found = measured(profiler, driver)
+    assert found["inner"].gpu_time_ms == found["outer"].gpu_time_ms == 2.0
+    assert found["inner"].memory_source == "scope"
+
+
+def test_the_cost_of_events_is_stated(profiler, driver):
+    for _ in range(100):
+        with profiler.profile("a"):
+            pass
+    driver.advance(1000 * MS)
+    run = profiler.run()
+    assert run.cost["device_ns"] > 0
+    assert run.cost["total_ns"] >= run.cost["device_ns"]
+
+
+# --- files, exits, forks --------------------------------------------------------------------------------------
+
+
+def test_a_journal_holds_the_intervals(driver, make_profiler, tmp_path):
+    path = tmp_path / "a.rgm"
+    with make_profiler(enable_detailed_metrics=False, path=path) as profiler:
+        with profiler.profile("a"):
+            driver.work(0, 7 * MS)
+        driver.advance(1000 * MS)
+    (entry,) = load(path).get_entries()
+    assert entry.gpu_time_ms == 7.0
+
+
+def test_exports_carry_the_device_time(profiler, driver, tmp_path):
+    with profiler.profile("a"):
+        driver.work(0, 7 * MS)
+    driver.advance(1000 * MS)
+    profiler.export_json(tmp_path / "a.json")
+    exported = json.loads((tmp_path / "a.json").read_text())
+    assert exported["entries"][0]["gpu_time_ms"] == 7.0
+    profiler.write_html(tmp_path / "a.html")
+    assert '"gpu_ns":7000000' in (tmp_path / "a.html").read_text().replace(" ", "")
+
+
+def test_the_printed_summary_says_that_it_is_an_upper_bound(profiler, driver, capsys):
+    with profiler.profile("a"):
+        driver.work(0, 7 * MS)
+    driver.advance(1000 * MS)
+    profiler.print_summary()
+    profiler.print_bottlenecks()
+    printed = capsys.readouterr().out
+    assert "device time" in printed
+    assert "7.00 ms" in printed
+    assert printed.count("upper bound") == 2
+
+
+PROGRAM = """
+    import ctypes, os, regimeter
+    cu = ctypes.CDLL(os.environ["REGIMETER_LIBCUDA"])
+    cu.fake_cuda_get.restype = ctypes.c_longlong
+    cu.cuInit(0)
+    def get(name): return cu.fake_cuda_get(name.encode())
+    def work(ms): cu.fake_cuda_work(ctypes.c_void_p(0), ctypes.c_longlong(ms * 1000000))
+    profiler = regimeter.GPUProfiler(path="a.rgm", enable_detailed_metrics=False)
+"""
+
+
+@pytest.fixture
+def program(run_python, monkeypatch):
+    for name, value in fakes.environment(cuda="ready=1").items():
+        monkeypatch.setenv(name, value)
+    return lambda body: run_python(PROGRAM + body)
+
+
+def test_a_program_that_just_ends(program, tmp_path):
+    """Device work is awaited at exit, within the bound, and the file is complete."""
+    program("""
+    with profiler.profile("a"):
+        work(50)
+    """)
+    run = load(tmp_path / "a.rgm")
+    assert run.complete
+    assert run.get_entries()[0].gpu_time_ms >= 50.0
+
+
+def test_a_driver_that_is_gone_at_exit(program, tmp_path):
+    done = program("""
+    import atexit
+    with profiler.profile("a"):
+        work(50)
+    cu.fake_cuda_set(b"gone", ctypes.c_longlong(1))
+    """)
+    assert done.stderr == ""
+    assert load(tmp_path / "a.rgm").get_entries()[0].gpu_time_ms is None
+
+
+def test_a_forked_child_never_calls_the_driver_and_goes_on(program, tmp_path):
+    done = program("""
+    with profiler.profile("before"):
+        work(1)
+    scope = profiler.profile("across")
+    scope.__enter__()
+    child = os.fork()
+    if child == 0:
+        scope.__exit__(None, None, None)
+        with profiler.profile("in child"):
+            pass
+        entry = profiler.get_entries()[-1]
+        reason = profiler.run().environment["device"]["reason"]
+        profiler.close()
+        print(entry.operation, entry.gpu_time_ms, get("calls_in_child"), reason, flush=True)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    scope.__exit__(None, None, None)
+    with profiler.profile("after"):
+        work(2)
+    """)
+    assert done.stdout.startswith("in child None 0 ")
+    assert "forked" in done.stdout
+    found = {entry.operation: entry for entry in load(tmp_path / "a.rgm").get_entries()}
+    assert found["after"].gpu_time_ms >= 2.0
+    assert found["across"].gpu_time_ms is not None
+
+
+def test_a_child_of_a_process_that_did_not_use_the_device_measures(run_python, monkeypatch, tmp_path):
+    for name, value in fakes.environment(cuda="").items():
+        monkeypatch.setenv(name, value)
+    done = run_python("""
+    import ctypes, os, regimeter
+    profiler = regimeter.GPUProfiler(enable_detailed_metrics=False)
+    with profiler.profile("before"):
+        pass
+    child = os.fork()
+    if child == 0:
+        cu = ctypes.CDLL(os.environ["REGIMETER_LIBCUDA"])
+        cu.cuInit(0)
+        context = ctypes.c_void_p()
+        cu.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
+        cu.cuCtxSetCurrent(context)
+        import time
+        time.sleep(0.3)  # well past the next look for a driver
+        with profiler.profile("in child"):
+            cu.fake_cuda_work(ctypes.c_void_p(0), ctypes.c_longlong(1000000))
+        print(profiler.get_entries()[-1].gpu_time_ms, flush=True)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    """)
+    assert float(done.stdout) >= 1.0

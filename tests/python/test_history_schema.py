@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The schema: migrations lead to what the tables say, an older database keeps its data, a newer one is left alone."""
+
+import struct
+import subprocess
+import sys
+
+import pytest
+import sqlalchemy as sa
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+
+from regimeter.history import HistoryError, migrate, open_history, state_of
+from regimeter.history.database import connect, transaction, url_of
+from regimeter.history.schema import HEAD, metadata
+
+OLD_ROWS = (
+    "INSERT INTO environment VALUES (1, 'key', '{}', '2025-01-02 03:04:05')",
+    f"INSERT INTO operation VALUES (1, '{1:064}', 'mm'), (2, '{2:064}', 'add')",
+    """INSERT INTO run (id, uid, environment_id, label, branch, state, details, created_at) VALUES
+       (7, 'u', 1, 'old', 'main', 'recorded', '{"environments": [{}], "warnings": [], "memory_mb": {}}',
+        '2025-01-02 03:04:05')""",
+    "INSERT INTO launch VALUES (3, 7, 0), (4, 7, 1)",
+)
+OLD_SAMPLES = {(3, 1): (1.0, 9.0, 2.0), (4, 1): (4.0, float("nan"), 8.0), (3, 2): (), (4, 2): (float("inf"),)}
+MEDIANS = {(3, 1): 2.0, (4, 1): 6.0, (3, 2): None, (4, 2): None}
+
+
+@pytest.fixture
+def engine(history_place):
+    return connect(url_of(history_place))
+
+
+def older(engine, samples=OLD_SAMPLES):
+    """Make a database of the first schema, with rows, by nothing but SQL."""
+    migrate(engine, "0001")
+    with transaction(engine, writing=True) as connection:
+        for statement in OLD_ROWS:
+            connection.exec_driver_sql(statement)
+        table = sa.Table("sample", sa.MetaData(), autoload_with=connection)
+        for (launch, operation), values in samples.items():
+            row = {"launch_id": launch, "operation_id": operation, "metric": "time", "position": operation}
+            blob = struct.pack(f"<{len(values)}d", *values)
+            connection.execute(sa.insert(table).values(row | {"count": len(values), "values": blob}))
+
+
+def test_migrations_lead_to_the_tables(engine):
+    assert migrate(engine) == (None, HEAD)
+    with engine.connect() as connection:
+        context = MigrationContext.configure(connection, opts={"compare_type": True})
+        assert compare_metadata(context, metadata) == []
+    assert migrate(engine) == (HEAD, HEAD)
+
+
+def test_an_older_database_keeps_its_data(history_place, engine):
+    older(engine)
+    assert state_of(engine).revision == "0001"
+    with pytest.raises(HistoryError, match="regimeter history migrate"):
+        open_history(history_place)
+    assert migrate(engine) == ("0001", HEAD)
+    with transaction(engine) as connection:
+        rows = connection.execute(sa.text("SELECT launch_id, operation_id, median FROM sample")).all()
+        assert {(launch, operation): median for launch, operation, median in rows} == MEDIANS
+        # What was read by reflection before is there with its constraints: the batch has not lost them.
+        keys = sa.inspect(connection).get_foreign_keys("sample")
+        assert {key["name"] for key in keys} == {"fk_sample_launch_id_launch", "fk_sample_operation_id_operation"}
+        assert connection.execute(sa.text("SELECT count(*) FROM launch")).scalar() == 2
+    history = open_history(history_place)
+    launches = history.side(history.run(7)).metrics["time"].launches
+    assert launches["mm"][0].tolist() == [1.0, 9.0, 2.0]
+    history.remove(history.run(7))
+    assert history.counts()["sample"] == 0
+
+
+def test_more_rows_than_are_filled_at_once(engine):
+    samples = {(launch, operation): (float(operation),) for launch in (3, 4) for operation in (1, 2)}
+    older(engine, samples)
+    with transaction(engine, writing=True) as connection:
+        copy = "INSERT INTO sample SELECT launch_id, operation_id, '{}', position, count, {}, total, calls FROM sample"
+        values = '"values"'
+        for number in range(800):
+            connection.exec_driver_sql(copy.format(f"m{number:03}", values) + " WHERE metric = 'time'")
+    migrate(engine)
+    with transaction(engine) as connection:
+        wrong = "SELECT count(*) FROM sample WHERE median IS NULL OR median <> operation_id"
+        assert connection.execute(sa.text(wrong)).scalar() == 0
+        assert connection.execute(sa.text("SELECT count(*) FROM sample")).scalar() == 4 * 801
+
+
+def test_a_migration_that_fails_changes_nothing(engine, monkeypatch):
+    older(engine, {(3, 1): (1.0,)})
+    with transaction(engine, writing=True) as connection:
+        connection.execute(sa.text("CREATE TABLE noise_floor (id INTEGER)"))  # in the way
+    with pytest.raises(HistoryError, match="noise_floor"):
+        migrate(engine)
+    assert state_of(engine).revision == "0001"
+    with transaction(engine) as connection:
+        assert "median" not in {column["name"] for column in sa.inspect(connection).get_columns("sample")}
+        assert not sa.inspect(connection).has_table("change_point")
+        assert connection.execute(sa.text("SELECT count(*) FROM sample")).scalar() == 1
+
+
+def test_a_newer_database_is_left_alone(history_place, engine):
+    migrate(engine)
+    with transaction(engine, writing=True) as connection:
+        connection.execute(sa.text("UPDATE alembic_version SET version_num = '9999'"))
+    for call in (lambda: open_history(history_place), lambda: migrate(engine)):
+        with pytest.raises(HistoryError, match="newer release"):
+            call()
+    assert state_of(engine).revision == "9999"
+
+
+def test_two_processes_migrate_at_once(history_place, engine):
+    older(engine)
+    code = "import sys; from regimeter.history.database import connect, url_of; from regimeter.history import migrate;"
+    code += "print(migrate(connect(url_of(sys.argv[1]))))"
+    running = [
+        subprocess.Popen([sys.executable, "-c", code, history_place], stdout=subprocess.PIPE, text=True)
+        for _ in range(3)
+    ]
+    said = sorted(one.communicate(timeout=120)[0].strip() for one in running)
+    assert said == [str(("0001", HEAD)), str((HEAD, HEAD)), str((HEAD, HEAD))]
