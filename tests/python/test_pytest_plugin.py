@@ -397,6 +397,22 @@ def test_hostile_names_stay_names(faked: pytest.Pytester) -> None:
     assert len(FileStorage(files[0].parent).find(name)) == 1
 
 
+def test_a_database_keeps_sessions_as_files_do(faked: pytest.Pytester) -> None:
+    pytest.importorskip("sqlalchemy")
+    storage = f"--perf-storage=sqlite:///{faked.path}/perf.db"
+    faked.makepyfile(timed(1e-3))
+    for _ in range(2):
+        assert run(faked, storage, "--perf-save=main", apart=True).ret == 0
+    assert run(faked, storage, "--perf-compare=main:2", apart=True).ret == 0
+    faked.makepyfile(timed(1.2e-3))
+    result = run(faked, storage, "--perf-compare=main", "--perf-report=junit:out.xml", apart=True)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(["PERF GATE FAILED  1 regression*", "Baseline: run 2 (main)*"])
+    assert "<failure" in (faked.path / "out.xml").read_text()
+    result = run(faked, storage, "--perf-compare=other", apart=True)
+    result.stdout.fnmatch_lines(["There is no baseline 'other'*"])
+
+
 # --- duets ------------------------------------------------------------------------------------------------------
 
 

@@ -47,14 +47,10 @@ def open_storage(uri: str) -> Storage:
 
 def _database(uri: str) -> Storage:
     try:
-        from importlib import import_module
-
-        history = import_module("regimeter.history")
-        return history.open_storage(uri)  # type: ignore[no-any-return]
-    except (ImportError, AttributeError) as error:
-        raise pytest.UsageError(
-            f"--perf-storage: a database needs `pip install 'regimeter[history]'` ({error}); a folder needs nothing"
-        ) from None
+        from .storage_database import DatabaseStorage
+    except ImportError as error:
+        raise pytest.UsageError(f"--perf-storage: {error}; a folder needs nothing") from None
+    return DatabaseStorage(uri)
 
 
 def split(reference: str) -> tuple[str, int]:
