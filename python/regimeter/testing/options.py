@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The --perf-* options as values; what is wrong with one is a UsageError before the first test."""
+
+import os
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from . import quantities
+from .gate import metric
+
+MISSING = ("pass", "skip", "fail")
+REPORTS = ("github", "junit", "html", "markdown", "json", "csv", "text")
+DEFAULT_STORAGE = ".regimeter/perf"
+DEFAULT_PERCENT = 5.0
+NEVER = "never"
+MOST_LAUNCHES = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the command line asks for. fails: percent by metric; report_only: no regression fails the session.
+
+    noise: percent by which two processes of one program differ, where launches do not tell.
+    """
+
+    compare: tuple[str, ...] = ()
+    fails: dict[str, float] | None = None
+    report_only: bool = False
+    save: str | None = None
+    autosave: bool = False
+    storage: str = DEFAULT_STORAGE
+    json: Path | None = None
+    update: bool = False
+    reports: tuple[tuple[str, Path | None], ...] = ()
+    missing: str = "pass"
+    launches: int = 1
+    noise: float = 1.0
+    disabled: bool = False
+
+    def threshold(self, name: str) -> float:
+        """Return the percentage from which a change of a metric matters."""
+        default = 0.0 if name == "launches" else DEFAULT_PERCENT
+        return default if self.fails is None else self.fails.get(name, default)
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The metrics that are compared where a test does not say."""
+        return ("time", "device_time") if self.fails is None else tuple(self.fails)
+
+
+def read(config: pytest.Config) -> Options:
+    """Return the options of a session. UsageError names the option and what it takes."""
+    fails, report_only = _fails(config.getoption("perf_compare_fail"))
+    missing = config.getoption("perf_missing_baseline")
+    launches = _number(config.getoption("perf_launches"), "--perf-launches", MOST_LAUNCHES)
+    if config.getoption("perf_only") and config.getoption("perf_skip"):
+        raise pytest.UsageError("--perf-only and --perf-skip leave nothing to run")
+    json = config.getoption("perf_json")
+    save = config.getoption("perf_save")
+    if save is not None and not save.strip():
+        raise pytest.UsageError("--perf-save takes a name, as in --perf-save main")
+    update = config.getoption("perf_update_baseline")
+    compare = tuple(config.getoption("perf_compare") or ())
+    if missing != "pass" and not compare:
+        raise pytest.UsageError(
+            "--perf-missing-baseline says what --perf-compare does without a baseline: give that too"
+        )
+    return Options(
+        compare=compare or (("last",) if update else ()),
+        fails=fails,
+        report_only=report_only,
+        save=save,
+        autosave=config.getoption("perf_autosave"),
+        storage=config.getoption("perf_storage") or os.path.join(str(config.rootpath), DEFAULT_STORAGE),
+        json=None if json is None else _path(config, json),
+        update=update,
+        reports=_reports(config, config.getoption("perf_report")),
+        missing=missing,
+        launches=launches,
+        noise=_noise(config.getoption("perf_noise")),
+        disabled=config.getoption("perf_disable"),
+    )
+
+
+def effort(config: pytest.Config) -> dict[str, Any]:
+    """Return what the options say about how long to measure."""
+    try:
+        longest = quantities.seconds(config.getoption("perf_max_time"))
+    except ValueError as error:
+        raise pytest.UsageError(f"--perf-max-time: {error}") from None
+    rounds = _number(config.getoption("perf_min_rounds"), "--perf-min-rounds", 1000)
+    return {"max_seconds": longest, "min_rounds": rounds}
+
+
+def _number(text: str, option: str, most: int) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if not 1 <= number <= most:
+        raise pytest.UsageError(f"{option} takes a number from 1 to {most}, got {text!r}")
+    return number
+
+
+def _noise(text: str) -> float:
+    try:
+        return quantities.percent(text)
+    except ValueError as error:
+        raise pytest.UsageError(f"--perf-noise: {error}") from None
+
+
+def _fails(given: list[str] | None) -> tuple[dict[str, float] | None, bool]:
+    if not given:
+        return None, False
+    fails = {}
+    for text in given:
+        if text == NEVER:
+            continue
+        name, _, limit = text.partition(":")
+        try:
+            fails[metric(name)] = quantities.percent(limit)
+        except ValueError as error:
+            raise pytest.UsageError(
+                f"--perf-compare-fail={text}: {error}; write METRIC:PERCENT as time:5% or never"
+            ) from None
+    return fails or None, NEVER in given
+
+
+def _reports(config: pytest.Config, given: list[str] | None) -> tuple[tuple[str, Path | None], ...]:
+    found: list[tuple[str, Path | None]] = []
+    for text in ",".join(given or ()).split(","):
+        style, _, path = text.partition(":")
+        if not text:
+            continue
+        if style not in REPORTS:
+            raise pytest.UsageError(f"--perf-report={text}: valid are github and {', '.join(REPORTS[1:])} with :FILE")
+        if style != "github" and not path:
+            raise pytest.UsageError(f"--perf-report={text}: say where to write it, as {style}:FILE")
+        found.append((style, _path(config, path) if path else None))
+    if found and find_spec("regimeter.report.comparison") is None:
+        raise pytest.UsageError("--perf-report: this build of regimeter has no reports of comparisons")
+    return tuple(found)
+
+
+def _path(config: pytest.Config, text: str) -> Path:
+    return Path(config.invocation_params.dir) / os.path.expanduser(text)
