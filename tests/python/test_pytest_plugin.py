@@ -220,6 +220,23 @@ def test_a_regression_fails_the_session_and_no_test(faked: pytest.Pytester) -> N
     assert len(written["tests"][0]["metrics"]["time"][0]) == 20
 
 
+def test_a_slowdown_of_everything_fails_although_no_test_stands_out(faked: pytest.Pytester) -> None:
+    many = """
+        import os, random
+        import pytest
+        @pytest.mark.parametrize("number", range(12))
+        def test_step(gpu_benchmark, work, number):
+            luck = 1 + random.Random(os.getpid() * 100 + number).uniform(-0.01, 0.01)  # of this process
+            gpu_benchmark.pedantic(work, args=(SECONDS * (1 + number) * luck,), rounds=5)
+    """
+    faked.makepyfile(many.replace("SECONDS", "1e-3"))
+    assert run(faked, "--perf-save=main", "--perf-launches=3").ret == 0
+    faked.makepyfile(many.replace("SECONDS", "1.3e-3"))
+    result = run(faked, "--perf-compare=main", "--perf-launches=3")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(["PERF GATE FAILED*everything together slower*", "All tests together: +[23]?.? %*"])
+
+
 def test_an_improvement_passes_and_is_told(faked: pytest.Pytester) -> None:
     faked.makepyfile(timed(1e-3))
     run(faked, "--perf-save=main")

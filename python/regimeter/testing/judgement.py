@@ -29,7 +29,8 @@ class Judgement:
 
     comparison: every row, those of duets too; None where nothing was there to compare. missing: operations without a
     baseline, with the reason where it is not plain absence. thresholds: percent by row. rejected: why the baseline as
-    a whole cannot be compared with, '' when it can.
+    a whole cannot be compared with, '' when it can. shifted: all tests together got slower by the threshold, which was
+    taken out of the rows.
     """
 
     comparison: ProfilerComparison | None = None
@@ -40,6 +41,7 @@ class Judgement:
     thresholds: dict[Key, float] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     rejected: str = ""
+    shifted: bool = False
 
     @property
     def failures(self) -> list[OperationComparison]:
@@ -73,6 +75,7 @@ def judge(
     gates = {record.operation: Gate(**record.gate) for record in records}
     for before, after, paired in parts:
         made = _compare(before, after, paired, gates, options, found)
+        found.shifted = found.shifted or made.common_failure
         if found.comparison is None:
             found.comparison = made
         else:

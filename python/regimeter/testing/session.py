@@ -97,7 +97,7 @@ class PerfSession:
             return False
         unjudged = bool(judged.missing) and self.options.missing == "fail" and not self.options.update
         old = [row for row in judged.failures if not (self.options.update and not row.pairs)]
-        return bool(old) or unjudged
+        return bool(old) or unjudged or (judged.shifted and not self.options.update)
 
     def _properties(self, judged: Judgement) -> dict[str, list[tuple[str, str]]]:
         found: dict[str, list[tuple[str, str]]] = {}

@@ -42,6 +42,8 @@ def headline(judged: "Judgement", failed: bool) -> str:
         _count(counts["improvement"], "improvement"),
         f"{counts['no_change']} unchanged" + (f" ({open_rows} for want of data)" if open_rows else ""),
     ]
+    if judged.shifted:
+        parts.append("everything together slower")
     if counts["invalid"]:
         parts.append(f"{counts['invalid']} invalid")
     if judged.missing:
