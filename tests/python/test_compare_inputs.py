@@ -236,22 +236,11 @@ def test_names_of_the_history_need_it(capsys, pair, monkeypatch):
         assert "regimeter[history]" in error
 
 
-def test_a_name_that_the_history_does_not_have(capsys, pair, monkeypatch):
-    class History:
-        asked = ()
-
-        @staticmethod
-        def resolve_baseline(text):
-            History.asked += (text,)
-            return pair[0] if text == "db:main" else None
-
-    monkeypatch.setitem(__import__("sys").modules, "regimeter.history", History)
-    assert command(capsys, "db:main", pair[1])[0] == 1
-    code, out, error = command(capsys, "last", pair[1])
-    assert (code, out) == (0, "")
-    assert "no such baseline" in error
-    assert command(capsys, "last", pair[1], "--require-baseline")[0] == 5
-    assert History.asked == ("db:main", "last", "last")
+def test_a_name_that_needs_the_history_where_there_is_none(capsys, pair, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "regimeter.history", None)
+    code, _, error = command(capsys, "db:main", pair[1])
+    assert code == 2
+    assert "pip install 'regimeter[history]'" in error
 
 
 def test_an_input_is_never_overwritten(capsys, pair):

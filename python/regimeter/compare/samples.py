@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._core import DEVICES, MEMORY_ACTIONS, SPAN_KINDS
+from .._core import DEVICES, MEMORY_SOURCES, SPAN_KINDS
 from ..report.export import check_form, foreign_units
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ UNITS = {
 WORK = tuple(SPAN_KINDS.index(kind) for kind in ("kernel", "memcpy", "memset"))
 SCOPE = SPAN_KINDS.index("scope")
 ANNOTATION = SPAN_KINDS.index("annotation")
-PEAK = MEMORY_ACTIONS.index("peak")
+DEVICE_MEMORY = MEMORY_SOURCES.index("device")
 
 
 @dataclass(slots=True)
@@ -237,7 +237,9 @@ def _add_scopes(side: Side, run: "Run") -> None:
     _add_groups(side.metric("time"), labels, keys, spans.duration_ns[rows] * NS)
     where = {int(span): at for at, span in enumerate(rows.tolist())}
     _add_device_times(side, run, labels, keys, where)
-    _add_memory(side, run, labels, keys, where)
+    _add_memory(side, run, labels, keys)
+    if len(run.launches):
+        _add_launches(side, run, labels)
 
 
 def _add_device_times(side: Side, run: "Run", labels: list[str], keys: NDArray[Any], where: dict[int, int]) -> None:
@@ -248,17 +250,33 @@ def _add_device_times(side: Side, run: "Run", labels: list[str], keys: NDArray[A
         _add_groups(side.metric("device_time"), labels, keys[at], np.array([d for _, d in timed]) * NS)
 
 
-def _add_memory(side: Side, run: "Run", labels: list[str], keys: NDArray[Any], where: dict[int, int]) -> None:
-    memory = run.memory
-    for span, action, allocated in zip(memory.span, memory.action, memory.allocated, strict=True):
-        if action != PEAK or int(span) not in where or allocated < 0:
-            continue
-        name = labels[int(keys[where[int(span)]])]
-        mb = float(allocated) / 1e6
-        side.memory_mb[name] = max(side.memory_mb.get(name, mb), mb)
-    peaks = {name: value * 1e6 for name, value in side.memory_mb.items()}
-    for name, value in peaks.items():
-        side.metric("memory_peak").add(name, [value])
+def _add_memory(side: Side, run: "Run", labels: list[str], keys: NDArray[Any]) -> None:
+    """Add the largest peak and the largest net allocation of a call, where the device's allocator told them.
+
+    The resident set of a process has noise of its own and is no exact quantity, so it is not among them.
+    """
+    entries = run.entries
+    measured = entries.memory_source == DEVICE_MEMORY
+    for metric, values in (
+        ("memory_peak", entries.memory_peak_bytes),
+        ("memory_allocated", entries.memory_allocated_bytes),
+    ):
+        usable = measured & ~np.isnan(values)
+        for number in np.unique(keys[usable]):
+            largest = float(values[usable & (keys == number)].max())
+            side.metric(metric).add(labels[int(number)], [largest])
+            if metric == "memory_peak":
+                known = side.memory_mb.get(labels[int(number)], largest / 1e6)
+                side.memory_mb[labels[int(number)]] = max(known, largest / 1e6)
+
+
+def _add_launches(side: Side, run: "Run", labels: list[str]) -> None:
+    """Add how many calls that launch device work stood in each operation, where kernels were traced."""
+    table = run.result("scopes").table
+    texts = run.strings
+    for operation, launches in zip(table.operation.tolist(), table.launches.tolist(), strict=True):
+        if launches >= 0 and texts[operation] in labels:  # one that is declared on two devices has two labels
+            side.metric("launches").add(texts[operation], [float(launches)])
 
 
 def _add_trace(side: Side, run: "Run", kinds: NDArray[np.uint8]) -> None:
@@ -271,11 +289,18 @@ def _add_trace(side: Side, run: "Run", kinds: NDArray[np.uint8]) -> None:
         counts = np.bincount(keys)
         for name, count in zip([texts[int(i)] for i in ids], counts.tolist(), strict=True):
             side.metric("launches").add(name, [float(count)])
+        _add_bytes(side, [texts[int(i)] for i in ids], keys, spans.bytes[work])
     marks = np.flatnonzero(kinds == ANNOTATION)
     names = [_step_name(texts[int(i)]) for i in spans.name[marks]]
     known = {name: number for number, name in enumerate(dict.fromkeys(names))}
     keys = np.array([known[name] for name in names], dtype=np.int64)
     _add_groups(side.metric("time"), list(known), keys, spans.duration_ns[marks] * NS)
+
+
+def _add_bytes(side: Side, names: list[str], keys: NDArray[Any], moved: NDArray[np.int64]) -> None:
+    """Add the bytes that copies and sets of each name moved in all."""
+    for number in np.unique(keys[moved >= 0]):
+        side.metric("bytes").add(names[int(number)], [float(moved[(keys == number) & (moved >= 0)].sum())])
 
 
 def _step_name(name: str) -> str:
