@@ -85,7 +85,10 @@ static double gamma_ratio(double x) {
                                     -334477.0 / 2147483648.0};
     // gamma(x + 1/2) / gamma(x) = gamma(x + 3/2) / gamma(x + 1) * x / (x + 1/2)
     double factor = 1.0;
-    for (; x < 24.0; x += 1.0) factor *= x / (x + 0.5);
+    while (x < 24.0) {
+        factor *= x / (x + 0.5);
+        x += 1.0;
+    }
     return factor * sqrt(x) * POLYNOMIAL(series, 1.0 / x);
 }
 
@@ -172,7 +175,10 @@ double rgm_digamma(double x) {
     static const double series[] = {-1.0 / 12,  1.0 / 120,     -1.0 / 252, 1.0 / 240,
                                     -1.0 / 132, 691.0 / 32760, -1.0 / 12};
     double sum = 0;
-    for (; x < 12.0; x += 1.0) sum -= 1.0 / x;
+    while (x < 12.0) {
+        sum -= 1.0 / x;
+        x += 1.0;
+    }
     double square = 1.0 / (x * x);
     return sum + log(x) - 0.5 / x + square * POLYNOMIAL(series, square);
 }
@@ -182,7 +188,10 @@ double rgm_trigamma(double x) {
     static const double series[] = {1.0 / 6,  -1.0 / 30,     1.0 / 42, -1.0 / 30,
                                     5.0 / 66, -691.0 / 2730, 7.0 / 6};
     double sum = 0;
-    for (; x < 12.0; x += 1.0) sum += 1.0 / (x * x);
+    while (x < 12.0) {
+        sum += 1.0 / (x * x);
+        x += 1.0;
+    }
     double square = 1.0 / (x * x);
     return sum + 1.0 / x + 0.5 * square + square / x * POLYNOMIAL(series, square);
 }

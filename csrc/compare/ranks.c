@@ -348,7 +348,8 @@ rgm_status rgm_shift_of(const double *a, size_t n_a, const double *b, size_t n_b
                    width > 0 ? 0.4 * (double)pairs / width : (double)pairs};
     double upper = select_difference(&s, pairs / 2, rgm_median_sorted(b, n_b) - rgm_median_sorted(a, n_a));
     double lower = pairs % 2 ? upper : select_difference(&s, pairs / 2 - 1, upper);
-    double reach = (double)(pairs / 2 - edge) / s.density;
+    uint64_t half = pairs / 2;
+    double reach = (double)(half - edge) / s.density;
     out->estimate = lower + (upper - lower) / 2;
     out->low = select_difference(&s, edge, out->estimate - reach);
     out->high = select_difference(&s, pairs - 1 - edge, out->estimate + reach);

@@ -30,7 +30,10 @@ typedef struct rgm_cupti_host_s *rgm_cupti_host;
 typedef struct rgm_cupti_pm_s *rgm_cupti_pm;
 typedef struct rgm_cupti_ranges_s *rgm_cupti_ranges;
 
+// NOLINTBEGIN(bugprone-sizeof-expression): the last member may be a pointer, and its own size is what is
+// meant.
 #define RGM_PARAMS(type, name, last) type name = {.size = offsetof(type, last) + sizeof(((type *)0)->last)}
+// NOLINTEND(bugprone-sizeof-expression)
 
 // --- device -----------------------------------------------------------------------------------------------
 
