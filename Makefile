@@ -75,7 +75,7 @@ demo: $(PACKAGE) ## record a real training loop, import a real trace; leaves dem
 	PYTHON=$(PY) bash demo/run.sh
 
 test: $(PACKAGE) test-core ## C tests, then the Python tests that need no GPU
-	$(PY) -m pytest -m 'not gpu'
+	$(PY) -m pytest -n $(JOBS) -m 'not gpu'
 
 bench: $(PACKAGE) ## measure regimeter against its peers (benchmarks/)
 	@if compgen -G 'benchmarks/core/bench_*.c' >/dev/null; then \

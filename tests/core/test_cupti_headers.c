@@ -158,9 +158,6 @@ SAME(rgm_cupti_graph, node, CUpti_GraphData, node);
 SAME(rgm_cupti_graph, original_node, CUpti_GraphData, originalNode);
 SAME(rgm_cupti_graph, exec, CUpti_GraphData, graphExec);
 
-#define RESULT(name, value) _Static_assert((int)CUPTI_ERROR_##name == (value), #name);
-#define CUPTI_ERROR_SUCCESS CUPTI_SUCCESS
-RGM_CUPTI_RESULTS(RESULT)
 #define KIND(name, value) _Static_assert((int)CUPTI_ACTIVITY_KIND_##name == (value), #name);
 RGM_CUPTI_KINDS(KIND)
 #define COPY_KIND(name, value, text) _Static_assert((int)CUPTI_ACTIVITY_MEMCPY_KIND_##name == (value), #name);

@@ -4,6 +4,7 @@
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 
@@ -78,6 +79,27 @@ def test_the_run_and_its_verdicts_are_kept(tmp_path, command):
     assert done.returncode == 0, done.stderr
     states = sorted(row["state"] for row in json.loads(done.stdout)["runs"])
     assert states == ["clean", "recorded"]
+
+
+def test_the_page_draws_what_the_history_has(tmp_path, command):
+    from regimeter.compare.samples import side_of
+    from regimeter.history import Baselines, open_history
+
+    store = open_history(tmp_path / "history.db")
+    for number in range(30):
+        file = profile(tmp_path / "run.json", 1.0 if number < 15 else 1.5, seed=number)
+        run = store.add(side_of(file, "run"))
+        if not number:
+            Baselines(store).save("main", run)
+    done = command("compare", "db:main", file, "--force", "--format", "html", "-o", "page.html")
+    assert done.returncode == 1, done.stderr
+    text = (tmp_path / "page.html").read_text()
+    blocks = re.findall(r'<script[^>]*type="application/json"[^>]*>(.*?)</script>', text, re.DOTALL)
+    (data,) = (found for found in map(json.loads, filter(None, blocks)) if found and "history" in found)
+    trend = data["history"]["slow"]
+    assert len(trend["points"]) == 30
+    assert [change["at"] for change in trend["changes"]] == [15]
+    assert data["history"]["steady"]["changes"] == []
 
 
 def test_a_file_that_is_not_there_stays_one(tmp_path, command):

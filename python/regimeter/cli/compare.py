@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 FORMATS = ("text", "json", "junit", "markdown", "github", "html", "csv")
 SORTS = ("impact", "ratio", "name")
 # A name of the history: the last run, a branch, a tag or a commit of it.
+MOST_TRENDS = 200  # operations whose earlier values the page draws
 COMMIT = re.compile(r"[0-9a-f]{7,40}")
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_@+-]*")  # of a baseline, where it cannot be taken for a file
 REFERENCE = re.compile(r"last|db:.*|[0-9a-f]{7,40}", re.DOTALL)
@@ -141,15 +142,14 @@ def run(arguments: argparse.Namespace) -> int:
         sides, calibrated = with_floors(*sides)
         options |= calibrated
     comparison = ProfilerComparison(*sides, paired=arguments.paired, **options)
-    if baseline is not base:
-        _with_history(arguments, comparison)
+    trends = None if baseline is base else _with_history(arguments, comparison)
     unlike = differences(comparison)
     blocking = [row for row in unlike if row.blocks]
     if blocking and not arguments.force:
         for row in blocking:
             print(f"regimeter: not comparable: {row.text}; --force compares all the same", file=sys.stderr)
         return NOT_COMPARABLE
-    _report(arguments, comparison, unlike)
+    _report(arguments, comparison, unlike, trends)
     return exit_code(comparison, arguments.fail_on, arguments.strict)
 
 
@@ -239,18 +239,45 @@ def _first_run(arguments: argparse.Namespace, current: list[str]) -> int:
     return PASS
 
 
-def _with_history(arguments: argparse.Namespace, comparison: "ProfilerComparison") -> None:
-    """Mark what was accepted; with --save, keep the run and its verdicts."""
+def _with_history(arguments: argparse.Namespace, comparison: "ProfilerComparison") -> dict[str, Any]:
+    """Mark what was accepted, with --save keep the run and its verdicts; return earlier values for the page."""
     history = _history(arguments.base)
     store = history.open_history(create=False)
     comparison.comparisons = history.Baselines(store).mark_accepted(comparison.comparisons)
     if arguments.save:
         run = store.add(comparison.current, history.commit_of())
         store.add_comparison(run, comparison, arguments.base)
+    if arguments.format != "html":
+        return {}
+    operations = [row.operation for row in comparison.comparisons if row.metric == "time"]
+    return {operation: trend for operation in operations[:MOST_TRENDS] if (trend := _trend(store, operation))}
+
+
+def _trend(store: Any, operation: str) -> dict[str, Any] | None:
+    """Return the values of an operation in the runs of its newest environment, with the changes of their level."""
+    from ..history.series import series_of
+
+    for series in series_of(store, operation, limit=200)[:1]:
+        points = [
+            {
+                "label": point.run.commit[:10] if point.run.commit else f"run {point.run.id}",
+                "value": point.value,
+            }
+            for point in series.points
+        ]
+        changes = [
+            {"at": change.at, "p": change.p, "before": change.before, "after": change.after}
+            for change in series.changes
+        ]
+        return {"points": points, "changes": changes}
+    return None
 
 
 def _report(
-    arguments: argparse.Namespace, comparison: "ProfilerComparison", unlike: "list[EnvironmentDifference]"
+    arguments: argparse.Namespace,
+    comparison: "ProfilerComparison",
+    unlike: "list[EnvironmentDifference]",
+    trends: dict[str, Any] | None,
 ) -> None:
     from ..report.comparison import render
 
@@ -260,6 +287,7 @@ def _report(
         "only_changed": arguments.only_changed,
         "sort": arguments.sort,
         "differences": unlike,
+        "history": trends,
         "title": f"{_shown(arguments.base)} compared with {_shown(arguments.current)}",
     }
     if style == "github":
