@@ -38,7 +38,9 @@ def version() -> str:
 def byte_array(file: Path) -> str:
     """Return the bytes of a file and a terminating zero as the inside of a C initialiser."""
     data = file.read_bytes() + b"\0"
-    return "".join("    " + "".join(f"0x{byte:02x}," for byte in data[i : i + 32]) + "\n" for i in range(0, len(data), 32))
+    return "".join(
+        "    " + "".join(f"0x{byte:02x}," for byte in data[i : i + 32]) + "\n" for i in range(0, len(data), 32)
+    )
 
 
 def embed_kernels(target: Path) -> None:
@@ -107,8 +109,6 @@ def main() -> int:
     parser.add_argument("site", type=Path, help="folder to write, for PYTHONPATH")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     arguments = parser.parse_args()
-    if sys.version_info < (3, 11):
-        raise SystemExit("build_site: Python 3.11 or newer is needed")
     compiler = find_compiler()
     tag = sysconfig.get_config_var("SOABI")
     objects = arguments.site.parent / f"objects-{tag}"

@@ -65,7 +65,9 @@ def judge(found: dict[str, Any]) -> list[Claim]:
     claims = [
         shown("kernels that all runs have", sorted(shared)),
         # torch.profiler lists copies and synchronisation beside kernels; no kernel of ours may be unknown to it.
-        equal("kernels that only regimeter has", sorted({k for s in ours for k in s} - {k for s in theirs for k in s}), []),
+        equal(
+            "kernels that only regimeter has", sorted({k for s in ours for k in s} - {k for s in theirs for k in s}), []
+        ),
         equal("there are kernels that both have", bool(shared), True),
     ]
     for name in sorted(shared):

@@ -27,8 +27,10 @@ def text(about: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> str:
     """Return the report."""
     device = about["device"]
     lines = [
-        f"{device.get('name')}, compute capability {device.get('capability')}, CUDA {device.get('cuda')}, "
-        f"torch {device.get('torch')}",
+        (
+            f"{device.get('name')}, compute capability {device.get('capability')}, CUDA {device.get('cuda')}, "
+            f"torch {device.get('torch')}"
+        ),
         f"{about['date']}, commit {about['commit']}{' (with changes)' if about['changed'] else ''}",
         f"command: {' '.join(about['command'])}",
         "",

@@ -8,6 +8,7 @@ evidence.txt (to read). Exit status: 0 all claims hold, 2 some do not or a row w
 """
 
 import argparse
+import contextlib
 import datetime
 import importlib
 import json
@@ -98,10 +99,8 @@ def run_bounded(command: Sequence[str], limit_s: float) -> Ended:
             status = None
         finally:
             # Also what a crash has left behind, such as workers of a DataLoader.
-            try:
+            with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
             process.wait()
         output.seek(0, os.SEEK_END)
         output.seek(max(0, output.tell() - TAIL))

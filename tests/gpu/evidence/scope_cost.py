@@ -150,7 +150,9 @@ def judge(found: dict[str, Any]) -> list[Claim]:
     for name in ("two_torch_records_ns", "two_ctypes_records_ns", "two_bare_records_ns"):
         if found[name]:
             claims.append(shown(name.replace("_", " ").removesuffix(" ns"), found[name]["median"], "ns"))
-            claims.append(shown(f"scope over {name.replace('_', ' ').removesuffix(' ns')}", scope / found[name]["median"]))
+            claims.append(
+                shown(f"scope over {name.replace('_', ' ').removesuffix(' ns')}", scope / found[name]["median"])
+            )
     added = found["kernel_in_scope_device_ns"]["median"] - found["kernel_device_ns"]["median"]
     claims.append(shown("device time that a scope adds to a stream of small kernels", added, "ns"))
     claims.append(shown("events", found["counts"]))
