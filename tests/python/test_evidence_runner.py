@@ -305,7 +305,7 @@ def test_measurements_run_to_their_end_on_doubles(tmp_path):
     done = run(tmp_path, "--only", *names)
     document = json.loads((tmp_path / "evidence.json").read_text())
     rows = {row["name"]: row for row in document["measurements"]}
-    assert list(rows) == names
+    assert set(rows) == set(names)
     assert {name: row["state"] for name, row in rows.items()} == dict.fromkeys(names, "measured"), done.stdout
     lanes = {claim["claim"]: claim for claim in rows["stream_lanes"]["claims"]}
     assert lanes["kernels on each lane"]["holds"] is True
@@ -340,7 +340,8 @@ def test_parts_run_to_their_end_on_doubles(tmp_path, target, arguments):
         assert {kind: len(times) for kind, times in found.items()} == dict.fromkeys(found, overhead.ROUNDS)
 
 
-def test_workloads_and_calibration_run_on_a_device_that_is_this_processor(tmp_path):
+@pytest.mark.slow
+def test_workloads_run_on_a_device_that_is_this_processor(tmp_path):
     doubles = fakes.environment(cuda_host="", nvrtc="")
     done = run(tmp_path, "--only", "workloads", environment=with_stub(**doubles, REGIMETER_CACHE="off"))
     document = json.loads((tmp_path / "evidence.json").read_text())

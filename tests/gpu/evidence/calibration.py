@@ -65,8 +65,16 @@ def rates_of(device: Any, capability: int, lowest: dict[str, int]) -> dict[str, 
 
     for entry in TENSOR_OPERATIONS:
         if capability >= lowest[entry]:
-            made[entry] = lambda entry=entry: tensor(entry)  # type: ignore[misc]
+            made[entry] = lambda entry=entry: tensor(entry)
     return made
+
+
+def offered(device: Any, attribute: int) -> int:
+    """Return an attribute, 0 where the driver does not tell it."""
+    try:
+        return int(device.attribute(attribute))
+    except AssertionError:
+        return 0
 
 
 def measure() -> dict[str, Any]:
@@ -102,15 +110,15 @@ def measure() -> dict[str, Any]:
         "arch": arch,
         "capability": capability,
         "empty_ns": spread(1e9 * value for value in empty),
-        "memory_from_clock": 2 * device.attribute(MEMORY_KHZ) * 1e3 * device.attribute(BUS_BITS) / 8,
-        "fp32_from_clock": 256 * device.attribute(MULTIPROCESSORS) * device.attribute(CLOCK_KHZ) * 1e3,
+        "memory_from_clock": 2 * offered(device, MEMORY_KHZ) * 1e3 * offered(device, BUS_BITS) / 8,
+        "fp32_from_clock": 256 * device.attribute(MULTIPROCESSORS) * offered(device, CLOCK_KHZ) * 1e3,
     }
 
 
 def peaks_of(found: dict[str, Any]) -> tuple[dict[str, float], str]:
     """Return the peaks to compare with and where they come from."""
     for name, peaks in DATASHEETS.items():
-        if name in found["name"]:
+        if found["name"].startswith(f"NVIDIA {name}"):  # a GH200 is no H200
             return peaks, f"datasheet of {name}"
     made = {}
     if found["memory_from_clock"] > 0:

@@ -14,7 +14,7 @@ def measure() -> dict[str, Any]:
     torch = ready()
     profiler = tracing()
 
-    class Items(torch.utils.data.Dataset):  # type: ignore[misc,name-defined]
+    class Items(torch.utils.data.Dataset):
         def __len__(self) -> int:
             return ITEMS
 

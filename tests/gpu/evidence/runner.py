@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 
 from . import report
 from .claims import Claim
+from .common import UnavailableHere, in_process
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent.parent
@@ -179,14 +180,19 @@ def measure_all(
     return rows
 
 
-def describe(device: dict[str, Any]) -> dict[str, Any]:
-    """Return what the figures belong to."""
-    try:
-        from regimeter import __version__, environment
+def process_facts() -> dict[str, Any]:
+    """Return what regimeter tells of this process and machine; it loads NVML."""
+    from regimeter import __version__, environment
 
-        about: Any = {"regimeter": __version__, **environment.describe()}
+    return {"regimeter": __version__, **environment.describe()}
+
+
+def describe(device: dict[str, Any]) -> dict[str, Any]:
+    """Return what the figures belong to. The runner itself loads no driver: what may hang is asked in processes."""
+    try:
+        about: Any = in_process("runner", "process_facts", limit_s=60)
     except Exception as error:
-        about = {"reason": f"{type(error).__name__}: {error}"}
+        about = {"reason": str(error)}
     return {
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "command": sys.orig_argv,
@@ -201,8 +207,6 @@ def describe(device: dict[str, Any]) -> dict[str, Any]:
 
 def call(target: str, arguments: list[Any], result: Path) -> int:
     """Run a function of this package and write its result: the other side of `measure_one` and `in_process`."""
-    from .common import UnavailableHere
-
     module, _, function = target.partition(":")
     try:
         answer = {"found": getattr(importlib.import_module(f"evidence.{module}"), function)(*arguments)}
@@ -233,6 +237,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return call(asked.call, json.loads(asked.arguments), asked.result)
     if asked.out is None:
         parser.error("--out is needed")
+    # Ended from outside, it still ends the measurement that runs; what was found before is written.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     device = probe()
     if "missing" in device:
         print(f"{device['missing']}; nothing measured", file=sys.stderr)
