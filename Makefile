@@ -156,16 +156,20 @@ fuzz: ## fuzz the parsers with libFuzzer for FUZZ_SECONDS in all (needs clang-19
 # --- GPU: on a machine with a device, which may have no network and no environment ----------------
 
 .PHONY: gpu-site test-gpu evidence-gpu
+# A lent machine may have a compiler and no cmake or ninja, so this needs the compiler alone.
 gpu-site:
-	$(CMAKE) -S . -B build/gpu -G Ninja -DREGIMETER_PYTHON=ON -DPython_EXECUTABLE="$$(command -v $(GPU_PYTHON))" >/dev/null
-	$(CMAKE) --build build/gpu --parallel $(JOBS)
-	$(CMAKE) --install build/gpu --prefix build/gpu/site >/dev/null
+	$(GPU_PYTHON) tools/build_site.py build/gpu/site --jobs $(JOBS)
+
+# Packages that the machine's Python lacks can be brought along in build/gpu/packages (CONTRIBUTING.md).
+GPU_PATH = build/gpu/site:build/gpu/packages
 
 test-gpu: gpu-site ## tests that need a CUDA device, with GPU_PYTHON
-	PYTHONPATH=build/gpu/site $(GPU_PYTHON) -m pytest -m gpu tests/gpu
+	@PYTHONPATH=$(GPU_PATH) $(GPU_PYTHON) -c 'import pytest' 2>/dev/null || { echo 'make: $(GPU_PYTHON) has no pytest;' \
+	    'bring it: pip install --target build/gpu/packages pytest (CONTRIBUTING.md), or run make evidence-gpu' >&2; exit 1; }
+	PYTHONPATH=$(GPU_PATH) $(GPU_PYTHON) -m pytest -m gpu tests/gpu
 
 evidence-gpu: gpu-site ## measurements on a CUDA device, written to EVIDENCE (build/evidence)
-	PYTHONPATH=build/gpu/site $(GPU_PYTHON) tests/gpu/evidence.py --out $(or $(EVIDENCE),build/evidence)
+	PYTHONPATH=$(GPU_PATH) $(GPU_PYTHON) tests/gpu/evidence --out $(or $(EVIDENCE),build/evidence)
 
 .PHONY: clean
 clean: ## remove build trees and what the demo left; keeps .venv

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What measurements share: a warm device, rows of a run, spreads, and functions that run in processes of their own."""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+PYTHON_TESTS = HERE.parent.parent / "python"
+
+
+class UnavailableHere(Exception):
+    """The measurement cannot be made on this machine; the text says why."""
+
+
+def ready() -> Any:
+    """Return torch with a device that has been used."""
+    import torch
+
+    torch.cuda.init()
+    torch.ones(1, device="cuda").add_(1)
+    torch.cuda.synchronize()
+    return torch
+
+
+def tracing(**options: Any) -> Any:
+    """Return a profiler that records kernels; UnavailableHere with its reason where it cannot."""
+    from regimeter import GPUProfiler
+
+    options.setdefault("profile_kernels", True)
+    profiler = GPUProfiler(enable_detailed_metrics=False, **options)
+    if profiler.kernels_reason:
+        profiler.close()
+        raise UnavailableHere(f"kernels are not traced: {profiler.kernels_reason}")
+    return profiler
+
+
+def finished(profiler: Any, torch: Any) -> Any:
+    """Return the run of a profiler after the device has done everything."""
+    torch.cuda.synchronize()
+    profiler.close()
+    return profiler.run()
+
+
+def spread(values: Iterable[float]) -> dict[str, Any]:
+    """Return count, least, quartiles, median and most; only the count for nothing."""
+    known = sorted(values)
+    if len(known) < 2:
+        return {"count": len(known), **({"median": known[0], "least": known[0], "most": known[0]} if known else {})}
+    low, median, high = statistics.quantiles(known, n=4, method="inclusive")
+    return {"count": len(known), "least": known[0], "low": low, "median": median, "high": high, "most": known[-1]}
+
+
+def anomalies(run: Any) -> dict[str, int]:
+    """Return what a run counts as lost or wrong."""
+    return {row["code"]: int(row["count"]) for row in run.anomaly_list()}
+
+
+def kernel_rows(run: Any) -> list[int]:
+    """Return the rows of `spans` that are kernels."""
+    from regimeter import _core
+
+    kind = _core.SPAN_KINDS.index("kernel")
+    return [row for row, value in enumerate(run.spans.kind.tolist()) if value == kind]
+
+
+def scope_of(run: Any, row: int) -> int:
+    """Return the row of the scope around a call or span, -1 for none."""
+    from regimeter import _core
+
+    scope = _core.SPAN_KINDS.index("scope")
+    while row >= 0 and run.spans.kind[row] != scope:
+        row = int(run.spans.parent[row])
+    return row
+
+
+def name_of(run: Any, row: int) -> str | None:
+    """Return the name of a span, None for row -1."""
+    return run.strings[run.spans.name[row]] if row >= 0 else None
+
+
+def kernels_by_scope(run: Any) -> dict[int, list[int]]:
+    """Return the rows of kernels by the row of the scope that launched them; -1 holds those without."""
+    found: dict[int, list[int]] = {}
+    for row in kernel_rows(run):
+        launch = int(run.spans.launch[row])
+        found.setdefault(scope_of(run, launch) if launch >= 0 else -1, []).append(row)
+    return found
+
+
+def find_compiler_of_kernels() -> None:
+    """Name torch's or pip's NVRTC to regimeter, unless one is named already."""
+    sys.path.insert(0, str(PYTHON_TESTS))
+    import nvrtc_place
+
+    from regimeter import libraries
+
+    libraries.search_wheels()
+    place = nvrtc_place.find()
+    if place is not None:
+        os.environ.setdefault("REGIMETER_LIBNVRTC", str(place))
+
+
+def in_process(module: str, function: str, *arguments: Any, limit_s: float = 120) -> Any:
+    """Call evidence.MODULE.FUNCTION in a new process and return its result.
+
+    CUPTI serves one tool for the life of a process, so what traces gets one of its own. RuntimeError with the end of
+    the output when it fails or takes too long. The process is of our session, so it ends with the measurement.
+    """
+    with tempfile.TemporaryDirectory(prefix="regimeter-evidence-") as folder:
+        result = Path(folder) / "result.json"
+        command = [sys.executable, str(HERE), "--call", f"{module}:{function}", "--arguments", json.dumps(arguments)]
+        try:
+            done = subprocess.run(
+                [*command, "--result", str(result)],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+                timeout=limit_s,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise RuntimeError(f"{module}:{function}{arguments} took more than {limit_s:g} s") from None
+        if not result.exists():
+            raise RuntimeError(f"{module}:{function}{arguments} ended with {done.returncode}:\n{done.stdout[-2000:]}")
+        answer = json.loads(result.read_text(encoding="utf-8"))
+    if "unavailable" in answer:
+        raise UnavailableHere(answer["unavailable"])
+    return answer["found"]

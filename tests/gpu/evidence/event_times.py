@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Device time of a scope by its two events, against CUPTI's record of the one kernel in it."""
+
+from typing import Any
+
+from .claims import Claim, at_least, at_most, shown
+from .common import finished, kernels_by_scope, name_of, ready, spread, tracing
+
+CYCLES = (10_000, 100_000, 1_000_000, 10_000_000)
+TIMES = 40
+FILL_CYCLES = 500_000
+
+
+def measure() -> dict[str, Any]:
+    """Time spins of four lengths; a spin before each scope keeps the host out of the interval."""
+    torch = ready()
+    profiler = tracing()
+    for cycles in CYCLES:
+        for _ in range(TIMES):
+            torch.cuda._sleep(FILL_CYCLES)
+            with profiler.profile(f"spin {cycles}"):
+                torch.cuda._sleep(cycles)
+            with profiler.profile("nothing"):
+                pass
+        torch.cuda.synchronize()
+    return rows_of(finished(profiler, torch))
+
+
+def rows_of(run: Any) -> dict[str, Any]:
+    """Pair each scope's device time with the kernels in it."""
+    kernels = kernels_by_scope(run)
+    durations = run.spans.duration_ns
+    times = {
+        int(span): int(value)
+        for span, value, state in zip(
+            run.intervals.span, run.intervals.duration_ns.tolist(), run.intervals.state.tolist(), strict=True
+        )
+        if state == 0
+    }
+    found: dict[str, Any] = {"spins": {}, "nothing_ns": [], "scopes": len(times)}
+    for scope, event_ns in times.items():
+        name = str(name_of(run, scope))
+        inside = kernels.get(scope, [])
+        if name == "nothing":
+            found["nothing_ns"].append(event_ns)
+        elif len(inside) == 1:
+            found["spins"].setdefault(name.split()[1], []).append([event_ns, int(durations[inside[0]])])
+    return found
+
+
+def judge(found: dict[str, Any]) -> list[Claim]:
+    """Within 1 µs and 1 % of the kernel, at the median of each length and at nine in ten of its scopes."""
+    claims = []
+    for cycles in map(str, CYCLES):
+        pairs = found["spins"].get(cycles, [])
+        claims.append(at_least(f"scopes of {cycles} cycles with a device time and one kernel", len(pairs), TIMES))
+        if not pairs:
+            continue
+        over = sorted(abs(event - kernel) - (1000 + 0.01 * kernel) for event, kernel in pairs)
+        kernel_ns = spread(kernel for _, kernel in pairs)["median"]
+        difference = spread(event - kernel for event, kernel in pairs)
+        claims.append(shown(f"kernel of {cycles} cycles, median", kernel_ns, "ns"))
+        claims.append(shown(f"events less kernel, {cycles} cycles", difference, "ns"))
+        claims.append(at_most(f"median difference over 1 us + 1 %, {cycles} cycles", over[len(over) // 2], 0, "ns"))
+        tenth = over[min(len(over) - 1, 9 * len(over) // 10)]
+        claims.append(at_most(f"nine in ten over 1 us + 1 %, {cycles} cycles", tenth, 0, "ns"))
+    claims.append(shown("two events with nothing between them", spread(found["nothing_ns"]), "ns"))
+    return claims

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""CUDA graphs: a capture stays intact, a replay belongs to its scope, nodes belong to the scopes of the capture."""
+
+from typing import Any
+
+from .claims import Claim, at_least, equal, shown
+from .common import anomalies, finished, in_process, name_of, ready, scope_of, tracing
+
+REPLAYS = 20
+
+
+def traced(nodes: int) -> dict[str, Any]:
+    """Capture two kernels in two scopes, replay them, and tell what the run says of them."""
+    torch = ready()
+    x = torch.randn(512, 512, device="cuda")
+    y = torch.zeros_like(x)
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):  # what the libraries do at their first call may not be captured
+        torch.mm(x, x, out=y).relu_()
+    torch.cuda.current_stream().wait_stream(side)
+    torch.cuda.synchronize()
+    profiler = tracing(profile_kernels={"graph_nodes": nodes})
+    with profiler.profile("before"):
+        torch.cuda._sleep(20_000_000)  # pending during the capture, so that the resolver asks for it
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, capture_error_mode="global"):
+        with profiler.profile("product"):
+            torch.mm(x, x, out=y)
+        with profiler.profile("bend"):
+            y.relu_()
+    y.zero_()
+    for _ in range(REPLAYS):
+        with profiler.profile("replay"):
+            graph.replay()
+    torch.cuda.synchronize()
+    right = bool(torch.equal(y, torch.mm(x, x).relu_()))
+    run = finished(profiler, torch)
+    rows = [i for i in range(len(run.launches)) if run.launches.graph[i] >= 0]
+    replayed = [name_of(run, scope_of(run, int(run.spans.launch[run.launches.span[i]]))) for i in rows]
+    captured = [name_of(run, scope_of(run, int(run.launches.capture[i]))) for i in rows]
+    entries = {entry.operation: entry for entry in run.get_entries()}
+    return {
+        "right": right,
+        "rows": len(rows),
+        "replayed": {str(name): replayed.count(name) for name in set(replayed)},
+        "captured": {str(name): captured.count(name) for name in set(captured)},
+        "captured_scope": entries["product"].unavailable.get("gpu_time_ms"),
+        "replay_ms": entries["replay"].gpu_time_ms,
+        "before_ms": entries["before"].gpu_time_ms,
+        "anomalies": anomalies(run),
+    }
+
+
+def measure() -> dict[str, Any]:
+    """Trace graphs as wholes and by node."""
+    return {str(nodes): in_process("graphs", "traced", nodes, limit_s=40) for nodes in (0, 1)}
+
+
+def judge(found: dict[str, Any]) -> list[Claim]:
+    """Right results, every row under its replay, and with nodes each under its scope of the capture."""
+    claims = []
+    for nodes, row in found.items():
+        label = "by node" if nodes == "1" else "as a whole"
+        claims += [
+            equal(f"{label}: the replay computes what it should", row["right"], True),
+            equal(f"{label}: scopes that replays belong to", row["replayed"], {"replay": row["rows"]}),
+            shown(f"{label}: reason of the captured scope", row["captured_scope"]),
+            equal(f"{label}: the captured scope says so", "captur" in (row["captured_scope"] or ""), True),
+            equal(
+                f"{label}: device time of scopes outside the capture", bool(row["replay_ms"] and row["before_ms"]), True
+            ),
+            equal(f"{label}: kernels of unknown launch", row["anomalies"].get("orphan_kernels", 0), 0),
+        ]
+        if nodes == "1":
+            claims.append(at_least("by node: rows", row["rows"], 2 * REPLAYS))
+            claims.append(equal("by node: scopes of the capture", sorted(row["captured"]), ["bend", "product"]))
+        else:
+            claims.append(equal("as a whole: rows", row["rows"], REPLAYS))
+    return claims

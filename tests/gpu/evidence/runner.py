@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run every measurement in a process of its own and write what was found after each.
+
+    python tests/gpu/evidence --out DIR [--only NAME ...] [--seconds 540]
+
+A measurement that crashes or hangs loses its own row and nothing else. Writes evidence.json (all figures) and
+evidence.txt (to read). Exit status: 0 all claims hold, 2 some do not or a row was lost, 1 nothing was measured.
+"""
+
+import argparse
+import contextlib
+import datetime
+import importlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from . import report
+from .claims import Claim
+from .common import UnavailableHere, in_process
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent.parent
+TAIL = 4000
+PROBE_S = 120
+
+
+class Measurement(NamedTuple):
+    """A module of this package and the seconds that it may take."""
+
+    name: str
+    limit_s: float
+
+
+# What matters most comes first: when the time is over, the rest is left out and said to be.
+MEASUREMENTS = (
+    Measurement("event_times", 60),
+    Measurement("attribution", 60),
+    Measurement("scope_cost", 60),
+    Measurement("overhead", 200),
+    Measurement("kernel_sums", 120),
+    Measurement("graphs", 90),
+    Measurement("workloads", 60),
+    Measurement("calibration", 90),
+    Measurement("comparison", 120),
+    Measurement("hardware_counters", 60),
+    Measurement("device_telemetry", 60),
+    Measurement("stream_lanes", 40),
+    Measurement("forked_workers", 60),
+    Measurement("million_kernels", 90),
+    Measurement("torch_memory", 40),
+    Measurement("compiled", 90),
+)
+
+PROBE = """
+import json
+try:
+    import torch
+except ImportError as error:
+    print(json.dumps({"missing": f"torch is not installed ({error})"}))
+    raise SystemExit
+if not torch.cuda.is_available():
+    print(json.dumps({"missing": "torch finds no CUDA device"}))
+    raise SystemExit
+facts = torch.cuda.get_device_properties(0)
+print(json.dumps({
+    "name": facts.name, "capability": f"{facts.major}.{facts.minor}", "memory_bytes": facts.total_memory,
+    "multiprocessors": facts.multi_processor_count, "cuda": torch.version.cuda, "torch": torch.__version__,
+    "devices": torch.cuda.device_count(),
+}))
+"""
+
+
+class Ended(NamedTuple):
+    """How a process ended: its status, None when it was ended for its time, and the end of its output."""
+
+    status: int | None
+    output: str
+    seconds: float
+
+
+def run_bounded(command: Sequence[str], limit_s: float) -> Ended:
+    """Run a process in a session of its own; at the limit that whole session is ended."""
+    begin = time.monotonic()
+    with tempfile.TemporaryFile() as output:
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+        )
+        try:
+            status: int | None = process.wait(limit_s)
+        except subprocess.TimeoutExpired:
+            status = None
+        finally:
+            # Also what a crash has left behind, such as workers of a DataLoader.
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        output.seek(0, os.SEEK_END)
+        output.seek(max(0, output.tell() - TAIL))
+        text = output.read().decode("utf-8", "replace")
+    return Ended(status, text, time.monotonic() - begin)
+
+
+def text_of(*command: str) -> str:
+    """Return what a command prints, or why it does not."""
+    try:
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=30, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"not known: {error}"
+    return done.stdout.strip() if done.returncode == 0 else f"not known: {done.stderr.strip() or done.returncode}"
+
+
+def probe() -> dict[str, Any]:
+    """Return what torch tells of device 0, or `missing` with the reason; in a process, because a driver can hang."""
+    ended = run_bounded([sys.executable, "-c", PROBE], PROBE_S)
+    lines = ended.output.strip().splitlines()
+    try:
+        found: dict[str, Any] = json.loads(lines[-1])
+    except (IndexError, ValueError):
+        why = "did not answer" if ended.status is None else f"ended with {ended.status}"
+        found = {"missing": f"the look for a device {why}: {lines[-1] if lines else 'no output'}"}
+    return found
+
+
+def judge(name: str, found: Any) -> list[Claim]:
+    """Return the claims of a measurement; what cannot be judged is a claim that does not hold."""
+    try:
+        return [Claim(*row) for row in importlib.import_module(f"evidence.{name}").judge(found)]
+    except Exception as error:
+        return [Claim("the result can be judged", f"{type(error).__name__}: {error}", "no error", False)]
+
+
+def measure_one(measurement: Measurement, limit_s: float) -> dict[str, Any]:
+    """Run one measurement; return its row, whatever happened."""
+    with tempfile.TemporaryDirectory(prefix="regimeter-evidence-") as folder:
+        result = Path(folder) / "result.json"
+        command = [sys.executable, str(HERE), "--call", f"{measurement.name}:measure", "--result", str(result)]
+        ended = run_bounded(command, limit_s)
+        answer = json.loads(result.read_text(encoding="utf-8")) if result.exists() else {}
+    row: dict[str, Any] = {"name": measurement.name, "seconds": round(ended.seconds, 1)}
+    if "found" in answer:
+        claims = judge(measurement.name, answer["found"])
+        row |= {"state": "measured", "claims": [claim._asdict() for claim in claims], "found": answer["found"]}
+        if ended.status != 0:  # the figures are there, but the process did not end well
+            row |= {"state": "crashed after measuring", "status": ended.status, "output": ended.output}
+    elif "unavailable" in answer:
+        row |= {"state": "unavailable", "reason": answer["unavailable"]}
+    elif ended.status is None:
+        row |= {"state": "hung", "reason": f"no end after {limit_s:g} s", "output": ended.output}
+    else:
+        row |= {"state": "failed", "reason": f"ended with {ended.status}", "output": ended.output}
+    return row
+
+
+def measure_all(
+    chosen: Sequence[Measurement],
+    seconds: float,
+    keep: Callable[[list[dict[str, Any]]], None],
+    clock: Callable[[], float] = time.monotonic,
+) -> list[dict[str, Any]]:
+    """Run measurements one after the other within the time; `keep` gets the rows after each."""
+    end = clock() + seconds
+    rows: list[dict[str, Any]] = []
+    for measurement in chosen:
+        left = end - clock()
+        if left < 5:
+            rows.append({"name": measurement.name, "seconds": 0.0, "state": "left out", "reason": "no time left"})
+        else:
+            rows.append(measure_one(measurement, min(measurement.limit_s, left)))
+        keep(rows)
+        print(report.line_of(rows[-1]), flush=True)
+    return rows
+
+
+def process_facts() -> dict[str, Any]:
+    """Return what regimeter tells of this process and machine; it loads NVML."""
+    from regimeter import __version__, environment
+
+    return {"regimeter": __version__, **environment.describe()}
+
+
+def describe(device: dict[str, Any]) -> dict[str, Any]:
+    """Return what the figures belong to. The runner itself loads no driver: what may hang is asked in processes."""
+    try:
+        about: Any = in_process("runner", "process_facts", limit_s=60)
+    except Exception as error:
+        about = {"reason": str(error)}
+    return {
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "command": sys.orig_argv,
+        "commit": os.environ.get("EVIDENCE_COMMIT") or text_of("git", "rev-parse", "HEAD"),
+        "changed": text_of("git", "status", "--porcelain", "--untracked-files=no"),
+        "device": device,
+        "nvidia_smi": text_of("nvidia-smi"),
+        "nvidia_smi_query": text_of("nvidia-smi", "-q", "-d", "CLOCK,POWER,PERFORMANCE,ECC"),
+        "environment": about,
+    }
+
+
+def call(target: str, arguments: list[Any], result: Path) -> int:
+    """Run a function of this package and write its result: the other side of `measure_one` and `in_process`."""
+    module, _, function = target.partition(":")
+    try:
+        answer = {"found": getattr(importlib.import_module(f"evidence.{module}"), function)(*arguments)}
+    except UnavailableHere as error:
+        answer = {"unavailable": str(error)}
+    except Exception:
+        traceback.print_exc()
+        return 1
+    partial = result.with_suffix(".part")
+    partial.write_text(json.dumps(answer, default=str), encoding="utf-8")
+    partial.replace(result)
+    return 0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure and write."""
+    parser = argparse.ArgumentParser(
+        prog="evidence", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--out", type=Path, help="folder for evidence.json and evidence.txt")
+    parser.add_argument("--only", nargs="+", metavar="NAME", choices=[row.name for row in MEASUREMENTS])
+    parser.add_argument("--seconds", type=float, default=540, help="for everything together")
+    parser.add_argument("--call", help=argparse.SUPPRESS)
+    parser.add_argument("--arguments", default="[]", help=argparse.SUPPRESS)
+    parser.add_argument("--result", type=Path, help=argparse.SUPPRESS)
+    asked = parser.parse_args(arguments)
+    if asked.call:
+        return call(asked.call, json.loads(asked.arguments), asked.result)
+    if asked.out is None:
+        parser.error("--out is needed")
+    # Ended from outside, it still ends the measurement that runs; what was found before is written.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    device = probe()
+    if "missing" in device:
+        print(f"{device['missing']}; nothing measured", file=sys.stderr)
+        return 1
+    about = describe(device)
+    chosen = [row for row in MEASUREMENTS if not asked.only or row.name in asked.only]
+    asked.out.mkdir(parents=True, exist_ok=True)
+    rows = measure_all(chosen, asked.seconds, lambda rows: report.write(asked.out, about, rows))
+    lost = [row["name"] for row in rows if row["state"] not in ("measured", "unavailable")]
+    failed = [claim for row in rows for claim in row.get("claims", ()) if claim["holds"] is False]
+    print(f"{len(rows)} measurements, {len(lost)} lost, {len(failed)} claims do not hold: {asked.out / 'evidence.txt'}")
+    return 2 if lost or failed else 0

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The build with a compiler alone is that of CMakeLists.txt, and gives a package that works."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+sys.path.insert(0, str(ROOT / "tools"))
+
+import build_site  # noqa: E402
+
+CMAKE = (ROOT / "CMakeLists.txt").read_text(encoding="utf-8")
+
+
+def test_the_same_sources():
+    layers = re.search(r"set\(layers ([a-z ]+)\)", CMAKE)[1].split()
+    assert sorted((*layers, "python")) == sorted(build_site.LAYERS)
+    nested = [path for layer in build_site.LAYERS for path in (ROOT / "csrc" / layer).glob("*/**/*.c")]
+    assert nested == []  # neither of the two looks deeper
+
+
+def test_the_same_files_with_wider_instructions():
+    (properties,) = re.findall(r"set_source_files_properties\(([^)]*?)PROPERTIES COMPILE_OPTIONS \"([^\"]*)\"", CMAKE)
+    wide = [path for path in properties[0].split() if path.startswith("csrc/")]
+    ours = [path for path in (ROOT / "csrc").rglob("*.c") if path.stem.endswith("_avx2")]
+    assert [ROOT / path for path in wide] == ours
+    assert properties[1].split(";") == build_site.AVX2
+
+
+def test_kernels_are_embedded_byte_by_byte(tmp_path):
+    build_site.embed_kernels(tmp_path / "kernels.c")
+    text = (tmp_path / "kernels.c").read_text()
+    arrays = dict(re.findall(r"char (\w+)\[\] = \{\n(.*?)\};", text, re.S))
+    files = {f"text_{path.stem}": path for path in (ROOT / "csrc/workloads/kernels").glob("*.cu")}
+    files["rgm_kernel_header"] = ROOT / "csrc/workloads/device/kernel.cuh"
+    assert set(arrays) == set(files)
+    for name, path in files.items():
+        assert bytes(int(byte, 16) for byte in re.findall("0x(..),", arrays[name])) == path.read_bytes() + b"\0"
+
+
+def test_what_is_missing_is_told(tmp_path):
+    command = [sys.executable, str(ROOT / "tools" / "build_site.py"), str(tmp_path / "site")]
+    environment = {**os.environ, "CC": "no-such-compiler"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1
+    assert "no C compiler (no-such-compiler) on PATH" in done.stderr
+
+
+@pytest.mark.slow
+def test_the_package_works_without_cmake_and_ninja(tmp_path):
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for name in ("cc", "gcc", "as", "ld"):
+        found = shutil.which(name)
+        if found is None:
+            pytest.skip(f"no {name}")
+        (tools / name).symlink_to(found)
+    environment = {**os.environ, "PATH": str(tools)}
+    command = [sys.executable, str(ROOT / "tools" / "build_site.py"), str(tmp_path / "site")]
+    subprocess.run(command, env=environment, check=True, capture_output=True, timeout=600)
+    code = "import regimeter, regimeter._core as c; print(c.__file__, regimeter.__version__, len(c.kernels()))"
+    environment["PYTHONPATH"] = str(tmp_path / "site")
+    out = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    file, version, kernels = out.stdout.split()
+    assert Path(file).parent == tmp_path / "site" / "regimeter"
+    assert version == build_site.version()
+    assert int(kernels) > 5

@@ -1,0 +1,352 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The collection of evidence on hardware, run without hardware: what it does when things go wrong, what it judges, and
+its measurements on doubles of the driver, CUPTI, NVML and torch. No figure from here means anything."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import fakes
+import pytest
+
+TESTS = Path(__file__).parent.parent
+sys.path.insert(0, str(TESTS / "gpu"))
+
+from evidence import (  # noqa: E402
+    attribution,
+    calibration,
+    claims,
+    comparison,
+    event_times,
+    graphs,
+    kernel_sums,
+    million_kernels,
+    overhead,
+    runner,
+)
+
+STUB = str(Path(__file__).parent / "stub_torch")
+
+
+def with_stub(**variables):
+    path = os.pathsep.join(filter(None, (STUB, os.environ.get("PYTHONPATH"))))
+    doubles = fakes.environment(cuda="kernel_ns=20000", cupti="", nvml="")
+    return {**os.environ, **doubles, "PYTHONPATH": path, "REGIMETER_LIBHIP": "off", **variables}
+
+
+def run(folder, *words, environment=None, package=TESTS / "gpu" / "evidence", timeout=240):
+    command = [sys.executable, str(package), "--out", str(folder), *words]
+    return subprocess.run(
+        command, env=environment or with_stub(), capture_output=True, text=True, timeout=timeout, check=False
+    )
+
+
+def judged(rows):
+    return {claim.claim: claim.holds for claim in rows}
+
+
+# --- the runner -----------------------------------------------------------------------------------------------------
+
+
+def test_without_torch_there_is_one_line(tmp_path):
+    (tmp_path / "torch.py").write_text("raise ImportError('none here')")
+    done = run(
+        tmp_path / "out",
+        environment={**os.environ, "PYTHONPATH": str(tmp_path) + ":" + os.environ.get("PYTHONPATH", "")},
+    )
+    assert done.returncode == 1
+    assert done.stderr == "torch is not installed (none here); nothing measured\n"
+    assert not (tmp_path / "out").exists()
+
+
+def test_without_a_device_there_is_one_line(tmp_path):
+    environment = with_stub()
+    del environment["REGIMETER_LIBCUDA"]
+    done = run(tmp_path / "out", environment=environment)
+    assert (done.returncode, done.stderr) == (1, "torch finds no CUDA device; nothing measured\n")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_torch_that_crashes_is_told(tmp_path):
+    (tmp_path / "torch.py").write_text("import os; os.abort()")
+    done = run(
+        tmp_path / "out",
+        environment={**os.environ, "PYTHONPATH": str(tmp_path) + ":" + os.environ.get("PYTHONPATH", "")},
+    )
+    assert done.returncode == 1
+    assert "the look for a device ended with -6" in done.stderr
+
+
+BROKEN = {
+    "event_times": """
+def measure():
+    import os
+    print("last words", flush=True)
+    os.abort()
+""",
+    "attribution": """
+def measure():
+    import os, time
+    os.fork()
+    time.sleep(600)
+""",
+    "scope_cost": """
+def measure():
+    raise ValueError("no such thing")
+""",
+    "overhead": """
+from .common import UnavailableHere
+def measure():
+    raise UnavailableHere("not on this one")
+""",
+    "kernel_sums": """
+def measure():
+    return {"value": 3}
+def judge(found):
+    return [("three", found["missing"], "", True)]
+""",
+    "graphs": """
+from .claims import equal
+from .common import in_process
+def inner(x):
+    return x + 1
+def measure():
+    return in_process("graphs", "inner", 3)
+def judge(found):
+    return [equal("four", found, 4)]
+""",
+}
+
+
+def test_a_crash_or_a_hang_loses_one_row(tmp_path):
+    package = tmp_path / "evidence"
+    shutil.copytree(TESTS / "gpu" / "evidence", package, ignore=shutil.ignore_patterns("__pycache__"))
+    for name, text in BROKEN.items():
+        (package / f"{name}.py").write_text(text)
+    text = (package / "runner.py").read_text()
+    (package / "runner.py").write_text(text.replace('Measurement("attribution", 60)', 'Measurement("attribution", 2)'))
+    done = run(tmp_path / "out", "--only", *BROKEN, package=package)
+    assert done.returncode == 2, done.stderr
+    document = json.loads((tmp_path / "out" / "evidence.json").read_text())
+    rows = {row["name"]: row for row in document["measurements"]}
+    assert {name: row["state"] for name, row in rows.items()} == {
+        "event_times": "failed",
+        "attribution": "hung",
+        "scope_cost": "failed",
+        "overhead": "unavailable",
+        "kernel_sums": "measured",
+        "graphs": "measured",
+    }
+    assert "last words" in rows["event_times"]["output"]
+    assert rows["event_times"]["reason"] == "ended with -6"
+    assert "no such thing" in rows["scope_cost"]["output"]
+    assert rows["overhead"]["reason"] == "not on this one"
+    assert rows["kernel_sums"]["claims"][0]["holds"] is False
+    assert rows["graphs"]["claims"] == [{"claim": "four", "value": 4, "limit": "== 4", "holds": True}]
+    assert document["device"]["name"] == "double"
+    assert document["commit"]
+    assert document["nvidia_smi"]
+    assert "DOES NOT HOLD" in (tmp_path / "out" / "evidence.txt").read_text()
+
+
+def test_rows_are_kept_one_by_one_and_the_time_is_bounded(monkeypatch):
+    times = iter([0.0, 0.0, 50.0, 98.0])
+    asked = []
+    monkeypatch.setattr(
+        runner,
+        "measure_one",
+        lambda m, limit: asked.append((m.name, limit)) or {"name": m.name, "state": "measured", "seconds": 0.0},
+    )
+    kept = []
+    chosen = [runner.Measurement(name, 60) for name in "abc"]
+    rows = runner.measure_all(chosen, 100, lambda rows: kept.append(len(rows)), lambda: next(times))
+    assert asked == [("a", 60), ("b", 50)]
+    assert kept == [1, 2, 3]
+    assert rows[2]["state"] == "left out"
+
+
+def test_every_measurement_has_its_module():
+    modules = {path.stem for path in (TESTS / "gpu" / "evidence").glob("*.py")}
+    helpers = {"__init__", "__main__", "claims", "common", "loops", "report", "runner"}
+    assert {row.name for row in runner.MEASUREMENTS} == modules - helpers
+
+
+# --- what is judged -------------------------------------------------------------------------------------------------
+
+
+def test_claims_about_nothing_show_nothing():
+    assert claims.at_most("a", None, 1).holds is None
+    assert claims.at_least("a", float("nan"), 1).holds is None
+    assert claims.between("a", 5, 1, 5).holds is True
+    assert claims.equal("a", [], []).holds is True
+
+
+def test_event_times_are_judged_by_their_distance():
+    spins = {
+        str(cycles): [[kernel + 900, kernel]] * 40
+        for cycles, kernel in zip(event_times.CYCLES, (9000, 60000, 600000, 6000000), strict=True)
+    }
+    good = event_times.judge({"spins": spins, "nothing_ns": [500] * 40, "scopes": 200})
+    assert all(claim.holds is not False for claim in good)
+    spins["10000"] = [[9000 + 1200, 9000]] * 40
+    bad = judged(event_times.judge({"spins": spins, "nothing_ns": [500], "scopes": 200}))
+    assert bad["median difference over 1 us + 1 %, 10000 cycles"] is False
+    assert bad["median difference over 1 us + 1 %, 100000 cycles"] is True
+    assert (
+        judged(event_times.judge({"spins": {}, "nothing_ns": [], "scopes": 0}))[
+            "scopes of 10000 cycles with a device time and one kernel"
+        ]
+        is False
+    )
+
+
+def test_kernel_sums_are_judged_within_half_a_percent():
+    ours = [{"gemm": [200, 1_000_000]}] * 3
+    theirs = [{"gemm": [200, 1_004_000], "Memcpy": [1, 5]}] * 3
+    assert all(claim.holds is not False for claim in kernel_sums.judge({"ours": ours, "theirs": theirs}))
+    for wrong in (
+        [{"gemm": [200, 1_006_000]}] * 3,
+        [{"gemm": [199, 1_000_000]}] * 3,
+        [{"other": [200, 1_000_000]}] * 3,
+    ):
+        assert False in judged(kernel_sums.judge({"ours": ours, "theirs": wrong})).values()
+
+
+def test_kernels_without_a_scope_are_judged():
+    row = {"kernels": 1000, "without_launch": 0, "without_scope": 0, "before_launch": 0, "negative": 0,
+           "registers": 1000, "occupied": 1000, "configurations": 1000, "anomalies": {}, "state": {}}  # fmt: skip
+    assert False not in judged(attribution.judge({"decode": row})).values()
+    for change in (
+        {"without_scope": 1},
+        {"before_launch": 2},
+        {"anomalies": {"dropped_activity": 4}},
+        {"occupied": 999},
+    ):
+        assert False in judged(attribution.judge({"decode": row | change})).values()
+
+
+def trial(bare, traced, before=None, after=None):
+    return {"bare": [bare] * 5, "traced": [traced] * 5, "before": [before or bare] * 5, "after": [after or bare] * 5}
+
+
+def test_overhead_is_judged_where_the_peer_is_expensive():
+    loop = {"tier0": trial(100, 101), "tier1": trial(100, 108), "torch_profiler": trial(100, 190),
+            "torch_profiler_cuda": trial(100, 130), "proton": {"reason": "no module"}}  # fmt: skip
+    good = judged(overhead.judge({"loops": {"decode": loop}}))
+    assert False not in good.values()
+    assert good["decode: tier 1 costs"] is True
+    assert good["decode: proton runs"] is None
+    cheap = judged(overhead.judge({"loops": {"decode": loop | {"torch_profiler": trial(100, 120)}}}))
+    assert cheap["decode: tier 1 costs"] is None
+    # Rounds that the tracer has slowed for good are no excuse: those from before count too.
+    slowed = judged(overhead.judge({"loops": {"decode": loop | {"tier1": trial(119, 120, before=100, after=119)}}}))
+    assert slowed["decode: tier 1 costs"] is False
+    assert slowed["decode: what tier 1 leaves behind"] is False
+    assert (
+        judged(overhead.judge({"loops": {"decode": loop | {"tier0": {"reason": "it died"}}}}))["decode: tier0 runs"]
+        is False
+    )
+
+
+def test_graphs_are_judged():
+    row = {"right": True, "rows": 40, "replayed": {"replay": 40}, "captured": {"product": 20, "bend": 20},
+           "captured_scope": "captured", "replay_ms": 1.0, "before_ms": 1.0, "anomalies": {}}  # fmt: skip
+    assert False not in judged(graphs.judge({"1": row})).values()
+    for change in ({"right": False}, {"replayed": {"None": 40}}, {"captured": {"None": 40}}, {"captured_scope": None}):
+        assert False in judged(graphs.judge({"1": row | change})).values()
+
+
+def test_calibration_is_judged_against_the_datasheet():
+    found = {"name": "NVIDIA H200", "capability": 90, "failed": {}, "empty_ns": {"median": 2000.0},
+             "memory_from_clock": 0, "fp32_from_clock": 0,
+             "rates": {"rgm_copy": [4.2e12, 4.21e12], "fp32": [60e12, 60.1e12]}}  # fmt: skip
+    assert False not in judged(calibration.judge(found)).values()
+    for rates in ({"rgm_copy": [8.4e12, 8.4e12]}, {"rgm_copy": [4.2e12, 4.4e12]}, {"fp32": [20e12, 20e12]}):
+        assert False in judged(calibration.judge(found | {"rates": rates})).values()
+    assert calibration.peaks_of(found | {"name": "other", "memory_from_clock": 1e12})[0] == {"memory": 1e12}
+
+
+def test_memory_is_judged():
+    found = {"resident_bytes": [10**9, 10**9 + 10**7], "seconds": 9.0, "file_bytes": 1, "records": 1_000_001,
+             "dropped": 0, "anomalies": {}}  # fmt: skip
+    assert False not in judged(million_kernels.judge(found)).values()
+    assert False in judged(million_kernels.judge(found | {"resident_bytes": [10**9, 2 * 10**9]})).values()
+    assert False in judged(million_kernels.judge(found | {"records": 10})).values()
+
+
+def test_comparison_is_judged_by_the_projects_own_rule():
+    import random
+
+    chance = random.Random(1)
+
+    def launch(slower):
+        place = chance.gauss(1e-3, 2e-6)
+
+        def draw(scale):
+            return [scale * chance.gauss(place, 3e-6) for _ in range(30)]
+
+        return {"baseline": draw(1), "again": draw(1), "slower": draw(slower)}
+
+    found = {"launches": [launch(1.1) for _ in range(comparison.LAUNCHES)]}
+    assert False not in judged(comparison.judge(found)).values()
+    found = {"launches": [launch(1.0) for _ in range(comparison.LAUNCHES)]}
+    assert judged(comparison.judge(found))["duet: a tenth more work"] is False
+
+
+# --- measurements on doubles ----------------------------------------------------------------------------------------
+
+
+def test_measurements_run_to_their_end_on_doubles(tmp_path):
+    """Those that need of torch no more than streams, events and launches."""
+    names = ["event_times", "scope_cost", "stream_lanes", "device_telemetry", "hardware_counters"]
+    done = run(tmp_path, "--only", *names)
+    document = json.loads((tmp_path / "evidence.json").read_text())
+    rows = {row["name"]: row for row in document["measurements"]}
+    assert set(rows) == set(names)
+    assert {name: row["state"] for name, row in rows.items()} == dict.fromkeys(names, "measured"), done.stdout
+    lanes = {claim["claim"]: claim for claim in rows["stream_lanes"]["claims"]}
+    assert lanes["kernels on each lane"]["holds"] is True
+    assert lanes["events were recorded in the streams of the work"]["holds"] is True
+    times = {claim["claim"]: claim for claim in rows["event_times"]["claims"]}
+    assert times["median difference over 1 us + 1 %, 10000 cycles"]["holds"] is True
+
+
+@pytest.mark.parametrize(("target", "arguments"), [
+    ("attribution:traced", ["decode"]),
+    ("kernel_sums:ours", []),
+    ("comparison:launch", [1]),
+    ("overhead:trial", ["tier0", "decode", 1]),
+    ("overhead:trial", ["tier1", "decode", 1]),
+])  # fmt: skip
+def test_parts_run_to_their_end_on_doubles(tmp_path, target, arguments):
+    result = tmp_path / "result.json"
+    command = [sys.executable, str(TESTS / "gpu" / "evidence"), "--call", target, "--arguments", json.dumps(arguments)]
+    done = subprocess.run(
+        [*command, "--result", str(result)], env=with_stub(), capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(result.read_text())["found"]
+    if target.startswith("attribution"):
+        assert found["kernels"] > 50
+        assert found["without_launch"] == found["without_scope"] == found["before_launch"] == 0
+    elif target.startswith("comparison"):
+        assert {side: len(times) for side, times in found.items()} == dict.fromkeys(
+            comparison.SIDES, comparison.SAMPLES
+        )
+    elif target.startswith("overhead"):
+        assert {kind: len(times) for kind, times in found.items()} == dict.fromkeys(found, overhead.ROUNDS)
+
+
+@pytest.mark.slow
+def test_workloads_run_on_a_device_that_is_this_processor(tmp_path):
+    doubles = fakes.environment(cuda_host="", nvrtc="")
+    done = run(tmp_path, "--only", "workloads", environment=with_stub(**doubles, REGIMETER_CACHE="off"))
+    document = json.loads((tmp_path / "evidence.json").read_text())
+    (row,) = document["measurements"]
+    assert row["state"] == "measured", done.stdout
+    errors = [claim for claim in row["claims"] if claim["claim"].endswith(": error")]
+    assert len(errors) == 9
+    assert all(claim["holds"] for claim in errors)
