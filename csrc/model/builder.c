@@ -1,55 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/builder.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/sort.h"
-#include "model/device_rows.h"
-#include "model/links.h"
-#include "model/waiting.h"
+#include "model/builder_state.h"
 
-enum { MAX_STREAMS = 1 << 20, NONE = RGM_WAITING_NONE };
-
-// Columns that a recording fills; the others keep their defaults and take no memory.
-#define SPAN_COLUMNS                                                                                         \
-    (RGM_COLUMN_BIT(spans, start_ns) | RGM_COLUMN_BIT(spans, duration_ns) | RGM_COLUMN_BIT(spans, name) |    \
-     RGM_COLUMN_BIT(spans, lane) | RGM_COLUMN_BIT(spans, parent) | RGM_COLUMN_BIT(spans, flags) |            \
-     RGM_COLUMN_BIT(spans, metadata))
-
-typedef struct {
-    rgm_waiting waiting;
-    uint32_t thread;
-    uint32_t *lane_of_track; // lane + 1, 0 while unused; belongs to `thread`
-    uint32_t tracks;
-    int32_t last_span;
-    rgm_open_scope *open;
-    size_t open_count;
-} stream;
-
-typedef struct {
-    void *rows;
-    size_t count;
-    size_t capacity;
-} list;
-
-struct rgm_builder {
-    rgm_run *run;
-    rgm_timebase time;
-    list strings; // u32: id in the run
-    list sites;   // rgm_site_row
-    list threads; // rgm_thread_row
-    list streams; // stream
-    rgm_device_rows device;
-    uint64_t last_tick; // latest time that anything tells of
-    int64_t migrated;
-    int64_t orphans;
-};
+enum { MAX_STREAMS = 1 << 20 };
 
 // --- small containers -------------------------------------------------------------------------------------
 
-static rgm_status list_room(list *rows, size_t count, size_t width, rgm_error *err) {
+static rgm_status list_room(rgm_builder_list *rows, size_t count, size_t width, rgm_error *err) {
     if (count > rows->capacity) {
         size_t capacity = rows->capacity ? rows->capacity : 16;
         while (capacity < count) capacity *= 2;
@@ -77,7 +38,7 @@ rgm_status rgm_builder_new(rgm_builder **builder, rgm_error *err) {
     return RGM_OK;
 }
 
-static void stream_release(stream *s) {
+static void stream_release(rgm_builder_stream *s) {
     rgm_waiting_release(&s->waiting);
     rgm_free(s->lane_of_track);
     rgm_free(s->open);
@@ -85,7 +46,8 @@ static void stream_release(stream *s) {
 
 void rgm_builder_free(rgm_builder *builder) {
     if (!builder) return;
-    for (size_t i = 0; i < builder->streams.count; i++) stream_release((stream *)builder->streams.rows + i);
+    for (size_t i = 0; i < builder->streams.count; i++)
+        stream_release((rgm_builder_stream *)builder->streams.rows + i);
     rgm_free(builder->strings.rows);
     rgm_free(builder->sites.rows);
     rgm_free(builder->threads.rows);
@@ -100,7 +62,7 @@ rgm_run *rgm_builder_run(rgm_builder *builder) { return builder->run; }
 
 // --- dictionary rows --------------------------------------------------------------------------------------
 
-static rgm_status check_next(const list *rows, uint32_t id, const char *what, rgm_error *err) {
+static rgm_status check_next(const rgm_builder_list *rows, uint32_t id, const char *what, rgm_error *err) {
     if (id <= rows->count) return RGM_OK;
     return rgm_error_set(err, RGM_FORMAT, "%s %u where at most %zu was expected", what, id, rows->count);
 }
@@ -113,10 +75,6 @@ rgm_status rgm_builder_string(rgm_builder *builder, uint32_t id, const char *dat
     RGM_TRY(list_room(&builder->strings, (size_t)id + 1, sizeof(uint32_t), err));
     ((uint32_t *)builder->strings.rows)[id] = own;
     return RGM_OK;
-}
-
-static uint32_t own_string(const rgm_builder *builder, uint32_t id) {
-    return id < builder->strings.count ? ((const uint32_t *)builder->strings.rows)[id] : 0;
 }
 
 rgm_status rgm_builder_site(rgm_builder *builder, uint32_t id, rgm_site_row site, rgm_error *err) {
@@ -163,25 +121,8 @@ static rgm_status lane_new(rgm_builder *builder, uint32_t thread, uint32_t track
     return RGM_OK;
 }
 
-static rgm_status name_lanes(rgm_builder *builder, rgm_error *err) {
-    rgm_lanes *lanes = &builder->run->lanes;
-    for (size_t i = 0; i < lanes->rows; i++) {
-        rgm_thread_row row = {0, 0, -1};
-        if (lanes->thread[i] < (int64_t)builder->threads.count)
-            row = ((rgm_thread_row *)builder->threads.rows)[lanes->thread[i]];
-        lanes->process[i] = row.process;
-        lanes->thread[i] = row.thread;
-        lanes->name[i] = own_string(builder, row.name);
-        if (!lanes->slot[i]) continue;
-        char text[320];
-        int length = snprintf(text, sizeof text, "%.250s task slot %d",
-                              rgm_strings_view(&builder->run->strings, lanes->name[i]).data, lanes->slot[i]);
-        RGM_TRY(rgm_strings_intern(&builder->run->strings, text, (size_t)length, &lanes->name[i], err));
-    }
-    return RGM_OK;
-}
-
-static rgm_status lane_of(rgm_builder *builder, stream *s, uint32_t track, uint32_t *lane, rgm_error *err) {
+static rgm_status lane_of(rgm_builder *builder, rgm_builder_stream *s, uint32_t track, uint32_t *lane,
+                          rgm_error *err) {
     if (RGM_LIKELY(track < s->tracks && s->lane_of_track[track])) {
         *lane = s->lane_of_track[track] - 1;
         return RGM_OK;
@@ -201,17 +142,17 @@ static rgm_status lane_of(rgm_builder *builder, stream *s, uint32_t track, uint3
 
 // --- records ----------------------------------------------------------------------------------------------
 
-static rgm_status stream_get(rgm_builder *builder, uint32_t id, stream **s, rgm_error *err) {
+static rgm_status stream_get(rgm_builder *builder, uint32_t id, rgm_builder_stream **s, rgm_error *err) {
     if (id >= MAX_STREAMS) return rgm_error_set(err, RGM_FORMAT, "stream number %u is out of range", id);
     size_t before = builder->streams.count;
-    RGM_TRY(list_room(&builder->streams, (size_t)id + 1, sizeof(stream), err));
-    stream *rows = builder->streams.rows;
-    for (size_t i = before; i < builder->streams.count; i++) rows[i].last_span = NONE;
+    RGM_TRY(list_room(&builder->streams, (size_t)id + 1, sizeof(rgm_builder_stream), err));
+    rgm_builder_stream *rows = builder->streams.rows;
+    for (size_t i = before; i < builder->streams.count; i++) rows[i].last_span = RGM_WAITING_NONE;
     *s = &rows[id];
     return RGM_OK;
 }
 
-static void forget_open(stream *s, uint32_t seq) {
+static void forget_open(rgm_builder_stream *s, uint32_t seq) {
     for (size_t i = 0; i < s->open_count; i++) {
         if (s->open[i].seq != seq) continue;
         s->open[i] = s->open[--s->open_count];
@@ -220,7 +161,7 @@ static void forget_open(stream *s, uint32_t seq) {
 }
 
 static void adopt(rgm_spans *spans, rgm_waiting *map, uint32_t seq, int32_t row) {
-    for (int32_t child = rgm_waiting_take(map, seq); child != NONE;) {
+    for (int32_t child = rgm_waiting_take(map, seq); child != RGM_WAITING_NONE;) {
         int32_t next = -2 - spans->parent[child];
         spans->parent[child] = row;
         child = next;
@@ -228,8 +169,8 @@ static void adopt(rgm_spans *spans, rgm_waiting *map, uint32_t seq, int32_t row)
 }
 
 // Appends a span without its parent; capacity has been reserved.
-static rgm_status span_add(rgm_builder *builder, stream *s, const rgm_record *record, int32_t *row,
-                           rgm_error *err) {
+static rgm_status span_add(rgm_builder *builder, rgm_builder_stream *s, const rgm_record *record,
+                           int32_t *row, rgm_error *err) {
     rgm_spans *spans = &builder->run->spans;
     if (record->site >= builder->sites.count)
         return rgm_error_set(err, RGM_FORMAT, "record of call site %u, but only %zu are known", record->site,
@@ -243,7 +184,7 @@ static rgm_status span_add(rgm_builder *builder, stream *s, const rgm_record *re
     spans->lane[at] = lane;
     spans->parent[at] = -1;
     spans->flags[at] = record->info & (RGM_FLAG_FAILED | RGM_FLAG_OPEN | RGM_FLAG_MIGRATED);
-    spans->metadata[at] = own_string(builder, record->info >> RGM_RECORD_META_SHIFT);
+    spans->metadata[at] = rgm_builder_text(builder, record->info >> RGM_RECORD_META_SHIFT);
     if (spans->kind) {
         spans->kind[at] = RGM_KIND_SCOPE;
         spans->correlation[at] = -1;
@@ -252,7 +193,8 @@ static rgm_status span_add(rgm_builder *builder, stream *s, const rgm_record *re
     return RGM_OK;
 }
 
-static rgm_status scope_record(rgm_builder *builder, stream *s, const rgm_record *record, rgm_error *err) {
+rgm_status rgm_builder_scope(rgm_builder *builder, rgm_builder_stream *s, const rgm_record *record,
+                             rgm_error *err) {
     int32_t row = 0;
     rgm_spans *spans = &builder->run->spans;
     RGM_TRY(span_add(builder, s, record, &row, err));
@@ -262,7 +204,7 @@ static rgm_status scope_record(rgm_builder *builder, stream *s, const rgm_record
     if (record->info & RGM_RECORD_MIGRATED) builder->migrated++;
     adopt(spans, &s->waiting, record->seq, row);
     if (record->parent != RGM_RECORD_NO_PARENT) {
-        int32_t next = NONE;
+        int32_t next = RGM_WAITING_NONE;
         RGM_TRY(rgm_waiting_add(&s->waiting, record->parent, row, &next, err));
         spans->parent[row] = -2 - next;
     }
@@ -270,7 +212,8 @@ static rgm_status scope_record(rgm_builder *builder, stream *s, const rgm_record
 }
 
 // A call that launched device work: a span of its own, whose number is its correlation.
-static rgm_status call_record(rgm_builder *builder, stream *s, const rgm_record *record, rgm_error *err) {
+static rgm_status call_record(rgm_builder *builder, rgm_builder_stream *s, const rgm_record *record,
+                              rgm_error *err) {
     const uint64_t columns = RGM_COLUMN_BIT(spans, kind) | RGM_COLUMN_BIT(spans, correlation);
     rgm_spans *spans = &builder->run->spans;
     uint32_t lane = 0;
@@ -279,7 +222,7 @@ static rgm_status call_record(rgm_builder *builder, stream *s, const rgm_record 
     size_t at = spans->rows++;
     spans->start_ns[at] = (rgm_i64)record->start;
     spans->duration_ns[at] = (rgm_i64)rgm_record_ticks(record);
-    spans->name[at] = own_string(builder, record->site);
+    spans->name[at] = rgm_builder_text(builder, record->site);
     spans->lane[at] = lane;
     spans->parent[at] = -1;
     spans->flags[at] = 0;
@@ -288,15 +231,15 @@ static rgm_status call_record(rgm_builder *builder, stream *s, const rgm_record 
     spans->correlation[at] = record->seq;
     saw(builder, record->start + rgm_record_ticks(record));
     if (record->parent == RGM_RECORD_NO_PARENT) return RGM_OK;
-    int32_t next = NONE;
+    int32_t next = RGM_WAITING_NONE;
     RGM_TRY(rgm_waiting_add(&s->waiting, record->parent, (int32_t)at, &next, err));
     spans->parent[at] = -2 - next;
     return RGM_OK;
 }
 
-static rgm_status interval_record(rgm_builder *builder, const stream *s, const rgm_record *record,
+static rgm_status interval_record(rgm_builder *builder, const rgm_builder_stream *s, const rgm_record *record,
                                   rgm_error *err) {
-    if (s->last_span == NONE) return RGM_OK;
+    if (s->last_span == RGM_WAITING_NONE) return RGM_OK;
     rgm_interval_owner owner = {record->start, (uint32_t)s->last_span};
     return rgm_device_rows_owner(&builder->device, owner, err);
 }
@@ -315,8 +258,9 @@ static rgm_status memory_row(rgm_builder *builder, int32_t span, int16_t device,
     return RGM_OK;
 }
 
-static rgm_status memory_record(rgm_builder *builder, stream *s, const rgm_record *record, rgm_error *err) {
-    if (s->last_span == NONE) return RGM_OK;
+static rgm_status memory_record(rgm_builder *builder, rgm_builder_stream *s, const rgm_record *record,
+                                rgm_error *err) {
+    if (s->last_span == RGM_WAITING_NONE) return RGM_OK;
     int64_t first = (int64_t)record->start, second = (int64_t)rgm_record_value(record);
     int16_t device = (int16_t)(record->info >> RGM_RECORD_META_SHIFT);
     switch (rgm_record_kind_of(record)) {
@@ -330,8 +274,8 @@ static rgm_status memory_record(rgm_builder *builder, stream *s, const rgm_recor
     }
 }
 
-static void thread_record(stream *s, const rgm_record *record) {
-    s->last_span = NONE;
+static void thread_record(rgm_builder_stream *s, const rgm_record *record) {
+    s->last_span = RGM_WAITING_NONE;
     if (s->thread == record->site) return;
     s->thread = record->site;
     if (s->lane_of_track) memset(s->lane_of_track, 0, s->tracks * sizeof *s->lane_of_track);
@@ -339,7 +283,7 @@ static void thread_record(stream *s, const rgm_record *record) {
 
 rgm_status rgm_builder_records(rgm_builder *builder, uint32_t id, const rgm_record *records, size_t count,
                                rgm_error *err) {
-    stream *s = NULL;
+    rgm_builder_stream *s = NULL;
     rgm_spans *spans = &builder->run->spans;
     RGM_TRY(stream_get(builder, id, &s, err));
     if (spans->rows + count > INT32_MAX)
@@ -347,13 +291,13 @@ rgm_status rgm_builder_records(rgm_builder *builder, uint32_t id, const rgm_reco
     if (spans->rows + count > spans->capacity) {
         size_t capacity = spans->capacity + spans->capacity / 2;
         if (capacity < spans->rows + count) capacity = spans->rows + count;
-        RGM_TRY(rgm_table_reserve(&rgm_spans_desc, spans, SPAN_COLUMNS, capacity, err));
+        RGM_TRY(rgm_table_reserve(&rgm_spans_desc, spans, RGM_RECORDED_COLUMNS, capacity, err));
     }
     for (size_t i = 0; i < count; i++) {
         const rgm_record *record = &records[i];
         rgm_record_kind kind = rgm_record_kind_of(record);
         if (RGM_LIKELY(kind == RGM_RECORD_SCOPE))
-            RGM_TRY(scope_record(builder, s, record, err));
+            RGM_TRY(rgm_builder_scope(builder, s, record, err));
         else if (kind == RGM_RECORD_THREAD)
             thread_record(s, record);
         else if (kind == RGM_RECORD_CALL)
@@ -370,7 +314,7 @@ rgm_status rgm_builder_records(rgm_builder *builder, uint32_t id, const rgm_reco
 
 rgm_status rgm_builder_sample(rgm_builder *builder, const rgm_sample *sample, rgm_error *err) {
     rgm_memory *memory = &builder->run->memory;
-    RGM_TRY(memory_row(builder, NONE, (int16_t)sample->device, RGM_ACTION_SAMPLE, sample->bytes,
+    RGM_TRY(memory_row(builder, RGM_WAITING_NONE, (int16_t)sample->device, RGM_ACTION_SAMPLE, sample->bytes,
                        sample->allocated, sample->reserved, err));
     memory->time_ns[memory->rows - 1] = (rgm_i64)sample->ticks;
     saw(builder, sample->ticks);
@@ -382,7 +326,7 @@ rgm_status rgm_builder_interval(rgm_builder *builder, const rgm_interval_row *ro
 }
 
 rgm_status rgm_builder_activity(rgm_builder *builder, const rgm_activity_row *row, rgm_error *err) {
-    return rgm_device_rows_activity(&builder->device, row, own_string(builder, row->name), err);
+    return rgm_device_rows_activity(&builder->device, row, rgm_builder_text(builder, row->name), err);
 }
 
 rgm_status rgm_builder_counter(rgm_builder *builder, const rgm_counter_row *row, rgm_error *err) {
@@ -390,7 +334,7 @@ rgm_status rgm_builder_counter(rgm_builder *builder, const rgm_counter_row *row,
     size_t at;
     RGM_TRY(rgm_table_append(&rgm_counters_desc, counters, RGM_ALL_COLUMNS, &at, err));
     counters->time_ns[at] = row->time_ns;
-    counters->series[at] = own_string(builder, row->series);
+    counters->series[at] = rgm_builder_text(builder, row->series);
     counters->value[at] = row->value;
     counters->device[at] = row->device;
     return RGM_OK;
@@ -398,7 +342,7 @@ rgm_status rgm_builder_counter(rgm_builder *builder, const rgm_counter_row *row,
 
 rgm_status rgm_builder_open(rgm_builder *builder, uint32_t id, const rgm_open_scope *open, size_t count,
                             rgm_error *err) {
-    stream *s = NULL;
+    rgm_builder_stream *s = NULL;
     RGM_TRY(stream_get(builder, id, &s, err));
     rgm_open_scope *copy = NULL;
     if (count) {
@@ -421,191 +365,9 @@ void rgm_builder_reset(rgm_builder *builder) {
     builder->migrated = 0;
     rgm_timebase_release(&builder->time);
     for (size_t i = 0; i < builder->streams.count; i++) {
-        stream *s = (stream *)builder->streams.rows + i;
-        s->last_span = NONE;
+        rgm_builder_stream *s = (rgm_builder_stream *)builder->streams.rows + i;
+        s->last_span = RGM_WAITING_NONE;
         if (s->lane_of_track) memset(s->lane_of_track, 0, s->tracks * sizeof *s->lane_of_track);
         rgm_waiting_clear(&s->waiting);
     }
-}
-
-// --- finish -----------------------------------------------------------------------------------------------
-
-static rgm_status open_span(rgm_builder *builder, stream *s, const rgm_open_scope *open, rgm_error *err) {
-    uint64_t now = builder->last_tick;
-    uint64_t ticks = now > open->start ? now - open->start : 0;
-    bool is_long = ticks > RGM_RECORD_VALUE_MAX;
-    rgm_record record = {
-        .start = open->start,
-        .value_track = rgm_record_pack(is_long ? ticks >> RGM_RECORD_LONG_SHIFT : ticks, open->track),
-        .seq = open->seq,
-        .parent = open->parent,
-        .site = open->site,
-        .info = RGM_RECORD_OPEN | (is_long ? RGM_RECORD_LONG : 0u) | (open->meta << RGM_RECORD_META_SHIFT),
-    };
-    rgm_spans *spans = &builder->run->spans;
-    if (spans->rows == spans->capacity)
-        RGM_TRY(rgm_table_reserve(&rgm_spans_desc, spans, SPAN_COLUMNS, spans->rows * 2 + 16, err));
-    return scope_record(builder, s, &record, err);
-}
-
-// Each stack is listed from its innermost scope outward, so children are written before their parents.
-static rgm_status close_open(rgm_builder *builder, rgm_error *err) {
-    int64_t count = 0;
-    for (size_t i = 0; i < builder->streams.count; i++) {
-        stream *s = (stream *)builder->streams.rows + i;
-        size_t open_count = s->open_count;
-        s->open_count = 0;
-        for (size_t k = 0; k < open_count; k++) {
-            // A scope that began after the dictionaries were read has a call site that is not in them yet.
-            if (s->open[k].site >= builder->sites.count) continue;
-            RGM_TRY(open_span(builder, s, &s->open[k], err));
-            count++;
-        }
-    }
-    return rgm_builder_note(builder, RGM_ANOMALY_OPEN_SCOPES, count, err);
-}
-
-static bool is_open(const stream *s, uint32_t seq) {
-    for (size_t i = 0; i < s->open_count; i++)
-        if (s->open[i].seq == seq) return true;
-    return false;
-}
-
-// Children whose parent never came: of a scope that is still open (no fault), or one that was lost. While
-// recording goes on the parent may have ended after the last look, so it is not called lost.
-static void orphan(rgm_builder *builder, bool ended) {
-    rgm_spans *spans = &builder->run->spans;
-    for (size_t i = 0; i < builder->streams.count; i++) {
-        stream *s = (stream *)builder->streams.rows + i;
-        for (uint32_t k = 0; s->waiting.keys && k <= s->waiting.mask; k++) {
-            bool excused = !ended || (s->waiting.heads[k] != NONE && is_open(s, s->waiting.keys[k]));
-            for (int32_t child = s->waiting.heads[k]; child != NONE;) {
-                int32_t next = -2 - spans->parent[child];
-                spans->parent[child] = -1;
-                if (!excused) builder->orphans++;
-                child = next;
-            }
-        }
-    }
-}
-
-static void name_spans(rgm_builder *builder) {
-    rgm_spans *spans = &builder->run->spans;
-    const rgm_site_row *sites = builder->sites.rows;
-    for (size_t i = 0; i < spans->rows; i++) {
-        if (RGM_CELL(spans, kind, i, RGM_KIND_SCOPE) != RGM_KIND_SCOPE) continue; // has its name already
-        const rgm_site_row *site = &sites[spans->name[i]];
-        spans->name[i] = own_string(builder, site->name);
-        spans->flags[i] =
-            rgm_flags_pack(spans->flags[i], (rgm_device)site->device, (rgm_backend)site->backend);
-    }
-}
-
-static void convert_times(rgm_builder *builder) {
-    rgm_run *run = builder->run;
-    for (size_t i = 0; i < run->spans.rows; i++) {
-        uint64_t start = (uint64_t)run->spans.start_ns[i];
-        uint64_t end = start + (uint64_t)run->spans.duration_ns[i];
-        int64_t from = rgm_timebase_ns(&builder->time, start);
-        run->spans.duration_ns[i] = rgm_timebase_ns(&builder->time, end < start ? UINT64_MAX : end) - from;
-        run->spans.start_ns[i] = from;
-    }
-    for (size_t i = 0; i < run->memory.rows; i++) {
-        int64_t span = run->memory.span[i];
-        if (span < 0)
-            run->memory.time_ns[i] = rgm_timebase_ns(&builder->time, (uint64_t)run->memory.time_ns[i]);
-        else
-            run->memory.time_ns[i] =
-                run->spans.start_ns[span] +
-                (run->memory.action[i] == RGM_ACTION_BEGIN ? 0 : run->spans.duration_ns[span]);
-    }
-}
-
-static void permute(void *cells, size_t width, const uint32_t *order, size_t rows, void *scratch) {
-#define PERMUTE(bits)                                                                                        \
-    for (size_t i = 0; i < rows; i++) ((uint##bits##_t *)scratch)[i] = ((uint##bits##_t *)cells)[order[i]];
-    switch (width) {
-    case 1: PERMUTE(8) break;
-    case 2: PERMUTE(16) break;
-    case 4: PERMUTE(32) break;
-    default: PERMUTE(64) break;
-    }
-#undef PERMUTE
-    memcpy(cells, scratch, rows * width);
-}
-
-// Puts what names spans by their row right: place[old row] = new row.
-static void follow(rgm_run *run, const uint32_t *place) {
-    rgm_spans *spans = &run->spans;
-    for (size_t i = 0; i < spans->rows; i++)
-        if (spans->parent[i] >= 0) spans->parent[i] = (rgm_i32)place[spans->parent[i]];
-    for (size_t i = 0; i < run->memory.rows; i++)
-        if (run->memory.span[i] >= 0) run->memory.span[i] = place[run->memory.span[i]];
-    for (size_t i = 0; i < run->launches.rows; i++) run->launches.span[i] = place[run->launches.span[i]];
-    for (size_t i = 0; i < run->syncs.rows; i++) run->syncs.span[i] = place[run->syncs.span[i]];
-}
-
-// Sorts by start; of spans that start together the parent was written later, so ties go by row descending.
-// *place becomes the caller's.
-static rgm_status sort_spans(rgm_builder *builder, uint32_t **place, rgm_error *err) {
-    rgm_spans *spans = &builder->run->spans;
-    size_t rows = spans->rows;
-    rgm_status status = RGM_OK;
-    uint32_t *order = rgm_malloc((rows + 1) * sizeof *order);
-    uint64_t *scratch = rgm_malloc((rows + 1) * sizeof *scratch);
-    *place = rgm_malloc((rows + 1) * sizeof **place);
-    if (!order || !scratch || !*place) {
-        status = rgm_error_no_memory(err);
-        goto done;
-    }
-    for (size_t i = 0; i < rows; i++) scratch[i] = rgm_sort_key_i64(spans->start_ns[rows - 1 - i]);
-    RGM_GOTO(rgm_sort_order(scratch, rows, order, err));
-    for (size_t i = 0; i < rows; i++) order[i] = (uint32_t)(rows - 1) - order[i];
-    for (size_t c = 0; c < rgm_spans_desc.n_columns; c++) {
-        void *cells = rgm_table_column(&rgm_spans_desc, spans, c);
-        if (cells) permute(cells, rgm_types[rgm_spans_desc.columns[c].type].size, order, rows, scratch);
-    }
-    for (size_t i = 0; i < rows; i++) (*place)[order[i]] = (uint32_t)i;
-    follow(builder->run, *place);
-done:
-    rgm_free(order);
-    rgm_free(scratch);
-    return status;
-}
-
-// A run without any metadata does not keep a column of empty strings.
-static void drop_empty_metadata(rgm_spans *spans) {
-    for (size_t i = 0; i < spans->rows; i++)
-        if (spans->metadata[i]) return;
-    rgm_table_drop(&rgm_spans_desc, spans, RGM_COLUMN_INDEX(spans, metadata));
-}
-
-rgm_status rgm_builder_finish(rgm_builder *builder, bool keep_open, rgm_run **run, rgm_error *err) {
-    if (keep_open) RGM_TRY(close_open(builder, err));
-    orphan(builder, keep_open);
-    RGM_TRY(rgm_builder_note(builder, RGM_ANOMALY_ORPHAN_PARENTS, builder->orphans, err));
-    RGM_TRY(rgm_builder_note(builder, RGM_ANOMALY_MIGRATED_SCOPES, builder->migrated, err));
-    name_spans(builder);
-    RGM_TRY(name_lanes(builder, err));
-    convert_times(builder);
-    RGM_TRY(rgm_device_rows_to_spans(&builder->device, builder->run, err));
-    uint32_t *place = NULL;
-    rgm_status status = sort_spans(builder, &place, err);
-    if (status == RGM_OK)
-        status = rgm_device_rows_to_intervals(&builder->device, place, &builder->time, builder->run, err);
-    rgm_free(place);
-    RGM_TRY(status);
-    if (builder->device.activity_count) RGM_TRY(rgm_run_link_work(builder->run, err));
-    if (builder->device.activity_count) RGM_TRY(rgm_links_captures(builder->run, err));
-    if (builder->run->spans.metadata) drop_empty_metadata(&builder->run->spans);
-    if (builder->time.count) {
-        const rgm_anchor *first = builder->time.anchors, *last = first + builder->time.count - 1;
-        builder->run->start_ns = first->monotonic_ns;
-        builder->run->end_ns = rgm_timebase_ns(&builder->time, builder->last_tick);
-        if (builder->run->end_ns < last->monotonic_ns) builder->run->end_ns = last->monotonic_ns;
-        builder->run->start_unix_ns = first->unix_ns;
-    }
-    *run = builder->run;
-    builder->run = NULL;
-    return RGM_OK;
 }

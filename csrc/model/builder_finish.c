@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// From rows as they were recorded to a Run: what is still open, names, times, order, device work.
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/sort.h"
+#include "model/builder_state.h"
+#include "model/links.h"
+
+static rgm_status name_lanes(rgm_builder *builder, rgm_error *err) {
+    rgm_lanes *lanes = &builder->run->lanes;
+    for (size_t i = 0; i < lanes->rows; i++) {
+        rgm_thread_row row = {0, 0, -1};
+        if (lanes->thread[i] < (int64_t)builder->threads.count)
+            row = ((rgm_thread_row *)builder->threads.rows)[lanes->thread[i]];
+        lanes->process[i] = row.process;
+        lanes->thread[i] = row.thread;
+        lanes->name[i] = rgm_builder_text(builder, row.name);
+        if (!lanes->slot[i]) continue;
+        char text[320];
+        int length = snprintf(text, sizeof text, "%.250s task slot %d",
+                              rgm_strings_view(&builder->run->strings, lanes->name[i]).data, lanes->slot[i]);
+        RGM_TRY(rgm_strings_intern(&builder->run->strings, text, (size_t)length, &lanes->name[i], err));
+    }
+    return RGM_OK;
+}
+
+static rgm_status open_span(rgm_builder *builder, rgm_builder_stream *s, const rgm_open_scope *open,
+                            rgm_error *err) {
+    uint64_t now = builder->last_tick;
+    uint64_t ticks = now > open->start ? now - open->start : 0;
+    bool is_long = ticks > RGM_RECORD_VALUE_MAX;
+    rgm_record record = {
+        .start = open->start,
+        .value_track = rgm_record_pack(is_long ? ticks >> RGM_RECORD_LONG_SHIFT : ticks, open->track),
+        .seq = open->seq,
+        .parent = open->parent,
+        .site = open->site,
+        .info = RGM_RECORD_OPEN | (is_long ? RGM_RECORD_LONG : 0u) | (open->meta << RGM_RECORD_META_SHIFT),
+    };
+    rgm_spans *spans = &builder->run->spans;
+    if (spans->rows == spans->capacity)
+        RGM_TRY(rgm_table_reserve(&rgm_spans_desc, spans, RGM_RECORDED_COLUMNS, spans->rows * 2 + 16, err));
+    return rgm_builder_scope(builder, s, &record, err);
+}
+
+// Each stack is listed from its innermost scope outward, so children are written before their parents.
+static rgm_status close_open(rgm_builder *builder, rgm_error *err) {
+    int64_t count = 0;
+    for (size_t i = 0; i < builder->streams.count; i++) {
+        rgm_builder_stream *s = (rgm_builder_stream *)builder->streams.rows + i;
+        size_t open_count = s->open_count;
+        s->open_count = 0;
+        for (size_t k = 0; k < open_count; k++) {
+            // A scope that began after the dictionaries were read has a call site that is not in them yet.
+            if (s->open[k].site >= builder->sites.count) continue;
+            RGM_TRY(open_span(builder, s, &s->open[k], err));
+            count++;
+        }
+    }
+    return rgm_builder_note(builder, RGM_ANOMALY_OPEN_SCOPES, count, err);
+}
+
+static bool is_open(const rgm_builder_stream *s, uint32_t seq) {
+    for (size_t i = 0; i < s->open_count; i++)
+        if (s->open[i].seq == seq) return true;
+    return false;
+}
+
+// Children whose parent never came: of a scope that is still open (no fault), or one that was lost. While
+// recording goes on the parent may have ended after the last look, so it is not called lost.
+static void orphan(rgm_builder *builder, bool ended) {
+    rgm_spans *spans = &builder->run->spans;
+    for (size_t i = 0; i < builder->streams.count; i++) {
+        rgm_builder_stream *s = (rgm_builder_stream *)builder->streams.rows + i;
+        for (uint32_t k = 0; s->waiting.keys && k <= s->waiting.mask; k++) {
+            bool excused =
+                !ended || (s->waiting.heads[k] != RGM_WAITING_NONE && is_open(s, s->waiting.keys[k]));
+            for (int32_t child = s->waiting.heads[k]; child != RGM_WAITING_NONE;) {
+                int32_t next = -2 - spans->parent[child];
+                spans->parent[child] = -1;
+                if (!excused) builder->orphans++;
+                child = next;
+            }
+        }
+    }
+}
+
+static void name_spans(rgm_builder *builder) {
+    rgm_spans *spans = &builder->run->spans;
+    const rgm_site_row *sites = builder->sites.rows;
+    for (size_t i = 0; i < spans->rows; i++) {
+        if (RGM_CELL(spans, kind, i, RGM_KIND_SCOPE) != RGM_KIND_SCOPE) continue; // has its name already
+        const rgm_site_row *site = &sites[spans->name[i]];
+        spans->name[i] = rgm_builder_text(builder, site->name);
+        spans->flags[i] =
+            rgm_flags_pack(spans->flags[i], (rgm_device)site->device, (rgm_backend)site->backend);
+    }
+}
+
+static void convert_times(rgm_builder *builder) {
+    rgm_run *run = builder->run;
+    for (size_t i = 0; i < run->spans.rows; i++) {
+        uint64_t start = (uint64_t)run->spans.start_ns[i];
+        uint64_t end = start + (uint64_t)run->spans.duration_ns[i];
+        int64_t from = rgm_timebase_ns(&builder->time, start);
+        run->spans.duration_ns[i] = rgm_timebase_ns(&builder->time, end < start ? UINT64_MAX : end) - from;
+        run->spans.start_ns[i] = from;
+    }
+    for (size_t i = 0; i < run->memory.rows; i++) {
+        int64_t span = run->memory.span[i];
+        if (span < 0)
+            run->memory.time_ns[i] = rgm_timebase_ns(&builder->time, (uint64_t)run->memory.time_ns[i]);
+        else
+            run->memory.time_ns[i] =
+                run->spans.start_ns[span] +
+                (run->memory.action[i] == RGM_ACTION_BEGIN ? 0 : run->spans.duration_ns[span]);
+    }
+}
+
+static void permute(void *cells, size_t width, const uint32_t *order, size_t rows, void *scratch) {
+#define PERMUTE(bits)                                                                                        \
+    for (size_t i = 0; i < rows; i++) ((uint##bits##_t *)scratch)[i] = ((uint##bits##_t *)cells)[order[i]];
+    switch (width) {
+    case 1: PERMUTE(8) break;
+    case 2: PERMUTE(16) break;
+    case 4: PERMUTE(32) break;
+    default: PERMUTE(64) break;
+    }
+#undef PERMUTE
+    memcpy(cells, scratch, rows * width);
+}
+
+// Puts what names spans by their row right: place[old row] = new row.
+static void follow(rgm_run *run, const uint32_t *place) {
+    rgm_spans *spans = &run->spans;
+    for (size_t i = 0; i < spans->rows; i++)
+        if (spans->parent[i] >= 0) spans->parent[i] = (rgm_i32)place[spans->parent[i]];
+    for (size_t i = 0; i < run->memory.rows; i++)
+        if (run->memory.span[i] >= 0) run->memory.span[i] = place[run->memory.span[i]];
+    for (size_t i = 0; i < run->launches.rows; i++) run->launches.span[i] = place[run->launches.span[i]];
+    for (size_t i = 0; i < run->syncs.rows; i++) run->syncs.span[i] = place[run->syncs.span[i]];
+}
+
+// Sorts by start; of spans that start together the parent was written later, so ties go by row descending.
+// *place becomes the caller's.
+static rgm_status sort_spans(rgm_builder *builder, uint32_t **place, rgm_error *err) {
+    rgm_spans *spans = &builder->run->spans;
+    size_t rows = spans->rows;
+    rgm_status status = RGM_OK;
+    uint32_t *order = rgm_malloc((rows + 1) * sizeof *order);
+    uint64_t *scratch = rgm_malloc((rows + 1) * sizeof *scratch);
+    *place = rgm_malloc((rows + 1) * sizeof **place);
+    if (!order || !scratch || !*place) {
+        status = rgm_error_no_memory(err);
+        goto done;
+    }
+    for (size_t i = 0; i < rows; i++) scratch[i] = rgm_sort_key_i64(spans->start_ns[rows - 1 - i]);
+    RGM_GOTO(rgm_sort_order(scratch, rows, order, err));
+    for (size_t i = 0; i < rows; i++) order[i] = (uint32_t)(rows - 1) - order[i];
+    for (size_t c = 0; c < rgm_spans_desc.n_columns; c++) {
+        void *cells = rgm_table_column(&rgm_spans_desc, spans, c);
+        if (cells) permute(cells, rgm_types[rgm_spans_desc.columns[c].type].size, order, rows, scratch);
+    }
+    for (size_t i = 0; i < rows; i++) (*place)[order[i]] = (uint32_t)i;
+    follow(builder->run, *place);
+done:
+    rgm_free(order);
+    rgm_free(scratch);
+    return status;
+}
+
+// A run without any metadata does not keep a column of empty strings.
+static void drop_empty_metadata(rgm_spans *spans) {
+    for (size_t i = 0; i < spans->rows; i++)
+        if (spans->metadata[i]) return;
+    rgm_table_drop(&rgm_spans_desc, spans, RGM_COLUMN_INDEX(spans, metadata));
+}
+
+rgm_status rgm_builder_finish(rgm_builder *builder, bool keep_open, rgm_run **run, rgm_error *err) {
+    if (keep_open) RGM_TRY(close_open(builder, err));
+    orphan(builder, keep_open);
+    RGM_TRY(rgm_builder_note(builder, RGM_ANOMALY_ORPHAN_PARENTS, builder->orphans, err));
+    RGM_TRY(rgm_builder_note(builder, RGM_ANOMALY_MIGRATED_SCOPES, builder->migrated, err));
+    name_spans(builder);
+    RGM_TRY(name_lanes(builder, err));
+    convert_times(builder);
+    RGM_TRY(rgm_device_rows_to_spans(&builder->device, builder->run, err));
+    uint32_t *place = NULL;
+    rgm_status status = sort_spans(builder, &place, err);
+    if (status == RGM_OK)
+        status = rgm_device_rows_to_intervals(&builder->device, place, &builder->time, builder->run, err);
+    rgm_free(place);
+    RGM_TRY(status);
+    if (builder->device.activity_count) RGM_TRY(rgm_run_link_work(builder->run, err));
+    if (builder->device.activity_count) RGM_TRY(rgm_links_captures(builder->run, err));
+    if (builder->run->spans.metadata) drop_empty_metadata(&builder->run->spans);
+    if (builder->time.count) {
+        const rgm_anchor *first = builder->time.anchors, *last = first + builder->time.count - 1;
+        builder->run->start_ns = first->monotonic_ns;
+        builder->run->end_ns = rgm_timebase_ns(&builder->time, builder->last_tick);
+        if (builder->run->end_ns < last->monotonic_ns) builder->run->end_ns = last->monotonic_ns;
+        builder->run->start_unix_ns = first->unix_ns;
+    }
+    *run = builder->run;
+    builder->run = NULL;
+    return RGM_OK;
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the files of the builder share. Included by model/builder.c and builder_finish.c only.
+#ifndef RGM_MODEL_BUILDER_STATE_H
+#define RGM_MODEL_BUILDER_STATE_H
+
+#include "model/builder.h"
+#include "model/device_rows.h"
+#include "model/waiting.h"
+
+// Columns that a recording fills; the others keep their defaults and take no memory.
+#define RGM_RECORDED_COLUMNS                                                                                 \
+    (RGM_COLUMN_BIT(spans, start_ns) | RGM_COLUMN_BIT(spans, duration_ns) | RGM_COLUMN_BIT(spans, name) |    \
+     RGM_COLUMN_BIT(spans, lane) | RGM_COLUMN_BIT(spans, parent) | RGM_COLUMN_BIT(spans, flags) |            \
+     RGM_COLUMN_BIT(spans, metadata))
+
+typedef struct {
+    rgm_waiting waiting;
+    uint32_t thread;
+    uint32_t *lane_of_track; // lane + 1, 0 while unused; belongs to `thread`
+    uint32_t tracks;
+    int32_t last_span;
+    rgm_open_scope *open;
+    size_t open_count;
+} rgm_builder_stream;
+
+typedef struct {
+    void *rows;
+    size_t count;
+    size_t capacity;
+} rgm_builder_list;
+
+struct rgm_builder {
+    rgm_run *run;
+    rgm_timebase time;
+    rgm_builder_list strings; // u32: id in the run
+    rgm_builder_list sites;   // rgm_site_row
+    rgm_builder_list threads; // rgm_thread_row
+    rgm_builder_list streams; // rgm_builder_stream
+    rgm_device_rows device;
+    uint64_t last_tick; // latest time that anything tells of
+    int64_t migrated;
+    int64_t orphans;
+};
+
+// Id in the run of a text of the recording.
+static inline uint32_t rgm_builder_text(const rgm_builder *builder, uint32_t id) {
+    return id < builder->strings.count ? ((const uint32_t *)builder->strings.rows)[id] : 0;
+}
+
+// builder.c: a scope that has ended; room for its span has been made.
+rgm_status rgm_builder_scope(rgm_builder *builder, rgm_builder_stream *s, const rgm_record *record,
+                             rgm_error *err) RGM_NODISCARD;
+
+#endif
