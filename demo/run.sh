@@ -45,6 +45,9 @@ printf '\nexit code %s (1: a regression)\n' "$compared"
 regimeter compare demo/before.rgm demo/after.rgm --fail-on never --format html -o demo/comparison.html
 
 title 'The same as five pairs in random order: what processes differ by is measured, not taken for granted'
+printf '%s\n' \
+    'Five pairs are the fewest that are compared as pairs. On a loaded machine intervals are wide, rows are undecided,' \
+    'and one experiment in twenty may call some unchanged operation slower or faster; `--pairs 10` narrows both.'
 regimeter ab --quiet --base demo/steps.py --current 'demo/steps.py --slow' --pairs 5 --fail-on never -o demo/ab
 
 title 'Where to look'

@@ -21,9 +21,32 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-LAYERS = ("base", "model", "capture", "cuda", "io", "analysis", "compare", "workloads", "python")
+LAYERS = (
+    "base",
+    "model",
+    "capture",
+    "cuda",
+    "io",
+    "analysis",
+    "suggest",
+    "compare",
+    "workloads",
+    "calibrate",
+    "python",
+)
 FLAGS = ["-std=c11", "-O2", "-DNDEBUG", "-fPIC", "-fvisibility=hidden", "-pthread", "-D_GNU_SOURCE", "-w"]
-AVX2 = ["-mavx2", "-mbmi", "-mbmi2"]
+FAST = ["-O3", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math", "-Wno-psabi"]
+LOOPS = ["-O3", "-ffp-contract=fast", "-Wno-psabi"]
+# Files with flags of their own; those for wide vectors on x86-64 only.
+WIDE = ("_avx2", "_avx512")
+OPTIONS = {
+    "csrc/io/trace_parse_avx2.c": ["-mavx2", "-mbmi", "-mbmi2"],
+    "csrc/calibrate/loops_portable.c": LOOPS,
+    "csrc/calibrate/loops_avx2.c": [*LOOPS, "-mavx2", "-mfma"],
+    "csrc/calibrate/loops_avx512.c": [*LOOPS, "-mavx512f", "-mfma"],
+    "csrc/workloads/fast_portable.c": FAST,
+    "csrc/workloads/fast_avx2.c": [*FAST, "-mavx2", "-mfma"],
+}
 ON_X86 = platform.machine().lower() in ("x86_64", "amd64")
 
 
@@ -90,7 +113,8 @@ def compile_all(compiler: list[str], objects: Path, jobs: int) -> list[Path]:
         target = objects / f"{source.parent.name}-{source.stem}.o"
         if target.exists() and target.stat().st_mtime > max(newest, source.stat().st_mtime):
             return target
-        more = AVX2 if ON_X86 and source.stem.endswith("_avx2") else []
+        own = OPTIONS.get(source.relative_to(ROOT).as_posix(), []) if source.is_relative_to(ROOT) else []
+        more = own if ON_X86 or not source.stem.endswith(WIDE) else []
         partial = target.with_suffix(".part")
         command = [*compiler, *common, *more, "-c", str(source), "-o", str(partial)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)

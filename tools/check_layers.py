@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Check that the includes of the C core point downward.
 
-base <- model <- {capture, cuda, io, analysis, compare, workloads} <- python
+base <- model <- {capture, cuda, io, analysis <- suggest, compare, workloads, calibrate} <- python
 
 Prints ``file:line: reason`` for each include that does not, and exits with 1.
 Usage: check_layers.py [CSRC]
@@ -23,10 +23,14 @@ ALLOWED = {
     "cuda": MODEL,
     "io": MODEL,
     "analysis": MODEL,
+    # Rules look at the results of analyses.
+    "suggest": MODEL | {"analysis"},
     "compare": MODEL,
     # The kernels are launched and timed through the driver's wrapper.
     "workloads": MODEL | {"cuda"},
-    "python": {"base", "model", "capture", "cuda", "io", "analysis", "compare", "workloads"},
+    # It measures devices with the kernels and the queue of the workloads.
+    "calibrate": MODEL | {"cuda", "workloads"},
+    "python": {"base", "model", "capture", "cuda", "io", "analysis", "suggest", "compare", "workloads", "calibrate"},
 }
 # Single files that join two folders of the same level.
 JOINTS = {"capture/device.c": {"cuda"}, "capture/device.h": {"cuda"}}

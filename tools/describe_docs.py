@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write the generated parts of docs/traces.md, analyses.md and comparison.md, between the lines that name them.
+"""Write the generated parts of documents (DOCUMENTS), between the lines that name them.
 
 Usage: describe_docs.py [--check]; with --check nothing is written and a difference is an error, as is a verb that the
 README does not name. Lists of C headers are read as text; needs an installed regimeter for the names of methods.
@@ -15,10 +15,14 @@ from describe_verbs import method_name
 
 from regimeter import _core
 from regimeter.analysis.catalog import find_verbs
+from regimeter.suggest.messages import MESSAGES
+from regimeter.suggest.undecided import TOOLS, UNDECIDED
+from regimeter.suggest.words import fill, thresholds
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
-DOCUMENTS = (ROOT / "docs/traces.md", ROOT / "docs/analyses.md", ROOT / "docs/comparison.md")
+NAMES = ("traces", "analyses", "comparison", "calibration", "suggestions")
+DOCUMENTS = tuple(ROOT / f"docs/{name}.md" for name in NAMES)
 BLOCK = re.compile(r"(<!-- begin of (\w+), written by tools/describe_docs\.py -->\n).*?(<!-- end of \2 -->)", re.DOTALL)
 
 
@@ -73,7 +77,10 @@ def verbs() -> str:
             f"`{method_name(verb)}`",
             f"[`{verb.analysis}`](schema.md#{verb.analysis})",
             ", ".join(verb.by),
-            code(f"--{option.lstrip('-')}" for option in (*verb.options, *filter(None, [verb.text_option]))),
+            code(
+                f"--{option.lstrip('-')}"
+                for option in (*verb.choices, *verb.options, *filter(None, [verb.text_option]))
+            ),
             verb.help,
         )
         for verb in find_verbs().values()
@@ -90,6 +97,35 @@ def compare_policy() -> str:
     return table(("threshold", "default", "unit", "what it is, and where it comes from"), rows)
 
 
+def calibrate_policy() -> str:
+    """Return the numbers that a calibration is made with."""
+    rows = (
+        (f"`{name}`", f"{row['default']:.10g}", row["unit"], row["source"])
+        for name, row in _core.calibrate_policy().items()
+    )
+    return table(("name", "default", "unit", "what it is, and where it comes from"), rows)
+
+
+def ceilings() -> str:
+    """Return what a calibration measures."""
+    rows = ((f"`{token}`", row["unit"], row["doc"]) for token, row in _core.ceilings().items())
+    return table(("ceiling", "unit", "what it is"), rows)
+
+
+def datasheets() -> str:
+    """Return the printed peaks of devices."""
+    pipes = _core.PIPES
+    rows = (
+        (
+            name,
+            f"{row['bytes_per_s'] / 1e9:g}",
+            *(f"{row['peaks'][p] / 1e12:g}" if p in row["peaks"] else "" for p in pipes),
+        )
+        for name, row in _core.datasheets().items()
+    )
+    return table(("device", "GB/s", *pipes), rows)
+
+
 def tiers() -> str:
     """Return what the data of an operation allow."""
     return table(("tier", "what the data are"), ((f"`{token}`", text) for token, text in texts("RGM_TIERS")))
@@ -100,12 +136,57 @@ def verdict_reasons() -> str:
     return table(("reason", "what it says"), ((f"`{token}`", text) for token, text in texts("RGM_VERDICT_REASONS")))
 
 
+def suggestion_rules() -> str:
+    """Return every rule of the suggestions, with its thresholds as they are by default."""
+    limits = thresholds()
+    rows = []
+    for number, rule in enumerate(_core.SUGGESTION_RULES):
+        message = MESSAGES[rule]
+        shown = [name for name in re.findall(r"{(\w+)}", message.title) if name in _core.QUANTITIES]
+        reference = _core.SUGGESTION_RULE_REFERENCES[number]
+        rows.append(
+            (
+                f"`{rule}`",
+                f"{_core.SUGGESTION_RULE_TYPES[number].lower()}, {_core.SUGGESTION_RULE_EFFORTS[number].lower()}",
+                fill(message.when, limits),
+                code(dict.fromkeys((*shown, "path_share")) if message.bound[:11] != "not bounded" else shown),
+                message.advice,
+                message.bound,
+                message.refuted,
+                f"`{message.look.format(trace='TRACE')}`",
+                reference if reference != "0" else "own",
+            )
+        )
+    head = ("rule", "type, effort", "speaks when", "evidence", "advice", "bound", "wrong if", "look", "from")
+    return table(head, rows)
+
+
+def suggestion_tools() -> str:
+    """Return the rules of other tools that ours decide, by number."""
+    decided = dict.fromkeys(TOOLS, ())
+    for rule, reference in zip(_core.SUGGESTION_RULES, _core.SUGGESTION_RULE_REFERENCES, strict=True):
+        if reference != "0":
+            decided[int(reference)] = (*decided[int(reference)], rule)
+    return table(("number", "rule", "ours"), ((str(n), text, code(decided[n])) for n, text in TOOLS.items()))
+
+
+def suggestion_undecided() -> str:
+    """Return the rules of other tools that a run cannot decide."""
+    return table(("number", "rule", "why not"), UNDECIDED)
+
+
 BLOCKS = {
+    "suggestion_rules": suggestion_rules,
+    "suggestion_tools": suggestion_tools,
+    "suggestion_undecided": suggestion_undecided,
     "anomalies": anomalies,
     "not_kept": not_kept,
     "idle_causes": idle_causes,
     "verbs": verbs,
     "compare_policy": compare_policy,
+    "calibrate_policy": calibrate_policy,
+    "ceilings": ceilings,
+    "datasheets": datasheets,
     "tiers": tiers,
     "verdict_reasons": verdict_reasons,
 }

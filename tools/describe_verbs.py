@@ -35,6 +35,11 @@ def method(verb: Verb) -> str:
         parameters.append(f'by: Literal[{choices}] = "{next(iter(verb.by))}"')
         passed.append("by=by")
     parameters.append("*")
+    for option, values in verb.choices.items():
+        choices = ", ".join(f'"{name}"' for name in values)
+        parameters.append(f'{option}: Literal[{choices}] = "{next(iter(values))}"')
+    if verb.choices:
+        passed.append("choices={" + ", ".join(f'"{option}": {option}' for option in verb.choices) + "}")
     if verb.text_option:
         parameters.append("text: str | None = None")
         passed.append("text=text")
@@ -43,6 +48,9 @@ def method(verb: Verb) -> str:
     if verb.rules:
         parameters.append("rules: Iterable[tuple[str, str]] = ()")
         passed.append("rules=rules")
+    if verb.ceilings:
+        parameters.append('ceilings: "Calibration | Choice | str | None" = None')
+        passed.append("ceilings=ceilings")
     arguments = "".join(f"        {parameter},\n" for parameter in parameters)
     return (
         f'\n    def {method_name(verb)}(\n{arguments}    ) -> "Result":\n        """{sentence(verb.help)}"""\n'

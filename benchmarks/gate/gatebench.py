@@ -4,8 +4,11 @@
     python benchmarks/gate/gatebench.py            all, about six minutes of CPU; writes RESULTS.md and results.json
     python benchmarks/gate/gatebench.py --quick    a small part for every change, nothing written
     python benchmarks/gate/gatebench.py --real     recordings on this machine, too
+    python benchmarks/gate/gatebench.py --held-out the seeds that nothing was chosen by; writes HELD_OUT.md
 
-Exits with 1 when a target is missed.
+Rule and noise models were chosen while looking at the tuning seeds, so what those give is no test of them. The held-out
+seeds are run when both are fixed; whatever comes out is the figure that counts. Whoever changes the rule or the models
+after a look at them replaces them by new ones. Exits with 1 when a target is missed.
 """
 
 import argparse
@@ -30,7 +33,20 @@ PEERS = """\
 P(any): a report without a change has a false alarm. False: part of its operations. Power: part of the operations slowed
 by 1 / 2 / 5 / 10 % that are found, a fifth of the report being changed. Peers see one process a side with n samples;
 regimeter divides as many over launches that alternate in random order."""
-SEEDS = (20260101, 31415926, 271828)
+TUNING_TEXT = (
+    "The noise is synthetic but for the last section; its parameters are in `models.py`. The rule and the models were",
+    "chosen while looking at these seeds. Two parameters were changed after a first look at the targets: the spread of",
+    "samples on the quiet machine, and the part of operations with two modes, which was a tenth; with a tenth one line",
+    "was missed (quiet, n=50, 1 %: 94.7 % found, 95 wanted). So these are figures of tuning; those of seeds that",
+    "nothing was chosen by are in [HELD_OUT.md](HELD_OUT.md) (`python benchmarks/gate/gatebench.py --held-out`).",
+)
+HELD_OUT_TEXT = (
+    "Seeds that nothing was chosen by, run once after the rule and the models of `models.py` were fixed. The models",
+    "are still ours: two of their parameters had been changed after a look at the targets on other seeds (see",
+    "[RESULTS.md](RESULTS.md)), and other seeds do not undo that.",
+)
+TUNING = (20260101, 31415926, 271828)
+HELD_OUT = (860617, 19470325, 5510731)
 
 
 def main() -> int:
@@ -38,12 +54,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="fewer reports; nothing is written")
     parser.add_argument("--real", action="store_true", help="also record programs on this machine (two minutes)")
-    parser.add_argument("--seed", type=int, action="append", help="seed, repeatable (default: three fixed ones)")
+    parser.add_argument("--held-out", action="store_true", help="the seeds that nothing was chosen by")
+    parser.add_argument("--seed", type=int, action="append", help="seed, repeatable (default: the tuning ones)")
     parser.add_argument("-o", "--output", type=Path, default=HERE, help="folder of RESULTS.md and results.json")
     arguments = parser.parse_args()
-    seeds = tuple(arguments.seed or SEEDS)
+    seeds = HELD_OUT if arguments.held_out else tuple(arguments.seed or TUNING)
     start = time.process_time()
     found = run(seeds, quick=arguments.quick)
+    found["held_out"] = arguments.held_out
     if arguments.real:
         import real
 
@@ -55,9 +73,10 @@ def main() -> int:
     text = report(found)
     print(text)
     if not arguments.quick:
-        (arguments.output / "RESULTS.md").write_text(text + "\n")
+        name = "HELD_OUT" if arguments.held_out else "RESULTS"
+        (arguments.output / f"{name}.md").write_text(text + "\n")
         document = {**found, "lines": [line.to_dict() for line in found["lines"]]}
-        (arguments.output / "results.json").write_text(json.dumps(document, indent=1) + "\n")
+        (arguments.output / f"{name.lower()}.json").write_text(json.dumps(document, indent=1) + "\n")
     missed = [line for line in found["lines"] if line.passed is False]
     return 1 if missed else 0
 
@@ -115,9 +134,7 @@ def report(found: dict[str, Any]) -> str:
         "",
         told,
         "",
-        "The noise is synthetic but for the last section; its parameters are in `models.py`. Two were changed after a",
-        "first look at these targets: the spread of samples on the quiet machine, and the part of operations with",
-        "two modes, which was a tenth; with a tenth one line was missed (quiet, n=50, 1 %: 94.7 % found, 95 wanted).",
+        *(HELD_OUT_TEXT if found["held_out"] else TUNING_TEXT),
         "Shares are of 1.",
         "",
         "## Reports of 200 operations",

@@ -7,12 +7,14 @@
 
 #include "analysis/policy.h"
 #include "analysis/view.h"
+#include "model/schema.h"
 
 // What an analysis may be asked beside thresholds; zero-initialised memory asks nothing special.
 typedef struct {
-    int32_t group_by;      // an enum of that analysis, 0 is its default
-    const rgm_view *other; // second run of a comparison
-    const char *text;      // a name or pattern to look at, NULL for all
+    int32_t group_by;             // an enum of that analysis, 0 is its default
+    const rgm_view *other;        // second run of a comparison
+    const rgm_ceilings *ceilings; // of the device, NULL where none are known
+    const char *text;             // a name or pattern to look at, NULL for all
     size_t length;
 } rgm_question;
 
@@ -73,6 +75,11 @@ typedef struct {
     X(trace_diff, trace_diff, "What changed from a baseline to this run, aligned by tree.")                  \
     X(trace_diff_pairs, trace_diff_pairs, "The spans of two runs that belong together.")
 
+// What limits kernels and regions.
+#define RGM_REGIMES_ANALYSES(X)                                                                              \
+    X(kernel_regimes, kernel_regimes, "What limits kernels, by name (0) or one by one (1).")                 \
+    X(region_regimes, region_regimes, "What limits a device in the run (0), its steps (1) or scopes (2).")
+
 // What a page draws.
 #define RGM_VIEWS_ANALYSES(X)                                                                                \
     X(timeline_blocks, timeline_blocks, "Spans on lines of their lanes, short ones gathered in blocks.")     \
@@ -87,7 +94,8 @@ typedef struct {
     RGM_KERNELS_ANALYSES(X)                                                                                  \
     RGM_CRITICAL_PATH_ANALYSES(X)                                                                            \
     RGM_TRACE_DIFF_ANALYSES(X)                                                                               \
-    RGM_VIEWS_ANALYSES(X)
+    RGM_VIEWS_ANALYSES(X)                                                                                    \
+    RGM_REGIMES_ANALYSES(X)
 
 #define RGM_ANALYSIS_DECLARE(name, table, doc)                                                               \
     rgm_status rgm_##name##_compute(const rgm_view *view, const rgm_policy *policy,                          \

@@ -27,6 +27,8 @@ void rgm_counter_items_release(rgm_counter_items *items) {
 }
 
 rgm_name rgm_counter_item_op(const rgm_view *view, const rgm_counter_item *item) {
+    if (item->target >= 0 && rgm_view_kind(view, (size_t)item->target) == RGM_KIND_SCOPE)
+        return rgm_view_name(view, (size_t)item->target);
     int32_t op = item->target < 0 ? -1 : view->op[item->target];
     return op < 0 ? 0 : rgm_view_name(view, (size_t)op);
 }
@@ -126,7 +128,7 @@ static size_t find_group(const ordered *list, uint64_t place) {
 typedef struct {
     const rgm_view *view;
     int32_t *target; // [n_spans] of a range: the row it is paired with
-    ordered ranges, kernels, launches;
+    ordered ranges, kernels, launches, scopes;
     uint64_t *keys;
     uint32_t *order, *other;
 } pairing;
@@ -185,6 +187,36 @@ static rgm_status pair_group(pairing *p, size_t from, size_t to, rgm_error *err)
     return RGM_OK;
 }
 
+static bool is_scope(const rgm_view *view, size_t row) { return rgm_view_kind(view, row) == RGM_KIND_SCOPE; }
+
+// A range of a recording is that of a scope: the first that begins within it, has its name, and ends within
+// it.
+static void pair_scope(pairing *p, uint32_t range) {
+    const rgm_view *view = p->view;
+    size_t low = 0, high = p->scopes.count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (rgm_view_start(view, p->scopes.rows[middle]) < rgm_view_start(view, range))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < p->scopes.count; low++) {
+        uint32_t scope = p->scopes.rows[low];
+        if (rgm_view_start(view, scope) > rgm_view_end(view, range)) return;
+        if (rgm_view_name(view, scope) != rgm_view_name(view, range)) continue;
+        if (rgm_view_end(view, scope) > rgm_view_end(view, range)) continue;
+        p->target[range] = (int32_t)scope;
+        return;
+    }
+}
+
+static uint64_t anywhere(const rgm_view *view, size_t row) {
+    (void)view;
+    (void)row;
+    return 0;
+}
+
 static rgm_status pair_ranges(pairing *p, rgm_error *err) {
     const rgm_view *view = p->view;
     RGM_TRY(RGM_ROWS(p->target, view->n_spans, err));
@@ -195,6 +227,9 @@ static rgm_status pair_ranges(pairing *p, rgm_error *err) {
     RGM_TRY(collect(&p->ranges, view, is_range, device_of, err));
     RGM_TRY(collect(&p->kernels, view, is_kernel, device_of, err));
     RGM_TRY(collect(&p->launches, view, is_launch, rank_of, err));
+    RGM_TRY(collect(&p->scopes, view, is_scope, anywhere, err));
+    for (size_t i = 0; i < p->ranges.count && p->scopes.count; i++) pair_scope(p, p->ranges.rows[i]);
+    if (p->scopes.count) return RGM_OK;
     for (size_t from = 0, to; from < p->ranges.count; from = to) {
         to = group_end(&p->ranges, from);
         RGM_TRY(pair_group(p, from, to, err));
@@ -224,6 +259,7 @@ done:
     ordered_release(&p.ranges);
     ordered_release(&p.kernels);
     ordered_release(&p.launches);
+    ordered_release(&p.scopes);
     rgm_free(p.target);
     rgm_free(p.keys);
     rgm_free(p.order);

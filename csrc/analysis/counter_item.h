@@ -6,6 +6,7 @@
 // their device, or, where the trace has none, with the calls that launch kernels. If both are equally many,
 // the i-th belongs to the i-th, provided that the names agree (the range's may be "__missing__"; calls have
 // none). If not, those names pair whose ranges and kernels are equally many. The rest is not paired.
+// In a recording with scopes a range is that of a scope, which it encloses and whose name it has.
 //
 // Samples: values of a device over time. A value holds until the next of its series, as in Chrome's counter
 // tracks; a kernel gets the mean over its time, weighted by time, as far as samples cover it. The counters
@@ -26,7 +27,7 @@ typedef struct {
     rgm_name series;
     rgm_name kernel; // its name
     uint32_t span;   // the range, or the kernel
-    int32_t target;  // row of the kernel or the call; -1 for a range that is not paired
+    int32_t target;  // row of the kernel, the call or the scope; -1 for a range that is not paired
     uint8_t source;
     int64_t time_ns; // that samples cover; 0 for a range
     double value;    // of the range, or mean of the samples

@@ -148,22 +148,40 @@ done:
 // --- figures ----------------------------------------------------------------------------------------------
 
 typedef struct {
-    double occupied_ns, known_ns; // occupancy times duration, and duration where it is known
+    double occupied_ns, known_ns;          // estimated occupancy times duration, duration where it is known
+    double resident_ns, resident_known_ns; // of the theoretical one
+    double limited_ns[RGM_OCCUPANCY_LIMIT_COUNT]; // of that, by what limits it
     double few_ns, grid_ns;
 } configured;
 
 static void add_config(const rgm_launches *launches, int32_t config, double duration, configured *sum) {
     if (config < 0) return;
     double occupancy = RGM_CELL(launches, estimated_occupancy, config, NAN);
+    double theoretical = RGM_CELL(launches, occupancy, config, NAN);
+    uint8_t limit = RGM_CELL(launches, occupancy_limit, config, 0);
     double blocks = RGM_CELL(launches, blocks_per_sm, config, NAN);
     if (!isnan(occupancy)) {
         sum->occupied_ns += occupancy * duration;
         sum->known_ns += duration;
     }
+    if (!isnan(theoretical)) {
+        sum->resident_ns += theoretical * duration;
+        sum->resident_known_ns += duration;
+        if (limit < RGM_OCCUPANCY_LIMIT_COUNT) sum->limited_ns[limit] += duration;
+    }
     if (!isnan(blocks)) {
         sum->few_ns += blocks < 1 ? duration : 0;
         sum->grid_ns += duration;
     }
+}
+
+// What limits the occupancy for most of the time, of what is known.
+static rgm_occupancy_limit most_limiting(const configured *sum) {
+    rgm_occupancy_limit most = RGM_OCCUPANCY_LIMIT_UNKNOWN;
+    for (int i = RGM_OCCUPANCY_LIMIT_UNKNOWN + 1; i < RGM_OCCUPANCY_LIMIT_COUNT; i++)
+        if (sum->limited_ns[i] > (most == RGM_OCCUPANCY_LIMIT_UNKNOWN ? 0 : sum->limited_ns[most]))
+            most = (rgm_occupancy_limit)i;
+    return most;
 }
 
 static void describe(kernels *k, uint32_t group, rgm_kernel_times *out, int64_t *values) {
@@ -190,6 +208,9 @@ static void describe(kernels *k, uint32_t group, rgm_kernel_times *out, int64_t 
         add_config(&view->run->launches, k->config[row], (double)values[i - from], &sum);
     }
     if (sum.known_ns > 0) out->occupancy[group] = sum.occupied_ns / sum.known_ns;
+    if (sum.resident_known_ns > 0)
+        out->theoretical_occupancy[group] = sum.resident_ns / sum.resident_known_ns;
+    out->occupancy_limit[group] = (uint8_t)most_limiting(&sum);
     if (sum.grid_ns > 0) out->few_blocks_share[group] = sum.few_ns / sum.grid_ns;
 }
 

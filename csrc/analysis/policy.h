@@ -60,6 +60,117 @@
 #define RGM_RANKS_POLICY(X)                                                                                  \
     X(stragglers_clock_tolerance_ns, 1e6, "ns", "hosts that NTP keeps together differ by up to a millisecond")
 
+// What limits a kernel or a piece of host code.
+#define RGM_REGIMES_POLICY(X)                                                                                \
+    X(regime_floor_factor, 2, "",                                                                            \
+      "up to this many times the shortest kernel or the cost of the calls is overhead; chosen here")         \
+    X(regime_near_share, 0.6, "", "of a roof: Nsight Compute calls what is below latency issues")            \
+    X(regime_far_share, 0.2, "", "of both roofs: below, neither explains the time; chosen here")             \
+    X(regime_balanced_margin, 0.15, "", "roofs that differ by less are equally near; chosen here")           \
+    X(regime_error_share, 1.05, "", "of a roof: above, the work or the roof is wrong; chosen here")          \
+    X(regime_least_confidence, 0.8, "", "probability below which there is no label; chosen here")            \
+    X(regime_wait_share, 0.5, "", "processor time below this share of the time is waiting; chosen here")     \
+    X(regime_cache_margin, 2, "",                                                                            \
+      "a working set within this factor of a cache's size may be inside or outside; chosen here")            \
+    X(regime_assumed_floor_ns, 2000, "ns",                                                                   \
+      "shortest kernel where it was not measured: 1.5 to 3 us is usual, which the next covers")              \
+    X(regime_assumed_floor_spread, 0.5, "", "the same, relative half-width")                                 \
+    X(regime_counter_spread, 0.05, "", "of what hardware counters say; chosen here")                         \
+    X(regime_flops_spread, 0.1, "", "of operations by formula: tiles at the edges do more; chosen here")     \
+    X(regime_shape_spread, 1, "",                                                                            \
+      "of bytes by shapes, and of operations where a mask may halve them: a factor of two; chosen here")     \
+    X(regime_pointwise_operations, 5, "", "per element; 1 for an addition, some 30 for an exponential")      \
+    X(regime_pointwise_spread, 5, "", "of that: 0.8 to 30 operations; chosen here")                          \
+    X(regime_main_kernel_share, 0.9, "",                                                                     \
+      "of an operator's device time: a kernel with that much does its work; chosen here")                    \
+    X(regime_known_share, 0.9, "",                                                                           \
+      "of the time of kernels of one name: where the work is known for that much, it is judged")             \
+    X(regime_host_inflation, 1.25, "",                                                                       \
+      "a trace may have slowed the host by this factor; chosen here, to be replaced by a measurement")       \
+    X(regime_host_inflation_stacks, 2, "", "the same with Python stacks: twice and more were observed")      \
+    X(regime_sheet_low, 0.6, "",                                                                             \
+      "of a datasheet's peak: what is reached at least, by published measurements")                          \
+    X(regime_sheet_high, 0.95, "", "the same at most")                                                       \
+    X(regime_unstated_spread, 0.1, "",                                                                       \
+      "of a ceiling that states none: twice what equal GPUs of a node differ")                               \
+    X(regime_tiny_grid, 0.05, "",                                                                            \
+      "blocks per multiprocessor at which no roof can be near: one draws at most some four times its share " \
+      "of the bandwidth")
+
+// What to try next: when a rule speaks, and how its suggestion is ranked.
+#define RGM_SUGGEST_POLICY(X)                                                                                \
+    X(suggest_least_share, 0.01, "",                                                                         \
+      "share of the critical path below which nothing is suggested: lost in the noise of most programs")     \
+    X(suggest_critical_share, 0.25, "",                                                                      \
+      "possible saving of the path that makes a suggestion critical; a judgement")                           \
+    X(suggest_high_share, 0.1, "", "the same for high")                                                      \
+    X(suggest_medium_share, 0.03, "", "the same for medium; below it is low")                                \
+    X(suggest_medium_weight, 0.5, "",                                                                        \
+      "what a saving counts for when ranked with medium confidence; a judgement")                            \
+    X(suggest_low_weight, 0.25, "", "the same with low confidence")                                          \
+    X(suggest_launch_bound_share, 0.5, "", "kernels whose launch outlasts them, of those launched: most")    \
+    X(suggest_host_share, 0.1, "", "the host's share of the path; a judgement")                              \
+    X(suggest_python_share, 0.3, "", "Python functions on the path; a judgement")                            \
+    X(suggest_unrecorded_share, 0.2, "", "TraceML's residual overhead: 20 % of a step is high")              \
+    X(suggest_launch_outlier_ns, 50000, "ns", "HTA's limit of an outlier among runtime calls")               \
+    X(suggest_outlier_launches, 10, "launches", "fewer may be chance")                                       \
+    X(suggest_setup_call_ns, 1e6, "ns",                                                                      \
+      "a call of the driver that is no wait takes microseconds when all is set up")                          \
+    X(suggest_full_share, 0.1, "", "share of the time with a full queue; a judgement")                       \
+    X(suggest_low_occupancy, 0.25, "", "a quarter of the warps that fit hides little latency; a judgement")  \
+    X(suggest_busy_share, 0.5, "", "the TensorBoard plugin's and nsys' limit of GPU utilisation")            \
+    X(suggest_long_gap_ns, 5e8, "ns", "nsys' gpu_gaps: 500 ms")                                              \
+    X(suggest_small_copies, 100, "copies", "below it launching them costs less than a millisecond")          \
+    X(suggest_exposed_copy_share, 0.05, "", "of the path; a judgement")                                      \
+    X(suggest_stream_wait_share, 0.05, "", "of the path; a judgement")                                       \
+    X(suggest_memory_share, 0.9, "", "the TensorBoard plugin's limit of memory in use")                      \
+    X(suggest_fragmentation, 2, "", "TraceML: reserved by allocated")                                        \
+    X(suggest_fragmentation_share, 0.3, "", "TraceML: with reserved at least this share of the device")      \
+    X(suggest_growth_steps, 10, "steps", "fewer show no trend")                                              \
+    X(suggest_growth_share, 0.05, "", "growth from the first third to the last; SageMaker: 5 points")        \
+    X(suggest_loader_share, 0.05, "",                                                                        \
+      "TensorFlow's profiler and the TensorBoard plugin: input of 5 % of a step")                            \
+    X(suggest_outlier_steps_least, 100, "steps", "SageMaker's StepOutlier: steps that are needed")           \
+    X(suggest_outlier_steps, 10, "steps", "the same: outliers, of which there must be more")                 \
+    X(suggest_outlier_deviations, 3, "", "the same: standard deviations above the mean")                     \
+    X(suggest_first_step_ratio, 2, "",                                                                       \
+      "first step by the median of the others: compiling and tuning take more")                              \
+    X(suggest_communication_share, 0.1, "", "the TensorBoard plugin's limit of exposed communication")       \
+    X(suggest_small_message_bytes, 1048576, "bytes",                                                         \
+      "first bucket of PyTorch's DDP: below it latency decides")                                             \
+    X(suggest_small_collectives, 20, "collectives", "fewer cost little")                                     \
+    X(suggest_straggler_share, 0.5, "", "waits of the others that one rank caused: more than half")          \
+    X(suggest_imbalance, 0.1, "", "largest compute time of a rank by the mean, less 1")                      \
+    X(suggest_dims_multiple, 8, "elements", "tensor cores take 16-bit operands in eights (TorchTidy)")       \
+    X(suggest_optimizer_kernels, 50, "kernels",                                                              \
+      "of one optimizer step: a foreach implementation launches some ten")                                   \
+    X(suggest_loop_count, 10, "calls", "TorchTidy's for-loop indexing: repeated at least ten times")         \
+    X(suggest_chain_length, 3, "kernels", "pointwise kernels in a row, as HTA's frequent sequences")         \
+    X(suggest_top_kernel_share, 0.5, "", "UnifiedProfiler's rule: one kernel with most of the kernel time")  \
+    X(suggest_roof_ratio, 2, "", "device time by the time at the ceilings given")                            \
+    X(suggest_small_gpu_ns, 1e6, "ns", "documented: GPU operations below 1 ms")                              \
+    X(suggest_large_cpu_ns, 1e7, "ns", "documented: CPU operations above 10 ms")                             \
+    X(suggest_large_cpu_bytes, 1e6, "bytes", "the program behind the specification: with more than 1 MB")    \
+    X(suggest_batch_calls, 10, "calls", "documented: 10 calls or more of one operation")                     \
+    X(suggest_batch_ns, 1e8, "ns", "the program behind the specification: of less than 100 ms each")         \
+    X(suggest_memory_bytes, 1e8, "bytes", "documented: more than 100 MB")                                    \
+    X(suggest_cache_calls, 100, "calls", "documented: 100 calls or more")                                    \
+    X(suggest_cache_ns, 1e6, "ns", "documented: of less than 1 ms each")                                     \
+    X(suggest_scope_busy_share, 0.5, "", "documented: GPU utilisation below 50 %")                           \
+    X(suggest_variation, 0.2, "", "coefficient of variation; the workloads' rule of high variance")          \
+    X(suggest_samples, 20, "samples", "of a series, for a statement about it; a judgement")                  \
+    X(suggest_utilization_percent, 70, "percent", "SageMaker's LowGPUUtilization: 95th percentile")          \
+    X(suggest_fluctuation_percent, 10, "percent", "the same: 5th percentile of one that fluctuates")         \
+    X(suggest_batch_memory_share, 0.7, "", "SageMaker's BatchSize: memory in use")                           \
+    X(suggest_memory_full_share, 0.92, "", "TraceML's memory pressure")                                      \
+    X(suggest_hot_celsius, 85, "celsius", "TraceML's limit of temperature")                                  \
+    X(suggest_slowed_share, 0.05, "", "readings with a reason that slows the clocks; a judgement")           \
+    X(suggest_clock_share, 0.9, "", "median clock under load by the highest seen; a judgement")              \
+    X(suggest_sol_low_percent, 60, "percent",                                                                \
+      "Nsight Compute: below it on both sides a kernel is bound by latency")                                 \
+    X(suggest_sol_high_percent, 80, "percent", "Nsight Compute: above it a unit is saturated")               \
+    X(suggest_unfused_share, 0.3, "", "additions and multiplications not fused, of all; a judgement")
+
 #define RGM_POLICY(X)                                                                                        \
     RGM_TIMES_POLICY(X)                                                                                      \
     RGM_WAITING_POLICY(X)                                                                                    \
@@ -67,7 +178,9 @@
     RGM_CRITICAL_PATH_POLICY(X)                                                                              \
     RGM_DIFF_POLICY(X)                                                                                       \
     RGM_FLAME_POLICY(X)                                                                                      \
-    RGM_RANKS_POLICY(X)
+    RGM_RANKS_POLICY(X)                                                                                      \
+    RGM_REGIMES_POLICY(X)                                                                                    \
+    RGM_SUGGEST_POLICY(X)
 
 typedef struct {
 #define RGM_POLICY_FIELD(name, initial, unit, source) double name;

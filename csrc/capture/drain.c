@@ -73,20 +73,6 @@ static void put_threads(rgm_session *session, rgm_bytes *out) {
     pthread_mutex_unlock(&session->state_mutex);
 }
 
-static void put_rows(rgm_session *session, rgm_bytes *out, const size_t counts[RGM_LOG_COUNT]) {
-    static const rgm_frame_type types[] = {
-#define LOG_FRAME(frames, name, type, anomaly) RGM_FRAME_##frames,
-        RGM_ROW_LOGS(LOG_FRAME)
-#undef LOG_FRAME
-    };
-    for (int i = 0; i < RGM_LOG_COUNT; i++) {
-        rgm_row_log *log = &session->logs[i];
-        pthread_mutex_lock(&log->mutex);
-        if (counts[i]) row_frame(out, types[i], 0, (uint32_t)counts[i], log->rows, counts[i] * log->width);
-        pthread_mutex_unlock(&log->mutex);
-    }
-}
-
 // The dictionaries follow the look: an open scope may have begun since they were written.
 static void put_open(rgm_session *session, rgm_recorder *recorder, rgm_bytes *out) {
     rgm_open_scope *open = session->open;
@@ -151,7 +137,7 @@ static bool write_out(rgm_session *session) {
         status = rgm_journal_append(&session->journal, buffer, &err);
     rgm_bytes_reset(buffer);
     if (status == RGM_OK) return true;
-    session->journal_on = false;
+    rgm_session_journal(session, false);
     rgm_session_note(session, RGM_ANOMALY_JOURNAL_FAILED, 1);
     rgm_session_warn(session, "%s; recording continues in memory", err.message);
     return false;
@@ -176,6 +162,39 @@ static bool drain_recorder(rgm_session *session, const rgm_extent *e) {
         session->drained_records += rgm_extent_consume(session, &piece);
         if (tail) return true;
     }
+}
+
+typedef struct {
+    rgm_session *session;
+    size_t width, written;
+    rgm_frame_type type;
+} log_drain;
+
+static rgm_status stretch_to_journal(void *arg, const void *rows, size_t count, rgm_error *err) {
+    log_drain *d = arg;
+    row_frame(&d->session->buffer, d->type, 0, (uint32_t)count, rows, count * d->width);
+    if (!write_out(d->session)) return rgm_error_set(err, RGM_IO, "the rows were not written");
+    d->written += count;
+    return RGM_OK;
+}
+
+// Writes the first rows of a log, a chunk at a time, and lets go of what was written before the next.
+static bool drain_log(rgm_session *session, rgm_log which, size_t count) {
+    static const rgm_frame_type types[] = {
+#define LOG_FRAME(frames, name, type, anomaly) RGM_FRAME_##frames,
+        RGM_ROW_LOGS(LOG_FRAME)
+#undef LOG_FRAME
+    };
+    rgm_row_log *log = &session->logs[which];
+    size_t most = RGM_ROW_CHUNK_BYTES / log->width;
+    while (count) {
+        log_drain d = {.session = session, .width = log->width, .type = types[which]};
+        rgm_status status = rgm_row_log_walk(log, count < most ? count : most, stretch_to_journal, &d, NULL);
+        rgm_row_log_drop(log, d.written);
+        if (status != RGM_OK || !d.written) return false;
+        count -= d.written;
+    }
+    return true;
 }
 
 void rgm_session_anchor(rgm_session *session, bool now) {
@@ -218,7 +237,7 @@ void rgm_session_drain(rgm_session *session, bool closing) {
     if (!extents) {
         // Nothing has left memory; only a file that now stays without its end is a loss.
         if (closing) rgm_session_note(session, RGM_ANOMALY_JOURNAL_FAILED, 1);
-        if (closing) session->journal_on = false;
+        if (closing) rgm_session_journal(session, false);
         return;
     }
     count = 0;
@@ -250,8 +269,9 @@ void rgm_session_drain(rgm_session *session, bool closing) {
     put_anchors(session, out);
     wrote = write_out(session);
     for (size_t i = count; wrote && i-- > 0;) wrote = drain_recorder(session, &extents[i]);
+    for (int log = 0; wrote && log < RGM_LOG_COUNT; log++)
+        wrote = drain_log(session, (rgm_log)log, rows[log]);
     if (!wrote) goto done;
-    put_rows(session, out, rows);
     for (rgm_recorder *r = recorders; r; r = r->next) put_open(session, r, out);
     put_counters(session, out);
     if (closing) {
@@ -259,10 +279,9 @@ void rgm_session_drain(rgm_session *session, bool closing) {
         rgm_bytes_u64(out, 0);
         rgm_frame_end(out, mark);
     }
-    wrote = write_out(session);
-    for (int log = 0; wrote && log < RGM_LOG_COUNT; log++) rgm_row_log_drop(&session->logs[log], rows[log]);
+    (void)write_out(session);
 done:
-    if (closing) session->journal_on = false; // nothing may follow the END frame
+    if (closing) rgm_session_journal(session, false); // nothing may follow the END frame
     rgm_free(extents);
 }
 

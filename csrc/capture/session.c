@@ -11,7 +11,7 @@
 #include "base/thread.h"
 #include "capture/session_state.h"
 
-enum { POOL_FIRST = 16, POOL_MOST = 64 };
+enum { POOL_FIRST = 16, POOL_MOST = 64, ROWS_PRESSING = 1 << 20 };
 
 static pthread_mutex_t registry_mutex = PTHREAD_MUTEX_INITIALIZER;
 static rgm_session *registry;
@@ -52,8 +52,12 @@ void rgm_session_rows(rgm_session *session, rgm_log log, const void *rows, size_
     };
     int64_t budget =
         log == RGM_LOG_SAMPLES ? session->options.sample_budget_bytes : session->options.device_budget_bytes;
-    if (!rgm_row_log_append(&session->logs[log], rows, count, budget))
+    size_t waiting = 0;
+    if (!rgm_row_log_append(&session->logs[log], rows, count, budget, &waiting))
         rgm_session_note(session, dropped[log], (int64_t)count);
+    // A hint; without it the drainer comes by at its interval.
+    if (waiting >= ROWS_PRESSING && atomic_load_explicit(&session->journalling, memory_order_relaxed))
+        pthread_cond_signal(&session->drainer_wake);
 }
 
 static void sample_sink(void *arg, const rgm_sample *sample) {
@@ -68,7 +72,7 @@ static rgm_status journal_begin(rgm_session *session, const char *path, rgm_erro
     if (kept[0])
         rgm_session_warn(session, "an unfinished recording stood in the way; it was kept as %s", kept);
     session->written = (rgm_written){0};
-    session->journal_on = true;
+    rgm_session_journal(session, true);
     return RGM_OK;
 }
 
@@ -299,14 +303,14 @@ static void child_reset(rgm_session *s) {
         atomic_store(&rgm_session_site_at(s, id)->skipped, 0);
     s->recorder_count = 0;
     s->thread_count = 0;
-    for (int log = 0; log < RGM_LOG_COUNT; log++) s->logs[log].count = s->logs[log].total = 0;
+    for (int log = 0; log < RGM_LOG_COUNT; log++) rgm_row_log_forget(&s->logs[log]);
     s->drained_records = 0;
     s->warning[0] = '\0';
     rgm_timebase_release(&s->time);
     rgm_session_anchor(s, true);
     rgm_bytes_reset(&s->buffer);
     rgm_journal_close(&s->journal);
-    s->journal_on = false;
+    rgm_session_journal(s, false);
     s->journal_void = false;
     atomic_store(&s->child_pending, s->path && atomic_load(&s->id));
     s->drainer_running = false;

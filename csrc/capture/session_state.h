@@ -63,6 +63,7 @@ struct rgm_session {
     rgm_journal journal;
     char *path; // as asked for; NULL records in memory
     bool journal_on;
+    _Atomic(bool) journalling;   // the same, for those who do not hold the drain lock
     bool journal_void;           // a reset could not be written to it, so what is in it has been forgotten
     _Atomic(bool) child_pending; // forked: the first scope opens a file of the child's own
     rgm_written written;
@@ -75,6 +76,11 @@ struct rgm_session {
 
 static inline rgm_site *rgm_session_site_at(const rgm_session *session, uint32_t id) {
     return &session->site_chunks[id / SITES_PER_CHUNK][id % SITES_PER_CHUNK];
+}
+
+static inline void rgm_session_journal(rgm_session *session, bool on) {
+    session->journal_on = on;
+    atomic_store_explicit(&session->journalling, on, memory_order_relaxed);
 }
 
 // session.c

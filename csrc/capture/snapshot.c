@@ -33,15 +33,10 @@ static rgm_status feed_dictionaries(rgm_session *session, rgm_builder *builder, 
 }
 
 #define FEED_ROWS(frames, name, type, anomaly)                                                               \
-    static rgm_status feed_##name##_rows(rgm_row_log *log, size_t count, rgm_builder *builder,               \
-                                         rgm_error *err) {                                                   \
-        rgm_status status = RGM_OK;                                                                          \
-        pthread_mutex_lock(&log->mutex);                                                                     \
-        const type *rows = (const type *)(const void *)log->rows;                                            \
-        for (size_t i = 0; status == RGM_OK && i < count && i < log->count; i++)                             \
-            status = rgm_builder_##name(builder, &rows[i], err);                                             \
-        pthread_mutex_unlock(&log->mutex);                                                                   \
-        return status;                                                                                       \
+    static rgm_status feed_##name##_rows(void *arg, const void *rows, size_t count, rgm_error *err) {        \
+        const type *row = rows;                                                                              \
+        for (size_t i = 0; i < count; i++) RGM_TRY(rgm_builder_##name(arg, &row[i], err));                   \
+        return RGM_OK;                                                                                       \
     }
 RGM_ROW_LOGS(FEED_ROWS)
 #undef FEED_ROWS
@@ -69,7 +64,8 @@ static rgm_status feed_memory(rgm_session *session, rgm_builder *builder, rgm_er
         RGM_GOTO(rgm_extent_walk(&extents[at], range_to_builder, builder, err));
     }
 #define FEED_LOG(frames, name, type, anomaly)                                                                \
-    RGM_GOTO(feed_##name##_rows(&session->logs[RGM_LOG_##frames], counts[RGM_LOG_##frames], builder, err));
+    RGM_GOTO(rgm_row_log_walk(&session->logs[RGM_LOG_##frames], counts[RGM_LOG_##frames],                    \
+                              feed_##name##_rows, builder, err));
     RGM_ROW_LOGS(FEED_LOG)
 #undef FEED_LOG
 done:

@@ -66,15 +66,15 @@ typedef struct {
     size_t n_points;
 } search;
 
-// By how much the values count as fewer than they are, when they depend on each other as a first-order
-// autoregression does: (1 + r) / (1 - r). Levels of the two sides are taken out first, or the step would look
-// like dependence; the split was chosen, and the levels estimated, so that r comes out too small by about
-// (1 + 3 r) / n (Kendall 1954, Marriott & Pope 1954), which is added. A sum over many lags with a window is
-// no substitute: in a hundred values its noise is larger than what it measures.
-static rgm_status dependence(search *s, size_t first, size_t at, size_t past, double *time, rgm_error *err) {
+// Correlation of neighbours within the two sides. Levels of the sides are taken out first, or the step would
+// look like dependence; the split was chosen, and the levels estimated, so that it comes out too small by
+// about (1 + 3 r) / n (Kendall 1954, Marriott & Pope 1954), which is added. Ranks, because outliers are no
+// dependence.
+static rgm_status dependence(search *s, size_t first, size_t at, size_t past, double *correlation,
+                             rgm_error *err) {
     double *rest = s->scratch + first, ties, variance = 0, product = 0;
     size_t bounds[] = {first, at, past}, count = past - first;
-    *time = 1.0;
+    *correlation = 0;
     for (int side = 0; side < 2; side++) {
         size_t from = bounds[side], n = bounds[side + 1] - from;
         double *part = s->scratch + from;
@@ -93,12 +93,28 @@ static rgm_status dependence(search *s, size_t first, size_t at, size_t past, do
     }
     if (variance > 0) {
         double n = (double)count, r = (n * product / variance + 1) / (n - 3);
-        r = fmin(fmax(r, 0), MOST_DEPENDENT);
-        *time = (1 + r) / (1 - r);
+        // Too little whitening makes change points of dependence, too much hides young ones: where there is
+        // dependence beyond doubt, its estimate plus one standard error counts, below one the estimate.
+        double error = sqrt((1 - fmin(r * r, 1)) / n);
+        r += fmin(fmax(r - error, 0), error);
+        *correlation = fmin(fmax(r, 0), MOST_DEPENDENT);
     }
 done:
     rgm_free(ranks);
     return status;
+}
+
+// Ranks of what each value has beyond its neighbour before it: values that depend on each other as a
+// first-order autoregression does are independent then, and a step of d is one of d (1 - r) in values that
+// spread less. Dividing the statistic of the plain ranks by the square root of the autocorrelation time
+// instead would hide young steps: the largest rank sum there can be, all new values above all old ones, would
+// not reach the critical value.
+static rgm_status whitened(search *s, size_t first, size_t past, double r, double *ranks, double *ties,
+                           rgm_error *err) {
+    double *rest = s->scratch + first;
+    rest[0] = s->values[first] * (1 - r);
+    for (size_t i = first + 1; i < past; i++) rest[i - first] = s->values[i] - r * s->values[i - 1];
+    return rgm_mid_ranks(rest, past - first, ranks, ties, err);
 }
 
 static double level(search *s, size_t first, size_t past) {
@@ -127,15 +143,22 @@ static size_t place(search *s, size_t first, size_t at, size_t past) {
 static rgm_status look(search *s, size_t first, size_t past, rgm_error *err) {
     size_t count = past - first;
     if (count < 2 * RGM_SEGMENT_LEAST) return RGM_OK;
-    double *ranks = rgm_malloc(count * sizeof *ranks), ties, time = 1.0;
+    double *ranks = rgm_malloc(count * sizeof *ranks), ties, r = 0;
     if (!ranks) return rgm_error_no_memory(err);
     rgm_status status;
     RGM_GOTO(rgm_mid_ranks(s->values + first, count, ranks, &ties, err));
     split best = best_split(ranks, count, ties);
     if (!best.at) goto done;
     size_t at = first + best.at;
-    if (s->autocorrelated) RGM_GOTO(dependence(s, first, at, past, &time, err));
-    double p = p_of(ranks, count, ties, best.statistic / sqrt(time), s->alpha);
+    // The split of the whitened values says better where the sides are, and so how much they depend.
+    for (int round = 0; s->autocorrelated && round < 2; round++) {
+        RGM_GOTO(dependence(s, first, at, past, &r, err));
+        RGM_GOTO(whitened(s, first, past, r, ranks, &ties, err));
+        best = best_split(ranks, count, ties);
+        if (!best.at) goto done;
+        at = first + best.at;
+    }
+    double p = p_of(ranks, count, ties, best.statistic, s->alpha);
     if (p > s->alpha) goto done;
     at = place(s, first, at, past);
     rgm_free(ranks);

@@ -19,8 +19,8 @@ typedef struct {
 } rgm_change_point;
 
 // Change points in order; *out is the caller's to free. `alpha` holds for each segment that is tested. With
-// `autocorrelated`, neighbouring values may depend on each other: the statistic is divided by the square root
-// of the autocorrelation time within the two sides, taken for a first-order autoregression. The same input
+// `autocorrelated`, neighbouring values may depend on each other: what each has of its neighbour is taken out
+// first, by the correlation of neighbours within the two sides (a first-order autoregression). The same input
 // gives the same result.
 rgm_status rgm_change_points_of(const double *values, size_t count, double alpha, bool autocorrelated,
                                 rgm_change_point **out, size_t *n_out, rgm_error *err) RGM_NODISCARD;

@@ -8,6 +8,9 @@
 #include "compare/distributions.h"
 #include "compare/ranks.h"
 
+// A smaller part of its expectation than this is not made of the variance that operations share.
+#define SMALLEST_DRAW 0.01
+
 // --- families ---------------------------------------------------------------------------------------------
 
 // The variances of one tier borrow from one another.
@@ -41,10 +44,16 @@ static void moderate(rgm_difference *d, rgm_variance_prior prior, double most_df
 // The variance that operations share is one draw for all of them, known from the pairs of one operation only:
 // a variance pooled from operations whose variances agree has not more freedom than (pairs - 1) / part^2,
 // because that of a sum of variances is the square of the sum over the sum of the squares, each over its
-// freedom.
-static double freedom_of(const rgm_common_noise *common) {
-    double part = rgm_common_part(common);
-    return part > 0 ? (double)(common->pairs - 1) / (part * part) : INFINITY;
+// freedom. Where that draw came out small, so did both the variance and its share, and the freedom would be
+// largest where it is least deserved: the share counts as what it is when the draw was a small one, the lower
+// bound of chi-squared at that level (Wilson & Hilferty 1931).
+static double freedom_of(const rgm_common_noise *common, double level) {
+    double part = rgm_common_part(common), df = (double)common->pairs - 1;
+    if (!(part > 0)) return INFINITY;
+    double step = 2 / (9 * df), root = 1 - step - rgm_normal_quantile(level) * sqrt(step);
+    double shared = part / fmax(root * root * root, SMALLEST_DRAW);
+    part = shared / (shared + 1 - part);
+    return df / (part * part);
 }
 
 static void moderate_tier(rgm_difference *all, size_t count, rgm_tier tier, double most_shared,
@@ -291,7 +300,8 @@ rgm_status rgm_compare(const rgm_comparison_input *input, const rgm_compare_poli
     out->rows = n;
     for (size_t i = 0; i < n; i++) RGM_GOTO(rgm_difference_of(input, i, policy, &room, &all[i], err));
     moderate_tier(all, n, RGM_TIER_LAUNCHES, INFINITY, scratch, policy, facts);
-    moderate_tier(all, n, RGM_TIER_PAIRED, freedom_of(&room.common), scratch, policy, facts);
+    moderate_tier(all, n, RGM_TIER_PAIRED, freedom_of(&room.common, policy->shared_noise), scratch, policy,
+                  facts);
     RGM_GOTO(common_shift(input, policy, all, scratch, facts, err));
     quantiles known = {0};
     for (size_t i = 0; i < n; i++) {

@@ -14,9 +14,11 @@
     X(least_launches, 3, "launches", "fewer launches a side cannot tell their own spread")                   \
     X(min_share, 0.005, "", "an operation gates from this share of the whole time")                          \
     X(min_change_seconds, 1e-6, "s", "or where its time per call changes by this much")                      \
-    X(moderation_operations, 10, "operations", "fewer cannot lend one another their variances")              \
+    X(moderation_operations, 50, "operations", "of 12 to 30 too many reports erred (gate/five_pairs.py)")    \
+    X(shared_noise, 0.84, "", "level to which the part that pairs share is bounded: one standard error")     \
     X(common_mode_operations, 10, "operations", "fewer cannot tell a common shift from their own changes")   \
     X(common_mode_limit, 3, "", "standard errors beyond which an operation is no part of the common shift")  \
+    X(peak_tolerance, 0.01, "", "an exact peak of memory that differs by less differs by rounding")          \
     X(modes_distance, 3, "", "Ashman's D from which two modes are told apart (2 is clean separation)")       \
     X(modes_share, 0.05, "", "share of the samples that a mode needs")
 

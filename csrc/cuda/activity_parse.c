@@ -109,16 +109,13 @@ static void set_node(rgm_activity_parser *parser, rgm_activity_row *row, uint64_
 
 // --- device work ------------------------------------------------------------------------------------------
 
-static float occupancy_of(const rgm_activity_parser *parser, const rgm_cupti_kernel *k) {
-    if (k->device >= parser->how.devices) return NAN;
+static rgm_occupancy occupancy_of(const rgm_activity_parser *parser, const rgm_cupti_kernel *k) {
+    const rgm_device_limits nothing = {0};
+    bool known = k->device < parser->how.devices;
     int64_t threads = 1;
-    for (int i = 0; i < 3; i++) {
-        if (k->block[i] <= 0 || k->block[i] > 1024) return NAN;
-        threads *= k->block[i];
-    }
-    if (threads > 1024) return NAN;
-    return rgm_occupancy(&parser->how.limits[k->device], (int32_t)threads, k->registers,
-                         (int64_t)k->static_shared + k->dynamic_shared);
+    for (int i = 0; i < 3; i++) threads = k->block[i] <= 0 || k->block[i] > 1024 ? 0 : threads * k->block[i];
+    return rgm_occupancy_of(known ? &parser->how.limits[k->device] : &nothing, threads, k->registers,
+                            (int64_t)k->static_shared + k->dynamic_shared);
 }
 
 static bool read_kernel(reading *r) {
@@ -140,7 +137,9 @@ static bool read_kernel(reading *r) {
     row->registers = k.registers;
     int64_t shared = (int64_t)k.static_shared + k.dynamic_shared;
     row->shared_bytes = shared >= 0 && shared <= INT32_MAX ? (int32_t)shared : -1;
-    row->occupancy = occupancy_of(parser, &k);
+    rgm_occupancy occupancy = occupancy_of(parser, &k);
+    row->occupancy = (float)occupancy.share;
+    row->occupancy_limit = (uint8_t)occupancy.limit;
     return true;
 }
 

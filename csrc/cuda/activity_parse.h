@@ -13,8 +13,8 @@
 #include "base/clock.h"
 #include "cuda/activity_names.h"
 #include "cuda/cupti_types.h"
+#include "cuda/device_limits.h"
 #include "cuda/graph_nodes.h"
-#include "cuda/occupancy.h"
 
 enum {
     RGM_ACTIVITY_BATCH = 128,

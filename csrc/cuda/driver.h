@@ -18,7 +18,8 @@
     X(CONTEXT_ID, "telling contexts apart after a reset")                                                    \
     X(EXTERNAL_EVENTS, "events inside CUDA graphs")                                                          \
     X(MODULES, "loading and launching kernels")                                                              \
-    X(OCCUPANCY, "occupancy")
+    X(OCCUPANCY, "occupancy")                                                                                \
+    X(GRAPHS, "replaying graphs")
 
 // X(CAPABILITY, member, symbol, parameters); all return rgm_cu_result.
 #define RGM_DRIVER_SYMBOLS(X)                                                                                \
@@ -78,7 +79,14 @@
     X(MODULES, memory_set, "cuMemsetD8Async",                                                                \
       (rgm_cu_pointer to, unsigned char value, size_t bytes, rgm_cu_stream stream))                          \
     X(OCCUPANCY, max_active_blocks, "cuOccupancyMaxActiveBlocksPerMultiprocessor",                           \
-      (int *blocks, rgm_cu_function function, int block_size, size_t shared_bytes))
+      (int *blocks, rgm_cu_function function, int block_size, size_t shared_bytes))                          \
+    X(GRAPHS, capture_begin, "cuStreamBeginCapture_v2", (rgm_cu_stream stream, int mode))                    \
+    X(GRAPHS, capture_end, "cuStreamEndCapture", (rgm_cu_stream stream, rgm_cu_graph * graph))               \
+    X(GRAPHS, graph_instantiate, "cuGraphInstantiateWithFlags",                                              \
+      (rgm_cu_graph_exec * made, rgm_cu_graph graph, unsigned long long flags))                              \
+    X(GRAPHS, graph_launch, "cuGraphLaunch", (rgm_cu_graph_exec graph, rgm_cu_stream stream))                \
+    X(GRAPHS, graph_exec_destroy, "cuGraphExecDestroy", (rgm_cu_graph_exec graph))                           \
+    X(GRAPHS, graph_destroy, "cuGraphDestroy", (rgm_cu_graph graph))
 
 #define RGM_DRIVER_CAPABILITY_ENUM(name, text) RGM_DRIVER_##name,
 enum { RGM_DRIVER_CAPABILITIES(RGM_DRIVER_CAPABILITY_ENUM) RGM_DRIVER_CAPABILITY_COUNT };

@@ -14,6 +14,8 @@ typedef struct rgm_cu_stream_s *rgm_cu_stream;
 typedef struct rgm_cu_event_s *rgm_cu_event;
 typedef struct rgm_cu_module_s *rgm_cu_module;
 typedef struct rgm_cu_function_s *rgm_cu_function;
+typedef struct rgm_cu_graph_s *rgm_cu_graph;
+typedef struct rgm_cu_graph_exec_s *rgm_cu_graph_exec;
 typedef unsigned long long rgm_cu_pointer;
 typedef struct {
     unsigned char bytes[16];

@@ -251,6 +251,7 @@ rgm_status rgm_trace_finish(rgm_trace_part *part, const rgm_trace_head *head, co
     RGM_TRY(name_lanes(part, head, err));
     RGM_TRY(rgm_run_link(run, threads, err));
     if (run->spans.rows) RGM_TRY(complete_work(run, err));
+    RGM_TRY(rgm_trace_devices_apply(&head->devices, run, err));
     RGM_TRY(count_loose_flows(run, err));
     RGM_TRY(note_found(part, err));
     RGM_TRY(add_file(part, head, name, err));

@@ -10,8 +10,7 @@ static bool is_key(const uint8_t *key, size_t length, const char *text) {
     return strlen(text) == length && memcmp(key, text, length) == 0;
 }
 
-// The number of a member of a compact JSON object, `missing` when it has none of that name.
-static int64_t member_number(const uint8_t *object, size_t length, const char *key, int64_t missing) {
+int64_t rgm_trace_member_number(const uint8_t *object, size_t length, const char *key, int64_t missing) {
     if (*object != '{') return missing;
     rgm_json_members walk = rgm_json_members_in(object, length);
     while (rgm_json_next(&walk)) {
@@ -32,9 +31,10 @@ void rgm_trace_head_look(rgm_trace_head *head, const uint8_t *key, size_t length
     for (size_t i = 0; i < sizeof kineto / sizeof kineto[0]; i++)
         head->is_kineto = head->is_kineto || is_key(key, length, kineto[i]);
     if (is_key(key, length, "distributedInfo")) {
-        int64_t rank = member_number(value, size, "rank", -1);
+        int64_t rank = rgm_trace_member_number(value, size, "rank", -1);
         head->rank = rank >= 0 && rank < INT32_MAX ? (int32_t)rank : -1;
     }
+    if (is_key(key, length, "deviceProperties")) rgm_trace_devices_read(&head->devices, value, size);
     if (is_key(key, length, "baseTimeNanoseconds")) {
         uint8_t copy[32] = {0};
         uint64_t base;

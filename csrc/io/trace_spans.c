@@ -148,6 +148,7 @@ static rgm_status add_launch(rgm_trace_part *part, const rgm_event *event, size_
     out->registers[row] = small(rgm_event_number(event, RGM_FIELD_REGISTERS, -1));
     out->shared_bytes[row] = rgm_event_number(event, RGM_FIELD_SHARED, -1);
     out->occupancy[row] = rgm_event_real(event, RGM_FIELD_OCCUPANCY, NAN) / 100;
+    out->occupancy_limit[row] = RGM_OCCUPANCY_LIMIT_UNKNOWN;
     out->estimated_occupancy[row] = rgm_event_real(event, RGM_FIELD_ESTIMATED_OCCUPANCY, NAN) / 100;
     out->blocks_per_sm[row] = rgm_event_real(event, RGM_FIELD_BLOCKS_PER_SM, NAN);
     out->warps_per_sm[row] = rgm_event_real(event, RGM_FIELD_WARPS_PER_SM, NAN);

@@ -195,6 +195,7 @@ rgm_status rgm_builder_finish(rgm_builder *builder, bool keep_open, rgm_run **ru
     RGM_TRY(status);
     if (builder->device.activity_count) RGM_TRY(rgm_run_link_work(builder->run, err));
     if (builder->device.activity_count) RGM_TRY(rgm_links_captures(builder->run, err));
+    if (builder->device.activity_count) RGM_TRY(rgm_links_ranges(builder->run, err));
     if (builder->run->spans.metadata) drop_empty_metadata(&builder->run->spans);
     if (builder->time.count) {
         const rgm_anchor *first = builder->time.anchors, *last = first + builder->time.count - 1;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "model/links.h"
 
 // --- what is kept -----------------------------------------------------------------------------------------
 
@@ -80,7 +81,9 @@ static rgm_status lane_name(rgm_run *run, size_t lane, int16_t device, int64_t s
     char text[64];
     rgm_lanes *lanes = &run->lanes;
     const char *word = device < 0 ? "thread" : "stream";
-    int length = snprintf(text, sizeof text, "%s %lld", word, (long long)stream);
+    bool whole = device >= 0 && stream < 0; // the device, no stream of it
+    int length = whole ? snprintf(text, sizeof text, "device")
+                       : snprintf(text, sizeof text, "%s %lld", word, (long long)stream);
     RGM_TRY(rgm_strings_intern(&run->strings, text, (size_t)length, &lanes->name[lane], err));
     if (device < 0) return RGM_OK;
     length = snprintf(text, sizeof text, "GPU %d", device);
@@ -128,11 +131,20 @@ static rgm_status lane_of(stream_lanes *known, rgm_run *run, const rgm_activity_
     return status;
 }
 
+static bool is_of_graph(const rgm_activity_row *row) {
+    return rgm_kind_is_work(row->kind) && (row->graph_node > 0 || row->graph != UINT32_MAX);
+}
+
+// Of a kernel, or of a copy or set that is a node of a graph.
 static rgm_status launch_row(rgm_run *run, size_t span, const rgm_activity_row *row, rgm_error *err) {
     rgm_launches *launches = &run->launches;
     size_t at;
     RGM_TRY(rgm_table_append(&rgm_launches_desc, launches, RGM_ALL_COLUMNS, &at, err));
     launches->span[at] = (rgm_u32)span;
+    if (row->graph != UINT32_MAX) launches->graph[at] = row->graph;
+    launches->graph_node[at] = row->graph_node;
+    launches->capture[at] = row->capture ? (rgm_i64)row->capture : -1; // a row when the calls are known
+    if (row->kind != RGM_KIND_KERNEL) return RGM_OK;
     launches->grid_x[at] = row->grid[0];
     launches->grid_y[at] = row->grid[1];
     launches->grid_z[at] = row->grid[2];
@@ -142,9 +154,8 @@ static rgm_status launch_row(rgm_run *run, size_t span, const rgm_activity_row *
     launches->registers[at] = row->registers;
     launches->shared_bytes[at] = row->shared_bytes;
     launches->occupancy[at] = (double)row->occupancy;
-    if (row->graph != UINT32_MAX) launches->graph[at] = row->graph;
-    launches->graph_node[at] = row->graph_node;
-    launches->capture[at] = row->capture ? (rgm_i64)row->capture : -1; // a row when the calls are known
+    if (row->occupancy_limit < RGM_OCCUPANCY_LIMIT_COUNT && !isnan(row->occupancy))
+        launches->occupancy_limit[at] = row->occupancy_limit;
     return RGM_OK;
 }
 
@@ -176,7 +187,7 @@ static rgm_status span_row(rgm_run *run, const rgm_activity_row *row, uint32_t l
     spans->bytes[at] = row->bytes;
     spans->flags[at] = row->flags & RGM_FLAG_OPEN;
     if (row->external) spans->external_id[at] = row->external;
-    if (row->kind == RGM_KIND_KERNEL) return launch_row(run, at, row, err);
+    if (row->kind == RGM_KIND_KERNEL || is_of_graph(row)) return launch_row(run, at, row, err);
     return row->kind == RGM_KIND_SYNC ? sync_row(run, at, row, err) : RGM_OK;
 }
 

@@ -29,6 +29,10 @@ rgm_status rgm_run_link_work(rgm_run *run, rgm_error *err) RGM_NODISCARD;
 // none does.
 rgm_status rgm_links_captures(rgm_run *run, rgm_error *err) RGM_NODISCARD;
 
+// Joins the values of hardware counters with the ranges of spans that they were measured over: a counter that
+// has a role, at the start of a range of its device. Fills `counters.span`. For a recording.
+rgm_status rgm_links_ranges(rgm_run *run, rgm_error *err) RGM_NODISCARD;
+
 // Fills parent, launch, step, the flags OVERLAPS and ORPHAN, and the spans of flows and of memory events, and
 // notes what is doubtful in `anomalies`. For runs that come from a trace.
 //

@@ -117,6 +117,7 @@ typedef struct {
             int32_t registers;    // per thread, -1 unknown
             int32_t shared_bytes; // static and dynamic, per block, -1 unknown
             float occupancy;      // theoretical, NaN unknown
+            uint8_t occupancy_limit;
         };
         struct {                        // of a synchronisation, whose name is its type
             int64_t event;              // that it waits for, -1 for none

@@ -11,8 +11,10 @@
 #include "model/results/counters.h"
 #include "model/results/critical_path.h"
 #include "model/results/operators.h"
+#include "model/results/regimes.h"
 #include "model/results/scopes.h"
 #include "model/results/sequences.h"
+#include "model/results/suggestions.h"
 #include "model/results/times.h"
 #include "model/results/trace_diff.h"
 #include "model/results/views.h"
@@ -30,6 +32,8 @@
     RGM_CRITICAL_PATH_RESULTS(X)                                                                             \
     RGM_TRACE_DIFF_RESULTS(X)                                                                                \
     RGM_VIEWS_RESULTS(X)                                                                                     \
-    RGM_COMPARISON_RESULTS(X)
+    RGM_REGIMES_RESULTS(X)                                                                                   \
+    RGM_COMPARISON_RESULTS(X)                                                                                \
+    RGM_SUGGESTIONS_RESULTS(X)
 
 #endif

@@ -62,7 +62,9 @@ typedef uint32_t rgm_name;
     X(name, label, "", 0, "Label of the process: \"CPU\", \"GPU 0\".")
 
 #define RGM_LAUNCHES(X)                                                                                      \
-    X(u32, span, "", 0, "Row of the kernel in `spans`, or of the call where it has no kernel of its own.")   \
+    X(u32, span, "", 0,                                                                                      \
+      "Row in `spans` of the kernel, of a copy or set that a graph launched, or of the call where it has "   \
+      "no kernel of its own.")                                                                               \
     X(i32, grid_x, "blocks", 0, "Grid size.")                                                                \
     X(i32, grid_y, "blocks", 0, "Grid size.")                                                                \
     X(i32, grid_z, "blocks", 0, "Grid size.")                                                                \
@@ -71,7 +73,10 @@ typedef uint32_t rgm_name;
     X(i32, block_z, "threads", 0, "Block size.")                                                             \
     X(i32, registers, "", -1, "Registers per thread.")                                                       \
     X(i64, shared_bytes, "bytes", -1, "Static and dynamic shared memory per block.")                         \
-    X(f64, occupancy, "", NAN, "Theoretical occupancy, 0 to 1.")                                             \
+    X(f64, occupancy, "", NAN,                                                                               \
+      "Theoretical occupancy, 0 to 1: as recorded, or derived from the launch and the limits of the "        \
+      "device.")                                                                                             \
+    X(u8, occupancy_limit, "", 0, "What it is limited by: an index of OCCUPANCY_LIMITS.")                    \
     X(f64, estimated_occupancy, "", NAN, "Kineto's estimate of the achieved occupancy, 0 to 1.")             \
     X(f64, blocks_per_sm, "", NAN, "Blocks of the grid per multiprocessor.")                                 \
     X(f64, warps_per_sm, "", NAN, "Warps of the grid per multiprocessor.")                                   \
@@ -284,6 +289,14 @@ typedef uint32_t rgm_name;
     X(LOST, "lost", "the device context went away before the events were read")                              \
     X(FAILED, "failed", "the driver refused to record or read an event")
 
+// What allows the fewest blocks on a multiprocessor; of several the first. X(NAME, token, text)
+#define RGM_OCCUPANCY_LIMITS(X)                                                                              \
+    X(UNKNOWN, "unknown", "the launch or the limits of the device are not known")                            \
+    X(WARPS, "warps", "as many warps as the multiprocessor holds, in whole blocks")                          \
+    X(BLOCKS, "blocks", "the number of blocks that it holds")                                                \
+    X(REGISTERS, "registers", "registers")                                                                   \
+    X(SHARED, "shared memory", "shared memory")
+
 // X(NAME, token, consequence)
 #define RGM_ANOMALY_CODES(X)                                                                                 \
     X(DROPPED_SCOPES, "dropped_scopes", "scopes beyond the memory budget were not recorded")                 \
@@ -352,6 +365,7 @@ typedef uint32_t rgm_name;
 #define RGM_FLOW_PHASE_ENUM(name, token) RGM_FLOW_PHASE_##name,
 #define RGM_ANOMALY_ENUM(name, token, text) RGM_ANOMALY_##name,
 #define RGM_INTERVAL_STATE_ENUM(name, token, text) RGM_INTERVAL_##name,
+#define RGM_OCCUPANCY_LIMIT_ENUM(name, token, text) RGM_OCCUPANCY_LIMIT_##name,
 #define RGM_FLAG_ENUM(name, bit, token, text) RGM_FLAG_##name = 1 << (bit),
 typedef enum { RGM_SPAN_KINDS(RGM_KIND_ENUM) RGM_KIND_COUNT } rgm_kind;
 typedef enum { RGM_DEVICES(RGM_DEVICE_ENUM) RGM_DEVICE_COUNT } rgm_device;
@@ -359,6 +373,7 @@ typedef enum { RGM_BACKENDS(RGM_BACKEND_ENUM) RGM_BACKEND_COUNT } rgm_backend;
 typedef enum { RGM_MEMORY_ACTIONS(RGM_ACTION_ENUM) RGM_ACTION_COUNT } rgm_action;
 typedef enum { RGM_MEMORY_SOURCES(RGM_SOURCE_ENUM) RGM_SOURCE_COUNT } rgm_memory_source;
 typedef enum { RGM_INTERVAL_STATES(RGM_INTERVAL_STATE_ENUM) RGM_INTERVAL_STATE_COUNT } rgm_interval_state;
+typedef enum { RGM_OCCUPANCY_LIMITS(RGM_OCCUPANCY_LIMIT_ENUM) RGM_OCCUPANCY_LIMIT_COUNT } rgm_occupancy_limit;
 typedef enum { RGM_FLOW_KINDS(RGM_FLOW_KIND_ENUM) RGM_FLOW_KIND_COUNT } rgm_flow_kind;
 typedef enum { RGM_FLOW_PHASES(RGM_FLOW_PHASE_ENUM) RGM_FLOW_PHASE_COUNT } rgm_flow_phase;
 typedef enum { RGM_ANOMALY_CODES(RGM_ANOMALY_ENUM) RGM_ANOMALY_COUNT } rgm_anomaly;

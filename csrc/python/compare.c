@@ -10,7 +10,7 @@
 #include "compare/families.h"
 #include "compare/prediction.h"
 #include "compare/ranks.h"
-#include "python/state.h"
+#include "python/policy.h"
 
 // --- buffers ----------------------------------------------------------------------------------------------
 
@@ -78,29 +78,11 @@ static const char unknown_fdr[] = "unknown correction %R; valid are: none, bh, b
 // --- compare ----------------------------------------------------------------------------------------------
 
 static int read_policy(PyObject *given, rgm_compare_policy *policy) {
-#define POLICY_NAME(name, initial, unit, source) #name,
-#define POLICY_OFFSET(name, initial, unit, source) offsetof(rgm_compare_policy, name),
-    static const char *const names[] = {RGM_COMPARE_POLICY(POLICY_NAME)};
-    static const size_t offsets[] = {RGM_COMPARE_POLICY(POLICY_OFFSET)};
-    PyObject *key, *value;
-    Py_ssize_t at = 0;
-    while (PyDict_Next(given, &at, &key, &value)) {
-        Py_ssize_t i = rgm_name_find(key, names, sizeof names / sizeof names[0]);
-        if (i < 0) {
-            PyErr_Format(PyExc_ValueError, "no threshold of a comparison is called %R", key);
-            return -1;
-        }
-        double number = PyFloat_AsDouble(value);
-        if (number == -1.0 && PyErr_Occurred()) return -1;
-        if (!(number >= 0) || isinf(number)) {
-            PyErr_Format(PyExc_ValueError, "the threshold %R must be a finite number of at least 0", key);
-            return -1;
-        }
-        memcpy((char *)policy + offsets[i], &number, sizeof number);
-    }
-    if (!(policy->interval < 1) || !(policy->interval > 0) || !(policy->alpha < 1) || !(policy->alpha > 0) ||
-        !(policy->power < 1) || !(policy->power > 0)) {
-        PyErr_SetString(PyExc_ValueError, "alpha, interval and power lie between 0 and 1");
+    if (rgm_compare_policy_read(given, policy) < 0) return -1;
+    const double parts[] = {policy->alpha, policy->interval, policy->power, policy->shared_noise};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        if (parts[i] > 0 && parts[i] < 1) continue;
+        PyErr_SetString(PyExc_ValueError, "alpha, interval, power and shared_noise lie between 0 and 1");
         return -1;
     }
     return 0;
@@ -279,41 +261,13 @@ static PyObject *core_adjust(PyObject *module, PyObject *args) {
 
 // --- statistics -------------------------------------------------------------------------------------------
 
-static PyObject *core_t_upper(PyObject *module, PyObject *args) {
-    double t, df;
-    if (!PyArg_ParseTuple(args, "dd", &t, &df)) return NULL;
-    return PyFloat_FromDouble(rgm_t_upper(t, df));
-}
-
 static PyObject *core_t_quantile(PyObject *module, PyObject *args) {
     double p, df;
     if (!PyArg_ParseTuple(args, "dd", &p, &df)) return NULL;
     return PyFloat_FromDouble(rgm_t_quantile(p, df));
 }
 
-static PyObject *core_compare_policy(PyObject *module, PyObject *unused) {
-    static const struct {
-        const char *name;
-        double initial;
-        const char *unit, *source;
-    } rows[] = {
-#define POLICY_ROW(name, initial, unit, source) {#name, initial, unit, source},
-        RGM_COMPARE_POLICY(POLICY_ROW)
-#undef POLICY_ROW
-    };
-    PyObject *dict = PyDict_New();
-    for (size_t i = 0; dict && i < sizeof rows / sizeof rows[0]; i++) {
-        PyObject *row = Py_BuildValue("{sdssss}", "default", rows[i].initial, "unit", rows[i].unit, "source",
-                                      rows[i].source);
-        if (!row || PyDict_SetItemString(dict, rows[i].name, row) < 0) Py_CLEAR(dict);
-        Py_XDECREF(row);
-    }
-    return dict;
-}
-
 static PyMethodDef compare_methods[] = {
-    {"compare_policy", core_compare_policy, METH_NOARGS,
-     "compare_policy($module)\n--\n\nThresholds of a comparison."},
     {"compare", core_compare, METH_VARARGS,
      "compare($module, operations, baseline, current, paired, policy, fdr, decision, floors, metrics, "
      "/)\n--\n\n"
@@ -327,7 +281,6 @@ static PyMethodDef compare_methods[] = {
      "Robust prediction interval of a history of float64, and the p-value of the mean of new values."},
     {"adjust", core_adjust, METH_VARARGS,
      "adjust($module, p, method, /)\n--\n\nP-values (float64, NaN does not count) adjusted: none, bh or by."},
-    {"t_upper", core_t_upper, METH_VARARGS, "t_upper($module, t, df, /)\n--\n\nP(T > t) of Student's t."},
     {"t_quantile", core_t_quantile, METH_VARARGS,
      "t_quantile($module, p, df, /)\n--\n\nQuantile of Student's t."},
     {NULL},

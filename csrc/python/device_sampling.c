@@ -94,6 +94,7 @@ PyObject *rgm_profiler_sampling_stop(profiler_object *self, PyObject *unused) {
     };
     rgm_sampling_report report = {0};
     bool had = self->counters != NULL;
+    rgm_profiler_ranges_close(self);
     Py_BEGIN_ALLOW_THREADS;
     rgm_profiler_sampling_close(self, &report);
     Py_END_ALLOW_THREADS;

@@ -47,7 +47,7 @@ static PyObject *function_call(PyObject *object, PyObject *const *args, size_t f
     if (RGM_UNLIKELY(atomic_load_explicit(&site->flags, memory_order_relaxed) & RGM_SITE_DISABLED))
         return PyObject_Vectorcall(self->function, args, flags, names);
     uint8_t special = profiler->special;
-    if (site->device == RGM_DEVICE_CPU) special &= (uint8_t)~SPECIAL_DEVICE_EVENTS;
+    if (site->device == RGM_DEVICE_CPU) special &= (uint8_t)~(SPECIAL_DEVICE_EVENTS | SPECIAL_RANGES);
     if (RGM_UNLIKELY(special || site->probes)) return call_with_scope(self, args, flags, names);
     rgm_recorder *recorder = rgm_profiler_recorder(profiler);
     uint32_t seq = 0;

@@ -9,9 +9,13 @@
 #include "analysis/diff.h"
 #include "analysis/kernel_types.h"
 #include "base/memory.h"
+#include "calibrate/device.h"
+#include "calibrate/host.h"
 #include "capture/sampler.h"
+#include "compare/race.h"
 #include "io/export.h"
 #include "io/trace_fields.h"
+#include "model/regimes.h"
 #include "python/profiler.h"
 
 rgm_module *rgm_module_of(PyObject *module) { return PyModule_GetState(module); }
@@ -55,26 +59,6 @@ static PyObject *core_schema(PyObject *module, PyObject *unused) {
     Py_XDECREF(run);
     Py_XDECREF(results);
     return NULL;
-}
-
-static PyObject *core_policy(PyObject *module, PyObject *unused) {
-    static const struct {
-        const char *name;
-        double initial;
-        const char *unit, *source;
-    } rows[] = {
-#define POLICY_ROW(name, initial, unit, source) {#name, initial, unit, source},
-        RGM_POLICY(POLICY_ROW)
-#undef POLICY_ROW
-    };
-    PyObject *dict = PyDict_New();
-    for (size_t i = 0; dict && i < sizeof rows / sizeof rows[0]; i++) {
-        PyObject *row = Py_BuildValue("{sdssss}", "default", rows[i].initial, "unit", rows[i].unit, "source",
-                                      rows[i].source);
-        if (!row || PyDict_SetItemString(dict, rows[i].name, row) < 0) Py_CLEAR(dict);
-        Py_XDECREF(row);
-    }
-    return dict;
 }
 
 static PyObject *core_analyses(PyObject *module, PyObject *unused) {
@@ -155,7 +139,6 @@ static PyMethodDef core_methods[] = {
      "not_kept($module)\n--\n\nKeys of trace events that have no place in the model, | between them, and "
      "why."},
     {"schema", core_schema, METH_NOARGS, "schema($module)\n--\n\nTables and columns of the data model."},
-    {"policy", core_policy, METH_NOARGS, "policy($module)\n--\n\nThresholds of the analyses."},
     {"analyses", core_analyses, METH_NOARGS,
      "analyses($module)\n--\n\nAnalyses of a trace, with the table that each returns."},
     {"options", core_options, METH_NOARGS, "options($module)\n--\n\nOptions of a recording session."},
@@ -193,6 +176,13 @@ static int add_names(PyObject *module, const char *name, const char *const *toke
 
 #define TOKEN_2(name, token) token,
 #define TOKEN_3(name, token, text) token,
+#define TOKEN_4(name, token, unit, text) token,
+#define TOKEN_RULE(name, token, type, effort, tier, reference) token,
+#define RULE_TYPE(name, token, type, effort, tier, reference) #type,
+#define RULE_EFFORT(name, token, type, effort, tier, reference) #effort,
+#define RULE_REFERENCE(name, token, type, effort, tier, reference) #reference,
+#define TOKEN_QUANTITY(name, token, unit, doc) token,
+#define QUANTITY_UNIT(name, token, unit, doc) unit,
 #define TOKEN_EXPORT(function, token, text) token,
 #define ADD_NAMES(constant, LIST, TOKEN, out)                                                                \
     do {                                                                                                     \
@@ -209,6 +199,7 @@ static int add_constants(PyObject *module, rgm_module *state) {
     ADD_NAMES("FLOW_KINDS", RGM_FLOW_KINDS, TOKEN_2, NULL);
     ADD_NAMES("FLOW_PHASES", RGM_FLOW_PHASES, TOKEN_2, NULL);
     ADD_NAMES("INTERVAL_STATES", RGM_INTERVAL_STATES, TOKEN_3, NULL);
+    ADD_NAMES("OCCUPANCY_LIMITS", RGM_OCCUPANCY_LIMITS, TOKEN_3, NULL);
     ADD_NAMES("SCOPE_SOURCES", RGM_SCOPE_SOURCES, TOKEN_3, NULL);
     ADD_NAMES("ACTIVITIES", RGM_ACTIVITIES, TOKEN_2, NULL);
     ADD_NAMES("PATH_KINDS", RGM_PATH_KINDS, TOKEN_2, NULL);
@@ -221,6 +212,14 @@ static int add_constants(PyObject *module, rgm_module *state) {
     ADD_NAMES("COPY_MEMORIES", RGM_COPY_MEMORIES, TOKEN_2, NULL);
     ADD_NAMES("SYNC_CLASSES", RGM_SYNC_CLASSES, TOKEN_3, NULL);
     ADD_NAMES("COUNTER_SOURCES", RGM_COUNTER_SOURCES, TOKEN_2, NULL);
+    ADD_NAMES("PIPES", RGM_PIPES, TOKEN_3, NULL);
+    ADD_NAMES("HOST_PARTS", RGM_HOST_PARTS, TOKEN_3, NULL);
+    ADD_NAMES("DEVICE_PARTS", RGM_DEVICE_PARTS, TOKEN_3, NULL);
+    ADD_NAMES("CEILINGS", RGM_CEILINGS, TOKEN_4, NULL);
+    ADD_NAMES("REGIMES", RGM_REGIMES, TOKEN_3, NULL);
+    ADD_NAMES("REGIME_DETAILS", RGM_REGIME_DETAILS, TOKEN_3, NULL);
+    ADD_NAMES("WORK_SOURCES", RGM_WORK_SOURCES, TOKEN_3, NULL);
+    ADD_NAMES("REGIME_REASONS", RGM_REGIME_REASONS, TOKEN_3, NULL);
     ADD_NAMES("LIBRARIES", RGM_LIBRARIES, TOKEN_2, NULL);
     ADD_NAMES("COLLECTIVES", RGM_COLLECTIVE_KINDS, TOKEN_3, NULL);
     ADD_NAMES("COLLECTIVE_SOURCES", RGM_COLLECTIVE_SOURCES, TOKEN_3, NULL);
@@ -229,6 +228,16 @@ static int add_constants(PyObject *module, rgm_module *state) {
     ADD_NAMES("TIERS", RGM_TIERS, TOKEN_3, NULL);
     ADD_NAMES("VERDICTS", RGM_VERDICTS, TOKEN_2, NULL);
     ADD_NAMES("VERDICT_REASONS", RGM_VERDICT_REASONS, TOKEN_3, NULL);
+    ADD_NAMES("RACE_OUTCOMES", RGM_RACE_OUTCOMES, TOKEN_3, NULL);
+    ADD_NAMES("SUGGESTION_TYPES", RGM_SUGGESTION_TYPES, TOKEN_2, NULL);
+    ADD_NAMES("PRIORITIES", RGM_PRIORITIES, TOKEN_2, NULL);
+    ADD_NAMES("DEGREES", RGM_DEGREES, TOKEN_2, NULL);
+    ADD_NAMES("SUGGESTION_RULES", RGM_SUGGESTION_RULES, TOKEN_RULE, NULL);
+    ADD_NAMES("SUGGESTION_RULE_TYPES", RGM_SUGGESTION_RULES, RULE_TYPE, NULL);
+    ADD_NAMES("SUGGESTION_RULE_EFFORTS", RGM_SUGGESTION_RULES, RULE_EFFORT, NULL);
+    ADD_NAMES("SUGGESTION_RULE_REFERENCES", RGM_SUGGESTION_RULES, RULE_REFERENCE, NULL);
+    ADD_NAMES("QUANTITIES", RGM_QUANTITIES, TOKEN_QUANTITY, NULL);
+    ADD_NAMES("QUANTITY_UNITS", RGM_QUANTITIES, QUANTITY_UNIT, NULL);
     ADD_NAMES("ANOMALY_CODES", RGM_ANOMALY_CODES, TOKEN_3, NULL);
 #define FLAG_CONSTANT(name, bit, token, text)                                                                \
     if (PyModule_AddIntConstant(module, "FLAG_" #name, 1 << (bit)) < 0) return -1;
@@ -244,18 +253,24 @@ static int core_exec(PyObject *module) {
     state->word_stream = PyUnicode_InternFromString("stream");
     state->word_begin = PyUnicode_InternFromString("begin");
     state->word_end = PyUnicode_InternFromString("end");
+    state->word_runtime_ms = PyUnicode_InternFromString("runtime_ms");
+    state->word_memory = PyUnicode_InternFromString("memory");
     if (!state->word_device || !state->word_operation || !state->word_stream || !state->word_begin ||
-        !state->word_end)
+        !state->word_end || !state->word_runtime_ms || !state->word_memory)
         return -1;
     if (rgm_context_init() < 0) return -1;
     if (rgm_errors_init(module, state) < 0 || add_constants(module, state) < 0) return -1;
     if (rgm_scope_types_init(module, state) < 0 || rgm_profiler_type_init(module, state) < 0) return -1;
     if (rgm_function_type_init(module, state) < 0 || rgm_table_types_init(module, state) < 0) return -1;
-    if (rgm_feed_type_init(module, state) < 0 || rgm_compare_init(module) < 0) return -1;
-    if (rgm_telemetry_init(module) < 0) return -1;
+    if (rgm_feed_type_init(module, state) < 0 || rgm_policy_init(module) < 0 || rgm_compare_init(module) < 0)
+        return -1;
+    if (rgm_buffer_pool_types_init(module, state) < 0 || rgm_monitor_type_init(module, state) < 0) return -1;
+    if (rgm_race_type_init(module, state) < 0 || rgm_telemetry_init(module) < 0) return -1;
     if (rgm_libraries_init(module) < 0) return -1;
     if (rgm_counters_init(module) < 0 || rgm_counter_measure_init(module) < 0) return -1;
-    if (rgm_kernels_init(module) < 0) return -1;
+    if (rgm_kernels_init(module) < 0 || rgm_workload_run_init(module) < 0) return -1;
+    if (rgm_calibrate_init(module) < 0 || rgm_classify_init(module) < 0) return -1;
+    if (rgm_light_call_init(module) < 0) return -1;
     return rgm_run_type_init(module, state);
 }
 
@@ -273,13 +288,19 @@ static int core_exec(PyObject *module) {
     X(table_type)                                                                                            \
     X(column_type)                                                                                           \
     X(feed_type)                                                                                             \
+    X(buffer_pool_type)                                                                                      \
+    X(pool_buffer_type)                                                                                      \
+    X(monitor_type)                                                                                          \
+    X(race_type)                                                                                             \
     X(idle)                                                                                                  \
     X(device_names)                                                                                          \
     X(word_device)                                                                                           \
     X(word_operation)                                                                                        \
     X(word_stream)                                                                                           \
     X(word_begin)                                                                                            \
-    X(word_end)
+    X(word_end)                                                                                              \
+    X(word_runtime_ms)                                                                                       \
+    X(word_memory)
 
 static int core_traverse(PyObject *module, visitproc visit, void *arg) {
     rgm_module *state = rgm_module_of(module);

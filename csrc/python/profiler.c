@@ -309,6 +309,8 @@ static void profiler_dealloc(profiler_object *self) {
     Py_CLEAR(self->word_device);
     Py_CLEAR(self->known_device);
     rgm_bytes_release(&self->scratch);
+    rgm_profiler_ranges_close(self);
+    rgm_profiler_ranges_free(self);
     if (self->session) {
         Py_BEGIN_ALLOW_THREADS;
         rgm_profiler_sampling_close(self, NULL);

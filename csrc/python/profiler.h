@@ -17,6 +17,7 @@ enum {
     SPECIAL_HOST_MEMORY = 2,
     SPECIAL_DEVICE_MEMORY = 4,
     SPECIAL_DEVICE_EVENTS = 8,
+    SPECIAL_RANGES = 16,
 };
 
 // Libraries that tell their current stream, in the order in which they are asked.
@@ -42,6 +43,7 @@ typedef struct {
     rgm_events *events;       // NULL: no device time
     rgm_telemetry *telemetry; // NULL: not sampled
     rgm_counter_sampling *counters;
+    struct scope_ranges *ranges;             // NULL: scopes are no ranges of hardware counters
     uint32_t device_scopes;                  // begun, to time some of them
     uint64_t device_timed, device_ticks;     // of those timed: how many, and what they cost
     uint64_t next_stream_look;               // ticks
@@ -148,6 +150,15 @@ PyObject *rgm_profiler_telemetry_state(profiler_object *self, PyObject *unused);
 PyObject *rgm_profiler_counters_start(profiler_object *self, PyObject *args);
 PyObject *rgm_profiler_sampling_stop(profiler_object *self, PyObject *unused);
 void rgm_profiler_sampling_close(profiler_object *self, rgm_sampling_report *report);
+
+// scope_ranges.c
+void rgm_scope_range_begin(scope_object *scope);
+void rgm_scope_range_end(const scope_object *scope);
+PyObject *rgm_profiler_ranges_start(profiler_object *self, PyObject *args);
+PyObject *rgm_profiler_ranges_state(profiler_object *self, PyObject *unused);
+// With the interpreter's lock, which is let go while the device is waited for; any number of times.
+void rgm_profiler_ranges_close(profiler_object *self);
+void rgm_profiler_ranges_free(profiler_object *self);
 
 // kernel_tracing.c
 PyObject *rgm_profiler_kernels_start(profiler_object *self, PyObject *given);

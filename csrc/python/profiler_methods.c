@@ -70,6 +70,7 @@ static PyObject *profiler_open(profiler_object *self, PyObject *args) {
 static PyObject *profiler_stop(profiler_object *self, PyObject *unused) {
     if (!module_or_raise(self)) return NULL;
     self->enabled = false;
+    rgm_profiler_ranges_close(self);
     Py_BEGIN_ALLOW_THREADS;
     rgm_profiler_sampling_close(self, NULL);
     rgm_profiler_kernels_close(self);
@@ -158,7 +159,7 @@ static PyObject *profiler_set_probes(profiler_object *self, PyObject *args) {
     if (!PyArg_ParseTuple(args, "OOp", &backend, &memory, &host)) return NULL;
     Py_XSETREF(self->backend_probe, backend == Py_None ? NULL : Py_NewRef(backend));
     Py_XSETREF(self->memory_probe, memory == Py_None ? NULL : Py_NewRef(memory));
-    self->special &= SPECIAL_SAMPLING | SPECIAL_DEVICE_EVENTS;
+    self->special &= SPECIAL_SAMPLING | SPECIAL_DEVICE_EVENTS | SPECIAL_RANGES;
     if (host) self->special |= SPECIAL_HOST_MEMORY;
     if (self->memory_probe) self->special |= SPECIAL_DEVICE_MEMORY;
     Py_RETURN_NONE;
@@ -339,6 +340,10 @@ PyMethodDef rgm_profiler_methods[] = {
      "Counts of telemetry, or None."},
     {"_counters_start", (PyCFunction)rgm_profiler_counters_start, METH_VARARGS,
      "Samples counters (device, set, source, interval in ns); the reason why not, or ''."},
+    {"_ranges_start", (PyCFunction)rgm_profiler_ranges_start, METH_VARARGS,
+     "Makes scopes ranges of hardware counters (set, most ranges, operations or None for all)."},
+    {"_ranges_state", (PyCFunction)rgm_profiler_ranges_state, METH_NOARGS,
+     "What became of these ranges, or None."},
     {"_sampling_stop", (PyCFunction)rgm_profiler_sampling_stop, METH_NOARGS,
      "Ends telemetry and counters; what the counters came to, or None."},
     {"_kernels_start", (PyCFunction)rgm_profiler_kernels_start, METH_O,

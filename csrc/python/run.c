@@ -109,9 +109,12 @@ PyDoc_STRVAR(summarise_doc,
              "The summary table with other thresholds than the default ones (a dict by name).");
 PyDoc_STRVAR(
     analyse_doc,
-    "_analyse($self, name, thresholds, rules, group_by, text, other, /)\n--\n\n"
+    "_analyse($self, name, thresholds, rules, group_by, text, other, ceilings=None, /)\n--\n\n"
     "The result table of an analysis. thresholds: dict by name; rules: tuple of (text, activity) that "
     "go before the built-in ones; text: str or None; other: Run or None.");
+PyDoc_STRVAR(suggest_doc, "_suggest($self, thresholds, ceilings, /)\n--\n\n"
+                          "The tables `suggestions` and `suggestion_evidence`. thresholds: dict by name; "
+                          "ceilings: dict by token, or None.");
 PyDoc_STRVAR(timeline_doc, "_timeline($self, thresholds, /)\n--\n\n"
                            "(rows of `entries` as bytes of uint32, scopes left out, their time in ns)");
 
@@ -131,6 +134,7 @@ static PyMethodDef run_methods[] = {
     {"string", (PyCFunction)run_string, METH_O, "string($self, id, /)\n--\n\nThe text of a name id."},
     {"summarise", (PyCFunction)rgm_method_summarise, METH_O, summarise_doc},
     {"_analyse", (PyCFunction)rgm_method_analyse, METH_VARARGS, analyse_doc},
+    {"_suggest", (PyCFunction)rgm_method_suggest, METH_VARARGS, suggest_doc},
     {"_timeline", (PyCFunction)rgm_method_timeline, METH_O, timeline_doc},
     {NULL},
 };

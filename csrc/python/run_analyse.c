@@ -5,6 +5,7 @@
 #include "analysis/analyses.h"
 #include "analysis/summary.h"
 #include "base/memory.h"
+#include "python/policy.h"
 #include "python/run_object.h"
 
 // Fills both result tables once. Computed without the GIL into locals, so that two threads that ask at the
@@ -45,33 +46,11 @@ PyObject *rgm_method_summary(run_object *self, void *unused) {
     return rgm_table_wrap(state, (PyObject *)self, &rgm_summary_desc, (rgm_table *)&self->summary, false);
 }
 
-static int read_policy(PyObject *given, rgm_policy *policy) {
-#define POLICY_NAME(name, initial, unit, source) #name,
-#define POLICY_OFFSET(name, initial, unit, source) offsetof(rgm_policy, name),
-    static const char *const names[] = {RGM_POLICY(POLICY_NAME)};
-    static const size_t offsets[] = {RGM_POLICY(POLICY_OFFSET)};
-    PyObject *key, *value;
-    Py_ssize_t at = 0;
-    while (PyDict_Next(given, &at, &key, &value)) {
-        Py_ssize_t i = rgm_name_find(key, names, sizeof names / sizeof names[0]);
-        double number = i < 0 ? 0.0 : PyFloat_AsDouble(value);
-        if (number == -1.0 && PyErr_Occurred()) return -1;
-        if (i < 0 || !(number >= 0)) {
-            PyErr_Format(
-                PyExc_ValueError,
-                i < 0 ? "no threshold is called %R" : "the threshold %R must be a number of at least 0", key);
-            return -1;
-        }
-        memcpy((char *)policy + offsets[i], &number, sizeof number);
-    }
-    return 0;
-}
-
 PyObject *rgm_method_summarise(run_object *self, PyObject *thresholds) {
     rgm_module *state = rgm_module_of_type(Py_TYPE(self));
     rgm_policy policy = RGM_POLICY_DEFAULTS;
     if (!PyDict_Check(thresholds)) return PyErr_Format(PyExc_TypeError, "thresholds must be a dict");
-    if (!state || read_policy(thresholds, &policy) < 0 || compute_results(self, state) < 0) return NULL;
+    if (!state || rgm_policy_read(thresholds, &policy) < 0 || compute_results(self, state) < 0) return NULL;
     rgm_summary *summary = rgm_calloc(1, sizeof *summary);
     if (!summary) return PyErr_NoMemory();
     rgm_error err;
@@ -117,7 +96,7 @@ static int read_rules(PyObject *given, rgm_rule **rules, size_t *count) {
 
 // The view with the built-in rules is made once; as with the results, the second of two threads that make it
 // at the same time throws its own away.
-static const rgm_view *view_of(run_object *self, rgm_module *state) {
+const rgm_view *rgm_run_view(run_object *self, rgm_module *state) {
     if (self->viewed) return &self->view;
     rgm_view view = {0};
     rgm_error err;
@@ -160,9 +139,9 @@ PyObject *rgm_method_analyse(run_object *self, PyObject *args) {
     const char *name, *text;
     Py_ssize_t length;
     int group_by;
-    PyObject *thresholds, *given, *other;
-    if (!state || !PyArg_ParseTuple(args, "sO!O!iz#O", &name, &PyDict_Type, &thresholds, &PyTuple_Type,
-                                    &given, &group_by, &text, &length, &other))
+    PyObject *thresholds, *given, *other, *machine = Py_None;
+    if (!state || !PyArg_ParseTuple(args, "sO!O!iz#O|O", &name, &PyDict_Type, &thresholds, &PyTuple_Type,
+                                    &given, &group_by, &text, &length, &other, &machine))
         return NULL;
     const rgm_analysis *analysis = NULL;
     for (size_t i = 0; i < rgm_analyses_count; i++)
@@ -170,15 +149,20 @@ PyObject *rgm_method_analyse(run_object *self, PyObject *args) {
     if (!analysis) return PyErr_Format(PyExc_KeyError, "no analysis is called '%s'", name);
     rgm_policy policy = RGM_POLICY_DEFAULTS;
     rgm_question question = {.group_by = group_by, .text = text, .length = (size_t)length};
-    if (read_policy(thresholds, &policy) < 0) return NULL;
+    rgm_ceilings ceilings;
+    if (rgm_policy_read(thresholds, &policy) < 0) return NULL;
+    if (machine != Py_None) {
+        if (rgm_ceilings_take(machine, "ceilings", &ceilings) < 0) return NULL;
+        question.ceilings = &ceilings;
+    }
     if (other != Py_None) {
         if (!PyObject_TypeCheck(other, state->run_type))
             return PyErr_Format(PyExc_TypeError, "other must be a Run");
-        question.other = view_of((run_object *)other, state);
+        question.other = rgm_run_view((run_object *)other, state);
         if (!question.other) return NULL;
     }
     if (PyTuple_GET_SIZE(given) == 0) {
-        const rgm_view *view = view_of(self, state);
+        const rgm_view *view = rgm_run_view(self, state);
         return view ? analyse(state, (PyObject *)self, analysis, view, &policy, &question) : NULL;
     }
     rgm_rule *rules = NULL;
@@ -204,7 +188,7 @@ PyObject *rgm_method_timeline(run_object *self, PyObject *thresholds) {
     rgm_module *state = rgm_module_of_type(Py_TYPE(self));
     rgm_policy policy = RGM_POLICY_DEFAULTS;
     if (!PyDict_Check(thresholds)) return PyErr_Format(PyExc_TypeError, "thresholds must be a dict");
-    if (!state || read_policy(thresholds, &policy) < 0 || compute_results(self, state) < 0) return NULL;
+    if (!state || rgm_policy_read(thresholds, &policy) < 0 || compute_results(self, state) < 0) return NULL;
     rgm_timeline timeline = {0};
     rgm_error err;
     rgm_status status;

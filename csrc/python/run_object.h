@@ -3,6 +3,7 @@
 #ifndef RGM_PYTHON_RUN_OBJECT_H
 #define RGM_PYTHON_RUN_OBJECT_H
 
+#include "analysis/policy.h"
 #include "analysis/view.h"
 #include "python/state.h"
 
@@ -34,5 +35,11 @@ PyObject *rgm_method_summary(run_object *self, void *unused);
 PyObject *rgm_method_summarise(run_object *self, PyObject *thresholds);
 PyObject *rgm_method_analyse(run_object *self, PyObject *args);
 PyObject *rgm_method_timeline(run_object *self, PyObject *thresholds);
+// Thresholds by name into a policy; sets an exception and returns -1 for what is none.
+int rgm_policy_read(PyObject *given, rgm_policy *policy);
+// The view with the built-in rules, NULL with an exception set.
+const rgm_view *rgm_run_view(run_object *self, rgm_module *state);
+// run_suggest.c
+PyObject *rgm_method_suggest(run_object *self, PyObject *args);
 
 #endif

@@ -132,6 +132,7 @@ void rgm_scope_enter(scope_object *scope) {
     if (RGM_UNLIKELY(profiler->special)) {
         if (profiler->special & SPECIAL_SAMPLING && left_out(scope, recorder)) return;
         memory_begin(scope);
+        if (profiler->special & SPECIAL_RANGES) rgm_scope_range_begin(scope);
         if (profiler->special & SPECIAL_DEVICE_EVENTS && scope->site->device != RGM_DEVICE_CPU)
             rgm_scope_device_begin(scope);
     }
@@ -154,6 +155,7 @@ void rgm_scope_leave(scope_object *scope, bool failed) {
     if (RGM_UNLIKELY(!recorder)) {
         rgm_session_note(scope->profiler->session, RGM_ANOMALY_LOST_SCOPES, 1);
         rgm_scope_device_abandon(scope);
+        if (scope->profiler->special & SPECIAL_RANGES) rgm_scope_range_end(scope);
         Py_CLEAR(scope->token);
         return;
     }
@@ -166,6 +168,7 @@ void rgm_scope_leave(scope_object *scope, bool failed) {
         if (number && before == atomic_load(&recorder->dropped) + atomic_load(&recorder->lost))
             rgm_recorder_interval(recorder, number);
     }
+    if (RGM_UNLIKELY(scope->profiler->special & SPECIAL_RANGES)) rgm_scope_range_end(scope);
     if (RGM_UNLIKELY(scope->resident >= 0 || scope->token)) {
         PyObject *type, *value, *traceback;
         PyErr_Fetch(&type, &value, &traceback);
@@ -261,6 +264,7 @@ static void scope_dealloc(PyObject *self) {
     if (RGM_UNLIKELY(scope->function)) Py_CLEAR(scope->function);
     if (RGM_UNLIKELY(scope->frame != NULL)) abandon(scope);
     if (RGM_UNLIKELY(scope->slot != NULL)) rgm_scope_device_abandon(scope);
+    if (RGM_UNLIKELY(profiler->special & SPECIAL_RANGES)) rgm_scope_range_end(scope);
     scope->stream_given = false;
     scope->depth = 0;
     if (RGM_LIKELY(profiler->free_count < FREE_SCOPES)) {

@@ -8,9 +8,11 @@
 #include <Python.h>
 #include <structmember.h>
 
+#include "analysis/policy.h"
 #include "base/bytes.h"
 #include "base/status.h"
 #include "capture/session.h"
+#include "model/regimes.h"
 #include "model/run.h"
 
 typedef struct {
@@ -27,6 +29,10 @@ typedef struct {
     PyTypeObject *table_type;
     PyTypeObject *column_type;
     PyTypeObject *feed_type;
+    PyTypeObject *buffer_pool_type;
+    PyTypeObject *pool_buffer_type;
+    PyTypeObject *monitor_type;
+    PyTypeObject *race_type;
     PyObject *idle;         // the one IdleScope
     PyObject *device_names; // tuple of str, in the order of RGM_DEVICES
     PyObject *word_device;  // interned keyword names
@@ -34,6 +40,8 @@ typedef struct {
     PyObject *word_stream;
     PyObject *word_begin; // interned names of methods: a fresh one a call would stay in the type's cache
     PyObject *word_end;
+    PyObject *word_runtime_ms; // interned keys of a lightweight profile
+    PyObject *word_memory;
 } rgm_module;
 
 extern struct PyModuleDef rgm_module_def;
@@ -61,14 +69,27 @@ int rgm_function_type_init(PyObject *module, rgm_module *state);
 int rgm_table_types_init(PyObject *module, rgm_module *state);
 int rgm_run_type_init(PyObject *module, rgm_module *state);
 int rgm_feed_type_init(PyObject *module, rgm_module *state);
+int rgm_buffer_pool_types_init(PyObject *module, rgm_module *state);
+int rgm_monitor_type_init(PyObject *module, rgm_module *state);
+int rgm_race_type_init(PyObject *module, rgm_module *state);
 // telemetry.c: adds functions.
 int rgm_telemetry_init(PyObject *module);
 int rgm_libraries_init(PyObject *module);
 int rgm_counters_init(PyObject *module);
 int rgm_counter_measure_init(PyObject *module);
 int rgm_kernels_init(PyObject *module);
-// compare.c: functions of the module.
+int rgm_workload_run_init(PyObject *module);
+int rgm_calibrate_init(PyObject *module);
+// policy.c, compare.c: functions of the module.
+int rgm_policy_init(PyObject *module);
 int rgm_compare_init(PyObject *module);
+// classify.c
+int rgm_classify_init(PyObject *module);
+
+// light_call.c
+int rgm_light_call_init(PyObject *module);
+// Copies float64 of shape (RGM_CEILING_COUNT, 2) out of a buffer; -1 with an exception.
+int rgm_ceilings_take(PyObject *given, const char *name, rgm_ceilings *out);
 
 // feed.c: the reading end is an rgm_source_read with the Feed as its context.
 rgm_status rgm_feed_read(void *context, uint8_t *buffer, size_t room, size_t *filled, rgm_error *err);

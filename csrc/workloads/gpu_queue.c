@@ -113,7 +113,7 @@ rgm_status rgm_gpu_load(rgm_gpu_queue *queue, const char *file, const char *entr
     return RGM_OK;
 }
 
-static rgm_status launch(rgm_gpu_queue *queue, const rgm_gpu_launch *what) {
+rgm_status rgm_gpu_launch_once(rgm_gpu_queue *queue, const rgm_gpu_launch *what) {
     const uint32_t *grid = what->grid, *block = what->block;
     RGM_GPU_TRY(queue,
                 launch(what->function, grid[0], grid[1], grid[2], block[0], block[1], block[2], 0,
@@ -129,14 +129,14 @@ static rgm_status hold(rgm_gpu_queue *queue, int released) {
     void *arguments[] = {&flag, &gave_up, &timeout_ns};
     queue->words->released = released;
     queue->words->gave_up = 0;
-    return launch(queue, &(rgm_gpu_launch){queue->hold, {1, 1, 1}, {1, 1, 1}, arguments});
+    return rgm_gpu_launch_once(queue, &(rgm_gpu_launch){queue->hold, {1, 1, 1}, {1, 1, 1}, arguments});
 }
 
 rgm_status rgm_gpu_warm_up(rgm_gpu_queue *queue, const rgm_gpu_launch *what, uint32_t launches) {
     // The hold is loaded too: nothing can be loaded while it runs.
     RGM_TRY(hold(queue, 1));
     for (uint32_t i = 0; i < launches || i == 0; i++) {
-        RGM_TRY(launch(queue, what));
+        RGM_TRY(rgm_gpu_launch_once(queue, what));
         if (i % RGM_GPU_BATCH == RGM_GPU_BATCH - 1)
             RGM_GPU_TRY(queue, stream_synchronize(queue->stream), "warming up");
     }
@@ -148,7 +148,7 @@ static rgm_status enqueue(rgm_gpu_queue *queue, const rgm_gpu_launch *what, uint
     RGM_TRY(hold(queue, 0));
     for (uint32_t i = 0; i < count; i++) {
         RGM_GPU_TRY(queue, event_record(queue->events[2 * i], queue->stream), "recording an event");
-        RGM_TRY(launch(queue, what));
+        RGM_TRY(rgm_gpu_launch_once(queue, what));
         RGM_GPU_TRY(queue, event_record(queue->events[2 * i + 1], queue->stream), "recording an event");
     }
     return RGM_OK;
@@ -177,5 +177,26 @@ rgm_status rgm_gpu_time(rgm_gpu_queue *queue, const rgm_gpu_launch *what, uint32
         RGM_TRY(time_batch(queue, what, count, times_ns + done, gaps));
         done += count;
     }
+    return RGM_OK;
+}
+
+static rgm_status enqueue_span(rgm_gpu_queue *queue, rgm_gpu_enqueue work, void *arg) {
+    RGM_GPU_TRY(queue, event_record(queue->events[0], queue->stream), "recording an event");
+    RGM_TRY(work(queue, arg));
+    RGM_GPU_TRY(queue, event_record(queue->events[1], queue->stream), "recording an event");
+    return RGM_OK;
+}
+
+rgm_status rgm_gpu_span(rgm_gpu_queue *queue, bool held, rgm_gpu_enqueue work, void *arg, int64_t *ns,
+                        uint32_t *gaps) {
+    float milliseconds = 0.0f;
+    if (held) RGM_TRY(hold(queue, 0));
+    rgm_status status = enqueue_span(queue, work, arg);
+    queue->words->released = 1;
+    RGM_TRY(status);
+    RGM_GPU_TRY(queue, stream_synchronize(queue->stream), "running");
+    if (held && queue->words->gave_up) (*gaps)++;
+    RGM_GPU_TRY(queue, event_elapsed(&milliseconds, queue->events[0], queue->events[1]), "reading a time");
+    *ns = llround((double)milliseconds * 1e6);
     return RGM_OK;
 }

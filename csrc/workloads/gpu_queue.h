@@ -60,12 +60,21 @@ void rgm_gpu_close(rgm_gpu_queue *queue);
 // A kernel of ours, by file and entry.
 rgm_status rgm_gpu_load(rgm_gpu_queue *queue, const char *file, const char *entry,
                         rgm_cu_function *function) RGM_NODISCARD;
+// Launches and does not wait; a kernel that has run before, see rgm_gpu_warm_up.
+rgm_status rgm_gpu_launch_once(rgm_gpu_queue *queue, const rgm_gpu_launch *what) RGM_NODISCARD;
 // Launches without timing, at least once, and waits: the first launch of a kernel loads it, for which the
 // device may have to be idle.
 rgm_status rgm_gpu_warm_up(rgm_gpu_queue *queue, const rgm_gpu_launch *what, uint32_t launches) RGM_NODISCARD;
 // Times single launches, after rgm_gpu_warm_up. `gaps` grows by those that may have waited for the host.
 rgm_status rgm_gpu_time(rgm_gpu_queue *queue, const rgm_gpu_launch *what, uint32_t launches,
                         int64_t *times_ns, uint32_t *gaps) RGM_NODISCARD;
+// Once, without timing and without waiting.
+rgm_status rgm_gpu_launch_once(rgm_gpu_queue *queue, const rgm_gpu_launch *what) RGM_NODISCARD;
+// Times whatever `enqueue` puts on the stream, as one. With `held` it is enqueued while the stream is held,
+// for which nothing in it may wait for the stream; `gaps` grows by one where the hold gave up.
+typedef rgm_status (*rgm_gpu_enqueue)(rgm_gpu_queue *queue, void *arg);
+rgm_status rgm_gpu_span(rgm_gpu_queue *queue, bool held, rgm_gpu_enqueue enqueue, void *arg, int64_t *ns,
+                        uint32_t *gaps) RGM_NODISCARD;
 // RGM_OK or the driver's answer as an error: RGM_LIMIT when the device's memory is full, else
 // RGM_UNAVAILABLE.
 rgm_status rgm_gpu_check(const rgm_gpu_queue *queue, rgm_cu_result result, const char *what) RGM_NODISCARD;

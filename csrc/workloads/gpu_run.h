@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A workload on a device, through the driver: copy in, launch, time, copy out (workloads/gpu_queue.h says
-// what is timed), and the same on the processor.
+// what is timed). A host call, timed by itself, is what a function costs that gets arrays and returns arrays:
+// allocating device memory, copying the inputs, one launch, copying the outputs, waiting, freeing; context
+// and code are loaded before.
 //
 // Threads: any; a call keeps no state and leaves the caller's current context as it was.
 #ifndef RGM_WORKLOADS_GPU_RUN_H
@@ -13,10 +15,13 @@ typedef struct {
     int device;                // ordinal as the driver counts
     uint32_t warmup;           // launches that are not timed; at least one is made, which loads the code
     uint32_t iterations;       // launches that are timed
+    uint32_t block;            // threads of a block; 0: documented (rgm_workload_set_block)
     const double *parameters;  // NULL: documented
     const void *const *inputs; // one a buffer of the workload; NULL, also single ones: documented
     void *const *outputs;      // one a buffer; NULL, also single ones: not wanted
     int64_t *times_ns;         // room for `iterations`
+    uint32_t calls;            // host calls that are timed
+    int64_t *call_times_ns;    // room for `calls`
     rgm_cubin_cache *cache;    // NULL: none
 } rgm_gpu_request;
 
@@ -29,10 +34,5 @@ typedef struct {
 
 rgm_status rgm_gpu_run(const rgm_workload *workload, const rgm_gpu_request *request, rgm_gpu_result *result,
                        rgm_error *err) RGM_NODISCARD;
-
-// The same computation by the reference implementation; inputs and outputs as above.
-rgm_status rgm_reference_run(const rgm_workload *workload, const double *parameters,
-                             const void *const *inputs, void *const *outputs, rgm_workload_shape *shape,
-                             rgm_error *err) RGM_NODISCARD;
 
 #endif

@@ -3,12 +3,13 @@
 
 enum { N };
 enum { A, B, C };
+enum { THREADS = 256, EACH = 4 };
 
 static bool shape(const double *p, rgm_workload_shape *out) {
     size_t n = (size_t)p[N];
     out->counts[A] = out->counts[B] = out->counts[C] = n;
-    rgm_set_grid(out, rgm_blocks(n, 4 * 256), 1); // four elements a thread
-    rgm_set_block(out, 256, 1);
+    rgm_set_grid(out, rgm_blocks(n, EACH * THREADS), 1);
+    rgm_set_block(out, THREADS, 1);
     out->operations = p[N];
     return true;
 }
@@ -35,6 +36,7 @@ const rgm_workload rgm_workload_vector_add = {
                 {"b", RGM_BUFFER_INPUT, RGM_ELEMENT_FLOAT},
                 {"c", RGM_BUFFER_OUTPUT, RGM_ELEMENT_FLOAT}},
     .parameters = {{"n", 100000, 1, 1 << 28, true, "elements"}},
+    .per_thread = EACH,
     .shape = shape,
     .fill = fill,
     .reference = reference,

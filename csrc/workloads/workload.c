@@ -4,6 +4,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "workloads/geometry.h"
+
+enum { MOST_THREADS = 1024 }; // of a block, on every device so far
+
 const rgm_workload *const rgm_workloads[] = {
 #define WORKLOAD_ROW(name) &rgm_workload_##name,
     RGM_WORKLOADS(WORKLOAD_ROW)
@@ -65,5 +69,23 @@ rgm_status rgm_workload_prepare(const rgm_workload *workload, const double *para
     shape->bytes = 0.0;
     for (size_t i = 0; workload->buffers[i].name; i++)
         if (workload->buffers[i].role != RGM_BUFFER_SCRATCH) shape->bytes += 4.0 * (double)shape->counts[i];
+    return RGM_OK;
+}
+
+rgm_status rgm_workload_set_block(const rgm_workload *workload, uint32_t threads, rgm_workload_shape *shape,
+                                  rgm_error *err) {
+    if (threads == 0) return RGM_OK;
+    if (workload->per_thread == 0)
+        return rgm_error_set(err, RGM_INVALID,
+                             "%s is written for blocks of %u x %u threads; its block cannot be chosen",
+                             workload->name, shape->block[0], shape->block[1]);
+    if (threads > MOST_THREADS)
+        return rgm_error_set(err, RGM_INVALID, "%s: a block has 1 to %d threads, not %u", workload->name,
+                             MOST_THREADS, threads);
+    size_t elements = 0;
+    for (size_t i = 0; workload->buffers[i].name && elements == 0; i++)
+        if (workload->buffers[i].role == RGM_BUFFER_OUTPUT) elements = shape->counts[i];
+    rgm_set_grid(shape, rgm_blocks(elements, (size_t)threads * workload->per_thread), 1);
+    rgm_set_block(shape, threads, 1);
     return RGM_OK;
 }

@@ -74,6 +74,9 @@ typedef struct {
     const char *unit; // of `operations`: "fp32" or "int32"
     rgm_workload_buffer buffers[RGM_WORKLOAD_BUFFERS + 1];
     rgm_workload_parameter parameters[RGM_WORKLOAD_PARAMETERS + 1];
+    // Elements of the first output that a thread computes, where the kernel takes its block from the launch
+    // and any size is right; 0 where the kernel is written for one block.
+    uint32_t per_thread;
     // False when the parameters, each within its bounds, do not go together. Fills all but `bytes` where that
     // is the sum of inputs and outputs.
     bool (*shape)(const double *parameters, rgm_workload_shape *shape);
@@ -98,5 +101,9 @@ const char *rgm_buffer_role_text(rgm_buffer_role role);
 // derives the shape. RGM_INVALID names the parameter that is out of bounds.
 rgm_status rgm_workload_prepare(const rgm_workload *workload, const double *parameters, double *values,
                                 rgm_workload_shape *shape, rgm_error *err) RGM_NODISCARD;
+// Replaces the block of a shape, and the grid by what covers the same elements; 0 leaves both. RGM_INVALID
+// when the kernel is written for one block, or for a block that no device has (1 to 1024 threads).
+rgm_status rgm_workload_set_block(const rgm_workload *workload, uint32_t threads, rgm_workload_shape *shape,
+                                  rgm_error *err) RGM_NODISCARD;
 
 #endif

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The tables between the marks are written by tools/describe_schema.py from csrc/model/schema.h.
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import FrameType
 from typing import Any, Final, Protocol, Self, TypeVar, final, overload, type_check_only
 
@@ -91,6 +91,8 @@ class Profiler:
     def _telemetry_start(self, interval_ns: int, budget: float, /) -> str: ...
     def _telemetry_state(self) -> dict[str, Any] | None: ...
     def _counters_start(self, device: int, set: str, source: str, interval_ns: int, /) -> str: ...
+    def _ranges_start(self, set: str, max_ranges: int, names: Iterable[str] | None, /) -> None: ...
+    def _ranges_state(self) -> dict[str, Any] | None: ...
     def _sampling_stop(self) -> dict[str, str] | None: ...
     def _kernels_start(self, options: dict[str, int], /) -> str: ...
     def _kernels_flush(self) -> None: ...
@@ -147,32 +149,51 @@ class Table:
 ACTIVITIES: Final[tuple[str, ...]]
 ANOMALY_CODES: Final[tuple[str, ...]]
 BACKENDS: Final[tuple[str, ...]]
+CEILINGS: Final[tuple[str, ...]]
 CHANGES: Final[tuple[str, ...]]
 COLLECTIVES: Final[tuple[str, ...]]
 COLLECTIVE_SOURCES: Final[tuple[str, ...]]
 COPY_DIRECTIONS: Final[tuple[str, ...]]
 COPY_MEMORIES: Final[tuple[str, ...]]
 COUNTER_SOURCES: Final[tuple[str, ...]]
+DEGREES: Final[tuple[str, ...]]
 DEVICES: Final[tuple[str, ...]]
+DEVICE_PARTS: Final[tuple[str, ...]]
 EXPORT_FORMATS: Final[tuple[str, ...]]
 FLAME_ROLES: Final[tuple[str, ...]]
 FLOP_SOURCES: Final[tuple[str, ...]]
 FLOW_KINDS: Final[tuple[str, ...]]
 FLOW_PHASES: Final[tuple[str, ...]]
+HOST_PARTS: Final[tuple[str, ...]]
 IDLE_CAUSES: Final[tuple[str, ...]]
 INTERVAL_STATES: Final[tuple[str, ...]]
 KERNEL_TYPES: Final[tuple[str, ...]]
 LIBRARIES: Final[tuple[str, ...]]
 MEMORY_ACTIONS: Final[tuple[str, ...]]
 MEMORY_SOURCES: Final[tuple[str, ...]]
+OCCUPANCY_LIMITS: Final[tuple[str, ...]]
 PATH_KINDS: Final[tuple[str, ...]]
+PIPES: Final[tuple[str, ...]]
+PRIORITIES: Final[tuple[str, ...]]
+QUANTITIES: Final[tuple[str, ...]]
+QUANTITY_UNITS: Final[tuple[str, ...]]
+RACE_OUTCOMES: Final[tuple[str, ...]]
+REGIMES: Final[tuple[str, ...]]
+REGIME_DETAILS: Final[tuple[str, ...]]
+REGIME_REASONS: Final[tuple[str, ...]]
 SCOPE_SOURCES: Final[tuple[str, ...]]
 SPAN_KINDS: Final[tuple[str, ...]]
 STEP_STATES: Final[tuple[str, ...]]
+SUGGESTION_RULES: Final[tuple[str, ...]]
+SUGGESTION_RULE_EFFORTS: Final[tuple[str, ...]]
+SUGGESTION_RULE_REFERENCES: Final[tuple[str, ...]]
+SUGGESTION_RULE_TYPES: Final[tuple[str, ...]]
+SUGGESTION_TYPES: Final[tuple[str, ...]]
 SYNC_CLASSES: Final[tuple[str, ...]]
 TIERS: Final[tuple[str, ...]]
 VERDICTS: Final[tuple[str, ...]]
 VERDICT_REASONS: Final[tuple[str, ...]]
+WORK_SOURCES: Final[tuple[str, ...]]
 FLAG_FAILED: Final[int]
 FLAG_MIGRATED: Final[int]
 FLAG_OPEN: Final[int]
@@ -238,7 +259,8 @@ class LaunchesTable(Table):
     """Launch configuration of a kernel (sparse)."""
 
     span: NDArray[np.uint32]
-    """Row of the kernel in `spans`, or of the call where it has no kernel of its own."""
+    """Row in `spans` of the kernel, of a copy or set that a graph launched, or of the call where it has no kernel of
+    its own."""
     grid_x: NDArray[np.int32]
     """Grid size. [blocks]"""
     grid_y: NDArray[np.int32]
@@ -256,7 +278,9 @@ class LaunchesTable(Table):
     shared_bytes: NDArray[np.int64]
     """Static and dynamic shared memory per block. [bytes]"""
     occupancy: NDArray[np.float64]
-    """Theoretical occupancy, 0 to 1."""
+    """Theoretical occupancy, 0 to 1: as recorded, or derived from the launch and the limits of the device."""
+    occupancy_limit: NDArray[np.uint8]
+    """What it is limited by: an index of OCCUPANCY_LIMITS."""
     estimated_occupancy: NDArray[np.float64]
     """Kineto's estimate of the achieved occupancy, 0 to 1."""
     blocks_per_sm: NDArray[np.float64]
@@ -599,13 +623,20 @@ class ScopeDeviceTable(Table):
     queue_ns: NDArray[np.float64]
     """Delay of the first event in the queue, a lower bound, over the same calls. [ns]"""
     work: NDArray[np.int64]
-    """Pieces of device work launched inside, in nested scopes too; -1 when unknown."""
+    """Pieces of device work booked on it: launched (or captured) inside, in nested scopes too; -1 unknown."""
     kernels: NDArray[np.int64]
     """Kernels among them."""
     busy_ns: NDArray[np.float64]
     """Union of that work on each device, added up. [ns]"""
     idle_ns: NDArray[np.float64]
-    """Rest of the time from its first start to its last end on each device, added up. [ns]"""
+    """Rest of the time from its first start to its last end on each device, added up; not known where captured work was
+    launched outside. [ns]"""
+    graph_work: NDArray[np.int64]
+    """Pieces of that work that a CUDA graph launched, -1 when unknown."""
+    graph_ns: NDArray[np.float64]
+    """Union of these on each device, added up: the part of busy_ns from graphs. [ns]"""
+    captured: NDArray[np.int64]
+    """Of graph_work, pieces booked here because they were captured here; 0 where work belongs to its launch."""
 
 @type_check_only
 class BreakdownTable(Table):
@@ -700,6 +731,10 @@ class KernelTimesTable(Table):
     """95th percentile, same rule. [ns]"""
     occupancy: NDArray[np.float64]
     """Kineto's estimate of the achieved occupancy, 0 to 1: mean by duration, where it is recorded."""
+    theoretical_occupancy: NDArray[np.float64]
+    """Theoretical occupancy, 0 to 1: mean by duration, where it is known."""
+    occupancy_limit: NDArray[np.uint8]
+    """What limits it for most of that time: an index of OCCUPANCY_LIMITS."""
     few_blocks_share: NDArray[np.float64]
     """Share of the time with fewer blocks than multiprocessors, of where the grid is recorded."""
     bytes: NDArray[np.int64]
@@ -1770,6 +1805,143 @@ class CounterPointsTable(Table):
     """Samples since the row before of the series, this one included."""
 
 @type_check_only
+class KernelRegimesTable(Table):
+    """What limits the kernels of one name, or one kernel."""
+
+    name: NDArray[np.uint32]
+    """Kernel."""
+    span: NDArray[np.int32]
+    """Row in `spans`, -1 where kernels of one name are taken together."""
+    count: NDArray[np.int64]
+    """Kernels."""
+    total_ns: NDArray[np.int64]
+    """Sum of their durations. [ns]"""
+    share: NDArray[np.float64]
+    """total_ns over the sum of all rows."""
+    regime: NDArray[np.uint8]
+    """An index of REGIMES."""
+    detail: NDArray[np.uint8]
+    """An index of REGIME_DETAILS."""
+    leans_to: NDArray[np.uint8]
+    """An index of REGIMES: what is likelier where none is certain."""
+    reason: NDArray[np.uint8]
+    """An index of REGIME_REASONS."""
+    confidence: NDArray[np.float64]
+    """Probability of the regime, or of leans_to where it is AMBIGUOUS; NaN where nothing is known."""
+    source: NDArray[np.uint8]
+    """An index of WORK_SOURCES."""
+    known_share: NDArray[np.float64]
+    """Share of total_ns of the kernels whose work is known."""
+    operations: NDArray[np.float64]
+    """Operations of all pipes, of the kernels whose work is known."""
+    bytes: NDArray[np.float64]
+    """Bytes to and from memory, of the same. [bytes]"""
+    sol_compute: NDArray[np.float64]
+    """Time that the operations need at the ceilings of their pipes, of the time."""
+    sol_memory: NDArray[np.float64]
+    """Time that the bytes need at the ceiling of the memory, of the time."""
+    floor_share: NDArray[np.float64]
+    """The shortest kernel's duration, of the time of a kernel."""
+    floor_assumed: NDArray[np.uint8]
+    """1 where the shortest kernel was not measured, and a usual value taken."""
+    intensity: NDArray[np.float64]
+    """Operations over bytes. [operations/byte]"""
+    ridge: NDArray[np.float64]
+    """The intensity at which both roofs take equally long. [operations/byte]"""
+    model_ns: NDArray[np.float64]
+    """Time that floor and roofs allow. [ns]"""
+    model_low_ns: NDArray[np.float64]
+    """Lower end of its interval of 95 %. [ns]"""
+    model_high_ns: NDArray[np.float64]
+    """Upper end of the same. [ns]"""
+    blocks_per_sm: NDArray[np.float64]
+    """Blocks per multiprocessor, mean by duration."""
+    overhead_probability: NDArray[np.float64]
+    """Probability of OVERHEAD_BOUND."""
+    memory_probability: NDArray[np.float64]
+    """Probability of MEMORY_BOUND."""
+    compute_probability: NDArray[np.float64]
+    """Probability of COMPUTE_BOUND."""
+    error_probability: NDArray[np.float64]
+    """Probability that it was faster than a roof allows."""
+
+@type_check_only
+class RegionRegimesTable(Table):
+    """What limits a device in a run, a step or a scope."""
+
+    rank: NDArray[np.int32]
+    """Rank of the job, -1 when unknown."""
+    process: NDArray[np.int64]
+    """Process id that the trace gives the device."""
+    process_name: NDArray[np.uint32]
+    """The same where it is a text."""
+    device: NDArray[np.int16]
+    """Device ordinal."""
+    name: NDArray[np.uint32]
+    """Scope or annotation, empty for a run or step."""
+    step: NDArray[np.int32]
+    """Step, -1 for none."""
+    regions: NDArray[np.int64]
+    """Regions: calls of the scope."""
+    start_ns: NDArray[np.int64]
+    """Start of the first. [ns]"""
+    wall_ns: NDArray[np.int64]
+    """Of a run from its first device work to its last, of a step its time on the host, of a scope from its start to its
+    end, or to that of the work launched in it. [ns]"""
+    regime: NDArray[np.uint8]
+    """An index of REGIMES."""
+    detail: NDArray[np.uint8]
+    """An index of REGIME_DETAILS."""
+    leans_to: NDArray[np.uint8]
+    """An index of REGIMES: what is likelier where none is certain."""
+    reason: NDArray[np.uint8]
+    """An index of REGIME_REASONS."""
+    confidence: NDArray[np.float64]
+    """Probability of the regime, or of leans_to where it is AMBIGUOUS; NaN where nothing is known."""
+    kernels_ns: NDArray[np.int64]
+    """Time with a compute kernel. [ns]"""
+    communication_ns: NDArray[np.int64]
+    """Time with communication and no compute kernel. [ns]"""
+    transfer_ns: NDArray[np.int64]
+    """Time with a copy or set and neither. [ns]"""
+    host_wait_ns: NDArray[np.int64]
+    """The device had nothing to do: the launch of the next work had not begun. [ns]"""
+    launch_gap_ns: NDArray[np.int64]
+    """Launched, and not running yet: latency of call, driver and hardware. [ns]"""
+    wait_ns: NDArray[np.int64]
+    """Launched long before: waits for an event, another stream, or for no recorded reason. [ns]"""
+    unknown_ns: NDArray[np.int64]
+    """Idle, and the launch of the next work is not in the recording. These seven add up to wall_ns. [ns]"""
+    host_input_ns: NDArray[np.int64]
+    """Of host_wait_ns: in a data loader. [ns]"""
+    host_sync_ns: NDArray[np.int64]
+    """Of host_wait_ns: in a synchronisation. [ns]"""
+    host_allocation_ns: NDArray[np.int64]
+    """Of host_wait_ns: allocating or freeing device memory. [ns]"""
+    host_compile_ns: NDArray[np.int64]
+    """Of host_wait_ns: compiling. [ns]"""
+    host_optimizer_ns: NDArray[np.int64]
+    """Of host_wait_ns: in an optimizer's step. [ns]"""
+    host_other_ns: NDArray[np.int64]
+    """Of host_wait_ns: anything else. These six add up to it. [ns]"""
+    overhead_share: NDArray[np.float64]
+    """Everything but kernels_ns, over wall_ns."""
+    overhead_kernels_share: NDArray[np.float64]
+    """Kernels that are overhead themselves, over wall_ns; the four kinds share kernels_ns by duration."""
+    memory_kernels_share: NDArray[np.float64]
+    """Kernels that memory limits, over wall_ns."""
+    compute_kernels_share: NDArray[np.float64]
+    """Kernels that arithmetic limits, over wall_ns."""
+    unjudged_kernels_share: NDArray[np.float64]
+    """Kernels of which that is not known, over wall_ns."""
+    launches: NDArray[np.int64]
+    """Pieces of work that started in the region and whose launch is recorded."""
+    queue_delay_ns: NDArray[np.float64]
+    """Median of their start minus the start of their launch. [ns]"""
+    stacks: NDArray[np.uint8]
+    """1 where Python stacks were recorded: the host was slowed more than usual."""
+
+@type_check_only
 class ComparisonTable(Table):
     """What a comparison of two sides says of each operation."""
 
@@ -1831,8 +2003,144 @@ class ComparisonTable(Table):
     """Share of its samples in the slow mode, NaN when there is one mode."""
     autocorrelation: NDArray[np.float64]
     """Autocorrelation time of the samples where that widens the interval."""
+
+@type_check_only
+class SuggestionsTable(Table):
+    """Something to try, and what it can save."""
+
+    rule: NDArray[np.uint8]
+    """An index of SUGGESTION_RULES."""
+    type: NDArray[np.uint8]
+    """An index of SUGGESTION_TYPES."""
+    priority: NDArray[np.uint8]
+    """An index of PRIORITIES, by saved_high_ns and confidence."""
+    subject: NDArray[np.uint32]
+    """Operation, kernel, call or series that it is about, "" for the run."""
+    span: NDArray[np.int64]
+    """Row in `spans` of an example, -1 for none."""
+    current_ns: NDArray[np.int64]
+    """What it takes now: sum of durations, overlaps counted more than once. [ns]"""
+    path_ns: NDArray[np.int64]
+    """Part of the critical path that it is about. [ns]"""
+    path_share: NDArray[np.float64]
+    """path_ns of the whole path."""
+    bounded: NDArray[np.uint8]
+    """1 where the run allows a bound of what it saves."""
+    saved_low_ns: NDArray[np.int64]
+    """At least this is saved, as far as the model of the path goes; 0 where not bounded. [ns]"""
+    saved_high_ns: NDArray[np.int64]
+    """At most this is saved, without what suggestions before it save. [ns]"""
+    speedup_low: NDArray[np.float64]
+    """Path over path without saved_low_ns."""
+    speedup_high: NDArray[np.float64]
+    """Path over path without saved_high_ns; infinite where all of it goes."""
+    confidence: NDArray[np.uint8]
+    """An index of DEGREES: how directly the evidence shows it."""
+    effort: NDArray[np.uint8]
+    """An index of DEGREES: what it costs to try."""
+    merged_into: NDArray[np.int32]
+    """Row of the suggestion that already counts its time, -1 for none."""
+    whole_ns: NDArray[np.int64]
+    """Length of the critical path, the same in all rows. [ns]"""
+
+@type_check_only
+class SuggestionEvidenceTable(Table):
+    """A figure behind a suggestion."""
+
+    suggestion: NDArray[np.int32]
+    """Row in `suggestions`."""
+    quantity: NDArray[np.uint8]
+    """An index of QUANTITIES, whose units are those of QUANTITY_UNITS."""
+    value: NDArray[np.float64]
+    """What the run shows."""
+    threshold: NDArray[np.float64]
+    """What the rule compares it with, NaN for a figure that is only shown."""
+    span: NDArray[np.int64]
+    """Row in `spans` that shows it, -1 for none."""
 # --- end of generated tables
 
+@final
+class BufferPool:
+    """Memory that is used again; `memory` is None (host), a device's ordinal, or "none" for counting only."""
+
+    def __new__(
+        cls,
+        memory: int | str | None,
+        /,
+        *,
+        max_pool_bytes: int = ...,
+        max_buffers_per_class: int = ...,
+        buffer_ttl_ns: int = ...,
+        min_pooled_size: int = ...,
+    ) -> Self: ...
+    @property
+    def device(self) -> int | None: ...
+    @property
+    def closed(self) -> bool: ...
+    def allocate(self, size: int, stream: int = 0, /) -> PoolBuffer: ...
+    def register(self, size: int, /) -> int: ...
+    def deregister(self, id: int, /) -> None: ...
+    def evict_stale(self) -> int: ...
+    def clear(self) -> int: ...
+    def close(self) -> int: ...
+    def counts(self) -> dict[str, int]: ...
+    def live(self) -> list[tuple[int, int, int]]: ...
+    def set_clock(self, ns: int, /) -> None: ...
+
+@final
+class PoolBuffer:
+    """Memory of a pool; host memory has the buffer protocol."""
+
+    @property
+    def pool(self) -> BufferPool: ...
+    @property
+    def device(self) -> int | None: ...
+    @property
+    def address(self) -> int: ...
+    @property
+    def id(self) -> int: ...
+    @property
+    def nbytes(self) -> int: ...
+    @property
+    def granted(self) -> int: ...
+    @property
+    def reused(self) -> bool: ...
+    @property
+    def freed(self) -> bool: ...
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]: ...
+    def free(self, stream: int = 0, /) -> None: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *args: object) -> None: ...
+    def __len__(self) -> int: ...
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+
+@final
+class KernelMonitor:
+    """Executions that the program reports itself; the last `room` are kept one by one."""
+
+    def __new__(cls, room: int) -> Self: ...
+    def add(
+        self, name: str, duration_ns: int, memory_bytes: int, success: bool, end_ns: int, /
+    ) -> None: ...
+    def totals(self) -> dict[str, Any]: ...
+    def kernels(self) -> dict[str, dict[str, int]]: ...
+    def records(self) -> list[tuple[str, int, int, int, bool]]: ...
+    def reset(self) -> None: ...
+
+@final
+class Race:
+    """Which of several candidates is fastest."""
+
+    def __new__(cls, candidates: int, /, **thresholds: float) -> Self: ...
+    def takes_part(self, candidate: int, /) -> bool: ...
+    def withdraw(self, candidate: int, /) -> None: ...
+    def round(self, times: Sequence[float], /) -> bool: ...
+    def result(self) -> dict[str, Any]: ...
+    def candidate(self, candidate: int, /) -> dict[str, Any]: ...
+
+def race_policy() -> dict[str, dict[str, Any]]: ...
+def pseudo_median(values: Buffer, level: float, /) -> tuple[float, float, float]: ...
 @final
 class Feed:
     """Bytes on their way to the importer, at most `depth` chunks at once."""
@@ -1871,6 +2179,9 @@ class Run:
     def table(self, name: str, /) -> Any: ...
     def string(self, id: int, /) -> str: ...
     def summarise(self, thresholds: Mapping[str, float], /) -> SummaryTable: ...
+    def _suggest(
+        self, thresholds: dict[str, float], ceilings: dict[str, float] | None, /
+    ) -> tuple[SuggestionsTable, SuggestionEvidenceTable]: ...
     def _analyse(
         self,
         name: str,
@@ -1879,6 +2190,7 @@ class Run:
         group_by: int,
         text: str | None,
         other: Run | None,
+        ceilings: NDArray[np.float64] | None = None,
         /,
     ) -> Table: ...
     def _timeline(self, thresholds: Mapping[str, float], /) -> tuple[bytes, int, int]: ...
@@ -1931,6 +2243,67 @@ def counter_roles() -> dict[str, dict[str, Any]]: ...
 def counter_sets() -> dict[str, dict[str, Any]]: ...
 def counter_chips() -> dict[str, Any]: ...
 def counter_plan(chip: str, set: str, /) -> dict[str, Any]: ...
+def ceilings() -> dict[str, dict[str, str]]: ...
+def datasheets() -> dict[str, dict[str, Any]]: ...
+def regime_texts() -> dict[str, dict[str, str]]: ...
+def classify(
+    *,
+    time_ns: float | None = None,
+    time_spread: float = 0.0,
+    operations: Mapping[str, float | None] | None = None,
+    operations_spread: float = 0.0,
+    bytes: float | None = None,
+    bytes_spread: float = 0.0,
+    compute_share: float | None = None,
+    memory_share: float | None = None,
+    l2_bytes: float | None = None,
+    l2_spread: float = 0.0,
+    accesses: float | None = None,
+    calls: float = 1,
+    dispatch: str | None = None,
+    floor_ns: float | None = None,
+    floor_spread: float = 0.0,
+    blocks: float | None = None,
+    multiprocessors: float | None = None,
+    threads: float | None = None,
+    machine_threads: float | None = None,
+    cpu_ns: float | None = None,
+    working_set: float | None = None,
+    caches: Sequence[float | None] | None = None,
+    ceilings: NDArray[np.float64] | None = None,
+    single: NDArray[np.float64] | None = None,
+    host: bool = False,
+    policy: Mapping[str, float] = ...,
+) -> dict[str, Any]:
+    """Return what limits work: regime, detail, reason, confidence and the figures behind them.
+
+    Times are nanoseconds, spreads relative half-widths of two standard deviations, None is not known. operations:
+    by pipe of PIPES, a pipe that is not named did none. compute_share, memory_share: of peak, as hardware counted, for
+    where operations or bytes are not known. bytes: to and from where the working set lies; accesses:
+    loads that each depend on the one before; calls: kernels, or calls of `dispatch` (python, numpy, torch) of a host.
+    ceilings and single: as `Calibration.vector()` has them, of all threads and of one. ValueError or TypeError for
+    anything else. docs/regimes.md states the rules.
+    """
+
+def light_call(
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    floor_ns: float,
+    answers: tuple[dict[str, Any], dict[str, Any], dict[str, Any]],
+    memory: dict[str, Any],
+    /,
+) -> tuple[Any, dict[str, Any]]: ...
+def calibrate_figure(bests: list[float], least: bool, /) -> tuple[float, float]: ...
+def device_about(device: int, /) -> dict[str, Any]: ...
+def measure_device(
+    part: str, device: int, quick: bool = True, policy: dict[str, float] = {}
+) -> tuple[dict[str, dict[str, Any]], int]: ...
+def host_caches() -> list[dict[str, int]]: ...
+def measure_host(
+    part: str, threads: int, free_bytes: int, quick: bool = True, policy: dict[str, float] = {}, seconds: float = 0.0
+) -> dict[str, dict[str, Any]]: ...
+def calibrate_policy() -> dict[str, dict[str, Any]]: ...
 def kernels() -> dict[str, dict[str, Any]]: ...
 def workloads() -> dict[str, dict[str, Any]]: ...
 def compile_kernel(file: str, arch: str, cached: bool = True) -> bytes: ...
@@ -1942,7 +2315,12 @@ def run_workload(
     inputs: dict[str, Any] | None = None,
     warmup: int = 3,
     iterations: int = 20,
+    calls: int = 0,
+    backend: str | None = None,
+    threads: int = 0,
+    block: int = 0,
 ) -> dict[str, Any]: ...
+def workload_inputs(name: str, parameters: dict[str, float] = {}, /) -> dict[str, Any]: ...
 def compare(
     operations: int,
     baseline: tuple[Any, Any, Any, Any],
@@ -1961,5 +2339,4 @@ def change_points(
 ) -> list[tuple[int, float, float, float]]: ...
 def predict(history: Any, values: Any, alpha: float, /) -> dict[str, float]: ...
 def adjust(p: Any, method: str, /) -> list[float]: ...
-def t_upper(t: float, df: float, /) -> float: ...
 def t_quantile(p: float, df: float, /) -> float: ...

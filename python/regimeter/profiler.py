@@ -15,6 +15,7 @@ from typing import Any, ParamSpec, TypeVar, cast, overload
 
 from . import _core, backend, cost, device_memory, environment, kernels, libraries, recording, series, streams
 from .records import ProfileEntry, ProfileSummary
+from .regime.methods import OperationMethods
 from .trace import Run
 
 P = ParamSpec("P")
@@ -27,7 +28,7 @@ TRACKING_SAMPLE_INTERVAL_MS = 1.0
 _open_profilers: "weakref.WeakSet[GPUProfiler]" = weakref.WeakSet()
 
 
-class GPUProfiler(_core.Profiler):
+class GPUProfiler(OperationMethods, _core.Profiler):
     """Records blocks of code with their time, memory and nesting.
 
     ::
@@ -59,8 +60,11 @@ class GPUProfiler(_core.Profiler):
     ``kernels_reason`` and in the environment of the run. One profiler of a process can do it at a time.
     telemetry: sample utilisation, memory, power, clocks and more of the devices through NVML, every 100 ms or the
     given milliseconds (docs/gpu/telemetry.md). counters: sample hardware counters of the device, True for the set
-    'pm' or the name of a set (docs/gpu/counters.md). Both are columns of the table `counters`; what cannot be had
-    is told with its reason in the environment of the run.
+    'pm'; the name of a set for ranges, or a mapping ``{"set": "fp", "scopes": ["attention"], "max_ranges": 1000}``,
+    counts in the outermost scopes (of these names) of the first thread that uses CUDA in one, and has the values when
+    the profiler is closed (docs/gpu/counters.md). Both are rows of the table `counters`; what cannot be had is told
+    with its reason in the environment of the run.
+    force_recalibration: measure the ceilings of `profile_operation` anew, whatever is kept of them.
     options: budgets and intervals of the session, see ``regimeter.GPUProfiler.options()``.
 
     Threads: one profiler serves all threads and asyncio tasks; scopes nest per thread and per task. After a fork
@@ -81,7 +85,8 @@ class GPUProfiler(_core.Profiler):
         device_timing: bool = True,
         profile_kernels: bool | Mapping[str, int] = False,
         telemetry: bool | float = False,
-        counters: bool | str = False,
+        counters: bool | str | Mapping[str, Any] = False,
+        force_recalibration: bool = False,
         **options: int,
     ) -> None:
         record_file = recording.next_file() if path is None else None
@@ -97,6 +102,7 @@ class GPUProfiler(_core.Profiler):
         rate = check_rate(sample_rate)
         interval = _sample_interval(memory_interval_ms, track_memory, enable_detailed_metrics)
         self.device_id = device_id
+        self.force_recalibration = force_recalibration
         self.enable_detailed_metrics = enable_detailed_metrics
         self.track_memory = track_memory
         self._lock = threading.Lock()

@@ -8,6 +8,7 @@ is appended: RUN.PID, RUN.2.PID. A profiler that exists at a fork follows the sa
 
 import json
 import os
+from collections.abc import Callable
 from typing import Any
 
 FILE = "REGIMETER_RECORD"
@@ -16,11 +17,15 @@ OPTIONS = "REGIMETER_RECORD_OPTIONS"
 MAX_FILES = 16
 
 _taken = 0
+_waiting: Callable[[], None] | None = None
 
 
 def next_file() -> str | None:
     """Return the file for one more profiler of this process, None when it should record in memory."""
-    global _taken
+    global _taken, _waiting
+    waiting, _waiting = _waiting, None
+    if waiting is not None:
+        waiting()
     run = os.environ.get(FILE)
     if not run or _taken >= MAX_FILES:
         return None
@@ -30,6 +35,24 @@ def next_file() -> str | None:
     _taken += 1  # inherited by a fork, so that a child does not take a name of a profiler it has inherited
     name = run if _taken == 1 else f"{run}.{_taken}"
     return name if os.environ[OWNER] == owner_of(run) else f"{name}.{os.getpid()}"
+
+
+def is_owner() -> bool:
+    """Return whether this is the process that `regimeter record` started."""
+    run = os.environ.get(FILE)
+    return bool(run) and os.environ.get(OWNER) == owner_of(str(run))
+
+
+def on_next_file(call: Callable[[], None]) -> None:
+    """Call once, before the next file is handed out."""
+    global _waiting
+    _waiting = call
+
+
+def give_back() -> None:
+    """Hand the last file out again."""
+    global _taken
+    _taken -= 1
 
 
 def owner_of(run: str) -> str:

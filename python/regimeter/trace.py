@@ -13,8 +13,14 @@ from .analysis.methods import Analyses
 from .records import ProfileEntry, ProfileSummary
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from .analysis.result import Result
+    from .calibration import Calibration
+    from .calibration.choice import Choice
     from .inputs import Source
+    from .suggest import OptimizationSuggestion
 
 
 class Run(_core.Run, Analyses):
@@ -200,14 +206,16 @@ class Run(_core.Run, Analyses):
         other: "Run | None" = None,
         thresholds: Mapping[str, float] | None = None,
         rules: Iterable[tuple[str, str]] = (),
+        ceilings: "NDArray[np.float64] | None" = None,
     ) -> "_core.Table":
         """Return the result table of an analysis by its name in ``_core.analyses()``.
 
         thresholds: by name, see docs/schema.md. rules: pairs of a text in kernel names (a leading ^ ties it to their
         beginning) and what such kernels do, "compute", "communication" or "memory"; they go before the built-in
-        rules. KeyError for an unknown analysis, ValueError for an unknown threshold or activity.
+        rules. ceilings: what the device can do, as `Calibration.vector` returns it. KeyError for an unknown analysis,
+        ValueError for an unknown threshold or activity.
         """
-        return self._analyse(name, dict(thresholds or {}), tuple(rules), group_by, text, other)
+        return self._analyse(name, dict(thresholds or {}), tuple(rules), group_by, text, other, ceilings)
 
     def result(
         self,
@@ -219,11 +227,15 @@ class Run(_core.Run, Analyses):
         other: "Run | None" = None,
         thresholds: Mapping[str, float] | None = None,
         rules: Iterable[tuple[str, str]] = (),
+        ceilings: "Calibration | Choice | str | None" = None,
+        choices: Mapping[str, str] | None = None,
     ) -> "Result":
         """Return an analysis by the name of its command, with names as text and the columns that are shown.
 
-        by: one of the groupings that the command's ``--by`` takes. top: rows to give, None for all; the table has
-        all. The rest is as in `analyse`. KeyError for an unknown name, ValueError for an unknown grouping.
+        by: one of the groupings that the command's ``--by`` takes. choices: values of its further options, as
+        ``{"graphs": "capture"}``. top: rows to give, None for all; the table has all. ceilings: a calibration or a
+        file of one; without it that of this machine if it is of the run's device, else a datasheet's, else none. The
+        rest is as in `analyse`. KeyError for an unknown name, ValueError for an unknown grouping or choice.
         """
         from .analysis.catalog import find_verbs
         from .analysis.result import Result
@@ -236,8 +248,42 @@ class Run(_core.Run, Analyses):
         if verb.other and other is None:
             raise ValueError(f"{name} needs a second run: other=")
         group = verb.by[by] if by is not None else next(iter(verb.by.values()), 0)
-        table = self.analyse(verb.analysis, group_by=group, text=text, other=other, thresholds=thresholds, rules=rules)
+        for option, value in (choices or {}).items():
+            if value not in verb.choices.get(option, {}):
+                valid = ", ".join(f"{known}={'|'.join(values)}" for known, values in verb.choices.items())
+                raise ValueError(f"{name} has no choice {option}={value!r}; valid are: {valid or 'none'}")
+            group += verb.choices[option][value]
+        vector = None
+        if verb.ceilings:
+            from .calibration.choice import choose
+
+            vector = choose(self, ceilings).vector
+        table = self.analyse(
+            verb.analysis,
+            group_by=group,
+            text=text,
+            other=other,
+            thresholds=thresholds,
+            rules=rules,
+            ceilings=vector,
+        )
         return Result(verb, table, self, other, -1 if top is None else top)
+
+    def suggestions(
+        self,
+        top_n: int | None = None,
+        *,
+        policy: Mapping[str, float] | None = None,
+        ceilings: Mapping[str, float] | None = None,
+    ) -> "list[OptimizationSuggestion]":
+        """Return what to try next, by what it may save, most first.
+
+        top_n: how many, None for all. policy: thresholds by name; ceilings: measured peaks by token. ValueError for an
+        unknown name. Rules, bounds and what refutes them: docs/suggestions.md.
+        """
+        from .suggest import ProfilerOptimizer
+
+        return ProfilerOptimizer(self, policy=policy, ceilings=ceilings).get_suggestions(top_n)
 
     def export_json(self, path: str | os.PathLike[str]) -> None:
         """Write entries, summary and environment as JSON, atomically."""

@@ -152,6 +152,7 @@ TEST(occupancy_of_a_known_device) {
     valid += layout_kernel(buffer + valid, 130000, &kernel);
     rgm_activity_parse(parser, buffer, valid);
     CHECK_NEAR((double)seen.rows[0].occupancy, 0.75, 1e-6);
+    CHECK_EQ_I64(seen.rows[0].occupancy_limit, RGM_OCCUPANCY_LIMIT_REGISTERS);
     CHECK(isnan(seen.rows[1].occupancy));
     CHECK_STR_EQ(name_of(&seen.rows[0]), "unknown kernel");
     parser_end(parser);

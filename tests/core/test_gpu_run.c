@@ -61,6 +61,32 @@ TEST(launches_are_those_that_were_asked_for) {
     for (int i = 0; i < 100; i++) CHECK(times[i] > 0);
 }
 
+TEST(host_calls_are_timed_apart) {
+    rgm_gpu_result result;
+    rgm_error err;
+    int64_t calls[8] = {0};
+    REQUIRE(begin());
+    // The kernel's own launches and holds as above, then a warm-up and five host calls of one launch each.
+    CHECK_OK(run("dot_product",
+                 (rgm_gpu_request){.warmup = 1, .iterations = 2, .calls = 5, .call_times_ns = calls}, &result,
+                 &err));
+    CHECK_EQ_I64(get("launches"), 1 + 2 + 1 + 1 + 1 + 5);
+    CHECK_EQ_I64(get("live"), 0);
+    for (int i = 0; i < 5; i++) CHECK(calls[i] > 0);
+    CHECK_EQ_I64(calls[5], 0);
+    // Five buffers of the kernel, and five of each host call: every one of them may fail.
+    for (int n = 6; n <= 15; n++) {
+        set("allocations", 0);
+        set("fail_alloc", n);
+        CHECK_EQ_I64(run("dot_product",
+                         (rgm_gpu_request){.warmup = 1, .iterations = 2, .calls = 5, .call_times_ns = calls},
+                         &result, &err),
+                     RGM_LIMIT);
+        CHECK_EQ_I64(get("live"), 0);
+    }
+    set("fail_alloc", 0);
+}
+
 TEST(nothing_timed_still_computes) {
     rgm_gpu_result result;
     rgm_error err;

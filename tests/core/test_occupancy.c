@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Theoretical occupancy against values that NVIDIA has published, and against its own calculator where the
 // toolkit is installed.
-#include "cuda/occupancy.h"
 #include "harness.h"
+#include "model/occupancy.h"
 
 #if defined(__has_include)
 #if __has_include(<cuda_occupancy.h>)
@@ -29,26 +29,42 @@ TEST(published_values) {
         int32_t threads, registers;
         int64_t shared;
         int warps, most;
+        rgm_occupancy_limit limit;
     } known[] = {
-        {1, 256, 32, 0, 64, 64},     // all warps
-        {1, 128, 37, 0, 48, 64},     // the best-practices guide: 37 registers allow 12 blocks of 128
-        {1, 320, 37, 0, 40, 64},     // and of 320 threads 4 blocks
-        {3, 1024, 64, 0, 32, 64},    // registers allow one block
-        {6, 32, 16, 0, 32, 64},      // the number of blocks limits
-        {6, 128, 16, 49152, 16, 64}, // 48 KiB and 1 KiB for the system: 4 blocks
-        {4, 512, 128, 0, 16, 48},
+        {1, 256, 32, 0, 64, 64, RGM_OCCUPANCY_LIMIT_WARPS}, // all warps
+        {1, 128, 37, 0, 48, 64,
+         RGM_OCCUPANCY_LIMIT_REGISTERS}, // the best-practices guide: 37 registers allow 12 blocks of 128
+        {1, 320, 37, 0, 40, 64, RGM_OCCUPANCY_LIMIT_REGISTERS},  // and of 320 threads 4 blocks
+        {3, 1024, 64, 0, 32, 64, RGM_OCCUPANCY_LIMIT_REGISTERS}, // registers allow one block
+        {6, 32, 16, 0, 32, 64, RGM_OCCUPANCY_LIMIT_BLOCKS},      // the number of blocks limits
+        {6, 128, 16, 49152, 16, 64, RGM_OCCUPANCY_LIMIT_SHARED}, // 48 KiB and 1 KiB for the system: 4 blocks
+        {4, 512, 128, 0, 16, 48, RGM_OCCUPANCY_LIMIT_REGISTERS},
     };
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        CHECK_NEAR((double)rgm_occupancy(&devices[known[i].device], known[i].threads, known[i].registers,
-                                         known[i].shared),
-                   (double)known[i].warps / known[i].most, 1e-6);
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        rgm_occupancy found = rgm_occupancy_of(&devices[known[i].device], known[i].threads,
+                                               known[i].registers, known[i].shared);
+        CHECK_NEAR(found.share, (double)known[i].warps / known[i].most, 1e-6);
+        CHECK_EQ_I64(found.limit, known[i].limit);
+    }
+}
+
+// What a trace does not say is what the driver says.
+TEST(limits_by_compute_capability) {
+    for (size_t i = 0; i < sizeof devices / sizeof *devices; i++) {
+        rgm_device_limits limits = devices[i];
+        limits.blocks = limits.reserved_bytes = 0;
+        CHECK(rgm_device_limits_complete(&limits));
+        CHECK_EQ_I64(limits.blocks, devices[i].blocks);
+        CHECK_EQ_I64(limits.reserved_bytes, devices[i].reserved_bytes);
+    }
+    CHECK(!rgm_device_limits_complete(&(rgm_device_limits){.major = 99, .minor = 9}));
 }
 
 TEST(what_is_not_known) {
     rgm_device_limits nothing = {0};
-    CHECK(isnan(rgm_occupancy(&nothing, 128, 32, 0)));
-    CHECK(isnan(rgm_occupancy(&devices[1], 0, 32, 0)));
-    CHECK(isnan(rgm_occupancy(&devices[1], 128, 32, 1 << 30)));
+    CHECK(isnan(rgm_occupancy_of(&nothing, 128, 32, 0).share));
+    CHECK(isnan(rgm_occupancy_of(&devices[1], 0, 32, 0).share));
+    CHECK(isnan(rgm_occupancy_of(&devices[1], 128, 32, 1 << 30).share));
 }
 
 #ifdef HAS_CALCULATOR
@@ -89,7 +105,7 @@ TEST(nvidias_calculator) {
                     int blocks = calculator(&devices[d], threads, registers, (size_t)shared);
                     if (blocks <= 0) continue; // such a launch fails
                     double warps = (threads + 31) / 32;
-                    CHECK_NEAR((double)rgm_occupancy(&devices[d], threads, registers, shared),
+                    CHECK_NEAR(rgm_occupancy_of(&devices[d], threads, registers, shared).share,
                                blocks * warps / (devices[d].threads / 32), 1e-6);
                     compared++;
                 }

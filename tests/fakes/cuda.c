@@ -7,8 +7,12 @@
 //   offset_ns, drift_ppm    of the device's clock from CLOCK_MONOTONIC
 //   kernel_ns               duration of a kernel that has none of its own
 //   copy_bytes_per_us       rate of copies and sets
+//   graph_ns                duration of a graph's replay
+//   minor                   of the compute capability 9.x
+//   paper                   0: the devices have the name of a real one (NVIDIA H100 80GB HBM3)
 //   gone                    1: the driver is shutting down (DEINITIALIZED)
 //   calls, calls_in_child   all calls; those in a process that was forked after initialisation
+//   tell_waits              1: the listener is told of waits for the context, too
 //   dead_events             calls that named an event of a context that is gone
 //   invalidated             stream captures that a call from outside spoilt
 #include "cuda.h"
@@ -68,7 +72,11 @@
     F(X, cuMemcpyDtoHAsync_v2)                                                                               \
     F(X, cuMemcpyDtoDAsync_v2)                                                                               \
     F(X, cuMemsetD8Async)                                                                                    \
-    F(X, cuOccupancyMaxActiveBlocksPerMultiprocessor)
+    F(X, cuOccupancyMaxActiveBlocksPerMultiprocessor)                                                        \
+    F(X, cuGraphInstantiateWithFlags)                                                                        \
+    F(X, cuGraphLaunch)                                                                                      \
+    F(X, cuGraphExecDestroy)                                                                                 \
+    F(X, cuGraphDestroy)
 
 #define FUNCTION_NUMBERS(X, name) X(calls_##name, 0) X(fail_##name, 0) X(skip_##name, 0)
 #define NUMBERS(X)                                                                                           \
@@ -82,9 +90,13 @@
     X(copy_bytes_per_us, 20000)                                                                              \
     X(memory_bytes, 8589934592)                                                                              \
     X(multiprocessors, 132)                                                                                  \
+    X(graph_ns, 100000)                                                                                      \
+    X(minor, 0)                                                                                              \
+    X(paper, 1)                                                                                              \
     X(gone, 0)                                                                                               \
     X(calls, 0)                                                                                              \
     X(calls_in_child, 0)                                                                                     \
+    X(tell_waits, 0)                                                                                         \
     X(dead_events, 0)                                                                                        \
     X(invalidated, 0)                                                                                        \
     FUNCTIONS(FUNCTION_NUMBERS, X)
@@ -213,7 +225,10 @@ FAKE_EXPORT int cuDeviceGet(int *device, int ordinal) {
 
 FAKE_EXPORT int cuDeviceGetName(char *name, int room, int device) {
     ENTER(cuDeviceGetName);
-    (void)snprintf(name, (size_t)room, "Paper GPU %d", device);
+    if (FAKE_VALUE(paper))
+        (void)snprintf(name, (size_t)room, "Paper GPU %d", device);
+    else
+        (void)snprintf(name, (size_t)room, "NVIDIA H100 80GB HBM3");
     LEAVE;
 }
 
@@ -239,7 +254,7 @@ FAKE_EXPORT int cuDeviceGetAttribute(int *value, int attribute, int device) {
     case 38: *value = 52428800; break;                         // bytes of L2
     case 39: *value = 2048; break;                             // threads per multiprocessor
     case 75: *value = 9; break;                                // compute capability
-    case 76: *value = 0; break;                                //
+    case 76: *value = (int)FAKE_VALUE(minor); break;           //
     case 81: *value = 233472; break;                           // shared bytes per multiprocessor
     case 82: *value = 65536; break;                            // registers per multiprocessor
     case 97: *value = 232448; break;                           // shared bytes per block, opt-in
@@ -366,7 +381,10 @@ static void wait_until(int64_t device_ns) {
     }
 }
 
-FAKE_EXPORT int cuCtxSynchronize(void) {
+static fake_cuda_call begin_call(const char *symbol, void *stream);
+static int end_call(fake_cuda_call *call, int result);
+
+static int wait_for_context(void) {
     ENTER(cuCtxSynchronize);
     CURRENT(context);
     if ((result = offence()) != RGM_CU_SUCCESS) goto done;
@@ -375,6 +393,12 @@ FAKE_EXPORT int cuCtxSynchronize(void) {
         if (at->context == context && at->idle_ns > last) last = at->idle_ns;
     wait_until(last);
     LEAVE;
+}
+
+FAKE_EXPORT int cuCtxSynchronize(void) {
+    if (!FAKE_VALUE(tell_waits)) return wait_for_context();
+    fake_cuda_call call = begin_call("cuCtxSynchronize", NULL);
+    return end_call(&call, wait_for_context());
 }
 
 FAKE_EXPORT int cuStreamCreate(void **stream, unsigned flags) {
@@ -553,212 +577,36 @@ FAKE_EXPORT int cuEventElapsedTime(float *milliseconds, void *begin, void *end) 
     LEAVE;
 }
 
-// --- listeners --------------------------------------------------------------------------------------------
+#include "cuda_work.h"
 
-// Under the mutex: what a listener is told; it is called without the mutex.
-static fake_cuda_call begin_call(const char *symbol, void *stream) {
-    fake_cuda_call call = {.symbol = symbol, .stream = stream, .device = -1};
-    pthread_mutex_lock(&model_mutex);
-    call.correlation = ++next_correlation;
-    model_context *context = model_current();
-    if (context) {
-        call.context = context;
-        call.context_number = (unsigned)context->id;
-        call.device = context->device;
-    }
-    fake_cuda_listener tell = listener;
-    void *arg = listener_arg;
-    pthread_mutex_unlock(&model_mutex);
-    if (tell) tell(arg, &call);
-    return call;
-}
+// --- graphs: what was captured is not known, a replay takes the number graph_ns ---------------------------
 
-static int end_call(fake_cuda_call *call, int result) {
-    pthread_mutex_lock(&model_mutex);
-    fake_cuda_listener tell = listener;
-    void *arg = listener_arg;
-    call->exit = 1;
-    call->result = result;
-    call->host_start_ns = host_of(call->start_ns);
-    call->host_end_ns = host_of(call->end_ns);
-    pthread_mutex_unlock(&model_mutex);
-    if (tell) tell(arg, call);
-    return result;
-}
-
-FAKE_EXPORT void fake_cuda_subscribe(fake_cuda_listener tell, void *arg) {
-    pthread_mutex_lock(&model_mutex);
-    listener = tell;
-    listener_arg = arg;
-    pthread_mutex_unlock(&model_mutex);
-}
-
-// Queues the work of a call, except in a stream that is being captured.
-static void queue(fake_cuda_call *call, model_stream *stream, int kind, int64_t ns) {
-    call->stream_number = stream->number;
-    if (stream->capture == MODEL_CAPTURE_ACTIVE) return;
-    call->kind = kind;
-    call->end_ns = model_work(stream, now_ns(), ns, &call->start_ns);
-}
-
-// --- memory: the device's is the host's -------------------------------------------------------------------
-
-FAKE_EXPORT int cuMemAlloc_v2(rgm_cu_pointer *address, size_t bytes) {
-    ENTER(cuMemAlloc_v2);
-    CURRENT(context);
-    if ((result = offence()) != RGM_CU_SUCCESS) goto done;
-    void *block = bytes ? calloc(1, bytes) : NULL;
-    if (!block) ANSWER(bytes ? RGM_CU_OUT_OF_MEMORY : RGM_CU_INVALID_VALUE);
-    *address = (rgm_cu_pointer)(uintptr_t)block;
+#ifndef FAKE_CUDA_OLDER
+FAKE_EXPORT int cuGraphInstantiateWithFlags(void **made, void *graph, unsigned long long flags) {
+    ENTER(cuGraphInstantiateWithFlags);
+    if (!graph) ANSWER(RGM_CU_INVALID_VALUE);
+    *made = graph;
     LEAVE;
 }
 
-FAKE_EXPORT int cuMemFree_v2(rgm_cu_pointer address) {
-    ENTER(cuMemFree_v2);
-    if ((result = offence()) != RGM_CU_SUCCESS) goto done;
-    free((void *)(uintptr_t)address);
-    LEAVE;
-}
-
-FAKE_EXPORT int cuMemGetInfo_v2(size_t *left, size_t *total) {
-    ENTER(cuMemGetInfo_v2);
-    CURRENT(context);
-    *total = (size_t)FAKE_VALUE(memory_bytes);
-    *left = *total / 2;
-    LEAVE;
-}
-
-FAKE_EXPORT int cuMemHostAlloc(void **address, size_t bytes, unsigned flags) {
-    ENTER(cuMemHostAlloc);
-    CURRENT(context);
-    *address = calloc(1, bytes ? bytes : 1);
-    if (!*address) ANSWER(RGM_CU_OUT_OF_MEMORY);
-    LEAVE;
-}
-
-FAKE_EXPORT int cuMemFreeHost(void *address) {
-    ENTER(cuMemFreeHost);
-    free(address);
-    LEAVE;
-}
-
-static int64_t transfer_ns(size_t bytes) {
-    return 1000 + (int64_t)bytes * 1000 / FAKE_VALUE(copy_bytes_per_us);
-}
-
-// A copy or a set, done on the host at once and queued on the device; `from` NULL sets `value`.
-#define TRANSFER(name, to, from, set, kind_, copy_)                                                          \
-    fake_cuda_call call = begin_call(#name, stream);                                                         \
-    call.bytes = bytes;                                                                                      \
-    call.copy = (copy_);                                                                                     \
-    pthread_mutex_lock(&model_mutex);                                                                        \
-    int result = admit(FAKE_calls_##name);                                                                   \
-    if (result != RGM_CU_SUCCESS) goto done;                                                                 \
-    STREAM(in, stream);                                                                                      \
-    if (in->capture != MODEL_CAPTURE_ACTIVE) {                                                               \
-        const void *source = (from);                                                                         \
-        if (source)                                                                                          \
-            memmove((void *)(uintptr_t)(to), source, bytes);                                                 \
-        else                                                                                                 \
-            memset((void *)(uintptr_t)(to), (set), bytes);                                                   \
-    }                                                                                                        \
-    queue(&call, in, kind_, transfer_ns(bytes));                                                             \
-    done:                                                                                                    \
-    pthread_mutex_unlock(&model_mutex);                                                                      \
-    return end_call(&call, result)
-
-FAKE_EXPORT int cuMemcpyHtoDAsync_v2(rgm_cu_pointer to, const void *from, size_t bytes, void *stream) {
-    TRANSFER(cuMemcpyHtoDAsync_v2, to, from, 0, 2, 1);
-}
-FAKE_EXPORT int cuMemcpyDtoHAsync_v2(void *to, rgm_cu_pointer from, size_t bytes, void *stream) {
-    TRANSFER(cuMemcpyDtoHAsync_v2, to, (void *)(uintptr_t)from, 0, 2, 2);
-}
-FAKE_EXPORT int cuMemcpyDtoDAsync_v2(rgm_cu_pointer to, rgm_cu_pointer from, size_t bytes, void *stream) {
-    TRANSFER(cuMemcpyDtoDAsync_v2, to, (void *)(uintptr_t)from, 0, 2, 3);
-}
-FAKE_EXPORT int cuMemsetD8Async(rgm_cu_pointer to, unsigned char value, size_t bytes, void *stream) {
-    TRANSFER(cuMemsetD8Async, to, NULL, value, 3, 0);
-}
-
-// --- kernels ----------------------------------------------------------------------------------------------
-
-typedef struct {
-    char name[128];
-    fake_cuda_body body;
-    int64_t ns; // < 0: the number kernel_ns
-} kernel;
-
-enum { KERNELS = 256 };
-static kernel kernels[KERNELS];
-static size_t kernel_count;
-
-static kernel *kernel_of(const char *name) {
-    for (size_t i = 0; i < kernel_count; i++)
-        if (strcmp(kernels[i].name, name) == 0) return &kernels[i];
-    if (kernel_count == KERNELS) abort();
-    kernel *made = &kernels[kernel_count++];
-    (void)snprintf(made->name, sizeof made->name, "%s", name);
-    made->ns = -1;
-    return made;
-}
-
-FAKE_EXPORT void fake_cuda_kernel(const char *name, fake_cuda_body body, long long ns) {
-    pthread_mutex_lock(&model_mutex);
-    kernel *known = kernel_of(name);
-    known->body = body;
-    known->ns = ns;
-    pthread_mutex_unlock(&model_mutex);
-}
-
-FAKE_EXPORT int cuModuleLoadData(void **module, const void *image) {
-    ENTER(cuModuleLoadData);
-    CURRENT(context);
-    *module = malloc(1);
-    LEAVE;
-}
-
-FAKE_EXPORT int cuModuleUnload(void *module) {
-    ENTER(cuModuleUnload);
-    free(module);
-    LEAVE;
-}
-
-FAKE_EXPORT int cuModuleGetFunction(void **function, void *module, const char *name) {
-    ENTER(cuModuleGetFunction);
-    *function = kernel_of(name);
-    LEAVE;
-}
-
-FAKE_EXPORT int cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
-                               unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
-                               void *stream, void **parameters, void **extra) {
-    kernel *launched = function;
-    fake_cuda_call call = begin_call("cuLaunchKernel", stream);
-    unsigned grid[3] = {grid_x, grid_y, grid_z}, block[3] = {block_x, block_y, block_z};
-    fake_cuda_body body = NULL;
-    memcpy(call.grid, grid, sizeof grid);
-    memcpy(call.block, block, sizeof block);
-    call.shared_bytes = shared_bytes;
-    call.name = launched->name;
-    pthread_mutex_lock(&model_mutex);
-    int result = admit(FAKE_calls_cuLaunchKernel);
-    if (result != RGM_CU_SUCCESS) goto done;
+FAKE_EXPORT int cuGraphLaunch(void *graph, void *stream) {
+    int64_t start;
+    ENTER(cuGraphLaunch);
     STREAM(in, stream);
-    if (in->capture != MODEL_CAPTURE_ACTIVE) body = launched->body;
-    queue(&call, in, 1, launched->ns >= 0 ? launched->ns : FAKE_VALUE(kernel_ns));
-done:
-    pthread_mutex_unlock(&model_mutex);
-    if (body) body(parameters, grid, block, shared_bytes);
-    return end_call(&call, result);
-}
-
-FAKE_EXPORT int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void *function, int block_size,
-                                                            size_t shared_bytes) {
-    ENTER(cuOccupancyMaxActiveBlocksPerMultiprocessor);
-    if (block_size < 1) ANSWER(RGM_CU_INVALID_VALUE);
-    *blocks = 2048 / block_size;
+    (void)model_work(in, now_ns(), FAKE_VALUE(graph_ns), &start);
     LEAVE;
 }
+
+FAKE_EXPORT int cuGraphExecDestroy(void *graph) {
+    ENTER(cuGraphExecDestroy);
+    LEAVE;
+}
+
+FAKE_EXPORT int cuGraphDestroy(void *graph) {
+    ENTER(cuGraphDestroy);
+    LEAVE;
+}
+#endif
 
 // --- what a test moves ------------------------------------------------------------------------------------
 

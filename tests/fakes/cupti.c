@@ -12,6 +12,8 @@
 //   hang                1: the next cuptiActivityFlushAll does not return until it is 0
 //   forbidden           calls from where CUPTI does not allow them; the first is also a message and an abort
 //   calls_child         calls in a child of a fork
+//   node_ns             length of a node of a graph; nodes start 100 ns after one another
+//   copy_node           which node of each launched graph is a copy, -1 for none
 // and counts: flushes, delivered (records), declined (buffers that were refused), subscribed, kinds
 // (enabled), callbacks (enabled), finalized, clock (registered), records (made), dropped (for want of a
 // buffer).
@@ -43,6 +45,8 @@
     X(hang, 0)                                                                                               \
     X(forbidden, 0)                                                                                          \
     X(calls_child, 0)                                                                                        \
+    X(node_ns, 100)                                                                                          \
+    X(copy_node, -1)                                                                                         \
     X(flushes, 0)                                                                                            \
     X(delivered, 0)                                                                                          \
     X(declined, 0)                                                                                           \
@@ -184,12 +188,11 @@ static void add_record(uint32_t kind, const uint8_t *record, size_t size, int64_
 
 static uint32_t version(void) { return (uint32_t)FAKE_VALUE(version); }
 
-static void add_work(uint32_t kind, layout_work *w, int64_t start_ns, int64_t end_ns) {
+// Work whose times are those of records already.
+static void add_stamped(uint32_t kind, layout_work *w, int64_t end_ns) {
     uint8_t record[LAYOUT_LARGEST];
     static _Atomic(long long) made;
     size_t size = 0;
-    w->start = stamp(start_ns);
-    w->end = w->start + (uint64_t)(end_ns - start_ns);
     if (FAKE_VALUE(zero_every) && ++made % FAKE_VALUE(zero_every) == 0) w->end = 0;
     switch (kind) {
     case LAYOUT_KERNEL: size = layout_kernel(record, version(), w); break;
@@ -198,6 +201,12 @@ static void add_work(uint32_t kind, layout_work *w, int64_t start_ns, int64_t en
     default: size = layout_graph(record, version(), w);
     }
     add_record(kind, record, size, end_ns);
+}
+
+static void add_work(uint32_t kind, layout_work *w, int64_t start_ns, int64_t end_ns) {
+    w->start = stamp(start_ns);
+    w->end = w->start + (uint64_t)(end_ns - start_ns);
+    add_stamped(kind, w, end_ns);
 }
 
 // --- calls ------------------------------------------------------------------------------------------------
@@ -486,6 +495,10 @@ FAKE_EXPORT uint32_t fake_cupti_launch(const char *name, uint32_t stream, long l
     return correlation;
 }
 
+FAKE_EXPORT void fake_cupti_launches(const char *name, long long count) {
+    while (count-- > 0) (void)fake_cupti_launch(name, 7, 0, 1000);
+}
+
 static void tell_graph(uint32_t id, uint64_t node, uint64_t original, uint64_t graph) {
     rgm_cupti_graph data = {.graph = (rgm_cu_graph)(uintptr_t)graph,
                             .node = (rgm_cu_graph_node)(uintptr_t)node,
@@ -534,10 +547,16 @@ FAKE_EXPORT uint32_t fake_cupti_graph_launch(uint32_t graph, const uint64_t *nod
                      .block = {32, 1, 1}};
     tell(2, 311, RGM_CUPTI_ENTER, correlation, 0);
     int64_t now = monotonic();
+    uint64_t from = stamp(now);
     if (whole) add_work(LAYOUT_GRAPH, &w, now, now + 1000);
     for (size_t i = 0; i < count && !whole; i++) {
+        bool copies = (long long)i == FAKE_VALUE(copy_node);
         w.node = nodes[i];
-        add_work(LAYOUT_KERNEL, &w, now + (int64_t)i * 100, now + (int64_t)i * 100 + 100);
+        w.copy = copies ? 8 : 0;
+        w.from = w.to = copies ? 3 : 0;
+        w.start = from + i * 100;
+        w.end = w.start + (uint64_t)FAKE_VALUE(node_ns);
+        add_stamped(copies ? LAYOUT_MEMCPY : LAYOUT_KERNEL, &w, now + (int64_t)(w.end - from));
     }
     tell(2, 311, RGM_CUPTI_EXIT, correlation, 0);
     return correlation;

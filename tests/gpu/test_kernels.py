@@ -86,6 +86,14 @@ def test_documented_workload(name):
     assert 500 <= np.median(first["times_ns"]) <= 8_000_000
 
 
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_a_host_call_takes_longer_than_its_kernel(name):
+    """It allocates, copies and waits besides; the kernel is the same one."""
+    found = _core.run_workload(name, 0, calls=20)
+    assert len(found["call_times_ns"]) == 20
+    assert np.median(found["call_times_ns"]) > np.median(found["times_ns"])
+
+
 # --- calibration: results -------------------------------------------------------------------------------------
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fixtures: profilers that are closed, a scripted torch allocator, programs in a process of their own."""
 
+import functools
 import gc
 import os
 import subprocess
@@ -18,6 +19,7 @@ from regimeter import GPUProfiler
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "guest(name): the test needs another plugin of pytest")
     config.addinivalue_line("markers", "leaves_open: the test leaves a profiler recording on purpose")
 
 
@@ -185,3 +187,11 @@ def history_place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[st
             yield f"{server}{'&' if '?' in server else '?'}options=-csearch_path%3D{name}"
         finally:
             connection.execute(f"DROP SCHEMA {name} CASCADE")
+
+
+@pytest.fixture
+def run_program(tmp_path: Path) -> Callable[..., Any]:
+    """Run a program that uses the doubles of the CUDA driver and of CUPTI, in the folder of the test."""
+    import kernel_programs
+
+    return functools.partial(kernel_programs.run_program, tmp_path)

@@ -484,7 +484,6 @@ def test_calibrate_noise_in_words(program, capsys):
     assert "95 % interval" in text
     assert "10 pairs" in text
     assert main(["calibrate", "noise", "--repeat", "2"]) == 2
-    assert main(["calibrate"]) == 2
 
 
 def test_recordings_of_an_experiment_are_ordinary_ones(program, tmp_path):

@@ -25,12 +25,23 @@ def test_the_same_sources():
     assert nested == []  # neither of the two looks deeper
 
 
-def test_the_same_files_with_wider_instructions():
-    (properties,) = re.findall(r"set_source_files_properties\(([^)]*?)PROPERTIES COMPILE_OPTIONS \"([^\"]*)\"", CMAKE)
-    wide = [path for path in properties[0].split() if path.startswith("csrc/")]
-    ours = [path for path in (ROOT / "csrc").rglob("*.c") if path.stem.endswith("_avx2")]
-    assert [ROOT / path for path in wide] == ours
-    assert properties[1].split(";") == build_site.AVX2
+def test_the_same_files_with_flags_of_their_own():
+    variables = {
+        f"${{{name}}}": value.split() for name, value in re.findall(r"set\((fast_flags|loop_options) ([^)]*)\)", CMAKE)
+    }
+    found = {}
+    for files, given in re.findall(
+        r"set_source_files_properties\(([^)]*?)\s+PROPERTIES COMPILE_OPTIONS \"([^\"]*)\"", CMAKE
+    ):
+        flags = [flag for word in given.split(";") for flag in variables.get(word, [word])]
+        found |= {path: flags for path in files.split() if path.startswith("csrc/")}
+    assert found == build_site.OPTIONS
+    wide = {
+        path.relative_to(ROOT).as_posix()
+        for path in (ROOT / "csrc").rglob("*.c")
+        if path.stem.endswith(build_site.WIDE)
+    }
+    assert wide == {path for path, flags in found.items() if {"-mavx2", "-mavx512f"} & set(flags)}
 
 
 def test_kernels_are_embedded_byte_by_byte(tmp_path):

@@ -165,7 +165,7 @@ def complete(*words: str) -> list[str]:
 @pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
 def test_bash_completes():
     assert complete("") == NAMES
-    assert complete("re") == ["record", "report", "recover"]
+    assert complete("re") == ["record", "report", "recover", "region-regimes", "regime"]
     assert complete("breakdown", "--ru") == ["--rule"]
     assert complete("export", "--f") == ["--format"]
     assert complete("export", "--format", "pa") == ["parquet"]

@@ -67,6 +67,11 @@ def test_what_was_accepted_passes_and_says_so(tmp_path, command):
     done = command("baseline", "accept", "--op", "slow", "--reason", "more digits are computed")
     assert done.returncode == 0, done.stderr
     done = command("compare", "db:main", second)
+    assert done.returncode == 1  # the whole is a test of its own, and the report names the command for it
+    assert "regimeter baseline accept --op 'total time of a round' --reason TEXT" in done.stdout
+    done = command("baseline", "accept", "--op", "total time of a round", "--reason", "because of the digits")
+    assert done.returncode == 0, done.stderr
+    done = command("compare", "db:main", second)
     assert done.returncode == 0, done.stderr
     assert "more digits are computed" in done.stdout
 

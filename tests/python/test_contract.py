@@ -167,7 +167,17 @@ def entry_points(folder):
         "workload": lambda: _core.run_workload(
             "conv2d", parameters={"width": 8}, inputs={"kernel": array("f", [1] * 9)}
         ),
+        "workload timed": lambda: _core.run_workload(
+            "dot_product", parameters={"n": 50}, backend="c", threads=1, warmup=0, iterations=2, calls=1
+        ),
+        "workload inputs": lambda: (
+            _core.workload_inputs("conv2d", {"width": 8}),
+            refused(ValueError, _core.workload_inputs, "conv2d", {"width": -1}),
+            refused(TypeError, _core.workload_inputs, "conv2d", 3),
+        ),
         "workload refused": lambda: (
+            refused(ValueError, _core.run_workload, "conv2d", backend="x"),
+            refused(ValueError, _core.run_workload, "conv2d", 0, backend="c"),
             refused(ValueError, _core.run_workload, "x"),
             refused(ValueError, _core.run_workload, "conv2d", parameters={"x": 1}),
             refused(ValueError, _core.run_workload, "conv2d", inputs={"kernel": b"1"}),

@@ -3,77 +3,20 @@
 
 import asyncio
 import ctypes
-import json
-import os
 import sys
 import threading
 import types
 
-import fakes
 import pytest
+from event_driver import MS, PENDING, STREAM_CHANGED, Torch, driving, entries, measured
 
-from regimeter import _core, load, streams
-
-MS = 1_000_000
-# What device timing must never do: wait for the device, or touch events of a context that is gone.
-FORBIDDEN = ("calls_cuEventSynchronize", "calls_cuStreamSynchronize", "calls_cuCtxSynchronize", "dead_events")
-CAPTURED, STREAM_CHANGED, PENDING = (_core.INTERVAL_STATES.index(n) for n in ("captured", "stream_changed", "pending"))
-
-
-class Driver:
-    """The double's functions, with handles as integers."""
-
-    def __init__(self) -> None:
-        self.library = ctypes.CDLL(os.environ["REGIMETER_LIBCUDA"])
-        self.library.fake_cuda_get.restype = ctypes.c_longlong
-        self.library.fake_cuda_now.restype = ctypes.c_longlong
-
-    def call(self, name, *arguments):
-        result = getattr(self.library, name)(*arguments)
-        assert result == 0, (name, result)
-
-    def made(self, name, *arguments):
-        """Call a function that makes something behind its first argument."""
-        handle = ctypes.c_void_p()
-        self.call(name, ctypes.byref(handle), *arguments)
-        return handle.value
-
-    def use(self, device=0):
-        self.call("cuInit", 0)
-        context = self.made("cuDevicePrimaryCtxRetain", device)
-        self.call("cuCtxSetCurrent", ctypes.c_void_p(context))
-
-    def stream(self):
-        return self.made("cuStreamCreate", 1)
-
-    def work(self, stream, ns):
-        self.call("fake_cuda_work", ctypes.c_void_p(stream), ctypes.c_longlong(ns))
-
-    def advance(self, ns):
-        self.library.fake_cuda_advance(ctypes.c_longlong(ns))
-
-    def set(self, name, value):
-        self.library.fake_cuda_set(name.encode(), ctypes.c_longlong(value))
-
-    def get(self, name):
-        return self.library.fake_cuda_get(name.encode())
+from regimeter import streams
 
 
 @pytest.fixture
 def driver(monkeypatch):
     """The double, with a clock that a test moves, in use by this thread."""
-    for name, value in fakes.environment(cuda="").items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setenv("REGIMETER_LIBHIP", "off")
-    made = Driver()
-    made.library.fake_cuda_restart()
-    made.set("follow", 0)
-    made.set("devices", 2)
-    made.use()
-    yield made
-    used = {name: made.get(name) for name in FORBIDDEN}
-    made.library.fake_cuda_restart()  # not in use any more, for tests that come later in this process
-    assert used == dict.fromkeys(FORBIDDEN, 0)
+    yield from driving(monkeypatch)
 
 
 @pytest.fixture
@@ -81,36 +24,11 @@ def profiler(driver, make_profiler):
     return make_profiler(enable_detailed_metrics=False, device_wait_ns=100 * MS, device_poll_ns=MS)
 
 
-class Torch:
-    """A stand-in for torch with a current stream per thread."""
-
-    def __init__(self, initialised=True):
-        self.initialised = initialised
-        self.current = threading.local()
-        self.asked = 0
-        self.cuda = types.SimpleNamespace(is_initialized=lambda: self.initialised)
-        self._C = types.SimpleNamespace(_cuda_getDevice=lambda: 0, _cuda_getCurrentRawStream=self.stream)
-
-    def stream(self, device):
-        assert device == 0
-        self.asked += 1
-        return getattr(self.current, "value", 0)
-
-
 @pytest.fixture
 def torch(monkeypatch):
     made = Torch()
     monkeypatch.setitem(sys.modules, "torch", made)
     return made
-
-
-def entries(profiler):
-    return {entry.operation: entry for entry in profiler.get_entries()}
-
-
-def measured(profiler, driver, ns=1000 * MS):
-    driver.advance(ns)
-    return entries(profiler)
 
 
 # --- what a scope gets ----------------------------------------------------------------------------------------
@@ -506,133 +424,3 @@ def test_the_cost_of_events_is_stated(profiler, driver):
     run = profiler.run()
     assert run.cost["device_ns"] > 0
     assert run.cost["total_ns"] >= run.cost["device_ns"]
-
-
-# --- files, exits, forks --------------------------------------------------------------------------------------
-
-
-def test_a_journal_holds_the_intervals(driver, make_profiler, tmp_path):
-    path = tmp_path / "a.rgm"
-    with make_profiler(enable_detailed_metrics=False, path=path) as profiler:
-        with profiler.profile("a"):
-            driver.work(0, 7 * MS)
-        driver.advance(1000 * MS)
-    (entry,) = load(path).get_entries()
-    assert entry.gpu_time_ms == 7.0
-
-
-def test_exports_carry_the_device_time(profiler, driver, tmp_path):
-    with profiler.profile("a"):
-        driver.work(0, 7 * MS)
-    driver.advance(1000 * MS)
-    profiler.export_json(tmp_path / "a.json")
-    exported = json.loads((tmp_path / "a.json").read_text())
-    assert exported["entries"][0]["gpu_time_ms"] == 7.0
-    profiler.write_html(tmp_path / "a.html")
-    assert '"gpu_ns":7000000' in (tmp_path / "a.html").read_text().replace(" ", "")
-
-
-def test_the_printed_summary_says_that_it_is_an_upper_bound(profiler, driver, capsys):
-    with profiler.profile("a"):
-        driver.work(0, 7 * MS)
-    driver.advance(1000 * MS)
-    profiler.print_summary()
-    profiler.print_bottlenecks()
-    printed = capsys.readouterr().out
-    assert "device time" in printed
-    assert "7.00 ms" in printed
-    assert printed.count("upper bound") == 2
-
-
-PROGRAM = """
-    import ctypes, os, regimeter
-    cu = ctypes.CDLL(os.environ["REGIMETER_LIBCUDA"])
-    cu.fake_cuda_get.restype = ctypes.c_longlong
-    cu.cuInit(0)
-    def get(name): return cu.fake_cuda_get(name.encode())
-    def work(ms): cu.fake_cuda_work(ctypes.c_void_p(0), ctypes.c_longlong(ms * 1000000))
-    profiler = regimeter.GPUProfiler(path="a.rgm", enable_detailed_metrics=False)
-"""
-
-
-@pytest.fixture
-def program(run_python, monkeypatch):
-    for name, value in fakes.environment(cuda="ready=1").items():
-        monkeypatch.setenv(name, value)
-    return lambda body: run_python(PROGRAM + body)
-
-
-def test_a_program_that_just_ends(program, tmp_path):
-    """Device work is awaited at exit, within the bound, and the file is complete."""
-    program("""
-    with profiler.profile("a"):
-        work(50)
-    """)
-    run = load(tmp_path / "a.rgm")
-    assert run.complete
-    assert run.get_entries()[0].gpu_time_ms >= 50.0
-
-
-def test_a_driver_that_is_gone_at_exit(program, tmp_path):
-    done = program("""
-    import atexit
-    with profiler.profile("a"):
-        work(50)
-    cu.fake_cuda_set(b"gone", ctypes.c_longlong(1))
-    """)
-    assert done.stderr == ""
-    assert load(tmp_path / "a.rgm").get_entries()[0].gpu_time_ms is None
-
-
-def test_a_forked_child_never_calls_the_driver_and_goes_on(program, tmp_path):
-    done = program("""
-    with profiler.profile("before"):
-        work(1)
-    scope = profiler.profile("across")
-    scope.__enter__()
-    child = os.fork()
-    if child == 0:
-        scope.__exit__(None, None, None)
-        with profiler.profile("in child"):
-            pass
-        entry = profiler.get_entries()[-1]
-        reason = profiler.run().environment["device"]["reason"]
-        profiler.close()
-        print(entry.operation, entry.gpu_time_ms, get("calls_in_child"), reason, flush=True)
-        os._exit(0)
-    assert os.waitpid(child, 0)[1] == 0
-    scope.__exit__(None, None, None)
-    with profiler.profile("after"):
-        work(2)
-    """)
-    assert done.stdout.startswith("in child None 0 ")
-    assert "forked" in done.stdout
-    found = {entry.operation: entry for entry in load(tmp_path / "a.rgm").get_entries()}
-    assert found["after"].gpu_time_ms >= 2.0
-    assert found["across"].gpu_time_ms is not None
-
-
-def test_a_child_of_a_process_that_did_not_use_the_device_measures(run_python, monkeypatch, tmp_path):
-    for name, value in fakes.environment(cuda="").items():
-        monkeypatch.setenv(name, value)
-    done = run_python("""
-    import ctypes, os, regimeter
-    profiler = regimeter.GPUProfiler(enable_detailed_metrics=False)
-    with profiler.profile("before"):
-        pass
-    child = os.fork()
-    if child == 0:
-        cu = ctypes.CDLL(os.environ["REGIMETER_LIBCUDA"])
-        cu.cuInit(0)
-        context = ctypes.c_void_p()
-        cu.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
-        cu.cuCtxSetCurrent(context)
-        import time
-        time.sleep(0.3)  # well past the next look for a driver
-        with profiler.profile("in child"):
-            cu.fake_cuda_work(ctypes.c_void_p(0), ctypes.c_longlong(1000000))
-        print(profiler.get_entries()[-1].gpu_time_ms, flush=True)
-        os._exit(0)
-    assert os.waitpid(child, 0)[1] == 0
-    """)
-    assert float(done.stdout) >= 1.0

@@ -272,6 +272,49 @@ def test_an_old_step_does_not_blind_the_history(history):
     assert judged.comparisons[0].baseline_launches == 12
 
 
+def test_a_level_that_rose_is_found_by_the_runs_that_stay_there(history, capsys):
+    """Each run alone lies within what runs differ by, 3 %; six in a row do not."""
+    rng = np.random.default_rng(21)
+    fill(history, rng, count=40, spread=0.03)
+    fill(history, rng, count=6, spread=0.03, level=1.07e-3)
+    judged = judge_against_history(history, one(1.07e-3))
+    (row,) = judged.comparisons
+    assert (judged.raised, judged.suspected, judged.exit_code) == (("mm",), (), 1)
+    assert row.change_percent == pytest.approx(7, abs=3)
+    assert (row.baseline_launches, row.current_launches) == (40, 7)
+    assert row.p <= 0.01
+    assert "rose within the last runs" in judged.rule
+    # Back at the old level, and after a higher threshold, there is nothing to tell.
+    assert judge_against_history(history, one(0.99e-3)).raised == ()
+    assert judge_against_history(history, one(1.07e-3), significance_threshold=20).raised == ()
+    Baselines(history, "Ada").accept("mm", "does more now")
+    assert judge_against_history(history, one(1.07e-3)).exit_code == 0
+
+
+def test_a_level_that_rose_long_ago_is_the_present_one(history):
+    rng = np.random.default_rng(22)
+    fill(history, rng, count=20)
+    fill(history, rng, count=13, level=1.3e-3)
+    judged = judge_against_history(history, one(1.3e-3))
+    assert (judged.raised, judged.exit_code, judged.comparisons[0].baseline_launches) == ((), 0, 13)
+
+
+def test_operations_that_are_small_fail_nothing(history):
+    rng = np.random.default_rng(23)
+    for _ in range(20):
+        names = {"mm": 1e-3, "tiny": 1e-6}
+        levels = {name: [(level * np.exp(rng.normal(0, 0.01, 5))).tolist()] for name, level in names.items()}
+        history.add(side_of(levels, "run"), MAIN, state="clean")
+    slow = side_of({"mm": [[1e-3]], "tiny": [[1.5e-6]]}, "new")  # .15 % of the whole, by half a microsecond
+    judged = judge_against_history(history, slow, confirm=slow)
+    tiny = judged.comparisons[1]
+    assert (tiny.change_type, tiny.gates) == (ChangeType.REGRESSION, False)  # told
+    assert (judged.suspected, judged.failures, judged.exit_code) == ((), [], 0)
+    assert judge_against_history(history, slow, confirm=slow, min_share=0.0).exit_code == 1
+    slower = side_of({"mm": [[1e-3]], "tiny": [[2.5e-6]]}, "new")  # by more than a microsecond
+    assert judge_against_history(history, slower, confirm=slower).exit_code == 1
+
+
 def test_too_few_runs_are_said_and_fail_nothing(history):
     rng = np.random.default_rng(8)
     fill(history, rng, count=7)

@@ -147,8 +147,8 @@ def test_the_database_itself(call, profile, tmp_path):
     assert "nothing to do" in call("history", "migrate")
     info = json.loads(call("history", "info", "--json"))
     assert info["schema"] == info["head"]
-    assert info["rows"]["sample"] == 1
-    assert "1 row" in call("history", "export", "--parquet", "all.parquet")
+    assert info["rows"]["sample"] == 3  # of the operation, and of the two single tests
+    assert "3 rows" in call("history", "export", "--parquet", "all.parquet")
     assert (tmp_path / "all.parquet").exists()
 
 

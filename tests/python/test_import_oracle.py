@@ -13,7 +13,7 @@ from regimeter import Run, _core
 
 COLUMNS = {
     "spans": "start_ns duration_ns name kind lane parent launch correlation external_id step bytes flags category",
-    "launches": "span grid_x grid_y grid_z block_x block_y block_z registers shared_bytes occupancy "
+    "launches": "span grid_x grid_y grid_z block_x block_y block_z registers shared_bytes "
     "estimated_occupancy blocks_per_sm warps_per_sm graph graph_node",
     "memory": "time_ns device action bytes address allocated reserved span lane",
     "operators": "span sequence forward_thread shapes types strides values stack module",
@@ -98,6 +98,8 @@ def check_same(fast: Run, slow: Run) -> None:
         for column in columns.split():
             if len(fast.table(table)):
                 check_column(fast, slow, table, column)
+    stated = ~np.isnan(slow.launches.occupancy)  # elsewhere it is derived: test_occupancy.py
+    assert np.allclose(fast.launches.occupancy[stated], slow.launches.occupancy[stated], rtol=1e-15, atol=0)
     assert counters_of(fast) == counters_of(slow)
     if len(slow.spans):
         assert (fast.start_ns, fast.end_ns) == (slow.start_ns, slow.end_ns)

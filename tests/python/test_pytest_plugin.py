@@ -414,9 +414,9 @@ def test_hostile_names_stay_names(faked: pytest.Pytester) -> None:
     assert len(FileStorage(files[0].parent).find(name)) == 1
 
 
-def test_a_database_keeps_sessions_as_files_do(faked: pytest.Pytester) -> None:
-    pytest.importorskip("sqlalchemy")
-    storage = f"--perf-storage=sqlite:///{faked.path}/perf.db"
+def test_a_database_keeps_sessions_as_files_do(faked: pytest.Pytester, history_place: str) -> None:
+    place = history_place if "://" in history_place else f"sqlite:///{history_place}"
+    storage = f"--perf-storage={place}"
     faked.makepyfile(timed(1e-3))
     for _ in range(2):
         assert run(faked, storage, "--perf-save=main", apart=True).ret == 0
@@ -428,6 +428,15 @@ def test_a_database_keeps_sessions_as_files_do(faked: pytest.Pytester) -> None:
     assert "<failure" in (faked.path / "out.xml").read_text()
     result = run(faked, storage, "--perf-compare=other", apart=True)
     result.stdout.fnmatch_lines(["There is no baseline 'other'*"])
+    # The runs are the history's own: its verbs see the test as an operation, and the newest session last.
+    from regimeter.history import open_history
+    from regimeter.history.series import series_of
+
+    history = open_history(history_place, create=False)
+    (operation,) = history.operations()
+    (series,) = series_of(history, operation)
+    assert operation.endswith(".py::test_step")
+    assert [point.launches for point in series.points] == [1, 1]
 
 
 # --- duets ------------------------------------------------------------------------------------------------------

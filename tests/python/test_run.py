@@ -45,9 +45,9 @@ def empty():
 def test_the_schema_describes_every_table():
     schema = _core.schema()
     assert set(schema["run"]) == set(TABLES)
-    assert {"summary", "entries", "comparison"} | {a["table"] for a in _core.analyses().values()} == set(
-        schema["results"]
-    )
+    assert {"summary", "entries", "comparison", "suggestions", "suggestion_evidence"} | {
+        a["table"] for a in _core.analyses().values()
+    } == set(schema["results"])
     for table in (*schema["run"].values(), *schema["results"].values()):
         names = [column["name"] for column in table["columns"]]
         assert len(names) == len(set(names))

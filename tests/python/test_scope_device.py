@@ -5,20 +5,32 @@ import itertools
 import random
 
 import pytest
-from runs import HOST, OTHER_DEVICE, OTHER_HOST, OTHER_STREAM, STREAM, kernel, launch, run_of, span
+from runs import (
+    HOST,
+    LANES,
+    OTHER_DEVICE,
+    OTHER_HOST,
+    OTHER_STREAM,
+    STREAM,
+    build_run,
+    kernel,
+    launch,
+    run_of,
+    span,
+)
 from traces import trace_path
 
 from regimeter import _core, load
 
-ALL = ("launches", "launch_ns", "work", "kernels", "busy_ns", "idle_ns")
+ALL = ("launches", "launch_ns", "work", "kernels", "busy_ns", "idle_ns", "graph_work", "graph_ns", "captured")
 
 
 def scope(name, start, duration, lane=HOST, kind="scope"):
     return span(kind, name, lane, start, duration)
 
 
-def by_scope(run):
-    return run.result("scopes", by="scope").rows()
+def by_scope(run, graphs="launch"):
+    return run.result("scopes", by="scope", choices={"graphs": graphs}).rows()
 
 
 # --- the slow way ---------------------------------------------------------------------------------------------
@@ -37,7 +49,7 @@ def covered(pieces):
     return busy, times[-1] - times[0] - busy
 
 
-def naive(run):
+def naive(run, graphs="launch"):
     """Return, by row of each scope, what must come out."""
     spans, lanes = run.spans, run.lanes
     kind = [_core.SPAN_KINDS[k] for k in spans.kind.tolist()]
@@ -47,9 +59,22 @@ def naive(run):
     device = lanes.device.tolist()
     work = [i for i, k in enumerate(kind) if k in ("kernel", "memcpy", "memset", "accelerator")]
     calls = {correlation[i]: i for i, k in enumerate(kind) if k in ("runtime", "driver") and correlation[i] >= 0}
+    launches = run.launches
+    of_graph = {s for s, node in zip(launches.span.tolist(), launches.graph_node.tolist(), strict=True) if node > 0}
+    capture = dict(zip(launches.span.tolist(), launches.capture.tolist(), strict=True)) if graphs == "capture" else {}
+
+    def is_scope(row):
+        return kind[row] == "scope" or (kind[row] == "annotation" and device[lane[row]] < 0)
+
+    def in_scope(row):
+        while row >= 0 and not is_scope(row):
+            row = parent[row]
+        return row >= 0
+
+    captured = {w for w in work if in_scope(capture.get(w, -1))}
     found = {}
-    for i, k in enumerate(kind):
-        if k != "scope" and (k != "annotation" or device[lane[i]] >= 0):
+    for i in range(len(kind)):
+        if not is_scope(i):
             continue
 
         def inside(row, top=i):
@@ -57,8 +82,9 @@ def naive(run):
                 row = parent[row]
             return row == top
 
-        mine = [w for w in work if correlation[w] in calls and inside(calls[correlation[w]])]
-        launching = {calls[correlation[w]] for w in mine}
+        launched = [w for w in work if correlation[w] in calls and inside(calls[correlation[w]])]
+        mine = [w for w in work if (inside(capture[w]) if w in captured else w in launched)]
+        launching = {calls[correlation[w]] for w in launched}
         sums = [0, 0, 0]
         for number, rows, place in ((0, mine, lambda w: device[lane[w]]), (2, launching, lambda c: lane[c])):
             for at in {place(r) for r in rows}:
@@ -72,7 +98,13 @@ def naive(run):
             "work": len(mine),
             "kernels": sum(kind[w] == "kernel" for w in mine),
             "busy_ns": sums[0],
-            "idle_ns": sums[1],
+            "idle_ns": None if any(w in captured and w not in launched for w in mine) else sums[1],
+            "graph_work": sum(w in of_graph for w in mine),
+            "graph_ns": sum(
+                covered([(start[w], end[w]) for w in mine if w in of_graph and device[lane[w]] == at])[0]
+                for at in {device[lane[w]] for w in mine}
+            ),
+            "captured": sum(w in captured for w in mine),
         }
     return found
 
@@ -108,14 +140,23 @@ def made_up(seed):
 
     fill(HOST, 0, 700, 0)
     fill(OTHER_HOST, 0, 500, 0)
-    return run_of(spans)
+    calls = [row for row, made in enumerate(spans) if made["kind"] == "runtime"]
+    nodes = []
+    for row, made in enumerate(spans):
+        if made["kind"] in ("kernel", "memcpy") and rng.random() < 0.5:
+            capture = rng.choice([*calls, -1]) if rng.random() < 0.8 else -1
+            nodes.append({"span": row, "graph_node": rng.choice([-1, 7]), "graph": -1, "capture": capture})
+            if nodes[-1]["graph_node"] < 0:
+                nodes[-1]["capture"] = -1  # no node, no capture
+    return build_run(spans, LANES, parents=True, launches=nodes)
 
 
+@pytest.mark.parametrize("graphs", ["launch", "capture"])
 @pytest.mark.parametrize("seed", range(40))
-def test_against_the_slow_way(seed):
+def test_against_the_slow_way(seed, graphs):
     run = made_up(seed)
-    expected = naive(run)
-    rows = by_scope(run)
+    expected = naive(run, graphs)
+    rows = by_scope(run, graphs)
     assert {row["span"] for row in rows} == set(expected)
     if not any(k in (4, 5) for k in run.spans.kind.tolist()):
         return
@@ -146,6 +187,14 @@ def test_operations_are_sums_without_calls_inside_another_call():
                 assert operation[name] == sum(row[name] for row in top), name
 
 
+def test_a_choice_that_does_not_exist():
+    run = run_of([scope("alone", 0, 10)])
+    with pytest.raises(ValueError, match=r"graphs=launch\|capture"):
+        run.result("scopes", choices={"graphs": "both"})
+    with pytest.raises(ValueError, match="valid are: none"):
+        run.result("kernels", choices={"graphs": "launch"})
+
+
 # --- by hand --------------------------------------------------------------------------------------------------
 
 
@@ -170,7 +219,7 @@ def test_without_device_work_nothing_is_claimed():
     (row,) = by_scope(run_of([scope("alone", 0, 10)]))
     assert row["source"] == "none"
     assert (row["work"], row["kernels"], row["launches"]) == (-1, -1, -1)
-    assert all(row[name] is None for name in ("busy_ns", "idle_ns", "launch_ns", "device_ns", "queue_ns"))
+    assert all(row[name] is None for name in ("busy_ns", "idle_ns", "launch_ns", "device_ns", "queue_ns", "graph_ns"))
 
 
 def test_a_scope_without_work_beside_one_with_work():

@@ -57,6 +57,7 @@ def test_the_pointer_reads_the_value_that_holds(browsing: Browsing) -> None:
     assert timeline(browsing, "t.tracks.at(0.3 * t.tracks.canvas.clientWidth, 5).value") == 10
     assert timeline(browsing, "t.tracks.at(0.9 * t.tracks.canvas.clientWidth, 5).value") == 100
     assert timeline(browsing, "t.tracks.at(0, 5000)") is None
+    page.locator("canvas.counters").scroll_into_view_if_needed()  # the panels above it may fill the window
     box = page.locator("canvas.counters").bounding_box()
     page.mouse.move(box["x"] + 0.9 * box["width"], box["y"] + 25)
     assert "100 W" in page.locator(".tooltip").inner_text()

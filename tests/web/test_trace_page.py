@@ -16,6 +16,7 @@ from regimeter.analysis.verb import Column, Verb
 from regimeter.flame import FlameGraphGenerator
 from regimeter.report import panels
 from regimeter.report.trace_data import timeline_data, trace_data
+from regimeter.suggest import ProfilerOptimizer
 
 pytestmark = pytest.mark.web
 
@@ -75,6 +76,20 @@ def test_the_figures_are_the_exact_ones(browsing: Browsing, name: str) -> None:
     counts = page.locator("#breakdown .overlaps div").all_inner_texts()
     assert f"Compute kernels\n{expected['n_kernel']:,}" in counts
     assert f"Copies\n{expected['n_memcpy']:,}" in counts
+
+
+def test_the_roadmap_says_what_to_try_and_why(browsing: Browsing) -> None:
+    run = load_trace("h100_bert_small.json.gz")
+    page = browsing.open(trace_data(run))
+    wanted = ProfilerOptimizer(run).get_roadmap()
+    items = page.locator("#roadmap .roadmap-item")
+    assert items.locator(".roadmap-title").all_inner_texts() == [one.description for one in wanted]
+    items.first.locator("summary").click()
+    shown = items.first.inner_text()
+    assert wanted[0].refuted_by in shown
+    assert wanted[0].implementation_hint in shown
+    fill = items.first.locator(".roadmap-fill").evaluate("(one) => parseFloat(one.style.width)")
+    assert fill == pytest.approx(100 * (1 - 1 / wanted[0].speedup_high))
 
 
 def test_each_device_can_be_chosen(browsing: Browsing) -> None:

@@ -56,7 +56,9 @@
 typedef enum { RGM_SCOPE_SOURCES(RGM_SCOPE_SOURCE_ENUM) RGM_SCOPE_SOURCE_COUNT } rgm_scope_source;
 
 // Result of the scope_device analysis: one row is one scope, or all calls of one operation. Times of an
-// operation are sums over calls that are not inside another call of the same operation.
+// operation are sums over calls that are not inside another call of the same operation. Work of CUDA graphs
+// is booked on the scope that launched the graph or, when asked for, on that of the call that captured the
+// node.
 #define RGM_SCOPE_DEVICE(X)                                                                                  \
     X(i32, span, "", -1, "Row in `spans`, -1 where the row is an operation.")                                \
     X(name, operation, "", 0, "Name of the scope or annotation.")                                            \
@@ -69,11 +71,19 @@ typedef enum { RGM_SCOPE_SOURCES(RGM_SCOPE_SOURCE_ENUM) RGM_SCOPE_SOURCE_COUNT }
     X(i64, measured, "", 0, "Calls with a measured device_ns.")                                              \
     X(f64, queue_ns, "ns", NAN,                                                                              \
       "Delay of the first event in the queue, a lower bound, over the same calls.")                          \
-    X(i64, work, "", -1, "Pieces of device work launched inside, in nested scopes too; -1 when unknown.")    \
+    X(i64, work, "", -1,                                                                                     \
+      "Pieces of device work booked on it: launched (or captured) inside, in nested scopes too; -1 "         \
+      "unknown.")                                                                                            \
     X(i64, kernels, "", -1, "Kernels among them.")                                                           \
     X(f64, busy_ns, "ns", NAN, "Union of that work on each device, added up.")                               \
     X(f64, idle_ns, "ns", NAN,                                                                               \
-      "Rest of the time from its first start to its last end on each device, added up.")
+      "Rest of the time from its first start to its last end on each device, added up; not known where "     \
+      "captured work was launched outside.")                                                                 \
+    X(i64, graph_work, "", -1, "Pieces of that work that a CUDA graph launched, -1 when unknown.")           \
+    X(f64, graph_ns, "ns", NAN, "Union of these on each device, added up: the part of busy_ns from graphs.") \
+    X(i64, captured, "", -1,                                                                                 \
+      "Of graph_work, pieces booked here because they were captured here; 0 where work belongs to its "      \
+      "launch.")
 
 #define RGM_SCOPES_RESULTS(X)                                                                                \
     X(summary, RGM_SUMMARY, "Statistics of one operation.")                                                  \

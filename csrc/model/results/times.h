@@ -52,6 +52,9 @@
     X(f64, p95_ns, "ns", NAN, "95th percentile, same rule.")                                                 \
     X(f64, occupancy, "", NAN,                                                                               \
       "Kineto's estimate of the achieved occupancy, 0 to 1: mean by duration, where it is recorded.")        \
+    X(f64, theoretical_occupancy, "", NAN,                                                                   \
+      "Theoretical occupancy, 0 to 1: mean by duration, where it is known.")                                 \
+    X(u8, occupancy_limit, "", 0, "What limits it for most of that time: an index of OCCUPANCY_LIMITS.")     \
     X(f64, few_blocks_share, "", NAN,                                                                        \
       "Share of the time with fewer blocks than multiprocessors, of where the grid is recorded.")            \
     X(i64, bytes, "bytes", -1, "Sum of the bytes copied or set, -1 when none are recorded.")                 \

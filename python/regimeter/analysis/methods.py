@@ -5,6 +5,8 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
+    from ..calibration import Calibration
+    from ..calibration.choice import Choice
     from ..trace import Run
     from .result import Result
 
@@ -18,7 +20,7 @@ class Analyses:
     """One method an analysis; each returns rows with names as text, and the columns behind them as `table`.
 
     top: rows to give, None for all. thresholds: by name, see docs/schema.md. rules: pairs of a text in kernel names and
-    what such kernels do, as in `Run.analyse`.
+    what such kernels do, as in `Run.analyse`. ceilings: what the device can do, as in `Run.result`.
     """
 
     __slots__ = ()
@@ -233,6 +235,46 @@ class Analyses:
             rules=rules,
         )
 
+    def kernel_regimes(
+        self,
+        by: Literal["name", "kernel"] = "name",
+        *,
+        top: int | None = None,
+        thresholds: Mapping[str, float] | None = None,
+        rules: Iterable[tuple[str, str]] = (),
+        ceilings: "Calibration | Choice | str | None" = None,
+    ) -> "Result":
+        """What limits each kernel: overhead, memory or arithmetic."""
+        return _result(
+            self,
+            "kernel-regimes",
+            by=by,
+            top=top,
+            thresholds=thresholds,
+            rules=rules,
+            ceilings=ceilings,
+        )
+
+    def region_regimes(
+        self,
+        by: Literal["run", "step", "scope"] = "run",
+        *,
+        top: int | None = None,
+        thresholds: Mapping[str, float] | None = None,
+        rules: Iterable[tuple[str, str]] = (),
+        ceilings: "Calibration | Choice | str | None" = None,
+    ) -> "Result":
+        """What limits a device in the run, in its steps or in the scopes: all shares of the time."""
+        return _result(
+            self,
+            "region-regimes",
+            by=by,
+            top=top,
+            thresholds=thresholds,
+            rules=rules,
+            ceilings=ceilings,
+        )
+
     def sequences(
         self,
         *,
@@ -321,6 +363,7 @@ class Analyses:
         self,
         by: Literal["operation", "scope"] = "operation",
         *,
+        graphs: Literal["launch", "capture"] = "launch",
         top: int | None = None,
         thresholds: Mapping[str, float] | None = None,
         rules: Iterable[tuple[str, str]] = (),
@@ -330,6 +373,7 @@ class Analyses:
             self,
             "scopes",
             by=by,
+            choices={"graphs": graphs},
             top=top,
             thresholds=thresholds,
             rules=rules,

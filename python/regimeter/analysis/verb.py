@@ -32,11 +32,13 @@ class Verb:
     """An analysis as a command and a method.
 
     by: values of ``--by`` with the number that the C analysis takes as group_by; the first is the default.
+    choices: further options with their values; the number of the value chosen, by default the first, is added to that.
     options: thresholds of the policy that have an option of their own, as option -> threshold name.
     text_option: option for the text that the analysis looks at, "" when it looks at none.
     other: what a second run that it compares with is called, BASELINE; "" when there is none.
     rules: whether what kernels do matters, so that ``--rule`` is offered.
     top: rows that the text shows unless told otherwise, 0 for all.
+    ceilings: whether what the device can do matters, so that ``--ceilings`` is offered.
     """
 
     name: str
@@ -44,9 +46,11 @@ class Verb:
     help: str
     columns: tuple[Column, ...]
     by: Mapping[str, int] = field(default_factory=dict)
+    choices: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     options: Mapping[str, str] = field(default_factory=dict)
     text_option: str = ""
     empty: str = "nothing of that kind is in the trace"
     other: str = ""
     rules: bool = True
     top: int = 0
+    ceilings: bool = False

@@ -27,11 +27,14 @@ from . import (
     hta,
     record,
     recover,
+    regime,
     report,
     selftest,
     show,
+    suggest,
     telemetry,
     timeline,
+    workloads,
 )
 
 VERBS = (
@@ -41,6 +44,8 @@ VERBS = (
     export,
     recover,
     analyse,
+    regime,
+    suggest,
     flame,
     timeline,
     hta,
@@ -49,6 +54,7 @@ VERBS = (
     calibrate,
     baseline,
     history,
+    workloads,
     telemetry,
     doctor,
     selftest,
@@ -62,6 +68,7 @@ examples:
   regimeter show RUN.rgm                   where the time went
   regimeter report RUN.rgm -o report.html  the same as a page that opens without a network
   regimeter breakdown TRACE.json.gz        how a trace's device time divides into compute, communication and idle
+  regimeter regime TRACE.json.gz           what limits it: overhead, memory or arithmetic, and by how much
   regimeter compare BASE.rgm NEW.rgm       did it get slower, with what certainty; exit code 1 if so
   regimeter doctor                         what can be measured on this machine, and what not
 """

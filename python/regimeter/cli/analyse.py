@@ -23,6 +23,8 @@ TRACE = (
     "trace, recording or saved run; plain, gzip or zstd; - for standard input; several or a directory: a job's ranks"
 )
 
+CEILINGS = "calibration of the device (JSON of `regimeter calibrate --json`); default: this machine's, else a datasheet"
+
 
 def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     """Declare every verb."""
@@ -39,6 +41,11 @@ def _add(verbs: "Verbs", common: argparse.ArgumentParser, verb: Verb) -> None:
     if verb.by:
         choices = tuple(verb.by)
         parser.add_argument("--by", choices=choices, default=choices[0], help=f"default: {choices[0]}")
+    for option, values in verb.choices.items():
+        first = next(iter(values))
+        parser.add_argument(
+            f"--{option}", dest=f"choice_{option}", choices=tuple(values), default=first, help=f"default: {first}"
+        )
     if verb.text_option:
         parser.add_argument(f"--{verb.text_option.lstrip('-')}", dest="text", metavar="TEXT", help="look at this only")
     for option, threshold in verb.options.items():
@@ -63,6 +70,8 @@ def _add(verbs: "Verbs", common: argparse.ArgumentParser, verb: Verb) -> None:
             type=_rule,
             help="kernels with TEXT (^TEXT: at the beginning) in their name do compute, communication or memory",
         )
+    if verb.ceilings:
+        parser.add_argument("--ceilings", metavar="FILE", help=CEILINGS)
     parser.add_argument("--strict", action="store_true", help="damage in the trace is an error")
     parser.set_defaults(run=run, analysis=verb.name)
     if plans:
@@ -131,6 +140,8 @@ def analyse(arguments: argparse.Namespace) -> "Result":
         other=other,
         thresholds=thresholds,
         rules=getattr(arguments, "rule", ()),
+        ceilings=getattr(arguments, "ceilings", None),
+        choices={option: getattr(arguments, f"choice_{option}") for option in verb.choices},
         top=(default if getattr(arguments, "top", None) is None else arguments.top) or None,
     )
 

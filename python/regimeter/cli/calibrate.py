@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``regimeter calibrate``: what this machine can measure. ``noise``: how much launches of one program differ."""
+"""``regimeter calibrate noise``: how much launches of one program differ. What the machine reaches: ceilings.py."""
 
 import argparse
 import contextlib
@@ -21,10 +21,18 @@ NAMED = 12
 
 def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     """Declare the verb and its subjects."""
+    from . import ceilings
+
     parser = verbs.add_parser(
-        "calibrate", parents=[common], allow_abbrev=False, help="measure what this machine can tell apart"
+        "calibrate",
+        parents=[common],
+        allow_abbrev=False,
+        help="measure what this machine can reach at most, or can tell apart",
+        description="Measures what the processors, the memory or a GPU reach at most, prints it and keeps it for the "
+        "classification of what limits a program. With `noise`: how much launches of one program differ.",
     )
-    subjects = parser.add_subparsers(dest="subject", metavar="SUBJECT", required=True)
+    ceilings.add_options(parser)
+    subjects = parser.add_subparsers(dest="subject", metavar="SUBJECT", required=False)
     noise = subjects.add_parser(
         "noise",
         parents=[common],
@@ -32,7 +40,7 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
         usage="regimeter calibrate noise [--repeat N] [options] [-- CMD ...]",
         help="how much launches of one program differ",
         description="Launches one program again and again (a built-in one without CMD), learns how much its operations "
-        "differ from launch to launch, and keeps that for `regimeter compare`, which otherwise takes 1 %% for granted.",
+        "differ from launch to launch, and keeps that for `regimeter compare`, which otherwise takes 1 % for granted.",
     )
     noise.add_argument("--repeat", metavar="N", type=_repeat, default=20, help="launches (default: 20)")
     noise.add_argument("--budget", metavar="TIME", type=duration, help="begin no launch that would end later")

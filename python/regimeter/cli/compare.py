@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 FORMATS = ("text", "json", "junit", "markdown", "github", "html", "csv")
 SORTS = ("impact", "ratio", "name")
+WHOLES = ("total_time", "total_memory")
 # A name of the history: the last run, a branch, a tag or a commit of it.
 MOST_TRENDS = 200  # operations whose earlier values the page draws
 COMMIT = re.compile(r"[0-9a-f]{7,40}")
@@ -67,6 +68,13 @@ def add_rule_options(parser: argparse.ArgumentParser) -> None:
     rule.add_argument("--fdr", choices=("bh", "by", "none"), default="bh", help="correction for many rows")
     rule.add_argument("--decision", choices=("catch", "estimate", "prove"), default="catch", help="when to fail")
     rule.add_argument("--metric", metavar="NAME", action="append", help="metric to compare, repeatable (default: time)")
+    rule.add_argument(
+        "--no-whole",
+        metavar="NAME",
+        action="append",
+        choices=WHOLES,
+        help=f"leave out a single test of the whole, repeatable: {', '.join(WHOLES)}",
+    )
     rule.add_argument("--min-share", metavar="PART", type=float, help="least part of the whole that gates (0.005)")
     rule.add_argument("--run-floor", metavar="PERCENT", type=percent, help="how far two processes differ (1%%)")
     rule.add_argument(
@@ -102,6 +110,7 @@ def rule_options(arguments: argparse.Namespace) -> dict[str, Any]:
         "decision": arguments.decision,
         "metrics": tuple(arguments.metric or ("time",)),
         "min_share": arguments.min_share,
+        "wholes": tuple(name for name in WHOLES if name not in (arguments.no_whole or ())),
     }
     if arguments.run_floor is not None:
         options["run_floor"] = arguments.run_floor / 100
@@ -114,7 +123,9 @@ def exit_code(comparison: "ProfilerComparison", fail_on: str, strict: bool) -> i
         return PASS
     if comparison.nothing_compared:
         return NOT_COMPARABLE
-    if fail_on == "any" and any(row.is_significant and row.gates for row in comparison.comparisons):
+    if fail_on == "any" and any(
+        row.is_significant and row.gates for row in (*comparison.comparisons, *comparison.wholes)
+    ):
         return REGRESSED
     return comparison.get_exit_code(strict)
 
@@ -139,7 +150,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.run_floor is None:
         from ..compare.noise_floor import with_floors
 
-        sides, calibrated = with_floors(*sides)
+        sides, calibrated = with_floors(*sides, paired=arguments.paired)
         options |= calibrated
     comparison = ProfilerComparison(*sides, paired=arguments.paired, **options)
     trends = None if baseline is base else _with_history(arguments, comparison)
@@ -243,7 +254,9 @@ def _with_history(arguments: argparse.Namespace, comparison: "ProfilerComparison
     """Mark what was accepted, with --save keep the run and its verdicts; return earlier values for the page."""
     history = _history(arguments.base)
     store = history.open_history(create=False)
-    comparison.comparisons = history.Baselines(store).mark_accepted(comparison.comparisons)
+    baselines = history.Baselines(store)
+    comparison.comparisons = baselines.mark_accepted(comparison.comparisons)
+    comparison.wholes = baselines.mark_accepted(comparison.wholes)
     if arguments.save:
         run = store.add(comparison.current, history.commit_of())
         store.add_comparison(run, comparison, arguments.base)

@@ -163,7 +163,7 @@ def _judged_text(judged: "HistoryComparison", files: list[str]) -> str:
         word = row.change_type.value if row.is_significant else "suspected"
         levels = f"{duration(row.baseline_time_ms)} -> {duration(row.current_time_ms)}"
         interval = "" if row.ci_percent is None else f" [{row.ci_percent[0]:+.1f}, {row.ci_percent[1]:+.1f}]"
-        why = f"  accepted: {row.accepted}" if row.accepted else ""
+        why = f"  accepted: {row.accepted}" if row.accepted else "" if row.gates else "  too small to gate"
         lines.append(
             f"  {shorten(row.operation)}  {word}  {levels}  {row.change_percent or 0:+.1f} %{interval}"
             f"  {row.baseline_launches} runs{why}"
@@ -172,6 +172,8 @@ def _judged_text(judged: "HistoryComparison", files: list[str]) -> str:
     if detectable:
         median, worst = detectable[len(detectable) // 2], detectable[-1]
         lines.append(f"Could have missed: below {median:.1f} % (median operation), {worst:.1f} % (worst)")
+    if judged.raised:
+        lines.append(f"{len(judged.raised):,} rose to a new level within the last runs, which confirm each other")
     if judged.too_few:
         lines.append(f"{len(judged.too_few):,} operations have fewer than {judged.least} accepted runs in their level")
     if judged.suspected and not judged.confirmed:

@@ -13,12 +13,13 @@ if TYPE_CHECKING:
     from .outcome import Recording
 
 USAGE = "regimeter record [-o RUN] [--html OUT] [options] [--] (SCRIPT | -m MODULE | -c CODE) [ARGS ...]"
-VALUED = ("-o", "--output", "--html", "--interval", "--sample-rate")
+VALUED = ("-o", "--output", "--html", "--interval", "--sample-rate", "--counter-ranges")
 INTERVAL_MS = 10.0
 DESCRIPTION = """\
 Runs the program as `python SCRIPT ARGS` would: same arguments, streams, exit code and signals. Profilers of the
 program that name no file write RUN: the first one RUN itself, further ones RUN.2 and so on, those of its forked or
-spawned processes RUN.PID. A program without any scope is reported as one scope with its memory over time.
+spawned processes RUN.PID. A program without any scope is reported as one scope with its memory over time; with
+--kernels the kernels of such a program are recorded too, under that scope.
 What is printed here goes to standard error.
 """
 
@@ -54,6 +55,11 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
         help="sample power, clocks, utilisation and memory of the devices every 100 ms",
     )
     parser.add_argument("--counters", action="store_true", help="sample hardware counters of the device")
+    parser.add_argument(
+        "--counter-ranges",
+        metavar="SET",
+        help="count in the outermost scopes that use the device: regime, roofline-hw, fp, tensor, speed-of-light",
+    )
     parser.add_argument(
         "--sample-rate", metavar="R", type=_rate, help="part of the outermost scopes to record, 0 to 1 (default: 1)"
     )
@@ -111,7 +117,7 @@ def run(arguments: argparse.Namespace) -> int:
         check_writable(arguments.html)
     recording = Recording.reserve(arguments.output, name)
     interval_ms = INTERVAL_MS if arguments.interval is None else arguments.interval
-    outcome = run_child(command, _environment(arguments, recording), round(interval_ms * 1e6))
+    outcome = run_child(command, _environment(arguments, recording, name), round(interval_ms * 1e6))
     try:
         recording.finish(outcome, command, name)
         _report(arguments, recording)
@@ -124,6 +130,23 @@ def run(arguments: argparse.Namespace) -> int:
             raise
         _say(f"regimeter: no report: {describe(error)[0]}; the recording is in {recording.file}")
     return end_like(outcome)
+
+
+def record(program: list[str], output: str | None, options: dict[str, Any]) -> "tuple[Recording, int]":
+    """Run a program with options of its profilers; return what was recorded, and its exit code.
+
+    A program that ends by a signal counts as 128 and its number.
+    """
+    from .. import recording as told
+    from .outcome import Recording
+    from .supervise import run_child
+
+    command, name = _command(program)
+    recording = Recording.reserve(output, name)
+    stated = {told.FILE: os.path.abspath(recording.file), told.OPTIONS: json.dumps(options)}
+    outcome = run_child(command, {**os.environ, **stated}, round(INTERVAL_MS * 1e6))
+    recording.finish(outcome, command, name)
+    return recording, 128 + outcome.killed_by if outcome.killed_by else outcome.code
 
 
 def _command(program: list[str]) -> tuple[list[str], str]:
@@ -149,7 +172,7 @@ def _command(program: list[str]) -> tuple[list[str], str]:
     return [sys.executable, *_args_from_interpreter_flags(), *program], name
 
 
-def _environment(arguments: argparse.Namespace, recording: "Recording") -> dict[str, str]:
+def _environment(arguments: argparse.Namespace, recording: "Recording", name: str) -> dict[str, str]:
     from .. import recording as told
 
     options: dict[str, Any] = {}
@@ -157,15 +180,38 @@ def _environment(arguments: argparse.Namespace, recording: "Recording") -> dict[
         options["track_memory"] = True
     if arguments.kernels or arguments.graph_nodes:
         options["profile_kernels"] = {"graph_nodes": 1} if arguments.graph_nodes else True
+        options["program"] = name
     if arguments.telemetry:
         options["telemetry"] = True
     if arguments.counters:
         options["counters"] = True
+    if arguments.counter_ranges is not None:
+        options["counters"] = {"set": _set_for_ranges(arguments.counter_ranges)}
     if arguments.interval is not None:
         options["memory_interval_ms"] = arguments.interval
     if arguments.sample_rate is not None:
         options["sample_rate"] = arguments.sample_rate
-    return {**os.environ, told.FILE: os.path.abspath(recording.file), told.OPTIONS: json.dumps(options)}
+    made = {**os.environ, told.FILE: os.path.abspath(recording.file), told.OPTIONS: json.dumps(options)}
+    return made | _bootstrap() if "profile_kernels" in options else made
+
+
+def _bootstrap() -> dict[str, str]:
+    """Return variables by which Python imports our `sitecustomize` before the program, which puts them back."""
+    folder = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "bootstrap")
+    before = os.environ.get("PYTHONPATH", "")
+    path = f"{folder}{os.pathsep}{before}" if before else folder
+    return {"PYTHONPATH": path, "REGIMETER_RECORD_PYTHONPATH": before}
+
+
+def _set_for_ranges(name: str) -> str:
+    """Return the name; CommandError when it is no set that ranges are measured with."""
+    from .. import _core
+    from .errors import CommandError
+
+    valid = [known for known, row in _core.counter_sets().items() if row["profiler"] == "range"]
+    if name not in valid:
+        raise CommandError(f"record: no set of counters for ranges is called {name!r}; valid are: {', '.join(valid)}")
+    return name
 
 
 def _report(arguments: argparse.Namespace, recording: "Recording") -> None:

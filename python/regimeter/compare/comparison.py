@@ -5,23 +5,20 @@ import json
 import math
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .. import _core
+from .pairs import two_sides
 from .result import ChangeType, ComparisonSummary, OperationComparison
-from .samples import EXACT, TIMES, UNITS, Samples, Side, launches_of, pack, side_of
+from .rows import exact_row, known, sampled_fields, scaled
+from .samples import EXACT, TIMES, UNITS, Samples, Side, launches_of, pack
+from .wholes import UNITS as WHOLES
+from .wholes import Single, samples_of, singles_of
 
-CHANGES = {
-    "no_change": ChangeType.NO_CHANGE,
-    "improvement": ChangeType.IMPROVEMENT,
-    "regression": ChangeType.REGRESSION,
-    "new": ChangeType.NEW_OPERATION,
-    "removed": ChangeType.REMOVED_OPERATION,
-    "invalid": ChangeType.INVALID,
-}
 FDR = ("bh", "by", "none")
 DECISIONS = ("catch", "estimate", "prove")
 PASS, REGRESSED, INCONCLUSIVE = 0, 1, 3
@@ -35,10 +32,12 @@ class ProfilerComparison:
     (Benjamini-Yekutieli) or 'none'. decision: a regression is a real difference whose interval still reaches the
     threshold ('catch'), whose estimate does ('estimate'), or that lies beyond it as a whole ('prove'). paired:
     process i of both sides ran together, in random order. metrics: of time, device_time, memory_peak,
-    memory_allocated, launches, bytes. min_share: an operation gates from this part of the whole time. policy: further
-    thresholds by name, see ``regimeter._core.compare_policy()``.
+    memory_allocated, launches, bytes. min_share: an operation gates from this part of the whole time. wholes: the
+    single tests to make, of 'total_time' and 'total_memory'. policy: further thresholds by name, see
+    ``regimeter._core.compare_policy()``.
 
-    comparisons: one OperationComparison a row, in the order of the baseline, then what is new. facts: what holds
+    comparisons: one OperationComparison a row, in the order of the baseline, then what is new. wholes: the single
+    tests, rows of the same kind with p and q alike. facts: what holds
     for all: the common shift of all operations with its interval, the smallest detectable effect.
     """
 
@@ -55,6 +54,7 @@ class ProfilerComparison:
         metrics: Sequence[str] = ("time",),
         min_share: float | None = None,
         run_floor: float | Mapping[str, float] | None = None,
+        wholes: Sequence[str] = tuple(WHOLES),
         policy: Mapping[str, float] | None = None,
     ) -> None:
         self.significance_threshold = _percent(significance_threshold)
@@ -67,17 +67,22 @@ class ProfilerComparison:
         if unknown or not metrics:
             raise ValueError(f"unknown metric {unknown[0] if unknown else ''!r}; valid are: {', '.join(UNITS)}")
         self.metrics = tuple(dict.fromkeys(metrics))
-        self.baseline = baseline_data if isinstance(baseline_data, Side) else side_of(baseline_data, "baseline")
-        self.current = current_data if isinstance(current_data, Side) else side_of(current_data, "current")
+        self.baseline, self.current = two_sides(baseline_data, current_data, paired=self.paired)
         self.policy = {"threshold": self.significance_threshold / 100, "alpha": self.alpha, **(policy or {})}
         if min_share is not None:
             self.policy["min_share"] = float(min_share)
         self._floors = dict(run_floor) if isinstance(run_floor, Mapping) else {}
         if isinstance(run_floor, int | float):
             self.policy["run_floor"] = float(run_floor)
+        unknown = [name for name in wholes if name not in WHOLES]
+        if unknown:
+            raise ValueError(f"unknown whole {unknown[0]!r}; valid are: {', '.join(WHOLES)}")
         self.facts: dict[str, Any] = {}
         self.comparisons: list[OperationComparison] = []
         self._compare()
+        self.wholes: list[OperationComparison] = [
+            self._whole(one) for one in singles_of(self.baseline, self.current, wholes, self.policy, paired=self.paired)
+        ]
 
     # --- results -------------------------------------------------------------------------------------------
 
@@ -154,13 +159,13 @@ class ProfilerComparison:
     @property
     def common_mode_percent(self) -> float | None:
         """What all operations changed by together, in percent; None when too few could tell."""
-        value = _known(self.facts.get("common_mode"))
+        value = known(self.facts.get("common_mode"))
         return None if value is None else 100 * value
 
     @property
     def mde_percent(self) -> float | None:
         """Smallest slowdown that would have been detected in the median operation, in percent."""
-        value = _known(self.facts.get("detectable_median"))
+        value = known(self.facts.get("detectable_median"))
         return None if value is None else 100 * value
 
     @property
@@ -169,26 +174,32 @@ class ProfilerComparison:
         return [row for row in self.get_regressions() if row.gates and row.accepted is None]
 
     @property
+    def whole_failures(self) -> list[OperationComparison]:
+        """The single tests that fail a gate: the whole got slower, or its peak memory grew, and nobody accepted it."""
+        return [row for row in self.wholes if row.change_type is ChangeType.REGRESSION and row.accepted is None]
+
+    @property
     def common_failure(self) -> bool:
         """Whether everything together got slower by at least the threshold, where that was taken out of the rows.
 
         Then no row need be slower than the others, and still the program is: a gate must not take that for a pass.
         The lower end of the interval counts, because sides that did not run in pairs may differ by their machines.
         """
-        low = _known(self.facts.get("common_low"))
+        low = known(self.facts.get("common_low"))
         return bool(self.facts.get("common_removed")) and low is not None and 100 * low >= self.significance_threshold
 
     def get_exit_code(self, strict: bool = False) -> int:
         """Return 0 for pass, 1 for a regression that gates, 3 with `strict` when a row that gates is undecided.
 
-        All operations together are one more row: see `common_failure`. What is invalid has no share, so it counts.
+        The single tests of the whole count like rows that gate. All operations together are one more row: see
+        `common_failure`. What is invalid has no share, so it counts.
         """
-        if self.failures or self.common_failure:
+        if self.failures or self.whole_failures or self.common_failure:
             return REGRESSED
         undecided = any(
             not row.conclusive
             and ((row.gates and row.change_type is ChangeType.NO_CHANGE) or row.change_type is ChangeType.INVALID)
-            for row in self.comparisons
+            for row in (*self.comparisons, *self.wholes)
         )
         return INCONCLUSIVE if strict and undecided else PASS
 
@@ -272,8 +283,9 @@ class ProfilerComparison:
             "fdr": self.fdr,
             "decision": self.decision,
             "paired": self.paired,
-            "facts": {name: _known(value) for name, value in self.facts.items()},
+            "facts": {name: known(value) for name, value in self.facts.items()},
             "exit_code": self.exit_code,
+            "wholes": [row.to_dict() for row in self.wholes],
             "warnings": self.warnings,
             "environments": {"baseline": self.baseline.environments, "current": self.current.environments},
             "comparisons": [row.to_dict() for row in self.comparisons],
@@ -306,6 +318,23 @@ class ProfilerComparison:
         if keys:
             self.comparisons[:0] = self._by_samples(keys)
 
+    def _whole(self, single: Single) -> OperationComparison:
+        """Make a single test: alone, so that no other row adjusts its p-value."""
+        before, after = samples_of(single)
+        unit = WHOLES[single.metric]
+        if single.exact:
+            default = _core.compare_policy()["peak_tolerance"]["default"]
+            return exact_row(
+                single.name, single.metric, unit, before, after, self.policy.get("peak_tolerance", default)
+            )
+        table, _ = _core.compare(
+            1, pack(before, [single.name]), pack(after, [single.name]), self.paired, self.policy, "none",
+            self.decision, None, np.zeros(1, dtype=np.uint8),
+        )  # fmt: skip
+        values = {name: getattr(table, name).tolist()[0] for name in table.columns}
+        fields = sampled_fields(values) | {"gates": True, "share": None}
+        return OperationComparison(operation=single.name, metric=single.metric, unit=unit, **fields)
+
     def _by_samples(self, keys: list[tuple[str, str]]) -> list[OperationComparison]:
         packed = []
         for side in (self.baseline, self.current):
@@ -330,39 +359,9 @@ class ProfilerComparison:
 
     def _row(self, key: tuple[str, str], values: dict[str, Any]) -> OperationComparison:
         metric, name = key
-        change = CHANGES[_core.VERDICTS[values["verdict"]]]
-        baseline, current = _known(values["baseline"]), _known(values["current"])
-        return OperationComparison(
-            operation=name,
-            metric=metric,
-            unit=UNITS[metric],
-            change_type=change,
-            is_significant=change in (ChangeType.IMPROVEMENT, ChangeType.REGRESSION),
-            baseline=baseline,
-            current=current,
-            change_percent=_scaled(values["change"], 100),
-            low_percent=_scaled(values["low"], 100),
-            high_percent=_scaled(values["high"], 100),
-            p=_known(values["p"]),
-            q=_known(values["q"]),
-            rank_p=_known(values["rank_p"]),
-            tier=_core.TIERS[values["tier"]],
-            reason=_core.VERDICT_REASONS[values["reason"]],
-            conclusive=bool(values["conclusive"]),
-            gates=bool(values["gates"]),
-            pairs=values["pairs"],
-            baseline_launches=values["baseline_launches"],
-            current_launches=values["current_launches"],
-            baseline_samples=values["baseline_samples"],
-            current_samples=values["current_samples"],
-            share=_known(values["share"]),
-            detectable_percent=_scaled(values["detectable"], 100),
-            needed=values["needed"] if values["needed"] >= 0 else None,
-            baseline_slow=_known(values["baseline_slow"]),
-            current_slow=_known(values["current_slow"]),
-            autocorrelation=_known(values["autocorrelation"]),
-            **self._common_fields(metric, name, baseline, current),
-        )
+        found = sampled_fields(values)
+        more = self._common_fields(metric, name, found["baseline"], found["current"])
+        return OperationComparison(operation=name, metric=metric, unit=UNITS[metric], **found, **more)
 
     def _common_fields(self, metric: str, name: str, baseline: float | None, current: float | None) -> dict[str, Any]:
         """Return the fields that do not depend on how the row was compared."""
@@ -377,47 +376,18 @@ class ProfilerComparison:
         }
         if metric in TIMES:
             fields |= {
-                "baseline_time_ms": _scaled(baseline, 1e3),
-                "current_time_ms": _scaled(current, 1e3),
+                "baseline_time_ms": scaled(baseline, 1e3),
+                "current_time_ms": scaled(current, 1e3),
                 "change_ms": (current - baseline) * 1e3 if baseline is not None and current is not None else None,
-                "baseline_total_ms": _scaled(before.totals.get(name), 1e3),
-                "current_total_ms": _scaled(after.totals.get(name), 1e3),
+                "baseline_total_ms": scaled(before.totals.get(name), 1e3),
+                "current_total_ms": scaled(after.totals.get(name), 1e3),
             }
         return fields
 
     def _exact(self, metric: str, name: str, before: Samples, after: Samples) -> OperationComparison:
         """Compare a quantity that is the same in every process of a side."""
-        values = [_only(samples, name) for samples in (before, after)]
-        if values[0] is None or values[1] is None:
-            change = ChangeType.NEW_OPERATION if values[0] is None else ChangeType.REMOVED_OPERATION
-            reason, percent = "one_side", None
-        else:
-            percent = 100 * (values[1] / values[0] - 1) if values[0] else None
-            change = ChangeType.REGRESSION if values[1] > values[0] else ChangeType.IMPROVEMENT
-            reason = "exact_difference"
-            if values[0] == values[1]:
-                change, reason, percent = ChangeType.NO_CHANGE, "equal", 0.0
-        return OperationComparison(
-            operation=name,
-            metric=metric,
-            unit=UNITS[metric],
-            change_type=change,
-            is_significant=change in (ChangeType.IMPROVEMENT, ChangeType.REGRESSION),
-            baseline=values[0],
-            current=values[1],
-            change_percent=percent,
-            tier="exact",
-            reason=reason,
-            conclusive=True,
-            baseline_launches=len(before.launches.get(name, ())),
-            current_launches=len(after.launches.get(name, ())),
-            **self._common_fields(metric, name, values[0], values[1]),
-        )
-
-
-def _only(samples: Samples, name: str) -> float | None:
-    launches = samples.launches.get(name)
-    return float(launches[0][0]) if launches and len(launches[0]) else None
+        row = exact_row(name, metric, UNITS[metric], before, after)
+        return replace(row, **self._common_fields(metric, name, row.baseline, row.current))
 
 
 def _constant(samples: Samples, name: str) -> bool:
@@ -430,15 +400,6 @@ def _percent(value: float) -> float:
     if not math.isfinite(number) or number < 0:
         raise ValueError(f"significance_threshold is a percentage of at least 0, got {value!r}")
     return number
-
-
-def _known(value: Any) -> Any:
-    """Return None for NaN and infinity, which JSON does not have, and any other value as it is."""
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _scaled(value: float | None, factor: float) -> float | None:
-    return None if value is None or not math.isfinite(value) else value * factor
 
 
 def compare_profiling_runs(

@@ -3,9 +3,14 @@
 
 Times of another device, in another unit or of another amount of work are no times of the same thing: those
 differences block. Another driver, library, host or clock policy may explain a change: those are told.
+
+The key of an environment stands for its class of machine, software and work: runs of one key may be put into one
+series. Runs of different runners in one series are told apart by nothing else: no statistic rescues a mixed history.
 """
 
+import hashlib
 import json
+import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -15,6 +20,19 @@ if TYPE_CHECKING:
 
 UNKNOWN = "not stated"
 LONGEST = 80
+# A name for the class of machine, where what is measured of it does not tell machines apart.
+RUNNER = "REGIMETER_RUNNER"
+# Facts by the names that recordings, traces and documents have for them: of the device, the environment, the trace.
+ALIASES = {
+    "cpu": ("cpu",),
+    "cores": ("cores",),
+    "driver": ("driver", "driver_version", "cuda_driver_version"),
+    "cuda": ("cuda", "cuda_version", "cuda_runtime_version"),
+    "clocks": ("clocks", "clock_policy", "clocks_policy"),
+    "power_cap": ("power_cap_w", "power_limit_w", "power_limit"),
+    "runner": ("runner",),
+}
+WORK = ("batch_size", "batch", "shape", "shapes", "dtype")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +116,13 @@ def _first(*values: Any) -> list[str]:
     """Return the first value that is stated, as text in a list."""
     for value in values:
         if value is not None and value != "" and value != {} and value != []:
-            return [value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str)]
+            return [_json(value)]
     return []
+
+
+def _json(value: Any) -> str:
+    """Return a text as it is, anything else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str)
 
 
 def _device_names(environment: Mapping[str, Any]) -> list[str]:
@@ -111,13 +134,16 @@ def _device_names(environment: Mapping[str, Any]) -> list[str]:
     return _first(_device(environment).get("name"))
 
 
+def _stated_work(environment: Mapping[str, Any]) -> dict[str, Any]:
+    stated = _mapping(environment.get("metadata"))
+    named = {key: stated.get(key, environment.get(key)) for key in WORK}
+    return {key: value for key, value in named.items() if value is not None}
+
+
 def _work(environment: Mapping[str, Any]) -> list[str]:
     """Return what was worked on, where the recording says so: batch size and shapes."""
-    stated = _mapping(environment.get("metadata"))
     inner = _mapping(_trace(environment).get("metadata")).get("current_task")
-    named = {key: stated.get(key, environment.get(key)) for key in ("batch_size", "batch", "shape", "shapes", "dtype")}
-    named = {key: value for key, value in named.items() if value is not None}
-    return _first(named, _mapping(inner).get("shape"))
+    return _first(_stated_work(environment), _mapping(inner).get("shape"))
 
 
 def _units(environment: Mapping[str, Any]) -> list[str]:
@@ -140,13 +166,13 @@ FACTS = (
     _Fact("device", _device_names, True),
     _Fact("work (batch or shape)", _work, True),
     _Fact("device uuid", _first_of("uuid"), False),
-    _Fact("driver", _first_of("driver", "driver_version", "cuda_driver_version"), False),
-    _Fact("CUDA", _first_of("cuda", "cuda_version", "cuda_runtime_version"), False),
-    _Fact("clock policy", _first_of("clocks", "clock_policy", "clocks_policy"), False),
-    _Fact("power cap", _first_of("power_cap_w", "power_limit_w", "power_limit"), False),
+    _Fact("driver", _first_of(*ALIASES["driver"]), False),
+    _Fact("CUDA", _first_of(*ALIASES["cuda"]), False),
+    _Fact("clock policy", _first_of(*ALIASES["clocks"]), False),
+    _Fact("power cap", _first_of(*ALIASES["power_cap"]), False),
     _Fact("Python", _first_of("python"), False),
-    _Fact("processor", _first_of("cpu"), False),
-    _Fact("cores", _first_of("cores"), False),
+    _Fact("processor", _first_of(*ALIASES["cpu"]), False),
+    _Fact("cores", _first_of(*ALIASES["cores"]), False),
     _Fact("memory of the machine", _first_of("memory_bytes"), False),
     _Fact("system", _first_of("platform"), False),
     _Fact("host", _first_of("host"), False),
@@ -177,3 +203,40 @@ def _libraries(sides: list[list[Mapping[str, Any]]]) -> list[EnvironmentDifferen
 def _text(values: Iterable[str]) -> str:
     text = ", ".join(values) or UNKNOWN
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+
+
+# --- the key ----------------------------------------------------------------------------------------------------
+
+
+def facts_of(environments: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the facts that make up the key, of all processes of a run together."""
+    found: dict[str, set[str]] = {}
+    for environment in environments:
+        for name, value in _key_facts(environment):
+            found.setdefault(name, set()).add(value)
+    facts: dict[str, Any] = {name: sorted(values) for name, values in sorted(found.items())}
+    runner = os.environ.get(RUNNER)
+    if runner:
+        facts["runner"] = [runner]
+    return facts
+
+
+def key_of(facts: Mapping[str, Any]) -> str:
+    """Return the key of the facts, 16 hexadecimal digits."""
+    return hashlib.sha256(_json(facts).encode()).hexdigest()[:16]
+
+
+def _key_facts(environment: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
+    for name, keys in ALIASES.items():
+        for value in _first_of(*keys)(environment):
+            yield name, value
+    for value in _device_names(environment):
+        yield "device", value
+    version = environment.get("python")
+    if isinstance(version, str):
+        yield "python", ".".join(version.split(".")[:2])
+    for library, release in _mapping(environment.get("libraries")).items():
+        yield f"library {library}", str(release)
+    work = _stated_work(environment)
+    if work:
+        yield "work", _json(work)

@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from .samples import Side, side_of
+from .pairs import two_sides
+from .samples import Side
 
 FORMAT = "regimeter.noise"
 FEWEST = 3  # launches from which a deviation is known at all
@@ -167,10 +168,9 @@ def options_of(baseline: Side, current: Side) -> dict[str, Any]:
     return {"run_floor": floors, "policy": {"run_floor": float(found["overall"])}}
 
 
-def with_floors(baseline: Any, current: Any) -> tuple[tuple[Any, Any], dict[str, Any]]:
+def with_floors(baseline: Any, current: Any, *, paired: bool = False) -> tuple[tuple[Any, Any], dict[str, Any]]:
     """Return the two Sides that sources describe, and what was calibrated where they were measured."""
-    first = baseline if isinstance(baseline, Side) else side_of(baseline, "baseline")
-    second = current if isinstance(current, Side) else side_of(current, "current")
+    first, second = two_sides(baseline, current, paired=paired)
     return (first, second), options_of(first, second)
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .samples import Samples, Side, side_of
+from .wholes import UNITS as WHOLES
 
 if TYPE_CHECKING:
     from ..trace import Run
@@ -128,31 +129,52 @@ def most_rejected(pairs: int) -> int:
 
 
 def sides_of(pairs: Iterable[Pair], patterns: Sequence[str] = ()) -> tuple[Side, Side]:
-    """Return the two sides of the pairs, launch i of both from one pair.
+    """Return the two sides of the pairs, launch i of both from one pair; patterns: see :func:`joined`."""
+    return joined([pair.sides for pair in pairs], patterns)
+
+
+def two_sides(baseline: Any, current: Any, *, paired: bool) -> tuple[Side, Side]:
+    """Return the sides that two sources describe. With `paired`, lists are joined pair by pair: their places say which
+    inputs ran together, and lists of different lengths are a ValueError."""
+    lists = isinstance(baseline, list | tuple) and isinstance(current, list | tuple)
+    if not paired or not lists:
+        first = baseline if isinstance(baseline, Side) else side_of(baseline, "baseline")
+        return first, current if isinstance(current, Side) else side_of(current, "current")
+    if not baseline or len(baseline) != len(current):
+        raise ValueError(f"pairs need as many inputs on both sides, not {len(baseline)} and {len(current)}")
+    return joined(
+        [(side_of(one, "baseline"), side_of(other, "current")) for one, other in zip(baseline, current, strict=True)]
+    )
+
+
+def joined(pairs: Sequence[tuple[Side, Side]], patterns: Sequence[str] = ()) -> tuple[Side, Side]:
+    """Return the two sides that pairs of processes make, launch i of both from one pair.
 
     An operation that some launch lacks keeps the pairs in which both launches have it; one that is never on both sides
-    is new or removed. patterns: names of the operations to keep, with ``*`` and ``?``; all when empty.
+    is new or removed. patterns: names of the operations to keep, with ``*`` and ``?``; all when empty. What a program
+    does as a whole is always kept.
     """
-    used = list(pairs)
     sides = (Side("baseline"), Side("current"))
     for at, side in enumerate(sides):
-        for pair in used:
-            side.environments += pair.sides[at].environments
-            side.warnings += pair.sides[at].warnings
-            for name, value in pair.sides[at].memory_mb.items():
+        for pair in pairs:
+            side.environments += pair[at].environments
+            side.warnings += pair[at].warnings
+            side.run = pair[at].run if side.run is None else side.run
+            for name, value in pair[at].memory_mb.items():
                 side.memory_mb[name] = max(value, side.memory_mb.get(name, value))
-    metrics = dict.fromkeys(name for pair in used for side in pair.sides for name in side.metrics)
+    metrics = dict.fromkeys(name for pair in pairs for side in pair for name in side.metrics)
     for metric in metrics:
-        tables = [[side.metrics.get(metric, Samples()) for side in pair.sides] for pair in used]
+        tables = [[side.metrics.get(metric, Samples()) for side in pair] for pair in pairs]
         names = dict.fromkeys(name for table in tables for samples in table for name in samples.launches)
         for name in names:
-            if patterns and not any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns):
+            whole = metric in WHOLES
+            if patterns and not whole and not any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns):
                 continue
             both = [table for table in tables if all(name in samples.launches for samples in table)]
             for table in both or tables:
                 for side, samples in zip(sides, table, strict=True):
                     _copy(samples, side.metric(metric), name)
-            if both and len(both) < len(tables):
+            if both and len(both) < len(tables) and not whole:
                 sides[0].warnings.append(f"{name!r} is in both launches of {len(both)} of {len(tables)} pairs only")
     return sides
 

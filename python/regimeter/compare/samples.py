@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from .._core import DEVICES, MEMORY_SOURCES, SPAN_KINDS
 from ..report.export import check_form, foreign_units
+from .wholes import add_wholes
 
 if TYPE_CHECKING:
     from ..trace import Run
@@ -209,6 +210,7 @@ def _add_run(side: Side, run: "Run") -> None:
         _add_scopes(side, run)
     else:
         _add_trace(side, run, kinds)
+    add_wholes(side, run)
 
 
 def _add_groups(samples: Samples, names: list[str], keys: NDArray[Any], values: NDArray[Any]) -> None:

@@ -14,13 +14,13 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from ..compare.environments import facts_of, key_of
 from ..compare.result import OperationComparison
 from ..compare.samples import Side
 from . import schema
 from .database import transaction
 from .errors import HistoryError, NoBaselineError
 from .git import author_of
-from .identity import facts_of, key_of
 from .schema import text_of
 from .store import History, RunRow, open_history
 

@@ -4,22 +4,24 @@
 The rule: the runs of the present level (after the last change point) are the history, at least LEAST of them; a value
 outside their robust prediction interval is suspected, and a regression only when a second run, made for that purpose,
 lies outside on the same side and their mean does. A run that is wrong by itself, one in twenty, is thereby no alarm.
+What this misses, later runs confirm: a level that rose by the threshold within the last RECENT runs, and at which the
+new run still is, is a regression too. Operations that are too small a part of the whole are told and fail nothing.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from .. import _core
 from ..compare.comparison import DECISIONS, FDR
+from ..compare.environments import facts_of, key_of
 from ..compare.result import ChangeType, OperationComparison
 from ..compare.samples import TIMES, UNITS, Samples, Side
 from .baselines import Baselines
-from .identity import facts_of, key_of
 from .schema import median_of
-from .series import Series, all_series, with_changes
+from .series import Change, Series, all_series, with_changes
 from .store import History, RunRow
 
 LEAST = 8
@@ -28,17 +30,20 @@ WINDOW = 200
 # Points from which their dependence can be estimated. In fewer, the estimate is noisier than what it measures and hides
 # one old step in six, which is worse for a verdict than a level that is taken too short (benchmarks/gate/history.py).
 SEVERAL = 50
+# Accepted runs for which a raised level is news; after them it is the present level.
+RECENT = 12
 TIER = "history"
 # With which the smallest detectable effect is detected.
-POWER = _core.compare_policy()["power"]["default"]
+POLICY = {name: row["default"] for name, row in _core.compare_policy().items()}
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryComparison:
     """The verdicts of a run against its history, and how they were found.
 
-    suspected: operations that a second run has to confirm; run it and judge again with `confirm`. too_few: operations
-    with fewer than `least` accepted runs in their present level.
+    suspected: operations that a second run has to confirm; run it and judge again with `confirm`. raised: operations
+    whose level rose within the last runs, which confirm each other; they are regressions without a further run.
+    too_few: operations with fewer than `least` accepted runs in their present level.
     """
 
     comparisons: list[OperationComparison]
@@ -48,6 +53,7 @@ class HistoryComparison:
     least: int
     suspected: tuple[str, ...]
     too_few: tuple[str, ...]
+    raised: tuple[str, ...] = ()
 
     @property
     def failures(self) -> list[OperationComparison]:
@@ -61,6 +67,8 @@ class HistoryComparison:
     @property
     def rule(self) -> str:
         """What was done about chance, in a sentence."""
+        if self.raised and not self.suspected:
+            return "at a level that rose within the last runs, which confirm each other"
         if self.confirmed:
             return "outside the interval in this run and in the confirming one, on the same side, and so is their mean"
         if self.suspected:
@@ -86,6 +94,7 @@ class HistoryComparison:
             "least_runs": self.least,
             "suspected": list(self.suspected),
             "too_few": list(self.too_few),
+            "raised": list(self.raised),
             "exit_code": self.exit_code,
             "comparisons": [row.to_dict() for row in self.comparisons],
         }
@@ -104,12 +113,15 @@ def judge_against_history(
     fdr: str = "bh",
     decision: str = "catch",
     least: int = LEAST,
+    min_share: float = POLICY["min_share"],
 ) -> HistoryComparison:
     """Judge a run by the accepted runs of its environment (and branch) before it.
 
     confirm: a second run of the same program, made because the first was suspected. before: the run itself, when it is
     in the history already. The others as in ProfilerComparison. A time is judged by its logarithm; the interval of a
-    change is that of the prediction. Without `confirm` nothing is a regression: `suspected` says what to run again.
+    change is that of the prediction. Without `confirm` a single run is no regression: `suspected` says what to run
+    again. min_share: part of the whole time from which an operation can fail, unless a call changes by a microsecond
+    or more.
     """
     if fdr not in FDR or decision not in DECISIONS:
         raise ValueError(f"unknown correction {fdr!r} or decision {decision!r}")
@@ -122,11 +134,13 @@ def judge_against_history(
     sides = [side.metrics.get(metric, Samples()) for side in (current, confirm) if side is not None]
     values = [{name: _value(parts) for name, parts in side.launches.items()} for side in sides]
     found = []
+    shares = _shares(sides[0])
+    threshold = significance_threshold / 100
     for name in values[0]:
         series = known.get((key, name))
-        found.append(_judge(name, series, [side.get(name) for side in values], alpha, least, metric))
+        one = judge_series(name, series, [side.get(name) for side in values], alpha, least, metric, threshold)
+        found.append(replace(one, gates=one.large(shares[name], min_share, metric)))
     q = _core.adjust(np.array([one.p for one in found], dtype=np.float64), fdr)
-    threshold = significance_threshold / 100
     rows = [one.row(adjusted, alpha, threshold, decision, metric) for one, adjusted in zip(found, q, strict=True)]
     return HistoryComparison(
         comparisons=Baselines(history, "reader").mark_accepted(rows),
@@ -135,8 +149,15 @@ def judge_against_history(
         confirmed=confirm is not None,
         least=least,
         suspected=tuple(one.name for one in found if one.suspected(threshold, decision)),
-        too_few=tuple(one.name for one in found if one.runs < least),
+        too_few=tuple(one.name for one in found if one.runs < least and one.raised is None),
+        raised=tuple(one.name for one in found if one.raised is not None),
     )
+
+
+def _shares(samples: Samples) -> dict[str, float]:
+    """Return the part of each operation in the whole of its metric; 1 where the whole is not known."""
+    whole = sum(total for total in samples.totals.values() if total > 0)
+    return {name: total / whole if whole > 0 else 1.0 for name, total in samples.totals.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +175,16 @@ class _Judged:
     sides: tuple[bool, ...] = ()  # whether each new value is larger than the center
     launches: int = 0
     detectable: float | None = None
+    raised: Change | None = None
+    gates: bool = True
+
+    def large(self, share: float, min_share: float, metric: str) -> bool:
+        """Whether the operation is large enough to fail, or its change in seconds a call is."""
+        if self.raised is not None:
+            moved = abs(self.raised.after - self.raised.before)
+        else:
+            moved = abs(self.value - self.center) if self.value is not None and self.center is not None else 0.0
+        return share >= min_share or (metric in TIMES and moved >= POLICY["min_change_seconds"])
 
     @property
     def agreed(self) -> bool:
@@ -170,10 +201,12 @@ class _Judged:
     def suspected(self, threshold: float, decision: str) -> bool:
         """Whether a single run lies outside the interval, far enough to matter, and slower."""
         slower = bool(self.sides) and all(self.sides)
-        return slower and self.agreed and self.reaches(threshold, decision)
+        return self.gates and slower and self.agreed and self.reaches(threshold, decision)
 
     def row(self, q: float, alpha: float, threshold: float, decision: str, metric: str) -> OperationComparison:
         """Return the verdict."""
+        if self.raised is not None:
+            return self._raised_row(self.raised, metric)
         confirmed = len(self.outside) > 1 and self.agreed and q <= alpha
         matters = self.reaches(threshold, decision)
         change_type, reason, conclusive = ChangeType.NO_CHANGE, "too_few", False
@@ -213,6 +246,31 @@ class _Judged:
             detectable_percent=_percent(self.detectable),
             baseline_launches=self.runs,
             current_launches=self.launches,
+            gates=self.gates,
+        )
+
+    def _raised_row(self, change: Change, metric: str) -> OperationComparison:
+        """Return the verdict on a level that rose: both levels, and the p-value of the change."""
+        time = metric in TIMES
+        return OperationComparison(
+            operation=self.name,
+            metric=metric,
+            unit=UNITS[metric],
+            change_type=ChangeType.REGRESSION,
+            is_significant=True,
+            baseline=change.before,
+            current=change.after,
+            baseline_time_ms=change.before * 1e3 if time else None,
+            current_time_ms=change.after * 1e3 if time else None,
+            change_ms=(change.after - change.before) * 1e3 if time else None,
+            change_percent=change.percent,
+            p=change.p,
+            tier=TIER,
+            reason="significant",
+            conclusive=True,
+            baseline_launches=self.runs,
+            current_launches=self.launches,
+            gates=self.gates,
         )
 
 
@@ -225,13 +283,14 @@ def _value(launches: list[Any]) -> float | None:
     return float(np.median(medians)) if medians else None
 
 
-def _judge(
+def judge_series(
     name: str,
     series: Series | None,
     values: list[float | None],
     alpha: float,
     least: int,
     metric: str,
+    threshold: float,
 ) -> _Judged:
     """Return where the new values of an operation lie. Regressions that nobody accepted are no part of its history."""
     points = [] if series is None else [point for point in series.points if point.accepted][-WINDOW:]
@@ -239,9 +298,10 @@ def _judge(
     value = float(np.median(given)) if given else None
     if series is None or not given or len(given) < len(values):
         return _Judged(name, len(points), value)
-    level = with_changes(
-        Series(name, metric, series.environment, series.branch, tuple(points)), len(points) >= SEVERAL
-    ).segment
+    whole = with_changes(Series(name, metric, series.environment, series.branch, tuple(points)), len(points) >= SEVERAL)
+    level, raised = whole.segment, _raised(whole, given, threshold)
+    if raised is not None:
+        return _Judged(name, raised.at, value, launches=len(level) + len(given), raised=raised)
     past, new = np.array([point.value for point in level]), np.array(given)
     if len(past) < least or not (past > 0).all() or not (new > 0).all():
         return _Judged(name, len(past), value)
@@ -261,5 +321,18 @@ def _judge(
         tuple(one["p"] <= alpha for one in alone),
         tuple(bool(one > together["center"]) for one in new),
         len(new),
-        math.expm1(half * (1 + _core.t_quantile(POWER, df) / _core.t_quantile(1 - alpha / 2, df))),
+        math.expm1(half * (1 + _core.t_quantile(POLICY["power"], df) / _core.t_quantile(1 - alpha / 2, df))),
     )
+
+
+def _raised(series: Series, given: list[float], threshold: float) -> Change | None:
+    """Return the last change of level where it is recent, upward by the threshold, and the new values are nearer to the
+    new level than to the old one; None otherwise."""
+    if not series.changes:
+        return None
+    change = series.changes[-1]
+    if not change.before > 0 or len(series.points) - change.at > RECENT:
+        return None
+    higher = change.after >= change.before * (1 + threshold)
+    stays = min(given) > math.sqrt(change.before * change.after)
+    return change if higher and stays else None

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
+from ..compare.environments import facts_of, key_of
 from ..compare.samples import Side
 from . import schema
 from .database import connect, location, shown, transaction, url_of
 from .errors import HistoryError, NoBaselineError
 from .git import Commit
-from .identity import facts_of, key_of
 from .migrate import check
 from .schema import json_of, pack_floats, text_of, unpack_floats
 
@@ -154,7 +154,8 @@ class History:
         """Keep the verdicts on a run, and its state by them: regressed when a row fails the gate, else clean."""
         rule = {name: getattr(comparison, name) for name in ("significance_threshold", "alpha", "fdr", "decision")}
         with transaction(self.engine, writing=True) as connection:
-            operations = intern(connection, [row.operation for row in comparison.comparisons])
+            judged = [*comparison.comparisons, *comparison.wholes]
+            operations = intern(connection, [row.operation for row in judged])
             key = connection.execute(
                 sa.insert(schema.comparison).values(
                     run_id=run.id,
@@ -175,10 +176,10 @@ class History:
                     "operation_id": operations[row.operation],
                     "change_type": row.change_type.value,
                 }
-                for row in comparison.comparisons
+                for row in judged
             ]
             _insert(connection, schema.verdict, rows)
-            state = "regressed" if comparison.failures else "clean"
+            state = "regressed" if comparison.failures or comparison.whole_failures else "clean"
             connection.execute(sa.update(schema.run).where(schema.run.c.id == run.id).values(state=state))
 
     def add_floors(self, run: RunRow, floors: Mapping[str, float], repeats: int, metric: str = "time") -> None:

@@ -105,7 +105,7 @@ def _csv(comparison: "ProfilerComparison", view: View) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(names)
-    for row in rows_of(comparison, view):
+    for row in (*comparison.wholes, *rows_of(comparison, view)):
         values = row.to_dict()
         writer.writerow([_cell(values[name]) for name in names])
     return out.getvalue()

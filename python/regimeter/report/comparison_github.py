@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from .comparison import View, impact
 from .comparison_markdown import assemble
-from .comparison_text import common_line
+from .comparison_text import common_line, whole_lines
 from .junit import sentence
 from .text import printable
 
@@ -39,6 +39,10 @@ def annotations(comparison: "ProfilerComparison") -> list[str]:
     lines = []
     if comparison.common_failure:
         lines.append(f"::error title=Everything got slower::{escape_data(common_line(comparison))}")
+    for row, text in zip(comparison.wholes, whole_lines(comparison), strict=True):
+        if row in comparison.whole_failures:
+            title = "The whole got slower" if row.unit == "s" else "Peak memory grew"
+            lines.append(f"::error title={title}::{escape_data(printable(text))}")
     for row in failing[: ANNOTATIONS - len(lines)]:
         title = escape_property(
             printable(f"{row.operation} got slower" if row.unit == "s" else f"{row.operation} grew")

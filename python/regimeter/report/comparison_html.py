@@ -22,6 +22,7 @@ from .comparison_text import (
     note,
     total_line,
     verdict_line,
+    whole_lines,
 )
 from .html import render_html
 
@@ -61,7 +62,14 @@ def page_data(comparison: "ProfilerComparison", view: View) -> dict[str, Any]:
         "verdict": verdict_line(comparison),
         "nothing_compared": comparison.nothing_compared,
         "facts_text": [
-            line for line in (total_line(comparison), missed_line(comparison), common_line(comparison)) if line
+            line
+            for line in (
+                *whole_lines(comparison),
+                total_line(comparison),
+                missed_line(comparison),
+                common_line(comparison),
+            )
+            if line
         ],
         "basis_text": [line.strip() for line in basis_lines(comparison)],
         "next_text": next_lines(comparison),

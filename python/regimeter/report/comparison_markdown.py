@@ -23,6 +23,7 @@ from .comparison_text import (
     total_line,
     value,
     verdict_line,
+    whole_lines,
 )
 from .text import printable
 
@@ -102,7 +103,11 @@ def _head(comparison: "ProfilerComparison", view: View) -> list[str]:
     if view.title:
         lines += [escaped(view.title), ""]
     shift = common_line(comparison) if comparison.common_failure else ""
-    lines += [f"- {escaped(line)}" for line in (shift, total_line(comparison), missed_line(comparison)) if line]
+    lines += [
+        f"- {escaped(line)}"
+        for line in (*whole_lines(comparison), shift, total_line(comparison), missed_line(comparison))
+        if line
+    ]
     return [*lines, ""]
 
 

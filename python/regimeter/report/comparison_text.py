@@ -141,7 +141,8 @@ def verdict_line(comparison: "ProfilerComparison") -> str:
     failed = comparison.exit_code != 0
     state = "FAILED" if failed else "NOTHING COMPARED" if comparison.nothing_compared else "PASSED"
     conclusive = summary.unchanged_count - summary.inconclusive_count
-    parts = [
+    parts = [f"{row.operation} {'slower' if row.unit == 's' else 'larger'}" for row in comparison.whole_failures]
+    parts += [
         _count(summary.regressions_count, "regression"),
         _count(summary.improvements_count, "improvement"),
         f"{summary.unchanged_count} unchanged ({conclusive} conclusive)",
@@ -162,7 +163,9 @@ def _count(number: int, noun: str) -> str:
 
 
 def total_line(comparison: "ProfilerComparison") -> str:
-    """Return the whole time of both sides, '' when there is none."""
+    """Return the whole time of both sides, '' when there is none or a single test tells of it."""
+    if any(row.unit == "s" for row in comparison.wholes):
+        return ""
     rows = [row for row in comparison.comparisons if row.metric == "time"]
     before = sum(row.baseline_total_ms or 0.0 for row in rows)
     after = sum(row.current_total_ms or 0.0 for row in rows)
@@ -171,6 +174,32 @@ def total_line(comparison: "ProfilerComparison") -> str:
     calls = sum(row.baseline_calls for row in rows), sum(row.current_calls for row in rows)
     counted = f", {calls[0]:,.0f} -> {calls[1]:,.0f} calls" if calls[0] != calls[1] else ""
     return f"Sum of all calls: {duration(before)} -> {duration(after)} ({signed(100 * (after / before - 1))}{counted})"
+
+
+def whole_lines(comparison: "ProfilerComparison") -> list[str]:
+    """Return a sentence for each single test of the whole: its verdict, its evidence, what it could have missed."""
+    return [_whole_line(comparison, row) for row in comparison.wholes]
+
+
+def _whole_line(comparison: "ProfilerComparison", row: OperationComparison) -> str:
+    state = "undecided" if not row.conclusive and row.change_type is ChangeType.NO_CHANGE else WORDS[row.change_type]
+    if row.unit == "bytes" and row.is_significant:
+        state = "larger" if row.change_type is ChangeType.REGRESSION else "smaller"
+    if row in comparison.whole_failures:
+        state = f"{state.upper()}, fails the gate"
+    parts = [
+        f"{value(row, row.baseline)} -> {value(row, row.current)}",
+        f"{signed(row.change_percent)} {interval(row)}",
+    ]
+    parts += [f"p = {probability(row.p)}"] if row.p is not None else []
+    parts += [data(row)]
+    if row.detectable_percent is not None:
+        parts.append(f"could have missed: below {size(row.detectable_percent)}")
+    elif row.tier == "exact" and row.reason == "below_threshold":
+        parts.append("within the tolerance of an exact peak")
+    if row.accepted:
+        parts.append(f"accepted: {printable(row.accepted)}")
+    return f"{row.operation[0].upper()}{row.operation[1:]}: {state}, {', '.join(part.strip() for part in parts)}"
 
 
 def missed_line(comparison: "ProfilerComparison") -> str:
@@ -219,11 +248,12 @@ def basis_lines(comparison: "ProfilerComparison") -> list[str]:
 def next_lines(comparison: "ProfilerComparison") -> list[str]:
     """Return the commands to run next."""
     lines = []
-    doubtful = [row for row in comparison.comparisons if row.needed and not row.conclusive and row.gates]
+    rows = [*comparison.comparisons, *comparison.wholes]
+    doubtful = [row for row in rows if row.needed and not row.conclusive and row.gates]
     if doubtful:
         pairs = min(100, max(row.needed or 0 for row in doubtful))
         lines.append(f"More data: regimeter ab --base CMD --current CMD --pairs {max(pairs, 10)}")
-    for row in comparison.failures[:1]:
+    for row in [*comparison.failures, *comparison.whole_failures][:1]:
         operation = shlex.quote(printable(row.operation))
         lines.append(f"Accept:    regimeter baseline accept --op {operation} --reason TEXT")
     return lines
@@ -238,7 +268,7 @@ def report(comparison: "ProfilerComparison", view: View | None = None) -> str:
     """Return the whole report: verdict, evidence, what could have been missed, what to run next."""
     view = view or View(only_changed=True)
     rows = rows_of(comparison, view)
-    lines = [f"PERF {verdict_line(comparison)}", ""]
+    lines = [f"PERF {verdict_line(comparison)}", *whole_lines(comparison), ""]
     if rows:
         shown = rows[: view.top]
         if shown:

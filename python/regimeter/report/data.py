@@ -9,6 +9,8 @@ from .. import records
 from .._core import FLAG_FAILED, MEMORY_ACTIONS
 from .counter_tracks import counters_of
 from .export import run_facts
+from .regime_data import regimes_of
+from .suggestions import suggestions_data
 
 if TYPE_CHECKING:
     from ..trace import Run
@@ -73,6 +75,8 @@ def report_data(run: "Run", *, title: str | None = None, file: str | None = None
         "environment": {name: value for name, value in run.environment.items() if name not in ("cost", "skipped")},
         "summary": [_summary_row(summary) for summary in summaries],
         "bottlenecks": list(range(min(TOP_BOTTLENECKS, len(summaries)))),
+        "regimes": _regimes(run),
+        "suggestions": suggestions_data(run.suggestions()),
         "unavailable": {name: reasons[entry] for name, entry in REASONS.items() if entry in reasons},
         "lanes": _lanes(run),
         **_timeline(run),
@@ -80,6 +84,12 @@ def report_data(run: "Run", *, title: str | None = None, file: str | None = None
         "counters": counters_of(run),
         "anomalies": run.anomaly_list(),
     }
+
+
+def _regimes(run: "Run") -> dict[str, Any] | None:
+    """Return what limits the run, None where nothing but its scopes was recorded: then nothing can be judged."""
+    found = regimes_of(run)
+    return found if any(row["reason"] != "no_device" for row in found["devices"]) else None
 
 
 def _title(run: "Run") -> str:

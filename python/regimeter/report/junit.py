@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A comparison as a JUnit document: one test case for each operation and metric, failed where the gate fails."""
+"""A comparison as a JUnit document: a test case for each row and each single test, failed where the gate fails."""
 
 import re
 from typing import TYPE_CHECKING
@@ -16,8 +16,10 @@ from .comparison_text import (
     note,
     probability,
     signed,
+    size,
     value,
     verdict_line,
+    whole_lines,
 )
 
 if TYPE_CHECKING:
@@ -35,8 +37,8 @@ def xml_text(text: str) -> str:
 
 def junit(comparison: "ProfilerComparison", view: View) -> str:
     """Return the document. A failed gate is a failure, what could not be judged for want of samples is an error."""
-    rows = rows_of(comparison, view)
-    failing = {id(row) for row in comparison.failures}
+    rows = [*comparison.wholes, *rows_of(comparison, view)]
+    failing = {id(row) for row in (*comparison.failures, *comparison.whole_failures)}
     invalid = [row for row in rows if row.change_type is ChangeType.INVALID]
     skipped = [row for row in rows if row.reason == "one_side"]
     suite = ElementTree.Element(
@@ -56,7 +58,9 @@ def junit(comparison: "ProfilerComparison", view: View) -> str:
         case = ElementTree.SubElement(suite, "testcase", classname=f"{SUITE}.time", name="all operations together")
         text = xml_text(common_line(comparison))
         ElementTree.SubElement(case, "failure", type="regression", message=text).text = text
-    output = "\n".join([verdict_line(comparison), missed_line(comparison), *comparison.warnings])
+    output = "\n".join(
+        [verdict_line(comparison), *whole_lines(comparison), missed_line(comparison), *comparison.warnings]
+    )
     ElementTree.SubElement(suite, "system-out").text = xml_text(output)
     root = ElementTree.Element("testsuites")
     root.append(suite)
@@ -86,6 +90,8 @@ def sentence(comparison: "ProfilerComparison", row: OperationComparison) -> str:
     text += f", {signed(row.change_percent)}"
     if row.ci_percent:
         text += f", {100 * level_of(comparison):.10g} % interval {interval(row)} %"
+    if row.detectable_percent is not None and row in comparison.wholes:
+        text += f", could have missed below {size(row.detectable_percent)}"
     if row.q is not None:
         text += f", q = {probability(row.q)}"
     text += f", threshold {comparison.significance_threshold:g} %"

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from ..analysis.catalog import find_verbs
+from ..calibration.choice import choose
 from .pack import Names, packed, packed_table
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def _codes(unit: str) -> list[str] | None:
 def _table(
     run: "Run", verb: "Verb", group_by: int, columns: list[str], described: dict[str, Any], names: Names
 ) -> dict[str, Any]:
-    table = run.analyse(verb.analysis, group_by=group_by)
+    table = run.analyse(verb.analysis, group_by=group_by, ceilings=choose(run).vector if verb.ceilings else None)
     types = {name: column["type"] for name, column in described.items()}
     found = {"total": len(table), **packed_table(table, columns, types, names, slice(0, MOST_ROWS))}
     for column in verb.columns:

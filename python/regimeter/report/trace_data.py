@@ -9,6 +9,8 @@ from .. import _core
 from .counter_tracks import counters_of
 from .pack import Names, packed_table
 from .panels import panels_of
+from .regime_data import regimes_of
+from .suggestions import suggestions_data
 from .trace_facts import anomalies_of, facts_of, files_of, heads_of
 from .trace_timeline import timeline_of
 
@@ -47,6 +49,8 @@ def trace_data(run: "Run", *, title: str | None = None, file: str | None = None)
         "environment": heads_of(run)[0],
         "anomalies": anomalies_of(run),
         "breakdown": breakdown_of(run),
+        "regimes": regimes_of(run),
+        "suggestions": suggestions_data(run.suggestions()),
         "lanes": lanes_of(run),
         "timeline": timeline_of(run, names),
         "counters": counters_of(run),

@@ -18,7 +18,7 @@ def resident_bytes() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def measure() -> dict[str, Any]:
+def measure(kernels: int = KERNELS, warm: int = WARM) -> dict[str, Any]:
     """Launch a tenth, look at the memory, launch the rest, look again."""
     torch = ready()
     small = torch.zeros(256, device="cuda")
@@ -28,8 +28,8 @@ def measure() -> dict[str, Any]:
         sizes = []
         begin = time.perf_counter()
         with profiler.profile("many"):
-            for part in range(KERNELS // WARM):
-                for _ in range(WARM):
+            for part in range(kernels // warm):
+                for _ in range(warm):
                     small.add_(1)
                 torch.cuda.synchronize()
                 sizes.append(resident_bytes())

@@ -34,31 +34,35 @@ PROBE_S = 120
 
 
 class Measurement(NamedTuple):
-    """A module of this package and the seconds that it may take."""
+    """A module of this package, the seconds that it may take, and those that it is expected to take."""
 
     name: str
     limit_s: float
+    expected_s: float = 0.0
 
 
-# What matters most comes first: when the time is over, the rest is left out and said to be.
+# What matters most comes first: when the time is over, the rest is left out and said to be. Expected is a process with
+# torch at 5 s, and what the measurement then waits for.
 MEASUREMENTS = (
-    Measurement("event_times", 60),
-    Measurement("attribution", 60),
-    Measurement("scope_cost", 60),
-    Measurement("overhead", 200),
-    Measurement("kernel_sums", 120),
-    Measurement("graphs", 90),
-    Measurement("workloads", 60),
-    Measurement("calibration", 90),
-    Measurement("comparison", 120),
-    Measurement("hardware_counters", 60),
-    Measurement("device_telemetry", 60),
-    Measurement("stream_lanes", 40),
-    Measurement("forked_workers", 60),
-    Measurement("million_kernels", 90),
-    Measurement("torch_memory", 40),
-    Measurement("compiled", 90),
+    Measurement("event_times", 60, 10),
+    Measurement("attribution", 60, 20),
+    Measurement("calibration", 155, 55),
+    Measurement("regimes", 125, 45),
+    Measurement("scope_cost", 60, 12),
+    Measurement("workloads", 60, 15),
+    Measurement("hardware_counters", 60, 30),
+    Measurement("overhead", 150, 95),
+    Measurement("kernel_sums", 90, 40),
+    Measurement("graphs", 60, 20),
+    Measurement("comparison", 80, 40),
+    Measurement("device_telemetry", 40, 15),
+    Measurement("stream_lanes", 40, 8),
+    Measurement("torch_memory", 40, 8),
+    Measurement("forked_workers", 60, 15),
+    Measurement("million_kernels", 90, 40),
+    Measurement("compiled", 60, 40),
 )
+SECONDS = 540
 
 PROBE = """
 import json
@@ -228,7 +232,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--out", type=Path, help="folder for evidence.json and evidence.txt")
     parser.add_argument("--only", nargs="+", metavar="NAME", choices=[row.name for row in MEASUREMENTS])
-    parser.add_argument("--seconds", type=float, default=540, help="for everything together")
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="for everything together")
     parser.add_argument("--call", help=argparse.SUPPRESS)
     parser.add_argument("--arguments", default="[]", help=argparse.SUPPRESS)
     parser.add_argument("--result", type=Path, help=argparse.SUPPRESS)

@@ -115,6 +115,20 @@
     });
   }
 
+  /** null where the file holds none, as one from before there were suggestions. */
+  function suggestions(data) {
+    if (data.suggestions === undefined || data.suggestions === null) return null;
+    return app.shape.list(data.suggestions, "suggestions").map((one, i) => app.shape.object(one, `suggestions[${i}]`));
+  }
+
+  /** null where the file holds none, or nothing that could be judged. */
+  function regimes(data) {
+    if (data.regimes === undefined || data.regimes === null) return null;
+    const { object, listOr } = app.shape;
+    const found = object(data.regimes, "regimes");
+    return { ...found, devices: listOr(found.devices, "regimes.devices"), kernels: listOr(found.kernels, "regimes.kernels"), scopes: listOr(found.scopes, "regimes.scopes") };
+  }
+
   function run(data) {
     const row = app.shape.objectOr(data.run, "run", {});
     const number = (name) => app.shape.numberOrNull(row[name], `run.${name}`);
@@ -146,6 +160,8 @@
       environment: objectOr(data.environment, "environment", {}),
       operations,
       bottlenecks: listOr(data.bottlenecks, "bottlenecks").map((at, i) => index(at, operations.length, `bottlenecks[${i}]`)),
+      regimes: regimes(data),
+      suggestions: suggestions(data),
       unavailable: reasons(data),
       lanes,
       names,
@@ -158,5 +174,5 @@
     };
   }
 
-  app.adapterReport = { read, run, cost, reasons, anomalies };
+  app.adapterReport = { read, run, cost, reasons, anomalies, regimes, suggestions };
 })((globalThis.regimeter ||= {}));

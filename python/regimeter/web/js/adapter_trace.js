@@ -144,6 +144,8 @@
       bottlenecks: [],
       unavailable: {},
       breakdown: data.breakdown === undefined ? null : listOr(data.breakdown, "breakdown"),
+      regimes: app.adapterReport.regimes(data),
+      suggestions: app.adapterReport.suggestions(data),
       panels: listOr(data.panels, "panels").map((panel, i) => object(panel, `panels[${i}]`)),
       names,
       lanes: drawn.lanes,

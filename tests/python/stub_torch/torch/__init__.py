@@ -1,46 +1,94 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A torch that computes nothing: every operation of a tensor is one launch on the driver that REGIMETER_LIBCUDA names.
+"""A torch that computes nothing: every operation of a CUDA tensor is one launch on the driver that REGIMETER_LIBCUDA
+names, and every tensor has a shape, a type and a size.
 
-Enough for tests/gpu/evidence to run end to end without a device; results of operations are not there to be looked at.
+Enough for tests/gpu/evidence and for profiles of single operations to run end to end without a device; results of
+operations are not there to be looked at.
 """
 
+import contextlib
 import sys
-from types import SimpleNamespace
+from collections.abc import Callable, Iterator
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from . import cuda
+from . import cuda, tensors
+from . import nn as nn
+from . import utils as utils
+from .tensors import DTYPES, Tensor, operation
+from .tensors import device as device
 
 __version__ = "0.stub"
 version = SimpleNamespace(cuda="13.0")
-float16 = float32 = uint8 = None
+globals().update(DTYPES)
+OutOfMemoryError = cuda.OutOfMemoryError
+Tag = SimpleNamespace(pointwise=tensors.pointwise)
 _C = SimpleNamespace(
-    _cuda_getCurrentRawStream=lambda device: cuda.current_stream().cuda_stream, _cuda_getDevice=lambda: 0
+    _cuda_getCurrentRawStream=lambda number: cuda.current_stream(number).cuda_stream,
+    _cuda_getDevice=lambda: cuda.current_device(),
 )
-
-
-class Tensor:
-    """Any method is an operation."""
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return lambda *args, **keywords: operation(name)
-
-    def _operate(self, *others: Any) -> "Tensor":
-        return operation("binary")
-
-    __add__ = __mul__ = __matmul__ = __rmul__ = __radd__ = _operate
-
-
-def operation(name: str) -> Tensor:
-    cuda.launch(name)
-    return Tensor()
+backends = SimpleNamespace(cuda=SimpleNamespace(matmul=SimpleNamespace(allow_tf32=False)))
+_ops = ModuleType("torch._ops")
+_ops.OpOverload, _ops.OpOverloadPacket = tensors.OpOverload, tensors.OpOverloadPacket
 
 
 def __getattr__(name: str) -> Any:
-    if name.startswith("_") or name in ("nn", "optim", "profiler", "compile", "utils", "autograd"):
+    """Return a function of torch, the same object each time: an operation, or None where torch has no such name."""
+    if name.startswith("_") or name in ("optim", "autograd"):
         raise AttributeError(f"the double of torch has no {name}")
-    return lambda *args, **keywords: operation(name)
 
+    def function(*args: Any, **keywords: Any) -> Any:
+        return operation(name, *args, **keywords)
+
+    function.__name__ = function.__qualname__ = name
+    globals()[name] = function
+    return function
+
+
+def empty(*size: Any, dtype: Any = None, device: Any = None) -> Tensor:
+    """Allocate, launch nothing."""
+    place = tensors.device(device or "cpu")
+    if place.type == "cuda":
+        cuda.init()
+    return Tensor(tensors.sizes(size), dtype, place)
+
+
+def empty_like(like: Tensor) -> Tensor:
+    return Tensor(like.shape, like.dtype, like.device)
+
+
+def compile(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that launches one kernel of the name that the compiler of torch gives."""
+
+    def compiled(*args: Any) -> Tensor:
+        return operation("triton_poi_fused_0", *args, **({} if args else {"device": "cuda"}))
+
+    return compiled
+
+
+inference_mode = no_grad = contextlib.nullcontext
+get_num_threads = lambda: 1  # noqa: E731
+set_num_threads = lambda count: None  # noqa: E731
+
+
+class Generator:
+    def manual_seed(self, seed: int) -> "Generator":
+        return self
+
+
+@contextlib.contextmanager
+def _profile(activities: Any = None) -> Iterator[None]:
+    yield
+
+
+@contextlib.contextmanager
+def _record_function(name: str) -> Iterator[None]:
+    yield
+
+
+# Costs nothing and records nothing: what is run is the code around it.
+profiler = SimpleNamespace(
+    ProfilerActivity=SimpleNamespace(CPU=0, CUDA=1), profile=_profile, record_function=_record_function
+)
 
 sys.modules.setdefault("torch.cuda", cuda)

@@ -3,12 +3,20 @@
 
 import contextlib
 import ctypes
+import itertools
 import os
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
-_state: dict[str, Any] = {"library": None, "module": None, "functions": {}, "stream": None}
+_state: dict[str, Any] = {"library": None, "device": 0, "functions": {}, "streams": {}, "contexts": {}, "graph": None}
+_blocks: dict[int, tuple[int, int]] = {}  # address: bytes and device
+_peaks: dict[int, int] = {}
+_addresses = itertools.count(1 << 44, 1 << 32)
+
+
+class OutOfMemoryError(RuntimeError):
+    pass
 
 
 def _call(name: str, *arguments: Any) -> None:
@@ -23,51 +31,166 @@ def _made(name: str, *arguments: Any) -> ctypes.c_void_p:
     return handle
 
 
+def _number(which: Any) -> int:
+    if which is None or isinstance(which, int):
+        return _state["device"] if which is None else which
+    _, _, number = str(which).partition(":")
+    return int(number) if number else int(_state["device"])
+
+
 def is_available() -> bool:
     return "REGIMETER_LIBCUDA" in os.environ
 
 
 def is_initialized() -> bool:
-    return _state["library"] is not None
+    return bool(_state["contexts"])
 
 
-def init() -> None:
+def _load() -> None:
     if _state["library"] is None:
         _state["library"] = ctypes.CDLL(os.environ["REGIMETER_LIBCUDA"])
         _call("cuInit", 0)
-        _call("cuCtxSetCurrent", _made("cuDevicePrimaryCtxRetain", 0))
-        _state["module"] = _made("cuModuleLoadData", b"")
-        _state["stream"] = SimpleNamespace(cuda_stream=0)
 
 
-def launch(name: str) -> None:
+def init() -> None:
+    if not _state["contexts"]:
+        _load()
+        set_device(0)
+
+
+def current_device() -> int:
     init()
-    functions = _state["functions"]
-    if name not in functions:
-        functions[name] = _made("cuModuleGetFunction", _state["module"], name.encode())
-    stream = ctypes.c_void_p(_state["stream"].cuda_stream)
-    _call("cuLaunchKernel", functions[name], 4, 1, 1, 128, 1, 1, 0, stream, None, None)
+    return int(_state["device"])
+
+
+def set_device(which: Any) -> None:
+    """Make a device current, with its context and a default stream."""
+    _load()
+    number = _number(which)
+    _state["device"] = number
+    if number not in _state["contexts"]:
+        _state["contexts"][number] = _made("cuDevicePrimaryCtxRetain", number)
+        _call("cuCtxSetCurrent", _state["contexts"][number])
+        _state["streams"][number] = SimpleNamespace(cuda_stream=0, device=number, wait_stream=lambda other: None)
+        _state["functions"][number] = {}
+    _call("cuCtxSetCurrent", _state["contexts"][number])
+
+
+@contextlib.contextmanager
+def device(which: Any) -> Iterator[None]:
+    before = current_device()
+    set_device(which)
+    try:
+        yield
+    finally:
+        set_device(before)
+
+
+def _on(number: int) -> Any:
+    init()
+    return contextlib.nullcontext() if number == _state["device"] else device(number)
+
+
+def launch(name: str, number: Any = None) -> None:
+    number = _number(number)
+    with _on(number):
+        if _state["graph"] is not None:
+            _state["graph"].add(name)
+            return
+        functions = _state["functions"][number]
+        if not functions:
+            functions[None] = _made("cuModuleLoadData", b"")
+        if name not in functions:
+            functions[name] = _made("cuModuleGetFunction", functions[None], name.encode())
+        stream = ctypes.c_void_p(_state["streams"][number].cuda_stream)
+        _call("cuLaunchKernel", functions[name], 4, 1, 1, 128, 1, 1, 0, stream, None, None)
 
 
 def _sleep(cycles: int) -> None:
     launch("spin")
 
 
-def synchronize() -> None:
-    _call("cuCtxSynchronize")
+def synchronize(which: Any = None) -> None:
+    with _on(_number(which)):
+        _call("cuCtxSynchronize")
 
 
-def current_stream() -> Any:
+def current_stream(which: Any = None) -> Any:
+    number = _number(which)
+    with _on(number):
+        return _state["streams"][number]
+
+
+def allocate(size: int) -> int:
+    """Take a block from the driver, and count it as torch's allocator does; free it with :func:`free`."""
     init()
-    return _state["stream"]
+    block = ctypes.c_ulonglong()
+    _call("cuMemAlloc_v2", ctypes.byref(block), ctypes.c_size_t(size))
+    _count(block.value, size, _state["device"])
+    return block.value
 
 
-def memory_allocated() -> int:
-    return 0
+def free(block: int) -> None:
+    _call("cuMemFree_v2", ctypes.c_ulonglong(block))
+    del _blocks[block]
+
+
+def _count(address: int, size: int, number: int) -> None:
+    _blocks[address] = size, number
+    _peaks[number] = max(_peaks.get(number, 0), memory_allocated(number))
+
+
+def memory_allocated(which: Any = None) -> int:
+    number = _number(which)
+    return sum(size for size, on in _blocks.values() if on == number)
+
+
+def max_memory_allocated(which: Any = None) -> int:
+    return _peaks.get(_number(which), 0)
+
+
+def reset_peak_memory_stats(which: Any = None) -> None:
+    _peaks[_number(which)] = memory_allocated(which)
+
+
+memory_reserved = memory_allocated
+
+
+def mem_get_info(which: Any = None) -> tuple[int, int]:
+    """Return free and all bytes, as if nobody else used the device."""
+    with _on(_number(which)):
+        left, total = ctypes.c_size_t(), ctypes.c_size_t()
+        _call("cuMemGetInfo_v2", ctypes.byref(left), ctypes.byref(total))
+    return total.value - memory_allocated(which), total.value
+
+
+def empty_cache() -> None:
+    pass
+
+
+class Block:
+    """Bytes that count as allocated as long as this lives: a piece of what torch's allocator has kept."""
+
+    def __init__(self, size: int, which: Any = None) -> None:
+        number = _number(which)
+        if size > mem_get_info(number)[0]:
+            raise OutOfMemoryError(f"CUDA out of memory. Tried to allocate {size} bytes.")
+        self.block = next(_addresses)
+        _count(self.block, size, number)
+
+    def __del__(self) -> None:
+        _blocks.pop(getattr(self, "block", 0), None)
 
 
 def device_count() -> int:
-    return 1
+    _load()
+    count = ctypes.c_int()
+    _call("cuDeviceGetCount", ctypes.byref(count))
+    return count.value
+
+
+def get_device_capability(which: Any = None) -> tuple[int, int]:
+    return 9, 0
 
 
 def get_device_properties(number: int) -> Any:
@@ -75,28 +198,86 @@ def get_device_properties(number: int) -> Any:
 
 
 class Stream:
-    def __init__(self) -> None:
+    def __init__(self, device: Any = None) -> None:
         init()
-        self.cuda_stream = _made("cuStreamCreate", 1).value
+        self.device = _number(device)
+        with _on(self.device):
+            self.cuda_stream = _made("cuStreamCreate", 1).value
+
+    def wait_stream(self, other: Any) -> None:
+        pass
 
 
 @contextlib.contextmanager
-def stream(given: Stream) -> Iterator[None]:
-    before, _state["stream"] = _state["stream"], given
-    try:
-        yield
-    finally:
-        _state["stream"] = before
+def stream(given: Any) -> Iterator[None]:
+    with _on(given.device):
+        before, _state["streams"][given.device] = _state["streams"][given.device], given
+        try:
+            yield
+        finally:
+            _state["streams"][given.device] = before
 
 
 class Event:
-    def __init__(self, enable_timing: bool = False) -> None:
-        self.handle = _made("cuEventCreate", 0)
+    """Made when it is first recorded, on the device of that stream."""
 
-    def record(self) -> None:
-        _call("cuEventRecord", self.handle, ctypes.c_void_p(_state["stream"].cuda_stream))
+    def __init__(self, enable_timing: bool = False) -> None:
+        self.handle: Any = None
+
+    def record(self, on: Any = None) -> None:
+        init()
+        on = current_stream() if on is None else on
+        with _on(on.device):
+            if self.handle is None:
+                self.handle = _made("cuEventCreate", 0)
+            _call("cuEventRecord", self.handle, ctypes.c_void_p(on.cuda_stream))
+
+    def synchronize(self) -> None:
+        _call("cuEventSynchronize", self.handle)
 
     def elapsed_time(self, end: "Event") -> float:
         milliseconds = ctypes.c_float()
         _call("cuEventElapsedTime", ctypes.byref(milliseconds), self.handle, end.handle)
         return milliseconds.value
+
+
+class CUDAGraph:
+    """Launches of a capture as nodes of a graph, told to the double of CUPTI where there is one."""
+
+    made = 0
+
+    def __init__(self) -> None:
+        CUDAGraph.made += 2
+        self.number, self.nodes = CUDAGraph.made, []
+        self.cupti = ctypes.CDLL(os.environ["REGIMETER_LIBCUPTI"]) if "REGIMETER_LIBCUPTI" in os.environ else None
+        if self.cupti:
+            self.cupti.fake_cupti_capture.restype = self.cupti.fake_cupti_clone.restype = ctypes.c_uint64
+
+    def add(self, name: str) -> None:
+        if self.cupti:
+            self.nodes.append(self.cupti.fake_cupti_capture(name.encode(), ctypes.c_uint64(self.number)))
+
+    def instantiate(self) -> None:
+        if self.cupti:
+            copy = ctypes.c_uint64(self.number + 1)
+            self.nodes = [self.cupti.fake_cupti_clone(ctypes.c_uint64(node), copy) for node in self.nodes]
+
+    def replay(self) -> None:
+        if self.cupti:
+            nodes = (ctypes.c_uint64 * len(self.nodes))(*self.nodes)
+            self.cupti.fake_cupti_graph_launch(self.number + 1, nodes, ctypes.c_size_t(len(self.nodes)))
+
+
+@contextlib.contextmanager
+def graph(made: CUDAGraph, capture_error_mode: str = "global") -> Iterator[None]:
+    with stream(Stream()):
+        handle = ctypes.c_void_p(current_stream().cuda_stream)
+        _call("cuStreamBeginCapture_v2", handle, {"global": 0, "thread_local": 1, "relaxed": 2}[capture_error_mode])
+        _state["graph"] = made
+        try:
+            yield
+        finally:
+            _state["graph"] = None
+            _made_graph = ctypes.c_void_p()
+            _call("cuStreamEndCapture", handle, ctypes.byref(_made_graph))
+    made.instantiate()

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bandwidth beyond all caches. Each thread has a slice of three buffers, which it touched first. A sample
+// passes over a piece of it, the next one over the next: so samples are short, and until a piece comes again
+// all others have gone through the caches. After the measurement every kind runs once more, and a scalar loop
+// looks at what it did.
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "calibrate/crew.h"
+#include "calibrate/host.h"
+#include "calibrate/loops.h"
+
+enum { COPY, TRIAD, READ, FILL, KINDS };
+enum { PLAIN, PAST, LIBRARY, WAYS };
+enum { BUFFERS = 3, VALUES = 1024 };
+static const double factor = 3, second = 2;
+static const uint64_t filler = UINT64_C(0x4018000000000000); // 6.0
+
+typedef struct {
+    uint64_t read;     // the sum of a piece of b as a loop read it
+    bool wrong;        // what a loop left is not what it should have left
+    char padding[119]; // members write apart from one another
+} memory_member;
+
+typedef struct {
+    rgm_crew *crew;
+    const rgm_loops *loops;
+    void *blocks[BUFFERS];
+    char *a, *b, *c;
+    size_t slice;       // of a member
+    size_t piece;       // of a slice, which it divides
+    size_t from, bytes; // what a pass goes over, in each slice
+    double stolen;
+    int what;
+    memory_member *members;
+} memory_job;
+
+static size_t words_of(const memory_job *job) { return job->slice / sizeof(double); }
+
+static void first_touch(void *arg, unsigned number) {
+    memory_job *job = arg;
+    double *b = (double *)(void *)(job->b + number * job->slice);
+    double *c = (double *)(void *)(job->c + number * job->slice);
+    memset(job->a + number * job->slice, 0, job->slice);
+    for (size_t i = 0; i < words_of(job); i++) {
+        b[i] = (double)(i % VALUES);
+        c[i] = second;
+    }
+}
+
+// Of so many words of b from the beginning of a round of values.
+static uint64_t sum_of(size_t words) {
+    uint64_t sum = 0;
+    for (size_t i = 0; i < words && i < VALUES; i++) {
+        double value = (double)i;
+        uint64_t word;
+        memcpy(&word, &value, sizeof word);
+        sum += word * ((words - i + VALUES - 1) / VALUES);
+    }
+    return sum;
+}
+
+static void one_pass(void *arg, unsigned number) {
+    memory_job *job = arg;
+    const rgm_loops *loops = job->loops;
+    size_t bytes = job->bytes, at = number * job->slice + job->from;
+    char *a = job->a + at, *b = job->b + at, *c = job->c + at;
+    switch (job->what) {
+    case COPY *WAYS + PLAIN: loops->copy(a, b, bytes); break;
+    case COPY *WAYS + PAST: loops->copy_past(a, b, bytes); break;
+    case COPY *WAYS + LIBRARY: memcpy(a, b, bytes); break;
+    case TRIAD *WAYS + PLAIN:
+        loops->triad((double *)(void *)a, (double *)(void *)b, (double *)(void *)c, factor, bytes);
+        break;
+    case TRIAD *WAYS + PAST:
+        loops->triad_past((double *)(void *)a, (double *)(void *)b, (double *)(void *)c, factor, bytes);
+        break;
+    case FILL *WAYS + PLAIN: loops->fill(a, filler, bytes); break;
+    case FILL *WAYS + PAST: loops->fill_past(a, filler, bytes); break;
+    default: job->members[number].read = loops->read(b, bytes);
+    }
+}
+
+static void next_piece(memory_job *job) {
+    job->from = job->from + job->piece < job->slice ? job->from + job->piece : 0;
+    job->bytes = job->piece;
+}
+
+static void whole_slice(memory_job *job) {
+    job->from = 0;
+    job->bytes = job->slice;
+}
+
+static void look(void *arg, unsigned number) {
+    memory_job *job = arg;
+    const double *a = (const double *)(const void *)(job->a + number * job->slice);
+    double fill;
+    memcpy(&fill, &filler, sizeof fill);
+    bool wrong = false;
+    for (size_t i = 0; i < words_of(job); i++) {
+        double value = (double)(i % VALUES);
+        double wanted = job->what / WAYS == FILL    ? fill
+                        : job->what / WAYS == TRIAD ? value + factor * second
+                                                    : value;
+        wrong |= a[i] != wanted;
+    }
+    job->members[number].wrong = wrong;
+}
+
+static rgm_status sample(void *arg, int what, double *value, rgm_error *err) {
+    static const double streams[KINDS] = {[COPY] = 2, [TRIAD] = 3, [READ] = 1, [FILL] = 1};
+    memory_job *job = arg;
+    unsigned count = rgm_crew_members(job->crew);
+    job->what = what;
+    next_piece(job);
+    rgm_crew_time took = rgm_crew_run(job->crew, one_pass, job);
+    job->stolen = took.stolen;
+    *value = streams[what / WAYS] * (double)job->bytes * count / (double)took.own_ns * 1e9;
+    uint64_t sum = sum_of(job->bytes / sizeof(double));
+    for (unsigned i = 0; what / WAYS == READ && i < count; i++)
+        if (job->members[i].read != sum)
+            return rgm_error_set(err, RGM_INVALID, "calibration: the read loop (%s) gives another sum",
+                                 job->loops->name);
+    return RGM_OK;
+}
+
+static rgm_status check(memory_job *job, const rgm_probe *probe, rgm_error *err) {
+    if (probe->what / WAYS == READ) return RGM_OK; // every sample was checked
+    job->what = probe->what;
+    whole_slice(job);
+    (void)rgm_crew_run(job->crew, one_pass, job);
+    (void)rgm_crew_run(job->crew, look, job);
+    for (unsigned i = 0; i < rgm_crew_members(job->crew); i++)
+        if (job->members[i].wrong)
+            return rgm_error_set(err, RGM_INVALID, "calibration: %s left other values than it should",
+                                 probe->source);
+    return RGM_OK;
+}
+
+// Pieces begin with a round of values, so that all have the same sum. Slices too small for that are one
+// piece.
+static void divide(memory_job *job, double pieces) {
+    const size_t round = VALUES * sizeof(double);
+    size_t count = pieces >= 1 ? (size_t)pieces : 1;
+    job->piece = job->slice / count / round * round;
+    if (job->piece)
+        job->slice = job->piece * count;
+    else
+        job->piece = job->slice;
+}
+
+static rgm_status make_buffers(memory_job *job, size_t bytes, double pieces, rgm_error *err) {
+    char *aligned[BUFFERS];
+    unsigned count = rgm_crew_members(job->crew);
+    job->slice = bytes / count / RGM_LOOP_UNIT * RGM_LOOP_UNIT;
+    divide(job, pieces);
+    job->members = rgm_calloc(count, sizeof *job->members);
+    if (!job->members) return rgm_error_no_memory(err);
+    for (int i = 0; i < BUFFERS; i++) {
+        job->blocks[i] = rgm_block_realloc(NULL, bytes + RGM_LOOP_ALIGN);
+        if (!job->blocks[i]) return rgm_error_no_memory(err);
+        rgm_host_large_pages(job->blocks[i], bytes + RGM_LOOP_ALIGN);
+        size_t off = (uintptr_t)job->blocks[i] % RGM_LOOP_ALIGN;
+        aligned[i] = (char *)job->blocks[i] + (off ? RGM_LOOP_ALIGN - off : 0);
+    }
+    job->a = aligned[0];
+    job->b = aligned[1];
+    job->c = aligned[2];
+    (void)rgm_crew_run(job->crew, first_touch, job);
+    return RGM_OK;
+}
+
+// The best of the ways to do one kind of thing.
+static rgm_status choose(memory_job *job, const rgm_effort *effort, int kind, rgm_ceiling_id id,
+                         rgm_probe *chosen, char source[64], rgm_error *err) {
+    static const char *const texts[WAYS] = {"own loop", "own loop past the caches", "memcpy"};
+    const rgm_loops *loops = job->loops;
+    rgm_probe probes[WAYS];
+    size_t count = 0, best = 0;
+    const bool offered[WAYS] = {true, kind != READ && loops->copy_past, kind == COPY};
+    for (int way = 0; way < WAYS; way++)
+        if (offered[way])
+            probes[count++] = (rgm_probe){.id = id,
+                                          .sample = sample,
+                                          .arg = job,
+                                          .what = kind * WAYS + way,
+                                          .source = texts[way],
+                                          .stolen = &job->stolen,
+                                          .shared = true};
+    RGM_TRY(rgm_probes_choose(probes, count, effort, &best, err));
+    *chosen = probes[best];
+    bool own = chosen->what % WAYS != LIBRARY;
+    (void)snprintf(source, sizeof(rgm_figure){0}.source, "%s%s%s%s", chosen->source, own ? " (" : "",
+                   own ? loops->name : "", own ? ")" : "");
+    chosen->source = source;
+    return RGM_OK;
+}
+
+static rgm_status run(memory_job *job, const rgm_host_request *request, rgm_figures *figures,
+                      rgm_error *err) {
+    static const rgm_ceiling_id ids[KINDS] = {RGM_CEILING_MEMORY_COPY, RGM_CEILING_MEMORY_TRIAD,
+                                              RGM_CEILING_MEMORY_READ, RGM_CEILING_MEMORY_FILL};
+    rgm_probe probes[KINDS];
+    char sources[KINDS][sizeof(rgm_figure){0}.source];
+    for (int kind = 0; kind < KINDS; kind++)
+        RGM_TRY(choose(job, &request->effort, kind, ids[kind], &probes[kind], sources[kind], err));
+    RGM_TRY(rgm_probes_measure(probes, KINDS, &request->effort, figures, err));
+    for (int kind = 0; kind < KINDS; kind++) RGM_TRY(check(job, &probes[kind], err));
+    return RGM_OK;
+}
+
+static void refuse(rgm_figures *figures, const rgm_host_request *request) {
+    static const rgm_ceiling_id ids[] = {RGM_CEILING_MEMORY_COPY, RGM_CEILING_MEMORY_TRIAD,
+                                         RGM_CEILING_MEMORY_READ, RGM_CEILING_MEMORY_FILL};
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
+        rgm_figure_refuse(figures, ids[i],
+                          "too little memory is free (%lld MiB) for buffers beyond the caches (%lld MiB)",
+                          (long long)(request->free_bytes >> 20),
+                          (long long)(rgm_host_caches_last(&request->caches) >> 20));
+}
+
+rgm_status rgm_host_memory(const rgm_host_request *request, rgm_figures *figures, rgm_error *err) {
+    memory_job job = {0};
+    const rgm_loops *sets[RGM_LOOPS_MOST];
+    size_t bytes = rgm_host_buffer_bytes(request, BUFFERS);
+    if (!bytes || bytes / request->threads < RGM_LOOP_UNIT) {
+        refuse(figures, request);
+        return RGM_OK;
+    }
+    job.loops = sets[rgm_loops_here(sets) - 1];
+    rgm_status status = rgm_crew_start(&job.crew, request->threads, err);
+    if (status == RGM_OK) status = make_buffers(&job, bytes, request->effort.policy->memory_pieces, err);
+    if (status == RGM_OK) status = run(&job, request, figures, err);
+    rgm_crew_end(job.crew);
+    for (int i = 0; i < BUFFERS; i++) rgm_block_free(job.blocks[i]);
+    rgm_free(job.members);
+    return status;
+}

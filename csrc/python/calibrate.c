@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calibration: the lists (ceilings, datasheets, policy) and the measurements.
+#include <math.h>
+
+#include "base/clock.h"
+#include "calibrate/device.h"
+#include "calibrate/host.h"
+#include "model/datasheets.h"
+#include "python/state.h"
+
+// --- lists ------------------------------------------------------------------------------------------------
+
+static int put_row(PyObject *dict, const char *key, PyObject *row) {
+    int failed = row ? PyDict_SetItemString(dict, key, row) : -1;
+    Py_XDECREF(row);
+    return failed;
+}
+
+static PyObject *core_ceilings(PyObject *module, PyObject *unused) {
+    static const struct {
+        const char *token, *unit, *doc;
+    } rows[] = {
+#define CEILING_ROW(name, token, unit, doc) {token, unit, doc},
+        RGM_CEILINGS(CEILING_ROW)
+#undef CEILING_ROW
+    };
+    PyObject *dict = PyDict_New();
+    for (size_t i = 0; dict && i < RGM_CEILING_COUNT; i++)
+        if (put_row(dict, rows[i].token, Py_BuildValue("{ssss}", "unit", rows[i].unit, "doc", rows[i].doc)) <
+            0)
+            Py_CLEAR(dict);
+    return dict;
+}
+
+static PyObject *describe_datasheet(const rgm_datasheet *sheet) {
+    static const char *const pipes[] = {
+#define PIPE_TOKEN(name, token, doc) token,
+        RGM_PIPES(PIPE_TOKEN)
+#undef PIPE_TOKEN
+    };
+    PyObject *peaks = PyDict_New();
+    for (size_t i = 0; peaks && i < RGM_PIPE_COUNT; i++)
+        if (sheet->peak[i] > 0 && put_row(peaks, pipes[i], PyFloat_FromDouble(sheet->peak[i])) < 0)
+            Py_CLEAR(peaks);
+    return peaks ? Py_BuildValue("{sdsN}", "bytes_per_s", sheet->bytes_per_s, "peaks", peaks) : NULL;
+}
+
+static PyObject *core_datasheets(PyObject *module, PyObject *unused) {
+    PyObject *dict = PyDict_New();
+    for (size_t i = 0; dict && i < rgm_datasheets_count; i++)
+        if (put_row(dict, rgm_datasheets[i].name, describe_datasheet(&rgm_datasheets[i])) < 0) Py_CLEAR(dict);
+    return dict;
+}
+
+static PyObject *core_calibrate_policy(PyObject *module, PyObject *unused) {
+    static const struct {
+        const char *name;
+        double initial;
+        const char *unit, *source;
+    } rows[] = {
+#define POLICY_ROW(name, initial, unit, source) {#name, initial, unit, source},
+        RGM_CALIBRATE_POLICY(POLICY_ROW)
+#undef POLICY_ROW
+    };
+    PyObject *dict = PyDict_New();
+    for (size_t i = 0; dict && i < sizeof rows / sizeof rows[0]; i++)
+        if (put_row(dict, rows[i].name,
+                    Py_BuildValue("{sdssss}", "default", rows[i].initial, "unit", rows[i].unit, "source",
+                                  rows[i].source)) < 0)
+            Py_CLEAR(dict);
+    return dict;
+}
+
+// --- measuring --------------------------------------------------------------------------------------------
+
+// Keys of a dict over the defaults.
+static int read_policy(PyObject *given, rgm_calibrate_policy *policy) {
+#define POLICY_NAME(name, initial, unit, source) #name,
+#define POLICY_OFFSET(name, initial, unit, source) offsetof(rgm_calibrate_policy, name),
+    static const char *const names[] = {RGM_CALIBRATE_POLICY(POLICY_NAME)};
+    static const size_t offsets[] = {RGM_CALIBRATE_POLICY(POLICY_OFFSET)};
+    PyObject *key, *value;
+    Py_ssize_t at = 0;
+    *policy = RGM_CALIBRATE_POLICY_DEFAULTS;
+    while (given && PyDict_Next(given, &at, &key, &value)) {
+        Py_ssize_t i = rgm_name_find(key, names, sizeof names / sizeof names[0]);
+        if (i < 0) {
+            PyErr_Format(PyExc_ValueError, "no number of a calibration is called %R", key);
+            return -1;
+        }
+        double number = PyFloat_AsDouble(value);
+        if (number == -1.0 && PyErr_Occurred()) return -1;
+        if (!(number >= 0) || isinf(number)) {
+            PyErr_Format(PyExc_ValueError, "%U of a calibration must be a finite number of at least 0", key);
+            return -1;
+        }
+        memcpy((char *)policy + offsets[i], &number, sizeof number);
+    }
+    return 0;
+}
+
+// Between samples: Ctrl-C and other handlers run.
+static bool goes_on(void *unused) {
+    PyGILState_STATE gil = PyGILState_Ensure();
+    bool on = PyErr_CheckSignals() == 0;
+    PyGILState_Release(gil);
+    return on;
+}
+
+static PyObject *describe_figure(const rgm_figure *figure) {
+    if (isnan(figure->value))
+        return Py_BuildValue("{sOsOsIssss}", "value", Py_None, "spread", Py_None, "samples", 0u, "source", "",
+                             "reason", figure->reason);
+    return Py_BuildValue("{sdsdsIssss}", "value", figure->value, "spread", figure->spread, "samples",
+                         (unsigned)figure->samples, "source", figure->source, "reason", "");
+}
+
+// Those that have a value or a reason.
+static PyObject *describe_figures(const rgm_figures *figures) {
+    static const char *const tokens[] = {
+#define CEILING_TOKEN(name, token, unit, doc) token,
+        RGM_CEILINGS(CEILING_TOKEN)
+#undef CEILING_TOKEN
+    };
+    PyObject *dict = PyDict_New();
+    for (size_t i = 0; dict && i < RGM_CEILING_COUNT; i++) {
+        const rgm_figure *figure = &figures->at[i];
+        if (isnan(figure->value) && !figure->reason[0]) continue;
+        if (put_row(dict, tokens[i], describe_figure(figure)) < 0) Py_CLEAR(dict);
+    }
+    return dict;
+}
+
+// Raises what a handler raised while it was measured, else the core's error.
+static PyObject *finish(PyObject *module, rgm_status status, const rgm_error *err,
+                        const rgm_figures *figures) {
+    if (PyErr_Occurred()) return NULL;
+    return status == RGM_OK ? describe_figures(figures) : rgm_raise(rgm_module_of(module), status, err);
+}
+
+static int64_t deadline_of(double seconds) {
+    static const double most_seconds = 1e6, ns_of_second = 1e9;
+    return (int64_t)((seconds < most_seconds ? seconds : most_seconds) * ns_of_second);
+}
+
+static PyObject *core_measure_host(PyObject *module, PyObject *args, PyObject *keywords) {
+    static char *names[] = {"part", "threads", "free_bytes", "quick", "policy", "seconds", NULL};
+    static const char *const parts[] = {
+#define PART_TOKEN(name, token, doc) token,
+        RGM_HOST_PARTS(PART_TOKEN)
+#undef PART_TOKEN
+    };
+    PyObject *part_name, *policy_dict = NULL;
+    unsigned threads;
+    long long free_bytes;
+    int quick = 1;
+    double seconds = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "UIL|pO!d:measure_host", names, &part_name, &threads,
+                                     &free_bytes, &quick, &PyDict_Type, &policy_dict, &seconds))
+        return NULL;
+    rgm_calibrate_policy policy;
+    Py_ssize_t part = rgm_name_find(part_name, parts, RGM_HOST_PART_COUNT);
+    if (part < 0) return PyErr_Format(PyExc_ValueError, "no part of a calibration is called %R", part_name);
+    if (read_policy(policy_dict, &policy) < 0) return NULL;
+    rgm_host_request request = {.effort = {.policy = &policy, .quick = quick, .goes_on = goes_on},
+                                .threads = threads,
+                                .free_bytes = free_bytes};
+    if (seconds > 0) request.effort.deadline_ns = rgm_clock_monotonic_ns() + deadline_of(seconds);
+    rgm_figures figures;
+    rgm_error err = {0};
+    rgm_status status;
+    Py_BEGIN_ALLOW_THREADS;
+    rgm_host_caches_read(&request.caches);
+    status = rgm_host_measure((rgm_host_part)part, &request, &figures, &err);
+    Py_END_ALLOW_THREADS;
+    return finish(module, status, &err, &figures);
+}
+
+static PyObject *core_measure_device(PyObject *module, PyObject *args, PyObject *keywords) {
+    static char *names[] = {"part", "device", "quick", "policy", NULL};
+    static const char *const parts[] = {
+#define PART_TOKEN(name, token, doc) token,
+        RGM_DEVICE_PARTS(PART_TOKEN)
+#undef PART_TOKEN
+    };
+    PyObject *part_name, *policy_dict = NULL;
+    int device, quick = 1;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "Ui|pO!:measure_device", names, &part_name, &device,
+                                     &quick, &PyDict_Type, &policy_dict))
+        return NULL;
+    rgm_calibrate_policy policy;
+    Py_ssize_t part = rgm_name_find(part_name, parts, RGM_DEVICE_PART_COUNT);
+    if (part < 0) return PyErr_Format(PyExc_ValueError, "no part of a calibration is called %R", part_name);
+    if (read_policy(policy_dict, &policy) < 0) return NULL;
+    rgm_figures figures;
+    uint32_t gaps = 0;
+    rgm_error err = {0};
+    rgm_status status;
+    Py_BEGIN_ALLOW_THREADS;
+    rgm_cubin_cache cache;
+    rgm_cubin_cache_open(&cache, NULL, RGM_CUBIN_CACHE_BYTES);
+    rgm_device_request request = {
+        .effort = {.policy = &policy, .quick = quick, .goes_on = goes_on}, .device = device, .cache = &cache};
+    status = rgm_device_measure((rgm_device_part)part, &request, &figures, &gaps, &err);
+    Py_END_ALLOW_THREADS;
+    PyObject *found = finish(module, status, &err, &figures);
+    return found ? Py_BuildValue("(NI)", found, (unsigned)gaps) : NULL;
+}
+
+static PyObject *core_device_about(PyObject *module, PyObject *args) {
+    int device;
+    rgm_device_about about;
+    rgm_error err = {0};
+    rgm_status status;
+    if (!PyArg_ParseTuple(args, "i:device_about", &device)) return NULL;
+    Py_BEGIN_ALLOW_THREADS;
+    status = rgm_device_describe(device, &about, &err);
+    Py_END_ALLOW_THREADS;
+    if (status != RGM_OK) return rgm_raise(rgm_module_of(module), status, &err);
+    return Py_BuildValue("{sssssisisLsLsisdsdsdsd}", "name", about.name, "uuid", about.uuid, "capability",
+                         about.capability, "multiprocessors", about.multiprocessors, "l2_bytes",
+                         (long long)about.l2_bytes, "memory_bytes", (long long)about.memory_bytes, "driver",
+                         about.driver_version, "derived_bytes_per_s", about.derived_bytes_per_s,
+                         "derived_fp32", about.derived_fp32, "clock_hz", about.clock_hz, "memory_hz",
+                         about.memory_hz);
+}
+
+static PyObject *core_figure(PyObject *module, PyObject *args) {
+    PyObject *values;
+    int least;
+    double bests[256];
+    if (!PyArg_ParseTuple(args, "O!p:calibrate_figure", &PyList_Type, &values, &least)) return NULL;
+    Py_ssize_t count = PyList_GET_SIZE(values);
+    if (count < 1 || count > (Py_ssize_t)(sizeof bests / sizeof *bests))
+        return PyErr_Format(PyExc_ValueError, "a figure is made of 1 to %zu values",
+                            sizeof bests / sizeof *bests);
+    for (Py_ssize_t i = 0; i < count; i++) {
+        bests[i] = PyFloat_AsDouble(PyList_GET_ITEM(values, i));
+        if (PyErr_Occurred()) return NULL;
+        if (!(bests[i] > 0) || isinf(bests[i]))
+            return PyErr_Format(PyExc_ValueError, "a figure is made of positive numbers, not %R",
+                                PyList_GET_ITEM(values, i));
+    }
+    rgm_figure figure =
+        rgm_figure_of(bests, (size_t)count, least, RGM_CALIBRATE_POLICY_DEFAULTS.least_spread);
+    return Py_BuildValue("(dd)", figure.value, figure.spread);
+}
+
+static PyObject *core_host_caches(PyObject *module, PyObject *unused) {
+    rgm_host_caches caches;
+    rgm_host_caches_read(&caches);
+    PyObject *list = PyList_New(0);
+    for (int i = 0; list && i < RGM_CACHE_LEVELS; i++) {
+        PyObject *row = Py_BuildValue("{sisLsi}", "level", i + 1, "bytes", (long long)caches.bytes[i],
+                                      "sharers", caches.sharers[i]);
+        if (!row || PyList_Append(list, row) < 0) Py_CLEAR(list);
+        Py_XDECREF(row);
+    }
+    return list;
+}
+
+static PyMethodDef methods[] = {
+    {"host_caches", core_host_caches, METH_NOARGS,
+     "host_caches($module)\n--\n\nData caches by level: bytes (0: unknown) and processors that share one."},
+    {"device_about", core_device_about, METH_VARARGS,
+     "device_about($module, device, /)\n--\n\nWhat the CUDA driver tells of a device, and what follows from "
+     "it."},
+    {"measure_device", (PyCFunction)(void (*)(void))core_measure_device, METH_VARARGS | METH_KEYWORDS,
+     "measure_device($module, part, device, quick=True, policy={})\n--\n\n"
+     "Measure a part of what a CUDA device can reach: figures, and timings that waited for the host."},
+    {"calibrate_figure", core_figure, METH_VARARGS,
+     "calibrate_figure($module, bests, least, /)\n--\n\nValue and spread of the bests of batches."},
+    {"measure_host", (PyCFunction)(void (*)(void))core_measure_host, METH_VARARGS | METH_KEYWORDS,
+     "measure_host($module, part, threads, free_bytes, quick=True, policy={}, seconds=0.0)\n--\n\n"
+     "Measure a part of what the processors and the memory can reach."},
+    {"ceilings", core_ceilings, METH_NOARGS,
+     "ceilings($module)\n--\n\nWhat a calibration measures: unit and meaning by token."},
+    {"datasheets", core_datasheets, METH_NOARGS,
+     "datasheets($module)\n--\n\nPeaks that makers print, by the exact name of a device; bytes/s and "
+     "operations/s."},
+    {"calibrate_policy", core_calibrate_policy, METH_NOARGS,
+     "calibrate_policy($module)\n--\n\nNumbers that a calibration is made with."},
+    {NULL},
+};
+
+int rgm_calibrate_init(PyObject *module) { return PyModule_AddFunctions(module, methods); }

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// The suggestions for a Run.
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "python/run_object.h"
+#include "suggest/suggest.h"
+
+// A dict of token -> value; what it does not name stays unknown.
+static int read_ceilings(PyObject *given, rgm_ceilings *ceilings) {
+#define CEILING_TOKEN(name, token, unit, doc) token,
+    static const char *const tokens[] = {RGM_CEILINGS(CEILING_TOKEN)};
+#undef CEILING_TOKEN
+    for (int i = 0; i < RGM_CEILING_COUNT; i++) ceilings->at[i] = (rgm_ceiling){NAN, NAN};
+    PyObject *key, *value;
+    Py_ssize_t at = 0;
+    while (PyDict_Next(given, &at, &key, &value)) {
+        Py_ssize_t i = rgm_name_find(key, tokens, RGM_CEILING_COUNT);
+        double number = i < 0 ? 0.0 : PyFloat_AsDouble(value);
+        if (number == -1.0 && PyErr_Occurred()) return -1;
+        if (i < 0 || !(number > 0)) {
+            PyErr_Format(PyExc_ValueError,
+                         i < 0 ? "no ceiling is called %R" : "the ceiling %R must be above 0", key);
+            return -1;
+        }
+        ceilings->at[i].value = number;
+    }
+    return 0;
+}
+
+static PyObject *wrap_both(rgm_module *state, PyObject *self, rgm_suggestions *suggestions,
+                           rgm_suggestion_evidence *evidence) {
+    PyObject *first = rgm_table_wrap(state, self, &rgm_suggestions_desc, (rgm_table *)suggestions, true);
+    PyObject *second =
+        rgm_table_wrap(state, self, &rgm_suggestion_evidence_desc, (rgm_table *)evidence, true);
+    if (first && second) return Py_BuildValue("(NN)", first, second);
+    Py_XDECREF(first);
+    Py_XDECREF(second);
+    return NULL;
+}
+
+PyObject *rgm_method_suggest(run_object *self, PyObject *args) {
+    rgm_module *state = rgm_module_of_type(Py_TYPE(self));
+    PyObject *thresholds, *given;
+    rgm_policy policy = RGM_POLICY_DEFAULTS;
+    rgm_ceilings ceilings;
+    if (!state || !PyArg_ParseTuple(args, "O!O", &PyDict_Type, &thresholds, &given)) return NULL;
+    if (given != Py_None && !PyDict_Check(given))
+        return PyErr_Format(PyExc_TypeError, "ceilings must be a dict or None");
+    if (rgm_policy_read(thresholds, &policy) < 0) return NULL;
+    if (given != Py_None && read_ceilings(given, &ceilings) < 0) return NULL;
+    const rgm_view *view = rgm_run_view(self, state);
+    if (!view) return NULL;
+    rgm_suggestions *suggestions = rgm_calloc(1, sizeof *suggestions);
+    rgm_suggestion_evidence *evidence = rgm_calloc(1, sizeof *evidence);
+    rgm_error err;
+    rgm_status status = suggestions && evidence ? RGM_OK : RGM_NO_MEMORY;
+    rgm_error_clear(&err);
+    if (status == RGM_OK) {
+        Py_BEGIN_ALLOW_THREADS;
+        status = rgm_suggest(view, &policy, given == Py_None ? NULL : &ceilings, suggestions, evidence, &err);
+        Py_END_ALLOW_THREADS;
+    }
+    if (status == RGM_OK) return wrap_both(state, (PyObject *)self, suggestions, evidence);
+    if (suggestions) rgm_table_release(&rgm_suggestions_desc, suggestions);
+    if (evidence) rgm_table_release(&rgm_suggestion_evidence_desc, evidence);
+    rgm_free(suggestions);
+    rgm_free(evidence);
+    return rgm_raise(state, status, &err);
+}

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "suggest/facts.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+enum { UNKNOWN_TYPE = 0xFF, MOST_PARENTS = 256 };
+
+// --- texts ------------------------------------------------------------------------------------------------
+
+bool rgm_text_has(rgm_string text, const char *part) {
+    return memmem(text.data, text.length, part, strlen(part)) != NULL;
+}
+
+bool rgm_text_is(rgm_string text, const char *whole) {
+    return strlen(whole) == text.length && memcmp(text.data, whole, text.length) == 0;
+}
+
+bool rgm_text_begins(rgm_string text, const char *head) {
+    return text.length >= strlen(head) && memcmp(text.data, head, strlen(head)) == 0;
+}
+
+bool rgm_text_among(rgm_string text, const char *const *texts) {
+    for (; *texts; texts++)
+        if (rgm_text_is(text, *texts)) return true;
+    return false;
+}
+
+bool rgm_text_has_any(rgm_string text, const char *const *parts) {
+    for (; *parts; parts++)
+        if (rgm_text_has(text, *parts)) return true;
+    return false;
+}
+
+// --- look-ups ---------------------------------------------------------------------------------------------
+
+rgm_kernel_type rgm_facts_type(const rgm_facts *facts, size_t row) {
+    if (!rgm_facts_is_kernel(facts, row)) return rgm_kernel_type_of(facts->view, row);
+    uint8_t *known = &facts->type_of_name[rgm_view_name(facts->view, row)];
+    if (*known == UNKNOWN_TYPE) *known = (uint8_t)rgm_kernel_type_of(facts->view, row);
+    return (rgm_kernel_type)*known;
+}
+
+int32_t rgm_facts_above(const rgm_facts *facts, size_t row, const char *const *names) {
+    const rgm_view *view = facts->view;
+    bool work = rgm_kind_is_work(rgm_view_kind(view, row));
+    int32_t at = work ? view->op[row] : (int32_t)row;
+    for (int steps = 0; at >= 0 && steps < MOST_PARENTS; steps++) {
+        if (rgm_text_among(rgm_facts_text(facts, (size_t)at), names)) return at;
+        at = rgm_view_parent(view, (size_t)at);
+    }
+    return -1;
+}
+
+bool rgm_facts_below(const rgm_facts *facts, int32_t row, const char *part) {
+    for (int steps = 0; row >= 0 && steps < MOST_PARENTS; steps++) {
+        if (rgm_text_has(rgm_facts_text(facts, (size_t)row), part)) return true;
+        row = rgm_view_parent(facts->view, (size_t)row);
+    }
+    return false;
+}
+
+int32_t rgm_facts_operator(const rgm_facts *facts, size_t row) {
+    int32_t at = (int32_t)row;
+    for (int steps = 0; at >= 0 && steps < MOST_PARENTS; steps++) {
+        if (rgm_view_kind(facts->view, (size_t)at) == RGM_KIND_CPU_OP) return at;
+        at = rgm_view_parent(facts->view, (size_t)at);
+    }
+    return -1;
+}
+
+uint32_t rgm_facts_first_from(const rgm_facts *facts, uint32_t lane, int64_t time) {
+    const rgm_view *view = facts->view;
+    uint32_t low = view->lane_first[lane], high = view->lane_first[lane + 1];
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (rgm_view_start(view, view->lane_spans[middle]) < time)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+int64_t rgm_facts_on_path(const rgm_facts *facts, size_t row, unsigned kinds) {
+    int64_t total = 0;
+    for (uint32_t i = facts->segment_first[row]; i < facts->segment_first[row + 1]; i++) {
+        uint32_t segment = facts->segments[i];
+        if (kinds >> facts->path.kind[segment] & 1u) total += facts->path.duration_ns[segment];
+    }
+    return total;
+}
+
+int64_t rgm_facts_path_total(const rgm_facts *facts, unsigned kinds) {
+    int64_t total = 0;
+    for (size_t i = 0; i < facts->path.rows; i++)
+        if (kinds >> facts->path.kind[i] & 1u) total += facts->path.duration_ns[i];
+    return total;
+}
+
+// --- what the environment says ----------------------------------------------------------------------------
+
+// The number after "key": in a JSON text, NaN for none. Good enough for what a writer of traces says of its
+// device; nothing hangs on it but whether a rule may speak.
+static double number_after(const char *text, const char *key) {
+    const char *at = text ? strstr(text, key) : NULL;
+    if (!at) return NAN;
+    at += strlen(key);
+    char *end;
+    double value = strtod(at, &end);
+    return end != at && isfinite(value) ? value : NAN;
+}
+
+static double environment_number(const rgm_run *run, const char *key) {
+    double value = number_after(run->environment, key);
+    for (size_t i = 0; isnan(value) && i < run->files.rows; i++)
+        value =
+            number_after(rgm_strings_view(&run->strings, RGM_CELL(&run->files, environment, i, 0)).data, key);
+    return value;
+}
+
+// Telemetry says it too.
+static double memory_of_telemetry(const rgm_run *run) {
+    for (size_t i = 0; i < run->counters.rows; i++) {
+        rgm_string series = rgm_strings_view(&run->strings, RGM_CELL(&run->counters, series, i, 0));
+        if (rgm_text_is(series, "memory_total_bytes")) return RGM_CELL(&run->counters, value, i, NAN);
+    }
+    return NAN;
+}
+
+// --- making -----------------------------------------------------------------------------------------------
+
+static rgm_status index_path(rgm_facts *facts, rgm_error *err) {
+    const rgm_view *view = facts->view;
+    rgm_critical_path *path = &facts->path;
+    facts->segment_first = rgm_calloc(view->n_spans + 2, sizeof *facts->segment_first);
+    if (!facts->segment_first) return rgm_error_no_memory(err);
+    RGM_TRY(RGM_ROWS(facts->segments, path->rows, err));
+    uint32_t *first = facts->segment_first;
+    for (size_t i = 0; i < path->rows; i++)
+        if (path->span[i] >= 0) first[path->span[i] + 2]++;
+    for (size_t i = 2; i < view->n_spans + 2; i++) first[i] += first[i - 1];
+    for (size_t i = 0; i < path->rows; i++)
+        if (path->span[i] >= 0) facts->segments[first[path->span[i] + 1]++] = (uint32_t)i;
+    return RGM_OK;
+}
+
+static void measure_path(rgm_facts *facts) {
+    const rgm_critical_path *path = &facts->path;
+    const rgm_run *run = facts->view->run;
+    facts->rank = -1;
+    facts->start_ns = run->start_ns;
+    facts->end_ns = run->end_ns > run->start_ns ? run->end_ns : run->start_ns;
+    if (path->rows) {
+        facts->start_ns = path->start_ns[0];
+        facts->end_ns = path->start_ns[path->rows - 1] + path->duration_ns[path->rows - 1];
+        for (size_t i = 0; i < path->rows; i++) {
+            if (path->lane[i] < 0) continue;
+            facts->rank = RGM_CELL(&run->lanes, rank, (size_t)path->lane[i], -1);
+            break;
+        }
+    }
+    facts->whole_ns = rgm_critical_between(facts->end_ns, facts->start_ns);
+}
+
+static rgm_status index_rows(rgm_facts *facts, rgm_error *err) {
+    const rgm_view *view = facts->view;
+    const rgm_run *run = view->run;
+    RGM_TRY(RGM_ROWS(facts->arguments, view->n_spans, err));
+    RGM_TRY(RGM_ROWS(facts->launch_row, view->n_spans, err));
+    RGM_TRY(RGM_ROWS(facts->blocked_by, view->n_spans, err));
+    RGM_TRY(RGM_ROWS(facts->type_of_name, view->n_strings, err));
+    memset(facts->type_of_name, UNKNOWN_TYPE, view->n_strings + 1);
+    for (size_t i = 0; i < view->n_spans; i++)
+        facts->arguments[i] = facts->launch_row[i] = facts->blocked_by[i] = -1;
+    for (size_t i = 0; i < run->operators.rows; i++)
+        facts->arguments[RGM_CELL(&run->operators, span, i, 0)] = (int32_t)i;
+    for (size_t i = 0; i < run->launches.rows; i++)
+        facts->launch_row[RGM_CELL(&run->launches, span, i, 0)] = (int32_t)i;
+    return RGM_OK;
+}
+
+static void find_blocks(rgm_facts *facts) {
+    const rgm_view *view = facts->view;
+    for (size_t lane = 0; lane < view->n_lanes; lane++) {
+        int32_t last = -1;
+        for (uint32_t i = view->lane_first[lane]; i < view->lane_first[lane + 1]; i++) {
+            uint32_t row = view->lane_spans[i];
+            if (!rgm_kind_is_call(rgm_view_kind(view, row))) continue;
+            facts->blocked_by[row] = last;
+            if (rgm_hosts_blocks(&facts->hosts, row)) last = (int32_t)row;
+        }
+    }
+}
+
+static rgm_status fill(rgm_facts *facts, rgm_error *err) {
+    const rgm_question question = {0};
+    RGM_TRY(rgm_critical_path_compute(facts->view, facts->policy, &question, &facts->path, err));
+    RGM_TRY(index_path(facts, err));
+    measure_path(facts);
+    RGM_TRY(index_rows(facts, err));
+    RGM_TRY(rgm_hosts_init(&facts->hosts, facts->view, err));
+    RGM_TRY(rgm_idle_init(&facts->idle, facts->view, facts->policy, false, err));
+    find_blocks(facts);
+    facts->memory_total = environment_number(facts->view->run, "\"totalGlobalMem\":");
+    if (isnan(facts->memory_total)) facts->memory_total = memory_of_telemetry(facts->view->run);
+    facts->compute_major = environment_number(facts->view->run, "\"computeMajor\":");
+    return RGM_OK;
+}
+
+rgm_status rgm_facts_init(rgm_facts *facts, const rgm_view *view, const rgm_policy *policy,
+                          const rgm_ceilings *ceilings, rgm_error *err) {
+    *facts = (rgm_facts){.view = view, .policy = policy, .ceilings = ceilings};
+    rgm_status status = fill(facts, err);
+    if (status != RGM_OK) rgm_facts_release(facts);
+    return status;
+}
+
+void rgm_facts_release(rgm_facts *facts) {
+    rgm_table_release(&rgm_critical_path_desc, &facts->path);
+    rgm_hosts_release(&facts->hosts);
+    rgm_idle_release(&facts->idle);
+    rgm_free(facts->segment_first);
+    rgm_free(facts->segments);
+    rgm_free(facts->arguments);
+    rgm_free(facts->launch_row);
+    rgm_free(facts->blocked_by);
+    rgm_free(facts->type_of_name);
+    *facts = (rgm_facts){0};
+}

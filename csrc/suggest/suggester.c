@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "suggest/suggester.h"
+
+#include <math.h>
+
+#include "analysis/stats.h"
+#include "base/memory.h"
+
+void rgm_suggest_open(rgm_suggester *s, rgm_suggestion_rule rule) {
+    rgm_claim kept = s->open.claim;
+    kept.count = 0;
+    s->open = (rgm_finding){.rule = rule,
+                            .confidence = RGM_DEGREE_MEDIUM,
+                            .span = -1,
+                            .claim = kept,
+                            .high = 1.0,
+                            .bounded = true,
+                            .figure_first = s->n_figures,
+                            .merged_into = -1};
+}
+
+void rgm_suggest_about(rgm_suggester *s, size_t row) {
+    if (s->open.span < 0) {
+        s->open.span = (int64_t)row;
+        if (s->open.subject == 0) s->open.subject = rgm_view_name(s->facts->view, row);
+    }
+    s->open.count++;
+    s->open.current_ns = rgm_add_bounded(s->open.current_ns, rgm_facts_duration(s->facts, row));
+}
+
+static void claim_segment(rgm_suggester *s, uint32_t segment, int64_t from, int64_t to) {
+    const rgm_critical_path *path = &s->facts->path;
+    int64_t start = path->start_ns[segment], end = start + path->duration_ns[segment];
+    if (start < from) start = from;
+    if (end > to) end = to;
+    rgm_status status = rgm_claim_add(&s->open.claim, start, end, s->err);
+    if (status != RGM_OK) rgm_suggest_fail(s, status);
+}
+
+void rgm_suggest_claim_span(rgm_suggester *s, size_t row, unsigned kinds) {
+    const rgm_facts *facts = s->facts;
+    for (uint32_t i = facts->segment_first[row]; i < facts->segment_first[row + 1]; i++) {
+        uint32_t segment = facts->segments[i];
+        if (kinds >> facts->path.kind[segment] & 1u) claim_segment(s, segment, INT64_MIN, INT64_MAX);
+    }
+}
+
+// First segment that ends after `time`.
+static size_t segment_at(const rgm_critical_path *path, int64_t time) {
+    size_t low = 0, high = path->rows;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (path->start_ns[middle] + path->duration_ns[middle] <= time)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+void rgm_suggest_claim_between(rgm_suggester *s, int64_t start, int64_t end, unsigned kinds, int32_t lane) {
+    const rgm_critical_path *path = &s->facts->path;
+    for (size_t i = segment_at(path, start); i < path->rows && path->start_ns[i] < end; i++) {
+        if (!(kinds >> path->kind[i] & 1u)) continue;
+        bool host = RGM_HOST_PATH >> path->kind[i] & 1u;
+        if (lane >= 0 && host && path->lane[i] != lane) continue;
+        claim_segment(s, (uint32_t)i, start, end);
+    }
+}
+
+static rgm_figure *new_figure(rgm_suggester *s) {
+    enum { FIRST = 64 };
+    if (s->n_figures == s->figures_capacity) {
+        size_t capacity = s->figures_capacity ? 2 * s->figures_capacity : FIRST;
+        rgm_figure *figures = rgm_realloc(s->figures, capacity * sizeof *figures);
+        if (!figures) {
+            rgm_suggest_fail(s, rgm_error_no_memory(s->err));
+            return NULL;
+        }
+        s->figures = figures;
+        s->figures_capacity = capacity;
+    }
+    return &s->figures[s->n_figures++];
+}
+
+void rgm_suggest_note(rgm_suggester *s, rgm_quantity quantity, double value, double threshold, int64_t span) {
+    rgm_figure *figure = s->status == RGM_OK ? new_figure(s) : NULL;
+    if (figure)
+        *figure =
+            (rgm_figure){.quantity = (uint8_t)quantity, .value = value, .threshold = threshold, .span = span};
+}
+
+static void keep(rgm_suggester *s) {
+    enum { FIRST = 16 };
+    if (s->status == RGM_OK && s->count == s->capacity) {
+        size_t capacity = s->capacity ? 2 * s->capacity : FIRST;
+        rgm_finding *findings = rgm_realloc(s->findings, capacity * sizeof *findings);
+        if (!findings) {
+            rgm_suggest_fail(s, rgm_error_no_memory(s->err));
+        } else {
+            s->findings = findings;
+            s->capacity = capacity;
+        }
+    }
+    if (s->status != RGM_OK) {
+        rgm_suggest_drop(s);
+        return;
+    }
+    s->open.figure_end = s->n_figures;
+    s->findings[s->count++] = s->open;
+    s->open = (rgm_finding){0}; // its claim belongs to the list now
+}
+
+void rgm_suggest_close(rgm_suggester *s, double least_share) {
+    rgm_finding *open = &s->open;
+    if (least_share < s->facts->policy->suggest_least_share)
+        least_share = s->facts->policy->suggest_least_share;
+    rgm_claim_close(&open->claim);
+    open->own_ns = rgm_claim_total(&open->claim);
+    double share = rgm_facts_share(s->facts, open->own_ns);
+    if (open->own_ns == 0 || !(share >= least_share)) {
+        rgm_suggest_drop(s);
+        return;
+    }
+    rgm_suggest_note(s, RGM_QUANTITY_PATH_SHARE, share, least_share, open->span);
+    rgm_suggest_note(s, RGM_QUANTITY_PATH_NS, (double)open->own_ns, NAN, open->span);
+    if (open->count > 0) {
+        rgm_suggest_note(s, RGM_QUANTITY_COUNT, (double)open->count, NAN, open->span);
+        rgm_suggest_note(s, RGM_QUANTITY_TOTAL_NS, (double)open->current_ns, NAN, open->span);
+    }
+    keep(s);
+}
+
+void rgm_suggest_close_unbounded(rgm_suggester *s) {
+    rgm_finding *open = &s->open;
+    rgm_claim_close(&open->claim);
+    open->own_ns = rgm_claim_total(&open->claim);
+    open->bounded = false;
+    if (open->count > 0) rgm_suggest_note(s, RGM_QUANTITY_COUNT, (double)open->count, NAN, open->span);
+    if (open->current_ns > 0)
+        rgm_suggest_note(s, RGM_QUANTITY_TOTAL_NS, (double)open->current_ns, NAN, open->span);
+    open->low = open->high = 0;
+    keep(s);
+}
+
+void rgm_suggest_drop(rgm_suggester *s) {
+    s->n_figures = s->open.figure_first;
+    s->open.claim.count = 0;
+}
+
+void rgm_suggester_release(rgm_suggester *s) {
+    for (size_t i = 0; i < s->count; i++) rgm_claim_release(&s->findings[i].claim);
+    rgm_claim_release(&s->open.claim);
+    rgm_free(s->findings);
+    rgm_free(s->figures);
+}

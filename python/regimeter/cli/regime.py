@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``regimeter regime``: what limits a trace, a run or a program: the region with all its shares, then the kernels."""
+
+import argparse
+import sys
+from typing import TYPE_CHECKING, Any
+
+from .common import load_run, not_negative, print_document
+
+if TYPE_CHECKING:
+    from ..analysis.result import Result
+    from ..calibration.choice import Choice
+    from ..trace import Run
+    from .common import Verbs
+
+FORMAT, VERSION = "regimeter.regime", 1
+KERNELS, REGIONS = 15, 12
+PARTS = (
+    ("compute kernels", "kernels_ns"),
+    ("exposed communication", "communication_ns"),
+    ("exposed transfer", "transfer_ns"),
+    ("device waits for host", "host_wait_ns"),
+    ("launch gaps", "launch_gap_ns"),
+    ("waits of streams", "wait_ns"),
+    ("idle, cause unknown", "unknown_ns"),
+)
+HOST_PARTS = (
+    ("data loader", "host_input_ns"),
+    ("synchronisation", "host_sync_ns"),
+    ("allocation", "host_allocation_ns"),
+    ("compilation", "host_compile_ns"),
+    ("optimizer step", "host_optimizer_ns"),
+    ("other host code", "host_other_ns"),
+)
+KERNEL_PARTS = (
+    ("overhead", "overhead_kernels_share"),
+    ("memory", "memory_kernels_share"),
+    ("arithmetic", "compute_kernels_share"),
+    ("not known", "unjudged_kernels_share"),
+)
+
+
+def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
+    """Declare the verb."""
+    from .analyse import CEILINGS
+
+    parser = verbs.add_parser(
+        "regime",
+        parents=[common],
+        allow_abbrev=False,
+        help="what limits a trace, a run or a program: overhead, memory or arithmetic",
+        description="Prints how the time of each device divides and what limits it, for the whole run and its steps or "
+        "scopes, then what limits the kernels. A program (PROGRAM.py) is recorded first; it runs once.",
+    )
+    parser.add_argument("--ceilings", metavar="FILE", help=CEILINGS)
+    parser.add_argument(
+        "--by", choices=("run", "step", "scope"), default="step", help="regions after the whole run (default: step)"
+    )
+    parser.add_argument("--top", metavar="N", type=not_negative, default=KERNELS, help="kernels to print; 0 for all")
+    parser.add_argument("-o", "--output", metavar="RUN", help="recording of a program")
+    parser.add_argument("target", metavar="TRACE|RUN|PROGRAM.py", help="what is judged")
+    parser.add_argument(
+        "arguments", nargs="*", metavar="ARGS", help="arguments of the program; after -- if any begins with -"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Record where asked to, judge and print."""
+    from ..calibration.choice import choose
+
+    loaded, code = _load(arguments)
+    ceilings = choose(loaded, arguments.ceilings)
+    if arguments.json:
+        print_document(document(loaded, ceilings, arguments.by, arguments.target))
+    else:
+        print(*text_of(loaded, ceilings, arguments.by, arguments.top), sep="\n")
+    return code
+
+
+def _load(arguments: argparse.Namespace) -> "tuple[Run, int]":
+    if not arguments.target.endswith(".py"):
+        if arguments.arguments:
+            from .errors import CommandError
+
+            raise CommandError("regime: only a program takes arguments; one trace, run or directory at a time")
+        return load_run(arguments.target, quiet=arguments.quiet), 0
+    from . import record
+
+    program = [arguments.target, *arguments.arguments]
+    recorded, outcome = record.record(program, arguments.output, {"profile_kernels": True} if _has_device() else {})
+    if not arguments.quiet:
+        print(f"regimeter: recorded in {recorded.file}", file=sys.stderr)
+    return recorded.run, outcome
+
+
+def _has_device() -> bool:
+    from .. import _core
+
+    try:
+        return bool(_core.telemetry_devices())
+    except _core.Error:
+        return False
+
+
+# --- document -------------------------------------------------------------------------------------------------
+
+
+def document(run: "Run", ceilings: "Choice", by: str, file: str) -> dict[str, Any]:
+    """Return regions and kernels as a JSON-ready dictionary."""
+    found = {"format": FORMAT, "version": VERSION, "file": file, "ceilings": ceilings.to_dict()}
+    found["run"] = list(run.result("region-regimes", by="run", ceilings=ceilings))
+    found["regions"] = [] if by == "run" else list(run.result("region-regimes", by=by, ceilings=ceilings))
+    return found | {"kernels": list(run.result("kernel-regimes", ceilings=ceilings))}
+
+
+# --- text -----------------------------------------------------------------------------------------------------
+
+
+def text_of(run: "Run", ceilings: "Choice", by: str, top: int) -> list[str]:
+    """Return the whole report as lines."""
+    whole = run.result("region-regimes", by="run", ceilings=ceilings)
+    lines = [line for row in whole for line in (*region_lines(row), "")] or ["nothing was recorded", ""]
+    lines.append(f"ceilings: {ceilings.note}")
+    if any(row["stacks"] for row in whole):
+        lines.append("Python stacks were recorded, which slows the host: its waits may be half as long without")
+    if by != "run":
+        regions = run.result("region-regimes", by=by, ceilings=ceilings)
+        lines += ["", *_regions(regions, by)] if len(regions) else []
+    kernels = run.result("kernel-regimes", ceilings=ceilings)
+    return [*lines, "", *_kernels(kernels, top)] if len(kernels) else lines
+
+
+def verdict(row: dict[str, Any]) -> str:
+    """Return the label of a row with what stands beside it."""
+    from .. import _core
+    from ..report.text import percent
+
+    words = [row["regime"]]
+    if row["detail"] not in (None, "none"):
+        words.append(row["detail"].replace("_", " "))
+    if row["regime"] == "AMBIGUOUS" and row["leans_to"] not in (None, "UNKNOWN"):
+        words.append(f"leans to {row['leans_to']}")
+    if row["confidence"] is not None:
+        words.append(f"confidence {percent(row['confidence'])}")
+    return f"{', '.join(words)}: {_core.regime_texts()['reasons'][row['reason']]}"
+
+
+def region_lines(row: dict[str, Any]) -> list[str]:
+    """Return the paragraph of one device."""
+    from ..report.text import duration, percent
+
+    place = f"device {row['device']}" if row["device"] >= 0 else "host"
+    rank = f"rank {row['rank']}, " if row["rank"] >= 0 else ""
+    lines = [f"{rank}{place}: {verdict(row)}"]
+    wall = row["wall_ns"]
+    if row["device"] < 0 or not wall:
+        return [*lines, f"  {'time':24} {duration(wall / 1e6):>9}"]
+
+    def line(label: str, value: float) -> str:
+        return f"  {label:24} {duration(value / 1e6):>9} {percent(value / wall):>8}"
+
+    lines += [line(label, row[name]) for label, name in PARTS]
+    lines += [line("= time", wall)]
+    lines += [line(f"  host: {label}", row[name]) for label, name in HOST_PARTS if row[name]]
+    lines += [line(f"  kernels: {label}", wall * (row[name] or 0)) for label, name in KERNEL_PARTS if row[name]]
+    delay = row["queue_delay_ns"]
+    return lines if delay is None else [*lines, f"  {'median queue delay':24} {duration(delay / 1e6):>9}"]
+
+
+def _regions(regions: "Result", by: str) -> list[str]:
+    from ..report.text import duration, percent, shorten
+
+    lines = [f"by {by}"]
+    for row in regions[: REGIONS if by == "scope" else len(regions)]:
+        label = shorten(row["name"], 40) if by == "scope" else f"step {row['step']}"
+        place = f"device {row['device']}" if row["device"] >= 0 else ""
+        share = percent(row["overhead_share"])
+        lines.append(
+            f"  {label:40} {place:9} {duration(row['wall_ns'] / 1e6):>9} {share:>8} not in kernels  {verdict(row)}"
+        )
+    return lines
+
+
+def _kernels(kernels: "Result", top: int) -> list[str]:
+    from ..report.text import duration, percent, shorten
+
+    shown = kernels[: top or len(kernels)]
+    lines = [f"kernels with most time ({len(shown)} of {len(kernels)} names)"]
+    for row in shown:
+        roofs = f"compute {percent(row['sol_compute'])}, memory {percent(row['sol_memory'])}"
+        lines.append(f"  {percent(row['share']):>7} {duration(row['total_ns'] / 1e6):>9}  {shorten(row['name'], 60)}")
+        lines.append(f"  {'':17}  {verdict(row)}; {roofs} of the roof; work from {row['source']}")
+    return lines

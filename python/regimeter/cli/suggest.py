@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``regimeter suggest``: what to try next, with the evidence for it."""
+
+import argparse
+import shlex
+from typing import TYPE_CHECKING
+
+from .analyse import TRACE, _check_names, _only, _threshold
+from .common import not_negative, print_document
+
+if TYPE_CHECKING:
+    from ..suggest import ProfilerOptimizer
+    from .common import Verbs
+
+TOP = 5
+
+
+def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
+    """Declare the verb."""
+    parser = verbs.add_parser(
+        "suggest", parents=[common], allow_abbrev=False, help="what to try next, what it can save, and why"
+    )
+    parser.add_argument("trace", metavar="RUN", nargs="+", help=TRACE)
+    parser.add_argument("--top", metavar="N", type=not_negative, default=TOP, help=f"default: {TOP}; 0 for all")
+    parser.add_argument("--critical", action="store_true", help="show those of critical priority only")
+    parser.add_argument("--roadmap", action="store_true", help="one line each, by saved time against effort")
+    parser.add_argument(
+        "--policy", metavar="NAME=VALUE", action="append", default=[], type=_threshold, help="a threshold of the rules"
+    )
+    parser.add_argument("-o", "--output", metavar="FILE", help="write all as JSON to a file")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print or write the suggestions."""
+    from ..suggest import ProfilerOptimizer
+    from .common import load_run
+    from .files import check_output
+
+    policy = dict(arguments.policy)
+    _check_names(policy)
+    trace = _only(arguments.trace)
+    if arguments.output is not None:
+        for path in arguments.trace:
+            check_output(arguments.output, path)
+    loaded = load_run(trace, quiet=arguments.quiet)
+    name = shlex.join(arguments.trace)
+    plain = isinstance(trace, str) and loaded.source == "export"  # of an exported profile the file says more
+    optimizer = ProfilerOptimizer(
+        trace if plain else loaded,  # type: ignore[arg-type]
+        policy=policy,
+        name=name,
+    )
+    if arguments.output is not None:
+        optimizer.export_suggestions(arguments.output)
+    elif arguments.json:
+        print_document(optimizer.to_dict() | {"file": trace})
+    else:
+        print(_text(optimizer, arguments))
+    return 0
+
+
+def _text(optimizer: "ProfilerOptimizer", arguments: argparse.Namespace) -> str:
+    from ..report.suggestions import render_roadmap, render_suggestions
+
+    top = arguments.top or None
+    if arguments.roadmap:
+        return render_roadmap(optimizer.get_roadmap()[:top])
+    if arguments.critical:
+        critical = optimizer.get_critical_suggestions()
+        return render_suggestions(critical[:top], len(critical), "critical suggestion")
+    return render_suggestions(optimizer.get_suggestions(top), len(optimizer.get_suggestions()))

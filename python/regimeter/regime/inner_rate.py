@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How long an elementwise function takes for its arithmetic alone: the same function on a few values in a cache.
+
+This is the compute roof of functions without a FLOP formula (cos, exp, power, integer arithmetic). Only functions of
+NumPy and torch themselves are run, on copies of values; nothing of the program is called.
+
+The values are drawn by chance from all over the arrays, because what many functions take depends on them, and each call
+of a batch has others: a processor learns the branches that a few values take, and would be faster than the program.
+"""
+
+import statistics
+import sys
+import time
+from typing import Any
+
+from . import numpy_work
+
+# Elements: three arrays of 1,024 doubles fit a first-level cache of 32 KiB. The small ones are the call and little
+# else: of more values a processor would learn the branches, and what they take would be missing from the difference.
+SMALL, LARGE = 8, 1024
+BATCH, BATCHES, REPEATS = 16, 5, 7  # 16 blocks of 1,024 values: more branches than are learned
+SEED = 5
+LEAST_SPREAD = 0.1  # clocks change between this and the call, and caches and predictors know its values better
+
+_known: dict[tuple[Any, ...], tuple[float, float]] = {}
+
+
+def ns_per_element(
+    library: str, function: Any, args: tuple[Any, ...], again: bool = False
+) -> tuple[float, float] | None:
+    """Return ns of an element on one thread and the relative half-width, None where it cannot be told.
+
+    again: measure once more and keep the faster of what is known, as what disturbs only makes slower.
+
+    function: of NumPy a ufunc without a signature and with one output, or a reduction;
+    of torch a plain one, which the caller knows to
+    be elementwise. Arrays of objects and too few values give None.
+    """
+    if library == "numpy":
+        numpy: Any = sys.modules["numpy"]
+        if numpy_work.is_reduction(function):
+            args = args[:1]
+        elif not isinstance(function, numpy.ufunc) or function.signature is not None or function.nout != 1:
+            return None
+        else:
+            args = args[: function.nin]
+        if len(args) != getattr(function, "nin", 1) or any(
+            getattr(getattr(x, "dtype", None), "hasobject", False) for x in args
+        ):
+            return None
+    key = (function, tuple(str(getattr(x, "dtype", type(x).__name__)) for x in args))
+    if again or key not in _known:
+        found = _measure(library, function, args)
+        if found is None:
+            return None
+        _known[key] = min(found, _known.get(key, found))
+    return _known[key]
+
+
+def _measure(library: str, function: Any, inputs: tuple[Any, ...]) -> tuple[float, float] | None:
+    take = _take_numpy if library == "numpy" else _take_torch
+    random = sys.modules["numpy"].random.default_rng(SEED)
+    small, large = (
+        [[take(value, count, random) for value in inputs] for _ in range(BATCH)] for count in (SMALL, LARGE)
+    )
+    if any(value is None for side in (*small, *large) for value in side):
+        return None
+    with sys.modules["numpy"].errstate(all="ignore"):
+        for sides in (small, large):
+            _batch(function, sides)
+        times = [(_batch(function, small), _batch(function, large)) for _ in range(REPEATS)]
+    # What disturbs a batch only makes it slower, so the fastest are the rate, as they are of a ceiling.
+    fastest = [min(column) for column in zip(*times, strict=True)]
+    typical = [statistics.median(column) for column in zip(*times, strict=True)]
+    rate = (fastest[1] - fastest[0]) / BATCH / (LARGE - SMALL)
+    return (rate, max(LEAST_SPREAD, typical[1] / fastest[1] - 1)) if rate > 0 else None
+
+
+def _take_numpy(value: Any, count: int, random: Any) -> Any:
+    numpy: Any = sys.modules["numpy"]
+    if not isinstance(value, numpy.ndarray) or value.ndim == 0:
+        return value
+    if value.size == 0:
+        return None
+    return numpy.asarray(value.flat[random.integers(0, value.size, count)])
+
+
+def _take_torch(value: Any, count: int, random: Any) -> Any:
+    torch: Any = sys.modules["torch"]
+    if not isinstance(value, torch.Tensor) or value.ndim == 0:
+        return value
+    if value.numel() == 0:
+        return None
+    places = torch.from_numpy(random.integers(0, value.numel(), count)).to(value.device)
+    return torch.take(value.detach(), places)
+
+
+def _batch(function: Any, sides: list[list[Any]]) -> int:
+    """Return the shortest of a few batches in ns of this thread: what interrupts a batch is not the function's."""
+    times = []
+    for _ in range(BATCHES):
+        begin = time.thread_time_ns()
+        for side in sides:
+            function(*side)
+        times.append(time.thread_time_ns() - begin)
+    return min(times)

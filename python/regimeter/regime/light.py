@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The lightweight profile: one call, less than two microseconds more, and no question to the user's arguments.
+
+A call as short as one without work is OVERHEAD_BOUND, and so is one that mostly waited. A longer one needs its work:
+with flops= or bytes= it is judged against the ceilings that are kept, which costs some ten microseconds, else it is
+UNKNOWN. Where an argument lies on a device the call has only been enqueued when it returns: nobody waits for it, so it
+is UNKNOWN whatever is given.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from .. import _core
+from . import floor, memory
+from .policy import VALUE
+
+REFRESH_NS = 1_000_000_000  # memory is read at most once a second, by a call that then takes some 0.1 ms
+
+# Short, waited, not known: as the core wants them, in this order.
+_ANSWERS: Any = tuple(
+    {"runtime_ms": None, "regime": regime, "memory": None, "detail": detail, "calls": 1}
+    for regime, detail in (("OVERHEAD_BOUND", "latency"), ("OVERHEAD_BOUND", "wait"), ("UNKNOWN", "none"))
+)
+
+# Of calls with arrays of a device: a short one is one that was enqueued quickly.
+_ENQUEUED: Any = (_ANSWERS[2],) * len(_ANSWERS)
+
+# Type of an argument -> whether its arrays lie on a device: never, always, or as `is_cuda` says.
+HOST, DEVICE, ASK = range(3)
+_kinds: dict[type, int] = {}
+_floors: dict[type, float] = {}
+_memory: dict[str, Any] = {"oom_risk": memory.UNKNOWN, "peak_allocated_mb": None}
+_refresh_at = 0
+_device_memory: dict[str, Any] = {"oom_risk": memory.UNKNOWN, "peak_allocated_mb": None}
+_device_refresh_at = 0
+
+
+def profile_light(
+    profiler: Any,
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    flops: float | None,
+    bytes: float | None,
+) -> tuple[Any, dict[str, Any]]:
+    """Call `function` once; return what it returned, and runtime_ms, regime, detail, memory and calls."""
+    for value in args:
+        kind = _kinds.get(type(value))
+        if kind is None:
+            kind = _find_kind(value)
+        if kind is not HOST and (kind is DEVICE or value.is_cuda):
+            return _enqueue(function, args, kwargs, value)
+    shortest = _floors.get(type(function))
+    if shortest is None:
+        shortest = _find_floor(function)
+    if time.monotonic_ns() > _refresh_at:
+        _refresh()
+    if flops is None and bytes is None:
+        return _core.light_call(function, args, kwargs, shortest, _ANSWERS, _memory)
+    result, profile = _core.light_call(function, args, kwargs, shortest, _ANSWERS, _memory)
+    if profile["regime"] == "UNKNOWN":
+        _judge(profiler, profile, args, flops, bytes)
+    return result, profile
+
+
+def _find_kind(value: Any) -> int:
+    if not hasattr(type(value), "__cuda_array_interface__") and not hasattr(type(value), "is_cuda"):
+        kind = HOST
+    else:
+        kind = ASK if hasattr(type(value), "is_cuda") else DEVICE
+    _kinds[type(value)] = kind
+    return kind
+
+
+def _enqueue(function: Callable[..., Any], args: Any, kwargs: Any, value: Any) -> tuple[Any, dict[str, Any]]:
+    """Call with arrays of a device; the time is the host's."""
+    global _device_memory, _device_refresh_at
+    if time.monotonic_ns() > _device_refresh_at:
+        now = memory.of_array(value)
+        _device_memory = {"oom_risk": now.oom_risk, "peak_allocated_mb": now.peak_allocated_mb}
+        _device_refresh_at = time.monotonic_ns() + REFRESH_NS
+    return _core.light_call(function, args, kwargs, 0.0, _ENQUEUED, _device_memory)
+
+
+def _find_floor(function: Any) -> float:
+    """Return the shortest single call of the library whose kind of function this is; measured once."""
+    library = type(function).__module__.partition(".")[0]
+    if library == "builtins":
+        library = str(getattr(function, "__module__", "") or "").partition(".")[0]
+    known = library if library in ("numpy", "torch") else "python"
+    found = floor.shortest_call(known, None, (), cold=True)[0]
+    if type(function).__name__ != "builtin_function_or_method":  # of which every library has some
+        _floors[type(function)] = found
+    return found
+
+
+def _refresh() -> None:
+    global _memory, _refresh_at
+    now = memory.of_host()
+    _memory = {"oom_risk": now.oom_risk, "peak_allocated_mb": now.peak_allocated_mb}
+    _refresh_at = time.monotonic_ns() + REFRESH_NS
+
+
+def _judge(
+    profiler: Any, profile: dict[str, Any], args: tuple[Any, ...], flops: float | None, bytes: float | None
+) -> None:
+    from .arguments import arrays_in, device_of
+    from .work import pipe_of
+
+    found = arrays_in(args)
+    device, pipe = device_of(found), pipe_of(found) or "fp64"
+    ceilings = profiler._calibration(device)
+    judged = _core.classify(
+        host=device == "cpu",
+        time_ns=profile["runtime_ms"] * 1e6,
+        time_spread=VALUE["single_call_spread"],
+        operations=None if flops is None else {pipe: float(flops)},
+        bytes=bytes,
+        ceilings=ceilings.vector(),
+        single=ceilings.vector(threads=1),
+        machine_threads=ceilings.threads,
+    )
+    profile |= {name: judged[name] for name in ("regime", "detail", "confidence", "leans_to")}

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The plots as one page: SVG with the values under the pointer and series that can be switched off. No network."""
+
+import base64
+import hashlib
+import html
+import math
+from pathlib import Path
+
+from ..report.files import atomic_writer
+from .plot_picture import COLOURS, REGIME_COLOURS
+from .roofline import PANELS, REGIMES, Line, Plot, Roof
+
+WIDTH, HEIGHT = 460, 300
+LEFT, RIGHT, TOP, BOTTOM = 64, 14, 14, 40
+FOLDER = Path(__file__).resolve().parent / "page"
+
+Range = tuple[float, float]
+
+
+def write(plot: Plot, path: Path) -> None:
+    """Write the page; a reader sees the old file or the whole new one. OSError where it cannot be written."""
+    with atomic_writer(path) as file:
+        file.write(render(plot))
+
+
+def render(plot: Plot) -> str:
+    """Return the page as one document; every name in it is escaped."""
+    style = (FOLDER / "plots.css").read_text(encoding="utf-8")
+    script = (FOLDER / "plots.js").read_text(encoding="utf-8")
+    policy = f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}"
+    names = list(dict.fromkeys(line.name for line in plot.lines))
+    keys = "".join(
+        f'<button type="button" class="key" data-series="{html.escape(name)}" aria-pressed="true">'
+        f'<svg width="12" height="12"><circle cx="6" cy="6" r="5" fill="{_colour(names, name)}"/></svg>'
+        f"{html.escape(name)}</button>"
+        for name in names
+    )
+    panels = [_panel(plot, names, panel, title, across, up) for panel, title, across, up in PANELS]
+    panels.append(_regimes(plot))
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{html.escape(policy)}">'
+        f"<title>{html.escape(plot.title)} - regimeter</title><style>{style}</style></head><body>"
+        f"<h1>{html.escape(plot.title)}</h1><p>{keys}</p><main>{''.join(panels)}</main>"
+        f'<p id="readout" role="status"></p><script>{script}</script></body></html>\n'
+    )
+
+
+def _hash(text: str) -> str:
+    return "'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'"
+
+
+def _colour(names: list[str], name: str) -> str:
+    return COLOURS[names.index(name) % len(COLOURS)]
+
+
+def _figure(title: str, body: str) -> str:
+    return (
+        f"<figure><figcaption>{html.escape(title)}</figcaption>"
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{html.escape(title)}">{body}</svg></figure>'
+    )
+
+
+def _panel(plot: Plot, names: list[str], panel: str, title: str, across: str, up: str) -> str:
+    mine = [line for line in plot.lines if line.panel == panel]
+    roofs = _corners(plot.roof, mine) if panel == "roofline" else []
+    xs = [p[0] for line in mine for p in line.points] + [p[0] for p in roofs]
+    ys = [p[1] for line in mine for p in line.points] + [p[1] for p in roofs]
+    if not xs:
+        return _figure(title, f'<text x="{WIDTH // 2}" y="{HEIGHT // 2}" class="none">nothing measured</text>')
+    linear = panel == "bandwidth"
+    across_range = (min(xs), max(xs))
+    up_range = (0.0, max(1.1, *ys)) if linear else (min(ys), max(ys))
+    body = [_axis(across_range, up_range, across, up, linear)]
+    joined = panel != "roofline"
+    body += [_line(line, _colour(names, line.name), across_range, up_range, linear, joined) for line in mine]
+    if roofs:
+        body.append(f'<path class="roof" d="{_path(roofs, across_range, up_range, False)}"/>')
+        body.append(_roof_text(plot.roof, across_range, up_range))
+    return _figure(title, "".join(body))
+
+
+def _corners(roof: Roof, mine: list[Line]) -> list[tuple[float, float]]:
+    if not roof.bandwidth or not roof.flops:
+        return []
+    ridge = roof.flops / roof.bandwidth
+    xs = [p[0] for line in mine for p in line.points]
+    low, high = min([ridge / 100, *xs]), max([ridge * 100, *xs])
+    return [(low, low * roof.bandwidth), (ridge, roof.flops), (high, roof.flops)]
+
+
+def _roof_text(roof: Roof, across: Range, up: Range) -> str:
+    assert roof.bandwidth
+    assert roof.flops
+    text = f"{roof.flops / 1e9:,.0f} GFLOP/s, {roof.bandwidth / 1e9:,.1f} GB/s"
+    x, y = _x(across[1], across), _y(roof.flops, up, False)
+    return f'<text x="{x:.1f}" y="{y + 14:.1f}" class="end">{text}</text>'
+
+
+def _x(value: float, ends: Range) -> float:
+    low, high = (math.log10(end) for end in ends)
+    return LEFT + (WIDTH - LEFT - RIGHT) * (math.log10(value) - low) / ((high - low) or 1.0)
+
+
+def _y(value: float, ends: Range, linear: bool) -> float:
+    low, high = ends if linear else (math.log10(ends[0]), math.log10(ends[1]))
+    at = value if linear else math.log10(value)
+    return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * (at - low) / ((high - low) or 1.0)
+
+
+def _path(points: list[tuple[float, float]], across: Range, up: Range, linear: bool) -> str:
+    return "M" + " L".join(f"{_x(x, across):.1f} {_y(y, up, linear):.1f}" for x, y in points)
+
+
+def _line(line: Line, colour: str, across: Range, up: Range, linear: bool, joined: bool) -> str:
+    path = _path([(x, y) for x, y, _ in line.points], across, up, linear)
+    dots = "".join(
+        f'<circle cx="{_x(x, across):.1f}" cy="{_y(y, up, linear):.1f}" r="4" fill="{colour}" '
+        f'data-text="{html.escape(text)}"><title>{html.escape(text)}</title></circle>'
+        for x, y, text in line.points
+    )
+    stroke = f'<path d="{path}" stroke="{colour}"/>' if joined else ""
+    return f'<g data-series="{html.escape(line.name)}">{stroke}{dots}</g>'
+
+
+def _ticks(ends: Range, linear: bool) -> list[float]:
+    if linear:
+        return [ends[1] * part / 4 for part in range(5)]
+    low, high = math.ceil(math.log10(ends[0]) - 1e-9), math.floor(math.log10(ends[1]) + 1e-9)
+    step = max(1, (high - low) // 5 + (1 if (high - low) % 5 and high - low > 5 else 0))
+    return [10.0**power for power in range(low, high + 1, step)]
+
+
+def _axis(across: Range, up: Range, across_name: str, up_name: str, linear: bool) -> str:
+    parts = [
+        f'<rect x="{LEFT}" y="{TOP}" width="{WIDTH - LEFT - RIGHT}" height="{HEIGHT - TOP - BOTTOM}" class="frame"/>'
+    ]
+    for value in _ticks(across, False):
+        x = _x(value, across)
+        parts.append(f'<path class="grid" d="M{x:.1f} {TOP} V{HEIGHT - BOTTOM}"/>')
+        parts.append(f'<text x="{x:.1f}" y="{HEIGHT - BOTTOM + 14}" class="middle">{value:.0e}</text>')
+    for value in _ticks(up, linear):
+        y = _y(value, up, linear)
+        parts.append(f'<path class="grid" d="M{LEFT} {y:.1f} H{WIDTH - RIGHT}"/>')
+        text = f"{value:.2f}" if linear else f"{value:.0e}"
+        parts.append(f'<text x="{LEFT - 5}" y="{y + 3:.1f}" class="end">{text}</text>')
+    parts.append(f'<text x="{WIDTH // 2}" y="{HEIGHT - 8}" class="middle">{html.escape(across_name)}</text>')
+    parts.append(f'<text x="{LEFT}" y="{TOP - 4}" class="end">{html.escape(up_name)}</text>')
+    return "".join(parts)
+
+
+def _regimes(plot: Plot) -> str:
+    names = list(dict.fromkeys(point.operation for point in plot.points))
+    sizes = sorted({point.elements for point in plot.points})
+    if not names:
+        return ""
+    wide = (WIDTH - LEFT - RIGHT) / len(sizes)
+    tall = (HEIGHT - TOP - BOTTOM - 20) / len(names)
+    parts = []
+    for point in plot.points:
+        x, y = LEFT + wide * sizes.index(point.elements), TOP + 20 + tall * names.index(point.operation)
+        regime = point.profile["regime"]
+        text = html.escape(f"{point.operation}, {point.elements:,} elements: {regime}, {point.profile['detail']}")
+        parts.append(
+            f'<rect x="{x + 1:.1f}" y="{y + 1:.1f}" width="{wide - 2:.1f}" height="{tall - 2:.1f}" '
+            f'fill="{REGIME_COLOURS[REGIMES.index(regime)]}" data-text="{text}"><title>{text}</title></rect>'
+        )
+    for number, name in enumerate(names):
+        parts.append(
+            f'<text x="{LEFT - 5}" y="{TOP + 24 + tall * (number + 0.5):.1f}" class="end">{html.escape(name)}</text>'
+        )
+    for number, size in enumerate(sizes):
+        if number % 3 == 0:
+            parts.append(
+                f'<text x="{LEFT + wide * (number + 0.5):.1f}" y="{HEIGHT - 26}" class="middle">{size:,}</text>'
+            )
+    for number, regime in enumerate(REGIMES):
+        x = LEFT - 56 + number * 91
+        parts.append(f'<rect x="{x}" y="{TOP}" width="9" height="9" fill="{REGIME_COLOURS[number]}"/>')
+        parts.append(f'<text x="{x + 12}" y="{TOP + 8}" class="small">{regime}</text>')
+    return _figure("Regime", "".join(parts))

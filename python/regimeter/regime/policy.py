@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Thresholds of this package: name, default, unit and where each comes from. Those of the classification are in C."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """One number that a verdict depends on."""
+
+    name: str
+    value: float
+    unit: str
+    source: str
+
+
+_API = "the documented OOM levels of GPURegimeProfiler"
+
+THRESHOLDS = (
+    Threshold("oom_high_headroom_bytes", float(2**30), "bytes", _API),
+    Threshold("oom_high_usage", 0.90, "fraction", _API),
+    Threshold("oom_medium_headroom_bytes", 4.0 * 2**30, "bytes", _API),
+    Threshold("oom_medium_usage", 0.70, "fraction", _API),
+    Threshold("overhead_ratio", 1.5, "t(2N) / t(N)", "the documented cut of overhead_test; doubled work doubles time"),
+    Threshold("first_touch_share", 0.1, "fraction", "pages touched first against the bytes moved: a tenth is visible"),
+    Threshold("single_call_spread", 0.2, "half-width", "of a time that was measured once; chosen here"),
+    Threshold("lower_bound_spread", 1.0, "half-width", "of work of which only a lower bound is known; chosen here"),
+    Threshold("cpu_time_from", 10.0, "times the clocks' own", "below it processor time says nothing; chosen here"),
+    Threshold("resolution_ns", 200.0, "ns", "some reads of the clock, which take 30 to 50 ns each"),
+    Threshold("event_resolution_ns", 500.0, "ns", "of cuEventElapsedTime: around half a microsecond, as NVIDIA states"),
+    Threshold("impossible_share", 1.05, "of a ceiling", "work above it was not inside the time; as sane_high"),
+    Threshold("stolen_share", 0.05, "fraction", "a twentieth of the time is worth a word; chosen here"),
+    Threshold("stolen_spread", 0.5, "of the stolen part", "what else the others disturbed is not known; chosen here"),
+    Threshold("least_undisturbed", 3.0, "calls", "the fewest that have a middle; disturbed ones are left out then"),
+    Threshold("several_threads", 1.5, "busy threads", "between one and two"),
+    Threshold(
+        "rate_attempts", 3.0, "times", "a function's own rate is measured again where a call was faster; chosen here"
+    ),
+    Threshold("counting_spread", 0.1, "of the cost", "of what counting operators cost, which is measured; chosen here"),
+    Threshold("bottleneck_share", 20.0, "percent", "a layer that five equal layers would share the time with"),
+    Threshold("balance_uneven", 0.8, "mean time / longest time", "a fifth of the devices' time spent waiting"),
+)
+
+VALUE = {threshold.name: threshold.value for threshold in THRESHOLDS}

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the panels show: series by operation, and the roofs. No drawing here."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .sweep import Point
+from .work import PIPES
+
+if TYPE_CHECKING:
+    from ..calibration import Calibration
+
+REGIMES = ("OVERHEAD_BOUND", "MEMORY_BOUND", "COMPUTE_BOUND", "AMBIGUOUS", "UNKNOWN")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A series of a panel: (x, y) and a text for each point."""
+
+    panel: str
+    name: str
+    points: tuple[tuple[float, float, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Roof:
+    """Measured ceilings in bytes/s and FLOP/s, None where not measured."""
+
+    bandwidth: float | None
+    flops: float | None
+    bandwidth_name: str
+    flops_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """All that is drawn."""
+
+    title: str
+    points: tuple[Point, ...]
+    lines: tuple[Line, ...]
+    roof: Roof
+
+
+PANELS = (
+    ("time", "Time by size", "elements", "ms"),
+    ("throughput", "Throughput", "elements", "elements/s"),
+    ("bandwidth", "Bandwidth, part of the measured roof", "elements", "1 = roof"),
+    ("roofline", "Roofline", "FLOP/byte", "FLOP/s"),
+)
+
+
+def roof(ceilings: "Calibration", dtype: str) -> Roof:
+    """Return the roofs of a type: the better of copy and triad, and the pipe's peak."""
+    memory = {name: ceilings.ceilings[name].value for name in ("memory_copy", "memory_triad")}
+    known = {name: value for name, value in memory.items() if value is not None}
+    best = max(known, key=lambda name: known[name]) if known else "memory_copy"
+    pipe = f"compute_{PIPES[dtype]}"
+    return Roof(known.get(best), ceilings.ceilings[pipe].value, best, pipe)
+
+
+def lines(points: Sequence[Point]) -> tuple[Line, ...]:
+    """Return the series of all panels."""
+    found = []
+    for panel, *_ in PANELS:
+        for operation in dict.fromkeys(point.operation for point in points):
+            mine = [_place(panel, point) for point in points if point.operation == operation]
+            known = tuple(place for place in mine if place is not None)
+            if known:
+                found.append(Line(panel, operation, known))
+    return tuple(found)
+
+
+def _place(panel: str, point: Point) -> tuple[float, float, str] | None:
+    profile = point.profile
+    seconds = profile["evidence"]["judged_ms"] / 1e3
+    text = f"{point.operation}, {point.elements:,} elements: {profile['regime']}, {seconds * 1e3:.4g} ms"
+    if seconds <= 0:
+        return None
+    x, y = float(point.elements), None
+    if panel == "time":
+        y = seconds * 1e3
+    elif panel == "throughput":
+        y = point.elements / seconds
+    elif panel == "bandwidth":
+        y = profile["bandwidth_utilization"]
+    elif profile["compute_intensity"] and profile["achieved_flops"]:
+        x, y = profile["compute_intensity"], profile["achieved_flops"]
+    return None if y is None else (x, y, text)

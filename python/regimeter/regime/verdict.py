@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The verdict on a call: what was measured and counted, judged by the classifier of the core against the ceilings."""
+
+import functools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from .. import _core
+from . import floor, inner_rate, torch_work
+from .policy import VALUE
+from .stopwatch import Measurement
+from .work import Work
+
+if TYPE_CHECKING:
+    from ..calibration import Calibration
+
+
+MEMORY = ("cache_l2", "memory_read", "memory_copy", "memory_triad", "memory_fill")
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call that has been measured. outside: part of its time outside of torch's operators, where that is
+    no work. accesses: loads that each depend on the one before."""
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    library: str
+    device: str
+    measured: Measurement
+    work: Work
+    outside: float | None = None
+    accesses: float | None = None
+
+    @property
+    def operators(self) -> int:
+        """Calls of the library inside, at least one."""
+        return max(1, self.work.operators or 1)
+
+
+def judge(call: Call, calibration: "Calibration") -> dict[str, Any]:
+    """Return what the classifier says of a call; figures that it cannot know are None."""
+    work, measured = call.work, call.measured
+    host = call.device == "cpu"
+    spread = VALUE["single_call_spread"] if measured.spread is None else measured.spread
+    if host:
+        # What several threads lost overlaps with what the others did meanwhile, so what is left is known less well.
+        whole = measured.own_ns if measured.busy_threads > VALUE["several_threads"] else measured.wall_ns
+        disturbed = VALUE["stolen_spread"] * measured.stolen_ns / whole if whole else 0.0
+    else:
+        disturbed = VALUE["event_resolution_ns"] / judged_ns(measured)
+    known: dict[str, Any] = {
+        "ceilings": calibration.vector(),
+        "host": host,
+        "time_ns": judged_ns(measured),
+        "time_spread": spread + disturbed,
+        "bytes": work.bytes,
+        "calls": call.operators,
+        "accesses": call.accesses,
+    }
+    if work.flops is not None and (work.pipe is not None or work.flops == 0):
+        known["operations"] = {work.pipe or "fp64": work.flops}
+    if "lower bound" in work.flops_source:
+        known["operations_spread"] = VALUE["lower_bound_spread"]
+    if "lower bound" in work.bytes_source:
+        known["bytes_spread"] = VALUE["lower_bound_spread"]
+    known |= _host(call, calibration) if host else _device_floor(calibration)
+    judged = _core.classify(**known)
+    if "operations_spread" in known and _has_own_rate(call):
+        for _ in range(int(VALUE["rate_attempts"])):
+            if judged["detail"] != "model_error":
+                break
+            known |= _arithmetic(call, known["single"], again=True)
+            judged = _core.classify(**known)
+    judged["flops_utilization"] = _flops_share(call, judged, calibration)
+    return judged
+
+
+def judged_ns(measured: Measurement) -> float:
+    """Return the time that a verdict rests on; of a device at least what its events resolve."""
+    return VALUE["event_resolution_ns"] if measured.is_unresolved else measured.own_ns
+
+
+def is_impossible(call: Call, calibration: "Calibration") -> bool:
+    """Say whether a device would have to be faster than its arithmetic and its caches to do the work in the time."""
+    seconds = judged_ns(call.measured) / 1e9
+    limits = ((call.work.flops, (f"compute_{call.work.pipe}",)), (call.work.bytes, MEMORY))
+    for amount, tokens in limits:
+        found = [calibration.ceilings[token] for token in tokens if token in calibration.ceilings]
+        fastest = max((row.value for row in found if row.value is not None), default=None)
+        if amount and fastest and amount / seconds > VALUE["impossible_share"] * fastest:
+            return True
+    return False
+
+
+def _flops_share(call: Call, judged: dict[str, Any], calibration: "Calibration") -> float | None:
+    """FLOPs as a part of the peak; the classifier's share is that of a function's own rate where that is the roof."""
+    if call.work.flops is None:
+        return None
+    if not call.work.elements:
+        share: float | None = judged["sol_compute"]
+        return share
+    found = calibration.single.get(f"compute_{call.work.pipe}")
+    if found is None or not found.value:
+        return None
+    return call.work.flops / (call.measured.own_ns / 1e9) / found.value
+
+
+def judge_layer(
+    time_ns: float, work: Work, calls: int, device: str, outside: float | None, calibration: "Calibration | None"
+) -> dict[str, Any]:
+    """Return what the classifier says of a part of a call: the operators of a module.
+
+    outside: part of the time that was spent in no operator, which is overhead by definition.
+    """
+    operators = max(1, work.operators or calls)
+    known: dict[str, Any] = {
+        "host": device == "cpu",
+        "time_ns": time_ns,
+        "time_spread": VALUE["single_call_spread"],
+        "bytes": work.bytes,
+        "calls": operators,
+        "working_set": work.footprint,
+    }
+    if work.flops is not None:
+        known["operations"] = {work.pipe or "fp64": work.flops}
+        if "lower bound" in work.flops_source:
+            known["operations_spread"] = VALUE["lower_bound_spread"]
+    if calibration is None:
+        return _core.classify(**known)
+    known["ceilings"] = calibration.vector()
+    if device != "cpu":
+        return _core.classify(**known, **_device_floor(calibration))
+    found = calibration.single.get("dispatch_torch")
+    one = (
+        found.value
+        if found is not None and found.value is not None
+        else floor.shortest_call("torch", None, (), False)[0]
+    )
+    known["floor_ns"] = one + (outside or 0.0) * time_ns / operators
+    known |= {"single": calibration.vector(threads=1), "machine_threads": calibration.threads, "caches": cache_sizes()}
+    return _core.classify(**known)
+
+
+def _host(call: Call, calibration: "Calibration") -> dict[str, Any]:
+    work, measured = call.work, call.measured
+    single = calibration.vector(threads=1)
+    clock_ns = floor.stopwatch_cpu_ns()
+    known: dict[str, Any] = {
+        "single": single,
+        "machine_threads": calibration.threads,
+        "working_set": work.footprint,
+        "caches": cache_sizes(),
+        **_host_floor(call, calibration),
+    }
+    if work.flops == 0 and work.bytes == 0:
+        known |= {"floor_ns": measured.own_ns / call.operators, "floor_spread": 0.0}  # nothing but the call
+    if measured.own_ns > VALUE["cpu_time_from"] * clock_ns:
+        most = measured.own_ns * max(1, calibration.threads)
+        known["cpu_ns"] = min(most, max(0.0, measured.process_cpu_ns - clock_ns))
+    else:
+        known["threads"] = 1  # too short to tell, and to share out
+    if _has_own_rate(call):
+        known |= _arithmetic(call, single)
+    return known
+
+
+def _host_floor(call: Call, calibration: "Calibration") -> dict[str, Any]:
+    """Per operator: one as it was timed, the others in a row, and what lies between them."""
+    cold = call.measured.calls == 1
+    first, spread = floor.shortest_call(call.library, call.function, call.args, cold)
+    found = calibration.single.get(f"dispatch_{call.library}")
+    warm = found.value if found is not None and found.value is not None else first
+    total = first + (call.operators - 1) * warm
+    if call.outside is not None:
+        total = max(total, call.outside * call.measured.own_ns + (call.operators - 1) * warm)
+    return {"floor_ns": total / call.operators, "floor_spread": spread, "dispatch": call.library}
+
+
+def _device_floor(calibration: "Calibration") -> dict[str, Any]:
+    """A call on a device takes at least its shortest kernel, and what the host needs to launch one."""
+    values = [calibration.ceilings.get(token) for token in ("shortest_kernel", "launch", "dispatch_torch")]
+    known = [found.value for found in values if found is not None and found.value is not None]
+    return {"floor_ns": max(known)} if known else {}
+
+
+def _has_own_rate(call: Call) -> bool:
+    return call.device == "cpu" and bool(call.work.elements) and call.library in ("numpy", "torch")
+
+
+def _arithmetic(call: Call, single: Any, again: bool = False) -> dict[str, Any]:
+    """The time of the arithmetic alone as operations at the ceiling of a pipe, which is how the classifier takes it."""
+    function: Any = call.function
+    args = call.args
+    if call.library == "torch":
+        function, bound = torch_work.is_plain(function)
+        args = args if bound is None else (bound, *args)
+    found = inner_rate.ns_per_element(call.library, function, args, again) if function is not None else None
+    if found is None or call.work.elements is None:
+        return {}
+    pipe, rate = _known_pipe(call.work.pipe, single)
+    if pipe is None:
+        return {}
+    told = {"operations": {pipe: found[0] * call.work.elements * rate / 1e9}, "operations_spread": found[1]}
+    return told | {"threads": 1} if call.library == "numpy" else told
+
+
+def _known_pipe(pipe: str | None, single: Any) -> tuple[str | None, float]:
+    for name in (pipe, "fp64", "fp32"):
+        if name is not None:
+            rate = float(single[_core.CEILINGS.index(f"compute_{name}")][0])
+            if not math.isnan(rate):
+                return name, rate
+    return None, math.nan
+
+
+@functools.cache
+def cache_sizes() -> tuple[float | None, ...]:
+    """Return the bytes of the data caches of levels 1 to 3, None for those that the system does not tell of."""
+    found = {row["level"]: float(row["bytes"]) for row in _core.host_caches()}
+    return tuple(found.get(level) for level in (1, 2, 3))

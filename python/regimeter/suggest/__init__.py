@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What to try next.
+
+    from regimeter.suggest import ProfilerOptimizer
+
+    optimizer = ProfilerOptimizer("trace.json.gz")
+    optimizer.print_suggestions()
+
+Which rules there are, when they speak and where their bounds come from: docs/suggestions.md.
+"""
+
+from .optimizer import ProfilerOptimizer
+from .suggestion import Evidence, OptimizationSuggestion, OptimizationType, Priority
+
+__all__ = ["Evidence", "OptimizationSuggestion", "OptimizationType", "Priority", "ProfilerOptimizer"]

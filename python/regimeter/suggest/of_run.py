@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The suggestions for a Run: the tables of the C core, in words."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import _core
+from .messages import MESSAGES
+from .suggestion import NOT_BOUNDED, Evidence, OptimizationSuggestion, OptimizationType, Priority
+from .words import fill, improvement, quantities, subject, thresholds
+
+if TYPE_CHECKING:
+    from ..trace import Run
+
+MS = 1e-6  # per nanosecond
+WORK = ("kernel", "memcpy", "memset", "accelerator")  # spans of devices
+EFFORT = {"low": 1, "medium": 2, "high": 4}  # how many times the work of a low one; a judgement
+
+
+def suggestions_of(
+    run: "Run",
+    policy: Mapping[str, float] | None = None,
+    ceilings: Mapping[str, float] | None = None,
+    trace: str = "TRACE",
+) -> list[OptimizationSuggestion]:
+    """Return the suggestions, most valuable first; those whose time others count come last.
+
+    policy: thresholds by name (docs/schema.md). ceilings: measured peaks by token, for bounds by the roofline. trace:
+    how the commands name the run. ValueError for an unknown name.
+    """
+    table, figures = run._suggest(dict(policy or {}), None if ceilings is None else dict(ceilings))
+    evidence: dict[int, list[Evidence]] = {}
+    for i in range(len(figures)):
+        evidence.setdefault(int(figures.suggestion[i]), []).append(_evidence(figures, i))
+    limits = thresholds(policy)
+    found = [_suggestion(run, table, i, tuple(evidence.get(i, ())), limits, trace) for i in range(len(table))]
+    if found and not np.isin(run.spans.kind, [_core.SPAN_KINDS.index(kind) for kind in WORK]).any():
+        looks = {one.rule: MESSAGES[one.rule].look_host for one in found}
+        found = [replace(one, verify=looks[one.rule].format(trace=trace) or one.verify) for one in found]
+    return with_roadmap(found)
+
+
+def with_roadmap(found: list[OptimizationSuggestion]) -> list[OptimizationSuggestion]:
+    """Return the suggestions with their place in the order of saved time by effort; merged ones have none."""
+    open_ones = [i for i, one in enumerate(found) if one.merged_into is None]
+    order = sorted(open_ones, key=lambda i: (-_worth(found[i]), i))
+    places = {i: place for place, i in enumerate(order, 1)}
+    return [replace(one, roadmap=places.get(i, 0)) for i, one in enumerate(found)]
+
+
+def _worth(one: OptimizationSuggestion) -> float:
+    weights = {name: float(_core.policy()[f"suggest_{name}_weight"]["default"]) for name in ("medium", "low")}
+    return one.saved_high_ms * weights.get(one.confidence, 1.0) / EFFORT[one.effort]
+
+
+def _evidence(table: Any, row: int) -> Evidence:
+    code = int(table.quantity[row])
+    value, threshold, span = float(table.value[row]), float(table.threshold[row]), int(table.span[row])
+    return Evidence(
+        _core.QUANTITIES[code],
+        None if math.isnan(value) else value,
+        None if math.isnan(threshold) else threshold,
+        _core.QUANTITY_UNITS[code],
+        None if span < 0 else span,
+    )
+
+
+def _suggestion(
+    run: "Run", table: Any, row: int, evidence: tuple[Evidence, ...], limits: Mapping[str, str], trace: str
+) -> OptimizationSuggestion:
+    rule = _core.SUGGESTION_RULES[table.rule[row]]
+    message, name, bounded = MESSAGES[rule], run.string(int(table.subject[row])), bool(table.bounded[row])
+    words = quantities((one.quantity, one.value, one.unit) for one in evidence) | {"subject": subject(name)}
+    low, high = int(table.saved_low_ns[row]) * MS, int(table.saved_high_ns[row]) * MS
+    current = max(int(table.current_ns[row]), int(table.path_ns[row])) * MS
+    faster = float(table.speedup_low[row]), float(table.speedup_high[row])
+    merged = int(table.merged_into[row])
+    return OptimizationSuggestion(
+        operation=name,
+        type=OptimizationType(_core.SUGGESTION_TYPES[table.type[row]]),
+        priority=Priority(_core.PRIORITIES[table.priority[row]]),
+        description=fill(message.title, words, limits),
+        expected_improvement=_expected(bounded, merged >= 0, low, high, faster),
+        implementation_hint=fill(message.advice, words, limits),
+        current_time_ms=current,
+        estimated_time_ms=current - high if bounded else math.nan,
+        potential_speedup=(current / (current - high) if current > high else math.inf) if bounded else math.nan,
+        rule=rule,
+        bounded=bounded,
+        saved_low_ms=low,
+        saved_high_ms=high,
+        speedup_low=faster[0],
+        speedup_high=faster[1],
+        path_share=float(table.path_share[row]),
+        confidence=_core.DEGREES[table.confidence[row]],
+        effort=_core.DEGREES[table.effort[row]],
+        evidence=evidence,
+        bound=message.bound,
+        refuted_by=message.refuted,
+        verify=message.look.format(trace=trace),
+        merged_into=_core.SUGGESTION_RULES[table.rule[merged]] if merged >= 0 else None,
+    )
+
+
+def _expected(bounded: bool, merged: bool, low: float, high: float, faster: tuple[float, float]) -> str:
+    if not bounded:
+        return NOT_BOUNDED
+    return "counted by another suggestion" if merged else improvement(low, high, *faster)

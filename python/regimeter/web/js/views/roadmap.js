@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// What to try next, by saved time against effort: a bar of what each suggestion may save, its words, its evidence.
+(function (app) {
+  "use strict";
+
+  const { el } = app.dom;
+  const { units } = app;
+
+  const MS = 1e6;
+
+  function bar(one) {
+    if (!one.bounded) return el("p", { class: "roadmap-unbounded dim" }, "not bounded: the run does not show what it would save");
+    const share = Math.min(1, Math.max(0, one.share ?? 0));
+    const words = `${one.saved_low_ms > 0 ? `${units.timeText(one.saved_low_ms * MS)} to ` : "at most "}${units.timeText(one.saved_high_ms * MS)}, ${units.shareText(share)} of the run`;
+    return el(
+      "div",
+      { class: "roadmap-saving" },
+      el("span", { class: "roadmap-track", role: "img", "aria-label": `saves ${words}` }, el("span", { class: "roadmap-fill", style: { width: `${100 * share}%` } })),
+      el("span", { class: "roadmap-words" }, words),
+    );
+  }
+
+  const line = (label, text) => (text ? el("div", null, el("dt", null, label), el("dd", null, text)) : null);
+
+  function item(one) {
+    const tags = [one.priority, one.type, `effort ${one.effort}`, `confidence ${one.confidence}`];
+    return el(
+      "li",
+      { class: `roadmap-item priority-${one.priority}` },
+      el("span", { class: "place", "aria-hidden": "true" }, one.roadmap),
+      el(
+        "div",
+        { class: "roadmap-body" },
+        el("p", { class: "roadmap-title" }, one.description),
+        el("p", { class: "roadmap-tags" }, tags.map((tag) => el("span", { class: "roadmap-tag" }, tag))),
+        bar(one),
+        el("p", { class: "roadmap-hint" }, one.implementation_hint),
+        el(
+          "details",
+          null,
+          el("summary", null, "Evidence, and what would refute it"),
+          el("dl", { class: "roadmap-details" }, line("Rule", one.rule), line("About", one.operation), line("Evidence", one.figures), line("Bound", one.bound), line("Wrong if", one.refuted_by), line("Look", one.verify)),
+        ),
+      ),
+    );
+  }
+
+  function render(body, { suggestions }) {
+    if (suggestions.length === 0) body.append(el("p", { class: "empty" }, "Nothing stands out by the rules."));
+    else body.append(el("ol", { class: "roadmap" }, suggestions.map(item)));
+    return {};
+  }
+
+  (app.views ??= []).push({ id: "roadmap", title: "What to try next", short: "Roadmap", order: 12, span: 12, of: "any", fits: (model) => Array.isArray(model.suggestions), render });
+})((globalThis.regimeter ||= {}));

@@ -1,0 +1,347 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One operation: what is returned, how often it runs, what is known of its work, and what is never claimed."""
+
+import functools
+import math
+import subprocess
+import sys
+import textwrap
+import time
+
+import numpy as np
+import pytest
+
+import regimeter
+from regimeter import CUDANotAvailableError, GPUProfiler, _core
+from regimeter.calibration import Calibration, Ceiling
+from regimeter.regime import calls, memory, numpy_work, safe_profile, scaling, suggest_optimization
+from regimeter.regime.stopwatch import Measurement
+from regimeter.regime.work import LOWER_BOUND
+
+REGIMES = {"OVERHEAD_BOUND", "MEMORY_BOUND", "COMPUTE_BOUND", "AMBIGUOUS", "UNKNOWN"}
+KEYS = {
+    "runtime_ms", "achieved_flops", "achieved_bandwidth", "flops_utilization", "bandwidth_utilization", "regime",
+    "compute_intensity", "memory", "detail", "confidence", "leans_to", "evidence", "calls", "source", "device", "pipe",
+    "warnings",
+}  # fmt: skip
+MEMORY_KEYS = {
+    "allocated_mb", "reserved_mb", "peak_allocated_mb", "total_available_mb", "fragmentation_ratio", "oom_risk",
+    "headroom_mb", "usage_percentage",
+}  # fmt: skip
+
+
+def calibration(flops=1e11, bandwidth=1e10) -> Calibration:
+    """A machine that is made up, so that no test depends on this one."""
+    values = {"compute_fp64": flops, "compute_fp32": 2 * flops, "dispatch_python": 50.0, "dispatch_numpy": 400.0}
+    values |= dict.fromkeys(("memory_copy", "memory_triad", "cache_l1", "cache_l2", "cache_l3"), bandwidth)
+    values["dispatch_torch"] = 1000.0
+    units = {name: row["unit"] for name, row in _core.ceilings().items()}
+    rows = {name: Ceiling(values.get(name), 0.02 if name in values else None, unit) for name, unit in units.items()}
+    return Calibration("cpu", "made up", 1, rows, rows, {}, 0.0, True, 0.0)
+
+
+@pytest.fixture
+def profiler(make_profiler, monkeypatch):
+    monkeypatch.setattr(GPUProfiler, "_calibration", lambda self, device: calibration())
+    return make_profiler()
+
+
+def count_calls(function):
+    @functools.wraps(function)
+    def counted(*args, **kwargs):
+        counted.calls += 1
+        return function(*args, **kwargs)
+
+    counted.calls = 0
+    return counted
+
+
+def test_the_fixed_point_of_the_specification(profiler):
+    a = np.arange(9.0).reshape(3, 3)
+    result, profile = profiler.profile_with_result(np.matmul, a, a)
+    assert np.array_equal(result, a @ a)
+    assert profile["regime"] in REGIMES
+    assert profile.keys() >= KEYS
+    assert profile["memory"].keys() == MEMORY_KEYS
+    assert profile["flops"] == 2 * 3**3
+    assert profile["bytes"] == 2 * 9 * 8  # one operand, given twice
+    assert profile["compute_intensity"] == pytest.approx(54 / 144)
+
+
+def test_user_code_runs_once_and_in_place_functions_are_safe(profiler):
+    values = np.zeros(10)
+    profile = profiler.profile_operation(np.add, values, 1.0, values)
+    assert values.tolist() == [1.0] * 10
+    assert profile["calls"] == 1
+    counted = count_calls(lambda: 7)
+    assert profiler.profile_with_result(counted)[0] == 7
+    assert counted.calls == 1
+
+
+def test_random_functions_give_the_stream_of_the_program(profiler):
+    plain, profiled = np.random.default_rng(5), np.random.default_rng(5)
+    expected = [plain.random(4).tolist() for _ in range(3)]
+    assert [profiler.profile_with_result(profiled.random, 4)[0].tolist() for _ in range(3)] == expected
+
+
+def test_repetitions_are_those_asked_for(profiler):
+    counted = count_calls(lambda: None)
+    profile = profiler.profile_operation(counted, repeat=4)
+    assert counted.calls == profile["calls"] == 4
+    assert len(profile["evidence"]["times_ms"]) in (3, 4)  # with torch loaded the first is counted, not timed
+
+
+def test_lightweight_runs_once_and_still_classifies(profiler):  # D10
+    counted = count_calls(lambda value: value)
+    result, profile = profiler.profile_with_result(counted, 3, lightweight=True)
+    assert (result, counted.calls, profile["calls"]) == (3, 1, 1)
+    assert profile["regime"] in REGIMES
+    assert profile["runtime_ms"] > 0
+    assert profile["memory"].keys() >= {"oom_risk", "peak_allocated_mb"}
+    waited = profiler.profile_with_result(time.sleep, 0.02, lightweight=True)[1]
+    assert (waited["regime"], waited["detail"]) == ("OVERHEAD_BOUND", "wait")
+
+
+def test_lightweight_profiles_do_not_share_their_dictionaries(profiler):
+    first = profiler.profile_with_result(abs, -1, lightweight=True)[1]
+    first["memory"]["oom_risk"] = first["regime"] = "changed"
+    second = profiler.profile_with_result(abs, -1, lightweight=True)[1]
+    assert second["memory"]["oom_risk"] != "changed" != second["regime"]
+
+
+@pytest.mark.parametrize("options", [{}, {"lightweight": True}, {"repeat": 3}])
+def test_what_the_function_raises_is_raised(profiler, options):
+    def fails():
+        fails.calls += 1
+        raise KeyError("its own")
+
+    fails.calls = 0
+    with pytest.raises(KeyError, match="its own"):
+        profiler.profile_with_result(fails, **options)
+    assert fails.calls == 1
+
+
+def test_keyword_only_calls_and_methods_and_lambdas(profiler):  # D1
+    def keyword(*, left, right):
+        return left + right
+
+    assert profiler.profile_with_result(keyword, left=1, right=2)[0] == 3
+    assert profiler.profile_with_result(lambda: 5)[0] == 5
+    array = np.arange(6.0)
+    result, profile = profiler.profile_with_result(array.sum)
+    assert (result, profile["flops"], profile["bytes"]) == (15.0, 6.0, 6 * 8)
+
+
+def test_what_is_not_known_is_none_and_said(profiler):
+    hidden = np.ones(100)
+    profile = profiler.profile_operation(lambda: hidden + hidden, repeat=3)
+    assert profile["flops"] is profile["achieved_flops"] is profile["flops_utilization"] is None
+    assert profile["source"]["bytes"] == LOWER_BOUND  # the result alone
+    nothing = profiler.profile_operation(lambda: None)
+    assert nothing["bytes"] is nothing["achieved_bandwidth"] is nothing["compute_intensity"] is None
+    assert any("closure" in text for text in nothing["warnings"])
+
+
+def test_work_is_known_by_identity_not_by_name(profiler):  # D1, D5
+    def matmul(a, b):
+        return a
+
+    a = np.ones((4, 4))
+    assert profiler.profile_operation(matmul, a, a)["flops"] is None
+    alias = np.matmul
+    assert profiler.profile_operation(alias, a, a)["flops"] == 2 * 4**3
+
+
+@pytest.mark.parametrize(
+    ("function", "args", "flops", "moved"),
+    [
+        (np.add, (np.ones(10), np.ones(10)), 10, 240),
+        (np.add, (np.ones((5, 1)), np.ones(7)), 35, 8 * (5 + 7 + 35)),
+        (np.add, (np.broadcast_to(np.ones(1), (50,)), np.ones(50)), 50, 8 * (1 + 50 + 50)),
+        (np.multiply, (np.ones(4, complex), np.ones(4, complex)), 24, 16 * 12),
+        (np.cos, (np.ones(10),), None, 160),
+        (np.add, (np.ones(10, "i8"), np.ones(10, "i8")), 0, 240),
+        (np.power, (np.ones(10, "i8"), np.ones(10, "i8")), None, 240),
+        (np.dot, (np.ones((2, 3)), np.ones((3, 4))), 48, 8 * (6 + 12 + 8)),
+        (np.matmul, (np.ones((5, 2, 3)), np.ones((3, 4))), 5 * 48, 8 * (30 + 12 + 40)),
+        (np.outer, (np.ones(3), np.ones(4)), 12, 8 * (3 + 4 + 12)),
+        (np.einsum, ("ij,jk->ik", np.ones((2, 3)), np.ones((3, 4))), 48, 8 * (6 + 12 + 8)),
+        (np.tensordot, (np.ones((2, 3)), np.ones((3, 4)), 1), 48, 8 * (6 + 12 + 8)),
+        (np.sum, (np.ones(10, "f4"),), 10, 40),
+        (np.copy, (np.ones(10),), 0, 160),
+        (np.copy, (np.ones(10, "i2"),), 0, 40),
+        (np.sort, (np.ones(10),), None, 160),
+    ],
+)
+def test_formulas_of_numpy(function, args, flops, moved):
+    """Counted by hand: each distinct element read once and each result written once, a multiply-add is two."""
+    found = numpy_work.of_call(function, args, {}, function(*args))
+    assert found.flops == flops
+    assert found.bytes in (moved, moved + 4, moved + 8)  # a scalar result is no array
+
+
+def test_only_slow_functions_are_judged_by_their_own_rate():
+    values = np.ones(10)
+    own = {
+        function: numpy_work.of_call(function, args, {}, function(*args)).elements
+        for function, args in (
+            (np.add, (values, values)),
+            (np.sqrt, (values,)),
+            (np.cos, (values,)),
+            (np.sum, (values,)),
+        )
+    }
+    assert own == {np.add: None, np.sqrt: 10, np.cos: 10, np.sum: 10}
+
+
+def test_zero_sizes_are_overhead(profiler):
+    profile = profiler.profile_operation(np.add, np.ones(0), np.ones(0))
+    assert (profile["flops"], profile["bytes"], profile["regime"]) == (0.0, 0.0, "OVERHEAD_BOUND")
+    assert profile["compute_intensity"] is None
+
+
+def test_a_wait_is_not_work(profiler):
+    profile = profiler.profile_operation(time.sleep, 0.02)
+    assert (profile["regime"], profile["detail"]) == ("OVERHEAD_BOUND", "wait")
+
+
+# The verdict on measurements that are made up, against ceilings that are: only the arithmetic of the roofline is used.
+
+
+def verdict_on(monkeypatch, milliseconds, **work):
+    measured = Measurement(milliseconds * 1e6, milliseconds * 1e6, None, milliseconds * 1e6, milliseconds * 1e6,
+                           0, 0, 0, 0, 5, 0.01, (int(milliseconds * 1e6),) * 5)  # fmt: skip
+    monkeypatch.setattr(calls.stopwatch, "measure", lambda call, repeat, clock=None: (call(), measured))
+    return calls.profile_call(lambda: None, (), {}, calls.Question(5, **work), lambda device: calibration())[1]
+
+
+def test_the_roofline_decides(monkeypatch):
+    near_compute = verdict_on(monkeypatch, 10, flops=9e8, bytes=1e6)
+    assert (near_compute["regime"], near_compute["pipe"]) == ("COMPUTE_BOUND", "fp64")
+    assert near_compute["flops_utilization"] == pytest.approx(0.9)
+    assert near_compute["achieved_flops"] == pytest.approx(9e10)
+    near_memory = verdict_on(monkeypatch, 10, flops=1e6, bytes=8e7)
+    assert near_memory["regime"] == "MEMORY_BOUND"
+    assert near_memory["bandwidth_utilization"] == pytest.approx(0.8)
+
+
+def test_what_is_far_from_both_roofs_is_not_called_overhead(monkeypatch):  # D6
+    assert verdict_on(monkeypatch, 10, flops=1e7, bytes=1e6)["regime"] == "AMBIGUOUS"
+
+
+def test_faster_than_a_roof_stays_visible(monkeypatch):  # D3, D5
+    profile = verdict_on(monkeypatch, 1, flops=1e9, bytes=1e3)
+    assert profile["flops_utilization"] == pytest.approx(10)
+    assert (profile["regime"], profile["detail"]) == ("UNKNOWN", "model_error")
+
+
+def test_stolen_time_is_not_the_program_s():
+    taken = Measurement(100.0, 100.0, None, 40.0, 40.0, 60.0, 0, 0, 3, 1, None, (100,))
+    assert taken.own_ns == 40.0
+    assert taken.busy_threads == 1.0
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [({"repeat": 0}, "repeat"), ({"repeat": 1.5}, "repeat"), ({"flops": -1}, "flops"), ({"bytes": math.inf}, "bytes")],
+)
+def test_bad_options_are_one_clear_error(profiler, options, text):
+    counted = count_calls(lambda: None)
+    with pytest.raises(ValueError, match=text):
+        profiler.profile_operation(counted, **options)
+    assert counted.calls == 0
+    with pytest.raises(TypeError, match="function"):
+        profiler.profile_operation(3)
+
+
+def test_errors_name_methods_that_exist(profiler):  # D11
+    assert issubclass(CUDANotAvailableError, regimeter.UnavailableError)
+    with pytest.raises(CUDANotAvailableError, match="cuda:0"):
+        calls.check_device("cuda:0")
+    with pytest.raises(ValueError, match="valid are"):
+        calls.check_device("tpu")
+    for error in ("ProfilingError", "OperationTooFastError", "OOMError", "MultiGPUError"):
+        assert issubclass(getattr(regimeter, error), regimeter.Error)
+
+
+def test_safe_profile_returns_what_failed(profiler):
+    def fails():
+        raise MemoryError("none left")
+
+    assert safe_profile(profiler, fails) == {"error": "OOMError: none left", "regime": "UNKNOWN", "runtime_ms": None}
+    assert safe_profile(profiler, lambda: 1)["calls"] == 1
+
+
+def test_short_operations_are_classified_not_refused(profiler):  # D7
+    assert profiler.profile_operation(lambda: None, repeat=5)["regime"] == "OVERHEAD_BOUND"
+
+
+# --- memory -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("headroom", "usage", "risk"),
+    [
+        (2**29, 0.1, "HIGH"),
+        (2**35, 0.95, "HIGH"),
+        (2**31, 0.1, "MEDIUM"),
+        (2**35, 0.75, "MEDIUM"),
+        (2**35, 0.1, "LOW"),
+        (None, None, "UNKNOWN"),
+        (None, 0.95, "HIGH"),
+    ],
+)
+def test_levels_of_risk(headroom, usage, risk):
+    assert memory.oom_risk(headroom, usage) == risk
+
+
+def test_analyze_memory_runs_once():
+    counted = count_calls(lambda size: bytearray(size))
+    analysis = regimeter.analyze_memory(counted, 10_000_000)
+    assert counted.calls == 1
+    assert analysis.allocated_mb > 1
+    assert analysis.fragmentation_ratio is None
+    assert analysis.oom_risk in {"LOW", "MEDIUM", "HIGH"}
+    assert "headroom" in regimeter.get_memory_summary(analysis)
+    assert "unavailable" in regimeter.get_memory_summary(memory.MemoryAnalysis())
+
+
+# --- by size ----------------------------------------------------------------------------------------------------
+
+
+def test_overhead_test_compares_sizes(monkeypatch):
+    def measured(call, repeat):
+        ns = 1e6 * (call.args[0] if slope else 1)
+        return None, Measurement(ns, ns, None, ns, ns, 0, 0, 0, 0, 1, None, (int(ns),))
+
+    monkeypatch.setattr(scaling.stopwatch, "measure", measured)
+    slope = False
+    assert regimeter.overhead_test(lambda size: None, 10) is True
+    slope = True
+    assert regimeter.overhead_test(lambda size: None, 10) is False
+    for bad in (0, -1, "a", True):
+        with pytest.raises(ValueError, match="base_size"):
+            regimeter.overhead_test(lambda size: None, bad)
+
+
+def test_suggestions_promise_no_factor():  # D9
+    for regime in REGIMES:
+        text = suggest_optimization({"regime": regime, "detail": "none"})
+        assert text
+        assert not any(character.isdigit() for character in text)
+
+
+def test_every_threshold_says_where_it_comes_from():
+    from regimeter.regime.policy import THRESHOLDS
+
+    assert len({row.name for row in THRESHOLDS}) == len(THRESHOLDS)
+    assert all(row.unit and row.source for row in THRESHOLDS)
+
+
+def test_nothing_heavy_is_imported():
+    code = """
+        import sys, regimeter
+        regimeter.GPUProfiler().profile_with_result(abs, -1, lightweight=True)
+        assert not {"torch", "matplotlib", "cupy"} & sys.modules.keys(), sys.modules.keys()
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True)
