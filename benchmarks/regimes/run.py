@@ -30,7 +30,9 @@ from .case import Case
 LABELS = ("OVERHEAD_BOUND", "MEMORY_BOUND", "COMPUTE_BOUND")
 VERDICTS = (*LABELS, "AMBIGUOUS", "UNKNOWN")
 CONFIDENT = 0.8
-# Workers of a BLAS spin for some 30 ms after their last product, in which the next case would run.
+# Workers of a BLAS spin for some 30 ms after their last product, in which the next case would run. It is waited for at
+# work: after a sleep of as long, the first tens of calls find nothing of theirs in a cache and take several times as
+# long as the same calls in a program that runs.
 SETTLED_S = 0.1
 
 
@@ -84,7 +86,7 @@ def measure(cases: Iterable[Case], repeat: int) -> list[Row]:
     for case in cases:
         function, args, options = case.make()
         function(*args)
-        time.sleep(SETTLED_S)
+        settle()
         _, profile = profiler.profile_with_result(function, *args, repeat=repeat, **options)
         rows.append(Row(case, profile))
         print(line(rows[-1]), flush=True)
@@ -92,6 +94,13 @@ def measure(cases: Iterable[Case], repeat: int) -> list[Row]:
         gc.collect()
     profiler.close()
     return rows
+
+
+def settle() -> None:
+    """Let what the last call started come to its end."""
+    until = time.monotonic() + SETTLED_S
+    while time.monotonic() < until:
+        pass
 
 
 def share(value: float | None) -> str:

@@ -4,8 +4,10 @@
 This is the compute roof of functions without a FLOP formula (cos, exp, power, integer arithmetic). Only functions of
 NumPy and torch themselves are run, on copies of values; nothing of the program is called.
 
-The values are drawn by chance from all over the arrays, because what many functions take depends on them, and each call
-of a batch has others: a processor learns the branches that a few values take, and would be faster than the program.
+The values are drawn by chance from all over the arrays, because what many functions take depends on them, those of
+arrays of one shape from the same places, as what two values take together does too. Each call of a batch has others: a
+processor learns the branches that a few values take, and would be faster than the program. NumPy writes into one
+array of ours: it keeps small blocks at hand and not large ones, so that an allocation would be in the difference.
 """
 
 import statistics
@@ -58,14 +60,16 @@ def ns_per_element(
 
 
 def _measure(library: str, function: Any, inputs: tuple[Any, ...]) -> tuple[float, float] | None:
-    take = _take_numpy if library == "numpy" else _take_torch
     random = sys.modules["numpy"].random.default_rng(SEED)
-    small, large = (
-        [[take(value, count, random) for value in inputs] for _ in range(BATCH)] for count in (SMALL, LARGE)
-    )
+    take = _take_numpy if library == "numpy" else _take_torch
+    small, large = ([_draw(take, inputs, count, random) for _ in range(BATCH)] for count in (SMALL, LARGE))
     if any(value is None for side in (*small, *large) for value in side):
         return None
     with sys.modules["numpy"].errstate(all="ignore"):
+        for sides in (small, large) if isinstance(function, sys.modules["numpy"].ufunc) else ():
+            out = sys.modules["numpy"].empty_like(function(*sides[0]))
+            for side in sides:
+                side.append(out)
         for sides in (small, large):
             _batch(function, sides)
         times = [(_batch(function, small), _batch(function, large)) for _ in range(REPEATS)]
@@ -76,23 +80,35 @@ def _measure(library: str, function: Any, inputs: tuple[Any, ...]) -> tuple[floa
     return (rate, max(LEAST_SPREAD, typical[1] / fastest[1] - 1)) if rate > 0 else None
 
 
-def _take_numpy(value: Any, count: int, random: Any) -> Any:
+def _draw(take: Any, inputs: tuple[Any, ...], count: int, random: Any) -> list[Any]:
+    """Return the arguments of a call on `count` values; None in the place of an array that has none."""
+    places: dict[tuple[int, ...], Any] = {}
+    return [take(value, count, places, random) for value in inputs]
+
+
+def _places(shape: tuple[int, ...], size: int, count: int, places: dict[tuple[int, ...], Any], random: Any) -> Any:
+    if shape not in places:
+        places[shape] = random.integers(0, size, count)
+    return places[shape]
+
+
+def _take_numpy(value: Any, count: int, places: dict[tuple[int, ...], Any], random: Any) -> Any:
     numpy: Any = sys.modules["numpy"]
     if not isinstance(value, numpy.ndarray) or value.ndim == 0:
         return value
     if value.size == 0:
         return None
-    return numpy.asarray(value.flat[random.integers(0, value.size, count)])
+    return numpy.asarray(value.flat[_places(value.shape, value.size, count, places, random)])
 
 
-def _take_torch(value: Any, count: int, random: Any) -> Any:
+def _take_torch(value: Any, count: int, places: dict[tuple[int, ...], Any], random: Any) -> Any:
     torch: Any = sys.modules["torch"]
     if not isinstance(value, torch.Tensor) or value.ndim == 0:
         return value
     if value.numel() == 0:
         return None
-    places = torch.from_numpy(random.integers(0, value.numel(), count)).to(value.device)
-    return torch.take(value.detach(), places)
+    found = _places(tuple(value.shape), value.numel(), count, places, random)
+    return torch.take(value.detach(), torch.from_numpy(found).to(value.device))
 
 
 def _batch(function: Any, sides: list[list[Any]]) -> int:
