@@ -85,11 +85,16 @@ static rgm_estimate faster(const rgm_work *work, rgm_ceiling_id a, rgm_ceiling_i
     return second ? y : x;
 }
 
-// Copy and triad are the roof; reads or writes alone may be faster, which is no error.
+// Copy and triad are the roof; reads or writes alone, and updates in place, may be faster, which is no error.
 static rgm_estimate main_memory(const rgm_work *work, rgm_roofs *roofs) {
     rgm_ceiling_id other;
     rgm_estimate roof = faster(work, RGM_CEILING_MEMORY_COPY, RGM_CEILING_MEMORY_TRIAD, &roofs->memory_roof);
     rgm_estimate alone = faster(work, RGM_CEILING_MEMORY_READ, RGM_CEILING_MEMORY_FILL, &other);
+    rgm_estimate update = rate(work, RGM_CEILING_MEMORY_UPDATE);
+    if (update.centre > alone.centre || !is_known(alone)) {
+        alone = update;
+        other = RGM_CEILING_MEMORY_UPDATE;
+    }
     if (!is_known(roof)) {
         roofs->memory_roof = other;
         return alone;

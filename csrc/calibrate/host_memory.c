@@ -12,11 +12,15 @@
 #include "calibrate/host.h"
 #include "calibrate/loops.h"
 
-enum { COPY, TRIAD, READ, FILL, KINDS };
+enum { COPY, TRIAD, READ, FILL, UPDATE, KINDS };
+static const rgm_ceiling_id ids[KINDS] = {[COPY] = RGM_CEILING_MEMORY_COPY,
+                                          [TRIAD] = RGM_CEILING_MEMORY_TRIAD,
+                                          [READ] = RGM_CEILING_MEMORY_READ,
+                                          [FILL] = RGM_CEILING_MEMORY_FILL,
+                                          [UPDATE] = RGM_CEILING_MEMORY_UPDATE};
 enum { PLAIN, PAST, LIBRARY, WAYS };
 enum { BUFFERS = 3, VALUES = 1024 };
-static const double factor = 3, second = 2;
-static const uint64_t filler = UINT64_C(0x4018000000000000); // 6.0
+static const double factor = 3, second = 2, filling = 6;
 
 typedef struct {
     uint64_t read;     // the sum of a piece of b as a loop read it
@@ -33,6 +37,7 @@ typedef struct {
     size_t piece;       // of a slice, which it divides
     size_t from, bytes; // what a pass goes over, in each slice
     double stolen;
+    double scale; // of an update; 1 while it is timed, so that values stay what they are
     int what;
     memory_member *members;
 } memory_job;
@@ -67,6 +72,8 @@ static void one_pass(void *arg, unsigned number) {
     const rgm_loops *loops = job->loops;
     size_t bytes = job->bytes, at = number * job->slice + job->from;
     char *a = job->a + at, *b = job->b + at, *c = job->c + at;
+    uint64_t filler;
+    memcpy(&filler, &filling, sizeof filler);
     switch (job->what) {
     case COPY *WAYS + PLAIN: loops->copy(a, b, bytes); break;
     case COPY *WAYS + PAST: loops->copy_past(a, b, bytes); break;
@@ -79,6 +86,7 @@ static void one_pass(void *arg, unsigned number) {
         break;
     case FILL *WAYS + PLAIN: loops->fill(a, filler, bytes); break;
     case FILL *WAYS + PAST: loops->fill_past(a, filler, bytes); break;
+    case UPDATE *WAYS + PLAIN: loops->update((double *)(void *)a, job->scale, bytes); break;
     default: job->members[number].read = loops->read(b, bytes);
     }
 }
@@ -96,21 +104,20 @@ static void whole_slice(memory_job *job) {
 static void look(void *arg, unsigned number) {
     memory_job *job = arg;
     const double *a = (const double *)(const void *)(job->a + number * job->slice);
-    double fill;
-    memcpy(&fill, &filler, sizeof fill);
     bool wrong = false;
     for (size_t i = 0; i < words_of(job); i++) {
         double value = (double)(i % VALUES);
-        double wanted = job->what / WAYS == FILL    ? fill
-                        : job->what / WAYS == TRIAD ? value + factor * second
-                                                    : value;
+        double wanted = job->what / WAYS == FILL     ? filling
+                        : job->what / WAYS == UPDATE ? factor * filling
+                        : job->what / WAYS == TRIAD  ? value + factor * second
+                                                     : value;
         wrong |= a[i] != wanted;
     }
     job->members[number].wrong = wrong;
 }
 
 static rgm_status sample(void *arg, int what, double *value, rgm_error *err) {
-    static const double streams[KINDS] = {[COPY] = 2, [TRIAD] = 3, [READ] = 1, [FILL] = 1};
+    static const double streams[KINDS] = {[COPY] = 2, [TRIAD] = 3, [READ] = 1, [FILL] = 1, [UPDATE] = 2};
     memory_job *job = arg;
     unsigned count = rgm_crew_members(job->crew);
     job->what = what;
@@ -128,8 +135,13 @@ static rgm_status sample(void *arg, int what, double *value, rgm_error *err) {
 
 static rgm_status check(memory_job *job, const rgm_probe *probe, rgm_error *err) {
     if (probe->what / WAYS == READ) return RGM_OK; // every sample was checked
-    job->what = probe->what;
     whole_slice(job);
+    if (probe->what / WAYS == UPDATE) {
+        job->what = FILL * WAYS + PLAIN;
+        job->scale = factor;
+        (void)rgm_crew_run(job->crew, one_pass, job);
+    }
+    job->what = probe->what;
     (void)rgm_crew_run(job->crew, one_pass, job);
     (void)rgm_crew_run(job->crew, look, job);
     for (unsigned i = 0; i < rgm_crew_members(job->crew); i++)
@@ -179,7 +191,7 @@ static rgm_status choose(memory_job *job, const rgm_effort *effort, int kind, rg
     const rgm_loops *loops = job->loops;
     rgm_probe probes[WAYS];
     size_t count = 0, best = 0;
-    const bool offered[WAYS] = {true, kind != READ && loops->copy_past, kind == COPY};
+    const bool offered[WAYS] = {true, kind != READ && kind != UPDATE && loops->copy_past, kind == COPY};
     for (int way = 0; way < WAYS; way++)
         if (offered[way])
             probes[count++] = (rgm_probe){.id = id,
@@ -200,8 +212,6 @@ static rgm_status choose(memory_job *job, const rgm_effort *effort, int kind, rg
 
 static rgm_status run(memory_job *job, const rgm_host_request *request, rgm_figures *figures,
                       rgm_error *err) {
-    static const rgm_ceiling_id ids[KINDS] = {RGM_CEILING_MEMORY_COPY, RGM_CEILING_MEMORY_TRIAD,
-                                              RGM_CEILING_MEMORY_READ, RGM_CEILING_MEMORY_FILL};
     rgm_probe probes[KINDS];
     char sources[KINDS][sizeof(rgm_figure){0}.source];
     for (int kind = 0; kind < KINDS; kind++)
@@ -212,17 +222,15 @@ static rgm_status run(memory_job *job, const rgm_host_request *request, rgm_figu
 }
 
 static void refuse(rgm_figures *figures, const rgm_host_request *request) {
-    static const rgm_ceiling_id ids[] = {RGM_CEILING_MEMORY_COPY, RGM_CEILING_MEMORY_TRIAD,
-                                         RGM_CEILING_MEMORY_READ, RGM_CEILING_MEMORY_FILL};
-    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
-        rgm_figure_refuse(figures, ids[i],
+    for (int kind = 0; kind < KINDS; kind++)
+        rgm_figure_refuse(figures, ids[kind],
                           "too little memory is free (%lld MiB) for buffers beyond the caches (%lld MiB)",
                           (long long)(request->free_bytes >> 20),
                           (long long)(rgm_host_caches_last(&request->caches) >> 20));
 }
 
 rgm_status rgm_host_memory(const rgm_host_request *request, rgm_figures *figures, rgm_error *err) {
-    memory_job job = {0};
+    memory_job job = {.scale = 1};
     const rgm_loops *sets[RGM_LOOPS_MOST];
     size_t bytes = rgm_host_buffer_bytes(request, BUFFERS);
     if (!bytes || bytes / request->threads < RGM_LOOP_UNIT) {

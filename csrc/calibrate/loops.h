@@ -14,6 +14,7 @@ typedef struct {
     void (*copy)(void *to, const void *from, size_t bytes);
     void (*triad)(double *a, const double *b, const double *c, double factor, size_t bytes); // a = b + f c
     void (*fill)(void *to, uint64_t value, size_t bytes);
+    void (*update)(double *a, double factor, size_t bytes); // a = f a
     // The same past the caches; NULL where there are no such stores.
     void (*copy_past)(void *to, const void *from, size_t bytes);
     void (*triad_past)(double *a, const double *b, const double *c, double factor, size_t bytes);

@@ -58,6 +58,15 @@ enum { LANES_32 = WIDTH / 4, LANES_64 = WIDTH / 8, AT_ONCE = RGM_LOOP_UNIT / WID
         FENCE;                                                                                               \
     }
 
+static void update(double *a, double factor, size_t bytes) {
+    vector_f64 *x = (vector_f64 *)(void *)a;
+    vector_f64 factors = (vector_f64){0} + factor;
+    for (size_t i = 0; i < bytes / WIDTH; i += 4) {
+        for (size_t k = 0; k < 4; k++) x[i + k] *= factors;
+        KEEP_LOOP;
+    }
+}
+
 #define NOTHING ((void)0)
 #define FENCE NOTHING
 COPY(copy, STORE)
@@ -118,6 +127,7 @@ SET = {.name = SET_NAME,
        .copy_past = copy_past,
        .triad_past = triad_past,
        .fill_past = fill_past,
+       .update = update,
        .read = read_words,
        .chains_fp32 = chains_fp32,
        .chains_fp64 = chains_fp64,

@@ -27,6 +27,7 @@
     X(MEMORY_TRIAD, "memory_triad", "bytes/s", "bytes read and written by a + b * c beyond all caches")      \
     X(MEMORY_READ, "memory_read", "bytes/s", "bytes read by a sum beyond all caches")                        \
     X(MEMORY_FILL, "memory_fill", "bytes/s", "bytes written by a fill beyond all caches")                    \
+    X(MEMORY_UPDATE, "memory_update", "bytes/s", "bytes read and written by a scaling in place beyond them") \
     X(CACHE_L1, "cache_l1", "bytes/s", "bytes read from the first-level cache")                              \
     X(CACHE_L2, "cache_l2", "bytes/s", "bytes read from the second-level cache")                             \
     X(CACHE_L3, "cache_l3", "bytes/s", "bytes read from the third-level cache")                              \

@@ -58,6 +58,9 @@ TEST(every_loop_does_what_a_scalar_one_does) {
         check_triad(sets[s]->triad_past);
         check_fill(sets[s]->fill);
         check_fill(sets[s]->fill_past);
+        check_fill(sets[s]->fill);
+        sets[s]->update(a, 2, BYTES);
+        for (size_t i = 0; i < WORDS; i++) CHECK(a[i] == 3);
         fill_inputs();
         for (size_t i = 0; i < WORDS; i++) {
             memcpy(&word, &b[i], 8);
@@ -319,7 +322,7 @@ TEST(every_part_of_the_host_gives_values_or_reasons) {
             if (value) CHECK(!figure->reason[0]);
         }
     }
-    CHECK_EQ_U64(known, 4 + 3 + 1 + 7);
+    CHECK_EQ_U64(known, 4 + 3 + 1 + 8);
 }
 
 TEST(a_host_that_cannot_be_measured_says_why) {

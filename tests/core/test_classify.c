@@ -156,6 +156,8 @@ TEST(reads_alone_may_be_faster_than_a_copy) {
     CHECK_VERDICT(judge(&w), MEMORY_BOUND, NONE, ROOF);
     const rgm_work faster = kernel(&c, 0.1, 1.37);
     CHECK_VERDICT(judge(&faster), UNKNOWN, MODEL_ERROR, FASTER);
+    c.at[RGM_CEILING_MEMORY_UPDATE] = (rgm_ceiling){1.35e12, 0}; // in place
+    CHECK_VERDICT(judge(&faster), MEMORY_BOUND, NONE, ROOF);
 }
 
 TEST(each_pipe_has_its_own_roof) { // D5: bf16 against fp32 would be 700 %
