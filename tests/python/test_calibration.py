@@ -240,7 +240,7 @@ def test_a_full_calibration_serves_a_quick_question_and_not_the_other_way(counte
 
 
 @pytest.mark.parametrize("name", sorted(identity.host_identity()))
-def test_every_part_of_the_identity_invalidates(name, counted, monkeypatch):
+def test_every_part_of_the_identity_invalidates(name, counted, monkeypatch):  # D12: more than the name of the device
     calibration_for()
     facts = identity.host_identity()
     monkeypatch.setattr(measure, "host_identity", lambda: facts | {name: "another"})
@@ -542,7 +542,7 @@ def test_an_older_driver_loses_its_graphs_only(on_device):
     assert found["shortest_kernel"]["value"] > 0
 
 
-def test_every_fact_of_a_device_is_in_its_identity(on_device):
+def test_every_fact_of_a_device_is_in_its_identity(on_device):  # D12
     code = """
     first = calibrate("cuda").measured_at
     from regimeter.calibration import measure
