@@ -14,7 +14,7 @@ import pytest
 import regimeter
 from regimeter import CUDANotAvailableError, GPUProfiler, _core
 from regimeter.calibration import Calibration, Ceiling
-from regimeter.regime import calls, memory, numpy_work, safe_profile, scaling, suggest_optimization
+from regimeter.regime import calls, inner_rate, memory, numpy_work, safe_profile, scaling, suggest_optimization
 from regimeter.regime.stopwatch import Measurement
 from regimeter.regime.work import LOWER_BOUND
 
@@ -171,6 +171,9 @@ def test_work_is_known_by_identity_not_by_name(profiler):  # D1, D5
         (np.copy, (np.ones(10),), 0, 160),
         (np.copy, (np.ones(10, "i2"),), 0, 40),
         (np.sort, (np.ones(10),), None, 160),
+        (np.linalg.det, (np.eye(3),), 18, 72),
+        (np.linalg.cholesky, (np.eye(3),), 9, 144),
+        (np.linalg.qr, (np.ones((6, 3)),), 2 * (2 * 6 * 9 - 18), 8 * (18 + 18 + 9)),
     ],
 )
 def test_formulas_of_numpy(function, args, flops, moved):
@@ -189,9 +192,40 @@ def test_only_slow_functions_are_judged_by_their_own_rate():
             (np.sqrt, (values,)),
             (np.cos, (values,)),
             (np.sum, (values,)),
+            (np.sort, (values,)),
+            (np.unique, (values,)),
         )
     }
-    assert own == {np.add: None, np.sqrt: 10, np.cos: 10, np.sum: 10}
+    assert own == {np.add: None, np.sqrt: 10, np.cos: 10, np.sum: 10, np.sort: 10, np.unique: None}
+
+
+@pytest.mark.parametrize(("cache", "largest"), [(4 * 2**20, 262_144), (2**20, 65_536), (None, 65_536), (32_768, 1024)])
+def test_an_own_rate_is_taken_where_it_is_more_than_the_call(cache, largest, monkeypatch):
+    counts = set()
+
+    def batch(function, sides):
+        counts.add(sides[0][0].size)
+        return len(sides) * (2700 + 0.05 * sides[0][0].size)
+
+    monkeypatch.setattr(inner_rate, "_batch", batch)
+    monkeypatch.setattr(inner_rate, "cache_sizes", lambda: (32_768, cache, None))
+    monkeypatch.setattr(inner_rate, "_known", {})
+    rate, spread = inner_rate.ns_per_element("numpy", np.min, (np.ones(100, "f4"),))
+    assert (max(counts), min(counts)) == (largest, 8)
+    assert rate == pytest.approx(0.05)
+    assert spread == inner_rate.LEAST_SPREAD
+
+
+def test_values_of_arrays_of_one_shape_belong_together(monkeypatch):
+    seen = []
+    monkeypatch.setattr(
+        inner_rate, "_batch", lambda function, sides: seen.extend(sides) or len(sides) * sides[0][0].size
+    )
+    monkeypatch.setattr(inner_rate, "_known", {})
+    values = np.arange(5000.0)
+    assert inner_rate.ns_per_element("numpy", np.hypot, (values, -values)) is not None
+    assert all(np.array_equal(first, -second) for first, second, _ in seen)
+    assert len({id(out) for _, _, out in seen}) < len(seen)  # written to one array of each size
 
 
 def test_zero_sizes_are_overhead(profiler):

@@ -11,6 +11,7 @@ torch = pytest.importorskip("torch")
 import regimeter  # noqa: E402
 from regimeter import GPUProfiler, MultiGPUError  # noqa: E402
 from regimeter.regime import blocks, torch_work  # noqa: E402
+from regimeter.regime.stopwatch import Measurement  # noqa: E402
 
 F = torch.nn.functional
 ONES = torch.ones(10)
@@ -49,6 +50,36 @@ def test_formulas_of_torch(function, args, flops, moved):
     found = torch_work.of_plain_call(function, args, {})
     assert found.flops == flops
     assert found.bytes == moved
+
+
+@pytest.mark.parametrize(
+    ("call", "most"),
+    [
+        (lambda x: F.softmax(x, 1), 100 * 2 * 12),
+        (lambda x: F.layer_norm(x, (4,)), 100 * (12 + 12 + 3 + 3)),  # the result, means and deviations
+        (lambda x: torch.linalg.svdvals(x), None),
+        (lambda x: x + x, None),
+    ],
+)
+def test_arithmetic_that_is_not_counted_is_bounded_where_it_can_be(call, most):
+    with torch_work.make_mode() as mode:
+        call(torch.ones(3, 4))
+    assert mode.count.work("counted").flops_most == most
+
+
+def test_a_small_call_without_a_count_is_overhead(profiler, monkeypatch):
+    monkeypatch.setattr("regimeter.regime.floor.shortest_call", lambda *told: (1500.0, 0.05))
+
+    def verdict(size, microseconds):
+        ns = microseconds * 1000
+        measured = Measurement(ns, ns, None, ns, ns, 0, 0, 0, 0, 5, 0.01, (ns,) * 5)
+        monkeypatch.setattr("regimeter.regime.stopwatch.measure", lambda call, repeat, clock=None: (call(), measured))
+        return profiler.profile_operation(F.softmax, torch.ones(size, 4), 1)
+
+    small = verdict(3, 5)
+    assert (small["regime"], small["flops"], small["evidence"]["sol_compute"]) == ("OVERHEAD_BOUND", None, None)
+    assert verdict(3, 20)["regime"] == "AMBIGUOUS"  # more than the call explains
+    assert verdict(100_000, 1000)["regime"] == "UNKNOWN"  # 800,000 values may well be its arithmetic
 
 
 def test_what_out_names_is_written_alone():

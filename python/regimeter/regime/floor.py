@@ -72,8 +72,8 @@ def _of_numpy(numpy: Any, function: Any, args: tuple[Any, ...]) -> tuple[Callabl
     except TypeError:
         return None
     elementwise = isinstance(function, numpy.ufunc) and function.signature is None
-    reduction = not elementwise and numpy_work.is_reduction(function)
-    inputs = args[:2] if product else args[: function.nin] if elementwise else args[:1] if reduction else ()
+    one_array = not elementwise and numpy_work.takes_one_array(function)
+    inputs = args[:2] if product else args[: function.nin] if elementwise else args[:1] if one_array else ()
     if not inputs or not all(isinstance(x, numpy.ndarray) and x.dtype.kind in "fciub" for x in inputs):
         return None
     ones = [numpy.ones((1,) * (min(2, x.ndim) if product else 1), x.dtype) for x in inputs]

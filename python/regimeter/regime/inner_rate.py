@@ -16,11 +16,17 @@ import time
 from typing import Any
 
 from . import numpy_work
+from .arguments import arrays_in, distinct_bytes
+from .caches import cache_sizes
 
 # Elements: three arrays of 1,024 doubles fit a first-level cache of 32 KiB. The small ones are the call and little
 # else: of more values a processor would learn the branches, and what they take would be missing from the difference.
 SMALL, LARGE = 8, 1024
 BATCH, BATCHES, REPEATS = 16, 5, 7  # 16 blocks of 1,024 values: more branches than are learned
+# Where 1,024 values take little more than the call, more are taken, up to half of a second-level cache.
+MORE, LEAST_RATIO = 4, 2.5
+USUAL_CACHE = 512 * 2**10
+TORCH_MOST = 2**15 - 1  # from 32,768 on torch shares elements out to threads (at::internal::GRAIN_SIZE)
 SEED = 5
 LEAST_SPREAD = 0.2  # clocks and neighbours change between this and the call; what repeated ones scatter by here
 
@@ -34,13 +40,13 @@ def ns_per_element(
 
     again: measure once more and keep the faster of what is known, as what disturbs only makes slower.
 
-    function: of NumPy a ufunc without a signature and with one output, or a reduction;
+    function: of NumPy a ufunc without a signature and with one output, or what goes over one array;
     of torch a plain one, which the caller knows to
     be elementwise. Arrays of objects and too few values give None.
     """
     if library == "numpy":
         numpy: Any = sys.modules["numpy"]
-        if numpy_work.is_reduction(function):
+        if numpy_work.takes_one_array(function):
             args = args[:1]
         elif not isinstance(function, numpy.ufunc) or function.signature is not None or function.nout != 1:
             return None
@@ -62,28 +68,44 @@ def ns_per_element(
 def _measure(library: str, function: Any, inputs: tuple[Any, ...]) -> tuple[float, float] | None:
     random = sys.modules["numpy"].random.default_rng(SEED)
     take = _take_numpy if library == "numpy" else _take_torch
-    small, large = ([_draw(take, inputs, count, random) for _ in range(BATCH)] for count in (SMALL, LARGE))
-    if any(value is None for side in (*small, *large) for value in side):
-        return None
+    most = (cache_sizes()[1] or USUAL_CACHE) / 2
     with sys.modules["numpy"].errstate(all="ignore"):
-        for sides in (small, large) if isinstance(function, sys.modules["numpy"].ufunc) else ():
-            out = sys.modules["numpy"].empty_like(function(*sides[0]))
-            for side in sides:
-                side.append(out)
-        for sides in (small, large):
-            _batch(function, sides)
+        small = _batch_of(take, function, inputs, SMALL, BATCH, random)
+        count, blocks = LARGE, BATCH
+        large = _batch_of(take, function, inputs, count, blocks, random)
+        if small is None or large is None:
+            return None
+        while _batch(function, large) / blocks < LEAST_RATIO * _batch(function, small) / BATCH:
+            fewer = max(1, blocks // MORE)
+            bytes_of_one = distinct_bytes(arrays_in(large)) / blocks
+            if fewer * bytes_of_one * MORE > most or (library == "torch" and count * MORE > TORCH_MOST):
+                break
+            count, blocks = count * MORE, fewer
+            large = _batch_of(take, function, inputs, count, blocks, random) or large
         times = [(_batch(function, small), _batch(function, large)) for _ in range(REPEATS)]
     # What disturbs a batch only makes it slower, so the fastest are the rate, as they are of a ceiling.
     fastest = [min(column) for column in zip(*times, strict=True)]
     typical = [statistics.median(column) for column in zip(*times, strict=True)]
-    rate = (fastest[1] - fastest[0]) / BATCH / (LARGE - SMALL)
+    rate = (fastest[1] / blocks - fastest[0] / BATCH) / (count - SMALL)
     return (rate, max(LEAST_SPREAD, typical[1] / fastest[1] - 1)) if rate > 0 else None
 
 
-def _draw(take: Any, inputs: tuple[Any, ...], count: int, random: Any) -> list[Any]:
-    """Return the arguments of a call on `count` values; None in the place of an array that has none."""
-    places: dict[tuple[int, ...], Any] = {}
-    return [take(value, count, places, random) for value in inputs]
+def _batch_of(
+    take: Any, function: Any, inputs: tuple[Any, ...], count: int, blocks: int, random: Any
+) -> list[list[Any]] | None:
+    """Return the arguments of so many calls on `count` values each; None where an array has no values."""
+    numpy: Any = sys.modules["numpy"]
+    sides: list[list[Any]] = []
+    for _ in range(blocks):
+        places: dict[tuple[int, ...], Any] = {}
+        sides.append([take(value, count, places, random) for value in inputs])
+    if any(value is None for side in sides for value in side):
+        return None
+    if isinstance(function, numpy.ufunc):
+        out = numpy.empty_like(function(*sides[0]))
+        for side in sides:
+            side.append(out)
+    return sides
 
 
 def _places(shape: tuple[int, ...], size: int, count: int, places: dict[tuple[int, ...], Any], random: Any) -> Any:

@@ -71,10 +71,10 @@ def _is_method(function: Any, owner: Any) -> bool:
     return type(function).__name__ == "builtin_function_or_method" and function == getattr(owner, function.__name__)
 
 
-def is_reduction(function: Any) -> bool:
-    """Say whether a function is one of NumPy that reduces an array."""
+def takes_one_array(function: Any) -> bool:
+    """Say whether a function is one of NumPy that goes over one array, so that a smaller one is a smaller call."""
     try:
-        return _functions().get(function) is _reduction
+        return _functions().get(function) in (_reduction, _pass)
     except TypeError:
         return False
 
@@ -88,7 +88,8 @@ def _work(formula: Formula, args: tuple[Any, ...], kwargs: dict[str, Any], resul
         flops = None  # integers: no ceiling was measured for them
     source = FORMULA if flops is not None else "unknown"
     footprint = distinct_bytes([*read, *written])
-    own_rate = _size(args[0]) if formula is _reduction and args and not kwargs else None
+    own = (formula is _reduction and args) or (formula is _pass and len(args) == 1)
+    own_rate = _size(args[0]) if own and not kwargs else None
     return Work(flops, float(moved), pipe, source, FORMULA, footprint, elements=own_rate)
 
 
@@ -142,11 +143,12 @@ def _functions() -> dict[Any, Formula]:
         _elementwise: "cumsum cumprod",
         _none: "copy copyto ascontiguousarray concatenate stack tile repeat roll flip zeros ones full "
         "zeros_like ones_like full_like where take transpose reshape",
-        _unknown: "sort argsort unique var std percentile median argmax argmin bincount histogram searchsorted cross",
+        _pass: "sort argsort var std median argmax argmin any all count_nonzero",
+        _unknown: "unique percentile bincount histogram searchsorted cross",
     }
     found = {getattr(numpy, name, None): formula for formula, names in table.items() for name in names.split()}
-    linear = {_solve: "solve", _inverse: "inv", _cholesky: "cholesky"}
-    found |= {getattr(numpy.linalg, name, None): formula for formula, name in linear.items()}
+    linear = {"solve": _solve, "inv": _inverse, "cholesky": _cholesky, "det": _lu, "slogdet": _lu, "qr": _qr}
+    found |= {getattr(numpy.linalg, name, None): formula for name, formula in linear.items()}
     found.pop(None, None)
     return found
 
@@ -252,6 +254,24 @@ def _inverse(args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> floa
 
 def _cholesky(args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> float | None:
     return 1 / 3 * _shape(args[0])[-1] ** 3 if len(_shape(args[0])) == 2 else None
+
+
+def _lu(args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> float | None:
+    """Gaussian elimination (LAPACK Users' Guide): 2/3 n^3."""
+    return 2 / 3 * _shape(args[0])[-1] ** 3 if len(_shape(args[0])) == 2 else None
+
+
+def _qr(args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> float | None:
+    """Householder QR and the forming of Q (LAPACK Users' Guide): twice 2 m n^2 - 2/3 n^3 for m >= n, reduced."""
+    if len(_shape(args[0])) != 2 or len(args) > 1 or kwargs:
+        return None
+    high, low = max(_shape(args[0])), min(_shape(args[0]))
+    return 2 * (2 * high * low**2 - 2 / 3 * low**3) if high == _shape(args[0])[0] else None
+
+
+def _pass(args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> float | None:
+    """Unknown, but timed on a part of the array (inner_rate)."""
+    return None
 
 
 def _none(args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> float | None:

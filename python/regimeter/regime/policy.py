@@ -25,6 +25,7 @@ THRESHOLDS = (
     Threshold("first_touch_share", 0.1, "fraction", "pages touched first against the bytes moved: a tenth is visible"),
     Threshold("single_call_spread", 0.2, "half-width", "of a time that was measured once; chosen here"),
     Threshold("lower_bound_spread", 1.0, "half-width", "of work of which only a lower bound is known; chosen here"),
+    Threshold("negligible_share", 0.1, "of the time", "arithmetic that is less at its most is none; chosen here"),
     Threshold("cpu_time_from", 10.0, "times the clocks' own", "below it processor time says nothing; chosen here"),
     Threshold("resolution_ns", 200.0, "ns", "some reads of the clock, which take 30 to 50 ns each"),
     Threshold("event_resolution_ns", 500.0, "ns", "of cuEventElapsedTime: around half a microsecond, as NVIDIA states"),

@@ -100,6 +100,38 @@ MOVES = frozenset(
         "take",
     ]
 )
+# Operators of which no count is agreed on (exponentials, comparisons), with at most so many operations an element of
+# what they read and write. Enough to say that the time of a small one is not its arithmetic.
+LINEAR_MOST = 100.0
+LINEAR = frozenset(
+    [
+        "_softmax",
+        "_log_softmax",
+        "logsumexp",
+        "native_layer_norm",
+        "native_group_norm",
+        "native_batch_norm",
+        "_native_batch_norm_legit",
+        "_native_batch_norm_legit_no_training",
+        "_native_batch_norm_legit_functional",
+        "native_dropout",
+        "nll_loss_forward",
+        "std",
+        "std_mean",
+        "var",
+        "var_mean",
+        "norm",
+        "linalg_vector_norm",
+        "argmax",
+        "argmin",
+        "any",
+        "all",
+        "sort",
+        "topk",
+        "max_pool2d_with_indices",
+        "avg_pool2d",
+    ]
+)
 # Modules whose functions hold no code of the program.
 PLAIN_MODULES = ("torch", "torch.functional", "torch.nn.functional", "torch._tensor", "torch.linalg", "torch.fft")
 ENTRY_CALLS = 200
@@ -123,6 +155,7 @@ class Count:
         self.inside_ns = 0  # processor time of this thread inside of operators
         self.uncovered: dict[str, int] = {}
         self.pointwise = 0
+        self.most = 0.0  # operations that the uncovered ones have at most
         self.dtypes: dict[str, float] = {}
         self.devices: set[str] = set()
 
@@ -140,8 +173,12 @@ class Count:
         flops = _flops(function, name, read, written, args, kwargs, result)
         if flops is None:
             self.uncovered[name] = self.uncovered.get(name, 0) + 1
+            elements = sum(array.count for array in written)
             if _is_pointwise(function):
-                self.pointwise += sum(array.count for array in written)
+                self.pointwise += elements
+            known = name in LINEAR or _is_pointwise(function)
+            elements += sum(array.count for array in read)
+            self.most += LINEAR_MOST * elements if known else float("inf")
         elif flops:
             self.flops += flops
             dtype = (read or written)[0].dtype
@@ -176,6 +213,7 @@ class Count:
             source,
             operators=self.operators,
             elements=self.pointwise if alone else None,
+            flops_most=self.flops + self.most if self.uncovered and self.most < float("inf") else None,
             warnings=warnings,
         )
 

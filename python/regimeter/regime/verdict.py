@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The verdict on a call: what was measured and counted, judged by the classifier of the core against the ceilings."""
 
-import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from . import floor, inner_rate, torch_work
+from .caches import cache_sizes
 from .policy import VALUE
 from .stopwatch import Measurement
 from .work import Work
@@ -68,6 +68,8 @@ def judge(call: Call, calibration: "Calibration") -> dict[str, Any]:
         known["bytes_spread"] = VALUE["lower_bound_spread"]
     known |= _host(call, calibration) if host else _device_floor(calibration)
     judged = _core.classify(**known)
+    if not _has_own_rate(call):
+        judged = _with_little_arithmetic(known, work) or judged
     if "operations_spread" in known and _has_own_rate(call):
         for _ in range(int(VALUE["rate_attempts"])):
             if judged["detail"] != "model_error":
@@ -76,6 +78,16 @@ def judge(call: Call, calibration: "Calibration") -> dict[str, Any]:
             judged = _core.classify(**known)
     judged["flops_utilization"] = _flops_share(call, judged, calibration)
     return judged
+
+
+def _with_little_arithmetic(known: dict[str, Any], work: Work) -> dict[str, Any] | None:
+    """Return the verdict on a call whose arithmetic is not known but takes next to no time at its most, else None."""
+    if work.flops is not None or work.flops_most is None:
+        return None
+    most = _core.classify(**known, operations={work.pipe or "fp32": work.flops_most})
+    if most["sol_compute"] is None or most["sol_compute"] > VALUE["negligible_share"]:
+        return None
+    return most | {"sol_compute": None, "ridge": None}
 
 
 def judged_ns(measured: Measurement) -> float:
@@ -141,7 +153,7 @@ def judge_layer(
     )
     known["floor_ns"] = one + (outside or 0.0) * time_ns / operators
     known |= {"single": calibration.vector(threads=1), "machine_threads": calibration.threads, "caches": cache_sizes()}
-    return _core.classify(**known)
+    return _with_little_arithmetic(known, work) or _core.classify(**known)
 
 
 def _host(call: Call, calibration: "Calibration") -> dict[str, Any]:
@@ -214,10 +226,3 @@ def _known_pipe(pipe: str | None, single: Any) -> tuple[str | None, float]:
             if not math.isnan(rate):
                 return name, rate
     return None, math.nan
-
-
-@functools.cache
-def cache_sizes() -> tuple[float | None, ...]:
-    """Return the bytes of the data caches of levels 1 to 3, None for those that the system does not tell of."""
-    found = {row["level"]: float(row["bytes"]) for row in _core.host_caches()}
-    return tuple(found.get(level) for level in (1, 2, 3))

@@ -36,7 +36,8 @@ PIPES = {
 class Work:
     """What a call had to do. flops and bytes may be None; operators counts those that a count has seen.
 
-    elements: of the result of an elementwise function. footprint: bytes that the arrays occupy together, which says
+    flops_most: no more operations than these, where flops is not known. elements: of the result of an elementwise
+    function, or of an array that is gone over. footprint: bytes that the arrays occupy together, which says
     whether they fit a cache.
     """
 
@@ -48,6 +49,7 @@ class Work:
     footprint: int | None = None
     operators: int | None = None
     elements: int | None = None
+    flops_most: float | None = None
     warnings: tuple[str, ...] = ()
 
     @property

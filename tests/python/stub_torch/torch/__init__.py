@@ -27,6 +27,9 @@ _C = SimpleNamespace(
     _cuda_getCurrentRawStream=lambda number: cuda.current_stream(number).cuda_stream,
     _cuda_getDevice=lambda: cuda.current_device(),
 )
+ops = SimpleNamespace(
+    aten=SimpleNamespace(mv=tensors.operator("mv").overloadpacket, dot=tensors.operator("dot").overloadpacket)
+)
 backends = SimpleNamespace(cuda=SimpleNamespace(matmul=SimpleNamespace(allow_tf32=False)))
 _ops = ModuleType("torch._ops")
 _ops.OpOverload, _ops.OpOverloadPacket = tensors.OpOverload, tensors.OpOverloadPacket

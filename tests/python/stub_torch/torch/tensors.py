@@ -67,7 +67,7 @@ class OpOverload:
         self.overloadpacket = OpOverloadPacket(name)
         self.is_view = name in VIEWS
         self.tags = (pointwise,) if name.removesuffix("_") in ELEMENTWISE else ()
-        self._schema = SimpleNamespace(is_mutable=name.endswith("_"))
+        self._schema = SimpleNamespace(is_mutable=name.endswith("_"), arguments=())
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         return _run(self.overloadpacket.__name__, args, keywords)
