@@ -28,6 +28,7 @@ const rgm_work rgm_work_none = {.time_ns = NAN,
 #define OUTCOMES(X)                                                                                          \
     X(WAITING, OVERHEAD_BOUND, WAIT, CPU_IDLE)                                                               \
     X(FLOOR, OVERHEAD_BOUND, LATENCY, FLOOR)                                                                 \
+    X(FLOOR_OR_ROOF, AMBIGUOUS, LATENCY, FLOOR_OR_ROOF)                                                      \
     X(ERROR, UNKNOWN, MODEL_ERROR, FASTER)                                                                   \
     X(COMPUTE_NEAR, COMPUTE_BOUND, NONE, ROOF)                                                               \
     X(MEMORY_NEAR, MEMORY_BOUND, NONE, ROOF)                                                                 \
@@ -179,6 +180,16 @@ static void add_one_roof(draws *d, double time, double weight) {
         d->mass[compute ? OUT_NO_BYTES : memory ? OUT_NO_OPERATIONS : OUT_NO_WORK] += left;
 }
 
+// Probability that a roof explains about as much of the time as the floor does, or more.
+static double roof_beside_floor(const draws *d) {
+    const rgm_roofs *roofs = d->roofs;
+    rgm_estimate roof = is_known(roofs->compute) ? roofs->compute : roofs->memory;
+    if (is_known(roofs->memory) && roofs->memory.centre > roof.centre) roof = roofs->memory;
+    if (!is_known(roof)) return 0;
+    roof.sigma = isinf(roof.centre) ? 0 : hypot(roof.sigma, roofs->floor.sigma);
+    return 1 - below(roof, roofs->floor.centre - d->cut.margin);
+}
+
 static void add_time(draws *d, double time, double weight) {
     const rgm_roofs *roofs = d->roofs;
     if (roofs->cpu_ns >= 0 && log(roofs->cpu_ns) < time + d->cut.wait) {
@@ -187,7 +198,9 @@ static void add_time(draws *d, double time, double weight) {
     }
     if (is_known(roofs->floor)) {
         double floor = 1 - below(roofs->floor, time - d->cut.floor);
-        d->mass[OUT_FLOOR] += weight * floor;
+        double beside = roof_beside_floor(d);
+        d->mass[OUT_FLOOR] += weight * floor * (1 - beside);
+        d->mass[OUT_FLOOR_OR_ROOF] += weight * floor * beside;
         weight *= 1 - floor;
     }
     if (weight <= 0) return;
@@ -319,11 +332,7 @@ static void judge(rgm_regime_verdict *v, const rgm_work *work, const rgm_roofs *
     v->error_probability = all.mass[OUT_ERROR];
     if (!wrong && v->error_probability < 1) rule_out_errors(v);
     double p = wrong ? v->error_probability : probability_of(v, label);
-    bool roof_too = fmax(roofs->compute.centre, roofs->memory.centre) > roofs->floor.centre;
-    if (found == OUT_FLOOR && roof_too)
-        set_aside(v, nearer(roofs), RGM_REASON_FLOOR_OR_ROOF);
-    else if (p < policy->regime_least_confidence)
-        set_aside(v, v->leans_to, RGM_REASON_UNCERTAIN);
+    if (p < policy->regime_least_confidence) set_aside(v, v->leans_to, RGM_REASON_UNCERTAIN);
     if (v->regime == RGM_REGIME_UNKNOWN) explain_unknown(v, work, roofs);
     v->confidence = confidence_of(v, policy) * (faster && !wrong ? 1 - v->error_probability : 1);
 }

@@ -239,6 +239,26 @@ def test_a_full_calibration_serves_a_quick_question_and_not_the_other_way(counte
     assert counted == [True, False]
 
 
+def test_a_ceiling_that_was_beaten_is_measured_again_and_the_higher_one_kept(counted, monkeypatch):
+    found = iter([1.5e10, 1.2e10, 9e10])
+    monkeypatch.setattr(
+        "regimeter.calibration.host.measure_rates",
+        lambda effort, part: (ceilings_of(memory_copy=next(found)), ceilings_of(memory_copy=8e9)),
+    )
+    first = calibration_for()
+    second = measure.measure_again(first, "memory")
+    assert second.ceilings["memory_copy"].value == 1.5e10
+    assert second.single["memory_copy"].value == 9e9  # the lower one is not taken
+    assert second.ceilings["compute_fp32"] == first.ceilings["compute_fp32"]
+    assert measure.measure_again(first, "memory") is None  # no longer what is in use
+    third = measure.measure_again(second, "memory")
+    assert third.ceilings["memory_copy"].value == 1.5e10
+    assert measure.measure_again(third, "memory") is None  # often enough
+    measure.forget()
+    assert calibration_for() == third  # as it was kept
+    assert counted == [True]
+
+
 @pytest.mark.parametrize("name", sorted(identity.host_identity()))
 def test_every_part_of_the_identity_invalidates(name, counted, monkeypatch):  # D12: more than the name of the device
     calibration_for()

@@ -14,7 +14,7 @@ import pytest
 import regimeter
 from regimeter import CUDANotAvailableError, GPUProfiler, _core
 from regimeter.calibration import Calibration, Ceiling
-from regimeter.regime import calls, inner_rate, memory, numpy_work, safe_profile, scaling, suggest_optimization
+from regimeter.regime import calls, floor, inner_rate, memory, numpy_work, safe_profile, scaling, suggest_optimization
 from regimeter.regime.stopwatch import Measurement
 from regimeter.regime.work import LOWER_BOUND
 
@@ -199,15 +199,15 @@ def test_only_slow_functions_are_judged_by_their_own_rate():
     assert own == {np.add: None, np.sqrt: 10, np.cos: 10, np.sum: 10, np.sort: 10, np.unique: None}
 
 
-@pytest.mark.parametrize(("cache", "largest"), [(4 * 2**20, 262_144), (2**20, 65_536), (None, 65_536), (32_768, 1024)])
+@pytest.mark.parametrize(("cache", "largest"), [(4 * 2**20, 65_536), (2**20, 65_536), (None, 65_536), (32_768, 4096)])
 def test_an_own_rate_is_taken_where_it_is_more_than_the_call(cache, largest, monkeypatch):
     counts = set()
 
-    def batch(function, sides):
+    def each(function, sides):
         counts.add(sides[0][0].size)
-        return len(sides) * (2700 + 0.05 * sides[0][0].size)
+        return 2700 + 0.05 * sides[0][0].size
 
-    monkeypatch.setattr(inner_rate, "_batch", batch)
+    monkeypatch.setattr(inner_rate, "_each", each)
     monkeypatch.setattr(inner_rate, "cache_sizes", lambda: (32_768, cache, None))
     monkeypatch.setattr(inner_rate, "_known", {})
     rate, spread = inner_rate.ns_per_element("numpy", np.min, (np.ones(100, "f4"),))
@@ -218,14 +218,104 @@ def test_an_own_rate_is_taken_where_it_is_more_than_the_call(cache, largest, mon
 
 def test_values_of_arrays_of_one_shape_belong_together(monkeypatch):
     seen = []
-    monkeypatch.setattr(
-        inner_rate, "_batch", lambda function, sides: seen.extend(sides) or len(sides) * sides[0][0].size
-    )
+    monkeypatch.setattr(inner_rate, "_each", lambda function, sides: seen.extend(sides) or sides[0][0].size)
     monkeypatch.setattr(inner_rate, "_known", {})
     values = np.arange(5000.0)
     assert inner_rate.ns_per_element("numpy", np.hypot, (values, -values)) is not None
     assert all(np.array_equal(first, -second) for first, second, _ in seen)
     assert len({id(out) for _, _, out in seen}) < len(seen)  # written to one array of each size
+
+
+@pytest.mark.parametrize(
+    ("function", "args"),
+    [
+        (np.cos, (np.ones(1000),)),
+        (np.sort, (np.ones((50, 20)), 0)),
+        (np.stack, ([np.ones(30), np.ones(30)],)),
+        (np.linalg.inv, (np.eye(20),)),
+        (np.matmul, (np.ones((3, 4, 5)), np.ones((3, 5, 6)))),
+        (np.take, (np.ones(10), np.array([3, 4]))),
+        (np.ones(30).sum, ()),
+        (np.ones(30).fill, (2.0,)),
+    ],
+)
+def test_the_least_of_a_function_is_its_own_call_on_one_element(function, args):
+    call, key = floor._smallest("numpy", function, args)
+    assert key not in ("numpy", "torch", "python")
+    assert floor.is_own("numpy", function, args)
+    owner = getattr(call.func, "__self__", None)
+    arrays = [value for value in (*call.args, owner) if isinstance(value, np.ndarray)]
+    arrays += [item for value in call.args if isinstance(value, list) for item in value]
+    assert arrays
+    assert all(array.size == 1 for array in arrays)
+
+
+class Program(np.ndarray):
+    """An array of the program: what it does when it is used is not known."""
+
+
+@pytest.mark.parametrize(
+    ("function", "args"),
+    [
+        (np.add, (np.ones(3).view(Program), np.ones(3))),
+        (np.copyto, (np.ones(3), [np.ones(3).view(Program)])),
+        (np.zeros, (10**9,)),
+        (np.repeat, (np.ones(2), 10**9)),
+        (np.save, ("a file", np.ones(2))),
+        (np.random.shuffle, (np.ones(3),)),
+        (np.cross, (np.ones(3), np.ones(3))),  # does not take one element
+        (lambda x: x, (np.ones(3),)),
+    ],
+)
+def test_what_could_touch_the_program_is_not_called_for_a_floor(function, args):
+    assert not floor.is_own("numpy", function, args)
+
+
+def test_a_floor_that_a_call_beats_is_measured_again(monkeypatch):
+    times = iter([5000.0, 900.0, 800.0])
+    monkeypatch.setattr(floor, "_known", {})
+    monkeypatch.setattr(floor, "_measure", lambda call, cold: (next(times), 0.5))
+    measured = Measurement(1000, 1000, None, 1000, 1000, 0, 0, 0, 0, 1, None, (1000,))
+    monkeypatch.setattr(calls.stopwatch, "measure", lambda call, repeat, clock=None: (call(), measured))
+    monkeypatch.setattr(floor, "stopwatch_cpu_ns", lambda: 100.0)
+    question = calls.Question(1, count_work=False)
+    told = calls.profile_call(np.add, (np.ones(4), np.ones(4)), {}, question, lambda device: calibration())[1]
+    assert told["evidence"]["floor_share"] == pytest.approx(0.9)
+    assert next(times) == 800.0  # and no more often than needed
+
+
+@pytest.mark.parametrize(("flops", "regime", "part"), [(1.4e9, "COMPUTE_BOUND", ["compute"]), (9e9, "UNKNOWN", [])])
+def test_a_ceiling_that_a_call_beats_is_measured_again(flops, regime, part, monkeypatch):
+    asked = []
+
+    def measure_again(beaten, part):
+        asked.append(part)
+        return calibration(flops=1.5e11)
+
+    monkeypatch.setattr("regimeter.calibration.measure.measure_again", measure_again)
+    told = verdict_on(monkeypatch, 10, flops=flops, bytes=1e6)
+    assert (told["regime"], asked) == (regime, part)  # nine times a ceiling is an error of the work
+    assert told["flops_utilization"] == pytest.approx(flops / 10e-3 / (1.5e11 if part else 1e11))
+
+
+@pytest.mark.parametrize(
+    ("function", "count", "microseconds", "regime"),
+    [
+        (np.add, 4, 30, "OVERHEAD_BOUND"),  # 80 ns of operations and 300 ns of cache lines at most
+        (np.cos, 4, 30, "OVERHEAD_BOUND"),
+        (np.add, 2000, 30, "AMBIGUOUS"),
+        (lambda a, b: a, 4, 30, "UNKNOWN"),
+    ],
+)
+def test_a_cold_call_on_a_few_elements_is_overhead(function, count, microseconds, regime, monkeypatch):
+    ns = microseconds * 1000
+    measured = Measurement(ns, ns, None, ns, ns, 0, 0, 0, 0, 1, None, (ns,))
+    monkeypatch.setattr(floor, "shortest_call", lambda *told: (500.0, 0.5))
+    monkeypatch.setattr(inner_rate, "_known", {(np.cos, ("float64",)): (5.0, 0.2)})
+    monkeypatch.setattr(calls.stopwatch, "measure", lambda call, repeat, clock=None: (call(), measured))
+    arrays = tuple(np.ones(count) for _ in range(getattr(function, "nin", 2)))
+    told = calls.profile_call(function, arrays, {}, calls.Question(1), lambda device: calibration())[1]
+    assert told["regime"] == regime
 
 
 def test_zero_sizes_are_overhead(profiler):
@@ -246,6 +336,7 @@ def verdict_on(monkeypatch, milliseconds, **work):
     measured = Measurement(milliseconds * 1e6, milliseconds * 1e6, None, milliseconds * 1e6, milliseconds * 1e6,
                            0, 0, 0, 0, 5, 0.01, (int(milliseconds * 1e6),) * 5)  # fmt: skip
     monkeypatch.setattr(calls.stopwatch, "measure", lambda call, repeat, clock=None: (call(), measured))
+    monkeypatch.setattr(floor, "_known", {("python", False): (300.0, 0.05)})
     return calls.profile_call(lambda: None, (), {}, calls.Question(5, **work), lambda device: calibration())[1]
 
 

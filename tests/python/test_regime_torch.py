@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 
 import regimeter  # noqa: E402
 from regimeter import GPUProfiler, MultiGPUError  # noqa: E402
-from regimeter.regime import blocks, torch_work  # noqa: E402
+from regimeter.regime import blocks, floor, torch_work  # noqa: E402
 from regimeter.regime.stopwatch import Measurement  # noqa: E402
 
 F = torch.nn.functional
@@ -80,6 +80,37 @@ def test_a_small_call_without_a_count_is_overhead(profiler, monkeypatch):
     assert (small["regime"], small["flops"], small["evidence"]["sol_compute"]) == ("OVERHEAD_BOUND", None, None)
     assert verdict(3, 20)["regime"] == "AMBIGUOUS"  # more than the call explains
     assert verdict(100_000, 1000)["regime"] == "UNKNOWN"  # 800,000 values may well be its arithmetic
+
+
+def test_what_torch_writes_in_python_runs_once(profiler, tmp_path):
+    """torch.save on tensors without data, to find out about its work, would write over the file."""
+    values = torch.arange(5.0)
+    profiler.profile_operation(torch.save, values, tmp_path / "values.pt")
+    assert torch.equal(torch.load(tmp_path / "values.pt"), values)
+    assert torch_work.is_plain(torch.compile) == torch_work.is_plain(torch.save) == (None, None)
+    assert torch_work.is_plain(torch.relu)[0] is torch.relu
+
+
+@pytest.mark.parametrize(
+    ("function", "args", "own"),
+    [
+        (torch.relu, (torch.ones(30),), True),
+        (F.softmax, (torch.ones(3, 4), 1), True),
+        (F.gelu, (torch.ones(3, 4),), True),
+        (torch.ones(30).add_, (2.0,), True),
+        (torch.cat, ([torch.ones(3), torch.ones(3)],), True),
+        (F.embedding, (torch.tensor([1, 2]), torch.ones(5, 3)), True),
+        (F.dropout, (torch.ones(30), 0.5), False),  # draws numbers
+        (torch.bernoulli, (torch.ones(3),), False),
+        (torch.ones(3).repeat, (100_000,), False),
+        (torch.nn.Linear(2, 2), (torch.ones(1, 2),), False),
+        (torch.ones(3).apply_, (abs,), False),
+    ],
+)
+def test_the_least_of_a_function_draws_nothing_and_makes_little(function, args, own):
+    state = torch.random.get_rng_state()
+    assert floor.is_own("torch", function, args) == own
+    assert torch.equal(torch.random.get_rng_state(), state)
 
 
 def test_what_out_names_is_written_alone():

@@ -96,14 +96,14 @@ def test_threads_of_the_blas_are_as_before():
 def test_values_are_drawn_from_everywhere():
     random = np.random.default_rng(1)
     values = np.arange(100_000.0).reshape(100, 1000)[:, ::2]
-    drawn = inner_rate._take_numpy(values, 1024, random)
+    drawn = inner_rate._take_numpy(values, 1024, {}, random)
     assert drawn.shape == (1024,)
     assert set(drawn) <= set(values.ravel())
     assert drawn.min() < 10_000
     assert drawn.max() > 90_000
     assert len(set(drawn)) > 900
-    assert inner_rate._take_numpy(np.zeros(0), 8, random) is None
-    assert inner_rate._take_numpy(3.0, 8, random) == 3.0
+    assert inner_rate._take_numpy(np.zeros(0), 8, {}, random) is None
+    assert inner_rate._take_numpy(3.0, 8, {}, random) == 3.0
 
 
 def test_a_rate_that_a_call_beats_is_measured_again(monkeypatch):

@@ -60,6 +60,20 @@ def measure_host(effort: Effort) -> tuple[dict[str, Ceiling], dict[str, Ceiling]
     return whole, single, _doubts(before, after, count, effort.policy), _difference(before, after)
 
 
+def measure_rates(effort: Effort, part: str) -> tuple[dict[str, Ceiling], dict[str, Ceiling]]:
+    """Return the rates of one part ("memory", "caches", "compute") with all threads and with one."""
+    count = min(threads(), MOST_THREADS)
+    sets = []
+    for width in [count, 1] if count > 1 else [1]:
+        seconds = effort.value("seconds") * WEIGHTS[part] / sum(WEIGHTS.values())
+        effort.deadline = time.monotonic() + seconds
+        found = read(_core.measure_host(part, width, free_memory(), effort.quick, dict(effort.policy), seconds))
+        for token, other in _products(effort, width, count).items() if part == "compute" else ():
+            found[token] = better(found.get(token), other) or other
+        sets.append({token: row for token, row in found.items() if row.unit.endswith("/s")})
+    return sets[0], sets[-1]
+
+
 def _products(effort: Effort, width: int, count: int) -> dict[str, Ceiling]:
     """Products with so many threads; all of them is what NumPy's BLAS takes by itself."""
     found = numpy_products(effort, None if width == count else width)

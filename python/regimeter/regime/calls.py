@@ -80,7 +80,9 @@ def profile_call(
     if found.flops and found.pipe is None:
         notes.append("the element type is not known: the given FLOPs are judged by the double precision ceiling")
         found = replace(found, pipe="fp64")
-    library = _library(arrays_in(args, kwargs, result)) or ("torch" if counted else "python")
+    library = _library(arrays_in(args, kwargs, result, getattr(function, "__self__", None))) or (
+        "torch" if counted else "python"
+    )
     if library == "python" and question.operators and "numpy" in sys.modules:
         library = "numpy"  # operators are calls of a library, and torch's would have been counted
     call_of = verdict.Call(function, args, library, device, measured, found, outside, question.accesses)

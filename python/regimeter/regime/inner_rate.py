@@ -23,9 +23,11 @@ from .caches import cache_sizes
 # else: of more values a processor would learn the branches, and what they take would be missing from the difference.
 SMALL, LARGE = 8, 1024
 BATCH, BATCHES, REPEATS = 16, 5, 7  # 16 blocks of 1,024 values: more branches than are learned
-# Where 1,024 values take little more than the call, more are taken, up to half of a second-level cache.
-MORE, LEAST_RATIO = 4, 2.5
-USUAL_CACHE = 512 * 2**10
+# Where 1,024 values take little more than the call, more are taken, as far as the first-level cache goes; where even
+# these cannot be told from the call, up to half of a second-level cache.
+MORE, ENOUGH, LEAST = 4, 2.5, 1.25
+USUAL_CACHES = 32 * 2**10, 512 * 2**10
+PAGE = 4096
 TORCH_MOST = 2**15 - 1  # from 32,768 on torch shares elements out to threads (at::internal::GRAIN_SIZE)
 SEED = 5
 LEAST_SPREAD = 0.2  # clocks and neighbours change between this and the call; what repeated ones scatter by here
@@ -68,25 +70,27 @@ def ns_per_element(
 def _measure(library: str, function: Any, inputs: tuple[Any, ...]) -> tuple[float, float] | None:
     random = sys.modules["numpy"].random.default_rng(SEED)
     take = _take_numpy if library == "numpy" else _take_torch
-    most = (cache_sizes()[1] or USUAL_CACHE) / 2
+    first, second = (size or usual for size, usual in zip(cache_sizes()[:2], USUAL_CACHES, strict=True))
     with sys.modules["numpy"].errstate(all="ignore"):
         small = _batch_of(take, function, inputs, SMALL, BATCH, random)
-        count, blocks = LARGE, BATCH
-        large = _batch_of(take, function, inputs, count, blocks, random)
+        large = _batch_of(take, function, inputs, LARGE, BATCH, random)
         if small is None or large is None:
             return None
-        while _batch(function, large) / blocks < LEAST_RATIO * _batch(function, small) / BATCH:
-            fewer = max(1, blocks // MORE)
-            bytes_of_one = distinct_bytes(arrays_in(large)) / blocks
-            if fewer * bytes_of_one * MORE > most or (library == "torch" and count * MORE > TORCH_MOST):
+        counts = SMALL, LARGE
+        while (ratio := _each(function, large) / _each(function, small)) < ENOUGH:
+            fewer = max(1, len(large) // MORE)
+            bytes_of_one = distinct_bytes(arrays_in(large[:1])) * MORE
+            if bytes_of_one > first and (ratio >= LEAST or fewer * bytes_of_one > second / 2):
                 break
-            count, blocks = count * MORE, fewer
-            large = _batch_of(take, function, inputs, count, blocks, random) or large
-        times = [(_batch(function, small), _batch(function, large)) for _ in range(REPEATS)]
+            if library == "torch" and counts[1] * MORE > TORCH_MOST:
+                break
+            counts = counts[1], counts[1] * MORE  # what is made ready once for many values is in both, too
+            small, large = large, _batch_of(take, function, inputs, counts[1], fewer, random) or large
+        times = [(_each(function, small), _each(function, large)) for _ in range(REPEATS)]
     # What disturbs a batch only makes it slower, so the fastest are the rate, as they are of a ceiling.
     fastest = [min(column) for column in zip(*times, strict=True)]
     typical = [statistics.median(column) for column in zip(*times, strict=True)]
-    rate = (fastest[1] / blocks - fastest[0] / BATCH) / (count - SMALL)
+    rate = (fastest[1] - fastest[0]) / (counts[1] - counts[0])
     return (rate, max(LEAST_SPREAD, typical[1] / fastest[1] - 1)) if rate > 0 else None
 
 
@@ -102,7 +106,7 @@ def _batch_of(
     if any(value is None for side in sides for value in side):
         return None
     if isinstance(function, numpy.ufunc):
-        out = numpy.empty_like(function(*sides[0]))
+        out = _on_a_page(numpy, function(*sides[0]))
         for side in sides:
             side.append(out)
     return sides
@@ -120,7 +124,21 @@ def _take_numpy(value: Any, count: int, places: dict[tuple[int, ...], Any], rand
         return value
     if value.size == 0:
         return None
-    return numpy.asarray(value.flat[_places(value.shape, value.size, count, places, random)])
+    return _on_a_page(numpy, value.flat[_places(value.shape, value.size, count, places, random)])
+
+
+def _on_a_page(numpy: Any, values: Any) -> Any:
+    """Return a copy that begins where a page does, as large arrays do.
+
+    Processors that look at twelve bits of addresses first take what is a few bytes behind what is written, but for
+    whole pages, for the same.
+    """
+    values = numpy.asarray(values)
+    block = numpy.empty(values.nbytes + PAGE, numpy.uint8)
+    begin = -block.ctypes.data % PAGE
+    copy = block[begin : begin + values.nbytes].view(values.dtype)
+    copy[:] = values
+    return copy
 
 
 def _take_torch(value: Any, count: int, places: dict[tuple[int, ...], Any], random: Any) -> Any:
@@ -133,12 +151,14 @@ def _take_torch(value: Any, count: int, places: dict[tuple[int, ...], Any], rand
     return torch.take(value.detach(), torch.from_numpy(found).to(value.device))
 
 
-def _batch(function: Any, sides: list[list[Any]]) -> int:
-    """Return the shortest of a few batches in ns of this thread: what interrupts a batch is not the function's."""
+def _each(function: Any, sides: list[list[Any]]) -> float:
+    """Return ns of a call in the shortest of a few batches, by this thread's clock: what interrupts a batch is not the
+    function's."""
     times = []
+    sides = sides * (BATCH // len(sides))  # so that reading the clock is the same part of each
     for _ in range(BATCHES):
         begin = time.thread_time_ns()
         for side in sides:
             function(*side)
         times.append(time.thread_time_ns() - begin)
-    return min(times)
+    return min(times) / len(sides)

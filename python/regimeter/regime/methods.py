@@ -52,11 +52,11 @@ class OperationMethods:
         function: of NumPy, torch or CuPy, a module, a method, any callable. An argument of its own that is called as
         one below is bound before: ``functools.partial(numpy.repeat, repeats=3)``.
 
-        repeat: calls to make; the result is that of the last one, the time the median. flops, bytes: the work of one
-        call, where it is known better than by formula or count (one multiply-add is two FLOPs). operators: calls of
-        library functions inside. accesses: loads beyond all caches that each depend on the one before. count_work:
-        False never counts torch's operators inside the call, True also where torch.compile is in use. lightweight:
-        time, regime and memory only, for less than 2 us (docs/regime_profiler.md).
+        repeat: calls to make; the result is that of the last one, the time the median once they have settled. flops,
+        bytes: the work of one call, where it is known better than by formula or count (one multiply-add is two
+        FLOPs). operators: calls of library functions inside. accesses: loads beyond all caches that each depend on the
+        one before. count_work: False never counts torch's operators inside the call, True also where torch.compile is
+        in use. lightweight: time, regime and memory only, for less than 2 us (docs/regime_profiler.md).
 
         The profile is a dictionary: runtime_ms; achieved_flops in FLOP/s and achieved_bandwidth in bytes/s;
         flops_utilization and bandwidth_utilization as a part of the calibrated ceilings (1.0 is all; a lower bound

@@ -43,6 +43,8 @@ SIMPLE_UFUNCS = [
 ]
 # Those of them that take several cycles an element, or a chain of them: their own rate in a cache is the roof.
 SLOW = ("divide", "true_divide", "reciprocal", "sqrt", "rint", "floor", "ceil", "trunc")
+# What these make depends on numbers among their arguments.
+MAKERS = ("zeros", "ones", "full", "tile", "repeat", "reshape", "bincount", "histogram")
 PRODUCTS = ("multiply", "divide", "true_divide", "square", "reciprocal")
 
 
@@ -69,6 +71,20 @@ def of_call(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
 
 def _is_method(function: Any, owner: Any) -> bool:
     return type(function).__name__ == "builtin_function_or_method" and function == getattr(owner, function.__name__)
+
+
+def is_shrinkable(function: Any) -> bool:
+    """Say whether all that a function of NumPy works on are its arrays, so that one element each is its least."""
+    numpy: Any = sys.modules["numpy"]
+    owner = getattr(function, "__self__", None)
+    if type(owner) is numpy.ndarray:
+        return getattr(function, "__name__", "") in _methods() and _is_method(function, owner)
+    if isinstance(function, numpy.ufunc):
+        return True
+    try:
+        return function in _functions() and getattr(function, "__name__", "") not in MAKERS
+    except TypeError:
+        return False
 
 
 def takes_one_array(function: Any) -> bool:

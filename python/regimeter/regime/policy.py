@@ -34,9 +34,15 @@ THRESHOLDS = (
     Threshold("stolen_spread", 0.5, "of the stolen part", "what else the others disturbed is not known; chosen here"),
     Threshold("least_undisturbed", 3.0, "calls", "the fewest that have a middle; disturbed ones are left out then"),
     Threshold("several_threads", 1.5, "busy threads", "between one and two"),
-    Threshold(
-        "rate_attempts", 3.0, "times", "a function's own rate is measured again where a call was faster; chosen here"
-    ),
+    Threshold("python_ns", 1000.0, "ns", "below it Python has done nothing but calls; chosen here"),
+    Threshold("cold_python_ns", 5000.0, "ns", "the same with cold caches; chosen here"),
+    Threshold("slow_operation_ns", 10.0, "ns", "a division that waits for the one before takes some 20 cycles"),
+    Threshold("slow_element_ns", 200.0, "ns", "the slowest elementwise functions take about 100; chosen here"),
+    Threshold("slow_line_ns", 200.0, "ns", "a cache line from memory takes 60 to 150; chosen here"),
+    Threshold("floor_beaten", 1.25, "of the time", "a floor above it was disturbed; the spread of five calls"),
+    Threshold("disturbed_most", 3.0, "of a ceiling", "beyond it the work is wrong, not the ceiling; chosen here"),
+    Threshold("attempts", 4.0, "times", "own rate and floor are measured again where a call was faster; chosen here"),
+    Threshold("pause_s", 0.02, "s", "before those, longer each time: disturbances last milliseconds; chosen here"),
     Threshold("counting_spread", 0.1, "of the cost", "of what counting operators cost, which is measured; chosen here"),
     Threshold("bottleneck_share", 20.0, "percent", "a layer that five equal layers would share the time with"),
     Threshold("balance_uneven", 0.8, "mean time / longest time", "a fifth of the devices' time spent waiting"),

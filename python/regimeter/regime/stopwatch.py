@@ -17,13 +17,16 @@ from .. import scheduling
 from .policy import VALUE
 
 PAGE_BYTES = resource.getpagesize()
+# Of five calls and more the first third is not counted: caches, predictors and clocks still warm up, which is most of
+# the time of a call of a microsecond.
+SETTLED_FROM, WARMING = 5, 3
 QUARTILES = 4  # samples below which a quartile says nothing
 STOLEN_FROM_NS = 20_000  # shorter waits for the processor may lie between the clocks, outside of the call
 
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """Times in ns of the median call, and counts per call.
+    """Times in ns of the median call once they have settled, and counts per call.
 
     wall_ns: on a device, until it had finished. enqueue_ns: until the call returned. device_ns: between two events in
     the stream, None on the host. thread_cpu_ns: of the calling thread. process_cpu_ns: of all threads of the process.
@@ -77,7 +80,7 @@ def measure(function: Callable[[], Any], repeat: int, device: "DeviceClock | Non
         result = None  # what the last call returned is freed outside of the time of the next one
         result, row = _one(function, device)
         rows.append(row)
-    counted = _undisturbed(rows)
+    counted = _undisturbed(rows[repeat // WARMING if repeat >= SETTLED_FROM else 0 :])
     spread = None
     owns = [_own_ns(row) for row in counted]
     if repeat > 1 and (middle := statistics.median(owns)) > 0:

@@ -133,7 +133,7 @@ LINEAR = frozenset(
     ]
 )
 # Modules whose functions hold no code of the program.
-PLAIN_MODULES = ("torch", "torch.functional", "torch.nn.functional", "torch._tensor", "torch.linalg", "torch.fft")
+PLAIN_MODULES = ("torch.functional", "torch.nn.functional", "torch._tensor", "torch.linalg", "torch.fft")
 ENTRY_CALLS = 200
 OTHER_ARITHMETIC = ("numpy", "scipy", "cupy", "numba", "pandas", "polars")
 NAMED = 5
@@ -310,9 +310,9 @@ def is_plain(function: Any) -> tuple[Any, Any]:
         return function, None
     module = getattr(function, "__module__", None)
     name = getattr(function, "__name__", "")
-    homes = (module, "torch.nn.functional", "torch")
-    for home in homes:
-        plain = home in PLAIN_MODULES or str(home).startswith("torch._C")
+    builtin = not hasattr(function, "__code__")  # torch.save and torch.compile are written in Python, as programs are
+    for home in (module, "torch.nn.functional", "torch") if builtin else (module,):
+        plain = home in PLAIN_MODULES or (builtin and (home == "torch" or str(home).startswith("torch._C")))
         if plain and getattr(sys.modules.get(str(home)), name, None) is function:
             return function, None
     return None, None
@@ -342,6 +342,29 @@ def _on_meta(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Wo
         function(*meta_args, **meta_kwargs)
     work: Work = mode.count.work(FORMULA)
     return work
+
+
+FEW = 4096  # elements of a call that is made to measure the least that a function takes
+
+
+def is_repeatable(function: Any, args: tuple[Any, ...]) -> bool:
+    """Say whether a plain function may be called on these small tensors: it draws no number and makes nothing large."""
+    torch: Any = sys.modules["torch"]
+    seeded = getattr(torch.Tag, "nondeterministic_seeded", None)
+    told = [True]
+
+    def tell(function: Any, args: Any, kwargs: Any, result: Any, inside_ns: int) -> None:
+        few = sum(array.count for array in arrays_in(result)) <= FEW
+        told[0] = told[0] and few and seeded not in function.tags
+
+    pytree = torch.utils._pytree
+    meta = pytree.tree_map(lambda x: x.to("meta") if isinstance(x, torch.Tensor) else x, args)
+    try:
+        with torch.no_grad(), make_mode(tell):
+            function(*meta)
+    except Exception:  # no meta kernel, or a shape that depends on data
+        return False
+    return told[0]
 
 
 def _attention(args: tuple[Any, ...]) -> Work | None:
