@@ -76,7 +76,7 @@ def _smallest(library: str, function: Any, args: tuple[Any, ...]) -> tuple[Calla
         return found or (functools.partial(numpy.negative, numpy.zeros(1)), NUMPY)
     if library == TORCH:
         torch: Any = sys.modules["torch"]
-        return _of_torch(torch, function, args) or (functools.partial(torch.neg, torch.zeros(1)), TORCH)
+        return _of_torch(torch, function, args) or (functools.partial(torch.neg, torch.zeros(1, device="cpu")), TORCH)
     return functools.partial(_nothing), PYTHON
 
 
@@ -122,8 +122,8 @@ def _one_of_torch(torch: Any, value: Any) -> Any:
         return None
     dtype = value.dtype
     if dtype.is_floating_point or dtype.is_complex or dtype == torch.bool:
-        return torch.ones((1,) * value.dim(), dtype=dtype)
-    return torch.zeros((1,) * value.dim(), dtype=dtype)  # as an index it has to exist
+        return torch.ones((1,) * value.dim(), dtype=dtype, device="cpu")
+    return torch.zeros((1,) * value.dim(), dtype=dtype, device="cpu")  # as an index it has to exist
 
 
 def _shrink(values: Any, one: Callable[[Any], Any]) -> tuple[Any, tuple[Any, ...]]:

@@ -420,7 +420,7 @@ def entry_cost_ns() -> tuple[float, float]:
 @functools.cache
 def _entry_cost() -> tuple[float, float]:
     torch: Any = sys.modules["torch"]
-    value = torch.zeros(8)
+    value = torch.zeros(8, device="cpu")
 
     def time_adds() -> int:
         begin = time.thread_time_ns()
