@@ -21,8 +21,8 @@ PROGRAMS = sorted(
     for file in (ROOT / "benchmarks/suggestions").glob("*.py")
     if file.stem not in {"__init__", "program", "record", "run"}
 )
-# A repair that leaves some of it: the loader is waited for still, scopes vary as long as they are short, and what Python
-# computes once is a good part of so few steps.
+# A repair that leaves some of it: the loader is waited for still, scopes vary as long as they are short, and what
+# Python computes once is a good part of so few steps.
 STILL = {"data_loader", "loader_without_workers", "variable_scope", "cacheable_scope", "python_overhead"}
 # Outliers are told by standard deviations, to which a busy machine adds; suggest_cases.py has this rule.
 HIDDEN_BY_LOAD = {"step_outliers"}
