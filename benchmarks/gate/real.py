@@ -2,6 +2,7 @@
 """Recordings on this machine: the same program against itself, and against itself with real extra work."""
 
 import math
+import os
 import sys
 import tempfile
 from pathlib import Path
@@ -39,9 +40,9 @@ def measure(*, quick: bool) -> tuple[list[Line], dict[str, Any]]:
                       interval(reports, len(same))))  # fmt: skip
     modes = [pair.common_mode or 0.0 for one in (*same, *slowed) for pair in one.found.used]
     text = (
-        f"`work.py`, {PAIRS} pairs an experiment in random order, {len(same)} of the program against itself, "
-        f"{len(slowed)} with operations that do 1, 2, 5, 10 and 20 % more work. Other work ran on the machine: the "
-        f"shift of all operations within a pair had a standard deviation of {100 * np.std(modes):.1f} %."
+        f"`work.py`, {PAIRS} pairs an experiment in random order, on one processor, {len(same)} of the program against "
+        f"itself, {len(slowed)} with operations that do 1, 2, 5, 10 and 20 % more work. Other work ran on the machine: "
+        f"the shift of all operations within a pair had a standard deviation of {100 * np.std(modes):.1f} %."
     )
     table += [
         text,
@@ -76,7 +77,8 @@ def experiment(plan: str, seed: int) -> Experiment:
     with tempfile.TemporaryDirectory() as folder:
         found = Experiment(
             Command.parse(words), Command.parse([*words, *more]), folder, pairs=PAIRS, seed=seed, early=False,
-            guard=GUARD, tell=lambda line: print(f"{plan}: {line}", file=sys.stderr),
+            guard=GUARD, cpus=frozenset([max(os.sched_getaffinity(0))]),
+            tell=lambda line: print(f"{plan}: {line}", file=sys.stderr),
         )  # fmt: skip
         found.run()
     return found

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`regimeter ab` and `regimeter calibrate noise`: order, rejection, stopping, failures, commits, and what is kept."""
 
+import argparse
 import json
 import math
 import os
@@ -14,6 +15,7 @@ import pytest
 
 from regimeter import load
 from regimeter.cli import main
+from regimeter.cli.ab import processors
 from regimeter.compare import noise_floor
 from regimeter.compare.launches import Command, LaunchError, launch
 from regimeter.compare.pairs import Pair, common_mode, judge, most_rejected, sides_of, slowed_by
@@ -122,6 +124,34 @@ def test_the_budget_ends_it_with_what_is_there(program, tmp_path):
     assert found["ended"] == "budget"
     assert found["pairs_used"] == 1
     assert found["comparison"]["comparisons"]
+
+
+def test_both_sides_run_on_the_processors_that_were_asked_for(program, tmp_path, capsys):
+    mine = os.sched_getaffinity(0)
+    chosen = max(mine)
+    script = tmp_path / "where.py"
+    script.write_text(
+        "import os, sys, regimeter\nwith regimeter.GPUProfiler() as p, p.profile('work', device='cpu'):\n"
+        f"    assert os.sched_getaffinity(0) == {{{chosen}}}, os.sched_getaffinity(0)\n"
+    )
+    folder = tmp_path / "pinned"
+    words = ("--base", str(script), "--current", str(script), "--pairs", "1", "--cpus", str(chosen), "-o", str(folder))
+    assert ab(*words) == 0
+    assert result(folder)["cpus"] == [chosen]
+    assert f"both sides ran on processor {chosen}" in capsys.readouterr().out
+    assert os.sched_getaffinity(0) == mine
+
+
+@pytest.mark.parametrize(
+    ("text", "found"), [("0", {0}), ("0-1,1", {0, 1}), ("9999", None), ("1-0", None), ("a", None), ("", None)]
+)
+def test_processors_are_numbers_that_there_are(text, found, monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1})
+    if found is not None:
+        assert processors(text) == found
+        return
+    with pytest.raises(argparse.ArgumentTypeError, match="processors"):
+        processors(text)
 
 
 def test_only_some_operations(program, tmp_path):

@@ -56,6 +56,9 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     parser.add_argument("--ops", metavar="PATTERN", action="append", help="operations to compare, with *; repeatable")
     parser.add_argument("--all-pairs", action="store_true", help="run all pairs even when nothing is open before")
     parser.add_argument("--guard", metavar="PERCENT", type=percent, default=6.0, help="common shift of a pair (6%%)")
+    parser.add_argument(
+        "--cpus", metavar="LIST", type=processors, default=frozenset(), help="run both sides on these: 2 or 0,4-6"
+    )
     parser.add_argument("--format", choices=FORMATS, default=None, help="format of the report (default: text)")
     parser.add_argument("-o", "--output", metavar="FOLDER", help="folder for the recordings (default: a new one)")
     add_rule_options(parser)
@@ -68,6 +71,21 @@ def duration(text: str) -> float:
     if not found:
         raise argparse.ArgumentTypeError(f"expected a time such as 90s, 5m or 1h, got {text!r}")
     return float(found[1]) * UNITS[found[2]]
+
+
+def processors(text: str) -> frozenset[int]:
+    """Read numbers of processors such as 2 or 0,4-6; ArgumentTypeError for those that this process may not use."""
+    found: set[int] = set()
+    for part in text.split(","):
+        match = re.fullmatch(r"([0-9]{1,5})(?:-([0-9]{1,5}))?", part.strip())
+        if match is None:
+            raise argparse.ArgumentTypeError(f"expected processors such as 2 or 0,4-6, got {text!r}")
+        found.update(range(int(match[1]), int(match[2] or match[1]) + 1))
+    allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
+    if not found or found - allowed:
+        known = ", ".join(map(str, sorted(allowed))) or "none: this system does not bind processes"
+        raise argparse.ArgumentTypeError(f"{text!r} names processors that cannot be used here; there are {known}")
+    return frozenset(found)
 
 
 def _pairs(text: str) -> int:
@@ -92,6 +110,7 @@ def run(arguments: argparse.Namespace) -> int:
             seed=random.SystemRandom().randrange(1_000_000) if arguments.seed is None else arguments.seed,
             early=not arguments.all_pairs,
             guard=arguments.guard / 100,
+            cpus=arguments.cpus,
             operations=arguments.ops or (),
             options=rule,
             record=() if any(name.startswith("memory") for name in arguments.metric or ()) else ("--interval", "0"),

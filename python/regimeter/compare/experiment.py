@@ -27,8 +27,9 @@ class Experiment:
     """Pairs of launches of two commands, and their comparison.
 
     pairs: how many to use. budget_s: how long to go on; a pair that would probably not end in time is not begun. seed:
-    of the order. early: look after some of the pairs, and stop when nothing is open. options: of ProfilerComparison.
-    tell: called with a line after each pair. The comparison's level is what the looks before have left of alpha.
+    of the order. cpus: processors that both sides run on, all without any. early: look after some of the pairs, and
+    stop when nothing is open. options: of ProfilerComparison. tell: called with a line after each pair. The
+    comparison's level is what the looks before have left of alpha.
     """
 
     base: Command
@@ -39,6 +40,7 @@ class Experiment:
     seed: int = 0
     early: bool = True
     guard: float = GUARD
+    cpus: frozenset[int] = frozenset()
     operations: Sequence[str] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
     record: Sequence[str] = ("--interval", "0")
@@ -93,7 +95,7 @@ class Experiment:
             file = os.path.join(self.folder, f"{side}-{number:02d}.rgm")
             command = self.base if side == "base" else self.current
             try:
-                made[side] = (file, launch(command, file, *self.record))
+                made[side] = (file, launch(command, file, *self.record, cpus=self.cpus))
             except LaunchError as error:
                 raise LaunchError(f"pair {number}, {side}: {error}", error.code, error.tail) from None
         launches = [made[side][1] for side in SIDES]
@@ -168,9 +170,10 @@ class Experiment:
         """Why there is no verdict, '' when there is one."""
         rejected, ran = len(self.found.rejected), len(self.found.pairs)
         if self.ended == INVALID:
+            hint = "" if self.cpus else "; if the processors differ in speed, --cpus runs both sides on the same ones"
             return (
                 f"{rejected} of {ran} pairs were disturbed, more than a fifth may be; the last: "
-                f"{self.found.rejected[-1].rejected}"
+                f"{self.found.rejected[-1].rejected}{hint}"
             )
         if self.comparison is None:
             return "no pair was completed"
@@ -188,6 +191,7 @@ class Experiment:
             "pairs_rejected": len(self.found.rejected),
             "seed": self.seed,
             "guard_percent": 100 * self.guard,
+            "cpus": sorted(self.cpus) or None,
             "ended": self.ended or "failed",
             "invalid": self.invalid or None,
             "alpha": float(self.options.get("alpha", 0.05)),
@@ -209,6 +213,8 @@ class Experiment:
         lines = [
             f"{len(used)} pairs used ({first} with the base first), order from seed {self.seed}; ended: {self.ended}"
         ]
+        if self.cpus:
+            lines.append(f"both sides ran on processor{'s' if len(self.cpus) > 1 else ''} {_listed(self.cpus)}")
         alpha = float(self.options.get("alpha", 0.05))
         if self.comparison is not None and not math.isclose(self.level, alpha):
             lines.append(
@@ -223,6 +229,10 @@ class Experiment:
         if used and all(pair.frequencies_khz == (None, None) for pair in used):
             lines.append("the processor's frequency is not known here, so no pair could be rejected by it")
         return lines
+
+
+def _listed(cpus: frozenset[int]) -> str:
+    return ", ".join(map(str, sorted(cpus)))
 
 
 def _size(percent: float | None) -> float:

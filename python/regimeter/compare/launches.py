@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 from typing import TYPE_CHECKING
@@ -86,10 +86,25 @@ class Launch:
     frequency_khz: float | None
 
 
-def launch(command: Command, file: str, *options: str) -> Launch:
+@contextlib.contextmanager
+def _on(cpus: frozenset[int]) -> Iterator[None]:
+    """Let what this thread starts run on these processors only; an empty set leaves it all."""
+    if not cpus:
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, cpus)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def launch(command: Command, file: str, *options: str, cpus: frozenset[int] = frozenset()) -> Launch:
     """Run the command to its end and read what it recorded.
 
-    LaunchError when it ends with another code than 0. On KeyboardInterrupt the program is told and waited for.
+    cpus: the processors that it may run on, all without any. LaunchError when it ends with another code than 0. On
+    KeyboardInterrupt the program is told and waited for.
     """
     from ..trace import load
 
@@ -97,10 +112,11 @@ def launch(command: Command, file: str, *options: str) -> Launch:
     frequencies: list[float] = []
     start = time.monotonic()
     with open(log, "wb") as output:
-        process = subprocess.Popen(
-            command.recorded(file, *options), stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
-            cwd=command.directory, env={**os.environ, **command.environment},
-        )  # fmt: skip
+        with _on(cpus):
+            process = subprocess.Popen(
+                command.recorded(file, *options), stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
+                cwd=command.directory, env={**os.environ, **command.environment},
+            )  # fmt: skip
         try:
             while True:
                 with contextlib.suppress(subprocess.TimeoutExpired):
