@@ -223,7 +223,15 @@ TEST(one_sample_of_a_short_time_is_not_certain) { // D7: launch latency is in it
     const rgm_regime_verdict v = judge(&w);
     CHECK_EQ_I64(v.regime, RGM_REGIME_AMBIGUOUS);
     CHECK_EQ_I64(v.leans_to, RGM_REGIME_MEMORY_BOUND);
-    CHECK(v.overhead_probability > 0.2 && v.confidence < 0.8);
+    // In what is as short as two floors the roof takes longer than the floor: either of the two, not
+    // overhead.
+    CHECK(v.memory_probability + v.overhead_probability < 0.8 && v.confidence < 0.8);
+    w.bytes = 1e6; // 1 us at the roof, half of the floor
+    w.time_ns = 3000;
+    w.time_spread = 0.2;
+    CHECK_EQ_I64(judge(&w).regime, RGM_REGIME_OVERHEAD_BOUND);
+    w.bytes = 1.8e6; // less than the floor by no more than the margin
+    CHECK_VERDICT(judge(&w), AMBIGUOUS, LATENCY, FLOOR_OR_ROOF);
 }
 
 TEST(uncertain_ceilings_make_a_verdict_uncertain) { // D4: a sheet with sparsity counts twice
