@@ -277,9 +277,10 @@ def test_record_hands_the_wish_on(tmp_path):
     done = subprocess.run([*command, str(program)], capture_output=True, text=True, timeout=120, check=True)
     assert json.loads(done.stdout.splitlines()[0]) == {"counters": {"set": "fp"}}
     wrong = [*command[:5], "pm", str(program)]
-    done = subprocess.run(wrong, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(wrong, capture_output=True, text=True, timeout=120, check=False, cwd=tmp_path)
     assert done.returncode == 2
     assert "regime" in done.stderr
+    assert {path.name for path in tmp_path.iterdir()} == {"program.py", "run.rgm"}  # nothing was begun
 
 
 def test_nothing_is_asked_for_by_default(make_profiler):

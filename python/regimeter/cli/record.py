@@ -115,9 +115,10 @@ def run(arguments: argparse.Namespace) -> int:
         from .files import check_writable
 
         check_writable(arguments.html)
+    options = _options(arguments, name)  # what is wrong with them is said before there is a file
     recording = Recording.reserve(arguments.output, name)
     interval_ms = INTERVAL_MS if arguments.interval is None else arguments.interval
-    outcome = run_child(command, _environment(arguments, recording, name), round(interval_ms * 1e6))
+    outcome = run_child(command, _environment(options, recording), round(interval_ms * 1e6))
     try:
         recording.finish(outcome, command, name)
         _report(arguments, recording)
@@ -172,9 +173,8 @@ def _command(program: list[str]) -> tuple[list[str], str]:
     return [sys.executable, *_args_from_interpreter_flags(), *program], name
 
 
-def _environment(arguments: argparse.Namespace, recording: "Recording", name: str) -> dict[str, str]:
-    from .. import recording as told
-
+def _options(arguments: argparse.Namespace, name: str) -> dict[str, Any]:
+    """Return the options of the program's profilers; CommandError for a wrong one."""
     options: dict[str, Any] = {}
     if arguments.track_memory:
         options["track_memory"] = True
@@ -191,6 +191,12 @@ def _environment(arguments: argparse.Namespace, recording: "Recording", name: st
         options["memory_interval_ms"] = arguments.interval
     if arguments.sample_rate is not None:
         options["sample_rate"] = arguments.sample_rate
+    return options
+
+
+def _environment(options: dict[str, Any], recording: "Recording") -> dict[str, str]:
+    from .. import recording as told
+
     made = {**os.environ, told.FILE: os.path.abspath(recording.file), told.OPTIONS: json.dumps(options)}
     return made | _bootstrap() if "profile_kernels" in options else made
 
