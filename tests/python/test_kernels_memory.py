@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Resident memory over a million kernels, in processes of their own."""
 
-# Every portion is recorded before the next begins, so that none is dropped however slow the machine is. Where the writer
-# gets little of the processors it is waited for, up to two seconds: rows that were kept for good would not go.
+# Every portion is recorded before the next begins, so that none is dropped however slow the machine is. Where the
+# writer gets little of the processors it is waited for, up to two seconds: rows that were kept for good would not go.
 MILLION = """
 from regimeter import GPUProfiler
 library = ctypes.CDLL(os.environ["REGIMETER_LIBCUPTI"])
