@@ -110,11 +110,12 @@ def _of_torch(torch: Any, function: Any, args: tuple[Any, ...]) -> tuple[Callabl
     if plain is None:
         return None
     shrunk, types = _shrink(args if bound is None else (bound, *args), functools.partial(_one_of_torch, torch))
+    key = (str(getattr(plain, "__module__", "")), getattr(plain, "__name__", ""), types)
+    if key in _ready:
+        return _ready[key], key
     if not types or not torch_work.is_repeatable(plain, shrunk):
         return None
-    call = functools.partial(plain, *shrunk)
-    key = (str(getattr(plain, "__module__", "")), getattr(plain, "__name__", ""), types)
-    return _runs(call, key, torch.no_grad())
+    return _runs(functools.partial(plain, *shrunk), key, torch.no_grad())
 
 
 def _one_of_torch(torch: Any, value: Any) -> Any:
@@ -151,16 +152,20 @@ def _runs(call: Callable[[], Any], key: Any, quietly: Any) -> tuple[Callable[[],
     """Return both where the call can be made."""
     if key in _refused:
         return None
+    if key in _ready:
+        return _ready[key], key
     try:
         with quietly:
             call()
     except Exception:  # one element is not enough for it
         _refused.add(key)
         return None
+    _ready[key] = call
     return call, key
 
 
 _refused: set[Any] = set()
+_ready: dict[Any, Callable[[], Any]] = {}
 
 
 def _nothing() -> None:
