@@ -17,7 +17,7 @@ from markdown_it import MarkdownIt
 import regimeter
 from regimeter import ChangeType, ProfilerComparison, compare_samples
 from regimeter.cli import main
-from regimeter.compare.environments import environment_differences
+from regimeter.compare.environments import differences
 
 HOSTILE = (
     "</script><script>alert(1)</script>",
@@ -106,13 +106,13 @@ def test_what_blocks_a_comparison(tmp_path, capsys, before, after, what):
     ],
 )
 def test_what_only_warns(before, after, what):
-    (found,) = environment_differences([before], [after])
-    assert (found.what, found.blocks) == (what, False)
-    assert environment_differences([before], [before]) == []
+    (found,) = differences([before], [after])
+    assert (found.fact, found.incomparable) == (what, False)
+    assert differences([before], [before]) == ()
 
 
 def test_what_one_side_does_not_state_is_no_difference():
-    assert environment_differences([{"python": "3.11"}], [{}]) == []
+    assert differences([{"python": "3.11"}], [{}]) == ()
 
 
 def test_a_side_that_is_mixed_says_so():

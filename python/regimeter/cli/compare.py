@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..compare import ProfilerComparison
-    from ..compare.environments import EnvironmentDifference
+    from ..compare.environments import Difference
     from .common import Verbs
 
 FORMATS = ("text", "json", "junit", "markdown", "github", "html", "csv")
@@ -154,11 +154,11 @@ def run(arguments: argparse.Namespace) -> int:
         options |= calibrated
     comparison = ProfilerComparison(*sides, paired=arguments.paired, **options)
     trends = None if baseline is base else _with_history(arguments, comparison)
-    unlike = differences(comparison)
-    blocking = [row for row in unlike if row.blocks]
+    unlike = differences(comparison.baseline.environments, comparison.current.environments)
+    blocking = [row for row in unlike if row.incomparable]
     if blocking and not arguments.force:
         for row in blocking:
-            print(f"regimeter: not comparable: {row.text}; --force compares all the same", file=sys.stderr)
+            print(f"regimeter: not comparable: {row.words}; --force compares all the same", file=sys.stderr)
         return NOT_COMPARABLE
     _report(arguments, comparison, unlike, trends)
     return exit_code(comparison, arguments.fail_on, arguments.strict)
@@ -289,7 +289,7 @@ def _trend(store: Any, operation: str) -> dict[str, Any] | None:
 def _report(
     arguments: argparse.Namespace,
     comparison: "ProfilerComparison",
-    unlike: "list[EnvironmentDifference]",
+    unlike: "tuple[Difference, ...]",
     trends: dict[str, Any] | None,
 ) -> None:
     from ..report.comparison import render

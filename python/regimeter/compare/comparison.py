@@ -240,7 +240,9 @@ class ProfilerComparison:
         from ..report.comparison import render
         from .environments import differences
 
-        return render(self, style, **{"differences": differences(self), **view})
+        return render(
+            self, style, **{"differences": differences(self.baseline.environments, self.current.environments), **view}
+        )
 
     def print_summary(self, top_n: int = 5) -> None:
         """Print the verdict with its evidence. ValueError for a negative top_n."""

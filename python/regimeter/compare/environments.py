@@ -13,10 +13,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from .comparison import ProfilerComparison
+from typing import Any
 
 UNKNOWN = "not stated"
 LONGEST = 80
@@ -36,41 +33,37 @@ WORK = ("batch_size", "batch", "shape", "shapes", "dtype")
 
 
 @dataclass(frozen=True, slots=True)
-class EnvironmentDifference:
-    """One difference: what differs, both values as text, and whether the sides cannot be compared because of it."""
+class Difference:
+    """A fact in which two sides differ, both values as text, and whether the sides cannot be compared because of it."""
 
-    what: str
-    baseline: str
-    current: str
-    blocks: bool
+    fact: str
+    before: str
+    after: str
+    incomparable: bool
 
     @property
-    def text(self) -> str:
+    def words(self) -> str:
         """The difference in one line."""
-        return f"{self.what}: baseline {self.baseline}, current {self.current}"
+        return f"{self.fact}: baseline {self.before}, current {self.after}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as a dictionary of JSON values."""
-        return {"what": self.what, "baseline": self.baseline, "current": self.current, "blocks": self.blocks}
+        return {"fact": self.fact, "before": self.before, "after": self.after, "incomparable": self.incomparable}
 
 
-def differences(comparison: "ProfilerComparison") -> list[EnvironmentDifference]:
-    """Return in what the environments of both sides differ, what blocks first."""
-    return environment_differences(comparison.baseline.environments, comparison.current.environments)
+def differences(before: Iterable[Mapping[str, Any]], after: Iterable[Mapping[str, Any]]) -> tuple[Difference, ...]:
+    """Return in what two lists of environments, one for each input, differ; what makes them incomparable first.
 
-
-def environment_differences(
-    baseline: Iterable[Mapping[str, Any]], current: Iterable[Mapping[str, Any]]
-) -> list[EnvironmentDifference]:
-    """Return in what two lists of environments, one an input, differ. What only one side states is no difference."""
-    sides = [list(baseline), list(current)]
+    What only one side states is no difference.
+    """
+    sides = [list(before), list(after)]
     found = []
     for fact in FACTS:
-        before, after = (_values(side, fact.read) for side in sides)
-        if before and after and before != after:
-            found.append(EnvironmentDifference(fact.what, _text(before), _text(after), fact.blocks))
+        old, new = (_values(side, fact.read) for side in sides)
+        if old and new and old != new:
+            found.append(Difference(fact.what, _text(old), _text(new), fact.blocks))
     found += _libraries(sides)
-    return sorted(found, key=lambda row: not row.blocks)
+    return tuple(sorted(found, key=lambda row: not row.incomparable))
 
 
 def mixed(label: str, environments: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -183,7 +176,7 @@ def _values(side: list[Mapping[str, Any]], read: Callable[[Mapping[str, Any]], l
     return sorted({value for environment in side for value in read(environment)})
 
 
-def _libraries(sides: list[list[Mapping[str, Any]]]) -> list[EnvironmentDifference]:
+def _libraries(sides: list[list[Mapping[str, Any]]]) -> list[Difference]:
     """Return a difference for each library whose versions differ; one that only one side has loaded counts."""
     stated = [
         [_mapping(one.get("libraries")) for one in side if isinstance(one.get("libraries"), Mapping)] for side in sides
@@ -196,7 +189,7 @@ def _libraries(sides: list[list[Mapping[str, Any]]]) -> list[EnvironmentDifferen
         versions = [sorted({str(one[name]) for one in side if name in one}) for side in stated]
         if versions[0] != versions[1]:
             before, after = (_text(one or ["not loaded"]) for one in versions)
-            found.append(EnvironmentDifference(name, before, after, blocks=False))
+            found.append(Difference(name, before, after, incomparable=False))
     return found
 
 

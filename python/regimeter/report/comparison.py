@@ -12,7 +12,7 @@ from ..compare.result import OperationComparison
 
 if TYPE_CHECKING:
     from ..compare import ProfilerComparison
-    from ..compare.environments import EnvironmentDifference
+    from ..compare.environments import Difference
 
 SORTS = ("impact", "ratio", "name")
 # A spreadsheet takes a cell that begins so for a formula.
@@ -31,7 +31,7 @@ class View:
     top: int = 20
     only_changed: bool = False
     sort: str = "impact"
-    differences: Sequence["EnvironmentDifference"] = ()
+    differences: Sequence["Difference"] = ()
     history: Any = None
     title: str | None = None
 

@@ -116,7 +116,7 @@ def _tail(comparison: "ProfilerComparison", view: View) -> list[str]:
         "" if comparison.common_failure else common_line(comparison),
         *(line.strip() for line in basis_lines(comparison)),
     ]
-    facts += [f"Environments differ: {row.text}" for row in view.differences]
+    facts += [f"Environments differ: {row.words}" for row in view.differences]
     warnings = comparison.warnings
     facts += [f"Warning: {text}" for text in warnings[:WARNINGS]]
     if len(warnings) > WARNINGS:

@@ -261,7 +261,7 @@ def next_lines(comparison: "ProfilerComparison") -> list[str]:
 
 def environment_lines(view: View) -> list[str]:
     """Return in what the environments differ."""
-    return [f"Environments differ: {printable(row.text)}" for row in view.differences]
+    return [f"Environments differ: {printable(row.words)}" for row in view.differences]
 
 
 def report(comparison: "ProfilerComparison", view: View | None = None) -> str:

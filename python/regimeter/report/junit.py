@@ -81,7 +81,7 @@ def _properties(suite: ElementTree.Element, comparison: "ProfilerComparison", vi
     for name, fact in facts.items():
         ElementTree.SubElement(node, "property", name=name, value="not known" if fact is None else f"{fact}")
     for difference in view.differences:
-        ElementTree.SubElement(node, "property", name="environment", value=xml_text(difference.text))
+        ElementTree.SubElement(node, "property", name="environment", value=xml_text(difference.words))
 
 
 def sentence(comparison: "ProfilerComparison", row: OperationComparison) -> str:

@@ -5,11 +5,11 @@ import datetime
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from importlib import import_module
 from itertools import pairwise
 from statistics import median
 
 from ..compare import ChangeType, OperationComparison, ProfilerComparison
+from ..compare.environments import differences
 from ..compare.samples import EXACT, Side
 from .gate import Gate
 from .memory import DEVICE, RESIDENT_STEP
@@ -148,12 +148,8 @@ def _by_operation(documents: Iterable[Document]) -> dict[str, list[Record]]:
 
 def _rejection(before: Side, after: Side) -> str:
     """Return why times of these machines are no times of the same thing, '' when nothing forbids it."""
-    try:
-        differ = import_module("regimeter.compare.environments").environment_differences
-    except (ImportError, AttributeError):
-        return ""
-    blocking = [one for one in differ(before.environments, after.environments) if getattr(one, "blocks", False)]
-    return "; ".join(str(getattr(one, "text", one)) for one in blocking)
+    found = differences(before.environments, after.environments)
+    return "; ".join(row.words for row in found if row.incomparable)
 
 
 def _unlike(record: Record, past: Sequence[Record]) -> str:

@@ -11,7 +11,7 @@
       body.append(el("p", { class: "empty" }, "No difference is known between the environments of both sides."));
       return {};
     }
-    const row = ({ what, baseline, current, blocks }) => el("tr", null, el("th", { scope: "row" }, what), el("td", null, baseline), el("td", null, current), el("td", null, blocks ? el("strong", { class: "bad" }, "forbids comparing") : "may explain a change"));
+    const row = ({ fact, before, after, incomparable }) => el("tr", null, el("th", { scope: "row" }, fact), el("td", null, before), el("td", null, after), el("td", null, incomparable ? el("strong", { class: "bad" }, "forbids comparing") : "may explain a change"));
     const head = ["", "Baseline", "Current", ""].map((text) => el("th", { scope: "col" }, text));
     body.append(el("div", { class: "scroller" }, el("table", { class: "statistics differences" }, el("thead", null, el("tr", null, head)), el("tbody", null, differences.map(row)))));
     return {};
