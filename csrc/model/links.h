@@ -29,6 +29,11 @@ rgm_status rgm_run_link_work(rgm_run *run, rgm_error *err) RGM_NODISCARD;
 // none does.
 rgm_status rgm_links_captures(rgm_run *run, rgm_error *err) RGM_NODISCARD;
 
+// Gives calls of threads that hold no scope the innermost scope that is open around them, if the scopes that
+// are open then all enclose one another; such calls carry the flag INFERRED. For a recording in order of
+// start.
+rgm_status rgm_links_threads(rgm_run *run, rgm_error *err) RGM_NODISCARD;
+
 // Joins the values of hardware counters with the ranges of spans that they were measured over: a counter that
 // has a role, at the start of a range of its device. Fills `counters.span`. For a recording.
 rgm_status rgm_links_ranges(rgm_run *run, rgm_error *err) RGM_NODISCARD;

@@ -264,7 +264,9 @@ typedef uint32_t rgm_name;
     X(MIGRATED, 2, "migrated", "Ended on another thread than it began on.")                                  \
     X(REPAIRED, 3, "repaired", "A time of it was out of range and was repaired.")                            \
     X(OVERLAPS, 4, "overlaps", "Partly overlaps an earlier span of its lane; it is not that span's child.")  \
-    X(ORPHAN, 5, "orphan", "Device work whose launch is not in the recording.")
+    X(ORPHAN, 5, "orphan", "Device work whose launch is not in the recording.")                              \
+    X(INFERRED, 6, "inferred",                                                                               \
+      "A launch call of a thread without scopes, booked on the only scope that was open while it ran.")
 
 #define RGM_MEMORY_ACTIONS(X)                                                                                \
     X(SAMPLE, "sample")                                                                                      \

@@ -66,3 +66,8 @@ def scopes_of(run, row):
         names.append(run.strings[run.spans.name[row]])
         row = run.spans.parent[row]
     return names[1:]
+
+
+def inferred(run, row):
+    """Whether the launch of a piece of device work got its scope by time, from another thread."""
+    return bool(run.spans.flags[run.spans.launch[row]] & _core.FLAG_INFERRED)

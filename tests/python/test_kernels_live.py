@@ -9,7 +9,7 @@ import textwrap
 
 import fakes
 import pytest
-from kernel_programs import kind_rows, scopes_of
+from kernel_programs import inferred, kind_rows, scopes_of
 
 from regimeter import _core, load
 
@@ -98,6 +98,78 @@ def test_analyses_of_a_recording(run_program, tmp_path):
     assert (calls["cuLaunchKernel"]["calls"], calls["cuLaunchKernel"]["work"]) == (2 * STEPS + 1, 2 * STEPS + 1)
     # One stream: the last of so many kernels waits for all before it.
     assert calls["cuLaunchKernel"]["delay_max_ns"] > STEPS * KERNEL_NS
+
+
+THREADS = """
+import threading
+from regimeter import GPUProfiler
+context = made("cuDevicePrimaryCtxRetain", 0)
+def elsewhere(name, scope=None):
+    call("cuCtxSetCurrent", context)
+    if scope is None:
+        return launch(name)
+    with profiler.profile(scope):
+        launch(name)
+def run(*arguments):
+    thread = threading.Thread(target=elsewhere, args=arguments)
+    thread.start()
+    thread.join()
+with GPUProfiler(path="run.rgm", profile_kernels=True) as profiler:
+    with profiler.profile("step"):
+        with profiler.profile("forward"):
+            launch(b"forward")
+        with profiler.profile("backward"):
+            run(b"gradient")
+        run(b"between")
+    run(b"outside")
+"""
+
+
+def test_launches_of_threads_without_scopes_belong_to_the_scope_that_waits(run_program, tmp_path):
+    """As those of torch's autograd do; the run says that they were booked by their time."""
+    run_program(THREADS)
+    run = load(tmp_path / "run.rgm")
+    found = {run.strings[run.spans.name[row]]: row for row in kind_rows(run, "kernel")}
+    assert {name: scopes_of(run, row) for name, row in found.items()} == {
+        "forward": ["forward", "step"],
+        "gradient": ["backward", "step"],
+        "between": ["step"],
+        "outside": [],
+    }
+    assert {name for name, row in found.items() if inferred(run, row)} == {"gradient", "between"}
+    rows = {row["operation"]: row for row in run.result("scopes").rows()}
+    assert (rows["backward"]["kernels"], rows["forward"]["kernels"]) == (1, 1)
+
+
+def test_a_launch_that_two_threads_may_have_caused_belongs_to_neither(run_program, tmp_path):
+    run_program(
+        """
+        import threading
+        from regimeter import GPUProfiler
+        context = made("cuDevicePrimaryCtxRetain", 0)
+        inside, done = threading.Barrier(3), threading.Barrier(3)
+        def waits(scope):
+            with profiler.profile(scope):
+                inside.wait()
+                done.wait()
+        with GPUProfiler(path="run.rgm", profile_kernels=True) as profiler:
+            def launches():
+                call("cuCtxSetCurrent", context)
+                inside.wait()
+                launch(b"whose")
+                done.wait()
+            threads = [threading.Thread(target=waits, args=(name,)) for name in ("a", "b")]
+            threads.append(threading.Thread(target=launches))
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        """
+    )
+    run = load(tmp_path / "run.rgm")
+    (row,) = kind_rows(run, "kernel")
+    assert scopes_of(run, row) == []
+    assert not inferred(run, row)
 
 
 def test_queue_delay(run_program, tmp_path):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`regimeter record --kernels`: kernels of programs with and without profilers of their own."""
 
-from kernel_programs import kind_rows, scopes_of
+from kernel_programs import inferred, kind_rows, scopes_of
 
 from regimeter import load
 
@@ -46,7 +46,7 @@ def test_record_without_kernels(run_program, tmp_path):
 
 
 def test_a_program_that_knows_nothing_of_us(run_program, tmp_path):
-    """Its kernels are recorded, those of its main thread under one scope, the program."""
+    """Its kernels are recorded under one scope, the program: those of other threads by the time of their launch."""
     run_program(
         """
         import threading
@@ -66,8 +66,11 @@ def test_a_program_that_knows_nothing_of_us(run_program, tmp_path):
     assert run.complete
     found = [(run.strings[run.spans.name[row]], scopes_of(run, row)) for row in kernels]
     assert len(found) == 4
-    assert {tuple(scopes) for name, scopes in found if name != "elsewhere"} == {("program.py",)}
-    assert [scopes for name, scopes in found if name == "elsewhere"] == [[]]
+    assert {tuple(scopes) for _, scopes in found} == {("program.py",)}
+    assert {(name == "elsewhere", inferred(run, row)) for (name, _), row in zip(found, kernels, strict=True)} == {
+        (False, False),
+        (True, True),
+    }
     (entry,) = run.get_entries()
     assert (entry.operation, entry.device) == ("program.py", "cpu")
     assert run.environment["device"]["kernels_reason"] == ""
