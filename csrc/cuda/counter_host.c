@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda/counter_host.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -58,6 +59,12 @@ rgm_status rgm_cupti_check(rgm_cupti_result result, const char *doing, rgm_error
         return rgm_error_set(err, RGM_UNAVAILABLE,
                              "hardware counters: this user may not read them (CUPTI error %d); %s", result,
                              privileges);
+    case RGM_CUPTI_NOT_INITIALIZED:
+        return rgm_error_set(
+            err, RGM_UNAVAILABLE,
+            "CUPTI: %s: %s (error %d); mostly libnvperf_host.so is missing, which lies beside "
+            "libcupti in NVIDIA's packages and which CUPTI loads by its name: %s",
+            doing, rgm_cupti_text(result), result, rgm_cupti_spec.remedy);
     case RGM_CUPTI_HARDWARE_BUSY:
     case RGM_CUPTI_INVALID_OPERATION:
         return rgm_error_set(err, RGM_UNAVAILABLE, "CUPTI: %s: %s (error %d); %s", doing,
@@ -85,6 +92,8 @@ static rgm_status verify(rgm_counter_library *made, bool driver, rgm_error *err)
             "CUPTI: %s is of version 13.2 or later, which works only where a CUDA driver is; "
             "for planning without one set %s to the library of a version from 12.6 to 13.1",
             library->path, rgm_cupti_spec.variable);
+    // CUPTI loads its planner by a bare name and brings no search path of its own.
+    made->planner = rgm_library_beside(library, "libnvperf_host.so");
     RGM_TRY(rgm_library_needs(library, &rgm_cupti_spec, RGM_COUNTER_BASE, err));
     RGM_TRY(rgm_cupti_check(made->version(&made->api_version), "asking for the version", err));
     if (library->missing & (1u << RGM_COUNTER_HOST))
@@ -93,6 +102,12 @@ static rgm_status verify(rgm_counter_library *made, bool driver, rgm_error *err)
             "CUPTI: %s (API version %u) has no %s; hardware counters need CUPTI 12.6 or later", library->path,
             (unsigned)made->api_version, library->absent[RGM_COUNTER_HOST]);
     return RGM_OK;
+}
+
+static void close_library(void) {
+    if (table.planner) dlclose(table.planner);
+    table.planner = NULL;
+    rgm_library_close(&table.library);
 }
 
 rgm_status rgm_counter_library_get(const rgm_counter_library **library, rgm_error *err) {
@@ -107,7 +122,7 @@ rgm_status rgm_counter_library_get(const rgm_counter_library **library, rgm_erro
                                       sizeof symbols / sizeof *symbols, &table, err);
             if (status == RGM_OK) {
                 status = verify(&table, driver, err);
-                if (status != RGM_OK) rgm_library_close(&table.library);
+                if (status != RGM_OK) close_library();
             }
             if (status == RGM_OK) atomic_store_explicit(&ready, true, memory_order_release);
         }
@@ -157,7 +172,7 @@ rgm_status rgm_counter_device_chip(const rgm_counter_library *library, int devic
 
 void rgm_counter_library_forget(void) {
     pthread_mutex_lock(&mutex);
-    if (atomic_exchange(&ready, false)) rgm_library_close(&table.library);
+    if (atomic_exchange(&ready, false)) close_library();
     pthread_mutex_unlock(&mutex);
 }
 

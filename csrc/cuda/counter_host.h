@@ -73,6 +73,7 @@ enum { RGM_COUNTER_CAPABILITIES(RGM_COUNTER_CAPABILITY_ENUM) RGM_COUNTER_CAPABIL
 typedef struct {
     rgm_library library;
     uint32_t api_version; // as cuptiGetVersion counts: 24 is 12.6, 28 is 12.9, 130000 is 13.0
+    void *planner;        // libnvperf_host, NULL where the loader finds it by itself or not at all
     bool driver;          // a CUDA driver was there and could be initialised
     RGM_COUNTER_SYMBOLS(RGM_COUNTER_MEMBER)
 } rgm_counter_library;

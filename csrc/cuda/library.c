@@ -154,3 +154,11 @@ rgm_status rgm_library_needs(const rgm_library *library, const rgm_library_spec 
     return rgm_error_set(err, RGM_UNAVAILABLE, "%s: %s has no %s; a newer version is needed", spec->title,
                          library->path, library->absent[capability]);
 }
+
+void *rgm_library_beside(const rgm_library *library, const char *name) {
+    char path[sizeof library->path + 64];
+    const char *slash = strrchr(library->path, '/');
+    if (!slash) return NULL;
+    int wrote = snprintf(path, sizeof path, "%.*s/%s", (int)(slash - library->path), library->path, name);
+    return wrote > 0 && (size_t)wrote < sizeof path ? dlopen(path, RTLD_NOW | RTLD_GLOBAL) : NULL;
+}

@@ -71,6 +71,9 @@ void rgm_library_close(rgm_library *library);
 // RGM_UNAVAILABLE, naming the missing symbol, when the capability cannot be used.
 rgm_status rgm_library_needs(const rgm_library *library, const rgm_library_spec *spec, uint32_t capability,
                              rgm_error *err) RGM_NODISCARD;
+// Loads a library from the folder of an open one, for the whole process, so that what the open one asks the
+// loader for by name is found. NULL where there is none: then the loader looks for it in its own path.
+void *rgm_library_beside(const rgm_library *library, const char *name);
 // Folders that hold wheel namespaces (site-packages), joined by ':'. Replaces what was set before.
 rgm_status rgm_library_search(const char *folders, rgm_error *err) RGM_NODISCARD;
 const char *rgm_library_origin_text(rgm_library_origin origin);

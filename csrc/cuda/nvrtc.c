@@ -36,12 +36,9 @@ static _Atomic(bool) ready;
 
 // The builtins are looked for by soname at the first compilation; loaded before, they are found.
 static void load_builtins(rgm_nvrtc *nvrtc) {
-    char path[sizeof nvrtc->library.path + 64];
-    const char *slash = strrchr(nvrtc->library.path, '/');
-    if (!slash) return; // found by the loader's path, which then finds the builtins too
-    (void)snprintf(path, sizeof path, "%.*s/libnvrtc-builtins.so.%d.%d", (int)(slash - nvrtc->library.path),
-                   nvrtc->library.path, nvrtc->major, nvrtc->minor);
-    nvrtc->builtins = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+    char name[64];
+    (void)snprintf(name, sizeof name, "libnvrtc-builtins.so.%d.%d", nvrtc->major, nvrtc->minor);
+    nvrtc->builtins = rgm_library_beside(&nvrtc->library, name);
 }
 
 static rgm_status open_library(rgm_error *err) {

@@ -8,10 +8,11 @@
 // ends in "sm__throughput".
 //
 // PM sampling makes `total` samples, `batch` a decode; sample s has in metric m the value 1000 s + m, and
-// lies at [s, s + 1] * `interval` after the start. Calls in a wrong order are answered with 7 and counted in
-// `misuse`.
+// lies at [s, s + 1] * `interval` after the start. Calls of the host need libnvperf_host.so. Calls in a wrong
+// order are answered with 7 and counted in `misuse`.
 #include "fake.h"
 
+#include <dlfcn.h>
 #include <stdbool.h>
 #include <time.h>
 
@@ -93,6 +94,17 @@ FAKE_EXPORT rgm_cupti_result cuptiGetTimestamp(uint64_t *timestamp) {
 
 // --- host -------------------------------------------------------------------------------------------------
 
+// The real library has no search path of its own: what plans for it is found where the process has loaded it.
+static bool has_planner(void) {
+    void *planner = dlopen("libnvperf_host.so", RTLD_LAZY | RTLD_NOLOAD);
+    if (planner) (void)dlclose(planner);
+    return planner != NULL;
+}
+#define NEEDS_PLANNER()                                                                                      \
+    do {                                                                                                     \
+        if (!has_planner()) return RGM_CUPTI_NOT_INITIALIZED;                                                \
+    } while (0)
+
 static const char *const chips[] = {"GH100", "GA100", "TU104", "GV100"};
 enum { CHIPS = sizeof chips / sizeof *chips };
 static const char *subs[] = {".sum", ".sum.per_second", ".avg.per_second", ".avg.per_cycle_elapsed",
@@ -104,12 +116,14 @@ struct rgm_cupti_host_s {
 };
 
 FAKE_EXPORT rgm_cupti_result cuptiProfilerHostGetSupportedChips(rgm_cupti_host_chips *p) {
+    NEEDS_PLANNER();
     p->count = CHIPS;
     p->chips = chips;
     return RGM_CUPTI_SUCCESS;
 }
 
 FAKE_EXPORT rgm_cupti_result cuptiProfilerHostInitialize(rgm_cupti_host_initialize *p) {
+    NEEDS_PLANNER();
     if (strcmp(p->chip, "GV100") == 0 && p->profiler == RGM_CUPTI_PM_SAMPLING) return RGM_CUPTI_NOT_SUPPORTED;
     p->host = calloc(1, sizeof *p->host);
     FAKE_VALUE(hosts)++;
@@ -123,6 +137,7 @@ FAKE_EXPORT rgm_cupti_result cuptiProfilerHostDeinitialize(rgm_cupti_host_deinit
 }
 
 FAKE_EXPORT rgm_cupti_result cuptiProfilerHostGetBaseMetrics(rgm_cupti_host_base_metrics *p) {
+    NEEDS_PLANNER();
     static const char *names[] = {"sm__cycles_active", "dram__bytes"};
     p->names = names;
     p->count = p->type == RGM_CUPTI_METRIC_COUNTER ? 2 : 0;
@@ -130,6 +145,7 @@ FAKE_EXPORT rgm_cupti_result cuptiProfilerHostGetBaseMetrics(rgm_cupti_host_base
 }
 
 FAKE_EXPORT rgm_cupti_result cuptiProfilerHostGetSubMetrics(rgm_cupti_host_sub_metrics *p) {
+    NEEDS_PLANNER();
     if (!strstr(p->metric, "__") || strstr(p->metric, "missing")) return RGM_CUPTI_INVALID_METRIC_NAME;
     if (strstr(p->metric, "tensor") && !FAKE_VALUE(tensor)) return RGM_CUPTI_INVALID_METRIC_NAME;
     bool throughput = strstr(p->metric, "throughput");
@@ -142,6 +158,7 @@ FAKE_EXPORT rgm_cupti_result cuptiProfilerHostGetSubMetrics(rgm_cupti_host_sub_m
 
 // As the real one, a host that was configured once is spoiled for another configuration.
 FAKE_EXPORT rgm_cupti_result cuptiProfilerHostConfigAddMetrics(rgm_cupti_host_add_metrics *p) {
+    NEEDS_PLANNER();
     if (p->host->configured) return misuse();
     p->host->configured = true;
     for (size_t i = 0; i < p->count; i++) p->host->heavy += strstr(p->metrics[i], "sm__throughput") != NULL;
@@ -154,12 +171,14 @@ typedef struct {
 } config_image;
 
 FAKE_EXPORT rgm_cupti_result cuptiProfilerHostGetConfigImageSize(rgm_cupti_host_image_size *p) {
+    NEEDS_PLANNER();
     if (!p->host->configured) return misuse();
     p->image_size = sizeof(config_image);
     return RGM_CUPTI_SUCCESS;
 }
 
 FAKE_EXPORT rgm_cupti_result cuptiProfilerHostGetConfigImage(rgm_cupti_host_image *p) {
+    NEEDS_PLANNER();
     size_t per = (size_t)FAKE_VALUE(per_pass), heavy = (size_t)FAKE_VALUE(heavy) * p->host->heavy;
     config_image made = {(p->host->count + per - 1) / per + heavy, p->host->count};
     if (p->image_size != sizeof made) return misuse();
@@ -168,6 +187,7 @@ FAKE_EXPORT rgm_cupti_result cuptiProfilerHostGetConfigImage(rgm_cupti_host_imag
 }
 
 FAKE_EXPORT rgm_cupti_result cuptiProfilerHostGetNumOfPasses(rgm_cupti_host_passes *p) {
+    NEEDS_PLANNER();
     config_image made;
     memcpy(&made, p->image, sizeof made);
     p->passes = made.passes;
@@ -184,6 +204,7 @@ typedef struct {
 } data_image;
 
 FAKE_EXPORT rgm_cupti_result cuptiProfilerHostEvaluateToGpuValues(rgm_cupti_host_evaluate *p) {
+    NEEDS_PLANNER();
     const data_image *image = (const void *)p->data;
     if (p->index >= image->count) return misuse();
     for (size_t m = 0; m < p->count; m++) {

@@ -34,11 +34,13 @@ def build_folder() -> Path:
 @functools.cache
 def library(name: str, *defines: str) -> Path:
     """Return the path of the double, compiled once per test process, with macros defined where it has variants."""
+    if name == "cupti_profiler":
+        library("nvperf_host")  # lies beside it, as beside the real one
     compiler = shutil.which("cc") or shutil.which("gcc") or "cc"
-    target = build_folder() / f"libfake_{'_'.join((name, *defines))}.so"
+    target = build_folder() / f"lib{'' if name == 'nvperf_host' else 'fake_'}{'_'.join((name, *defines))}.so"
     command = [compiler, "-std=gnu11", "-O1", "-g", "-shared", "-fPIC", "-fvisibility=hidden", "-pthread"]
     command += ["-D_GNU_SOURCE", *(f"-D{define}" for define in defines), f"-I{FOLDER}", f"-I{CSRC}"]
-    command += [str(FOLDER / f"{name}.c"), "-o", str(target), "-ldl", "-lm"]
+    command += [str(FOLDER / f"{name}.c"), "-o", str(target), f"-Wl,-soname,{target.name}", "-ldl", "-lm"]
     subprocess.run(command, check=True, capture_output=True, text=True)
     return target
 

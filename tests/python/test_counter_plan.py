@@ -118,11 +118,21 @@ def test_cupti_of_a_wheel_is_found(tmp_path, place):
     path = tmp_path / place
     path.parent.mkdir(parents=True)
     shutil.copy(fakes.library("cupti_profiler"), path)
+    shutil.copy(fakes.library("nvperf_host"), path.parent)
     search = os.pathsep.join(filter(None, [str(tmp_path), os.environ.get("PYTHONPATH", "")]))
     library = planned("--chip", "GH100", "--for", "pm", PYTHONPATH=search)["library"]
     if place.endswith(".12") and library["path"] != str(path):
         pytest.skip(f"a newer CUPTI is installed here: {library['path']}")
     assert (library["path"], library["origin"]) == (str(path), "pip wheel")
+
+
+def test_without_its_planner_cupti_says_what_is_missing(tmp_path):
+    """libnvperf_host.so lies beside libcupti in NVIDIA's packages; a copy of libcupti alone can plan nothing."""
+    alone = shutil.copy(fakes.library("cupti_profiler"), tmp_path / "libcupti.so.13")
+    done = command("counters", "--chip", "GH100", REGIMETER_LIBCUPTI=str(alone))
+    assert done.returncode == 1
+    assert "libnvperf_host.so" in done.stderr
+    assert done.stderr.count("\n") == 1
 
 
 def test_without_cupti():
