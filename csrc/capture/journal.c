@@ -2,13 +2,13 @@
 #include "capture/journal.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/descriptor.h"
 #include "base/memory.h"
 #include "io/frame.h"
 
@@ -20,7 +20,7 @@ static bool still_named(const char *path, int fd) {
 }
 
 static rgm_status open_locked(const char *path, int *fd, rgm_error *err) {
-    *fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    *fd = rgm_descriptor_open(path, O_RDWR | O_CREAT, 0666);
     if (*fd < 0) return rgm_error_os(err, RGM_IO, errno, "cannot write %s", path);
     bool locked = flock(*fd, LOCK_EX | LOCK_NB) == 0;
     if (locked && still_named(path, *fd)) return RGM_OK;
@@ -80,6 +80,10 @@ rgm_status rgm_journal_open(rgm_journal *journal, const char *path, char *kept, 
         rgm_journal_close(journal);
         RGM_GOTO(open_locked(path, &journal->fd, err));
         RGM_GOTO(take_over(path, journal->fd, kept, kept_room, &again, err));
+    }
+    if (again) { // what is open now has another name, or none: it is not ours to write
+        status = rgm_error_set(err, RGM_BUSY, "%s: other programs keep putting files in its place", path);
+        goto done;
     }
     journal->path = rgm_strdup(path, strlen(path));
     rgm_frame_write_head(&head, RGM_FILE_JOURNAL);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "capture/sampler.h"
 
-#include <fcntl.h>
 #include <malloc.h>
 #include <stdatomic.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/descriptor.h"
 #include "base/thread.h"
 
 static _Atomic(int) statm_fd = -1;
@@ -15,7 +15,7 @@ static _Atomic(int) statm_fd = -1;
 static int statm_open(void) {
     int fd = atomic_load(&statm_fd);
     if (fd >= 0) return fd;
-    fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    fd = rgm_descriptor_open("/proc/self/statm", O_RDONLY, 0);
     int expected = -1;
     if (fd >= 0 && !atomic_compare_exchange_strong(&statm_fd, &expected, fd)) {
         close(fd);

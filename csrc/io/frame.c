@@ -2,13 +2,13 @@
 #include "io/frame.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/crc32c.h"
+#include "base/descriptor.h"
 #include "base/memory.h"
 
 #define FRAME_MAGIC 0x464D4752u // "RGMF"
@@ -96,7 +96,7 @@ static rgm_status check_head(rgm_frame_reader *reader, const file_head *head, rg
 rgm_status rgm_frame_open(rgm_frame_reader *reader, const char *path, rgm_error *err) {
     *reader = (rgm_frame_reader){.fd = -1, .path = path};
     struct stat info;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = rgm_descriptor_open(path, O_RDONLY, 0);
     if (fd < 0) return rgm_error_os(err, RGM_IO, errno, "cannot open %s", path);
     reader->fd = fd;
     rgm_status status = RGM_OK;

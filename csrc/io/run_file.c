@@ -2,16 +2,11 @@
 // Saved runs: one TABLE frame per column that holds anything but its default.
 #include "io/run_file.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/memory.h"
 #include "io/frame.h"
+#include "io/new_file.h"
 #include "model/references.h"
 
 typedef struct {
@@ -33,25 +28,9 @@ typedef struct {
 
 // --- write ------------------------------------------------------------------------------------------------
 
-static bool write_all(int fd, const void *data, size_t length) {
-    const char *at = data;
-    while (length) {
-        ssize_t wrote = write(fd, at, length);
-        if (wrote < 0 && errno == EINTR) continue;
-        if (wrote <= 0) {
-            if (wrote == 0) errno = ENOSPC;
-            return false;
-        }
-        at += wrote;
-        length -= (size_t)wrote;
-    }
-    return true;
-}
-
-static rgm_status flush(int fd, rgm_bytes *out, const char *path, rgm_error *err) {
+static rgm_status flush(rgm_new_file *file, rgm_bytes *out, rgm_error *err) {
     if (out->failed) return rgm_error_no_memory(err);
-    if (!write_all(fd, out->data, out->length))
-        return rgm_error_os(err, RGM_IO, errno, "cannot write %s", path);
+    RGM_TRY(rgm_new_file_write(file, out->data, out->length, err));
     rgm_bytes_reset(out);
     return RGM_OK;
 }
@@ -95,53 +74,33 @@ static void put_column(const rgm_table_desc *desc, const void *table, size_t col
     rgm_frame_end(out, mark);
 }
 
-static rgm_status put_run(rgm_run *run, int fd, const char *path, rgm_error *err) {
+static rgm_status put_run(rgm_run *run, rgm_new_file *file, rgm_error *err) {
     rgm_bytes out = {0};
     rgm_status status = RGM_OK;
     put_head(run, &out);
-    RGM_GOTO(flush(fd, &out, path, err));
+    RGM_GOTO(flush(file, &out, err));
     for (size_t t = 0; t < rgm_run_tables_count; t++) {
         const rgm_table_desc *desc = rgm_run_tables[t];
         const void *table = rgm_run_table(run, desc);
         for (size_t c = 0; ((const rgm_table *)table)->rows && c < desc->n_columns; c++) {
             if (!rgm_table_column(desc, table, c)) continue;
             put_column(desc, table, c, &out);
-            RGM_GOTO(flush(fd, &out, path, err));
+            RGM_GOTO(flush(file, &out, err));
         }
     }
     size_t mark = rgm_frame_begin(&out, RGM_FRAME_END);
     rgm_bytes_u64(&out, 0);
     rgm_frame_end(&out, mark);
-    status = flush(fd, &out, path, err);
+    status = flush(file, &out, err);
 done:
     rgm_bytes_release(&out);
     return status;
 }
 
 rgm_status rgm_run_save(rgm_run *run, const char *path, rgm_error *err) {
-    size_t room = strlen(path) + 16;
-    char *temporary = rgm_malloc(room);
-    if (!temporary) return rgm_error_no_memory(err);
-    (void)snprintf(temporary, room, "%s.tmpXXXXXX", path);
-    rgm_status status = RGM_OK;
-    int fd = mkostemp(temporary, O_CLOEXEC);
-    if (fd < 0) {
-        status = rgm_error_os(err, RGM_IO, errno, "cannot write %s", path);
-        goto done;
-    }
-    status = put_run(run, fd, path, err);
-    mode_t mask = umask(0);
-    umask(mask);
-    if (status == RGM_OK && fchmod(fd, 0666 & ~mask) != 0)
-        status = rgm_error_os(err, RGM_IO, errno, "cannot write %s", path);
-    if (close(fd) != 0 && status == RGM_OK)
-        status = rgm_error_os(err, RGM_IO, errno, "cannot write %s", path);
-    if (status == RGM_OK && rename(temporary, path) != 0)
-        status = rgm_error_os(err, RGM_IO, errno, "cannot write %s", path);
-    if (status != RGM_OK) (void)unlink(temporary);
-done:
-    rgm_free(temporary);
-    return status;
+    rgm_new_file file;
+    RGM_TRY(rgm_new_file_begin(&file, path, err));
+    return rgm_new_file_end(&file, put_run(run, &file, err), err);
 }
 
 // --- read -------------------------------------------------------------------------------------------------

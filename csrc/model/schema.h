@@ -356,7 +356,21 @@ typedef uint32_t rgm_name;
       "another tool traces this process; kernels were not recorded, events were")                            \
     X(TELEMETRY_LOST, "telemetry_lost", "a device was lost; its telemetry ends before the recording does")   \
     X(TELEMETRY_SLOWED, "telemetry_slowed",                                                                  \
-      "calls for telemetry were made more rarely than asked, to stay within their budget")
+      "calls for telemetry were made more rarely than asked, to stay within their budget")                   \
+    X(INVALID_TIMES, "invalid_times",                                                                        \
+      "times that are no number, negative, backward or out of range; such entries last 0")                   \
+    X(MISSING_BLOCKS, "missing_blocks", "whole blocks of the file are missing; what they held is lost")      \
+    X(DOUBLED_BLOCKS, "doubled_blocks", "blocks stand in the file more than once; each was read once")       \
+    X(DISPLACED_BLOCKS, "displaced_blocks", "blocks stood in the wrong place and were put in order")         \
+    X(FOREIGN_BLOCKS, "foreign_blocks", "blocks of another recording stand in the file; they were left out") \
+    X(UNWRITTEN_ROWS, "unwritten_rows",                                                                      \
+      "scopes, samples or device rows found no room on the disk; the file lacks them")                       \
+    X(MISSING_NAMES, "missing_names", "rows refer to names that the file does not have; they show a number") \
+    X(MISSING_COLUMNS, "missing_columns",                                                                    \
+      "columns that every version writes are missing; a default stands in")                                  \
+    X(BAD_VALUES, "bad_values", "rows hold text or bytes where a number belongs; they were left out")        \
+    X(DUPLICATE_ROWS, "duplicate_rows",                                                                      \
+      "rows stand in the file twice, the same in every column; each was kept once")
 
 #define RGM_KIND_ENUM(name, token) RGM_KIND_##name,
 #define RGM_DEVICE_ENUM(name, token) RGM_DEVICE_##name,

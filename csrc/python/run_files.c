@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs that come from files and go to them.
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -9,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/descriptor.h"
 #include "io/export.h"
 #include "io/run_file.h"
 #include "io/trace_import.h"
@@ -86,7 +86,7 @@ static rgm_status import_file(const char *path, const char *name, const rgm_impo
     watched_file file = {.thread = pthread_self(), .asked_ns = rgm_clock_monotonic_ns()};
     rgm_source source = {.read = read_file, .context = &file, .name = name};
     file.caller = PyEval_SaveThread();
-    file.descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    file.descriptor = rgm_descriptor_open(path, O_RDONLY, 0);
     if (file.descriptor < 0) {
         status = rgm_error_os(err, RGM_IO, errno, "%s: %s", name, strerror(errno));
     } else {

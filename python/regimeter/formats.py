@@ -4,7 +4,7 @@
 import contextlib
 import gzip
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -29,15 +29,34 @@ SUFFIXES = {
     ".arrow": "arrow",
     ".feather": "arrow",
 }
+PAGES = {".html": "html", ".htm": "html"}
+REPORTS = {".txt": "text", ".md": "markdown", ".xml": "junit", ".csv": "csv", ".json": "json", **PAGES}
+RUNS = {".rgm": "run"}
 COLUMNAR = ("parquet", "arrow")
 TABLES = ("csv", *COLUMNAR)
 FORMATS = (*dict.fromkeys(SUFFIXES.values()), "speedscope-sampled")
 
 
-def format_of(path: str | os.PathLike[str]) -> str | None:
-    """Return the format that a file name stands for, None where it says nothing."""
+def choose(
+    path: str | os.PathLike[str], writes: Mapping[str, str], *, chosen: str | None = None, default: str | None = None
+) -> str:
+    """Return the format to write to `path`: `chosen`, what its suffix stands for in `writes`, or the default.
+
+    The rule of every output file. ValueError where the suffix stands for a format that is not in `writes`, or says
+    nothing and there is no default; and for anything but a page under the name of a page, which a browser would
+    run as one.
+    """
     name = os.fspath(path).lower()
-    return next((chosen for suffix, chosen in SUFFIXES.items() if name.endswith(suffix)), None)
+    page = name.endswith(tuple(PAGES))
+    if chosen is not None:
+        if page and chosen != "html":
+            raise ValueError(f"{os.fspath(path)}: the suffix is that of a page, not of {chosen}; choose another name")
+        return chosen
+    found = next((form for suffix, form in writes.items() if name.endswith(suffix)), None)
+    if found is None and (default is None or name.endswith((*SUFFIXES, *REPORTS, *RUNS))):
+        valid = ", ".join(dict.fromkeys(writes))
+        raise ValueError(f"{os.fspath(path)}: the suffix names no format that can be written here; use {valid}")
+    return found or str(default)
 
 
 def is_folder(path: str | os.PathLike[str], chosen: str, table: str | None) -> bool:
@@ -57,10 +76,9 @@ def export(
     from . import _core
     from .report.files import atomic_path
 
-    chosen = format or format_of(path)
-    if chosen not in FORMATS:
-        said = f"no export format is called {format!r}" if format else f"{os.fspath(path)}: the suffix names no format"
-        raise ValueError(f"{said}; valid are: {', '.join(FORMATS)}")
+    if format is not None and format not in FORMATS:
+        raise ValueError(f"no export format is called {format!r}; valid are: {', '.join(FORMATS)}")
+    chosen = choose(path, SUFFIXES, chosen=format)
     if stacks not in ("host", "device"):
         raise ValueError(f"stacks are of 'host' or 'device' time, not {stacks!r}")
     if table is not None and table not in _core.schema()["run"]:

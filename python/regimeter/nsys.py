@@ -18,7 +18,7 @@ import numpy as np
 
 from . import _core
 from .inputs import format_error
-from .nsys_tables import Builder, Database
+from .nsys_tables import Builder, Database, without_doubles
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -48,6 +48,9 @@ def read_nsys(kind: "type[Run]", path: str, name: str) -> "Run":
             raise format_error(f"{name}: a SQLite file, but not an export of Nsight Systems: it has no StringIds table")
         return _read(kind, database)
     except sqlite3.Error as error:
+        if "interrupted" in str(error):
+            raise format_error(f"{name}: reading takes more steps than a file of its size can need; it is no export "
+                               "of Nsight Systems") from None  # fmt: skip
         raise format_error(f"{name}: the SQLite file cannot be read: {error}") from None
     finally:
         if database is not None:
@@ -59,6 +62,8 @@ def _read(kind: "type[Run]", database: Database) -> "Run":
     texts = database.pairs("StringIds", "id", "value")
 
     def text_of(number: int) -> str:
+        if number not in texts:
+            database.note("missing_names", "StringIds lacks names that rows refer to; these show a number", 1)
         return str(texts.get(number) or f"string {number}")
 
     ordinals = _device_ordinals(database)
@@ -100,21 +105,24 @@ def _device(rows: "Columns", ordinals: Ordinals) -> "NDArray[Any]":
     return np.array(found, dtype=np.int64)[inverse.reshape(-1)]
 
 
+_PLACED = ("start", "end", "deviceId", "streamId", "correlationId")  # what every version says of work of a device
 _WORK = {"start": 0, "end": 0, "deviceId": 0, "streamId": -1, "correlationId": 0, "globalPid": 0, "graphNodeId": -1}
 
 
 def _work(builder: Builder, rows: "Columns", kind: str, ordinals: Ordinals) -> "Columns":
     """Return the columns that all work of a device has."""
     device = _device(rows, ordinals)
-    return _timed(rows) | {
+    return _timed(builder, rows) | {
         "kind": np.full(len(device), KIND[kind], dtype=np.uint8),
         "lane": builder.lane(np.ones_like(device), device, rows["streamId"]),
         "correlation": builder.unique_ids(rows["correlationId"], rows["globalPid"]),
     }
 
 
-def _timed(rows: "Columns") -> "Columns":
-    return {"start_ns": rows["start"], "duration_ns": np.maximum(rows["end"] - rows["start"], 0)}
+def _timed(builder: Builder, rows: "Columns") -> "Columns":
+    durations = rows["end"] - rows["start"]
+    builder.backward += int((durations < 0).sum())
+    return {"start_ns": rows["start"], "duration_ns": np.maximum(durations, 0)}
 
 
 def _add_kernels(database: Database, builder: Builder, text_of: Callable[[int], str], ordinals: Ordinals) -> None:
@@ -123,7 +131,10 @@ def _add_kernels(database: Database, builder: Builder, text_of: Callable[[int], 
         (c for c in ("demangledName", "shortName", "mangledName") if database.has(_PREFIX + "KERNEL", c)), "name"
     )
     more = {"registersPerThread": -1, "staticSharedMemory": 0, "dynamicSharedMemory": 0, "graphId": -1}
-    rows = database.numbers(_PREFIX + "KERNEL", _WORK | grid | more | {name: -1})
+    table = _PREFIX + "KERNEL"
+    rows = without_doubles(
+        database, table, database.numbers(table, _WORK | grid | more | {name: -1}, needed=(*_PLACED, name))
+    )
     spans = _work(builder, rows, "kernel", ordinals) | {"name": builder.named(rows[name], text_of)}
     launches = {f"{key[:-1]}_{key[-1].lower()}": rows[key] for key in grid}
     launches |= {"registers": rows["registersPerThread"], "graph": rows["graphId"], "graph_node": rows["graphNodeId"]}
@@ -133,13 +144,15 @@ def _add_kernels(database: Database, builder: Builder, text_of: Callable[[int], 
 
 def _add_graphs(database: Database, builder: Builder, ordinals: Ordinals) -> None:
     """Add CUDA graphs that were traced as a whole: each is one piece of work."""
-    rows = database.numbers(_PREFIX + "GRAPH_TRACE", _WORK | {"graphId": -1})
+    rows = database.numbers(_PREFIX + "GRAPH_TRACE", _WORK | {"graphId": -1}, needed=(*_PLACED, "graphId"))
     name = builder.named(rows["graphId"], lambda graph: f"CUDA graph {graph}")
     builder.add(_work(builder, rows, "kernel", ordinals) | {"name": name}, launches={"graph": rows["graphId"]})
 
 
 def _add_copies(database: Database, builder: Builder, ordinals: Ordinals) -> None:
-    rows = database.numbers(_PREFIX + "MEMCPY", _WORK | {"bytes": -1, "copyKind": 0, "srcKind": 7, "dstKind": 7})
+    table = _PREFIX + "MEMCPY"
+    columns = _WORK | {"bytes": -1, "copyKind": 0, "srcKind": 7, "dstKind": 7}
+    rows = without_doubles(database, table, database.numbers(table, columns, needed=(*_PLACED, "bytes", "copyKind")))
 
     def copy_name(code: int) -> str:
         direction, source, target = code >> 16, code >> 8 & 0xFF, code & 0xFF
@@ -149,13 +162,17 @@ def _add_copies(database: Database, builder: Builder, ordinals: Ordinals) -> Non
     codes = (rows["copyKind"] << 16) | ((rows["srcKind"] & 0xFF) << 8) | (rows["dstKind"] & 0xFF)
     work = _work(builder, rows, "memcpy", ordinals)
     builder.add(work | {"name": builder.named(codes, copy_name), "bytes": rows["bytes"]})
-    rows = database.numbers(_PREFIX + "MEMSET", _WORK | {"bytes": -1, "memKind": 7})
+    table = _PREFIX + "MEMSET"
+    rows = database.numbers(table, _WORK | {"bytes": -1, "memKind": 7}, needed=(*_PLACED, "bytes"))
+    rows = without_doubles(database, table, rows)
     name = builder.named(rows["memKind"], lambda kind: f"Memset ({_MEMORY.get(kind, 'Unknown')})")
     builder.add(_work(builder, rows, "memset", ordinals) | {"name": name, "bytes": rows["bytes"]})
 
 
 def _add_syncs(database: Database, builder: Builder, ordinals: Ordinals) -> None:
-    rows = database.numbers(_PREFIX + "SYNCHRONIZATION", _WORK | {"syncType": 0, "eventId": -1})
+    rows = database.numbers(
+        _PREFIX + "SYNCHRONIZATION", _WORK | {"syncType": 0, "eventId": -1}, needed=("start", "end")
+    )
     name = builder.named(rows["syncType"], lambda kind: _SYNCS.get(kind, "Sync"))
     stream = np.where(rows["syncType"] == 4, -1, rows["streamId"])
     syncs = {"sync": name, "stream": stream, "event": rows["eventId"]}
@@ -171,11 +188,13 @@ def _thread(builder: Builder, of: "NDArray[Any]") -> "NDArray[Any]":
 
 def _add_calls(database: Database, builder: Builder, text_of: Callable[[int], str]) -> None:
     columns = {"start": 0, "end": 0, "globalTid": 0, "correlationId": 0, "nameId": -1, "eventClass": 0}
-    rows = database.numbers(_PREFIX + "RUNTIME", columns)
+    table = _PREFIX + "RUNTIME"
+    needed = ("start", "end", "globalTid", "correlationId", "nameId")
+    rows = without_doubles(database, table, database.numbers(table, columns, needed=needed))
     kinds = np.where(rows["eventClass"] == DRIVER_CLASS, KIND["driver"], KIND["runtime"]).astype(np.uint8)
     process = rows["globalTid"] & ~0xFFFFFF
     builder.add(
-        _timed(rows)
+        _timed(builder, rows)
         | {
             "kind": kinds,
             "lane": _thread(builder, rows["globalTid"]),
@@ -190,7 +209,8 @@ def _add_ranges(database: Database, builder: Builder, text_of: Callable[[int], s
     if not database.has(table, "start", "eventType"):
         return
     types = (*RANGES, *STARTED_RANGES, *MARKS)
-    where = f"WHERE eventType IN ({', '.join(map(str, types))}) AND start IS NOT NULL ORDER BY rowid"
+    sound = database.sound(table, ("start", "end"))
+    where = f"WHERE eventType IN ({', '.join(map(str, types))}) AND start IS NOT NULL AND {sound} ORDER BY rowid"
     rows = database.numbers(table, {"start": 0, "end": -1, "eventType": 0, "globalTid": 0, "textId": -1}, where)
     given = database.texts(table, ("text", "jsonText"), where) or [""] * len(rows["start"])
     names = np.zeros(len(given), dtype=np.uint32)
@@ -211,7 +231,7 @@ def _add_ranges(database: Database, builder: Builder, text_of: Callable[[int], s
     is_open = is_range & (rows["end"] < 0)
     ends = np.where(is_range, np.where(is_open, last, rows["end"]), rows["start"])
     builder.add(
-        _timed({"start": rows["start"], "end": ends})
+        _timed(builder, {"start": rows["start"], "end": ends})
         | {"kind": kinds, "lane": _thread(builder, rows["globalTid"]), "name": names}
         | {"flags": np.where(is_open, _core.FLAG_OPEN, 0).astype(np.uint32)}
     )
@@ -224,7 +244,7 @@ def _add_overheads(database: Database, builder: Builder) -> None:
         rows = database.numbers(table, columns)
         name = builder.named(rows["overheadType"], lambda kind: str(labels.get(kind) or f"Overhead {kind}"))
         kinds = np.full(len(name), KIND["overhead"], dtype=np.uint8)
-        builder.add(_timed(rows) | {"kind": kinds, "lane": _thread(builder, rows["globalTid"]), "name": name})
+        builder.add(_timed(builder, rows) | {"kind": kinds, "lane": _thread(builder, rows["globalTid"]), "name": name})
 
 
 # --- the run --------------------------------------------------------------------------------------------------------
@@ -253,9 +273,12 @@ def _build(
         "file": np.array([builder.string(database.name)]),
         "format": np.array([builder.string("nsys")]),
         "events": np.array([database.rows_read]),
-        "kept": np.array([database.rows_read]),
+        "kept": np.array([database.rows_read - sum(found.lost for found in database.anomalies.values())]),
         "base_ns": np.array([epoch]),
     }
+    database.note("negative_duration", "rows end before they start; they last 0 here", builder.backward)
+    if database.anomalies:
+        tables["anomalies"] = _anomalies(database, builder)
     typed = {
         table: {name: values.astype(_dtype(schema, table, name)) for name, values in columns.items()}
         for table, columns in tables.items()
@@ -267,6 +290,16 @@ def _build(
     run: Run = kind._build(strings, typed, environment, "nsys", start, end, epoch + start if epoch else -1, True)
     run._link()
     return run
+
+
+def _anomalies(database: Database, builder: Builder) -> "Columns":
+    found = database.anomalies
+    return {
+        "code": np.array([_core.ANOMALY_CODES.index(code) for code in found]),
+        "count": np.array([row.count for row in found.values()]),
+        "lost": np.array([row.lost for row in found.values()]),
+        "detail": np.array([builder.string("; ".join(row.details)) for row in found.values()]),
+    }
 
 
 def _dtype(schema: dict[str, Any], table: str, name: str) -> str:

@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables of an Nsight Systems export as columns, and the columns of a Run that are made of them."""
 
+import os
 import sqlite3
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+
+from .inputs import format_error
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -13,10 +17,25 @@ if TYPE_CHECKING:
     Columns: TypeAlias = "dict[str, NDArray[Any]]"
 
 PROCESS_BITS = 40  # ids of each process get a range of their own
+# Steps of SQLite's machine that reading may take. A row of the widest table takes some 150 and at least 20 bytes.
+STEPS_OF_ALL, STEPS_PER_BYTE, STEPS_AT_ONCE = 50_000_000, 64, 1_000_000
+
+
+@dataclass(slots=True)
+class Counted:
+    """How often something is wrong with the file, how many rows it cost, and where."""
+
+    count: int = 0
+    lost: int = 0
+    details: list[str] = field(default_factory=list)
 
 
 class Database:
-    """The tables of an export, read by the columns that are there."""
+    """The tables of an export, read by the columns that are there.
+
+    Nothing of the file is run: only real tables are read, no view and no virtual table, functions in the schema are
+    off, and reading ends with an error where it takes more steps than a file of that size can need.
+    """
 
     def __init__(self, path: str, name: str) -> None:
         self.name = name
@@ -24,24 +43,69 @@ class Database:
 
         self._link = sqlite3.connect(f"file:{quote(path)}?mode=ro&immutable=1", uri=True)
         self._link.text_factory = lambda text: text.decode("utf-8", "replace")
+        self._link.execute("PRAGMA trusted_schema = OFF")
+        self._steps = STEPS_OF_ALL + STEPS_PER_BYTE * os.path.getsize(path)
+        self._link.set_progress_handler(self._count_steps, STEPS_AT_ONCE)
         self._columns: dict[str, frozenset[str]] = {}
+        self._views: set[str] = set()
         self.rows_read = 0
-        for (table,) in self._link.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')").fetchall():
+        self.anomalies: dict[str, Counted] = {}
+        # A virtual table has no page of its own.
+        rows = self._link.execute("SELECT name, type = 'table' AND rootpage > 0 FROM sqlite_master "
+                                  "WHERE type IN ('table', 'view')").fetchall()  # fmt: skip
+        for table, is_table in rows:
+            if not is_table:
+                self._views.add(table)
+                continue
             found = self._link.execute(f'PRAGMA table_info("{_quoted(table)}")').fetchall()
             self._columns[table] = frozenset(row[1] for row in found)
 
     def close(self) -> None:
         self._link.close()
 
+    def _count_steps(self) -> int:
+        self._steps -= STEPS_AT_ONCE
+        return self._steps < 0
+
+    def note(self, code: str, detail: str, count: int, lost: int = 0) -> None:
+        """Count what is wrong with the file; the details of one code are joined."""
+        if not count:
+            return
+        known = self.anomalies.setdefault(code, Counted())
+        known.count += count
+        known.lost += lost
+        if detail not in known.details:
+            known.details.append(detail)
+
     def has(self, table: str, *columns: str) -> bool:
-        """Tell whether a table is there, with columns."""
+        """Tell whether a table is there, with columns. FormatError for a view of that name."""
+        if table in self._views:
+            raise format_error(f"{self.name}: {table} is a view or a virtual table; an export holds plain tables")
         return table in self._columns and self._columns[table].issuperset(columns)
 
-    def numbers(self, table: str, defaults: dict[str, int], where: str = "") -> "Columns":
-        """Return integer columns; what is NULL, and a column that this version lacks, holds its default."""
-        known = self._columns.get(table, frozenset())
+    def sound(self, table: str, columns: Iterable[str]) -> str:
+        """Return the condition that these columns hold no text and no bytes; the rows that do are counted."""
+        known = [f"typeof(\"{column}\") NOT IN ('text', 'blob')" for column in columns if self.has(table, column)]
+        if not known:
+            return "1"
+        condition = " AND ".join(known)
+        ((bad,),) = self.rows(f'SELECT COUNT(*) FROM "{table}" WHERE NOT ({condition})')
+        self.note("bad_values", f"{table} holds text or bytes where a number belongs", bad, bad)
+        self.rows_read += bad
+        return condition if bad else "1"
+
+    def numbers(self, table: str, defaults: dict[str, int], where: str = "", needed: Iterable[str] = ()) -> "Columns":
+        """Return integer columns; what is NULL, and a column that this version lacks, holds its default.
+
+        needed: columns that every version writes. Where one is missing, and where a row holds something else than
+        a number in one, that is noted; such rows are left out.
+        """
+        known = self._columns[table] if self.has(table) else frozenset()
         if not known:
             return {column: np.zeros(0, dtype=np.int64) for column in defaults}
+        missing = [column for column in needed if column not in known]
+        self.note("missing_columns", f"{table} has no {', '.join(missing)}", len(missing))
+        where = where or f"WHERE {self.sound(table, needed)}"
         cells = [f'COALESCE(CAST("{c}" AS INTEGER), {d})' if c in known else str(d) for c, d in defaults.items()]
         query = f'SELECT {", ".join(cells)} FROM "{table}" {where}'
         rows = np.fromiter(self._link.execute(query), dtype=[(column, np.int64) for column in defaults])
@@ -66,6 +130,24 @@ class Database:
         return [row[0] for row in self._link.execute(f'SELECT COALESCE({", ".join(known)}) FROM "{table}" {where}')]
 
 
+def without_doubles(database: Database, table: str, rows: "Columns") -> "Columns":
+    """Return the rows without those that say the same as another one in every column, which are counted."""
+    if len(next(iter(rows.values()))) < 2:
+        return rows
+    order = np.lexsort([rows[name] for name in reversed(rows)])
+    same = np.ones(len(order) - 1, dtype=bool)
+    for values in rows.values():
+        ordered = values[order]
+        same &= ordered[1:] == ordered[:-1]
+    doubles = int(same.sum())
+    if not doubles:
+        return rows
+    database.note("duplicate_rows", f"{table} holds rows twice, the same in every column; one of each is kept", doubles,
+                  doubles)  # fmt: skip
+    kept = np.sort(order[np.concatenate(([True], ~same))])
+    return {name: values[kept] for name, values in rows.items()}
+
+
 def _quoted(name: str) -> str:
     return name.replace('"', '""')
 
@@ -80,6 +162,7 @@ class Builder:
         self.tables: dict[str, list[Columns]] = {}
         self.count = 0
         self.processes: dict[int, int] = {}
+        self.backward = 0  # rows that end before they start
 
     def string(self, text: str) -> int:
         if not text.isascii():

@@ -13,6 +13,8 @@ import os
 import threading
 import time
 
+from . import descriptors
+
 MOST_THREADS = 256  # more would take longer to ask than most calls take
 PER_THREAD = 6  # CPUCLOCK_SCHED with CPUCLOCK_PERTHREAD_MASK: the low bits of a thread's clock, clock_getcpuclockid(3)
 BUSY_SHARE = 0.2  # of the busiest thread's processor time, from which on a thread is one of those that worked
@@ -57,7 +59,7 @@ class Watch:
         try:
             file = self._files.get(thread)
             if file is None:
-                file = os.open(f"/proc/self/task/{thread}/schedstat", os.O_RDONLY | os.O_CLOEXEC)
+                file = descriptors.open_clear(f"/proc/self/task/{thread}/schedstat", os.O_RDONLY)
                 self._files[thread] = file
             fields = os.pread(file, 64, 0).split()
             return time.clock_gettime_ns((~thread << 3) | PER_THREAD), int(fields[1])

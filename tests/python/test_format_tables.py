@@ -147,10 +147,30 @@ def test_without_pyarrow_it_says_so(tmp_path, monkeypatch):
     ("name", "chosen"),
     [("x.json", "json"), ("x.trace.json", "chrome"), ("x.pt.trace.json.gz", "chrome"), ("x.pftrace", "perfetto"),
      ("a.speedscope.json", "speedscope"), ("x.folded", "collapsed"), ("x.pb.gz", "pprof"), ("X.CSV", "csv"),
-     ("x.parquet", "parquet"), ("x.feather", "arrow"), ("x.txt", None), ("json", None)],
+     ("x.parquet", "parquet"), ("x.feather", "arrow")],
 )  # fmt: skip
 def test_the_suffix_chooses_the_format(name, chosen):
-    assert formats.format_of(name) == chosen
+    assert formats.choose(name, formats.SUFFIXES) == chosen
+
+
+@pytest.mark.parametrize("name", ["x.txt", "json", "x.html", "x.rgm"])
+def test_a_suffix_without_an_export_format_is_refused(name):
+    with pytest.raises(ValueError, match=f"{name}: the suffix names no format"):
+        formats.choose(name, formats.SUFFIXES)
+
+
+def test_a_default_serves_a_suffix_that_says_nothing_only():
+    assert formats.choose("out", {".json": "json"}, default="json") == "json"
+    assert formats.choose("out.dat", {".json": "json"}, default="json") == "json"
+    for name in ("out.HTML", "out.csv", "out.rgm"):
+        with pytest.raises(ValueError, match=r"use \.json"):
+            formats.choose(name, {".json": "json"}, default="json")
+
+
+def test_only_a_page_gets_the_name_of_a_page():
+    assert formats.choose("out.html", {}, chosen="html") == "html"
+    with pytest.raises(ValueError, match="the suffix is that of a page, not of csv"):
+        formats.choose("out.html", {}, chosen="csv")
 
 
 def test_all_formats_are_offered():

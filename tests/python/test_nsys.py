@@ -255,3 +255,80 @@ def test_an_empty_export(tmp_path):
     link.close()
     assert len(load(path).spans) == 0
     assert main(["breakdown", str(path)]) == 0
+
+
+# --- hostile files and files with holes ---------------------------------------------------------------------------
+
+
+def changed(path, *statements):
+    with sqlite3.connect(path) as link:
+        for statement in statements:
+            link.execute(statement)
+    link.close()
+    return path
+
+
+def anomalies(run):
+    return {row["code"]: row["count"] for row in run.anomaly_list()}
+
+
+ENDLESS = "WITH RECURSIVE x(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM x) SELECT r.* FROM x, r"
+
+
+@pytest.mark.parametrize("table", ["CUPTI_ACTIVITY_KIND_KERNEL", "StringIds", "NVTX_EVENTS"])
+def test_a_view_in_place_of_a_table_is_refused(old, table):
+    changed(old, f"ALTER TABLE {table} RENAME TO r", f"CREATE VIEW {table} AS {ENDLESS}")
+    with pytest.raises(FormatError, match=f"{table} is a view"):
+        load(old)
+    assert main(["doctor", str(old)]) == 2
+
+
+def test_a_virtual_table_is_none(old):
+    columns = "timestamp, typeId, metricId, value"
+    changed(old, "DROP TABLE GPU_METRICS", f"CREATE VIRTUAL TABLE GPU_METRICS USING fts5({columns})")
+    with pytest.raises(FormatError, match="GPU_METRICS is a view or a virtual table"):
+        load(old)
+
+
+def test_reading_has_a_limit(old, monkeypatch):
+    monkeypatch.setattr("regimeter.nsys_tables.STEPS_OF_ALL", 0)
+    monkeypatch.setattr("regimeter.nsys_tables.STEPS_PER_BYTE", 0)
+    monkeypatch.setattr("regimeter.nsys_tables.STEPS_AT_ONCE", 10)
+    with pytest.raises(FormatError, match="more steps than a file of its size can need"):
+        load(old)
+
+
+@pytest.mark.parametrize(
+    ("statements", "code", "text"),
+    [
+        (["DROP TABLE StringIds", "CREATE TABLE META_DATA_EXPORT (name, value)"], "missing_names", "StringIds lacks"),
+        (["DELETE FROM StringIds WHERE id = 1"], "missing_names", "StringIds lacks"),
+        (["ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL DROP COLUMN streamId"], "missing_columns", "KERNEL has no streamId"),
+        (["UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET start = x'ff00', deviceId = 'zz'"], "bad_values", "KERNEL holds text"),
+        (["UPDATE NVTX_EVENTS SET start = 'soon' WHERE start = 10"], "bad_values", "NVTX_EVENTS holds text"),
+        (["UPDATE CUPTI_ACTIVITY_KIND_RUNTIME SET end = start - 5"], "negative_duration", "before they start"),
+        (["INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL SELECT * FROM CUPTI_ACTIVITY_KIND_KERNEL"], "duplicate_rows",
+         "KERNEL holds rows twice"),
+    ],
+)  # fmt: skip
+def test_holes_are_named(old, statements, code, text, capsys):
+    assert code not in anomalies(load(old))
+    changed(old, *statements)
+    run = load(old)
+    assert anomalies(run)[code] >= 1
+    main(["doctor", str(old)])
+    assert text in capsys.readouterr().out
+
+
+def test_rows_that_stand_twice_are_kept_once(old, capsys):
+    kernels = of_kind(load(old), "kernel").sum()
+    changed(old, "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL SELECT * FROM CUPTI_ACTIVITY_KIND_KERNEL")
+    run = load(old)
+    assert of_kind(run, "kernel").sum() == kernels
+    assert main(["doctor", str(old)]) == 1
+    assert "2 rows left out, all named below" in capsys.readouterr().out
+
+
+def test_a_whole_export_has_no_hole(run):
+    assert not anomalies(run).keys() & {"missing_names", "missing_columns", "bad_values", "duplicate_rows",
+                                        "negative_duration"}  # fmt: skip

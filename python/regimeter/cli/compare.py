@@ -135,9 +135,11 @@ def run(arguments: argparse.Namespace) -> int:
     from ..compare import ProfilerComparison
     from ..compare.environments import differences
     from .errors import CommandError
+    from .files import style_of
 
     base, current = _side(arguments.base), _side(arguments.current)
     _check_output(arguments.output, [*base, *current])
+    style_of(arguments, FORMATS)
     try:
         baseline = _baseline(arguments.base, base, arguments.require_baseline)
     except FileNotFoundError as error:
@@ -293,8 +295,9 @@ def _report(
     trends: dict[str, Any] | None,
 ) -> None:
     from ..report.comparison import render
+    from .files import style_of
 
-    style = arguments.format or ("json" if arguments.json else "text")
+    style = style_of(arguments, FORMATS)
     view = {
         "top": arguments.top,
         "only_changed": arguments.only_changed,

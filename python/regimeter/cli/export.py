@@ -7,7 +7,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from ..formats import COLUMNAR, FORMATS, format_of, is_folder, need_pyarrow, write_columnar
+from ..formats import COLUMNAR, FORMATS, SUFFIXES, choose, is_folder, need_pyarrow, write_columnar
 from .common import load_run, next_step, print_document
 
 if TYPE_CHECKING:
@@ -59,9 +59,10 @@ def run(arguments: argparse.Namespace) -> int:
     from .files import check_output
     from .progress import step
 
-    chosen = arguments.format or format_of(arguments.output)
-    if chosen is None:
-        raise CommandError(f"{arguments.output}: the suffix names no format; add --format {'|'.join(FORMATS)}")
+    try:
+        chosen = choose(arguments.output, SUFFIXES, chosen=arguments.format)
+    except ValueError as error:
+        raise CommandError(f"{error}, or add --format {'|'.join(FORMATS)}") from None
     check_output(arguments.output, arguments.run_file)
     if chosen in COLUMNAR:
         need_pyarrow(chosen)

@@ -1,9 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rules for output files: no input is overwritten, and a place that cannot be written is found out early."""
 
+import argparse
 import os
 
+from ..formats import REPORTS, choose
 from .errors import CommandError
+
+
+def style_of(arguments: argparse.Namespace, formats: tuple[str, ...]) -> str:
+    """Return the format of a report: as asked for, by the suffix of its file, or text. ValueError as of `choose`."""
+    stated: str | None = arguments.format or ("json" if arguments.json else None)
+    if not arguments.output:
+        return stated or "text"
+    writes = {suffix: form for suffix, form in REPORTS.items() if form in formats}
+    return choose(arguments.output, writes, chosen=stated, default="text")
 
 
 def check_output(output: str, source: str) -> None:

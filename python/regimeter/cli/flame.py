@@ -38,16 +38,15 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Write the flame graph."""
     from ..flame import FlameGraphGenerator
+    from ..formats import PAGES, choose
     from .errors import CommandError
     from .files import check_output
     from .progress import step
 
     printed = arguments.json and arguments.output is None
     output = arguments.output or OUTPUT
-    chosen = os.path.splitext(output)[1].lower().removeprefix(".")
+    chosen = choose(output, PAGES | {".json": "json"})
     if not printed:
-        if chosen not in ("html", "json"):
-            raise CommandError(f"{output}: the suffix names no format; use .html or .json")
         check_output(output, arguments.trace)
     if arguments.max_depth < 1:
         raise CommandError(f"--max-depth must be at least 1, got {arguments.max_depth}")

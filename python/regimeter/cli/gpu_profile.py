@@ -123,9 +123,11 @@ def _visualize(arguments: argparse.Namespace) -> int:
 
 
 def _dashboard(arguments: argparse.Namespace) -> int:
+    from ..formats import PAGES, choose
     from ..report.html import write_html
 
     path = arguments.output or "dashboard.html"
+    choose(path, PAGES, default="html")
     write_html(None, path)
     print(f"{path}: open it in a browser and drop a recording or an exported profile on it; no server is needed")
     return 0

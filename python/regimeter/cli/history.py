@@ -213,8 +213,10 @@ def _export(arguments: argparse.Namespace, rest: list[str]) -> int:
     _nothing_more(rest)
     if not arguments.parquet:
         refuse("usage: regimeter history export --parquet FILE")
+    from ..formats import choose
     from .files import check_writable
 
+    choose(arguments.parquet, {".parquet": "parquet"}, default="parquet")
     check_writable(arguments.parquet)
     history = open_place(arguments, create=False)
     from ..history.parquet import export_parquet

@@ -27,17 +27,19 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print or write the report."""
+    from ..formats import PAGES, choose
     from ..hta import HTAAnalyzer
     from .common import load_run
     from .files import check_output
 
     if arguments.output is not None:
+        stated = "json" if arguments.json else None
+        chosen = choose(arguments.output, PAGES | {".json": "json"}, chosen=stated, default="html")
         check_output(arguments.output, arguments.trace)
     analyzer = HTAAnalyzer()
     report = analyzer.analyze_trace(load_run(arguments.trace, quiet=arguments.quiet))
     report.trace_path = arguments.trace
     if arguments.output is not None:
-        chosen = "json" if arguments.json or arguments.output.lower().endswith(".json") else "html"
         analyzer.export_report(report, arguments.output, format=chosen)
         if not arguments.quiet:
             print(f"{arguments.output}: {os.path.getsize(arguments.output) / 1e3:,.0f} kB, {chosen}")

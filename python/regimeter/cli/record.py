@@ -112,8 +112,10 @@ def run(arguments: argparse.Namespace) -> int:
 
     command, name = _command(arguments.program)
     if arguments.html is not None:
+        from ..formats import PAGES, choose
         from .files import check_writable
 
+        choose(arguments.html, PAGES, default="html")
         check_writable(arguments.html)
     options = _options(arguments, name)  # what is wrong with them is said before there is a file
     recording = Recording.reserve(arguments.output, name)

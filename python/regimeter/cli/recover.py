@@ -22,10 +22,12 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Read what is intact, save it, and say what is missing."""
+    from ..formats import RUNS, choose
     from .errors import CommandError
     from .files import check_output
     from .progress import step
 
+    choose(arguments.output, RUNS, default="run")
     check_output(arguments.output, arguments.file)
     loaded = load_run(arguments.file, recover=True, quiet=arguments.quiet)
     if loaded.source == "export":

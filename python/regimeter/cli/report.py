@@ -35,12 +35,14 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the page."""
+    from ..formats import PAGES, choose
     from .files import check_output
     from .progress import step
 
     if arguments.run_file is None:
         return _write_dashboard(arguments)
     output = arguments.output or REPORT
+    choose(output, PAGES, default="html")
     check_output(output, arguments.run_file)
     loaded = load_run(arguments.run_file, quiet=arguments.quiet)
     with step(f"writing {output}", quiet=arguments.quiet):
@@ -51,10 +53,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _write_dashboard(arguments: argparse.Namespace) -> int:
+    from ..formats import PAGES, choose
     from ..report.html import write_html
     from .files import check_writable
 
     output = arguments.output or DASHBOARD
+    choose(output, PAGES, default="html")
     check_writable(output)
     write_html(None, output, title=arguments.title)
     _tell(arguments, output, {}, "demo data", " and load a file written by export_json or `regimeter export`")

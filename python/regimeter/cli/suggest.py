@@ -33,6 +33,7 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print or write the suggestions."""
+    from ..formats import choose
     from ..suggest import ProfilerOptimizer
     from .common import load_run
     from .files import check_output
@@ -41,6 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
     _check_names(policy)
     trace = _only(arguments.trace)
     if arguments.output is not None:
+        choose(arguments.output, {".json": "json"}, default="json")
         for path in arguments.trace:
             check_output(arguments.output, path)
     loaded = load_run(trace, quiet=arguments.quiet)

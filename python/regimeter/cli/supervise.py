@@ -19,7 +19,7 @@ from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from .. import _core, recording
+from .. import _core, descriptors, recording
 
 FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 CANNOT_START = 127
@@ -212,7 +212,7 @@ class _Resident:
         self._page = os.sysconf("SC_PAGE_SIZE")
         self._last = 0
         try:
-            self._file = os.open(f"/proc/{pid}/statm", os.O_RDONLY | os.O_CLOEXEC)
+            self._file = descriptors.open_clear(f"/proc/{pid}/statm", os.O_RDONLY)
         except OSError:
             self._file = -1
 

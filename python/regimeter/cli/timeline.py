@@ -32,22 +32,20 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the figures, write the timeline."""
+    from ..formats import PAGES, choose
     from ..timeline import TimelineGenerator
-    from .errors import CommandError
     from .files import check_output
     from .progress import step
 
     output = arguments.output
-    suffix = os.path.splitext(output or "timeline.html")[1].lower()
-    if suffix not in (".html", ".json"):
-        raise CommandError(f"{output}: the suffix names no format; use .html or .json")
+    chosen = choose(output, PAGES | {".json": "json"}) if output else "html"
     if output:
         check_output(output, arguments.trace)
     generator = TimelineGenerator(arguments.min_duration_us, not arguments.no_python, not arguments.no_runtime)
     timeline = generator.from_run(load_run(arguments.trace, quiet=arguments.quiet))
     if output:
         with step(f"writing {output}", quiet=arguments.quiet):
-            write = generator.generate_html_viewer if suffix == ".html" else generator.export_chrome_trace
+            write = generator.generate_html_viewer if chosen == "html" else generator.export_chrome_trace
             write(timeline, output)
     if arguments.json:
         print_document(timeline.to_dict() | ({"file": output} if output else {}))

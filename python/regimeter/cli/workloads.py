@@ -135,6 +135,7 @@ def _add_policy(parser: argparse.ArgumentParser) -> None:
 def _add_output(parser: argparse.ArgumentParser, formats: tuple[str, ...]) -> None:
     parser.add_argument("--format", choices=formats, default=None, help="format of the output (default: text)")
     parser.add_argument("-o", "--output", metavar="FILE", help="write it there instead of printing it")
+    parser.set_defaults(formats=formats)
 
 
 def _assignment(text: str) -> tuple[str, float]:
@@ -169,4 +170,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Do what the subject says."""
     from .workloads_actions import ACTIONS
 
+    if getattr(arguments, "output", None):  # before minutes are spent
+        from .files import style_of
+
+        style_of(arguments, arguments.formats)
     return ACTIONS[arguments.subject](arguments)

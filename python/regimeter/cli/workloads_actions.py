@@ -16,6 +16,7 @@ from ..workloads.suite import WorkloadReport, run_workloads
 from .ab import _teller
 from .baseline import open_place
 from .common import next_step, print_document
+from .files import style_of
 from .workloads import SIZE
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ NO_BASELINE = 5
 
 def _emit(arguments: argparse.Namespace, document: object, sections: Iterable[Section], title: str) -> None:
     """Print or write in the format that the arguments name."""
-    style = arguments.format or ("json" if arguments.json else "text")
+    style = style_of(arguments, arguments.formats)
     if style == "json":
         text = json.dumps(document, ensure_ascii=False, indent=1, default=str, allow_nan=False)
     else:
@@ -194,7 +195,7 @@ def _ab(arguments: argparse.Namespace) -> int:
         threads=arguments.threads,
         policy=dict(arguments.policy),
     )
-    style = arguments.format or ("json" if arguments.json else "text")
+    style = style_of(arguments, arguments.formats)
     if style == "json":
         _write(arguments, json.dumps(found.to_dict(), ensure_ascii=False, indent=1, default=str))
     else:

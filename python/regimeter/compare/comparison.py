@@ -246,7 +246,9 @@ class ProfilerComparison:
 
     def print_summary(self, top_n: int = 5) -> None:
         """Print the verdict with its evidence. ValueError for a negative top_n."""
-        print(self.to_text(top_n))
+        from ..report.text import say
+
+        say(None, self.to_text(top_n))
 
     def print_regressions(self, top_n: int = 5) -> None:
         """Print what got slower."""
@@ -258,9 +260,9 @@ class ProfilerComparison:
 
     def _print(self, title: str, rows: list[OperationComparison]) -> None:
         from ..report.comparison_text import level_of, rows_table
-        from ..report.text import render
+        from ..report.text import render, say
 
-        print(render(rows_table(title, rows, level_of(self))) if rows else f"{title}: none")
+        say(None, render(rows_table(title, rows, level_of(self))) if rows else f"{title}: none")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison as JSON values: summary, facts, one dictionary a row."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._core import DEVICES, MEMORY_SOURCES, SPAN_KINDS
+from .._core import DEVICES, FLAG_REPAIRED, MEMORY_SOURCES, SPAN_KINDS
 from ..report.export import check_form, foreign_units
 from .wholes import add_wholes
 
@@ -236,7 +236,9 @@ def _add_scopes(side: Side, run: "Run") -> None:
         f"{name} [{DEVICES[(int(pair) % 16) % len(DEVICES)]}]" if name in twice else name
         for name, pair in zip(names, known, strict=True)
     ]
-    _add_groups(side.metric("time"), labels, keys, spans.duration_ns[rows] * NS)
+    # Of an entry whose times are none in the file the reader keeps the name alone: its operation is invalid.
+    invalid = spans.flags[rows] & FLAG_REPAIRED != 0
+    _add_groups(side.metric("time"), labels, keys, np.where(invalid, np.nan, spans.duration_ns[rows] * NS))
     where = {int(span): at for at, span in enumerate(rows.tolist())}
     _add_device_times(side, run, labels, keys, where)
     _add_memory(side, run, labels, keys)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..compare.result import ChangeType, OperationComparison
 from .comparison import View, rows_of
-from .text import TextTable, amount, duration, printable, render, shorten
+from .text import TextTable, amount, duration, padded, printable, render, shorten
 
 if TYPE_CHECKING:
     from ..compare import ProfilerComparison
@@ -131,8 +131,8 @@ def rows_table(title: str, rows: Sequence[OperationComparison], level: float = I
     ]
     # The table aligns all columns but the first on the right, and sentences read better from the left.
     width = max(len(line[-1]) for line in (header, *cells))
-    header[-1] = header[-1].ljust(width)
-    return TextTable(title, header, [[*line[:-1], line[-1].ljust(width)] for line in cells])
+    header[-1] = padded(header[-1], width)
+    return TextTable(title, header, [[*line[:-1], padded(line[-1], width)] for line in cells])
 
 
 def verdict_line(comparison: "ProfilerComparison") -> str:

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import records
-from .._core import BACKENDS, DEVICES, FLAG_FAILED, FLAG_OPEN
-from ..inputs import format_error
+from .._core import ANOMALY_CODES, BACKENDS, DEVICES, FLAG_FAILED, FLAG_OPEN, FLAG_REPAIRED
+from ..inputs import BYTE_ORDER_MARK, format_error
 from .files import atomic_writer
 
 if TYPE_CHECKING:
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 FORMAT = "regimeter.profile"
 VERSION = 1
+MOST_BITS = 1000  # of an integer in a file; a double holds 1023
+LONGEST_NS = 2**61
+INVALID = "entries state a time that is none (not a number, negative, backward, out of range); each counts as invalid"
 UNITS = {
     "*_time": "seconds on CLOCK_MONOTONIC",
     "*_ms": "milliseconds",
@@ -119,7 +122,8 @@ def read_export(path: Path, data: bytes) -> "Run":
         environment["units"] = units
     cost = document.get("cost")
     if isinstance(cost, dict):
-        environment["cost"] = {key: cost.get(key) for key in ("per_scope_ns", "service_cpu_ns")}
+        stated = {key: cost.get(key) for key in ("per_scope_ns", "service_cpu_ns")}
+        environment["cost"] = {key: value if _is_number(value) else None for key, value in stated.items()}
     try:
         described = _dumps(_finite(environment)).encode("utf-8", "replace").decode("utf-8")
         run: Run = columns.build(Run, described, facts)
@@ -129,14 +133,16 @@ def read_export(path: Path, data: bytes) -> "Run":
 
 
 def _parse(path: Path, data: bytes) -> dict[str, Any]:
+    mark = len(BYTE_ORDER_MARK) if data.startswith(BYTE_ORDER_MARK) else 0
     try:
-        document = json.loads(data.decode("utf-8"))
+        document = json.loads(data[mark:].decode("utf-8"))
     except UnicodeDecodeError as error:
         raise format_error(
-            f"{path}: neither a regimeter recording nor JSON: byte {error.start} is not UTF-8", error.start
+            f"{path}: neither a regimeter recording nor JSON: byte {mark + error.start} is not UTF-8",
+            mark + error.start,
         ) from None
     except json.JSONDecodeError as error:
-        offset = len(error.doc[: error.pos].encode("utf-8", "surrogatepass"))
+        offset = mark + len(error.doc[: error.pos].encode("utf-8", "surrogatepass"))
         what = "an empty file" if not data.strip() else f"not valid JSON at byte {offset}: {error.msg}"
         raise format_error(
             f"{path}: {what}; expected a recording (.rgm), an exported profile or a trace", offset
@@ -175,7 +181,21 @@ def foreign_units(document: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _is_number(value: object) -> bool:
-    return type(value) is int or (type(value) is float and math.isfinite(value))
+    if type(value) is int:
+        return value.bit_length() < MOST_BITS
+    return type(value) is float and math.isfinite(value)
+
+
+def _in_time(value: Any, factor: float, what: str) -> int | None:
+    """Return a number of the file as nanoseconds, None for one that is no time: NaN, an infinity, out of range.
+
+    TypeError for what is no number.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"{what} must be a number, not {value!r}")
+    if not _is_number(value) or abs(value * factor) >= LONGEST_NS:
+        return None
+    return round(value * factor)
 
 
 def _finite(value: Any) -> Any:
@@ -192,7 +212,7 @@ def _finite(value: Any) -> Any:
 def _exact(entry: Mapping[str, Any], name: str) -> int | None:
     """Return a field of nanoseconds if the entry has a sound one."""
     value = entry.get(name)
-    return value if type(value) is int and abs(value) < 2**61 else None
+    return value if type(value) is int and abs(value) < LONGEST_NS else None
 
 
 class _Columns:
@@ -209,40 +229,51 @@ class _Columns:
         self.metadata = array.array("I")
         self.threads: dict[str, int] = {}
         self.clock = 0  # end of the last entry without a start time
+        self.invalid = 0  # entries whose times are no times
 
     def add(self, entry: Mapping[str, Any]) -> None:
         operation = entry["operation"]
         if not isinstance(operation, str):
             raise TypeError(f"operation must be text, not {type(operation).__name__}")
-        duration = self._duration(entry)
-        start = entry.get("start_time")
+        duration, start = self._duration(entry), self._start(entry)
+        invalid = duration is None or duration < 0 or start is None
+        self.invalid += invalid
+        # An entry without a sound time is kept, so that a comparison can call its operation invalid.
+        duration = 0 if invalid or duration is None else duration
         # The documented form has no times of day; such entries are laid end to end.
-        exact = _exact(entry, "start_ns")
-        start_ns = exact if exact is not None else round(float(start) * 1e9) if start is not None else self.clock
-        self.clock = start_ns + duration if start is None else self.clock
+        is_laid = start is None or entry.get("start_time") is None
+        start_ns = self.clock if start is None else start
+        self.clock = start_ns + duration if is_laid else self.clock
         self.starts.append(start_ns)
         self.durations.append(duration)
         self.names.append(self._string(operation))
         self.lanes.append(self.threads.setdefault(str(entry.get("thread") or ""), len(self.threads)))
         parent = entry.get("parent")
         self.parents.append(int(parent) if parent is not None else -1)
-        self.flags.append(self._flags(entry))
+        self.flags.append(self._flags(entry) | (FLAG_REPAIRED if invalid else 0))
         self.metadata.append(self._string(self._metadata(entry)))
 
-    def _duration(self, entry: Mapping[str, Any]) -> int:
-        exact = _exact(entry, "duration_ns")
-        if exact is not None and exact >= 0:
+    def _start(self, entry: Mapping[str, Any]) -> int | None:
+        """Return where the entry begins, None where the file states no time in range."""
+        exact = _exact(entry, "start_ns")
+        stated = entry.get("start_time")
+        if exact is None and stated is None:
+            return self.clock
+        return exact if exact is not None else _in_time(stated, 1e9, "start_time")
+
+    @staticmethod
+    def _duration(entry: Mapping[str, Any]) -> int | None:
+        """Return how long the entry lasted, None where the file states no time in range, or an end before the start."""
+        stated = (entry.get("start_time"), entry.get("end_time"))
+        start, end = (None if time is None else _in_time(time, 1e9, "a time") for time in stated)
+        if start is not None and end is not None and end < start:
+            return None
+        exact, value = _exact(entry, "duration_ns"), entry.get("duration_ms")
+        if exact is not None:
             return exact
-        start, end = entry.get("start_time"), entry.get("end_time")
-        value = entry.get("duration_ms")
-        if value is None and start is not None and end is not None:
-            value = (float(end) - float(start)) * 1e3
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise ValueError(f"duration_ms must be a number, not {value!r}")
-        duration = round(value * 1e6)
-        if duration < 0:
-            raise ValueError(f"duration_ms must not be negative, got {value!r}")
-        return duration
+        if value is not None or None in stated:
+            return _in_time(value, 1e6, "duration_ms")
+        return None if start is None or end is None else end - start
 
     def _string(self, text: str) -> int:
         if not text.isascii():
@@ -251,17 +282,22 @@ class _Columns:
 
     @staticmethod
     def _flags(entry: Mapping[str, Any]) -> int:
-        device = str(entry.get("device", "gpu")).partition(":")[0]
+        device = str(entry.get("device", "gpu")).partition(":")[0].lower()
+        if device not in DEVICES:
+            raise ValueError(f"device {entry['device']!r} is none of {', '.join(DEVICES)}")
         backend = str(entry.get("backend", "unknown"))
         backend = {"pytorch": "torch"}.get(backend, backend)
         flags = FLAG_FAILED if entry.get("failed") else 0
         flags |= FLAG_OPEN if entry.get("open") else 0
-        flags |= DEVICES.index(device if device in DEVICES else "gpu") << 8
+        flags |= DEVICES.index(device) << 8
         return flags | BACKENDS.index(backend if backend in BACKENDS else "unknown") << 12
 
     @staticmethod
     def _metadata(entry: Mapping[str, Any]) -> str:
         user = entry.get("metadata")
+        for name in records.CARRIED:
+            if type(value := entry.get(name)) is int and not _is_number(value):
+                raise ValueError(f"{name} is out of range: a number of {len(str(value))} digits")
         carried = {name: entry[name] for name in records.CARRIED if _is_number(entry.get(name))}
         if entry.get("device") == "cpu" and carried.get("cpu_time_ms") == entry.get("duration_ms"):
             carried.pop("cpu_time_ms", None)  # derived again
@@ -289,6 +325,10 @@ class _Columns:
             },
             "lanes": {"name": lane_names},
         }
+        if self.invalid:
+            detail = array.array("I", [self._string(INVALID)])
+            code = array.array("B", [ANOMALY_CODES.index("invalid_times")])
+            tables["anomalies"] = {"code": code, "count": array.array("q", [self.invalid]), "detail": detail}
         start = self._fact(facts, "start_ns", min(self.starts, default=0))
         end = self._fact(
             facts,

@@ -2,8 +2,9 @@
 """Writing a file whole or not at all."""
 
 import contextlib
+import errno
 import os
-import tempfile
+import secrets
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
@@ -21,20 +22,57 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[str]:
     """Give the name of a temporary file beside `path` and rename it to `path` when the block ends well.
 
     What is there and is no regular file (a terminal, a pipe, /dev/null) cannot be replaced; it is written to.
+    OSError names `path`, never the temporary file.
     """
     target = Path(os.path.realpath(path))
     if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
         yield os.fspath(path)
         return
-    handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    os.close(handle)
+    temporary = _make_beside(target, os.fspath(path))
     try:
         yield temporary
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(temporary, 0o666 & ~mask)
-        os.replace(temporary, target)
+        try:
+            _to_disk(temporary)
+            os.replace(temporary, target)
+        except OSError as error:
+            raise _about(error, os.fspath(path)) from None
+        with contextlib.suppress(OSError):  # the name is there; a folder that cannot be synchronised is no failure
+            _to_disk(os.fspath(target.parent))
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
+
+
+def _make_beside(target: Path, asked: str) -> str:
+    """Make a temporary file with the permissions that the umask leaves; asking for the umask would change it."""
+    for _ in range(100):
+        name = os.fspath(target.with_name(f".{target.name[:40]}.{secrets.token_hex(4)}"))
+        try:
+            os.close(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise _about(error, asked) from None
+        return name
+    raise FileExistsError(errno.EEXIST, "a hundred temporary files stand beside it", asked)
+
+
+def _about(error: OSError, asked: str) -> OSError:
+    """Return the error as one of the file that was asked for; a missing folder is named."""
+    folder = os.path.dirname(os.path.realpath(asked))
+    if isinstance(error, FileNotFoundError) and not os.path.isdir(folder):
+        return FileNotFoundError(errno.ENOENT, f"no directory {folder}", asked)
+    return type(error)(error.errno, error.strerror, asked)
+
+
+def _to_disk(path: str, unable: tuple[int, ...] = (errno.EINVAL, errno.EROFS, errno.ENOTSUP)) -> None:
+    """Have it on the disk before it is relied on, except where the file system has no way to."""
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in unable:
+            raise
+    finally:
+        os.close(handle)

@@ -4,7 +4,7 @@
 import textwrap
 from typing import TYPE_CHECKING, Any
 
-from .text import UNAVAILABLE, amount, duration, percent, printable, shorten
+from .text import UNAVAILABLE, amount, duration, padded, percent, printable, shorten
 
 if TYPE_CHECKING:
     from ..analysis.result import Result
@@ -135,4 +135,4 @@ def _narrow(widths: dict[str, int], texts: list[str], room: int) -> None:
 
 
 def _fit(cell: str, width: int, text: bool) -> str:
-    return shorten(cell, width).ljust(width) if text else cell.rjust(width)
+    return padded(shorten(cell, width), width) if text else padded(cell, width, right=True)

@@ -4,10 +4,13 @@
 Plain text by default; with the `rich` package and a terminal the same rows are drawn by it.
 """
 
+import shutil
 import sys
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
+from unicodedata import combining, east_asian_width
 
 from ..records import ProfileSummary
 
@@ -15,6 +18,7 @@ if TYPE_CHECKING:
     from ..trace import Run
 
 NAME_WIDTH = 44
+MIN_WIDTH = 40  # a narrower terminal breaks lines itself
 UNAVAILABLE = "n/a"
 # Columns of the summary that a narrow terminal does without, in this order.
 UPPER_BOUND = "upper bound: time between two events in the stream of the scope"
@@ -53,13 +57,33 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
+def cells(text: str) -> int:
+    """Return how many cells of a terminal the text takes: East Asian wide characters two, combining ones none."""
+    if text.isascii():
+        return len(text)
+    return sum(0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def _first_cells(text: str, width: int) -> str:
+    """Return the beginning of a text that has room in so many cells."""
+    while cells(text) > width:
+        text = text[:-1]
+    return text
+
+
 def shorten(text: str, width: int = NAME_WIDTH) -> str:
-    """Return the text, cut in the middle when it is too long."""
+    """Return the text, cut in the middle when it takes more cells than that."""
     text = printable(text)
-    if len(text) <= width:
+    if cells(text) <= width:
         return text
-    tail = width // 3
-    return f"{text[: width - tail - 1]}…{text[-tail:]}"
+    tail = _first_cells(text[: -width - 1 : -1], width // 3)[::-1]
+    return f"{_first_cells(text[:width], width - cells(tail) - 1)}…{tail}"
+
+
+def padded(text: str, width: int, *, right: bool = False) -> str:
+    """Return the text with blanks, so that it takes so many cells."""
+    blanks = " " * max(0, width - cells(text))
+    return blanks + text if right else text + blanks
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +96,7 @@ class TextTable:
 
 
 def _widths(table: TextTable) -> list[int]:
-    return [max(len(row[i]) for row in (table.header, *table.rows)) for i in range(len(table.header))]
+    return [max(cells(row[i]) for row in (table.header, *table.rows)) for i in range(len(table.header))]
 
 
 def fit(table: TextTable, width: int) -> TextTable:
@@ -91,9 +115,7 @@ def render(table: TextTable) -> str:
     widths = _widths(table)
     lines = [table.title, ""]
     for row in (table.header, ["-" * width for width in widths], *table.rows):
-        first, *others = (
-            cell.ljust(w) if i == 0 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))
-        )
+        first, *others = (padded(cell, w, right=i > 0) for i, (cell, w) in enumerate(zip(row, widths, strict=True)))
         lines.append("  ".join((first, *others)).rstrip())
     return "\n".join(lines)
 
@@ -197,10 +219,32 @@ def bottleneck_lines(run: "Run", top_n: int) -> list[str]:
     return lines
 
 
+def say(file: TextIO | None, *lines: str, wrapped: bool = False) -> None:
+    """Print lines to a stream as `print` does, standard output by default; nothing where there is none.
+
+    What the stream's encoding lacks is escaped rather than an error. wrapped: on a terminal, long lines are broken
+    between words.
+    """
+    file = file or sys.stdout
+    if file is None:  # started with a closed standard output
+        return
+    if wrapped and file.isatty():
+        width = max(MIN_WIDTH, shutil.get_terminal_size().columns)
+        lines = tuple(part for line in lines for part in _broken(line, width))
+    encoding = getattr(file, "encoding", None) or "utf-8"
+    for line in lines:
+        print(line.encode(encoding, "backslashreplace").decode(encoding), file=file)
+
+
+def _broken(line: str, width: int) -> list[str]:
+    indent = line[: len(line) - len(line.lstrip())]
+    return textwrap.wrap(line, width, subsequent_indent=f"{indent}  ", break_long_words=False) or [""]
+
+
 def print_table(table: TextTable, file: TextIO | None = None) -> None:
     """Print the table: by rich when it is installed and the output is a terminal, plain otherwise."""
     file = file or sys.stdout
-    if file.isatty():
+    if file is not None and file.isatty():
         try:
             from rich.console import Console
             from rich.table import Table
@@ -217,27 +261,23 @@ def print_table(table: TextTable, file: TextIO | None = None) -> None:
                 drawn.add_row(*(Text(cell) for cell in row))
             console.print(drawn)
             return
-    print(render(table), file=file)
+    say(file, render(table))
 
 
 def print_summary(run: "Run", top_n: int = 10, file: TextIO | None = None) -> None:
     """Print the operations and what a reader must know beside the figures."""
-    file = file or sys.stdout
     summaries = list(run.get_summary().values())
     table = summary_table(summaries, top_n)
     if summaries:
         print_table(table, file)
-        print(file=file)
+        say(file, "")
     else:
-        print("No scope has been recorded.", file=file)
-    for line in notes(run, summaries):
-        print(line, file=file)
+        say(file, "No scope has been recorded.")
+    say(file, *notes(run, summaries), wrapped=True)
 
 
 def print_bottlenecks(run: "Run", top_n: int = 5, file: TextIO | None = None) -> None:
     """Print the operations with the most exclusive time."""
-    file = file or sys.stdout
     lines = bottleneck_lines(run, top_n)
-    print("Bottlenecks" if lines else "No scope has been recorded.", file=file)
-    for line in lines:
-        print(line, file=file)
+    say(file, "Bottlenecks" if lines else "No scope has been recorded.")
+    say(file, *lines, wrapped=True)

@@ -79,15 +79,17 @@ class ProfilerOptimizer:
     def print_suggestions(self, top_n: int = 5) -> None:
         """Print the first suggestions."""
         from ..report.suggestions import render_suggestions
+        from ..report.text import say
 
-        print(render_suggestions(self.get_suggestions(top_n), total=len(self.get_suggestions())))
+        say(None, render_suggestions(self.get_suggestions(top_n), total=len(self.get_suggestions())))
 
     def print_critical_suggestions(self) -> None:
         """Print those of critical priority."""
         from ..report.suggestions import render_suggestions
+        from ..report.text import say
 
         critical = self.get_critical_suggestions()
-        print(render_suggestions(critical, total=len(critical), what="critical suggestion"))
+        say(None, render_suggestions(critical, total=len(critical), what="critical suggestion"))
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as a JSON-ready dictionary."""
@@ -99,9 +101,14 @@ class ProfilerOptimizer:
         }
 
     def export_suggestions(self, path: str | os.PathLike[str]) -> None:
-        """Write the suggestions as JSON, atomically. OSError where the file cannot be written."""
+        """Write the suggestions as JSON, atomically.
+
+        ValueError where the suffix is that of another format (.html), OSError where the file cannot be written.
+        """
+        from ..formats import choose
         from ..report.files import atomic_writer
 
+        choose(path, {".json": "json"}, default="json")
         with atomic_writer(path) as file:
             file.write(json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False) + "\n")
 

@@ -97,7 +97,9 @@ class WorkloadReport:
 
     def print_summary(self, file: TextIO | None = None) -> None:
         """Print the report as text."""
-        print(self.render(), file=file)
+        from ..report.text import say
+
+        say(file, self.render())
 
 
 def operation_name(one: KernelStats, what: str) -> str:
