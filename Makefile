@@ -155,13 +155,16 @@ fuzz: ## fuzz the parsers with libFuzzer for FUZZ_SECONDS in all (needs clang-19
 
 # --- GPU: on a machine with a device, which may have no network and no environment ----------------
 
-.PHONY: gpu-site test-gpu evidence-gpu
+.PHONY: gpu-site contact test-gpu evidence-gpu
 # A lent machine may have a compiler and no cmake or ninja, so this needs the compiler alone.
 gpu-site:
 	$(GPU_PYTHON) tools/build_site.py build/gpu/site --jobs $(JOBS)
 
 # Packages that the machine's Python lacks can be brought along in build/gpu/packages (CONTRIBUTING.md).
 GPU_PATH = build/gpu/site:build/gpu/packages
+
+contact: ## the first three minutes on a CUDA device, written to CONTACT (build/contact); REGIMETER_DOUBLES=1 without one
+	$(GPU_PYTHON) tests/gpu/contact.py --out $(or $(CONTACT),build/contact)
 
 test-gpu: gpu-site ## tests that need a CUDA device, with GPU_PYTHON
 	@PYTHONPATH=$(GPU_PATH) $(GPU_PYTHON) -c 'import pytest' 2>/dev/null || { echo 'make: $(GPU_PYTHON) has no pytest;' \

@@ -5,11 +5,13 @@ import contextlib
 import ctypes
 import itertools
 import os
+import threading
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
 _state: dict[str, Any] = {"library": None, "device": 0, "functions": {}, "streams": {}, "contexts": {}, "graph": None}
+_thread = threading.local()
 _blocks: dict[int, tuple[int, int]] = {}  # address: bytes and device
 _peaks: dict[int, int] = {}
 _addresses = itertools.count(1 << 44, 1 << 32)
@@ -88,7 +90,12 @@ def device(which: Any) -> Iterator[None]:
 
 def _on(number: int) -> Any:
     init()
-    return contextlib.nullcontext() if number == _state["device"] else device(number)
+    if number != _state["device"]:
+        return device(number)
+    if not getattr(_thread, "began", False):  # each thread has a current context of its own
+        _call("cuCtxSetCurrent", _state["contexts"][number])
+        _thread.began = True
+    return contextlib.nullcontext()
 
 
 def launch(name: str, number: Any = None) -> None:
@@ -191,6 +198,10 @@ def device_count() -> int:
 
 def get_device_capability(which: Any = None) -> tuple[int, int]:
     return 9, 0
+
+
+def get_device_name(which: Any = None) -> str:
+    return "double"
 
 
 def get_device_properties(number: int) -> Any:

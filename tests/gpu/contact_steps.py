@@ -1,0 +1,426 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The steps of contact.py: ``python contact_steps.py STEP RESULT OUT``, each in a process of its own.
+
+What a step has seen is written after each of its parts, so that a step that is ended for its time keeps the parts
+before. A part that fails leaves its error in place of its answer.
+"""
+
+import contextlib
+import ctypes
+import json
+import os
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+DOUBLES = os.environ.get("REGIMETER_DOUBLES") == "1"
+# On the doubles time means nothing, so the loops are short.
+SCALE = 0.05 if DOUBLES else 1.0
+
+
+class Answers:
+    """What a step has seen so far, on disk after each part."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.found = path, dict[str, Any]()
+
+    def put(self, name: str, value: Any) -> None:
+        """Keep an answer."""
+        self.found[name] = value
+        partial = self.path.with_suffix(".part")
+        partial.write_text(json.dumps(self.found, default=str), encoding="utf-8")
+        partial.replace(self.path)
+
+    @contextlib.contextmanager
+    def part(self, name: str) -> Iterator[dict[str, Any]]:
+        """Collect the answers of a part; its error becomes one of them."""
+        row: dict[str, Any] = {}
+        begin = time.monotonic()
+        try:
+            yield row
+        except Exception as error:
+            row["error"] = f"{type(error).__name__}: {error}"
+        row["seconds"] = round(time.monotonic() - begin, 3)
+        self.put(name, row)
+
+
+def text_of(*command: str, limit_s: float = 10) -> str:
+    """Return what a command prints, or why it cannot be had."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=limit_s, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"not to be had: {error}"
+    return (done.stdout + done.stderr).strip()
+
+
+def spread(values: list[float]) -> dict[str, float]:
+    """Return count, least, quartiles and most."""
+    known = sorted(values)
+    if len(known) < 2:
+        return {"count": len(known), **({"median": known[0]} if known else {})}
+    low, middle, high = statistics.quantiles(known, n=4, method="inclusive")
+    return {"count": len(known), "least": known[0], "low": low, "median": middle, "high": high, "most": known[-1]}
+
+
+def ready() -> Any:
+    """Return torch after the device has been used."""
+    import torch
+
+    torch.cuda.init()
+    torch.ones(1, device="cuda").add_(1)
+    torch.cuda.synchronize()
+    return torch
+
+
+def driver() -> Any:
+    """Return the CUDA driver that the process uses."""
+    return ctypes.CDLL(os.environ.get("REGIMETER_LIBCUDA", "libcuda.so.1"))
+
+
+# --- 0, 1, 2: the machine, the build, the libraries -----------------------------------------------------------------
+
+
+def facts(answers: Answers, out: Path) -> None:
+    """Ask the machine, without any of our code."""
+    answers.put("system", {"platform": platform.platform(), "python": sys.version, "root": os.geteuid() == 0})
+    answers.put("tools", {name: shutil.which(name) for name in ("make", "cc", "nvcc", "ncu", "nsys", "git", "cmake")})
+    answers.put("devices", sorted(str(path) for path in Path("/dev").glob("nvidia*")))
+    wanted = ("nvperf", "cupti", "nvrtc", "libcuda.", "nvidia-ml")
+    known = text_of("ldconfig", "-p").splitlines()
+    answers.put("libraries", [line.strip() for line in known if any(name in line for name in wanted)])
+    clock = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
+    answers.put("clocksource", clock.read_text().strip() if clock.exists() else None)
+    lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
+    flags = next((line for line in lines if line.startswith("flags")), "")
+    answers.put("tsc", sorted(word for word in flags.split() if "tsc" in word))
+    answers.put("nvidia_smi", text_of("nvidia-smi", "-q"))
+    answers.put("packages", text_of(sys.executable, "-m", "pip", "list", "--format", "freeze"))
+
+
+def build(answers: Answers, out: Path) -> None:
+    """Build with a compiler alone, and compile our checks of declarations against this machine's headers."""
+    if not DOUBLES:
+        command = [sys.executable, str(ROOT / "tools/build_site.py"), str(ROOT / "build/gpu/site")]
+        answers.put("site", text_of(*command, limit_s=50))
+    folders = [Path(root) / tail for root in (os.environ.get("CUDA_HOME", "/usr/local/cuda"),)
+               for tail in ("include", "extras/CUPTI/include")]  # fmt: skip
+    includes = [f"-I{folder}" for folder in folders if folder.exists()]
+    for name in ("test_cupti_headers", "test_profiler_types", "test_nvml"):
+        command = ["cc", "-std=gnu11", "-fsyntax-only", "-D_GNU_SOURCE", "-DRGM_FAULTS=1", f"-I{ROOT / 'csrc'}"]
+        command += [f"-I{ROOT / 'tests/core'}", f"-I{ROOT / 'tests/core/cuda_stubs'}", *includes, '-DFAKES=""']
+        answers.put(name, text_of(*command, str(ROOT / f"tests/core/{name}.c"), limit_s=30) or "agrees")
+
+
+def libraries(answers: Answers, out: Path) -> None:
+    """What doctor finds, for what chips counters can be planned, and what telemetry offers."""
+    words = {"doctor": ["--json", "doctor"], "chips": ["counters", "--chips"], "telemetry": ["telemetry", "--json"]}
+    for name, command in words.items():
+        answers.put(name, text_of(sys.executable, "-m", "regimeter", *command, limit_s=15))
+
+
+# --- 3: tracing -----------------------------------------------------------------------------------------------------
+
+
+def from_another_thread(torch: Any, work: Callable[[], Any]) -> None:
+    """Launch on a thread that holds no scope, and wait for it, as a backward pass does."""
+    thread = threading.Thread(target=work, name="launches-without-scope")
+    thread.start()
+    thread.join()
+
+
+def mixed_program(torch: Any, profiler: Any, row: dict[str, Any]) -> None:
+    """Products, work of other threads and streams, a long capture beside pending work, replays, waits."""
+    left = torch.ones(256, 256, device="cuda")
+    other = torch.cuda.Stream()
+    with profiler.profile("forward"):
+        for _ in range(20):
+            left @ left
+    with profiler.profile("thread"):
+        from_another_thread(torch, lambda: left @ left)
+    if hasattr(torch, "nn") and hasattr(torch.nn, "Conv2d") and not DOUBLES:
+        model = torch.nn.Conv2d(3, 16, 3).to("cuda")
+        with profiler.profile("conv forward"):
+            loss = model(torch.ones(4, 3, 32, 32, device="cuda")).sum()
+        with profiler.profile("conv backward"):
+            loss.backward()
+    with profiler.profile("side stream"), torch.cuda.stream(other):
+        left @ left
+    with profiler.profile("wait"):
+        left.sum().item()
+    made = torch.cuda.CUDAGraph()
+    held_s = 1.3 * (SCALE if DOUBLES else 1)
+    with profiler.profile("capture"), torch.cuda.graph(made):
+        left @ left
+        # Two rounds of CUPTI's flushes fall into the capture, with work pending beside it.
+        with contextlib.suppress(Exception), torch.cuda.stream(other):
+            torch.cuda._sleep(1_000_000)
+        time.sleep(held_s)
+    with profiler.profile("replay"):
+        for _ in range(10):
+            made.replay()
+    torch.cuda.synchronize()
+    begin = time.monotonic()
+    time.sleep(1.2 * SCALE)  # idle: does CUPTI hand out buffers for records of its own?
+    row["idle_s"] = time.monotonic() - begin
+
+
+def what_joined(run: Any) -> dict[str, Any]:
+    """Return what of the device work has a launch and a scope, by name and thread, and the distance of the clocks."""
+    from regimeter import _core
+
+    spans, kinds = run.spans, _core.SPAN_KINDS
+    without_launch, without_scope, delays = Counter[str](), Counter[str](), list[float]()
+    inferred = 0
+    for row, kind in enumerate(spans.kind.tolist()):
+        if kinds[kind] not in ("kernel", "memcpy", "memset"):
+            continue
+        launch = int(spans.launch[row])
+        name = run.strings[spans.name[row]]
+        if launch < 0:
+            without_launch[name] += 1
+            continue
+        delays.append(int(spans.start_ns[row]) - int(spans.start_ns[launch]))
+        if spans.parent[launch] < 0:
+            without_scope[f"{name} from {run.strings[run.lanes.name[spans.lane[launch]]]}"] += 1
+        inferred += bool(spans.flags[launch] & _core.FLAG_INFERRED)
+    return {
+        "without_launch": dict(without_launch),
+        "without_scope": dict(without_scope),
+        "inferred": inferred,
+        "start_less_begin_of_call_ns": spread(delays),
+        "by_scope": {row["operation"]: row["kernels"] for row in run.result("scopes").rows()},
+        "anomalies": {row["code"]: int(row["count"]) for row in run.anomaly_list()},
+    }
+
+
+def traced(answers: Answers, out: Path, nodes: int) -> None:
+    """Trace the mixed program, and keep the raw buffers."""
+    os.environ.setdefault("REGIMETER_KEEP_ACTIVITY", str(out))
+    from regimeter import GPUProfiler
+
+    torch = ready()
+    memory = torch.cuda.mem_get_info()
+    profiler = GPUProfiler(enable_detailed_metrics=False, profile_kernels={"graph_nodes": nodes})
+    answers.put("reason", profiler.kernels_reason)
+    with answers.part("program") as row:
+        before = GPUProfiler._kernels_state()
+        mixed_program(torch, profiler, row)
+        row["before"], row["after"] = before, GPUProfiler._kernels_state()
+    with answers.part("close"):
+        profiler.close()
+    with answers.part("joined") as row:
+        row |= what_joined(profiler.run())
+        row["state"] = GPUProfiler._kernels_state()
+    answers.put("memory", {"free_before": memory[0], "free_after": torch.cuda.mem_get_info()[0]})
+
+
+def tracing(answers: Answers, out: Path) -> None:
+    """A record for each launch of a graph."""
+    traced(answers, out, 0)
+
+
+def tracing_nodes(answers: Answers, out: Path) -> None:
+    """A record for each node of a graph."""
+    traced(answers, out, 1)
+
+
+# --- 4: events ------------------------------------------------------------------------------------------------------
+
+
+def timed(work: Callable[[], Any], times: int) -> dict[str, float]:
+    """Return the spread of the time of calls, in ns."""
+    values = []
+    for _ in range(times):
+        begin = time.perf_counter_ns()
+        work()
+        values.append(float(time.perf_counter_ns() - begin))
+    return spread(values)
+
+
+def spins(torch: Any, kernels: bool) -> dict[str, Any]:
+    """Time spins of four lengths by events, with or without tracing; the slope is free of the constant."""
+    from regimeter import GPUProfiler
+
+    profiler = GPUProfiler(enable_detailed_metrics=False, profile_kernels=kernels)
+    for cycles in (10_000, 100_000, 1_000_000, 3_000_000):
+        for _ in range(20):
+            torch.cuda._sleep(300_000)  # fills the queue, so that the host is not in the interval
+            with profiler.profile(f"spin {cycles}"):
+                torch.cuda._sleep(cycles)
+            with profiler.profile("nothing"):
+                pass
+        torch.cuda.synchronize()
+    profiler.close()
+    times: dict[str, list[float]] = {}
+    for entry in profiler.run().get_entries():
+        if entry.gpu_time_ms is not None:
+            times.setdefault(entry.operation, []).append(entry.gpu_time_ms * 1e6)
+    return {name: spread(values) for name, values in times.items()}
+
+
+def driver_calls() -> dict[str, Any]:
+    """Return what each driver call of a scope costs through ctypes; the interpreter's part is the first row."""
+    cuda, number, state = driver(), ctypes.c_ulonglong(), ctypes.c_int()
+    context, event = ctypes.c_void_p(), ctypes.c_void_p()
+    cuda.cuCtxGetCurrent(ctypes.byref(context))
+    cuda.cuEventCreate(ctypes.byref(event), 0)
+    calls = {
+        "cuCtxGetCurrent": lambda: cuda.cuCtxGetCurrent(ctypes.byref(context)),
+        "cuCtxGetId": lambda: cuda.cuCtxGetId(context, ctypes.byref(number)),
+        "cuStreamIsCapturing": lambda: cuda.cuStreamIsCapturing(None, ctypes.byref(state)),
+        "cuEventRecord": lambda: cuda.cuEventRecord(event, None),
+        "cuEventQuery": lambda: cuda.cuEventQuery(event),
+    }
+    found: dict[str, Any] = {"nothing": timed(lambda: ctypes.byref(context), 2000)}
+    for name, call in calls.items():
+        with contextlib.suppress(AttributeError):
+            found[name] = timed(call, 2000)
+    return found
+
+
+def events(answers: Answers, out: Path) -> None:
+    """Events without tracing first, because CUPTI stays in the process."""
+    torch = ready()
+    with answers.part("driver_calls") as row:
+        row |= driver_calls()
+    for name, kernels in (("without_tracing", False), ("with_tracing", True)):
+        with answers.part(name) as row:
+            row |= spins(torch, kernels)
+
+
+# --- 5, 6: counters -------------------------------------------------------------------------------------------------
+
+
+def ranges(answers: Answers, out: Path) -> None:
+    """Whether push and pop wait for the device, exact counts of a known addition, and ranges beside tracing."""
+    from regimeter import GPUProfiler, counters
+
+    torch = ready()
+    values = torch.ones(1 << 20, device="cuda")
+    with answers.part("drain") as row, counters.count("fp") as measurement:
+        begin = time.perf_counter_ns()
+        measurement.push("spin")
+        torch.cuda._sleep(20_000_000)
+        row["pushed_and_queued_ns"] = time.perf_counter_ns() - begin
+        begin = time.perf_counter_ns()
+        measurement.pop()
+        row["pop_ns"] = time.perf_counter_ns() - begin  # the length of the spin, if it drains
+        torch.cuda.synchronize()
+    with answers.part("counts") as row:
+        with counters.count("fp") as measurement:
+            measurement.push("add")
+            values + values
+            torch.cuda.synchronize()
+            measurement.pop()
+        result = measurement.result
+        row["fp"] = {role: float(result.series(role)[1][0]) for role in result.roles}
+    with answers.part("beside_tracing") as row:
+        profiler = GPUProfiler(enable_detailed_metrics=False, profile_kernels=True, counters={"scopes": "fp"})
+        with profiler.profile("add"):
+            values + values
+        profiler.close()
+        row["counters_reason"] = profiler.run().environment.get("device", {}).get("counters_reason")
+        row["anomalies"] = {line["code"]: int(line["count"]) for line in profiler.run().anomaly_list()}
+
+
+def samples(answers: Answers, out: Path) -> None:
+    """Idle, a copy, idle, with host times: where the samples say that the copy was."""
+    from regimeter import counters
+
+    torch = ready()
+    size = 1 << (20 if DOUBLES else 30)
+    source = torch.ones(size, device="cuda")
+    target = torch.ones(size, device="cuda")
+    for kind, seconds in (("pm", 0.3), ("gpm", 0.6)):
+        with answers.part(kind) as row:
+            with counters.sample(source=kind) as measurement:
+                time.sleep(seconds)
+                begin = time.monotonic_ns()
+                while time.monotonic_ns() - begin < seconds * 1e9:
+                    target.copy_(source)
+                    torch.cuda.synchronize()
+                row["copy_host_ns"] = [begin, time.monotonic_ns()]
+                time.sleep(seconds)
+                row["clocks"] = {"monotonic_ns": time.monotonic_ns(), "realtime_ns": time.time_ns()}
+            result = measurement.result
+            wanted = [role for role in result.roles if "dram" in role or "active" in role]
+            row["counts"] = result.counts
+            row["times_ns_and_values"] = {
+                role: [part.tolist()[:2000] for part in result.series(role)] for role in wanted
+            }
+
+
+# --- 7, 8: the first claims, and the ends of processes --------------------------------------------------------------
+
+
+def evidence(answers: Answers, out: Path) -> None:
+    """The measurements that everything else rests on."""
+    chosen = (
+        ["stream_lanes"] if DOUBLES else ["event_times", "attribution", "scope_cost", "stream_lanes", "torch_memory"]
+    )
+    folder = out / "evidence"
+    command = [sys.executable, str(HERE / "evidence"), "--out", str(folder), "--only", *chosen, "--seconds", "60"]
+    answers.put("printed", text_of(*command, limit_s=65))
+    report = folder / "evidence.json"
+    if report.exists():
+        answers.put("rows", json.loads(report.read_text(encoding="utf-8")).get("measurements"))
+
+
+ENDINGS = {
+    "fork": "profiler = make(); work(); child = os.fork()\n"
+    "if child == 0: os._exit(0)\n"
+    "os.waitpid(child, 0); work(); profiler.close()",
+    "no close": "profiler = make(); work()",
+    "os._exit": "profiler = make(); work(); os._exit(0)",
+    "torch.profiler before": "other(); profiler = make(); print(profiler.kernels_reason); work(); profiler.close()",
+    "torch.profiler after": "profiler = make(); work(); profiler.close(); other()",
+}
+PRELUDE = """
+import os, sys
+import torch
+from regimeter import GPUProfiler
+torch.cuda.init()
+a = torch.ones(64, 64, device="cuda")
+def make(): return GPUProfiler(path=sys.argv[1], profile_kernels=True)
+def work():
+    for _ in range(5): a @ a
+    torch.cuda.synchronize()
+def other():
+    if not hasattr(torch, "profiler"): return
+    with torch.profiler.profile(): work()
+"""
+
+
+def endings(answers: Answers, out: Path) -> None:
+    """Status and time of processes that end in different ways while they trace."""
+    for name, body in ENDINGS.items():
+        with answers.part(name) as row, tempfile.TemporaryDirectory() as folder:
+            command = [sys.executable, "-c", PRELUDE + body, str(Path(folder) / "run.rgm")]
+            try:
+                done = subprocess.run(command, capture_output=True, text=True, timeout=12, check=False)
+                row |= {"status": done.returncode, "printed": (done.stdout + done.stderr)[-600:]}
+            except subprocess.TimeoutExpired:
+                row["status"] = "no end after 12 s"
+
+
+def main() -> int:
+    """Run one step."""
+    name, result, out = sys.argv[1:]
+    step: Callable[[Answers, Path], None] = globals()[name]
+    step(Answers(Path(result)), Path(out))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
