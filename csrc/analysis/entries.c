@@ -161,6 +161,14 @@ static void take_from_parent(const rgm_spans *spans, rgm_entries *entries, size_
     covered[above] = to;
 }
 
+// What the profiler did inside a scope is no time of the scope; it overlaps no nested one.
+static void take_own(const rgm_spans *spans, rgm_entries *entries) {
+    for (size_t row = 0; spans->own_ns && row < entries->rows; row++) {
+        int64_t rest = entries->exclusive_ns[row] - spans->own_ns[entries->span[row]];
+        entries->exclusive_ns[row] = rest > 0 ? rest : 0;
+    }
+}
+
 static void derive(const rgm_spans *spans, rgm_entries *entries, uint32_t *row_of_span, int64_t *covered) {
     for (size_t i = 0; i < spans->rows; i++) {
         row_of_span[i] = UINT32_MAX;
@@ -200,6 +208,7 @@ rgm_status rgm_entries_compute(const rgm_run *run, rgm_entries *entries, rgm_err
     }
     entries->rows = 0;
     derive(spans, entries, row_of_span, covered);
+    take_own(spans, entries);
     RGM_GOTO(sampled_peaks(run, entries, err));
     measured_memory(run, entries, row_of_span);
     device_times(run, entries, row_of_span);

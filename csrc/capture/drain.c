@@ -322,6 +322,7 @@ void rgm_session_reset(rgm_session *session) {
     for (int log = 0; log < RGM_LOG_COUNT; log++) rgm_row_log_reset(&session->logs[log]);
     session->drained_records = 0;
     for (int code = 0; code < RGM_ANOMALY_COUNT; code++) atomic_store(&session->counters[code], 0);
+    for (int what = 0; what < RGM_OWN_COUNT; what++) atomic_store(&session->own[what], 0);
     uint32_t sites = atomic_load_explicit(&session->site_count, memory_order_acquire);
     for (uint32_t id = 0; id < sites; id++) atomic_store(&rgm_session_site_at(session, id)->skipped, 0);
     rgm_timebase_release(&session->time);

@@ -191,7 +191,25 @@ bool rgm_recorder_more_frames(rgm_recorder *r) {
     return true;
 }
 
+void rgm_recorder_own(rgm_recorder *r, uint64_t ticks) {
+    rgm_frame *frame = r->track ? atomic_load_explicit(&r->track->top, memory_order_relaxed) : NULL;
+    while (frame && atomic_load_explicit(&frame->closed, memory_order_relaxed))
+        frame = atomic_load_explicit(&frame->parent, memory_order_relaxed);
+    if (frame) frame->own += ticks;
+}
+
+void rgm_recorder_own_record(rgm_recorder *r, uint64_t ticks) {
+    rgm_record record = {
+        .start = ticks,
+        .seq = r->next_seq,
+        .parent = RGM_RECORD_NO_PARENT,
+        .info = (uint32_t)RGM_RECORD_OWN << RGM_RECORD_FLAG_BITS,
+    };
+    rgm_recorder_write(r, &record);
+}
+
 bool rgm_recorder_next_block(rgm_recorder *r) {
+    uint64_t begin = rgm_clock_ticks();
     rgm_block *fresh = rgm_session_take_block(r->session);
     r->full = !fresh;
     if (!fresh) return false;
@@ -202,6 +220,7 @@ bool rgm_recorder_next_block(rgm_recorder *r) {
     r->unannounced = false;
     atomic_store_explicit(&fresh->committed, r->used, memory_order_relaxed);
     atomic_store_explicit(&full->next, fresh, memory_order_release);
+    rgm_session_own(r->session, RGM_OWN_blocks, rgm_clock_ticks() - begin);
     return true;
 }
 

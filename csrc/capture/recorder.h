@@ -50,6 +50,7 @@ struct rgm_frame {
     _Atomic(rgm_frame *) outer;
     _Atomic(uint32_t) outer_seq; // what it was called then; a frame is used again
     rgm_track *track;
+    uint64_t own; // ticks that the recorder itself took while this was the innermost scope
 };
 
 struct rgm_track {
@@ -121,6 +122,10 @@ rgm_track *rgm_recorder_track_of(rgm_recorder *recorder, const void *context);
 // none). A scope at the bottom of the current stack then has the innermost scope of `around` as its parent.
 void rgm_recorder_nest(rgm_recorder *recorder, rgm_track *around);
 bool rgm_recorder_end_elsewhere(rgm_recorder *recorder, rgm_frame *frame, uint64_t now, uint32_t flags);
+// Writes how much of the scope that has just ended was the recorder's own time.
+void rgm_recorder_own_record(rgm_recorder *recorder, uint64_t ticks);
+// Books time of the recorder's own on the innermost open scope, whose exclusive time it is not.
+void rgm_recorder_own(rgm_recorder *recorder, uint64_t ticks);
 // Writes from which thread the records that follow are.
 void rgm_recorder_announce(rgm_recorder *recorder, uint32_t thread_row);
 // Frees what the recorder holds; release frees the recorder itself with its last reference.
@@ -189,6 +194,7 @@ static inline rgm_frame *rgm_scope_begin(rgm_recorder *r, const void *context, u
     atomic_store_explicit(&frame->site, site, memory_order_relaxed);
     atomic_store_explicit(&frame->meta, meta, memory_order_relaxed);
     atomic_store_explicit(&frame->closed, false, memory_order_relaxed);
+    frame->own = 0;
     atomic_store_explicit(&frame->start, rgm_clock_ticks(), memory_order_relaxed);
     atomic_store_explicit(&track->top, frame, memory_order_relaxed);
     rgm_recorder_change_end(r);
@@ -257,7 +263,7 @@ static inline uint64_t rgm_scope_end(rgm_recorder *r, rgm_frame *frame, uint32_t
         .site = atomic_load_explicit(&frame->site, memory_order_relaxed),
         .info = flags | (atomic_load_explicit(&frame->meta, memory_order_relaxed) << RGM_RECORD_META_SHIFT),
     };
-    rgm_recorder_write(r, &record);
+    if (rgm_recorder_write(r, &record) && RGM_UNLIKELY(frame->own)) rgm_recorder_own_record(r, frame->own);
     rgm_scope_pop(r, frame);
     return ticks;
 }

@@ -42,6 +42,10 @@ void rgm_session_note(rgm_session *session, rgm_anomaly code, int64_t count) {
     atomic_fetch_add_explicit(&session->counters[code], count, memory_order_relaxed);
 }
 
+void rgm_session_own(rgm_session *session, rgm_own_cost what, uint64_t ticks) {
+    atomic_fetch_add_explicit(&session->own[what], ticks, memory_order_relaxed);
+}
+
 // --- rows -------------------------------------------------------------------------------------------------
 
 void rgm_session_rows(rgm_session *session, rgm_log log, const void *rows, size_t count) {
@@ -256,10 +260,12 @@ void rgm_session_name_thread(rgm_session *session, const char *name, size_t leng
 static void fork_prepare(void) {
     pthread_mutex_lock(&registry_mutex);
     for (rgm_session *s = registry; s; s = s->next) {
+        uint64_t begin = rgm_clock_ticks();
         pthread_mutex_lock(&s->drain_mutex);
         pthread_mutex_lock(&s->state_mutex);
         for (int log = 0; log < RGM_LOG_COUNT; log++) pthread_mutex_lock(&s->logs[log].mutex);
         pthread_mutex_lock(&s->strings.mutex);
+        rgm_session_own(s, RGM_OWN_forks, rgm_clock_ticks() - begin);
     }
 }
 
@@ -290,6 +296,7 @@ static void child_retire(rgm_session *s, rgm_recorder *r) {
 }
 
 static void child_reset(rgm_session *s) {
+    uint64_t begin = rgm_clock_ticks();
     while (s->recorders) {
         rgm_recorder *r = s->recorders;
         s->recorders = r->next;
@@ -299,6 +306,9 @@ static void child_reset(rgm_session *s) {
     atomic_store(&s->blocks, 0);
     atomic_store(&s->hot_blocks, 0);
     for (int code = 0; code < RGM_ANOMALY_COUNT; code++) atomic_store(&s->counters[code], 0);
+    for (int what = 0; what < RGM_OWN_COUNT; what++) atomic_store(&s->own[what], 0);
+    atomic_store(&s->drainer_cpu_ns, 0);
+    atomic_store(&s->sampler.cpu_ns, 0);
     for (uint32_t id = 0; id < atomic_load(&s->site_count); id++)
         atomic_store(&rgm_session_site_at(s, id)->skipped, 0);
     s->recorder_count = 0;
@@ -317,6 +327,7 @@ static void child_reset(rgm_session *s) {
     s->sampler.running = false;
     rgm_cond_init(&s->drainer_wake);
     if (atomic_load(&s->id)) atomic_store(&s->id, s->last_id = atomic_fetch_add(&id_source, 1));
+    rgm_session_own(s, RGM_OWN_forks, rgm_clock_ticks() - begin);
 }
 
 static void fork_child(void) {
@@ -491,6 +502,11 @@ void rgm_session_get_stats(rgm_session *session, rgm_session_stats *stats) {
     pthread_mutex_unlock(&session->drain_mutex);
     for (int log = 0; log < RGM_LOG_COUNT; log++) stats->rows[log] = rgm_row_log_total(&session->logs[log]);
     stats->service_cpu_ns = atomic_load(&session->drainer_cpu_ns) + atomic_load(&session->sampler.cpu_ns);
+    uint64_t now = rgm_clock_ticks();
+    for (int what = 0; what < RGM_OWN_COUNT; what++) {
+        uint64_t ticks = atomic_load(&session->own[what]);
+        stats->own_ns[what] = rgm_session_elapsed_ns(session, now - ticks, ticks);
+    }
     pthread_mutex_lock(&session->strings.mutex);
     stats->text_bytes = session->strings.bytes;
     pthread_mutex_unlock(&session->strings.mutex);

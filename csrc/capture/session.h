@@ -11,6 +11,7 @@
 #include "base/queue.h"
 #include "base/strings.h"
 #include "capture/options.h"
+#include "capture/own_cost.h"
 #include "capture/recorder.h"
 #include "model/run.h"
 
@@ -44,6 +45,7 @@ typedef struct {
     uint64_t strings;
     uint64_t text_bytes;
     int64_t service_cpu_ns; // of the drainer and the sampler
+    int64_t own_ns[RGM_OWN_COUNT];
     bool journal_active;
     bool stopped;
 } rgm_session_stats;
@@ -75,6 +77,8 @@ rgm_status rgm_session_environment(rgm_session *session, const char *json, size_
 // Gives the calling thread a name in the recording.
 void rgm_session_name_thread(rgm_session *session, const char *name, size_t length);
 void rgm_session_note(rgm_session *session, rgm_anomaly code, int64_t count);
+// Adds to what recording has cost.
+void rgm_session_own(rgm_session *session, rgm_own_cost what, uint64_t ticks);
 // Keeps rows of one of the logs; what finds no room is counted.
 void rgm_session_rows(rgm_session *session, rgm_log log, const void *rows, size_t count);
 

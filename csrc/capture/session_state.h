@@ -35,6 +35,7 @@ struct rgm_session {
     _Atomic(int64_t) hot_blocks;
     _Atomic(int64_t) pool_target;
     _Atomic(int64_t) counters[RGM_ANOMALY_COUNT];
+    _Atomic(uint64_t) own[RGM_OWN_COUNT]; // ticks
 
     pthread_mutex_t state_mutex;
     rgm_recorder *recorders;

@@ -189,6 +189,7 @@ static rgm_status span_add(rgm_builder *builder, rgm_builder_stream *s, const rg
         spans->kind[at] = RGM_KIND_SCOPE;
         spans->correlation[at] = -1;
     }
+    if (spans->own_ns) spans->own_ns[at] = 0;
     *row = (int32_t)at;
     return RGM_OK;
 }
@@ -228,6 +229,7 @@ static rgm_status call_record(rgm_builder *builder, rgm_builder_stream *s, const
     spans->flags[at] = 0;
     spans->metadata[at] = 0;
     spans->kind[at] = RGM_KIND_RUNTIME;
+    if (spans->own_ns) spans->own_ns[at] = 0;
     spans->correlation[at] = record->seq;
     saw(builder, record->start + rgm_record_ticks(record));
     if (record->parent == RGM_RECORD_NO_PARENT) return RGM_OK;
@@ -242,6 +244,18 @@ static rgm_status interval_record(rgm_builder *builder, const rgm_builder_stream
     if (s->last_span == RGM_WAITING_NONE) return RGM_OK;
     rgm_interval_owner owner = {record->start, (uint32_t)s->last_span};
     return rgm_device_rows_owner(&builder->device, owner, err);
+}
+
+// Ticks until the end, when they become nanoseconds.
+static rgm_status own_record(rgm_builder *builder, const rgm_builder_stream *s, const rgm_record *record,
+                             rgm_error *err) {
+    rgm_spans *spans = &builder->run->spans;
+    if (s->last_span == RGM_WAITING_NONE) return RGM_OK;
+    if (!spans->own_ns)
+        RGM_TRY(
+            rgm_table_reserve(&rgm_spans_desc, spans, RGM_COLUMN_BIT(spans, own_ns), spans->capacity, err));
+    spans->own_ns[s->last_span] = (rgm_i64)record->start;
+    return RGM_OK;
 }
 
 static rgm_status memory_row(rgm_builder *builder, int32_t span, int16_t device, rgm_action action,
@@ -304,10 +318,10 @@ rgm_status rgm_builder_records(rgm_builder *builder, uint32_t id, const rgm_reco
             RGM_TRY(call_record(builder, s, record, err));
         else if (kind == RGM_RECORD_INTERVAL)
             RGM_TRY(interval_record(builder, s, record, err));
-        else if (kind < RGM_RECORD_KINDS)
-            RGM_TRY(memory_record(builder, s, record, err));
+        else if (kind == RGM_RECORD_OWN)
+            RGM_TRY(own_record(builder, s, record, err));
         else
-            return rgm_error_set(err, RGM_FORMAT, "a record of unknown kind %d", (int)kind);
+            RGM_TRY(memory_record(builder, s, record, err));
     }
     return RGM_OK;
 }

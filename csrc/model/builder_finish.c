@@ -99,6 +99,12 @@ static void name_spans(rgm_builder *builder) {
     }
 }
 
+// Ticks of the recorder inside a scope as nanoseconds, at most the scope's.
+static int64_t own_ns(const rgm_timebase *time, uint64_t start, const rgm_spans *spans, size_t i) {
+    int64_t own = rgm_timebase_ns(time, start + (uint64_t)spans->own_ns[i]) - spans->start_ns[i];
+    return own < 0 ? 0 : own > spans->duration_ns[i] ? spans->duration_ns[i] : own;
+}
+
 static void convert_times(rgm_builder *builder) {
     rgm_run *run = builder->run;
     for (size_t i = 0; i < run->spans.rows; i++) {
@@ -107,6 +113,8 @@ static void convert_times(rgm_builder *builder) {
         int64_t from = rgm_timebase_ns(&builder->time, start);
         run->spans.duration_ns[i] = rgm_timebase_ns(&builder->time, end < start ? UINT64_MAX : end) - from;
         run->spans.start_ns[i] = from;
+        if (RGM_CELL(&run->spans, own_ns, i, 0))
+            run->spans.own_ns[i] = own_ns(&builder->time, start, &run->spans, i);
     }
     for (size_t i = 0; i < run->memory.rows; i++) {
         int64_t span = run->memory.span[i];

@@ -17,6 +17,7 @@ typedef enum {
     RGM_RECORD_DEVICE_PEAK, // of the scope before: start = peak bytes inside it, value = reserved at end
     RGM_RECORD_INTERVAL,    // of the scope before: start = number of its device interval
     RGM_RECORD_CALL, // a call that launches device work: seq = its correlation, site = string of its name
+    RGM_RECORD_OWN,  // of the scope before: start = ticks of the recorder's own time inside it
     RGM_RECORD_KINDS
 } rgm_record_kind;
 

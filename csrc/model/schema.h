@@ -48,7 +48,9 @@ typedef uint32_t rgm_name;
     X(u32, flags, "", 0, "Bits: see SPAN_FLAGS; declared device in bits 8-11, backend in bits 12-15.")       \
     X(name, metadata, "", 0,                                                                                 \
       "JSON object text of metadata and of arguments without a column, \"\" for none.")                      \
-    X(name, category, "", 0, "Category text of the file where `kind` is `other`.")
+    X(name, category, "", 0, "Category text of the file where `kind` is `other`.")                           \
+    X(i64, own_ns, "ns", 0,                                                                                  \
+      "Of a scope: the profiler's own time in it outside nested scopes, which is not exclusive time.")
 
 #define RGM_LANES(X)                                                                                         \
     X(i64, process, "", 0,                                                                                   \

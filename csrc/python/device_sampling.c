@@ -99,5 +99,6 @@ PyObject *rgm_profiler_sampling_stop(profiler_object *self, PyObject *unused) {
     rgm_profiler_sampling_close(self, &report);
     Py_END_ALLOW_THREADS;
     if (!had) Py_RETURN_NONE;
-    return Py_BuildValue("{ssss}", "source", feeds[report.feed], "reason", report.reason);
+    return Py_BuildValue("{sssssL}", "source", feeds[report.feed], "reason", report.reason, "service_cpu_ns",
+                         (long long)(report.pm.cpu_ns + report.gpm.cpu_ns));
 }

@@ -25,7 +25,17 @@ static int check_device(profiler_object *self, PyObject *device) {
     return number;
 }
 
+void rgm_profiler_own(profiler_object *self, rgm_own_cost what, uint64_t begin) {
+    uint64_t ticks = rgm_clock_ticks() - begin, id = atomic_load(self->session_id);
+    rgm_recorder *recorder = rgm_recorder_cached;
+    rgm_session_own(self->session, what, ticks);
+    if (recorder && id && atomic_load(&recorder->session_id) == id &&
+        recorder->context == rgm_current_context())
+        rgm_recorder_own(recorder, ticks);
+}
+
 rgm_site *rgm_profiler_site(profiler_object *self, PyObject *operation, PyObject *device) {
+    uint64_t begin = rgm_clock_ticks();
     if (!PyUnicode_Check(operation)) {
         PyErr_Format(PyExc_TypeError, "operation must be a str, not %.100s", Py_TYPE(operation)->tp_name);
         return NULL;
@@ -56,6 +66,7 @@ rgm_site *rgm_profiler_site(profiler_object *self, PyObject *operation, PyObject
         Py_XSETREF(entry->device, Py_XNewRef(device));
         entry->site = site;
     }
+    rgm_profiler_own(self, RGM_OWN_names, begin);
     return site;
 }
 
@@ -94,6 +105,7 @@ static PyObject *thread_name(void) {
 }
 
 rgm_recorder *rgm_profiler_recorder_slow(profiler_object *self, uint64_t id) {
+    uint64_t begin = rgm_clock_ticks();
     rgm_recorder *recorder = rgm_recorder_find(self->session, id);
     if (!recorder || recorder->named) return recorder;
     PyObject *type, *value, *traceback;
@@ -108,6 +120,7 @@ rgm_recorder *rgm_profiler_recorder_slow(profiler_object *self, uint64_t id) {
     Py_XDECREF(name);
     PyErr_Clear();
     PyErr_Restore(type, value, traceback);
+    rgm_session_own(self->session, RGM_OWN_threads, rgm_clock_ticks() - begin);
     return rgm_recorder_find(self->session, id);
 }
 

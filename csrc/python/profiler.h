@@ -94,6 +94,9 @@ void rgm_scope_free_all(profiler_object *self);
 
 // Resolves (operation, device) with all checks; NULL with an exception set. device NULL is the default.
 rgm_site *rgm_profiler_site(profiler_object *self, PyObject *operation, PyObject *device);
+// Books what the profiler has done since `begin` (ticks) as its own cost, and takes it out of the exclusive
+// time of the innermost open scope.
+void rgm_profiler_own(profiler_object *self, rgm_own_cost what, uint64_t begin);
 // A scope for (operation, device) as profile() makes it, or the idle one; NULL with an exception set.
 PyObject *rgm_profiler_scope(profiler_object *self, PyObject *operation, PyObject *device);
 uint32_t rgm_profiler_metadata(profiler_object *self, PyObject *const *values, PyObject *names);

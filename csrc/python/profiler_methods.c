@@ -116,19 +116,34 @@ static PyObject *profiler_snapshot(profiler_object *self, PyObject *type) {
     return status == RGM_OK ? rgm_run_wrap((PyTypeObject *)type, run) : rgm_raise(state, status, &err);
 }
 
+static PyObject *own_costs(const rgm_session_stats *s) {
+#define OWN_NAME(name, doc) #name,
+    static const char *const names[] = {RGM_OWN_COSTS(OWN_NAME)};
+#undef OWN_NAME
+    PyObject *own = PyDict_New();
+    for (int what = 0; own && what < RGM_OWN_COUNT; what++) {
+        PyObject *ns = PyLong_FromLongLong(s->own_ns[what]);
+        if (!ns || PyDict_SetItemString(own, names[what], ns) < 0) Py_CLEAR(own);
+        Py_XDECREF(ns);
+    }
+    return own;
+}
+
 static PyObject *profiler_stats(profiler_object *self, PyObject *unused) {
     rgm_session_stats s;
     if (!module_or_raise(self)) return NULL;
     Py_BEGIN_ALLOW_THREADS;
     rgm_session_get_stats(self->session, &s);
     Py_END_ALLOW_THREADS;
-    return Py_BuildValue("{sKsKsKsKsKsKsKsKsKsKsKsKsKsLsOsO}", "records", s.scopes, "dropped", s.dropped,
+    PyObject *own = own_costs(&s);
+    if (!own) return NULL;
+    return Py_BuildValue("{sKsKsKsKsKsKsKsKsKsKsKsKsKsLsNsOsO}", "records", s.scopes, "dropped", s.dropped,
                          "lost", s.lost, "sampled_out", s.sampled_out, "samples", s.rows[RGM_LOG_SAMPLES],
                          "intervals", s.rows[RGM_LOG_INTERVALS], "activities", s.rows[RGM_LOG_ACTIVITIES],
                          "values", s.rows[RGM_LOG_VALUES], "blocks", s.blocks, "hot_blocks", s.hot_blocks,
                          "sites", s.sites, "strings", s.strings, "text_bytes", s.text_bytes, "service_cpu_ns",
-                         (long long)s.service_cpu_ns, "journal_active", s.journal_active ? Py_True : Py_False,
-                         "stopped", s.stopped ? Py_True : Py_False);
+                         (long long)s.service_cpu_ns, "own_ns", own, "journal_active",
+                         s.journal_active ? Py_True : Py_False, "stopped", s.stopped ? Py_True : Py_False);
 }
 
 static PyObject *profiler_environment(profiler_object *self, PyObject *text) {

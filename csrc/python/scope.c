@@ -104,6 +104,7 @@ static void probe_backend(scope_object *scope) {
     site->probes = ++site->calls < 7 ? 1u << site->calls : 0;
     PyFrameObject *frame = PyEval_GetFrame(); // borrowed
     if (!probe || (!frame && !scope->function)) return;
+    uint64_t begin = rgm_clock_ticks();
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
     PyObject *found = PyObject_CallFunction(probe, "OOii", scope->function ? Py_None : (PyObject *)frame,
@@ -115,6 +116,7 @@ static void probe_backend(scope_object *scope) {
     if (PyErr_Occurred()) internal_failure(scope);
     Py_XDECREF(found);
     PyErr_Restore(type, value, traceback);
+    rgm_profiler_own(scope->profiler, RGM_OWN_looks, begin);
 }
 
 // --- hot parts --------------------------------------------------------------------------------------------
@@ -131,7 +133,11 @@ void rgm_scope_enter(scope_object *scope) {
         scope->probe_from = current_instruction(PyEval_GetFrame());
     if (RGM_UNLIKELY(profiler->special)) {
         if (profiler->special & SPECIAL_SAMPLING && left_out(scope, recorder)) return;
-        memory_begin(scope);
+        if (profiler->special & (SPECIAL_HOST_MEMORY | SPECIAL_DEVICE_MEMORY)) {
+            uint64_t begin = rgm_clock_ticks();
+            memory_begin(scope);
+            rgm_profiler_own(profiler, RGM_OWN_memory, begin);
+        }
         if (profiler->special & SPECIAL_RANGES) rgm_scope_range_begin(scope);
         if (profiler->special & SPECIAL_DEVICE_EVENTS && scope->site->device != RGM_DEVICE_CPU)
             rgm_scope_device_begin(scope);
@@ -172,7 +178,9 @@ void rgm_scope_leave(scope_object *scope, bool failed) {
     if (RGM_UNLIKELY(scope->resident >= 0 || scope->token)) {
         PyObject *type, *value, *traceback;
         PyErr_Fetch(&type, &value, &traceback);
+        uint64_t begin = rgm_clock_ticks();
         memory_end(scope, recorder, before == atomic_load(&recorder->dropped) + atomic_load(&recorder->lost));
+        rgm_profiler_own(scope->profiler, RGM_OWN_memory, begin);
         PyErr_Restore(type, value, traceback);
     }
     if (RGM_UNLIKELY(scope->site->probes) && --scope->site->probes == 0) probe_backend(scope);
@@ -267,6 +275,7 @@ static void scope_dealloc(PyObject *self) {
     if (RGM_UNLIKELY(profiler->special & SPECIAL_RANGES)) rgm_scope_range_end(scope);
     scope->stream_given = false;
     scope->depth = 0;
+    scope->resident = -1;
     if (RGM_LIKELY(profiler->free_count < FREE_SCOPES)) {
         scope->next_free = profiler->free_scopes;
         profiler->free_scopes = scope;

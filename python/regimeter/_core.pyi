@@ -93,7 +93,7 @@ class Profiler:
     def _counters_start(self, device: int, set: str, source: str, interval_ns: int, /) -> str: ...
     def _ranges_start(self, set: str, max_ranges: int, names: Iterable[str] | None, /) -> None: ...
     def _ranges_state(self) -> dict[str, Any] | None: ...
-    def _sampling_stop(self) -> dict[str, str] | None: ...
+    def _sampling_stop(self) -> dict[str, Any] | None: ...
     def _kernels_start(self, options: dict[str, int], /) -> str: ...
     def _kernels_flush(self) -> None: ...
     def _kernels_stop(self) -> None: ...
@@ -233,6 +233,8 @@ class SpansTable(Table):
     """JSON object text of metadata and of arguments without a column, "" for none."""
     category: NDArray[np.uint32]
     """Category text of the file where `kind` is `other`."""
+    own_ns: NDArray[np.int64]
+    """Of a scope: the profiler's own time in it outside nested scopes, which is not exclusive time. [ns]"""
 
 @type_check_only
 class LanesTable(Table):
@@ -540,7 +542,7 @@ class SummaryTable(Table):
     total_ns: NDArray[np.int64]
     """Sum over calls not inside another call of the same operation. [ns]"""
     exclusive_ns: NDArray[np.int64]
-    """Time in the operation itself, without the scopes nested in it. [ns]"""
+    """Time in the operation itself, without nested scopes and the profiler. [ns]"""
     share: NDArray[np.float64]
     """exclusive_ns over the sum of all operations' exclusive_ns."""
     mean_ns: NDArray[np.float64]
@@ -585,7 +587,7 @@ class EntriesTable(Table):
     depth: NDArray[np.int32]
     """Number of enclosing scopes on its lane."""
     exclusive_ns: NDArray[np.int64]
-    """Duration without the scopes nested in it. [ns]"""
+    """Duration without nested scopes and the profiler's own time (own_ns). [ns]"""
     memory_allocated_bytes: NDArray[np.float64]
     """Allocated memory at the end minus at the start. [bytes]"""
     memory_peak_bytes: NDArray[np.float64]

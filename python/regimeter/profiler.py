@@ -2,6 +2,7 @@
 """GPUProfiler: scopes as context managers and decorators, and what was recorded in them."""
 
 import atexit
+import contextlib
 import functools
 import inspect
 import math
@@ -10,7 +11,8 @@ import sys
 import threading
 import warnings
 import weakref
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator, Mapping
+from time import perf_counter_ns
 from typing import Any, ParamSpec, TypeVar, cast, overload
 
 from . import _core, backend, cost, device_memory, environment, kernels, libraries, recording, series, streams
@@ -89,6 +91,7 @@ class GPUProfiler(OperationMethods, _core.Profiler):
         force_recalibration: bool = False,
         **options: int,
     ) -> None:
+        begun = perf_counter_ns()
         record_file = recording.next_file() if path is None else None
         if record_file:
             # Under `regimeter record` its options hold where the program says nothing else.
@@ -109,7 +112,10 @@ class GPUProfiler(OperationMethods, _core.Profiler):
         self._cached: tuple[object, Run] | None = None
         self.device_timing = device_timing
         self._memory_probe = device_memory.TorchMemoryProbe() if track_memory else None
-        self._cost_ns = cost.scope_cost_ns(track_memory)
+        # What is done in the program's threads outside scopes, in nanoseconds; the core measures what scopes do.
+        self._spent = {"starting": 0, "collecting": 0}
+        self._service_before_reset = 0
+        self._cost_ns = cost.scope_cost_ns()
         self._interval_asked = memory_interval_ms
         session = {"seed": seed & 0x7FFF_FFFF_FFFF_FFFF, "sample_interval_ns": interval, **options}
         if record_file:
@@ -124,7 +130,9 @@ class GPUProfiler(OperationMethods, _core.Profiler):
         if rate < 1.0:
             self._set_sampling(rate)
         self.sample_rate = rate
+        self._spent["starting"] = perf_counter_ns() - begun
         self._send_environment()
+        self._spent["starting"] = perf_counter_ns() - begun
         self.enabled = enabled
         _open_profilers.add(self)
         self._show_warning()
@@ -209,7 +217,7 @@ class GPUProfiler(OperationMethods, _core.Profiler):
 
         Waits, for at most ``device_wait_ns`` (two seconds), until the device has finished the blocks that have ended.
         """
-        with self._lock:
+        with self._lock, self._collecting():
             self._device_drain()
             self._kernels_flush()
             stats = self._stats()
@@ -270,6 +278,8 @@ class GPUProfiler(OperationMethods, _core.Profiler):
         with self._lock:
             self._cached = None
             self._reset()
+            self._spent["collecting"] = 0
+            self._service_before_reset = self._service_cpu_ns(self._stats())
 
     def stats(self) -> dict[str, Any]:
         """Return counters of the session: records, dropped, blocks, memory in use and more."""
@@ -288,7 +298,8 @@ class GPUProfiler(OperationMethods, _core.Profiler):
 
     def flush(self) -> bool:
         """Write what is recorded to the file now; False when that failed (the data stay in memory)."""
-        written = self._flush()
+        with self._collecting():
+            written = self._flush()
         self._show_warning()
         return written
 
@@ -297,8 +308,10 @@ class GPUProfiler(OperationMethods, _core.Profiler):
         with self._lock:
             if not self._session_id:
                 return
-            self._kernels_stop()
-            series.stop(self, self._series)
+            with self._collecting():
+                self._kernels_stop()
+                series.stop(self, self._series)
+                self._flush()
             self._send_environment()
             self._stop()
         self._show_warning()
@@ -333,20 +346,34 @@ class GPUProfiler(OperationMethods, _core.Profiler):
         described["sample_rate"] = self.sample_rate if hasattr(self, "sample_rate") else 1.0
         described["skipped"] = self._skipped()
         described["device"] = timing = environment.device_timing(self._device_state(), asked=self.device_timing)
-        service = stats["service_cpu_ns"] + timing.pop("service_cpu_ns", 0)
+        timing.pop("service_cpu_ns", None)
         described["cost"] = {
             "per_scope_ns": self._cost_ns,
-            "service_cpu_ns": service,
+            "service_cpu_ns": self._service_cpu_ns(stats) - self._service_before_reset,
             "device_ns": timing.pop("scope_ns", 0) * timing.get("begun", 0),
+            "parts_ns": stats["own_ns"] | self._spent,
         }
-        tracing = self._kernels_state()
-        described["device"].update(kernels.describe(self.kernels_reason, tracing))
+        described["device"].update(kernels.describe(self.kernels_reason, self._kernels_state()))
         described["device"].update(series.describe(self, self._series))
-        if not self.kernels_reason:
-            described["cost"]["service_cpu_ns"] += tracing["service_cpu_ns"]
         reason = device_memory.reason()
         described["device"]["memory_reason"] = reason if self.track_memory else reason or "track_memory is off"
         self._environment(environment.encode(described))
+
+    def _service_cpu_ns(self, stats: Mapping[str, Any]) -> int:
+        """Return the processor time of all threads that work for this profiler, by their own clocks."""
+        used = stats["service_cpu_ns"] + (self._device_state() or {}).get("service_cpu_ns", 0)
+        if not self.kernels_reason:
+            used += self._kernels_state()["service_cpu_ns"]
+        return int(used) + series.service_cpu_ns(self, self._series)
+
+    @contextlib.contextmanager
+    def _collecting(self) -> Iterator[None]:
+        """Count the time of the block as the profiler's own."""
+        begun = perf_counter_ns()
+        try:
+            yield
+        finally:
+            self._spent["collecting"] += perf_counter_ns() - begun
 
     def _show_warning(self) -> None:
         text = self._take_warning()

@@ -22,7 +22,7 @@ class Series:
     telemetry_reason: str = "telemetry is off"
     counters_reason: str = "counters is off"
     counters_set: str = ""
-    counted: dict[str, str] | None = None
+    counted: dict[str, Any] | None = None
     ranges: bool = False
 
 
@@ -81,6 +81,12 @@ def stop(profiler: _core.Profiler, made: Series) -> None:
     state = profiler._ranges_state()
     if state and state["reason"]:
         warnings.warn(f"no hardware counters in scopes: {state['reason']}", RuntimeWarning, stacklevel=3)
+
+
+def service_cpu_ns(profiler: _core.Profiler, made: Series) -> int:
+    """Return what the threads of both have used so far; of telemetry the time inside NVML, of counters when ended."""
+    state = profiler._telemetry_state()
+    return int(state["nvml_ns"] if state else 0) + int((made.counted or {}).get("service_cpu_ns", 0))
 
 
 def describe(profiler: _core.Profiler, made: Series) -> dict[str, Any]:

@@ -159,15 +159,10 @@ class Run(_core.Run, Analyses):
     @functools.cached_property
     def cost(self) -> dict[str, Any] | None:
         """The profiler's own cost in this run, None when it is not known."""
-        stated = self.environment.get("cost")
-        if not isinstance(stated, dict) or not _is_amount(stated.get("per_scope_ns")):
+        stated = cost.stated_in(self.environment)
+        if stated is None:
             return None
-        service = stated.get("service_cpu_ns")
-        known = service if _is_amount(service) else None
-        device = stated.get("device_ns")
-        return cost.describe(
-            stated["per_scope_ns"], len(self.entries), self.duration_ns, known, device if _is_amount(device) else None
-        )
+        return cost.describe(stated, len(self.entries), sum(self.skipped.values()), self.duration_ns)
 
     def anomaly_list(self) -> list[dict[str, Any]]:
         """Return the anomalies as dictionaries of code, count and detail."""

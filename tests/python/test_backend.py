@@ -387,8 +387,11 @@ def test_the_cost_of_a_scope_is_measured_once():
     first = cost.scope_cost_ns()
     assert first > 0
     assert cost.scope_cost_ns() is first
-    described = cost.describe(50.0, 10, 1000)
+    described = cost.describe({"per_scope_ns": 50.0}, 8, 2, 1000)
     assert described["total_ns"] == 500.0
     assert described["share"] == 0.5
-    assert cost.describe(50.0, 0, 0)["share"] is None
-    assert cost.describe(50.0, 10, 1000, 100)["total_ns"] == 600.0
+    assert cost.describe({"per_scope_ns": 50.0}, 0, 0, 0)["share"] is None
+    stated = {"per_scope_ns": 50.0, "service_cpu_ns": 100, "parts_ns": {"looks": 40, "starting": 1000, "unknown": "x"}}
+    described = cost.describe(stated, 10, 0, 1000)
+    assert described["total_ns"] == 1640.0
+    assert described["share"] == 0.64  # starting comes before the run

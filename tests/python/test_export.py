@@ -108,7 +108,9 @@ def test_the_file_is_a_superset_of_the_documented_one(tmp_path, recorded):
 def test_numbers_agree_with_the_objects(tmp_path, recorded):
     recorded.export_json(tmp_path / "out.json")
     document = json.loads((tmp_path / "out.json").read_text())
-    for row, entry in zip(document["entries"], recorded.get_entries(), strict=True):
+    own = recorded.run().spans.own_ns.tolist()
+    for row, entry, own_ns in zip(document["entries"], recorded.get_entries(), own, strict=True):
+        assert row.pop("own_ns") == own_ns
         exact = row.pop("start_ns"), row.pop("duration_ns")
         assert exact == (round(entry.start_time * 1e9), round(entry.duration_ms * 1e6))
         assert {name: getattr(entry, name) for name in row} == row

@@ -12,7 +12,7 @@
     X(i64, failed_count, "", 0, "Calls that ended with an exception.")                                       \
     X(i64, recursive_count, "", 0, "Calls inside another call of the same operation.")                       \
     X(i64, total_ns, "ns", 0, "Sum over calls not inside another call of the same operation.")               \
-    X(i64, exclusive_ns, "ns", 0, "Time in the operation itself, without the scopes nested in it.")          \
+    X(i64, exclusive_ns, "ns", 0, "Time in the operation itself, without nested scopes and the profiler.")   \
     X(f64, share, "", NAN, "exclusive_ns over the sum of all operations' exclusive_ns.")                     \
     X(f64, mean_ns, "ns", NAN, "Mean duration over calls.")                                                  \
     X(i64, min_ns, "ns", 0, "Shortest call.")                                                                \
@@ -37,7 +37,7 @@
 #define RGM_ENTRIES(X)                                                                                       \
     X(u32, span, "", 0, "Row in `spans`.")                                                                   \
     X(i32, depth, "", 0, "Number of enclosing scopes on its lane.")                                          \
-    X(i64, exclusive_ns, "ns", 0, "Duration without the scopes nested in it.")                               \
+    X(i64, exclusive_ns, "ns", 0, "Duration without nested scopes and the profiler's own time (own_ns).")    \
     X(f64, memory_allocated_bytes, "bytes", NAN, "Allocated memory at the end minus at the start.")          \
     X(f64, memory_peak_bytes, "bytes", NAN, "Largest memory seen inside the scope.")                         \
     X(u8, memory_source, "", 0, "An index of MEMORY_SOURCES.")                                               \

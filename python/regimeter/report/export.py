@@ -56,10 +56,11 @@ def export_json(run: "Run", path: str | os.PathLike[str]) -> None:
         separator = "\n"
         rows = run.entries.span
         # Seconds and milliseconds are doubles; the nanoseconds beside them are exact.
-        exact = zip(run.spans.start_ns[rows].tolist(), run.spans.duration_ns[rows].tolist(), strict=True)
-        for entry, (start_ns, duration_ns) in zip(records.iterate_entries(run), exact, strict=True):
+        columns = (run.spans.start_ns, run.spans.duration_ns, run.spans.own_ns)
+        exact = zip(*(column[rows].tolist() for column in columns), strict=True)
+        for entry, (start_ns, duration_ns, own_ns) in zip(records.iterate_entries(run), exact, strict=True):
             row = {name: getattr(entry, name) for name in records.ENTRY_FIELDS}
-            row |= {"start_ns": start_ns, "duration_ns": duration_ns}
+            row |= {"start_ns": start_ns, "duration_ns": duration_ns, "own_ns": own_ns}
             out.write(separator + _dumps(row))
             separator = ",\n"
             samples.setdefault(entry.operation, []).append(duration_ns)
@@ -120,10 +121,8 @@ def read_export(path: Path, data: bytes) -> "Run":
     units = foreign_units(document)
     if units:
         environment["units"] = units
-    cost = document.get("cost")
-    if isinstance(cost, dict):
-        stated = {key: cost.get(key) for key in ("per_scope_ns", "service_cpu_ns")}
-        environment["cost"] = {key: value if _is_number(value) else None for key, value in stated.items()}
+    if isinstance(document.get("cost"), dict):
+        environment.setdefault("cost", document["cost"])
     try:
         described = _dumps(_finite(environment)).encode("utf-8", "replace").decode("utf-8")
         run: Run = columns.build(Run, described, facts)
@@ -222,6 +221,7 @@ class _Columns:
         self.strings: dict[str, int] = {"": 0}
         self.starts = array.array("q")
         self.durations = array.array("q")
+        self.own = array.array("q")
         self.names = array.array("I")
         self.lanes = array.array("I")
         self.parents = array.array("i")
@@ -246,6 +246,7 @@ class _Columns:
         self.clock = start_ns + duration if is_laid else self.clock
         self.starts.append(start_ns)
         self.durations.append(duration)
+        self.own.append(min(max(_exact(entry, "own_ns") or 0, 0), duration))
         self.names.append(self._string(operation))
         self.lanes.append(self.threads.setdefault(str(entry.get("thread") or ""), len(self.threads)))
         parent = entry.get("parent")
@@ -317,6 +318,7 @@ class _Columns:
             "spans": {
                 "start_ns": array.array("q", (self.starts[row] for row in order)),
                 "duration_ns": array.array("q", (self.durations[row] for row in order)),
+                "own_ns": array.array("q", (self.own[row] for row in order)),
                 "name": array.array("I", (self.names[row] for row in order)),
                 "lane": array.array("I", (self.lanes[row] for row in order)),
                 "parent": parents,

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 from unicodedata import combining, east_asian_width
 
+from ..cost import WORDS
 from ..records import ProfileSummary
 
 if TYPE_CHECKING:
@@ -174,13 +175,25 @@ def cost_line(run: "Run") -> str:
     cost = run.cost
     if cost is None:
         return "Cost of profiling: not stated in this file."
-    service = f" and {duration(cost['service_cpu_ns'] / 1e6)} of its threads" if cost["service_cpu_ns"] else ""
-    events = f" and {duration(cost['device_ns'] / 1e6)} of device events" if cost["device_ns"] else ""
-    share = f" = {percent(cost['share'], 2)} of the run" if cost["share"] is not None else ""
+    parts = dict(cost["parts_ns"])
+    starting = parts.pop("starting", 0.0)
+    named = {words: parts[name] for name, words in WORDS.items() if name in parts}
+    named |= {"device events": cost["device_ns"], "its own threads": cost["service_cpu_ns"]}
+    beside = "".join(f", {words} {duration(ns / 1e6)}" for words, ns in named.items() if ns)
+    inside = cost["total_ns"] - starting
+    before = f"; starting took {duration(starting / 1e6)} before it" if starting else ""
     return (
-        f"Cost of profiling: {cost['scopes']:,} scopes at {cost['per_scope_ns']:.0f} ns{service}{events}, "
-        f"about {duration(cost['total_ns'] / 1e6)}{share} ({cost['basis']})."
+        f"Cost of profiling: {cost['scopes']:,} scopes at {cost['per_scope_ns']:.0f} ns{beside}: "
+        f"{'about' if run.complete or run.source == 'live' else 'at least'} {duration(inside / 1e6)}"
+        f"{_of_the_run(cost['share'])}{before} ({cost['basis']})."
     )
+
+
+def _of_the_run(share: float | None) -> str:
+    """Say what part of the run its cost was; a share of nearly nothing is no per cent."""
+    if share is None:
+        return ""
+    return f" = {percent(share, 2)} of the run" if share < 1.0 else ", more than what was recorded lasted"
 
 
 def notes(run: "Run", summaries: Sequence[ProfileSummary]) -> list[str]:
