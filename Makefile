@@ -9,6 +9,8 @@ BASE_PYTHON ?=
 GPU_PYTHON ?= $(if $(wildcard $(PACKAGE)),$(PY),python3)
 FUZZ_SECONDS ?= 600
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+# The order of the Python tests is drawn from this number; pytest's first lines show it.
+SEED ?= random
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -70,12 +72,15 @@ $(PACKAGE): $(ENVIRONMENT) CMakeLists.txt pyproject.toml README.md LICENSE $(SOU
 
 # --- what users run ------------------------------------------------------------------------------
 
-.PHONY: demo test bench
+.PHONY: demo test test-alone bench
 demo: $(PACKAGE) ## record a real training loop, import a real trace; leaves demo/report.html and trace.html
 	PYTHON=$(PY) bash demo/run.sh
 
-test: $(PACKAGE) test-core ## C tests, then the Python tests that need no GPU
-	$(PY) -m pytest -n $(JOBS) -m 'not gpu'
+test: $(PACKAGE) test-core ## C tests, then the Python tests that need no GPU, in random order (SEED)
+	$(PY) -m pytest -n $(JOBS) -m 'not gpu' --shuffle $(SEED)
+
+test-alone: $(PACKAGE) ## every file of Python tests in a process of its own
+	$(PY) tools/test_alone.py
 
 bench: $(PACKAGE) ## measure regimeter against its peers (benchmarks/)
 	@if compgen -G 'benchmarks/core/bench_*.c' >/dev/null; then \

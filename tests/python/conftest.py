@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from needed import need
 
 import regimeter.profiler as profiler_module
 from regimeter import GPUProfiler
@@ -176,10 +177,7 @@ def history_place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[st
     try:
         connection = psycopg.connect(server, connect_timeout=5, autocommit=True)
     except psycopg.OperationalError as error:
-        reason = f"no PostgreSQL at REGIMETER_TEST_POSTGRES: {str(error).splitlines()[0]}"
-        if os.environ.get("REGIMETER_REQUIRE_POSTGRES"):
-            pytest.fail(reason)
-        pytest.skip(reason)
+        need("postgres", False, str(error).splitlines()[0])
     name = f"regimeter_test_{os.getpid()}_{os.urandom(4).hex()}"
     with connection:
         connection.execute(f"CREATE SCHEMA {name}")

@@ -7,7 +7,6 @@ from pathlib import Path
 
 FOLDERS = ["nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib"]
 NAMES = ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"]
-REASON = "no NVRTC; pip install nvidia-cuda-nvrtc, or name it in REGIMETER_LIBNVRTC"
 
 
 def find() -> Path | None:

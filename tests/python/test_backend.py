@@ -10,10 +10,11 @@ import weakref
 
 import numpy as np
 import pytest
+from needed import package
 
 from regimeter import backend, cost
 
-torch = pytest.importorskip("torch")
+torch = package("torch")
 
 
 @pytest.fixture

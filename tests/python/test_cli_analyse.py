@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from stand_in import importer  # noqa: F401
+from needed import package
 from test_breakdown import exact
 from traces import ROOT, trace_path
 
@@ -20,8 +20,6 @@ from regimeter.analysis.result import Result
 from regimeter.analysis.verb import Column, Verb
 from regimeter.cli import main, make_parser
 from regimeter.cli.breakdown import device_keys
-
-pytestmark = pytest.mark.usefixtures("importer")
 
 GEMM = "void cutlass::Kernel<" + "very, long, " * 30 + "name>(Params)"
 
@@ -190,9 +188,9 @@ def test_long_names_are_cut_in_the_middle(result):
 
 
 def test_a_table_goes_to_arrow_and_pandas(result):
-    pyarrow = pytest.importorskip("pyarrow")
+    pyarrow = package("pyarrow")
     assert pyarrow.table(result)["span_ns"].to_pylist() == [5, 10, 20]
-    pandas = pytest.importorskip("pandas")
+    pandas = package("pandas")
     result.limit = -1
     frame = result.to_pandas()
     assert isinstance(frame, pandas.DataFrame)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from needed import package
 
 import regimeter
 from regimeter import GPUProfiler
@@ -250,8 +251,8 @@ def test_export_of_many_rows(tmp_path, capsys, monkeypatch):
 
 @pytest.mark.parametrize(("suffix", "reader"), [("parquet", "read_parquet"), ("arrow", "read_ipc")])
 def test_export_columnar(suffix, reader, run_file, tmp_path, capsys):
-    pytest.importorskip("pyarrow")
-    polars = pytest.importorskip("polars")
+    package("pyarrow")
+    polars = package("polars")
     out = tmp_path / f"spans.{suffix}"
     assert main(["export", str(run_file), "-o", str(out)]) == 0
     frame = getattr(polars, reader)(out)

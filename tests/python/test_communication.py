@@ -49,11 +49,8 @@ def test_compute_is_no_communication(name: str) -> None:
 
 
 def traces_with_exact_values() -> list[str]:
-    """Return their names, or one that skips where the collection is absent."""
-    try:
-        return list(json.loads(trace_path("exact_gpu_time.json").read_text()))
-    except pytest.skip.Exception:
-        return ["exact_gpu_time.json"]
+    """Return their names."""
+    return list(json.loads(trace_path("exact_gpu_time.json").read_text()))
 
 
 @pytest.mark.parametrize("name", traces_with_exact_values())

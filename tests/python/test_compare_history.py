@@ -9,9 +9,10 @@ import subprocess
 import sys
 
 import pytest
+from needed import package
 
-pytest.importorskip("sqlalchemy")
-pytest.importorskip("alembic")
+package("sqlalchemy")
+package("alembic")
 
 
 def profile(path, factor=1.0, seed=0):

@@ -54,8 +54,6 @@ def stub_members(body):
 
 @pytest.fixture(scope="module")
 def stub():
-    if not STUB.exists():
-        pytest.skip("the stub has not been written yet")
     return stub_members(ast.parse(STUB.read_text()).body)
 
 
@@ -71,8 +69,6 @@ def test_the_stub_names_what_the_core_has(stub):
 @pytest.mark.parametrize("kind", ["Profiler", "Run", "Table", "Column", "Scope", "IdleScope", "ProfiledFunction"])
 def test_the_stub_names_the_members_of_a_type(stub, kind):
     runtime = {name for name in vars(getattr(_core, kind)) if not name.startswith("__")}
-    if kind not in stub:
-        pytest.skip(f"{kind} is not in the stub")
     declared = {name for name in stub_members(stub[kind].body) if not name.startswith("__")}
     assert declared == runtime
 

@@ -387,17 +387,20 @@ def test_switched_off(driver, make_profiler):
     assert profiler._device_state() is None
 
 
-def test_where_no_gpu_can_turn_up_scopes_do_not_ask(monkeypatch, make_profiler):
-    monkeypatch.delenv("REGIMETER_LIBCUDA", raising=False)
-    monkeypatch.delenv("REGIMETER_LIBHIP", raising=False)
-    monkeypatch.setattr("regimeter.environment.CONTROLS", ("/nonexistent",))
-    monkeypatch.setattr("regimeter.environment.NVIDIA_CONTROL", "/nonexistent")
-    monkeypatch.setattr("regimeter.environment.AMD_CONTROL", "/nonexistent")
-    profiler = make_profiler(enable_detailed_metrics=False)
-    with profiler.profile("a"):
-        pass
-    assert profiler._device_state() is None
-    assert "no GPU driver" in entries(profiler)["a"].unavailable["gpu_time_ms"]
+def test_where_no_gpu_can_turn_up_scopes_do_not_ask(run_python):
+    """In a process of its own: the libraries that others have loaded, and what was found out about them, stay."""
+    program = """
+        from regimeter import GPUProfiler, environment
+        environment.CONTROLS = ("/nonexistent",)
+        environment.NVIDIA_CONTROL = environment.AMD_CONTROL = "/nonexistent"
+        with GPUProfiler(enable_detailed_metrics=False) as profiler, profiler.profile("a"):
+            pass
+        print(profiler._device_state())
+        print(profiler.get_entries()[0].unavailable["gpu_time_ms"])
+    """
+    state, reason = run_python(program, env={"REGIMETER_LIBCUDA": "off", "REGIMETER_LIBHIP": "off"}).stdout.splitlines()
+    assert state == "None"
+    assert "no GPU driver" in reason
 
 
 def test_sampled_out_scopes_get_no_events(driver, make_profiler):

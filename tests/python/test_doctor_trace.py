@@ -7,10 +7,8 @@ import json
 import pytest
 from traces import trace_path
 
-from regimeter import _core, load
+from regimeter import load
 from regimeter.cli import main
-
-pytestmark = pytest.mark.skipif(not hasattr(_core.Run, "_import"), reason="this build has no trace importer")
 
 # Rows by category as the collection's index states them.
 KNOWN = {
@@ -54,8 +52,6 @@ def test_as_text(capsys):
 
 
 def test_ranks_and_devices(capsys):
-    if not hasattr(_core.Run, "_merge"):
-        pytest.skip("this build cannot merge runs")
     found = doctor(trace_path("dlrm8"), capsys)
     assert found["ranks"] == list(range(8))
     assert found["devices"] == [f"{rank}/{rank}" for rank in range(8)]

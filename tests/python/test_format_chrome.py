@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from run_strategies import runs
 from runs import KIND, build_run, is_work, names_of, rows_of
 from slow_import import slow_import
-from traces import fast_import, has_importer, load_trace
+from traces import fast_import, load_trace
 
 from regimeter import Run, _core
 
@@ -110,7 +110,7 @@ def contents(run: Run, name: str, shift: int) -> Counter[tuple[Any, ...]]:
 
 def import_again(path: Path) -> Run:
     """Import what was exported as the traces of the tests are."""
-    return fast_import(path.read_bytes()) if has_importer() else slow_import(path)
+    return fast_import(path.read_bytes())
 
 
 def lanes_of(run: Run) -> list[Counter[tuple[Any, ...]]]:

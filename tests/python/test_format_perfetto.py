@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from naive_stacks import Layout
+from needed import package
 from run_strategies import runs
 from runs import KIND, build_run, names_of
 from traces import load_trace
 
 from regimeter import Run, _core
 
-pb = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
+pb = package("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
 
 TRACES = ["a100_alexnet_cuda_sync.json.gz", "h100_qwen_orphans.json.gz", "v100_2024_04_absolute_ns.json.gz",
           "mi300_vllm_decode_graph.json.gz", "diff_v100_test.json.gz"]  # fmt: skip

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from naive_stacks import Layout, naive_stacks
+from needed import need, package
 from run_strategies import runs
 from runs import build_run
 from traces import load_trace
@@ -33,24 +34,21 @@ def release() -> Path:
     folder = Path(given) if given else ROOT / "build" / "speedscope"
     if not given and not (folder / "node_modules").exists():
         npm = shutil.which("npm")
-        if not npm:
-            pytest.skip("npm is not here to install speedscope")
+        need("speedscope", npm, "npm is not here to install it")
         command = [npm, "install", "--prefix", str(folder), "--ignore-scripts", "--no-save", "--no-audit", PACKAGE]
         try:
             subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
         except subprocess.SubprocessError as problem:
             shutil.rmtree(folder, ignore_errors=True)
-            pytest.skip(f"speedscope cannot be installed: {problem}")
+            need("speedscope", False, f"it cannot be installed: {problem}")
     found = sorted(folder.glob("**/dist/release/file-format-schema.json"))
-    if not found:
-        pytest.skip(f"no build of speedscope below {folder}")
+    need("speedscope", found, f"no build below {folder}")
     return found[0].parent
 
 
 def read_by_speedscope(path: Path, release: Path) -> list[dict[str, Any]]:
     node = shutil.which("node")
-    if not node:
-        pytest.skip("node is not here to run speedscope's importer")
+    need("speedscope", node, "node is not here to run its importer")
     (bundle,) = release.glob("speedscope-*.js")
     command = [node, str(Path(__file__).with_name("read_speedscope.js")), str(bundle), str(path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
@@ -153,7 +151,7 @@ def test_hostile_runs_replay(chosen, run, tmp_path):
 
 @pytest.mark.parametrize("chosen", FORMATS)
 def test_the_published_schema_accepts_it(chosen, release, tmp_path):
-    jsonschema = pytest.importorskip("jsonschema")
+    jsonschema = package("jsonschema")
     schema = json.loads((release / "file-format-schema.json").read_text())
     for run in (load_trace("diff_small_base.json.gz"), build_run([], [])):
         run.export(tmp_path / "x.speedscope.json", chosen)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from naive_stacks import naive_stacks
+from needed import package
 from run_strategies import runs
 from runs import KIND, build_run, is_work
 from traces import load_trace
@@ -47,7 +48,7 @@ def without_roots(stacks: Any) -> Counter[tuple[str, ...]]:
 @pytest.fixture(scope="module")
 def profile_class() -> Any:
     """The class of pprof's Profile, from the published proto3 definition (google/pprof, proto/profile.proto)."""
-    descriptor_pb2 = pytest.importorskip("google.protobuf.descriptor_pb2")
+    descriptor_pb2 = package("google.protobuf.descriptor_pb2")
     from google.protobuf import descriptor_pool, message_factory
 
     messages = {

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
+from needed import package
 from run_strategies import runs
 from runs import build_run, names_of
 from traces import load_trace
@@ -79,7 +80,7 @@ def test_csv_floats_come_back_exactly(tmp_path):
 
 
 def test_pandas_reads_csv(tmp_path):
-    pandas = pytest.importorskip("pandas")
+    pandas = package("pandas")
     run = load_trace(TRACE)
     run.export(tmp_path / "x.csv")
     frame = pandas.read_csv(tmp_path / "x.csv", keep_default_na=False)
@@ -90,7 +91,7 @@ def test_pandas_reads_csv(tmp_path):
 
 @pytest.mark.parametrize("chosen", ["parquet", "arrow"])
 def test_a_folder_of_columnar_files(chosen, tmp_path):
-    arrow = pytest.importorskip("pyarrow")
+    arrow = package("pyarrow")
     from pyarrow import parquet
 
     run = load_trace(TRACE)
@@ -116,7 +117,7 @@ def test_a_folder_of_columnar_files(chosen, tmp_path):
 
 
 def test_pandas_reads_parquet(tmp_path):
-    pandas = pytest.importorskip("pandas")
+    pandas = package("pandas")
     run = load_trace(TRACE)
     run.export(tmp_path / "spans.parquet")
     frame = pandas.read_parquet(tmp_path / "spans.parquet")

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import sqlalchemy as sa
+from needed import package
 
 from regimeter.compare.samples import Samples, Side, side_of
 from regimeter.history import Commit, HistoryError, NoBaselineError, commit_of, open_history
@@ -137,7 +138,7 @@ def test_noise_floors_by_environment(history_place):
 
 
 def test_export_is_read_by_pandas(history_place, tmp_path):
-    pandas = pytest.importorskip("pandas")
+    pandas = package("pandas")
     history = open_history(history_place)
     history.add(full_side(), Commit("a" * 40, "main"))
     assert export_parquet(history, tmp_path / "all.parquet") == 5

@@ -10,15 +10,13 @@ import re
 from dataclasses import fields
 
 import pytest
+from needed import package
 from traces import trace_path
 
 import regimeter
 from regimeter import FormatError, HTAAnalyzer, HTAReport, UnavailableError, _core
 from regimeter.cli import main
 from regimeter.hta import RULES, Evidence
-
-NEEDED = {"breakdown", "kernel_times", "launch_times", "collective_times", "copy_times"}
-pytestmark = pytest.mark.skipif(not set(_core.analyses()) >= NEEDED, reason="this build lacks analyses")
 
 NAMES = ["ranks128/rank-0.json.gz", "a100_nccl_2024.json.gz"]
 PARTS = ("gpu_idle_time_pct", "compute_time_pct", "communication_time_pct", "memory_time_pct")
@@ -235,7 +233,7 @@ def test_the_verb(name, tmp_path, capsys):
 
 @pytest.fixture
 def profiler():
-    torch = pytest.importorskip("torch")
+    torch = package("torch")
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as made:
         for _ in range(5):
             torch.ones(4) + 1
@@ -265,13 +263,13 @@ def test_a_profiler_that_has_saved_its_trace_says_so(profiler, tmp_path):
         HTAAnalyzer().from_profiler(profiler)
     with pytest.raises(TypeError, match=r"torch\.profiler\.profile"):
         HTAAnalyzer().from_profiler(object())
-    torch = pytest.importorskip("torch")
+    torch = package("torch")
     with pytest.raises(UnavailableError, match="stopped"):
         HTAAnalyzer().from_profiler(torch.profiler.profile())
 
 
 def test_the_function_runs_exactly_as_often_as_asked(tmp_path):
-    pytest.importorskip("torch")
+    package("torch")
     calls = []
 
     def work(a, b=0):

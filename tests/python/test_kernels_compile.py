@@ -12,7 +12,7 @@ from pathlib import Path
 import fakes
 import nvrtc_place
 import pytest
-from needed import require
+from needed import need
 from workload_worker import worker
 
 from regimeter import _core
@@ -31,7 +31,7 @@ def entries(file):
 @pytest.fixture(scope="module")
 def variables(tmp_path_factory):
     place = nvrtc_place.find()
-    require("nvrtc", place is not None, nvrtc_place.REASON)
+    need("nvrtc", place)
     return {"REGIMETER_LIBNVRTC": str(place), "REGIMETER_CACHE": str(tmp_path_factory.mktemp("kernels"))}
 
 
@@ -173,7 +173,7 @@ def test_a_slow_compiler_lets_other_threads_run(run_python, monkeypatch):
 def test_our_declarations_are_nvidias(variables, tmp_path):
     """Values and shapes of calls, by the compiler, against the header that comes with the library."""
     header = Path(variables["REGIMETER_LIBNVRTC"]).parent.parent / "include" / "nvrtc.h"
-    require("nvrtc", header.exists(), f"no {header}")
+    need("nvrtc", header.exists(), f"no {header}")
     names = {"SUCCESS": "NVRTC_SUCCESS"}
     source = '#include <nvrtc.h>\n#include "cuda/nvrtc.h"\n'
     for name in ["SUCCESS", "OUT_OF_MEMORY", "INVALID_OPTION", "COMPILATION", "BUILTIN_OPERATION_FAILURE"]:
@@ -211,7 +211,7 @@ def test_our_declarations_are_nvidias(variables, tmp_path):
 
 def nvcc():
     found = shutil.which("nvcc") or shutil.which("nvcc", path="/usr/local/cuda/bin")
-    require("nvcc", found is not None, "no CUDA toolkit")
+    need("nvcc", found)
     return found
 
 

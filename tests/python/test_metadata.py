@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from needed import package
 
 from regimeter import GPUProfiler
 
@@ -203,7 +204,7 @@ def test_other_objects_become_the_name_of_their_type(kept):
 
 
 def test_torch_values(kept):
-    torch = pytest.importorskip("torch")
+    torch = package("torch")
     found = kept(
         dtype=torch.float16,
         where=torch.device("cpu"),

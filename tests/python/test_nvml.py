@@ -10,6 +10,7 @@ from pathlib import Path
 
 import fakes
 import pytest
+from needed import package
 
 from regimeter import _core, telemetry
 from regimeter.cli import main
@@ -77,7 +78,7 @@ def test_metrics_carry_their_unit_in_their_name():
 
 
 def test_opentelemetry_names_are_those_of_its_package():
-    incubating = pytest.importorskip("opentelemetry.semconv._incubating.metrics.hw_metrics")
+    incubating = package("opentelemetry.semconv._incubating.metrics.hw_metrics")
     known = {value for name, value in vars(incubating).items() if name.isupper() and isinstance(value, str)}
     for metric in telemetry.metrics().values():
         assert not metric.opentelemetry or metric.opentelemetry in known
@@ -241,7 +242,7 @@ VISIBLE = [
 
 def test_visible_devices_as_torch_reads_them(scripted):
     """Torch has rules of its own for counting devices without starting CUDA; both must agree."""
-    pytest.importorskip("torch")
+    package("torch")
     out = scripted(
         f"""
         import torch.cuda as cuda
@@ -308,7 +309,7 @@ def test_mig_devices(scripted):
 
 def test_nvidia_s_package_reads_the_same_from_the_double(run_python, tmp_path, monkeypatch):
     """The double is written with our declarations; NVIDIA's package reads it with its own."""
-    pytest.importorskip("pynvml")
+    package("pynvml")
     (tmp_path / "libnvidia-ml.so.1").symlink_to(fakes.library("nvml"))
     program = """
         import pynvml as nv

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from needed import package
 from slow_import import slow_import
 from traces import load_trace
 
@@ -64,7 +65,7 @@ size = st.integers(1, 6)
 @settings(deadline=None)  # the first example imports torch
 @given(size, size, size, size)
 def test_matrix_products(b: int, m: int, k: int, n: int) -> None:
-    counter = pytest.importorskip("torch.utils.flop_counter")
+    counter = package("torch.utils.flop_counter")
     found = flops_of(
         ("aten::mm", [[m, k], [k, n]], ["", ""]),
         ("aten::addmm", [[n], [m, k], [k, n], [], []], ["", "", "", "1", "1"]),
@@ -94,8 +95,8 @@ conv_arguments = st.tuples(
 @settings(deadline=None)  # the first example imports torch
 @given(conv_arguments, st.integers(1, 3))
 def test_convolutions(arguments: tuple[int, int, int, int, int, int, bool, int], spatial: int) -> None:
-    torch = pytest.importorskip("torch")
-    counter = pytest.importorskip("torch.utils.flop_counter")
+    torch = package("torch")
+    counter = package("torch.utils.flop_counter")
     n, cin, cout, k, pad, stride, transposed, groups = arguments
     cin, cout = cin * groups, cout * groups
     x = torch.empty([n, cin, *range(7, 7 + spatial)], device="meta")
@@ -146,7 +147,7 @@ def test_other_spellings_of_a_convolution() -> None:
 @settings(deadline=None)  # the first example imports torch
 @given(size, size, size, size, size, size)
 def test_attention(b: int, h: int, q: int, k: int, d: int, v: int) -> None:
-    counter = pytest.importorskip("torch.utils.flop_counter")
+    counter = package("torch.utils.flop_counter")
     outer = [[b, h, q, d], [b, h, k, d], [b, h, k, v]]
     inner = [[s[0], s[2], s[1], s[3]] for s in outer]
     grad, grad_inner = [b, h, q, v], [b, q, h, v]
@@ -163,8 +164,8 @@ def test_attention(b: int, h: int, q: int, k: int, d: int, v: int) -> None:
 
 def test_torch_reads_the_layout_of_flash_attention_wrong() -> None:
     """The lower operator has [batch, sequence, heads, size]; torch's formula takes the sequence for the heads."""
-    torch = pytest.importorskip("torch")
-    counter = pytest.importorskip("torch.utils.flop_counter")
+    torch = package("torch")
+    counter = package("torch.utils.flop_counter")
     q = torch.empty([2, 100, 4, 8], device="meta")
     lower = counter._flash_attention_forward_flop(q, q, q, None, None, 100, 100)
     assert lower == 2 * 2 * 2 * 100 * 4 * 4 * 8
@@ -231,7 +232,7 @@ def test_broken_texts_are_unavailable_or_finite(shapes: str) -> None:
 
 
 def test_a_recorded_model_counts_what_the_flop_counter_counts(tmp_path: Path) -> None:
-    torch = pytest.importorskip("torch")
+    torch = package("torch")
     from torch.profiler import ProfilerActivity, profile
     from torch.utils.flop_counter import FlopCounterMode
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from needed import package
 from slow_import import slow_import
 from traces import load_trace
 
@@ -105,7 +106,7 @@ def test_shapes_divide_the_rows_of_names() -> None:
 
 def test_torch_key_averages(tmp_path: Path) -> None:
     """Times are torch's to the nanosecond; it drops an operator that is the only child of its namesake."""
-    torch = pytest.importorskip("torch")
+    torch = package("torch")
     from torch.profiler import ProfilerActivity, profile
 
     model = torch.nn.Sequential(

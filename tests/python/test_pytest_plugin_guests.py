@@ -5,7 +5,7 @@ import json
 from importlib.util import find_spec
 
 import pytest
-from needed import require
+from needed import need
 from plugin_session import run
 
 pytest_plugins = ["pytester"]
@@ -23,7 +23,7 @@ def _guest(request: pytest.FixtureRequest) -> None:
     """Skip a test whose guest is absent; fail it where the checks promise the guest."""
     for mark in request.node.iter_markers("guest"):
         (name,) = mark.args
-        require(name, find_spec(MODULES[name]) is not None, "it is not installed")
+        need("packages", find_spec(MODULES[name]), f"{name} is not installed")
 
 
 def needs(name: str) -> pytest.MarkDecorator:

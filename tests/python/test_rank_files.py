@@ -4,16 +4,10 @@
 import json
 
 import pytest
-from stand_in import importer  # noqa: F401
 from traces import trace_path
 
-from regimeter import FormatError, Run, _core, load
+from regimeter import FormatError, Run, load
 from regimeter.cli import main
-
-pytestmark = [
-    pytest.mark.usefixtures("importer"),
-    pytest.mark.skipif(not hasattr(_core.Run, "_merge"), reason="this build cannot merge runs"),
-]
 
 
 def write(path, rank=None, world=None, trace_id=None, events=3):

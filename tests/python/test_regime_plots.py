@@ -7,6 +7,7 @@ import xml.etree.ElementTree as ElementTree
 from importlib.util import find_spec
 
 import pytest
+from needed import package
 from test_regime_operation import REGIMES, calibration
 
 import regimeter
@@ -84,7 +85,7 @@ def test_wrong_usage(words, code, capsys):
 
 
 def test_a_device_that_is_not_there_is_one_line(capsys):
-    torch = pytest.importorskip("torch")
+    torch = package("torch")
     if torch.cuda.is_available():
         pytest.skip("there is a device")
     assert gpu_profile.main(["--profile", "cos", "--device", "cuda"]) == 1

@@ -4,9 +4,10 @@
 import threading
 
 import pytest
+from needed import package
 from test_regime_operation import REGIMES, calibration
 
-torch = pytest.importorskip("torch")
+torch = package("torch")
 
 import regimeter  # noqa: E402
 from regimeter import GPUProfiler, MultiGPUError  # noqa: E402

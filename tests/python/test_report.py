@@ -6,6 +6,7 @@ import json
 import re
 
 import pytest
+from needed import package
 
 from regimeter import load
 from regimeter.report import data, text
@@ -142,7 +143,7 @@ def test_names_are_cut_in_the_middle():
 
 
 def test_a_terminal_gets_the_same_rows(recorded):
-    pytest.importorskip("rich")
+    package("rich")
 
     class Terminal(io.StringIO):
         def isatty(self):

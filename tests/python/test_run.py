@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from needed import package
 from traces import trace_path
 
 import regimeter
@@ -242,7 +243,7 @@ def check_arrow_table(found, run, table):
 
 @pytest.mark.parametrize("name", TABLES)
 def test_pyarrow_reads_every_table(run, name):
-    pyarrow = pytest.importorskip("pyarrow")
+    pyarrow = package("pyarrow")
     table = getattr(run, name)
     found = pyarrow.table(table)
     found.validate(full=True)
@@ -252,27 +253,27 @@ def test_pyarrow_reads_every_table(run, name):
 
 @pytest.mark.parametrize("name", TABLES)
 def test_pyarrow_reads_empty_tables(name):
-    pyarrow = pytest.importorskip("pyarrow")
+    pyarrow = package("pyarrow")
     found = pyarrow.table(getattr(empty(), name))
     found.validate(full=True)
     assert found.num_rows == 0
 
 
 def test_pyarrow_reads_results(run):
-    pyarrow = pytest.importorskip("pyarrow")
+    pyarrow = package("pyarrow")
     found = pyarrow.table(run.summary)
     assert set(found.column("operation").to_pylist()) == {"outer", "inner ü"}
     assert pyarrow.table(run.entries).column("depth").to_pylist() == [0, 1] * 100
 
 
 def test_pyarrow_does_not_copy(run):
-    pyarrow = pytest.importorskip("pyarrow")
+    pyarrow = package("pyarrow")
     column = pyarrow.table(run.spans).column("start_ns").chunk(0).to_numpy(zero_copy_only=True)
     assert np.shares_memory(column, run.spans.start_ns)
 
 
 def test_polars_reads_a_table(run):
-    polars = pytest.importorskip("polars")
+    polars = package("polars")
     frame = polars.DataFrame(run.spans)
     assert frame.height == 200
     assert frame["start_ns"].to_list() == run.spans.start_ns.tolist()
@@ -283,7 +284,7 @@ def test_polars_reads_a_table(run):
 
 
 def test_arrow_data_outlives_the_run(run):
-    pyarrow = pytest.importorskip("pyarrow")
+    pyarrow = package("pyarrow")
     expected = run.spans.start_ns.tolist()
     found = pyarrow.table(run.spans)
     column = found.column("start_ns")
@@ -295,7 +296,7 @@ def test_arrow_data_outlives_the_run(run):
 
 
 def test_arrow_columns_are_released_in_any_order_and_in_threads(run):
-    pyarrow = pytest.importorskip("pyarrow")
+    pyarrow = package("pyarrow")
     choice = random.Random(1)
 
     def work(seed):

@@ -11,8 +11,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from needed import package
 
-pytest.importorskip("torch")
+package("torch")
 ROOT = Path(__file__).resolve().parents[2]
 if not (ROOT / "benchmarks/suggestions/run.py").exists():
     pytest.skip("the benchmarks are not here", allow_module_level=True)

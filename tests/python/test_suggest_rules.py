@@ -16,7 +16,7 @@ from regimeter.suggest import OptimizationSuggestion, Priority, ProfilerOptimize
 from regimeter.suggest.messages import MESSAGES
 
 ALL_CASES = CASES | SERIES_CASES
-# Rules that need other thresholds, ceilings or files; each has a test of its own below or in test_suggest_ranks.py.
+# Rules that need other thresholds, ceilings or files; each has a test of its own below or in test_suggest.py.
 ELSEWHERE = {"queue_full", "far_from_roof", "straggler", "rank_imbalance"}
 
 

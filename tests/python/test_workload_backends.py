@@ -12,6 +12,7 @@ from pathlib import Path
 import fakes
 import numpy as np
 import pytest
+from needed import package
 from workload_oracles import ORACLES, SIZES, TOLERANCES, random_inputs
 
 from regimeter import _core
@@ -57,7 +58,7 @@ def test_numpy_against_numpy_in_double(name, parameters):
 
 @pytest.mark.parametrize(("name", "parameters"), SIZES, ids=IDS)
 def test_torch_against_numpy_in_double(name, parameters):
-    pytest.importorskip("torch")
+    package("torch")
     if name in NO_FORM:
         with pytest.raises(_core.UnavailableError, match=NO_FORM[name].split(",")[0]):
             measure("torch", name, parameters)
@@ -77,7 +78,7 @@ def documented(name):
 @pytest.mark.parametrize("backend", [*SETS, "c", "reference", "numpy", "torch"])
 def test_documented_sizes(backend, name):
     if backend == "torch":
-        pytest.importorskip("torch")
+        package("torch")
         if name in NO_FORM:
             pytest.skip(NO_FORM[name])
     workload = WORKLOADS[name]
@@ -141,7 +142,7 @@ def test_a_set_that_this_processor_lacks_is_refused():
 
 
 def test_torch_on_a_device_that_is_not_there():
-    torch = pytest.importorskip("torch")
+    torch = package("torch")
     with pytest.raises(ValueError, match="device 'nowhere' of backend torch"):
         find("torch").measure(WORKLOADS["vector_add"], {"n": 4.0}, Request(device="nowhere"))
     if not torch.cuda.is_available():

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from needed import package
 
 from regimeter.cli import main
 from regimeter.compare import ChangeType
@@ -76,7 +77,7 @@ def report(us, environment=None):
 
 @pytest.fixture
 def history(tmp_path):
-    pytest.importorskip("sqlalchemy")
+    package("sqlalchemy")
     from regimeter.history import open_history
 
     return open_history(tmp_path / "history.db")
@@ -160,7 +161,7 @@ def test_trend_of_the_command(history, tmp_path, capsys):
 
 
 def test_run_keeps_when_asked(tmp_path, capsys):
-    pytest.importorskip("sqlalchemy")
+    package("sqlalchemy")
     words = ["workloads", "run", "--kernel", "ar_forecast", "--backend", "c", "--iterations", "6"]
     assert main([*words, "--keep", "--db", str(tmp_path / "h.db")]) == 0
     assert "kept as run 1" in capsys.readouterr().err
@@ -219,7 +220,7 @@ WATCH = ["workloads", "watch", "--kernel", "ar_forecast", "--backend", "c", "--i
 
 
 def test_watch_prints_a_line_and_keeps_a_run_each_time(tmp_path, capsys):
-    pytest.importorskip("sqlalchemy")
+    package("sqlalchemy")
     words = [*WATCH, "--every", "0.01s", "--count", "3", "--db", str(tmp_path / "h.db"), "--json"]
     assert main(words) == 0
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
@@ -229,7 +230,7 @@ def test_watch_prints_a_line_and_keeps_a_run_each_time(tmp_path, capsys):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_watch_ends_cleanly_on_a_signal(number, tmp_path):
-    pytest.importorskip("sqlalchemy")
+    package("sqlalchemy")
     command = [sys.executable, "-m", "regimeter", *WATCH, "--every", "1h", "--db", str(tmp_path / "h.db")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         line = process.stdout.readline()

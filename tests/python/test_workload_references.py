@@ -8,6 +8,7 @@ import zlib
 import fakes
 import numpy as np
 import pytest
+from needed import package
 from workload_oracles import ORACLES, SIZES, compare, documented_inputs, random_inputs
 from workload_worker import worker
 
@@ -103,7 +104,7 @@ def floats(result, key):
 
 
 def test_lstm_is_torchs():
-    torch = pytest.importorskip("torch")
+    torch = package("torch")
     p = {"batch": 5, "inputs": 13, "hidden": 11}
     inputs = random_inputs("lstm_cell_forward", p, np.random.default_rng(1))
     cell = torch.nn.LSTMCell(13, 11)
@@ -121,7 +122,7 @@ def test_lstm_is_torchs():
 
 @pytest.mark.parametrize(("stride", "padding"), [(1, 1), (2, 0), (2, 2)])
 def test_convolution_is_torchs(stride, padding):
-    torch = pytest.importorskip("torch")
+    torch = package("torch")
     p = {"height": 23, "width": 31, "side": 3, "stride": stride, "padding": padding}
     inputs = random_inputs("conv2d", p, np.random.default_rng(2))
     image = torch.from_numpy(inputs["image"].reshape(1, 1, 23, 31))
@@ -132,14 +133,14 @@ def test_convolution_is_torchs(stride, padding):
 
 
 def test_edges_of_the_documented_kernel_are_scipys():
-    ndimage = pytest.importorskip("scipy.ndimage")
+    ndimage = package("scipy.ndimage")
     image = np.random.default_rng(4).integers(0, 256, (256, 256)).astype(np.float32)
     found = floats(_core.run_workload("conv2d", inputs={"image": image}), "out").reshape(256, 256)
     np.testing.assert_array_equal(found, ndimage.sobel(image, axis=1, mode="constant"))
 
 
 def test_entropy_is_scipys():
-    stats = pytest.importorskip("scipy.stats")
+    stats = package("scipy.stats")
     p = {"height": 30, "width": 30, "window": 9, "range": 65536}
     image = np.random.default_rng(5).integers(0, 65536, (30, 30)).astype(np.float32)
     result = _core.run_workload("pixel_entropy", parameters=p, inputs={"image": image})
@@ -151,7 +152,7 @@ def test_entropy_is_scipys():
 
 
 def test_forecast_is_a_linear_filters():
-    signal = pytest.importorskip("scipy.signal")
+    signal = package("scipy.signal")
     coefficients = documented_inputs("ar_forecast")["coefficients"].astype(float)
     series = documented_inputs("ar_forecast")["series"].astype(float)
     denominator = np.concatenate([[1], -coefficients])

@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+from needed import package
 
 import regimeter
 from regimeter.cli import main
@@ -66,7 +67,7 @@ def test_host_calls_are_the_basis_and_kernels_stay_apart():
 @pytest.mark.parametrize("n", [6, 7, 20, 41, 100, 999, 1000, 3000])
 @pytest.mark.parametrize("level", [0.9, 0.95, 0.99])
 def test_the_interval_of_the_median_is_that_of_the_binomial(n, level):
-    binom = pytest.importorskip("scipy.stats").binom
+    binom = package("scipy.stats").binom
     found = Times(tuple(range(1, n + 1))).median_interval(level)
     rank = int(binom.ppf((1 - level) / 2, n, 0.5))
     while 2 * binom.cdf(rank - 1, n, 0.5) > 1 - level:
@@ -77,7 +78,7 @@ def test_the_interval_of_the_median_is_that_of_the_binomial(n, level):
 
 
 def test_the_interval_of_the_mean_is_students():
-    t = pytest.importorskip("scipy.stats").t
+    t = package("scipy.stats").t
     values = np.array([100, 130, 90, 160, 120])
     wanted = t.interval(0.95, 4, values.mean(), values.std(ddof=1) / np.sqrt(5))
     assert Times(tuple(map(int, values))).mean_interval(0.95) == pytest.approx(wanted)
@@ -219,7 +220,7 @@ def test_a_report_of_the_suite():
 
 
 def test_what_cannot_run_is_left_out_with_its_reason():
-    pytest.importorskip("torch")
+    package("torch")
     report = run_workloads(["ar_forecast", "dot_product"], backend="torch", iterations=2, calls=0, sizes={"n": 100})
     assert [one.name for one in report.stats] == ["dot_product"]
     assert "each step depends on the one before" in report.left_out["ar_forecast"]

@@ -9,10 +9,10 @@ import functools
 import os
 from pathlib import Path
 
-import pytest
-from slow_import import read_text, slow_import
+from needed import need
+from slow_import import read_text
 
-from regimeter import Run, _core
+from regimeter import Run
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMITTED = ROOT / "tests" / "data" / "traces"
@@ -24,7 +24,8 @@ def trace_path(name: str) -> Path:
     for folder in (FOLDER, COMMITTED):
         if (folder / name).exists():
             return folder / name
-    pytest.skip(f"the trace collection is not here: {FOLDER / name} (set REGIMETER_TRACES)")
+    need("traces", False, f"{FOLDER / name} is not here")
+    raise AssertionError
 
 
 def all_traces() -> list[str]:
@@ -35,15 +36,8 @@ def all_traces() -> list[str]:
     return [name for name in names if not name.startswith(others)]
 
 
-def has_importer() -> bool:
-    """Return whether the C importer is built in."""
-    return hasattr(_core.Run, "_import")
-
-
 def fast_import(text: bytes, name: str = "", *, strict: bool = False, threads: int = 1, scan: int = 0) -> Run:
-    """Import JSON text with the C importer; skip the test where there is none. scan: 1 portable, 2 vectorised."""
-    if not has_importer():
-        pytest.skip("this build has no trace importer")
+    """Import JSON text with the C importer. scan: 1 portable, 2 vectorised."""
     run: Run = Run._import(text, name, strict, threads, scan)
     return run
 
@@ -57,4 +51,4 @@ def trace_text(name: str) -> bytes:
 @functools.cache
 def load_trace(name: str) -> Run:
     """Return a trace of the collection as a Run, the same one each time."""
-    return fast_import(trace_text(name), name) if has_importer() else slow_import(trace_path(name))
+    return fast_import(trace_text(name), name)

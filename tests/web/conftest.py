@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from browsing import Browsing
+from needed import leave_out, need, package
 
 # Traces and small runs are loaded by helpers of the tests in Python.
 sys.path.append(str(Path(__file__).resolve().parents[1] / "python"))
@@ -31,11 +32,17 @@ WATCH_POLICY = """
 """
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Where there is no browser, say so once."""
+    if not CHROMIUM.exists():
+        lacking = [item for item in items if isinstance(item, pytest.Function) and "context" in item.fixturenames]
+        leave_out(items, lacking, "chromium")
+
+
 @pytest.fixture(scope="module")
 def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    sync_api = pytest.importorskip("playwright.sync_api", reason="needs the Python package playwright")
-    if not CHROMIUM.exists():
-        pytest.skip(f"needs a browser at {CHROMIUM} (or set CHROMIUM)")
+    sync_api = package("playwright.sync_api")
+    need("chromium", CHROMIUM.exists(), f"no browser at {CHROMIUM}")
     with sync_api.sync_playwright() as playwright:
         opened = playwright.chromium.launch_persistent_context(
             tmp_path_factory.mktemp("profile"),

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 import report_data
+from needed import package
 
 from regimeter.report import html as page
 
@@ -92,7 +93,7 @@ def test_long_timelines_are_packed_and_short_ones_are_not() -> None:
 
 
 def test_columns_may_be_numpy_arrays() -> None:
-    numpy = pytest.importorskip("numpy")
+    numpy = package("numpy")
     data = report_data.report(steps=2)
     plain = page.render_html(data)
     data["timeline"]["start_ns"] = numpy.array(data["timeline"]["start_ns"], dtype=numpy.int64)

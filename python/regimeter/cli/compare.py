@@ -2,7 +2,6 @@
 """``regimeter compare``: did it get slower, with what certainty; for people, for gates and for other tools."""
 
 import argparse
-import importlib
 import os
 import re
 import sys
@@ -224,12 +223,13 @@ def _history(text: str) -> Any:
     from .errors import CommandError
 
     try:
-        return importlib.import_module("regimeter.history")
+        from .. import history
     except ImportError as error:
         raise CommandError(
             f"{text}: the history of runs is not available ({error}); install it with"
             " `pip install 'regimeter[history]'`, or name a file"
         ) from None
+    return history
 
 
 def _first_run(arguments: argparse.Namespace, current: list[str]) -> int:

@@ -188,18 +188,16 @@ class PerfSession:
                 self.lines.append(f"ERROR: the {style} report was not written: {error}")
 
     def _publish(self, comparison: Any, style: str, path: Any) -> None:
-        from importlib import import_module
-
+        from ..report.comparison import render
+        from ..report.comparison_github import publish
         from ..report.files import atomic_writer
 
         if style == "github":
-            publish = import_module("regimeter.report.comparison_github").publish
             # The runner reads commands from the beginning of a line of standard output.
             self.lines += publish(comparison, None if path is None else str(path)).splitlines()
             return
-        text = import_module("regimeter.report.comparison").render(comparison, style)
         with atomic_writer(path) as out:
-            out.write(text)
+            out.write(render(comparison, style))
         self.lines.append(f"Written: {path}")
 
     # --- showing -----------------------------------------------------------------------------------------------
