@@ -7,16 +7,20 @@ number. Where ``REGIMETER_REQUIRE`` names the thing its absence is a failure; `.
 
 import importlib
 import os
+import sys
 from importlib.util import find_spec
+from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+ROOT = Path(__file__).resolve().parents[1]
 # Names of things, separated by commas, that have to be there.
 VARIABLE = "REGIMETER_REQUIRE"
 
 # Thing -> why it is absent, and what brings it.
 THINGS = {
+    "benchmarks": "no folder of benchmarks, which a source distribution leaves out",
     "chromium": "no browser at /usr/bin/chromium; CHROMIUM names another",
     "cupti": "no CUPTI that can plan counters; pip install nvidia-cuda-cupti",
     "nvcc": "no CUDA toolkit",
@@ -46,6 +50,13 @@ def package(name: str) -> ModuleType:
     """Import a package that only tests use, or skip."""
     need("packages", find_spec(name.partition(".")[0]), f"no package {name}")
     return importlib.import_module(name)
+
+
+def benchmarks(folder: str = "") -> None:
+    """Let the test import from the benchmarks: `benchmarks.NAME`, or NAME of one folder; skip where they are absent."""
+    place = ROOT / "benchmarks" / folder
+    need("benchmarks", place.is_dir())
+    sys.path.append(str(place if folder else ROOT))
 
 
 def leave_out(items: list[pytest.Item], lacking: list[pytest.Item], thing: str) -> None:

@@ -100,7 +100,10 @@ def measure(name: str, rounds: int, scale: float) -> dict[str, Any]:
             reset(program, work, side)
             taken[side] = milliseconds(calls[side])
         pairs.append((taken["before"], taken["after"]))
-    return _result(program, recordings, pairs)
+    found = _result(program, recordings, pairs)
+    after, _ = told(program, "after", work)
+    found["left"] = any(one.rule == program.RULE and one.priority.value in ("critical", "high") for one in after)
+    return found
 
 
 def _result(program: ModuleType, recordings: list[Any], pairs: list[tuple[float, float]]) -> dict[str, Any]:

@@ -27,6 +27,7 @@ HEADER = (
     "saved ms (95 %)",
     "predicted share",
     "saved share (95 %)",
+    "still urgent after",
     "verdict",
 )
 
@@ -70,7 +71,7 @@ def row(name: str, found: dict[str, Any]) -> tuple[str, ...]:
     """Return the cells of a line."""
     place = f"first {found['first']}/{found['recordings']}"
     if not found["heard"]:
-        return (name, found["rule"], place, *[""] * 6, judge(found))
+        return (name, found["rule"], place, *[""] * 6, "yes" if found["left"] else "no", judge(found))
     ms, share = found["saved_ms"], [100 * one for one in found["saved_share"]]
     return (
         name,
@@ -82,6 +83,7 @@ def row(name: str, found: dict[str, Any]) -> tuple[str, ...]:
         f"{ms[0]:.0f} ({ms[1]:.0f} .. {ms[2]:.0f})",
         f"{100 * found['low_share']:.0f} .. {100 * found['high_share']:.0f} %",
         f"{share[0]:.0f} ({share[1]:.0f} .. {share[2]:.0f}) %",
+        "yes" if found["left"] else "no",
         judge(found),
     )
 

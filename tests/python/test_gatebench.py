@@ -1,17 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The bench of the gate: peers' rules on cases made by hand, and noise models that are what they say."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
+from needed import benchmarks
 from scipy import stats
 
-GATE = Path(__file__).parents[2] / "benchmarks" / "gate"
-if not GATE.is_dir():
-    pytest.skip("the benchmarks are not here", allow_module_level=True)
-sys.path.insert(0, str(GATE))
+benchmarks("gate")
 
 import engine  # noqa: E402
 import models  # noqa: E402

@@ -2,19 +2,18 @@
 """What the core says of histories: prediction intervals and change points, against SciPy and naive versions."""
 
 import math
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from needed import benchmarks
 from scipy import stats
 
 from regimeter import _core
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks" / "gate"))
-import change_points as simulation
+benchmarks("gate")
+import change_points as simulation  # noqa: E402
 
 numbers = st.floats(-1e3, 1e3, allow_subnormal=False)
 

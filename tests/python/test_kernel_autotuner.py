@@ -11,57 +11,34 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from needed import benchmarks
 from scipy import stats
 
 import regimeter
 from regimeter import AutoTunerConfig, KernelAutotuner, KernelConfig, _core, tuning_store
 from regimeter.kernel_autotuner import tuning_thresholds
 
-TUNINGS = 1000
-# What a rate of 5 % exceeds in 1000 tunings once in ten thousand times.
+benchmarks()
+
+from benchmarks import tuning  # noqa: E402
+
+TUNINGS = 60
+# What a rate of 5 % exceeds in so many tunings once in ten thousand times; the draws are seeded. A thousand tunings of
+# each kind are in benchmarks/tuning.py.
 MOST_WRONG = int(stats.binom.ppf(1 - 1e-4, TUNINGS, 0.05))
 
 
-def simulate(tuner, centers, noise, rng):
-    """Tune with times drawn instead of measured: noise(rng) is what multiplies the center of a configuration."""
-    return tuner.tune_kernel(
-        "k", lambda config: centers[config.block_size] * noise(rng), 1000, timer="returned", warmup=0
-    )
-
-
-NOISES = {
-    "normal": lambda rng: np.exp(0.03 * rng.standard_normal()),
-    "outliers": lambda rng: np.exp(0.02 * rng.standard_normal()) * (1 + (rng.random() < 0.1) * 30 * rng.random()),
-    "heavy": lambda rng: 1 + abs(rng.standard_cauchy()) * 0.02,
-    "two levels": lambda rng: 1.0 if rng.random() < 0.7 else 1.4,
-}
-
-
-@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("noise", tuning.NOISES)
 def test_equal_configurations_have_no_winner(noise):
-    rng = np.random.default_rng(1)
-    tuner = KernelAutotuner(seed=1)
-    equal = dict.fromkeys(tuner.config.block_size_options, 1e-3)
-    wrong = sum(simulate(tuner, equal, NOISES[noise], rng).block_size != 64 for _ in range(TUNINGS))
-    print(f"{noise}: {wrong} winners among equals in {TUNINGS} tunings")
-    assert wrong <= MOST_WRONG
+    assert tuning.winners(tuning.NOISES[noise], TUNINGS) <= MOST_WRONG
 
 
-@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("noise", tuning.NOISES)
 def test_a_wrong_pick_is_rare_and_the_best_is_found(noise):
-    rng = np.random.default_rng(2)
-    tuner = KernelAutotuner(seed=2)
-    centers = {64: 1.00e-3, 128: 1.02e-3, 256: 0.90e-3, 512: 0.95e-3, 1024: 1.3e-3}
-    wrong = lost = found = 0
-    for _ in range(TUNINGS):
-        picked = simulate(tuner, centers, NOISES[noise], rng).block_size
-        result = tuner.result("k", 1000)
-        wrong += centers[picked] > centers[64]
-        lost += any(row.config.block_size == 256 and "slower" in row.reason for row in result.candidates)
-        found += picked == 256
-    print(f"{noise}: slower than the default {wrong}, best eliminated {lost}, best found {found} of {TUNINGS}")
-    assert wrong <= MOST_WRONG
+    slower, lost, best = tuning.picks(tuning.NOISES[noise], TUNINGS)
+    assert slower <= MOST_WRONG
     assert lost <= MOST_WRONG
+    assert best >= TUNINGS / 4
 
 
 def test_the_interval_is_that_of_scipys_test():

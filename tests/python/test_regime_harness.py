@@ -1,23 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """The accuracy harness: what it counts, and that its cases say why they are labelled as they are."""
 
-import sys
 from pathlib import Path
 
 import pytest
+from needed import benchmarks
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
 def harness():
-    if not (ROOT / "benchmarks/regimes/run.py").exists():
-        pytest.skip("the benchmarks are not here")
-    sys.path.insert(0, str(ROOT))
-    try:
-        from benchmarks.regimes import run
-    finally:
-        sys.path.remove(str(ROOT))
+    benchmarks()
+    from benchmarks.regimes import run
+
     return run
 
 

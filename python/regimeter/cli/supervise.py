@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Running a program as a child that behaves as if it had been started without us.
 
-The child is ``python script.py ...`` itself: no code of ours runs in it before the program, so its frames,
-``__main__``, paths and random numbers are its own. Standard streams are inherited. The supervisor only waits,
-passes signals on and reads the child's resident set from /proc.
+The child is ``python script.py ...`` itself: no code of ours runs in it before the program, but for
+``bootstrap/sitecustomize.py`` where kernels are asked for. So its frames, ``__main__``, paths and random numbers
+are its own. Standard streams are inherited. The supervisor only waits, passes signals on and reads the child's
+resident set from /proc.
 
 Signals: with a terminal the child stays in our process group, so job control works as ever; what the terminal
 sends to the whole group has reached the child already and is not passed on, what is sent to us is. Without a

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The examples of README and docs: Python is executed from top to bottom, command lines are parsed."""
+
+import json
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import fakes
+import pytest
+from traces import trace_path
+
+from regimeter import GPUProfiler
+from regimeter.cli import make_parser, record
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+NAMES = [str(path.relative_to(ROOT)) for path in DOCUMENTS]
+PYTHON = re.compile(r"^```python\n(.*?)^```", re.S | re.M)
+
+# What the reader of a document has already: the names that its examples use and do not make.
+COMMON = """
+import sys, types
+import numpy as np, polars, pytest
+import regimeter
+from regimeter import GPUProfiler
+
+model = layer_norm = step = attention = lambda *values: np.ones(3)
+batch = batches = x = text = tokens = np.ones(3)
+parse = encode = decode = old_tokenize = new_tokenize = str
+read, request_id, side = lambda: [1, 2, 3], 100, 0
+"""
+HAVING = {
+    "README.md": """
+import torch
+torch.set_num_threads(1)
+a = b = torch.ones(8, 8)
+""",
+    "docs/tuning.md": """
+image, smooth = np.ones(1000), lambda image, block_size: image.sum()
+stream = types.SimpleNamespace(cuda_stream=0)
+""",
+}
+# Documents whose examples need what a test cannot have, and why.
+LEFT_OUT = {
+    "docs/calibration.md": "measures the machine for seconds",
+    "docs/regime_profiler.md": "measures the machine for seconds",
+    "docs/gate.md": "is a file of a user's own package",
+    "docs/gpu/counters.md": "needs a device",
+}
+RUN = """
+import json, sys
+namespace = {"__name__": "example"}
+for line, text in json.load(open("examples.json")):
+    try:
+        exec(compile("\\n" * line + text, sys.argv[1], "exec"), namespace)
+    except SystemExit as ended:
+        assert ended.code in range(6), ended.code
+"""
+
+
+def examples(name: str) -> list[tuple[int, str]]:
+    """Return the Python examples of a document, each with the lines before it."""
+    text = (ROOT / name).read_text()
+    return [(text.count("\n", 0, found.start(1)), found[1]) for found in PYTHON.finditer(text)]
+
+
+def prepare(folder: Path) -> None:
+    """Put the files there that examples load: recordings, and a trace."""
+    for name in ("trace.json.gz", "baseline.json.gz"):
+        shutil.copy(trace_path("a100_event_sync.json.gz"), folder / name)
+    for name in ("train.rgm", "base.rgm", "new.rgm", "a.rgm", "b.rgm"):
+        with GPUProfiler(path=folder / name) as profiler:
+            for _ in range(5):
+                with profiler.profile("forward", device="cpu"):
+                    sum(range(1000))
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if examples(name) and name not in LEFT_OUT])
+def test_python_examples_run(name, run_python, tmp_path):
+    prepare(tmp_path)
+    texts = [(0, COMMON + HAVING.get(name, "")), *examples(name)]
+    (tmp_path / "examples.json").write_text(json.dumps(texts))
+    run_python(RUN, name, env={"REGIMETER_CACHE": str(tmp_path / "cache"), **fakes.environment(cuda="")})
+
+
+def test_what_is_left_out_has_examples():
+    assert all(examples(name) for name in LEFT_OUT)
+
+
+def commands(name: str) -> list[str]:
+    """Return the command lines of a document that start the command, without what a shell makes of the rest."""
+    blocks = re.findall(r"^```(?:sh|console)?\n(.*?)^```|((?:^    .*\n)+)", (ROOT / name).read_text(), re.S | re.M)
+    text = "\n".join(part for block in blocks for part in block).replace("\\\n", " ")
+    found = []
+    for line in text.splitlines():
+        line = line.strip().removeprefix("$ ").removeprefix(".venv/bin/")
+        if line.startswith("regimeter ") and not re.search(r"\[|\.\.\.|\bVERB\b", line):
+            found.append(re.split(r" [|>&;]|;|   ", line)[0])
+    return found
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if commands(name)])
+def test_command_lines_are_understood(name):
+    for line in commands(name):
+        words, _ = record.split_program(shlex.split(line, comments=True)[1:])
+        try:
+            make_parser().parse_args(words)
+        except SystemExit as refused:
+            assert not refused.code, line
