@@ -104,26 +104,6 @@ static rgm_status find_devices(rgm_view *view, const uint32_t *order, rgm_error 
 
 // --- launches ---------------------------------------------------------------------------------------------
 
-// A run that comes from a trace knows its launches; others may have the ids only.
-static bool knows_launches(const rgm_view *view) {
-    const rgm_i32 *launch = view->run->spans.launch;
-    for (size_t i = 0; launch && i < view->n_spans; i++)
-        if (launch[i] >= 0) return true;
-    return false;
-}
-
-static rgm_status launches(rgm_view *view, rgm_error *err) {
-    int64_t reused;
-    if (!knows_launches(view)) return rgm_links_launches(view->run, view->launch, &reused, err);
-    for (size_t i = 0; i < view->n_spans; i++) { // a file may name any row
-        int32_t launch = view->run->spans.launch[i];
-        if (launch >= 0 && rgm_kind_is_work(rgm_view_kind(view, i)) &&
-            rgm_kind_is_call(rgm_view_kind(view, (size_t)launch)))
-            view->launch[i] = launch;
-    }
-    return RGM_OK;
-}
-
 static void order_launched(rgm_view *view) {
     uint32_t *first = view->launched_first;
     for (size_t w = 0; w < view->n_work; w++)
@@ -265,7 +245,7 @@ rgm_status rgm_view_init(rgm_view *view, const rgm_run *run, const rgm_rule *rul
     view->lane_spans = lanes.rows;
     lanes = (rgm_lane_order){0};
     RGM_GOTO(find_devices(view, order, err));
-    RGM_GOTO(launches(view, err));
+    RGM_GOTO(rgm_run_launches(view->run, view->launch, err));
     order_launched(view);
     RGM_GOTO(link_operators(view, err));
     classify(view, rules, n_rules);

@@ -49,14 +49,14 @@ size_t rgm_activity_demangle(const char *name, char *text, size_t room) {
 
 // --- names ------------------------------------------------------------------------------------------------
 
-void rgm_activity_names_init(rgm_activity_names *names, const rgm_device_sink *sink) {
+void rgm_activity_names_init(rgm_activity_names *names, rgm_device_sink sink) {
     *names = (rgm_activity_names){.sink = sink, .kernels = {.most = RGM_ACTIVITY_KERNELS_KNOWN}};
 }
 
 void rgm_activity_names_release(rgm_activity_names *names) { rgm_id_map_release(&names->kernels); }
 
 static uint32_t intern(const rgm_activity_names *names, const char *text, size_t length) {
-    return names->sink->intern(names->sink->arg, text, length);
+    return names->sink.intern(names->sink.arg, text, length);
 }
 
 uint32_t rgm_activity_kernel_name(rgm_activity_names *names, uint64_t address, const char *text) {

@@ -11,7 +11,7 @@
 enum { RGM_ACTIVITY_KERNELS_KNOWN = 65536, RGM_ACTIVITY_NAME_MOST = 4096 };
 
 typedef struct {
-    const rgm_device_sink *sink;
+    rgm_device_sink sink;
     rgm_id_map kernels;       // address of the name -> string id, hash of the text
     uint32_t copies[11 * 64]; // string id + 1 by kind of copy and of the two memories
     uint32_t sets[8];
@@ -19,7 +19,7 @@ typedef struct {
     uint32_t overheads[10];
 } rgm_activity_names;
 
-void rgm_activity_names_init(rgm_activity_names *names, const rgm_device_sink *sink);
+void rgm_activity_names_init(rgm_activity_names *names, rgm_device_sink sink);
 void rgm_activity_names_release(rgm_activity_names *names);
 // String ids of the sink. `address` tells names apart quickly; a text that has changed there is noticed.
 uint32_t rgm_activity_kernel_name(rgm_activity_names *names, uint64_t address, const char *text);

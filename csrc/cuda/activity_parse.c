@@ -44,8 +44,7 @@ static const char *text_at(const rgm_activity_parser *parser, uint64_t address) 
 // --- rows -------------------------------------------------------------------------------------------------
 
 static void give(rgm_activity_parser *parser) {
-    if (parser->row_count)
-        parser->how.sink->activities(parser->how.sink->arg, parser->rows, parser->row_count);
+    if (parser->row_count) parser->how.sink.activities(parser->how.sink.arg, parser->rows, parser->row_count);
     parser->row_count = 0;
 }
 
@@ -324,7 +323,7 @@ static bool read_context(reading *r) {
 static uint32_t marker_name(rgm_activity_parser *parser, uint64_t address) {
     const char *text = address ? text_at(parser, address) : NULL;
     if (!text) text = "";
-    const rgm_device_sink *sink = parser->how.sink;
+    const rgm_device_sink *sink = &parser->how.sink;
     return sink->intern(sink->arg, text, strnlen(text, RGM_ACTIVITY_NAME_MOST));
 }
 

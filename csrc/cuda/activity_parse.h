@@ -30,7 +30,7 @@ typedef struct {
     rgm_cupti_result (*next)(uint8_t *buffer, size_t valid, void **record);
     // The text at an address in a record, NULL for none; NULL: addresses are pointers.
     const char *(*text)(uint64_t address);
-    const rgm_device_sink *sink;
+    rgm_device_sink sink;
     const rgm_device_limits *limits; // of the devices, by number
     size_t devices;
     rgm_graph_nodes *nodes; // NULL: nodes are not followed

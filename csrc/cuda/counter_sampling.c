@@ -15,8 +15,8 @@ const rgm_counter_plan *rgm_counter_sampling_plan(const rgm_counter_sampling *sa
     return sampling->pm ? rgm_pm_sampling_plan(sampling->pm) : NULL;
 }
 
-static rgm_status start_pm(rgm_counter_sampling *s, const rgm_sampling_options *options,
-                           const rgm_device_sink *sink, rgm_error *err) {
+static rgm_status start_pm(rgm_counter_sampling *s, const rgm_sampling_options *options, rgm_device_sink sink,
+                           rgm_error *err) {
     rgm_pm_options pm = rgm_pm_defaults();
     pm.device = options->device;
     pm.set = options->set;
@@ -26,7 +26,7 @@ static rgm_status start_pm(rgm_counter_sampling *s, const rgm_sampling_options *
 }
 
 static rgm_status start_gpm(rgm_counter_sampling *s, const rgm_sampling_options *options,
-                            const rgm_device_sink *sink, rgm_error *err) {
+                            rgm_device_sink sink, rgm_error *err) {
     rgm_gpm_options gpm = rgm_gpm_defaults();
     gpm.device = options->device;
     if (options->interval_ns)
@@ -36,7 +36,7 @@ static rgm_status start_gpm(rgm_counter_sampling *s, const rgm_sampling_options 
 }
 
 static rgm_status start_any(rgm_counter_sampling *s, const rgm_sampling_options *options,
-                            const rgm_device_sink *sink, rgm_error *err) {
+                            rgm_device_sink sink, rgm_error *err) {
     rgm_error first = {0}, second = {0};
     rgm_status status = start_pm(s, options, sink, &first);
     if (status != RGM_UNAVAILABLE) {
@@ -53,7 +53,7 @@ static rgm_status start_any(rgm_counter_sampling *s, const rgm_sampling_options 
 }
 
 rgm_status rgm_counter_sampling_start(rgm_counter_sampling **out, const rgm_sampling_options *options,
-                                      const rgm_device_sink *sink, rgm_error *err) {
+                                      rgm_device_sink sink, rgm_error *err) {
     rgm_status status;
     *out = NULL;
     rgm_counter_sampling *s = rgm_calloc(1, sizeof *s);

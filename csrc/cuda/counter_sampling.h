@@ -36,7 +36,7 @@ typedef struct rgm_counter_sampling rgm_counter_sampling;
 
 // RGM_UNAVAILABLE when no source can be used; the message has the reason of each.
 rgm_status rgm_counter_sampling_start(rgm_counter_sampling **out, const rgm_sampling_options *options,
-                                      const rgm_device_sink *sink, rgm_error *err) RGM_NODISCARD;
+                                      rgm_device_sink sink, rgm_error *err) RGM_NODISCARD;
 // NULL is fine. `report` may be NULL.
 void rgm_counter_sampling_stop(rgm_counter_sampling *sampling, rgm_sampling_report *report);
 // The plan of PM sampling; NULL when GPM is used.

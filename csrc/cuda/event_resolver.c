@@ -40,7 +40,7 @@ static void poll_locked(rgm_event_resolver *resolver) {
         if (timeline)
             rgm_event_timeline_add(timeline, slot);
         else
-            resolver->sink->note(resolver->sink->arg, RGM_ANOMALY_DROPPED_DEVICE_ROWS, 1);
+            resolver->sink.note(resolver->sink.arg, RGM_ANOMALY_DROPPED_DEVICE_ROWS, 1);
     }
     // The first context's first slot may still be open when it is time to look.
     for (rgm_event_pool *pool = pools; pool; pool = pool->next)
@@ -83,7 +83,7 @@ static void *resolve_loop(void *arg) {
     return NULL;
 }
 
-void rgm_event_resolver_init(rgm_event_resolver *resolver, const rgm_device_sink *sink,
+void rgm_event_resolver_init(rgm_event_resolver *resolver, rgm_device_sink sink,
                              _Atomic(rgm_event_pool *) *pools, int64_t poll_ns) {
     resolver->sink = sink;
     resolver->pools = pools;

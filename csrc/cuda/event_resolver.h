@@ -12,7 +12,7 @@
 #include "cuda/event_timeline.h"
 
 typedef struct {
-    const rgm_device_sink *sink;
+    rgm_device_sink sink;
     _Atomic(rgm_event_pool *) *pools; // newest first; the list only grows
     int64_t poll_ns;                  // 0: no thread
     _Atomic(rgm_event_slot *) ended;  // newest first
@@ -31,7 +31,7 @@ typedef struct {
     int64_t looked_ns; // when scopes that are open for long were last looked at
 } rgm_event_resolver;
 
-void rgm_event_resolver_init(rgm_event_resolver *resolver, const rgm_device_sink *sink,
+void rgm_event_resolver_init(rgm_event_resolver *resolver, rgm_device_sink sink,
                              _Atomic(rgm_event_pool *) *pools, int64_t poll_ns);
 // Starts the thread unless it runs or has been stopped.
 void rgm_event_resolver_start(rgm_event_resolver *resolver);

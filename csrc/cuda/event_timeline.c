@@ -12,7 +12,7 @@ static const int64_t direct_most_ns = 4000000000;
 // Positions count from somewhere; an event of another stream may lie before the first anchor.
 static const int64_t origin_ns = 3600000000000;
 
-rgm_event_timeline *rgm_event_timeline_new(const rgm_event_pool *pool, const rgm_device_sink *sink,
+rgm_event_timeline *rgm_event_timeline_new(const rgm_event_pool *pool, rgm_device_sink sink,
                                            uint32_t number) {
     rgm_event_timeline *timeline = rgm_calloc(1, sizeof *timeline);
     if (!timeline) return NULL;
@@ -47,12 +47,12 @@ static void finish(rgm_event_timeline *timeline, rgm_event_slot *slot, int64_t d
         .state = (uint8_t)slot->outcome,
     };
     timeline->resolved++;
-    timeline->sink->interval(timeline->sink->arg, &row);
+    timeline->sink.interval(timeline->sink.arg, &row);
     const rgm_anomaly code = slot->outcome == RGM_INTERVAL_CAPTURED  ? RGM_ANOMALY_CAPTURED_SCOPES
                              : slot->outcome == RGM_INTERVAL_LOST    ? RGM_ANOMALY_DEVICE_RESET
                              : slot->outcome == RGM_INTERVAL_PENDING ? RGM_ANOMALY_PENDING_INTERVALS
                                                                      : RGM_ANOMALY_COUNT;
-    if (code != RGM_ANOMALY_COUNT) timeline->sink->note(timeline->sink->arg, code, 1);
+    if (code != RGM_ANOMALY_COUNT) timeline->sink.note(timeline->sink.arg, code, 1);
     if (timeline->dead || slot->outcome == RGM_INTERVAL_LOST) return; // its events must not be touched again
     if (timeline->anchor.slot == slot)
         atomic_store_explicit(&slot->state, RGM_SLOT_HELD, memory_order_relaxed);

@@ -29,7 +29,7 @@ typedef struct {
 
 typedef struct rgm_event_timeline {
     const rgm_event_provider *provider;
-    const rgm_device_sink *sink;
+    rgm_device_sink sink;
     void *context;
     uint64_t context_id;
     uint32_t number;
@@ -47,8 +47,7 @@ typedef struct rgm_event_timeline {
     struct rgm_event_timeline *next;
 } rgm_event_timeline;
 
-rgm_event_timeline *rgm_event_timeline_new(const rgm_event_pool *pool, const rgm_device_sink *sink,
-                                           uint32_t number);
+rgm_event_timeline *rgm_event_timeline_new(const rgm_event_pool *pool, rgm_device_sink sink, uint32_t number);
 // Takes an ended slot in. One whose outcome is settled already is handed out at once.
 void rgm_event_timeline_add(rgm_event_timeline *timeline, rgm_event_slot *slot);
 // Hands out what the device has passed; `pools` are looked at for scopes that have been open for long.

@@ -12,7 +12,6 @@ static const uint64_t attempt_ticks = UINT64_C(1) << 28;
 
 struct rgm_events {
     _Atomic(uint64_t) id; // 0 once closed
-    rgm_device_sink sink;
     rgm_events_options options;
     const rgm_event_provider *const *providers;
     _Atomic(const rgm_event_provider *) provider; // NULL while none can be used
@@ -171,7 +170,7 @@ rgm_event_slot *rgm_events_begin(rgm_events *events, uint64_t stream, bool told,
     rgm_event_slot *slot = pool ? take_slot(events, pool) : NULL;
     if (RGM_UNLIKELY(!slot)) {
         atomic_fetch_add_explicit(&events->refused, 1, memory_order_relaxed);
-        events->sink.note(events->sink.arg, RGM_ANOMALY_DROPPED_DEVICE_ROWS, 1);
+        events->resolver.sink.note(events->resolver.sink.arg, RGM_ANOMALY_DROPPED_DEVICE_ROWS, 1);
         return NULL;
     }
     slot->stream = stream;
@@ -235,16 +234,15 @@ void rgm_events_abandon(rgm_events *events, rgm_event_slot *slot) {
 
 // --- life -------------------------------------------------------------------------------------------------
 
-rgm_status rgm_events_new(rgm_events **events, const rgm_device_sink *sink, const rgm_events_options *options,
+rgm_status rgm_events_new(rgm_events **events, rgm_device_sink sink, const rgm_events_options *options,
                           const rgm_event_provider *const *providers, rgm_error *err) {
     rgm_events *e = rgm_calloc(1, sizeof *e);
     if (!e) return rgm_error_no_memory(err);
     pthread_once(&fork_once, watch_forks);
-    e->sink = *sink;
     e->options = *options;
     e->providers = providers ? providers : standard;
     pthread_mutex_init(&e->mutex, NULL);
-    rgm_event_resolver_init(&e->resolver, &e->sink, &e->pools, options->poll_ns);
+    rgm_event_resolver_init(&e->resolver, sink, &e->pools, options->poll_ns);
     atomic_store(&e->id, atomic_fetch_add(&id_source, 1));
     pthread_mutex_lock(&registry_mutex);
     e->next = registry;
@@ -281,7 +279,8 @@ void rgm_events_close(rgm_events *events, int64_t timeout_ns) {
     if (atomic_load(&events->lost)) return;
     rgm_events_poll(events); // what came while the thread ended
     int64_t pending = rgm_event_resolver_left(&events->resolver);
-    if (pending > 0) events->sink.note(events->sink.arg, RGM_ANOMALY_PENDING_INTERVALS, pending);
+    if (pending > 0)
+        events->resolver.sink.note(events->resolver.sink.arg, RGM_ANOMALY_PENDING_INTERVALS, pending);
 }
 
 static void unregister(rgm_events *events) {

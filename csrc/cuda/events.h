@@ -35,7 +35,7 @@ typedef struct {
 } rgm_events_stats;
 
 // `providers` ends with NULL; the first one that can be used is taken. NULL: CUDA, then HIP.
-rgm_status rgm_events_new(rgm_events **events, const rgm_device_sink *sink, const rgm_events_options *options,
+rgm_status rgm_events_new(rgm_events **events, rgm_device_sink sink, const rgm_events_options *options,
                           const rgm_event_provider *const *providers, rgm_error *err) RGM_NODISCARD;
 
 // Whether the program has a runtime in use that can tell so by itself. Cheap to ask again and again; a

@@ -84,7 +84,7 @@ static const rgm_library_spec spec = {
 
 struct rgm_gpm {
     nvml_table table;
-    const rgm_device_sink *sink;
+    rgm_device_sink sink;
     rgm_gpm_options options;
     nvml_device device;
     nvml_sample samples[2];
@@ -114,7 +114,7 @@ static void emit(rgm_gpm *g) {
                                          .series = g->series[i],
                                          .device = (int16_t)g->options.device};
     }
-    if (n) g->sink->counters(g->sink->arg, g->rows, n);
+    if (n) g->sink.counters(g->sink.arg, g->rows, n);
     g->counts.samples += n > 0;
 }
 
@@ -207,12 +207,12 @@ static rgm_status prepare(rgm_gpm *g, rgm_error *err) {
     if (!g->series || !g->rows) return rgm_error_no_memory(err);
     for (size_t i = 0; i < rgm_gpm_metrics_count; i++) {
         const char *name = rgm_gpm_metrics[i].series;
-        g->series[i] = g->sink->intern(g->sink->arg, name, strlen(name));
+        g->series[i] = g->sink.intern(g->sink.arg, name, strlen(name));
     }
     return RGM_OK;
 }
 
-rgm_status rgm_gpm_start(rgm_gpm **out, const rgm_gpm_options *options, const rgm_device_sink *sink,
+rgm_status rgm_gpm_start(rgm_gpm **out, const rgm_gpm_options *options, rgm_device_sink sink,
                          rgm_error *err) {
     *out = NULL;
     if (options->device < 0 || options->device > INT16_MAX || options->interval_ns < 1)

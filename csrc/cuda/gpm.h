@@ -28,9 +28,8 @@ typedef struct {
 
 typedef struct rgm_gpm rgm_gpm;
 
-// RGM_UNAVAILABLE with the reason when NVML, its GPM functions or a device that supports them is missing. The
-// sink must outlive stop.
-rgm_status rgm_gpm_start(rgm_gpm **out, const rgm_gpm_options *options, const rgm_device_sink *sink,
+// RGM_UNAVAILABLE with the reason when NVML, its GPM functions or a device that supports them is missing.
+rgm_status rgm_gpm_start(rgm_gpm **out, const rgm_gpm_options *options, rgm_device_sink sink,
                          rgm_error *err) RGM_NODISCARD;
 // Takes a last sample, unless the one before is too fresh, and frees. NULL is fine. `counts` may be NULL.
 void rgm_gpm_stop(rgm_gpm *gpm, rgm_gpm_counts *counts);

@@ -93,8 +93,7 @@ static rgm_status read_device(rgm_nvml_list *list, const rgm_nvml *nvml, unsigne
     return gpu->mig_mode == 1 ? read_mig(list, nvml, list->count - 1, err) : RGM_OK;
 }
 
-// --- ordinals by the variables
-// ------------------------------------------------------------------------------
+// --- ordinals by the variables ----------------------------------------------------------------------------
 
 typedef struct {
     size_t rows[MOST_DEVICES]; // of the list
@@ -202,8 +201,7 @@ void rgm_nvml_list_map(rgm_nvml_list *list, const char *visible, const char *ord
     list->visible = chosen.count;
 }
 
-// --- ordinals from the driver
-// -------------------------------------------------------------------------------
+// --- ordinals from the driver -----------------------------------------------------------------------------
 
 static void uuid_text(char *text, size_t room, const rgm_cu_uuid *uuid) {
     const unsigned char *b = uuid->bytes;

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 
 static void hand_over(rgm_pm_decoder *d) {
-    if (d->n_rows) d->sink->counters(d->sink->arg, d->rows, d->n_rows);
+    if (d->n_rows) d->sink.counters(d->sink.arg, d->rows, d->n_rows);
     d->n_rows = 0;
 }
 
@@ -34,7 +34,7 @@ static int by_start(const void *a, const void *b) {
 static void lose(rgm_pm_decoder *d, int64_t samples) {
     d->overflow = false;
     d->counts.dropped += samples;
-    d->sink->note(d->sink->arg, RGM_ANOMALY_DROPPED_COUNTERS, samples);
+    d->sink.note(d->sink.arg, RGM_ANOMALY_DROPPED_COUNTERS, samples);
 }
 
 // Samples between the last one and this one that never came. Where the interval is one of cycles there is

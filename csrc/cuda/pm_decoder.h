@@ -18,7 +18,7 @@ typedef struct {
 
 typedef struct {
     const rgm_counter_library *library;
-    const rgm_device_sink *sink;
+    rgm_device_sink sink;
     rgm_cupti_pm object;
     rgm_cupti_host host;
     const char **metrics;

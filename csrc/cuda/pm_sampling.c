@@ -14,7 +14,7 @@ enum { SYSCLK_PER_US = 1200 };
 
 struct rgm_pm_sampling {
     const rgm_counter_library *library;
-    const rgm_device_sink *sink;
+    rgm_device_sink sink;
     rgm_pm_options options;
     rgm_counter_plan plan;
     rgm_counter_configuration configuration;
@@ -109,7 +109,7 @@ static rgm_status prepare(rgm_pm_sampling *s, rgm_error *err) {
     RGM_TRY(rgm_counter_configuration_make(&s->configuration, &s->plan, s->library, s->availability, err));
     for (size_t m = 0; m < s->configuration.count; m++) {
         const char *name = s->configuration.metrics[m];
-        s->decoder.series[m] = s->sink->intern(s->sink->arg, name, strlen(name));
+        s->decoder.series[m] = s->sink.intern(s->sink.arg, name, strlen(name));
     }
     RGM_TRY(configure(s, err));
     return make_decoder(s, err);
@@ -125,8 +125,8 @@ static rgm_status begin(rgm_pm_sampling *s, rgm_error *err) {
     return RGM_OK;
 }
 
-rgm_status rgm_pm_sampling_start(rgm_pm_sampling **out, const rgm_pm_options *options,
-                                 const rgm_device_sink *sink, rgm_error *err) {
+rgm_status rgm_pm_sampling_start(rgm_pm_sampling **out, const rgm_pm_options *options, rgm_device_sink sink,
+                                 rgm_error *err) {
     *out = NULL;
     if (options->device < 0 || options->device > INT16_MAX || options->interval_ns < 1000 ||
         options->decode_ns < 1 || !options->max_samples ||

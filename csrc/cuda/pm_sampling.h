@@ -46,9 +46,9 @@ typedef struct rgm_pm_sampling rgm_pm_sampling;
 
 // Plans, configures and starts. What does not fit one pass is left out (rgm_pm_sampling_plan tells).
 // RGM_UNAVAILABLE with the reason and the remedy without a device, library, interface or privilege, and while
-// another profiler has the counters. The sink must outlive stop.
-rgm_status rgm_pm_sampling_start(rgm_pm_sampling **out, const rgm_pm_options *options,
-                                 const rgm_device_sink *sink, rgm_error *err) RGM_NODISCARD;
+// another profiler has the counters.
+rgm_status rgm_pm_sampling_start(rgm_pm_sampling **out, const rgm_pm_options *options, rgm_device_sink sink,
+                                 rgm_error *err) RGM_NODISCARD;
 // Stops the sampling, hands the rest to the sink and frees. NULL is fine. `counts` may be NULL.
 void rgm_pm_sampling_stop(rgm_pm_sampling *sampling, rgm_pm_counts *counts);
 const rgm_counter_plan *rgm_pm_sampling_plan(const rgm_pm_sampling *sampling);

@@ -20,7 +20,7 @@ typedef struct {
 
 struct rgm_range_profiler {
     const rgm_counter_library *library;
-    const rgm_device_sink *sink;
+    rgm_device_sink sink;
     rgm_range_options options;
     rgm_cu_context context;
     int device;
@@ -171,7 +171,7 @@ static rgm_status prepare(rgm_range_profiler *p, rgm_error *err) {
     RGM_TRY(rgm_counter_configuration_make(&p->configuration, &p->plan, p->library, p->availability, err));
     for (size_t m = 0; m < p->configuration.count; m++) {
         const char *name = p->configuration.metrics[m];
-        p->series[m] = p->sink->intern(p->sink->arg, name, strlen(name));
+        p->series[m] = p->sink.intern(p->sink.arg, name, strlen(name));
     }
     enable.context = p->context;
     RGM_TRY(rgm_cupti_check(p->library->ranges_enable(&enable), "enabling the Range Profiler", err));
@@ -181,7 +181,7 @@ static rgm_status prepare(rgm_range_profiler *p, rgm_error *err) {
 }
 
 rgm_status rgm_range_profiler_start(rgm_range_profiler **out, const rgm_range_options *options,
-                                    const rgm_device_sink *sink, rgm_error *err) {
+                                    rgm_device_sink sink, rgm_error *err) {
     RGM_PARAMS(rgm_cupti_ranges_control, control, ranges);
     *out = NULL;
     if (!options->max_ranges || rgm_counter_sets[options->set].profiler != RGM_CUPTI_RANGE_PROFILER)
@@ -242,8 +242,8 @@ static void emit(rgm_range_profiler *p, const range *of, size_t index) {
                                           .value = values[m],
                                           .series = p->series[m],
                                           .device = (int16_t)p->device};
-    p->sink->activities(p->sink->arg, &row, 1);
-    if (n) p->sink->counters(p->sink->arg, rows, n);
+    p->sink.activities(p->sink.arg, &row, 1);
+    if (n) p->sink.counters(p->sink.arg, rows, n);
     p->counts.ranges++;
 }
 
@@ -287,7 +287,7 @@ static void end_profiling(rgm_range_profiler *p) {
         if (p->library->ranges_stop(&stop) != RGM_CUPTI_SUCCESS) p->counts.failures++;
         read_ranges(p);
     }
-    if (p->counts.dropped) p->sink->note(p->sink->arg, RGM_ANOMALY_DROPPED_COUNTERS, p->counts.dropped);
+    if (p->counts.dropped) p->sink.note(p->sink.arg, RGM_ANOMALY_DROPPED_COUNTERS, p->counts.dropped);
     if (p->object) (void)p->library->ranges_disable(&disable);
     rgm_counter_configuration_release(&p->configuration);
     if (p->target) rgm_counter_target_end(p->library);

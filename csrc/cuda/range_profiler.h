@@ -38,7 +38,7 @@ typedef struct rgm_range_profiler rgm_range_profiler;
 // For the context that is current in the calling thread. RGM_UNAVAILABLE with the reason and the remedy
 // without a context, device, library, interface or privilege, or when another profiler has the counters.
 rgm_status rgm_range_profiler_start(rgm_range_profiler **out, const rgm_range_options *options,
-                                    const rgm_device_sink *sink, rgm_error *err) RGM_NODISCARD;
+                                    rgm_device_sink sink, rgm_error *err) RGM_NODISCARD;
 // `name` is a string id of the sink. A range inside a range belongs to the outer one. Neither fails.
 void rgm_range_profiler_push(rgm_range_profiler *profiler, uint32_t name);
 void rgm_range_profiler_pop(rgm_range_profiler *profiler);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the device layer puts what it sees. A session implements it (capture/session.c); nothing here knows
-// what a session is.
+// Where the device layer puts what it sees. A session implements it (capture/device.c); nothing here knows
+// what a session is. It is handed over and kept by value, so only what `arg` points to has to outlive its
+// use: service threads call it long after the function that started them has returned.
 //
 // Threads: every function may be called from any thread, also from service threads that hold no lock of the
 // interpreter. `call` is for the thread that makes the call, at its end; it takes no lock and does not fail.

@@ -137,8 +137,7 @@ static void set_options(rgm_telemetry *t, const rgm_telemetry_options *options) 
     t->stats.interval_ns = least;
 }
 
-// --- one call
-// -----------------------------------------------------------------------------------------------
+// --- one call ---------------------------------------------------------------------------------------------
 
 static bool ends_device(rgm_nvml_result result) {
     return result == RGM_NVML_GPU_IS_LOST || result == RGM_NVML_RESET_REQUIRED ||
@@ -231,14 +230,16 @@ static void measure(rgm_budget_item *item, source *from, int64_t took_ns) {
         item->cost_ns += weight * (took - item->cost_ns);
 }
 
-static void make_call(rgm_telemetry *t, size_t index) {
+// False once the thread was left behind: the sink may be gone.
+static bool make_call(rgm_telemetry *t, size_t index) {
     source *from = &t->sources[index];
     rgm_telemetry_reading reading;
     int64_t before = clock_now(t);
     rgm_telemetry_read(&reading, t->nvml, from->call, &t->list.gpus[from->gpu]);
     int64_t after = clock_now(t);
     pthread_mutex_lock(&t->mutex);
-    if (!t->abandoned) {
+    bool wanted_still = !t->abandoned;
+    if (wanted_still) {
         t->stats.calls++;
         t->stats.nvml_ns += after - before;
         measure(&t->items[index], from, after - before);
@@ -255,6 +256,7 @@ static void make_call(rgm_telemetry *t, size_t index) {
         retire(t, index);
     }
     pthread_mutex_unlock(&t->mutex);
+    return wanted_still;
 }
 
 // --- ticks ------------------------------------------------------------------------------------------------
@@ -287,13 +289,13 @@ int64_t rgm_telemetry_tick(rgm_telemetry *t) {
     int64_t tick = (clock_now(t) - t->start_ns) / interval;
     // What begins to be read because something else turned out unavailable is after it in the list.
     for (size_t i = 0; i < t->source_count; i++)
-        if (!t->items[i].off && t->sources[i].due_tick <= tick) make_call(t, i);
+        if (!t->items[i].off && t->sources[i].due_tick <= tick && !make_call(t, i)) return INT64_MAX;
     int64_t now = clock_now(t);
+    int64_t next = INT64_MAX;
     pthread_mutex_lock(&t->mutex);
     t->stats.ticks++;
     t->stats.wall_ns = now - t->start_ns;
-    divide(t, tick);
-    int64_t next = INT64_MAX;
+    if (!t->abandoned) divide(t, tick);
     for (size_t i = 0; i < t->source_count; i++)
         if (!t->items[i].off && t->sources[i].due_tick < next) next = t->sources[i].due_tick;
     pthread_mutex_unlock(&t->mutex);
@@ -318,8 +320,7 @@ static void *run(void *arg) {
     return NULL;
 }
 
-// --- life
-// ---------------------------------------------------------------------------------------------------
+// --- life -------------------------------------------------------------------------------------------------
 
 static void release(rgm_telemetry *t) {
     rgm_nvml_list_release(&t->list);
@@ -330,11 +331,11 @@ static void release(rgm_telemetry *t) {
 }
 
 rgm_status rgm_telemetry_start(rgm_telemetry **telemetry, const rgm_telemetry_options *options,
-                               const rgm_device_sink *sink, rgm_error *err) {
+                               rgm_device_sink sink, rgm_error *err) {
     *telemetry = NULL;
     rgm_telemetry *t = rgm_calloc(1, sizeof *t);
     if (!t) return rgm_error_no_memory(err);
-    t->sink = *sink;
+    t->sink = sink;
     t->process = getpid();
     set_options(t, options);
     rgm_status status = prepare(t, err);
@@ -390,15 +391,20 @@ void rgm_telemetry_free(rgm_telemetry *t) {
     release(t);
 }
 
+// A child of fork has no thread that writes, and its mutex may be held by nobody for ever.
+static bool lock_here(rgm_telemetry *t) {
+    return t->process == getpid() && pthread_mutex_lock(&t->mutex) == 0;
+}
+
 void rgm_telemetry_stats_read(rgm_telemetry *t, rgm_telemetry_stats *stats) {
-    pthread_mutex_lock(&t->mutex);
+    bool locked = lock_here(t);
     *stats = t->stats;
-    pthread_mutex_unlock(&t->mutex);
+    if (locked) pthread_mutex_unlock(&t->mutex);
 }
 
 size_t rgm_telemetry_series_read(rgm_telemetry *t, rgm_telemetry_series *rows, size_t room) {
-    pthread_mutex_lock(&t->mutex);
+    bool locked = lock_here(t);
     for (size_t i = 0; i < t->series_count && i < room; i++) rows[i] = t->series[i].row;
-    pthread_mutex_unlock(&t->mutex);
+    if (locked) pthread_mutex_unlock(&t->mutex);
     return t->series_count;
 }

@@ -8,8 +8,9 @@
 //
 // Threads: start, stop, stats and series from any thread, one at a time. The sink is called under a lock of
 // the telemetry, so it must not call back. Fork: the child has no thread; stop and free do nothing but
-// release there. Exit: whoever started it stops it. A call that does not come back within two seconds is left
-// behind with its thread, which never calls the sink again.
+// release there, and statistics and series are those of the moment of the fork. Exit: whoever started it
+// stops it. A call that does not come back within two seconds is left behind with its thread, which never
+// calls the sink again.
 #ifndef RGM_CUDA_TELEMETRY_H
 #define RGM_CUDA_TELEMETRY_H
 
@@ -65,7 +66,7 @@ typedef struct {
 // RGM_UNAVAILABLE with the reason when there is no NVML, or no device that CUDA sees. The first start in a
 // process initialises NVML.
 rgm_status rgm_telemetry_start(rgm_telemetry **telemetry, const rgm_telemetry_options *options,
-                               const rgm_device_sink *sink, rgm_error *err) RGM_NODISCARD;
+                               rgm_device_sink sink, rgm_error *err) RGM_NODISCARD;
 // Ends the thread; any number of times. Statistics stay until free.
 void rgm_telemetry_stop(rgm_telemetry *telemetry);
 void rgm_telemetry_free(rgm_telemetry *telemetry);

@@ -251,7 +251,7 @@ static rgm_status open_buffers(rgm_trace *trace, rgm_error *err) {
     const rgm_activity_reading how = {
         .version = trace->cupti->version,
         .next = trace->cupti->next_record,
-        .sink = &trace->guarded,
+        .sink = trace->guarded,
         .limits = trace->limits,
         .devices = trace->devices,
         .nodes = trace->options.graph_nodes ? &trace->nodes : NULL,
@@ -298,8 +298,7 @@ done:
     return status;
 }
 
-rgm_status rgm_tracing_start(const rgm_device_sink *sink, const rgm_tracing_options *options,
-                             rgm_error *err) {
+rgm_status rgm_tracing_start(rgm_device_sink sink, const rgm_tracing_options *options, rgm_error *err) {
     rgm_trace *trace = &rgm_trace_now;
     const rgm_driver *driver;
     const rgm_cupti *cupti;
@@ -313,7 +312,7 @@ rgm_status rgm_tracing_start(const rgm_device_sink *sink, const rgm_tracing_opti
         trace->driver = driver;
         trace->cupti = cupti;
         trace->options = *options;
-        trace->sink = *sink;
+        trace->sink = sink;
         read_devices(trace);
         status = start(trace, err);
     }

@@ -69,7 +69,7 @@ typedef struct {
 
 // RGM_UNAVAILABLE with the reason when kernels cannot be traced; nothing is left behind then. A conflict with
 // another tool is noted at the sink (TRACING_CONFLICT).
-rgm_status rgm_tracing_start(const rgm_device_sink *sink, const rgm_tracing_options *options,
+rgm_status rgm_tracing_start(rgm_device_sink sink, const rgm_tracing_options *options,
                              rgm_error *err) RGM_NODISCARD;
 // Collects what the device has finished, for as long as the wait allows. Nothing for another sink's argument.
 void rgm_tracing_flush(const void *owner, int64_t wait_ns);

@@ -177,7 +177,7 @@ static void leave(int domain, uint32_t id, const rgm_cupti_call *call) {
     if (--here.depth > 0) return;
     if (rgm_trace_hold()) {
         uint32_t name = rgm_trace_now.names[domain - 1][id];
-        rgm_device_sink *sink = &rgm_trace_now.sink;
+        const rgm_device_sink *sink = &rgm_trace_now.sink;
         sink->call(sink->arg, here.begin, end, name ? name - 1 : 0, here.correlation);
         if (rgm_trace_now.calls[domain - 1][id] == TRACE_CALL_WORK) count_work(own_stripe(), call);
         rgm_trace_release();

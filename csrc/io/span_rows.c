@@ -22,17 +22,9 @@ void rgm_span_rows_release(rgm_span_rows *rows) {
 }
 
 rgm_status rgm_span_launches(const rgm_run *run, int32_t **launch, rgm_error *err) {
-    size_t n = run->spans.rows;
-    rgm_status status;
-    int64_t reused;
-    *launch = rgm_malloc((n + 1) * sizeof **launch);
+    *launch = rgm_malloc((run->spans.rows + 1) * sizeof **launch);
     if (!*launch) return rgm_error_no_memory(err);
-    if (run->spans.launch) {
-        for (size_t i = 0; i < n; i++)
-            (*launch)[i] = run->spans.launch[i] < (int64_t)n ? run->spans.launch[i] : -1;
-        return RGM_OK;
-    }
-    status = rgm_links_launches(run, *launch, &reused, err);
+    rgm_status status = rgm_run_launches(run, *launch, err);
     if (status != RGM_OK) {
         rgm_free(*launch);
         *launch = NULL;

@@ -18,8 +18,8 @@ static inline int32_t rgm_span_row(const rgm_span_rows *rows, size_t span) {
     return rows->row ? rows->row[span] : -1;
 }
 
-// Row of the call that launched a piece of device work, -1 elsewhere: as the run says, or by the rule of the
-// links where it says nothing. The caller frees it.
+// Row of the call that launched a piece of device work, -1 elsewhere: rgm_run_launches. The caller
+// frees it.
 rgm_status rgm_span_launches(const rgm_run *run, int32_t **launch, rgm_error *err) RGM_NODISCARD;
 
 #endif

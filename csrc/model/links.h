@@ -23,6 +23,13 @@ static inline bool rgm_kind_is_call(unsigned kind) {
 rgm_status rgm_links_launches(const rgm_run *run, rgm_i32 *launch, int64_t *reused,
                               rgm_error *err) RGM_NODISCARD;
 
+// Whether the run says of any work what launched it. Recordings and files of others may have the ids only.
+bool rgm_run_knows_launches(const rgm_run *run);
+// Row of the call that launched each piece of device work, -1 elsewhere: as the run says, which may name any
+// row where it comes from a file, or by the rule above where the run says nothing. The one answer for
+// analyses and exports.
+rgm_status rgm_run_launches(const rgm_run *run, rgm_i32 *launch, rgm_error *err) RGM_NODISCARD;
+
 // Fills launch alone, and notes what is doubtful of it. For a recording, whose parents are known.
 rgm_status rgm_run_link_work(rgm_run *run, rgm_error *err) RGM_NODISCARD;
 // Replaces the correlations in `launches.capture` by the rows of the first calls that carry them, -1 where

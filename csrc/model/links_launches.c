@@ -89,6 +89,26 @@ done:
     return status;
 }
 
+bool rgm_run_knows_launches(const rgm_run *run) {
+    const rgm_i32 *launch = run->spans.launch;
+    for (size_t i = 0; launch && i < run->spans.rows; i++)
+        if (launch[i] >= 0) return true;
+    return false;
+}
+
+rgm_status rgm_run_launches(const rgm_run *run, rgm_i32 *launch, rgm_error *err) {
+    int64_t reused;
+    size_t n = run->spans.rows;
+    if (!rgm_run_knows_launches(run)) return rgm_links_launches(run, launch, &reused, err);
+    for (size_t i = 0; i < n; i++) {
+        int32_t call = run->spans.launch[i];
+        bool right = call >= 0 && (size_t)call < n && rgm_kind_is_work(rgm_links_kind(run, i)) &&
+                     rgm_kind_is_call(rgm_links_kind(run, (size_t)call));
+        launch[i] = right ? call : -1;
+    }
+    return RGM_OK;
+}
+
 // Accelerators other than GPUs do not say who launched them.
 static bool has_launch(const rgm_run *run, size_t row) {
     unsigned kind = rgm_links_kind(run, row);

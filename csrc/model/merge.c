@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/sort.h"
 #include "model/append.h"
+#include "model/links.h"
 
 // Columns that append leaves as they are, and the smallest value that is moved: the others mean "none".
 enum { TIME, ID, MOVES };
@@ -36,7 +37,7 @@ typedef struct {
     int64_t delta[MOVES];
     int64_t position;
     bool wide;     // an id did not fit below 2^40
-    bool unlinked; // a run has no column of launches: they are to be found by correlation
+    bool unlinked; // a run does not know its launches: they are to be found by correlation
 } merge;
 
 // --- columns ----------------------------------------------------------------------------------------------
@@ -175,7 +176,7 @@ static rgm_status set_extent(merge *m, rgm_error *err) {
 static rgm_status append_run(merge *m, rgm_error *err) {
     m->first_lane = m->to->lanes.rows;
     m->delta[ID] = m->position << RGM_MERGE_ID_BITS;
-    m->unlinked = m->unlinked || (m->from->spans.rows && !m->from->spans.launch);
+    m->unlinked = m->unlinked || (m->from->spans.rows && !rgm_run_knows_launches(m->from));
     RGM_TRY(map_names(m, err));
     RGM_TRY(append_tables(m, err));
     fill_ranks(m);

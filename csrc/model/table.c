@@ -56,13 +56,12 @@ const rgm_column_desc *rgm_table_find(const rgm_table_desc *desc, const char *na
     return NULL;
 }
 
-void rgm_table_fill(const rgm_table_desc *desc, void *table, size_t column, size_t first, size_t rows) {
-    double missing = desc->columns[column].missing;
-    char *data = *column_at(table, column);
-    switch (desc->columns[column].type) {
+static void fill(const rgm_column_desc *column, void *data, size_t first, size_t rows) {
+    double missing = column->missing;
+    switch (column->type) {
 #define FILL(type, dtype, arrow, size)                                                                       \
     case RGM_TYPE_##type: {                                                                                  \
-        rgm_##type *at = (rgm_##type *)(void *)data + first;                                                 \
+        rgm_##type *at = (rgm_##type *)data + first;                                                         \
         for (size_t i = 0; i < rows; i++) at[i] = (rgm_##type)missing;                                       \
         break;                                                                                               \
     }
@@ -70,6 +69,16 @@ void rgm_table_fill(const rgm_table_desc *desc, void *table, size_t column, size
 #undef FILL
     default: break;
     }
+}
+
+void rgm_table_fill(const rgm_table_desc *desc, void *table, size_t column, size_t first, size_t rows) {
+    fill(&desc->columns[column], *column_at(table, column), first, rows);
+}
+
+void *rgm_table_defaults(const rgm_table_desc *desc, size_t column, size_t rows) {
+    void *data = rgm_block_realloc(NULL, rows * width(desc, column));
+    if (data) fill(&desc->columns[column], data, 0, rows);
+    return data;
 }
 
 static rgm_status column_resize(const rgm_table_desc *desc, void *table, size_t column, size_t capacity,

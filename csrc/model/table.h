@@ -69,9 +69,13 @@ const rgm_column_desc *rgm_table_find(const rgm_table_desc *desc, const char *na
 // Gives every column named in the bit mask memory for `rows` rows and keeps what is there.
 rgm_status rgm_table_reserve(const rgm_table_desc *desc, void *table, uint64_t mask, size_t rows,
                              rgm_error *err) RGM_NODISCARD;
-// Materialises one column, filled with its default where it was NULL.
+// Materialises one column, filled with its default where it was NULL. For the owner alone: to those who only
+// read, the table may be shared.
 rgm_status rgm_table_ensure(const rgm_table_desc *desc, void *table, size_t column,
                             rgm_error *err) RGM_NODISCARD;
+// The cells that a column without memory stands for, for a reader that needs them; the table is not touched.
+// NULL without memory; freed by rgm_block_free.
+void *rgm_table_defaults(const rgm_table_desc *desc, size_t column, size_t rows);
 void rgm_table_fill(const rgm_table_desc *desc, void *table, size_t column, size_t first, size_t rows);
 // Frees one column, which holds its default in every row from then on.
 void rgm_table_drop(const rgm_table_desc *desc, void *table, size_t column);

@@ -32,9 +32,9 @@ struct ArrowArrayStream {
 
 typedef struct {
     PyObject *owner;
-    rgm_run *run;
+    const rgm_run *run;
     const rgm_table_desc *desc;
-    rgm_table *table;
+    const rgm_table *table;
     bool done;
 } stream_state;
 
@@ -81,6 +81,7 @@ static int get_schema(struct ArrowArrayStream *stream, struct ArrowSchema *out) 
 typedef struct {
     PyObject *owner; // NULL where nothing of Python is shared
     void *memory;    // offsets and text of a dictionary
+    void *defaults;  // cells of a column that the table has no memory for
     struct ArrowArray *dictionary;
     struct ArrowArray **children;
     int64_t n_children;
@@ -104,6 +105,7 @@ static void release_array(struct ArrowArray *array) {
     }
     rgm_free(private->children);
     rgm_free(private->memory);
+    rgm_block_free(private->defaults);
     rgm_free(private);
     array->release = NULL;
 }
@@ -140,10 +142,13 @@ static int text_array(const rgm_run *run, struct ArrowArray *out) {
 }
 
 static int column_array(const stream_state *s, size_t column, struct ArrowArray *out) {
-    if (rgm_table_ensure(s->desc, s->table, column, NULL) != RGM_OK) return ENOMEM;
     array_private *private = array_init(out, (int64_t)s->table->rows, 2);
     if (!private) return ENOMEM;
     private->buffers[1] = rgm_table_column(s->desc, s->table, column);
+    // Consumers come here without the interpreter's lock, and the run is shared.
+    if (!private->buffers[1])
+    private->buffers[1] = private->defaults = rgm_table_defaults(s->desc, column, s->table->rows);
+    if (!private->buffers[1]) return ENOMEM;
     PyGILState_STATE gil = PyGILState_Ensure();
     private->owner = Py_NewRef(s->owner);
     PyGILState_Release(gil);
@@ -199,7 +204,8 @@ static void capsule_dealloc(PyObject *capsule) {
     rgm_free(stream);
 }
 
-PyObject *rgm_arrow_stream(PyObject *owner, rgm_run *run, const rgm_table_desc *desc, void *table) {
+PyObject *rgm_arrow_stream(PyObject *owner, const rgm_run *run, const rgm_table_desc *desc,
+                           const void *table) {
     struct ArrowArrayStream *stream = rgm_calloc(1, sizeof *stream);
     stream_state *s = rgm_calloc(1, sizeof *s);
     if (!stream || !s) {

@@ -113,7 +113,7 @@ static PyObject *run_comparison(rgm_module *state, const rgm_comparison_input *i
         rgm_free(table);
         return rgm_raise(state, status, &err);
     }
-    PyObject *wrapped = rgm_table_wrap(state, Py_None, &rgm_comparison_desc, table, true);
+    PyObject *wrapped = rgm_table_wrap(state, Py_None, &rgm_comparison_desc, table, NULL);
     PyObject *known = wrapped ? facts_dict(&facts) : NULL;
     PyObject *result = known ? PyTuple_Pack(2, wrapped, known) : NULL;
     Py_XDECREF(wrapped);

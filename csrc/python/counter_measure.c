@@ -83,7 +83,7 @@ static PyObject *measure_sample(PyObject *type, PyObject *args) {
     measure *self = measure_make((PyTypeObject *)type);
     if (!self) return NULL;
     Py_BEGIN_ALLOW_THREADS;
-    status = rgm_counter_sampling_start(&self->sampling, &options, &self->rows.sink, &err);
+    status = rgm_counter_sampling_start(&self->sampling, &options, self->rows.sink, &err);
     Py_END_ALLOW_THREADS;
     return status == RGM_OK ? (PyObject *)self : refuse(self, status, &err);
 }
@@ -99,7 +99,7 @@ static PyObject *measure_ranges(PyObject *type, PyObject *args) {
     measure *self = measure_make((PyTypeObject *)type);
     if (!self) return NULL;
     // With the lock: the context that counts is the calling thread's, and starting is short.
-    rgm_status status = rgm_range_profiler_start(&self->ranges, &options, &self->rows.sink, &err);
+    rgm_status status = rgm_range_profiler_start(&self->ranges, &options, self->rows.sink, &err);
     return status == RGM_OK ? (PyObject *)self : refuse(self, status, &err);
 }
 

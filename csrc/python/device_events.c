@@ -182,10 +182,10 @@ PyObject *rgm_profiler_device_timing(profiler_object *self, PyObject *args) {
     if (on && !self->events) {
         rgm_error err;
         rgm_error_clear(&err);
-        rgm_device_sink sink = rgm_session_sink(self->session);
         rgm_events_options options = {.poll_ns = self->options.device_poll_ns,
                                       .max_slots = self->options.device_events};
-        rgm_status status = rgm_events_new(&self->events, &sink, &options, NULL, &err);
+        rgm_status status =
+            rgm_events_new(&self->events, rgm_session_sink(self->session), &options, NULL, &err);
         if (status != RGM_OK) return rgm_raise(state, status, &err);
     }
     self->special &= (uint8_t)~SPECIAL_DEVICE_EVENTS;

@@ -29,7 +29,7 @@ PyObject *rgm_profiler_telemetry_start(profiler_object *self, PyObject *args) {
     rgm_device_sink sink = rgm_session_sink(self->session);
     rgm_error_clear(&err);
     Py_BEGIN_ALLOW_THREADS;
-    status = rgm_telemetry_start(&self->telemetry, &options, &sink, &err);
+    status = rgm_telemetry_start(&self->telemetry, &options, sink, &err);
     Py_END_ALLOW_THREADS;
     return reason_of(status, &err);
 }
@@ -72,7 +72,7 @@ PyObject *rgm_profiler_counters_start(profiler_object *self, PyObject *args) {
     rgm_device_sink sink = rgm_session_sink(self->session);
     rgm_error_clear(&err);
     Py_BEGIN_ALLOW_THREADS;
-    status = rgm_counter_sampling_start(&self->counters, &options, &sink, &err);
+    status = rgm_counter_sampling_start(&self->counters, &options, sink, &err);
     Py_END_ALLOW_THREADS;
     return reason_of(status, &err);
 }

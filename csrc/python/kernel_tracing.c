@@ -48,7 +48,7 @@ PyObject *rgm_profiler_kernels_start(profiler_object *self, PyObject *given) {
     rgm_error_clear(&err);
     rgm_device_sink sink = rgm_session_sink(self->session);
     Py_BEGIN_ALLOW_THREADS;
-    status = rgm_tracing_start(&sink, &options, &err);
+    status = rgm_tracing_start(sink, &options, &err);
     Py_END_ALLOW_THREADS;
     if (status == RGM_OK) return PyUnicode_FromString("");
     return PyUnicode_DecodeUTF8(err.message, (Py_ssize_t)strlen(err.message), "replace");

@@ -28,6 +28,7 @@ static void run_dealloc(run_object *self) {
     rgm_table_release(&rgm_entries_desc, &self->entries);
     rgm_table_release(&rgm_summary_desc, &self->summary);
     rgm_view_release(&self->view);
+    rgm_shown_free(self->shown);
     rgm_run_free(self->run);
     type->tp_free((PyObject *)self);
     Py_DECREF(type);
@@ -41,7 +42,7 @@ static PyObject *run_table(run_object *self, PyObject *name) {
     for (size_t t = 0; text && t < rgm_run_tables_count; t++)
         if (strcmp(rgm_run_tables[t]->name, text) == 0)
             return rgm_table_wrap(state, (PyObject *)self, rgm_run_tables[t],
-                                  rgm_run_table(self->run, rgm_run_tables[t]), false);
+                                  rgm_run_table(self->run, rgm_run_tables[t]), &self->shown);
     if (!PyErr_Occurred()) PyErr_Format(PyExc_KeyError, "a run has no table %R", name);
     return NULL;
 }

@@ -37,13 +37,15 @@ static int compute_results(run_object *self, rgm_module *state) {
 PyObject *rgm_method_entries(run_object *self, void *unused) {
     rgm_module *state = rgm_module_of_type(Py_TYPE(self));
     if (!state || compute_results(self, state) < 0) return NULL;
-    return rgm_table_wrap(state, (PyObject *)self, &rgm_entries_desc, (rgm_table *)&self->entries, false);
+    return rgm_table_wrap(state, (PyObject *)self, &rgm_entries_desc, (rgm_table *)&self->entries,
+                          &self->shown);
 }
 
 PyObject *rgm_method_summary(run_object *self, void *unused) {
     rgm_module *state = rgm_module_of_type(Py_TYPE(self));
     if (!state || compute_results(self, state) < 0) return NULL;
-    return rgm_table_wrap(state, (PyObject *)self, &rgm_summary_desc, (rgm_table *)&self->summary, false);
+    return rgm_table_wrap(state, (PyObject *)self, &rgm_summary_desc, (rgm_table *)&self->summary,
+                          &self->shown);
 }
 
 PyObject *rgm_method_summarise(run_object *self, PyObject *thresholds) {
@@ -60,7 +62,7 @@ PyObject *rgm_method_summarise(run_object *self, PyObject *thresholds) {
     status = rgm_summary_compute(self->run, &self->entries, &policy, summary, &err);
     Py_END_ALLOW_THREADS;
     if (status == RGM_OK)
-        return rgm_table_wrap(state, (PyObject *)self, &rgm_summary_desc, (rgm_table *)summary, true);
+        return rgm_table_wrap(state, (PyObject *)self, &rgm_summary_desc, (rgm_table *)summary, NULL);
     rgm_table_release(&rgm_summary_desc, summary);
     rgm_free(summary);
     return rgm_raise(state, status, &err);
@@ -128,7 +130,7 @@ static PyObject *analyse(rgm_module *state, PyObject *self, const rgm_analysis *
     Py_BEGIN_ALLOW_THREADS;
     status = analysis->compute(view, policy, question, result, &err);
     Py_END_ALLOW_THREADS;
-    if (status == RGM_OK) return rgm_table_wrap(state, self, analysis->desc, result, true);
+    if (status == RGM_OK) return rgm_table_wrap(state, self, analysis->desc, result, NULL);
     rgm_table_release(analysis->desc, result);
     rgm_free(result);
     return rgm_raise(state, status, &err);

@@ -17,6 +17,7 @@ typedef struct {
     bool computed;
     rgm_view view; // with the built-in rules
     bool viewed;
+    rgm_shown *shown;
     PyObject *weakrefs;
 } run_object;
 

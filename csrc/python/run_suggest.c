@@ -31,9 +31,9 @@ static int read_ceilings(PyObject *given, rgm_ceilings *ceilings) {
 
 static PyObject *wrap_both(rgm_module *state, PyObject *self, rgm_suggestions *suggestions,
                            rgm_suggestion_evidence *evidence) {
-    PyObject *first = rgm_table_wrap(state, self, &rgm_suggestions_desc, (rgm_table *)suggestions, true);
+    PyObject *first = rgm_table_wrap(state, self, &rgm_suggestions_desc, (rgm_table *)suggestions, NULL);
     PyObject *second =
-        rgm_table_wrap(state, self, &rgm_suggestion_evidence_desc, (rgm_table *)evidence, true);
+        rgm_table_wrap(state, self, &rgm_suggestion_evidence_desc, (rgm_table *)evidence, NULL);
     if (first && second) return Py_BuildValue("(NN)", first, second);
     Py_XDECREF(first);
     Py_XDECREF(second);

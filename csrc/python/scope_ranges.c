@@ -16,8 +16,7 @@ typedef enum { RANGES_WAITING, RANGES_RUNNING, RANGES_REFUSED, RANGES_ENDED } ra
 
 struct scope_ranges {
     rgm_range_options options;
-    PyObject *names; // set of operations, NULL for all
-    rgm_device_sink sink;
+    PyObject *names;              // set of operations, NULL for all
     rgm_range_profiler *profiler; // while RUNNING
     ranges_state state;
     pthread_t thread;
@@ -50,8 +49,8 @@ static bool has_context(void) {
 static void start(struct scope_ranges *ranges, rgm_session *session) {
     rgm_error err;
     rgm_error_clear(&err);
-    ranges->sink = rgm_session_sink(session);
-    rgm_status status = rgm_range_profiler_start(&ranges->profiler, &ranges->options, &ranges->sink, &err);
+    rgm_status status =
+        rgm_range_profiler_start(&ranges->profiler, &ranges->options, rgm_session_sink(session), &err);
     ranges->state = status == RGM_OK ? RANGES_RUNNING : RANGES_REFUSED;
     ranges->thread = pthread_self();
     ranges->process = getpid();

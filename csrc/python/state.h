@@ -95,11 +95,15 @@ int rgm_ceilings_take(PyObject *given, const char *name, rgm_ceilings *out);
 rgm_status rgm_feed_read(void *context, uint8_t *buffer, size_t room, size_t *filled, rgm_error *err);
 void rgm_feed_stop(PyObject *feed);
 
-// table.c
-PyObject *rgm_table_wrap(rgm_module *state, PyObject *run, const rgm_table_desc *desc, void *table,
-                         bool owned);
+// table.c: columns without memory that were looked at.
+typedef struct rgm_shown rgm_shown;
+void rgm_shown_free(rgm_shown *shown);
+// A table of the run, which keeps what was looked at; or one that is taken over, where `shown` is NULL.
+PyObject *rgm_table_wrap(rgm_module *state, PyObject *run, const rgm_table_desc *desc, const void *table,
+                         rgm_shown **shown);
 // arrow.c
-PyObject *rgm_arrow_stream(PyObject *owner, rgm_run *run, const rgm_table_desc *desc, void *table);
+PyObject *rgm_arrow_stream(PyObject *owner, const rgm_run *run, const rgm_table_desc *desc,
+                           const void *table);
 // run.c: takes the Run over.
 PyObject *rgm_run_wrap(PyTypeObject *type, rgm_run *run);
 rgm_run *rgm_run_of(PyObject *run);

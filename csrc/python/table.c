@@ -12,8 +12,9 @@ typedef struct {
     PyObject_HEAD
     PyObject *run; // keeps names, and for a run's own tables the memory, alive
     const rgm_table_desc *desc;
-    rgm_table *table;
-    bool owned;
+    const rgm_table *table;
+    rgm_shown **shown; // of the run, or &own
+    rgm_shown *own;
 } table_object;
 
 typedef struct {
@@ -27,7 +28,47 @@ static const rgm_column_desc *desc_of(const column_object *self) {
     return &((table_object *)self->table)->desc->columns[self->column];
 }
 
+// --- columns without memory -------------------------------------------------------------------------------
+
+// A run is shared with readers that hold no lock and take a column without memory for one that says nothing,
+// so what is looked at is made beside it.
+struct rgm_shown {
+    const rgm_table_desc *desc;
+    size_t column;
+    void *cells;
+    rgm_shown *next;
+};
+
+static const void *shown_cells(rgm_shown **shown, const rgm_table_desc *desc, size_t column, size_t rows) {
+    for (const rgm_shown *at = *shown; at; at = at->next)
+        if (at->desc == desc && at->column == column) return at->cells;
+    rgm_shown *made = rgm_malloc(sizeof *made);
+    void *cells = made ? rgm_table_defaults(desc, column, rows) : NULL;
+    if (!cells) {
+        rgm_free(made);
+        return PyErr_NoMemory();
+    }
+    *made = (rgm_shown){desc, column, cells, *shown};
+    *shown = made;
+    return cells;
+}
+
+void rgm_shown_free(rgm_shown *shown) {
+    while (shown) {
+        rgm_shown *next = shown->next;
+        rgm_block_free(shown->cells);
+        rgm_free(shown);
+        shown = next;
+    }
+}
+
 // --- column -----------------------------------------------------------------------------------------------
+
+static const void *cells_of(const column_object *self) {
+    const table_object *table = (const table_object *)self->table;
+    const void *cells = rgm_table_column(table->desc, table->table, self->column);
+    return cells ? cells : shown_cells(table->shown, table->desc, self->column, table->table->rows);
+}
 
 static int column_buffer(column_object *self, Py_buffer *view, int flags) {
     static const char *const formats[] = {
@@ -41,13 +82,10 @@ static int column_buffer(column_object *self, Py_buffer *view, int flags) {
         PyErr_SetString(PyExc_BufferError, "columns are read-only");
         return -1;
     }
-    if (rgm_table_ensure(table->desc, table->table, self->column, NULL) != RGM_OK) {
-        PyErr_NoMemory();
-        return -1;
-    }
-    void *data = rgm_table_column(table->desc, table->table, self->column);
-    if (PyBuffer_FillInfo(view, (PyObject *)self, data, (Py_ssize_t)(table->table->rows * size), 1, flags) <
-        0)
+    const void *data = cells_of(self);
+    if (!data) return -1;
+    if (PyBuffer_FillInfo(view, (PyObject *)self, (void *)data, (Py_ssize_t)(table->table->rows * size), 1,
+                          flags) < 0)
         return -1;
     view->itemsize = (Py_ssize_t)size;
     if (flags & PyBUF_FORMAT) view->format = (char *)formats[desc->type];
@@ -99,22 +137,24 @@ static PyType_Spec column_spec = {
 
 // --- table ------------------------------------------------------------------------------------------------
 
-PyObject *rgm_table_wrap(rgm_module *state, PyObject *run, const rgm_table_desc *desc, void *table,
-                         bool owned) {
+PyObject *rgm_table_wrap(rgm_module *state, PyObject *run, const rgm_table_desc *desc, const void *table,
+                         rgm_shown **shown) {
     table_object *self = PyObject_New(table_object, state->table_type);
     if (!self) return NULL;
     self->run = Py_NewRef(run);
     self->desc = desc;
     self->table = table;
-    self->owned = owned;
+    self->own = NULL;
+    self->shown = shown ? shown : &self->own;
     return (PyObject *)self;
 }
 
 static void table_dealloc(table_object *self) {
     PyTypeObject *type = Py_TYPE(self);
-    if (self->owned) {
-        rgm_table_release(self->desc, self->table);
-        rgm_free(self->table);
+    if (self->shown == &self->own) {
+        rgm_table_release(self->desc, (rgm_table *)self->table);
+        rgm_free((rgm_table *)self->table);
+        rgm_shown_free(self->own);
     }
     Py_XDECREF(self->run);
     PyObject_Free(self);

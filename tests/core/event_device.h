@@ -100,7 +100,7 @@ UNUSED static rgm_events *start(int64_t poll_ns, int64_t max_slots) {
     atomic_store(&row_count, 0);
     for (int i = 0; i < RGM_ANOMALY_COUNT; i++) atomic_store(&notes[i], 0);
     rgm_clock_init();
-    CHECK_OK(rgm_events_new(&events, &sink, &options, NULL, NULL));
+    CHECK_OK(rgm_events_new(&events, sink, &options, NULL, NULL));
     return events;
 }
 

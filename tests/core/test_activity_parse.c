@@ -52,7 +52,7 @@ static const rgm_device_sink sink = {.arg = &seen, .activities = keep_rows, .int
 static rgm_activity_parser *parser_new(uint32_t version, rgm_graph_nodes *nodes) {
     rgm_activity_parser *parser = rgm_malloc(sizeof *parser);
     const rgm_activity_reading how = {
-        .version = version, .next = next, .sink = &sink, .limits = limits, .devices = 2, .nodes = nodes};
+        .version = version, .next = next, .sink = sink, .limits = limits, .devices = 2, .nodes = nodes};
     if (!parser) abort();
     version_now = version;
     seen = (recording){0};

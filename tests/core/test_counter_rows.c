@@ -33,7 +33,7 @@ TEST(samples_from_the_preferred_source) {
     rgm_error err;
     use_doubles(&counters, &nvml);
     CHECK_OK(rgm_counter_rows_init(&rows, 10000, &err));
-    CHECK_OK(rgm_counter_sampling_start(&sampling, &options, &rows.sink, &err));
+    CHECK_OK(rgm_counter_sampling_start(&sampling, &options, rows.sink, &err));
     CHECK_STR_EQ(rgm_counter_sampling_plan(sampling)->chip, "GH100");
     rgm_counter_sampling_stop(sampling, &report);
     CHECK_EQ_I64(report.feed, RGM_COUNTER_FEED_PM);
@@ -54,7 +54,7 @@ TEST(the_fallback_keeps_the_reason) {
     use_doubles(&counters, &nvml);
     counters.set("fail_at", 5);
     CHECK_OK(rgm_counter_rows_init(&rows, 10000, &err));
-    CHECK_OK(rgm_counter_sampling_start(&sampling, &options, &rows.sink, &err));
+    CHECK_OK(rgm_counter_sampling_start(&sampling, &options, rows.sink, &err));
     CHECK(!rgm_counter_sampling_plan(sampling));
     CHECK_EQ_I64(counters.get("users"), 0); // nothing of the first attempt is left while the second runs
     for (int i = 0; i < 20000 && nvml.get("gets") < 2; i++) (void)usleep(500);
@@ -76,15 +76,15 @@ TEST(without_any_source_both_reasons_are_said) {
     counters.set("fail_at", 1);
     nvml.set("supported", 0);
     CHECK_OK(rgm_counter_rows_init(&rows, 100, &err));
-    CHECK_EQ_I64(rgm_counter_sampling_start(&sampling, &options, &rows.sink, &err), RGM_UNAVAILABLE);
+    CHECK_EQ_I64(rgm_counter_sampling_start(&sampling, &options, rows.sink, &err), RGM_UNAVAILABLE);
     CHECK(strstr(err.message, "NVreg_RestrictProfilingToAdminUsers=0"));
     CHECK(strstr(err.message, "Hopper"));
     options.feed = RGM_COUNTER_FEED_GPM;
-    CHECK_EQ_I64(rgm_counter_sampling_start(&sampling, &options, &rows.sink, &err), RGM_UNAVAILABLE);
+    CHECK_EQ_I64(rgm_counter_sampling_start(&sampling, &options, rows.sink, &err), RGM_UNAVAILABLE);
     CHECK(!strstr(err.message, "NVreg"));
     options.feed = RGM_COUNTER_FEED_AUTO;
     options.device = -1; // a mistake of the caller is no reason for a fallback
-    CHECK_EQ_I64(rgm_counter_sampling_start(&sampling, &options, &rows.sink, &err), RGM_INVALID);
+    CHECK_EQ_I64(rgm_counter_sampling_start(&sampling, &options, rows.sink, &err), RGM_INVALID);
     CHECK(!sampling);
     rgm_counter_sampling_stop(NULL, NULL);
     rgm_counter_rows_release(&rows);

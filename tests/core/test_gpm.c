@@ -31,7 +31,7 @@ static bench bench_make(void) {
 static rgm_status bench_start(bench *b) {
     rgm_gpm_options options = rgm_gpm_defaults();
     options.interval_ns = 1000000;
-    return rgm_gpm_start(&b->gpm, &options, &b->sink, &b->err);
+    return rgm_gpm_start(&b->gpm, &options, b->sink, &b->err);
 }
 
 static void wait_for_samples(const bench *b, long long least) {
@@ -140,13 +140,13 @@ TEST(without_the_library_or_its_functions) {
     rgm_gpm_options options = rgm_gpm_defaults();
     kept *k = kept_new(&sink);
     (void)setenv("REGIMETER_LIBNVML", "off", 1);
-    CHECK_EQ_I64(rgm_gpm_start(&gpm, &options, &sink, &err), RGM_UNAVAILABLE);
+    CHECK_EQ_I64(rgm_gpm_start(&gpm, &options, sink, &err), RGM_UNAVAILABLE);
     CHECK(strstr(err.message, "REGIMETER_LIBNVML=off"));
     (void)setenv("REGIMETER_LIBNVML", FAKES "/libfake_cupti_125.so", 1); // has none of them
-    CHECK_EQ_I64(rgm_gpm_start(&gpm, &options, &sink, &err), RGM_UNAVAILABLE);
+    CHECK_EQ_I64(rgm_gpm_start(&gpm, &options, sink, &err), RGM_UNAVAILABLE);
     CHECK(strstr(err.message, "nvmlInit_v2"));
     options.interval_ns = 0;
-    CHECK_EQ_I64(rgm_gpm_start(&gpm, &options, &sink, &err), RGM_INVALID);
+    CHECK_EQ_I64(rgm_gpm_start(&gpm, &options, sink, &err), RGM_INVALID);
     rgm_gpm_stop(NULL, NULL);
     free(k);
 }

@@ -111,8 +111,7 @@ TEST(steps_reach_from_host_to_device) {
     rgm_run_free(run);
 }
 
-// --- against the rules in quadratic time
-// --------------------------------------------------------------------
+// --- against the rules in quadratic time ------------------------------------------------------------------
 
 static int64_t end_of(const rgm_run *run, size_t i) {
     return run->spans.start_ns[i] + run->spans.duration_ns[i];

@@ -39,7 +39,7 @@ static bench bench_make(void) {
 
 static rgm_status bench_start(bench *b) {
     rgm_pm_options options = quick();
-    return rgm_pm_sampling_start(&b->sampling, &options, &b->sink, &b->err);
+    return rgm_pm_sampling_start(&b->sampling, &options, b->sink, &b->err);
 }
 
 static void bench_end(bench *b) {
@@ -91,7 +91,7 @@ TEST(what_is_left_when_sampling_stops_is_decoded) {
     bench b = bench_make();
     rgm_pm_options options = rgm_pm_defaults();
     options.decode_ns = INT64_C(3600000000000); // the thread decodes once; the rest is stop's
-    CHECK_OK(rgm_pm_sampling_start(&b.sampling, &options, &b.sink, &b.err));
+    CHECK_OK(rgm_pm_sampling_start(&b.sampling, &options, b.sink, &b.err));
     REQUIRE(b.sampling);
     rgm_pm_sampling_stop(b.sampling, NULL);
     check_rows(b.kept, 1, 39);
@@ -151,7 +151,7 @@ TEST(what_is_too_much_to_decode_at_the_end_is_said_to_be_lost) {
     b.fake.set("total", 1000);
     b.fake.set("interval", 1000);
     options.interval_ns = 1000;
-    CHECK_OK(rgm_pm_sampling_start(&b.sampling, &options, &b.sink, &b.err));
+    CHECK_OK(rgm_pm_sampling_start(&b.sampling, &options, b.sink, &b.err));
     REQUIRE(b.sampling);
     rgm_pm_counts counts;
     rgm_pm_sampling_stop(b.sampling, &counts);
@@ -329,7 +329,7 @@ TEST(two_samplings_of_one_device_do_not_go) {
     rgm_pm_sampling *other = NULL;
     rgm_pm_options options = quick();
     CHECK_OK(bench_start(&b));
-    CHECK_EQ_I64(rgm_pm_sampling_start(&other, &options, &b.sink, &b.err), RGM_UNAVAILABLE);
+    CHECK_EQ_I64(rgm_pm_sampling_start(&other, &options, b.sink, &b.err), RGM_UNAVAILABLE);
     CHECK(!other);
     CHECK_EQ_I64(b.fake.get("users"), 1);
     rgm_pm_sampling_stop(b.sampling, NULL);
@@ -363,7 +363,7 @@ TEST(nonsense_is_refused) {
     options[2].max_samples = 0;
     options[3].set = RGM_COUNTER_SET_FP;
     for (int i = 0; i < 4; i++)
-        CHECK_EQ_I64(rgm_pm_sampling_start(&b.sampling, &options[i], &b.sink, &b.err), RGM_INVALID);
+        CHECK_EQ_I64(rgm_pm_sampling_start(&b.sampling, &options[i], b.sink, &b.err), RGM_INVALID);
     rgm_pm_sampling_stop(NULL, NULL);
     bench_end(&b);
 }

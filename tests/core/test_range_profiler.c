@@ -27,7 +27,7 @@ static bench bench_make(void) {
 }
 
 static rgm_status bench_start(bench *b) {
-    return rgm_range_profiler_start(&b->profiler, &b->options, &b->sink, &b->err);
+    return rgm_range_profiler_start(&b->profiler, &b->options, b->sink, &b->err);
 }
 
 static void bench_end(bench *b) {

@@ -12,8 +12,7 @@
 #include "cuda/telemetry.h"
 #include "scripted_nvml.h"
 
-// --- a sink that remembers
-// ----------------------------------------------------------------------------------
+// --- a sink that remembers --------------------------------------------------------------------------------
 
 enum { ROWS = 200000, NAMES = 256 };
 static struct {
@@ -64,8 +63,7 @@ static const rgm_counter_row *row_of(const char *name, int device, size_t number
     return NULL;
 }
 
-// --- a sampler driven by hand
-// -------------------------------------------------------------------------------
+// --- a sampler driven by hand -----------------------------------------------------------------------------
 
 static int64_t scripted_now(void *arg) {
     (void)arg;
@@ -79,7 +77,7 @@ static rgm_telemetry *by_hand(const char *numbers, rgm_telemetry_options options
     options.by_hand = true;
     options.clock = scripted_now;
     if (!script_begin("libfake_nvml.so", numbers)) return NULL;
-    if (rgm_telemetry_start(&made, &options, &sink, &err) != RGM_OK) HARNESS_FAIL("%s", err.message);
+    if (rgm_telemetry_start(&made, &options, sink, &err) != RGM_OK) HARNESS_FAIL("%s", err.message);
     return made;
 }
 
@@ -107,8 +105,7 @@ static void end(rgm_telemetry *t) {
     script_end();
 }
 
-// --- the budget
-// -----------------------------------------------------------------------------------------------
+// --- the budget -------------------------------------------------------------------------------------------
 
 static double spent(const rgm_budget_item *items, size_t count) {
     double sum = 0;
@@ -153,8 +150,7 @@ TEST(a_budget_is_never_exceeded) {
     }
 }
 
-// --- what is handed on
-// ------------------------------------------------------------------------------------------
+// --- what is handed on ------------------------------------------------------------------------------------
 
 TEST(values_come_at_the_interval_with_the_middle_of_the_call) {
     rgm_telemetry *t = by_hand("cost_ns=2000", (rgm_telemetry_options){0});
@@ -277,8 +273,7 @@ TEST(of_a_part_the_memory_is_its_own_and_the_rest_is_the_whole_device_s) {
     end(t);
 }
 
-// --- the budget at work
-// -----------------------------------------------------------------------------------------
+// --- the budget at work -----------------------------------------------------------------------------------
 
 TEST(a_slow_call_is_made_more_rarely_and_that_is_said) {
     rgm_telemetry_stats stats;
@@ -316,8 +311,7 @@ TEST(a_slow_first_call_does_not_stand_for_the_others) {
     end(t);
 }
 
-// --- what ends it
-// -----------------------------------------------------------------------------------------------
+// --- what ends it -----------------------------------------------------------------------------------------
 
 TEST(a_lost_device_ends_its_own_sampling) {
     rgm_telemetry_stats stats;
@@ -386,12 +380,12 @@ TEST(nothing_to_sample_is_a_reason) {
     rgm_telemetry_options options = {0};
     REQUIRE(script_begin("libfake_nvml.so", "devices=2"));
     setenv("CUDA_VISIBLE_DEVICES", "", 1);
-    CHECK_EQ_I64(rgm_telemetry_start(&t, &options, &sink, &err), RGM_UNAVAILABLE);
+    CHECK_EQ_I64(rgm_telemetry_start(&t, &options, sink, &err), RGM_UNAVAILABLE);
     CHECK_STR_EQ(err.message, "telemetry: none of the 2 devices of NVML is visible to CUDA");
     CHECK(!t);
     script_end();
     setenv("REGIMETER_LIBNVML", "off", 1);
-    CHECK_EQ_I64(rgm_telemetry_start(&t, &options, &sink, &err), RGM_UNAVAILABLE);
+    CHECK_EQ_I64(rgm_telemetry_start(&t, &options, sink, &err), RGM_UNAVAILABLE);
     CHECK(!t);
 }
 
@@ -402,15 +396,14 @@ TEST(a_start_without_memory_leaves_nothing) {
     int64_t live = rgm_memory_live();
     for (int64_t after = 0; after < 6; after++) {
         rgm_memory_fail_after(after);
-        CHECK_EQ_I64(rgm_telemetry_start(&t, &options, &sink, NULL), RGM_NO_MEMORY);
+        CHECK_EQ_I64(rgm_telemetry_start(&t, &options, sink, NULL), RGM_NO_MEMORY);
         rgm_memory_fail_after(-1);
         CHECK_EQ_I64(rgm_memory_live(), live);
     }
     script_end();
 }
 
-// --- with its thread
-// ----------------------------------------------------------------------------------------------
+// --- with its thread --------------------------------------------------------------------------------------
 
 static bool wait_for_rows(size_t count) {
     for (int i = 0; i < 5000; i++) {
@@ -431,7 +424,7 @@ TEST(the_thread_samples_until_it_is_stopped) {
     forget();
     REQUIRE(script_begin("libfake_nvml.so", "devices=2,sleep_ns=10000"));
     int64_t before = rgm_clock_monotonic_ns();
-    REQUIRE(rgm_telemetry_start(&t, &options, &sink, &err) == RGM_OK);
+    REQUIRE(rgm_telemetry_start(&t, &options, sink, &err) == RGM_OK);
     CHECK(wait_for_rows(100));
     rgm_telemetry_stats_read(t, &stats); // while it runs
     rgm_telemetry_stop(t);
@@ -452,19 +445,58 @@ TEST(a_call_that_hangs_does_not_keep_the_program) {
     rgm_telemetry_options options = {.interval_ns = 10000000, .heartbeat_ns = 1};
     forget();
     REQUIRE(script_begin("libfake_nvml.so", NULL));
-    REQUIRE(rgm_telemetry_start(&t, &options, &sink, &err) == RGM_OK);
+    REQUIRE(rgm_telemetry_start(&t, &options, sink, &err) == RGM_OK);
     CHECK(wait_for_rows(20));
     script_set("stuck", 1);
     int64_t calls = script_get("calls");
     rgm_telemetry_stop(t); // gives up after two seconds
     size_t count = kept.count;
     script_set("stuck", 0);
-    // The call comes back later, to a thread that hands nothing on and ends.
+    // The call comes back later, to a thread that hands nothing on, calls nothing more and ends.
     for (int i = 0; i < 2000 && script_get("calls") == calls; i++) usleep(1000);
     usleep(50000);
     CHECK_EQ_U64(kept.count, count);
+    CHECK_EQ_I64(script_get("calls"), calls + 1);
     rgm_telemetry_free(t); // keeps what the thread may still use
     script_end();
+}
+
+// A sink that holds the thread, and with it the lock of the telemetry.
+static atomic_bool hold, held;
+static void hold_counters(void *arg, const rgm_counter_row *rows, size_t count) {
+    keep_counters(arg, rows, count);
+    while (atomic_load(&hold)) {
+        atomic_store(&held, true);
+        usleep(200);
+    }
+}
+
+TEST(a_child_forked_while_the_lock_is_held_can_read) {
+    rgm_telemetry *t;
+    rgm_error err;
+    rgm_telemetry_options options = {.interval_ns = 10000000, .heartbeat_ns = 1};
+    rgm_device_sink holding = sink;
+    holding.counters = hold_counters;
+    forget();
+    REQUIRE(script_begin("libfake_nvml.so", NULL));
+    atomic_store(&hold, true);
+    REQUIRE(rgm_telemetry_start(&t, &options, holding, &err) == RGM_OK);
+    while (!atomic_load(&held)) usleep(200);
+    pid_t child = fork();
+    if (child == 0) {
+        alarm(10);
+        rgm_telemetry_stats stats = {0};
+        rgm_telemetry_series series;
+        rgm_telemetry_stats_read(t, &stats);
+        size_t count = rgm_telemetry_series_read(t, &series, 1);
+        rgm_telemetry_free(t);
+        _exit(stats.devices == 1 && count > 1 ? 0 : 1);
+    }
+    int status = -1;
+    REQUIRE(waitpid(child, &status, 0) == child);
+    CHECK_EQ_I64(status, 0);
+    atomic_store(&hold, false);
+    end(t);
 }
 
 TEST(a_forked_child_can_release_it) {
@@ -473,7 +505,7 @@ TEST(a_forked_child_can_release_it) {
     rgm_telemetry_options options = {.interval_ns = 10000000, .heartbeat_ns = 1};
     forget();
     REQUIRE(script_begin("libfake_nvml.so", NULL));
-    REQUIRE(rgm_telemetry_start(&t, &options, &sink, &err) == RGM_OK);
+    REQUIRE(rgm_telemetry_start(&t, &options, sink, &err) == RGM_OK);
     CHECK(wait_for_rows(20));
     pid_t child = fork();
     if (child == 0) {

@@ -73,7 +73,7 @@ static void begin(traced *t, const rgm_tracing_options *options) {
     rgm_error err;
     rgm_error_clear(&err);
     open_session(t);
-    rgm_status status = rgm_tracing_start(&t->sink, options, &err);
+    rgm_status status = rgm_tracing_start(t->sink, options, &err);
     if (status != RGM_OK) HARNESS_FAIL("tracing did not start: %s", err.message);
 }
 
@@ -257,7 +257,7 @@ static void refused(const char *number, long long value, const char *text, bool 
     rgm_error_clear(&err);
     open_session(&t);
     do_fake_cupti_set(number, value);
-    CHECK_EQ_I64(rgm_tracing_start(&t.sink, &options, &err), RGM_UNAVAILABLE);
+    CHECK_EQ_I64(rgm_tracing_start(t.sink, &options, &err), RGM_UNAVAILABLE);
     if (!strstr(err.message, text)) HARNESS_FAIL("no \"%s\" in \"%s\"", text, err.message);
     do_fake_cupti_set(number, 0);
     CHECK_EQ_I64(do_fake_cupti_get("kinds"), 0);
@@ -284,13 +284,13 @@ TEST(one_at_a_time) {
     begin(&t, &options);
     CHECK_OK(rgm_session_new(&other, &RGM_SESSION_DEFAULTS, NULL, NULL));
     rgm_device_sink sink = rgm_session_sink(other);
-    CHECK_EQ_I64(rgm_tracing_start(&sink, &options, &err), RGM_UNAVAILABLE);
+    CHECK_EQ_I64(rgm_tracing_start(sink, &options, &err), RGM_UNAVAILABLE);
     CHECK(strstr(err.message, "another profiler") != NULL);
     rgm_tracing_stop(sink.arg, wait_ns); // not its own
     CHECK_EQ_I64(stats_now().state, RGM_TRACING_RUNNING);
     rgm_run_free(finish(&t));
     // Now the other one can.
-    CHECK_OK(rgm_tracing_start(&sink, &options, NULL));
+    CHECK_OK(rgm_tracing_start(sink, &options, NULL));
     rgm_tracing_stop(sink.arg, wait_ns);
     rgm_tracing_stop(sink.arg, wait_ns);
     rgm_session_free(other);
@@ -451,7 +451,7 @@ TEST(stop_beside_launches) {
         options.flush_interval_ns = 1000000;
         CHECK_OK(rgm_session_new(&t.session, &RGM_SESSION_DEFAULTS, NULL, NULL));
         t.sink = rgm_session_sink(t.session);
-        CHECK_OK(rgm_tracing_start(&t.sink, &options, NULL));
+        CHECK_OK(rgm_tracing_start(t.sink, &options, NULL));
         usleep(3000);
         rgm_tracing_stop(t.sink.arg, 5000000);
         CHECK(stats_now().state == RGM_TRACING_ATTACHED);
@@ -471,7 +471,7 @@ TEST(a_child_of_a_fork) {
         rgm_tracing_flush(t.sink.arg, wait_ns);
         rgm_tracing_stop(t.sink.arg, wait_ns);
         bool lost = stats_now().state == RGM_TRACING_LOST;
-        bool refuses = rgm_tracing_start(&t.sink, &options, NULL) == RGM_UNAVAILABLE;
+        bool refuses = rgm_tracing_start(t.sink, &options, NULL) == RGM_UNAVAILABLE;
         _exit(lost && refuses && do_fake_cupti_get("calls_child") == 0 ? 0 : 1);
     }
     int status = -1;
@@ -493,7 +493,7 @@ TEST(zz_stop_while_cupti_hangs) {
     rgm_tracing_stop(t.sink.arg, 10000000);
     CHECK_EQ_I64(stats_now().state, RGM_TRACING_STUCK);
     rgm_session_free(t.session);
-    CHECK_EQ_I64(rgm_tracing_start(&t.sink, &options, NULL), RGM_UNAVAILABLE);
+    CHECK_EQ_I64(rgm_tracing_start(t.sink, &options, NULL), RGM_UNAVAILABLE);
     (void)do_fake_cupti_launch("k", 7, 0, 10); // a callback after the end
     do_fake_cupti_set("hang", 0);
     // It comes back late, delivers, and finds nobody.

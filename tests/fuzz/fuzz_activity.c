@@ -48,7 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const rgm_activity_reading how = {.version = version_now,
                                       .next = next,
                                       .text = text,
-                                      .sink = &sink,
+                                      .sink = sink,
                                       .limits = limits,
                                       .devices = data[1] & 1 ? 1 : 2,
                                       .nodes = &nodes};

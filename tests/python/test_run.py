@@ -2,6 +2,7 @@
 """Runs and tables: columns without a copy, Arrow, files."""
 
 import gc
+import importlib.util
 import json
 import pickle
 import random
@@ -23,6 +24,9 @@ TABLES = (
     "spans", "lanes", "launches", "memory", "counters", "flops", "operators", "frames", "collectives", "syncs",
     "flows", "intervals", "files", "anomalies",
 )  # fmt: skip
+
+
+ARRAY_TYPES = {"int64": "q", "uint32": "I", "int32": "i", "int16": "h", "uint8": "B", "float64": "d"}
 
 
 @pytest.fixture
@@ -193,6 +197,85 @@ def test_reading_columns_from_many_threads(run):
     for thread in threads:
         thread.join()
     assert failures == []
+
+
+def exported(run, form, option=None):
+    parts = []
+    run._export(form, option, lambda part: parts.append(bytes(part)))
+    return b"".join(parts)
+
+
+def as_it_stands(run, folder):
+    """Everything that is written of a run: the file, the exports, what a merge makes of it."""
+    run.save(folder / "look.rgm")
+    written = {"file": (folder / "look.rgm").read_bytes()}
+    for form in _core.EXPORT_FORMATS:
+        written[form] = exported(run, form, "spans" if form == "csv" else None)
+    Run._merge([run], [0]).save(folder / "look.rgm")
+    written["merged"] = (folder / "look.rgm").read_bytes()
+    return written
+
+
+@pytest.mark.parametrize("source", ["recording", "a100_event_sync.json.gz", "cpu_only_rank34.json.gz"])
+def test_looking_at_every_column_changes_nothing(source, tmp_path, run):
+    if source != "recording":
+        run = load(trace_path(source))
+    before = as_it_stands(run, tmp_path)
+    for name in (*TABLES, "entries", "summary"):
+        table = getattr(run, name)
+        for column in table.columns:
+            assert len(getattr(table, column)) == len(table)
+        assert len(np.asarray(table)) == len(table)
+        if importlib.util.find_spec("pyarrow"):
+            assert importlib.import_module("pyarrow").table(table).num_rows == len(table)
+    after = as_it_stands(run, tmp_path)
+    assert [name for name in before if before[name] != after[name]] == []
+
+
+def test_looking_while_others_export(tmp_path):
+    run = load(trace_path("a100_event_sync.json.gz"))
+    expected = as_it_stands(run, tmp_path)["chrome"]
+    fresh = [load(trace_path("a100_event_sync.json.gz")) for _ in range(8)]
+    failures = []
+
+    def look():
+        for each in fresh:
+            for name in TABLES:
+                for column in getattr(each, name).columns:
+                    getattr(getattr(each, name), column)
+
+    def write():
+        for each in fresh:
+            if exported(each, "chrome") != expected:
+                failures.append(each)
+
+    threads = [threading.Thread(target=work) for work in (look, write, look, write)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+
+
+def test_exports_and_analyses_know_the_same_launches():
+    """A file whose column of launches says nothing, as one that was only looked at used to be saved."""
+    trace = load(trace_path("a100_event_sync.json.gz"))
+    known = trace.spans.launch
+    assert (known >= 0).any()
+    tables = {
+        name: {column: array(ARRAY_TYPES[str(values.dtype)], values.tolist()) for column, values in columns.items()}
+        for name, columns in {
+            name: {column: getattr(getattr(trace, name), column) for column in getattr(trace, name).columns}
+            for name in ("spans", "lanes")
+        }.items()
+    }
+    arrows = []
+    for launch in (known.tolist(), [-1] * len(known)):
+        tables["spans"]["launch"] = array("i", launch)
+        made = Run._build(trace.strings, tables, "{}", "export", trace.start_ns, trace.end_ns, -1, True)
+        events = json.loads(exported(made, "chrome"))["traceEvents"]
+        arrows.append(sum(event.get("ph") == "s" for event in events))
+    assert arrows[1] == arrows[0] > 0
 
 
 def test_a_run_is_made_by_the_library_only(run):

@@ -46,6 +46,39 @@ def test_telemetry_is_recorded_beside_the_scopes(tmp_path, run_python):
     assert device["counters_reason"] == "counters is off"
 
 
+COUNTS = """
+    import gc, sys, time
+    from regimeter import GPUProfiler
+    def overwrite(depth):  # what lay on the stack of the call that started the feed
+        return overwrite(depth - 1) if depth else sorted(range(1000), key=lambda n: -n)
+    with GPUProfiler(path=sys.argv[1], counters=True) as profiler:
+        with profiler.profile("work", device="cpu"):
+            until = time.monotonic() + 20
+            while profiler.stats()["values"] < 14 and time.monotonic() < until:
+                overwrite(100)
+                time.sleep(0.01)
+"""
+
+
+@pytest.mark.parametrize("source", ["pm", "gpm"])
+def test_counters_are_recorded_from_either_source(source, tmp_path, run_python):
+    path = tmp_path / "run.rgm"
+    found = fakes.environment(cupti_profiler="", gpm="")
+    found["REGIMETER_LIBCUDA"] = found["REGIMETER_LIBCUPTI"]
+    if source == "gpm":
+        found["REGIMETER_LIBCUPTI"] = "off"
+    done = run_python(COUNTS, str(path), env=found)
+    assert done.returncode == 0, done.stderr
+    run = load(path)
+    assert len(run.counters) >= 14
+    names = set(series_of(run))
+    assert ("gpu__time_duration.sum" if source == "pm" else "gpm__sm_active.pct") in names
+    device = run.environment["device"]
+    assert device["counters_reason"] == ""
+    assert device["counters"]["source"] == source
+    assert ("REGIMETER_LIBCUPTI=off" in device["counters"]["reason"]) == (source == "gpm")
+
+
 def test_without_a_library_the_reason_is_told_and_recording_goes_on(tmp_path, run_python):
     path = tmp_path / "run.rgm"
     program = """
