@@ -245,9 +245,7 @@ def test_looking_while_others_export(tmp_path):
                     getattr(getattr(each, name), column)
 
     def write():
-        for each in fresh:
-            if exported(each, "chrome") != expected:
-                failures.append(each)
+        failures.extend(each for each in fresh if exported(each, "chrome") != expected)
 
     threads = [threading.Thread(target=work) for work in (look, write, look, write)]
     for thread in threads:
