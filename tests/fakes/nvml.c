@@ -59,6 +59,7 @@ enum { FAKE_FUNCTIONS(FAKE_FUNCTION_ENUM) };
     X(slow_ns, 0)                                                                                            \
     X(sleep_ns, 0)  /* really sleeps, for tests with a thread */                                             \
     X(stuck, 0)     /* calls wait until it is 0 */                                                           \
+    X(held, 0)      /* calls that wait so, to be read */                                                     \
     X(fail_call, 0) /* which function fails */                                                               \
     X(fail_result, 0)                                                                                        \
     X(fail_device, -1)                                                                                       \
@@ -96,7 +97,9 @@ __attribute__((constructor)) static void make_handles(void) {
 }
 
 static rgm_nvml_result step(int call, rgm_nvml_device device) {
+    FAKE_VALUE(held)++;
     while (FAKE_VALUE(stuck)) nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    FAKE_VALUE(held)--;
     if (device) FAKE_VALUE(calls)++;
     FAKE_VALUE(clock_ns) += call == FAKE_VALUE(slow_call) ? FAKE_VALUE(slow_ns) : FAKE_VALUE(cost_ns);
     if (FAKE_VALUE(sleep_ns)) nanosleep(&(struct timespec){.tv_nsec = FAKE_VALUE(sleep_ns)}, NULL);
