@@ -18,7 +18,11 @@ static bool on_host(const rgm_view *view, size_t row) {
 static int side_of(const rgm_view *view, size_t row, int32_t left_out) {
     rgm_kind kind = rgm_view_kind(view, row);
     if (rgm_kind_is_work(kind)) return DEVICE;
-    if (kind == RGM_KIND_INSTANT || kind == RGM_KIND_WINDOW || kind == RGM_KIND_COUNTER_RANGE) return NEITHER;
+    // A row of kind sync is the tracer's record of a wait, on a stream or on none: the call that waits is the
+    // host's activity.
+    if (kind == RGM_KIND_INSTANT || kind == RGM_KIND_WINDOW || kind == RGM_KIND_COUNTER_RANGE ||
+        kind == RGM_KIND_SYNC)
+        return NEITHER;
     if (kind == RGM_KIND_PYTHON && left_out & WITHOUT_PYTHON) return NEITHER;
     if (rgm_kind_is_call(kind) && left_out & WITHOUT_CALLS) return NEITHER;
     return on_host(view, row) ? HOST : NEITHER;

@@ -114,9 +114,10 @@ static rgm_status enter(tree *t, uint32_t parent, uint32_t row, uint32_t *found,
 
 // --- host -------------------------------------------------------------------------------------------------
 
+// Not the records of waits (sync): the host waits in its calls.
 static bool is_stack(rgm_kind kind) {
     return !rgm_kind_is_work(kind) && kind != RGM_KIND_INSTANT && kind != RGM_KIND_WINDOW &&
-           kind != RGM_KIND_COUNTER_RANGE && kind != RGM_KIND_DEVICE_ANNOTATION;
+           kind != RGM_KIND_COUNTER_RANGE && kind != RGM_KIND_DEVICE_ANNOTATION && kind != RGM_KIND_SYNC;
 }
 
 static bool is_host_lane(const rgm_view *view, size_t lane) {

@@ -15,7 +15,8 @@ typedef struct {
     rgm_tracks tracks;
     rgm_json json;
     rgm_span_rows launches, operators, frames, collectives, syncs;
-    int64_t shift_ns; // taken off all times
+    int64_t shift_ns;  // taken off all times
+    uint64_t left_out; // a bit a kind
 } rgm_chrome;
 
 static inline rgm_string rgm_chrome_text(const rgm_chrome *c, rgm_name name) {

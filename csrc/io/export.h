@@ -9,7 +9,9 @@
 // X(function, token, doc). `option` of rgm_export is named in the doc where a format has one.
 #define RGM_EXPORTS(X)                                                                                       \
     X(chrome, "chrome",                                                                                      \
-      "Chrome's JSON as torch.profiler writes it: Perfetto, chrome://tracing, TensorBoard")                  \
+      "Chrome's JSON as torch.profiler writes it: Perfetto, chrome://tracing, TensorBoard; option: kinds "   \
+      "of "                                                                                                  \
+      "spans to leave out, as python,runtime")                                                               \
     X(perfetto, "perfetto", "Perfetto's protobuf of TrackEvents")                                            \
     X(speedscope, "speedscope", "speedscope's JSON, evented: one profile a track")                           \
     X(speedscope_sampled, "speedscope-sampled", "speedscope's JSON, stacks with their self time")            \

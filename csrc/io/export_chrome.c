@@ -2,6 +2,8 @@
 // Chrome's JSON in the dialect of torch.profiler: what that writes and readers of its traces look for is
 // written under its names. Slices of each track are written in order, so that a reader which sorts by time
 // alone keeps parents before children.
+#include <string.h>
+
 #include "base/memory.h"
 #include "io/chrome.h"
 #include "io/export.h"
@@ -61,10 +63,14 @@ static void put_span(rgm_chrome *c, size_t track, size_t row) {
     rgm_chrome_end_args(c);
 }
 
+static bool is_left_out(const rgm_chrome *c, size_t row) {
+    return c->left_out >> rgm_span_kind(c->run, row) & 1;
+}
+
 static void put_spans(rgm_chrome *c) {
     for (size_t t = 0; t < c->tracks.n_tracks && c->json.out->status == RGM_OK; t++)
         for (uint32_t i = c->tracks.track_first[t]; i < c->tracks.track_first[t + 1]; i++)
-            put_span(c, t, c->tracks.spans[i]);
+            if (!is_left_out(c, c->tracks.spans[i])) put_span(c, t, c->tracks.spans[i]);
 }
 
 // --- arrows -----------------------------------------------------------------------------------------------
@@ -88,7 +94,10 @@ static void put_flows(rgm_chrome *c) {
     const rgm_flows *f = &c->run->flows;
     for (size_t i = 0; i < f->rows; i++) {
         size_t lane = f->lane[i] < c->tracks.n_lanes ? f->lane[i] : 0, track = c->tracks.lane_track[lane];
-        if (f->span[i] >= 0 && (size_t)f->span[i] < c->tracks.n_spans) track = c->tracks.track_of[f->span[i]];
+        if (f->span[i] >= 0 && (size_t)f->span[i] < c->tracks.n_spans) {
+            if (is_left_out(c, (size_t)f->span[i])) continue;
+            track = c->tracks.track_of[f->span[i]];
+        }
         rgm_string kind = f->kind[i] == RGM_FLOW_KIND_LAUNCH     ? ac2g
                           : f->kind[i] == RGM_FLOW_KIND_BACKWARD ? fwdbwd
                           : f->category[i]                       ? rgm_chrome_text(c, f->category[i])
@@ -104,7 +113,7 @@ static rgm_status put_launch_flows(rgm_chrome *c, rgm_error *err) {
     RGM_TRY(rgm_span_launches(c->run, &launch, err));
     const rgm_spans *s = &c->run->spans;
     for (size_t i = 0; i < s->rows; i++) {
-        if (launch[i] < 0) continue;
+        if (launch[i] < 0 || is_left_out(c, i) || is_left_out(c, (size_t)launch[i])) continue;
         put_flow_end(c, c->tracks.track_of[launch[i]], "s", s->start_ns[launch[i]], (int64_t)i, ac2g);
         put_flow_end(c, c->tracks.track_of[i], "f", s->start_ns[i], (int64_t)i, ac2g);
     }
@@ -200,9 +209,26 @@ static rgm_status prepare(rgm_chrome *c, rgm_error *err) {
     return rgm_span_rows_init(&c->syncs, n, run->syncs.span, run->syncs.rows, err);
 }
 
+static rgm_status take_option(rgm_chrome *c, const char *option, rgm_error *err) {
+#define TOKEN(name, token, ...) token,
+    static const char *const kinds[] = {RGM_SPAN_KINDS(TOKEN)};
+#undef TOKEN
+    for (const char *at = option; at && *at;) {
+        size_t length = strcspn(at, ","), kind = 0;
+        while (kind < RGM_KIND_COUNT &&
+               (strlen(kinds[kind]) != length || memcmp(kinds[kind], at, length) != 0))
+            kind++;
+        if (kind == RGM_KIND_COUNT)
+            return rgm_error_set(err, RGM_INVALID, "no kind of span is called %s", at);
+        c->left_out |= UINT64_C(1) << kind;
+        at += length + (at[length] == ',');
+    }
+    return RGM_OK;
+}
+
 rgm_status rgm_export_chrome(const rgm_run *run, const char *option, rgm_output *out, rgm_error *err) {
-    (void)option;
     rgm_chrome c = {.run = run, .json = {.out = out}};
+    RGM_TRY(take_option(&c, option, err));
     rgm_status status = prepare(&c, err);
     if (status != RGM_OK) goto done;
     rgm_chrome_head(&c);

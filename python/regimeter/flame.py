@@ -7,6 +7,7 @@ generator.export(data, "flame.html")
 """
 
 import json
+import math
 import os
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -15,6 +16,7 @@ import numpy as np
 
 from . import _core
 from .imported import run_of_profiler, run_of_trace
+from .report.trace_facts import anomalies_of, title_of
 from .trace import Run
 
 METRICS = ("device", "host")
@@ -34,11 +36,12 @@ class FlameGraphGenerator:
     min_duration_us: siblings below it, by host and by device time, are gathered in one node "(n small)".
     max_depth: what is called from deeper is gathered in one node "(deeper)" for each caller.
     group_small_kernels: kernels with less than small_kernel_threshold_pct percent of all device time are gathered
-    likewise. Gathering never changes a total.
+    likewise. Gathering never changes a total. ValueError for what is no number in bounds.
     metric: what the value of a node is, "device" or "host" time; None takes device time where there is any.
 
     The data is a node ``{name, value, children}`` as d3-flame-graph takes it: `value` is the time of the node and all
-    below it in microseconds. Each node also has `host_us`, `host_self_us`, `device_us`, `device_self_us`, `kind` and
+    below it in microseconds. The root also has `trace`, the name of the file, and its `anomalies`.
+    Each node also has `host_us`, `host_self_us`, `device_us`, `device_self_us`, `kind` and
     `count`, so both times can be read off one tree. Host time is the union of the spans of a lane, device time the
     sum of durations of the device work issued in a node and below it.
     """
@@ -56,6 +59,10 @@ class FlameGraphGenerator:
             raise ValueError(f"metric must be one of {METRICS} or None, got {metric!r}")
         if max_depth < 1:
             raise ValueError(f"max_depth must be at least 1, got {max_depth}")
+        if not 0 <= min_duration_us < math.inf:
+            raise ValueError(f"min_duration_us must be a number of at least 0, got {min_duration_us}")
+        if not 0 <= small_kernel_threshold_pct <= 100:
+            raise ValueError(f"small_kernel_threshold_pct must be from 0 to 100, got {small_kernel_threshold_pct}")
         self.min_duration_us = min_duration_us
         self.max_depth = max_depth
         self.group_small_kernels = group_small_kernels
@@ -72,7 +79,7 @@ class FlameGraphGenerator:
                 "flame_small_share": self.small_kernel_threshold_pct / 100 if self.group_small_kernels else 0,
             },
         )
-        return _tree(run, table, self.metric)
+        return _tree(run, table, self.metric) | {"trace": title_of(run), "anomalies": anomalies_of(run)}
 
     def from_chrome_trace(self, path: str | os.PathLike[str]) -> dict[str, Any]:
         """Return the flame graph of a trace file. FormatError for what is no trace."""

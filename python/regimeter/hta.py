@@ -15,12 +15,14 @@ import os
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from . import _core
 from .analysis.result import Result
 from .analysis.verb import Column, Verb
+from .calibration.choice import device_names
 from .imported import run_of_profiler, run_of_trace
 from .report.text import shorten
 from .trace import Run
@@ -44,8 +46,9 @@ class HTAReport:
     top_kernels: by time, {name, time_us, count, avg_us, min_us, max_us, pct}; pct is of all kernel time.
     kernel_launch_stats: kernels, launches, their mean durations and queue delays.
     comm_breakdown: communication in all, hidden by compute, exposed; collective_ops: the same by collective.
-    memory_bandwidth_gbps: bytes copied or set by the time of the copies, in 10**9 bytes per second.
-    memory_efficiency_pct: nan, since a trace states no peak bandwidth.
+    memory_bandwidth_gbps: bytes copied by the time of the copies, in 10**9 bytes per second; a set is no copy.
+    memory_efficiency_pct: bytes read and written by copies within a device, by their time, of the peak bandwidth that
+    the datasheet of that device states.
     raw_analysis: the rows of the analyses by name. result: what the function of profile_and_analyze returned.
     """
 
@@ -88,6 +91,7 @@ class Evidence:
     mean_kernel_us: float | None
     top_kernel: str
     top_kernel_share: float | None
+    launching: str = ""  # what a launch costs, where launches are in the trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,9 +136,8 @@ RULES = (
         ),
         "{kernels:,} kernels of {mean_kernel_us:.1f} µs on average (over {hta_kernels:,.0f} of less than"
         " {hta_short_kernel_us:g} µs)",
-        "{kernels:,} kernels last {mean_kernel_us:.1f} µs on average, so launching them costs as much as running them:"
-        " fuse them (torch.compile, fused optimisers) or launch them together (CUDA graphs); `regimeter sequences`"
-        " names candidates.",
+        "{kernels:,} kernels last {mean_kernel_us:.1f} µs on average{launching}: fuse them (torch.compile, fused"
+        " optimisers) or launch them together (CUDA graphs); `regimeter sequences` names candidates.",
     ),
     Rule(
         "one kernel",
@@ -151,7 +154,8 @@ class HTAAnalyzer:
     """Analyses traces of torch.profiler and others.
 
     output_dir: where profile_and_analyze keeps its traces; made when first needed. hta_path is accepted for
-    compatibility: the HTA package is not used. thresholds: of the rules and analyses, by name (docs/schema.md).
+    compatibility: the HTA package is not used. thresholds: of the rules and analyses, by name (docs/schema.md);
+    ValueError for one that there is not.
     """
 
     def __init__(
@@ -164,6 +168,10 @@ class HTAAnalyzer:
         self.output_dir = Path(output_dir)
         self.hta_path = hta_path
         self.thresholds = dict(thresholds or {})
+        if unknown := [name for name in self.thresholds if name not in _core.policy()]:
+            near = get_close_matches(unknown[0], _core.policy(), 3, 0.5)
+            hint = f"; similar: {', '.join(near)}" if near else ""
+            raise ValueError(f"no threshold is called {unknown[0]!r}{hint} (docs/schema.md has them all)")
 
     def analyze_trace(
         self, path: "str | os.PathLike[str] | Run", analysis_types: Iterable[str] | None = None
@@ -302,6 +310,7 @@ class _Raw:
 
 def _evidence(report: HTAReport) -> Evidence:
     idle, communication = report.gpu_idle_time_pct, report.communication_time_pct
+    launch_us = report.kernel_launch_stats.get("avg_launch_us")
     top = report.top_kernels[0] if report.top_kernels else None
     return Evidence(
         None if math.isnan(idle) else idle / 100,
@@ -310,6 +319,7 @@ def _evidence(report: HTAReport) -> Evidence:
         report.kernel_launch_stats.get("avg_kernel_us"),
         shorten(top["name"], NAME_WIDTH) if top else "",
         top["pct"] / 100 if top and top["pct"] is not None else None,
+        "" if launch_us is None else f", and the host takes {launch_us:.1f} µs to launch one",
     )
 
 
@@ -388,13 +398,24 @@ def _collectives(report: HTAReport, raw: _Raw) -> None:
 
 
 def _memory(report: HTAReport, raw: _Raw) -> None:
-    rows = [row for row in raw.rows("copy_times") if row["bytes"] > 0]
+    rows = [row for row in raw.rows("copy_times") if row["bytes"] > 0 and row["direction"] != "set"]
     moved, spent = sum(row["bytes"] for row in rows), sum(row["union_ns"] for row in rows)
     if spent:
         report.memory_bandwidth_gbps = moved / spent
     else:
         report.unavailable["memory_bandwidth_gbps"] = "no copy with a recorded size is in the trace"
-    report.unavailable["memory_efficiency_pct"] = "a trace does not state the peak bandwidth of its devices"
+    within = [row for row in rows if row["direction"] == "device_to_device" and row["union_ns"] > 0]
+    devices = device_names(raw.run)
+    sheet = _core.datasheets().get(devices[0]) if len(devices) == 1 else None
+    if not within:
+        why = "no copy within a device is in the trace; others are bound by the link, not by the memory"
+    elif sheet is None:
+        why = f"no datasheet here states the peak bandwidth of {', '.join(devices) or 'a device without a name'}"
+    else:  # each byte is read and written
+        rate = 2e9 * sum(row["bytes"] for row in within) / sum(row["union_ns"] for row in within)
+        report.memory_efficiency_pct = 100 * rate / sheet["bytes_per_s"]
+        return
+    report.unavailable["memory_efficiency_pct"] = why
 
 
 def _giga(value: float | None) -> float | None:

@@ -236,7 +236,15 @@ def _read_trace(kind: "type[Run]", opened: Input, strict: bool) -> "Run":
         return import_chunks(kind, opened.chunks(CHUNK_BYTES), opened.name, strict, Damage())
     source: Any = opened.path if opened.path is not None else opened.data
     found: Run = kind._import(source, _encodable(opened.name), strict, 0, 0)
-    return found
+    return _with_events(found, opened.name)
+
+
+def _with_events(run: "Run", name: str) -> "Run":
+    """Return the run. FormatError where the file is JSON with rows of which not one is an event: no damaged trace."""
+    rows, bad = int(run.files.events.sum()), _core.ANOMALY_CODES.index("bad_event")
+    if rows and not run.files.kept.any() and int(run.anomalies.count[run.anomalies.code == bad].sum()) == rows:
+        raise format_error(f"{name}: JSON, but no trace: not one of its {rows:,} rows is an event; {EXPECTED}", 0)
+    return run
 
 
 def _encodable(name: str) -> str:
@@ -307,7 +315,8 @@ def import_chunks(kind: "type[Run]", chunks: Iterable[bytes], name: str, strict:
     _join(thread.join)
     if errors:
         raise errors[0]
-    return with_anomaly(result[0], damage.code, 1, damage.text) if damage.text else result[0]
+    run = _with_events(result[0], name)
+    return with_anomaly(run, damage.code, 1, damage.text) if damage.text else run
 
 
 def _join(join: Callable[[], None]) -> None:

@@ -7,6 +7,7 @@ generator.generate_html_viewer(timeline, "timeline.html")
 """
 
 import json
+import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,10 +17,12 @@ import numpy as np
 
 from . import _core
 from .imported import run_of_profiler, run_of_trace
+from .report.trace_facts import anomalies_of
 from .trace import Run
 
 _DEVICE = tuple(_core.SPAN_KINDS.index(kind) for kind in ("kernel", "memcpy", "memset", "accelerator"))
 _CALLS = tuple(_core.SPAN_KINDS.index(kind) for kind in ("runtime", "driver"))
+_SYNCS = (_core.SPAN_KINDS.index("sync"),)  # records of waits: the call that waits is the host's activity
 _PYTHON = (_core.SPAN_KINDS.index("python"),)
 # What the analysis active_times leaves out, as bits of its group_by.
 _WITHOUT_PYTHON, _WITHOUT_CALLS = 1, 2
@@ -124,6 +127,7 @@ class TimelineData:
                 "gpu_event_count": len(self.gpu_events),
             },
             "streams": [key._asdict() | {"event_count": len(events)} for key, events in self.streams.items()],
+            "anomalies": anomalies_of(self.run),
         }
 
 
@@ -132,11 +136,14 @@ class TimelineGenerator:
 
     min_duration_us: shorter events are not listed; active times include them. include_python_events,
     include_cuda_runtime: whether Python functions and runtime or driver calls are listed and count as host activity.
+    ValueError for a min_duration_us that is no number of at least 0.
     """
 
     def __init__(
         self, min_duration_us: float = 1.0, include_python_events: bool = True, include_cuda_runtime: bool = True
     ) -> None:
+        if not 0 <= min_duration_us < math.inf:
+            raise ValueError(f"min_duration_us must be a number of at least 0, got {min_duration_us}")
         self.min_duration_us = min_duration_us
         self.include_python_events = include_python_events
         self.include_cuda_runtime = include_cuda_runtime
@@ -150,7 +157,9 @@ class TimelineGenerator:
         rows = self._rows(run)
         kinds, lanes = run.spans.kind[rows], run.spans.lane[rows]
         device = np.isin(kinds, _DEVICE)
-        host = ~device & (run.lanes.device[lanes] < 0) if len(run.lanes) else ~device
+        host = ~device & ~np.isin(kinds, _SYNCS)
+        if len(run.lanes):
+            host &= run.lanes.device[lanes] < 0
         shares = [float(table.host_share[0]), float(table.device_share[0])]
         used = [None if np.isnan(share) else share * 100 for share in shares]
         return TimelineData(
@@ -187,16 +196,17 @@ class TimelineGenerator:
         return self.from_run(run_of_profiler(profiler))
 
     def export_chrome_trace(self, timeline: TimelineData, path: str | os.PathLike[str]) -> None:
-        """Write the listed events as a Chrome trace, atomically; times keep their nanoseconds."""
-        from .report.files import atomic_writer
+        """Write the timeline as a Chrome trace, atomically: read again, it has the same figures.
 
-        with atomic_writer(path) as file:
-            file.write('{"displayTimeUnit":"ms","traceEvents":[')
-            separator = "\n"
-            for event in timeline.events:
-                file.write(separator + json.dumps(_chrome(event), separators=(",", ":")))
-                separator = ",\n"
-            file.write("\n]}\n")
+        Names of processes, threads and streams, arguments and nanoseconds are kept. Left out are only the Python
+        functions or calls that the generator leaves out; short events, which active times include, are in it.
+        """
+        from .report.files import atomic_path
+
+        kinds: tuple[str, ...] = () if self.include_python_events else ("python",)
+        kinds += () if self.include_cuda_runtime else ("runtime", "driver")
+        with atomic_path(path) as temporary, open(temporary, "wb") as file:
+            timeline.run._export("chrome", ",".join(kinds), file.write)
 
     def export_visualization_data(
         self, timeline: TimelineData, path: str | os.PathLike[str] | None = None
@@ -216,7 +226,20 @@ class TimelineGenerator:
         from .report.html import write_html
         from .report.trace_data import timeline_data
 
-        write_html(timeline_data(timeline.run), path)
+        write_html(timeline_data(timeline.run) | {"facts": [["Active", activity(timeline)]]}, path)
+
+
+def activity(timeline: TimelineData) -> str:
+    """Return the active times in a line."""
+    from .report.text import duration
+
+    rows = (
+        ("total", timeline.total_time_us),
+        ("host active", timeline.cpu_active_time_us),
+        ("device active", timeline.gpu_active_time_us),
+        ("both at once", timeline.overlap_time_us),
+    )
+    return ", ".join(f"{label} {duration(time_us / 1e3)}" for label, time_us in rows)
 
 
 def _streams(run: Run, rows: Any) -> dict[Stream, Events]:
@@ -228,18 +251,3 @@ def _streams(run: Run, rows: Any) -> dict[Stream, Events]:
         key = Stream(*(int(column[lane]) for column in (run.lanes.rank, run.lanes.device, run.lanes.thread)))
         places.setdefault(key, []).append(lane)
     return {key: Events(run, rows[np.isin(lanes, found)]) for key, found in sorted(places.items())}
-
-
-def _chrome(event: TimelineEvent) -> dict[str, Any]:
-    row: dict[str, Any] = {
-        "ph": "X",
-        "cat": event.category,
-        "name": event.name,
-        "pid": event.process,
-        "tid": event.thread,
-        "ts": event.start_us,
-        "dur": event.duration_us,
-    }
-    if event.correlation is not None:
-        row["args"] = {"correlation": event.correlation}
-    return row

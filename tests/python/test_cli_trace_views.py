@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commands flame, timeline and report on a trace."""
 
+import gzip
 import json
 from pathlib import Path
 
 import pytest
-from traces import trace_path
+from traces import trace_path, trace_text
 
 from regimeter.cli import main
+from regimeter.flame import FlameGraphGenerator
 
 EXACT_BUSY_US, EXACT_SUM_US = 309.437, 309.437  # exact_gpu_time.json: busy_ns and sum_dur_ns of device 0
 
@@ -45,8 +47,9 @@ def test_timeline_prints_unions(trace: str, tmp_path: Path, capsys: pytest.Captu
     assert main(["timeline", trace, "-o", str(tmp_path / "t.html")]) == 0
     assert f"{tmp_path / 't.html'}: " in capsys.readouterr().out
     assert main(["timeline", trace, "-q", "-o", str(tmp_path / "t.json"), "--no-python", "--no-runtime"]) == 0
-    kinds = {event["cat"] for event in json.loads((tmp_path / "t.json").read_text())["traceEvents"]}
-    assert kinds.isdisjoint({"python", "runtime", "driver"})
+    kinds = {event.get("cat") for event in json.loads((tmp_path / "t.json").read_text())["traceEvents"]}
+    assert kinds.isdisjoint({"python_function", "cuda_runtime", "cuda_driver"})
+    assert "cpu_op" in kinds
 
 
 def test_report_of_a_trace(trace: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -55,3 +58,62 @@ def test_report_of_a_trace(trace: str, tmp_path: Path, capsys: pytest.CaptureFix
     text = (tmp_path / "r.html").read_text()
     assert "regimeter.trace" in text
     assert "NVIDIA H100 80GB HBM3" in text
+
+
+@pytest.fixture
+def cut(tmp_path: Path) -> str:
+    """Return the path of a trace that ends in the middle of an event."""
+    path = tmp_path / "cut.json"
+    path.write_bytes(trace_text("a100_memcpy_2023.json")[:60_000])
+    return str(path)
+
+
+@pytest.mark.parametrize("verb", ["hta", "flame", "timeline"])
+def test_a_cut_trace_is_said_to_be_cut(verb: str, cut: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = "ends in the middle"
+    page, data = str(tmp_path / "page.html"), str(tmp_path / "data.json")
+    assert main([verb, cut, "-o", page]) == 0
+    assert said in "".join(capsys.readouterr())
+    assert said in Path(page).read_text()
+    if verb != "flame":
+        assert main([verb, cut]) == 0
+        assert said in capsys.readouterr().out
+    assert main([verb, cut, "--json"]) == 0
+    assert [row["code"] for row in json.loads(capsys.readouterr().out)["anomalies"]] == ["truncated"]
+    assert main([verb, cut, "--strict", "-o", data]) == 2
+    error = capsys.readouterr().err
+    assert "cut.json: byte " in error
+    assert not Path(data).exists()
+
+
+def test_other_verbs_say_damage_too(cut: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["kernels", cut]) == 0
+    assert "ends in the middle" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("verb", ["hta", "flame", "timeline", "kernels"])
+@pytest.mark.parametrize("rows", ["[[-1, 1, 37888, 7], [-1, 1, 512, 7]]", "[1, 2, 3, 4, 5, 6, 7, 8]"])
+def test_what_is_no_trace_is_said_to_be_none(
+    verb: str, rows: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, content in (("x.json", rows.encode()), ("x.json.gz", gzip.compress(rows.encode()))):
+        (tmp_path / name).write_bytes(content)
+        assert main([verb, str(tmp_path / name)]) == 2
+        error = capsys.readouterr().err
+        assert f"{name}: JSON, but no trace" in error
+        assert "is an event" in error
+
+
+def test_impossible_bounds_are_refused(trace: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for verb in ("timeline", "flame"):
+        for value in ("nan", "-1", "inf"):
+            assert main([verb, trace, f"--min-duration-us={value}"]) == 2
+            assert "min_duration_us must be a number of at least 0" in capsys.readouterr().err
+    with pytest.raises(ValueError, match="from 0 to 100, got 200"):
+        FlameGraphGenerator(small_kernel_threshold_pct=200)
+
+
+def test_a_page_names_its_trace(trace: str, tmp_path: Path) -> None:
+    for verb, title in (("flame", "Flame graph of"), ("timeline", "Timeline of")):
+        assert main([verb, trace, "-q", "-o", str(tmp_path / "page.html")]) == 0
+        assert f"<title>{title} h100_bert_small.json.gz - regimeter</title>" in (tmp_path / "page.html").read_text()

@@ -7,7 +7,7 @@ import html.parser
 import json
 import math
 import re
-from dataclasses import fields
+from dataclasses import asdict, fields
 
 import pytest
 from needed import package
@@ -81,9 +81,37 @@ def test_launches_collectives_and_memory(name, report):
     nccl = [e for e in events(name, "kernel") if e["name"].startswith("nccl")]
     assert sum(row["count"] for row in report.collective_ops) == len(nccl)
     assert sum(row["total_us"] for row in report.collective_ops) == pytest.approx(sum(e["dur"] for e in nccl))
-    assert report.memory_bandwidth_gbps > 0
+    copies = events(name, "gpu_memcpy")
+    moved, spent = (sum(e["args"]["bytes"] for e in copies), union([(e["ts"], e["ts"] + e["dur"]) for e in copies]))
+    assert report.memory_bandwidth_gbps == pytest.approx(moved / spent / 1e3, rel=1e-4), "sets are no copies"
     assert math.isnan(report.memory_efficiency_pct)
     assert "peak" in report.unavailable["memory_efficiency_pct"]
+
+
+def union(spans):
+    total, end = 0, -1
+    for start, until in sorted(spans):
+        total += max(0, until - max(start, end))
+        end = max(end, until)
+    return total
+
+
+def test_memory_efficiency_is_of_the_datasheet():
+    """Bytes of copies within the device, read and written, of 900 GB/s; none where no such copy or sheet is."""
+    name = "v100_ddp_large.json.gz"
+    report = HTAAnalyzer().analyze_trace(trace_path(name), ["memory"])
+    within = [e for e in events(name, "gpu_memcpy") if "DtoD" in e["name"]]
+    spent = union([(e["ts"], e["ts"] + e["dur"]) for e in within])
+    peak = _core.datasheets()["Tesla V100-SXM2-16GB"]["bytes_per_s"]
+    expected = 100 * 2 * sum(e["args"]["bytes"] for e in within) / (spent * 1e-6) / peak
+    assert 0 < report.memory_efficiency_pct == pytest.approx(expected, rel=1e-6)
+    none = HTAAnalyzer().analyze_trace(trace_path("h100_bert_small.json.gz"), ["memory"])
+    assert "no copy within a device" in none.unavailable["memory_efficiency_pct"]
+
+
+def test_an_unknown_threshold_is_refused():
+    with pytest.raises(ValueError, match="'hta_idle'; similar: hta_idle_share"):
+        HTAAnalyzer(thresholds={"hta_idle": 0.99})
 
 
 def test_neighbours_are_not_mixed_in(tmp_path):
@@ -153,7 +181,7 @@ def test_rules_hold_beyond_their_thresholds_only(change, name, text):
     held = [rule for rule in RULES if rule.holds(evidence, limits)]
     assert [rule.name for rule in held] == ([name] if name else [])
     for rule in held:
-        words = {field: getattr(evidence, field) for field in CALM} | limits
+        words = asdict(evidence) | limits
         assert text in rule.bottleneck.format(**words)
         assert rule.recommendation.format(**words)
 

@@ -2,6 +2,7 @@
 """Lines and blocks of the timeline, active times, and the generator around them."""
 
 import json
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -9,11 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from run_strategies import Span, run_of_tuples, span_lists
-from runs import build_run, named_kernel
+from runs import KIND, build_run, named_kernel
 from traces import load_trace
 
-from regimeter import _core
-from regimeter.timeline import TimelineGenerator
+from regimeter import Run, _core
+from regimeter.flame import FlameGraphGenerator
+from regimeter.timeline import TimelineData, TimelineGenerator
 
 DEVICE = ("kernel", "memcpy")
 
@@ -142,11 +144,6 @@ def test_exports(tmp_path: Path) -> None:
     run = load_trace("h100_bert_small.json.gz")
     generator = TimelineGenerator()
     timeline = generator.from_run(run)
-    generator.export_chrome_trace(timeline, tmp_path / "trace.json")
-    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
-    listed = run.spans.duration_ns >= 1000
-    assert len(events) == listed.sum() == len(timeline.events)
-    assert sorted(round(event["dur"] * 1000) for event in events) == sorted(run.spans.duration_ns[listed].tolist())
     data = generator.export_visualization_data(timeline, tmp_path / "data.json")
     assert json.loads((tmp_path / "data.json").read_text()) == json.loads(json.dumps(data))
     assert data["summary"]["gpu_active_time_us"] == int(run.analyse("breakdown").busy_ns[0]) / 1e3
@@ -156,3 +153,52 @@ def test_exports(tmp_path: Path) -> None:
 
 def test_kinds_of_the_generator_are_kinds_of_the_core() -> None:
     assert {"kernel", "memcpy", "memset", "accelerator", "runtime", "driver", "python"} <= set(_core.SPAN_KINDS)
+
+
+@pytest.mark.parametrize("kwargs", [{}, {"include_python_events": False, "include_cuda_runtime": False}])
+@pytest.mark.parametrize(
+    "name", ["h100_bert_small.json.gz", "a100_simple_add.json.gz", "a100_nccl_2024.json.gz", "mi250_rocm62.json.gz"]
+)
+def test_a_chrome_trace_read_again_has_the_same_figures(name: str, kwargs: dict[str, bool], tmp_path: Path) -> None:
+    """Also the profiler's own window, which is no host work, and short events, which are active."""
+    generator = TimelineGenerator(**kwargs)
+    timeline = generator.from_run(load_trace(name))
+    generator.export_chrome_trace(timeline, tmp_path / "trace.json")
+    again = generator.from_chrome_trace(tmp_path / "trace.json")
+    for part in ("summary", "streams"):
+        assert again.to_dict()[part] == timeline.to_dict()[part]
+
+    def described(found: TimelineData) -> Counter[tuple[object, ...]]:
+        first = min(event.start_us for event in found.events)
+        rows = ((e.name, e.category, round(e.start_us - first, 3), e.duration_us, e.stream_id, e.correlation)
+                for e in found.events)  # fmt: skip
+        return Counter(rows)
+
+    assert described(again) == described(timeline)
+
+    def lanes(run: Run) -> set[str]:
+        used = set(run.spans.lane[np.isin(run.spans.kind, [KIND["kernel"], KIND["cpu_op"]])].tolist())
+        return {run.string(int(run.lanes.name[lane])).strip() for lane in used}
+
+    assert lanes(again.run) == lanes(timeline.run)
+
+
+def test_kinds_that_an_export_leaves_out_are_checked(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="no kind of span is called pythn"):
+        load_trace("h100_bert_small.json.gz")._export("chrome", "runtime,pythn", lambda _: None)
+
+
+def test_a_record_of_a_wait_is_no_host_activity() -> None:
+    """Context Sync rows stand on no stream; the union of all other host spans is the oracle."""
+    run = load_trace("a100_simple_add.json.gz")
+    kinds = [KIND[kind] for kind in ("cpu_op", "runtime", "driver", "python", "annotation", "overhead", "other")]
+    rows = np.flatnonzero(np.isin(run.spans.kind, kinds) & (run.lanes.device[run.spans.lane] < 0))
+    end, active = -1, 0
+    for row in rows[np.argsort(run.spans.start_ns[rows], kind="stable")].tolist():
+        start, until = int(run.spans.start_ns[row]), int(run.spans.start_ns[row] + run.spans.duration_ns[row])
+        active += max(0, until - max(start, end))
+        end = max(end, until)
+    assert TimelineGenerator().from_run(run).cpu_active_time_us == active / 1e3
+    assert FlameGraphGenerator().from_run(run)["host_us"] == active / 1e3, "41,579,788 us, not 82 us more"
+    without = TimelineGenerator(include_cuda_runtime=False).from_run(run)
+    assert not [e for e in without.cpu_events if e.name == "Context Sync"]

@@ -17,6 +17,7 @@ from regimeter.flame import FlameGraphGenerator
 from regimeter.report import panels
 from regimeter.report.trace_data import timeline_data, trace_data
 from regimeter.suggest import ProfilerOptimizer
+from regimeter.timeline import TimelineGenerator
 
 pytestmark = pytest.mark.web
 
@@ -250,7 +251,10 @@ def test_a_flame_graph_alone(browsing: Browsing, tmp_path: Path) -> None:
     generator.export(generator.from_run(load_trace("h100_bert_small.json.gz")), tmp_path / "flame.html")
     browsing.page.goto((tmp_path / "flame.html").as_uri())
     browsing.page.wait_for_selector("html[data-ready]")
-    assert browsing.page.locator("main > section").evaluate_all("(all) => all.map((one) => one.id)") == ["flame"]
+    ids = browsing.page.locator("main > section").evaluate_all("(all) => all.map((one) => one.id)")
+    assert ids == ["flame", "anomalies"], "two spans of this trace overlap"
+    assert browsing.page.locator(".notice").count() == 0, "no banner over a full flame graph"
+    assert browsing.page.locator("h1").inner_text() == "Flame graph of h100_bert_small.json.gz"
     assert "device time 309 µs" in browsing.page.locator("#flame .readout").inner_text()
     bare = {"name": "all", "value": 5.0, "children": [{"name": HOSTILE, "value": 2.0, "children": []}]}
     generator.export(bare, tmp_path / "bare.html")
@@ -261,9 +265,24 @@ def test_a_flame_graph_alone(browsing: Browsing, tmp_path: Path) -> None:
 
 
 def test_a_timeline_alone(browsing: Browsing) -> None:
-    page = browsing.open(timeline_data(load_trace("h100_bert_small.json.gz")))
+    run = load_trace("h100_bert_small.json.gz")
+    page = browsing.open(timeline_data(run))
     ids = page.locator("main > section").evaluate_all("(all) => all.map((one) => one.id)")
-    assert ids == ["breakdown", "timeline"]
+    assert ids == ["breakdown", "timeline", "anomalies"]
+    marks = (run.spans.duration_ns == 0) & (run.lanes.thread[run.spans.lane] < 0)
+    last = int((run.spans.start_ns + run.spans.duration_ns)[~marks].max()) - run.start_ns
+    assert timeline(browsing, "t.scene.view.end") == last, "the axis ends with the trace, not with a mark after it"
+    shown = timeline(browsing, "t.scene.layout.lanes.map(({ lane }) => t.scene.lanes[lane].name)")
+    assert "no thread" not in shown
+
+
+def test_the_page_of_a_timeline_shows_its_figures(browsing: Browsing, tmp_path: Path) -> None:
+    generator = TimelineGenerator()
+    generator.generate_html_viewer(generator.from_run(load_trace("h100_bert_small.json.gz")), tmp_path / "t.html")
+    browsing.page.goto((tmp_path / "t.html").as_uri())
+    browsing.page.wait_for_selector("html[data-ready]")
+    said = browsing.page.locator("#heading").inner_text()
+    assert "total 4.87 ms, host active 4.87 ms, device active 309 µs, both at once 309 µs" in said
 
 
 def test_hostile_names_are_text(browsing: Browsing, with_panels: None) -> None:

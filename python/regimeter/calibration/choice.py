@@ -62,7 +62,7 @@ def choose(run: "Run", given: "Calibration | Choice | str | os.PathLike[str] | N
     """
     if isinstance(given, Choice):
         return given
-    names = _device_names(run)
+    names = device_names(run)
     device = names[0] if len(names) == 1 else ""
     if given is not None:
         found = given if isinstance(given, Calibration) else read_calibration(given)
@@ -75,7 +75,8 @@ def choose(run: "Run", given: "Calibration | Choice | str | os.PathLike[str] | N
     return _of_this_machine(run, device) or _of_datasheet(device)
 
 
-def _device_names(run: "Run") -> list[str]:
+def device_names(run: "Run") -> list[str]:
+    """Return the names of the kinds of devices that the run states, each once."""
     return list(dict.fromkeys(str(row["name"]) for row in _devices(run) if row.get("name")))
 
 

@@ -13,17 +13,26 @@ if TYPE_CHECKING:
     Verbs: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
-def load_run(path: str | list[str], *, strict: bool = False, recover: bool = False, quiet: bool = False) -> "Run":
-    """Read a recording, a saved run, an exported file or a trace."""
+# Of the input itself; all other anomalies say something of what was recorded.
+DAMAGE = frozenset(("truncated", "trailing_bytes", "invalid_json", "corrupt_bytes", "bad_event", "unfinished"))
+
+
+def load_run(
+    path: str | list[str], *, strict: bool = False, recover: bool = False, quiet: bool = False, told: bool = False
+) -> "Run":
+    """Read a recording, a saved run, an exported file or a trace; say on standard error what of a trace is damaged.
+
+    told: the verb prints the anomalies itself.
+    """
     from ..trace import load
     from .progress import step
 
     shown = path if isinstance(path, str) else f"{len(path)} files"
     with step(f"reading {shown}", quiet=quiet):
         run = load(path, strict, recover)
-    if not quiet and len(run.files) > 0:
+    if not quiet and not told and len(run.files) > 0:
         for row in run.anomaly_list():
-            if row["code"] == "skipped_files":
+            if row["code"] == "skipped_files" or row["code"] in DAMAGE:
                 print(f"regimeter: {shown}: {row['detail']}", file=sys.stderr)
     return run
 

@@ -6,15 +6,13 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
-from .common import count, next_step, print_document
+from .common import DAMAGE, count, next_step, print_document
 
 if TYPE_CHECKING:
     from ..trace import Run
 
 FORMAT, VERSION = "regimeter.doctor", 2
 SOUND, DAMAGED = 0, 1
-# Of the input itself; all other anomalies say something of what was recorded.
-DAMAGE = frozenset(("truncated", "trailing_bytes", "invalid_json", "corrupt_bytes", "bad_event", "unfinished"))
 NAMED_SERIES = 8
 
 

@@ -32,6 +32,7 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--keep-small-kernels", action="store_true", help="do not gather kernels below 1 %% of device time"
     )
+    parser.add_argument("--strict", action="store_true", help="damage in the trace is an error")
     parser.set_defaults(run=run)
 
 
@@ -39,6 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Write the flame graph."""
     from ..flame import FlameGraphGenerator
     from ..formats import PAGES, choose
+    from ..report.text import anomaly_lines
     from .errors import CommandError
     from .files import check_output
     from .progress import step
@@ -53,7 +55,9 @@ def run(arguments: argparse.Namespace) -> int:
     generator = FlameGraphGenerator(
         arguments.min_duration_us, arguments.max_depth, not arguments.keep_small_kernels, metric=arguments.metric
     )
-    data = generator.from_run(load_run(arguments.trace, quiet=arguments.quiet))
+    run = load_run(arguments.trace, strict=arguments.strict, quiet=arguments.quiet, told=not arguments.json)
+    data = generator.from_run(run)
+    data["trace"] = data["trace"] or os.path.basename(arguments.trace)
     if printed:
         print_document(data)
         return 0
@@ -61,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
         generator.export(data, output, chosen)
     size = os.path.getsize(output)
     if arguments.json:
-        print_document({"file": output, "bytes": size})
+        print_document({"file": output, "bytes": size, "anomalies": data["anomalies"]})
     elif not arguments.quiet:
-        print(f"{output}: {size / 1e3:,.0f} kB")
+        print("\n".join((f"{output}: {size / 1e3:,.0f} kB", *anomaly_lines(data["anomalies"]))))
     return 0

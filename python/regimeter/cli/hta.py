@@ -22,6 +22,7 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("trace", metavar="TRACE", help="trace file, or directory of the ranks of one job")
     parser.add_argument("-o", "--output", metavar="FILE", help="write a page, or JSON with --json or suffix .json")
+    parser.add_argument("--strict", action="store_true", help="damage in the trace is an error")
     parser.set_defaults(run=run)
 
 
@@ -29,6 +30,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Print or write the report."""
     from ..formats import PAGES, choose
     from ..hta import HTAAnalyzer
+    from ..report.text import anomaly_lines
     from .common import load_run
     from .files import check_output
 
@@ -37,12 +39,14 @@ def run(arguments: argparse.Namespace) -> int:
         chosen = choose(arguments.output, PAGES | {".json": "json"}, chosen=stated, default="html")
         check_output(arguments.output, arguments.trace)
     analyzer = HTAAnalyzer()
-    report = analyzer.analyze_trace(load_run(arguments.trace, quiet=arguments.quiet))
+    loaded = load_run(arguments.trace, strict=arguments.strict, quiet=arguments.quiet, told=True)
+    report = analyzer.analyze_trace(loaded)
     report.trace_path = arguments.trace
     if arguments.output is not None:
         analyzer.export_report(report, arguments.output, format=chosen)
         if not arguments.quiet:
             print(f"{arguments.output}: {os.path.getsize(arguments.output) / 1e3:,.0f} kB, {chosen}")
+            print(*anomaly_lines(report.anomalies), sep="\n", end="\n" if report.anomalies else "")
     elif arguments.json:
         print_document(report.to_dict())
     else:
@@ -52,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def text(report: "HTAReport") -> str:
     """Return the report for a terminal."""
-    from ..report.text import UNAVAILABLE, duration, printable, shorten
+    from ..report.text import UNAVAILABLE, anomaly_lines, duration, printable, shorten
 
     def share(value: float | None) -> str:
         return UNAVAILABLE if value is None or math.isnan(value) else f"{value:.1f} %"
@@ -78,4 +82,6 @@ def text(report: "HTAReport") -> str:
     ]
     lines += ["", "What to try"]
     lines += [f"  {printable(line)}" for line in report.recommendations] or [f"  {unjudged or 'nothing stands out'}"]
+    if report.anomalies:
+        lines += ["", *anomaly_lines(report.anomalies)]
     return "\n".join(lines)

@@ -20,13 +20,14 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
         allow_abbrev=False,
         help="host and device activity of a trace, and its timeline as a page",
         description="Print how long host and device were active and overlapped, as unions of intervals. With -o, write"
-        " the timeline: .html is a page that needs no network, .json a Chrome trace of the listed events.",
+        " the timeline: .html is a page that needs no network, .json a Chrome trace that has the same figures.",
     )
     parser.add_argument("trace", metavar="TRACE", help="trace of torch.profiler, recording or saved run")
     parser.add_argument("-o", "--output", metavar="FILE", help=".html or .json")
     parser.add_argument("--min-duration-us", type=float, default=1.0, metavar="US", help="list no shorter event")
     parser.add_argument("--no-python", action="store_true", help="leave Python functions out")
     parser.add_argument("--no-runtime", action="store_true", help="leave runtime and driver calls out")
+    parser.add_argument("--strict", action="store_true", help="damage in the trace is an error")
     parser.set_defaults(run=run)
 
 
@@ -42,7 +43,8 @@ def run(arguments: argparse.Namespace) -> int:
     if output:
         check_output(output, arguments.trace)
     generator = TimelineGenerator(arguments.min_duration_us, not arguments.no_python, not arguments.no_runtime)
-    timeline = generator.from_run(load_run(arguments.trace, quiet=arguments.quiet))
+    run = load_run(arguments.trace, strict=arguments.strict, quiet=arguments.quiet, told=True)
+    timeline = generator.from_run(run)
     if output:
         with step(f"writing {output}", quiet=arguments.quiet):
             write = generator.generate_html_viewer if chosen == "html" else generator.export_chrome_trace
@@ -57,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _print(timeline: "TimelineData") -> None:
-    from ..report.text import duration, percent
+    from ..report.text import anomaly_lines, duration, percent
 
     rows = (
         ("total", timeline.total_time_us, None),
@@ -69,3 +71,4 @@ def _print(timeline: "TimelineData") -> None:
         share = "" if used is None else f"  {percent(used / 100):>7} of the total"
         print(f"{label:<14}{duration(time_us / 1e3):>10}{share}")
     print(f"{len(timeline.events):,} events on {count(len(timeline.streams), 'stream')} and the host")
+    print(*anomaly_lines(timeline.run.anomaly_list()), sep="\n", end="\n" if len(timeline.run.anomalies) else "")

@@ -18,8 +18,11 @@ _TIMES = {
 }
 
 
-def flame_data(root: Mapping[str, Any], *, title: str = "Flame graph") -> dict[str, Any]:
-    """Return the page's data. Nodes without times of their own show their value as device time."""
+def flame_data(root: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the page's data. Nodes without times of their own show their value as device time.
+
+    The root may state `trace`, the name of the file, and `anomalies`, rows of `trace_facts.anomalies_of`.
+    """
     rows: list[tuple[Mapping[str, Any], int, int]] = []
     waiting: list[tuple[Mapping[str, Any], int, int]] = [(root, -1, 0)]
     while waiting:
@@ -46,7 +49,8 @@ def flame_data(root: Mapping[str, Any], *, title: str = "Flame graph") -> dict[s
     return {
         "format": FORMAT,
         "version": VERSION,
-        "title": title,
+        "title": f"Flame graph of {root['trace']}" if root.get("trace") else "Flame graph",
+        "anomalies": list(root.get("anomalies") or ()),
         "names": names,
         "flame": {
             "count": len(nodes),

@@ -17,14 +17,18 @@ STYLE = """
 :root { color-scheme: light dark; --line: #8884; --compute: #2a78d6; --communication: #d9822b; --memory: #7a5bc2;
  --idle: #9aa0a6; }
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem; }
-h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2rem; }
+h1 { font-size: 1.5rem; overflow-wrap: anywhere; } h2 { font-size: 1.15rem; margin-top: 2rem; }
 table { border-collapse: collapse; width: 100%; } th, td { text-align: right; padding: .25rem .5rem;
  border-bottom: 1px solid var(--line); font-variant-numeric: tabular-nums; vertical-align: top; }
-th:first-child, td:first-child { text-align: left; overflow-wrap: anywhere; }
+th, td { white-space: nowrap; }
+th:first-child, td:first-child { text-align: left; white-space: normal; overflow-wrap: anywhere; min-width: 12rem; }
+.key { display: inline-block; width: .8em; height: .8em; margin-right: .5em; }
 .scroll { overflow-x: auto; }
 svg { width: 100%; height: 2rem; display: block; }
 .compute { fill: var(--compute); } .communication { fill: var(--communication); } .memory { fill: var(--memory); }
-.idle { fill: var(--idle); } .note { opacity: .75; }
+.idle { fill: var(--idle); }
+.key.compute { background: var(--compute); } .key.communication { background: var(--communication); }
+.key.memory { background: var(--memory); } .key.idle { background: var(--idle); } .note { opacity: .75; }
 @media print { body { max-width: none; margin: 0; } }
 """
 PARTS = (
@@ -76,7 +80,10 @@ def _time(report: "HTAReport") -> str:
             f"<title>{label} {share:.2f} %</title></rect>"
         )
         at += share
-    rows = "".join(f"<tr><td>{label}</td><td>{share:.2f} %</td></tr>" for _, label, share in shares)
+    rows = "".join(
+        f'<tr><td><span class="key {kind}"></span>{label}</td><td>{share:.2f} %</td></tr>'
+        for kind, label, share in shares
+    )
     label = ", ".join(f"{label} {share:.1f} per cent" for _, label, share in shares)
     return (
         "<h2>Device time</h2>"

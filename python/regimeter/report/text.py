@@ -7,9 +7,9 @@ Plain text by default; with the `rich` package and a terminal the same rows are 
 import shutil
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 from unicodedata import combining, east_asian_width
 
 from ..cost import WORDS
@@ -205,8 +205,12 @@ def notes(run: "Run", summaries: Sequence[ProfileSummary]) -> list[str]:
     if any(s.gpu_calls for s in summaries):
         lines.append(f"Device time: {UPPER_BOUND}.")
     lines += [f"Device time: unavailable: {reason}." for reason in sorted(filter(None, missing))]
-    lines += [f"Note: {row['count']:,} {row['code']}: {printable(row['detail'])}." for row in run.anomaly_list()]
-    return lines
+    return lines + anomaly_lines(run.anomaly_list())
+
+
+def anomaly_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return a line for each thing that was repaired, dropped or doubted; rows: of `Run.anomaly_list`."""
+    return [f"Note: {row['count']:,} {row['code']}: {printable(row['detail'])}." for row in rows]
 
 
 def bottleneck_lines(run: "Run", top_n: int) -> list[str]:

@@ -11,7 +11,7 @@ from .pack import Names, packed_table
 from .panels import panels_of
 from .regime_data import regimes_of
 from .suggestions import suggestions_data
-from .trace_facts import anomalies_of, facts_of, files_of, heads_of
+from .trace_facts import anomalies_of, facts_of, files_of, heads_of, title_of
 from .trace_timeline import timeline_of
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def trace_data(run: "Run", *, title: str | None = None, file: str | None = None)
     names = Names(run)
     files = files_of(run)
     data = {
-        **_head(title or _title(run, files, file)),
+        **_head(title or PurePath(file or "").name or title_of(run) or "trace"),
         "run": {
             "source": run.source,
             "file": file or (files[0]["file"] if len(files) == 1 else None),
@@ -64,8 +64,8 @@ def timeline_data(run: "Run", *, title: str | None = None) -> dict[str, Any]:
     """Return the page's data for the timeline alone."""
     names = Names(run)
     shown = {"breakdown": breakdown_of(run), "lanes": lanes_of(run), "timeline": timeline_of(run, names)}
-    shown["counters"] = counters_of(run)
-    return _head(title or f"Timeline of {_title(run, files_of(run), None)}") | shown | {"names": names.packed()}
+    shown |= {"counters": counters_of(run), "anomalies": anomalies_of(run)}
+    return _head(title or f"Timeline of {title_of(run) or 'a run'}") | shown | {"names": names.packed()}
 
 
 def _head(title: str) -> dict[str, Any]:
@@ -75,13 +75,6 @@ def _head(title: str) -> dict[str, Any]:
         "title": title,
         "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
     }
-
-
-def _title(run: "Run", files: list[dict[str, Any]], file: str | None) -> str:
-    if len(files) > 1:
-        return f"{PurePath(files[0]['file']).parent.name or 'trace'} ({len(files)} files)"
-    path = file or (files[0]["file"] if files else "")
-    return PurePath(path).name or "trace"
 
 
 def breakdown_of(run: "Run") -> list[dict[str, Any]]:

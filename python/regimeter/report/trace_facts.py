@@ -2,6 +2,7 @@
 """What a trace says of itself: hardware, versions, ranks, files, anomalies. Taken as found, nothing is derived."""
 
 import json
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from .._core import ANOMALY_CODES
@@ -105,6 +106,14 @@ def files_of(run: "Run") -> list[dict[str, Any]]:
         | {key: int(getattr(table, key)[i]) for key in keys}
         for i in range(len(table))
     ]
+
+
+def title_of(run: "Run") -> str:
+    """Return the name of the trace: of its file, or of the folder of its files; '' where it was not read from one."""
+    files = [PurePath(run.string(name)) for name in run.files.file.tolist()]
+    if len(files) > 1:
+        return f"{files[0].parent.name or 'trace'} ({len(files)} files)"
+    return files[0].name if files else ""
 
 
 def anomalies_of(run: "Run") -> list[dict[str, Any]]:

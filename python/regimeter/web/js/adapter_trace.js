@@ -77,9 +77,18 @@
     );
   }
 
+  /** Marks of the profiler that stand on no thread, such as "Record Window End", would be a lane without anything in it. */
+  function leaveOutMarks(columns, lanes) {
+    const longest = new Float64Array(lanes.length);
+    columns.lane.forEach((at, i) => (longest[at] = Math.max(longest[at], columns.duration_ns[i])));
+    const bare = lanes.map((lane, at) => lane.device < 0 && lane.thread < 0 && lane.name === "" && longest[at] === 0);
+    for (const depths of ["depth", "plain_depth"]) columns[depths] = Int32Array.from(columns[depths], (depth, i) => (bare[columns.lane[i]] ? -1 : depth));
+  }
+
   async function timeline(data, names, lanes) {
     const table = app.shape.object(data.timeline, "timeline");
     const columns = await columnsOf(table, TIMELINE, "timeline");
+    leaveOutMarks(columns, lanes);
     const { placeOf, lanes: placed } = placeLanes(lanes, columns.lane);
     const line = {
       count: table.count,
@@ -121,7 +130,7 @@
 
   function cautions(anomalies) {
     const { countText } = app.units;
-    return anomalies.filter((one) => one.lost > 0).map((one) => `${countText(one.lost)} rows of the input are not in this report (${one.code}): ${one.detail}.`);
+    return anomalies.filter((one) => one.lost > 0).map((one) => `${one.lost === 1 ? "One row of the input is" : `${countText(one.lost)} rows of the input are`} not in this report (${one.code}): ${one.detail}.`);
   }
 
   async function read(data) {

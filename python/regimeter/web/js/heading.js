@@ -20,7 +20,7 @@
 
   /** What to know of a trace at first sight. */
   function headline(stated) {
-    const shown = { Devices: "", Job: "", Steps: "steps " };
+    const shown = { Devices: "", Job: "", Steps: "steps ", Active: "" };
     return stated.filter(([label]) => shown[label] !== undefined).map(([label, text]) => shown[label] + text);
   }
 

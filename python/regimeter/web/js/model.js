@@ -54,7 +54,8 @@
     const format = formatOf(data);
     const model = rank(await format.adapter().read(data));
     model.counters = await app.counterSeries.read(data);
-    if (model.operations.length === 0 && (model.timeline?.count ?? 0) === 0) model.cautions.push("This file holds no operations: nothing was recorded.");
+    const empty = model.operations.length === 0 && (model.timeline?.count ?? 0) === 0 && !model.flame;
+    if (empty) model.cautions.push("This file holds no operations: nothing was recorded.");
     return model;
   }
 

@@ -18,7 +18,7 @@
     constructor(canvas, model, changed) {
       const line = model.timeline;
       let end = 0;
-      for (let i = 0; i < line.count; i += 1) end = Math.max(end, line.start[i] + line.duration[i]);
+      for (let i = 0; i < line.count; i += 1) if (line.depth[i] >= 0) end = Math.max(end, line.start[i] + line.duration[i]);
       this.canvas = canvas;
       this.changed = changed;
       this.frame = 0;

@@ -8,7 +8,7 @@
   /** How often, what it cost, and where the first one is. */
   function extent({ count, lost, firstNs, firstOffset }) {
     const { countText, timeText } = app.units;
-    const parts = [count === null ? null : `${countText(count)} times`, lost ? `${countText(lost)} rows lost` : null];
+    const parts = [count === null ? null : count === 1 ? "once" : `${countText(count)} times`, lost ? `${countText(lost)} ${lost === 1 ? "row" : "rows"} lost` : null];
     if (firstNs !== null) parts.push(`first at ${timeText(firstNs)}`);
     if (firstOffset !== null) parts.push(`first at byte ${countText(firstOffset)}`);
     const known = parts.filter(Boolean);
@@ -34,5 +34,5 @@
     return {};
   }
 
-  (app.views ??= []).push({ id: "anomalies", title: "Anomalies", order: 100, span: 3, of: "any", fits: (model) => model.described !== false, render });
+  (app.views ??= []).push({ id: "anomalies", title: "Anomalies", order: 100, span: 3, of: "any", fits: (model) => model.described !== false || (model.anomalies ?? []).length > 0, render });
 })((globalThis.regimeter ||= {}));
