@@ -39,7 +39,7 @@ ASKING = (
 DEFAULTS = {
     "perf_missing_baseline": "pass",
     "perf_launches": "1",
-    "perf_noise": "1%",
+    "perf_noise": None,
     "perf_max_time": "1 s",
     "perf_min_rounds": "5",
 }
@@ -83,7 +83,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     for option, metavar, text in (
         ("--perf-launches", "N", "run each benchmark in N processes, so that their difference is known (default: 1)"),
-        ("--perf-noise", "PERCENT", "by how much two processes of one program differ, for one a side (default: 1%%)"),
+        (
+            "--perf-noise",
+            "PERCENT",
+            "by how much two processes of one program differ (default: as calibrated here, else 1%%)",
+        ),
         ("--perf-max-time", "TIME", "how long to time each benchmark (default: 1 s)"),
         ("--perf-min-rounds", "N", "rounds of a benchmark even where they take longer (default: 5)"),
     ):
@@ -125,6 +129,7 @@ class SessionPlugin:
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
         self._state: PerfSession | None = None
+        self.lost: list[str] = []
 
     @property
     def state(self) -> "PerfSession":
@@ -222,6 +227,12 @@ class SessionPlugin:
         elif report.failed and self._state is not None:
             self._state.drop(report.nodeid)
 
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any, error: Any) -> None:
+        """Note a worker of pytest-xdist that went down: what it had measured and not yet sent is lost."""
+        if error:
+            self.lost.append(f"{node.gateway.id}: {error}")
+
     # --- the end -----------------------------------------------------------------------------------------------
 
     @pytest.hookimpl(tryfirst=True)
@@ -230,8 +241,9 @@ class SessionPlugin:
             return
         if self.state.worker or self.config.option.collectonly:
             return
-        if self.state.finish() and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
-            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        code = self.state.finish(session, self.lost)
+        if code and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+            session.exitstatus = code
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         if self._state is not None and not self._state.worker:

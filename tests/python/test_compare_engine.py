@@ -309,7 +309,7 @@ def test_times_that_are_no_times_make_the_operation_invalid(bad):
 def test_nothing_at_all():
     comparison = compare_samples({}, {})
     assert comparison.comparisons == []
-    assert comparison.exit_code == 0
+    assert comparison.exit_code == 4
     row = only(compare_samples({"a": [[]]}, {"a": [[1.0]]}))
     assert row.change_type is ChangeType.INVALID
     assert row.reason == "no_samples"

@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from .compare import FORMATS, NOT_COMPARABLE, add_rule_options, exit_code, percent, rule_options
+from .compare import FORMATS, add_rule_options, percent, rule_options
 
 if TYPE_CHECKING:
     from ..compare.experiment import Experiment
@@ -96,6 +96,7 @@ def _pairs(text: str) -> int:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the pairs, report, and return the exit code of the gate."""
+    from ..compare.decide import NOT_COMPARABLE
     from ..compare.experiment import STOPPED, Experiment
     from ..compare.launches import LaunchError
 
@@ -126,11 +127,12 @@ def run(arguments: argparse.Namespace) -> int:
     if experiment.invalid:
         return NOT_COMPARABLE
     assert experiment.comparison is not None
-    return exit_code(experiment.comparison, arguments.fail_on, arguments.strict)
+    return experiment.comparison.exit_code
 
 
 def failed(error: Exception, folder: str) -> "CommandError":
     """Print the last lines of a failed program and return what to say of it."""
+    from ..compare.decide import NOT_COMPARABLE
     from .errors import CommandError
 
     tail = getattr(error, "tail", "")

@@ -137,7 +137,7 @@ def alarms(sides: "Sequence[Side]") -> list[dict[str, Any]]:
     learned = learn(sides[:half], {})
     later = sides[half:] if len(sides) - half >= 2 else sides
     plans: list[tuple[str, Sequence[Side], dict[str, Any]]] = [
-        ("one process a side, 1 % floor", sides, {}),
+        ("one process a side, 1 % floor", sides, {"run_floor": 0.01}),
         ("one process a side, learned floor", later,
          {"run_floor": learned.operations, "policy": {"run_floor": learned.overall or 0.01}}),
     ]  # fmt: skip

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..compare import ProfilerComparison
-    from ..compare.environments import Difference
     from .common import Verbs
 
 FORMATS = ("text", "json", "junit", "markdown", "github", "html", "csv")
@@ -20,8 +19,6 @@ MOST_TRENDS = 200  # operations whose earlier values the page draws
 COMMIT = re.compile(r"[0-9a-f]{7,40}")
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_@+-]*")  # of a baseline, where it cannot be taken for a file
 REFERENCE = re.compile(r"last|db:.*|[0-9a-f]{7,40}", re.DOTALL)
-# Exit codes; never a count.
-PASS, REGRESSED, USAGE, INCONCLUSIVE, NOT_COMPARABLE, NO_BASELINE = 0, 1, 2, 3, 4, 5
 EPILOG = """\
 BASE and CURRENT are recordings, exported profiles or traces; several of one side, separated by commas, are several
 processes of it. BASE may also be db:BRANCH, db:tag:NAME, db:commit:SHA, a commit, `last` or the name of a baseline,
@@ -53,7 +50,6 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     parser.add_argument("--top", metavar="N", type=whole, default=20, help="rows of the text report (default: 20)")
     parser.add_argument("--format", choices=FORMATS, default=None, help="format of the report (default: text)")
     parser.add_argument("-o", "--output", metavar="FILE", help="write the report there instead of printing it")
-    parser.add_argument("--force", action="store_true", help="compare although the environments differ")
     parser.add_argument("--save", action="store_true", help="keep CURRENT and the verdicts in the history")
     parser.add_argument("--require-baseline", action="store_true", help="exit with 5 when there is no baseline")
     parser.set_defaults(run=run)
@@ -80,6 +76,7 @@ def add_rule_options(parser: argparse.ArgumentParser) -> None:
         "--fail-on", choices=("regression", "any", "never"), default="regression", help="what makes the gate fail"
     )
     rule.add_argument("--strict", action="store_true", help="exit with 3 when a row that gates is undecided")
+    rule.add_argument("--force", action="store_true", help="compare although the environments forbid it")
 
 
 def whole(text: str) -> int:
@@ -101,38 +98,26 @@ def percent(text: str) -> float:
 
 
 def rule_options(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the options of the rule as ProfilerComparison takes them."""
-    options: dict[str, Any] = {
+    """Return the options of the decision as ProfilerComparison takes them."""
+    return {
         "significance_threshold": arguments.threshold,
         "alpha": arguments.alpha,
         "fdr": arguments.fdr,
         "decision": arguments.decision,
         "metrics": tuple(arguments.metric or ("time",)),
         "min_share": arguments.min_share,
+        "run_floor": None if arguments.run_floor is None else arguments.run_floor / 100,
         "wholes": tuple(name for name in WHOLES if name not in (arguments.no_whole or ())),
+        "fail_on": arguments.fail_on,
+        "strict": arguments.strict,
+        "force": arguments.force,
     }
-    if arguments.run_floor is not None:
-        options["run_floor"] = arguments.run_floor / 100
-    return options
-
-
-def exit_code(comparison: "ProfilerComparison", fail_on: str, strict: bool) -> int:
-    """Return the exit code of a gate. Nothing compared is no pass, unless nothing can fail."""
-    if fail_on == "never":
-        return PASS
-    if comparison.nothing_compared:
-        return NOT_COMPARABLE
-    if fail_on == "any" and any(
-        row.is_significant and row.gates for row in (*comparison.comparisons, *comparison.wholes)
-    ):
-        return REGRESSED
-    return comparison.get_exit_code(strict)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Compare, report, and return the exit code of the gate."""
     from ..compare import ProfilerComparison
-    from ..compare.environments import differences
+    from ..compare.decide import NO_BASELINE
     from .errors import CommandError
     from .files import style_of
 
@@ -147,22 +132,13 @@ def run(arguments: argparse.Namespace) -> int:
         raise CommandError(f"{error.filename}: no such baseline; check the path", NO_BASELINE) from None
     if baseline is None:
         return _first_run(arguments, current)
-    options, sides = rule_options(arguments), (baseline, current)
-    if arguments.run_floor is None:
-        from ..compare.noise_floor import with_floors
-
-        sides, calibrated = with_floors(*sides, paired=arguments.paired)
-        options |= calibrated
-    comparison = ProfilerComparison(*sides, paired=arguments.paired, **options)
+    comparison = ProfilerComparison(baseline, current, paired=arguments.paired, **rule_options(arguments))
     trends = None if baseline is base else _with_history(arguments, comparison)
-    unlike = differences(comparison.baseline.environments, comparison.current.environments)
-    blocking = [row for row in unlike if row.incomparable]
-    if blocking and not arguments.force:
-        for row in blocking:
+    for row in comparison.differences if comparison.incomparable else ():
+        if row.incomparable:
             print(f"regimeter: not comparable: {row.words}; --force compares all the same", file=sys.stderr)
-        return NOT_COMPARABLE
-    _report(arguments, comparison, unlike, trends)
-    return exit_code(comparison, arguments.fail_on, arguments.strict)
+    _report(arguments, comparison, trends)
+    return comparison.exit_code
 
 
 def _side(text: str) -> list[str]:
@@ -234,6 +210,8 @@ def _history(text: str) -> Any:
 
 def _first_run(arguments: argparse.Namespace, current: list[str]) -> int:
     """Save the run as the baseline that there was not yet; it passes, unless a baseline was required."""
+    from ..compare.decide import NO_BASELINE, PASS
+
     if arguments.require_baseline:
         print(f"regimeter: {arguments.base}: no such baseline in the history; nothing was compared", file=sys.stderr)
         return NO_BASELINE
@@ -291,7 +269,6 @@ def _trend(store: Any, operation: str) -> dict[str, Any] | None:
 def _report(
     arguments: argparse.Namespace,
     comparison: "ProfilerComparison",
-    unlike: "tuple[Difference, ...]",
     trends: dict[str, Any] | None,
 ) -> None:
     from ..report.comparison import render
@@ -302,7 +279,6 @@ def _report(
         "top": arguments.top,
         "only_changed": arguments.only_changed,
         "sort": arguments.sort,
-        "differences": unlike,
         "history": trends,
         "title": f"{_shown(arguments.base)} compared with {_shown(arguments.current)}",
     }

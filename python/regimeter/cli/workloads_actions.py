@@ -182,7 +182,6 @@ def _variant(text: str) -> "Variant":
 
 def _ab(arguments: argparse.Namespace) -> int:
     from ..workloads.versus import run_versus
-    from .compare import exit_code
 
     found = run_versus(
         arguments.kernel,
@@ -194,6 +193,7 @@ def _ab(arguments: argparse.Namespace) -> int:
         device=arguments.device,
         threads=arguments.threads,
         policy=dict(arguments.policy),
+        fail_on=arguments.fail_on,
     )
     style = style_of(arguments, arguments.formats)
     if style == "json":
@@ -204,7 +204,7 @@ def _ab(arguments: argparse.Namespace) -> int:
     if not arguments.quiet:
         print(f"regimeter: {found.pairs} pairs of bursts, order from seed {found.seed}; {found.cannot_see}",
               file=sys.stderr)  # fmt: skip
-    return exit_code(found.comparison, arguments.fail_on, False)
+    return found.comparison.exit_code
 
 
 # --- history ------------------------------------------------------------------------------------------------------

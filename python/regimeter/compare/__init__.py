@@ -6,17 +6,23 @@
     sys.exit(comparison.exit_code)
 
 The rule is in docs/comparison.md: processes are compared, not samples; all operations together are held to one
-false-discovery rate; a regression is a real difference that may reach the threshold.
+false-discovery rate; a regression is a real difference that may reach the threshold. `decide` is the one path to a
+verdict, for Python, the commands, pytest and the pages.
 """
 
 from .comparison import ProfilerComparison, compare_profiling_runs, compare_samples
+from .decide import Decision, decide
+from .options import Options
 from .result import ChangeType, ComparisonSummary, OperationComparison
 
 __all__ = [
     "ChangeType",
     "ComparisonSummary",
+    "Decision",
     "OperationComparison",
+    "Options",
     "ProfilerComparison",
     "compare_profiling_runs",
     "compare_samples",
+    "decide",
 ]

@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from .pairs import two_sides
 from .samples import Side
 
 FORMAT = "regimeter.noise"
@@ -160,18 +159,12 @@ def known(environments: Iterable[Mapping[str, Any]]) -> dict[str, Any] | None:
 
 
 def options_of(baseline: Side, current: Side) -> dict[str, Any]:
-    """Return run_floor and policy for ProfilerComparison from what was calibrated, {} when nothing was."""
+    """Return run_floor by operation and policy from what was calibrated where both ran, {} when nothing was."""
     found = known([*baseline.environments, *current.environments])
     if found is None:
         return {}
     floors = {str(name): float(value) for name, value in found["operations"].items() if _is_floor(value)}
     return {"run_floor": floors, "policy": {"run_floor": float(found["overall"])}}
-
-
-def with_floors(baseline: Any, current: Any, *, paired: bool = False) -> tuple[tuple[Any, Any], dict[str, Any]]:
-    """Return the two Sides that sources describe, and what was calibrated where they were measured."""
-    first, second = two_sides(baseline, current, paired=paired)
-    return (first, second), options_of(first, second)
 
 
 def _is_floor(value: object) -> bool:

@@ -2,7 +2,7 @@
 """What a comparison says: of each operation, and of all."""
 
 import enum
-from dataclasses import dataclass, field, fields
+from dataclasses import KW_ONLY, dataclass, field, fields
 from typing import Any
 
 
@@ -19,16 +19,19 @@ class ChangeType(enum.Enum):
     REMOVED = REMOVED_OPERATION
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class OperationComparison:
-    """One operation in one metric, on both sides.
+    """One operation in one metric, on both sides. The first seven fields, in this order, are the documented ones.
 
     baseline_time_ms, current_time_ms: time per call (median over processes of the median per process) in
     milliseconds; of a metric that is no time these are None and `baseline`, `current` hold the values in `unit`.
-    change_percent: 100 (current / baseline - 1), estimated on logarithms; low_percent, high_percent: its interval
-    at the level of the comparison. p, q: two-sided p-value of no change, and the same adjusted for all rows.
+    change_percent: the change, estimated on logarithms from all samples or pairs; change_ms: the same estimate as a
+    part of baseline_time_ms. The difference of the two medians can deviate from it. low_percent, high_percent: the
+    interval of the change at the level of the comparison. p, q: two-sided p-value of no change, and the same adjusted
+    for all rows.
     is_significant: the difference is real (q below alpha) and may reach the threshold, so the change_type is
     IMPROVEMENT or REGRESSION. conclusive: the verdict is not for want of data. gates: large enough to fail a gate.
+    reason: one of ``regimeter._core.VERDICT_REASONS``, or 'environments' where these forbid a comparison.
     tier: what the data allowed, one of ``regimeter._core.TIERS``. detectable_percent: smallest slowdown that would
     have been detected. needed: processes or pairs a side that would probably conclude, None when not known.
     baseline_slow, current_slow: share of the samples in the slow mode where there are two modes.
@@ -36,16 +39,17 @@ class OperationComparison:
     """
 
     operation: str
-    metric: str = "time"
-    unit: str = "s"
-    change_type: ChangeType
-    is_significant: bool
-    baseline: float | None = None
-    current: float | None = None
     baseline_time_ms: float | None = None
     current_time_ms: float | None = None
     change_ms: float | None = None
     change_percent: float | None = None
+    change_type: ChangeType = ChangeType.INVALID
+    is_significant: bool = False
+    _: KW_ONLY
+    metric: str = "time"
+    unit: str = "s"
+    baseline: float | None = None
+    current: float | None = None
     low_percent: float | None = None
     high_percent: float | None = None
     p: float | None = None
@@ -99,12 +103,13 @@ class ComparisonSummary:
     """Counts over the rows of a comparison, and the whole time of both sides.
 
     total_time_change_ms and total_time_change_percent compare the whole time, in which more calls of an operation
-    count as more time; the verdicts compare time per call.
+    count as more time; the verdicts compare time per call. decided: whether any verdict rests on data of both sides;
+    where none does, `reason` says why, `exit_code` is 4, and regressions_count and improvements_count are None.
     """
 
     total_operations: int
-    regressions_count: int
-    improvements_count: int
+    regressions_count: int | None
+    improvements_count: int | None
     unchanged_count: int
     new_operations_count: int
     removed_operations_count: int
@@ -115,3 +120,6 @@ class ComparisonSummary:
     worst_regression: OperationComparison | None = None
     best_improvement: OperationComparison | None = None
     warnings: tuple[str, ...] = field(default_factory=tuple)
+    decided: bool = True
+    reason: str = ""
+    exit_code: int = 0

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from ..compare.comparison import DECISIONS, FDR
 from ..compare.environments import facts_of, key_of
+from ..compare.options import DECISIONS, FDR
 from ..compare.result import ChangeType, OperationComparison
 from ..compare.samples import TIMES, UNITS, Samples, Side
 from .baselines import Baselines

@@ -12,7 +12,6 @@ from ..compare.result import OperationComparison
 
 if TYPE_CHECKING:
     from ..compare import ProfilerComparison
-    from ..compare.environments import Difference
 
 SORTS = ("impact", "ratio", "name")
 # A spreadsheet takes a cell that begins so for a formula.
@@ -24,14 +23,13 @@ class View:
     """How a comparison is shown: how many rows, which, in which order, and what else there is to show.
 
     top: rows of the text and Markdown reports. only_changed: leave out what is plainly unchanged. sort: 'impact'
-    (change times share), 'ratio' or 'name'. differences: of the environments of both sides. history: for the page,
-    the earlier values of operations, {operation: [{"label", "value", "low", "high"}, ...]}, values in seconds.
+    (change times share), 'ratio' or 'name'. history: for the page, the earlier
+    values of operations, {operation: [{"label", "value", "low", "high"}, ...]}, values in seconds.
     """
 
     top: int = 20
     only_changed: bool = False
     sort: str = "impact"
-    differences: Sequence["Difference"] = ()
     history: Any = None
     title: str | None = None
 
@@ -87,11 +85,8 @@ def _text(comparison: "ProfilerComparison", view: View) -> str:
 
 
 def to_document(comparison: "ProfilerComparison", view: View) -> dict[str, Any]:
-    """Return the JSON document: that of the comparison, rows as the view has them, differences of the environments."""
-    document = comparison.to_dict()
-    document["comparisons"] = [row.to_dict() for row in rows_of(comparison, view)]
-    document["environment_differences"] = [row.to_dict() for row in view.differences]
-    return document
+    """Return the JSON document: that of the comparison, rows as the view has them."""
+    return comparison.to_dict() | {"comparisons": [row.to_dict() for row in rows_of(comparison, view)]}
 
 
 def _json(comparison: "ProfilerComparison", view: View) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from .comparison import View, impact
 from .comparison_markdown import assemble
-from .comparison_text import common_line, whole_lines
+from .comparison_text import common_line, verdict_line, whole_lines
 from .junit import sentence
 from .text import printable
 
@@ -35,6 +35,9 @@ def escape_property(text: str) -> str:
 
 def annotations(comparison: "ProfilerComparison") -> list[str]:
     """Return an error for each regression that fails the gate, those that cost most first, ten at most."""
+    if comparison.nothing_compared:
+        title = "Not comparable" if comparison.incomparable else "Nothing was compared"
+        return [f"::error title={title}::{escape_data(verdict_line(comparison))}"]
     failing = sorted(comparison.failures, key=lambda row: -impact(row))
     lines = []
     if comparison.common_failure:

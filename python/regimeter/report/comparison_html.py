@@ -60,7 +60,6 @@ def page_data(comparison: "ProfilerComparison", view: View) -> dict[str, Any]:
         "rows_in_all": len(rows),
         "level": level_of(comparison),
         "verdict": verdict_line(comparison),
-        "nothing_compared": comparison.nothing_compared,
         "facts_text": [
             line
             for line in (

@@ -30,6 +30,13 @@ from .text import printable
 if TYPE_CHECKING:
     from ..compare import ProfilerComparison
 
+TITLES = {
+    "passed": (":white_check_mark:", "Performance gate passed"),
+    "failed": (":x:", "Performance gate failed"),
+    "undecided": (":grey_question:", "Performance gate undecided"),
+    "nothing compared": (":warning:", "Nothing was compared"),
+    "not comparable": (":warning:", "Not comparable"),
+}
 COMMENT_CHARACTERS = 65_536  # of a comment on GitHub
 NAME = 120
 TEXT = 600
@@ -96,9 +103,7 @@ def _cut(text: str, limit: int, size: Callable[[str], int]) -> str:
 
 
 def _head(comparison: "ProfilerComparison", view: View) -> list[str]:
-    failed, nothing = comparison.exit_code != 0, comparison.nothing_compared
-    title = "Performance gate failed" if failed else "Nothing was compared" if nothing else "Performance gate passed"
-    mark = ":x:" if failed else ":warning:" if nothing else ":white_check_mark:"
+    mark, title = TITLES[comparison.outcome]
     lines = [f"### {mark} {title}", "", escaped(verdict_line(comparison)), ""]
     if view.title:
         lines += [escaped(view.title), ""]
@@ -116,7 +121,7 @@ def _tail(comparison: "ProfilerComparison", view: View) -> list[str]:
         "" if comparison.common_failure else common_line(comparison),
         *(line.strip() for line in basis_lines(comparison)),
     ]
-    facts += [f"Environments differ: {row.words}" for row in view.differences]
+    facts += [f"Environments differ: {row.words}" for row in comparison.differences]
     warnings = comparison.warnings
     facts += [f"Warning: {text}" for text in warnings[:WARNINGS]]
     if len(warnings) > WARNINGS:

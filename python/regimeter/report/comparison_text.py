@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from .._core import compare_policy
 from ..compare.result import ChangeType, OperationComparison
 from .comparison import View, rows_of
 from .text import TextTable, amount, duration, padded, printable, render, shorten
@@ -12,8 +13,10 @@ from .text import TextTable, amount, duration, padded, printable, render, shorte
 if TYPE_CHECKING:
     from ..compare import ProfilerComparison
 
+DEFAULTS = {name: row["default"] for name, row in compare_policy().items()}
 INTERVAL = 0.95  # the policy's default, for rows without their comparison
 MODES_MOVED = 0.05  # part of the samples that changes its mode, from which it is worth a note
+LEAST_PROBABILITY = 1e-300  # a smaller one has left the range of normal doubles, and 0 is no probability of a test
 WARNINGS = 10  # of the report; the JSON document has all
 WORDS = {
     ChangeType.REGRESSION: "slower",
@@ -34,6 +37,7 @@ REASONS = {
     "not_positive": "times that are not positive",
     "equal": "all samples equal",
     "exact_difference": "",
+    "environments": "not comparable",
 }
 TIERS = {
     "single": "one process a side; widened by what two processes differ in",
@@ -64,9 +68,11 @@ def interval(row: OperationComparison) -> str:
 
 
 def probability(q: float | None) -> str:
-    """Return a probability short enough for a table."""
+    """Return a probability short enough for a table; below what a double can hold, a bound."""
     if q is None:
         return ""
+    if q < LEAST_PROBABILITY:
+        return f"< {LEAST_PROBABILITY:.0e}"
     return f"{q:.3f}" if q >= 0.0005 else f"{q:.0e}"
 
 
@@ -137,14 +143,15 @@ def rows_table(title: str, rows: Sequence[OperationComparison], level: float = I
 
 def verdict_line(comparison: "ProfilerComparison") -> str:
     """Return the verdict of the whole in one line."""
-    summary = comparison.get_summary()
-    failed = comparison.exit_code != 0
-    state = "FAILED" if failed else "NOTHING COMPARED" if comparison.nothing_compared else "PASSED"
+    summary = comparison.summary
+    state = comparison.outcome.upper()
+    if not summary.decided:
+        return f"{state}  {printable(summary.reason.removeprefix(f'{comparison.outcome}: '))}; nothing could be decided"
     conclusive = summary.unchanged_count - summary.inconclusive_count
     parts = [f"{row.operation} {'slower' if row.unit == 's' else 'larger'}" for row in comparison.whole_failures]
     parts += [
-        _count(summary.regressions_count, "regression"),
-        _count(summary.improvements_count, "improvement"),
+        _count(summary.regressions_count or 0, "regression"),
+        _count(summary.improvements_count or 0, "improvement"),
         f"{summary.unchanged_count} unchanged ({conclusive} conclusive)",
     ]
     for number, word in (
@@ -237,12 +244,32 @@ def basis_lines(comparison: "ProfilerComparison") -> list[str]:
     tiers = dict.fromkeys(row.tier for row in comparison.comparisons if row.tier in TIERS)
     lines = [f"Compared: {TIERS[tier]}" for tier in tiers]
     if "single" in tiers:
-        floor = comparison.policy.get("run_floor", 0.01)
         lines.append(
-            f"  Two processes of the same program are taken to differ by {100 * floor:g} % (run floor); "
-            "`regimeter calibrate noise` measures it, `regimeter ab` makes pairs."
+            f"  {floor_text(comparison)}; `regimeter calibrate noise` measures it, `regimeter ab` makes pairs."
+        )
+    lone = [row for row in comparison.comparisons if row.tier == "single" and is_lone(row)]
+    if lone:
+        spread = comparison.policy.get("sample_spread", DEFAULTS["sample_spread"])
+        lines.append(
+            f"  Of {_count(len(lone), 'row')} a side has one sample, which has no spread: {100 * spread:g} % from "
+            "sample to sample is assumed, not measured (sample_spread); their intervals and q rest on it."
         )
     return lines
+
+
+def is_lone(row: OperationComparison) -> bool:
+    """Whether a side has a single sample, so that its spread is the policy's and not its own."""
+    return min(row.baseline_samples, row.current_samples) == 1
+
+
+def floor_text(comparison: "ProfilerComparison") -> str:
+    """Return by how much two processes of one program are taken to differ, and where that is known from."""
+    floor = comparison.policy.get("run_floor", DEFAULTS["run_floor"])
+    source = {"assumed": "assumed, not measured", "measured": "measured on this machine", "given": "as given"}
+    return (
+        f"Two processes of the same program are taken to differ by {100 * floor:g} % (run floor, "
+        f"{source[comparison.floors.source]})"
+    )
 
 
 def next_lines(comparison: "ProfilerComparison") -> list[str]:
@@ -259,9 +286,9 @@ def next_lines(comparison: "ProfilerComparison") -> list[str]:
     return lines
 
 
-def environment_lines(view: View) -> list[str]:
+def environment_lines(comparison: "ProfilerComparison") -> list[str]:
     """Return in what the environments differ."""
-    return [f"Environments differ: {printable(row.words)}" for row in view.differences]
+    return [f"Environments differ: {printable(row.words)}" for row in comparison.differences]
 
 
 def report(comparison: "ProfilerComparison", view: View | None = None) -> str:
@@ -277,7 +304,7 @@ def report(comparison: "ProfilerComparison", view: View | None = None) -> str:
             lines += [f"... and {_count(len(rows) - len(shown), 'more row')}", ""]
     facts = [total_line(comparison), missed_line(comparison), common_line(comparison), *basis_lines(comparison)]
     lines += [line for line in facts if line]
-    lines += environment_lines(view)
+    lines += environment_lines(comparison)
     warnings = comparison.warnings
     lines += [f"Warning: {printable(text)}" for text in warnings[:WARNINGS]]
     if len(warnings) > WARNINGS:

@@ -52,7 +52,13 @@ def junit(comparison: "ProfilerComparison", view: View) -> str:
     _properties(suite, comparison, view)
     for row in rows:
         _case(suite, comparison, row, id(row) in failing)
-    if comparison.common_failure:
+    if comparison.nothing_compared:
+        suite.set("tests", str(len(rows) + 1))
+        suite.set("errors", str(len(invalid) + 1))
+        case = ElementTree.SubElement(suite, "testcase", classname=SUITE, name="comparison")
+        text = xml_text(verdict_line(comparison))
+        ElementTree.SubElement(case, "error", type="nothing", message=text).text = text
+    elif comparison.common_failure:
         suite.set("tests", str(len(rows) + 1))
         suite.set("failures", str(len(failing & {id(row) for row in rows}) + 1))
         case = ElementTree.SubElement(suite, "testcase", classname=f"{SUITE}.time", name="all operations together")
@@ -80,7 +86,7 @@ def _properties(suite: ElementTree.Element, comparison: "ProfilerComparison", vi
     node = ElementTree.SubElement(suite, "properties")
     for name, fact in facts.items():
         ElementTree.SubElement(node, "property", name=name, value="not known" if fact is None else f"{fact}")
-    for difference in view.differences:
+    for difference in comparison.differences:
         ElementTree.SubElement(node, "property", name="environment", value=xml_text(difference.words))
 
 

@@ -9,8 +9,7 @@ from itertools import pairwise
 from statistics import median
 
 from ..compare import ChangeType, OperationComparison, ProfilerComparison
-from ..compare.environments import differences
-from ..compare.samples import EXACT, Side
+from ..compare.samples import Side
 from .gate import Gate
 from .memory import DEVICE, RESIDENT_STEP
 from .options import Options
@@ -28,19 +27,19 @@ class Judgement:
     """The verdicts of a session.
 
     comparison: every row, those of duets too; None where nothing was there to compare. missing: operations without a
-    baseline, with the reason where it is not plain absence. thresholds: percent by row. rejected: why the baseline as
-    a whole cannot be compared with, '' when it can. shifted: all tests together got slower by the threshold, which was
-    taken out of the rows.
+    baseline, with the reason where it is not plain absence. not_run: operations of the baseline that did not run.
+    thresholds: percent by row. undecided: why nothing of the session could be compared with its baseline, '' when
+    something was. shifted: all tests together got slower by the threshold, which was taken out of the rows.
     """
 
     comparison: ProfilerComparison | None = None
     duets: int = 0
     missing: dict[str, str] = field(default_factory=dict)
     expired: list[str] = field(default_factory=list)
-    not_run: int = 0
+    not_run: list[str] = field(default_factory=list)
     thresholds: dict[Key, float] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
-    rejected: str = ""
+    undecided: str = ""
     shifted: bool = False
 
     @property
@@ -62,7 +61,7 @@ def judge(
     duets = [record for record in records if record.kind == "duet" and record.metrics]
     parts = []
     if plain and (options.compare or options.reports):
-        before, after = _sides(plain, documents, options, environment, found)
+        before, after = _sides(plain, documents, environment, options, found)
         parts.append((before, after, False))
     if duets:
         before, after = Side("old"), Side("new")
@@ -76,6 +75,8 @@ def judge(
     for before, after, paired in parts:
         made = _compare(before, after, paired, gates, options, found)
         found.shifted = found.shifted or made.common_failure
+        if documents or paired:  # a session without a baseline is the first one
+            found.undecided = found.undecided or _undecided(made, paired)
         if found.comparison is None:
             found.comparison = made
         else:
@@ -85,23 +86,30 @@ def judge(
     return found
 
 
+def _undecided(comparison: ProfilerComparison, paired: bool) -> str:
+    """Return why nothing was decided; of the baseline, only what this session ran is among the operations."""
+    alone = comparison.comparisons and all(row.reason == "one_side" for row in comparison.comparisons)
+    if alone and not paired and not comparison.incomparable:
+        return "no benchmark of this session can be compared with the baseline"
+    return comparison.nothing_compared
+
+
 # --- the two sides ----------------------------------------------------------------------------------------------
 
 
 def _sides(
     records: Sequence[Record],
     documents: Sequence[Document],
-    options: Options,
     environment: dict[str, object],
+    options: Options,
     found: Judgement,
 ) -> tuple[Side, Side]:
     before, after = Side("baseline"), Side("current")
     after.environments.append(dict(environment))
     before.environments += [dict(document.get("environment") or {}) for document in documents]
-    found.rejected = _rejection(before, after)
-    older = {} if found.rejected else _by_operation(documents)
+    older = _by_operation(documents)
     names = {record.operation for record in records}
-    found.not_run = sum(name not in names for name in older)
+    found.not_run = [name for name in older if name not in names]
     for record in records:
         gate = Gate(**record.gate)
         metrics = [name for name in gate.metrics or options.metrics if name in record.metrics]
@@ -146,12 +154,6 @@ def _by_operation(documents: Iterable[Document]) -> dict[str, list[Record]]:
     return older
 
 
-def _rejection(before: Side, after: Side) -> str:
-    """Return why times of these machines are no times of the same thing, '' when nothing forbids it."""
-    found = differences(before.environments, after.environments)
-    return "; ".join(row.words for row in found if row.incomparable)
-
-
 def _unlike(record: Record, past: Sequence[Record]) -> str:
     """Return why the earlier samples of a test are of another kind than today's, '' when they are not."""
     clocks = {one.clock for one in past} - {record.clock}
@@ -178,43 +180,27 @@ def _doubt(record: Record, past: Sequence[Record], found: Judgement) -> None:
 def _compare(
     before: Side, after: Side, paired: bool, gates: dict[str, Gate], options: Options, found: Judgement
 ) -> ProfilerComparison:
-    """Compare both sides as one family, and take each row from the comparison at its own threshold.
+    """Compare both sides as one family, each row at its own threshold."""
 
-    p and q do not depend on the threshold, so each row's q is that of the whole family.
-    """
-    made: dict[tuple[float, float], ProfilerComparison] = {}
+    def rule(operation: str, metric: str) -> tuple[float, float]:
+        gate = gates.get(operation, Gate())
+        threshold = gate.threshold if gate.threshold is not None else options.threshold(metric)
+        found.thresholds[operation, metric] = threshold
+        return threshold, gate.min_share or 0.0
 
-    def at(threshold: float, share: float) -> ProfilerComparison:
-        key = (threshold, share)
-        if key not in made:
-            metrics = [name for name in METRICS if name in before.metrics or name in after.metrics] or ["time"]
-            made[key] = ProfilerComparison(
-                before, after, threshold, paired=paired, metrics=metrics, min_share=share, run_floor=options.noise / 100
-            )
-        return made[key]
-
-    usual = options.threshold(options.metrics[0])
-    whole = at(usual, 0.0)
-    rows = []
-    for place, row in enumerate(whole.comparisons):
-        gate = gates.get(row.operation, Gate())
-        threshold = gate.threshold if gate.threshold is not None else options.threshold(row.metric)
-        found.thresholds[row.operation, row.metric] = threshold
-        own = at(threshold, gate.min_share or 0.0).comparisons[place]
-        assert (own.operation, own.metric) == (row.operation, row.metric)
-        rows.append(_tolerant(own, threshold))
-    whole.comparisons[:] = rows
-    return whole
-
-
-def _tolerant(row: OperationComparison, threshold: float) -> OperationComparison:
-    """Return the row of an exact metric with its tolerance applied; the others have theirs already."""
-    changed = row.change_type in (ChangeType.REGRESSION, ChangeType.IMPROVEMENT)
-    if row.metric not in EXACT or row.tier != "exact" or not changed or row.change_percent is None:
-        return row
-    if abs(row.change_percent) > threshold:
-        return row
-    return replace(row, change_type=ChangeType.NO_CHANGE, is_significant=False, reason="below_threshold")
+    metrics = [name for name in METRICS if name in before.metrics or name in after.metrics] or ["time"]
+    return ProfilerComparison(
+        before,
+        after,
+        options.threshold(options.metrics[0]),
+        paired=paired,
+        metrics=metrics,
+        min_share=0.0,
+        run_floor=None if options.noise is None else options.noise / 100,
+        wholes=(),
+        fail_on="never" if options.report_only else "regression",
+        row_rule=rule,
+    )
 
 
 def _accept(comparison: ProfilerComparison, gates: dict[str, Gate], today: datetime.date, found: Judgement) -> None:

@@ -22,7 +22,8 @@ MOST_LAUNCHES = 1000
 class Options:
     """What the command line asks for. fails: percent by metric; report_only: no regression fails the session.
 
-    noise: percent by which two processes of one program differ, where launches do not tell.
+    noise: percent by which two processes of one program differ, where launches do not tell; None for what
+    `regimeter calibrate noise` measured here, else the policy's 1 %.
     """
 
     compare: tuple[str, ...] = ()
@@ -36,7 +37,7 @@ class Options:
     reports: tuple[tuple[str, Path | None], ...] = ()
     missing: str = "pass"
     launches: int = 1
-    noise: float = 1.0
+    noise: float | None = None
     disabled: bool = False
 
     def threshold(self, name: str) -> float:
@@ -104,9 +105,9 @@ def _number(text: str, option: str, most: int) -> int:
     return number
 
 
-def _noise(text: str) -> float:
+def _noise(text: str | None) -> float | None:
     try:
-        return quantities.percent(text)
+        return None if text is None else quantities.percent(text)
     except ValueError as error:
         raise pytest.UsageError(f"--perf-noise: {error}") from None
 

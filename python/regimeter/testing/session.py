@@ -15,7 +15,7 @@ from .options import Options
 from .records import Record
 from .storage import FORMAT, VERSION, Document, Storage, open_storage
 
-FAILED = 1
+FAILED, UNDECIDED = int(pytest.ExitCode.TESTS_FAILED), int(pytest.ExitCode.USAGE_ERROR)
 
 
 class PerfSession:
@@ -28,7 +28,8 @@ class PerfSession:
         self.worker = hasattr(config, "workerinput")
         self.records: dict[str, list[Record]] = {}
         self.judged: Judgement | None = None
-        self.failed = False
+        self.code = 0  # of the gate: 0, FAILED, or UNDECIDED where nothing could be decided
+        self.partial = ""  # why the session is not whole
         self.lines: list[str] = []
         self.began = time.monotonic()
         self._storage: Storage | None = None
@@ -69,14 +70,16 @@ class PerfSession:
         """The records of all tests, in their order."""
         return [record for records in self.records.values() for record in records]
 
-    def finish(self) -> bool:
-        """Judge, save and report; tell whether the session fails for it."""
+    def finish(self, session: pytest.Session, lost: list[str]) -> int:
+        """Judge, save and report; return what the session ends with for it, 0 when it passes. lost: workers that went
+        down."""
         if self.child is not None:
             launches.write(self.child, self.all_records)
-            return False
+            return 0
+        self.partial = _partial(session, lost)
         records = self.all_records
         wanted = self.options
-        if wanted.launches > 1:
+        if wanted.launches > 1 and not self.partial:
             took = time.monotonic() - self.began
             problems = launches.repeat(self.config, records, wanted.launches - 1, took)
             self.lines += [f"Warning: {problem}" for problem in problems]
@@ -86,18 +89,26 @@ class PerfSession:
         judged = self.judged = judge(records, documents, wanted, environment, today)
         if not wanted.compare and judged.missing:
             judged.missing.clear()
-        self.failed = self._fails(judged)
+        self.code = self._code(judged)
         self._save(environment, judged)
         junit.add(self.config, self._properties(judged))
         self._report(judged)
-        return self.failed
+        return self.code
 
-    def _fails(self, judged: Judgement) -> bool:
+    @property
+    def failed(self) -> bool:
+        """Whether the gate, or what it was to write, failed."""
+        return self.code != 0
+
+    def _code(self, judged: Judgement) -> int:
         if self.options.report_only:
-            return False
-        unjudged = bool(judged.missing) and self.options.missing == "fail" and not self.options.update
-        old = [row for row in judged.failures if not (self.options.update and not row.pairs)]
-        return bool(old) or unjudged or (judged.shifted and not self.options.update)
+            return 0
+        update = self.options.update
+        if judged.undecided and not update:
+            return UNDECIDED
+        unjudged = bool(judged.missing) and self.options.missing == "fail" and not update
+        old = [row for row in judged.failures if not (update and not row.pairs)]
+        return FAILED if old or unjudged or (judged.shifted and not update) else 0
 
     def _properties(self, judged: Judgement) -> dict[str, list[tuple[str, str]]]:
         found: dict[str, list[tuple[str, str]]] = {}
@@ -116,6 +127,9 @@ class PerfSession:
         document = self._document("", records, environment, judged) if records else None
         if wanted.json is not None:
             self._write_json(self._document("", records, environment, judged))
+        if self.partial and (wanted.save or wanted.autosave or wanted.update):
+            self.lines.append(f"Nothing was saved: {self.partial}, and part of a session is no baseline")
+            return
         if document is None:
             if wanted.save or wanted.autosave or wanted.update:
                 self.lines.append("Nothing was saved: no benchmark passed")
@@ -143,7 +157,7 @@ class PerfSession:
         try:
             self.lines.append(f"{what}: {self.storage.save(document)}")
         except OSError as error:
-            self.failed = True
+            self.code = self.code or FAILED
             self.lines.append(f"ERROR: {document['name']!r} was not saved: {error}")
 
     def _document(self, name: str, records: list[Record], environment: dict[str, Any], judged: Judgement) -> Document:
@@ -167,13 +181,14 @@ class PerfSession:
         assert judged is not None
         assert target is not None
         document["comparison"] = None if judged.comparison is None else judged.comparison.to_dict()
-        document["missing"], document["failed"] = judged.missing, self.failed
+        document["missing"], document["not_run"] = judged.missing, judged.not_run
+        document["failed"], document["exit_code"], document["partial"] = self.failed, self.code, self.partial
         try:
             with atomic_writer(target) as out:
                 out.write(json.dumps(document, ensure_ascii=False, allow_nan=False, default=str) + "\n")
             self.lines.append(f"Written: {target}")
         except OSError as error:
-            self.failed = True
+            self.code = self.code or FAILED
             self.lines.append(f"ERROR: {target} was not written: {error}")
 
     def _report(self, judged: Judgement) -> None:
@@ -184,7 +199,7 @@ class PerfSession:
             try:
                 self._publish(judged.comparison, style, path)
             except OSError as error:
-                self.failed = True
+                self.code = self.code or FAILED
                 self.lines.append(f"ERROR: the {style} report was not written: {error}")
 
     def _publish(self, comparison: Any, style: str, path: Any) -> None:
@@ -217,7 +232,7 @@ class PerfSession:
         if (self.options.compare and self.baseline) or judged.duets:
             self._show_verdicts(write, judged)
         elif self.failed:
-            write.line(summary.headline(judged, self.failed), red=True, bold=True)
+            write.line(summary.headline(judged, self.code, self.partial), red=True, bold=True)
         elif not self.options.compare and not self.options.save and records and not self.options.autosave:
             write.line("")
             write.line(
@@ -228,8 +243,8 @@ class PerfSession:
 
     def _show_verdicts(self, write: Any, judged: Judgement) -> None:
         write.line("")
-        colour = {"red": True} if self.failed else {"green": True}
-        write.line(summary.headline(judged, self.failed), bold=True, **colour)
+        colour = {"red": True} if self.failed or self.partial else {"green": True}
+        write.line(summary.headline(judged, self.code, self.partial), bold=True, **colour)
         for line in [*summary.verdicts(judged), *summary.evidence(judged)]:
             write.line(line)
         for document in self.baseline if self.options.compare else ():
@@ -241,6 +256,18 @@ class PerfSession:
                 "Accept one: @pytest.mark.gpu_perf(accept='reason', until='YYYY-MM-DD'); "
                 "all of them: pytest --perf-update-baseline"
             )
+
+
+def _partial(session: pytest.Session, lost: list[str]) -> str:
+    """Return why some of the session's tests did not run to their end, '' when all did."""
+    if session.exitstatus == pytest.ExitCode.INTERRUPTED:
+        return "the session was interrupted"
+    if session.exitstatus == pytest.ExitCode.INTERNAL_ERROR:
+        return "the session ended with an error inside pytest"
+    if lost:
+        return f"the session lost {len(lost)} of its workers ({lost[0]})"
+    stopped = session.shouldfail or session.shouldstop
+    return f"the session ended early ({stopped if isinstance(stopped, str) else 'it was stopped'})" if stopped else ""
 
 
 def _environment() -> dict[str, Any]:

@@ -18,6 +18,9 @@ import pytest
 
 FORMAT, VERSION = "regimeter.perf", 1
 Document = dict[str, Any]
+TIMES = ("time", "device_time")
+LONGEST, LARGEST = 1e9, 1e18  # seconds (30 years) and bytes: nothing that a test measures
+REMEDY = "save the session anew with --perf-save, or compare with another one"
 FILE = re.compile(r"(\d{4,})_(.+)\.json")
 COMMIT = re.compile(r"[0-9a-f]{7,40}")
 # A reference to a commit reads this many of the newest documents.
@@ -130,16 +133,22 @@ class FileStorage:
 
 
 def read_document(path: Path) -> Document:
-    """Return a saved session. UsageError for a file that is none."""
+    """Return a saved session. UsageError, with file, place and remedy, for a file that is none."""
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise pytest.UsageError(f"{path} cannot be read as a saved session: {error}") from None
-    problem = _problem(document)
-    if problem:
-        raise pytest.UsageError(f"{path} is no saved session of the perf options: {problem}")
+    except (OSError, ValueError, RecursionError) as error:
+        what = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise pytest.UsageError(f"{path} cannot be read as a saved session: {what}; {REMEDY}") from None
+    check(document, str(path))
     document["file"] = str(path)
     return document  # type: ignore[no-any-return]
+
+
+def check(document: Any, name: str) -> None:
+    """Refuse what is no sound saved session: UsageError, which says where and what is wrong."""
+    problem = _problem(document)
+    if problem:
+        raise pytest.UsageError(f"{name} is no saved session of the perf options: {problem}; {REMEDY}")
 
 
 def _problem(document: Any) -> str:
@@ -147,7 +156,37 @@ def _problem(document: Any) -> str:
         return f"its format is not {FORMAT!r}"
     if document.get("version") != VERSION:
         return f"its version is {document.get('version')!r}, and this release reads {VERSION}"
+    if not isinstance(document.get("environment", {}), dict):
+        return "its environment is no object"
     tests = document.get("tests")
     if not isinstance(tests, list) or not all(isinstance(one, dict) and "operation" in one for one in tests):
         return "its tests are no list of records"
+    return next(filter(None, (_problem_of(number, one) for number, one in enumerate(tests))), "")
+
+
+def _problem_of(number: int, record: dict[str, Any]) -> str:
+    """Return the place of the first value of a test that cannot be, '' when there is none."""
+    place = f"tests[{number}]"
+    for field in ("operation", "test", "kind", "clock", "memory_source"):
+        if not isinstance(record.get(field, ""), str):
+            return f"{place}.{field} is {record[field]!r:.40}, not a text"
+    if not isinstance(record.get("workers", 1), int):
+        return f"{place}.workers is {record['workers']!r:.40}, not a number"
+    metrics = record.get("metrics", {})
+    if not isinstance(metrics, dict):
+        return f"{place}.metrics is no object"
+    for metric, launches in metrics.items():
+        if not isinstance(launches, list) or not all(isinstance(launch, list) for launch in launches):
+            return f"{place}.metrics.{metric} is no list of launches"
+        for at, launch in enumerate(launches):
+            for which, value in enumerate(launch):
+                if not _possible(metric, value):
+                    what = "no time in seconds" if metric in TIMES else "no amount"
+                    return f"{place}.metrics.{metric}[{at}][{which}] is {value!r:.40}, {what}"
     return ""
+
+
+def _possible(metric: str, value: Any) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return 0 < value < LONGEST if metric in TIMES else 0 <= value < LARGEST

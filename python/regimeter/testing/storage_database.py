@@ -12,7 +12,7 @@ import pytest
 
 from ..compare.samples import Side
 from ..history import Commit, HistoryError, open_history
-from .storage import COMMIT, FORMAT, MOST_READ, VERSION, Document, split
+from .storage import COMMIT, FORMAT, MOST_READ, VERSION, Document, check, split
 
 RECORDS = "perf_tests"
 
@@ -74,7 +74,7 @@ class DatabaseStorage:
                     launches = [[float(value) for value in launch] for launch in samples.launches[record["operation"]]]
                     record["metrics"][metric] = launches
         created = run.created_at
-        return {
+        document: Document = {
             "format": FORMAT,
             "version": VERSION,
             "name": run.label,
@@ -86,3 +86,5 @@ class DatabaseStorage:
             "tests": records,
             "file": f"run {run.id} ({run.label})",
         }
+        check(document, document["file"])
+        return document

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .options import Options
 
 MOST_ROWS = 40
+MOST_NAMED = 5
 WORDS = {
     "regression": "SLOWER",
     "improvement": "faster",
@@ -31,8 +32,8 @@ BASES = {
 }
 
 
-def headline(judged: "Judgement", failed: bool) -> str:
-    """Return the verdict of the session in one line."""
+def headline(judged: "Judgement", code: int, partial: str = "") -> str:
+    """Return the verdict of the session in one line. code: of the gate; partial: why the session is not whole."""
     rows = [] if judged.comparison is None else judged.comparison.comparisons
     counts = {name: sum(row.status == name for row in rows) for name in WORDS}
     open_rows = sum(row.status == "no_change" and not row.conclusive for row in rows)
@@ -48,7 +49,10 @@ def headline(judged: "Judgement", failed: bool) -> str:
         parts.append(f"{counts['invalid']} invalid")
     if judged.missing:
         parts.append(f"{len(judged.missing)} without baseline")
-    return f"PERF GATE {'FAILED' if failed else 'PASSED'}  {', '.join(parts)}"
+    if judged.undecided:
+        return f"PERF GATE NOTHING DECIDED  {judged.undecided}; {', '.join(parts)}"
+    state = "FAILED" if code else "OF PART OF THE TESTS" if partial else "PASSED"
+    return f"PERF GATE {state}  {', '.join([*parts, *filter(None, [partial])])}"
 
 
 def results(records: Sequence[Record]) -> list[str]:
@@ -97,6 +101,8 @@ def verdicts(judged: "Judgement") -> list[str]:
 
 
 def _verdict(row: "OperationComparison", threshold: float | None) -> list[str]:
+    from ..report.comparison_text import probability
+
     word = WORDS[row.status]
     if row.metric in MORE and row.status in ("regression", "improvement"):
         word = MORE[row.metric][row.status == "improvement"]
@@ -117,7 +123,7 @@ def _verdict(row: "OperationComparison", threshold: float | None) -> list[str]:
         f"{_value(row, row.baseline)} -> {_value(row, row.current)}",
         "" if row.change_percent is None else f"{row.change_percent:+.1f} %",
         interval,
-        "" if row.q is None else f"q={row.q:.2g}",
+        "" if row.q is None else f"q={probability(row.q)}",
         ", ".join(notes),
     ]
 
@@ -147,9 +153,10 @@ def evidence(judged: "Judgement") -> list[str]:
         tiers = dict.fromkeys(row.tier for row in comparison.comparisons)
         lines += [f"Compared: {BASES[tier]}" for tier in BASES if tier in tiers]
         if "single" in tiers:
+            from ..report.comparison_text import floor_text
+
             lines.append(
-                f"  Two processes of one program are taken to differ by {100 * comparison.policy['run_floor']:g} % "
-                "(--perf-noise); --perf-launches 5, here and when saving, measures it"
+                f"  {floor_text(comparison)} (--perf-noise); --perf-launches 5, here and when saving, tells more"
             )
         lines += _common(comparison)
         lines.append(f"Rule: q <= {comparison.alpha:g} over all rows together, and the interval reaches the threshold")
@@ -157,15 +164,20 @@ def evidence(judged: "Judgement") -> list[str]:
         from .duet import BLIND
 
         lines.append(f"Duets: {BLIND}")
-    lines += [f"Not comparable: {judged.rejected}"] if judged.rejected else []
     lines += [f"No longer accepted: {text}" for text in judged.expired]
     lines += [f"No baseline: {name}: {reason}" for name, reason in judged.missing.items() if reason]
+    absent = [name for name, reason in judged.missing.items() if not reason]
+    if absent:
+        more = f" and {len(absent) - MOST_NAMED} more" if len(absent) > MOST_NAMED else ""
+        lines.append(f"Not judged, the baseline does not have them: {', '.join(absent[:MOST_NAMED])}{more}")
     if judged.missing and judged.not_run and all(row.status == "new_operation" or row.pairs for row in rows):
         lines.append(
             "Nothing here is in the baseline: tests have other names where the root (rootdir, above) is another"
         )
     if judged.not_run:
-        lines.append(f"{_count(judged.not_run, 'test')} of the baseline did not run and say nothing")
+        more = f" and {len(judged.not_run) - MOST_NAMED} more" if len(judged.not_run) > MOST_NAMED else ""
+        names = ", ".join(judged.not_run[:MOST_NAMED])
+        lines.append(f"{_count(len(judged.not_run), 'test')} of the baseline did not run: {names}{more}")
     return lines + [f"Warning: {text}" for text in judged.warnings]
 
 

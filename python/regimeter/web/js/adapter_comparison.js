@@ -56,7 +56,7 @@
       level: shape.numberOrNull(data.level, "level") ?? 0.95,
       threshold: shape.numberOrNull(data.threshold_percent, "threshold_percent") ?? 5,
       summary: shape.object(data.summary, "summary"),
-      failed: data.exit_code === 1,
+      outcome: shape.textOr(data.outcome, "outcome", "nothing compared"),
       verdict: shape.textOr(data.verdict, "verdict", ""),
       nothing: shape.textOr(data.nothing_compared, "nothing_compared", ""),
       facts_text: shape.listOr(data.facts_text, "facts_text"),

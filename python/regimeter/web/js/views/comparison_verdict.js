@@ -6,13 +6,13 @@
   const { el } = app.dom;
 
   function card(label, number, state) {
-    return el("div", { class: "card", "data-state": number > 0 ? state : null }, el("dt", null, label), el("dd", null, el("span", { class: "card-value" }, app.units.countText(number))));
+    return el("div", { class: "card", "data-state": number > 0 ? state : null }, el("dt", null, label), el("dd", null, el("span", { class: "card-value" }, number === null ? "n/a" : app.units.countText(number))));
   }
 
   function render(body, model) {
     const { summary } = model;
-    const word = model.failed ? "Failed" : model.nothing !== "" ? "Nothing compared" : "Passed";
-    const state = model.failed ? "failed" : model.nothing !== "" ? "nothing" : "passed";
+    const word = model.outcome.charAt(0).toUpperCase() + model.outcome.slice(1);
+    const state = model.outcome === "failed" || model.outcome === "passed" ? model.outcome : "nothing";
     body.append(
       el("p", { class: `verdict verdict-${state}` }, el("strong", null, word), model.nothing !== "" ? el("span", null, model.nothing) : el("span", null, rule(model))),
       el(

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rows of a decision: all operations and metrics as one family, and the single tests beside it."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from .options import Options
+from .result import OperationComparison
+from .rows import exact_row, sampled_fields, scaled
+from .samples import EXACT, TIMES, UNITS, Samples, Side, pack
+from .wholes import UNITS as WHOLES
+from .wholes import Single, samples_of
+
+Key = tuple[str, str]  # metric, operation
+Sides = tuple[Side, Side]
+
+
+@dataclass(frozen=True, slots=True)
+class Floors:
+    """How far two processes of one program differ. by_operation: where it is known of an operation; the policy's holds
+    for the others. source: 'given', 'measured' (on the machine of both sides) or 'assumed'."""
+
+    by_operation: Mapping[str, float]
+    source: str = "assumed"
+
+
+def compare_rows(
+    baseline: Side, current: Side, options: Options, policy: dict[str, float], floors: Floors
+) -> tuple[list[OperationComparison], dict[str, Any]]:
+    """Return a row for each operation and metric, and the facts that hold for all.
+
+    Rows with a threshold of their own are taken from the comparison at that threshold: p and q do not depend on it, so
+    each row's q is that of the whole family.
+    """
+    sides = (baseline, current)
+    rows, facts = _family(sides, options, policy, floors)
+    if options.row_rule is None:
+        return rows, facts
+    usual = (options.significance_threshold, policy.get("min_share"))
+    made = {usual: rows}
+    found = []
+    for place, row in enumerate(rows):
+        rule = options.row_rule(row.operation, row.metric)
+        if rule not in made:
+            own = {**policy, "threshold": rule[0] / 100, "min_share": rule[1]}
+            made[rule] = _family(sides, options, own, floors)[0]
+        found.append(made[rule][place])
+    return found, facts
+
+
+def _family(
+    sides: Sides, options: Options, policy: dict[str, float], floors: Floors
+) -> tuple[list[OperationComparison], dict[str, Any]]:
+    exact: list[OperationComparison] = []
+    keys: list[Key] = []
+    for metric in options.metrics:
+        before, after = (side.metrics.get(metric, Samples()) for side in sides)
+        for name in dict.fromkeys((*before.launches, *after.launches)):
+            if metric in EXACT and all(_constant(samples, name) for samples in (before, after)):
+                # A threshold of its own is also the tolerance of a quantity without noise.
+                tolerance = policy["threshold"] if options.row_rule else 0.0
+                row = exact_row(name, metric, UNITS[metric], before, after, tolerance)
+                exact.append(replace(row, **_common_fields(sides, metric, name, row.baseline, row.current, None)))
+            else:
+                keys.append((metric, name))
+    if not keys:
+        return exact, {}
+    rows, facts = _by_samples(sides, keys, options, policy, floors)
+    return [*rows, *exact], facts
+
+
+def _by_samples(
+    sides: Sides, keys: list[Key], options: Options, policy: dict[str, float], floors: Floors
+) -> tuple[list[OperationComparison], dict[str, Any]]:
+    packed = []
+    for side in sides:
+        together = Samples()
+        for number, (metric, name) in enumerate(keys):
+            samples = side.metrics.get(metric)
+            if samples and name in samples.launches:
+                together.launches[str(number)] = samples.launches[name]
+                together.totals[str(number)] = samples.totals[name]
+        packed.append(pack(together, [str(number) for number in range(len(keys))]))
+    codes = {name: number for number, name in enumerate((*TIMES, *EXACT))}
+    metrics = np.array([codes[metric] for metric, _ in keys], dtype=np.uint8)
+    known = np.array([floors.by_operation.get(name, math.nan) for _, name in keys], dtype=np.float64)
+    table, facts = _core.compare(
+        len(keys), packed[0], packed[1], options.paired, policy, options.fdr, options.decision, known, metrics
+    )
+    columns = {name: getattr(table, name).tolist() for name in table.columns}
+    rows = [_row(sides, key, {name: values[i] for name, values in columns.items()}) for i, key in enumerate(keys)]
+    worst = facts["worst"]
+    return rows, {**facts, "worst_operation": keys[worst][1] if worst >= 0 else None}
+
+
+def _row(sides: Sides, key: Key, values: dict[str, Any]) -> OperationComparison:
+    metric, name = key
+    found = sampled_fields(values)
+    more = _common_fields(sides, metric, name, found["baseline"], found["current"], found["change_percent"])
+    return OperationComparison(operation=name, metric=metric, unit=UNITS[metric], **found, **more)
+
+
+def _common_fields(
+    sides: Sides, metric: str, name: str, baseline: float | None, current: float | None, percent: float | None
+) -> dict[str, Any]:
+    """Return the fields that do not depend on how the row was compared."""
+    before, after = (side.metrics.get(metric, Samples()) for side in sides)
+    memory = [side.memory_mb.get(name) for side in sides]
+    fields = {
+        "baseline_calls": before.calls.get(name, 0.0),
+        "current_calls": after.calls.get(name, 0.0),
+        "baseline_memory_mb": memory[0],
+        "current_memory_mb": memory[1],
+        "memory_change_mb": memory[1] - memory[0] if memory[0] is not None and memory[1] is not None else None,
+    }
+    if metric in TIMES:
+        fields |= {
+            "baseline_time_ms": scaled(baseline, 1e3),
+            "current_time_ms": scaled(current, 1e3),
+            # One estimate of the change, in both units: a difference of medians can have the other sign.
+            "change_ms": None if percent is None or baseline is None else baseline * percent * 10,
+            "baseline_total_ms": scaled(before.totals.get(name), 1e3),
+            "current_total_ms": scaled(after.totals.get(name), 1e3),
+        }
+    return fields
+
+
+def _constant(samples: Samples, name: str) -> bool:
+    launches = samples.launches.get(name, ())
+    return len({float(value) for launch in launches for value in launch}) <= 1
+
+
+def compare_whole(single: Single, options: Options, policy: dict[str, float]) -> OperationComparison:
+    """Make a single test: alone, so that no other row adjusts its p-value."""
+    before, after = samples_of(single)
+    unit = WHOLES[single.metric]
+    if single.exact:
+        default = _core.compare_policy()["peak_tolerance"]["default"]
+        return exact_row(single.name, single.metric, unit, before, after, policy.get("peak_tolerance", default))
+    table, _ = _core.compare(
+        1, pack(before, [single.name]), pack(after, [single.name]), options.paired, policy, "none",
+        options.decision, None, np.zeros(1, dtype=np.uint8),
+    )  # fmt: skip
+    values = {name: getattr(table, name).tolist()[0] for name in table.columns}
+    fields = sampled_fields(values) | {"gates": True, "share": None}
+    return OperationComparison(operation=single.name, metric=single.metric, unit=unit, **fields)

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A comparison that was written as JSON, as a decision again."""
+
+import dataclasses
+import json
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from ..inputs import format_error
+from .decide import Decision
+from .environments import Difference
+from .family import Floors
+from .options import Options
+from .result import ChangeType, OperationComparison
+from .samples import Side
+
+Made = TypeVar("Made")
+REMEDY = "expected what export_comparison or `regimeter compare --format json` wrote"
+
+
+def read(path: str | os.PathLike[str], make: Callable[[dict[str, Any]], Made]) -> Made:
+    """Return what `make` makes of the document of a file. FormatError, which names the file, where it is none."""
+    try:
+        return make(parse(Path(path).read_bytes()))
+    except ValueError as error:
+        raise format_error(f"{os.fspath(path)}: {error}") from None
+
+
+def parse(text: str | bytes) -> dict[str, Any]:
+    """Return the JSON object of a text. FormatError where it is none."""
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise format_error(f"not valid JSON: {error}; {REMEDY}") from None
+    if not isinstance(document, dict):
+        raise format_error(f"a JSON {type(document).__name__}; {REMEDY}")
+    return document
+
+
+def decision_of(document: Mapping[str, Any], form: str, version: int) -> Decision:
+    """Return the decision that a document describes. FormatError names the place of what is wrong."""
+    if document.get("format") != form:
+        raise format_error(f"format {document.get('format')!r}, expected {form!r}; {REMEDY}")
+    stated = document.get("version")
+    if not isinstance(stated, int) or stated > version:
+        raise format_error(f"version {stated!r} of the format, this regimeter reads up to {version}")
+    try:
+        return _decision(document)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        what = f"no {error}" if isinstance(error, KeyError) else str(error)
+        raise format_error(f"a damaged comparison: {what}; {REMEDY}") from None
+
+
+def _decision(document: Mapping[str, Any]) -> Decision:
+    sides = []
+    for label in ("baseline", "current"):
+        environments = document["environments"][label]
+        sides.append(Side(label, environments=[dict(one) for one in environments]))
+    floors = document.get("run_floors") or {}
+    return Decision(
+        options=_options(document),
+        baseline=sides[0],
+        current=sides[1],
+        policy={str(name): float(value) for name, value in (document.get("policy") or {}).items()},
+        floors=Floors(dict(floors.get("by_operation") or {}), str(floors.get("source", "assumed"))),
+        differences=tuple(_made(Difference, one) for one in document.get("environment_differences", ())),
+        comparisons=[_row(number, one) for number, one in enumerate(document["comparisons"])],
+        wholes=[_row(number, one) for number, one in enumerate(document["wholes"])],
+        facts=dict(document["facts"]),
+        warnings=[str(text) for text in document["warnings"]],
+    )
+
+
+def _options(document: Mapping[str, Any]) -> Options:
+    names = {one.name for one in dataclasses.fields(Options)} - {"policy", "row_rule", "run_floor", "wholes"}
+    known = {name: document[name] for name in names if name in document}
+    return Options(significance_threshold=document["threshold_percent"], policy=document.get("policy"), **known)
+
+
+def _row(number: int, values: Mapping[str, Any]) -> OperationComparison:
+    try:
+        row: OperationComparison = _made(
+            OperationComparison, {**values, "change_type": ChangeType(values["change_type"])}
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"row {number}: {error}") from None
+    return row
+
+
+def _made(kind: type[Any], values: Mapping[str, Any]) -> Any:
+    """Return an instance from the fields that this version knows."""
+    names = {one.name for one in dataclasses.fields(kind)}
+    return kind(**{name: value for name, value in values.items() if name in names})
