@@ -101,7 +101,7 @@ class Decision:
     @property
     def whole_failures(self) -> list[OperationComparison]:
         """The single tests that fail a gate: the whole got slower, or its peak memory grew, and nobody accepted it."""
-        return [row for row in self.wholes if _fails(row)]
+        return [] if self.nothing_compared else [row for row in self.wholes if _fails(row)]
 
     @property
     def fails(self) -> bool:
