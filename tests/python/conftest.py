@@ -155,7 +155,7 @@ def run_python(
 
     def run(script: str, *args: object, check: bool = True, **options: Any) -> "subprocess.CompletedProcess[str]":
         process = start_python(script, *args, **options)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=300)
         assert not check or process.returncode == 0, err
         return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 

@@ -48,7 +48,7 @@ def run_program(tmp_path, code, *, cuda="kernel_ns=40000", cupti="", arguments=N
     }
     command = [sys.executable, *(arguments or []), str(script)]
     done = subprocess.run(
-        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60, check=False
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300, check=False
     )
     assert done.returncode == status, done.stderr
     return done

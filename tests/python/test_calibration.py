@@ -495,7 +495,7 @@ def on_device(tmp_path):
         script = tmp_path / "program.py"
         script.write_text(textwrap.dedent(DEVICE) + textwrap.dedent(code), encoding="utf-8")
         done = subprocess.run(
-            [sys.executable, str(script)], env=environment, capture_output=True, text=True, timeout=120, check=False
+            [sys.executable, str(script)], env=environment, capture_output=True, text=True, timeout=300, check=False
         )
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)

@@ -20,7 +20,7 @@ NAMES = [verb.name for verb in read_parser(make_parser())]
 
 def regimeter(*words: object, **options: object) -> "subprocess.CompletedProcess[str]":
     command = [sys.executable, "-m", "regimeter", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, **options)  # type: ignore[call-overload, no-any-return]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, **options)  # type: ignore[call-overload, no-any-return]
 
 
 @pytest.fixture
@@ -119,7 +119,7 @@ def test_a_closed_pipe_is_quiet(words, run_file):
     reading, writing = os.pipe()
     os.close(reading)  # before the first byte is written
     try:
-        done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+        done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, timeout=300, check=False)
     finally:
         os.close(writing)
     assert (done.returncode, done.stderr) == (141, "")

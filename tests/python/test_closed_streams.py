@@ -50,6 +50,6 @@ def test_record_with_closed_streams(streams, start_python, tmp_path):
     program.write_text("import os, regimeter\nwith regimeter.profile('a', device='cpu'): os.system('echo x')\n")
     starter = "import sys; from regimeter.cli import main; sys.exit(main(sys.argv[1:]))"
     process = start_python(starter, "record", "-q", "-o", tmp_path / "x.rgm", program, preexec_fn=closing(streams))
-    process.communicate(timeout=60)
+    process.communicate(timeout=300)
     assert process.returncode == 0
     assert [entry.operation for entry in load(tmp_path / "x.rgm").get_entries()] == ["a"]

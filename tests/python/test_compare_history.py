@@ -36,7 +36,7 @@ def command(tmp_path):
             cwd=tmp_path,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=300,
             env=os.environ | {"REGIMETER_HISTORY": str(tmp_path / "history.db")},
         )
 

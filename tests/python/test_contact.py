@@ -14,7 +14,7 @@ def contact(out, *steps):
     """Run steps; return their lines by name."""
     command = [sys.executable, str(SCRIPT), "--out", str(out), "--only", *steps]
     done = subprocess.run(
-        command, env={**os.environ, "REGIMETER_DOUBLES": "1"}, capture_output=True, text=True, timeout=240, check=False
+        command, env={**os.environ, "REGIMETER_DOUBLES": "1"}, capture_output=True, text=True, timeout=300, check=False
     )
     lines = [json.loads(line) for line in (out / "contact.jsonl").read_text(encoding="utf-8").splitlines()]
     assert [line["step"] for line in lines] == list(steps), done.stdout + done.stderr

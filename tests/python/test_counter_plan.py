@@ -27,7 +27,7 @@ def run_python(program: str, variables: dict[str, str]) -> subprocess.CompletedP
         env=clean | variables,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
 

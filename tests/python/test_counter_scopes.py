@@ -42,7 +42,7 @@ def record(tmp_path, run_python):
             env={**os.environ, **environment, "REGIMETER_LIBHIP": "off", "REGIMETER_LIBNVML": "off"},
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=300,
             check=False,
         )
         assert done.returncode == 0, done.stderr
@@ -274,10 +274,10 @@ def test_record_hands_the_wish_on(tmp_path):
     program = tmp_path / "program.py"
     program.write_text("import os\nprint(os.environ['REGIMETER_RECORD_OPTIONS'])\n")
     command = [sys.executable, "-m", "regimeter", "record", "--counter-ranges", "fp", "-o", str(tmp_path / "run.rgm")]
-    done = subprocess.run([*command, str(program)], capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run([*command, str(program)], capture_output=True, text=True, timeout=300, check=True)
     assert json.loads(done.stdout.splitlines()[0]) == {"counters": {"set": "fp"}}
     wrong = [*command[:5], "pm", str(program)]
-    done = subprocess.run(wrong, capture_output=True, text=True, timeout=120, check=False, cwd=tmp_path)
+    done = subprocess.run(wrong, capture_output=True, text=True, timeout=300, check=False, cwd=tmp_path)
     assert done.returncode == 2
     assert "regime" in done.stderr
     assert {path.name for path in tmp_path.iterdir()} == {"program.py", "run.rgm"}  # nothing was begun

@@ -39,7 +39,7 @@ def with_stub(**variables):
     return {**os.environ, **doubles, "PYTHONPATH": path, "REGIMETER_LIBHIP": "off", **variables}
 
 
-def run(folder, *words, environment=None, package=TESTS / "gpu" / "evidence", timeout=240):
+def run(folder, *words, environment=None, package=TESTS / "gpu" / "evidence", timeout=300):
     command = [sys.executable, str(package), "--out", str(folder), *words]
     return subprocess.run(
         command, env=environment or with_stub(), capture_output=True, text=True, timeout=timeout, check=False
@@ -398,7 +398,7 @@ def test_parts_run_to_their_end_on_doubles(tmp_path, target, arguments):
     result = tmp_path / "result.json"
     command = [sys.executable, str(TESTS / "gpu" / "evidence"), "--call", target, "--arguments", json.dumps(arguments)]
     done = subprocess.run(
-        [*command, "--result", str(result)], env=with_stub(), capture_output=True, text=True, timeout=120, check=False
+        [*command, "--result", str(result)], env=with_stub(), capture_output=True, text=True, timeout=300, check=False
     )
     assert done.returncode == 0, done.stderr
     found = json.loads(result.read_text())["found"]
@@ -443,7 +443,7 @@ def test_calibration_runs_to_its_end_on_doubles(tmp_path):
     command = [sys.executable, str(TESTS / "gpu" / "evidence"), "--call", "calibration:calibrated"]
     done = subprocess.run(
         [*command, "--arguments", arguments, "--result", str(result)],
-        env=with_stub(**doubles, REGIMETER_CACHE="off"), capture_output=True, text=True, timeout=120, check=False,
+        env=with_stub(**doubles, REGIMETER_CACHE="off"), capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     row = json.loads(result.read_text())["found"]

@@ -37,7 +37,7 @@ def release() -> Path:
         need("speedscope", npm, "npm is not here to install it")
         command = [npm, "install", "--prefix", str(folder), "--ignore-scripts", "--no-save", "--no-audit", PACKAGE]
         try:
-            subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+            subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
         except subprocess.SubprocessError as problem:
             shutil.rmtree(folder, ignore_errors=True)
             need("speedscope", False, f"it cannot be installed: {problem}")
@@ -51,7 +51,7 @@ def read_by_speedscope(path: Path, release: Path) -> list[dict[str, Any]]:
     need("speedscope", node, "node is not here to run its importer")
     (bundle,) = release.glob("speedscope-*.js")
     command = [node, str(Path(__file__).with_name("read_speedscope.js")), str(bundle), str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     found: list[dict[str, Any]] = json.loads(done.stdout)
     return found

@@ -183,7 +183,7 @@ def test_sixteen_processes_write_at_once_to_a_new_database(history_place):
     for writer in writers:
         assert writer.stdout.readline() == "ready\n"
     os.close(go_in)  # all at once
-    ids = [int(line) for writer in writers for line in writer.communicate(timeout=240)[0].split()]
+    ids = [int(line) for writer in writers for line in writer.communicate(timeout=300)[0].split()]
     assert [writer.returncode for writer in writers] == [0] * WRITERS
     history = open_history(history_place)
     assert sorted(ids) == sorted(row.id for row in history.runs())
@@ -231,7 +231,7 @@ def test_a_killed_writer_loses_nothing_and_leaves_nothing_half(history_place, af
             written.append(int(line))
     finally:
         writer.send_signal(signal.SIGKILL)
-        writer.wait(30)
+        writer.wait(300)
         writer.stdout.close()
     history = open_history(history_place)
     assert sorted(row.id for row in history.runs()) == written
@@ -391,4 +391,4 @@ def test_history_needs_its_extra_only():
             print(error)
     """
     process = child(code)
-    assert "pip install 'regimeter[history]'" in process.communicate(timeout=60)[0]
+    assert "pip install 'regimeter[history]'" in process.communicate(timeout=300)[0]

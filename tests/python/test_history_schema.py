@@ -118,5 +118,5 @@ def test_two_processes_migrate_at_once(history_place, engine):
         subprocess.Popen([sys.executable, "-c", code, history_place], stdout=subprocess.PIPE, text=True)
         for _ in range(3)
     ]
-    said = sorted(one.communicate(timeout=120)[0].strip() for one in running)
+    said = sorted(one.communicate(timeout=300)[0].strip() for one in running)
     assert said == [str(("0001", HEAD)), str((HEAD, HEAD)), str((HEAD, HEAD))]

@@ -427,7 +427,7 @@ def test_ctrl_c_during_a_slow_source(start_python):
     for _ in range(2):
         process.stdout.readline()
     process.send_signal(2)
-    out, err = process.communicate(timeout=20)
+    out, err = process.communicate(timeout=300)
     assert out.splitlines()[-1] == "interrupted ['MainThread']", err
 
 

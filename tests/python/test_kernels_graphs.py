@@ -127,6 +127,6 @@ def test_the_command(run_program, tmp_path):
     rows = {}
     for graphs in ("launch", "capture"):
         command = [sys.executable, "-m", "regimeter", "--json", "scopes", "run.rgm", "--graphs", graphs]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True)
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=True)
         rows[graphs] = {row["operation"]: row["graph_work"] for row in json.loads(done.stdout)["rows"]}
     assert (rows["launch"]["step"], rows["capture"]["step"]) == (12, 3)

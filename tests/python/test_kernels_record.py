@@ -142,8 +142,10 @@ def test_a_program_that_is_killed(run_program, tmp_path):
     run_program(
         """
         import signal, time
+        import regimeter
         launch()
-        time.sleep(1.5)  # three rounds of delivery
+        while not len(regimeter.load("run.rgm", recover=True).launches):
+            time.sleep(0.05)
         os.kill(os.getpid(), signal.SIGKILL)
         """,
         arguments=[*RECORD, "--kernels"],

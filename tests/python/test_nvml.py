@@ -49,7 +49,7 @@ def command():
     def run(*words, numbers="", **variables):
         env = os.environ | fakes.environment(nvml=numbers) | {"REGIMETER_LIBCUDA": "off"} | variables
         return subprocess.run(
-            [sys.executable, "-m", "regimeter", *words], env=env, capture_output=True, text=True, timeout=60
+            [sys.executable, "-m", "regimeter", *words], env=env, capture_output=True, text=True, timeout=300
         )
 
     return run

@@ -85,7 +85,7 @@ def test_two_hundred_kills(tmp_path, start_python):
 
     processes = [start_python(VICTIMS, tmp_path, number * part, part) for number in range(AT_ONCE)]
     for process in processes:
-        _, err = process.communicate(timeout=120)
+        _, err = process.communicate(timeout=300)
         assert process.returncode == 0, err
     recovered = []
     for number in range(KILLS):
@@ -107,12 +107,12 @@ def test_what_is_older_than_a_tenth_of_a_second_survives(tmp_path, start_python)
             with profiler.profile("a", number=number):
                 pass
         print("recorded", flush=True)
-        time.sleep(60)
+        time.sleep(600)
         """,
         tmp_path / "run.rgm",
     )
     assert process.stdout.readline() == "recorded\n"
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 300
     while time.monotonic() < deadline:
         time.sleep(0.1)
         if (tmp_path / "run.rgm").exists() and len(load(tmp_path / "run.rgm", recover=True).spans) == 1000:
@@ -502,7 +502,7 @@ def test_a_signal_handler_that_records(profiler):
     before = signal.signal(signal.SIGALRM, handler)
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 300
         while len(seen) < 50 and time.monotonic() < deadline:
             with profiler.profile("outer"):
                 with profiler.profile("inner"):

@@ -65,7 +65,7 @@ def run_in(tmp_path):
             cwd=tmp_path,
             capture_output=True,
             text=True,
-            timeout=90,
+            timeout=300,
             check=False,
             **options,
         )
@@ -319,7 +319,7 @@ def test_a_killed_supervisor_takes_the_program_with_it(program, start, tmp_path)
     assert process.stdout.readline() == "ready\n"
     process.kill()
     # The program holds the other end of the pipe: it is read to its end once the program is gone.
-    assert process.communicate(timeout=60)[0] == ""
+    assert process.communicate(timeout=300)[0] == ""
     assert (tmp_path / "run.rgm").stat().st_size > 0
     regimeter.load(tmp_path / "run.rgm", recover=True)
 
@@ -335,7 +335,7 @@ def test_a_signal_reaches_the_program_once(number, send, program, start):
     send(process.pid, number)
     assert process.stdout.readline() == "got\n"
     os.kill(process.pid, signal.SIGUSR1)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=300)
     assert json.loads(out) == [number]
     assert process.returncode == 0, err
 
@@ -350,7 +350,7 @@ def test_a_program_that_is_ended_by_a_signal(number, program, start, tmp_path):
     )
     assert process.stdout.readline() == "ready\n"
     os.killpg(process.pid, number)
-    err = process.communicate(timeout=60)[1]
+    err = process.communicate(timeout=300)[1]
     assert process.returncode == -number
     assert "regimeter: run.rgm: 5 scopes" in err
     assert len(regimeter.load(tmp_path / "run.rgm").spans) == 5
@@ -359,7 +359,7 @@ def test_a_program_that_is_ended_by_a_signal(number, program, start, tmp_path):
 def test_an_ignored_signal_stays_ignored(program, start):
     name = program("import signal; print(signal.getsignal(signal.SIGHUP) is signal.SIG_IGN)")
     process = start(name, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
-    assert process.communicate(timeout=60)[0] == "True\n"
+    assert process.communicate(timeout=300)[0] == "True\n"
 
 
 def test_ctrl_c_in_a_terminal_reaches_the_program_once(program, tmp_path):
@@ -418,7 +418,7 @@ def test_two_records_in_one_folder(program, tmp_path):
     for process in both:
         assert process.stdout.readline() == "ready\n"
     for process in both:
-        process.communicate("\n", timeout=60)
+        process.communicate("\n", timeout=300)
         assert process.returncode == 0
     files = list(tmp_path.glob("regimeter-prog-*.rgm"))
     assert [len(regimeter.load(file).spans) for file in files] == [5, 5]
@@ -531,7 +531,7 @@ def test_a_closed_standard_error_keeps_the_exit_code(program, tmp_path):
     os.close(reading)
     command = [*RECORD, "-o", "run.rgm", program("import sys; sys.exit(5)")]
     try:
-        done = subprocess.run(command, cwd=tmp_path, stderr=writing, timeout=60, check=False)
+        done = subprocess.run(command, cwd=tmp_path, stderr=writing, timeout=300, check=False)
     finally:
         os.close(writing)
     assert done.returncode == 5

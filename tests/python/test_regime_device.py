@@ -69,7 +69,7 @@ def started(words, cuda, nvml, stubs, variables):
     path = os.pathsep.join(filter(None, (*(str(HERE / stub) for stub in stubs), os.environ.get("PYTHONPATH"))))
     environment = {**os.environ, "REGIMETER_LIBNVML": "off", **doubles, "PYTHONPATH": path, "REGIMETER_LIBHIP": "off"}
     return subprocess.run(
-        [sys.executable, *words], env={**environment, **variables}, capture_output=True, text=True, timeout=120,
+        [sys.executable, *words], env={**environment, **variables}, capture_output=True, text=True, timeout=300,
         check=False,
     )  # fmt: skip
 

@@ -236,6 +236,6 @@ def test_watch_ends_cleanly_on_a_signal(number, tmp_path):
         line = process.stdout.readline()
         time.sleep(0.1)
         process.send_signal(number)
-        rest, errors = process.communicate(timeout=60)
+        rest, errors = process.communicate(timeout=300)
     assert "run 1 c us: ar_forecast=" in line
     assert (process.returncode, rest, errors) == (0, "", "")

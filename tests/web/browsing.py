@@ -33,9 +33,9 @@ class Browsing:
         path = self.folder / name
         path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
         self.page.set_input_files("#file", path)
-        until = time.monotonic() + 10
+        until = time.monotonic() + 300
         while self.page.evaluate("document.querySelector('#file').value") != "":  # emptied once the file is dealt with
-            assert time.monotonic() < until, f"{name} was not dealt with in 10 s"
+            assert time.monotonic() < until, f"{name} was not dealt with in 300 s"
             time.sleep(0.01)
 
     def rows(self) -> list[str]:

@@ -46,7 +46,7 @@ def recorded(*words: str) -> dict[str, Any]:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=True,
     )
     found: dict[str, Any] = json.loads(done.stdout)
