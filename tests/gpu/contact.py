@@ -13,22 +13,19 @@ Exit status: 0 every step came to its end, 2 some did not, 1 nothing could be ru
 """
 
 import argparse
-import contextlib
 import json
 import os
 import shutil
-import signal
-import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from evidence.bounded import keep_device, read_answer, run_bounded
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 DOUBLES = os.environ.get("REGIMETER_DOUBLES") == "1"
-TAIL = 4000
 RAW_FILES, RAW_BYTES = 8, 16 << 20  # what may be kept of raw buffers
 
 
@@ -54,46 +51,18 @@ STEPS = (
 )
 
 
-def stop(process: subprocess.Popen[bytes]) -> None:
-    """End a step: first so that Python prints the stacks of its threads, then with everything it started."""
-    for number, grace_s in ((signal.SIGABRT, 3.0), (signal.SIGKILL, 5.0)):
-        with contextlib.suppress(ProcessLookupError):
-            if number == signal.SIGKILL:
-                os.killpg(process.pid, number)
-            elif process.poll() is None:
-                process.send_signal(number)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(grace_s)
-
-
 def run(step: Step, out: Path, variables: dict[str, str]) -> dict[str, Any]:
     """Run a step and return its line."""
     with tempfile.TemporaryDirectory(prefix="regimeter-contact-") as folder:
-        result, begin = Path(folder) / "result.json", time.monotonic()
+        result = Path(folder) / "result.json"
         command = [sys.executable, str(HERE / "contact_steps.py"), step.name, str(result), str(out)]
-        with tempfile.TemporaryFile() as output:
-            process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-                env={**os.environ, **variables, "PYTHONFAULTHANDLER": "1", "PYTHONUNBUFFERED": "1"},
-            )
-            state = "done"
-            try:
-                if process.wait(step.limit_s) != 0:
-                    state = f"failed with status {process.returncode}"
-            except subprocess.TimeoutExpired:
-                state = f"no end after {step.limit_s:g} s"
-            stop(process)
-            output.seek(0, os.SEEK_END)
-            output.seek(max(0, output.tell() - TAIL))
-            tail = output.read().decode("utf-8", "replace")
-        found = json.loads(result.read_text(encoding="utf-8")) if result.exists() else {}
-    line = {"step": step.name, "question": step.question, "state": state, "seconds": round(time.monotonic() - begin, 2)}
-    line["on"] = "doubles" if DOUBLES else "hardware"
-    return line | {"found": found, "output": tail}
+        ended = run_bounded(command, step.limit_s, variables)
+        found = read_answer(result)
+    state = {None: f"no end after {step.limit_s:g} s", 0: "done"}.get(
+        ended.status, f"failed with status {ended.status}"
+    )
+    line = {"step": step.name, "question": step.question, "state": state, "seconds": round(ended.seconds, 2)}
+    return line | {"on": "doubles" if DOUBLES else "hardware", "found": found, "output": ended.output}
 
 
 def counters_or_tracing(step: Step) -> str:
@@ -117,19 +86,6 @@ def with_site() -> dict[str, str]:
     return {"PYTHONPATH": os.pathsep.join(paths)}
 
 
-def keeper() -> subprocess.Popen[bytes]:
-    """Keep the device initialised between the steps, which it otherwise is anew for each; changes no setting."""
-    program = """
-import ctypes, os, time
-cuda = ctypes.CDLL(os.environ.get("REGIMETER_LIBCUDA", "libcuda.so.1"))
-context = ctypes.c_void_p()
-cuda.cuInit(0)
-cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
-time.sleep(600)
-"""
-    return subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-
-
 def trim(out: Path) -> None:
     """Remove raw files beyond what may be kept, the latest first."""
     for number, path in enumerate(sorted(out.glob("*.raw"))):
@@ -147,7 +103,7 @@ def main() -> int:
     if DOUBLES and not (shutil.which("cc") or shutil.which("gcc")):
         print("contact: the doubles need a C compiler", file=sys.stderr)
         return 1
-    held = keeper()
+    held = keep_device()
     lines = []
     try:
         with (asked.out / "contact.jsonl").open("w", encoding="utf-8") as file:

@@ -22,6 +22,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from evidence.bounded import write_answer
+
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 DOUBLES = os.environ.get("REGIMETER_DOUBLES") == "1"
@@ -38,9 +40,7 @@ class Answers:
     def put(self, name: str, value: Any) -> None:
         """Keep an answer."""
         self.found[name] = value
-        partial = self.path.with_suffix(".part")
-        partial.write_text(json.dumps(self.found, default=str), encoding="utf-8")
-        partial.replace(self.path)
+        write_answer(self.path, self.found)
 
     @contextlib.contextmanager
     def part(self, name: str) -> Iterator[dict[str, Any]]:

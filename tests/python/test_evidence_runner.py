@@ -39,8 +39,8 @@ def with_stub(**variables):
     return {**os.environ, **doubles, "PYTHONPATH": path, "REGIMETER_LIBHIP": "off", **variables}
 
 
-def run(folder, *words, environment=None, package=TESTS / "gpu" / "evidence", timeout=300):
-    command = [sys.executable, str(package), "--out", str(folder), *words]
+def run(folder, *words, environment=None, package=TESTS / "gpu" / "evidence", timeout=500, patience=6):
+    command = [sys.executable, str(package), "--out", str(folder), "--patience", str(patience), *words]
     return subprocess.run(
         command, env=environment or with_stub(), capture_output=True, text=True, timeout=timeout, check=False
     )
@@ -129,8 +129,8 @@ def test_a_crash_or_a_hang_loses_one_row(tmp_path):
     for name, text in BROKEN.items():
         (package / f"{name}.py").write_text(text)
     text = (package / "runner.py").read_text()
-    (package / "runner.py").write_text(text.replace('Measurement("attribution", 60,', 'Measurement("attribution", 2,'))
-    done = run(tmp_path / "out", "--only", *BROKEN, package=package)
+    (package / "runner.py").write_text(text.replace('Measurement("attribution", 90,', 'Measurement("attribution", 2,'))
+    done = run(tmp_path / "out", "--only", *BROKEN, package=package, patience=1)
     assert done.returncode == 2, done.stderr
     document = json.loads((tmp_path / "out" / "evidence.json").read_text())
     rows = {row["name"]: row for row in document["measurements"]}
@@ -172,7 +172,7 @@ def test_rows_are_kept_one_by_one_and_the_time_is_bounded(monkeypatch):
 
 def test_every_measurement_has_its_module():
     modules = {path.stem for path in (TESTS / "gpu" / "evidence").glob("*.py")}
-    helpers = {"__init__", "__main__", "claims", "common", "loops", "operations", "report", "runner"}
+    helpers = {"__init__", "__main__", "bounded", "claims", "common", "loops", "operations", "report", "runner"}
     assert {row.name for row in runner.MEASUREMENTS} == modules - helpers
 
 

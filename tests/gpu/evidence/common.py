@@ -4,15 +4,17 @@
 import json
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from .bounded import left_s, read_answer, run_bounded, write_answer
+
 HERE = Path(__file__).resolve().parent
 PYTHON_TESTS = HERE.parent.parent / "python"
+RESULT = "REGIMETER_EVIDENCE_RESULT"  # where this process writes its answer
 
 
 class UnavailableHere(Exception):
@@ -110,27 +112,25 @@ def find_compiler_of_kernels() -> None:
 def in_process(module: str, function: str, *arguments: Any, limit_s: float = 120) -> Any:
     """Call evidence.MODULE.FUNCTION in a new process and return its result.
 
-    CUPTI serves one tool for the life of a process, so what traces gets one of its own. RuntimeError with the end of
-    the output when it fails or takes too long. The process is of our session, so it ends with the measurement.
+    CUPTI serves one tool for the life of a process, so what traces gets one of its own. It ends before the process
+    that asks for it is ended for its time. RuntimeError with the end of the output when it fails or takes too long.
     """
     with tempfile.TemporaryDirectory(prefix="regimeter-evidence-") as folder:
         result = Path(folder) / "result.json"
         command = [sys.executable, str(HERE), "--call", f"{module}:{function}", "--arguments", json.dumps(arguments)]
-        try:
-            done = subprocess.run(
-                [*command, "--result", str(result)],
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                errors="replace",
-                timeout=limit_s,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            raise RuntimeError(f"{module}:{function}{arguments} took more than {limit_s:g} s") from None
-        if not result.exists():
-            raise RuntimeError(f"{module}:{function}{arguments} ended with {done.returncode}:\n{done.stdout[-2000:]}")
-        answer = json.loads(result.read_text(encoding="utf-8"))
+        allowed_s = left_s(limit_s)
+        ended = run_bounded([*command, "--result", str(result)], allowed_s, apart=False)
+        answer = read_answer(result)
     if "unavailable" in answer:
         raise UnavailableHere(answer["unavailable"])
-    return answer["found"]
+    if "found" in answer and not answer.get("partial"):
+        return answer["found"]
+    how = f"took more than {allowed_s:g} s" if ended.status is None else f"ended with {ended.status}"
+    raise RuntimeError(f"{module}:{function}{arguments} {how}:\n{ended.output[-2000:]}")
+
+
+def keep(found: Any) -> None:
+    """Keep what has been found so far: it is the answer of this measurement if it is ended for its time."""
+    result = os.environ.get(RESULT)
+    if result is not None:
+        write_answer(Path(result), {"found": found, "partial": True})

@@ -11,20 +11,20 @@ import contextlib
 import gc
 import random
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import perf_counter_ns
 from typing import Any
 
 from . import loops
+from .bounded import left_s
 from .claims import Claim, at_least, at_most, shown
-from .common import UnavailableHere, in_process, ready, spread
+from .common import UnavailableHere, in_process, keep, ready, spread
 
 TRACERS = ("tier0", "tier1", "torch_profiler", "torch_profiler_cuda", "proton")
 LOOPS = {"decode": 10, "training": 20}  # steps a round
 ROUNDS = 10
-TIME_S = 160  # no trial is begun after that, so that those before it are kept
+TRIAL_S = 35  # what a trial may take; none is begun that could not end in time
 Profile = Callable[[str], Any] | None
 
 
@@ -124,15 +124,15 @@ def measure() -> dict[str, Any]:
     order = [(tracer, loop) for tracer in TRACERS for loop in LOOPS]
     random.Random(seed).shuffle(order)
     found: dict[str, Any] = {"seed": seed, "order": order, "loops": {loop: {} for loop in LOOPS}}
-    begin = time.monotonic()
     for number, (tracer, loop) in enumerate(order):
-        if time.monotonic() - begin > TIME_S:
+        if left_s(TRIAL_S) < TRIAL_S / 3:
             found["loops"][loop][tracer] = {"reason": "no time left"}
             continue
         try:
-            found["loops"][loop][tracer] = in_process("overhead", "trial", tracer, loop, seed + number, limit_s=35)
+            found["loops"][loop][tracer] = in_process("overhead", "trial", tracer, loop, seed + number, limit_s=TRIAL_S)
         except (RuntimeError, UnavailableHere) as error:
             found["loops"][loop][tracer] = {"reason": str(error)}
+        keep(found)
     return found
 
 

@@ -8,7 +8,6 @@ evidence.txt (to read). Exit status: 0 all claims hold, 2 some do not or a row w
 """
 
 import argparse
-import contextlib
 import datetime
 import importlib
 import json
@@ -24,12 +23,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from . import report
+from .bounded import keep_device, read_answer, run_bounded, write_answer
 from .claims import Claim
-from .common import UnavailableHere, in_process
+from .common import RESULT, UnavailableHere, in_process
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent.parent
-TAIL = 4000
 PROBE_S = 120
 
 
@@ -45,15 +44,15 @@ class Measurement(NamedTuple):
 # torch at 5 s, and what the measurement then waits for.
 MEASUREMENTS = (
     Measurement("event_times", 60, 10),
-    Measurement("attribution", 60, 20),
+    Measurement("attribution", 90, 20),
     Measurement("calibration", 155, 55),
     Measurement("regimes", 125, 45),
     Measurement("scope_cost", 60, 12),
     Measurement("workloads", 60, 15),
-    Measurement("hardware_counters", 60, 30),
+    Measurement("hardware_counters", 80, 30),
     Measurement("overhead", 150, 95),
     Measurement("kernel_sums", 90, 40),
-    Measurement("graphs", 60, 20),
+    Measurement("graphs", 85, 20),
     Measurement("comparison", 80, 40),
     Measurement("device_telemetry", 40, 15),
     Measurement("stream_lanes", 40, 8),
@@ -83,36 +82,6 @@ print(json.dumps({
 """
 
 
-class Ended(NamedTuple):
-    """How a process ended: its status, None when it was ended for its time, and the end of its output."""
-
-    status: int | None
-    output: str
-    seconds: float
-
-
-def run_bounded(command: Sequence[str], limit_s: float) -> Ended:
-    """Run a process in a session of its own; at the limit that whole session is ended."""
-    begin = time.monotonic()
-    with tempfile.TemporaryFile() as output:
-        process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
-        )
-        try:
-            status: int | None = process.wait(limit_s)
-        except subprocess.TimeoutExpired:
-            status = None
-        finally:
-            # Also what a crash has left behind, such as workers of a DataLoader.
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-        output.seek(0, os.SEEK_END)
-        output.seek(max(0, output.tell() - TAIL))
-        text = output.read().decode("utf-8", "replace")
-    return Ended(status, text, time.monotonic() - begin)
-
-
 def text_of(*command: str) -> str:
     """Return what a command prints, or why it does not."""
     try:
@@ -122,9 +91,9 @@ def text_of(*command: str) -> str:
     return done.stdout.strip() if done.returncode == 0 else f"not known: {done.stderr.strip() or done.returncode}"
 
 
-def probe() -> dict[str, Any]:
+def probe(limit_s: float = PROBE_S) -> dict[str, Any]:
     """Return what torch tells of device 0, or `missing` with the reason; in a process, because a driver can hang."""
-    ended = run_bounded([sys.executable, "-c", PROBE], PROBE_S)
+    ended = run_bounded([sys.executable, "-c", PROBE], limit_s)
     lines = ended.output.strip().splitlines()
     try:
         found: dict[str, Any] = json.loads(lines[-1])
@@ -148,12 +117,14 @@ def measure_one(measurement: Measurement, limit_s: float) -> dict[str, Any]:
         result = Path(folder) / "result.json"
         command = [sys.executable, str(HERE), "--call", f"{measurement.name}:measure", "--result", str(result)]
         ended = run_bounded(command, limit_s)
-        answer = json.loads(result.read_text(encoding="utf-8")) if result.exists() else {}
+        answer = read_answer(result)
     row: dict[str, Any] = {"name": measurement.name, "seconds": round(ended.seconds, 1)}
     if "found" in answer:
         claims = judge(measurement.name, answer["found"])
         row |= {"state": "measured", "claims": [claim._asdict() for claim in claims], "found": answer["found"]}
-        if ended.status != 0:  # the figures are there, but the process did not end well
+        if ended.status is None:
+            row |= {"state": "ended for its time", "reason": f"no end after {limit_s:g} s", "output": ended.output}
+        elif ended.status != 0:  # the figures are there, but the process did not end well
             row |= {"state": "crashed after measuring", "status": ended.status, "output": ended.output}
     elif "unavailable" in answer:
         row |= {"state": "unavailable", "reason": answer["unavailable"]}
@@ -212,6 +183,7 @@ def describe(device: dict[str, Any]) -> dict[str, Any]:
 def call(target: str, arguments: list[Any], result: Path) -> int:
     """Run a function of this package and write its result: the other side of `measure_one` and `in_process`."""
     module, _, function = target.partition(":")
+    os.environ[RESULT] = str(result)
     try:
         answer = {"found": getattr(importlib.import_module(f"evidence.{module}"), function)(*arguments)}
     except UnavailableHere as error:
@@ -219,9 +191,7 @@ def call(target: str, arguments: list[Any], result: Path) -> int:
     except Exception:
         traceback.print_exc()
         return 1
-    partial = result.with_suffix(".part")
-    partial.write_text(json.dumps(answer, default=str), encoding="utf-8")
-    partial.replace(result)
+    write_answer(result, answer)
     return 0
 
 
@@ -232,7 +202,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--out", type=Path, help="folder for evidence.json and evidence.txt")
     parser.add_argument("--only", nargs="+", metavar="NAME", choices=[row.name for row in MEASUREMENTS])
-    parser.add_argument("--seconds", type=float, default=SECONDS, help="for everything together")
+    parser.add_argument(
+        "--seconds", type=float, default=SECONDS, help="for everything together, the look for a device included"
+    )
+    parser.add_argument("--patience", type=float, default=1, help="times the limits, for doubles on a busy machine")
     parser.add_argument("--call", help=argparse.SUPPRESS)
     parser.add_argument("--arguments", default="[]", help=argparse.SUPPRESS)
     parser.add_argument("--result", type=Path, help=argparse.SUPPRESS)
@@ -243,14 +216,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error("--out is needed")
     # Ended from outside, it still ends the measurement that runs; what was found before is written.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    device = probe()
-    if "missing" in device:
-        print(f"{device['missing']}; nothing measured", file=sys.stderr)
-        return 1
-    about = describe(device)
-    chosen = [row for row in MEASUREMENTS if not asked.only or row.name in asked.only]
-    asked.out.mkdir(parents=True, exist_ok=True)
-    rows = measure_all(chosen, asked.seconds, lambda rows: report.write(asked.out, about, rows))
+    begin = time.monotonic()
+    held = keep_device()
+    try:
+        device = probe(min(PROBE_S, asked.seconds))
+        if "missing" in device:
+            print(f"{device['missing']}; nothing measured", file=sys.stderr)
+            return 1
+        about = describe(device)
+        chosen = [row for row in MEASUREMENTS if not asked.only or row.name in asked.only]
+        asked.out.mkdir(parents=True, exist_ok=True)
+        chosen = [row._replace(limit_s=row.limit_s * asked.patience) for row in chosen]
+        left = asked.seconds * asked.patience - (time.monotonic() - begin)
+        rows = measure_all(chosen, left, lambda rows: report.write(asked.out, about, rows))
+    finally:
+        held.kill()
+        held.wait()
     lost = [row["name"] for row in rows if row["state"] not in ("measured", "unavailable")]
     failed = [claim for row in rows for claim in row.get("claims", ()) if claim["holds"] is False]
     print(f"{len(rows)} measurements, {len(lost)} lost, {len(failed)} claims do not hold: {asked.out / 'evidence.txt'}")
