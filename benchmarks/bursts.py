@@ -77,7 +77,7 @@ def child(script: str, *args: str) -> dict[str, Any]:
 
 def machine() -> str:
     """Return one line about the machine and the interpreter."""
-    from regimeter.environment import cpu_model
+    from regimeter.system.processors import cpu_model
 
     return f"{cpu_model()}, CPython {platform.python_version()}, {platform.system()} {platform.release()}"
 

@@ -11,7 +11,7 @@ import json
 import sys
 from typing import Any
 
-from regimeter.environment import cpu_model
+from regimeter.system.processors import cpu_model
 from regimeter.workloads.backends import Request, find
 from regimeter.workloads.catalog import Workload, choose
 

@@ -15,6 +15,7 @@ from describe_verbs import method_name
 
 from regimeter import _core
 from regimeter.analysis.catalog import find_verbs
+from regimeter.run.identity import FACTS, KEYS, Severity
 from regimeter.suggest.messages import MESSAGES
 from regimeter.suggest.undecided import TOOLS, UNDECIDED
 from regimeter.suggest.words import fill, thresholds
@@ -136,6 +137,17 @@ def verdict_reasons() -> str:
     return table(("reason", "what it says"), ((f"`{token}`", text) for token, text in texts("RGM_VERDICT_REASONS")))
 
 
+def environment_facts() -> str:
+    """Return which facts of an environment make runs incomparable, which are named, and the keys they are part of."""
+    rows = (
+        (fact.words, fact.severity.value, ", ".join(key for key in KEYS if key in fact.keys), fact.why)
+        for severity in Severity
+        for fact in FACTS
+        if fact.severity is severity
+    )
+    return table(("fact", "two runs that differ in it are", "part of the keys", "because"), rows)
+
+
 def suggestion_rules() -> str:
     """Return every rule of the suggestions, with its thresholds as they are by default."""
     limits = thresholds()
@@ -189,6 +201,7 @@ BLOCKS = {
     "datasheets": datasheets,
     "tiers": tiers,
     "verdict_reasons": verdict_reasons,
+    "environment_facts": environment_facts,
 }
 
 

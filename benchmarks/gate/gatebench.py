@@ -108,7 +108,7 @@ def run(seeds: tuple[int, ...], *, quick: bool) -> dict[str, Any]:
 
 def machine() -> str:
     """Return what this was measured on."""
-    from regimeter.environment import cpu_model
+    from regimeter.system.processors import cpu_model
 
     load = os.getloadavg()[0]
     return (

@@ -51,6 +51,12 @@ static rgm_nvml_result read_fact(int fact, const rgm_nvml *nvml, const rgm_nvml_
     case RGM_FACT_clock_memory_max_mhz:
         if (nvml->max_clock) result = nvml->max_clock(device, RGM_NVML_CLOCK_MEMORY, &number);
         break;
+    case RGM_FACT_clock_application_sm_mhz:
+        if (nvml->application_clock) result = nvml->application_clock(device, RGM_NVML_CLOCK_SM, &number);
+        break;
+    case RGM_FACT_clock_application_default_sm_mhz:
+        if (nvml->default_clock) result = nvml->default_clock(device, RGM_NVML_CLOCK_SM, &number);
+        break;
     case RGM_FACT_pcie_generation:
         if (nvml->pcie_generation) result = nvml->pcie_generation(device, &number);
         break;

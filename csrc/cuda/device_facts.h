@@ -13,6 +13,10 @@
     X(clock_memory_mhz, "nvmlDeviceGetClockInfo", "Clock of the device memory at the reading.")              \
     X(clock_sm_max_mhz, "nvmlDeviceGetMaxClockInfo", "Highest clock of the multiprocessors.")                \
     X(clock_memory_max_mhz, "nvmlDeviceGetMaxClockInfo", "Highest clock of the device memory.")              \
+    X(clock_application_sm_mhz, "nvmlDeviceGetApplicationsClock",                                            \
+      "Application clock of the multiprocessors; clocks that are locked otherwise are not in it.")           \
+    X(clock_application_default_sm_mhz, "nvmlDeviceGetDefaultApplicationsClock",                             \
+      "Application clock of the multiprocessors as from the factory.")                                       \
     X(persistence_mode, "nvmlDeviceGetPersistenceMode", "The driver stays loaded without a client.")         \
     X(ecc_mode, "nvmlDeviceGetEccMode", "Memory errors are corrected.")                                      \
     X(pcie_generation, "nvmlDeviceGetCurrPcieLinkGeneration",                                                \

@@ -24,6 +24,7 @@
     X(TEMPERATURE)                                                                                           \
     X(CLOCKS)                                                                                                \
     X(MAX_CLOCKS)                                                                                            \
+    X(APPLICATION_CLOCKS)                                                                                    \
     X(EVENT_REASONS)                                                                                         \
     X(THROTTLE_REASONS)                                                                                      \
     X(PSTATE)                                                                                                \
@@ -72,6 +73,10 @@
       (rgm_nvml_device device, int sensor, unsigned *celsius))                                               \
     X(CLOCKS, clock, "nvmlDeviceGetClockInfo", (rgm_nvml_device device, int clock, unsigned *mhz))           \
     X(MAX_CLOCKS, max_clock, "nvmlDeviceGetMaxClockInfo",                                                    \
+      (rgm_nvml_device device, int clock, unsigned *mhz))                                                    \
+    X(APPLICATION_CLOCKS, application_clock, "nvmlDeviceGetApplicationsClock",                               \
+      (rgm_nvml_device device, int clock, unsigned *mhz))                                                    \
+    X(APPLICATION_CLOCKS, default_clock, "nvmlDeviceGetDefaultApplicationsClock",                            \
       (rgm_nvml_device device, int clock, unsigned *mhz))                                                    \
     X(EVENT_REASONS, event_reasons, "nvmlDeviceGetCurrentClocksEventReasons",                                \
       (rgm_nvml_device device, unsigned long long *bits))                                                    \

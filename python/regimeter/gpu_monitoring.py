@@ -24,6 +24,7 @@ from time import monotonic
 from typing import Any, Literal
 
 from . import _core, telemetry
+from .system import gpus
 
 NS = 1e-9
 US = 1e-3
@@ -98,8 +99,8 @@ class DeviceReading:
 
 def read_device(device: int | str) -> DeviceReading:
     """Ask NVML; a reading without figures and with the reason where there is none."""
-    if not telemetry.possible():
-        return DeviceReading(None, None, None, "no NVIDIA driver on this machine")
+    if not gpus.nvml_possible():
+        return DeviceReading(None, None, None, gpus.reason())
     try:
         found = telemetry.read(device)
     except (_core.UnavailableError, ValueError) as error:

@@ -293,8 +293,6 @@ class KernelAutotuner:
 
     def _place(self, folder: str | Path | None) -> tuple[Path, dict[str, Any]]:
         where = Path(folder) if folder is not None else tuning_store.folder()
-        if where is None:
-            raise _core.UnavailableError("the cache is switched off by REGIMETER_CACHE=off; name a folder")
         who = tuning_store.identity(self.device)
         return tuning_store.path_of(who, where), who
 

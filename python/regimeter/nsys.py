@@ -37,6 +37,8 @@ _COPIES = {1: "HtoD", 2: "DtoH", 3: "HtoA", 4: "AtoH", 5: "AtoA", 6: "AtoD", 7: 
            10: "PtoP", 11: "HtoD", 12: "DtoH", 13: "DtoD"}  # fmt: skip
 _SYNCS = {1: "Event Sync", 2: "Stream Wait Event", 3: "Stream Sync", 4: "Context Sync"}
 _PREFIX = "CUPTI_ACTIVITY_KIND_"
+# What an export says of its machine that is part of a run's environment; it also holds all variables of the process.
+SYSTEM = ("Hostname", "OsDescription", "CpuDescription", "NvDriverVersion", "CudaDriverVersion")
 
 
 def read_nsys(kind: "type[Run]", path: str, name: str) -> "Run":
@@ -353,4 +355,6 @@ def _environment(database: Database) -> dict[str, Any]:
         names = {"totalMemory": "totalGlobalMem", "smCount": "numSms"}
         devices = [{names.get(k, k): v for k, v in zip(known, row, strict=True)} for row in rows]
         found["trace"] = {"deviceProperties": devices}
+    system = database.pairs("TARGET_INFO_SYSTEM_ENV", "name", "value")
+    found["nsys"]["system"] = {name: system[name] for name in SYSTEM if name in system}
     return found

@@ -15,9 +15,10 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iter
 from time import perf_counter_ns
 from typing import Any, ParamSpec, TypeVar, cast, overload
 
-from . import _core, backend, cost, device_memory, environment, kernels, libraries, recording, series, streams
+from . import _core, backend, cost, device_memory, kernels, libraries, recording, series, streams
 from .records import ProfileEntry, ProfileSummary
 from .regime.methods import OperationMethods
+from .system import description, gpus
 from .trace import Run
 
 P = ParamSpec("P")
@@ -124,7 +125,7 @@ class GPUProfiler(OperationMethods, _core.Profiler):
             self._open(path, session)
         self._set_probes(backend.detect if enable_detailed_metrics else None, self._memory_probe, track_memory)
         # Where no GPU can turn up scopes do not even ask.
-        self._device_timing(device_timing and environment.device_possible(), streams.find, streams.handle)
+        self._device_timing(device_timing and gpus.possible(), streams.find, streams.handle)
         self.kernels_reason = kernels.OFF if profile_kernels is False else self._trace_kernels(profile_kernels)
         self._series = series.start(self, telemetry, counters, device_id)
         if rate < 1.0:
@@ -341,11 +342,11 @@ class GPUProfiler(OperationMethods, _core.Profiler):
 
     def _send_environment(self, stats: dict[str, Any] | None = None) -> None:
         stats = stats or self._stats()
-        described = environment.describe()
+        described = description.describe()
         described["clock"] = _core.clock_name()
         described["sample_rate"] = self.sample_rate if hasattr(self, "sample_rate") else 1.0
         described["skipped"] = self._skipped()
-        described["device"] = timing = environment.device_timing(self._device_state(), asked=self.device_timing)
+        described["device"] = timing = streams.describe(self._device_state(), asked=self.device_timing)
         timing.pop("service_cpu_ns", None)
         described["cost"] = {
             "per_scope_ns": self._cost_ns,
@@ -357,7 +358,7 @@ class GPUProfiler(OperationMethods, _core.Profiler):
         described["device"].update(series.describe(self, self._series))
         reason = device_memory.reason()
         described["device"]["memory_reason"] = reason if self.track_memory else reason or "track_memory is off"
-        self._environment(environment.encode(described))
+        self._environment(description.encode(described))
 
     def _service_cpu_ns(self, stats: Mapping[str, Any]) -> int:
         """Return the processor time of all threads that work for this profiler, by their own clocks."""

@@ -14,6 +14,7 @@ import threading
 import time
 
 from . import descriptors
+from .system.processors import allowed_processors
 
 MOST_THREADS = 256  # more would take longer to ask than most calls take
 PER_THREAD = 6  # CPUCLOCK_SCHED with CPUCLOCK_PERTHREAD_MASK: the low bits of a thread's clock, clock_getcpuclockid(3)
@@ -103,7 +104,7 @@ def stolen_ns(before: Times, after: Times, wall_ns: int) -> int:
 @functools.cache
 def processors() -> int:
     """Return how many processors this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return len(allowed_processors())
 
 
 def cpu_ns(before: Times, after: Times) -> int:

@@ -6,12 +6,28 @@ would initialise it. The callables that are found here are called by the hot pat
 """
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
+
+from .system import gpus
 
 Source = Callable[..., int]
 Found = tuple[Source | None, Callable[[], int] | None]
 NOTHING: Found = (None, None)
+NOT_IN_USE = "the device was not in use in this thread when the scope began"
+
+
+def describe(state: Mapping[str, Any] | None, *, asked: bool) -> dict[str, Any]:
+    """Describe device timing from the counters of a profiler; None where it is off, asked for or not."""
+    if state is None:
+        return {"available": False, "reason": gpus.reason() if asked else "device_timing is off"}
+    counts = {name: value for name, value in state.items() if name != "reason"}
+    why = state["reason"]
+    return {
+        "available": bool(state["begun"]) and not why,
+        "reason": f"{why}; {gpus.reason()}" if why else NOT_IN_USE,
+        **counts,
+    }
 
 
 def find() -> tuple[object, ...]:

@@ -15,11 +15,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import _core
-from .environment import NVIDIA_CONTROL
+from .system import gpus
 
 # What reading the set-up of the devices for a recording may take, beside loading the library.
 FACTS_LIMIT_MS = 5.0
-_VARIABLE = "REGIMETER_LIBNVML"
 
 _facts: tuple[int, dict[str, Any]] | None = None  # process, what was found
 
@@ -121,11 +120,6 @@ def library() -> dict[str, Any]:
     return _core.telemetry_library()
 
 
-def possible() -> bool:
-    """Return False where looking for NVML is not worth it: no control device, and no library named by the user."""
-    return os.path.exists(NVIDIA_CONTROL) or bool(os.environ.get(_VARIABLE))
-
-
 def facts() -> dict[str, Any]:
     """Return the set-up of the devices that CUDA sees, or ``{"reason": ...}``; asked once in a process.
 
@@ -139,8 +133,8 @@ def facts() -> dict[str, Any]:
 
 
 def _read_facts() -> dict[str, Any]:
-    if not possible():
-        return {"reason": f"no NVIDIA driver on this machine ({NVIDIA_CONTROL} is absent)"}
+    if not gpus.nvml_possible():
+        return {"reason": f"NVML is not there: {gpus.reason()}"}
     try:
         about = library()
         rows = _core.telemetry_facts(FACTS_LIMIT_MS)

@@ -5,25 +5,22 @@ A file is written aside and renamed, so a reader sees a whole one or none. What 
 whole, and the reason is returned: a decision that is lost costs a tuning, one that is wrong costs more.
 """
 
-import hashlib
 import json
-import os
-import platform
-import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import telemetry
 from ._core import RACE_OUTCOMES, UnavailableError
-from .environment import cpu_model
+from .report.files import atomic_writer
+from .run.environment import Environment
+from .run.identity import facts_of
+from .system.cache import NoCacheError, cache_folder, file_of
 
 FORMAT = "regimeter-tuning"
 VERSION = 1
 MOST_BYTES = 16 << 20
 MOST_THREADS = 1 << 31
-NAME_DIGITS = 32
 OUTCOMES = frozenset(RACE_OUTCOMES) - {"running"}
 
 
@@ -50,48 +47,36 @@ def identity(device: int | None) -> dict[str, Any]:
 
     UnavailableError when the device cannot be identified.
     """
+    here = Environment.current()
     if device is None:
-        return {"kind": "host", "cpu": cpu_model(), "machine": platform.machine(), "cores": os.cpu_count()}
-    for found in telemetry.devices():
-        if found.ordinal == device and found.uuid:
-            driver = telemetry.library()["driver"]
-            return {"kind": "cuda", "uuid": found.uuid, "name": found.name, "driver": driver}
-    raise UnavailableError(f"device {device} cannot be identified: NVML lists no device of that CUDA ordinal")
+        return {"kind": "host", **facts_of([here], "tuning_host")}
+    one = here.only(device)
+    if not one.gpus or one.gpus[0].uuid is None:
+        why = here.unknown.get("gpu") or "NVML lists no device of that CUDA ordinal"
+        raise UnavailableError(f"device {device} cannot be identified: {why}")
+    return {"kind": "cuda", **facts_of([one], "tuning_device")}
 
 
-def folder() -> Path | None:
-    """Return where files are kept, below the cache folder; None when ``REGIMETER_CACHE`` is ``off``."""
-    named = os.environ.get("REGIMETER_CACHE")
-    if named == "off":
-        return None
-    if named:
-        return Path(named) / "tuning"
-    home = os.environ.get("XDG_CACHE_HOME")
-    base = Path(home) if home and os.path.isabs(home) else Path.home() / ".cache"
-    return base / "regimeter" / "tuning"
+def folder() -> Path:
+    """Return where files are kept, below the cache folder. UnavailableError where nothing is to be kept."""
+    try:
+        return cache_folder("tuning")
+    except NoCacheError as error:
+        raise UnavailableError(f"the cache is {error}; name a folder") from None
 
 
 def path_of(who: Mapping[str, Any], where: Path) -> Path:
     """Return the file of an identity."""
-    key = json.dumps(who, sort_keys=True).encode()
-    return where / f"{hashlib.sha256(key).hexdigest()[:NAME_DIGITS]}.json"
+    return file_of(where, who)
 
 
 def write(path: Path, who: Mapping[str, Any], decisions: Iterable[Decision]) -> None:
     """Write a file aside and rename it. OSError when that is not possible; the old file is then as it was."""
     rows = [{name: getattr(row, name) for name in Decision.__slots__} for row in decisions]
-    text = json.dumps({"format": FORMAT, "version": VERSION, "identity": dict(who), "decisions": rows}, indent=1)
+    document = {"format": FORMAT, "version": VERSION, "identity": dict(who), "decisions": rows}
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    handle, aside = tempfile.mkstemp(prefix=".tmp-", dir=path.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(aside, path)
-    except BaseException:
-        os.unlink(aside)
-        raise
+    with atomic_writer(path) as file:
+        json.dump(document, file, indent=1)
 
 
 def read(path: Path, who: Mapping[str, Any]) -> tuple[list[Decision], str | None]:

@@ -44,13 +44,17 @@
     X(modes)                                                                                                 \
     X(link)                                                                                                  \
     X(max_clock)                                                                                             \
+    X(application_clock)                                                                                     \
     X(count)
 #define FAKE_FUNCTION_ENUM(name) CALL_##name,
 enum { FAKE_FUNCTIONS(FAKE_FUNCTION_ENUM) };
 
 #define NUMBERS(X)                                                                                           \
     X(devices, 1)                                                                                            \
-    X(mixed, 0)       /* devices of different models */                                                      \
+    X(mixed, 0)    /* devices of different models */                                                         \
+    X(model, 0)    /* name of all devices, by its place in MODELS */                                         \
+    X(driver, 580) /* branch of the driver */                                                                \
+    X(application_mhz, 1980)                                                                                 \
     X(mig, 0)         /* bit mask of devices in MIG mode */                                                  \
     X(mig_devices, 2) /* instances of each of these */                                                       \
     X(clock_ns, 0)                                                                                           \
@@ -143,7 +147,7 @@ FAKE_EXPORT const char *nvmlErrorString(rgm_nvml_result result) {
     return result == RGM_NVML_SUCCESS ? "Success" : "Scripted";
 }
 FAKE_EXPORT rgm_nvml_result nvmlSystemGetDriverVersion(char *text, unsigned room) {
-    (void)snprintf(text, room, "580.65.06");
+    (void)snprintf(text, room, "%lld.65.06", FAKE_VALUE(driver));
     return RGM_NVML_SUCCESS;
 }
 FAKE_EXPORT rgm_nvml_result nvmlSystemGetNVMLVersion(char *text, unsigned room) {
@@ -176,9 +180,12 @@ FAKE_EXPORT rgm_nvml_result nvmlDeviceGetHandleByUUID(const char *uuid, rgm_nvml
     if (sscanf(uuid, "GPU-1000000%1u", &index) != 1) return RGM_NVML_NOT_FOUND;
     return nvmlDeviceGetHandleByIndex_v2(index, device);
 }
+static const char *const MODELS[] = {"Scripted GPU", "NVIDIA A100-SXM4-80GB", "NVIDIA H100 80GB HBM3"};
 FAKE_EXPORT rgm_nvml_result nvmlDeviceGetName(rgm_nvml_device device, char *text, unsigned room) {
     STEP(device_name, device);
-    (void)snprintf(text, room, FAKE_VALUE(mixed) ? "Scripted GPU %u" : "Scripted GPU", device->index);
+    size_t model = (size_t)FAKE_VALUE(model);
+    if (model >= sizeof MODELS / sizeof *MODELS) abort();
+    (void)snprintf(text, room, FAKE_VALUE(mixed) ? "%s %u" : "%s", MODELS[model], device->index);
     return RGM_NVML_SUCCESS;
 }
 FAKE_EXPORT rgm_nvml_result nvmlDeviceGetPciInfo_v3(rgm_nvml_device device, rgm_nvml_pci *pci) {
@@ -332,6 +339,19 @@ FAKE_EXPORT rgm_nvml_result nvmlDeviceGetMaxClockInfo(rgm_nvml_device device, in
     WHOLE_ONLY(device);
     STEP(max_clock, device);
     *mhz = clock == RGM_NVML_CLOCK_SM ? 1990 : 2620;
+    return RGM_NVML_SUCCESS;
+}
+FAKE_EXPORT rgm_nvml_result nvmlDeviceGetApplicationsClock(rgm_nvml_device device, int clock, unsigned *mhz) {
+    WHOLE_ONLY(device);
+    STEP(application_clock, device);
+    *mhz = clock == RGM_NVML_CLOCK_SM ? (unsigned)FAKE_VALUE(application_mhz) : 2619;
+    return RGM_NVML_SUCCESS;
+}
+FAKE_EXPORT rgm_nvml_result nvmlDeviceGetDefaultApplicationsClock(rgm_nvml_device device, int clock,
+                                                                  unsigned *mhz) {
+    WHOLE_ONLY(device);
+    STEP(application_clock, device);
+    *mhz = clock == RGM_NVML_CLOCK_SM ? 1980 : 2619;
     return RGM_NVML_SUCCESS;
 }
 FAKE_EXPORT rgm_nvml_result nvmlDeviceGetPerformanceState(rgm_nvml_device device, int *state) {

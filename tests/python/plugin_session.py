@@ -11,9 +11,9 @@ import pytest
 
 # A session within a test forgets the modules that it imported, and some of these cannot be imported twice.
 import regimeter.compare.comparison
-import regimeter.environment
 import regimeter.profiler
 import regimeter.report.files
+import regimeter.system.description
 import regimeter.testing.benchmark
 import regimeter.testing.profile
 import regimeter.testing.session

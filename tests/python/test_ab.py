@@ -13,7 +13,7 @@ import time
 import numpy as np
 import pytest
 
-from regimeter import load
+from regimeter import GPUProfiler, load
 from regimeter.cli import main
 from regimeter.cli.ab import processors
 from regimeter.compare import noise_floor
@@ -465,24 +465,12 @@ def test_detectable_effects_are_those_of_the_t_test():
     assert shifted.sf(stats.t.ppf(0.975, 9)) == pytest.approx(0.8, abs=0.02)
 
 
-def test_kept_floors_are_found_for_the_same_machine_only(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    here = {"host": "a", "cpu": "b", "cores": 2, "python": "3.11.7"}
-    floor = noise_floor.NoiseFloor({"op": 0.03, "other": 0.01}, {"op": 0.04, "other": 0.02}, 20, here)
-    noise_floor.keep(floor)
-    sides = Side("baseline", environments=[here]), Side("current", environments=[dict(here)])
-    options = noise_floor.options_of(*sides)
-    assert options == {"run_floor": {"op": 0.03, "other": 0.01}, "policy": {"run_floor": 0.02}}
-    elsewhere = Side("current", environments=[{**here, "host": "c"}])
-    assert noise_floor.options_of(sides[0], elsewhere) == {}
-    with open(noise_floor.path_of(here), "w") as file:
-        file.write('{"format": "regimeter.noise", "overall": "x"')
-    assert noise_floor.options_of(*sides) == {}
-
-
 def test_compare_uses_the_kept_floor_unless_told_another(tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    here = {"host": "a", "cpu": "b", "cores": 2, "python": "3.11.7"}
+    monkeypatch.setenv("REGIMETER_CACHE", str(tmp_path))
+    with GPUProfiler(enable_detailed_metrics=False) as profiler:
+        with profiler.profile("op", device="cpu"):
+            pass
+        here = profiler.run().environment
     for name, factor in (("base", 1.0), ("current", 1.1)):
         entries = [{"operation": "op", "duration_ms": factor * (10 + 0.01 * i)} for i in range(20)]
         (tmp_path / f"{name}.json").write_text(json.dumps({"entries": entries, "environment": here}))

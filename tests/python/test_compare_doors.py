@@ -41,7 +41,7 @@ def around(center: float, count: int = 30) -> list[float]:
 
 
 def on(name: str) -> dict[str, Any]:
-    return {"environment": {"device": {"name": name}}}
+    return {"environment": {"gpus": {"devices": [{"name": name}]}}}
 
 
 PLAIN = document({"a": around(10), "b": around(5)})

@@ -17,7 +17,6 @@ from markdown_it import MarkdownIt
 import regimeter
 from regimeter import ChangeType, ProfilerComparison, compare_samples
 from regimeter.cli import main
-from regimeter.compare.environments import differences
 
 HOSTILE = (
     "</script><script>alert(1)</script>",
@@ -60,65 +59,6 @@ def pair(tmp_path):
     """Two files; the current side is 20 % slower in one of two operations."""
     current = entries(["a"], factor=1.2, seed=2)["entries"] + entries(["b"], seed=3)["entries"]
     return write(tmp_path / "base.json", entries(["a", "b"])), write(tmp_path / "now.json", {"entries": current})
-
-
-# --- environments ---------------------------------------------------------------------------------------------
-
-
-def of_device(name, **more):
-    return {"trace": {"deviceProperties": [{"id": 0, "name": name}], **more}}
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "what"),
-    [
-        (of_device("NVIDIA A100"), of_device("NVIDIA H100"), "device"),
-        ({"device": {"name": "A"}}, {"device": {"name": "B"}}, "device"),
-        ({"units": {"*_ms": "microseconds"}}, {}, "unit of the times"),
-        ({"metadata": {"batch_size": 8}}, {"metadata": {"batch_size": 16}}, "work (batch or shape)"),
-    ],
-)
-def test_what_blocks_a_comparison(tmp_path, capsys, before, after, what):
-    base = write(tmp_path / "b.json", entries(["a"]) | {"environment": before, "units": before.get("units", {})})
-    now = write(tmp_path / "n.json", entries(["a"]) | {"environment": after})
-    code, out, error = command(capsys, base, now)
-    assert code == 4
-    assert out.startswith(f"PERF NOT COMPARABLE  {what}: ")
-    assert f"not comparable: {what}: " in error
-    code, out, error = command(capsys, base, now, "--force")
-    assert code == 0
-    assert f"Environments differ: {what}: " in out
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "what"),
-    [
-        ({"python": "3.11.7"}, {"python": "3.12.0"}, "Python"),
-        ({"libraries": {"torch": "2.4"}}, {"libraries": {"torch": "2.5"}}, "torch"),
-        ({"libraries": {"torch": "2.4"}}, {"libraries": {}}, "torch"),
-        (of_device("A100", cuda_driver_version=12000), of_device("A100", cuda_driver_version=12040), "driver"),
-        (of_device("A100", cuda_runtime_version=12000), of_device("A100", cuda_runtime_version=11080), "CUDA"),
-        ({"device": {"name": "A", "uuid": "GPU-1"}}, {"device": {"name": "A", "uuid": "GPU-2"}}, "device uuid"),
-        ({"device": {"clocks": "locked"}}, {"device": {"clocks": "free"}}, "clock policy"),
-        ({"device": {"power_limit_w": 300}}, {"device": {"power_limit_w": 250}}, "power cap"),
-        ({"cpu": "one"}, {"cpu": "another"}, "processor"),
-        ({"host": "a"}, {"host": "b"}, "host"),
-    ],
-)
-def test_what_only_warns(before, after, what):
-    (found,) = differences([before], [after])
-    assert (found.fact, found.incomparable) == (what, False)
-    assert differences([before], [before]) == ()
-
-
-def test_what_one_side_does_not_state_is_no_difference():
-    assert differences([{"python": "3.11"}], [{}]) == ()
-
-
-def test_a_side_that_is_mixed_says_so():
-    sides = [entries(["a"]) | {"environment": of_device(name)} for name in ("A100", "H100")]
-    comparison = ProfilerComparison(sides, sides)
-    assert any("its inputs differ in device: A100, H100" in text for text in comparison.warnings)
 
 
 # --- versions, files ------------------------------------------------------------------------------------------

@@ -390,9 +390,9 @@ def test_switched_off(driver, make_profiler):
 def test_where_no_gpu_can_turn_up_scopes_do_not_ask(run_python):
     """In a process of its own: the libraries that others have loaded, and what was found out about them, stay."""
     program = """
-        from regimeter import GPUProfiler, environment
-        environment.CONTROLS = ("/nonexistent",)
-        environment.NVIDIA_CONTROL = environment.AMD_CONTROL = "/nonexistent"
+        from regimeter import GPUProfiler
+        from regimeter.system import gpus
+        gpus.DRIVERS = {"/nonexistent": "no driver"}
         with GPUProfiler(enable_detailed_metrics=False) as profiler, profiler.profile("a"):
             pass
         print(profiler._device_state())

@@ -21,6 +21,7 @@ from regimeter.history import schema as tables
 from regimeter.history.database import location, shown, transaction, url_of
 from regimeter.history.git import author_of, default_branch
 from regimeter.history.parquet import export_parquet
+from regimeter.system.description import describe_machine
 
 WRITERS = 16
 
@@ -94,7 +95,7 @@ def test_runs_are_found_by_what_they_are(history_place):
         )
     ]
     other = side_of({"a": [[1.0]]}, "elsewhere")
-    other.environments = [{"device": {"name": "H100"}}]
+    other.environments = [describe_machine()]
     rows.append(history.add(other, Commit("aa" * 20, "main")))
     numbers = lambda **wanted: [rows.index(row) for row in history.runs(**wanted)]  # noqa: E731
     assert numbers() == [4, 3, 2, 1, 0]
@@ -126,15 +127,6 @@ def test_a_removed_run_leaves_nothing(history_place):
     assert history.runs() == [kept]
     counts = history.counts()
     assert (counts["run"], counts["launch"], counts["sample"]) == (1, 2, 5)
-
-
-def test_noise_floors_by_environment(history_place):
-    history = open_history(history_place)
-    row = history.add(side_of({"a": [[1.0]]}, "x"))
-    history.add_floors(row, {"": 0.01, "a": 0.02}, 20)
-    history.add_floors(row, {"a": 0.03}, 20)
-    assert history.floors(row.environment) == {"": 0.01, "a": 0.03}
-    assert history.floors(row.environment, "device_time") == {}
 
 
 def test_export_is_read_by_pandas(history_place, tmp_path):

@@ -5,12 +5,14 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from regimeter.compare.samples import side_of
-from regimeter.history import Commit, open_history
+from regimeter.history import Baselines, Commit, open_history
 
 
 @pytest.fixture
@@ -165,3 +167,39 @@ def test_a_missing_extra_is_said_in_a_line(tmp_path):
     assert done.returncode == 1
     assert "pip install 'regimeter[history]'" in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+QUESTIONS = """if True:
+    import os, sys
+    from regimeter.cli import main
+
+    def ask(where):
+        words = (["mm"], ["list"], ["info"], ["mm", "--json"])
+        return [main(["history", *one, "--db", where]) for one in words]
+
+    ask(sys.argv[1])  # modules that are imported when used are, while this user may still read them
+    if os.geteuid() == 0:
+        os.setresuid(65534, 65534, 65534)
+    print("codes", ask(sys.argv[2]), main(["baseline", "rm", "main", "--db", sys.argv[2]]))
+"""
+
+
+def test_a_question_does_not_write():
+    """A shared history that this user may only read answers; what would change it is refused in a line."""
+    with tempfile.TemporaryDirectory() as place:
+        own, shared = Path(place, "own.db"), Path(place, "shared", "history.db")
+        for path in (own, shared):
+            history = open_history(path)
+            for number in range(12):
+                run = history.add(side_of({"mm": [[1.0 + number / 1000]]}, "run"), Commit("a" * 40, "main"))
+            Baselines(history).save("main", run, "here")
+        before = {path.name: path.read_bytes() for path in shared.parent.iterdir()}
+        assert list(before) == ["history.db"]
+        for path, mode in ((shared, 0o444), (shared.parent, 0o555), (Path(place), 0o755)):
+            path.chmod(mode)
+        command = [sys.executable, "-c", QUESTIONS, str(own), str(shared)]
+        done = subprocess.run(command, capture_output=True, text=True, cwd="/", check=False)
+        shared.parent.chmod(0o755)
+        assert "codes [0, 0, 0, 0] 2" in done.stdout, done.stdout + done.stderr
+        assert "readonly" in done.stderr
+        assert {path.name: path.read_bytes() for path in shared.parent.iterdir()} == before

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The schema: migrations lead to what the tables say, an older database keeps its data, a newer one is left alone."""
 
+import json
 import struct
 import subprocess
 import sys
@@ -13,12 +14,14 @@ from alembic.migration import MigrationContext
 from regimeter.history import HistoryError, migrate, open_history, state_of
 from regimeter.history.database import connect, transaction, url_of
 from regimeter.history.schema import HEAD, metadata
+from regimeter.run.identity import facts_of, key_of
+from regimeter.system.description import describe_machine
 
 OLD_ROWS = (
-    "INSERT INTO environment VALUES (1, 'key', '{}', '2025-01-02 03:04:05')",
+    "INSERT INTO environment VALUES (901, 'key', '{}', '2025-01-02 03:04:05')",
     f"INSERT INTO operation VALUES (1, '{1:064}', 'mm'), (2, '{2:064}', 'add')",
     """INSERT INTO run (id, uid, environment_id, label, branch, state, details, created_at) VALUES
-       (7, 'u', 1, 'old', 'main', 'recorded', '{"environments": [{}], "warnings": [], "memory_mb": {}}',
+       (7, 'u', 901, 'old', 'main', 'recorded', '{"environments": [{}], "warnings": [], "memory_mb": {}}',
         '2025-01-02 03:04:05')""",
     "INSERT INTO launch VALUES (3, 7, 0), (4, 7, 1)",
 )
@@ -70,6 +73,40 @@ def test_an_older_database_keeps_its_data(history_place, engine):
     assert launches["mm"][0].tolist() == [1.0, 9.0, 2.0]
     history.remove(history.run(7))
     assert history.counts()["sample"] == 0
+
+
+def test_runs_of_an_older_database_get_the_key_of_what_they_were_measured_on(history_place, engine):
+    """Recordings name their GPUs where the keys of before did not look."""
+    migrate(engine, "0002")
+    here = describe_machine()
+    stored = [here | {"gpus": {"driver": "550.1", "devices": [{"name": name}]}} for name in ("A100", "H100", "A100")]
+    with transaction(engine, writing=True) as connection:
+        insert = "INSERT INTO environment VALUES (901, 'old', :facts, '2025-01-02 03:04:05')"
+        connection.execute(sa.text(insert), {"facts": json.dumps({"cpu": ["x"], "runner": ["big"]})})
+        for number, environment in enumerate(stored):
+            connection.execute(
+                sa.text(
+                    "INSERT INTO run (id, uid, environment_id, label, state, details, created_at)"
+                    " VALUES (:id, :uid, 901, 'r', 'recorded', :details, '2025-01-02 03:04:05')"
+                ),
+                {"id": number, "uid": str(number), "details": json.dumps({"environments": [environment]})},
+            )
+        accepted = "INSERT INTO acceptance (kind, name, run_id, environment_id, action, author, reason, created_at)"
+        accepted += " VALUES (:kind, 'm', :run, 901, 'save', 'a', 'r', '2025-01-02 03:04:05')"
+        connection.execute(sa.text(accepted), [{"kind": "baseline", "run": 1}, {"kind": "operation", "run": None}])
+    assert migrate(engine) == ("0002", HEAD)
+    with transaction(engine) as connection:
+        rows = connection.execute(
+            sa.text("SELECT run.id, key, facts FROM run JOIN environment ON environment_id = environment.id ORDER BY 1")
+        ).all()
+        kept = connection.execute(
+            sa.text("SELECT key FROM acceptance JOIN environment ON environment_id = environment.id ORDER BY kind")
+        ).scalars()
+        assert list(kept) == [rows[1].key, rows[2].key]  # of its run; of the newest run of the old environment
+        assert connection.execute(sa.text("SELECT count(*) FROM environment")).scalar() == 2
+    assert rows[0].key == rows[2].key != rows[1].key
+    assert rows[0].key == key_of(facts_of([stored[0]]) | {"runner": ["big"]})
+    assert json.loads(rows[1].facts)["gpu"] == ["H100"]
 
 
 def test_more_rows_than_are_filled_at_once(engine):

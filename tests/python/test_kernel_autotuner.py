@@ -253,7 +253,7 @@ def test_the_cache_folder_follows_the_environment(tmp_path, monkeypatch):
 
 def test_decisions_of_another_device_are_not_used(tmp_path):
     here = tuning_store.identity(None)
-    other = {**here, "cpu": "another one"}
+    other = {**here, "cpu": ["another one"]}
     decision = tuning_store.Decision("k", 10, 256, "best", 12, 0.5, 0.4, 0.6)
     path = tuning_store.path_of(here, tmp_path)
     assert path != tuning_store.path_of(other, tmp_path)
@@ -390,8 +390,8 @@ def test_a_device_is_identified_by_uuid_and_driver(run_python, tmp_path):
         tuner = regimeter.KernelAutotuner(device=0)
         tuner.tune_kernel("k", lambda config: config.block_size * 1e-6, 100, timer="returned")
         who = json.loads(tuner.save().read_text())["identity"]
-        assert who["kind"] == "cuda" and who["uuid"] in {row.uuid for row in telemetry.devices()}, who
-        assert who["driver"] == telemetry.library()["driver"]
+        assert who["kind"] == "cuda" and who["gpu_uuid"][0] in {row.uuid for row in telemetry.devices()}, who
+        assert who["driver"] == [telemetry.library()["driver"]]
         assert regimeter.KernelAutotuner(device=0).load() == 1
         assert regimeter.KernelAutotuner().load() == 0
         print("ok")

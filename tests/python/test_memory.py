@@ -400,14 +400,14 @@ def test_what_was_not_measured_is_none_with_a_reason(make_profiler):
 
 
 def test_the_reason_names_the_machine(make_profiler, monkeypatch):
-    from regimeter import environment
+    from regimeter.system import gpus
 
     for exists, text in (
         (lambda path: False, "no GPU driver on this machine"),
-        (lambda path: path == environment.NVIDIA_CONTROL, "an NVIDIA driver is on this machine"),
-        (lambda path: path == environment.AMD_CONTROL, "an AMD driver is on this machine"),
+        (lambda path: path == gpus.NVIDIA, "an NVIDIA driver is on this machine"),
+        (lambda path: path == gpus.AMD, "an AMD driver is on this machine"),
     ):
-        monkeypatch.setattr(environment.os.path, "exists", exists)
+        monkeypatch.setattr(gpus.os.path, "exists", exists)
         profiler = make_profiler(memory_interval_ms=0)
         with profiler.profile("a"):
             pass

@@ -194,13 +194,13 @@ def test_devices_that_are_not_there(scripted):
 def test_without_a_library_there_is_a_reason(run_python, monkeypatch):
     monkeypatch.setenv("REGIMETER_LIBNVML", "off")
     program = """
-        from regimeter import UnavailableError, environment, telemetry
+        from regimeter import UnavailableError, telemetry
         for call in (telemetry.devices, telemetry.library, lambda: telemetry.read(0)):
             try:
                 call()
             except UnavailableError as error:
                 print(error)
-        print(environment.describe()["gpus"])
+        print(telemetry.facts())
     """
     reason = "NVML: switched off by REGIMETER_LIBNVML=off"
     assert run_python(program).stdout.splitlines() == [reason] * 3 + [str({"reason": reason})]
@@ -208,10 +208,12 @@ def test_without_a_library_there_is_a_reason(run_python, monkeypatch):
 
 def test_without_a_driver_nothing_is_looked_for(monkeypatch):
     monkeypatch.delenv("REGIMETER_LIBNVML", raising=False)
-    monkeypatch.setattr(telemetry, "NVIDIA_CONTROL", "/nowhere/nvidiactl")
+    monkeypatch.setattr("regimeter.system.gpus.DRIVERS", {"/nowhere/nvidiactl": "a driver"})
     monkeypatch.setattr(telemetry, "_facts", None)
     monkeypatch.setattr(_core, "telemetry_library", None)  # not called
-    assert telemetry.facts() == {"reason": "no NVIDIA driver on this machine (/nowhere/nvidiactl is absent)"}
+    assert telemetry.facts() == {
+        "reason": "NVML is not there: no GPU driver on this machine (/nowhere/nvidiactl are absent)"
+    }
 
 
 # --- CUDA's view ----------------------------------------------------------------------------------------------------

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from regimeter import scheduling
-from regimeter.calibration.blas import blas_threads
 from regimeter.calibration.sampling import Effort, timed
 from regimeter.calibration.store import policy
 from regimeter.regime import inner_rate, stopwatch
+from regimeter.system.blas import blas_threads
 
 ME = threading.get_native_id()
 

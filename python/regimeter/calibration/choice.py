@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
+from ..run.environment import environments_of
 from .ceiling import Calibration
 
 if TYPE_CHECKING:
@@ -77,26 +78,13 @@ def choose(run: "Run", given: "Calibration | Choice | str | os.PathLike[str] | N
 
 def device_names(run: "Run") -> list[str]:
     """Return the names of the kinds of devices that the run states, each once."""
-    return list(dict.fromkeys(str(row["name"]) for row in _devices(run) if row.get("name")))
-
-
-def _devices(run: "Run") -> list[Mapping[str, Any]]:
-    from ..report.trace_facts import heads_of
-
-    found = []
-    # A recording of ours names the devices that NVML knows of.
-    own = (run.environment, run.environment.get("telemetry"), run.environment.get("gpus"))
-    for head in (*heads_of(run), *own):
-        if not isinstance(head, Mapping):
-            continue
-        listed = head.get("deviceProperties") or head.get("devices")
-        found += [row for row in listed if isinstance(row, Mapping)] if isinstance(listed, list) else []
-    return found
+    return list(dict.fromkeys(str(gpu.model) for one in environments_of(run) for gpu in one.gpus or ()))
 
 
 def _of_this_machine(run: "Run", device: str) -> Choice | None:
     """Return what is kept of this machine's device, where the run names the same one."""
-    for index in range(max(1, len(_devices(run)))):
+    listed = max((len(one.gpus or ()) for one in environments_of(run)), default=0)
+    for index in range(max(1, listed)):
         kept = _kept(index)
         if kept is not None and kept.name == device:
             note = f"calibration of cuda:{index} of this machine, which has the name of the run's device"

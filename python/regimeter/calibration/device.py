@@ -7,54 +7,17 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from .. import _core, libraries, telemetry
-from .ceiling import VERSION, Calibration, Ceiling, missing
+from .. import _core, telemetry
+from ..system import gpus
+from .ceiling import Calibration, Ceiling, missing
 from .dispatch import dispatch_costs
-from .identity import library_version
 from .products import device_products
 from .sampling import Effort, better, read
 
 # Part -> its weight in the time of a calibration.
 WEIGHTS = {"memory": 2, "compute": 3, "launch": 1, "transfer": 4, "products": 3}
-# What NVML tells of a device that decides what it reaches.
-FACTS = ("power_limit_watts", "clock_sm_max_mhz", "clock_memory_max_mhz", "ecc_mode")
 STATE = ("clock_sm_mhz", "clock_memory_mhz", "power_instant_watts", "temperature_gpu_celsius", "clock_reasons")
 SLOWED = "clock_reasons"
-
-
-def device_identity(ordinal: int) -> dict[str, Any]:
-    """Return what the ceilings of a device depend on. UnavailableError where there is no such device."""
-    libraries.search_wheels()
-    about = _core.device_about(ordinal)
-    torch: Any = sys.modules.get("torch")
-    facts = _facts(ordinal)
-    return {
-        "device": "cuda",
-        "format": VERSION,
-        "regimeter": _core.__version__,
-        **{name: about[name] for name in ("uuid", "name", "capability", "multiprocessors", "memory_bytes")},
-        "cuda": about["driver"],
-        "driver": facts.get("driver"),
-        "mig": facts.get("mig"),
-        **{name: facts.get(name) for name in FACTS},
-        "torch": library_version("torch"),
-        "torch_cuda": getattr(getattr(torch, "version", None), "cuda", None),
-    }
-
-
-def _facts(ordinal: int) -> dict[str, Any]:
-    """Return what NVML tells of the device, {} without it; clocks that an application may set are among it."""
-    if not telemetry.possible():
-        return {}
-    try:
-        driver = telemetry.library()["driver"]
-        rows = _core.telemetry_facts(telemetry.FACTS_LIMIT_MS)
-        row = next((row for row in rows if row.get("ordinal") == ordinal), {})
-        part = next((device for device in telemetry.devices() if device.ordinal == ordinal), None)
-    except _core.UnavailableError:
-        return {}
-    mig = None if part is None else [part.part, part.gpu_instance, part.compute_instance]
-    return {**row, "driver": driver, "mig": mig}
 
 
 # --- measuring ------------------------------------------------------------------------------------------------
@@ -131,7 +94,7 @@ def _torch_sees(ordinal: int) -> bool:
 
 
 def _state(ordinal: int) -> dict[str, Any]:
-    if not telemetry.possible():
+    if not gpus.nvml_possible():
         return {}
     try:
         found = telemetry.read(ordinal, expensive=True)

@@ -9,9 +9,10 @@ from dataclasses import replace
 from typing import Any
 
 from .. import _core
+from ..system.memory import memory_limits
+from ..system.processors import usable_processors
 from .ceiling import Ceiling, missing
 from .dispatch import dispatch_costs
-from .identity import free_memory, threads
 from .products import numpy_products, torch_products
 from .sampling import Effort, better, read
 
@@ -24,7 +25,7 @@ WEIGHTS = {"memory": 5, "caches": 1, "latency": 2, "compute": 1, "products": 3, 
 
 def measure_host(effort: Effort) -> tuple[dict[str, Ceiling], dict[str, Ceiling], list[str], dict[str, Any]]:
     """Return the ceilings of all threads and of one, what to doubt, and the state of the machine."""
-    count = min(threads(), MOST_THREADS)
+    count = min(usable_processors(), MOST_THREADS)
     before = _state()
     widths = [count, 1] if count > 1 else [1]
     total = len(widths) * sum(WEIGHTS.values()) - (len(widths) - 1) * WEIGHTS["dispatch"]
@@ -45,7 +46,7 @@ def measure_host(effort: Effort) -> tuple[dict[str, Ceiling], dict[str, Ceiling]
         who = f"{width} thread{'s' if width > 1 else ''}"
         for part in _core.HOST_PARTS:
             seconds = begin(part, who)
-            found |= read(_core.measure_host(part, width, free_memory(), effort.quick, dict(effort.policy), seconds))
+            found |= read(_core.measure_host(part, width, _free_memory(), effort.quick, dict(effort.policy), seconds))
             done += WEIGHTS[part]
         begin(PRODUCTS, who)
         for token, other in _products(effort, width, count).items():
@@ -60,14 +61,18 @@ def measure_host(effort: Effort) -> tuple[dict[str, Ceiling], dict[str, Ceiling]
     return whole, single, _doubts(before, after, count, effort.policy), _difference(before, after)
 
 
+def _free_memory() -> int:
+    return memory_limits()[1] or 0
+
+
 def measure_rates(effort: Effort, part: str) -> tuple[dict[str, Ceiling], dict[str, Ceiling]]:
     """Return the rates of one part ("memory", "caches", "compute") with all threads and with one."""
-    count = min(threads(), MOST_THREADS)
+    count = min(usable_processors(), MOST_THREADS)
     sets = []
     for width in [count, 1] if count > 1 else [1]:
         seconds = effort.value("seconds") * WEIGHTS[part] / sum(WEIGHTS.values())
         effort.deadline = time.monotonic() + seconds
-        found = read(_core.measure_host(part, width, free_memory(), effort.quick, dict(effort.policy), seconds))
+        found = read(_core.measure_host(part, width, _free_memory(), effort.quick, dict(effort.policy), seconds))
         for token, other in _products(effort, width, count).items() if part == "compute" else ():
             found[token] = better(found.get(token), other) or other
         sets.append({token: row for token, row in found.items() if row.unit.endswith("/s")})

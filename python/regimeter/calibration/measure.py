@@ -10,10 +10,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from ..environment import cpu_model
+from ..system.cache import NoCacheError
+from ..system.description import loaded_libraries
+from ..system.processors import cpu_model, usable_processors
 from . import store
 from .ceiling import Calibration, Ceiling
-from .identity import host_identity, library_version, threads
+from .identity import device_identity, host_identity
 from .sampling import Effort, Progress, better
 
 _known: dict[tuple[str, str | None], Calibration] = {}
@@ -61,7 +63,7 @@ def calibration_for(
     measured and not kept. ValueError for another device, UnavailableError where the device cannot be used.
     """
     place = parse(device)
-    memo = (place, library_version("torch"))
+    memo = (place, loaded_libraries().get("torch"))
     with _measuring:
         found = None if force or policy else _known.get(memo)
         if found is None or (found.quick and not quick):
@@ -78,7 +80,7 @@ def measure_again(beaten: Calibration, part: str) -> Calibration | None:
 
     For a call that is faster than a ceiling: what disturbs a measurement only makes it slower.
     """
-    memo = ("cpu", library_version("torch"))
+    memo = ("cpu", loaded_libraries().get("torch"))
     with _measuring:
         if _known.get(memo) is not beaten or _again.get(part, 0) >= MOST_AGAIN:
             return None
@@ -123,8 +125,6 @@ def identity_of(place: str) -> dict[str, Any]:
     """Return what a calibration of this device depends on."""
     if place == "cpu":
         return host_identity()
-    from .device import device_identity
-
     return device_identity(int(place.partition(":")[2]))
 
 
@@ -156,13 +156,13 @@ def _measure(place: str, effort: Effort, identity: dict[str, Any], *, strict: bo
 
     ceilings, single, warnings, state = measure_host(effort)
     now = time.time()
-    return Calibration("cpu", cpu_model(), threads(), ceilings, single, identity, now, effort.quick, 0.0,
+    return Calibration("cpu", cpu_model(), usable_processors(), ceilings, single, identity, now, effort.quick, 0.0,
                        tuple(warnings), state)  # fmt: skip
 
 
 def _keep(made: Calibration) -> Calibration:
     try:
         store.keep(made)
-    except (store.Unusable, OSError) as error:
+    except (NoCacheError, OSError) as error:
         return replace(made, warnings=(*made.warnings, f"not kept: {error}"))
     return made

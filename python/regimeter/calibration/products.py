@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from .blas import blas_threads
+from ..system.blas import blas_threads
+from ..system.processors import cpu_facts
 from .ceiling import Ceiling
-from .identity import cpu_facts
 from .sampling import Effort, Timer, better, clock, timed
 
 # torch's name of a type -> the flags of processors that compute in it; the others would only be imitated.

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calibrations on disk: one file for an identity, written whole or not at all, never trusted blindly.
 
-The folder is ``$REGIMETER_CACHE/calibration`` (``off``: none), ``$XDG_CACHE_HOME/regimeter/calibration`` or
-``~/.cache/regimeter/calibration``. One that another user may write to is not used.
+The folder is ``calibration`` below the cache folder (`regimeter.system.cache`). One that another user may write to is
+not used.
 """
 
-import hashlib
 import json
 import os
 import stat
@@ -14,35 +13,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from .. import _core
+from ..system.cache import NoCacheError, cache_folder, file_of
 from .ceiling import Calibration
 
 MOST_BYTES = 1 << 20
 DAY_S = 86400
 
 
-class Unusable(Exception):
-    """Nothing can be kept; the message says why."""
-
-
-def folder() -> str:
-    """Return the folder of calibrations, whether or not it is there; Unusable where there is to be none."""
-    root = os.environ.get("REGIMETER_CACHE")
-    if root == "off":
-        raise Unusable("switched off by REGIMETER_CACHE=off")
-    if root:
-        return os.path.join(root, "calibration")
-    home = os.environ.get("XDG_CACHE_HOME", "")
-    if not home.startswith("/"):  # the specification of these variables asks to ignore it
-        if not os.environ.get("HOME"):
-            raise Unusable("no HOME and no REGIMETER_CACHE in the environment")
-        home = os.path.join(os.environ["HOME"], ".cache")
-    return os.path.join(home, "regimeter", "calibration")
-
-
 def path_of(identity: Mapping[str, Any]) -> str:
-    """Return the file for an identity; Unusable as `folder`."""
-    text = json.dumps(identity, sort_keys=True, default=str)
-    return os.path.join(folder(), f"{hashlib.sha256(text.encode()).hexdigest()[:32]}.json")
+    """Return the file for an identity. NoCacheError where nothing is to be kept."""
+    return str(file_of(cache_folder("calibration"), identity))
 
 
 def find(
@@ -58,7 +38,7 @@ def find(
             if not _own(os.fstat(file.fileno())):
                 return None, f"{path} is not a file of this user alone; it is not read"
             found = Calibration.from_dict(json.loads(_read(file.read(MOST_BYTES + 1))))
-    except (Unusable, FileNotFoundError, NotADirectoryError):
+    except (NoCacheError, FileNotFoundError, NotADirectoryError):
         return None, ""
     except (OSError, ValueError, RecursionError, TypeError) as error:
         return None, f"{path} cannot be used and is made anew: {error}"
@@ -78,14 +58,14 @@ def _read(text: str) -> str:
 
 
 def keep(calibration: Calibration) -> str:
-    """Write the file of a calibration and return its path. Unusable or OSError where that is not possible."""
+    """Write the file of a calibration and return its path. NoCacheError or OSError where that is not possible."""
     from ..report.files import atomic_writer
 
     path = path_of(calibration.identity)
     place = os.path.dirname(path)
     os.makedirs(place, mode=0o700, exist_ok=True)
     if not _own(os.stat(place)):
-        raise Unusable(f"another user may write to {place}")
+        raise NoCacheError(f"another user may write to {place}")
     with atomic_writer(path) as out:
         json.dump(calibration.to_dict(), out, ensure_ascii=False, indent=1, default=str, allow_nan=False)
     return path

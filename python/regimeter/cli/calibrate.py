@@ -55,9 +55,23 @@ def _repeat(text: str) -> int:
     return int(text)
 
 
+def _keep(floor: "NoiseFloor") -> str | None:
+    """Keep the floor and return its file; None where nothing is to be kept, which is said."""
+    import sys
+
+    from ..compare.noise_floor import keep
+    from ..system.cache import NoCacheError
+
+    try:
+        return keep(floor)
+    except NoCacheError as error:
+        print(f"regimeter: the floor is not kept: {error}", file=sys.stderr)
+        return None
+
+
 def run_noise(arguments: argparse.Namespace) -> int:
     """Launch, learn, print and keep."""
-    from ..compare.noise_floor import keep, learn
+    from ..compare.noise_floor import learn
     from .errors import CommandError
 
     sides = _launch(arguments)
@@ -68,7 +82,7 @@ def run_noise(arguments: argparse.Namespace) -> int:
         raise CommandError("calibrate: the program recorded no operation that every launch has", 1)
     document = floor.to_dict() | {"alarms": alarms(sides), "detectable": table(floor), "file": None}
     if not arguments.dry_run:
-        document["file"] = keep(floor)
+        document["file"] = _keep(floor)
     if arguments.json:
         from .common import print_document
 

@@ -109,9 +109,9 @@ def _clock() -> Check:
 def _cores() -> Check:
     import os
 
-    from ..environment import cpu_model
+    from ..system.processors import cpu_model, usable_processors
 
-    usable, present = len(os.sched_getaffinity(0)), os.cpu_count() or 0
+    usable, present = usable_processors(), os.cpu_count() or 0
     load = os.getloadavg()[0]
     detail = f"{usable} of {present} usable, {cpu_model()}, load {load:.1f}"
     if load > usable:
@@ -148,10 +148,10 @@ def _numpy() -> Check:
 
 
 def _driver() -> Check:
-    from ..environment import device_possible, device_reason
+    from ..system import gpus
 
-    reason = device_reason()
-    if not device_possible():
+    reason = gpus.reason()
+    if not gpus.possible():
         remedy = "device time needs a GPU and its driver; host time and memory are measured without"
         return Check("device time", "missing", reason, remedy)
     return Check("device time", "ok", f"{reason}: by events, from when the program uses the device")
@@ -160,8 +160,9 @@ def _driver() -> Check:
 def _nvml() -> Check:
     from .. import telemetry
     from .._core import UnavailableError
+    from ..system import gpus
 
-    if not telemetry.possible():
+    if not gpus.nvml_possible():
         return Check("telemetry", "missing", str(telemetry.facts()["reason"]), "it needs an NVIDIA GPU and its driver")
     try:
         about, found = telemetry.library(), telemetry.devices()

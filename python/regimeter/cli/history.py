@@ -69,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _series(arguments: argparse.Namespace, name: str) -> int:
     history = open_place(arguments, create=False)
     from ..history import NoBaselineError
-    from ..history.series import keep_changes, series_of
+    from ..history.series import series_of
 
     options = {"metric": arguments.metric, "branch": arguments.branch, "environment": arguments.environment}
     found = series_of(history, name, limit=arguments.limit, **options)
@@ -77,9 +77,6 @@ def _series(arguments: argparse.Namespace, name: str) -> int:
         known = [one for one in history.operations() if name.lower() in one.lower()][:5]
         near = f"; did you mean {', '.join(known)}?" if known else ""
         raise NoBaselineError(f"{history.where}: no run has {arguments.metric} of {name!r}{near}")
-    if arguments.limit is None:
-        for series in found:
-            keep_changes(history, series)
     if arguments.json:
         print_document({"history": history.where, "series": [series.to_dict() for series in found]})
     else:

@@ -165,7 +165,7 @@ def _ending(outcome: Outcome) -> str:
 
 def whole_program(found: "Run", outcome: Outcome, command: list[str], name: str) -> "Run":
     """Return a run of one scope, the program from start to end, with its memory; anomalies of `found` are kept."""
-    from ..environment import describe, encode
+    from ..system.description import OF_THE_PROGRAM, describe, encode
     from ..trace import Run
 
     strings = ["", name, "MainThread"]
@@ -189,8 +189,9 @@ def whole_program(found: "Run", outcome: Outcome, command: list[str], name: str)
             "detail": array("I", (len(strings) + i for i in range(len(details)))),
         },
     }
-    environment = describe() | found.environment
-    environment |= {"command": command, "pid": outcome.pid, "libraries": found.environment.get("libraries", {})}
+    # Of what the program itself loaded nothing is known, unless it recorded.
+    here = {name: value for name, value in describe().items() if name not in OF_THE_PROGRAM}
+    environment = here | found.environment | {"command": command, "pid": outcome.pid}
     # Nothing ran inside the program; what the supervisor used beside it is all there is.
     environment["cost"] = {"per_scope_ns": 0.0, "service_cpu_ns": outcome.supervisor_cpu_ns}
     run: Run = Run._build(

@@ -6,23 +6,24 @@ error of the median itself, which makes it a little large, and is widened for th
 from, so that an interval of the normal distribution keeps its level.
 """
 
-import hashlib
 import json
 import math
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import NormalDist, median, stdev
 from typing import Any
 
 import numpy as np
 
 from .. import _core
+from ..run.environment import Environment
+from ..run.identity import Stored, facts_of
+from ..system.cache import NoCacheError, cache_folder, file_of
 from .samples import Side
 
 FORMAT = "regimeter.noise"
 FEWEST = 3  # launches from which a deviation is known at all
-KEY = ("host", "cpu", "cores", "python")
 PAIRS = (5, 10, 20, 40)
 
 
@@ -36,7 +37,7 @@ class NoiseFloor:
     operations: Mapping[str, float]
     paired: Mapping[str, float]
     launches: int
-    environment: Mapping[str, Any]
+    environment: Stored
 
     @property
     def overall(self) -> float | None:
@@ -52,7 +53,7 @@ class NoiseFloor:
             "overall": self.overall,
             "operations": dict(self.operations),
             "paired": dict(self.paired),
-            "environment": {name: self.environment.get(name) for name in KEY},
+            "environment": facts_of([self.environment], "noise"),
         }
 
 
@@ -70,7 +71,7 @@ def levels(sides: Sequence[Side]) -> dict[str, list[float]]:
     return {name: values for name, values in found.items() if len(values) == len(sides)}
 
 
-def learn(sides: Sequence[Side], environment: Mapping[str, Any]) -> NoiseFloor:
+def learn(sides: Sequence[Side], environment: Stored) -> NoiseFloor:
     """Return the floors that launches of one program show. ValueError for fewer than FEWEST launches."""
     if len(sides) < FEWEST:
         raise ValueError(f"{len(sides)} launches cannot tell how much they differ; at least {FEWEST} can")
@@ -119,43 +120,33 @@ def wilson(successes: int, trials: int, z: float = 1.959963984540054) -> tuple[f
 # --- keeping --------------------------------------------------------------------------------------------------
 
 
-def key_of(environment: Mapping[str, Any]) -> str:
-    """Return a short name of the machine and interpreter of an environment."""
-    facts = {name: environment.get(name) for name in KEY}
-    gpus = environment.get("gpus")
-    facts["gpus"] = [gpu.get("uuid") for gpu in gpus if isinstance(gpu, Mapping)] if isinstance(gpus, list) else []
-    return hashlib.sha256(json.dumps(facts, sort_keys=True, default=str).encode()).hexdigest()[:16]
-
-
-def path_of(environment: Mapping[str, Any]) -> str:
-    """Return the file for an environment, under XDG_CACHE_HOME."""
-    home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return os.path.join(home, "regimeter", f"noise-{key_of(environment)}.json")
+def path_of(environments: Iterable[Stored]) -> Path:
+    """Return the file for one machine and interpreter, below the cache folder. NoCacheError where there is none."""
+    return file_of(cache_folder("noise"), facts_of(environments, "noise"))
 
 
 def keep(floor: NoiseFloor) -> str:
-    """Write the floors for later comparisons and return the file. OSError where it cannot be written."""
+    """Write the floors for later comparisons and return the file. NoCacheError or OSError where that cannot be."""
     from ..report.files import atomic_writer
 
-    path = path_of(floor.environment)
-    os.makedirs(os.path.dirname(path), exist_ok=True)
+    path = path_of([floor.environment])
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with atomic_writer(path) as out:
         json.dump(floor.to_dict(), out, ensure_ascii=False, indent=1, default=str)
-    return path
+    return str(path)
 
 
-def known(environments: Iterable[Mapping[str, Any]]) -> dict[str, Any] | None:
+def known(environments: Iterable[Stored]) -> dict[str, Any] | None:
     """Return what was kept for the one machine of these environments; None for several, none, or a broken file."""
-    machines = {path_of(environment) for environment in environments if environment.get("host")}
-    if len(machines) != 1:
-        return None
+    stated = [one for one in map(Environment.of, environments) if one.host]
     try:
-        with open(machines.pop(), encoding="utf-8") as file:
-            found = json.load(file)
-    except (OSError, ValueError):
+        paths = {path_of([one]) for one in stated}
+        found = json.loads(paths.pop().read_bytes()) if len(paths) == 1 else None
+    except (OSError, ValueError, NoCacheError):
         return None
-    right = isinstance(found, dict) and found.get("format") == FORMAT and _is_floor(found.get("overall"))
-    return found if right and isinstance(found.get("operations"), dict) else None
+    if not isinstance(found, dict) or found.get("format") != FORMAT or not _is_floor(found.get("overall")):
+        return None
+    return found if isinstance(found.get("operations"), dict) else None
 
 
 def options_of(baseline: Side, current: Side) -> dict[str, Any]:

@@ -14,9 +14,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from ..compare.environments import facts_of, key_of
 from ..compare.result import OperationComparison
 from ..compare.samples import Side
+from ..run.identity import facts_of, key_of
 from . import schema
 from .database import transaction
 from .errors import HistoryError, NoBaselineError

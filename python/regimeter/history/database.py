@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import sqlalchemy as sa
 from sqlalchemy.engine import make_url
@@ -85,13 +86,15 @@ def connect(url: sa.URL) -> sa.Engine:
 
 
 def _connect_sqlite(url: sa.URL) -> sa.Engine:
-    engine = sa.create_engine(url, poolclass=NullPool, connect_args={"timeout": BUSY_S})
+    path = str(url.database)
+    engine = sa.create_engine(url, poolclass=NullPool, creator=lambda: _open_sqlite(path))
 
     @sa.event.listens_for(engine, "connect")
     def prepare(connection: Any, _: object) -> None:
         connection.isolation_level = None  # transactions begin where we say
         connection.execute(f"PRAGMA busy_timeout = {int(BUSY_S * 1000)}")
-        _use_log(connection)
+        if not _read_only(path):
+            _use_log(connection)
 
     @sa.event.listens_for(engine, "begin")
     def begin(connection: sa.Connection) -> None:
@@ -103,6 +106,18 @@ def _connect_sqlite(url: sa.URL) -> sa.Engine:
         connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get("writing") else "BEGIN")
 
     return engine
+
+
+def _open_sqlite(path: str) -> sqlite3.Connection:
+    """Open a file; where this user may not write it, as it lies there: a log beside it could not be made."""
+    if not _read_only(path):
+        return sqlite3.connect(path, timeout=BUSY_S)
+    still = "" if os.path.exists(f"{path}-wal") else "&immutable=1"
+    return sqlite3.connect(f"file:{quote(path)}?mode=ro{still}", timeout=BUSY_S, uri=True)
+
+
+def _read_only(path: str) -> bool:
+    return os.path.exists(path) and not (os.access(path, os.W_OK) and os.access(os.path.dirname(path), os.W_OK))
 
 
 def _use_log(connection: sqlite3.Connection) -> None:

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from ..compare.environments import facts_of, key_of
 from ..compare.options import DECISIONS, FDR
 from ..compare.result import ChangeType, OperationComparison
 from ..compare.samples import TIMES, UNITS, Samples, Side
+from ..run.identity import facts_of, key_of
 from .baselines import Baselines
 from .schema import median_of
 from .series import Change, Series, all_series, with_changes

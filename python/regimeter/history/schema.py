@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from numpy.typing import NDArray
 
 # The revision that this release reads and writes.
-HEAD = "0002"
+HEAD = "0003"
 
 metadata = sa.MetaData(
     naming_convention={
@@ -164,33 +164,6 @@ acceptance = sa.Table(
     sa.Column("withdrawn_at", Utc),
     sa.Column("withdrawn_by", sa.Text),
     sa.Index("ix_acceptance_kind_name", "kind", "name"),
-)
-
-change_point = sa.Table(
-    "change_point",
-    metadata,
-    _key(),
-    _to("environment.id"),
-    _to("operation.id", index=True),
-    sa.Column("metric", sa.String(32), nullable=False),
-    sa.Column("branch", sa.Text),
-    _to("run.id"),  # the first of the new level
-    sa.Column("p", sa.Double, nullable=False),
-    sa.Column("before", sa.Double, nullable=False),
-    sa.Column("after", sa.Double, nullable=False),
-    sa.Column("created_at", Utc, nullable=False),
-)
-
-noise_floor = sa.Table(
-    "noise_floor",
-    metadata,
-    _key(),
-    _to("environment.id", index=True),
-    _to("operation.id", nullable=True),  # none: of all operations
-    sa.Column("metric", sa.String(32), nullable=False),
-    sa.Column("floor", sa.Double, nullable=False),  # standard deviation between processes, of the logarithm
-    sa.Column("repeats", sa.Integer, nullable=False),
-    sa.Column("created_at", Utc, nullable=False),
 )
 
 

@@ -161,38 +161,6 @@ def with_changes(series: Series, dependent: bool = True) -> Series:
     return replace(series, changes=tuple(changes))
 
 
-def keep_changes(history: History, series: Series) -> None:
-    """Write the changes of a series in place of those that were written before."""
-    table, operation = schema.change_point, schema.operation
-    with transaction(history.engine, writing=True) as connection:
-        number = sa.select(operation.c.id).where(operation.c.digest == digest_of(series.operation)).scalar_subquery()
-        environment = (
-            sa.select(schema.environment.c.id).where(schema.environment.c.key == series.environment).scalar_subquery()
-        )
-        connection.execute(
-            sa.delete(table).where(
-                table.c.operation_id == number,
-                table.c.environment_id == environment,
-                table.c.metric == series.metric,
-                table.c.branch.is_(None) if series.branch is None else table.c.branch == series.branch,
-            )
-        )
-        for change in series.changes:
-            connection.execute(
-                sa.insert(table).values(
-                    environment_id=environment,
-                    operation_id=number,
-                    metric=series.metric,
-                    branch=series.branch,
-                    run_id=series.points[change.at].run.id,
-                    p=change.p,
-                    before=change.before,
-                    after=change.after,
-                    created_at=schema.now(),
-                )
-            )
-
-
 def _values(
     connection: sa.Connection, metric: str, operation: str | None, runs: list[int]
 ) -> Mapping[tuple[int, str], tuple[list[float], int]]:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
-from ..compare.environments import facts_of, key_of
 from ..compare.samples import Side
+from ..run.identity import facts_of, key_of
 from . import schema
 from .database import connect, location, shown, transaction, url_of
 from .errors import HistoryError, NoBaselineError
@@ -137,13 +137,6 @@ class History:
             _add_samples(connection, int(key[0]), side, operations)
             return _rows(connection, schema.run.c.id == int(key[0]))[0]
 
-    def set_state(self, run: RunRow, state: str) -> None:
-        """Say what became of a run: of recorded, clean, regressed, rejected."""
-        if state not in STATES:
-            raise ValueError(f"unknown state {state!r}; valid are: {', '.join(STATES)}")
-        with transaction(self.engine, writing=True) as connection:
-            connection.execute(sa.update(schema.run).where(schema.run.c.id == run.id).values(state=state))
-
     def add_comparison(
         self,
         run: RunRow,
@@ -181,36 +174,6 @@ class History:
             _insert(connection, schema.verdict, rows)
             state = "regressed" if comparison.failures or comparison.whole_failures else "clean"
             connection.execute(sa.update(schema.run).where(schema.run.c.id == run.id).values(state=state))
-
-    def add_floors(self, run: RunRow, floors: Mapping[str, float], repeats: int, metric: str = "time") -> None:
-        """Keep how much processes differ by operation ('' for all), learned from `repeats` equal ones."""
-        with transaction(self.engine, writing=True) as connection:
-            operations = intern(connection, [name for name in floors if name])
-            environment = sa.select(schema.run.c.environment_id).where(schema.run.c.id == run.id).scalar_subquery()
-            rows = [
-                {
-                    "operation_id": operations.get(name),
-                    "metric": metric,
-                    "floor": float(floor),
-                    "repeats": repeats,
-                    "created_at": schema.now(),
-                }
-                for name, floor in floors.items()
-            ]
-            if rows:
-                connection.execute(sa.insert(schema.noise_floor).values(environment_id=environment), rows)
-
-    def floors(self, environment: str, metric: str = "time") -> dict[str, float]:
-        """Return the floors last learned in an environment, by operation ('' for all)."""
-        table = schema.noise_floor
-        query = (
-            sa.select(schema.operation.c.name, table.c.floor)
-            .select_from(table.join(schema.environment).outerjoin(schema.operation))
-            .where(schema.environment.c.key == environment, table.c.metric == metric)
-            .order_by(table.c.id)
-        )
-        with transaction(self.engine) as connection:
-            return {row[0] or "": float(row[1]) for row in connection.execute(query)}
 
     # --- reading -----------------------------------------------------------------------------------------------
 

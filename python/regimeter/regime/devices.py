@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .. import environment
+from ..system import gpus
 from .calls import Question, profile_call
 from .errors import MultiGPUError
 from .policy import VALUE
@@ -39,7 +39,7 @@ def available_devices() -> list[int]:
 def _need(devices: Sequence[int] | None) -> list[int]:
     there = available_devices()
     if not there:
-        reason = environment.device_reason() if "torch" in sys.modules else "torch is not loaded"
+        reason = gpus.reason() if "torch" in sys.modules else "torch is not loaded"
         raise MultiGPUError(f"no CUDA device can be used: {reason}; profile_operation works on the host")
     wanted = there if devices is None else list(devices)
     missing = sorted(set(wanted) - set(there))

@@ -7,15 +7,14 @@
 import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
-from .. import _core, environment
+from .. import _core
 from ..device_memory import TorchMemoryProbe
+from ..system.memory import memory_limits
 from .policy import VALUE
 
 MB = 1e6
-CGROUP = Path("/sys/fs/cgroup")
 LOW, MEDIUM, HIGH, UNKNOWN = "LOW", "MEDIUM", "HIGH", "UNKNOWN"
 
 
@@ -126,7 +125,7 @@ def of_array(value: Any) -> MemoryAnalysis:
 def of_host() -> MemoryAnalysis:
     """Return the memory of this process and machine as it is now."""
     own = _core.host_memory()
-    total, available = host_limits()
+    total, available = memory_limits()
     usage = 1.0 - available / total if total and available is not None else None
     return MemoryAnalysis(
         _mb(own.get("resident")),
@@ -142,36 +141,6 @@ def of_host() -> MemoryAnalysis:
 
 def _mb(amount: int | float | None) -> float | None:
     return None if amount is None or amount < 0 else amount / MB
-
-
-def host_limits() -> tuple[int | None, int | None]:
-    """Return total and available bytes: of the machine, or of the control group where that allows less."""
-    total, available = environment.total_memory(), _meminfo("MemAvailable:")
-    limit, used = _read_number("memory.max"), _read_number("memory.current")
-    if limit is not None and (total is None or limit < total):
-        total = limit
-        if used is not None:
-            left = max(0, limit - used)
-            available = left if available is None else min(available, left)
-    return total, available
-
-
-def _meminfo(field: str) -> int | None:
-    try:
-        for line in Path("/proc/meminfo").read_text().splitlines():
-            if line.startswith(field):
-                return int(line.split()[1]) * 1024
-    except (OSError, ValueError, IndexError):
-        pass
-    return None
-
-
-def _read_number(name: str) -> int | None:
-    """Return a number of the control group, None where there is no limit or no such file."""
-    try:
-        return int((CGROUP / name).read_text())
-    except (OSError, ValueError):  # "max" is no limit
-        return None
 
 
 def analyze_memory(function: Callable[..., Any], *args: Any, device_id: int = 0, **kwargs: Any) -> MemoryAnalysis:

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The device side of a benchmark: waiting for it, device time of rounds, and what one traced call launched."""
 
-import os
 import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from ..system import gpus
+
 OPERATION = "round"
-NVIDIA_CONTROL = "/dev/nvidiactl"
 
 
 def waiter() -> Callable[[], object] | None:
@@ -29,8 +29,8 @@ def waiter() -> Callable[[], object] | None:
 
 
 def present() -> bool:
-    """Tell whether a device could do work here: a driver is there, or the program uses a device already."""
-    return waiter() is not None or os.path.exists(NVIDIA_CONTROL)
+    """Tell whether a device could do work here: the program uses one already, or a GPU can turn up."""
+    return waiter() is not None or gpus.possible()
 
 
 class DeviceClock:
@@ -43,9 +43,7 @@ class DeviceClock:
         self.reason = ""
         self._profiler: Any = None
         if not present():
-            from ..environment import device_reason
-
-            self.reason = device_reason()
+            self.reason = gpus.reason()
             return
         from ..profiler import GPUProfiler
 
@@ -126,7 +124,5 @@ def count(run: Any) -> Trace:
 
 def _tracing_reason() -> str:
     if not present():
-        from ..environment import device_reason
-
-        return device_reason()
+        return gpus.reason()
     return ""

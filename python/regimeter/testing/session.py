@@ -271,11 +271,9 @@ def _partial(session: pytest.Session, lost: list[str]) -> str:
 
 
 def _environment() -> dict[str, Any]:
-    from .. import environment
+    from ..system.description import describe_machine
 
-    # What differs in every process and says nothing about times.
-    private = ("pid", "process_memory", "command", "directory", "executable")
-    return {name: value for name, value in environment.describe().items() if name not in private}
+    return describe_machine()
 
 
 def _commit(folder: str) -> dict[str, Any]:

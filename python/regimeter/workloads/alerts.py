@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import _core
+from ..system import gpus
 from .statistics import KernelStats
 
 SLOW, VARIANCE, OUTLIER, THROTTLING, TARGET = "SLOW", "HIGH VARIANCE", "OUTLIER", "THROTTLING", "TARGET MISSED"
@@ -70,8 +71,8 @@ def slowed_by(device: int | str) -> tuple[list[str], str]:
     """Return why a CUDA device is below its full clocks now, and '' or the reason why that is not known."""
     from .. import telemetry
 
-    if not telemetry.possible():
-        return [], "no NVIDIA driver on this machine"
+    if not gpus.nvml_possible():
+        return [], gpus.reason()
     try:
         reading = telemetry.read(device)["clock_reasons"]
     except (_core.Error, OSError) as error:

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from ..environment import cpu_model
+from ..system import gpus
+from ..system.processors import cpu_model
 from .backends import Measured, Request
 from .catalog import Arrays, Workload
 from .statistics import Times
@@ -85,7 +86,7 @@ def device_name(ordinal: int, capability: int) -> str:
     from .. import telemetry
 
     plain = f"CUDA device {ordinal} of compute capability {capability // 10}.{capability % 10}"
-    if not telemetry.possible():
+    if not gpus.nvml_possible():
         return plain
     try:
         return next((one.name for one in telemetry.devices() if one.ordinal == ordinal and one.name), plain)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from ..environment import cpu_model
+from ..system.processors import cpu_model
 from .backends import Measured, Request
 from .catalog import Arrays, Workload
 from .python_timing import time_calls

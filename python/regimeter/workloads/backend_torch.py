@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from ..environment import cpu_model
+from ..system.processors import cpu_model
 from .backends import Measured, Request
 from .catalog import Arrays, Workload
 from .python_timing import time_calls

@@ -59,15 +59,22 @@ class WorkloadReport:
         """Return the run as one process for comparisons and the history: seconds by NAME [BACKEND] and what."""
         from ..compare.samples import Side
 
-        # What the kernels ran on is part of what makes runs comparable.
-        devices = [{"name": name} for name in dict.fromkeys(one.device for one in self.stats) if name]
-        side = Side(label, environments=[{**self.environment, "devices": devices}])
+        side = Side(label, environments=[self._ran_on()])
         time = side.metric("time")
         for one in self.stats:
             for what, times in (("host call", one.host_call), ("kernel", one.kernel)):
                 if times is not None:
                     time.add(operation_name(one, what), times.ns * 1e-9)
         return side
+
+    def _ran_on(self) -> dict[str, Any]:
+        """Return the environment with the GPUs that kernels ran on; the others of the machine took no part."""
+        used = list(dict.fromkeys(one.device for one in self.stats if one.device))
+        used = [name for name in used if name != self.environment.get("cpu")]
+        stated: Any = self.environment.get("gpus") or {}
+        rows = [row for row in stated.get("devices") or () if row.get("name") in used]
+        rows += [{"name": name} for name in used if name not in [row["name"] for row in rows]]
+        return {**self.environment, "gpus": {**stated, "devices": rows}} if used else dict(self.environment)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as JSON values."""
@@ -133,7 +140,7 @@ def run_workloads(
 
     ValueError for a name, size or number that cannot be; UnavailableError where the backend can run none of them.
     """
-    from .. import environment
+    from ..system.description import describe
 
     chosen, limits = choose(names), thresholds(policy)
     own = sizes_for(chosen, sizes)
@@ -155,7 +162,7 @@ def run_workloads(
             left_out[workload.name] = str(error)
     if not stats:
         raise _core.UnavailableError("; ".join(dict.fromkeys(left_out.values())))
-    return WorkloadReport(tuple(stats), warmup, note, left_out, limits, environment.describe())
+    return WorkloadReport(tuple(stats), warmup, note, left_out, limits, describe())
 
 
 def measure(backend: Backend, workload: Workload, sizes: Mapping[str, float], request: Request) -> KernelStats:

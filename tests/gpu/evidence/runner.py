@@ -157,9 +157,10 @@ def measure_all(
 
 def process_facts() -> dict[str, Any]:
     """Return what regimeter tells of this process and machine; it loads NVML."""
-    from regimeter import __version__, environment
+    from regimeter import __version__
+    from regimeter.system.description import describe
 
-    return {"regimeter": __version__, **environment.describe()}
+    return {"regimeter": __version__, **describe()}
 
 
 def describe(device: dict[str, Any]) -> dict[str, Any]:

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The number of threads of NumPy's BLAS, which NumPy itself has no function for: the library that is loaded has one."""
+"""NumPy's BLAS: its name, and its number of threads, which NumPy has no function for: the library itself has one."""
 
 import contextlib
-import ctypes
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,6 +17,22 @@ SETTERS = {
     "libmkl_rt": [("MKL_Set_Num_Threads", "MKL_Get_Max_Threads")],
     "libblis": [("bli_thread_set_num_threads", "bli_thread_get_num_threads")],
 }
+
+
+def name() -> str | None:
+    """Return name and version of NumPy's BLAS, None where NumPy is not loaded or does not tell."""
+    numpy: Any = sys.modules.get("numpy")
+    try:
+        row = numpy.show_config(mode="dicts")["Build Dependencies"]["blas"]
+        return f"{row['name']} {row['version']}"
+    except (AttributeError, KeyError, TypeError):  # without NumPy, half imported, or an old one
+        return None
+
+
+def threads() -> int | None:
+    """Return how many threads NumPy's BLAS uses, None where NumPy is not loaded or its BLAS does not tell."""
+    found = _functions() if "numpy" in sys.modules else None
+    return None if found is None else int(found[1]())
 
 
 @contextlib.contextmanager
@@ -38,6 +53,8 @@ def blas_threads(count: int) -> Iterator[bool]:
 
 
 def _functions() -> tuple[Callable[[int], Any], Callable[[], int]] | None:
+    import ctypes
+
     for path in _libraries():
         for part, names in SETTERS.items():
             if part not in Path(path).name:

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a run is recorded on: machine, process and libraries, as the dictionary of JSON values that a file keeps.
+
+`regimeter.run.environment.Environment.of` reads it. Nothing is imported for this: a library is described when the
+program has already loaded it.
+"""
+
+import functools
+import json
+import os
+import platform
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from .. import _core
+from . import blas, gpus
+from .memory import process_memory, total_memory
+from .processors import allowed_processors, cpu_model, cpu_revision, usable_processors
+
+# Libraries whose version is part of the environment when they are loaded.
+LIBRARIES = ("numpy", "torch", "cupy", "jax", "triton")
+# A name for the class of machine, where what is measured of it does not tell machines apart.
+RUNNER = "REGIMETER_RUNNER"
+# What depends on what the program has loaded.
+OF_THE_PROGRAM = ("libraries", "blas", "blas_threads", "cuda")
+
+
+def describe() -> dict[str, Any]:
+    """Return the environment of this process."""
+    return {
+        "executable": sys.executable,
+        "command": list(sys.orig_argv),
+        "directory": _working_directory(),
+        "pid": os.getpid(),
+        "process_memory": process_memory(),
+        **describe_machine(),
+    }
+
+
+def describe_machine() -> dict[str, Any]:
+    """Return what two processes of one program share: machine, set-up and libraries."""
+    about = {
+        "host": platform.node(),
+        "platform": platform.platform(),
+        "kernel": platform.release(),
+        "python": platform.python_version(),
+        "cpu": cpu_model(),
+        "cpu_revision": cpu_revision(),
+        "cores": usable_processors(),
+        "processors": allowed_processors(),
+        "caches": _caches(),
+        "memory_bytes": total_memory(),
+        "gpus": _gpus(),
+        "libraries": loaded_libraries(),
+        "blas": blas.name(),
+        "blas_threads": blas.threads(),
+        "cuda": _cuda_runtime(),
+        "runner": os.environ.get(RUNNER) or None,
+    }
+    return {name: value for name, value in about.items() if value is not None}
+
+
+def _working_directory() -> str | None:
+    try:
+        return os.getcwd()
+    except OSError:  # removed under the process
+        return None
+
+
+@functools.cache
+def _caches() -> list[int]:
+    return [int(row["bytes"]) for row in _core.host_caches()]
+
+
+def _gpus() -> dict[str, Any]:
+    """Return identity and set-up of the GPUs: none where no driver is on this machine, else what NVML tells."""
+    from .. import telemetry
+
+    found = telemetry.facts()
+    if "devices" not in found and gpus.absent():
+        return {"devices": [], **found}
+    return found
+
+
+def loaded_libraries() -> dict[str, str]:
+    """Return the versions of the known libraries that the program has imported."""
+    found = {}
+    for name in LIBRARIES:
+        version = getattr(sys.modules.get(name), "__version__", None)
+        if version is not None:
+            found[name] = str(version)
+    return found
+
+
+def _cuda_runtime() -> str | None:
+    """Return the version of the CUDA runtime that torch was built with, None without such a torch."""
+    version = getattr(getattr(sys.modules.get("torch"), "version", None), "cuda", None)
+    return version if isinstance(version, str) else None
+
+
+def encode(environment: Mapping[str, Any]) -> str:
+    """Return the environment as JSON text; what JSON cannot hold becomes text."""
+    return json.dumps(environment, default=str, ensure_ascii=False).encode("utf-8", "replace").decode("utf-8")
