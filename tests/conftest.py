@@ -24,9 +24,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Draw the number once: workers of pytest-xdist are handed the options of the session."""
-    if config.option.shuffle == DRAW:
+    """Draw the number, once: workers of pytest-xdist are handed that of the session."""
+    if hasattr(config, "workerinput"):
+        config.option.shuffle = config.workerinput["shuffle"]
+    elif config.option.shuffle == DRAW:
         config.option.shuffle = str(random.SystemRandom().randrange(10**6))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Hand the number to a worker of pytest-xdist, which reads the command line anew."""
+    node.workerinput["shuffle"] = node.config.option.shuffle
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
