@@ -57,7 +57,10 @@ static rgm_status index_gaps(rgm_regions *r, rgm_error *err) {
     size_t at = 0;
     r->gap_first = rgm_malloc((r->view->n_devices + 1) * sizeof *r->gap_first);
     r->causes = rgm_malloc(r->idle.count + 1);
-    if (!r->gap_first || !r->causes) return rgm_error_no_memory(err);
+    r->last_end = rgm_malloc((r->view->n_devices + 1) * sizeof *r->last_end);
+    if (!r->gap_first || !r->causes || !r->last_end) return rgm_error_no_memory(err);
+    for (size_t d = 0; d < r->view->n_devices; d++)
+        r->last_end[d] = rgm_streams_extent(&r->idle.tracks, d).end;
     for (size_t d = 0; d <= r->view->n_devices; d++) {
         while (at < r->idle.count && r->idle.gaps[at].track < d) at++;
         r->gap_first[d] = at;
@@ -85,6 +88,7 @@ void rgm_regions_release(rgm_regions *regions) {
     rgm_idle_release(&regions->idle);
     rgm_free(regions->causes);
     rgm_free(regions->gap_first);
+    rgm_free(regions->last_end);
     rgm_free(regions->sorts);
     *regions = (rgm_regions){0};
 }
@@ -138,9 +142,8 @@ static void add_before(const rgm_regions *r, int32_t device, int64_t from, int64
 // After its last: nothing has been asked of it.
 static void add_after(const rgm_regions *r, int32_t device, int64_t from, int64_t to,
                       rgm_region_parts *parts) {
-    const rgm_extent_ns extent = rgm_streams_extent(&r->idle.tracks, (size_t)device);
     uint32_t last = r->view->work[r->view->device_first[device + 1] - 1];
-    add_host(r, r->view->launch[last], RGM_HOST_OTHER, later(from, extent.end), to, parts);
+    add_host(r, r->view->launch[last], RGM_HOST_OTHER, later(from, r->last_end[device]), to, parts);
 }
 
 // First gap of the device that ends after `from`.

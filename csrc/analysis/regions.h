@@ -19,6 +19,7 @@ typedef struct {
     rgm_idle idle;
     uint8_t *causes;   // an rgm_host_cause by gap
     size_t *gap_first; // [devices + 1] into the gaps
+    int64_t *last_end; // [devices] of a device's work
     double *sorts;     // [work + 1][RGM_KERNEL_SORTS] durations by sort up to each piece of the view's work
 } rgm_regions;
 

@@ -21,7 +21,7 @@ rgm_status rgm_streams_init(rgm_streams *tracks, const rgm_view *view, bool by_s
 // Zero-initialised memory is a valid argument.
 void rgm_streams_release(rgm_streams *tracks);
 
-// First start and last end of a track's work.
+// First start and last end of a track's work, by a pass over it: not for every question.
 typedef struct {
     int64_t start, end;
 } rgm_extent_ns;

@@ -3,11 +3,27 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 enum { STACK_BYTES = 256 * 1024, DEEP_STACK_BYTES = 4 * 1024 * 1024 };
+
+#ifdef RGM_FAULTS
+static atomic_int refusals;
+
+int rgm_thread_refuse(int count) { return atomic_exchange(&refusals, count); }
+
+static bool refused(void) {
+    int left = atomic_load(&refusals);
+    while (left > 0)
+        if (atomic_compare_exchange_weak(&refusals, &left, left - 1)) return true;
+    return false;
+}
+#else
+static bool refused(void) { return false; }
+#endif
 
 static rgm_status start(pthread_t *thread, const char *name, void *(*body)(void *), void *arg, size_t stack,
                         rgm_error *err) {
@@ -17,7 +33,7 @@ static rgm_status start(pthread_t *thread, const char *name, void *(*body)(void 
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, stack);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int failed = pthread_create(thread, &attributes, body, arg);
+    int failed = refused() ? EAGAIN : pthread_create(thread, &attributes, body, arg);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
     if (failed) return rgm_error_os(err, RGM_UNAVAILABLE, failed, "cannot start the thread %s", name);

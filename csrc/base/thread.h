@@ -15,6 +15,11 @@ rgm_status rgm_thread_start(pthread_t *thread, const char *name, void *(*body)(v
 // The same with a stack for code that is not ours and recurses (a demangler).
 rgm_status rgm_thread_start_deep(pthread_t *thread, const char *name, void *(*body)(void *), void *arg,
                                  rgm_error *err) RGM_NODISCARD;
+#ifdef RGM_FAULTS
+// Refuses that many of the threads asked for from now on, as a limit of processes does; returns how many were
+// still to be refused.
+int rgm_thread_refuse(int count);
+#endif
 void rgm_cond_init(pthread_cond_t *cond);
 // Waits until signalled or until the time has passed; false on time-out.
 bool rgm_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex, int64_t timeout_ns);

@@ -284,9 +284,10 @@ rgm_status rgm_trace_read_stripes(const rgm_source *source, const rgm_import_opt
         rgm_trace_parser_init(second, (rgm_scan_choice)options->scan, options->strict, options->waste, err));
     RGM_GOTO(reader_init(&here, &all, parser, err));
     RGM_GOTO(reader_init(&there, &all, second, err));
-    RGM_GOTO(rgm_thread_start(&thread, "rgm-import", work, &there, err));
+    // Stripes are taken and joined in order, so one thread does all of them where no second can be had.
+    bool two = rgm_thread_start(&thread, "rgm-import", work, &there, NULL) == RGM_OK;
     work(&here);
-    pthread_join(thread, NULL);
+    if (two) pthread_join(thread, NULL);
     status = all.status;
     if (status != RGM_OK && err) *err = all.err;
     *closed = all.closed;

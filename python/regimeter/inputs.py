@@ -289,7 +289,7 @@ def import_chunks(kind: "type[Run]", chunks: Iterable[bytes], name: str, strict:
     """Parse text on a second thread while this one reads and inflates it.
 
     Reading stays on the calling thread, so that its errors and Ctrl-C come where they are expected; the parsing
-    thread has ended when this returns or raises.
+    thread has ended when this returns or raises. Where no second thread can be had, all of the text is read first.
     """
     feed = _core.Feed(DEPTH)
     result: list[Run] = []
@@ -302,8 +302,12 @@ def import_chunks(kind: "type[Run]", chunks: Iterable[bytes], name: str, strict:
             errors.append(error)
 
     thread = threading.Thread(target=parse, name="regimeter-import", daemon=True)
+    alone = False
     try:
-        thread.start()
+        try:
+            thread.start()
+        except RuntimeError:
+            alone, chunks = True, [b"".join(chunks)]
         for chunk in chunks:
             if not feed.put(chunk):  # the parser has stopped, and says why
                 break
@@ -312,6 +316,8 @@ def import_chunks(kind: "type[Run]", chunks: Iterable[bytes], name: str, strict:
         feed.end(f"reading stopped: {type(error).__name__}: {error}")
         _join(thread.join)
         raise
+    if alone:
+        parse()
     _join(thread.join)
     if errors:
         raise errors[0]

@@ -2,6 +2,7 @@
 // The life of an imported trace with the n-th allocation refused, for every n: the step that meets it says
 // RGM_NO_MEMORY, everything before and after works, and no block is left behind.
 #include "analysis/analyses.h"
+#include "base/thread.h"
 #include "everything.h"
 #include "importing.h"
 #include "io/export.h"
@@ -86,6 +87,21 @@ TEST(imports_by_two_threads) {
     for (int i = 0; i < 3; i++)
         every_fault_of_import("import by two threads", everything,
                               (rgm_import_options){.threads = 2, .stripe = 300});
+}
+
+// As in a container that allows no more processes: the second thread of the parser, then that of linking.
+TEST(imports_where_no_second_thread_can_be_had) {
+    const rgm_import_options two = {.threads = 2, .stripe = 300};
+    rgm_run *expected = import_with(everything, (rgm_import_options){.threads = 1});
+    for (int refused = 1; refused <= 2; refused++) {
+        rgm_thread_refuse(refused);
+        rgm_run *run = import_with(everything, two);
+        CHECK_EQ_I64(rgm_thread_refuse(0), 0); // threads were asked for
+        REQUIRE(run);
+        CHECK_SAME_RUN(expected, run, "without a second thread");
+        rgm_run_free(run);
+    }
+    rgm_run_free(expected);
 }
 
 // What a refused step has put in the run stays there until it is freed, so each try has a run of its own.

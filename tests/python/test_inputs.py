@@ -316,6 +316,18 @@ def test_damage_becomes_an_anomaly(tmp_path):
 # --- the second thread ----------------------------------------------------------------------------------------------
 
 
+def test_without_a_second_thread_the_text_is_read_first(data, monkeypatch):
+    """A container may allow no more threads: then one reads, inflates and parses."""
+
+    def refused(_thread):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refused)
+    check(load(io.BytesIO(data)))
+    monkeypatch.undo()
+    assert threads_alive() == []
+
+
 class Failing(io.RawIOBase):
     def __init__(self, error):
         self.error, self.first = error, True
