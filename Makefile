@@ -88,7 +88,8 @@ bench: $(PACKAGE) ## measure regimeter against its peers (benchmarks/)
 	    $(CMAKE) --build --preset bench --parallel $(JOBS); \
 	    for program in build/bench/bench_*; do echo "== $$program"; $$program; done; \
 	fi
-	@for script in benchmarks/[a-z]*.py; do [ -e "$$script" ] || continue; echo "== $$script"; $(PY) $$script; done
+	@for script in benchmarks/[a-z]*.py; do [ -e "$$script" ] || continue; echo "== $$script"; \
+	    $(PY) $$script $$([ "$$script" != benchmarks/scaling.py ] || echo --quick); done
 
 # --- checks --------------------------------------------------------------------------------------
 

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How cost grows with the work: every analysis, export, comparison and report over traces and recordings of growing size.
+"""How cost grows with the work: analyses, exports, comparisons and reports of traces and recordings of growing size.
 
-``python benchmarks/scaling.py [--quick] [--trace-sizes 50M 500M 2G] [--scopes 100K 1M 10M] [--only TEXT] [--json]``. The
-traces are real ones repeated (benchmarks/generate_trace.py), from the folder `--traces` or REGIMETER_TRACES; without it, a
-small training loop that is written here. The recordings are made by regimeter itself. All inputs lie in a temporary
-folder, one at a time.
+``python benchmarks/scaling.py [--quick] [--trace-sizes 50M 500M 2G] [--scopes 100K 1M 10M] [--only TEXT] [--json]``.
+The traces are real ones repeated (benchmarks/generate_trace.py), from the folder `--traces` or REGIMETER_TRACES;
+without it, a small training loop that is written here. The recordings are made by regimeter itself. All inputs lie in
+a temporary folder, one at a time. `--quick` is one trace and recordings up to 500 MB and 1 M scopes.
 
-Each figure comes from a process of its own: a copy (fork) of one that holds the run and its view, so that nothing is left
-over from the measurement before. Time is processor time, the least of some rounds where it is short; memory is the peak
-above what the process held before. Both are given for an event (a span of a trace, a scope of a recording); growth is that
-of the largest input over that of the smallest, where the figure at the largest is at least 20 ms, or 10 MB.
+Each figure comes from a process of its own: a copy (fork) of one that holds the run and its view, so that nothing is
+left over from the measurement before. Time is processor time, the least of some rounds where it is short; memory is
+the peak above what the process held before. Both are given for an event (a span of a trace, a scope of a recording);
+growth is that of the largest input over that of the smallest, where there are at least 20 ms or 10 MB to compare.
 """
 
 import argparse
@@ -29,12 +29,12 @@ import generate_trace
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = ("v100_ddp_large.json.gz", "h100_owlv2_with_stack.json.gz")
-QUICK = {"trace_sizes": ["50M", "500M"], "scopes": ["100K", "1M"]}
+QUICK = {"trace_sizes": ["50M", "500M"], "scopes": ["100K", "1M"]}  # of the first source
 FULL = {"trace_sizes": ["50M", "500M", "2G"], "scopes": ["100K", "1M", "10M"]}
 GROWTH = 1.5
 REPORT_SECONDS = 40.0
 ENOUGH_SECONDS, ENOUGH_BYTES = 0.02, 10e6  # at the largest input: below, growth says nothing
-ROUNDS, LONG_SECONDS = 5, 0.5
+ROUNDS, LONG_SECONDS = 5, 0.2
 
 Case = Callable[[], object]
 
@@ -94,7 +94,8 @@ def verb_cases(run: Any) -> Iterator[tuple[str, Case]]:
     for verb in find_verbs().values():
         other = run if verb.other else None
         for by in verb.by or [None]:
-            yield " ".join(filter(None, (verb.name, by))), lambda n=verb.name, b=by, o=other: run.result(n, by=b, other=o)
+            name = " ".join(filter(None, (verb.name, by)))
+            yield name, lambda n=verb.name, b=by, o=other: run.result(n, by=b, other=o)
 
 
 def export_cases(run: Any, folder: str) -> Iterator[tuple[str, Case]]:
@@ -108,7 +109,7 @@ def export_cases(run: Any, folder: str) -> Iterator[tuple[str, Case]]:
     else:
         formats = list(FORMATS)
     for name in formats:
-        yield f"export {name}", lambda f=name: run.export(f"{folder}/out", f, table="spans" if f == "csv" else None)
+        yield f"export {name}", lambda f=name: run.export(f"{folder}/out.bin", f, table="spans" if f == "csv" else None)
 
 
 def shared_cases(run: Any, folder: str) -> Iterator[tuple[str, Case]]:
@@ -167,7 +168,7 @@ def in_copy(case: Case) -> dict[str, Any]:
         try:
             found = timed(case)
         except BaseException as error:
-            found = {"error": f"{type(error).__name__}: {error}".splitlines()[0][:60]}
+            found = {"error": f"{type(error).__name__}: {error}".splitlines()[0][:40]}
         os.write(send, json.dumps(found).encode())
         os._exit(0)
     os.close(send)
@@ -207,7 +208,7 @@ def measure(path: str, folder: str, only: str) -> dict[str, Any]:
 
     found = {"load": least(lambda: regimeter.load(path))}
     run = regimeter.load(path)
-    recorded = len(run.entries) > 0
+    recorded = run.source == "journal"
     events = len(run.entries) or len(run.spans)
     found["view of the analyses"] = least(lambda: run.analyse("active_times"))
     run.analyse("active_times")
@@ -241,7 +242,7 @@ def make_inputs(options: argparse.Namespace, folder: str) -> Iterator[tuple[str,
     if not sources:
         write_small_loop(Path(folder) / "small_loop.json")
         sources = [Path(folder) / "small_loop.json"]
-    for source in sources:
+    for source in sources[:1] if options.quick else sources:
         for size in options.trace_sizes:
             path = Path(folder) / "trace.json"
             generate_trace.generate(source, path, size=generate_trace.amount(size))
@@ -256,8 +257,8 @@ def make_inputs(options: argparse.Namespace, folder: str) -> Iterator[tuple[str,
 
 def growth(name: str, figures: list[dict[str, Any]], key: str, enough: float) -> float | None:
     """Return how a figure for an event grows from the smallest to the largest input, None where it is too small."""
-    small, large = ((one["cases"][name].get(key, 0) / one["events"], one["cases"][name]) for one in (figures[0], figures[-1]))
-    return large[0] / small[0] if small[0] and large[1].get(key, 0) >= enough else None
+    small, large = (one["cases"][name][key] / one["events"] for one in (figures[0], figures[-1]))
+    return large / small if small and figures[-1]["cases"][name][key] >= enough else None
 
 
 def rows_of(figures: list[dict[str, Any]]) -> Iterator[tuple[str, ...]]:
@@ -285,15 +286,17 @@ def print_report(report: dict[str, Any]) -> None:
         sizes = [f"{one['events'] / 1e6:.2f} M" for one in figures]
         what = ", ".join(f"{one['bytes'] / 1e6:,.0f} MB" for one in figures)
         print(f"\n{kind}: {what}; ns and bytes an event; growth of time and of memory, at most {GROWTH}")
-        header = (kind, *(f"ns, {size}" for size in sizes), "s, largest", *(f"B, {size}" for size in sizes), "time", "memory")
+        columns = [f"{unit}, {size}" for unit in ("ns", "B") for size in sizes]
+        columns.insert(len(sizes), "s, largest")
         rows = list(rows_of(figures))
-        print(bursts.table(rows, header))
+        print(bursts.table(rows, (kind, *columns, "time", "memory")))
         over = [row[0] for row in rows if any("!" in cell for cell in row[-2:])]
         print(f"grows by more than {GROWTH}: {', '.join(over) or 'nothing'}")
         whole = figures[-1]["cases"].get("regimeter report (whole process)", {})
         if "seconds" in whole:
             verdict = "met" if whole["seconds"] <= REPORT_SECONDS else "missed"
-            print(f"regimeter report: {whole['seconds']:.1f} s, {whole['bytes'] / 1e6:,.0f} MB; target {REPORT_SECONDS:.0f} s: {verdict}")
+            print(f"regimeter report: {whole['seconds']:.1f} s and {whole['bytes'] / 1e6:,.0f} MB, target", end=" ")
+            print(f"{REPORT_SECONDS:.0f} s: {verdict}")
 
 
 def main() -> int:
@@ -305,7 +308,7 @@ def main() -> int:
         record(sys.argv[2], generate_trace.amount(sys.argv[3]))
         return 0
     parser = argparse.ArgumentParser(description="how cost grows with the work")
-    parser.add_argument("--quick", action="store_true", help="leave out the largest inputs (about 3 minutes)")
+    parser.add_argument("--quick", action="store_true", help="without the largest inputs: some 3 minutes")
     parser.add_argument("--trace-sizes", nargs="*", metavar="BYTES", help="such as 50M 500M 2G; none: no traces")
     parser.add_argument("--scopes", nargs="*", metavar="COUNT", help="such as 100K 1M 10M; none: no recordings")
     parser.add_argument("--only", default="", metavar="TEXT", help="what has this in its name")
