@@ -35,6 +35,23 @@ bool rgm_text_has_any(rgm_string text, const char *const *parts) {
     return false;
 }
 
+// --- order ------------------------------------------------------------------------------------------------
+
+static int compare_i64(int64_t a, int64_t b) { return (a > b) - (a < b); }
+
+bool rgm_facts_before(const rgm_facts *facts, size_t a, size_t b) {
+    const rgm_view *view = facts->view;
+    const rgm_lanes *lanes = &view->run->lanes;
+    size_t x = rgm_view_lane(view, a), y = rgm_view_lane(view, b);
+    int order = compare_i64(rgm_view_start(view, a), rgm_view_start(view, b));
+    if (!order) order = compare_i64(rgm_facts_duration(facts, b), rgm_facts_duration(facts, a));
+    if (!order && rgm_view_name(view, a) != rgm_view_name(view, b))
+        order = strcmp(rgm_facts_text(facts, a).data, rgm_facts_text(facts, b).data);
+    if (!order) order = compare_i64(RGM_CELL(lanes, process, x, -1), RGM_CELL(lanes, process, y, -1));
+    if (!order) order = compare_i64(RGM_CELL(lanes, thread, x, -1), RGM_CELL(lanes, thread, y, -1));
+    return order < 0;
+}
+
 // --- look-ups ---------------------------------------------------------------------------------------------
 
 rgm_kernel_type rgm_facts_type(const rgm_facts *facts, size_t row) {

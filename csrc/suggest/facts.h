@@ -61,6 +61,9 @@ static inline int64_t rgm_facts_duration(const rgm_facts *facts, size_t row) {
 static inline bool rgm_facts_on_rank(const rgm_facts *facts, size_t row) {
     return RGM_CELL(&facts->view->run->lanes, rank, rgm_view_lane(facts->view, row), -1) == facts->rank;
 }
+// A total order of spans by what they are, whatever order the input had: by start, the longer first, then by
+// name, process and thread. Of two that agree in all of these, which is which cannot be told.
+bool rgm_facts_before(const rgm_facts *facts, size_t a, size_t b);
 bool rgm_text_has(rgm_string text, const char *part);
 bool rgm_text_is(rgm_string text, const char *whole);
 bool rgm_text_begins(rgm_string text, const char *head);

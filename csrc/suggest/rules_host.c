@@ -9,14 +9,15 @@ static bool is_host(const rgm_facts *facts, size_t row) {
     return rgm_critical_is_host(rgm_view_kind(facts->view, row)) && rgm_facts_on_rank(facts, row);
 }
 
-// The name with most time on the path in segments of these kinds becomes the subject.
+// The span with most time on the path in segments of these kinds is the example and the subject.
 static void name_longest(rgm_suggester *s, unsigned kinds) {
     const rgm_facts *facts = s->facts;
     int64_t most = 0;
     for (size_t i = 0; i < facts->view->n_spans; i++) {
         int64_t here =
             facts->segment_first[i] < facts->segment_first[i + 1] ? rgm_facts_on_path(facts, i, kinds) : 0;
-        if (here <= most) continue;
+        if (here < most || here == 0) continue;
+        if (here == most && !rgm_facts_before(facts, i, (size_t)s->open.span)) continue;
         most = here;
         s->open.span = (int64_t)i;
         s->open.subject = rgm_view_name(facts->view, i);

@@ -128,16 +128,21 @@ static bool is_setup(const rgm_facts *facts, size_t row) {
 
 static void setup_calls(rgm_suggester *s) {
     rgm_suggest_open(s, RGM_RULE_SETUP_CALLS);
-    int64_t longest = 0;
+    int64_t longest = -1;
+    size_t example = 0;
     for (size_t i = 0; i < s->facts->view->n_spans; i++) {
         if (!is_setup(s->facts, i)) continue;
-        if (rgm_facts_duration(s->facts, i) > longest) {
-            longest = rgm_facts_duration(s->facts, i);
-            s->open.span = -1;
-            s->open.subject = 0;
+        int64_t duration = rgm_facts_duration(s->facts, i);
+        if (duration > longest || (duration == longest && rgm_facts_before(s->facts, i, example))) {
+            longest = duration;
+            example = i;
         }
         rgm_suggest_about(s, i);
         rgm_suggest_claim_span(s, i, RGM_PATH_BIT(HOST_RUNTIME));
+    }
+    if (s->open.count) {
+        s->open.span = (int64_t)example;
+        s->open.subject = rgm_view_name(s->facts->view, example);
     }
     rgm_suggest_note(s, RGM_QUANTITY_LONGEST_NS, (double)longest, s->facts->policy->suggest_setup_call_ns,
                      s->open.span);

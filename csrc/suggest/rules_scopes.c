@@ -31,7 +31,8 @@ static void open_for(const operation *o, rgm_suggestion_rule rule) {
         if (rgm_view_name(facts->view, i) != o->all->operation[o->row] ||
             rgm_flags_device(flags) != o->all->device[o->row])
             continue;
-        if (o->s->open.span < 0) o->s->open.span = (int64_t)i;
+        if (o->s->open.span < 0 || rgm_facts_before(facts, i, (size_t)o->s->open.span))
+            o->s->open.span = (int64_t)i;
         rgm_suggest_claim_between(o->s, rgm_view_start(facts->view, i), rgm_view_end(facts->view, i),
                                   RGM_ANY_PATH, (int32_t)rgm_view_lane(facts->view, i));
     }

@@ -43,13 +43,13 @@ static verdict low_occupancy(const rgm_facts *facts, size_t launch) {
 // All kernels that the judgement applies to; what is lost is averaged over their time on the path.
 static void judge(rgm_suggester *s, rgm_suggestion_rule rule, judgement judged, rgm_degree confidence) {
     const rgm_facts *facts = s->facts;
-    const rgm_launches *launches = &facts->view->run->launches;
     double lost = 0, time = 0;
     rgm_suggest_open(s, rule);
     s->open.confidence = confidence;
-    for (size_t i = 0; i < launches->rows; i++) {
-        size_t row = RGM_CELL(launches, span, i, 0);
-        verdict found = judged(facts, i);
+    for (size_t w = 0; w < facts->view->n_work; w++) { // in order of time, so that sums are the same
+        uint32_t row = facts->view->work[w];
+        int32_t launch = facts->launch_row[row];
+        verdict found = launch < 0 ? (verdict){0} : judged(facts, (size_t)launch);
         if (!found.applies || !rgm_facts_is_kernel(facts, row) || !rgm_facts_on_rank(facts, row)) continue;
         if (rgm_view_activity(facts->view, row) != RGM_ACTIVITY_COMPUTE) continue;
         double here = (double)rgm_facts_on_path(facts, row, RGM_ON_DEVICE_PATH);

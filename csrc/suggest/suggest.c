@@ -32,13 +32,14 @@ static void ask_rules(rgm_suggester *s) {
 
 // --- merging ----------------------------------------------------------------------------------------------
 
-// Names are compared as texts: ids depend on the order of the input.
+// Names are compared as texts and spans by what they are: ids and rows depend on the order of the input.
 static int by_name(const rgm_suggester *s, const rgm_finding *x, const rgm_finding *y) {
     const rgm_view *view = s->facts->view;
     if (x->rule != y->rule) return x->rule < y->rule ? -1 : 1;
     int order = strcmp(rgm_view_text(view, x->subject).data, rgm_view_text(view, y->subject).data);
-    if (order) return order;
-    return (x->span > y->span) - (x->span < y->span);
+    if (order || x->span == y->span) return order;
+    if (x->span < 0 || y->span < 0) return x->span < 0 ? 1 : -1;
+    return rgm_facts_before(s->facts, (size_t)x->span, (size_t)y->span) ? -1 : 1;
 }
 
 static int by_claim(const void *a, const void *b, void *context) {

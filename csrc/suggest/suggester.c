@@ -20,9 +20,11 @@ void rgm_suggest_open(rgm_suggester *s, rgm_suggestion_rule rule) {
 }
 
 void rgm_suggest_about(rgm_suggester *s, size_t row) {
-    if (s->open.span < 0) {
-        s->open.span = (int64_t)row;
-        if (s->open.subject == 0) s->open.subject = rgm_view_name(s->facts->view, row);
+    rgm_finding *open = &s->open;
+    if (open->span < 0 || rgm_facts_before(s->facts, row, (size_t)open->span)) {
+        open->span = (int64_t)row;
+        open->by_example = open->by_example || open->subject == 0;
+        if (open->by_example) open->subject = rgm_view_name(s->facts->view, row);
     }
     s->open.count++;
     s->open.current_ns = rgm_add_bounded(s->open.current_ns, rgm_facts_duration(s->facts, row));

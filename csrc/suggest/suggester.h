@@ -12,7 +12,8 @@ typedef struct {
     rgm_suggestion_rule rule;
     rgm_degree confidence;
     rgm_name subject;
-    int64_t span; // an example, -1 for none
+    bool by_example; // the subject is the name of the example
+    int64_t span;    // an example, -1 for none
     int64_t current_ns, count;
     rgm_claim claim;
     double low, high; // share of the claim that is saved, at least and at most
@@ -45,7 +46,8 @@ typedef struct {
 // The open suggestion starts with medium confidence, no claim, all of its claim saved at most and nothing at
 // least.
 void rgm_suggest_open(rgm_suggester *s, rgm_suggestion_rule rule);
-// About this span: the example and the name, unless one is set already; adds its duration to current_ns.
+// About this span: it counts, and its duration is part of current_ns. The earliest of them is the example,
+// and gives the name unless one is set already.
 void rgm_suggest_about(rgm_suggester *s, size_t row);
 // Claims the segments of a span, or the path between two times; of these kinds. `lane` keeps what other host
 // threads did out of it, -1 for all.
