@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every module of the package can be the first that is imported, and imports nothing heavy by itself."""
+
+# `sitecustomize` acts when it is imported, `__main__` is the command, and migrations belong to Alembic.
+PROGRAM = """
+import os, pkgutil, sys, traceback
+import regimeter
+ACT = ("regimeter.__main__", "regimeter.bootstrap", "regimeter.history.migrations")
+HEAVY = {"torch", "matplotlib", "pandas", "pyarrow", "rich"}
+loaded = HEAVY & set(sys.modules)
+assert not loaded, loaded
+names = [found.name for found in pkgutil.walk_packages(regimeter.__path__, "regimeter.") if not found.name.startswith(ACT)]
+bad = []
+for name in names:
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            __import__(name)
+            heavy = HEAVY & set(sys.modules)
+            status = bool(heavy)
+            if heavy:
+                print(name, "imports", *heavy, file=sys.stderr)
+        except Exception:
+            traceback.print_exc()
+        sys.stderr.flush()
+        os._exit(status)
+    if os.waitpid(child, 0)[1]:
+        bad.append(name)
+print(len(names))
+sys.exit(f"not by themselves: {bad}" if bad else 0)
+"""
+
+
+def test_each_can_be_imported_first(run_python):
+    assert int(run_python(PROGRAM).stdout) > 150
