@@ -9,7 +9,8 @@ ACT = ("regimeter.__main__", "regimeter.bootstrap", "regimeter.history.migration
 HEAVY = {"torch", "matplotlib", "pandas", "pyarrow", "rich"}
 loaded = HEAVY & set(sys.modules)
 assert not loaded, loaded
-names = [found.name for found in pkgutil.walk_packages(regimeter.__path__, "regimeter.") if not found.name.startswith(ACT)]
+names = [found.name for found in pkgutil.walk_packages(regimeter.__path__, "regimeter.")]
+names = [name for name in names if not name.startswith(ACT)]
 bad = []
 for name in names:
     child = os.fork()
