@@ -40,6 +40,14 @@ def around(center: float, count: int = 30) -> list[float]:
     return [center * (1 + 0.005 * math.sin(7 * i)) for i in range(count)]
 
 
+def beside(*documents: dict[str, Any]) -> dict[str, Any]:
+    return {"entries": [entry for one in documents for entry in one["entries"]]}
+
+
+def with_memory(peak: float) -> dict[str, Any]:
+    return {"entries": [{**entry, "memory_peak_mb": peak} for entry in document({"a": around(10)})["entries"]]}
+
+
 def on(name: str) -> dict[str, Any]:
     return {"environment": {"gpus": {"devices": [{"name": name}]}}}
 
@@ -70,6 +78,37 @@ BY_HAND: dict[str, tuple[Any, Any, int]] = {
     "another unit": (PLAIN, PLAIN | {"units": {"*_ms": "microseconds"}}, 4),
     "another Python": (PLAIN | {"environment": {"python": "3.11.1"}}, PLAIN | {"environment": {"python": "3.12.1"}}, 0),
     "one call a side": (document({"a": [100.0]}), document({"a": [125.0]}), 1),
+    "not a number": (PLAIN, document({"a": [math.nan] * 9}), 4),
+    "beyond all clocks": (document({"a": [1e300] * 9}), document({"a": [1e300] * 9}), 4),
+    "negative": (document({"a": around(10)}), document({"a": [-1.0] * 9}), 4),
+    "negative among others": (PLAIN, document({"a": [-1.0, *around(10)], "b": around(5)}), 0),
+    "ends before it starts": (
+        {"entries": [{"operation": "a", "start_time": 2.0, "end_time": 1.0, "duration_ms": 5.0}] * 9},
+        {"entries": [{"operation": "a", "start_time": 1.0, "end_time": 2.0, "duration_ms": 5.0}] * 9},
+        4,
+    ),
+    "summaries only": (SUMMARY, SUMMARY, 0),
+    "summaries, slower": (SUMMARY, {"summary": {"a": {"call_count": 3, "avg_time_ms": 20.0}}}, 1),
+    "a summary beside entries": (PLAIN | SUMMARY, SLOWER | SUMMARY, 1),
+    "a second device": (
+        document({"matmul": around(100)}),
+        beside(document({"matmul": around(130)}), document({"matmul": [9.0]}, device="cpu")),
+        1,
+    ),
+    "a device less": (
+        beside(document({"matmul": around(100)}), document({"matmul": [9.0]}, device="cpu")),
+        document({"matmul": around(130)}),
+        1,
+    ),
+    "more calls without a round": (
+        document({"setup": [5.0], "step": around(10, 10)}),
+        document({"setup": [5.0], "step": around(10, 30)}),
+        0,
+    ),
+    "more calls of one": (document({"step": [10.0]}), document({"step": around(10, 30)}), 0),
+    "more memory": (with_memory(20.0), with_memory(4000.0), 1),
+    "a rounding of memory": (with_memory(20.0), with_memory(20.1), 0),
+    "less memory": (with_memory(4000.0), with_memory(20.0), 0),
     "an operation more": (PLAIN, document({"a": around(10), "b": around(5), "c": around(1)}), 1),  # in each round
     "an operation less": (PLAIN, document({"a": around(10)}), 0),
 }  # fmt: skip
@@ -161,7 +200,7 @@ def saved(folder: Path, name: str, given: Any) -> str:
 def test_files_of_the_documented_form(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before, after, code = BY_HAND[name]
     files = saved(tmp_path, "base.json", before), saved(tmp_path, "now.json", after)
-    check(Pair(files, code), capsys)
+    check(Pair(files, code, {"dictionaries": (before, after)}), capsys)
 
 
 # --- recordings, their exports, traces ------------------------------------------------------------------------
@@ -294,3 +333,63 @@ def test_a_stored_comparison_is_read_back_whole(tmp_path: Path) -> None:
         with pytest.raises(regimeter.FormatError, match=re.escape(error)) as caught:
             ProfilerComparison.load(tmp_path / "bad.json")
         assert "bad.json" in str(caught.value)
+
+
+# --- what the files say ---------------------------------------------------------------------------------------
+
+
+def test_an_operation_that_gains_a_device_is_still_compared() -> None:
+    before, after, _ = BY_HAND["a second device"]
+    for sides in ((before, after), ([before] * 3, [after] * 3), ([before, after], [after, after])):
+        rows = {row.operation: row for row in compare_profiling_runs(*sides).comparisons}
+        assert set(rows) == {"matmul [gpu]", "matmul [cpu]"}
+        assert rows["matmul [gpu]"].change_percent > 0
+    moved = compare_profiling_runs(document({"a": around(1)}), document({"a": around(1)}, device="cpu"))
+    assert [row.operation for row in moved.comparisons] == ["a"]
+    assert "'a' ran on gpu in the baseline and on cpu now" in moved.warnings
+
+
+def test_more_calls_are_told_and_gate_where_they_are_asked_for() -> None:
+    before, after, _ = BY_HAND["more calls without a round"]
+    comparison = compare_profiling_runs(before, after)
+    (total,) = comparison.wholes
+    assert (total.gates, total.p, total.is_significant) == (False, None, False)
+    text = comparison.to_text()
+    assert "Total time: not judged, the sides made other calls; " in text
+    assert "Calls a process: step 10 -> 30" in text
+    asked = compare_profiling_runs(before, after, metrics=("time", "calls"))
+    assert asked.exit_code == 1
+    (calls,) = asked.failures
+    assert (calls.operation, calls.metric, calls.baseline, calls.current, calls.tier) == (
+        "step",
+        "calls",
+        10,
+        30,
+        "exact",
+    )
+
+
+def test_memory_of_entries_is_compared_by_operation(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    before, after, _ = BY_HAND["more memory"]
+    comparison = compare_profiling_runs(before, after, metrics=("time", "memory_peak"))
+    rows = {row.metric: row for row in comparison.comparisons}
+    assert (rows["memory_peak"].baseline, rows["memory_peak"].current) == (20e6, 4e9)
+    assert rows["memory_peak"].change_type.value == "regression"
+    assert rows["time"].memory_change_mb == pytest.approx(3980.0)
+    assert "20 MB -> 4 GB" in comparison.to_text()
+    files = saved(tmp_path, "base.json", PLAIN), saved(tmp_path, "now.json", PLAIN)
+    assert main(["compare", *files, "--metric", "time", "--metric", "memory_peak"]) == 0
+    assert "neither side has an operation with memory_peak: that was not compared" in capsys.readouterr().out
+    assert main(["compare", *files, "--metric", "memory_peak"]) == 4
+
+
+def test_one_estimate_of_the_change_in_both_units() -> None:
+    times = [1.0] * 11 + [2.0] * 10, [1.0] * 10 + [2.1] * 11
+    for row in compare_profiling_runs(document({"a": times[0]}), document({"a": times[1]})).comparisons:
+        assert row.change_ms == pytest.approx(row.baseline_time_ms * row.change_percent / 100)
+
+
+def test_what_one_sample_rests_on_is_said() -> None:
+    text = compare_profiling_runs(document({"a": [100.0]}), document({"a": [0.25]})).to_text()
+    assert "5 % from sample to sample is assumed, not measured (sample_spread)" in text
+    assert "0e+00" not in text

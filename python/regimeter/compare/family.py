@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import _core
 from .options import Options
-from .result import OperationComparison
+from .result import ChangeType, OperationComparison
 from .rows import exact_row, sampled_fields, scaled
 from .samples import EXACT, TIMES, UNITS, Samples, Side, pack
 from .wholes import UNITS as WHOLES
@@ -59,11 +59,10 @@ def _family(
     exact: list[OperationComparison] = []
     keys: list[Key] = []
     for metric in options.metrics:
-        before, after = (side.metrics.get(metric, Samples()) for side in sides)
+        before, after = (metric_of(side, metric) for side in sides)
         for name in dict.fromkeys((*before.launches, *after.launches)):
             if metric in EXACT and all(_constant(samples, name) for samples in (before, after)):
-                # A threshold of its own is also the tolerance of a quantity without noise.
-                tolerance = policy["threshold"] if options.row_rule else 0.0
+                tolerance = _tolerance(metric, options, policy)
                 row = exact_row(name, metric, UNITS[metric], before, after, tolerance)
                 exact.append(replace(row, **_common_fields(sides, metric, name, row.baseline, row.current, None)))
             else:
@@ -81,8 +80,8 @@ def _by_samples(
     for side in sides:
         together = Samples()
         for number, (metric, name) in enumerate(keys):
-            samples = side.metrics.get(metric)
-            if samples and name in samples.launches:
+            samples = metric_of(side, metric)
+            if name in samples.launches:
                 together.launches[str(number)] = samples.launches[name]
                 together.totals[str(number)] = samples.totals[name]
         packed.append(pack(together, [str(number) for number in range(len(keys))]))
@@ -109,7 +108,7 @@ def _common_fields(
     sides: Sides, metric: str, name: str, baseline: float | None, current: float | None, percent: float | None
 ) -> dict[str, Any]:
     """Return the fields that do not depend on how the row was compared."""
-    before, after = (side.metrics.get(metric, Samples()) for side in sides)
+    before, after = (metric_of(side, metric) for side in sides)
     memory = [side.memory_mb.get(name) for side in sides]
     fields = {
         "baseline_calls": before.calls.get(name, 0.0),
@@ -130,6 +129,32 @@ def _common_fields(
     return fields
 
 
+def metric_of(side: Side, metric: str) -> Samples:
+    """Return a metric of a side, empty where it has none. The calls of a process are those that it has times of."""
+    if metric != "calls" or "calls" in side.metrics:
+        return side.metrics.get(metric, Samples())
+    found, time = Samples(), side.metrics.get("time", Samples())
+    for name, launches in time.launches.items():
+        counts = [float(len(launch)) for launch in launches]
+        if sum(counts) != time.calls[name]:  # averages stand for more calls than they are
+            counts = [time.calls[name] / len(launches)] * len(launches)
+        for count in counts:
+            found.add(name, [count])
+    return found
+
+
+def _tolerance(metric: str, options: Options, policy: Mapping[str, float]) -> float:
+    """Return by what part a quantity without noise may differ: a threshold of its own, else what rounding makes."""
+    if options.row_rule:
+        return policy["threshold"]
+    return _peak_tolerance(policy) if metric.startswith("memory") else 0.0
+
+
+def _peak_tolerance(policy: Mapping[str, float]) -> float:
+    default: float = _core.compare_policy()["peak_tolerance"]["default"]
+    return policy.get("peak_tolerance", default)
+
+
 def _constant(samples: Samples, name: str) -> bool:
     launches = samples.launches.get(name, ())
     return len({float(value) for launch in launches for value in launch}) <= 1
@@ -140,12 +165,14 @@ def compare_whole(single: Single, options: Options, policy: dict[str, float]) ->
     before, after = samples_of(single)
     unit = WHOLES[single.metric]
     if single.exact:
-        default = _core.compare_policy()["peak_tolerance"]["default"]
-        return exact_row(single.name, single.metric, unit, before, after, policy.get("peak_tolerance", default))
+        return exact_row(single.name, single.metric, unit, before, after, _peak_tolerance(policy))
     table, _ = _core.compare(
         1, pack(before, [single.name]), pack(after, [single.name]), options.paired, policy, "none",
         options.decision, None, np.zeros(1, dtype=np.uint8),
     )  # fmt: skip
     values = {name: getattr(table, name).tolist()[0] for name in table.columns}
-    fields = sampled_fields(values) | {"gates": True, "share": None}
+    fields = sampled_fields(values) | {"gates": single.gates, "share": None}
+    if not single.gates:  # another amount of work is no slower program, nor a faster one
+        fields |= {"change_type": ChangeType.NO_CHANGE, "is_significant": False, "conclusive": True, "reason": "calls"}
+        fields |= dict.fromkeys(("p", "q", "low_percent", "high_percent", "detectable_percent", "needed"))
     return OperationComparison(operation=single.name, metric=single.metric, unit=unit, **fields)

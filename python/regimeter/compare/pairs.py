@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .samples import Samples, Side, side_of
+from .samples import Samples, Side, aligned, side_of
 from .wholes import UNITS as WHOLES
 
 if TYPE_CHECKING:
@@ -139,7 +139,9 @@ def two_sides(baseline: Any, current: Any, *, paired: bool) -> tuple[Side, Side]
     lists = isinstance(baseline, list | tuple) and isinstance(current, list | tuple)
     if not paired or not lists:
         first = baseline if isinstance(baseline, Side) else side_of(baseline, "baseline")
-        return first, current if isinstance(current, Side) else side_of(current, "current")
+        second = current if isinstance(current, Side) else side_of(current, "current")
+        aligned((first, second))
+        return first, second
     if not baseline or len(baseline) != len(current):
         raise ValueError(f"pairs need as many inputs on both sides, not {len(baseline)} and {len(current)}")
     return joined(
@@ -155,8 +157,10 @@ def joined(pairs: Sequence[tuple[Side, Side]], patterns: Sequence[str] = ()) -> 
     does as a whole is always kept.
     """
     sides = (Side("baseline"), Side("current"))
+    aligned([side for pair in pairs for side in pair])
     for at, side in enumerate(sides):
         for pair in pairs:
+            side.devices |= pair[at].devices
             side.environments += pair[at].environments
             side.warnings += pair[at].warnings
             side.run = pair[at].run if side.run is None else side.run

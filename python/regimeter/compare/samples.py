@@ -1,19 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The two sides of a comparison: samples of each operation by process, from whatever they are given as."""
 
-import json
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._core import DEVICES, FLAG_REPAIRED, MEMORY_SOURCES, SPAN_KINDS
-from ..report.export import check_form, foreign_units
+from .wholes import UNITS as WHOLES
 from .wholes import add_wholes
 
 if TYPE_CHECKING:
@@ -24,7 +22,7 @@ MS = 1e-3
 NS = 1e-9
 # Metrics with noise, in the order of the core's numbers; the others are compared exactly.
 TIMES = ("time", "device_time")
-EXACT = ("memory_peak", "memory_allocated", "launches", "bytes")
+EXACT = ("memory_peak", "memory_allocated", "launches", "bytes", "calls")
 UNITS = {
     "time": "s",
     "device_time": "s",
@@ -32,6 +30,7 @@ UNITS = {
     "memory_allocated": "bytes",
     "launches": "",
     "bytes": "bytes",
+    "calls": "",
 }
 WORK = tuple(SPAN_KINDS.index(kind) for kind in ("kernel", "memcpy", "memset"))
 SCOPE = SPAN_KINDS.index("scope")
@@ -57,14 +56,25 @@ class Samples:
         self.totals[operation] = self.totals.get(operation, 0.0) + whole
         self.calls[operation] = self.calls.get(operation, 0.0) + (len(sample) if calls is None else calls)
 
+    def extend(self, other: "Samples") -> None:
+        """Add the launches of other processes."""
+        for operation, launches in other.launches.items():
+            self.launches.setdefault(operation, []).extend(launches)
+            self.totals[operation] = self.totals.get(operation, 0.0) + other.totals[operation]
+            self.calls[operation] = self.calls.get(operation, 0.0) + other.calls[operation]
+
 
 @dataclass(slots=True)
 class Side:
-    """All metrics of one side, and what is known of where they were measured. run: the first run, for its stacks."""
+    """All metrics of one side, and what is known of where they were measured.
+
+    devices: (name, device) of the operations whose device is known, by label. run: the first run, for its stacks.
+    """
 
     label: str
     metrics: dict[str, Samples] = field(default_factory=dict)
     memory_mb: dict[str, float] = field(default_factory=dict)
+    devices: dict[str, tuple[str, str]] = field(default_factory=dict)
     environments: list[dict[str, Any]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     run: "Run | None" = None
@@ -72,6 +82,22 @@ class Side:
     def metric(self, name: str) -> Samples:
         """Return the samples of a metric, made when it is new."""
         return self.metrics.setdefault(name, Samples())
+
+    def rename(self, old: str, new: str) -> None:
+        """Give an operation another label, in all metrics but those of the whole; its place in the order stays."""
+        for metric, samples in self.metrics.items():
+            if metric not in WHOLES:
+                for table in (samples.launches, samples.totals, samples.calls):
+                    _rename(table, old, new)
+        _rename(self.memory_mb, old, new)
+        _rename(self.devices, old, new)
+
+
+def _rename(table: dict[str, Any], old: str, new: str) -> None:
+    if old in table:
+        rows = [(new if name == old else name, value) for name, value in table.items()]
+        table.clear()
+        table.update(rows)
 
 
 def side_of(source: Any, label: str) -> Side:
@@ -81,30 +107,69 @@ def side_of(source: Any, label: str) -> Side:
     samples by operation ({operation: [[seconds, ...] per launch, ...]}); or a list of these, one a process.
     FormatError for an unreadable file, TypeError or ValueError for anything else.
     """
+    sides = [process_side(part, label) for part in _parts(source)]
+    aligned(sides)
+    return merged(sides, label)
+
+
+def process_side(part: Any, label: str) -> Side:
+    """Return what one source of a side describes."""
     from ..trace import Run, load
+    from .documents import add_document, profile_of
 
     side = Side(label)
-    for part in _parts(source):
-        if isinstance(part, str | os.PathLike):
-            run = load(part)
-            averages = _averages_of(part) if run.source == "export" and not len(run.entries) else None
-            _add_run(side, run) if averages is None else _add_document(side, averages)
-        elif isinstance(part, Run):
-            _add_run(side, part)
-        elif isinstance(part, Mapping):
-            _add_mapping(side, part)
+    if isinstance(part, str | os.PathLike):
+        document = profile_of(part)
+        if document is None:
+            add_run(side, load(part))
         else:
-            raise TypeError(f"{label}: a path, a Run or a dictionary is expected, not {type(part).__name__}")
+            add_document(side, document, os.fspath(part))
+    elif isinstance(part, Run):
+        add_run(side, part)
+    elif isinstance(part, Mapping) and ("entries" in part or "summary" in part):
+        add_document(side, part, label)
+    elif isinstance(part, Mapping):
+        time = side.metric("time")
+        for operation, launches in part.items():
+            for launch in launches_of(operation, launches):
+                time.add(str(operation), launch)
+    else:
+        raise TypeError(f"{label}: a path, a Run or a dictionary is expected, not {type(part).__name__}")
     return side
 
 
-def _averages_of(path: str | os.PathLike[str]) -> dict[str, Any] | None:
-    """Return the document of a profile whose summary a Run has no place for, None for anything else."""
-    try:
-        document = json.loads(Path(path).read_bytes())
-    except (OSError, ValueError):  # packed, or a pipe that has been read
-        return None
-    return document if isinstance(document, dict) and isinstance(document.get("summary"), dict) else None
+def merged(sides: Sequence[Side], label: str) -> Side:
+    """Return processes as one side, each a launch of its own."""
+    if len(sides) == 1:
+        return sides[0]
+    found = Side(label)
+    for side in sides:
+        for metric, samples in side.metrics.items():
+            found.metric(metric).extend(samples)
+        for name, value in side.memory_mb.items():
+            found.memory_mb[name] = max(value, found.memory_mb.get(name, value))
+        found.devices |= side.devices
+        found.environments += side.environments
+        found.warnings += side.warnings
+        found.run = side.run if found.run is None else found.run
+    return found
+
+
+def aligned(sides: Sequence[Side]) -> None:
+    """Give operations one label on all sides: where one side tells an operation's devices apart, all do.
+
+    An operation that ran on one device alone carries its plain name; beside a side on which it also ran on another, it
+    gets its device's, so that what both have is compared and what is new is new.
+    """
+    split = {name for side in sides for label, (name, _) in side.devices.items() if label != name}
+    for side in sides:
+        for name in split & side.devices.keys():
+            if side.devices[name][0] == name:
+                side.rename(name, _label(*side.devices[name]))
+
+
+def _label(name: str, device: str) -> str:
+    return f"{name} [{device}]"
 
 
 def _parts(source: Any) -> Iterable[Any]:
@@ -118,16 +183,6 @@ def _parts(source: Any) -> Iterable[Any]:
 # --- dictionaries ---------------------------------------------------------------------------------------------
 
 
-def _add_mapping(side: Side, given: Mapping[str, Any]) -> None:
-    if "entries" in given or "summary" in given:
-        _add_document(side, given)
-        return
-    time = side.metric("time")
-    for operation, launches in given.items():
-        for launch in launches_of(operation, launches):
-            time.add(str(operation), launch)
-
-
 def launches_of(operation: object, launches: Any) -> list[Any]:
     """Return the launches of an operation; a bare number stands for a launch of one sample. TypeError otherwise."""
     if not isinstance(launches, Sequence | np.ndarray) or isinstance(launches, str):
@@ -135,71 +190,11 @@ def launches_of(operation: object, launches: Any) -> list[Any]:
     return [[launch] if isinstance(launch, int | float | np.number) else launch for launch in launches]
 
 
-def _add_document(side: Side, document: Mapping[str, Any]) -> None:
-    """Add a profile of the documented form; operations without entries have their summary's average only."""
-    check_form(document, side.label)
-    entries, summary = document.get("entries") or [], document.get("summary") or {}
-    if not isinstance(entries, list) or not isinstance(summary, Mapping):
-        raise ValueError(f"{side.label}: 'entries' is a list and 'summary' a dictionary of operations")
-    time, device = Samples(), Samples()
-    found: dict[str, list[float]] = {}
-    on_device: dict[str, list[float]] = {}
-    for number, entry in enumerate(entries):
-        try:
-            operation, length = str(entry["operation"]), float(entry["duration_ms"]) * MS
-        except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"{side.label}: entry {number} has no operation with a duration_ms: {error}") from None
-        found.setdefault(operation, []).append(length)
-        if isinstance(entry.get("gpu_time_ms"), int | float):
-            on_device.setdefault(operation, []).append(float(entry["gpu_time_ms"]) * MS)
-        if isinstance(entry.get("memory_peak_mb"), int | float):
-            peak = float(entry["memory_peak_mb"])
-            side.memory_mb[operation] = max(side.memory_mb.get(operation, peak), peak)
-    for operation, values in found.items():
-        time.add(operation, values)
-    for operation, values in on_device.items():
-        device.add(operation, values)
-    for operation, row in summary.items():
-        if not isinstance(row, Mapping):
-            raise ValueError(f"{side.label}: the summary of {operation!r} is not a dictionary")
-        _add_summary(side, time, str(operation), row, str(operation) in found)
-    _merge(side.metric("time"), time)
-    if device.launches:
-        _merge(side.metric("device_time"), device)
-    environment = document.get("environment")
-    known = dict(environment) if isinstance(environment, Mapping) else {}
-    units = foreign_units(document)
-    side.environments.append(known | {"units": units} if units else known)
-
-
-def _add_summary(side: Side, time: Samples, operation: str, row: Mapping[str, Any], known: bool) -> None:
-    memory = row.get("peak_memory_mb", row.get("avg_memory_mb"))
-    if isinstance(memory, int | float) and operation not in side.memory_mb:
-        side.memory_mb[operation] = float(memory)
-    if known:
-        return
-    calls, total, average = row.get("call_count"), row.get("total_time_ms"), row.get("avg_time_ms")
-    if average is None and total is not None and calls:
-        average = total / calls
-    if not isinstance(average, int | float):
-        raise ValueError(f"{side.label}: the summary of {operation!r} has neither avg_time_ms nor a total and a count")
-    count = float(calls) if isinstance(calls, int | float) else 1.0
-    whole = float(total) * MS if isinstance(total, int | float) else average * MS * count
-    time.add(operation, [average * MS], whole, count)
-    side.warnings.append(f"{side.label}: {operation!r} has an average only; its spread is not known")
-
-
-def _merge(into: Samples, other: Samples) -> None:
-    for operation, launches in other.launches.items():
-        into.launches.setdefault(operation, []).extend(launches)
-        into.totals[operation] = into.totals.get(operation, 0.0) + other.totals[operation]
-        into.calls[operation] = into.calls.get(operation, 0.0) + other.calls[operation]
-
-
 # --- runs -----------------------------------------------------------------------------------------------------
 
 
-def _add_run(side: Side, run: "Run") -> None:
+def add_run(side: Side, run: "Run") -> None:
+    """Add what one process recorded: its operations, and what it did as a whole."""
     side.environments.append(run.environment)
     side.run = run if side.run is None else side.run
     for row in run.anomaly_list():
@@ -232,10 +227,9 @@ def _add_scopes(side: Side, run: "Run") -> None:
     texts = run.strings
     names = [texts[int(pair) // 16] for pair in known]
     twice = {name for name in names if names.count(name) > 1} if len(set(names)) < len(names) else set()
-    labels = [
-        f"{name} [{DEVICES[(int(pair) % 16) % len(DEVICES)]}]" if name in twice else name
-        for name, pair in zip(names, known, strict=True)
-    ]
+    devices = [DEVICES[(int(pair) % 16) % len(DEVICES)] for pair in known]
+    labels = [_label(name, device) if name in twice else name for name, device in zip(names, devices, strict=True)]
+    side.devices |= dict(zip(labels, zip(names, devices, strict=True), strict=True))
     # Of an entry whose times are none in the file the reader keeps the name alone: its operation is invalid.
     invalid = spans.flags[rows] & FLAG_REPAIRED != 0
     _add_groups(side.metric("time"), labels, keys, np.where(invalid, np.nan, spans.duration_ns[rows] * NS))

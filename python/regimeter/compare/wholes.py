@@ -4,7 +4,8 @@
 Both stand beside the family of operations: their p-values are not adjusted with the others, and each fails a gate by
 itself. A process is one sample. Where a program works in rounds (steps of a training loop, or root scopes that are all
 called equally often), its time is that of a round, so that a longer recording is no slower program; else it is the time
-in which any root scope was open, in which more calls count.
+in which any root scope was open. More calls are more of that time and no slower program, so it is a test only where all
+processes of both sides made the same calls; else it is shown and fails nothing.
 """
 
 from collections.abc import Mapping, Sequence
@@ -47,6 +48,13 @@ def add_wholes(side: "Side", run: "Run") -> None:
             side.metric(TOTAL_TIME).add(name, rounds)
     name, peak = _peak(run)
     if peak > 0:
+        side.metric(TOTAL_MEMORY).add(name, [peak])
+
+
+def add_peak(side: "Side", allocated: float, resident: float) -> None:
+    """Add the largest memory that the entries of a file state, in bytes, where its run has none."""
+    if TOTAL_MEMORY not in side.metrics and (allocated > 0 or resident > 0):
+        name, peak = (PEAK, allocated) if allocated > 0 else (RESIDENT, resident)
         side.metric(TOTAL_MEMORY).add(name, [peak])
 
 
@@ -101,13 +109,14 @@ def _peak(run: "Run") -> tuple[str, float]:
 
 @dataclass(frozen=True, slots=True)
 class Single:
-    """One single test: what it is called, its metric, the samples of both sides by process, and whether these are
-    compared as they are."""
+    """One single test: what it is called, its metric, the samples of both sides by process, whether these are compared
+    as they are, and whether it can fail a gate."""
 
     name: str
     metric: str
     launches: tuple[list[Floats], list[Floats]]
     exact: bool
+    gates: bool = True
 
 
 def singles_of(
@@ -126,8 +135,19 @@ def singles_of(
         if metric == TOTAL_TIME and _enough(values, policy, paired=paired):
             values = [[np.array([float(np.mean(launch))]) for launch in side] for side in values]
         same = all(len({float(value) for launch in side for value in launch}) == 1 for side in values)
-        found.append(Single(name, metric, (values[0], values[1]), name in EXACT and same))
+        gates = name != TOTAL or _same_calls(baseline, current)
+        found.append(Single(name, metric, (values[0], values[1]), name in EXACT and same, gates))
     return found
+
+
+def _same_calls(baseline: "Side", current: "Side") -> bool:
+    """Whether all processes of both sides made the same calls, so that their totals are of equal work."""
+    made = [
+        {name: {len(launch) for launch in launches} for name, launches in side.metrics["time"].launches.items()}
+        for side in (baseline, current)
+        if "time" in side.metrics
+    ]
+    return len(made) == 2 and made[0] == made[1] and all(len(counts) == 1 for counts in made[0].values())
 
 
 def _common(names: Sequence[str], sides: "tuple[Samples, Samples]") -> str | None:

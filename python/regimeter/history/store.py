@@ -124,7 +124,12 @@ class History:
             "dirty": commit.dirty,
             "state": state,
             "details": json_of(
-                {"environments": side.environments, "warnings": side.warnings, "memory_mb": side.memory_mb}
+                {
+                    "environments": side.environments,
+                    "warnings": side.warnings,
+                    "memory_mb": side.memory_mb,
+                    "devices": side.devices,
+                }
             ),
             "created_at": created_at or schema.now(),
         }
@@ -359,6 +364,7 @@ def _read(connection: sa.Connection, run: RunRow, side: Side) -> None:
     )
     side.environments += details["environments"]
     side.warnings += details["warnings"]
+    side.devices |= {name: (place[0], place[1]) for name, place in details.get("devices", {}).items()}
     for name, peak in details["memory_mb"].items():
         side.memory_mb[name] = max(side.memory_mb.get(name, peak), peak)
     sample = schema.sample.c

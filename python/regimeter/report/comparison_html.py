@@ -14,6 +14,7 @@ from .comparison import View, ordered, rows_of, to_document
 from .comparison_flame import differential
 from .comparison_text import (
     basis_lines,
+    calls_line,
     common_line,
     data,
     level_of,
@@ -65,6 +66,7 @@ def page_data(comparison: "ProfilerComparison", view: View) -> dict[str, Any]:
             for line in (
                 *whole_lines(comparison),
                 total_line(comparison),
+                calls_line(comparison),
                 missed_line(comparison),
                 common_line(comparison),
             )

@@ -11,6 +11,7 @@ from .comparison_text import (
     WARNINGS,
     WORDS,
     basis_lines,
+    calls_line,
     common_line,
     data,
     interval,
@@ -110,7 +111,13 @@ def _head(comparison: "ProfilerComparison", view: View) -> list[str]:
     shift = common_line(comparison) if comparison.common_failure else ""
     lines += [
         f"- {escaped(line)}"
-        for line in (*whole_lines(comparison), shift, total_line(comparison), missed_line(comparison))
+        for line in (
+            *whole_lines(comparison),
+            shift,
+            total_line(comparison),
+            calls_line(comparison),
+            missed_line(comparison),
+        )
         if line
     ]
     return [*lines, ""]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A comparison as text: the verdict, its evidence, what could have been missed, and what to run next."""
 
+import math
 import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 DEFAULTS = {name: row["default"] for name, row in compare_policy().items()}
 INTERVAL = 0.95  # the policy's default, for rows without their comparison
+MOST_CALLS = 5  # operations whose calls changed
 MODES_MOVED = 0.05  # part of the samples that changes its mode, from which it is worth a note
 LEAST_PROBABILITY = 1e-300  # a smaller one has left the range of normal doubles, and 0 is no probability of a test
 WARNINGS = 10  # of the report; the JSON document has all
@@ -38,6 +40,7 @@ REASONS = {
     "equal": "all samples equal",
     "exact_difference": "",
     "environments": "not comparable",
+    "calls": "other calls, so other work",
 }
 TIERS = {
     "single": "one process a side; widened by what two processes differ in",
@@ -169,6 +172,24 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
+def calls_line(comparison: "ProfilerComparison") -> str:
+    """Return which operations were called more or less often by a process, '' when none was."""
+    changed = [
+        (row.operation, row.baseline_calls / row.baseline_launches, row.current_calls / row.current_launches)
+        for row in comparison.comparisons
+        if row.metric == "time" and row.baseline_launches and row.current_launches
+    ]
+    changed = [one for one in changed if one[1] != one[2]]
+    if not changed:
+        return ""
+    changed.sort(key=lambda one: -abs(math.log(one[2] / one[1])) if one[1] and one[2] else -math.inf)
+    shown = ", ".join(
+        f"{shorten(name, 30)} {before:,.4g} -> {after:,.4g}" for name, before, after in changed[:MOST_CALLS]
+    )
+    more = f", and {len(changed) - MOST_CALLS:,} more" if len(changed) > MOST_CALLS else ""
+    return f"Calls a process: {shown}{more}; `--metric calls` gates on them"
+
+
 def total_line(comparison: "ProfilerComparison") -> str:
     """Return the whole time of both sides, '' when there is none or a single test tells of it."""
     if any(row.unit == "s" for row in comparison.wholes):
@@ -192,6 +213,9 @@ def _whole_line(comparison: "ProfilerComparison", row: OperationComparison) -> s
     state = "undecided" if not row.conclusive and row.change_type is ChangeType.NO_CHANGE else WORDS[row.change_type]
     if row.unit == "bytes" and row.is_significant:
         state = "larger" if row.change_type is ChangeType.REGRESSION else "smaller"
+    if row.reason == "calls":
+        change = f"{value(row, row.baseline)} -> {value(row, row.current)}, {signed(row.change_percent)}"
+        return f"{row.operation[0].upper()}{row.operation[1:]}: not judged, the sides made other calls; {change}"
     if row in comparison.whole_failures:
         state = f"{state.upper()}, fails the gate"
     parts = [
@@ -302,7 +326,13 @@ def report(comparison: "ProfilerComparison", view: View | None = None) -> str:
             lines += [*render(rows_table("", shown, level_of(comparison))).split("\n")[2:], ""]
         if len(rows) > len(shown):
             lines += [f"... and {_count(len(rows) - len(shown), 'more row')}", ""]
-    facts = [total_line(comparison), missed_line(comparison), common_line(comparison), *basis_lines(comparison)]
+    facts = [
+        total_line(comparison),
+        calls_line(comparison),
+        missed_line(comparison),
+        common_line(comparison),
+        *basis_lines(comparison),
+    ]
     lines += [line for line in facts if line]
     lines += environment_lines(comparison)
     warnings = comparison.warnings

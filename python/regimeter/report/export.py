@@ -100,9 +100,20 @@ _dumps = json.JSONEncoder(ensure_ascii=False, default=str, allow_nan=False).enco
 
 def read_export(path: Path, data: bytes) -> "Run":
     """Read an exported file's text. FormatError names the file, the place and what was expected."""
+    document = parse_export(path, data)
+    if not isinstance(document.get("entries"), list):
+        raise format_error(
+            f"{path}: neither a trace nor an exported profile: expected a JSON object with a list"
+            ' "traceEvents" or a list "entries"',
+            0,
+        )
+    return run_of_document(document, path)
+
+
+def run_of_document(document: Mapping[str, Any], path: object) -> "Run":
+    """Return the run that a document of entries describes. FormatError names `path`, the place and what is wrong."""
     from ..trace import Run
 
-    document = _parse(path, data)
     entries = document["entries"]
     columns = _Columns()
     for number, entry in enumerate(entries):
@@ -131,7 +142,8 @@ def read_export(path: Path, data: bytes) -> "Run":
     return run
 
 
-def _parse(path: Path, data: bytes) -> dict[str, Any]:
+def parse_export(path: Path, data: bytes) -> dict[str, Any]:
+    """Return the JSON object of a profile: of entries, of a summary or both. FormatError where it is none."""
     mark = len(BYTE_ORDER_MARK) if data.startswith(BYTE_ORDER_MARK) else 0
     try:
         document = json.loads(data[mark:].decode("utf-8"))
@@ -150,7 +162,7 @@ def _parse(path: Path, data: bytes) -> dict[str, Any]:
         raise format_error(f"{path}: {error}", 0) from None
     except RecursionError:
         raise format_error(f"{path}: JSON nested too deeply to be an exported profile", 0) from None
-    if not isinstance(document, dict) or not isinstance(document.get("entries"), list):
+    if not isinstance(document, dict):
         raise format_error(
             f"{path}: neither a trace nor an exported profile: expected a JSON object with a list"
             ' "traceEvents" or a list "entries"',
@@ -163,7 +175,8 @@ def _parse(path: Path, data: bytes) -> dict[str, Any]:
 def check_form(document: Mapping[str, Any], name: object) -> None:
     """Refuse a document of another format or of a later version: FormatError, which begins with the name."""
     if document.get("format", FORMAT) != FORMAT:
-        raise format_error(f"{name}: format {document['format']!r}, expected {FORMAT!r}", 0)
+        hint = "; regimeter.ProfilerComparison.load reads it" if document["format"] == "regimeter.comparison" else ""
+        raise format_error(f"{name}: format {document['format']!r}, expected {FORMAT!r}{hint}", 0)
     version = document.get("version", VERSION)
     if not isinstance(version, int) or version > VERSION:
         raise format_error(
