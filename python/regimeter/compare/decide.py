@@ -198,7 +198,7 @@ def _warnings(decision: Decision) -> list[str]:
     found = [f"nothing was compared: {nothing}"] if nothing else []
     for side in (decision.baseline, decision.current):
         found += [*side.warnings, *mixed(side.label, side.environments)]
-    for name in decision.baseline.devices.keys() & decision.current.devices.keys():
+    for name in sorted(decision.baseline.devices.keys() & decision.current.devices.keys()):
         places = [side.devices[name][1] for side in (decision.baseline, decision.current)]
         if places[0] != places[1]:
             found.append(f"{name!r} ran on {places[0]} in the baseline and on {places[1]} now")
