@@ -147,8 +147,7 @@ rgm_status rgm_timebase_add(rgm_timebase *base, rgm_anchor anchor, rgm_error *er
 
 // Times of a damaged file may be anything; within these bounds a time and a duration can be added.
 static int64_t bounded(__int128 ns) {
-    const int64_t most = INT64_MAX / 8;
-    return ns > most ? most : ns < -most ? -most : (int64_t)ns;
+    return ns > RGM_TIME_MOST ? RGM_TIME_MOST : ns < -RGM_TIME_MOST ? -RGM_TIME_MOST : (int64_t)ns;
 }
 
 static int64_t interpolate(const rgm_anchor *a, const rgm_anchor *b, uint64_t ticks) {

@@ -18,6 +18,12 @@
 #include <x86intrin.h>
 #endif
 
+// Nanoseconds on CLOCK_MONOTONIC lie within this of zero, so that sums and differences of a few do not
+// overflow.
+#define RGM_TIME_MOST (INT64_MAX / 8)
+
+static inline bool rgm_time_in_range(int64_t ns) { return ns >= -RGM_TIME_MOST && ns <= RGM_TIME_MOST; }
+
 typedef enum { RGM_CLOCK_UNSET, RGM_CLOCK_TSC, RGM_CLOCK_MONOTONIC, RGM_CLOCK_FAKE } rgm_clock_source;
 
 typedef struct {

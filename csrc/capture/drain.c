@@ -6,6 +6,8 @@
 #include "capture/extent.h"
 #include "io/frame.h"
 
+enum { RETRY_INTERVAL_NS = 500 * 1000 * 1000 };
+
 static void row_frame(rgm_bytes *out, rgm_frame_type type, uint32_t first, uint32_t count, const void *rows,
                       size_t bytes) {
     size_t mark = rgm_frame_begin(out, type);
@@ -126,7 +128,21 @@ static void put_anchors(rgm_session *session, rgm_bytes *out) {
     }
 }
 
-static bool write_out(rgm_session *session) {
+// What could not be written stays in memory, and is tried again from time to time and at the end.
+static void stall(rgm_session *session, const char *reason) {
+    if (!session->stalled) rgm_session_note(session, RGM_ANOMALY_JOURNAL_FAILED, 1);
+    session->stalled = true;
+    session->retry_ns = rgm_clock_monotonic_ns() + RETRY_INTERVAL_NS;
+    if (session->stall_told) return;
+    session->stall_told = true;
+    rgm_session_warn(session,
+                     "%s; recording continues in memory, and what finds room "
+                     "later is still written",
+                     reason);
+    rgm_session_alarm();
+}
+
+static bool write_out(rgm_session *session, bool last) {
     rgm_error err;
     rgm_bytes *buffer = &session->buffer;
     rgm_error_clear(&err);
@@ -134,13 +150,10 @@ static bool write_out(rgm_session *session) {
     if (buffer->failed)
         status = rgm_error_no_memory(&err);
     else if (buffer->length)
-        status = rgm_journal_append(&session->journal, buffer, &err);
+        status = rgm_journal_append(&session->journal, buffer, last, &err);
     rgm_bytes_reset(buffer);
-    if (status == RGM_OK) return true;
-    rgm_session_journal(session, false);
-    rgm_session_note(session, RGM_ANOMALY_JOURNAL_FAILED, 1);
-    rgm_session_warn(session, "%s; recording continues in memory", err.message);
-    return false;
+    if (status != RGM_OK) stall(session, err.message);
+    return status == RGM_OK;
 }
 
 static rgm_status range_to_buffer(void *arg, uint32_t stream, const rgm_record *records, uint32_t count,
@@ -158,7 +171,7 @@ static bool drain_recorder(rgm_session *session, const rgm_extent *e) {
         rgm_extent piece = {recorder, tail ? e->last : atomic_load(&recorder->first->next),
                             tail ? e->last_used : 0};
         (void)rgm_extent_walk(&piece, range_to_buffer, &session->buffer, NULL);
-        if (!write_out(session)) return false;
+        if (!write_out(session, false)) return false;
         session->drained_records += rgm_extent_consume(session, &piece);
         if (tail) return true;
     }
@@ -173,7 +186,7 @@ typedef struct {
 static rgm_status stretch_to_journal(void *arg, const void *rows, size_t count, rgm_error *err) {
     log_drain *d = arg;
     row_frame(&d->session->buffer, d->type, 0, (uint32_t)count, rows, count * d->width);
-    if (!write_out(d->session)) return rgm_error_set(err, RGM_IO, "the rows were not written");
+    if (!write_out(d->session, false)) return rgm_error_set(err, RGM_IO, "the rows were not written");
     d->written += count;
     return RGM_OK;
 }
@@ -223,74 +236,161 @@ static bool dictionary_due(rgm_session *session, uint32_t strings, uint32_t site
            (!session->written.environment && session->environment.length);
 }
 
-void rgm_session_drain(rgm_session *session, bool closing) {
-    if (!session->journal_on) {
-        if (closing || !rgm_session_is_stopped(session)) rgm_session_anchor(session, closing);
-        return;
-    }
-    bool due = closing, wrote = false;
-    rgm_recorder *recorders = rgm_session_recorders(session);
-    // Records and rows name strings and sites, so their extents are fixed before the dictionaries are read.
-    size_t count = 0;
-    for (rgm_recorder *r = recorders; r; r = r->next) count++;
-    rgm_extent *extents = rgm_malloc((count + 1) * sizeof *extents);
-    if (!extents) {
-        // Nothing has left memory; only a file that now stays without its end is a loss.
-        if (closing) rgm_session_note(session, RGM_ANOMALY_JOURNAL_FAILED, 1);
-        if (closing) rgm_session_journal(session, false);
-        return;
-    }
-    count = 0;
-    for (rgm_recorder *r = recorders; r; r = r->next) {
-        extents[count] = rgm_extent_of(r);
-        due = due || extents[count].last != r->first || extents[count].last_used != r->flushed;
-        count++;
-    }
+// What of the recording goes to the file now; fixed before the dictionaries are read, which then hold all
+// that these records and rows name.
+typedef struct {
+    rgm_extent *extents;
+    size_t count;
     size_t rows[RGM_LOG_COUNT];
-    for (int log = 0; log < RGM_LOG_COUNT; log++) {
-        rows[log] = rgm_row_log_count(&session->logs[log]);
-        due = due || rows[log];
-    }
-    uint32_t strings = rgm_strings_count(&session->strings);
-    uint32_t sites = atomic_load_explicit(&session->site_count, memory_order_acquire);
-    rgm_session_anchor(session, due);
-    due = due || session->written.anchors < session->time.count;
-    pthread_mutex_lock(&session->state_mutex);
-    due = due || dictionary_due(session, strings, sites);
-    pthread_mutex_unlock(&session->state_mutex);
-    if (!due) goto done;
+    uint32_t strings, sites;
+    bool any;
+} portion;
 
+static bool take_portion(rgm_session *session, portion *p) {
+    rgm_recorder *recorders = rgm_session_recorders(session);
+    *p = (portion){0};
+    for (rgm_recorder *r = recorders; r; r = r->next) p->count++;
+    p->extents = rgm_malloc((p->count + 1) * sizeof *p->extents);
+    if (!p->extents) return false;
+    p->count = 0;
+    for (rgm_recorder *r = recorders; r; r = r->next) {
+        rgm_extent e = rgm_extent_of(r);
+        p->any = p->any || e.last != r->first || e.last_used != r->flushed;
+        p->extents[p->count++] = e;
+    }
+    for (int log = 0; log < RGM_LOG_COUNT; log++) {
+        p->rows[log] = rgm_row_log_count(&session->logs[log]);
+        p->any = p->any || p->rows[log];
+    }
+    p->strings = rgm_strings_count(&session->strings);
+    p->sites = atomic_load_explicit(&session->site_count, memory_order_acquire);
+    return true;
+}
+
+// After a failed write: the dictionaries are written from their beginnings again, which does no harm.
+static void forget_written(rgm_session *session, rgm_written before) {
+    session->written = before;
+    pthread_mutex_lock(&session->state_mutex);
+    session->sites_dirty = session->threads_dirty = 0;
+    pthread_mutex_unlock(&session->state_mutex);
+    for (rgm_recorder *r = rgm_session_recorders(session); r; r = r->next) r->open_written = true;
+}
+
+static void put_end(rgm_bytes *out) {
+    size_t mark = rgm_frame_begin(out, RGM_FRAME_END);
+    rgm_bytes_u64(out, 0); // rgm_frame_number knows
+    rgm_frame_end(out, mark);
+}
+
+static bool write_dictionaries(rgm_session *session, uint32_t strings, uint32_t sites) {
     rgm_bytes *out = &session->buffer;
+    rgm_written before = session->written;
     rgm_bytes_reset(out);
     put_environment(session, out);
     put_strings(session, out, strings);
     put_sites(session, out, sites);
     put_threads(session, out);
     put_anchors(session, out);
-    wrote = write_out(session);
-    for (size_t i = count; wrote && i-- > 0;) wrote = drain_recorder(session, &extents[i]);
+    if (write_out(session, false)) return true;
+    forget_written(session, before);
+    return false;
+}
+
+static bool write_portion(rgm_session *session, const portion *p, bool closing) {
+    rgm_bytes *out = &session->buffer;
+    bool wrote = write_dictionaries(session, p->strings, p->sites);
+    for (size_t i = p->count; wrote && i-- > 0;) wrote = drain_recorder(session, &p->extents[i]);
     for (int log = 0; wrote && log < RGM_LOG_COUNT; log++)
-        wrote = drain_log(session, (rgm_log)log, rows[log]);
-    if (!wrote) goto done;
-    for (rgm_recorder *r = recorders; r; r = r->next) put_open(session, r, out);
+        wrote = drain_log(session, (rgm_log)log, p->rows[log]);
+    if (!wrote) return false;
+    rgm_written before = session->written;
+    for (rgm_recorder *r = rgm_session_recorders(session); r; r = r->next) put_open(session, r, out);
     put_counters(session, out);
-    if (closing) {
-        size_t mark = rgm_frame_begin(out, RGM_FRAME_END);
-        rgm_bytes_u64(out, 0);
-        rgm_frame_end(out, mark);
+    if (closing) put_end(out);
+    wrote = write_out(session, false);
+    if (!wrote) forget_written(session, before);
+    return wrote;
+}
+
+static rgm_status count_scopes(void *arg, uint32_t stream, const rgm_record *records, uint32_t count,
+                               rgm_error *err) {
+    (void)stream, (void)err;
+    for (uint32_t i = 0; i < count; i++)
+        *(int64_t *)arg += rgm_record_kind_of(&records[i]) == RGM_RECORD_SCOPE;
+    return RGM_OK;
+}
+
+// Where whole blocks found no room, pieces of the first ones may.
+static void write_pieces(rgm_session *session) {
+    enum { LEAST = 32 };
+    uint32_t strings = rgm_strings_count(&session->strings);
+    if (!write_dictionaries(session, strings, atomic_load(&session->site_count))) return;
+    for (rgm_recorder *r = rgm_session_recorders(session); r; r = r->next) {
+        rgm_extent all = rgm_extent_of(r);
+        uint32_t end = all.last == r->first ? all.last_used : atomic_load(&r->first->committed);
+        for (uint32_t size = end - r->flushed; size >= LEAST; size /= 2) {
+            rgm_extent piece = {r, r->first, r->flushed + size};
+            if (piece.last_used > end) continue;
+            rgm_bytes_reset(&session->buffer);
+            (void)rgm_extent_walk(&piece, range_to_buffer, &session->buffer, NULL);
+            if (write_out(session, false)) session->drained_records += rgm_extent_consume(session, &piece);
+        }
     }
-    (void)write_out(session);
-done:
-    if (closing) rgm_session_journal(session, false); // nothing may follow the END frame
-    rgm_free(extents);
+}
+
+// The file is closed without what found no room: it says how much that is.
+static void write_last(rgm_session *session) {
+    int64_t left = 0;
+    if (!session->journal_void) write_pieces(session);
+    for (rgm_recorder *r = rgm_session_recorders(session); r; r = r->next) {
+        rgm_extent e = rgm_extent_of(r);
+        (void)rgm_extent_walk(&e, count_scopes, &left, NULL);
+    }
+    for (int log = 0; log < RGM_LOG_COUNT; log++) left += (int64_t)rgm_row_log_count(&session->logs[log]);
+    if (left) rgm_session_note(session, RGM_ANOMALY_UNWRITTEN_ROWS, left);
+    rgm_bytes *out = &session->buffer;
+    rgm_bytes_reset(out);
+    if (session->journal_void) rgm_frame_end(out, rgm_frame_begin(out, RGM_FRAME_RESET));
+    put_counters(session, out);
+    put_end(out);
+    (void)write_out(session, true);
+}
+
+static bool write_reset(rgm_session *session);
+
+void rgm_session_drain(rgm_session *session, bool closing) {
+    if (!session->journal_on) {
+        if (closing || !rgm_session_is_stopped(session)) rgm_session_anchor(session, closing);
+        return;
+    }
+    if (session->stalled && !closing && rgm_clock_monotonic_ns() < session->retry_ns) return;
+    portion p;
+    bool whole = false;
+    if (take_portion(session, &p)) {
+        rgm_session_anchor(session, p.any || closing);
+        bool due = p.any || closing || session->stalled || session->written.anchors < session->time.count;
+        pthread_mutex_lock(&session->state_mutex);
+        due = due || dictionary_due(session, p.strings, p.sites);
+        pthread_mutex_unlock(&session->state_mutex);
+        whole =
+            !due || ((!session->journal_void || write_reset(session)) && write_portion(session, &p, closing));
+        if (whole && due) session->stalled = false;
+        rgm_free(p.extents);
+    } else if (closing) { // nothing has left memory
+        rgm_session_note(session, RGM_ANOMALY_JOURNAL_FAILED, 1);
+    }
+    if (!closing) return;
+    if (!whole) write_last(session);
+    rgm_session_journal(session, false); // nothing may follow the END frame
 }
 
 rgm_status rgm_session_flush(rgm_session *session, rgm_error *err) {
     pthread_mutex_lock(&session->drain_mutex);
     bool was_on = session->journal_on;
     if (was_on) rgm_session_anchor(session, true); // scopes that stay open are known to have lasted until now
+    session->retry_ns = 0;
     rgm_session_drain(session, false);
-    bool failed = was_on && !session->journal_on;
+    bool failed = was_on && session->stalled;
     pthread_mutex_unlock(&session->drain_mutex);
     return failed ? rgm_error_set(err, RGM_IO, "the recording could not be written") : RGM_OK;
 }
@@ -298,17 +398,25 @@ rgm_status rgm_session_flush(rgm_session *session, rgm_error *err) {
 // Tells the journal to forget, and again which thread each stream belongs to: the row that did may be gone.
 static bool write_reset(rgm_session *session) {
     rgm_bytes *out = &session->buffer;
+    rgm_written before = session->written;
     if (!session->journal_on) return false;
     rgm_bytes_reset(out);
     rgm_frame_end(out, rgm_frame_begin(out, RGM_FRAME_RESET));
     put_threads(session, out);
     for (rgm_recorder *r = rgm_session_recorders(session); r; r = r->next) {
-        rgm_record thread = rgm_record_of_thread(atomic_load(&r->thread_row));
+        bool known = r->base_thread != UINT32_MAX; // of a reset that found no room then
+        rgm_record thread = rgm_record_of_thread(known ? r->base_thread : atomic_load(&r->thread_row));
         row_frame(out, RGM_FRAME_RECORDS, r->index, 1, &thread, sizeof thread);
     }
     session->written.anchors = 0;
     put_anchors(session, out);
-    return write_out(session);
+    if (!write_out(session, false)) {
+        forget_written(session, before);
+        return false;
+    }
+    session->journal_void = false;
+    for (rgm_recorder *r = rgm_session_recorders(session); r; r = r->next) r->base_thread = UINT32_MAX;
+    return true;
 }
 
 void rgm_session_reset(rgm_session *session) {

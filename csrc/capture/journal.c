@@ -5,12 +5,20 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/crc32c.h"
 #include "base/descriptor.h"
 #include "base/memory.h"
 #include "io/frame.h"
+
+enum {
+    LAST_BYTES = 16 << 10,     // for the frames that say what is missing, and that the recording was closed
+    PROMISE_BYTES = 512 << 10, // asked for at once
+};
 
 // Whether the path still names the open file: another session may have put its own in place meanwhile.
 static bool still_named(const char *path, int fd) {
@@ -69,11 +77,80 @@ static rgm_status take_over(const char *path, int fd, char *kept, size_t room, b
     return RGM_OK;
 }
 
+// Different for two files that are made at the same time, by one process or by several.
+static uint32_t new_file_id(int fd) {
+    struct {
+        int64_t monotonic_ns, pid;
+        uint64_t ticks, inode;
+    } seed = {rgm_clock_monotonic_ns(), getpid(), rgm_clock_ticks(), 0};
+    struct stat info;
+    if (fstat(fd, &info) == 0) seed.inode = (uint64_t)info.st_ino;
+    return rgm_crc32c(0, &seed, sizeof seed) | 1u;
+}
+
+static bool is_full(int reason) { return reason == ENOSPC || reason == EDQUOT || reason == EFBIG; }
+
+// Asks for room for `bytes` and, after them, for the last frames; 0, or the reason why there is none.
+static int keep_room(rgm_journal *journal, int64_t bytes) {
+    int64_t end = journal->length + bytes + LAST_BYTES;
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+        (uint64_t)end > limit.rlim_cur)
+        return EFBIG;
+    int64_t more = PROMISE_BYTES;
+    while (end > journal->promised) {
+        if (fallocate(journal->fd, FALLOC_FL_KEEP_SIZE, journal->length, end + more - journal->length) == 0)
+            journal->promised = end + more;
+        else if (is_full(errno) && more)
+            more = 0;
+        else if (is_full(errno))
+            return errno;
+        else if (errno != EINTR)
+            journal->promised = INT64_MAX; // this file system promises nothing
+    }
+    return 0;
+}
+
+// Somebody else has emptied or shortened the file: what is in it now is not ours to write over.
+static bool was_cut(const rgm_journal *journal) {
+    struct stat info;
+    return fstat(journal->fd, &info) == 0 && info.st_size < journal->length;
+}
+
+static rgm_status write_all(rgm_journal *journal, const rgm_bytes *bytes, bool last, rgm_error *err) {
+    if (was_cut(journal))
+        return rgm_error_set(err, RGM_IO, "%s was cut or written over by another program", journal->path);
+    int reason = last ? 0 : keep_room(journal, (int64_t)bytes->length);
+    for (size_t done = 0; !reason && done < bytes->length;) {
+        ssize_t wrote =
+            pwrite(journal->fd, bytes->data + done, bytes->length - done, journal->length + (int64_t)done);
+        if (wrote < 0 && errno == EINTR) continue;
+        if (wrote <= 0) {
+            reason = wrote < 0 ? errno : ENOSPC;
+            // What stands before this write stays readable.
+            (void)ftruncate(journal->fd, journal->length);
+            journal->promised = journal->promised == INT64_MAX ? INT64_MAX : 0; // it went with the rest
+            break;
+        }
+        done += (size_t)wrote;
+    }
+    if (reason) return rgm_error_os(err, RGM_IO, reason, "cannot write %s", journal->path);
+    journal->length += (int64_t)bytes->length;
+    return RGM_OK;
+}
+
+static rgm_status write_head(rgm_journal *journal, rgm_error *err) {
+    rgm_bytes head = {0};
+    rgm_frame_write_head(&head, RGM_FILE_JOURNAL, journal->series.file);
+    rgm_status status = head.failed ? rgm_error_no_memory(err) : write_all(journal, &head, false, err);
+    rgm_bytes_release(&head);
+    return status;
+}
+
 rgm_status rgm_journal_open(rgm_journal *journal, const char *path, char *kept, size_t kept_room,
                             rgm_error *err) {
     *journal = (rgm_journal){.fd = -1};
     kept[0] = '\0';
-    rgm_bytes head = {0};
     rgm_status status = RGM_OK;
     bool again = true;
     for (int attempt = 0; again && attempt < 3; attempt++) {
@@ -86,38 +163,36 @@ rgm_status rgm_journal_open(rgm_journal *journal, const char *path, char *kept, 
         goto done;
     }
     journal->path = rgm_strdup(path, strlen(path));
-    rgm_frame_write_head(&head, RGM_FILE_JOURNAL);
-    if (!journal->path || head.failed) {
+    if (!journal->path) {
         status = rgm_error_no_memory(err);
         goto done;
     }
-    status = rgm_journal_append(journal, &head, err);
+    journal->series.file = new_file_id(journal->fd);
+    rgm_error reason;
+    rgm_error_clear(&reason);
+    status = write_head(journal, &reason);
+    if (status == RGM_IO && is_full(reason.os_errno)) status = RGM_OK;
+    if (status != RGM_OK && err) *err = reason;
 done:
-    rgm_bytes_release(&head);
     if (status != RGM_OK) rgm_journal_close(journal);
     return status;
 }
 
-rgm_status rgm_journal_append(rgm_journal *journal, const rgm_bytes *frames, rgm_error *err) {
-    size_t done = 0;
-    while (done < frames->length) {
-        ssize_t wrote =
-            pwrite(journal->fd, frames->data + done, frames->length - done, journal->length + (int64_t)done);
-        if (wrote < 0 && errno == EINTR) continue;
-        if (wrote <= 0) {
-            int reason = wrote < 0 ? errno : ENOSPC;
-            // What stands before this write stays readable.
-            if (ftruncate(journal->fd, journal->length) != 0) reason = reason ? reason : errno;
-            return rgm_error_os(err, RGM_IO, reason, "cannot write %s", journal->path);
-        }
-        done += (size_t)wrote;
-    }
-    journal->length += (int64_t)frames->length;
+rgm_status rgm_journal_append(rgm_journal *journal, rgm_bytes *frames, bool last, rgm_error *err) {
+    if (!journal->length) RGM_TRY(write_head(journal, err));
+    rgm_frame_series series = journal->series;
+    rgm_frame_number(frames, &series);
+    RGM_TRY(write_all(journal, frames, last, err));
+    journal->series = series;
     return RGM_OK;
 }
 
-void rgm_journal_release_lock(rgm_journal *journal) {
-    if (journal->fd >= 0) (void)flock(journal->fd, LOCK_UN);
+void rgm_journal_finish(rgm_journal *journal) {
+    if (journal->fd < 0) return;
+    struct stat info;
+    if (fstat(journal->fd, &info) == 0 && info.st_size == journal->length)
+        (void)ftruncate(journal->fd, journal->length);
+    (void)flock(journal->fd, LOCK_UN);
 }
 
 void rgm_journal_own_path(const rgm_journal *journal, char *path, size_t room) {
@@ -128,5 +203,5 @@ void rgm_journal_close(rgm_journal *journal) {
     if (journal->fd >= 0) close(journal->fd);
     journal->fd = -1;
     rgm_free(journal->path);
-    journal->path = NULL;
+    *journal = (rgm_journal){.fd = -1};
 }

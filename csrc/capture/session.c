@@ -46,6 +46,15 @@ void rgm_session_own(rgm_session *session, rgm_own_cost what, uint64_t ticks) {
     atomic_fetch_add_explicit(&session->own[what], ticks, memory_order_relaxed);
 }
 
+// Of the Python layer. Set once, before the first session.
+static void (*alarm_call)(void);
+
+void rgm_session_on_alarm(void (*call)(void)) { alarm_call = call; }
+
+void rgm_session_alarm(void) {
+    if (alarm_call) alarm_call();
+}
+
 // --- rows -------------------------------------------------------------------------------------------------
 
 void rgm_session_rows(rgm_session *session, rgm_log log, const void *rows, size_t count) {
@@ -76,6 +85,7 @@ static rgm_status journal_begin(rgm_session *session, const char *path, rgm_erro
     if (kept[0])
         rgm_session_warn(session, "an unfinished recording stood in the way; it was kept as %s", kept);
     session->written = (rgm_written){0};
+    session->stalled = false;
     rgm_session_journal(session, true);
     return RGM_OK;
 }
@@ -322,6 +332,7 @@ static void child_reset(rgm_session *s) {
     rgm_journal_close(&s->journal);
     rgm_session_journal(s, false);
     s->journal_void = false;
+    s->stalled = s->stall_told = false;
     atomic_store(&s->child_pending, s->path && atomic_load(&s->id));
     s->drainer_running = false;
     s->sampler.running = false;
@@ -408,7 +419,7 @@ void rgm_session_stop(rgm_session *session) {
     stop_threads(session);
     pthread_mutex_lock(&session->drain_mutex);
     rgm_session_drain(session, true);
-    rgm_journal_release_lock(&session->journal);
+    rgm_journal_finish(&session->journal);
     pthread_mutex_unlock(&session->drain_mutex);
 }
 

@@ -93,6 +93,9 @@ void rgm_session_get_stats(rgm_session *session, rgm_session_stats *stats);
 const char *rgm_session_path(const rgm_session *session);
 // Takes the pending warning, if any, into the buffer.
 bool rgm_session_take_warning(rgm_session *session, char *text, size_t room);
+// Called by a session, on whatever thread, when something went wrong that the user should hear of now: the
+// file cannot be written any more. The call must not take long, and nothing of the session.
+void rgm_session_on_alarm(void (*call)(void));
 // Length of an interval of ticks in nanoseconds, by the session's time base.
 int64_t rgm_session_elapsed_ns(rgm_session *session, uint64_t start, uint64_t ticks);
 // Sets the memory sampler's interval; 0 stops it.

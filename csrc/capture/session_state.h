@@ -64,8 +64,11 @@ struct rgm_session {
     rgm_journal journal;
     char *path; // as asked for; NULL records in memory
     bool journal_on;
-    _Atomic(bool) journalling;   // the same, for those who do not hold the drain lock
-    bool journal_void;           // a reset could not be written to it, so what is in it has been forgotten
+    _Atomic(bool) journalling; // the same, for those who do not hold the drain lock
+    bool journal_void;         // a reset could not be written to it, so what is in it has been forgotten
+    bool stalled;              // the last write failed, of a full disk for one
+    bool stall_told;
+    int64_t retry_ns;            // while stalled, when to try again
     _Atomic(bool) child_pending; // forked: the first scope opens a file of the child's own
     rgm_written written;
     rgm_bytes buffer;
@@ -86,6 +89,7 @@ static inline void rgm_session_journal(rgm_session *session, bool on) {
 
 // session.c
 void rgm_session_warn(rgm_session *session, const char *format, ...) RGM_PRINTF(2, 3);
+void rgm_session_alarm(void);
 rgm_recorder *rgm_session_recorders(rgm_session *session); // extent.c; the list only grows at its head
 rgm_site_row rgm_site_row_of(const rgm_site *site);        // sites.c
 void rgm_session_give_block(rgm_session *session, rgm_block *block); // pool.c

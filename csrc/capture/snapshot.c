@@ -85,18 +85,45 @@ static rgm_status feed_counters(rgm_session *session, rgm_builder *builder, rgm_
     return RGM_OK;
 }
 
+static rgm_status read_journal(rgm_session *session, rgm_load_mode mode, rgm_builder **builder,
+                               rgm_error *err) {
+    char own[64];
+    bool complete;
+    rgm_frame_reader reader;
+    rgm_builder_free(*builder);
+    *builder = NULL;
+    RGM_TRY(rgm_builder_new(builder, err));
+    rgm_journal_own_path(&session->journal, own, sizeof own);
+    RGM_TRY(rgm_frame_open(&reader, own, mode, err));
+    rgm_status status = rgm_journal_read(&reader, *builder, &complete, err);
+    int64_t lost =
+        (int64_t)session->journal.series.next - (int64_t)reader.place_count - reader.damage.missing;
+    rgm_frame_close(&reader);
+    if (status == RGM_OK && mode == RGM_LOAD_RECOVER)
+        status = rgm_builder_note(*builder, RGM_ANOMALY_MISSING_BLOCKS, lost, err);
+    return status;
+}
+
+// Where others have written to the file, what is left of it, and how much is not.
+static rgm_status feed_journal(rgm_session *session, rgm_builder **builder, rgm_error *err) {
+    rgm_status status = read_journal(session, RGM_LOAD_STRICT, builder, err);
+    if (status != RGM_FORMAT) return status;
+    status = read_journal(session, RGM_LOAD_RECOVER, builder, err);
+    if (status != RGM_FORMAT) return status;
+    rgm_builder_free(*builder);
+    *builder = NULL;
+    RGM_TRY(rgm_builder_new(builder, err));
+    return rgm_builder_note(*builder, RGM_ANOMALY_MISSING_BLOCKS, session->journal.series.next, err);
+}
+
 static rgm_status snapshot_locked(rgm_session *session, rgm_run **run, rgm_error *err) {
     rgm_builder *builder = NULL;
     rgm_status status = RGM_OK;
-    bool complete, stopped = rgm_session_is_stopped(session);
+    bool stopped = rgm_session_is_stopped(session);
     RGM_TRY(rgm_builder_new(&builder, err));
     rgm_session_drain(session, false);
     if (!stopped) rgm_session_anchor(session, true);
-    if (session->journal.path && !session->journal_void) {
-        char own[64];
-        rgm_journal_own_path(&session->journal, own, sizeof own);
-        RGM_GOTO(rgm_journal_read(own, RGM_LOAD_STRICT, builder, &complete, err));
-    }
+    if (session->journal.length && !session->journal_void) RGM_GOTO(feed_journal(session, &builder, err));
     RGM_GOTO(feed_memory(session, builder, err));
     RGM_GOTO(feed_counters(session, builder, err));
     RGM_GOTO(rgm_builder_finish(builder, stopped, run, err));

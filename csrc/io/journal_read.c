@@ -145,26 +145,15 @@ static rgm_status dispatch(state *s, unsigned type, const uint8_t *payload, size
     }
 }
 
-static rgm_status skip(rgm_frame_reader *reader, state *s, rgm_error *err) {
-    int64_t skipped = 0;
-    RGM_TRY(rgm_frame_resync(reader, &skipped, err));
-    return rgm_builder_note(s->builder, RGM_ANOMALY_CORRUPT_BYTES, skipped, err);
-}
-
-static rgm_status read_frames(rgm_frame_reader *reader, rgm_load_mode mode, state *s, rgm_error *err) {
+static rgm_status read_frames(rgm_frame_reader *reader, state *s, rgm_error *err) {
     for (;;) {
         unsigned type = 0;
         const uint8_t *payload = NULL;
         size_t length = 0;
-        rgm_status status = rgm_frame_next(reader, &type, &payload, &length, err);
-        if (status == RGM_FORMAT && mode == RGM_LOAD_RECOVER) {
-            RGM_TRY(skip(reader, s, err));
-            continue;
-        }
-        RGM_TRY(status);
+        RGM_TRY(rgm_frame_next(reader, &type, &payload, &length, err));
         if (!type) return RGM_OK;
-        status = dispatch(s, type, payload, length, err);
-        if (status == RGM_FORMAT && mode == RGM_LOAD_RECOVER) {
+        rgm_status status = dispatch(s, type, payload, length, err);
+        if (status == RGM_FORMAT && reader->mode == RGM_LOAD_RECOVER) {
             // A sound block can depend on one that was lost; it is lost with it.
             RGM_TRY(rgm_builder_note(s->builder, RGM_ANOMALY_CORRUPT_BYTES, (int64_t)length, err));
             continue;
@@ -174,19 +163,22 @@ static rgm_status read_frames(rgm_frame_reader *reader, rgm_load_mode mode, stat
     }
 }
 
-rgm_status rgm_journal_read(const char *path, rgm_load_mode mode, rgm_builder *builder, bool *complete,
-                            rgm_error *err) {
+static rgm_status note_damage(const rgm_frame_damage *damage, rgm_builder *builder, rgm_error *err) {
+#define NOTE(field, code) RGM_TRY(rgm_builder_note(builder, RGM_ANOMALY_##code, damage->field, err));
+    RGM_FRAME_DAMAGE(NOTE)
+#undef NOTE
+    return RGM_OK;
+}
+
+rgm_status rgm_journal_read(rgm_frame_reader *reader, rgm_builder *builder, bool *complete, rgm_error *err) {
     state s = {.builder = builder};
-    rgm_frame_reader reader;
-    RGM_TRY(rgm_frame_open(&reader, path, err));
-    rgm_status status = RGM_OK;
-    if (reader.kind != RGM_FILE_JOURNAL)
-        status = rgm_error_at(err, RGM_FORMAT, 16, "%s: a saved run where a journal was expected", path);
-    else
-        status = read_frames(&reader, mode, &s, err);
-    rgm_frame_close(&reader);
-    for (int code = 0; status == RGM_OK && code < RGM_ANOMALY_COUNT; code++)
-        status = rgm_builder_note(builder, (rgm_anomaly)code, s.counters[code], err);
+    if (reader->kind != RGM_FILE_JOURNAL)
+        return rgm_error_at(err, RGM_FORMAT, 16, "%s: a saved run where a journal was expected",
+                            reader->path);
+    RGM_TRY(read_frames(reader, &s, err));
+    RGM_TRY(note_damage(&reader->damage, builder, err));
+    for (int code = 0; code < RGM_ANOMALY_COUNT; code++)
+        RGM_TRY(rgm_builder_note(builder, (rgm_anomaly)code, s.counters[code], err));
     *complete = s.complete;
-    return status;
+    return RGM_OK;
 }

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/crc32c.h"
 #include "base/memory.h"
 #include "io/frame.h"
 #include "io/new_file.h"
@@ -28,8 +29,9 @@ typedef struct {
 
 // --- write ------------------------------------------------------------------------------------------------
 
-static rgm_status flush(rgm_new_file *file, rgm_bytes *out, rgm_error *err) {
+static rgm_status flush(rgm_new_file *file, rgm_bytes *out, rgm_frame_series *series, rgm_error *err) {
     if (out->failed) return rgm_error_no_memory(err);
+    rgm_frame_number(out, series);
     RGM_TRY(rgm_new_file_write(file, out->data, out->length, err));
     rgm_bytes_reset(out);
     return RGM_OK;
@@ -49,7 +51,6 @@ static void put_strings(const rgm_run *run, rgm_bytes *out) {
 }
 
 static void put_head(const rgm_run *run, rgm_bytes *out) {
-    rgm_frame_write_head(out, RGM_FILE_RUN);
     info_payload info = {run->start_ns, run->end_ns, run->start_unix_ns, run->complete};
     size_t mark = rgm_frame_begin(out, RGM_FRAME_INFO);
     rgm_bytes_append(out, &info, sizeof info);
@@ -74,24 +75,32 @@ static void put_column(const rgm_table_desc *desc, const void *table, size_t col
     rgm_frame_end(out, mark);
 }
 
+// The same run gives the same file.
+static uint32_t id_of(const rgm_run *run) {
+    uint32_t crc = rgm_crc32c(0, run->environment, strlen(run->environment));
+    return rgm_crc32c(crc, &run->start_ns, sizeof run->start_ns) | 1u;
+}
+
 static rgm_status put_run(rgm_run *run, rgm_new_file *file, rgm_error *err) {
     rgm_bytes out = {0};
     rgm_status status = RGM_OK;
+    rgm_frame_series series = {.file = id_of(run)};
+    rgm_frame_write_head(&out, RGM_FILE_RUN, series.file);
     put_head(run, &out);
-    RGM_GOTO(flush(file, &out, err));
+    RGM_GOTO(flush(file, &out, &series, err));
     for (size_t t = 0; t < rgm_run_tables_count; t++) {
         const rgm_table_desc *desc = rgm_run_tables[t];
         const void *table = rgm_run_table(run, desc);
         for (size_t c = 0; ((const rgm_table *)table)->rows && c < desc->n_columns; c++) {
             if (!rgm_table_column(desc, table, c)) continue;
             put_column(desc, table, c, &out);
-            RGM_GOTO(flush(file, &out, err));
+            RGM_GOTO(flush(file, &out, &series, err));
         }
     }
     size_t mark = rgm_frame_begin(&out, RGM_FRAME_END);
     rgm_bytes_u64(&out, 0);
     rgm_frame_end(&out, mark);
-    status = flush(file, &out, err);
+    status = flush(file, &out, &series, err);
 done:
     rgm_bytes_release(&out);
     return status;
@@ -109,7 +118,7 @@ typedef struct {
     rgm_run *run;
     uint32_t *strings; // file id -> run id
     uint32_t string_count;
-    int64_t corrupt; // bytes; noted at the end, when the file's own anomalies are in place
+    int64_t lost; // bytes of sound blocks that depend on lost ones
     bool ended;
 } loading;
 
@@ -192,10 +201,15 @@ static rgm_status take_frame(loading *l, unsigned type, const uint8_t *payload, 
 }
 
 // What a recovered file refers to may be among the blocks that were lost.
-static rgm_status mend_rows(loading *l, rgm_error *err) {
+static rgm_status mend_rows(loading *l, const rgm_frame_damage *found, rgm_error *err) {
+    rgm_frame_damage damage = *found;
+    damage.bytes += l->lost;
+#define NOTE(field, code)                                                                                    \
+    if (damage.field) RGM_TRY(rgm_run_note(l->run, RGM_ANOMALY_##code, damage.field, -1, NULL, err));
+    RGM_FRAME_DAMAGE(NOTE)
+#undef NOTE
     rgm_spans *spans = &l->run->spans;
     size_t row;
-    if (l->corrupt) RGM_TRY(rgm_run_note(l->run, RGM_ANOMALY_CORRUPT_BYTES, l->corrupt, -1, NULL, err));
     if (!l->ended) RGM_TRY(rgm_run_note(l->run, RGM_ANOMALY_UNFINISHED, 1, -1, NULL, err));
     if (spans->rows && !l->run->lanes.rows)
         RGM_TRY(rgm_table_append(&rgm_lanes_desc, &l->run->lanes, RGM_ALL_COLUMNS, &row, err));
@@ -232,18 +246,11 @@ static rgm_status load_saved(rgm_frame_reader *reader, rgm_load_mode mode, loadi
         unsigned type = 0;
         const uint8_t *payload = NULL;
         size_t length = 0;
-        rgm_status status = rgm_frame_next(reader, &type, &payload, &length, err);
-        if (status == RGM_FORMAT && mode == RGM_LOAD_RECOVER) {
-            int64_t skipped = 0;
-            RGM_TRY(rgm_frame_resync(reader, &skipped, err));
-            l->corrupt += skipped;
-            continue;
-        }
-        RGM_TRY(status);
+        RGM_TRY(rgm_frame_next(reader, &type, &payload, &length, err));
         if (!type) break;
-        status = take_frame(l, type, payload, length, err);
+        rgm_status status = take_frame(l, type, payload, length, err);
         if (status == RGM_FORMAT && mode == RGM_LOAD_RECOVER) {
-            l->corrupt += (int64_t)length;
+            l->lost += (int64_t)length;
             continue;
         }
         if (status == RGM_FORMAT) return rgm_frame_blame(reader, err);
@@ -255,21 +262,27 @@ static rgm_status load_saved(rgm_frame_reader *reader, rgm_load_mode mode, loadi
                             "`regimeter recover %s -o OUT` keeps what is intact",
                             reader->path, (long long)reader->size, reader->path);
     RGM_TRY(map_names(l, mode, err));
-    if (mode == RGM_LOAD_RECOVER) RGM_TRY(mend_rows(l, err));
+    if (mode == RGM_LOAD_RECOVER) RGM_TRY(mend_rows(l, &reader->damage, err));
     rgm_status status = rgm_run_check(l->run, err);
     return status == RGM_FORMAT ? rgm_frame_blame(reader, err) : status;
 }
 
-static rgm_status load_journal(const char *path, rgm_load_mode mode, rgm_run **run, rgm_error *err) {
+static rgm_status load_journal(rgm_frame_reader *reader, rgm_run **run, rgm_error *err) {
     rgm_builder *builder = NULL;
     bool complete = false;
     rgm_status status = RGM_OK;
     RGM_TRY(rgm_builder_new(&builder, err));
-    RGM_GOTO(rgm_journal_read(path, mode, builder, &complete, err));
+    RGM_GOTO(rgm_journal_read(reader, builder, &complete, err));
     RGM_GOTO(rgm_run_set_text(&rgm_builder_run(builder)->source, "journal", 7, err));
     if (!complete) RGM_GOTO(rgm_builder_note(builder, RGM_ANOMALY_UNFINISHED, 1, err));
     RGM_GOTO(rgm_builder_finish(builder, true, run, err));
     (*run)->complete = complete;
+    status = rgm_run_check(*run, err);
+    if (status == RGM_FORMAT) status = rgm_frame_blame(reader, err);
+    if (status != RGM_OK) {
+        rgm_run_free(*run);
+        *run = NULL;
+    }
 done:
     rgm_builder_free(builder);
     return status;
@@ -277,13 +290,13 @@ done:
 
 rgm_status rgm_run_load(const char *path, rgm_load_mode mode, rgm_run **run, rgm_error *err) {
     rgm_frame_reader reader;
-    RGM_TRY(rgm_frame_open(&reader, path, err));
-    if (reader.kind == RGM_FILE_JOURNAL) {
-        rgm_frame_close(&reader);
-        return load_journal(path, mode, run, err);
-    }
+    RGM_TRY(rgm_frame_open(&reader, path, mode, err));
     loading l = {0};
     rgm_status status = RGM_OK;
+    if (reader.kind == RGM_FILE_JOURNAL) {
+        status = load_journal(&reader, run, err);
+        goto done;
+    }
     RGM_GOTO(rgm_run_new(&l.run, err));
     RGM_GOTO(load_saved(&reader, mode, &l, err));
     *run = l.run;

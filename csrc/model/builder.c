@@ -346,6 +346,8 @@ rgm_status rgm_builder_activity(rgm_builder *builder, const rgm_activity_row *ro
 rgm_status rgm_builder_counter(rgm_builder *builder, const rgm_counter_row *row, rgm_error *err) {
     rgm_counters *counters = &builder->run->counters;
     size_t at;
+    if (!rgm_time_in_range(row->time_ns))
+        return rgm_error_set(err, RGM_FORMAT, "a counter's value outside the range of times");
     RGM_TRY(rgm_table_append(&rgm_counters_desc, counters, RGM_ALL_COLUMNS, &at, err));
     counters->time_ns[at] = row->time_ns;
     counters->series[at] = rgm_builder_text(builder, row->series);

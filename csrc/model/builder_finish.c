@@ -208,10 +208,13 @@ rgm_status rgm_builder_finish(rgm_builder *builder, bool keep_open, rgm_run **ru
     if (builder->run->spans.metadata) drop_empty_metadata(&builder->run->spans);
     if (builder->time.count) {
         const rgm_anchor *first = builder->time.anchors, *last = first + builder->time.count - 1;
-        builder->run->start_ns = first->monotonic_ns;
+        // Anchors of a damaged file may say anything.
+        builder->run->start_ns = rgm_timebase_ns(&builder->time, first->ticks);
         builder->run->end_ns = rgm_timebase_ns(&builder->time, builder->last_tick);
-        if (builder->run->end_ns < last->monotonic_ns) builder->run->end_ns = last->monotonic_ns;
-        builder->run->start_unix_ns = first->unix_ns;
+        int64_t told_ns = rgm_timebase_ns(&builder->time, last->ticks);
+        if (builder->run->end_ns < told_ns) builder->run->end_ns = told_ns;
+        bool is_date = first->unix_ns > INT64_MIN / 2 && first->unix_ns < INT64_MAX / 2;
+        builder->run->start_unix_ns = is_date ? first->unix_ns : -1;
     }
     *run = builder->run;
     builder->run = NULL;

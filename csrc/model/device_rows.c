@@ -36,6 +36,8 @@ static rgm_status keep(void **rows, size_t *count, size_t *capacity, const void 
 rgm_status rgm_device_rows_interval(rgm_device_rows *rows, const rgm_interval_row *row, rgm_error *err) {
     if (row->state >= RGM_INTERVAL_STATE_COUNT)
         return rgm_error_set(err, RGM_FORMAT, "a device interval of unknown state %u", row->state);
+    if (!rgm_time_in_range(row->begin_ns) || !rgm_time_in_range(row->duration_ns))
+        return rgm_error_set(err, RGM_FORMAT, "a device interval outside the range of times");
     KEEP(rows, intervals, interval, row, err);
 }
 
@@ -48,6 +50,8 @@ rgm_status rgm_device_rows_activity(rgm_device_rows *rows, const rgm_activity_ro
     if (row->kind >= RGM_KIND_COUNT || row->duration_ns < 0)
         return rgm_error_set(err, RGM_FORMAT, "a device record of unknown kind %u or without a time",
                              row->kind);
+    if (!rgm_time_in_range(row->start_ns) || !rgm_time_in_range(row->duration_ns))
+        return rgm_error_set(err, RGM_FORMAT, "a device record outside the range of times");
     rgm_activity_row own = *row;
     own.name = name;
     KEEP(rows, activities, activity, &own, err);

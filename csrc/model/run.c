@@ -118,9 +118,46 @@ static rgm_status check_times(rgm_run *run, rgm_error *err) {
     return RGM_OK;
 }
 
+// Columns whose values are numbers of a list: X(table, column, how many the list has).
+#define ENUMERATED_COLUMNS(X)                                                                                \
+    X(spans, kind, RGM_KIND_COUNT)                                                                           \
+    X(launches, occupancy_limit, RGM_OCCUPANCY_LIMIT_COUNT)                                                  \
+    X(memory, action, RGM_ACTION_COUNT)                                                                      \
+    X(flows, kind, RGM_FLOW_KIND_COUNT)                                                                      \
+    X(flows, phase, RGM_FLOW_PHASE_COUNT)                                                                    \
+    X(intervals, state, RGM_INTERVAL_STATE_COUNT)                                                            \
+    X(anomalies, code, RGM_ANOMALY_COUNT)
+
+static rgm_status check_enumeration(const char *table, const char *column, const rgm_u8 *cells, size_t rows,
+                                    unsigned count, rgm_error *err) {
+    for (size_t i = 0; cells && i < rows; i++)
+        if (cells[i] >= count)
+            return rgm_error_set(err, RGM_FORMAT, "%s.%s row %zu is %u, and %u are known", table, column, i,
+                                 cells[i], count);
+    return RGM_OK;
+}
+
+static rgm_status check_enumerations(const rgm_run *run, rgm_error *err) {
+#define CHECK(table, column, count)                                                                          \
+    RGM_TRY(check_enumeration(#table, #column, run->table.column, run->table.rows, count, err));
+    ENUMERATED_COLUMNS(CHECK)
+#undef CHECK
+    const rgm_spans *spans = &run->spans;
+    for (size_t i = 0; spans->flags && i < spans->rows; i++)
+        if (rgm_flags_device(spans->flags[i]) >= RGM_DEVICE_COUNT ||
+            rgm_flags_backend(spans->flags[i]) >= RGM_BACKEND_COUNT)
+            return rgm_error_set(err, RGM_FORMAT, "span %zu is of an unknown device or backend", i);
+    return RGM_OK;
+}
+
 rgm_status rgm_run_check(rgm_run *run, rgm_error *err) {
     RGM_TRY(ensure_columns(run, err));
     RGM_TRY(check_names(run, err));
+    RGM_TRY(check_enumerations(run, err));
+    const int64_t bounds[] = {run->start_ns, run->end_ns, run->start_unix_ns};
+    for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++)
+        if (bounds[i] > INT64_MAX / 2 || bounds[i] < INT64_MIN / 2)
+            return rgm_error_set(err, RGM_FORMAT, "the recording lies outside the range of times");
     const rgm_spans *spans = &run->spans;
     if (spans->rows > INT32_MAX) return rgm_error_set(err, RGM_LIMIT, "%zu spans are too many", spans->rows);
     RGM_TRY(rgm_references_check(run, err));

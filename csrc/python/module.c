@@ -246,7 +246,24 @@ static int add_constants(PyObject *module, rgm_module *state) {
     return PyModule_AddStringConstant(module, "__version__", RGM_VERSION_STRING);
 }
 
+// On the main thread, some moments after a session's alarm.
+static int show_warnings(void *unused) {
+    (void)unused;
+    PyObject *name = PyUnicode_FromString("regimeter.profiler");
+    PyObject *profiler = name ? PyImport_GetModule(name) : NULL;
+    PyObject *done = profiler ? PyObject_CallMethod(profiler, "_show_warnings", NULL) : NULL;
+    if (PyErr_Occurred()) PyErr_WriteUnraisable(NULL);
+    Py_XDECREF(done);
+    Py_XDECREF(profiler);
+    Py_XDECREF(name);
+    return 0;
+}
+
+// From the thread that writes: it holds no GIL, and does not wait for it.
+static void alarm_from_session(void) { (void)Py_AddPendingCall(show_warnings, NULL); }
+
 static int core_exec(PyObject *module) {
+    rgm_session_on_alarm(alarm_from_session);
     rgm_module *state = rgm_module_of(module);
     state->word_device = PyUnicode_InternFromString("device");
     state->word_operation = PyUnicode_InternFromString("operation");

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 Source: TypeAlias = "str | os.PathLike[str] | bytes | bytearray | memoryview | IO[bytes] | list[str] | tuple[str, ...]"
 
 RUN_MAGIC = b"\x89RGM\r\n\x1a\n"
+BLOCK_MAGIC = re.compile(rb"RGM[FB].\0\0\0", re.DOTALL)  # of csrc/io/frame_format.h, with a type below 256
 SQLITE_MAGIC = b"SQLite format 3\0"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 STANDARD_INPUT = "-"
@@ -204,7 +205,9 @@ def _read(kind: "type[Run]", opened: Input, strict: bool, recover: bool) -> "Run
     if found in ("gzip", "zstd"):
         return _read_compressed(kind, opened, found, strict, recover)
     if found == "" and not recover and (problem := _describe(head)):
-        raise format_error(f"{opened.name}: {problem}; {EXPECTED}", 0)
+        raise format_error(
+            f"{opened.name}: {problem}" if "recover" in problem else f"{opened.name}: {problem}; {EXPECTED}", 0
+        )
     if found == "trace":
         return _read_trace(kind, opened, strict)
     if found == "export" or (found == "" and not recover):  # whose reader says what is wrong with short text
@@ -226,6 +229,8 @@ def _describe(head: bytes) -> str:
     for magic, text in _KNOWN_OTHERS:
         if head.startswith(magic):
             return text
+    if BLOCK_MAGIC.search(head):
+        return "a recording whose head is damaged; `regimeter recover FILE -o OUT` keeps what is intact"
     if len(head) < HEAD_BYTES and not any(byte < 9 for byte in head):
         return ""
     return f"neither JSON nor a recording: it begins with {head[:12]!r}"

@@ -382,6 +382,17 @@ class GPUProfiler(OperationMethods, _core.Profiler):
             warnings.warn(text, RuntimeWarning, stacklevel=3)
 
 
+def _show_warnings() -> None:
+    """Called by the core on the main thread when a recording cannot be written any more: the warning comes then."""
+    for profiler in list(_open_profilers):
+        text = profiler._take_warning()
+        if text:
+            try:
+                warnings.warn(text, RuntimeWarning, stacklevel=2)
+            except RuntimeWarning:  # warnings are errors here, but not one of the line that happens to run
+                print(f"regimeter: {text}", file=sys.stderr)
+
+
 def check_rate(rate: float) -> float:
     """Return the sample rate as a float; ValueError unless it lies between 0 and 1."""
     value = float(rate)

@@ -302,13 +302,19 @@ TEST(a_missing_directory_is_a_warning) {
     rgm_session_free(s);
 }
 
-// A limit on file sizes stands in for a full disk: the write fails half-way, with what fits already in place.
+static _Atomic(int) alarms;
+static void count_alarm(void) { atomic_fetch_add(&alarms, 1); }
+
+// A limit on file sizes stands in for a full disk: no more is written, but for the room that was kept for the
+// last blocks.
 static void disk_gives_out(const char *path, int64_t limit, bool reset_after) {
     struct rlimit before, now;
     rgm_session *s = journaling(path, FAST);
     REQUIRE(s);
     scopes(s, "early", 3000);
     CHECK_OK(rgm_session_flush(s, NULL));
+    atomic_store(&alarms, 0);
+    rgm_session_on_alarm(count_alarm);
     getrlimit(RLIMIT_FSIZE, &before);
     now = (struct rlimit){(rlim_t)limit, before.rlim_max};
     void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
@@ -320,6 +326,7 @@ static void disk_gives_out(const char *path, int64_t limit, bool reset_after) {
     char text[600];
     CHECK(rgm_session_take_warning(s, text, sizeof text));
     CHECK(strstr(text, "recording continues in memory") != NULL);
+    CHECK(atomic_load(&alarms) > 0);
     scope_end(s, open);
     if (reset_after) rgm_session_reset(s);
     scopes(s, "last", 10);
@@ -340,8 +347,71 @@ static void disk_gives_out(const char *path, int64_t limit, bool reset_after) {
     rgm_session_free(s);
     run = load_of(path, RGM_LOAD_STRICT); // what was written before is a sound file
     REQUIRE(run);
-    CHECK(run->spans.rows >= 3000 && run->spans.rows < 12011);
+    int64_t unwritten = anomaly_count(run, RGM_ANOMALY_UNWRITTEN_ROWS), all = reset_after ? 10 : 12011;
+    CHECK_EQ_I64((int64_t)run->spans.rows + unwritten, all);
+    CHECK(run->complete && (reset_after || (run->spans.rows >= 3000 && unwritten > 0)));
     rgm_run_free(run);
+    unlink(path);
+}
+
+// What finds room later is written after all, in the order in which it was recorded.
+TEST(a_disk_with_room_again_gets_everything) {
+    const char *path = temp_path("again.rgm");
+    struct rlimit before, now;
+    rgm_session *s = journaling(path, SLOW);
+    REQUIRE(s);
+    getrlimit(RLIMIT_FSIZE, &before);
+    void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
+    for (int round = 0; round < 4; round++) {
+        now = (struct rlimit){round % 2 ? before.rlim_cur : 40000, before.rlim_max};
+        setrlimit(RLIMIT_FSIZE, &now);
+        char name[16];
+        (void)snprintf(name, sizeof name, "round %d", round);
+        open_scope outer = scope_begin(s, name);
+        scopes(s, "inner", 3000);
+        scope_end(s, outer);
+        on_thread(s, three_scopes);
+        CHECK_EQ_I64(rgm_session_flush(s, NULL), round % 2 ? RGM_OK : RGM_IO);
+        rgm_run *live = snapshot_of(s);
+        REQUIRE(live);
+        CHECK_EQ_I64(live->spans.rows, 3004 * (round + 1));
+        rgm_run_free(live);
+    }
+    signal(SIGXFSZ, handler);
+    rgm_session_free(s);
+    rgm_run *run = load_of(path, RGM_LOAD_STRICT);
+    REQUIRE(run);
+    CHECK_EQ_I64(run->spans.rows, 4 * 3004);
+    CHECK_EQ_I64(anomaly_count(run, RGM_ANOMALY_UNWRITTEN_ROWS), 0);
+    CHECK_EQ_I64(anomaly_count(run, RGM_ANOMALY_JOURNAL_FAILED), 2);
+    CHECK_EQ_I64(anomaly_count(run, RGM_ANOMALY_ORPHAN_PARENTS), 0);
+    run_check_sound(run, true);
+    rgm_run_free(run);
+    unlink(path);
+}
+
+// What others put into our file is not written over, and a run has what is left.
+TEST(a_file_that_others_cut_is_left_to_them) {
+    const char *path = temp_path("taken.rgm");
+    rgm_session *s = journaling(path, SLOW);
+    REQUIRE(s);
+    scopes(s, "before", 500);
+    CHECK_OK(rgm_session_flush(s, NULL));
+    REQUIRE(file_write(path, "a text of the user", 18));
+    scopes(s, "after", 50);
+    CHECK_EQ_I64(rgm_session_flush(s, NULL), RGM_IO);
+    char text[600];
+    CHECK(rgm_session_take_warning(s, text, sizeof text) && strstr(text, "by another program"));
+    rgm_run *run = snapshot_of(s);
+    REQUIRE(run);
+    CHECK_EQ_I64(run->spans.rows, 50);
+    CHECK(anomaly_count(run, RGM_ANOMALY_MISSING_BLOCKS) > 0);
+    rgm_run_free(run);
+    rgm_session_free(s);
+    size_t length;
+    uint8_t *data = file_read(path, &length);
+    CHECK(data && length == 18 && memcmp(data, "a text of the user", 18) == 0);
+    free(data);
     unlink(path);
 }
 

@@ -29,29 +29,36 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void put32(uint8_t *at, uint32_t value) { memcpy(at, &value, sizeof value); }
 
-// Makes the head and every frame sound, with lengths that stay inside the input.
-static void repair(uint8_t *data, size_t size) {
+// Makes the head and every frame sound, with lengths that stay inside the input. The numbers of the frames
+// are mostly right too; the seed decides which are not, and whether the file is one of version 1.
+static void repair(uint8_t *data, size_t size, unsigned seed) {
+    bool old = seed % 5 == 0;
+    uint32_t number = 0;
+    size_t head = old ? 24 : RGM_FRAME_HEAD_BYTES, sums = head - 8; // the length stands before the sums
     if (size < RGM_FILE_HEAD_BYTES) return;
     memcpy(data, RGM_FILE_MAGIC, 8);
-    put32(data + 8, RGM_FILE_VERSION);
+    put32(data + 8, old ? 1 : RGM_FILE_VERSION);
     put32(data + 12, 0x01020304);
     put32(data + 16, data[16] & 1 ? RGM_FILE_JOURNAL : RGM_FILE_RUN);
+    if (old) put32(data + 20, 0);
     put32(data + 28, rgm_crc32c(0, data, 28));
-    for (size_t at = RGM_FILE_HEAD_BYTES; at + RGM_FRAME_HEAD_BYTES <= size;) {
-        uint64_t length, left = size - at - RGM_FRAME_HEAD_BYTES;
-        memcpy(data + at, "RGMF", 4);
-        memcpy(&length, data + at + 8, sizeof length);
+    for (size_t at = RGM_FILE_HEAD_BYTES; at + head <= size; number++) {
+        uint64_t length, left = size - at - head;
+        memcpy(data + at, old ? "RGMF" : "RGMB", 4);
+        if (!old && seed % 7) memcpy(data + at + 8, data + 20, 4);
+        if (!old && (seed % 3 || data[at + 12] % 8)) put32(data + at + 12, number);
+        memcpy(&length, data + at + sums - 8, sizeof length);
         if (length > left) length = left;
-        memcpy(data + at + 8, &length, sizeof length);
-        put32(data + at + 16, rgm_crc32c(0, data + at + RGM_FRAME_HEAD_BYTES, (size_t)length));
-        put32(data + at + 20, rgm_crc32c(0, data + at, 20));
-        at += RGM_FRAME_HEAD_BYTES + (length + 7) / 8 * 8;
+        memcpy(data + at + sums - 8, &length, sizeof length);
+        put32(data + at + sums, rgm_crc32c(0, data + at + head, (size_t)length));
+        put32(data + at + sums + 4, rgm_crc32c(0, data + at, sums + 4));
+        at += head + (length + 7) / 8 * 8;
     }
 }
 
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed) {
     size = LLVMFuzzerMutate(data, size, max_size);
-    if (seed % 8) repair(data, size);
+    if (seed % 8) repair(data, size, seed / 8);
     return size;
 }
 

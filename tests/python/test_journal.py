@@ -10,11 +10,13 @@ import os
 import random
 import struct
 import warnings
+from pathlib import Path
 
 import pytest
 
 import regimeter
 from regimeter import BusyError, FormatError, GPUProfiler, load
+from regimeter.cli import main
 
 MAGIC = b"\x89RGM\r\n\x1a\n"
 RECORDS = 5  # type of a block
@@ -63,9 +65,9 @@ def blocks(data):
     """(type, offset of the end, number of scopes) of every block of a recording; csrc/io/frame.h is the format."""
     found, at = [], 32
     while at < len(data):
-        _, kind, _, length, _, _ = struct.unpack_from("=IHHQII", data, at)
-        infos = struct.iter_unpack("=28xI", data[at + 32 : at + 24 + length]) if kind == RECORDS else ()
-        at += 24 + (length + 7) // 8 * 8
+        _, kind, _, _, _, length, _, _ = struct.unpack_from("=IHHIIQII", data, at)
+        infos = struct.iter_unpack("=28xI", data[at + 40 : at + 32 + length]) if kind == RECORDS else ()
+        at += 32 + (length + 7) // 8 * 8
         found.append((kind, at, sum(info >> 5 & 7 == SCOPE for (info,) in infos)))
     return found
 
@@ -258,18 +260,54 @@ def test_a_changed_head_is_noticed(recording, at):
         assert len(run.spans) == 1000  # a reserved byte
 
 
-def test_a_newer_version_says_what_to_do(recording):
-    data = bytearray(recording.read_bytes())
-    messages = set()
-    for at in range(8, 16):
+def crc32c(data):
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    return crc ^ 0xFFFFFFFF
+
+
+def with_head(data, at, value):
+    """The recording with a word of its head changed, and the head's sum made right."""
+    head = bytearray(data[:28])
+    struct.pack_into("=I", head, at, value)
+    return bytes(head) + struct.pack("=I", crc32c(head)) + data[32:]
+
+
+@pytest.mark.parametrize("recover", [False, True])
+def test_a_newer_version_says_what_to_do(recording, recover):
+    recording.write_bytes(with_head(recording.read_bytes(), 8, 3))
+    with pytest.raises(FormatError, match="format version 3, this regimeter reads up to 2; upgrade regimeter"):
+        load(recording, recover=recover)
+
+
+# Made by the recorder of format version 1 (commit 60098bc): two threads, a hundred scopes, memory samples.
+VERSION_1 = Path(__file__).parent.parent / "data" / "recordings" / "version1.rgm"
+
+
+@pytest.mark.parametrize("recover", [False, True])
+def test_a_recording_of_version_1_is_read(recover):
+    run = load(VERSION_1, recover=recover)
+    assert (len(run.spans), len(run.lanes), len(run.memory)) == (100, 2, 205)
+    assert int(run.spans.duration_ns.sum()) == 1770057
+    assert run.complete
+    assert not codes(run)
+    assert main(["doctor", str(VERSION_1)]) == 0
+
+
+def test_a_damaged_recording_of_version_1_is_recovered(tmp_path):
+    data, path = bytearray(VERSION_1.read_bytes()), tmp_path / "old.rgm"
+    path.write_bytes(data[:-100])
+    assert codes(load(path, recover=True))["unfinished"] == 1
+    for at in (0, 9, 20, 29):
         changed = bytearray(data)
-        changed[at] = 99
-        recording.write_bytes(changed)
-        try:
-            load(recording)
-        except FormatError as error:
-            messages.add(str(error))
-    assert any("version" in message and "upgrade" in message.lower() for message in messages), messages
+        changed[at] ^= 1
+        path.write_bytes(changed)
+        with pytest.raises(FormatError):
+            load(path)
+        assert len(load(path, recover=True).spans) == 100
 
 
 # --- damage ---------------------------------------------------------------------------------------------------
@@ -362,10 +400,7 @@ def test_every_flipped_bit_is_noticed_or_harmless(recording):
             assert error.offset is not None
         else:
             assert len(run.spans) == 1000
-        try:
-            run = load(recording, recover=True)
-        except FormatError:
-            continue  # the head
+        run = load(recording, recover=True)
         assert len(run.spans) <= 1000
         run.get_summary()
         run.get_entries()
@@ -413,6 +448,56 @@ def test_spliced_files_never_crash(tmp_path, recording):
                 continue
             run.get_summary()
             assert (run.spans.duration_ns >= 0).all()
+
+
+@pytest.mark.parametrize("at", [0, 9, 20, 29])
+def test_a_damaged_head_costs_nothing_but_itself(recording, tmp_path, at, capsys):
+    data = bytearray(recording.read_bytes())
+    data[at] ^= 1
+    recording.write_bytes(data)
+    assert main(["doctor", str(recording)]) == 1
+    assert "regimeter recover" in capsys.readouterr().out
+    assert main(["recover", str(recording), "-o", str(tmp_path / "out.rgm")]) == 0
+    run = load(tmp_path / "out.rgm")
+    assert len(run.spans) == 1000
+    assert codes(run) == {"corrupt_bytes": 32}
+
+
+def test_text_over_the_first_blocks(recording, tmp_path, capsys):
+    """What a C library printed into descriptor 1, before recordings kept away from it."""
+    data = recording.read_bytes()
+    recording.write_bytes(b"hello from a C library\n" * 3 + data[69:])
+    assert main(["doctor", str(recording)]) in (1, 2)
+    assert "regimeter recover" in str(capsys.readouterr())
+    assert main(["recover", str(recording), "-o", str(tmp_path / "out.rgm")]) == 0
+    assert codes(load(tmp_path / "out.rgm"))["corrupt_bytes"] >= 69
+
+
+def without(data, taken):
+    """The recording without the blocks of one kind."""
+    kept, start = data[:32], 32
+    for kind, end, _ in blocks(data):
+        kept += b"" if kind == taken else data[start:end]
+        start = end
+    return kept
+
+
+@pytest.mark.parametrize("change", ["missing", "doubled", "displaced"])
+def test_doctor_sees_blocks_that_are_missing_doubled_or_displaced(recording, change, capsys):
+    data = recording.read_bytes()
+    ends = [32] + [end for _, end, _ in blocks(data)]
+    a, b, c = ends[5:8]
+    recording.write_bytes({
+        "missing": data[:a] + data[b:],
+        "doubled": data[:b] + data[a:],
+        "displaced": data[:a] + data[b:c] + data[a:b] + data[c:],
+    }[change])  # fmt: skip
+    assert main(["doctor", str(recording)]) == 1
+    out = capsys.readouterr().out
+    assert "damaged" in out
+    assert f"1 {change}_blocks" in out
+    with pytest.raises(FormatError, match="recover"):
+        load(recording)
 
 
 # --- disks that fail ------------------------------------------------------------------------------------------
@@ -479,9 +564,10 @@ DISK_FULL = """
 
 def test_a_full_disk_costs_one_warning_and_no_record(tmp_path, run_python):
     run_python(DISK_FULL, tmp_path / "run.rgm")
-    run = load(tmp_path / "run.rgm", recover=True)
+    run = load(tmp_path / "run.rgm")
     assert 0 < len(run.spans) < 20_000
-    assert not run.complete
+    assert run.complete
+    assert len(run.spans) + codes(run)["unwritten_rows"] == 20_000
     assert (tmp_path / "run.rgm").stat().st_size <= 100_000
 
 

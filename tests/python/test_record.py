@@ -310,8 +310,136 @@ def test_a_cut_recording_is_made_readable(program, record, tmp_path):
 
 def test_a_recording_that_the_program_removes(program, record, tmp_path):
     done = record(program(SCOPES + "    import os; os.unlink(profiler.path)"))
-    assert done.returncode == 0
+    assert done.returncode == 1
+    assert "run.rgm was removed while the program ran; what the program had recorded there is lost" in done.stderr
+    assert "recorded no scope" not in done.stderr
     assert names(regimeter.load(tmp_path / "run.rgm")) == ["prog.py"]
+
+
+def test_a_recording_whose_folder_the_program_removes(program, record, tmp_path):
+    (tmp_path / "dd").mkdir()
+    name = program(SCOPES + "    import shutil; shutil.rmtree('dd')")
+    done = record(name, options=("-o", "dd/run.rgm"))
+    assert done.returncode == 1
+    assert "dd/run.rgm was removed while the program ran, and its folder" in done.stderr
+    assert "the recording is in" not in done.stderr
+    assert "regimeter: not saved: " in done.stderr
+    assert not (tmp_path / "dd").exists()
+
+
+CHANGED = """
+    import os
+    profiler.flush()
+    with open("other.txt", "w") as file:
+        file.write("a text of the user")
+"""
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["os.rename('other.txt', 'run.rgm')", "profiler.close(); os.rename('other.txt', 'run.rgm')",
+     "open('run.rgm', 'w').write('a text of the user')",
+     "profiler.close(); open('run.rgm', 'w').write('a text of the user')"],
+)  # fmt: skip
+def test_a_file_that_the_program_puts_in_the_recordings_place_is_kept(change, program, record, tmp_path):
+    done = record(program(SCOPES + CHANGED + f"    {change}"))
+    assert done.returncode == 1
+    assert (tmp_path / "run.rgm").read_text() == "a text of the user"
+    assert "run.rgm is another file now, which was not written over; what the program had recorded" in done.stderr
+    assert "recorded no scope of its own" not in done.stderr
+
+
+def test_a_recording_that_the_program_empties(program, record, tmp_path):
+    done = record(program(SCOPES + "    profiler.flush(); open('run.rgm', 'w').close()"))
+    assert done.returncode == 1
+    assert "run.rgm is empty: the program emptied it, or its disk has no room" in done.stderr
+
+
+FULL = """
+    import resource, regimeter
+    resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))
+    profiler = regimeter.get_profiler(enable_detailed_metrics=False)
+    for _ in range(20_000):
+        with profiler.profile("step", device="cpu"):
+            pass
+"""
+
+
+@pytest.mark.parametrize("options", [(), ("-q",)])
+def test_a_disk_that_fills_up_is_said_and_fails(options, program, record, tmp_path):
+    done = record(program(FULL), options=("-o", "run.rgm", *options))
+    assert done.returncode == 1
+    run = regimeter.load(tmp_path / "run.rgm")
+    missing = {row["code"]: row["count"] for row in run.anomaly_list()}
+    assert len(run.spans) + missing["unwritten_rows"] == 20_000
+    assert run.complete
+    assert f"{missing['unwritten_rows']:,} scopes, samples or device rows found no room on the disk" in done.stderr
+    assert "not closed" not in done.stderr
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of its own of 2 MB; skipped where none can be mounted."""
+    place = tmp_path / "small"
+    place.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "none", place], capture_output=True).returncode:
+        pytest.skip("no file system can be mounted here; the limit on file sizes has a test of its own")
+    yield place
+    subprocess.run(["umount", "-l", place], check=True)
+
+
+WARNED = """
+    import os, sys, time, warnings
+    import regimeter
+    def told(message, *_, **__):
+        print("WARNED", message, file=sys.stderr, flush=True)
+        if "kill" in sys.argv:
+            os.kill(os.getpid(), 9)
+        if "free" in sys.argv:
+            os.unlink(sys.argv[1])
+    warnings.showwarning = told
+    profiler = regimeter.get_profiler(enable_detailed_metrics=False)
+    count = 0
+    for _ in range(150_000):
+        with profiler.profile("step", device="cpu"):
+            pass
+    deadline = time.monotonic() + 60
+    while "kill" in sys.argv and time.monotonic() < deadline:
+        pass
+"""
+
+
+@pytest.mark.parametrize("then", ["kill", "free", "nothing"])
+def test_a_full_file_system(then, program, record, small_disk):
+    (small_disk / "ballast").write_bytes(bytes(1_800_000 if then != "nothing" else 1_000_000))
+    done = record(program(WARNED), small_disk / "ballast", then, options=("-o", small_disk / "run.rgm"))
+    assert done.stderr.count("WARNED") == 1
+    assert "No space left on device" in done.stderr
+    run = regimeter.load(small_disk / "run.rgm")
+    missing = {row["code"]: row["count"] for row in run.anomaly_list()}
+    if then == "kill":  # the warning came when it happened
+        assert done.returncode == -signal.SIGKILL
+        assert not run.complete
+    elif then == "free":  # nothing that fits later is lost
+        assert len(run.spans) + missing.get("unwritten_rows", 0) == 150_000
+        assert len(run.spans) > 20_000
+    else:
+        assert done.returncode == 1
+        assert len(run.spans) + missing["unwritten_rows"] + missing.get("dropped_scopes", 0) == 150_000
+
+
+def test_images_of_exec_are_listed(program, record, tmp_path):
+    name = program(SCOPES + """
+    import os, sys
+    profiler.flush()
+    if len(sys.argv) < 3:
+        with profiler.profile("open", device="cpu"):
+            os.execv(sys.executable, [sys.executable, *sys.argv, "again"])
+    """)  # fmt: skip
+    done = record(name)
+    assert done.returncode == 0
+    assert "also run.rgm.unfinished-1: " in done.stderr
+    assert "also run.rgm.unfinished-2: " in done.stderr
 
 
 def test_a_killed_supervisor_takes_the_program_with_it(program, start, tmp_path):

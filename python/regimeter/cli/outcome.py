@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 TOP = 5
 NAMED_FILES = 12
 SUFFIX = ".rgm"
+FOREIGN = "is another file now, which was not written over"
 
 
 @dataclass(slots=True)
@@ -35,6 +36,8 @@ class Recording:
     others: list[tuple[str, str]] = field(default_factory=list)
     scoped: bool = False  # the program has recorded scopes
     lost: bool = False  # it may have, but none of them is in the file
+    gone: str = ""  # what became of the file while the program ran, where it is not the recording any more
+    unsaved: str = ""  # why the run could not be saved
     outcome: Outcome | None = None
     _run: "Run | None" = None
 
@@ -65,31 +68,42 @@ class Recording:
             reason = (text or "").partition(";")[0]
             raise CommandError(f"{reason}; choose another place with -o")
         session._stop()
+        if os.path.getsize(file) == 0:
+            reason = (session._take_warning() or f"cannot write {file}").partition(";")[0]
+            os.unlink(file)
+            raise CommandError(f"{reason}; choose another place with -o")
         return cls(file, text, _beside(file))
 
     # --- after -------------------------------------------------------------------------------------------------
 
     def finish(self, outcome: Outcome, command: list[str], name: str) -> None:
-        """Read what the program left. A file without a scope gets one of the whole program; a cut one is saved anew."""
+        """Read what the program left. A file without a scope gets one of the whole program; a cut one is saved anew.
+
+        What the program itself has put at the recording's name is left to it.
+        """
         from ..trace import Run, load
 
         self.outcome = outcome
+        self.gone = _became(self.file)
+        nothing = Run._build([""], {}, "{}", "record", outcome.start_ns, outcome.end_ns, -1, True)
         with step(f"reading {self.file}"):
             try:
-                found, sound = load(self.file), True
+                found, sound = nothing if self.gone else load(self.file), True
             except (_core.FormatError, OSError):
                 sound = False
                 try:
                     found = load(self.file, recover=True)
-                except (_core.FormatError, OSError):  # removed or replaced by the program itself
-                    found = Run._build([""], {}, "{}", "record", outcome.start_ns, outcome.end_ns, -1, True)
+                except (_core.FormatError, OSError) as error:
+                    found, self.gone = nothing, f"cannot be read: {error}"
         self.scoped = len(found.spans) > 0
         self.lost = not self.scoped and not found.complete
         if not self.scoped:
             found, sound = whole_program(found, outcome, command, name), False
-        if not sound:
-            with contextlib.suppress(OSError):
+        if not sound and (not self.gone or not os.path.exists(self.file)):
+            try:
                 found.save(self.file)
+            except OSError as error:
+                self.unsaved = error.strerror or str(error)
         self._run = found
         self.others = [(path, _describe_other(path)) for path in self._new_files()]
         self.others = [(path, text) for path, text in self.others if text]
@@ -106,12 +120,30 @@ class Recording:
             print(file=out)
             print_summary(self.run, TOP, file=out)
             print(file=out)
-        lines = [f"regimeter: {self.file}: {run_line(self.run)}"]
+        kept = os.path.exists(self.file) and (not self.gone or os.path.getsize(self.file) > 0) and not self.foreign
+        where = self.file if kept and not self.unsaved else "not saved"
+        lines = [f"regimeter: {where}: {run_line(self.run)}"]
+        lines += [f"regimeter: {line}" for line in self.losses()]
         if not quiet:
             lines += [f"regimeter: {line}" for line in self._remarks()]
             following = f"open {html} in a browser" if html else next_step("report", self.file, "-o", "report.html")
             lines.append(f"Next: {following}")
         print(*lines, sep="\n", file=out, flush=True)
+
+    @property
+    def foreign(self) -> bool:
+        """Whether a file of another kind lies at the recording's name."""
+        return self.gone == FOREIGN
+
+    def losses(self) -> list[str]:
+        """Say what of the recording is not in the file, in one line each; none where nothing is missing."""
+        lines = [f"{self.file} {self.gone}; what the program had recorded there is lost"] if self.gone else []
+        if self.unsaved:
+            lines.append(f"the run could not be saved: {self.unsaved}")
+        unwritten = sum(row["count"] for row in self.run.anomaly_list() if row["code"] == "unwritten_rows")
+        if unwritten:
+            lines.append(f"{unwritten:,} scopes, samples or device rows found no room on the disk; the file lacks them")
+        return lines
 
     def _remarks(self) -> list[str]:
         from ..report.text import amount
@@ -130,7 +162,7 @@ class Recording:
                 lines.append(f"largest resident set seen: {amount(peak * 1e6)}")
             lines.append(
                 "no scope of the program had reached the file when it ended; the run is the program as a whole"
-                if self.lost
+                if self.lost or self.gone
                 else "the program recorded no scope of its own; mark its parts with "
                 '`with regimeter.profile("name", device="cpu"): ...`'
             )
@@ -150,6 +182,7 @@ class Recording:
             "exit_code": None if self.outcome.killed_by else self.outcome.code,
             "killed_by": self.outcome.killed_by or None,
             "scoped": self.scoped,
+            "losses": self.losses(),
             "other_files": [path for path, _ in self.others],
         }
 
@@ -221,15 +254,33 @@ def _new_name(program: str) -> str:
 
 
 def _beside(file: str) -> dict[str, int]:
-    """Return the files RUN.N, RUN.PID and RUN.N.PID with the time of their last change."""
+    """Return the files RUN.N, RUN.PID, RUN.N.PID and their .unfinished-N, which exec leaves, with the last change."""
     folder, base = os.path.split(file)
-    form = re.compile(re.escape(base) + r"(\.\d+){1,2}")
+    form = re.compile(re.escape(base) + r"(\.\d+){0,2}(\.unfinished-\d+)?")
     found = {}
-    for entry in os.scandir(folder or "."):
-        if form.fullmatch(entry.name):
-            with contextlib.suppress(OSError):
-                found[os.path.join(folder, entry.name)] = entry.stat().st_mtime_ns
+    with contextlib.suppress(FileNotFoundError):  # the program may have removed the folder
+        for entry in os.scandir(folder or "."):
+            if form.fullmatch(entry.name) and entry.name != base:
+                with contextlib.suppress(OSError):
+                    found[os.path.join(folder, entry.name)] = entry.stat().st_mtime_ns
     return found
+
+
+def _became(file: str) -> str:
+    """Say what became of a recording's file where it is none any more, '' where it may be one."""
+    from ..inputs import BLOCK_MAGIC, HEAD_BYTES, RUN_MAGIC
+
+    try:
+        with open(file, "rb") as opened:
+            head = opened.read(HEAD_BYTES)
+    except FileNotFoundError:
+        folder = os.path.dirname(os.path.abspath(file))
+        return "was removed while the program ran" + ("" if os.path.isdir(folder) else ", and its folder")
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
+    if not head:
+        return "is empty: the program emptied it, or its disk has no room"
+    return "" if head.startswith(RUN_MAGIC) or BLOCK_MAGIC.search(head) else FOREIGN
 
 
 def _describe_other(path: str) -> str:

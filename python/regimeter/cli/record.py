@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 USAGE = "regimeter record [-o RUN] [--html OUT] [options] [--] (SCRIPT | -m MODULE | -c CODE) [ARGS ...]"
 VALUED = ("-o", "--output", "--html", "--interval", "--sample-rate", "--counter-ranges")
 INTERVAL_MS = 10.0
+FAILED = 1
 DESCRIPTION = """\
 Runs the program as `python SCRIPT ARGS` would: same arguments, streams, exit code and signals. Profilers of the
 program that name no file write RUN: the first one RUN itself, further ones RUN.2 and so on, those of its forked or
@@ -106,7 +107,7 @@ def split_program(words: list[str]) -> tuple[list[str], list[str]]:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the program, then report; the exit code is the program's."""
+    """Run the program, then report; the exit code is the program's, or 1 where only the recording is incomplete."""
     from .outcome import Recording
     from .supervise import end_like, run_child
 
@@ -125,14 +126,20 @@ def run(arguments: argparse.Namespace) -> int:
         recording.finish(outcome, command, name)
         _report(arguments, recording)
     except KeyboardInterrupt:
-        _say(f"regimeter: report stopped; the recording is in {recording.file}")
+        _say(f"regimeter: report stopped; {_place(recording)}")
     except Exception as error:
         from .errors import describe
 
         if os.environ.get("REGIMETER_DEBUG"):
             raise
-        _say(f"regimeter: no report: {describe(error)[0]}; the recording is in {recording.file}")
-    return end_like(outcome)
+        _say(f"regimeter: no report: {describe(error)[0]}; {_place(recording)}")
+        return end_like(outcome) or FAILED
+    return end_like(outcome) or (FAILED if recording.losses() else 0)
+
+
+def _place(recording: "Recording") -> str:
+    there = os.path.exists(recording.file)
+    return f"the recording is in {recording.file}" if there else f"there is no recording at {recording.file}"
 
 
 def record(program: list[str], output: str | None, options: dict[str, Any]) -> "tuple[Recording, int]":
