@@ -23,6 +23,7 @@ THINGS = {
     "benchmarks": "no folder of benchmarks, which a source distribution leaves out",
     "chromium": "no browser at /usr/bin/chromium; CHROMIUM names another",
     "cupti": "no CUPTI that can plan counters; pip install nvidia-cuda-cupti",
+    "gpu": "no CUDA device",
     "nvcc": "no CUDA toolkit",
     "nvrtc": "no NVRTC; pip install nvidia-cuda-nvrtc, or name it in REGIMETER_LIBNVRTC",
     "packages": "a Python package of the group `test` is not installed; make env",
@@ -67,6 +68,7 @@ def leave_out(items: list[pytest.Item], lacking: list[pytest.Item], thing: str) 
     if not lacking or required(thing):
         return
     first, others = lacking[0], set(lacking[1:])
-    first.add_marker(pytest.mark.skip(reason=f"{thing}: {len(lacking)} tests are left out: {THINGS[thing]}"))
+    reason = f"{thing}: {len(lacking)} tests are left out: {THINGS[thing]}"
+    first.add_marker(pytest.mark.skip(reason=reason), append=False)
     items[:] = [item for item in items if item not in others]
     first.config.hook.pytest_deselected(items=list(others))
