@@ -257,6 +257,10 @@ static bool read_sync(reading *r) {
     rgm_activity_parser *parser = r->parser;
     rgm_cupti_sync s;
     if (!VIEW(r, s)) return false;
+    if (!s.start && !s.end) {
+        parser->counts.untimed++;
+        return true;
+    }
     int32_t device = device_of(r, s.context);
     rgm_activity_row *row = device < 0 ? NULL : row_of(parser, RGM_KIND_SYNC, s.start, s.end);
     if (device < 0) parser->counts.dropped++;
@@ -407,8 +411,13 @@ void rgm_activity_parse(rgm_activity_parser *parser, uint8_t *buffer, size_t val
     reading r = {.parser = parser, .buffer = buffer, .valid = valid};
     parser->looked_ahead = false;
     while (next(&r)) {
+        uint32_t kind = kind_of(&r), last = RGM_ACTIVITY_KINDS - 1;
+        rgm_activity_kind_counts *of_kind = &parser->counts.kinds[kind < last ? kind : last];
+        uint64_t invalid = parser->counts.invalid;
         parser->counts.records++;
+        of_kind->records++;
         if (!read_record(&r)) parser->counts.invalid++;
+        of_kind->invalid += parser->counts.invalid - invalid;
     }
     give(parser);
 }

@@ -22,6 +22,7 @@ enum {
     RGM_ACTIVITY_EXTERNALS = 4096,
     RGM_ACTIVITY_EVENTS_KNOWN = 65536,
     RGM_ACTIVITY_RANGES_OPEN = 65536,
+    RGM_ACTIVITY_KINDS = 64, // that are counted one by one; the last stands for all beyond
 };
 
 typedef struct {
@@ -36,11 +37,18 @@ typedef struct {
     rgm_graph_nodes *nodes; // NULL: nodes are not followed
 } rgm_activity_reading;
 
+// What came of one kind of record.
+typedef struct {
+    uint64_t records, invalid;
+} rgm_activity_kind_counts;
+
 typedef struct {
     uint64_t records, invalid, unknown; // unknown: of kinds that are not read
+    uint64_t untimed;                   // waits whose times CUPTI could not collect, which it says by zeros
     uint64_t dropped;                   // had no room in the maps below, or no known device
     uint64_t work;                      // kernels, copies, sets and graphs among the records
     uint32_t highest;                   // correlation of device work
+    rgm_activity_kind_counts kinds[RGM_ACTIVITY_KINDS];
 } rgm_activity_counts;
 
 typedef struct {

@@ -217,6 +217,12 @@ static void reset(rgm_trace *trace) {
     atomic_store(&trace->invalid, 0);
     atomic_store(&trace->dropped, 0);
     atomic_store(&trace->unknown, 0);
+    atomic_store(&trace->untimed, 0);
+    atomic_store(&trace->work_read, 0);
+    for (size_t i = 0; i < RGM_ACTIVITY_KINDS; i++) {
+        atomic_store(&trace->kinds_read[i].records, 0);
+        atomic_store(&trace->kinds_read[i].invalid, 0);
+    }
     atomic_store(&trace->reader_ending, false);
     atomic_store(&trace->detached, false);
     trace->conflict[0] = '\0';
@@ -417,6 +423,10 @@ void rgm_tracing_get_stats(rgm_tracing_stats *stats) {
     stats->invalid = atomic_load(&trace->invalid);
     stats->dropped = atomic_load(&trace->dropped);
     stats->unknown = atomic_load(&trace->unknown);
+    stats->untimed = atomic_load(&trace->untimed);
+    for (size_t i = 0; i < RGM_ACTIVITY_KINDS; i++)
+        stats->kinds[i] = (rgm_activity_kind_counts){atomic_load(&trace->kinds_read[i].records),
+                                                     atomic_load(&trace->kinds_read[i].invalid)};
     if (trace->buffers_ready) {
         stats->buffers = atomic_load(&trace->buffers.full_count) + atomic_load(&trace->buffers.scratch_count);
         stats->buffers_out = rgm_activity_buffers_out(&trace->buffers);

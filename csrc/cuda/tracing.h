@@ -16,6 +16,7 @@
 #include <stdbool.h>
 
 #include "base/status.h"
+#include "cuda/activity_parse.h"
 #include "cuda/sink.h"
 
 // X(type, name, default, unit, doc)
@@ -62,7 +63,8 @@ typedef struct {
     bool own_clock; // records carry CLOCK_MONOTONIC; else they are converted
     bool graph_nodes;
     char conflict[256]; // what was noticed of another tool while tracing ran, "" for nothing
-    uint64_t calls, records, invalid, dropped, unknown;
+    uint64_t calls, records, invalid, dropped, unknown, untimed;
+    rgm_activity_kind_counts kinds[RGM_ACTIVITY_KINDS]; // by CUPTI's number of the kind
     uint64_t buffers, buffers_out, declined, foreign;
     int64_t service_cpu_ns;
 } rgm_tracing_stats;

@@ -128,9 +128,14 @@ rgm_cupti_result rgm_trace_enable_calls(rgm_trace *trace) {
             rgm_cupti_result result = cupti->enable_callback(1, trace->subscriber, domain, id);
             if (result != RGM_CUPTI_SUCCESS) return result;
         }
+    // That a node was made tells a launch that was captured from one that ran, also where nodes are not
+    // followed.
+    rgm_cupti_result created =
+        cupti->enable_callback(1, trace->subscriber, RGM_CUPTI_RESOURCE, RGM_CUPTI_GRAPH_NODE_CREATED);
     if (!trace->options.graph_nodes) return RGM_CUPTI_SUCCESS;
-    static const uint32_t events[] = {RGM_CUPTI_GRAPH_NODE_CREATED, RGM_CUPTI_GRAPH_NODE_CLONED,
-                                      RGM_CUPTI_GRAPH_NODE_DESTROY, RGM_CUPTI_GRAPH_EXEC_DESTROY};
+    if (created != RGM_CUPTI_SUCCESS) return created;
+    static const uint32_t events[] = {RGM_CUPTI_GRAPH_NODE_CLONED, RGM_CUPTI_GRAPH_NODE_DESTROY,
+                                      RGM_CUPTI_GRAPH_EXEC_DESTROY};
     for (size_t i = 0; i < sizeof events / sizeof *events; i++) {
         rgm_cupti_result result = cupti->enable_callback(1, trace->subscriber, RGM_CUPTI_RESOURCE, events[i]);
         if (result != RGM_CUPTI_SUCCESS) return result;
@@ -203,6 +208,7 @@ static void graph_event(uint32_t id, const rgm_cupti_resource *resource) {
     switch (id) {
     case RGM_CUPTI_GRAPH_NODE_CREATED:
         if (calling_now) here.captured = true;
+        if (!rgm_trace_now.options.graph_nodes) return;
         node = node_id(graph->node);
         if (node && calling_now) rgm_graph_nodes_add(nodes, node, graph_key, here.correlation);
         return;

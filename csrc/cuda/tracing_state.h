@@ -58,7 +58,12 @@ typedef struct {
     _Atomic(bool) reader_ending;
     _Atomic(uint64_t) read; // buffers
     _Atomic(uint32_t) highest_read;
-    _Atomic(uint64_t) records, invalid, dropped, unknown;
+    _Atomic(uint64_t) records, invalid, dropped, unknown, untimed;
+    _Atomic(uint64_t) work_read; // kernels, copies, sets and graphs among the records
+    struct {
+        _Atomic(uint64_t) records, invalid;
+    } kinds_read[RGM_ACTIVITY_KINDS];
+    unsigned kept; // buffers whose bytes were kept; of the process
     _Atomic(int64_t) reader_cpu_ns, flusher_cpu_ns;
 
     pthread_mutex_t mutex; // of what follows

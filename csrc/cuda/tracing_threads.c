@@ -3,13 +3,15 @@
 // tools, and ends the tracing; it may be held up by CUPTI. The reader turns buffers into rows; it holds no
 // lock while it calls CUPTI, and is never waited for by a callback.
 #include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/thread.h"
 #include "cuda/cupti_records.h"
 #include "cuda/tracing_state.h"
 
-enum { ROUNDS_OF_SILENCE = 3, SMALLEST_RECORD = 48 };
+enum { ROUNDS_OF_SILENCE = 3, SMALLEST_RECORD = 48, KEPT_MOST = 8 };
 static const int64_t first_pause_ns = 500000, longest_pause_ns = 20000000, silence_ns = 200000000;
 static const int64_t clock_step_ns = 1000000;
 
@@ -87,15 +89,37 @@ static void publish(rgm_trace *trace, uint64_t dropped) {
     atomic_fetch_add(&trace->records, counts->records);
     atomic_fetch_add(&trace->invalid, counts->invalid);
     atomic_fetch_add(&trace->unknown, counts->unknown);
+    atomic_fetch_add(&trace->untimed, counts->untimed);
+    atomic_fetch_add(&trace->work_read, counts->work);
+    for (size_t i = 0; i < RGM_ACTIVITY_KINDS; i++) {
+        if (!counts->kinds[i].records) continue;
+        atomic_fetch_add(&trace->kinds_read[i].records, counts->kinds[i].records);
+        atomic_fetch_add(&trace->kinds_read[i].invalid, counts->kinds[i].invalid);
+    }
     atomic_fetch_add(&trace->dropped, counts->dropped + dropped);
     atomic_store(&trace->highest_read, counts->highest);
     *counts = (rgm_activity_counts){.highest = counts->highest};
+}
+
+// Keeps the first buffers as CUPTI filled them, in the folder that REGIMETER_KEEP_ACTIVITY names: for reports
+// of records that are not understood, and as input for tests.
+static void keep_bytes(rgm_trace *trace, const rgm_activity_buffer *buffer) {
+    char path[4096];
+    const char *folder = getenv("REGIMETER_KEEP_ACTIVITY");
+    if (RGM_LIKELY(!folder || !*folder || trace->kept == KEPT_MOST)) return;
+    (void)snprintf(path, sizeof path, "%s/activity-v%u-pid%d-%u.raw", folder, (unsigned)trace->cupti->version,
+                   (int)getpid(), trace->kept++);
+    FILE *file = fopen(path, "wbe");
+    if (!file) return;
+    (void)fwrite(buffer->data, 1, buffer->valid, file);
+    (void)fclose(file);
 }
 
 static void read_buffer(rgm_trace *trace, rgm_activity_buffer *buffer) {
     uint64_t dropped = 0;
     size_t lost = 0;
     take_anchors(trace);
+    keep_bytes(trace, buffer);
     if (buffer->scratch)
         dropped = rgm_activity_count(&trace->parser, buffer->data, buffer->valid);
     else
@@ -136,16 +160,19 @@ static bool all_read(rgm_trace *trace) {
 }
 
 // Asks CUPTI to deliver until the work of every call has been read, or until the deadline. A call need not
-// leave a record (it may have been captured, or its record dropped), so silence for a while ends it too,
-// provided that CUPTI holds no buffer.
+// leave a record (it may have been captured, or its record dropped), so silence for a while ends it too: no
+// record of work, though CUPTI may write records of its own about each flush. A buffer that it keeps over a
+// flush holds work that has not ended.
 static void drain(rgm_trace *trace, int64_t deadline_ns) {
     int64_t pause = first_pause_ns, heard_ns = rgm_clock_monotonic_ns();
-    for (uint64_t completed = 0;;) {
+    for (uint64_t completed = 0, work = 0;;) {
         (void)trace->cupti->flush_all(RGM_CUPTI_FLUSH);
         int64_t now = rgm_clock_monotonic_ns(), left = deadline_ns - now;
-        uint64_t before = completed;
+        uint64_t completed_before = completed, work_before = work;
         completed = atomic_load(&trace->buffers.completed);
-        if (completed != before || rgm_activity_buffers_out(&trace->buffers)) heard_ns = now;
+        work = atomic_load(&trace->work_read);
+        bool kept = completed == completed_before && rgm_activity_buffers_out(&trace->buffers);
+        if (work != work_before || kept) heard_ns = now;
         bool all = atomic_load(&trace->highest_read) >= rgm_trace_highest_call(trace);
         if (left <= 0 || (all_read(trace) && (all || now - heard_ns > silence_ns))) return;
         pause_for(pause < left ? pause : left);
@@ -267,6 +294,9 @@ static void round_of(rgm_trace *trace, watch *w) {
 void *rgm_trace_flush(void *arg) {
     rgm_trace *trace = arg;
     watch w = {0};
+    // What this thread has CUPTI call in the driver must not end a capture of another thread.
+    int mode = RGM_CU_CAPTURE_MODE_RELAXED;
+    if (trace->driver->exchange_capture_mode) (void)trace->driver->exchange_capture_mode(&mode);
     pthread_mutex_lock(&trace->mutex);
     while (trace->state == RGM_TRACING_RUNNING) {
         if (trace->flush_wanted == trace->flush_done)

@@ -75,19 +75,36 @@ PyObject *rgm_profiler_kernels_stop(profiler_object *self, PyObject *unused) {
     Py_RETURN_NONE;
 }
 
+// CUPTI's number of each kind of record that came: how many, and how many of them were of no use.
+static PyObject *kinds_of(const rgm_tracing_stats *s) {
+    PyObject *kinds = PyDict_New();
+    for (unsigned kind = 0; kinds && kind < RGM_ACTIVITY_KINDS; kind++) {
+        if (!s->kinds[kind].records) continue;
+        PyObject *key = PyUnicode_FromFormat("%u", kind);
+        PyObject *counts =
+            Py_BuildValue("{sKsK}", "records", s->kinds[kind].records, "invalid", s->kinds[kind].invalid);
+        if (!key || !counts || PyDict_SetItem(kinds, key, counts) != 0) Py_CLEAR(kinds);
+        Py_XDECREF(key);
+        Py_XDECREF(counts);
+    }
+    return kinds;
+}
+
 PyObject *rgm_profiler_kernels_state(PyObject *unused, PyObject *ignored) {
     rgm_tracing_stats s;
     Py_BEGIN_ALLOW_THREADS;
     rgm_tracing_get_stats(&s);
     Py_END_ALLOW_THREADS;
+    PyObject *kinds = kinds_of(&s);
+    if (!kinds) return NULL;
     return Py_BuildValue(
-        "{sssssssssssksssOsOsKsKsKsKsKsKsKsKsKsL}", "state", rgm_tracing_state_token(s.state), "meaning",
+        "{sssssssssssksssOsOsKsKsKsKsKsKsKsKsKsKsNsL}", "state", rgm_tracing_state_token(s.state), "meaning",
         rgm_tracing_state_text(s.state), "path", s.path, "origin", s.origin, "conflict", s.conflict,
         "version", (unsigned long)s.version, "clock", s.own_clock ? "monotonic" : "converted", "graph_nodes",
         s.graph_nodes ? Py_True : Py_False, "running", s.state == RGM_TRACING_RUNNING ? Py_True : Py_False,
         "calls", s.calls, "records", s.records, "invalid", s.invalid, "dropped", s.dropped, "unknown",
-        s.unknown, "buffers", s.buffers, "buffers_out", s.buffers_out, "declined", s.declined, "foreign",
-        s.foreign, "service_cpu_ns", (long long)s.service_cpu_ns);
+        s.unknown, "untimed", s.untimed, "buffers", s.buffers, "buffers_out", s.buffers_out, "declined",
+        s.declined, "foreign", s.foreign, "kinds", kinds, "service_cpu_ns", (long long)s.service_cpu_ns);
 }
 
 // What doctor shows: nothing is traced.

@@ -8,6 +8,7 @@
 #include "../fakes/cupti.h"
 #include "capture/device.h"
 #include "cuda/cupti.h"
+#include "cuda/cupti_records.h"
 #include "cuda/tracing.h"
 #include "recording.h"
 
@@ -15,6 +16,7 @@
     X(fake_cupti_set)                                                                                        \
     X(fake_cupti_get)                                                                                        \
     X(fake_cupti_launch)                                                                                     \
+    X(fake_cupti_without_record)                                                                             \
     X(fake_cupti_capture)                                                                                    \
     X(fake_cupti_clone)                                                                                      \
     X(fake_cupti_graph_launch)                                                                               \
@@ -174,6 +176,7 @@ TEST(what_stands_beside_kernels) {
     rgm_tracing_options options = few_flushes();
     do_fake_cupti_set("version", 130100);
     do_fake_cupti_set("clock_ahead_ns", 0);
+    do_fake_cupti_set("flush_records", 0);
     begin(&t, &options);
     do_fake_cupti_range("epoch 1", 1, 0);
     open_scope scope = step_begin(&t);
@@ -183,6 +186,7 @@ TEST(what_stands_beside_kernels) {
     do_fake_cupti_range("epoch 1", 1, 1);
     do_fake_cupti_range("epoch 2", 2, 0);
     rgm_run *run = finish(&t);
+    do_fake_cupti_set("flush_records", 1);
     CHECK_EQ_U64(count_kind(run, RGM_KIND_ANNOTATION), 2);
     CHECK_EQ_U64(count_kind(run, RGM_KIND_OVERHEAD), 1);
     uint32_t thread = 0;
@@ -320,12 +324,14 @@ static void many(long long version, size_t buffers, int64_t *kernels, int64_t *l
     options.buffers = (int64_t)buffers;
     do_fake_cupti_set("version", version);
     do_fake_cupti_set("backwards", 1);
+    do_fake_cupti_set("flush_records", 0); // which would be lost and counted too
     do_fake_cupti_set("eager", 0);
     begin(&t, &options);
     for (int i = 0; i < 2000; i++) (void)do_fake_cupti_launch("k", 7, 0, 10);
     rgm_run *run = finish(&t);
     do_fake_cupti_set("backwards", 0);
     do_fake_cupti_set("eager", 1);
+    do_fake_cupti_set("flush_records", 1);
     do_fake_cupti_set("version", 130100);
     *kernels = (int64_t)count_kind(run, RGM_KIND_KERNEL);
     *lost = anomaly(run, RGM_ANOMALY_DROPPED_ACTIVITY);
@@ -349,6 +355,43 @@ TEST(scratch_where_it_is_not) {
     many(24, 2, &kernels, &lost);
     CHECK_EQ_I64(kernels + lost, 2000);
     CHECK(lost > 0);
+}
+
+// A record that never comes ends the wait by silence, though CUPTI answers each flush with a record of its
+// own.
+TEST(records_of_flushes_are_no_news) {
+    traced t;
+    rgm_tracing_options options = few_flushes();
+    begin(&t, &options);
+    (void)do_fake_cupti_launch("k", 7, 0, 10);
+    rgm_tracing_flush(t.sink.arg, wait_ns);
+    do_fake_cupti_without_record();
+    int64_t flushes = do_fake_cupti_get("flushes");
+    rgm_tracing_flush(t.sink.arg, INT64_C(3600) * 1000000000); // hangs where silence never comes
+    CHECK(do_fake_cupti_get("flushes") > flushes + 1);
+    rgm_tracing_stats stats = stats_now();
+    CHECK_EQ_I64((int64_t)stats.kinds[RGM_CUPTI_KIND_CONCURRENT_KERNEL].records, 1);
+    CHECK((int64_t)stats.kinds[RGM_CUPTI_KIND_OVERHEAD].records > 1);
+    CHECK_EQ_I64((int64_t)stats.invalid, 0);
+    rgm_run_free(finish(&t));
+}
+
+// A program that captures for long launches nothing: that no records come is no sign of another tool.
+TEST(a_long_capture_is_no_conflict) {
+    traced t;
+    rgm_tracing_options options = RGM_TRACING_DEFAULTS;
+    options.flush_interval_ns = 1000000;
+    begin(&t, &options);
+    int64_t flushes = do_fake_cupti_get("flushes");
+    while (do_fake_cupti_get("flushes") < flushes + 20) {
+        (void)do_fake_cupti_capture("captured", 5);
+        usleep(200);
+    }
+    CHECK_EQ_I64((int64_t)stats_now().calls, 0);
+    CHECK_EQ_I64((int64_t)stats_now().conflict[0], 0);
+    rgm_run *run = finish(&t);
+    CHECK_EQ_I64(anomaly(run, RGM_ANOMALY_TRACING_CONFLICT), 0);
+    rgm_run_free(run);
 }
 
 TEST(flush_brings_what_has_ended) {

@@ -13,6 +13,8 @@
 //   forbidden           calls from where CUPTI does not allow them; the first is also a message and an abort
 //   calls_child         calls in a child of a fork
 //   node_ns             length of a node of a graph; nodes start 100 ns after one another
+//   flush_records       1: CUPTI writes a record of its own about each flush, as the real one does
+//   untimed_syncs       1: the times of waits could not be collected, and are 0
 //   copy_node           which node of each launched graph is a copy, -1 for none
 // and counts: flushes, delivered (records), declined (buffers that were refused), subscribed, kinds
 // (enabled), callbacks (enabled), finalized, clock (registered), records (made), dropped (for want of a
@@ -47,6 +49,8 @@
     X(calls_child, 0)                                                                                        \
     X(node_ns, 100)                                                                                          \
     X(copy_node, -1)                                                                                         \
+    X(flush_records, 1)                                                                                      \
+    X(untimed_syncs, 0)                                                                                      \
     X(flushes, 0)                                                                                            \
     X(delivered, 0)                                                                                          \
     X(declined, 0)                                                                                           \
@@ -257,8 +261,10 @@ static void add_sync(const fake_cuda_call *call) {
     bool stream = strcmp(call->symbol, "cuStreamSynchronize") == 0;
     if (!stream && strcmp(call->symbol, "cuCtxSynchronize") != 0) return;
     uint64_t now = own_clock();
-    size_t size = layout_sync(record, version(), stream ? 3 : 4, now - 1000, now, call->correlation,
-                              call->context_number, stream ? call->stream_number : UINT32_MAX, 0);
+    bool untimed = FAKE_VALUE(untimed_syncs) != 0;
+    size_t size =
+        layout_sync(record, version(), stream ? 3 : 4, untimed ? 0 : now - 1000, untimed ? 0 : now,
+                    call->correlation, call->context_number, stream ? call->stream_number : UINT32_MAX, 0);
     add_record(LAYOUT_SYNC, record, size, monotonic());
 }
 
@@ -431,6 +437,14 @@ FAKE_EXPORT int cuptiActivityDisable(int kind) {
     return 0;
 }
 
+static void note_flush(void) {
+    enum { BUFFER_FLUSH = 1 << 16 };
+    uint8_t record[LAYOUT_LARGEST];
+    uint64_t now = own_clock();
+    size_t size = layout_overhead(record, version(), BUFFER_FLUSH, (uint32_t)gettid(), now - 500, now);
+    if (FAKE_VALUE(flush_records)) add_record(LAYOUT_OVERHEAD, record, size, 0);
+}
+
 // Buffers whose work has ended; forced, all of them. Deliveries happen without the mutex.
 FAKE_EXPORT int cuptiActivityFlushAll(uint32_t forced) {
     static const struct timespec moment = {0, 1000000};
@@ -439,6 +453,7 @@ FAKE_EXPORT int cuptiActivityFlushAll(uint32_t forced) {
     forbid("cuptiActivityFlushAll");
     FAKE_VALUE(flushes)++;
     while (FAKE_VALUE(hang)) nanosleep(&moment, NULL);
+    note_flush();
     pthread_mutex_lock(&mutex);
     int64_t now = monotonic();
     for (size_t i = 0; i < full_count; i++) {
@@ -493,6 +508,12 @@ FAKE_EXPORT uint32_t fake_cupti_launch(const char *name, uint32_t stream, long l
     tell(1, 307, RGM_CUPTI_EXIT, correlation, 0);
     tell(2, 211, RGM_CUPTI_EXIT, correlation, 0);
     return correlation;
+}
+
+FAKE_EXPORT void fake_cupti_without_record(void) {
+    uint32_t correlation = correlation_new();
+    tell(2, 211, RGM_CUPTI_ENTER, correlation, 0);
+    tell(2, 211, RGM_CUPTI_EXIT, correlation, 0);
 }
 
 FAKE_EXPORT void fake_cupti_launches(const char *name, long long count) {

@@ -13,6 +13,8 @@ long long fake_cupti_get(const char *name);
 // cudaLaunchKernel and the cuLaunchKernel inside it, with one correlation, which is returned. The kernel
 // starts `delay_ns` after the call and takes `ns`.
 uint32_t fake_cupti_launch(const char *name, uint32_t stream, long long delay_ns, long long ns);
+// A launch of which no record comes, as of a copy of no bytes.
+void fake_cupti_without_record(void);
 // Makes a node while a launch is captured (no record), or by a call of the graph's interface; returns its id.
 uint64_t fake_cupti_capture(const char *name, uint64_t graph);
 // Copies a node into another graph, as an instantiation does.

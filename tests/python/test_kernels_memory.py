@@ -40,7 +40,7 @@ assert stats["activities"] == PORTION * PORTIONS, stats
 assert grown < 12e6, [round(at / 1e6, 1) for at in seen]
 print(f"{stats['activities']} kernels, {grown / 1e6:.1f} MB more")
 """,
-        cupti="own_thread=0",
+        cupti="own_thread=0,flush_records=0",
     )
     assert done.stdout.startswith("1000000 kernels")
 
@@ -58,5 +58,5 @@ assert counted["dropped_device_rows"] == PORTION * PORTIONS - stats["activities"
 assert counted["dropped_scopes"] > 0  # the records of the calls have a budget of their own
 assert grown < 12e6, [round(at / 1e6, 1) for at in seen]
 """,
-        cupti="own_thread=0",
+        cupti="own_thread=0,flush_records=0",
     )
