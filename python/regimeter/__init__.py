@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         compare_profiling_runs,
         compare_samples,
     )
+    from .cuda_environment import CudaEnvironment, initialize_cuda_environment, is_cuda_available
     from .flame import FlameGraphGenerator
     from .gpu_monitoring import GpuMonitor, MonitoringConfig, get_global_monitor
     from .hta import HTAAnalyzer, HTAReport
@@ -92,6 +93,9 @@ _HOME = {
     "ProfilerComparison": "compare",
     "compare_profiling_runs": "compare",
     "compare_samples": "compare",
+    "CudaEnvironment": "cuda_environment",
+    "initialize_cuda_environment": "cuda_environment",
+    "is_cuda_available": "cuda_environment",
     "FlameGraphGenerator": "flame",
     "GpuMonitor": "gpu_monitoring",
     "MonitoringConfig": "gpu_monitoring",
@@ -166,6 +170,7 @@ __all__ = [
     "Calibration",
     "ChangeType",
     "ComparisonSummary",
+    "CudaEnvironment",
     "Error",
     "FlameGraphGenerator",
     "FormatError",
@@ -223,6 +228,8 @@ __all__ = [
     "get_profiler",
     "get_tensor_core_speedup",
     "has_tensor_cores",
+    "initialize_cuda_environment",
+    "is_cuda_available",
     "load",
     "overhead_test",
     "profile",

@@ -100,6 +100,9 @@ class FakeCuda:
     def is_initialized(self) -> bool:
         return self.initialized
 
+    def current_device(self) -> int:
+        return 0
+
     def memory_allocated(self, device: int) -> int:
         self.calls.append("memory_allocated")
         return self.allocated[device]

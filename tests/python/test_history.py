@@ -19,9 +19,9 @@ from regimeter.compare.samples import Samples, Side, side_of
 from regimeter.history import Commit, HistoryError, NoBaselineError, commit_of, open_history
 from regimeter.history import schema as tables
 from regimeter.history.database import location, shown, transaction, url_of
-from regimeter.history.git import author_of, default_branch
 from regimeter.history.parquet import export_parquet
 from regimeter.system.description import describe_machine
+from regimeter.system.git import author_of, default_branch
 
 WRITERS = 16
 
@@ -368,7 +368,7 @@ def test_a_git_that_hangs_is_given_up(tmp_path, monkeypatch):
     (tmp_path / "git").write_text("#!/bin/sh\nexec sleep 60\n")
     (tmp_path / "git").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    monkeypatch.setattr("regimeter.history.git.TIMEOUT_S", 0.2)
+    monkeypatch.setattr("regimeter.system.git.TIMEOUT_S", 0.2)
     assert commit_of(str(tmp_path), {}) == Commit()
 
 

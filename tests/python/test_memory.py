@@ -267,6 +267,31 @@ def test_a_probe_never_initialises_cuda(fake_cuda):
     assert fake_cuda.calls == []
 
 
+def test_a_benchmark_inside_a_scope_takes_no_peak_from_it(tracking, make_profiler, fake_cuda):
+    """Whoever resets the allocator's peak tells all that look at it: profilers, benchmarks, memory analyses."""
+    from regimeter.testing.memory import DEVICE, PeakMemory
+
+    with tracking.profile("outer"):
+        fake_cuda.use(50 * MB)
+        fake_cuda.use(-50 * MB)
+        watched = PeakMemory()
+        fake_cuda.use(10 * MB)
+        fake_cuda.use(-10 * MB)
+        assert watched.source == DEVICE
+        assert watched.read() == (10 * MB, "")
+    other = make_profiler(track_memory=True, memory_interval_ms=0)
+    with tracking.profile("second"):
+        fake_cuda.use(30 * MB)
+        fake_cuda.use(-30 * MB)
+        with other.profile("inner"):
+            fake_cuda.use(5 * MB)
+            fake_cuda.use(-5 * MB)
+    found = by_name(tracking)
+    assert found["outer"].memory_peak_mb == 50
+    assert found["second"].memory_peak_mb == 30
+    assert tracking.device_memory_peak() == 50 * MB
+
+
 def test_cuda_that_starts_inside_a_scope(tracking, fake_cuda):
     fake_cuda.initialized = False
     with tracking.profile("outer"):

@@ -23,14 +23,9 @@ def device_identity(ordinal: int) -> dict[str, Any]:
     about = _core.device_about(ordinal)
     here = Environment.current().only(ordinal)
     # The driver itself says which device it is; what NVML adds is its set-up.
-    gpu = replace(
-        here.gpus[0] if here.gpus else Gpu(ordinal=ordinal),
-        model=about["name"],
-        uuid=about["uuid"],
-        capability=str(about["capability"]),
-        multiprocessors=about["multiprocessors"],
-        memory_bytes=about["memory_bytes"],
-    )
+    own = Gpu.of_driver(ordinal, about)
+    stated = {name: getattr(own, name) for name in ("model", "uuid", "memory_bytes", "capability", "multiprocessors")}
+    gpu = replace(here.gpus[0], **stated) if here.gpus else own
     return _identity("cuda", replace(here, gpus=(gpu,), driver_cuda=cuda_version(about["driver"])), "device")
 
 

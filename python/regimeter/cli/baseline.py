@@ -189,7 +189,7 @@ def _promote(arguments: argparse.Namespace) -> int:
 
 
 def _promote_clean(arguments: argparse.Namespace, baselines: "Baselines") -> int:
-    from ..history.git import default_branch
+    from ..system.git import default_branch
 
     _expect(arguments, "promote [NAME] --after-clean N [--branch B]", 0, 1)
     branch = arguments.branch or default_branch()

@@ -12,9 +12,9 @@ except ModuleNotFoundError as missing:
         f"the history of runs needs {missing.name}; install it with: pip install 'regimeter[history]'"
     ) from missing
 
+from ..system.git import Commit, commit_of
 from .baselines import Baseline, Baselines, resolve_baseline
 from .errors import HistoryError, NoBaselineError
-from .git import Commit, commit_of
 from .judge import HistoryComparison, judge_against_history
 from .migrate import migrate, state_of
 from .series import Point, Series

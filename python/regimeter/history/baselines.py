@@ -17,10 +17,10 @@ import sqlalchemy as sa
 from ..compare.result import OperationComparison
 from ..compare.samples import Side
 from ..run.identity import facts_of, key_of
+from ..system.git import author_of
 from . import schema
 from .database import transaction
 from .errors import HistoryError, NoBaselineError
-from .git import author_of
 from .schema import text_of
 from .store import History, RunRow, open_history
 

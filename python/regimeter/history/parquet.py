@@ -2,12 +2,12 @@
 """The history as one Parquet file: a row a run, launch, operation and metric, for any tool that reads columns."""
 
 import os
-from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
 
 from .. import _core
+from ..report.files import atomic_path
 from . import schema
 from .database import transaction
 from .schema import unpack_floats
@@ -48,18 +48,16 @@ def export_parquet(history: History, path: str | os.PathLike[str]) -> int:
             ("values", pyarrow.list_(real)),
         ]
     )
-    target = Path(path)
-    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
     count = 0
-    try:
-        with parquet.ParquetWriter(partial, columns) as writer, transaction(history.engine) as connection:
-            result = connection.execution_options(stream_results=True, yield_per=ROWS).execute(_query())
-            for rows in result.partitions(ROWS):
-                writer.write_table(pyarrow.Table.from_pylist([_row(row) for row in rows], schema=columns))
-                count += len(rows)
-        os.replace(partial, target)
-    finally:
-        partial.unlink(missing_ok=True)
+    with (
+        atomic_path(path) as partial,
+        parquet.ParquetWriter(partial, columns) as writer,
+        transaction(history.engine) as connection,
+    ):
+        result = connection.execution_options(stream_results=True, yield_per=ROWS).execute(_query())
+        for rows in result.partitions(ROWS):
+            writer.write_table(pyarrow.Table.from_pylist([_row(row) for row in rows], schema=columns))
+            count += len(rows)
     return count
 
 

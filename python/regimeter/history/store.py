@@ -17,10 +17,10 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from ..compare.samples import Side
 from ..run.identity import facts_of, key_of
+from ..system.git import Commit
 from . import schema
 from .database import connect, location, shown, transaction, url_of
 from .errors import HistoryError, NoBaselineError
-from .git import Commit
 from .migrate import check
 from .schema import json_of, pack_floats, text_of, unpack_floats
 

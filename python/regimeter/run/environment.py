@@ -41,6 +41,18 @@ class Gpu:
     memory_clock_most_mhz: float | None = None
     ecc: bool | None = None
 
+    @classmethod
+    def of_driver(cls, ordinal: int, about: Mapping[str, Any]) -> "Gpu":
+        """Return what the CUDA driver says of a device (`_core.device_about`)."""
+        return cls(
+            model=about["name"],
+            ordinal=ordinal,
+            uuid=about["uuid"],
+            memory_bytes=about["memory_bytes"],
+            capability=f"{about['capability'] // 10}.{about['capability'] % 10}",
+            multiprocessors=about["multiprocessors"],
+        )
+
     @property
     def clocks(self) -> str | None:
         """Whether somebody set the application clocks: "set to 1410 MHz", "not set", None where NVML does not tell."""

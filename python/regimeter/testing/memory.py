@@ -14,6 +14,9 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
+from ..device_memory import TorchMemoryProbe
+
+PROBE = TorchMemoryProbe()
 DEVICE, RESIDENT = "torch's device allocator", "growth of the resident set"
 RESET = "/proc/self/clear_refs"
 STATUS = "/proc/self/status"
@@ -49,15 +52,14 @@ def resident() -> tuple[int, int] | None:
 
 
 class PeakMemory:
-    """The peak of memory between making and :meth:`read`, above what was in use at the beginning."""
+    """The peak of memory between making and :meth:`read`, above what was in use at the beginning; read once."""
 
     def __init__(self) -> None:
-        self._cuda = torch_cuda()
+        cuda = torch_cuda()
         self._before: int | None = None
-        if self._cuda is not None:
+        self._scope = None if cuda is None else PROBE.begin(int(cuda.current_device()))
+        if self._scope is not None:
             self.source = DEVICE
-            self._cuda.reset_peak_memory_stats()
-            self._before = int(self._cuda.memory_allocated())
             return
         self.source = RESIDENT
         try:
@@ -70,10 +72,11 @@ class PeakMemory:
 
     def read(self) -> tuple[float | None, str]:
         """Return the peak in bytes, or None with the reason why it is not known."""
+        if self._scope is not None:
+            found = PROBE.end(self._scope)
+            return (None, "torch.cuda is gone") if found is None else (float(found[3] - found[1]), "")
         if self._before is None:
             return None, f"the peak of the resident set cannot be reset on this system ({RESET})"
-        if self._cuda is not None:
-            return float(max(0, int(self._cuda.max_memory_allocated()) - self._before)), ""
         now = resident()
         if now is None:
             return None, f"the system does not tell the resident set ({STATUS})"

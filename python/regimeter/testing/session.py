@@ -2,13 +2,12 @@
 """A session of pytest with benchmarks: gathers records, judges them at the end, saves, reports."""
 
 import datetime
-import os
-import subprocess
 import time
 from typing import Any
 
 import pytest
 
+from ..system.git import commit_of
 from . import junit, launches, options, summary
 from .judgement import Judgement, judge
 from .options import Options
@@ -277,23 +276,9 @@ def _environment() -> dict[str, Any]:
 
 
 def _commit(folder: str) -> dict[str, Any]:
-    """Return commit, branch and whether files differ from it; None each where there is no git."""
-    found = {
-        "commit": _git(folder, "rev-parse", "HEAD"),
-        "branch": os.environ.get("GITHUB_HEAD_REF") or _git(folder, "branch", "--show-current"),
-    }
-    status = _git(folder, "status", "--porcelain", "--untracked-files=no")
-    return {**found, "dirty": None if found["commit"] is None else bool(status)}
-
-
-def _git(folder: str, *arguments: str) -> str | None:
-    try:
-        done = subprocess.run(
-            ["git", "-C", folder, *arguments], capture_output=True, text=True, timeout=10, check=False, errors="replace"
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return done.stdout.strip() or None if done.returncode == 0 else None
+    """Return commit, branch and whether files differ from it; None each where nothing is known."""
+    found = commit_of(folder)
+    return {"commit": found.commit, "branch": found.branch, "dirty": found.dirty}
 
 
 def told(records: list[dict[str, Any]]) -> list[tuple[str, object]]:
