@@ -284,6 +284,8 @@ static void set_aside(rgm_regime_verdict *v, rgm_regime leans_to, rgm_regime_rea
 static void explain_unknown(rgm_regime_verdict *v, const rgm_work *work, const rgm_roofs *roofs) {
     bool operations = !isnan(operations_of(work)), bytes = !isnan(work->bytes);
     if (v->reason == RGM_REASON_NO_WORK && (operations || bytes)) v->reason = RGM_REASON_NO_CEILINGS;
+    if (v->reason == RGM_REASON_NO_OPERATIONS && operations) v->reason = RGM_REASON_NO_PEAK;
+    if (v->reason == RGM_REASON_NO_BYTES && bytes) v->reason = RGM_REASON_NO_BANDWIDTH;
     if (v->reason == RGM_REASON_NO_WORK && roofs->small_grid) v->leans_to = RGM_REGIME_OVERHEAD_BOUND;
 }
 

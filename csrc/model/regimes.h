@@ -93,8 +93,10 @@
     X(NO_WORK, "no_work", "neither operations nor bytes are known: no shapes, no counters")                  \
     X(PARTLY, "partly", "the work of too few of these kernels is known")                                     \
     X(NO_CEILINGS, "no_ceilings", "no ceilings are known for this machine")                                  \
-    X(NO_OPERATIONS, "no_operations", "the operations are not known, or their pipe has no ceiling")          \
-    X(NO_BYTES, "no_bytes", "the bytes are not known, or the memory has no ceiling")
+    X(NO_OPERATIONS, "no_operations", "the operations are not known")                                        \
+    X(NO_BYTES, "no_bytes", "the bytes are not known")                                                       \
+    X(NO_PEAK, "no_peak", "the operations are known, but not what their pipe can do: it has no ceiling")     \
+    X(NO_BANDWIDTH, "no_bandwidth", "the bytes are known, but not what the memory can do: it has no ceiling")
 
 #define RGM_PIPE_ENUM(name, token, doc) RGM_PIPE_##name,
 #define RGM_CEILING_ENUM(name, token, unit, doc) RGM_CEILING_##name,

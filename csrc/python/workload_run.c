@@ -162,10 +162,11 @@ static PyObject *run_on_host(rgm_module *state, workload_call *call, const workl
     Py_END_ALLOW_THREADS;
     if (status != RGM_OK) return rgm_raise(state, status, &err);
     return result_of(call, asked,
-                     Py_BuildValue("{sdsdsssIsIsI}", "operations", result.shape.operations, "bytes",
+                     Py_BuildValue("{sdsdsssIsIsIsLsL}", "operations", result.shape.operations, "bytes",
                                    result.shape.bytes, "set", set ? set->name : "reference", "threads",
                                    result.threads, "repeats", (unsigned)result.repeats, "call_repeats",
-                                   (unsigned)result.call_repeats));
+                                   (unsigned)result.call_repeats, "faults", (long long)result.faults,
+                                   "call_faults", (long long)result.call_faults));
 }
 
 static PyObject *run_on_device(rgm_module *state, workload_call *call, const workload_asked *asked) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workloads/host_run.h"
 
+#include <sys/resource.h>
+
 #include "base/clock.h"
 #include "base/memory.h"
 #include "workloads/arrays.h"
@@ -72,6 +74,17 @@ static rgm_status host_call(host_job *job) {
     return status;
 }
 
+static int64_t page_faults(void) {
+    struct rusage usage;
+    return getrusage(RUSAGE_SELF, &usage) == 0 ? usage.ru_minflt : 0;
+}
+
+// Whether to go on warming up after run number `done`, which touched so many new pages.
+static bool is_cold(const rgm_host_request *request, uint32_t done, int64_t faults) {
+    if (done < request->warmup || !done) return true;
+    return request->warmup && faults && done < request->warmup + RGM_HOST_MORE_WARMUP;
+}
+
 // How many repeats make a time long enough, by the shortest of the runs so far.
 static uint32_t repeats_for(int64_t shortest_ns) {
     if (shortest_ns >= least_ns) return 1;
@@ -81,38 +94,44 @@ static uint32_t repeats_for(int64_t shortest_ns) {
 
 static rgm_status time_kernel(host_job *job, const rgm_host_request *request, rgm_host_result *result) {
     computation c;
-    int64_t shortest = INT64_MAX;
+    int64_t shortest = INT64_MAX, faults = 0;
     RGM_TRY(prepare(&c, job, job->ready.data));
-    for (uint32_t i = 0; i < request->warmup || i == 0; i++) {
-        int64_t begin = rgm_clock_monotonic_ns();
+    for (uint32_t i = 0; is_cold(request, i, faults); i++) {
+        int64_t before = page_faults(), begin = rgm_clock_monotonic_ns();
         compute(&c, &job->team);
         int64_t length = rgm_clock_monotonic_ns() - begin;
+        faults = page_faults() - before;
         if (length < shortest) shortest = length;
     }
     result->repeats = repeats_for(shortest);
+    result->faults = -page_faults();
     for (uint32_t i = 0; i < request->iterations; i++) {
         int64_t begin = rgm_clock_monotonic_ns();
         for (uint32_t k = 0; k < result->repeats; k++) compute(&c, &job->team);
         request->times_ns[i] = rgm_clock_monotonic_ns() - begin;
     }
+    result->faults += page_faults();
     rgm_free(c.block);
     return RGM_OK;
 }
 
 static rgm_status time_calls(host_job *job, const rgm_host_request *request, rgm_host_result *result) {
-    int64_t shortest = INT64_MAX;
-    for (uint32_t i = 0; request->calls && (i < request->warmup || i == 0); i++) {
-        int64_t begin = rgm_clock_monotonic_ns();
+    int64_t shortest = INT64_MAX, faults = 0;
+    for (uint32_t i = 0; request->calls && is_cold(request, i, faults); i++) {
+        int64_t before = page_faults(), begin = rgm_clock_monotonic_ns();
         RGM_TRY(host_call(job));
         int64_t length = rgm_clock_monotonic_ns() - begin;
+        faults = page_faults() - before;
         if (length < shortest) shortest = length;
     }
     result->call_repeats = repeats_for(shortest);
+    result->call_faults = -page_faults();
     for (uint32_t i = 0; i < request->calls; i++) {
         int64_t begin = rgm_clock_monotonic_ns();
         for (uint32_t k = 0; k < result->call_repeats; k++) RGM_TRY(host_call(job));
         request->call_times_ns[i] = rgm_clock_monotonic_ns() - begin;
     }
+    result->call_faults += page_faults();
     return RGM_OK;
 }
 

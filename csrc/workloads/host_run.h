@@ -7,6 +7,10 @@
 // buffers, copying the inputs, the computation, copying the outputs, freeing. What is shorter than some 20 us
 // is repeated until it is that long, and the time of all repeats is told with their number.
 //
+// Warm-up goes on while calls touch new pages, RGM_HOST_MORE_WARMUP runs more at the most. Page faults during
+// the times are counted: where there are some, a time has the system's part in it, and depends on what the
+// allocator kept of the work before.
+//
 // Threads: any; a call keeps no state.
 #ifndef RGM_WORKLOADS_HOST_RUN_H
 #define RGM_WORKLOADS_HOST_RUN_H
@@ -14,12 +18,12 @@
 #include "workloads/fast.h"
 #include "workloads/team.h"
 
-enum { RGM_HOST_MOST_RUNS = 1 << 20 };
+enum { RGM_HOST_MOST_RUNS = 1 << 20, RGM_HOST_MORE_WARMUP = 32 };
 
 typedef struct {
     const rgm_fast_set *set;   // NULL: the reference
     unsigned threads;          // of the fast implementation, at most; 0: as many as there are processors
-    uint32_t warmup;           // runs that are not timed, at least one is made
+    uint32_t warmup;           // runs that are not timed, at least one is made; 0: no more than that
     uint32_t iterations;       // runs of the kernel that are timed
     uint32_t calls;            // host calls that are timed
     const double *parameters;  // NULL: documented
@@ -33,6 +37,7 @@ typedef struct {
     rgm_workload_shape shape;
     unsigned threads;               // that took part
     uint32_t repeats, call_repeats; // in each time
+    int64_t faults, call_faults;    // pages that the process touched first during all times
 } rgm_host_result;
 
 rgm_status rgm_host_run(const rgm_workload *workload, const rgm_host_request *request,

@@ -146,8 +146,10 @@ class GpuMonitor:
     ) -> None:
         """Record an execution: `duration` in seconds or a timedelta, `mem` in bytes where it is known.
 
-        ValueError for a duration that is negative or not finite, or negative memory.
+        ValueError for a duration that is negative or not finite, or negative memory; TypeError for a name that is none.
         """
+        if not isinstance(name, str):
+            raise TypeError(f"the name of a kernel is a text, not {name!r}")
         if not self.config.enable_profiling:
             return
         seconds = duration.total_seconds() if isinstance(duration, timedelta) else float(duration)
@@ -305,6 +307,12 @@ def get_global_monitor() -> GpuMonitor:
     with _global_lock:
         if _global is None:
             _global = GpuMonitor()
+        return _global
+
+
+def existing_monitor() -> GpuMonitor | None:
+    """Return the monitor of this process where one has been made."""
+    with _global_lock:
         return _global
 
 

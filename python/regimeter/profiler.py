@@ -67,7 +67,8 @@ class GPUProfiler(OperationMethods, _core.Profiler):
     counts in the outermost scopes (of these names) of the first thread that uses CUDA in one, and has the values when
     the profiler is closed (docs/gpu/counters.md). Both are rows of the table `counters`; what cannot be had is told
     with its reason in the environment of the run.
-    force_recalibration: measure the ceilings of `profile_operation` anew, whatever is kept of them.
+    force_recalibration: measure the ceilings of `profile_operation` anew, whatever is kept of them. verbose: calibrate
+    at once, not at the first call that needs it, and print the table.
     options: budgets and intervals of the session, see ``regimeter.GPUProfiler.options()``.
 
     Threads: one profiler serves all threads and asyncio tasks; scopes nest per thread and per task. After a fork
@@ -90,6 +91,7 @@ class GPUProfiler(OperationMethods, _core.Profiler):
         telemetry: bool | float = False,
         counters: bool | str | Mapping[str, Any] = False,
         force_recalibration: bool = False,
+        verbose: bool = False,
         **options: int,
     ) -> None:
         begun = perf_counter_ns()
@@ -137,6 +139,8 @@ class GPUProfiler(OperationMethods, _core.Profiler):
         self.enabled = enabled
         _open_profilers.add(self)
         self._show_warning()
+        if verbose:
+            self._print_calibration()
 
     # --- recording -----------------------------------------------------------------------------------------
 

@@ -20,10 +20,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from regimeter import Calibration, FormatError, _core, calibrate
+from regimeter import Calibration, FormatError, GPUProfiler, _core, calibrate
 from regimeter.calibration import Ceiling, calibration_for, device, host, identity, measure, sampling, store
-from regimeter.cli import ceilings as shown
+from regimeter.calibration.notice import Notice
 from regimeter.cli import main
+from regimeter.report import ceilings as shown
 from regimeter.system import memory, processors
 from regimeter.system.processors import usable_processors
 
@@ -650,3 +651,48 @@ def test_importing_the_package_measures_and_imports_nothing():
     code = "import sys, regimeter; regimeter.GPUCalibrator; print([m for m in ('torch', 'numpy') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "torch" not in done.stdout
+
+
+def test_a_calibration_that_nobody_watches_says_what_goes_on(capsys):
+    """Only where it takes long, once, with what it does and for how long; and how long it took."""
+    now = [0.0]
+    notice = Notice("cpu", True, lambda: now[0])
+    notice("memory, 2 threads", 0.0)
+    notice.end()
+    assert capsys.readouterr().err == ""
+    notice = Notice("cpu", True, lambda: now[0])
+    for seconds, what in ((0.5, "memory"), (1.5, "caches"), (3.0, "compute")):
+        now[0] = seconds
+        notice(what, seconds / 4)
+    notice.end()
+    first, last = capsys.readouterr().err.splitlines()
+    assert first.startswith(
+        "regimeter: calibrating cpu: what its memory and arithmetic reach at most; about ten seconds"
+    )
+    assert "caches, 38 % done" in first
+    assert last.startswith("regimeter: calibrated cpu in 3.0 s; `regimeter calibrate --show")
+
+
+def test_who_watches_a_calibration_is_told_instead(monkeypatch, capsys):
+    told = []
+
+    def slow(place, effort, identity, strict):
+        effort.tell("memory", 0.0)
+        return made()
+
+    monkeypatch.setattr(measure, "_measure", slow)
+    monkeypatch.setattr("regimeter.calibration.notice.DELAY_S", 0.0)
+    calibrate("cpu", policy=SMALL)
+    assert "calibrating cpu" in capsys.readouterr().err
+    calibrate("cpu", policy=SMALL, progress=lambda what, part: told.append(what))
+    assert (told, capsys.readouterr().err) == (["memory"], "")
+
+
+def test_a_verbose_profiler_calibrates_at_once_and_prints_the_table(counted, capsys):
+    with GPUProfiler(verbose=True):
+        said = capsys.readouterr().out
+        assert counted
+        assert "memory_copy" in said
+        assert "10.0 GB/s" in said
+    with GPUProfiler():
+        assert capsys.readouterr().out == ""

@@ -3,6 +3,7 @@
 
 import functools
 import math
+import os
 import subprocess
 import sys
 import textwrap
@@ -14,7 +15,17 @@ import pytest
 import regimeter
 from regimeter import CUDANotAvailableError, GPUProfiler, _core
 from regimeter.calibration import Calibration, Ceiling
-from regimeter.regime import calls, floor, inner_rate, memory, numpy_work, safe_profile, scaling, suggest_optimization
+from regimeter.regime import (
+    calls,
+    floor,
+    inner_rate,
+    light,
+    memory,
+    numpy_work,
+    safe_profile,
+    scaling,
+    suggest_optimization,
+)
 from regimeter.regime.stopwatch import Measurement
 from regimeter.regime.work import LOWER_BOUND
 
@@ -100,6 +111,32 @@ def test_lightweight_runs_once_and_still_classifies(profiler):  # D10
     assert profile["memory"].keys() >= {"oom_risk", "peak_allocated_mb"}
     waited = profiler.profile_with_result(time.sleep, 0.02, lightweight=True)[1]
     assert (waited["regime"], waited["detail"]) == ("OVERHEAD_BOUND", "wait")
+
+
+def test_lightweight_says_why_and_what_to_do(profiler):
+    """The document's own example: longer than a call without work, and its work is not known."""
+    profile = profiler.profile_with_result(np.sort, np.random.default_rng(1).random(200_000), lightweight=True)[1]
+    assert (profile["regime"], profile["reason"]) == ("UNKNOWN", "no_work")
+    assert "flops= and bytes=" in profile["advice"]
+    given = profiler.profile_with_result(
+        np.sort, np.random.default_rng(1).random(200_000), lightweight=True, flops=1e6, bytes=3e6
+    )[1]
+    assert given["reason"] in _core.REGIME_REASONS
+    assert given["advice"]
+    assert profiler.profile_with_result(abs, -1, lightweight=True)[1]["reason"] == "floor"
+    assert profiler.profile_with_result(time.sleep, 0.02, lightweight=True)[1]["reason"] == "cpu_idle"
+
+
+@pytest.mark.parametrize(("runnable", "regime", "reason"), [(2, "OVERHEAD_BOUND", "cpu_idle"), (9, "UNKNOWN", "load"),
+                                                            (None, "OVERHEAD_BOUND", "cpu_idle")])  # fmt: skip
+def test_a_wait_for_helpers_under_load_is_no_wait(runnable, regime, reason, profiler, monkeypatch):
+    """The caller waits while another thread of the program works for a part of the time."""
+    monkeypatch.setattr(light, "_runnable", lambda: runnable)
+    monkeypatch.setattr(light.os, "sched_getaffinity", lambda pid: {0, 1})
+    monkeypatch.setattr(light._core, "light_call", lambda *told: (None, {**told[4][3], "runtime_ms": 1.0}))
+    told = profiler.profile_with_result(time.sleep, 0, lightweight=True)[1]
+    assert (told["regime"], told["reason"]) == (regime, reason)
+    assert ("9 threads, 2 processors" in told["advice"]) == (reason == "load")
 
 
 def test_lightweight_profiles_do_not_share_their_dictionaries(profiler):
@@ -352,6 +389,46 @@ def test_the_roofline_decides(monkeypatch):
 
 def test_what_is_far_from_both_roofs_is_not_called_overhead(monkeypatch):  # D6
     assert verdict_on(monkeypatch, 10, flops=1e7, bytes=1e6)["regime"] == "AMBIGUOUS"
+
+
+def test_more_threads_than_processors_never_worked():
+    spun = Measurement(1e6, 1e6, None, 1e6, 9e6, 0, 0, 0, 0, 1, None, (1_000_000,))
+    assert spun.busy_threads == (os.cpu_count() or 1)
+
+
+def test_time_that_others_took_makes_no_call_faster_than_a_roof(monkeypatch):
+    """A pool thread that spun lost it, so the wall clock's time stands: no error of the work, and no UNKNOWN."""
+    measured = Measurement(10e6, 10e6, None, 1e6, 12e6, 8.5e6, 0, 0, 0, 5, 0.01, (10_000_000,) * 5)
+    monkeypatch.setattr(calls.stopwatch, "measure", lambda call, repeat, clock=None: (call(), measured))
+    monkeypatch.setattr(floor, "_known", {("python", False): (300.0, 0.05)})
+    monkeypatch.setattr("regimeter.calibration.measure.measure_again", lambda beaten, part: None)
+    question = calls.Question(5, flops=9e8, bytes=1e6)
+    told = calls.profile_call(lambda: None, (), {}, question, lambda device: calibration())[1]
+    assert told["detail"] != "model_error"
+    assert told["regime"] in ("COMPUTE_BOUND", "AMBIGUOUS"), "with so much taken the label may be left open"
+
+
+def test_a_product_that_beats_the_loops_of_the_calibration_is_the_better_measurement(monkeypatch):
+    """By a formula its work is known, so the ceiling was low; with work that the user gave it may be the work."""
+    a = np.ones((192, 192))
+    flops = 2 * 192**3
+    ns = flops / (1.2 * 1e11) * 1e9  # a fifth faster than the made-up peak
+    measured = Measurement(ns, ns, None, ns, ns, 0, 0, 0, 0, 5, 0.01, (round(ns),) * 5)
+    monkeypatch.setattr(calls.stopwatch, "measure", lambda call, repeat, clock=None: (call(), measured))
+    monkeypatch.setattr(floor, "shortest_call", lambda *told: (300.0, 0.05))
+    monkeypatch.setattr("regimeter.calibration.measure.measure_again", lambda beaten, part: None)
+    told = calls.profile_call(np.matmul, (a, a), {}, calls.Question(5), lambda device: calibration())[1]
+    assert (told["regime"], told["detail"]) == ("COMPUTE_BOUND", "none")
+    given = calls.profile_call(lambda: a, (), {}, calls.Question(5, flops=flops, bytes=9e5), lambda d: calibration())[1]
+    assert (given["regime"], given["detail"]) == ("UNKNOWN", "model_error")
+
+
+def test_a_missing_ceiling_is_not_missing_work(monkeypatch):
+    a = np.ones((64, 64), dtype="float16")
+    told = calls.profile_call(np.matmul, (a, a), {}, calls.Question(3), lambda device: calibration())[1]
+    if told["evidence"]["reason"] != "floor":
+        assert (told["regime"], told["evidence"]["reason"]) == ("UNKNOWN", "no_peak")
+        assert "element type" in suggest_optimization(told)
 
 
 def test_faster_than_a_roof_stays_visible(monkeypatch):  # D3, D5

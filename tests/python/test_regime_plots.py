@@ -28,11 +28,16 @@ def test_the_page_holds_what_was_measured(tmp_path):
     text = path.read_text()
     assert text.count("<figure>") == 5
     assert not re.search(r'(src|href)="|https?://(?!www\.w3\.org)|@import', text)
-    for drawing in re.findall(r"<svg viewBox.*?</svg>", text, re.S):
-        ElementTree.fromstring(drawing)
+    drawings = [ElementTree.fromstring(drawing) for drawing in re.findall(r"<svg viewBox.*?</svg>", text, re.S)]
+    assert len(drawings) == 5
+    for drawing in drawings:
+        places = [(float(node.get("x")), float(node.get("y"))) for node in drawing.iter("text")]
+        assert all(abs(x - u) > 18 or abs(y - v) > 9 for at, (x, y) in enumerate(places) for u, v in places[:at])
+        assert any(node.text in ("elements", "FLOP/byte") for node in drawing.iter("text")), "each has an axis title"
+    assert "e+0" not in text, "powers of ten are written as such"
     assert text.count("data-text=") >= 2 * 2 * 4
     assert "100 GFLOP/s" not in text  # of float32, which is twice that
-    assert "200 GFLOP/s, 10.0 GB/s" in text
+    assert "200 GFLOP/s (fp32), 10.0 GB/s (memory beyond the caches" in text
 
 
 def test_names_are_escaped():
@@ -67,6 +72,19 @@ def test_the_command_prints_json(capsys):
     assert gpu_profile.main(["--profile", "matmul", "--size", "100", "--repeat", "2", "--json"]) == 0
     profile = json.loads(capsys.readouterr().out)
     assert profile["flops"] == 2 * 10**3
+
+
+def test_the_work_of_softmax_is_known_and_can_be_given(capsys):
+    words = ["--profile", "softmax", "--size", "10000", "--repeat", "2", "--json"]
+    assert gpu_profile.main(words) == 0
+    profile = json.loads(capsys.readouterr().out)
+    assert (profile["flops"], profile["bytes"]) == (5 * 10_000, 8 * 4 * 10_000)
+    assert profile["evidence"]["reason"] != "no_work"
+    assert gpu_profile.main([*words, "--flops", "7", "--bytes", "9"]) == 0
+    profile = json.loads(capsys.readouterr().out)
+    assert (profile["flops"], profile["bytes"]) == (7, 9)
+    for wrong in ("-1", "nan", "x"):
+        assert gpu_profile.main([*words, f"--flops={wrong}"]) == 2
 
 
 @pytest.mark.parametrize(

@@ -169,6 +169,19 @@ def test_variation_has_budgets_too():
     assert state("cv = 0.1", report([100.0] * 30)).state == "within"
 
 
+def test_a_variation_is_that_of_the_kernel():
+    run = report(call_us=[100.0, 200.0] * 15, kernel_us=[5.0] * 30)
+    assert state("cv = 0.1", run).state == "within"
+
+
+def test_new_pages_in_a_time_are_said():
+    times = Times((500_000,) * 9, faults=9 * 300)
+    run = WorkloadReport((KernelStats("vector_add", "", "c", "EPYC", host_call=times, parameters=ADD.sizes()),))
+    found = state("host_call_us = 50", run)
+    assert (found.state, found.reason) == ("over", "300 page faults a run: the time has new pages in it")
+    assert "300 page faults" in budgets_junit([found])
+
+
 def test_what_a_budget_is_not_for_is_not_checked():
     run = report([500.0] * 9)
     other = state('host_call_us = 50\nbackend = "device"', run)

@@ -3,6 +3,8 @@
 
 import json
 import os
+import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -65,6 +67,51 @@ def test_two_sizes_of_a_backend_are_compared_for_kernels_and_host_calls(capsys):
     assert main([*words, "-q", "--fail-on", "never"]) == 0
 
 
+def words_after(text, lead):
+    (line,) = [line for line in text.splitlines() if line.strip().startswith(lead)]
+    return shlex.split(line.partition(lead)[2])
+
+
+def test_an_ab_says_what_was_compared_and_its_next_command_works(tmp_path, capsys, monkeypatch):
+    """Two equal variants that vary are undecided after six pairs; the command for more data is run as it is printed."""
+    noise = np.random.default_rng(7)
+
+    def measure(backend, workload, sizes, request):
+        values = [Times(tuple(noise.integers(80_000, 120_000, request.calls).tolist())) for _ in range(2)]
+        return KernelStats(workload.name, "", "c", "EPYC", *values)
+
+    monkeypatch.setattr("regimeter.workloads.versus.measure", measure)
+    words = ["workloads", "ab", "dot_product", "--base", "c:n=1000", "--current", "c:n=1003", "--pairs", "6",
+             "--burst", "3"]  # fmt: skip
+    assert main([*words, "--fail-on", "never", "--policy", "ab_threshold=0.01"]) == 0
+    said = capsys.readouterr().out
+    assert "pairs of bursts, compared within each pair" in said
+    assert "All ran in one process" in said
+    assert "pairs of processes" not in said
+    assert "regimeter baseline" not in said
+    command = words_after(said, "More data:")
+    assert command[:4] == ["regimeter", "workloads", "ab", "dot_product"]
+    pairs = int(command[command.index("--pairs") + 1])
+    notes = [int(found) for found in re.findall(r"about (\d+) pairs would tell", said)]
+    assert pairs == max(10, *notes), "one number, not two that differ"
+    assert notes
+    command[command.index("--pairs") + 1] = "7"
+    assert main([*command[1:], "--fail-on", "never"]) == 0
+    assert "7 pairs x 3" in capsys.readouterr().out
+    page = tmp_path / "ab.html"
+    assert main([*words, "--fail-on", "never", "--format", "html", "-o", str(page)]) == 0
+    assert '["burst","bursts"]' in page.read_text().replace(" ", "")
+    markdown = tmp_path / "ab.md"
+    assert main([*words, "--fail-on", "never", "--format", "markdown", "-o", str(markdown)]) == 0
+    assert "processes" not in markdown.read_text().replace("process to process", "")
+
+
+def test_a_slower_variant_has_nothing_to_accept(capsys):
+    words = ["workloads", "ab", "dot_product", "--base", "c:n=100", "--current", "c:n=1000000", "--pairs", "6"]
+    assert main(words) == 1
+    assert "Accept" not in capsys.readouterr().out
+
+
 # --- history --------------------------------------------------------------------------------------------------
 
 
@@ -102,8 +149,14 @@ def test_the_documented_rule_is_half_as_much_again(history):
     assert [one.degraded for one in trend_of(history, "vector_add")] == [False, False]
     fill(history, [200.0])
     found = trend_of(history, "vector_add")
-    assert [one.degraded for one in found] == [True, True]
-    assert found[0].alerts[0].startswith("DEGRADED: vector_add [c] host call: 2")
+    assert [(one.judged, one.degraded) for one in found] == [(True, True), (False, False)], "the kernel alone is judged"
+    assert found[0].alerts[0].startswith("DEGRADED: vector_add [c] kernel: ")
+    assert found[1].alerts == []
+    calls = trend_of(history, "vector_add", of="host_call")
+    assert calls[0].alerts[0].startswith("DEGRADED: vector_add [c] host call: 2")
+    assert [one.degraded for one in calls] == [True, False]
+    with pytest.raises(ValueError, match="'kernel' or 'host_call', not 'host'"):
+        trend_of(history, "vector_add", of="host")
     assert [one.degraded for one in trend_of(history, "vector_add", policy={"degraded_factor": 3})] == [False, False]
 
 
@@ -111,7 +164,8 @@ def test_a_given_baseline_stands_for_the_runs_before(history):
     fill(history, [100.0])
     (one, _) = trend_of(history, "vector_add")
     assert (one.baseline, one.degraded, one.percent) == (None, False, None)
-    (one, _) = trend_of(history, "vector_add", baseline_us=50)
+    (one, other) = trend_of(history, "vector_add", baseline_us=one.value * 1e6 / 2)
+    assert other.baseline_source != "given", "one number is not for kernel and host call alike"
     assert one.baseline_source == "given"
     assert one.degraded
     assert one.percent == pytest.approx(100, abs=1)
@@ -153,7 +207,14 @@ def test_trend_of_the_command(history, tmp_path, capsys):
     words = ["workloads", "trend", "vector_add", "--db", str(tmp_path / "history.db")]
     assert main([*words, "--json"]) == 1
     document = json.loads(capsys.readouterr().out)
-    assert [one["degraded"] for one in document["trends"]] == [True, True]
+    assert [(one["judged"], one["degraded"]) for one in document["trends"]] == [(True, True), (False, False)]
+    assert main([*words, "--of", "host_call", "--baseline", "1"]) == 1
+    assert "baseline 1.000 us (given)" in capsys.readouterr().out
+    assert main([*words, "--format", "html", "-o", str(tmp_path / "trend.html")]) == 1
+    page = (tmp_path / "trend.html").read_text()
+    assert page.count('<svg class="trend"') == 2
+    assert page.count("<circle") == 6
+    assert page.count('class="over"') == 1, "the kernel above its limit; the host call has no limit"
     assert main([*words, "--policy", "degraded_factor=4"]) == 0
     assert "no alert" in capsys.readouterr().out
     assert main(["workloads", "trend", "conv2d", "--db", str(tmp_path / "history.db")]) == 5
@@ -239,3 +300,17 @@ def test_watch_ends_cleanly_on_a_signal(number, tmp_path):
         rest, errors = process.communicate(timeout=300)
     assert "run 1 c us: ar_forecast=" in line
     assert (process.returncode, rest, errors) == (0, "", "")
+
+
+def test_watch_names_the_kernel_of_an_alert(tmp_path, capsys):
+    pytest.importorskip("sqlalchemy")
+    words = ["workloads", "watch", "--kernel", "ar_forecast", "vector_add", "--backend", "c", "--every", "1s"]
+    words += ["--count", "1", "--iterations", "6", "--db", str(tmp_path / "h.db")]
+    words += ["--policy", "slow_us=0", "variance_cv=0"]
+    assert main(words) == 0
+    said = capsys.readouterr().out
+    assert "HIGH VARIANCE: vector_add: host call varies" in said
+    assert "SLOW: ar_forecast: mean host call" in said
+    assert main([*words, "--json"]) == 0
+    alerts = json.loads(capsys.readouterr().out)["alerts"]
+    assert all("ar_forecast" in alert or "vector_add" in alert for alert in alerts)

@@ -354,3 +354,128 @@ def test_wrong_usage_is_one_line(words, message, capsys):
     text = capsys.readouterr().err
     assert message in text
     assert text.count("\n") == 1
+
+
+# --- the steady state -----------------------------------------------------------------------------------------
+
+ALONE = """
+import json, sys
+import regimeter
+report = regimeter.run_workloads(sys.argv[2].split(","), backend=sys.argv[1], iterations=20, threads=1)
+found = report["vector_add"]
+print(json.dumps([found.host_call.faults_per_run, found.kernel.faults_per_run]))
+"""
+
+
+@pytest.mark.parametrize("backend", ["c", "numpy"])
+@pytest.mark.parametrize("company", ["vector_add", "pixel_entropy,vector_add"])
+def test_a_host_call_touches_no_new_pages_alone_or_after_others(backend, company):
+    """Three arrays of 400 kB are some 300 pages a call; what the allocator kept from other work must not matter."""
+    made = subprocess.run(
+        [sys.executable, "-c", ALONE, backend, company], check=True, capture_output=True, text=True, timeout=300
+    )
+    host_call, kernel = json.loads(made.stdout)
+    assert host_call < 10
+    assert kernel < 10
+
+
+def test_warm_up_goes_on_until_no_page_is_new(monkeypatch):
+    from regimeter.workloads import python_timing
+
+    left, total, calls = [12], [0], []
+
+    def faults():
+        return total[0]
+
+    def call():
+        calls.append(1)
+        if left[0]:
+            left[0] -= 1
+            total[0] += 100
+
+    monkeypatch.setattr(python_timing, "page_faults", faults)
+    times, _ = time_calls(call, 3, 5, repeat=True)
+    assert times.faults == 0
+    assert len(calls) == 13 + 5 * times.repeats, "twelve with new pages and one without, then the times"
+    left[0], calls[:] = 10**6, []
+    times, _ = time_calls(call, 3, 5, repeat=True)
+    assert len(calls) == 3 + python_timing.MORE_WARMUP + 5 * times.repeats, "what never stops is not waited for"
+    assert times.faults_per_run == 100
+    left[0], calls[:] = 10**6, []
+    time_calls(call, 3, 5, repeat=False)
+    assert len(calls) == 8, "a function of the user's runs as often as asked"
+
+
+def test_what_was_done_and_page_faults_are_in_the_report(capsys):
+    report = run_workloads("vector_add", backend="c", iterations=6)
+    text = report.render()
+    assert "steady state: freed memory is kept" in text
+    assert "page faults" in text
+    assert report.to_dict()["kernels"][0]["host_call"]["page_faults_per_run"] is not None
+
+
+# --- what to try ----------------------------------------------------------------------------------------------
+
+
+def advice(*kernels):
+    report = WorkloadReport(kernels)
+    return {(one.kernel, one.command or one.text) for one in report.recommendations}
+
+
+def test_advice_follows_from_what_was_measured():
+    varying = stats(call_us=[100, 100, 300, 100, 100, 400])
+    assert advice(varying) == {
+        ("vector_add", "taskset -c 0,1 regimeter workloads run --kernel vector_add --backend c --iterations 100")
+    }
+    calm = stats(call_us=[100] * 6, kernel_us=[95] * 6)
+    assert advice(calm) == set()
+    ((_, text),) = advice(stats(call_us=[100] * 6, kernel_us=[50] * 6))
+    assert "use buffers again" in text
+    slow = stats("pixel_entropy", kernel_us=[6000] * 6)
+    assert advice(slow) == {("pixel_entropy", "regimeter workloads sweep pixel_entropy --backend c --over window")}
+    device = KernelStats(
+        "conv2d", "", "device", "a GPU", kernel=Times((10_000, 90_000) * 4), facts={"slowed_by": ["hw_thermal"]}
+    )
+    commands = {command for _, command in advice(device)}
+    assert {"nvidia-smi", "nvidia-smi -q -d TEMPERATURE,CLOCK,PERFORMANCE", "nvidia-smi -q -d PERFORMANCE"} <= commands
+    assert any(command.startswith("nsys profile --stats=true regimeter workloads run") for command in commands)
+
+
+def test_advice_stands_in_text_json_and_page(capsys, tmp_path):
+    words = [
+        "workloads",
+        "run",
+        "--kernel",
+        "pixel_entropy",
+        "--backend",
+        "c",
+        "--iterations",
+        "3",
+        "--policy",
+        "slow_us=0",
+    ]
+    assert main(words) == 0
+    command = "regimeter workloads sweep pixel_entropy --backend c --over window"
+    said = capsys.readouterr().out
+    assert "What to try" in said
+    assert command in said
+    assert main([*words, "--json"]) == 0
+    assert command in [row["command"] for row in json.loads(capsys.readouterr().out)["recommendations"]]
+    assert main([*words, "--format", "html", "-o", str(tmp_path / "r.html")]) == 0
+    assert command in (tmp_path / "r.html").read_text()
+    sweep = [*command.split()[1:], "--iterations", "2", "--factors", "0.5,1", "--size", "height=32", "width=32"]
+    assert main(sweep) == 0, "the command that is printed works"
+
+
+def test_a_monitor_of_the_program_has_the_times_too():
+    code = (
+        "import regimeter\n"
+        "regimeter.run_workloads('ar_forecast', backend='c', iterations=4)\n"
+        "monitor = regimeter.get_global_monitor()\n"
+        "assert 'ar_forecast' not in monitor.get_report()\n"
+        "regimeter.run_workloads('ar_forecast', backend='c', iterations=4)\n"
+        "print(monitor.get_report())\n"
+    )
+    said = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=120).stdout
+    assert "ar_forecast" in said
+    assert "4 calls" in said

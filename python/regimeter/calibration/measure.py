@@ -16,6 +16,7 @@ from ..system.processors import cpu_model, usable_processors
 from . import store
 from .ceiling import Calibration, Ceiling
 from .identity import device_identity, host_identity
+from .notice import Notice
 from .sampling import Effort, Progress, better
 
 _known: dict[tuple[str, str | None], Calibration] = {}
@@ -58,7 +59,8 @@ def calibration_for(
     """Return the calibration of ``"cpu"``, ``"cuda"`` or ``"cuda:N"``; a repeated call costs nothing.
 
     quick: a short measurement (10 s) is good enough; a kept one that took longer is taken too. force: measure in any
-    case. progress: called with what is measured now and the part of all that is done. strict: refuse a device that
+    case. progress: called with what is measured now and the part of all that is done; without it a line on standard
+    error says what goes on, where it takes longer than a second. strict: refuse a device that
     another process uses. policy: numbers of `_core.calibrate_policy()` that are to be others; such a calibration is
     measured and not kept. ValueError for another device, UnavailableError where the device cannot be used.
     """
@@ -140,7 +142,10 @@ def _get(place: str, effort: Effort, *, force: bool, strict: bool, keeping: bool
         if found is not None:
             return found
     begin = time.monotonic()
-    made = _measure(place, effort, identity, strict=strict)
+    notice = Notice(place, effort.quick) if effort.progress is None else None
+    made = _measure(place, replace(effort, progress=effort.progress or notice), identity, strict=strict)
+    if notice is not None:
+        notice.end()
     made = replace(made, duration_s=time.monotonic() - begin)
     if trouble:
         made = replace(made, warnings=(*made.warnings, trouble))

@@ -35,11 +35,20 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--device", default="cpu", help="cpu, cuda or cuda:N (default: cpu)")
     parser.add_argument("--dtype", choices=DTYPES, default="float32")
     parser.add_argument("--repeat", type=int, default=5, metavar="N", help="calls (default: 5)")
+    parser.add_argument("--flops", type=_amount, metavar="N", help="operations of a call, where they are known better")
+    parser.add_argument("--bytes", type=_amount, metavar="N", help="bytes that a call moves, likewise")
     parser.add_argument("-o", "--output", metavar="PATH", help=f"of --visualize (default: {DEFAULT}; .html: a page)")
     parser.add_argument("--json", action="store_true", help="print the whole profile as JSON")
     parser.add_argument("--dashboard-port", type=int, metavar="PORT", help="accepted; a page needs no server")
     parser.add_argument("--dashboard-host", metavar="HOST", help="accepted; a page needs no server")
     return parser
+
+
+def _amount(text: str) -> float:
+    amount = float(text)
+    if not 0 <= amount < float("inf"):
+        raise argparse.ArgumentTypeError(f"a number of at least 0, got {text}")
+    return amount
 
 
 def _size(text: str) -> int:
@@ -66,12 +75,15 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _profile(arguments: argparse.Namespace) -> int:
     from ..regime.calls import Question, check_device, need_ceilings, profile_call
-    from ..regime.sweep import make_call
+    from ..regime.sweep import make_call, work_of
 
     _load_torch(arguments)
     check_device(arguments.device)
-    question = Question(arguments.repeat)
     function, args = make_call(arguments.profile, arguments.size, arguments.device, arguments.dtype)
+    known = work_of(function, args)
+    given = (arguments.flops, arguments.bytes)
+    flops, moved = (own if own is not None else known[at] for at, own in enumerate(given))
+    question = Question(arguments.repeat, flops, moved)
     function(*args)
     _, profile = profile_call(function, args, {}, question, lambda device: need_ceilings(None, device))
     print(json.dumps(profile, indent=2) if arguments.json else text(arguments.profile, arguments.size, profile))

@@ -59,6 +59,9 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     trend = subject("trend", "how a workload went over the runs in the history")
     trend.add_argument("kernel", metavar="KERNEL")
     trend.add_argument("--baseline", metavar="US", type=float, help="baseline in microseconds (default: earlier runs)")
+    trend.add_argument(
+        "--of", choices=("kernel", "host_call"), default="kernel", help="what is judged (default: kernel)"
+    )
     trend.add_argument("--limit", metavar="N", type=at_least_one, default=None, help="newest runs only")
     trend.add_argument("--branch", metavar="NAME", help="runs of this branch only")
     add_place(trend)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..report.workloads import Section, budget_sections, micro, render, report_sections, sweep_sections, trend_sections
 from ..workloads import budgets as budget_rules
+from ..workloads.alerts import TARGET
 from ..workloads.backends import backends
 from ..workloads.catalog import choose, workloads
 from ..workloads.policy import THRESHOLDS, thresholds
@@ -223,7 +224,7 @@ def _watch(arguments: argparse.Namespace) -> int:
     def once(number: int) -> None:
         report = run_workloads(arguments.kernel, calls=arguments.calls, **_measuring(arguments))
         row = keep(history, report, **stated)
-        alerts = [alert.text for alert in report.alerts if alert.kind not in ("TARGET MISSED",)]
+        alerts = [f"{alert.kind}: {alert.kernel}: {alert.text}" for alert in report.alerts if alert.kind != TARGET]
         for one in report.stats:
             trends = trend_of(history, one.name, branch=row.branch, policy=policy)
             alerts += [text for trend in trends if trend.series.points[-1].run.id == row.id for text in trend.alerts]
@@ -256,6 +257,7 @@ def _trend(arguments: argparse.Namespace) -> int:
         history,
         arguments.kernel,
         baseline_us=arguments.baseline,
+        of=arguments.of,
         branch=arguments.branch,
         limit=arguments.limit,
         policy=dict(arguments.policy),

@@ -9,6 +9,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from .basis import PROCESSES, Basis
 from .decide import Decision, decide
 from .options import Options
 from .result import ChangeType, ComparisonSummary, OperationComparison
@@ -25,7 +26,10 @@ class ProfilerComparison(Decision):
     that must not be missed. options: of :class:`~regimeter.compare.options.Options`, by name.
 
     comparisons, wholes, facts and what else is known: see :class:`~regimeter.compare.decide.Decision`.
+    basis: what the blocks of samples are, processes unless whoever made the comparison says otherwise.
     """
+
+    basis: Basis = PROCESSES
 
     def __init__(
         self, baseline_data: Any, current_data: Any, significance_threshold: float = 5.0, **options: Any

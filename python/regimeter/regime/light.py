@@ -3,10 +3,12 @@
 
 A call as short as one without work is OVERHEAD_BOUND, and so is one that mostly waited. A longer one needs its work:
 with flops= or bytes= it is judged against the ceilings that are kept, which costs some ten microseconds, else it is
-UNKNOWN. Where an argument lies on a device the call has only been enqueued when it returns: nobody waits for it, so it
-is UNKNOWN whatever is given.
+UNKNOWN, with the reason and what to do. A wait of a program with several threads is none where more threads want a
+processor than there are: the caller may have waited for helpers that others kept from working. Where an argument lies
+on a device the call has only been enqueued when it returns: nobody waits for it, so it is UNKNOWN whatever is given.
 """
 
+import os
 import time
 from collections.abc import Callable
 from typing import Any
@@ -14,17 +16,24 @@ from typing import Any
 from .. import _core
 from . import floor, memory
 from .policy import VALUE
+from .suggestion import suggest_optimization
 
 REFRESH_NS = 1_000_000_000  # memory is read at most once a second, by a call that then takes some 0.1 ms
 
-# Short, waited, not known: as the core wants them, in this order.
+# Short, waited, not known, waited while other threads of the program worked a little: as the core wants them.
 _ANSWERS: Any = tuple(
-    {"runtime_ms": None, "regime": regime, "memory": None, "detail": detail, "calls": 1}
-    for regime, detail in (("OVERHEAD_BOUND", "latency"), ("OVERHEAD_BOUND", "wait"), ("UNKNOWN", "none"))
-)
+    {"runtime_ms": None, "regime": regime, "memory": None, "detail": detail, "calls": 1, "reason": reason,
+     "advice": suggest_optimization({"regime": regime, "detail": detail, "reason": reason})}
+    for regime, detail, reason in (
+        ("OVERHEAD_BOUND", "latency", "floor"), ("OVERHEAD_BOUND", "wait", "cpu_idle"),
+        ("UNKNOWN", "none", "no_work"), ("UNKNOWN", "none", "load"))
+)  # fmt: skip
 
 # Of calls with arrays of a device: a short one is one that was enqueued quickly.
-_ENQUEUED: Any = (_ANSWERS[2],) * len(_ANSWERS)
+_ENQUEUED: Any = (
+    _ANSWERS[2]
+    | {"reason": "no_time", "advice": "The call was only enqueued: leave out lightweight=True to wait for the device."},
+) * len(_ANSWERS)
 
 # Type of an argument -> whether its arrays lie on a device: never, always, or as `is_cuda` says.
 HOST, DEVICE, ASK = range(3)
@@ -44,7 +53,7 @@ def profile_light(
     flops: float | None,
     bytes: float | None,
 ) -> tuple[Any, dict[str, Any]]:
-    """Call `function` once; return what it returned, and runtime_ms, regime, detail, memory and calls."""
+    """Call `function` once; return what it returned, and runtime_ms, regime, detail, reason, advice, memory, calls."""
     for value in args:
         kind = _kinds.get(type(value))
         if kind is None:
@@ -56,12 +65,32 @@ def profile_light(
         shortest = _find_floor(function)
     if time.monotonic_ns() > _refresh_at:
         _refresh()
-    if flops is None and bytes is None:
-        return _core.light_call(function, args, kwargs, shortest, _ANSWERS, _memory)
     result, profile = _core.light_call(function, args, kwargs, shortest, _ANSWERS, _memory)
+    if profile["reason"] == "load":
+        _doubt_wait(profile)
+    if flops is None and bytes is None:
+        return result, profile
     if profile["regime"] == "UNKNOWN":
         _judge(profiler, profile, args, flops, bytes)
     return result, profile
+
+
+def _doubt_wait(profile: dict[str, Any]) -> None:
+    """Decide on a wait during which helpers worked a little: without a processor free for them it tells nothing."""
+    wanted, there = _runnable(), len(os.sched_getaffinity(0))
+    if wanted is not None and wanted > there:
+        profile["advice"] = f"{wanted} threads, {there} processors. {profile['advice']}"
+    else:
+        profile |= {name: _ANSWERS[1][name] for name in ("regime", "detail", "reason", "advice")}
+
+
+def _runnable() -> int | None:
+    """Return how many threads of the machine want a processor now, None where the system does not tell."""
+    try:
+        with open("/proc/loadavg", encoding="ascii") as file:
+            return int(file.read().split()[3].partition("/")[0])
+    except (OSError, ValueError, IndexError):
+        return None
 
 
 def _find_kind(value: Any) -> int:
@@ -121,4 +150,5 @@ def _judge(
         single=ceilings.vector(threads=1),
         machine_threads=ceilings.threads,
     )
-    profile |= {name: judged[name] for name in ("regime", "detail", "confidence", "leans_to")}
+    profile |= {name: judged[name] for name in ("regime", "detail", "confidence", "leans_to", "reason")}
+    profile["advice"] = suggest_optimization(profile)

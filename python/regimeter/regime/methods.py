@@ -76,6 +76,17 @@ class OperationMethods:
         question = Question(repeat, flops, bytes, operators, accesses, count_work)
         return profile_call(function, args, kwargs, question, self._calibration)
 
+    def _print_calibration(self) -> None:
+        """Calibrate the device that operations would be judged by (the host where there is no other) and print it."""
+        from .. import _core
+        from ..report.ceilings import text_of
+
+        try:
+            found = self._calibration(f"cuda:{self.device_id}")
+        except (_core.UnavailableError, ValueError):
+            found = self._calibration("cpu")
+        print(*text_of(found), sep="\n")
+
     def _calibration(self, device: str) -> "Calibration":
         from ..calibration import calibration_for
 

@@ -12,7 +12,9 @@ from .plot_picture import COLOURS, REGIME_COLOURS
 from .roofline import PANELS, REGIMES, Line, Plot, Roof
 
 WIDTH, HEIGHT = 460, 300
-LEFT, RIGHT, TOP, BOTTOM = 64, 14, 14, 40
+LEFT, RIGHT, TOP, BOTTOM = 64, 14, 26, 44
+RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+ROOM = 1.6  # factor above the highest value of a logarithmic axis, so that a roof does not lie on the frame
 FOLDER = Path(__file__).resolve().parent / "page"
 
 Range = tuple[float, float]
@@ -42,7 +44,7 @@ def render(plot: Plot) -> str:
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{html.escape(policy)}">'
         f"<title>{html.escape(plot.title)} - regimeter</title><style>{style}</style></head><body>"
-        f"<h1>{html.escape(plot.title)}</h1><p>{keys}</p><main>{''.join(panels)}</main>"
+        f"<h1>{html.escape(plot.title)}</h1><p class='keys'>{keys}</p><main>{''.join(panels)}</main>"
         f'<p id="readout" role="status"></p><script>{script}</script></body></html>\n'
     )
 
@@ -55,9 +57,9 @@ def _colour(names: list[str], name: str) -> str:
     return COLOURS[names.index(name) % len(COLOURS)]
 
 
-def _figure(title: str, body: str) -> str:
+def _figure(title: str, body: str, legend: str = "") -> str:
     return (
-        f"<figure><figcaption>{html.escape(title)}</figcaption>"
+        f"<figure><figcaption>{html.escape(title)}</figcaption>{legend}"
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{html.escape(title)}">{body}</svg></figure>'
     )
 
@@ -71,14 +73,15 @@ def _panel(plot: Plot, names: list[str], panel: str, title: str, across: str, up
         return _figure(title, f'<text x="{WIDTH // 2}" y="{HEIGHT // 2}" class="none">nothing measured</text>')
     linear = panel == "bandwidth"
     across_range = (min(xs), max(xs))
-    up_range = (0.0, max(1.1, *ys)) if linear else (min(ys), max(ys))
+    up_range = (0.0, max(1.1, *ys)) if linear else (min(ys), ROOM * max(ys))
     body = [_axis(across_range, up_range, across, up, linear)]
     joined = panel != "roofline"
-    body += [_line(line, _colour(names, line.name), across_range, up_range, linear, joined) for line in mine]
     if roofs:
         body.append(f'<path class="roof" d="{_path(roofs, across_range, up_range, False)}"/>')
-        body.append(_roof_text(plot.roof, across_range, up_range))
-    return _figure(title, "".join(body))
+    if linear:
+        body.append(f'<path class="roof" d="M{LEFT} {_y(1.0, up_range, True):.1f} H{WIDTH - RIGHT}"/>')
+    body += [_line(line, _colour(names, line.name), across_range, up_range, linear, joined) for line in mine]
+    return _figure(title, "".join(body), _roof_text(plot.roof) if roofs else "")
 
 
 def _corners(roof: Roof, mine: list[Line]) -> list[tuple[float, float]]:
@@ -90,12 +93,8 @@ def _corners(roof: Roof, mine: list[Line]) -> list[tuple[float, float]]:
     return [(low, low * roof.bandwidth), (ridge, roof.flops), (high, roof.flops)]
 
 
-def _roof_text(roof: Roof, across: Range, up: Range) -> str:
-    assert roof.bandwidth
-    assert roof.flops
-    text = f"{roof.flops / 1e9:,.0f} GFLOP/s, {roof.bandwidth / 1e9:,.1f} GB/s"
-    x, y = _x(across[1], across), _y(roof.flops, up, False)
-    return f'<text x="{x:.1f}" y="{y + 14:.1f}" class="end">{text}</text>'
+def _roof_text(roof: Roof) -> str:
+    return f'<p class="legend">{html.escape(roof.text)}</p>'
 
 
 def _x(value: float, ends: Range) -> float:
@@ -126,10 +125,16 @@ def _line(line: Line, colour: str, across: Range, up: Range, linear: bool, joine
 
 def _ticks(ends: Range, linear: bool) -> list[float]:
     if linear:
-        return [ends[1] * part / 4 for part in range(5)]
+        step = next(size for size in (0.25, 0.5, 1.0, 2.0, 5.0, 10.0, ends[1]) if ends[1] / size <= 6)
+        return [step * place for place in range(int(ends[1] / step + 1e-9) + 1)]
     low, high = math.ceil(math.log10(ends[0]) - 1e-9), math.floor(math.log10(ends[1]) + 1e-9)
-    step = max(1, (high - low) // 5 + (1 if (high - low) % 5 and high - low > 5 else 0))
+    step = max(1, math.ceil((high - low) / 5))
     return [10.0**power for power in range(low, high + 1, step)]
+
+
+def _power(value: float) -> str:
+    """Return a power of ten as it is written by hand."""
+    return "10" + str(round(math.log10(value))).translate(RAISED)
 
 
 def _axis(across: Range, up: Range, across_name: str, up_name: str, linear: bool) -> str:
@@ -139,15 +144,23 @@ def _axis(across: Range, up: Range, across_name: str, up_name: str, linear: bool
     for value in _ticks(across, False):
         x = _x(value, across)
         parts.append(f'<path class="grid" d="M{x:.1f} {TOP} V{HEIGHT - BOTTOM}"/>')
-        parts.append(f'<text x="{x:.1f}" y="{HEIGHT - BOTTOM + 14}" class="middle">{value:.0e}</text>')
+        parts.append(f'<text x="{x:.1f}" y="{HEIGHT - BOTTOM + 15}" class="middle">{_power(value)}</text>')
     for value in _ticks(up, linear):
         y = _y(value, up, linear)
         parts.append(f'<path class="grid" d="M{LEFT} {y:.1f} H{WIDTH - RIGHT}"/>')
-        text = f"{value:.2f}" if linear else f"{value:.0e}"
-        parts.append(f'<text x="{LEFT - 5}" y="{y + 3:.1f}" class="end">{text}</text>')
-    parts.append(f'<text x="{WIDTH // 2}" y="{HEIGHT - 8}" class="middle">{html.escape(across_name)}</text>')
-    parts.append(f'<text x="{LEFT}" y="{TOP - 4}" class="end">{html.escape(up_name)}</text>')
+        text = f"{value:g}" if linear else _power(value)
+        parts.append(f'<text x="{LEFT - 6}" y="{y + 4:.1f}" class="end">{text}</text>')
+    parts.append(f'<text x="{(LEFT + WIDTH - RIGHT) / 2:.0f}" y="{HEIGHT - 8}" class="middle">'
+                 f"{html.escape(across_name)}</text>")  # fmt: skip
+    parts.append(f'<text x="4" y="{TOP - 12}">{html.escape(up_name)}</text>')
     return "".join(parts)
+
+
+def _short(count: int) -> str:
+    for size, unit in ((10**9, "G"), (10**6, "M"), (10**3, "k")):
+        if count >= size:
+            return f"{count / size:.0f}{unit}"
+    return str(count)
 
 
 def _regimes(plot: Plot) -> str:
@@ -156,10 +169,10 @@ def _regimes(plot: Plot) -> str:
     if not names:
         return ""
     wide = (WIDTH - LEFT - RIGHT) / len(sizes)
-    tall = (HEIGHT - TOP - BOTTOM - 20) / len(names)
+    tall = (HEIGHT - TOP - BOTTOM) / len(names)
     parts = []
     for point in plot.points:
-        x, y = LEFT + wide * sizes.index(point.elements), TOP + 20 + tall * names.index(point.operation)
+        x, y = LEFT + wide * sizes.index(point.elements), TOP + tall * names.index(point.operation)
         regime = point.profile["regime"]
         text = html.escape(f"{point.operation}, {point.elements:,} elements: {regime}, {point.profile['detail']}")
         parts.append(
@@ -168,15 +181,14 @@ def _regimes(plot: Plot) -> str:
         )
     for number, name in enumerate(names):
         parts.append(
-            f'<text x="{LEFT - 5}" y="{TOP + 24 + tall * (number + 0.5):.1f}" class="end">{html.escape(name)}</text>'
+            f'<text x="{LEFT - 5}" y="{TOP + 4 + tall * (number + 0.5):.1f}" class="end">{html.escape(name)}</text>'
         )
     for number, size in enumerate(sizes):
-        if number % 3 == 0:
-            parts.append(
-                f'<text x="{LEFT + wide * (number + 0.5):.1f}" y="{HEIGHT - 26}" class="middle">{size:,}</text>'
-            )
-    for number, regime in enumerate(REGIMES):
-        x = LEFT - 56 + number * 91
-        parts.append(f'<rect x="{x}" y="{TOP}" width="9" height="9" fill="{REGIME_COLOURS[number]}"/>')
-        parts.append(f'<text x="{x + 12}" y="{TOP + 8}" class="small">{regime}</text>')
-    return _figure("Regime", "".join(parts))
+        x = LEFT + wide * (number + 0.5)
+        parts.append(f'<text x="{x:.1f}" y="{HEIGHT - BOTTOM + 15}" class="middle">{_short(size)}</text>')
+    parts.append(f'<text x="{(LEFT + WIDTH - RIGHT) / 2:.0f}" y="{HEIGHT - 8}" class="middle">elements</text>')
+    keys = "".join(
+        f'<span><svg width="11" height="11"><rect width="11" height="11" fill="{colour}"/></svg>{regime}</span>'
+        for regime, colour in zip(REGIMES, REGIME_COLOURS, strict=True)
+    )
+    return _figure("Regime", "".join(parts), f'<p class="legend">{keys}</p>')

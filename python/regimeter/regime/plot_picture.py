@@ -57,6 +57,7 @@ def _axes(figure: Any, place: Any, title: str, across: str, up: str) -> Any:
     axes.set_ylabel(up, color=INK, fontsize=9)
     axes.tick_params(colors=INK, labelsize=8)
     axes.grid(True, color=GRID, lw=0.5)
+    axes.set_axisbelow(True)
     for spine in axes.spines.values():
         spine.set_color(GRID)
     return axes
@@ -69,7 +70,12 @@ def _roofs(axes: Any, plot: Plot) -> None:
         ridge = roof.flops / roof.bandwidth
         low, high = min(low, ridge / 100), max(high, ridge * 100)
         axes.plot([low, ridge, high], [low * roof.bandwidth, roof.flops, roof.flops], color=INK, lw=1.2)
-        axes.annotate(f"{roof.bandwidth / 1e9:,.1f} GB/s", (low * 2, low * 2.6 * roof.bandwidth), color=INK, fontsize=8)
+        axes.annotate(
+            f"{roof.bandwidth / 1e9:,.1f} GB/s, beyond the caches",
+            (low * 2, low * 2.6 * roof.bandwidth),
+            color=INK,
+            fontsize=8,
+        )
         axes.annotate(f"{roof.flops / 1e9:,.0f} GFLOP/s", (ridge * 1.5, roof.flops * 1.15), color=INK, fontsize=8)
     axes.set_xlim(low, high)
 

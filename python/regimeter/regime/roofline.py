@@ -32,6 +32,17 @@ class Roof:
     bandwidth_name: str
     flops_name: str
 
+    @property
+    def text(self) -> str:
+        """The roofs in words, '' where one is not known."""
+        if not self.bandwidth or not self.flops:
+            return ""
+        pipe, move = self.flops_name.removeprefix("compute_"), self.bandwidth_name.removeprefix("memory_")
+        return (
+            f"roofs: {self.flops / 1e9:,.0f} GFLOP/s ({pipe}), {self.bandwidth / 1e9:,.1f} GB/s (memory beyond the "
+            f"caches, {move}); what fits into a cache lies above the second"
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Plot:

@@ -5,6 +5,7 @@ On a CUDA device (torch or CuPy) also the device's time between two events of th
 until the call returned. Everything is read once before and once after the call; nothing is run that was not asked for.
 """
 
+import os
 import resource
 import statistics
 import sys
@@ -17,6 +18,7 @@ from .. import scheduling
 from .policy import VALUE
 
 PAGE_BYTES = resource.getpagesize()
+PROCESSORS = os.cpu_count() or 1  # of the machine: threads may be bound to others than this one is
 # Of five calls and more the first third is not counted: caches, predictors and clocks still warm up, which is most of
 # the time of a call of a microsecond.
 SETTLED_FROM, WARMING = 5, 3
@@ -65,8 +67,10 @@ class Measurement:
 
     @property
     def busy_threads(self) -> float:
-        """Processors that worked on average."""
-        return self.process_cpu_ns / (self.own_ns if self.device_ns is None else max(1.0, self.wall_ns))
+        """Processors that worked on average; at most all that there are, although the clocks of threads and of the wall
+        are not read at one instant and threads that spin go on meanwhile."""
+        worked = self.process_cpu_ns / (self.own_ns if self.device_ns is None else max(1.0, self.wall_ns))
+        return min(worked, float(PROCESSORS))
 
 
 def measure(function: Callable[[], Any], repeat: int, device: "DeviceClock | None" = None) -> tuple[Any, Measurement]:

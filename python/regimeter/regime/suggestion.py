@@ -30,12 +30,24 @@ _TEXTS: dict[tuple[str, str | None], str] = {
     ("UNKNOWN", "model_error"): "Faster than a roof allows: calibrate on a quiet machine, or correct the work given.",
     ("UNKNOWN", None): "The work is not known: give flops= and bytes=.",
 }
+# What is missing is not always the work.
+_MISSING = {
+    "no_peak": "What this machine can do with this element type is not known: use a type that was calibrated"
+    " (`regimeter calibrate --show`).",
+    "no_bandwidth": "What this memory can do is not known: `regimeter calibrate` measures it.",
+    "no_ceilings": "What this machine can do is not known: `regimeter calibrate` measures it.",
+    "load": "More threads want a processor than there are, so a wait tells nothing: use a quiet machine, or leave out"
+    " lightweight=True.",
+}
 
 
 def suggest_optimization(profile: Mapping[str, Any]) -> str:
     """Return one sentence on what to try, for a profile of `profile_operation` or a verdict with regime and detail."""
     regime, detail = str(profile.get("regime", "UNKNOWN")), profile.get("detail")
-    text = _TEXTS.get((regime, detail)) or _TEXTS.get((regime, None)) or _TEXTS["UNKNOWN", None]
+    evidence = profile.get("evidence")
+    reason = (evidence if isinstance(evidence, Mapping) else profile).get("reason")
+    missing = _MISSING.get(str(reason)) if regime == "UNKNOWN" else None
+    text = missing or _TEXTS.get((regime, detail)) or _TEXTS.get((regime, None)) or _TEXTS["UNKNOWN", None]
     memory = profile.get("memory")
     if isinstance(memory, Mapping) and memory.get("oom_risk") == "HIGH":
         text += " Little memory is left: a smaller batch or recomputation lowers the peak."

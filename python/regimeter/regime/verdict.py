@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from .. import _core
 from . import floor, inner_rate, torch_work
 from .caches import cache_sizes
@@ -109,7 +111,38 @@ def _without_disturbances(
             if by_own_rate:
                 known |= _arithmetic(call, known["single"])
         judged = _classify(call, known)
-    return judged, calibration
+    return _never_faster_by_mistake(call, known, judged), calibration
+
+
+def _never_faster_by_mistake(call: Call, known: dict[str, Any], judged: dict[str, Any]) -> dict[str, Any]:
+    """Return the verdict, or another one where the call was faster than a ceiling only by what is not known well.
+
+    By the clock on the wall, where the time that others took is why: it may have been that of a thread that only spun.
+    And where arithmetic that a formula gives was done faster than the loops of the calibration do any, the call itself
+    is the best measurement of that ceiling that there is.
+    """
+    if judged["detail"] != "model_error":
+        return judged
+    measured, work = call.measured, call.work
+    if measured.stolen_ns > 0:
+        by_the_wall = known | {"time_ns": measured.wall_ns}
+        if "cpu_ns" in known:
+            most = measured.wall_ns * max(1, known["machine_threads"])
+            by_the_wall["cpu_ns"] = min(most, measured.process_cpu_ns)
+        by_wall = _classify(call, by_the_wall)
+        if by_wall["detail"] != "model_error":
+            return by_wall
+    share = judged["sol_compute"] or 0.0
+    beaten = share > (judged["sol_memory"] or 0.0) and 1 < share < VALUE["disturbed_most"]
+    if not beaten or FORMULA not in work.flops_source or work.pipe is None or not known.get("operations"):
+        return judged
+    place = _core.CEILINGS.index(f"compute_{work.pipe}")
+    raised = {}
+    for name in ("ceilings", "single"):
+        if known.get(name) is not None:
+            raised[name] = np.array(known[name], dtype="float64", copy=True)
+            raised[name][place][0] *= share
+    return _classify(call, known | raised)
 
 
 def _measured_again(

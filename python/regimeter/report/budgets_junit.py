@@ -36,9 +36,11 @@ def budgets_junit(results: "Sequence[BudgetResult]") -> str:
 
 
 def _sentence(one: "BudgetResult") -> str:
-    if one.reason:
+    if one.low is None:
         return f"{one.state}: {one.reason}"
+    more = f"; {one.reason}" if one.reason else ""
     if one.budget.quantity == "cv":
-        return f"{one.state}: CV {one.value:.3f}, interval {one.low:.3f} to {one.high:.3f}, budget {one.budget.limit:g}"
+        return (f"{one.state}: CV {one.value:.3f}, interval {one.low:.3f} to {one.high:.3f}, "
+                f"budget {one.budget.limit:g}{more}")  # fmt: skip
     return (f"{one.state}: median {micro(one.value)} us, interval {micro(one.low)} to {micro(one.high)} us, "
-            f"budget {one.budget.text}")  # fmt: skip
+            f"budget {one.budget.text}{more}")  # fmt: skip

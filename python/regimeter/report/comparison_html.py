@@ -84,7 +84,7 @@ def page_data(comparison: "ProfilerComparison", view: View) -> dict[str, Any]:
 
 
 def _samples(comparison: "ProfilerComparison", rows: Sequence[OperationComparison]) -> list[dict[str, Any]]:
-    """Return the samples of the most important rows: {row, baseline, current}, each {medians, values, count}."""
+    """Return the samples of the most important rows: {row, blocks, baseline, current: {medians, values, count}}."""
     places = {id(row): place for place, row in enumerate(rows)}
     found = []
     for row in ordered(rows, "impact")[:SAMPLED_ROWS]:
@@ -93,7 +93,8 @@ def _samples(comparison: "ProfilerComparison", rows: Sequence[OperationCompariso
             for label, side in (("baseline", comparison.baseline), ("current", comparison.current))
         }
         if any(side["count"] for side in sides.values()):
-            found.append({"row": places[id(row)], **sides})
+            blocks = [comparison.basis.one, comparison.basis.many]
+            found.append({"row": places[id(row)], "blocks": blocks, **sides})
     return found
 
 

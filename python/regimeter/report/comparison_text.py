@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from .._core import compare_policy
+from ..compare.basis import PROCESSES
 from ..compare.result import ChangeType, OperationComparison
 from .comparison import View, rows_of
 from .text import TextTable, amount, duration, padded, printable, render, shorten
@@ -43,9 +44,9 @@ REASONS = {
     "calls": "other calls, so other work",
 }
 TIERS = {
-    "single": "one process a side; widened by what two processes differ in",
-    "launches": "several processes a side, compared by their medians",
-    "paired": "pairs of processes, compared within each pair",
+    "single": "one {one} a side; widened by what two {many} differ in",
+    "launches": "several {many} a side, compared by their medians",
+    "paired": "pairs of {many}, compared within each pair",
     "exact": "exact quantities",
 }
 
@@ -266,8 +267,9 @@ def common_line(comparison: "ProfilerComparison") -> str:
 def basis_lines(comparison: "ProfilerComparison") -> list[str]:
     """Return what the verdicts rest on, and what that cannot tell."""
     tiers = dict.fromkeys(row.tier for row in comparison.comparisons if row.tier in TIERS)
-    lines = [f"Compared: {TIERS[tier]}" for tier in tiers]
-    if "single" in tiers:
+    lines = [f"Compared: {TIERS[tier].format(one=comparison.basis.one, many=comparison.basis.many)}" for tier in tiers]
+    lines += [f"  {comparison.basis.limits}"] if comparison.basis.limits else []
+    if "single" in tiers and comparison.basis == PROCESSES:
         lines.append(
             f"  {floor_text(comparison)}; `regimeter calibrate noise` measures it, `regimeter ab` makes pairs."
         )
@@ -302,8 +304,10 @@ def next_lines(comparison: "ProfilerComparison") -> list[str]:
     rows = [*comparison.comparisons, *comparison.wholes]
     doubtful = [row for row in rows if row.needed and not row.conclusive and row.gates]
     if doubtful:
-        pairs = min(100, max(row.needed or 0 for row in doubtful))
-        lines.append(f"More data: regimeter ab --base CMD --current CMD --pairs {max(pairs, 10)}")
+        pairs = max(10, *(row.needed or 0 for row in doubtful))
+        lines.append("More data: " + comparison.basis.more.replace("{pairs}", str(pairs)))
+    if not comparison.basis.acceptable:
+        return lines
     for row in [*comparison.failures, *comparison.whole_failures][:1]:
         operation = shlex.quote(printable(row.operation))
         lines.append(f"Accept:    regimeter baseline accept --op {operation} --reason TEXT")

@@ -8,8 +8,11 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
+from ..workloads.steady import ABOUT
 from .text import UNAVAILABLE, TextTable, percent, printable
 from .text import render as render_text
+from .trend_picture import STYLE as PICTURE_STYLE
+from .trend_picture import trend_picture
 
 if TYPE_CHECKING:
     from ..workloads.budgets import BudgetResult, Budgets
@@ -19,7 +22,8 @@ if TYPE_CHECKING:
     from ..workloads.trend import Trend
 
 STYLES = ("text", "markdown", "html")
-STYLE = """
+STYLE = (
+    """
 :root { color-scheme: light dark; --line: #8884; }
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 75rem; margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2rem; } .scroll { overflow-x: auto; }
@@ -27,16 +31,19 @@ table { border-collapse: collapse; } th, td { text-align: right; padding: .25rem
  border-bottom: 1px solid var(--line); font-variant-numeric: tabular-nums; }
 th:first-child, td:first-child { text-align: left; }
 """
+    + PICTURE_STYLE
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading with a table, lines, or both."""
+    """A heading with a table, lines, or both. picture: SVG, for a page only; its texts are escaped."""
 
     title: str
     header: Sequence[str] = ()
     rows: Sequence[Sequence[str]] = ()
     lines: Sequence[str] = ()
+    picture: str = ""
 
 
 def render(sections: Iterable[Section], style: str, title: str) -> str:
@@ -80,6 +87,8 @@ def _html(sections: list[Section], title: str) -> str:
     for section in sections:
         if section.title:
             body.append(f"<h2>{escape(section.title)}</h2>")
+        if section.picture:
+            body.append(section.picture)
         if section.rows:
             head = "".join(f'<th scope="col">{escape(name)}</th>' for name in section.header)
             rows = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>\n" for row in section.rows)
@@ -119,13 +128,14 @@ def rate(value: float | None) -> str:
     return f"{value:,.0f} /s"
 
 
-FIGURES = ("kernel (us)", "mean", "std dev", "min", "p50", "p95", "max", "CV", "calls/s")
+FIGURES = ("kernel (us)", "mean", "std dev", "min", "p50", "p95", "max", "CV", "calls/s", "page faults")
 
 
 def _figures(name: str, times: "Times") -> list[str]:
     shown = (times.mean_ns, times.stddev_ns, times.min_ns, times.p50_ns, times.p95_ns, times.max_ns)
     calls = UNAVAILABLE if times.throughput is None else f"{times.throughput:,.0f}"
-    return [name, *map(micro, shown), percent(times.cv), calls]
+    faults = UNAVAILABLE if times.faults_per_run is None else f"{times.faults_per_run:,.1f}"
+    return [name, *map(micro, shown), percent(times.cv), calls, faults]
 
 
 def _table(title: str, stats: Iterable["KernelStats"], what: str, with_rate: bool) -> Section:
@@ -146,7 +156,8 @@ def report_sections(report: "WorkloadReport") -> list[Section]:
     backend = f"backend {first.backend} ({facts})" if facts else f"backend {first.backend}"
     about = [
         f"{backend} on {first.device}; {first.iterations} times after {report.warmup} runs of warm-up",
-        "times in microseconds; standard deviation of the population",
+        "times in microseconds; standard deviation of the population; page faults of one run",
+        *([ABOUT] if any(one.times.faults is not None for one in report.stats) else []),
         *([report.note] if report.note else []),
         *(f"{name}: left out: {reason}" for name, reason in report.left_out.items()),
     ]
@@ -163,6 +174,7 @@ def report_sections(report: "WorkloadReport") -> list[Section]:
         Section(f"Slowest {basis}s", lines=slow),
         Section(f"Most variable {basis}s", lines=varying),
         Section("Alerts", lines=[*(alerts or ["none"]), *sorted(unknown)]),
+        Section("What to try", lines=[one.sentence for one in report.recommendations] or ["nothing stands out"]),
     ]
 
 
@@ -208,6 +220,8 @@ def trend_sections(trends: "Sequence[Trend]") -> list[Section]:
             when, commit = f"{point.run.created_at:%Y-%m-%d %H:%M}", (point.run.commit or "")[:12] or "no commit"
             lines.append(f"run {point.run.id}  {when}  {commit}  {point.value * 1e6:,.3f} us")
         baseline = UNAVAILABLE if trend.baseline is None else f"{trend.baseline * 1e6:,.3f} us"
-        lines += [f"baseline {baseline} ({trend.baseline_source})", *trend.reasons, *(trend.alerts or ["no alert"])]
-        sections.append(Section(f"{trend.series.operation}, environment {trend.series.environment}", lines=lines))
+        said = trend.alerts or ["no alert"] if trend.judged else ["shown, not judged: copies and allocation are in it"]
+        lines += [f"baseline {baseline} ({trend.baseline_source})", *trend.reasons, *said]
+        title = f"{trend.series.operation}, environment {trend.series.environment}"
+        sections.append(Section(title, lines=lines, picture=trend_picture(trend)))
     return sections

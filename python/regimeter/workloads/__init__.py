@@ -7,6 +7,7 @@
 docs/workloads.md says what each workload computes, what is timed, and what every alert means.
 """
 
+from .advice import Advice
 from .alerts import Alert
 from .backends import backends
 from .budgets import Budget, BudgetResult, Budgets, check_budgets
@@ -17,6 +18,7 @@ from .trend import Trend, keep, trend_of
 from .versus import Versus, run_versus
 
 __all__ = [
+    "Advice",
     "Alert",
     "Budget",
     "BudgetResult",

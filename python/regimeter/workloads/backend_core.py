@@ -12,10 +12,13 @@ from ..system.processors import cpu_model
 from .backends import Measured, Request
 from .catalog import Arrays, Workload
 from .statistics import Times
+from .steady import settle_allocator
 
 
-def _times(result: Mapping[str, Any], key: str, repeats: str) -> Times | None:
-    return Times(tuple(result[key]), int(result.get(repeats, 1))) if result[key] else None
+def _times(result: Mapping[str, Any], key: str, repeats: str = "", faults: str = "") -> Times | None:
+    if not result[key]:
+        return None
+    return Times(tuple(result[key]), int(result.get(repeats, 1)), result.get(faults))
 
 
 def _outputs(workload: Workload, result: Mapping[str, Any]) -> Arrays:
@@ -32,6 +35,7 @@ class HostBackend:
         self, workload: Workload, sizes: Mapping[str, float], request: Request, inputs: Arrays | None = None
     ) -> Measured:
         """Run and time; ValueError where this processor cannot run the set."""
+        settle_allocator()
         result = _core.run_workload(
             workload.name,
             backend=self.name,
@@ -43,8 +47,8 @@ class HostBackend:
             threads=request.threads,
         )
         return Measured(
-            kernel=_times(result, "times_ns", "repeats"),
-            host_call=_times(result, "call_times_ns", "call_repeats"),
+            kernel=_times(result, "times_ns", "repeats", "faults"),
+            host_call=_times(result, "call_times_ns", "call_repeats", "call_faults"),
             outputs=_outputs(workload, result),
             device=cpu_model(),
             facts={"set": result["set"], "threads": result["threads"]},
@@ -73,8 +77,8 @@ class DeviceBackend:
         )
         facts = {name: result[name] for name in ("arch", "capability", "gaps")}
         return Measured(
-            kernel=_times(result, "times_ns", ""),
-            host_call=_times(result, "call_times_ns", ""),
+            kernel=_times(result, "times_ns"),
+            host_call=_times(result, "call_times_ns"),
             outputs=_outputs(workload, result),
             device=device_name(request.device, result["capability"]),
             facts=facts,

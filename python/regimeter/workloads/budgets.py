@@ -19,6 +19,7 @@ from .backends import BACKENDS
 from .catalog import Workload, workloads
 from .policy import thresholds
 from .statistics import HOST_CALL, KERNEL, KernelStats, Times
+from .steady import STEADY_FAULTS
 from .suite import WorkloadReport
 
 UNITS_NS = {"us": 1e3, "ms": 1e6, "ns": 1.0}
@@ -210,8 +211,10 @@ def _check(
         return BudgetResult(one, UNCHECKED, reason=f"for backend {one.backend}; this run: {stats.backend}")
     if not force and one.device.lower() not in stats.device.lower():
         return BudgetResult(one, UNCHECKED, reason=f"for device {one.device}; this run: {stats.device}")
-    quantity = HOST_CALL if one.quantity == "cv" and stats.host_call is not None else one.quantity
-    times: Times | None = getattr(stats, KERNEL if quantity == "cv" else quantity)
+    quantity = one.quantity  # a variation is that of the kernel alone, where it was timed
+    if quantity == "cv":
+        quantity = KERNEL if stats.kernel is not None else HOST_CALL
+    times: Times | None = getattr(stats, quantity)
     if times is None:
         return BudgetResult(one, UNCHECKED, reason=stats.unavailable.get(quantity, "not timed"))
     if one.quantity == "cv":
@@ -221,8 +224,10 @@ def _check(
     if interval is None:
         count = len(times.totals_ns)
         return BudgetResult(one, UNCHECKED, value, reason=f"{count} times are too few for an interval; use 6 or more")
+    faults = times.faults_per_run or 0.0
+    doubt = "" if faults < STEADY_FAULTS else f"{faults:,.0f} page faults a run: the time has new pages in it"
     state = OVER if interval[0] > one.limit else NEAR if interval[1] >= policy["near_share"] * one.limit else WITHIN
-    return BudgetResult(one, state, value, *interval)
+    return BudgetResult(one, state, value, *interval, doubt)
 
 
 def exit_code(results: list[BudgetResult]) -> int:

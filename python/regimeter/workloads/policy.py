@@ -33,6 +33,8 @@ THRESHOLDS = (
     Threshold("confidence", 0.95, "", "ours: level of intervals; a budget is exceeded when the whole interval is"),
     Threshold("resamples", 2000, "", "ours: bootstrap samples of a coefficient of variation"),
     Threshold("saturated_share", 0.9, "", "ours: a size is saturated from this part of the best rate of the sweep"),
+    Threshold("outside_share", 0.2, "", f"{DOCUMENTED}: allocation and copies add 10 to 20 %; a host call beyond that"),
+    Threshold("short_kernel_us", 100.0, "us", f"{DOCUMENTED}: operations below it gain from batches, on a device"),
     Threshold("ab_threshold", 5.0, "%", "a change that matters, as in `regimeter compare`"),
 )
 DEFAULTS = {threshold.name: threshold.default for threshold in THRESHOLDS}

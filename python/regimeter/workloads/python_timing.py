@@ -7,6 +7,7 @@ from typing import Any
 
 from ..testing.measure import quiet
 from .statistics import Times
+from .steady import MORE_WARMUP, page_faults, settle_allocator
 
 LEAST_NS = 20_000  # of one time, as in the C core: the clock is then less than half a per cent of it
 MOST_REPEATS = 1_000
@@ -17,19 +18,23 @@ def time_calls(
 ) -> tuple[Times | None, Any]:
     """Call `warmup` times, then time `iterations` times; return the times (None for none) and the last result.
 
-    A call that takes less than LEAST_NS is repeated within one time; with `repeat` False the function runs exactly
-    warmup + iterations times. wait: called after each time's calls, inside the time (a device's synchronisation).
+    A call that takes less than LEAST_NS is repeated within one time, and warm-up goes on while calls touch new pages;
+    with `repeat` False the function runs exactly warmup + iterations times. wait: called after each time's calls,
+    inside the time (a device's synchronisation).
     """
-    result, shortest = None, LEAST_NS
-    for at in range(max(warmup, 1) if repeat else warmup):
-        begin = perf_counter_ns()
+    settle_allocator()
+    result, shortest, at, faults = None, LEAST_NS, 0, 0
+    while at < (max(warmup, 1) if repeat else warmup) or (repeat and warmup and faults and at < warmup + MORE_WARMUP):
+        before, begin = page_faults(), perf_counter_ns()
         result = call()
         if wait is not None:
             wait()
         length = perf_counter_ns() - begin
         shortest = length if at == 0 else min(shortest, length)
+        at, faults = at + 1, page_faults() - before
     repeats = min(MOST_REPEATS, LEAST_NS // max(1, shortest) + 1) if repeat and shortest < LEAST_NS else 1
     totals = []
+    faults = page_faults()
     with quiet(oldest=0):  # a full collection would cost more than a burst of short calls
         for _ in range(iterations):
             begin = perf_counter_ns()
@@ -38,4 +43,4 @@ def time_calls(
             if wait is not None:
                 wait()
             totals.append(perf_counter_ns() - begin)
-    return (Times(tuple(totals), repeats) if totals else None), result
+    return (Times(tuple(totals), repeats, page_faults() - faults) if totals else None), result

@@ -19,11 +19,13 @@ HOST_CALL, KERNEL = "host_call", "kernel"
 class Times:
     """Measured times: `totals_ns`, each of `repeats` runs. Figures are of one run.
 
-    The standard deviation is that of the population (divided by n, not n - 1), as in the documented profiler.
+    faults: pages that the process touched first during all of them, None where that was not counted. The standard
+    deviation is that of the population (divided by n, not n - 1), as in the documented profiler.
     """
 
     totals_ns: tuple[int, ...]
     repeats: int = 1
+    faults: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse no times."""
@@ -75,6 +77,11 @@ class Times:
         """Runs a second at the mean; None where the mean is 0."""
         return 1e9 / self.mean_ns if self.mean_ns > 0 else None
 
+    @property
+    def faults_per_run(self) -> float | None:
+        """Page faults of one run: what its time has of the system's work for new pages."""
+        return None if self.faults is None else self.faults / (len(self.totals_ns) * self.repeats)
+
     def median_interval(self, level: float) -> tuple[float, float] | None:
         """Return the interval of the median from order statistics, in nanoseconds; None for too few times.
 
@@ -124,6 +131,7 @@ class Times:
             "p95_ns": self.p95_ns,
             "cv": self.cv,
             "throughput_per_second": self.throughput,
+            "page_faults_per_run": self.faults_per_run,
         }
 
 

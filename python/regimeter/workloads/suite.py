@@ -8,6 +8,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TextIO
 
 from .. import _core
+from ..gpu_monitoring import existing_monitor
+from .advice import Advice, advice_of
 from .alerts import Alert, alerts_of, slowed_by
 from .backends import AUTO, Backend, Request, resolve
 from .catalog import Workload, choose, sizes_for
@@ -43,6 +45,11 @@ class WorkloadReport:
     def alerts(self) -> list[Alert]:
         """What stands out, by the policy."""
         return alerts_of(self.stats, self.policy)
+
+    @cached_property
+    def recommendations(self) -> list[Advice]:
+        """What to try, from what was measured."""
+        return advice_of(self.stats, self.alerts, self.policy)
 
     @property
     def slowest(self) -> list[KernelStats]:
@@ -88,6 +95,7 @@ class WorkloadReport:
             "slowest": [one.name for one in self.slowest],
             "most_variable": [one.name for one in self.most_variable],
             "alerts": [alert.to_dict() for alert in self.alerts],
+            "recommendations": [advice.to_dict() for advice in self.recommendations],
             "policy": dict(self.policy),
             "environment": dict(self.environment),
         }
@@ -136,7 +144,8 @@ def run_workloads(
     backend: of `backends()`, or 'auto': the device where one can run a workload, else 'c'. sizes: parameters in place
     of the documented ones, {"n": 4096} or {"conv2d.height": 512}. warmup: runs before the times. iterations: kernels
     timed; calls: host calls timed, each for itself (default: as many as iterations, 0 for none). device: ordinal, or a
-    name of torch. threads: of the C backend, 0 for as many as pay. tell: called with each name before it runs.
+    name of torch. threads: of the C backend, 0 for as many as pay. tell: called with each name before it runs. A global
+    monitor that the program has made (`get_global_monitor`) is told of each time.
 
     ValueError for a name, size or number that cannot be; UnavailableError where the backend can run none of them.
     """
@@ -158,11 +167,21 @@ def run_workloads(
             tell(workload.name)
         try:
             stats.append(measure(runner, workload, own[workload.name], request))
+            _tell_monitor(stats[-1])
         except _core.UnavailableError as error:
             left_out[workload.name] = str(error)
     if not stats:
         raise _core.UnavailableError("; ".join(dict.fromkeys(left_out.values())))
     return WorkloadReport(tuple(stats), warmup, note, left_out, limits, describe())
+
+
+def _tell_monitor(one: KernelStats) -> None:
+    """Record each time, of one run, where the program has a monitor: its report then stands beside that of the run."""
+    monitor = existing_monitor()
+    times = one.kernel if one.kernel is not None else one.host_call
+    if monitor is not None and times is not None:
+        for ns in times.ns.tolist():
+            monitor.record_kernel_execution(one.name, ns * 1e-9)
 
 
 def measure(backend: Backend, workload: Workload, sizes: Mapping[str, float], request: Request) -> KernelStats:

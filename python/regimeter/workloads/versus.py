@@ -2,6 +2,7 @@
 """Two variants of a kernel in one process: bursts in random order, pair by pair, through the comparison engine."""
 
 import random
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -61,6 +62,7 @@ class Versus:
             "pairs": self.pairs,
             "seed": self.seed,
             "cannot_see": self.cannot_see,
+            "compared": "bursts in one process",
             "unavailable": dict(self.unavailable),
             "comparison": self.comparison.to_dict(),
         }
@@ -86,6 +88,7 @@ def run_versus(
     times in each, after `warmup` runs. seed: of the order. options: of ProfilerComparison.
     """
     from ..compare import compare_samples
+    from ..compare.basis import Basis
 
     limits = thresholds(policy)
     _count("pairs", pairs, 2)
@@ -109,6 +112,8 @@ def run_versus(
                     samples[side].setdefault(f"{kernel} {what}", []).append(list(times.ns * 1e-9))
     options["policy"] = {"min_share": 0.0, **(options.get("policy") or {})}
     comparison = compare_samples(samples[0], samples[1], True, limits["ab_threshold"], **options)
+    limit, again = f"All ran in one process: {Versus.cannot_see}", _command(kernel, variants, request, policy)
+    comparison.basis = Basis("burst", "bursts", limit, again, acceptable=False)
     return Versus(kernel, variants[0].text, variants[1].text, pairs, chosen, comparison, unavailable)
 
 
@@ -116,6 +121,18 @@ def _variant(given: Variant | str | Callable[[], Any]) -> Variant:
     if isinstance(given, Variant):
         return given
     return Variant(given) if isinstance(given, str) else Variant(function=given)
+
+
+def _command(kernel: str, variants: list[Variant], request: Request, policy: Mapping[str, float] | None) -> str:
+    """Return the command that runs the same variants again; functions of the user's are run from Python."""
+    if any(variant.function is not None for variant in variants):
+        return f"run_versus({kernel!r}, {', '.join(variant.text for variant in variants)}, pairs={{pairs}})"
+    words = ["regimeter", "workloads", "ab", kernel, "--base", variants[0].text, "--current", variants[1].text]
+    words += ["--burst", str(request.calls)] if request.calls != BURST else []
+    words += ["--threads", str(request.threads)] if request.threads else []
+    words += ["--device", str(request.device)] if request.device else []
+    words += ["--policy", *(f"{name}={value:g}" for name, value in policy.items())] if policy else []
+    return f"{shlex.join(words)} --pairs {{pairs}}"
 
 
 def _runner(kernel: str, variant: Variant, request: Request) -> Callable[[], KernelStats]:

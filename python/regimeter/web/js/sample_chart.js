@@ -37,8 +37,8 @@
   }
 
   class SampleChart {
-    constructor(row, { baseline, current }) {
-      Object.assign(this, { row, sides: [baseline, current], text: valueText(row.unit) });
+    constructor(row, { baseline, current, blocks = ["process", "processes"] }) {
+      Object.assign(this, { row, blocks, sides: [baseline, current], text: valueText(row.unit) });
       this.plot = svg("svg", { class: "samples", height: 2 * (HALF + TICKS) + AXIS + PAD.top, role: "img" });
       this.node = el("div", { class: "chart" }, this.plot, el("p", { class: "help" }, this.words()));
       this.observer = new ResizeObserver(() => this.draw());
@@ -50,8 +50,8 @@
     }
 
     words() {
-      const one = ({ medians, values, count }, name) => (count === 0 ? `${name}: none` : `${name}: ${units.countText(count)} samples of ${units.countText(medians.length)} ${medians.length === 1 ? "process" : "processes"}${values.length < count ? ` (${units.countText(values.length)} quantiles drawn)` : ""}`);
-      return `${one(this.sides[0], "Baseline")}. ${one(this.sides[1], "Current")}. Ticks are the medians of the processes, lines those of the sides.`;
+      const one = ({ medians, values, count }, name) => (count === 0 ? `${name}: none` : `${name}: ${units.countText(count)} samples of ${units.countText(medians.length)} ${this.blocks[medians.length === 1 ? 0 : 1]}${values.length < count ? ` (${units.countText(values.length)} quantiles drawn)` : ""}`);
+      return `${one(this.sides[0], "Baseline")}. ${one(this.sides[1], "Current")}. Ticks are the medians of the ${this.blocks[1]}, lines those of the sides.`;
     }
 
     draw() {
