@@ -372,7 +372,13 @@ typedef uint32_t rgm_name;
       "columns that every version writes are missing; a default stands in")                                  \
     X(BAD_VALUES, "bad_values", "rows hold text or bytes where a number belongs; they were left out")        \
     X(DUPLICATE_ROWS, "duplicate_rows",                                                                      \
-      "rows stand in the file twice, the same in every column; each was kept once")
+      "rows stand in the file twice, the same in every column; each was kept once")                          \
+    X(NO_START_TIMES, "no_start_times",                                                                      \
+      "entries of the file have no start time; they stand end to end in its order, and which is nested in "  \
+      "which, the time of the run and exclusive times are not known")                                        \
+    X(STATED_CONSTANTS, "stated_constants",                                                                  \
+      "figures of the file are one fixed part of every duration; they are no measurements and were left "    \
+      "out")
 
 #define RGM_KIND_ENUM(name, token) RGM_KIND_##name,
 #define RGM_DEVICE_ENUM(name, token) RGM_DEVICE_##name,

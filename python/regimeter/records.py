@@ -9,9 +9,9 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
+from . import fixed_shares
 from ._core import BACKENDS, DEVICES, FLAG_FAILED, FLAG_OPEN, INTERVAL_STATES, MEMORY_SOURCES
 
 if TYPE_CHECKING:
@@ -47,20 +47,65 @@ NEEDS_KERNELS = "two events do not tell what the device did between them; it nee
 HOST_PART = "duration_ms is the host's time; two events do not tell which part of it the device did not overlap"
 MEASURED = INTERVAL_STATES.index("measured")
 NO_SAMPLE = "no memory sample fell inside; track_memory=True measures every scope"
+NO_START_TIMES = "the file has no start times, so it is not known what is nested in what"
 NO_CHANGE = "needs begin and end values; track_memory=True measures them"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProfileEntry:
+class Reasons(dict[str, str]):
+    """Why figures are missing, by the name of the field: a dictionary that many entries share, so it does not change.
+
+    It can be pickled, and ``dataclasses.asdict`` and JSON take it as the dictionary that it is.
+    """
+
+    __slots__ = ()
+
+    def _refuse(self, *_: object, **__: object) -> NoReturn:
+        raise TypeError("the reasons of an entry are shared with others; change a copy: dict(entry.unavailable)")
+
+    __setitem__ = __delitem__ = __ior__ = update = setdefault = pop = popitem = clear = _refuse
+
+    def __reduce__(self) -> tuple[type, tuple[dict[str, str]]]:
+        return type(self), (dict(self),)
+
+    def __copy__(self) -> "Reasons":
+        return self
+
+    def __deepcopy__(self, memo: object) -> "Reasons":
+        return self
+
+
+class _Figures:
+    """What entries and summaries share: figures as text."""
+
+    __slots__ = ()
+    unavailable: Mapping[str, str]
+
+    def text(self, field: str, spec: str = ".2f") -> str:
+        """Return a figure as ``format(value, spec)``, and "n/a" with the reason where it was not measured.
+
+        AttributeError for a field that there is not; ValueError for a format that does not suit it.
+        """
+        value = getattr(self, field)
+        if value is not None:
+            return format(value, spec)
+        reason = self.unavailable.get(field)
+        return f"n/a ({reason})" if reason else "n/a"
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileEntry(_Figures):
     """One recorded block.
 
-    start_time, end_time: seconds on CLOCK_MONOTONIC, the clock of ``time.monotonic``.
-    device: as declared by the user. backend: the library that the block used ('unknown' before it was seen).
+    A figure that was not measured is None, never 0, and `unavailable` has the reason; ``entry.text("gpu_time_ms")``
+    prints either. start_time, end_time: seconds on CLOCK_MONOTONIC, the clock of ``time.monotonic``.
+    device: as declared by the user. backend: the library that the block used, by the name of its package: 'torch' (read
+    from files as 'pytorch' too), 'numpy', 'cupy'; 'cpu' for none of them, 'unknown' before it was seen.
     gpu_time_ms: from one event to another in the stream of the block, an upper bound of the work in it.
     overhead_ms: duration_ms - gpu_time_ms where that is not negative. transfer_time_ms, gpu_utilization (percent),
     memory_bandwidth_gb_s: from kernels and copies. Each is None, with a reason in `unavailable`, when it was not
     measured. cpu_time_ms: host time, for a block
-    declared as device='cpu'. memory_allocated_mb: allocated at the end minus at the start. memory_peak_mb:
+    declared as device='cpu'. exclusive_time_ms: without nested scopes and the profiler's own time. memory_allocated_mb:
+    allocated at the end minus at the start. memory_peak_mb:
     largest amount inside. memory_source: 'device' (torch's allocator), 'scope' or 'sampler' (resident set).
     """
 
@@ -79,7 +124,7 @@ class ProfileEntry:
     gpu_utilization: float | None = None
     memory_bandwidth_gb_s: float | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
-    exclusive_time_ms: float = 0.0
+    exclusive_time_ms: float | None = 0.0
     failed: bool = False
     open: bool = False
     depth: int = 0
@@ -89,9 +134,9 @@ class ProfileEntry:
     unavailable: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProfileSummary:
-    """Statistics of one operation on one declared device.
+@dataclass(frozen=True, slots=True)
+class ProfileSummary(_Figures):
+    """Statistics of one operation on one declared device. A figure that was not measured is None, as in an entry.
 
     total_time_ms leaves out calls inside another call of the same operation; the statistics per call cover
     all calls. std_dev_ms is the population standard deviation (divisor n). Percentiles interpolate linearly
@@ -110,18 +155,19 @@ class ProfileSummary:
     std_dev_ms: float
     total_gpu_time_ms: float | None = None
     total_cpu_time_ms: float | None = None
+    avg_memory_mb: float | None = None
+    avg_gpu_utilization: float | None = None
+    # The fields so far are those of the specification, in its order.
     total_transfer_time_ms: float | None = None
     total_overhead_ms: float | None = None
-    avg_memory_mb: float | None = None
     peak_memory_mb: float | None = None
-    avg_gpu_utilization: float | None = None
     device: str = "gpu"
     backend: str = "unknown"
     median_ms: float = 0.0
     p95_ms: float = 0.0
     p99_ms: float = 0.0
     cv: float | None = None
-    exclusive_time_ms: float = 0.0
+    exclusive_time_ms: float | None = 0.0
     share: float | None = None
     failed_count: int = 0
     recursive_count: int = 0
@@ -205,7 +251,8 @@ def iterate_entries(run: "Run") -> Iterator[ProfileEntry]:
     host = unavailable_fields(run, "cpu")
     device = unavailable_fields(run, "gpu")
     timed = {state: _unavailable_with_events(device, state) for state in range(len(INTERVAL_STATES))}
-    behind = MappingProxyType({**timed[MEASURED], "overhead_ms": BEYOND_HOST})
+    nested = run.has_start_times
+    behind = Reasons({**timed[MEASURED], "overhead_ms": BEYOND_HOST})
     columns = zip(
         spans.name[rows].tolist(),
         spans.start_ns[rows].tolist(),
@@ -264,7 +311,7 @@ def iterate_entries(run: "Run") -> Iterator[ProfileEntry]:
             device=declared,
             backend=BACKEND_OF[(flags >> 12) & 0xF],
             metadata=user,
-            exclusive_time_ms=exclusive / MS,
+            exclusive_time_ms=exclusive / MS if nested else None,
             failed=bool(flags & FLAG_FAILED),
             open=bool(flags & FLAG_OPEN),
             depth=depth,
@@ -285,7 +332,12 @@ def unavailable_fields(run: "Run", device: str) -> Mapping[str, str]:
     if device != "cpu":
         missing["cpu_time_ms"] = f"the host's part of the time needs device time: {reason}"
     missing |= {"memory_allocated_mb": NO_CHANGE, "memory_peak_mb": NO_SAMPLE}
-    return MappingProxyType(missing)
+    codes = {row["code"] for row in run.anomaly_list()}
+    if "no_start_times" in codes:
+        missing["exclusive_time_ms"] = NO_START_TIMES
+    if "stated_constants" in codes:
+        missing |= dict.fromkeys((*fixed_shares.KNOWN, "gpu_utilization"), fixed_shares.REASON)
+    return Reasons(missing)
 
 
 def _unavailable_with_events(device: Mapping[str, str], state: int) -> Mapping[str, str]:
@@ -296,7 +348,7 @@ def _unavailable_with_events(device: Mapping[str, str], state: int) -> Mapping[s
         del missing["gpu_time_ms"], missing["overhead_ms"]
     else:
         missing["gpu_time_ms"] = missing["overhead_ms"] = STATE_REASONS[name]
-    return MappingProxyType(missing)
+    return Reasons(missing)
 
 
 def summaries_of(run: "Run") -> list[ProfileSummary]:
@@ -314,6 +366,8 @@ def summaries_of(run: "Run") -> list[ProfileSummary]:
         if device == "cpu":
             values["total_cpu_time_ms"] = values["total_time_ms"]
         values |= imported.get((operation, device), {})
+        if not run.has_start_times:
+            values["exclusive_time_ms"] = None
         reasons = dict(unavailable_fields(run, device))
         if values["gpu_calls"]:
             reasons = {**_unavailable_with_events(reasons, MEASURED), "overhead_ms": BEYOND_HOST}
@@ -321,7 +375,9 @@ def summaries_of(run: "Run") -> list[ProfileSummary]:
             ProfileSummary(
                 operation=operation,
                 skipped_count=skipped.get(f"{operation}\0{device}", 0),
-                unavailable={name: reasons[entry] for name, entry in SUMMARY_REASONS.items() if entry in reasons},
+                unavailable=Reasons(
+                    {name: reasons[entry] for name, entry in SUMMARY_REASONS.items() if entry in reasons}
+                ),
                 **values,
             )
         )
@@ -337,15 +393,23 @@ SUMMARY_REASONS = {
     "avg_gpu_utilization": "gpu_utilization",
     "avg_memory_mb": "memory_allocated_mb",
     "peak_memory_mb": "memory_peak_mb",
+    "exclusive_time_ms": "exclusive_time_ms",
 }
-# Summary field -> (entry field in an imported file, whether it is a mean).
-IMPORTED_TOTALS = {
-    "total_gpu_time_ms": ("gpu_time_ms", False),
-    "total_cpu_time_ms": ("cpu_time_ms", False),
-    "total_transfer_time_ms": ("transfer_time_ms", False),
-    "total_overhead_ms": ("overhead_ms", False),
-    "avg_gpu_utilization": ("gpu_utilization", True),
-    "avg_memory_mb": ("memory_allocated_mb", True),
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values)
+
+
+# Summary field -> (entry field in an imported file, what is made of its values).
+IMPORTED_TOTALS: dict[str, tuple[str, Callable[[list[float]], float]]] = {
+    "total_gpu_time_ms": ("gpu_time_ms", sum),
+    "total_cpu_time_ms": ("cpu_time_ms", sum),
+    "total_transfer_time_ms": ("transfer_time_ms", sum),
+    "total_overhead_ms": ("overhead_ms", sum),
+    "avg_gpu_utilization": ("gpu_utilization", _mean),
+    "peak_memory_mb": ("memory_peak_mb", max),
+    "avg_memory_mb": ("memory_allocated_mb", _mean),
 }
 
 
@@ -361,17 +425,28 @@ def _imported_totals(run: "Run") -> dict[tuple[str, str], dict[str, float]]:
             if value is not None:
                 group.setdefault(total, []).append(value)
     return {
-        key: {total: sum(found) / (len(found) if IMPORTED_TOTALS[total][1] else 1) for total, found in group.items()}
+        key: {total: IMPORTED_TOTALS[total][1](found) for total, found in group.items()}
         for key, group in values.items()
     }
 
 
-def by_operation(summaries: list[ProfileSummary]) -> dict[str, ProfileSummary]:
+class Summaries(dict[str, ProfileSummary]):
+    """Summaries by operation; of one that was declared on several devices, by "operation [device]"."""
+
+    def __missing__(self, operation: str) -> NoReturn:
+        keys = [repr(key) for key, summary in self.items() if summary.operation == operation]
+        if not keys:
+            raise KeyError(operation)
+        # The calls on two devices are two distributions: neither is the answer, nor is a mixture of both.
+        raise KeyError(f"{operation!r} ran on several devices: ask for {' or '.join(keys)}")
+
+
+def by_operation(summaries: list[ProfileSummary]) -> Summaries:
     """Key the summaries by operation; one that was declared on several devices gets the device in its key."""
     counts: dict[str, int] = {}
     for summary in summaries:
         counts[summary.operation] = counts.get(summary.operation, 0) + 1
-    return {s.operation if counts[s.operation] == 1 else f"{s.operation} [{s.device}]": s for s in summaries}
+    return Summaries({s.operation if counts[s.operation] == 1 else f"{s.operation} [{s.device}]": s for s in summaries})
 
 
 ENTRY_FIELDS = tuple(f.name for f in fields(ProfileEntry) if f.name != "unavailable")

@@ -143,6 +143,14 @@ class Run(_core.Run, Analyses):
         """From the start of the recording to its end."""
         return max(0, self.end_ns - self.start_ns)
 
+    @functools.cached_property
+    def has_start_times(self) -> bool:
+        """Whether it is known when the scopes began: not from a file whose entries have no start times.
+
+        Without, they stand end to end in the order of the file, and times of the run and exclusive times are not known.
+        """
+        return _core.ANOMALY_CODES.index("no_start_times") not in self.anomalies.code.tolist()
+
     @property
     def device_reason(self) -> str:
         """Why there is no device time."""

@@ -67,7 +67,8 @@ def run_line(run: "Run") -> str:
 
     parts = [count(len(run.entries), "scope"), count(len(run.summary), "operation"), count(len(run.lanes), "lane")]
     state = "" if run.complete else ", not closed by its program"
-    return f"{', '.join(parts)}, {duration(run.duration_ns / 1e6)}{state}"
+    lasted = duration(run.duration_ns / 1e6) if run.has_start_times else "no start times"
+    return f"{', '.join(parts)}, {lasted}{state}"
 
 
 def program_of(run: "Run") -> str:

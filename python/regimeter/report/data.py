@@ -45,6 +45,12 @@ SUMMARY_FIELDS = {
     "gpu_utilization": ("avg_gpu_utilization", None),
     "share": ("share", None),
 }
+CAUTIONS = {
+    "no_start_times": "This file has no start times: operations are laid end to end in the order of the file, and"
+    " shares are of total time, where nested operations count twice.",
+    "stated_constants": "Figures of this file are one fixed part of every duration: constants, not measurements."
+    " They are left out.",
+}
 # Field of the page -> field of an entry whose reason explains its absence.
 REASONS = {
     "gpu_ns": "gpu_time_ms",
@@ -81,6 +87,8 @@ def report_data(run: "Run", *, title: str | None = None, file: str | None = None
         "lanes": _lanes(run),
         **_timeline(run),
         "memory": _memory(run),
+        "cautions": _cautions(run),
+        "share_basis": "exclusive" if run.has_start_times else "total",
         "counters": counters_of(run),
         "anomalies": run.anomaly_list(),
     }
@@ -90,6 +98,12 @@ def _regimes(run: "Run") -> dict[str, Any] | None:
     """Return what limits the run, None where nothing but its scopes was recorded: then nothing can be judged."""
     found = regimes_of(run)
     return found if any(row["reason"] != "no_device" for row in found["devices"]) else None
+
+
+def _cautions(run: "Run") -> list[str]:
+    """Return what a reader must know of figures that a file states; the file picker of the page says the same."""
+    codes = {row["code"] for row in run.anomaly_list()}
+    return [CAUTIONS[code] for code in CAUTIONS if code in codes]
 
 
 def _title(run: "Run") -> str:

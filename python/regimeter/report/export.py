@@ -8,12 +8,13 @@ import array
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import records
-from .._core import ANOMALY_CODES, BACKENDS, DEVICES, FLAG_FAILED, FLAG_OPEN, FLAG_REPAIRED
+from .._core import ANOMALY_CODES, BACKENDS, DEVICES, FLAG_FAILED, FLAG_OPEN, FLAG_REPAIRED, MEMORY_ACTIONS
+from ..fixed_shares import fixed_figures
 from ..inputs import BYTE_ORDER_MARK, format_error
 from .files import atomic_writer
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from ..trace import Run
 
 FORMAT = "regimeter.profile"
+MEMORY_COLUMNS = ("time_ns", "device", "action", "bytes", "allocated", "reserved", "span")
 VERSION = 1
 MOST_BITS = 1000  # of an integer in a file; a double holds 1023
 LONGEST_NS = 2**61
@@ -48,6 +50,7 @@ def export_json(run: "Run", path: str | os.PathLike[str]) -> None:
             "run": run_facts(run),
             "cost": run.cost,
             "anomalies": run.anomaly_list(),
+            "memory": _memory_columns(run),
             "unavailable": {device: dict(records.unavailable_fields(run, device)) for device in ("gpu", "cpu")},
         }
         out.write(_dumps(head)[:-1])
@@ -61,6 +64,8 @@ def export_json(run: "Run", path: str | os.PathLike[str]) -> None:
         for entry, (start_ns, duration_ns, own_ns) in zip(records.iterate_entries(run), exact, strict=True):
             row = {name: getattr(entry, name) for name in records.ENTRY_FIELDS}
             row |= {"start_ns": start_ns, "duration_ns": duration_ns, "own_ns": own_ns}
+            if not run.has_start_times:  # where they stand is the order of the file, not a time
+                row |= {"start_ns": None, "start_time": None, "end_time": None}
             out.write(separator + _dumps(row))
             separator = ",\n"
             samples.setdefault(entry.operation, []).append(duration_ns)
@@ -70,6 +75,20 @@ def export_json(run: "Run", path: str | os.PathLike[str]) -> None:
         out.write(',\n"launches":' + _dumps([launch]) + "}\n")
 
 
+def _memory_columns(run: "Run") -> dict[str, list[int]]:
+    """Return the memory that was read at and between scopes, a list a column; `span` numbers the entries."""
+    entry_of = dict(zip(run.entries.span.tolist(), range(len(run.entries)), strict=True))
+    columns = {name: getattr(run.memory, name).tolist() for name in MEMORY_COLUMNS}
+    columns["span"] = [entry_of.get(span, -1) for span in columns["span"]]
+    of_scope = [MEMORY_ACTIONS.index(action) for action in ("begin", "end", "peak")]
+    kept = [
+        row
+        for row, (action, span) in enumerate(zip(columns["action"], columns["span"], strict=True))
+        if MEMORY_ACTIONS[action] == "sample" or (action in of_scope and span >= 0)
+    ]
+    return {name: [values[row] for row in kept] for name, values in columns.items()} if kept else {}
+
+
 def run_facts(run: "Run") -> dict[str, Any]:
     """Return the scalars of a run."""
     return {
@@ -77,7 +96,7 @@ def run_facts(run: "Run") -> dict[str, Any]:
         "complete": run.complete,
         "start_ns": run.start_ns,
         "end_ns": run.end_ns,
-        "duration_ns": run.duration_ns,
+        "duration_ns": run.duration_ns if run.has_start_times else None,
         "started_unix_ns": run.start_unix_ns,
         "span_count": len(run.spans),
         "lane_count": len(run.lanes),
@@ -115,7 +134,11 @@ def run_of_document(document: Mapping[str, Any], path: object) -> "Run":
     from ..trace import Run
 
     entries = document["entries"]
-    columns = _Columns()
+    try:
+        memory = _memory_of(document.get("memory"), len(entries))
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        raise format_error(f"{path}: memory: {error}") from None
+    columns = _Columns(fixed_figures(entries), memory, _anomalies_of(document.get("anomalies")))
     for number, entry in enumerate(entries):
         if not isinstance(entry, dict):
             raise format_error(f"{path}: entry {number} is not an object")
@@ -184,6 +207,34 @@ def check_form(document: Mapping[str, Any], name: object) -> None:
         )
 
 
+def _memory_of(given: object, entries: int) -> dict[str, list[int]]:
+    """Return the columns of a document's memory, checked; ValueError where they are none."""
+    if not isinstance(given, dict) or not given:
+        return {}
+    columns: dict[str, list[int]] = {name: given[name] for name in MEMORY_COLUMNS}
+    if len({len(values) for values in columns.values()}) != 1:
+        raise ValueError("its columns are not of one length")
+    if any(type(value) is not int or abs(value) >= 2**62 for values in columns.values() for value in values):
+        raise ValueError("its values must be whole numbers")
+    if not all(0 <= action < len(MEMORY_ACTIONS) for action in columns["action"]):
+        raise ValueError(f"an action is a number from 0 to {len(MEMORY_ACTIONS) - 1}")
+    if not all(-1 <= span < entries for span in columns["span"]):
+        raise ValueError("a span is the number of an entry, or -1")
+    if not all(-1 <= device < 2**15 for device in columns["device"]):
+        raise ValueError("a device is a number from -1")
+    return columns
+
+
+def _anomalies_of(given: object) -> list[tuple[int, int, str]]:
+    """Return the anomalies of a document as code, count and detail; those that nobody knows are left out."""
+    rows = [row for row in given if isinstance(row, dict)] if isinstance(given, list) else []
+    return [
+        (ANOMALY_CODES.index(row["code"]), row["count"], str(row.get("detail") or ""))
+        for row in rows
+        if row.get("code") in ANOMALY_CODES and type(row.get("count")) is int and 0 < row["count"] < 2**62
+    ]
+
+
 def foreign_units(document: Mapping[str, Any]) -> dict[str, str]:
     """Return the units that a document states for its fields where they are not those of the format."""
     units = document.get("units")
@@ -230,7 +281,15 @@ def _exact(entry: Mapping[str, Any], name: str) -> int | None:
 class _Columns:
     """Collects entries as columns of a Run."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self, constants: Iterable[str], memory: dict[str, list[int]], anomalies: list[tuple[int, int, str]]
+    ) -> None:
+        self.constants = frozenset(constants)
+        self.memory = memory
+        self.anomalies = anomalies
+        # What is derived again from the memory table is not carried along.
+        self.carried = records.CARRIED - ({"memory_allocated_mb", "memory_peak_mb"} if memory else set())
+        self.untimed = self.withheld = 0
         self.strings: dict[str, int] = {"": 0}
         self.starts = array.array("q")
         self.durations = array.array("q")
@@ -254,9 +313,10 @@ class _Columns:
         # An entry without a sound time is kept, so that a comparison can call its operation invalid.
         duration = 0 if invalid or duration is None else duration
         # The documented form has no times of day; such entries are laid end to end.
-        is_laid = start is None or entry.get("start_time") is None
-        start_ns = self.clock if start is None else start
+        is_laid = start is None or (entry.get("start_time") is None and _exact(entry, "start_ns") is None)
+        start_ns = self.clock if start is None or is_laid else start
         self.clock = start_ns + duration if is_laid else self.clock
+        self.untimed += is_laid and not invalid
         self.starts.append(start_ns)
         self.durations.append(duration)
         self.own.append(min(max(_exact(entry, "own_ns") or 0, 0), duration))
@@ -306,13 +366,14 @@ class _Columns:
         flags |= DEVICES.index(device) << 8
         return flags | BACKENDS.index(backend if backend in BACKENDS else "unknown") << 12
 
-    @staticmethod
-    def _metadata(entry: Mapping[str, Any]) -> str:
+    def _metadata(self, entry: Mapping[str, Any]) -> str:
         user = entry.get("metadata")
         for name in records.CARRIED:
             if type(value := entry.get(name)) is int and not _is_number(value):
                 raise ValueError(f"{name} is out of range: a number of {len(str(value))} digits")
-        carried = {name: entry[name] for name in records.CARRIED if _is_number(entry.get(name))}
+        stated = {name: entry[name] for name in sorted(self.carried) if _is_number(entry.get(name))}
+        carried = {name: value for name, value in stated.items() if name not in self.constants}
+        self.withheld += len(stated) - len(carried)
         if entry.get("device") == "cpu" and carried.get("cpu_time_ms") == entry.get("duration_ms"):
             carried.pop("cpu_time_ms", None)  # derived again
         known = dict(user) if isinstance(user, dict) else {} if user is None else {"text": user}
@@ -339,11 +400,9 @@ class _Columns:
                 "metadata": array.array("I", (self.metadata[row] for row in order)),
             },
             "lanes": {"name": lane_names},
+            "memory": self._memory_table(place),
+            "anomalies": self._anomaly_table(),
         }
-        if self.invalid:
-            detail = array.array("I", [self._string(INVALID)])
-            code = array.array("B", [ANOMALY_CODES.index("invalid_times")])
-            tables["anomalies"] = {"code": code, "count": array.array("q", [self.invalid]), "detail": detail}
         start = self._fact(facts, "start_ns", min(self.starts, default=0))
         end = self._fact(
             facts,
@@ -354,6 +413,28 @@ class _Columns:
         return kind._build(
             list(self.strings), tables, environment, "export", start, end, unix, bool(facts.get("complete", True))
         )
+
+    def _memory_table(self, place: Mapping[int, int]) -> "dict[str, array.array[int]]":
+        types = {"device": "h", "action": "B"}
+        spans = [place.get(span, -1) for span in self.memory.get("span", ())]
+        return {
+            name: array.array(types.get(name, "q"), spans if name == "span" else values)
+            for name, values in self.memory.items()
+        }
+
+    def _anomaly_table(self) -> "dict[str, array.array[int]]":
+        found = {code: (count, detail) for code, count, detail in self.anomalies}
+        own = (("invalid_times", self.invalid, INVALID), ("no_start_times", self.untimed, ""))
+        for name, count, detail in (*own, ("stated_constants", self.withheld, "")):
+            if count:
+                found[ANOMALY_CODES.index(name)] = (count, detail)
+        if not found:
+            return {}
+        return {
+            "code": array.array("B", found),
+            "count": array.array("q", (count for count, _ in found.values())),
+            "detail": array.array("I", (self._string(detail) for _, detail in found.values())),
+        }
 
     @staticmethod
     def _fact(facts: Mapping[str, Any], name: str, fallback: int) -> int:

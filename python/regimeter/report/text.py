@@ -162,12 +162,9 @@ def summary_table(summaries: Sequence[ProfileSummary], top_n: int) -> TextTable:
         for s in summaries[:top_n]
     ]
     hidden = len(summaries) - len(rows)
-    title = (
-        f"Operations by exclusive time ({len(rows)} of {len(summaries)})"
-        if hidden > 0
-        else "Operations by exclusive time"
-    )
-    return TextTable(title, header, rows)
+    nested = all(s.exclusive_time_ms is not None for s in summaries)
+    title = "Operations by exclusive time" if nested else "Operations by total time"
+    return TextTable(f"{title} ({len(rows)} of {len(summaries)})" if hidden > 0 else title, header, rows)
 
 
 def cost_line(run: "Run") -> str:
@@ -217,10 +214,10 @@ def bottleneck_lines(run: "Run", top_n: int) -> list[str]:
     """Return one paragraph per bottleneck."""
     lines = []
     for place, s in enumerate(run.get_bottlenecks(top_n), 1):
-        lines.append(
-            f"[{place}] {printable(s.operation)}: {duration(s.exclusive_time_ms)} exclusive,"
-            f" {percent(s.share)} of the recorded time"
-        )
+        time = f"{duration(s.exclusive_time_ms)} exclusive"
+        if s.exclusive_time_ms is None:
+            time = f"{duration(s.total_time_ms)} in total"
+        lines.append(f"[{place}] {printable(s.operation)}: {time}, {percent(s.share)} of the recorded time")
         spread = f", varies by {percent(s.cv, 0)}" if s.cv is not None and s.call_count > 1 else ""
         calls = "1 call" if s.call_count == 1 else f"{s.call_count:,} calls"
         lines.append(

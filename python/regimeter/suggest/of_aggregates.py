@@ -11,12 +11,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import _core
+from ..fixed_shares import is_same_part
 from .messages import MESSAGES
 from .of_run import with_roadmap
-from .suggestion import NOT_BOUNDED, Evidence, OptimizationSuggestion, OptimizationType, Priority
+from .suggestion import NOT_BOUNDED, UNBOUNDED, Evidence, OptimizationSuggestion, OptimizationType, Priority, speedup_of
 from .words import fill, improvement, quantities, subject, thresholds
 
-SAME = 1e-6  # relative distance of ratios below which they count as one constant
+# Where a rule speaks of a figure that was measured here in a run, these words name whose figure it is.
+STATED = {
+    "idle_scope": "The file states that the device works {busy_share} of the time of {subject};"
+    " limit: {suggest_scope_busy_share}"
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +101,7 @@ def _overhead(entries: Iterable[Mapping[str, Any]]) -> float:
     pairs = [(_number(row, "overhead_ms"), _number(row, "duration_ms")) for row in entries]
     if not pairs or any(math.isnan(value) for pair in pairs for value in pair):
         return math.nan
-    ratios = [overhead / duration for overhead, duration in pairs if duration > 0]
-    constant = not ratios or max(ratios) - min(ratios) <= SAME * max(ratios)
-    return math.nan if constant else math.fsum(overhead for overhead, _ in pairs)
+    return math.nan if is_same_part(pairs) else math.fsum(overhead for overhead, _ in pairs)
 
 
 def _judge(
@@ -160,12 +163,12 @@ def _make(
         operation=one.name,
         type=OptimizationType(_core.SUGGESTION_RULE_TYPES[number].lower()),
         priority=_priority(saved / whole if bounded else 0.0, limits),
-        description=fill(message.title, words, thresholds(policy)),
+        description=fill(STATED.get(rule, message.title), words, thresholds(policy)),
         expected_improvement=improvement(0.0, saved, 1.0, faster) if bounded else NOT_BOUNDED,
         implementation_hint=message.advice,
         current_time_ms=one.total_ms,
-        estimated_time_ms=left if bounded else math.nan,
-        potential_speedup=(one.total_ms / left if left > 0 else math.inf) if bounded else math.nan,
+        estimated_time_ms=left if bounded else UNBOUNDED,
+        potential_speedup=speedup_of(one.total_ms, left) if bounded else UNBOUNDED,
         rule=rule,
         bounded=bounded,
         saved_high_ms=saved,

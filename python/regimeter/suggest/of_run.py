@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
+from ..records import ENTRY_FIELDS, SUMMARY_FIELDS
 from .messages import MESSAGES
-from .suggestion import NOT_BOUNDED, Evidence, OptimizationSuggestion, OptimizationType, Priority
+from .suggestion import NOT_BOUNDED, UNBOUNDED, Evidence, OptimizationSuggestion, OptimizationType, Priority, speedup_of
 from .words import fill, improvement, quantities, subject, thresholds
 
 if TYPE_CHECKING:
@@ -32,6 +33,10 @@ def suggestions_of(
     policy: thresholds by name (docs/schema.md). ceilings: measured peaks by token, for bounds by the roofline. trace:
     how the commands name the run. ValueError for an unknown name.
     """
+    if not run.has_start_times:
+        from .of_aggregates import suggestions_of_aggregates
+
+        return suggestions_of_aggregates(_as_profile(run), policy)
     table, figures = run._suggest(dict(policy or {}), None if ceilings is None else dict(ceilings))
     evidence: dict[int, list[Evidence]] = {}
     for i in range(len(figures)):
@@ -42,6 +47,12 @@ def suggestions_of(
         looks = {one.rule: MESSAGES[one.rule].look_host for one in found}
         found = [replace(one, verify=looks[one.rule].format(trace=trace) or one.verify) for one in found]
     return with_roadmap(found)
+
+
+def _as_profile(run: "Run") -> dict[str, Any]:
+    """Return a run without start times in the form that the documented rules read."""
+    summary = {key: {f: getattr(row, f) for f in SUMMARY_FIELDS} for key, row in run.get_summary().items()}
+    return {"entries": [{f: getattr(row, f) for f in ENTRY_FIELDS} for row in run.get_entries()], "summary": summary}
 
 
 def with_roadmap(found: list[OptimizationSuggestion]) -> list[OptimizationSuggestion]:
@@ -87,8 +98,8 @@ def _suggestion(
         expected_improvement=_expected(bounded, merged >= 0, low, high, faster),
         implementation_hint=fill(message.advice, words, limits),
         current_time_ms=current,
-        estimated_time_ms=current - high if bounded else math.nan,
-        potential_speedup=(current / (current - high) if current > high else math.inf) if bounded else math.nan,
+        estimated_time_ms=current - high if bounded else UNBOUNDED,
+        potential_speedup=speedup_of(current, current - high) if bounded else UNBOUNDED,
         rule=rule,
         bounded=bounded,
         saved_low_ms=low,

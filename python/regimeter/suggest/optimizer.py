@@ -22,7 +22,8 @@ class ProfilerOptimizer:
     """What to try next, from a profile.
 
     profiling_data: a Run, the path of a trace, recording or exported profile, or the dictionary of an exported profile
-    ({"summary": ..., "entries": ...}), of which only the documented rules can speak. policy: thresholds by name
+    ({"summary": ..., "entries": ...}). A profile whose entries have start times, as `export_json` writes it, is a run
+    in each of the three forms; of one without, only the documented rules can speak. policy: thresholds by name
     (docs/schema.md). ceilings: measured peaks by token, such as {"compute_tf32": 4e14} in operations a second, for
     bounds by the roofline. name: how commands call the run, "" for its path. ValueError for other data or unknown
     names; FormatError and OSError as from ``regimeter.load``.
@@ -48,6 +49,10 @@ class ProfilerOptimizer:
                 profiling_data, self.run = plain, None
         elif isinstance(profiling_data, Run):
             self.run = profiling_data
+        elif _is_timed(profiling_data):
+            from ..report.export import run_of_document
+
+            self.run = run_of_document(profiling_data, "profiling_data")
         if self.run is not None:
             self._found = suggestions_of(self.run, policy, ceilings, name or "TRACE")
         elif isinstance(profiling_data, Mapping):
@@ -119,8 +124,13 @@ def _plain_profile(path: str) -> dict[str, Any] | None:
         document = json.loads(Path(path).read_bytes())
     except (OSError, ValueError):  # packed, or a pipe that has been read
         return None
-    entries = document.get("entries") if isinstance(document, dict) else None
     if not isinstance(document, dict) or not isinstance(document.get("summary"), dict):
         return None
-    timed = isinstance(entries, list) and entries and isinstance(entries[0], dict) and "start_ns" in entries[0]
-    return None if timed else document
+    return None if _is_timed(document) else document
+
+
+def _is_timed(document: object) -> bool:
+    """Return whether this is an exported profile whose entries have start times, as those that `export_json` writes."""
+    entries = document.get("entries") if isinstance(document, Mapping) else None
+    first = entries[0] if isinstance(entries, list) and entries else None
+    return isinstance(first, Mapping) and first.get("start_ns") is not None

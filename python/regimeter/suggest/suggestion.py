@@ -9,6 +9,41 @@ from typing import Any
 NOT_BOUNDED = "not bounded"
 
 
+class WordedFloat(float):
+    """A number that reads as words wherever it is printed, because its digits would say nothing: nan or infinity."""
+
+    __slots__ = ("words",)
+    words: str
+
+    def __new__(cls, value: float, words: str) -> "WordedFloat":
+        """Make the number `value`, printed as `words`."""
+        made = super().__new__(cls, value)
+        made.words = words
+        return made
+
+    def __format__(self, spec: str) -> str:
+        return self.words
+
+    def __str__(self) -> str:
+        return self.words
+
+    __repr__ = __str__
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (float(self), self.words)
+
+
+# Nothing in the run bounds it: nan.
+UNBOUNDED = WordedFloat(math.nan, NOT_BOUNDED)
+# All of the operation can go: infinity.
+ALL_OF_IT = WordedFloat(math.inf, "unlimited, all of it can go")
+
+
+def speedup_of(now: float, left: float) -> float:
+    """Return how many times as fast something becomes, ALL_OF_IT where nothing of it need be left."""
+    return now / left if left > 0 else ALL_OF_IT
+
+
 class OptimizationType(Enum):
     """What a suggestion changes."""
 
@@ -49,8 +84,9 @@ class OptimizationSuggestion:
     """Something to try, and what it can save.
 
     operation: what it is about; "" for the run as a whole. current_time_ms: what that takes now. estimated_time_ms:
-    what it would take at best, without saved_high_ms; nan where nothing bounds it. potential_speedup: the one by the
-    other, of the operation; inf where all of it can go, nan where nothing bounds it.
+    what it would take at best, without saved_high_ms; nan where nothing bounds it, which prints as "not bounded" in any
+    format. potential_speedup: the one by the other, of the operation; inf where all of it can go, which prints as
+    "unlimited, all of it can go", nan where nothing bounds it. JSON has null for both.
 
     saved_low_ms, saved_high_ms: bounds of what the whole run saves, after what suggestions before this one save; both 0
     where not bounded. speedup_low, speedup_high: of the whole run. path_share: part of the critical path that it is

@@ -107,9 +107,9 @@ test("the documented form without times: missing figures are derived or null, ne
   });
   const [a, b] = made.operations;
   assert.equal(a.totalNs, 40e6);
-  assert.ok(Math.abs(a.stdNs - Math.sqrt(200) * 1e6) < 1e-3);
+  assert.equal(a.stdNs, 10e6);
   assert.equal(a.medianNs, 20e6);
-  assert.equal(b.stdNs, null);
+  assert.equal(b.stdNs, 0);
   for (const key of ["gpuNs", "cpuNs", "memoryPeakBytes", "exclusiveNs", "gpuUtilization"]) assert.equal(a[key], null, key);
   assert.ok(made.derived.includes("stdNs") && !made.derived.includes("totalNs"));
   assert.equal(made.shareBasis, "total");
@@ -139,10 +139,17 @@ test("an export with times: positions, lanes and nesting are kept, nothing is de
   assert.ok(!made.derived.includes("exclusiveNs"));
 });
 
-test("a split that is a constant fraction of every duration is called out", async () => {
-  const fake = (ms) => entry("a", ms, { gpu_time_ms: 0.85 * ms, transfer_time_ms: 0.1 * ms, overhead_ms: 0.05 * ms });
-  assert.ok((await model.fromData({ entries: [fake(3), fake(7)] })).cautions.some((text) => /constants/.test(text)));
-  assert.ok(!(await model.fromData({ entries: [fake(3), { ...fake(7), gpu_time_ms: 2 }] })).cautions.some((text) => /constants/.test(text)));
+test("figures that are a constant fraction of every duration are called out and left out", async () => {
+  const fake = (ms) => entry("a", ms, { gpu_time_ms: 0.85 * ms, transfer_time_ms: 0.1 * ms, overhead_ms: 0.05 * ms, gpu_utilization: 85 });
+  const summary = { a: { call_count: 2, total_gpu_time_ms: 8.5, avg_gpu_utilization: 85 } };
+  const made = await model.fromData({ entries: [fake(3), fake(7)], summary });
+  assert.ok(made.cautions.some((text) => /constants/.test(text)));
+  for (const key of ["gpuNs", "transferNs", "overheadNs", "gpuUtilization"]) assert.equal(made.operations[0][key], null, key);
+  assert.match(made.unavailable.gpuUtilization, /no measurement/);
+  const measured = { ...fake(7), gpu_time_ms: 2, transfer_time_ms: 1, overhead_ms: 4, gpu_utilization: 28 };
+  const other = await model.fromData({ entries: [fake(3), measured], summary });
+  assert.ok(!other.cautions.some((text) => /constants/.test(text)));
+  assert.equal(other.operations[0].gpuUtilization, 85);
 });
 
 test("names that are special in JavaScript are plain names", async () => {

@@ -111,6 +111,7 @@
   function memory(entries, line, reasons) {
     const series = [];
     const unavailable = [];
+    if (line.caution !== null) return { series, unavailable: [{ name: "memory over time", reason: "the file has no start times: when a call held its memory is not known" }] };
     for (const [key, name] of [["allocated", "memory allocated per call"], ["peak", "memory peak per call"]]) {
       const at = entries.map((one, i) => i).filter((i) => entries[i][key] !== null);
       at.sort((a, b) => line.start[a] + line.duration[a] - line.start[b] - line.duration[b]);
@@ -120,11 +121,16 @@
     return { series, unavailable };
   }
 
-  /** Some profilers write a constant split (85 % GPU, 10 % transfer, 5 % overhead) as if it had been measured. */
-  function constantSplit(entries) {
-    const near = (a, b) => a !== null && Math.abs(a - b) <= Math.abs(b) * 1e-3 + 1e-3;
-    const known = entries.filter((one) => one.parts[0] !== null && one.parts[0] > 0);
-    return known.length > 0 && known.every(({ parts, durationNs }) => near(parts[0], durationNs * 0.85) && near(parts[2], durationNs * 0.1) && near(parts[3], durationNs * 0.05));
+  // Figure of an entry -> figure of a summary that is made of it.
+  const SUMMED = { gpu_time_ms: "total_gpu_time_ms", transfer_time_ms: "total_transfer_time_ms", overhead_ms: "total_overhead_ms", gpu_utilization: "avg_gpu_utilization" };
+
+  /** A copy of entries and summary without the figures that are constants. */
+  function withoutConstants(data, constants) {
+    if (constants.length === 0) return data;
+    const without = (row, names) => (typeof row === "object" && row !== null ? { ...row, ...Object.fromEntries(names.map((name) => [name, null])) } : row);
+    const summed = constants.map((name) => SUMMED[name]);
+    const summary = Object.fromEntries(Object.entries(data.summary ?? {}).map(([name, row]) => [name, without(row, summed)]));
+    return { ...data, entries: data.entries.map((row) => without(row, constants)), summary };
   }
 
   function reasonsFor(operations, data) {
@@ -135,8 +141,10 @@
     return reasons;
   }
 
-  async function read(data) {
+  async function read(given) {
     const { listOr, objectOr } = app.shape;
+    const constants = app.fixedShares.fixedFigures(listOr(given.entries, "entries"));
+    const data = withoutConstants(given, constants);
     const entries = listOr(data.entries, "entries").map((item, i) => entry(item, `entries[${i}]`));
     const summary = objectOr(data.summary, "summary", {});
     const names = [...new Set([...Object.keys(summary), ...entries.map((one) => one.name)])];
@@ -150,7 +158,8 @@
     const reasons = reasonsFor(operations, data);
     const cautions = [];
     if (basis === "total") cautions.push("This file has no exclusive times: shares are of total time, and nested operations count twice.");
-    if (constantSplit(entries)) cautions.push("The GPU, transfer and overhead times of this file are fixed fractions (85, 10 and 5 %) of each duration: they look like constants, not measurements.");
+    if (constants.length > 0) cautions.push("Figures of this file are one fixed part of every duration: constants, not measurements. They are left out.");
+    for (const field of app.fields) if (constants.some((name) => SUMMED[name] === field.profile)) reasons[field.key] = app.fixedShares.reason;
     let end = 0;
     if (line !== null) for (let i = 0; i < line.count; i += 1) end = Math.max(end, line.start[i] + line.duration[i]);
     const measured = line !== null && line.caution === null;

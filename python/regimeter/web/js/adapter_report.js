@@ -168,9 +168,9 @@
       timeline: await timeline(data, names.length, lanes.length),
       memory: memory(data),
       anomalies: anomalies(data),
-      shareBasis: "exclusive",
+      shareBasis: textOr(data.share_basis, "share_basis", "exclusive"),
       derived: [],
-      cautions: [],
+      cautions: listOr(data.cautions, "cautions").map((text, i) => textOr(text, `cautions[${i}]`, "")),
     };
   }
 

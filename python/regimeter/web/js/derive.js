@@ -11,7 +11,7 @@
     return sorted[low] + (sorted[high] - sorted[low]) * (at - low);
   }
 
-  /** Figures of one operation from its durations in ns; the deviation is the sample's, null for one call. */
+  /** Figures of one operation from its durations in ns; the deviation is the population's, as get_summary() has it. */
   function durations(values) {
     const sorted = Float64Array.from(values).sort();
     const count = sorted.length;
@@ -20,7 +20,7 @@
     const mean = total / count;
     let squares = 0;
     for (const value of sorted) squares += (value - mean) ** 2;
-    const std = count > 1 ? Math.sqrt(squares / (count - 1)) : null;
+    const std = Math.sqrt(squares / count);
     return {
       calls: count,
       totalNs: total,
@@ -31,7 +31,7 @@
       medianNs: quantile(sorted, 0.5),
       p95Ns: quantile(sorted, 0.95),
       p99Ns: quantile(sorted, 0.99),
-      cv: std === null || mean === 0 ? null : std / mean,
+      cv: mean === 0 ? null : std / mean,
     };
   }
 
