@@ -16,7 +16,7 @@
       ["Scopes", figure(cost.scopes, units.count, unknown)],
       ["Each", figure(cost.perScopeNs, units.time, unknown)],
       ["In sum", figure(cost.totalNs, units.time, unknown)],
-      ["Of the run", figure(cost.share, units.share, unknown)],
+      ["Of the run", cost.share !== null && cost.share > 1 ? "more than it lasted" : figure(cost.share, units.share, unknown)],
     ];
     body.append(el("dl", { class: "pairs" }, rows.map(([label, value]) => el("div", null, el("dt", null, label), el("dd", null, value)))));
     if (cost.basis !== null) body.append(el("p", { class: "help" }, `Estimate: ${cost.basis}.`));
