@@ -32,6 +32,7 @@ SQLITE_MAGIC = b"SQLite format 3\0"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 STANDARD_INPUT = "-"
 HEAD_BYTES = 1 << 16
+MOST_BLANKS = 256 << 20  # a packed file of a few kB can hold gigabytes of them
 DEPTH = 4  # chunks that wait between inflating and parsing
 # A key of the outermost object that tells an exported profile from a trace.
 EXPORT_KEYS = frozenset((b'"entries"', b'"summary"', b'"launches"'))
@@ -238,7 +239,8 @@ def _describe(head: bytes) -> str:
 
 def _read_trace(kind: "type[Run]", opened: Input, strict: bool) -> "Run":
     if opened.stream is not None:
-        return import_chunks(kind, opened.chunks(CHUNK_BYTES), opened.name, strict, Damage())
+        pieces = _with_content(opened.name, opened.chunks(CHUNK_BYTES))
+        return import_chunks(kind, pieces, opened.name, strict, Damage())
     source: Any = opened.path if opened.path is not None else opened.data
     found: Run = kind._import(source, _encodable(opened.name), strict, 0, 0)
     return _with_events(found, opened.name)
@@ -260,7 +262,7 @@ def _encodable(name: str) -> str:
 def _read_compressed(kind: "type[Run]", opened: Input, packing: str, strict: bool, recover: bool) -> "Run":
     damage = Damage()
     with opened.file() as file:
-        pieces = _inflated(opened, file, packing, damage)
+        pieces = _with_content(opened.name, _inflated(opened, file, packing, damage))
         first = _first(pieces)
         found = kind_of(first)
         text = itertools.chain((first,), pieces)
@@ -280,6 +282,16 @@ def _inflated(opened: Input, file: Any, packing: str, damage: Damage) -> Iterato
         return unzstd(file, damage)
     again = (lambda: opened.chunks(READ_BYTES)) if opened.stream is None else None
     return gunzip(iter(lambda: file.read(READ_BYTES), b""), damage, again)
+
+
+def _with_content(name: str, pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Pass the pieces on; FormatError where blanks alone go on for so long that nobody has written them as text."""
+    blank = 0
+    for piece in pieces:
+        blank = 0 if piece.strip() else blank + len(piece)
+        if blank > MOST_BLANKS:
+            raise format_error(f"{name}: {blank >> 20} MiB of blanks and nothing else in a row; {EXPECTED}")
+        yield piece
 
 
 def _first(pieces: Iterator[bytes]) -> bytes:

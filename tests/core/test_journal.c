@@ -365,7 +365,7 @@ TEST(a_disk_with_room_again_gets_everything) {
     for (int round = 0; round < 4; round++) {
         now = (struct rlimit){round % 2 ? before.rlim_cur : 40000, before.rlim_max};
         setrlimit(RLIMIT_FSIZE, &now);
-        char name[16];
+        char name[32];
         (void)snprintf(name, sizeof name, "round %d", round);
         open_scope outer = scope_begin(s, name);
         scopes(s, "inner", 3000);

@@ -422,6 +422,30 @@ TEST(false_heads_are_not_read_for_ever) {
     unlink(path);
 }
 
+// A list of this version may be shorter than that of a later one, or the file is made by hand.
+TEST(numbers_that_no_list_has_are_refused) {
+    const char *path = temp_path("lists.rgm");
+    for (int what = 0; what < 8; what++) {
+        rgm_run *run = full_run(), *back = NULL;
+        rgm_error err;
+        rgm_error_clear(&err);
+        uint8_t *cells[] = {
+            run->spans.kind,  run->launches.occupancy_limit, run->memory.action, run->flows.kind,
+            run->flows.phase, run->intervals.state,          run->anomalies.code};
+        if (what < 7)
+            cells[what][3] = 255;
+        else
+            run->spans.flags[3] = 0xF00;
+        CHECK_OK(rgm_run_save(run, path, NULL));
+        for (int mode = 0; mode < 2; mode++)
+            CHECK_EQ_I64(rgm_run_load(path, (rgm_load_mode)mode, &back, &err), RGM_FORMAT);
+        CHECK(strstr(err.message, path) &&
+              (strstr(err.message, "row 3 is 255") || strstr(err.message, "span 3")));
+        rgm_run_free(run);
+    }
+    unlink(path);
+}
+
 static void head_is(uint8_t *data, size_t at, uint32_t value) {
     memcpy(data + at, &value, 4);
     uint32_t crc = rgm_crc32c(0, data, 28);
@@ -535,7 +559,7 @@ TEST(blocks_with_impossible_content) {
     const char *path = temp_path("content.rgm");
     static const struct {
         rgm_frame_type type;
-        uint32_t words[12];
+        uint32_t words[32];
         size_t length;
     } bad[] = {
         {RGM_FRAME_STRINGS, {0, 5, 1}, 12},
@@ -551,6 +575,10 @@ TEST(blocks_with_impossible_content) {
         {RGM_FRAME_SAMPLES, {0, 1}, 9},
         {RGM_FRAME_OPEN, {0, 2}, 40},
         {RGM_FRAME_COUNTERS, {0, 1}, 8},
+        {RGM_FRAME_VALUES, {0, 1, 0, 0x70000000}, 32},            // times out of range
+        {RGM_FRAME_ACTIVITIES, {0, 1, 0, 0x70000000}, 120},       // start
+        {RGM_FRAME_ACTIVITIES, {0, 1, 0, 0, 0, 0x70000000}, 120}, // duration
+        {RGM_FRAME_INTERVALS, {[1] = 1, [9] = 0x70000000}, 64},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         rgm_bytes out = {0};

@@ -384,3 +384,38 @@ def test_selftest_overhead(capsys, monkeypatch):
     assert all(isinstance(row["ns"], float) for row in rows.values())
     assert main(["selftest", "overhead"]) == 0
     assert "of nullcontext" in capsys.readouterr().out
+
+
+# --- the suffix of -o ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["suggest", "RUN", "-o", "OUT.html"], ["recover", "RUN", "-o", "OUT.json"], ["report", "RUN", "-o", "OUT.json"],
+     ["hta", "RUN", "-o", "OUT.csv"], ["hta", "RUN", "--json", "-o", "OUT.html"], ["flame", "RUN", "-o", "OUT.rgm"],
+     ["timeline", "RUN", "-o", "OUT.csv"], ["export", "RUN", "-o", "OUT.html", "--format", "csv"],
+     ["compare", "RUN", "RUN", "-o", "OUT.html", "--format", "text"], ["compare", "RUN", "RUN", "-o", "OUT.rgm"],
+     ["record", "--html", "OUT.json", "x.py"]],
+)  # fmt: skip
+def test_a_suffix_of_another_format_is_refused(words, run_file, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "x.py").write_text("")
+    before = sorted(os.listdir(tmp_path))
+    assert main([word.replace("RUN", str(run_file)) for word in words]) == 2
+    assert "the suffix" in one_line(capsys)
+    assert sorted(os.listdir(tmp_path)) == before
+
+
+def test_suggestions_in_a_file_are_json_under_a_name_that_no_browser_runs(run_file, tmp_path):
+    optimizer = regimeter.ProfilerOptimizer(str(run_file))
+    with pytest.raises(ValueError, match=r"page.html: the suffix names no format that can be written here; use \.json"):
+        optimizer.export_suggestions(tmp_path / "page.html")
+    optimizer.export_suggestions(tmp_path / "out.json")
+    assert json.loads((tmp_path / "out.json").read_text())["format"] == "regimeter.suggestions"
+
+
+@pytest.mark.parametrize(("suffix", "start"), [("html", "<!doctype html>"), ("json", "{"), ("md", "#"), ("txt", "")])
+def test_the_suffix_chooses_the_report_of_a_comparison(suffix, start, run_file, tmp_path):
+    out = tmp_path / f"out.{suffix}"
+    main(["compare", str(run_file), str(run_file), "-o", str(out)])
+    assert out.read_text().startswith(start)

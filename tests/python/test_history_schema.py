@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
+from regimeter.cli import main
 from regimeter.history import HistoryError, migrate, open_history, state_of
 from regimeter.history.database import connect, transaction, url_of
 from regimeter.history.schema import HEAD, metadata
@@ -145,6 +146,39 @@ def test_a_newer_database_is_left_alone(history_place, engine):
         with pytest.raises(HistoryError, match="newer release"):
             call()
     assert state_of(engine).revision == "9999"
+
+
+@pytest.mark.parametrize(("revision", "words"), [("0000", "none of regimeter's"), ("9999", "newer release")])
+def test_what_no_migration_can_read_is_said_and_no_migration_advised(revision, words, history_place, engine, capsys):
+    migrate(engine)
+    with transaction(engine, writing=True) as connection:
+        connection.execute(sa.text("UPDATE alembic_version SET version_num = :revision"), {"revision": revision})
+    for call in (lambda: open_history(history_place), lambda: migrate(engine)):
+        with pytest.raises(HistoryError, match=words):
+            call()
+    assert main(["history", "info", "--db", history_place]) == 0
+    said = capsys.readouterr().out
+    assert words in said
+    assert "Next: " not in said
+
+
+def test_a_database_of_something_else_is_refused(history_place, engine):
+    with transaction(engine, writing=True) as connection:
+        connection.execute(sa.text("CREATE TABLE run (id INTEGER)"))
+    for call in (lambda: open_history(history_place), lambda: migrate(engine)):
+        with pytest.raises(HistoryError, match="a database of something else: its table 'run' is not ours"):
+            call()
+
+
+def test_options_may_stand_before_the_words(history_place, tmp_path, capsys):
+    profile = tmp_path / "p.json"
+    entries = [{"operation": "a", "duration_ms": 1.0, "device": "cpu"} for _ in range(3)]
+    profile.write_text(json.dumps({"entries": entries}))
+    assert main(["baseline", "save", "--db", history_place, "main", str(profile)]) == 0
+    assert main(["history", "--db", history_place, "add", str(profile)]) == 0
+    assert main(["baseline", "save", "other", "--db", history_place, str(profile)]) == 0
+    assert main(["baseline", "--db", history_place, "list"]) == 0
+    assert "main" in capsys.readouterr().out
 
 
 def test_two_processes_migrate_at_once(history_place, engine):

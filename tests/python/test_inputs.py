@@ -487,3 +487,14 @@ def test_an_interrupt_ends_reading_in_the_middle_of_a_file(tmp_path, run_python,
         assert run_python(INTERRUPTED, path, threads).stdout == "interrupted\n"
     finally:
         path.unlink()
+
+
+def test_blanks_without_end_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("regimeter.inputs.MOST_BLANKS", 8 << 20)
+    event = b'{"traceEvents": [{"ph": "X", "ts": 1, "dur": 2, "name": "a", "pid": 1, "tid": 1}'
+    path = tmp_path / "blanks.json.gz"
+    path.write_bytes(gzip.compress(event + b" " * (64 << 20) + b"]}"))
+    with pytest.raises(FormatError, match="MiB of blanks and nothing else in a row"):
+        load(path)
+    path.write_bytes(gzip.compress(event + b" " * (4 << 20) + b"]}"))
+    assert len(load(path).spans) == 1

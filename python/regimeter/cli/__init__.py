@@ -75,9 +75,21 @@ examples:
 
 
 class _Parser(argparse.ArgumentParser):
+    _intermixed = False
+
     def error(self, message: str) -> NoReturn:
         """Say what is wrong in one line; `--help` has the rest."""
         self.exit(USAGE, f"regimeter: {message}; see `{self.prog} --help`\n")
+
+    def parse_known_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def,override]
+        """Take options before, between and after words, also where any number of words may stand at the end."""
+        if self._intermixed or all(action.nargs != "*" for action in self._get_positional_actions()):
+            return super().parse_known_args(args, namespace)
+        self._intermixed = True  # the other method calls this one
+        try:
+            return self.parse_known_intermixed_args(args, namespace)
+        finally:
+            self._intermixed = False
 
 
 class _Version(argparse.Action):

@@ -252,7 +252,10 @@ def _info(arguments: argparse.Namespace, rest: list[str]) -> int:
     print(f"{history.where}: schema {state.revision or 'none'} (this release: {state.head})")
     for name, number in rows.items():
         print(f"  {name:12} {number:,}")
-    if not state.current and not arguments.quiet:
+    reason = state.refusal(history.where)
+    if reason:
+        print(reason)
+    elif not state.current and not arguments.quiet:
         print(f"Next: {next_step('history', 'migrate')}")
     return 0
 

@@ -1,14 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which schema a database has, and how it gets the present one. A migration is one transaction on both databases."""
 
+import functools
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
 from .database import shown, transaction
 from .errors import HistoryError
-from .schema import HEAD
+from .schema import HEAD, metadata
+
+if TYPE_CHECKING:
+    from alembic.config import Config
 
 # Of an advisory lock in PostgreSQL: two processes that migrate wait for each other.
 LOCK = 0x72676D
@@ -20,17 +25,57 @@ class State:
 
     revision: str | None
     head: str
+    foreign: tuple[str, ...] = ()  # tables of something else, called like ours
 
     @property
     def current(self) -> bool:
         """Whether the database can be read and written."""
         return self.revision == self.head
 
+    @property
+    def older(self) -> bool:
+        """Whether a migration brings it up to date."""
+        return not self.current and self.revision in known_revisions()
+
+    def refusal(self, where: str) -> str:
+        """Say why neither this release nor a migration can use the database, '' where one can."""
+        if self.foreign:
+            return f"{where}: a database of something else: its table {self.foreign[0]!r} is not ours; name another"
+        if self.revision is None or self.current or self.older:
+            return ""
+        if self.revision.isdigit() and self.revision > self.head:
+            return (
+                f"{where}: made by a newer release (schema {self.revision}, this one has {self.head}); update regimeter"
+            )
+        return f"{where}: schema {self.revision!r} is none of regimeter's; name another database"
+
 
 def state_of(engine: sa.Engine) -> State:
     """Return which schema the database has."""
     with transaction(engine) as connection:
-        return State(_revision(connection), HEAD)
+        return _state(connection)
+
+
+def _state(connection: sa.Connection) -> State:
+    revision = _revision(connection)
+    names = sa.inspect(connection).get_table_names() if revision is None else []
+    return State(revision, HEAD, tuple(sorted(set(names) & set(metadata.tables))))
+
+
+@functools.cache
+def known_revisions() -> frozenset[str]:
+    """Return the schemas that this release knows."""
+    from alembic.script import ScriptDirectory
+
+    return frozenset(script.revision for script in ScriptDirectory.from_config(_config()).walk_revisions())
+
+
+def _config() -> "Config":
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
+    return config
 
 
 def _revision(connection: sa.Connection) -> str | None:
@@ -43,21 +88,18 @@ def _revision(connection: sa.Connection) -> str | None:
 def migrate(engine: sa.Engine, revision: str = HEAD) -> tuple[str | None, str]:
     """Bring the database to a revision, all or nothing; return the revisions before and after.
 
-    HistoryError when a newer release has made the database.
+    HistoryError when a newer release, or something else, has made the database.
     """
     from alembic import command
-    from alembic.config import Config
-    from alembic.script import ScriptDirectory
 
-    config = Config()
-    config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
-    known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
+    config = _config()
     with transaction(engine, migrating=True) as connection:
         if connection.dialect.name == "postgresql":
             connection.execute(sa.text("SELECT pg_advisory_xact_lock(:key)"), {"key": LOCK})
-        before = _revision(connection)
-        if before is not None and before not in known:
-            raise HistoryError(_newer(engine, before))
+        state = _state(connection)
+        before, reason = state.revision, state.refusal(shown(engine.url))
+        if reason:
+            raise HistoryError(reason)
         if before != revision:
             config.attributes["connection"] = connection
             command.upgrade(config, revision)
@@ -69,16 +111,12 @@ def check(engine: sa.Engine) -> None:
     state = state_of(engine)
     if state.current:
         return
-    if state.revision is None:
-        migrate(engine)
-    elif state.revision < HEAD:
+    if state.older:
         raise HistoryError(
             f"{shown(engine.url)}: made by an older release (schema {state.revision}, now {HEAD});"
             " `regimeter history migrate` brings it up to date"
         )
-    else:
-        raise HistoryError(_newer(engine, state.revision))
-
-
-def _newer(engine: sa.Engine, revision: str) -> str:
-    return f"{shown(engine.url)}: made by a newer release (schema {revision}, this one has {HEAD}); update regimeter"
+    reason = state.refusal(shown(engine.url))
+    if reason:
+        raise HistoryError(reason)
+    migrate(engine)
