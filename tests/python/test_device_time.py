@@ -81,13 +81,13 @@ def test_calls_inside_another_call_of_the_operation_are_not_added(profiler, driv
 def test_overhead_is_what_the_host_took_longer(profiler, driver):
     driver.set("follow", 1)  # the device's clock runs with the host's
     stream = driver.stream()
-    driver.work(stream, 30 * MS)  # in the way, so that the first event passes late
+    driver.work(stream, 100_000 * MS)  # in the way, so that both events pass late, however busy this machine is
     with profiler.profile("host", stream=stream):
         driver.work(stream, MS)
         threading.Event().wait(0.06)
     with profiler.profile("device", stream=stream):
-        driver.work(stream, 40 * MS)
-    driver.advance(100 * MS)
+        driver.work(stream, 100_000 * MS)
+    driver.advance(300_000 * MS)
     found = entries(profiler)
     host = found["host"]
     assert host.overhead_ms == pytest.approx(host.duration_ms - host.gpu_time_ms, abs=1e-9)
