@@ -184,8 +184,8 @@ TEST(what_is_missing_is_named) { // D3: no row of a table, no default, no verdic
     w.bytes = NAN;
     CHECK_VERDICT(judge(&w), UNKNOWN, NONE, NO_BYTES);
     w = kernel(&c, 0.5, 0.1);
-    w.operations[RGM_PIPE_FP8] = 1; // a pipe that was not measured
-    CHECK_VERDICT(judge(&w), UNKNOWN, NONE, NO_OPERATIONS);
+    w.operations[RGM_PIPE_FP8] = 1; // a pipe that was not measured: its ceiling is missing, not the work
+    CHECK_VERDICT(judge(&w), UNKNOWN, NONE, NO_PEAK);
 }
 
 TEST(one_roof_is_enough_where_the_other_cannot_be_nearer) {
