@@ -17,6 +17,7 @@ import pytest
 
 import regimeter
 from regimeter import GPUProfiler
+from regimeter.run.environment import Environment
 
 RECORD = [sys.executable, "-m", "regimeter", "record"]
 SCOPES = """
@@ -278,6 +279,10 @@ def test_a_program_without_scopes_is_one_scope(ending, program, record, tmp_path
     assert ((run.memory.time_ns >= run.start_ns) & (run.memory.time_ns <= run.end_ns)).all()
     assert run.environment["command"][-1] == "plain.py"
     assert run.cost["per_scope_ns"] == 0.0
+    here = Environment.of(run.environment)
+    assert (here.python, here.libraries, here.blas) == (None, None, None)  # of the recorder they would be
+    assert here.cores
+    assert here.cpu
     assert "recorded no scope of its own" in done.stderr
 
 

@@ -222,7 +222,7 @@ def whole_program(found: "Run", outcome: Outcome, command: list[str], name: str)
             "detail": array("I", (len(strings) + i for i in range(len(details)))),
         },
     }
-    # Of what the program itself loaded nothing is known, unless it recorded.
+    # What the program is and has loaded is not known here, unless it recorded.
     here = {name: value for name, value in describe().items() if name not in OF_THE_PROGRAM}
     environment = here | found.environment | {"command": command, "pid": outcome.pid}
     # Nothing ran inside the program; what the supervisor used beside it is all there is.

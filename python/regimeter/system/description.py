@@ -22,8 +22,8 @@ from .processors import allowed_processors, cpu_model, cpu_revision, usable_proc
 LIBRARIES = ("numpy", "torch", "cupy", "jax", "triton")
 # A name for the class of machine, where what is measured of it does not tell machines apart.
 RUNNER = "REGIMETER_RUNNER"
-# What depends on what the program has loaded.
-OF_THE_PROGRAM = ("libraries", "blas", "blas_threads", "cuda")
+# What depends on the program, its interpreter and what it has loaded: another process cannot know it.
+OF_THE_PROGRAM = ("python", "executable", "process_memory", "libraries", "blas", "blas_threads", "cuda")
 
 
 def describe() -> dict[str, Any]:
