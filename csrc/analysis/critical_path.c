@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/critical.h"
+#include "analysis/groups.h"
 #include "base/memory.h"
 
 typedef struct {
@@ -161,13 +162,6 @@ done:
 
 // --- names ------------------------------------------------------------------------------------------------
 
-static int by_name(const void *a, const void *b, void *view) {
-    const segment *x = a, *y = b;
-    (void)view;
-    if (x->kind != y->kind) return x->kind < y->kind ? -1 : 1;
-    return x->span < y->span ? -1 : x->span > y->span; // span holds the name here
-}
-
 typedef struct {
     int64_t total_ns, count;
     rgm_name name;
@@ -182,22 +176,28 @@ static int by_total(const void *a, const void *b, void *context) {
     return order ? order : (int)x->kind - (int)y->kind;
 }
 
-static size_t group(const rgm_view *view, path *found, named *groups) {
-    size_t count = 0;
-    for (size_t i = 0; i < found->count; i++) {
-        segment *s = &found->items[i];
-        s->span = s->span < 0 ? 0 : (int64_t)rgm_view_name(view, (size_t)s->span);
-    }
-    qsort_r(found->items, found->count, sizeof *found->items, by_name, NULL);
+// Adds the segments up by kind and name; `of` has a key for each segment.
+static rgm_status group(const rgm_view *view, const path *found, uint64_t *of, named **rows, size_t *count,
+                        rgm_error *err) {
+    rgm_groups groups = {0};
     for (size_t i = 0; i < found->count; i++) {
         const segment *s = &found->items[i];
-        if (!count || groups[count - 1].kind != s->kind || groups[count - 1].name != (rgm_name)s->span)
-            groups[count++] = (named){.name = (rgm_name)s->span, .kind = s->kind};
-        groups[count - 1].total_ns += s->duration_ns;
-        groups[count - 1].count++;
+        of[i] = (uint64_t)s->kind << 32 | (s->span < 0 ? 0 : rgm_view_name(view, (size_t)s->span));
     }
-    qsort_r(groups, count, sizeof *groups, by_total, (void *)view);
-    return count;
+    RGM_TRY(rgm_groups_init(&groups, of, found->count, err));
+    *count = groups.count;
+    *rows = rgm_calloc((size_t)groups.count + 1, sizeof **rows);
+    for (size_t i = 0; *rows && i < found->count; i++) {
+        named *row = &(*rows)[groups.of[i]];
+        row->name = (rgm_name)of[i];
+        row->kind = found->items[i].kind;
+        row->total_ns += found->items[i].duration_ns;
+        row->count++;
+    }
+    rgm_groups_release(&groups);
+    if (!*rows) return rgm_error_no_memory(err);
+    qsort_r(*rows, *count, sizeof **rows, by_total, (void *)view);
+    return RGM_OK;
 }
 
 rgm_status rgm_critical_path_top_compute(const rgm_view *view, const rgm_policy *policy,
@@ -206,15 +206,13 @@ rgm_status rgm_critical_path_top_compute(const rgm_view *view, const rgm_policy 
     rgm_critical graph;
     path found = {0};
     named *groups = NULL;
+    uint64_t *keys = NULL;
+    size_t count;
     rgm_status status;
     RGM_TRY(rgm_critical_build(&graph, view, policy, question, err));
     RGM_GOTO(follow(&graph, &found, err));
-    groups = rgm_malloc((found.count + 1) * sizeof *groups);
-    if (!groups) {
-        status = rgm_error_no_memory(err);
-        goto done;
-    }
-    size_t count = group(view, &found, groups);
+    RGM_GOTO(RGM_ROWS(keys, found.count, err));
+    RGM_GOTO(group(view, &found, keys, &groups, &count, err));
     RGM_GOTO(rgm_table_reserve(&rgm_critical_path_top_desc, out, RGM_ALL_COLUMNS, count + 1, err));
     for (size_t i = 0; i < count; i++) {
         out->name[i] = groups[i].name;
@@ -225,6 +223,7 @@ rgm_status rgm_critical_path_top_compute(const rgm_view *view, const rgm_policy 
     }
     out->rows = count;
 done:
+    rgm_free(keys);
     rgm_free(groups);
     rgm_free(found.items);
     rgm_critical_release(&graph);

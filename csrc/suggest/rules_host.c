@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "analysis/stats.h"
+#include "base/memory.h"
 #include "suggest/suggester.h"
 
 static bool is_host(const rgm_facts *facts, size_t row) {
@@ -32,6 +33,13 @@ static void claim_kinds(rgm_suggester *s, rgm_suggestion_rule rule, unsigned kin
     rgm_suggest_close(s, least);
 }
 
+// Whether a name has one of the parts, looked for once a name: `known` holds 1 for no and 2 for yes.
+static bool is_named(const rgm_facts *facts, size_t row, const char *const *parts, uint8_t *known) {
+    uint8_t *answer = &known[rgm_view_name(facts->view, row)];
+    if (!*answer) *answer = rgm_text_has_any(rgm_facts_text(facts, row), parts) ? 2 : 1;
+    return *answer == 2;
+}
+
 // Spans of which the name says what they do, with all that the thread did inside.
 static void claim_named(rgm_suggester *s, rgm_suggestion_rule rule, const char *const *parts) {
     const rgm_facts *facts = s->facts;
@@ -39,16 +47,19 @@ static void claim_named(rgm_suggester *s, rgm_suggestion_rule rule, const char *
     s->open.confidence = RGM_DEGREE_HIGH;
     int64_t until = INT64_MIN; // of the one before: those inside it count once
     uint32_t lane_before = UINT32_MAX;
-    for (size_t i = 0; i < facts->view->n_spans; i++) {
+    uint8_t *known = rgm_calloc(facts->view->n_strings + 1, 1);
+    if (!known) rgm_suggest_fail(s, rgm_error_no_memory(s->err));
+    for (size_t i = 0; known && i < facts->view->n_spans; i++) {
         uint32_t row = facts->view->lane_spans[i], lane = rgm_view_lane(facts->view, row);
         if (lane != lane_before) until = INT64_MIN;
         lane_before = lane;
         if (!is_host(facts, row) || rgm_view_start(facts->view, row) < until) continue;
-        if (!rgm_text_has_any(rgm_facts_text(facts, row), parts)) continue;
+        if (!is_named(facts, row, parts, known)) continue;
         until = rgm_view_end(facts->view, row);
         rgm_suggest_about(s, row);
         rgm_suggest_claim_between(s, rgm_view_start(facts->view, row), until, RGM_HOST_PATH, (int32_t)lane);
     }
+    rgm_free(known);
     rgm_suggest_close(s, 0);
 }
 

@@ -274,9 +274,15 @@ class GPUProfiler(OperationMethods, _core.Profiler):
         """Write entries, summary and environment as JSON, atomically."""
         self.run().export_json(path)
 
-    def write_html(self, path: str | os.PathLike[str], *, title: str | None = None) -> None:
-        """Write the self-contained HTML report, atomically."""
-        self.run().write_html(path, title=title)
+    def write_html(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        title: str | None = None,
+        progress: Callable[[str, float], None] | None = None,
+    ) -> None:
+        """Write the self-contained HTML report, atomically; progress as of ``Run.write_html``."""
+        self.run().write_html(path, title=title, progress=progress)
 
     def reset(self) -> None:
         """Forget everything recorded so far."""

@@ -5,7 +5,7 @@ import functools
 import json
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from . import _core, cost, records
@@ -319,13 +319,23 @@ class Run(_core.Run, Analyses):
 
         export(self, path, format, table=table, stacks=stacks)
 
-    def write_html(self, path: str | os.PathLike[str], *, title: str | None = None) -> None:
-        """Write the self-contained HTML report, atomically."""
+    def write_html(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        title: str | None = None,
+        progress: Callable[[str, float], None] | None = None,
+    ) -> None:
+        """Write the self-contained HTML report, atomically.
+
+        progress: called at the beginning of each stage with its name and the part of all stages that is done, 0 to 1.
+        """
         from .report.data import report_data
         from .report.html import write_html
         from .report.trace_data import is_trace, trace_data
 
-        write_html((trace_data if is_trace(self) else report_data)(self, title=title), path)
+        make = trace_data if is_trace(self) else report_data
+        write_html(make(self, title=title, progress=progress), path)
 
 
 def _is_amount(value: object) -> bool:

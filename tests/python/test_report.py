@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Text and page of a run: what they say, and that names cannot steer them."""
 
+import contextlib
 import io
 import json
 import re
@@ -9,6 +10,7 @@ import pytest
 from needed import package
 
 from regimeter import load
+from regimeter.cli import main
 from regimeter.report import data, text
 from regimeter.report.html import render_html
 
@@ -244,3 +246,40 @@ def test_write_html(recorded, tmp_path):
     assert "<title>My title" in page
     assert "outer" in page
     assert not re.search(r'(src|href)="https?://', page)
+
+
+# --- how far it is --------------------------------------------------------------------------------------------
+
+
+def check_stages(told):
+    names, parts = zip(*told, strict=True)
+    assert len(set(names)) == len(names)
+    assert parts == tuple(number / len(parts) for number in range(len(parts)))
+
+
+def test_a_report_tells_its_stages(recorded, tmp_path):
+    told = []
+    recorded.write_html(tmp_path / "recording.html", progress=lambda *stage: told.append(stage))
+    check_stages(told)
+    assert "suggestions" in dict(told)
+
+
+@pytest.mark.parametrize("kind", ["recording", "trace"])
+def test_the_command_shows_the_stages(kind, recorded, tmp_path, monkeypatch):
+    told = []
+
+    @contextlib.contextmanager
+    def bar(what, *, quiet=False):
+        assert "page.html" in what
+        yield lambda *stage: told.append(stage)
+
+    monkeypatch.setattr("regimeter.cli.progress.bar", bar)
+    file = tmp_path / ("run.rgm" if kind == "recording" else "run.trace.json")
+    recorded.close()
+    if kind == "recording":
+        recorded.run().save(file)
+    else:
+        recorded.run().export(file)
+    assert main(["report", str(file), "-o", str(tmp_path / "page.html")]) == 0
+    check_stages(told)
+    assert ("idle table" in dict(told)) == (kind == "trace")

@@ -37,7 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Write the page."""
     from ..formats import PAGES, choose
     from .files import check_output
-    from .progress import step
+    from .progress import bar
 
     if arguments.run_file is None:
         return _write_dashboard(arguments)
@@ -45,8 +45,8 @@ def run(arguments: argparse.Namespace) -> int:
     choose(output, PAGES, default="html")
     check_output(output, arguments.run_file)
     loaded = load_run(arguments.run_file, quiet=arguments.quiet)
-    with step(f"writing {output}", quiet=arguments.quiet):
-        loaded.write_html(output, title=arguments.title)
+    with bar(f"writing {output}", quiet=arguments.quiet) as progress:
+        loaded.write_html(output, title=arguments.title, progress=progress)
     noun, number = ("scopes", len(loaded.entries)) if len(loaded.entries) else ("spans", len(loaded.spans))
     _tell(arguments, output, {noun: number}, f"{number:,} {noun}", "")
     return 0

@@ -3,6 +3,7 @@
 
 import datetime
 from array import array
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .. import records
@@ -10,6 +11,7 @@ from .._core import FLAG_FAILED, MEMORY_ACTIONS
 from .counter_tracks import counters_of
 from .export import run_facts
 from .regime_data import regimes_of
+from .stages import Progress, Stages
 from .suggestions import suggestions_data
 
 if TYPE_CHECKING:
@@ -63,12 +65,16 @@ REASONS = {
 }
 
 
-def report_data(run: "Run", *, title: str | None = None, file: str | None = None) -> dict[str, Any]:
+def report_data(
+    run: "Run", *, title: str | None = None, file: str | None = None, progress: Progress | None = None
+) -> dict[str, Any]:
     """Return the page's data for a run."""
+    stages = Stages(len(VIEWS) + 2, progress)
+    stages.begin("summary")
     summaries = records.summaries_of(run)
     reasons = records.unavailable_fields(run, "gpu")
     facts = run_facts(run)
-    return {
+    data = {
         "format": FORMAT,
         "version": VERSION,
         "title": title or _title(run),
@@ -81,17 +87,17 @@ def report_data(run: "Run", *, title: str | None = None, file: str | None = None
         "environment": {name: value for name, value in run.environment.items() if name not in ("cost", "skipped")},
         "summary": [_summary_row(summary) for summary in summaries],
         "bottlenecks": list(range(min(TOP_BOTTLENECKS, len(summaries)))),
-        "regimes": _regimes(run),
-        "suggestions": suggestions_data(run.suggestions()),
         "unavailable": {name: reasons[entry] for name, entry in REASONS.items() if entry in reasons},
         "lanes": _lanes(run),
-        **_timeline(run),
-        "memory": _memory(run),
         "cautions": _cautions(run),
         "share_basis": "exclusive" if run.has_start_times else "total",
-        "counters": counters_of(run),
         "anomalies": run.anomaly_list(),
     }
+    for name, view in VIEWS.items():
+        stages.begin(name)
+        data |= view(run)
+    stages.begin("page")
+    return data
 
 
 def _regimes(run: "Run") -> dict[str, Any] | None:
@@ -191,3 +197,13 @@ def _memory(run: "Run") -> dict[str, Any]:
         reason = described.get("memory_reason") if isinstance(described, dict) else None
         unavailable.append({"name": "device allocated", "reason": reason or run.device_reason})
     return {"series": series, "unavailable": unavailable}
+
+
+# What takes time: each is a stage of the making, in this order, and gives a part of the data.
+VIEWS: dict[str, Callable[["Run"], dict[str, Any]]] = {
+    "regimes": lambda run: {"regimes": _regimes(run)},
+    "suggestions": lambda run: {"suggestions": suggestions_data(run.suggestions())},
+    "timeline": _timeline,
+    "memory": lambda run: {"memory": _memory(run)},
+    "counters": lambda run: {"counters": counters_of(run)},
+}

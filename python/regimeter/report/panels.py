@@ -16,11 +16,11 @@ MOST_ROWS = 5_000  # of one table; the page says how many it does not hold
 ELSEWHERE = ("breakdown", "flame", "timeline_blocks", "active_times")  # shown by views of their own
 
 
-def panels_of(run: "Run", names: Names) -> list[dict[str, Any]]:
-    """Return a panel for each analysis that this build has and that needs no second run."""
+def panel_verbs() -> "list[Verb]":
+    """Return the verbs that have a panel: of each analysis that this build has and that needs no second run."""
     known = _core.analyses()
     verbs = [verb for verb in find_verbs().values() if verb.analysis in known and verb.analysis not in ELSEWHERE]
-    return [_panel(run, verb, names) for verb in verbs if not _compares(verb)]
+    return [verb for verb in verbs if not _compares(verb)]
 
 
 def _compares(verb: "Verb") -> bool:
@@ -30,7 +30,8 @@ def _compares(verb: "Verb") -> bool:
     )
 
 
-def _panel(run: "Run", verb: "Verb", names: Names) -> dict[str, Any]:
+def panel_of(run: "Run", verb: "Verb", names: Names) -> dict[str, Any]:
+    """Return the panel of a verb: its columns and its table by each grouping."""
     table_name = _core.analyses()[verb.analysis]["table"]
     described = {column["name"]: column for column in _core.schema()["results"][table_name]["columns"]}
     shown = [column for column in verb.columns if column.name in described]

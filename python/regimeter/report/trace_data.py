@@ -2,14 +2,16 @@
 """What the HTML page shows of an imported trace: result tables of the analyses, as one JSON-ready dictionary."""
 
 import datetime
+from collections.abc import Callable
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from .counter_tracks import counters_of
 from .pack import Names, packed_table
-from .panels import panels_of
+from .panels import panel_of, panel_verbs
 from .regime_data import regimes_of
+from .stages import Progress, Stages
 from .suggestions import suggestions_data
 from .trace_facts import anomalies_of, facts_of, files_of, heads_of, title_of
 from .trace_timeline import timeline_of
@@ -29,10 +31,14 @@ def is_trace(run: "Run") -> bool:
     return run.source not in RECORDED
 
 
-def trace_data(run: "Run", *, title: str | None = None, file: str | None = None) -> dict[str, Any]:
+def trace_data(
+    run: "Run", *, title: str | None = None, file: str | None = None, progress: Progress | None = None
+) -> dict[str, Any]:
     """Return the page's data for an imported trace."""
     names = Names(run)
     files = files_of(run)
+    verbs = panel_verbs()
+    stages = Stages(len(OVERVIEW) + len(verbs) + 1, progress)
     data = {
         **_head(title or PurePath(file or "").name or title_of(run) or "trace"),
         "run": {
@@ -48,15 +54,16 @@ def trace_data(run: "Run", *, title: str | None = None, file: str | None = None)
         "files": files,
         "environment": heads_of(run)[0],
         "anomalies": anomalies_of(run),
-        "breakdown": breakdown_of(run),
-        "regimes": regimes_of(run),
-        "suggestions": suggestions_data(run.suggestions()),
         "lanes": lanes_of(run),
-        "timeline": timeline_of(run, names),
-        "counters": counters_of(run),
-        "flame": flame_of(run, names),
-        "panels": panels_of(run, names),
     }
+    for name, view in OVERVIEW.items():
+        stages.begin(name)
+        data[name] = view(run, names)
+    data["panels"] = []
+    for verb in verbs:
+        stages.begin(f"{verb.name} table")
+        data["panels"].append(panel_of(run, verb, names))
+    stages.begin("page")
     return data | {"names": names.packed()}
 
 
@@ -113,3 +120,14 @@ def flame_of(run: "Run", names: Names) -> dict[str, Any]:
     types = {column["name"]: column["type"] for column in _core.schema()["results"]["flame"]["columns"]}
     kinds = {"roles": list(_core.FLAME_ROLES), "kinds": list(_core.SPAN_KINDS)}
     return packed_table(table, types, types, names, slice(None)) | kinds
+
+
+# The views of the page that are no panels: each is a stage of its making, in this order.
+OVERVIEW: dict[str, Callable[["Run", Names], Any]] = {
+    "breakdown": lambda run, _names: breakdown_of(run),
+    "regimes": lambda run, _names: regimes_of(run),
+    "suggestions": lambda run, _names: suggestions_data(run.suggestions()),
+    "timeline": timeline_of,
+    "counters": lambda run, _names: counters_of(run),
+    "flame": flame_of,
+}
