@@ -199,7 +199,7 @@ def _history(text: str) -> Any:
     from .errors import CommandError
 
     try:
-        from .. import history
+        import regimeter.history as history  # by its name: the package may have the attribute without it
     except ImportError as error:
         raise CommandError(
             f"{text}: the history of runs is not available ({error}); install it with"
