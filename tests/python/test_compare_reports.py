@@ -209,3 +209,24 @@ def test_traces_are_compared_by_what_the_device_ran():
     text = comparison.to_text()
     assert "metric" in text
     assert "exact" in text
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80, 120])
+def test_the_text_fits_the_terminal(comparison, columns, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    comparison.print_summary()
+    lines = capsys.readouterr().out.splitlines()
+    widest = max(len(line) for line in lines if not line.startswith("Accept:"))  # a command stays whole
+    assert widest <= max(columns, 54), lines  # both values, change and interval are not left out
+    text = " ".join(" ".join(lines).split())
+    for said in (
+        "PERF FAILED",
+        "op0003",
+        "op0007",
+        "Could have missed",
+        "pairs of processes, compared within each pair",
+    ):
+        assert said in text
+    monkeypatch.delenv("COLUMNS")
+    comparison.print_summary()
+    assert capsys.readouterr().out.rstrip() == comparison.to_text(5)

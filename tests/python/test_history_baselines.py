@@ -343,7 +343,9 @@ def test_other_machines_and_the_run_itself_are_no_history(history):
     assert judge_against_history(history, one(1e-3), before=row).too_few == ("mm",)
     elsewhere = one(9.0)
     elsewhere.environments = [{"cpu": "another"}]
-    assert judge_against_history(history, elsewhere).comparisons[0].change_type is ChangeType.NEW_OPERATION
+    unknown = judge_against_history(history, elsewhere)
+    assert (unknown.comparisons[0].change_type, unknown.exit_code) == (ChangeType.NEW_OPERATION, 4)
+    assert "no run of these operations in this environment" in unknown.rule
     with pytest.raises(ValueError, match="another environment"):
         judge_against_history(history, one(), confirm=elsewhere)
     with pytest.raises(ValueError, match="unknown metric"):
@@ -354,7 +356,8 @@ def test_values_without_a_logarithm_are_not_judged(history):
     rng = np.random.default_rng(11)
     fill(history, rng, count=9)
     judged = judge_against_history(history, side_of({"mm": [[0.0]]}, "x"))
-    assert judged.exit_code == 0
+    assert judged.exit_code == 4
+    assert judged.comparisons[0].change_type is ChangeType.INVALID
     assert not judged.comparisons[0].conclusive
     nothing = judge_against_history(history, side_of({"mm": [[float("nan")]]}, "x"))
     assert nothing.comparisons[0].change_type is ChangeType.INVALID

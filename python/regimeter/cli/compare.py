@@ -272,6 +272,7 @@ def _report(
     trends: dict[str, Any] | None,
 ) -> None:
     from ..report.comparison import render
+    from ..report.text import width_of
     from .files import style_of
 
     style = style_of(arguments, FORMATS)
@@ -280,6 +281,7 @@ def _report(
         "only_changed": arguments.only_changed,
         "sort": arguments.sort,
         "history": trends,
+        "width": None if arguments.output else width_of(sys.stdout),
         "title": f"{_shown(arguments.base)} compared with {_shown(arguments.current)}",
     }
     if style == "github":

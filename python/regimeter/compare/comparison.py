@@ -3,6 +3,7 @@
 
 import json
 import os
+import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
@@ -185,9 +186,9 @@ class ProfilerComparison(Decision):
 
     def print_summary(self, top_n: int = 5) -> None:
         """Print the verdict with its evidence. ValueError for a negative top_n."""
-        from ..report.text import say
+        from ..report.text import say, width_of
 
-        say(None, self.to_text(top_n))
+        say(None, self.render("text", top=top_n, only_changed=True, width=width_of(sys.stdout)))
 
     def print_regressions(self, top_n: int = 5) -> None:
         """Print what got slower."""
@@ -198,11 +199,14 @@ class ProfilerComparison(Decision):
         self._print("Improvements", self.get_improvements(top_n))
 
     def _print(self, title: str, rows: list[OperationComparison]) -> None:
-        from ..report.comparison_text import level_of, rows_table
-        from ..report.text import render, say
+        from ..report.comparison_text import level_of, rows_table, table_lines
+        from ..report.text import say, width_of
 
         nothing = f" could not be looked for: {self.nothing_compared}" if self.nothing_compared else ": none"
-        say(None, render(rows_table(title, rows, level_of(self))) if rows else f"{title}{nothing}")
+        if not rows:
+            say(None, f"{title}{nothing}")
+            return
+        say(None, title, "", *table_lines(rows_table("", rows, level_of(self)), width_of(sys.stdout)))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison as JSON values: summary, facts, one dictionary a row."""

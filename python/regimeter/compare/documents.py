@@ -108,7 +108,7 @@ def _is_amount(value: Any) -> bool:
 def _add_average(side: Side, time: Samples, operation: str, row: Mapping[str, Any], name: str) -> None:
     memory = row.get("peak_memory_mb", row.get("avg_memory_mb"))
     if _is_amount(memory):
-        side.memory_mb[operation] = float(memory)  # type: ignore[arg-type]
+        side.memory_mb[operation] = float(memory)
     if _is_amount(row.get("peak_memory_mb")) and row["peak_memory_mb"] > 0:
         side.metric("memory_peak").add(operation, [float(row["peak_memory_mb"]) * MB])
     calls, total, average = row.get("call_count"), row.get("total_time_ms"), row.get("avg_time_ms")

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from ..compare.decide import NO_VERDICT, NOT_COMPARABLE
 from ..compare.options import DECISIONS, FDR
 from ..compare.result import ChangeType, OperationComparison
 from ..compare.samples import TIMES, UNITS, Samples, Side
@@ -65,8 +66,20 @@ class HistoryComparison:
         ]
 
     @property
+    def nothing_compared(self) -> str:
+        """Why no operation could be held against earlier runs of its environment, '' when one could."""
+        if not self.comparisons:
+            return "the run has no operation with this metric"
+        kinds = {row.change_type for row in self.comparisons}
+        if kinds == {ChangeType.NEW_OPERATION}:
+            return "the history has no run of these operations in this environment"
+        return "no operation has usable samples" if kinds <= set(NO_VERDICT) else ""
+
+    @property
     def rule(self) -> str:
         """What was done about chance, in a sentence."""
+        if self.nothing_compared:
+            return f"nothing was compared: {self.nothing_compared}"
         if self.raised and not self.suspected:
             return "at a level that rose within the last runs, which confirm each other"
         if self.confirmed:
@@ -77,7 +90,9 @@ class HistoryComparison:
 
     @property
     def exit_code(self) -> int:
-        """1 for a confirmed regression, 3 while a suspicion is not confirmed, else 0."""
+        """1 for a confirmed regression, 3 while a suspicion is not confirmed, 4 where nothing was compared, else 0."""
+        if self.nothing_compared:
+            return NOT_COMPARABLE
         if self.failures:
             return 1
         return 3 if self.suspected and not self.confirmed else 0
@@ -212,6 +227,8 @@ class _Judged:
         change_type, reason, conclusive = ChangeType.NO_CHANGE, "too_few", False
         if self.value is None or not math.isfinite(self.value):
             change_type, reason = ChangeType.INVALID, "no_samples"
+        elif metric in TIMES and self.value <= 0:
+            change_type, reason = ChangeType.INVALID, "not_positive"
         elif not self.runs:
             change_type, reason, conclusive = ChangeType.NEW_OPERATION, "one_side", True
         elif confirmed and matters:

@@ -25,12 +25,14 @@ class View:
     top: rows of the text and Markdown reports. only_changed: leave out what is plainly unchanged. sort: 'impact'
     (change times share), 'ratio' or 'name'. history: for the page, the earlier
     values of operations, {operation: [{"label", "value", "low", "high"}, ...]}, values in seconds.
+    width: columns that the text may take, None for as many as it needs.
     """
 
     top: int = 20
     only_changed: bool = False
     sort: str = "impact"
     history: Any = None
+    width: int | None = None
     title: str | None = None
 
 

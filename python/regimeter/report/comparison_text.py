@@ -3,6 +3,7 @@
 
 import math
 import shlex
+import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
 DEFAULTS = {name: row["default"] for name, row in compare_policy().items()}
 INTERVAL = 0.95  # the policy's default, for rows without their comparison
+COMMANDS = ("More data:", "Accept:")
+TABLE = "\0"  # stands for the rows while the lines around them are broken
+NAME, LEAST_NAME = 36, 12  # columns of an operation's name
 MOST_CALLS = 5  # operations whose calls changed
 MODES_MOVED = 0.05  # part of the samples that changes its mode, from which it is worth a note
 LEAST_PROBABILITY = 1e-300  # a smaller one has left the range of normal doubles, and 0 is no probability of a test
@@ -100,6 +104,11 @@ def note(row: OperationComparison) -> str:
         parts.append("too small to gate")
     if row.accepted:
         parts.append(f"accepted: {printable(row.accepted)}")
+    if row.memory_change_mb is not None and row.baseline_memory_mb and row.unit == "s":
+        part = row.memory_change_mb / row.baseline_memory_mb
+        if abs(part) >= DEFAULTS["peak_tolerance"]:
+            peaks = [amount(one * 1e6) for one in (row.baseline_memory_mb, row.current_memory_mb or 0.0)]
+            parts.append(f"memory {peaks[0]} -> {peaks[1]}")
     before, after = row.baseline_slow, row.current_slow
     if before is not None and after is not None and abs(after - before) >= MODES_MOVED:
         parts.append(f"slow mode {before:.0%} -> {after:.0%} of the samples")
@@ -127,7 +136,7 @@ def rows_table(title: str, rows: Sequence[OperationComparison], level: float = I
     ]
     cells = [
         [
-            shorten(row.operation, 36),
+            shorten(row.operation, NAME),
             *([row.metric] if metrics else []),
             value(row, row.baseline),
             value(row, row.current),
@@ -305,12 +314,12 @@ def next_lines(comparison: "ProfilerComparison") -> list[str]:
     doubtful = [row for row in rows if row.needed and not row.conclusive and row.gates]
     if doubtful:
         pairs = max(10, *(row.needed or 0 for row in doubtful))
-        lines.append("More data: " + comparison.basis.more.replace("{pairs}", str(pairs)))
+        lines.append(f"{COMMANDS[0]} " + comparison.basis.more.replace("{pairs}", str(pairs)))
     if not comparison.basis.acceptable:
         return lines
     for row in [*comparison.failures, *comparison.whole_failures][:1]:
         operation = shlex.quote(printable(row.operation))
-        lines.append(f"Accept:    regimeter baseline accept --op {operation} --reason TEXT")
+        lines.append(f"{COMMANDS[1]}    regimeter baseline accept --op {operation} --reason TEXT")
     return lines
 
 
@@ -324,10 +333,13 @@ def report(comparison: "ProfilerComparison", view: View | None = None) -> str:
     view = view or View(only_changed=True)
     rows = rows_of(comparison, view)
     lines = [f"PERF {verdict_line(comparison)}", *whole_lines(comparison), ""]
+    width = view.width
+    table: list[str] = []
     if rows:
         shown = rows[: view.top]
         if shown:
-            lines += [*render(rows_table("", shown, level_of(comparison))).split("\n")[2:], ""]
+            table = table_lines(rows_table("", shown, level_of(comparison)), width)
+            lines += [TABLE, ""]
         if len(rows) > len(shown):
             lines += [f"... and {_count(len(rows) - len(shown), 'more row')}", ""]
     facts = [
@@ -344,4 +356,41 @@ def report(comparison: "ProfilerComparison", view: View | None = None) -> str:
     if len(warnings) > WARNINGS:
         lines.append(f"... and {_count(len(warnings) - WARNINGS, 'more warning')}")
     lines += next_lines(comparison)
-    return "\n".join(lines)
+    return "\n".join(line for text in lines for line in (table if text == TABLE else _broken(text, width)))
+
+
+def _broken(line: str, width: int | None) -> list[str]:
+    """Return the line, broken between words where it is wider than the terminal; a command stays whole."""
+    if width is None or len(line) <= width or line.startswith(COMMANDS):
+        return [line]
+    indent = line[: len(line) - len(line.lstrip())] + "  "
+    return textwrap.wrap(line, width, subsequent_indent=indent, break_long_words=False)
+
+
+def table_lines(table: TextTable, width: int | None) -> list[str]:
+    """Return the lines of the table; where they are wider than the terminal, without the least useful columns, and with
+    each row's note below it."""
+    lines = render(table).split("\n")[2:]
+    if width is None or max(map(len, lines)) <= width:
+        return lines
+    notes = [row[-1].strip() for row in table.rows]
+    kept = list(range(len(table.header) - 1))
+    for name in ("data", "q", "metric"):
+        lines = _without_notes(table, kept)
+        if max(map(len, lines)) > width:
+            kept = [at for at in kept if table.header[at] != name]
+    lines = _without_notes(table, kept)
+    excess = max(map(len, lines)) - width
+    if excess > 0:
+        lines = _without_notes(table, kept, max(LEAST_NAME, max(len(row[0]) for row in table.rows) - excess))
+    found = lines[:2]
+    for line, note_text in zip(lines[2:], notes, strict=True):
+        found.append(line)
+        found += _broken(f"    {note_text}", width) if note_text else []
+    return found
+
+
+def _without_notes(table: TextTable, kept: Sequence[int], name_width: int = NAME) -> list[str]:
+    header = [table.header[at] for at in kept]
+    rows = [[shorten(row[0], name_width), *(row[at] for at in kept[1:])] for row in table.rows]
+    return render(TextTable("", header, rows)).split("\n")[2:]

@@ -4,6 +4,7 @@
 Plain text by default; with the `rich` package and a terminal the same rows are drawn by it.
 """
 
+import os
 import shutil
 import sys
 import textwrap
@@ -248,6 +249,14 @@ def say(file: TextIO | None, *lines: str, wrapped: bool = False) -> None:
     encoding = getattr(file, "encoding", None) or "utf-8"
     for line in lines:
         print(line.encode(encoding, "backslashreplace").decode(encoding), file=file)
+
+
+def width_of(file: TextIO | None) -> int | None:
+    """Return the columns of the terminal that a stream writes to, or that COLUMNS states; None where there is none."""
+    stated = os.environ.get("COLUMNS", "")
+    if not (stated.isascii() and stated.isdigit()) and (file is None or not file.isatty()):
+        return None
+    return max(MIN_WIDTH, shutil.get_terminal_size().columns)
 
 
 def _broken(line: str, width: int) -> list[str]:
