@@ -3,14 +3,26 @@
 
 #include "base/memory.h"
 
+static void begin(rgm_queue *queue) {
+    for (size_t i = 0; i <= queue->mask; i++) atomic_init(&queue->cells[i].turn, i);
+    atomic_init(&queue->head, 0);
+    atomic_init(&queue->tail, 0);
+}
+
 rgm_status rgm_queue_init(rgm_queue *queue, size_t capacity, rgm_error *err) {
     queue->cells = rgm_calloc(capacity, sizeof *queue->cells);
     if (!queue->cells) return rgm_error_no_memory(err);
     queue->mask = capacity - 1;
-    for (size_t i = 0; i < capacity; i++) atomic_init(&queue->cells[i].turn, i);
-    atomic_init(&queue->head, 0);
-    atomic_init(&queue->tail, 0);
+    begin(queue);
     return RGM_OK;
+}
+
+// The turn of a full cell is one ahead of its place, that of an empty one is its place, in any round.
+void rgm_queue_reset(rgm_queue *queue, void (*take)(void *item)) {
+    for (size_t i = 0; i <= queue->mask; i++)
+        if ((atomic_load(&queue->cells[i].turn) & queue->mask) == ((i + 1) & queue->mask))
+            take(queue->cells[i].item);
+    begin(queue);
 }
 
 void rgm_queue_release(rgm_queue *queue) {

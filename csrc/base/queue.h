@@ -28,6 +28,9 @@ rgm_status rgm_queue_init(rgm_queue *queue, size_t capacity, rgm_error *err) RGM
 void rgm_queue_release(rgm_queue *queue);
 bool rgm_queue_push(rgm_queue *queue, void *item);
 void *rgm_queue_pop(rgm_queue *queue);
+// Empties a queue whose other users vanished in the middle of it (fork); each item goes to `take`. One that
+// was being pushed at that moment is lost.
+void rgm_queue_reset(rgm_queue *queue, void (*take)(void *item));
 // Approximate while others push and pop.
 size_t rgm_queue_length(const rgm_queue *queue);
 

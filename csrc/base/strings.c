@@ -65,14 +65,13 @@ static uint32_t *slot_find(rgm_strings *strings, const char *data, size_t length
     return &strings->slots[at];
 }
 
-static rgm_status append(rgm_strings *strings, const char *data, size_t length, uint32_t hash, uint32_t *id,
-                         rgm_error *err) {
+static rgm_status append(rgm_strings *strings, rgm_text_budget *budget, const char *data, size_t length,
+                         uint32_t hash, uint32_t *id, rgm_error *err) {
     uint32_t count = atomic_load_explicit(&strings->count, memory_order_relaxed);
     size_t cost = length + 1 + sizeof(rgm_string);
-    if (count >= (uint32_t)RGM_STRINGS_CHUNK * RGM_STRINGS_CHUNKS ||
-        cost > strings->max_bytes - strings->bytes)
+    if (count >= (uint32_t)RGM_STRINGS_CHUNK * RGM_STRINGS_CHUNKS || cost > budget->max_bytes - budget->bytes)
         return rgm_error_set(err, RGM_LIMIT, "string table full: %u strings, %zu bytes", count,
-                             strings->bytes);
+                             budget->bytes);
     if (count % RGM_STRINGS_CHUNK == 0 && !atomic_load(&strings->chunks[count / RGM_STRINGS_CHUNK])) {
         rgm_string *chunk = rgm_malloc(RGM_STRINGS_CHUNK * sizeof *chunk);
         if (!chunk) return rgm_error_no_memory(err);
@@ -83,14 +82,14 @@ static rgm_status append(rgm_strings *strings, const char *data, size_t length, 
     if (length) memcpy(copy, data, length);
     copy[length] = '\0';
     *entry(strings, count) = (rgm_string){copy, (uint32_t)length, hash};
-    strings->bytes += cost;
+    budget->bytes += cost;
     atomic_store_explicit(&strings->count, count + 1, memory_order_release);
     *id = count;
     return RGM_OK;
 }
 
-static rgm_status intern_locked(rgm_strings *strings, const char *data, size_t length, uint32_t *id,
-                                rgm_error *err) {
+static rgm_status intern_locked(rgm_strings *strings, rgm_text_budget *budget, const char *data,
+                                size_t length, uint32_t *id, rgm_error *err) {
     uint32_t hash = (uint32_t)rgm_hash_bytes(data, length);
     uint32_t *slot = slot_find(strings, data, length, hash);
     if (*slot) {
@@ -101,20 +100,20 @@ static rgm_status intern_locked(rgm_strings *strings, const char *data, size_t l
         RGM_TRY(slots_grow(strings, err));
         slot = slot_find(strings, data, length, hash);
     }
-    RGM_TRY(append(strings, data, length, hash, id, err));
+    RGM_TRY(append(strings, budget, data, length, hash, id, err));
     *slot = *id + 1;
     return RGM_OK;
 }
 
 rgm_status rgm_strings_init(rgm_strings *strings, size_t max_bytes, rgm_error *err) {
     memset(strings, 0, sizeof *strings);
-    strings->max_bytes = max_bytes;
+    strings->budget.max_bytes = max_bytes;
     strings->slots = rgm_calloc(FIRST_SLOTS, sizeof *strings->slots);
     if (!strings->slots) return rgm_error_no_memory(err);
     strings->slot_mask = FIRST_SLOTS - 1;
     pthread_mutex_init(&strings->mutex, NULL);
     uint32_t empty;
-    rgm_status status = intern_locked(strings, "", 0, &empty, err);
+    rgm_status status = intern_locked(strings, &strings->budget, "", 0, &empty, err);
     if (status != RGM_OK) rgm_strings_release(strings);
     return status;
 }
@@ -137,14 +136,19 @@ void rgm_strings_release(rgm_strings *strings) {
     pthread_mutex_destroy(&strings->mutex);
 }
 
-rgm_status rgm_strings_intern(rgm_strings *strings, const char *data, size_t length, uint32_t *id,
-                              rgm_error *err) {
+rgm_status rgm_strings_intern_on(rgm_strings *strings, rgm_text_budget *budget, const char *data,
+                                 size_t length, uint32_t *id, rgm_error *err) {
     if (length > UINT32_MAX / 2)
         return rgm_error_set(err, RGM_LIMIT, "a string of %zu bytes is too long", length);
     pthread_mutex_lock(&strings->mutex);
-    rgm_status status = intern_locked(strings, data, length, id, err);
+    rgm_status status = intern_locked(strings, budget, data, length, id, err);
     pthread_mutex_unlock(&strings->mutex);
     return status;
+}
+
+rgm_status rgm_strings_intern(rgm_strings *strings, const char *data, size_t length, uint32_t *id,
+                              rgm_error *err) {
+    return rgm_strings_intern_on(strings, &strings->budget, data, length, id, err);
 }
 
 rgm_string rgm_strings_view(const rgm_strings *strings, uint32_t id) {

@@ -121,11 +121,13 @@ bool rgm_session_is_stopped(rgm_session *session) {
 }
 
 static void put_anchors(rgm_session *session, rgm_bytes *out) {
+    pthread_mutex_lock(&session->time_mutex);
     for (; session->written.anchors < session->time.count; session->written.anchors++) {
         size_t mark = rgm_frame_begin(out, RGM_FRAME_ANCHOR);
         rgm_bytes_append(out, &session->time.anchors[session->written.anchors], sizeof(rgm_anchor));
         rgm_frame_end(out, mark);
     }
+    pthread_mutex_unlock(&session->time_mutex);
 }
 
 // What could not be written stays in memory, and is tried again from time to time and at the end.
@@ -210,7 +212,8 @@ static bool drain_log(rgm_session *session, rgm_log which, size_t count) {
     return true;
 }
 
-void rgm_session_anchor(rgm_session *session, bool now) {
+// Under the time lock.
+static void add_anchor(rgm_session *session, bool now) {
     if (!now && session->time.count) {
         const rgm_anchor *last = &session->time.anchors[session->time.count - 1];
         if (rgm_clock_monotonic_ns() - last->monotonic_ns < session->options.anchor_interval_ns) return;
@@ -220,13 +223,33 @@ void rgm_session_anchor(rgm_session *session, bool now) {
         rgm_session_note(session, RGM_ANOMALY_INTERNAL, 1);
 }
 
+void rgm_session_anchor(rgm_session *session, bool now) {
+    pthread_mutex_lock(&session->time_mutex);
+    add_anchor(session, now);
+    pthread_mutex_unlock(&session->time_mutex);
+}
+
+void rgm_session_time_forget(rgm_session *session) {
+    pthread_mutex_lock(&session->time_mutex);
+    rgm_timebase_release(&session->time);
+    add_anchor(session, true);
+    pthread_mutex_unlock(&session->time_mutex);
+}
+
 int64_t rgm_session_elapsed_ns(rgm_session *session, uint64_t start, uint64_t ticks) {
-    pthread_mutex_lock(&session->drain_mutex);
-    rgm_session_anchor(session, session->time.count < 2);
+    pthread_mutex_lock(&session->time_mutex);
+    add_anchor(session, session->time.count < 2);
     int64_t from = rgm_timebase_ns(&session->time, start);
     int64_t elapsed = rgm_timebase_ns(&session->time, start + ticks) - from;
-    pthread_mutex_unlock(&session->drain_mutex);
+    pthread_mutex_unlock(&session->time_mutex);
     return elapsed;
+}
+
+static bool anchors_due(rgm_session *session) {
+    pthread_mutex_lock(&session->time_mutex);
+    bool due = session->written.anchors < session->time.count;
+    pthread_mutex_unlock(&session->time_mutex);
+    return due;
 }
 
 static bool dictionary_due(rgm_session *session, uint32_t strings, uint32_t sites) {
@@ -368,7 +391,7 @@ void rgm_session_drain(rgm_session *session, bool closing) {
     bool whole = false;
     if (take_portion(session, &p)) {
         rgm_session_anchor(session, p.any || closing);
-        bool due = p.any || closing || session->stalled || session->written.anchors < session->time.count;
+        bool due = p.any || closing || session->stalled || anchors_due(session);
         pthread_mutex_lock(&session->state_mutex);
         due = due || dictionary_due(session, p.strings, p.sites);
         pthread_mutex_unlock(&session->state_mutex);
@@ -433,8 +456,7 @@ void rgm_session_reset(rgm_session *session) {
     for (int what = 0; what < RGM_OWN_COUNT; what++) atomic_store(&session->own[what], 0);
     uint32_t sites = atomic_load_explicit(&session->site_count, memory_order_acquire);
     for (uint32_t id = 0; id < sites; id++) atomic_store(&rgm_session_site_at(session, id)->skipped, 0);
-    rgm_timebase_release(&session->time);
-    rgm_session_anchor(session, true);
+    rgm_session_time_forget(session);
     if (!write_reset(session)) {
         session->journal_void = true;
         for (rgm_recorder *r = rgm_session_recorders(session); r; r = r->next)

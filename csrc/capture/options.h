@@ -19,7 +19,10 @@
       "time.")                                                                                               \
     X(int64_t, device_poll_ns, 5000000, "ns", "How often the device is asked while scopes wait for it.")     \
     X(int64_t, device_events, 65536, "", "Pairs of events; past it scopes have no device time.")             \
-    X(int64_t, text_budget_bytes, 67108864, "bytes", "Memory for names and metadata.")                       \
+    X(int64_t, text_budget_bytes, 67108864, "bytes", "Memory for names.")                                    \
+    X(int64_t, metadata_budget_bytes, 67108864, "bytes",                                                     \
+      "Memory for metadata texts that differ (some 1.5 million short ones), past it they are dropped and "   \
+      "counted.")                                                                                            \
     X(int64_t, max_sites, 65536, "", "Operations; further names are filed under one common name.")           \
     X(int64_t, sample_interval_ns, 0, "ns", "Interval of the memory sampler, 0 for none.")                   \
     X(int64_t, sample_heartbeat_ns, 100000000, "ns", "An unchanged value is repeated this often.")           \

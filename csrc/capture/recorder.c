@@ -123,6 +123,22 @@ void rgm_recorder_retire_track(rgm_recorder *r, rgm_track *track) {
     r->free_tracks = track;
 }
 
+bool rgm_recorder_settle(rgm_recorder *r) {
+    bool open = false;
+    for (rgm_track *track = atomic_load(&r->tracks); track; track = track->next) {
+        rgm_frame *frame = atomic_load_explicit(&track->top, memory_order_relaxed);
+        if (!frame) continue;
+        rgm_recorder_change_begin(r);
+        while (frame && atomic_load_explicit(&frame->closed, memory_order_acquire))
+            frame = rgm_frame_free(r, frame);
+        atomic_store_explicit(&track->top, frame, memory_order_relaxed);
+        rgm_recorder_change_end(r);
+        open = open || frame;
+        if (!frame && track != r->track && !track->suppressed) rgm_recorder_retire_track(r, track);
+    }
+    return open;
+}
+
 rgm_track *rgm_recorder_track_of(rgm_recorder *r, const void *context) {
     rgm_track_slot *slot = slots_find(r, context);
     return slot ? slot->track : NULL;
@@ -245,7 +261,8 @@ bool rgm_recorder_end_elsewhere(rgm_recorder *r, rgm_frame *frame, uint64_t now,
         .info = flags | RGM_RECORD_MIGRATED | (is_long ? (uint32_t)RGM_RECORD_LONG : 0u) |
                 (atomic_load_explicit(&frame->meta, memory_order_relaxed) << RGM_RECORD_META_SHIFT),
     };
-    atomic_store_explicit(&frame->closed, true, memory_order_relaxed);
+    // The frame may be given back from here on.
+    atomic_store_explicit(&frame->closed, true, memory_order_release);
     return rgm_recorder_write(r, &record);
 }
 

@@ -116,6 +116,9 @@ bool rgm_recorder_switch(rgm_recorder *recorder, const void *context);
 bool rgm_recorder_more_frames(rgm_recorder *recorder);
 bool rgm_recorder_next_block(rgm_recorder *recorder);
 void rgm_recorder_retire_track(rgm_recorder *recorder, rgm_track *track);
+// For a recorder whose thread has ended: takes off its stacks what others ended for it. True while a scope is
+// still open.
+bool rgm_recorder_settle(rgm_recorder *recorder);
 // The stack of a context, NULL when it has none.
 rgm_track *rgm_recorder_track_of(rgm_recorder *recorder, const void *context);
 // Tells that the current context runs inside a call from another one, whose stack is `around` (NULL: from
@@ -212,24 +215,30 @@ static inline bool rgm_recorder_write(rgm_recorder *r, const rgm_record *record)
     return true;
 }
 
+// Gives a frame back; returns the one below it.
+static inline rgm_frame *rgm_frame_free(rgm_recorder *r, rgm_frame *frame) {
+    rgm_frame *below = atomic_load_explicit(&frame->parent, memory_order_relaxed);
+    atomic_store_explicit(&frame->parent, r->free_frames, memory_order_relaxed);
+    atomic_store_explicit(&frame->closed, true, memory_order_relaxed);
+    r->free_frames = frame;
+    return below;
+}
+
 // Takes a frame that has ended off its stack, with those below it that ended before.
 static inline void rgm_scope_pop(rgm_recorder *r, rgm_frame *frame) {
     rgm_track *track = frame->track;
     rgm_recorder_change_begin(r);
     if (RGM_LIKELY(atomic_load_explicit(&track->top, memory_order_relaxed) == frame)) {
         do {
-            rgm_frame *below = atomic_load_explicit(&frame->parent, memory_order_relaxed);
-            atomic_store_explicit(&frame->parent, r->free_frames, memory_order_relaxed);
-            atomic_store_explicit(&frame->closed, true, memory_order_relaxed);
-            r->free_frames = frame;
-            frame = below;
+            frame = rgm_frame_free(r, frame);
         } while (RGM_UNLIKELY(frame && atomic_load_explicit(&frame->closed, memory_order_relaxed)));
         atomic_store_explicit(&track->top, frame, memory_order_relaxed);
     } else {
         atomic_store_explicit(&frame->closed, true, memory_order_relaxed);
     }
     rgm_recorder_change_end(r);
-    if (RGM_UNLIKELY(!frame && track != r->track)) rgm_recorder_retire_track(r, track);
+    // A track whose scopes are being left out is still in use; what ends the last of them retires it.
+    if (RGM_UNLIKELY(!frame && track != r->track && !track->suppressed)) rgm_recorder_retire_track(r, track);
 }
 
 // Ends a scope at `now` (ticks read by the caller, as early as it could). `flags` are RGM_RECORD_FAILED or 0.

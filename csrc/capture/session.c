@@ -177,23 +177,19 @@ static rgm_status thread_row_add(rgm_session *session, uint32_t *row, rgm_error 
     char name[32] = "";
     uint32_t id = 0;
     pthread_getname_np(pthread_self(), name, sizeof name);
-    RGM_TRY(rgm_strings_intern(&session->strings, name, strlen(name), &id, err));
+    // A thread without a name is a thread.
+    if (rgm_strings_intern(&session->strings, name, strlen(name), &id, NULL) != RGM_OK)
+        rgm_session_note(session, RGM_ANOMALY_DROPPED_NAMES, 1);
     *row = session->thread_count++;
     session->threads[*row] =
         (rgm_thread_row){.process = (uint32_t)getpid(), .name = id, .thread = rgm_thread_native_id()};
     return RGM_OK;
 }
 
-static bool has_open_scope(const rgm_recorder *recorder) {
-    for (rgm_track *t = atomic_load(&recorder->tracks); t; t = t->next)
-        if (atomic_load(&t->top)) return true;
-    return false;
-}
-
 // A recorder whose thread has ended, taken over with its half-full block.
 static rgm_recorder *reuse(rgm_session *session) {
     for (rgm_recorder *r = session->recorders; r; r = r->next) {
-        if (!atomic_load(&r->orphaned) || has_open_scope(r)) continue;
+        if (!atomic_load(&r->orphaned) || rgm_recorder_settle(r)) continue;
         atomic_store(&r->orphaned, false);
         r->named = false;
         r->context = NULL;
@@ -256,8 +252,12 @@ rgm_recorder *rgm_session_adopt_thread(rgm_session *session) {
 void rgm_session_name_thread(rgm_session *session, const char *name, size_t length) {
     rgm_recorder *recorder = rgm_recorder_get(session, atomic_load(&session->id));
     uint32_t id;
-    if (!recorder || rgm_strings_intern(&session->strings, name, length, &id, NULL) != RGM_OK) return;
+    if (!recorder) return;
     recorder->named = true;
+    if (rgm_strings_intern(&session->strings, name, length, &id, NULL) != RGM_OK) {
+        rgm_session_note(session, RGM_ANOMALY_DROPPED_NAMES, 1);
+        return;
+    }
     pthread_mutex_lock(&session->state_mutex);
     uint32_t row = atomic_load(&recorder->thread_row);
     session->threads[row].name = id;
@@ -275,12 +275,14 @@ static void fork_prepare(void) {
         pthread_mutex_lock(&s->state_mutex);
         for (int log = 0; log < RGM_LOG_COUNT; log++) pthread_mutex_lock(&s->logs[log].mutex);
         pthread_mutex_lock(&s->strings.mutex);
+        pthread_mutex_lock(&s->time_mutex);
         rgm_session_own(s, RGM_OWN_forks, rgm_clock_ticks() - begin);
     }
 }
 
 static void fork_unlock(void) {
     for (rgm_session *s = registry; s; s = s->next) {
+        pthread_mutex_unlock(&s->time_mutex);
         pthread_mutex_unlock(&s->strings.mutex);
         for (int log = RGM_LOG_COUNT; log-- > 0;) pthread_mutex_unlock(&s->logs[log].mutex);
         pthread_mutex_unlock(&s->state_mutex);
@@ -312,7 +314,7 @@ static void child_reset(rgm_session *s) {
         s->recorders = r->next;
         child_retire(s, r);
     }
-    for (rgm_block *block; (block = rgm_queue_pop(&s->pool));) rgm_free(block);
+    rgm_queue_reset(&s->pool, rgm_free); // threads of the parent may have been at it without a lock
     atomic_store(&s->blocks, 0);
     atomic_store(&s->hot_blocks, 0);
     for (int code = 0; code < RGM_ANOMALY_COUNT; code++) atomic_store(&s->counters[code], 0);
@@ -327,7 +329,9 @@ static void child_reset(rgm_session *s) {
     s->drained_records = 0;
     s->warning[0] = '\0';
     rgm_timebase_release(&s->time);
-    rgm_session_anchor(s, true);
+    // Under the lock of the fork. Without memory for it the next drain tries again.
+    if (rgm_timebase_add(&s->time, rgm_clock_anchor(), NULL) != RGM_OK)
+        rgm_session_note(s, RGM_ANOMALY_INTERNAL, 1);
     rgm_bytes_reset(&s->buffer);
     rgm_journal_close(&s->journal);
     rgm_session_journal(s, false);
@@ -367,6 +371,7 @@ rgm_status rgm_session_new(rgm_session **session, const rgm_session_options *opt
     atomic_store(&s->pool_target, POOL_FIRST);
     pthread_mutex_init(&s->state_mutex, NULL);
     pthread_mutex_init(&s->drain_mutex, NULL);
+    pthread_mutex_init(&s->time_mutex, NULL);
     static const size_t widths[] = {
 #define LOG_WIDTH(frames, name, type, anomaly) sizeof(type),
         RGM_ROW_LOGS(LOG_WIDTH)
@@ -374,6 +379,7 @@ rgm_status rgm_session_new(rgm_session **session, const rgm_session_options *opt
     };
     for (int log = 0; log < RGM_LOG_COUNT; log++) rgm_row_log_init(&s->logs[log], widths[log]);
     rgm_cond_init(&s->drainer_wake);
+    s->metadata.max_bytes = (size_t)options->metadata_budget_bytes;
     RGM_GOTO(rgm_strings_init(&s->strings, (size_t)options->text_budget_bytes, err));
     RGM_GOTO(rgm_strings_intern(&s->strings, "<other operations>", 18, &other, err));
     RGM_GOTO(rgm_queue_init(&s->pool, POOL_SLOTS, err));
@@ -468,6 +474,7 @@ void rgm_session_free(rgm_session *session) {
     pthread_cond_destroy(&session->drainer_wake);
     pthread_mutex_destroy(&session->state_mutex);
     pthread_mutex_destroy(&session->drain_mutex);
+    pthread_mutex_destroy(&session->time_mutex);
     rgm_free(session);
 }
 
@@ -519,7 +526,7 @@ void rgm_session_get_stats(rgm_session *session, rgm_session_stats *stats) {
         stats->own_ns[what] = rgm_session_elapsed_ns(session, now - ticks, ticks);
     }
     pthread_mutex_lock(&session->strings.mutex);
-    stats->text_bytes = session->strings.bytes;
+    stats->text_bytes = session->strings.budget.bytes + session->metadata.bytes;
     pthread_mutex_unlock(&session->strings.mutex);
     stats->blocks = (uint64_t)atomic_load(&session->blocks);
     stats->hot_blocks = (uint64_t)atomic_load(&session->hot_blocks);

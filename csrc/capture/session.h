@@ -96,7 +96,7 @@ bool rgm_session_take_warning(rgm_session *session, char *text, size_t room);
 // Called by a session, on whatever thread, when something went wrong that the user should hear of now: the
 // file cannot be written any more. The call must not take long, and nothing of the session.
 void rgm_session_on_alarm(void (*call)(void));
-// Length of an interval of ticks in nanoseconds, by the session's time base.
+// Length of an interval of ticks in nanoseconds, by the session's time base. Waits for no file.
 int64_t rgm_session_elapsed_ns(rgm_session *session, uint64_t start, uint64_t ticks);
 // Sets the memory sampler's interval; 0 stops it.
 void rgm_session_sampling(rgm_session *session, int64_t interval_ns);

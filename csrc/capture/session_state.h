@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files of a session share. Included by capture/session.c, sites.c and drain.c only.
+// What the files of capture/ share of a session.
 //
-// Lock order: registry, drain, state, logs (in their order), strings. The drain lock covers everything that
-// is on its way out (the recorders' drainer side, journal, time base, `written`); the state lock covers the
-// rest.
+// Lock order: registry, drain, state, logs (in their order), strings, time. The drain lock covers everything
+// that is on its way out (the recorders' drainer side, journal, `written`) and is held while files are
+// written; the time lock covers the time base, which is asked by those who may not wait for a file; the state
+// lock covers the rest.
 #ifndef RGM_CAPTURE_SESSION_STATE_H
 #define RGM_CAPTURE_SESSION_STATE_H
 
@@ -30,6 +31,8 @@ struct rgm_session {
     rgm_session *next; // in the registry
     rgm_session_options options;
     rgm_strings strings;
+    rgm_text_budget
+        metadata; // guarded by the strings' mutex; it differs from call to call where names do not
     rgm_queue pool;
     _Atomic(int64_t) blocks;
     _Atomic(int64_t) hot_blocks;
@@ -59,8 +62,10 @@ struct rgm_session {
     rgm_sampler sampler;
     int64_t sampler_interval_ns;
 
-    pthread_mutex_t drain_mutex;
+    pthread_mutex_t time_mutex;
     rgm_timebase time;
+
+    pthread_mutex_t drain_mutex;
     rgm_journal journal;
     char *path; // as asked for; NULL records in memory
     bool journal_on;
@@ -99,5 +104,6 @@ bool rgm_session_is_stopped(rgm_session *session);
 int64_t rgm_session_counter(rgm_session *session, rgm_anomaly code); // total so far
 void rgm_session_drain(rgm_session *session, bool closing);
 void rgm_session_anchor(rgm_session *session, bool now);
+void rgm_session_time_forget(rgm_session *session); // begins anew, with one anchor
 
 #endif

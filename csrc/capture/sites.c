@@ -111,7 +111,7 @@ void rgm_session_site_backend(rgm_session *session, rgm_site *site, rgm_backend 
 
 uint32_t rgm_session_metadata(rgm_session *session, const char *json, size_t length) {
     uint32_t id;
-    rgm_status status = rgm_strings_intern(&session->strings, json, length, &id, NULL);
+    rgm_status status = rgm_strings_intern_on(&session->strings, &session->metadata, json, length, &id, NULL);
     if (status == RGM_OK && id <= RGM_RECORD_META_MAX) return id;
     rgm_session_note(session, RGM_ANOMALY_DROPPED_METADATA, 1);
     return 0;

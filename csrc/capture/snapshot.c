@@ -27,8 +27,10 @@ static rgm_status feed_dictionaries(rgm_session *session, rgm_builder *builder, 
         status = rgm_run_set_text(&rgm_builder_run(builder)->environment,
                                   (const char *)session->environment.data, session->environment.length, err);
     pthread_mutex_unlock(&session->state_mutex);
+    pthread_mutex_lock(&session->time_mutex);
     for (size_t i = 0; status == RGM_OK && i < session->time.count; i++)
         status = rgm_builder_anchor(builder, session->time.anchors[i], err);
+    pthread_mutex_unlock(&session->time_mutex);
     return status;
 }
 

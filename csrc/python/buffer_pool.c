@@ -98,7 +98,10 @@ static PyObject *pool_new(PyTypeObject *type, PyObject *args, PyObject *keywords
 
 static void pool_dealloc(pool_object *self) {
     PyTypeObject *type = Py_TYPE(self);
+    // Device memory is given back once its work is done, which may need this lock.
+    Py_BEGIN_ALLOW_THREADS;
     rgm_buffer_pool_free(self->pool);
+    Py_END_ALLOW_THREADS;
     type->tp_free((PyObject *)self);
     Py_DECREF(type);
 }
@@ -151,7 +154,10 @@ static PyObject *pool_deregister(pool_object *self, PyObject *id) {
     rgm_error err = {0};
     unsigned long long number = PyLong_AsUnsignedLongLong(id);
     if (PyErr_Occurred()) return NULL;
-    rgm_status status = rgm_buffer_pool_release(self->pool, number, 0, &err);
+    rgm_status status;
+    Py_BEGIN_ALLOW_THREADS;
+    status = rgm_buffer_pool_release(self->pool, number, 0, &err);
+    Py_END_ALLOW_THREADS;
     if (status != RGM_OK) return rgm_raise(state_of((PyObject *)self), status, &err);
     Py_RETURN_NONE;
 }

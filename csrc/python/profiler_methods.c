@@ -306,7 +306,9 @@ static PyObject *profiler_sampler(profiler_object *self, PyObject *interval) {
 static PyObject *profiler_warm(profiler_object *self, PyObject *scopes) {
     size_t count = PyLong_AsSize_t(scopes);
     if ((count == (size_t)-1 && PyErr_Occurred()) || !module_or_raise(self)) return NULL;
+    Py_BEGIN_ALLOW_THREADS;
     rgm_session_warm(self->session, count);
+    Py_END_ALLOW_THREADS;
     Py_RETURN_NONE;
 }
 

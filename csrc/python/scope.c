@@ -17,6 +17,11 @@ static uint32_t next_random(rgm_recorder *recorder) {
     return (uint32_t)((z ^ (z >> 31)) >> 32);
 }
 
+// UINT32_MAX stands for a rate of 1, at which nothing is left out.
+static bool falls_out(rgm_recorder *recorder, uint32_t threshold) {
+    return threshold != UINT32_MAX && next_random(recorder) >= threshold;
+}
+
 // Decides whether the scope is left out. The global rate is applied to scopes without a parent, so that
 // trees are recorded whole; a rate of the operation itself applies wherever it stands.
 static bool left_out(scope_object *scope, rgm_recorder *recorder) {
@@ -25,9 +30,9 @@ static bool left_out(scope_object *scope, rgm_recorder *recorder) {
     bool out = track->suppressed > 0 || (bottom && track->around && track->around->suppressed > 0);
     bool root = bottom && rgm_frame_outer(track->outer, track->outer_seq) == RGM_RECORD_NO_PARENT;
     if (!out && atomic_load(&scope->site->flags) & RGM_SITE_SAMPLED)
-        out = next_random(recorder) >= atomic_load(&scope->site->threshold);
-    else if (!out && root && scope->profiler->root_threshold != UINT32_MAX)
-        out = next_random(recorder) >= scope->profiler->root_threshold;
+        out = falls_out(recorder, atomic_load(&scope->site->threshold));
+    else if (!out && root)
+        out = falls_out(recorder, scope->profiler->root_threshold);
     if (!out) return false;
     track->suppressed++;
     scope->muted = track;
@@ -119,6 +124,14 @@ static void probe_backend(scope_object *scope) {
     rgm_profiler_own(scope->profiler, RGM_OWN_looks, begin);
 }
 
+// Takes back what was begun for a scope that cannot be recorded.
+static void forget_begin(scope_object *scope) {
+    rgm_scope_device_abandon(scope);
+    if (scope->profiler->special & SPECIAL_RANGES) rgm_scope_range_end(scope);
+    Py_CLEAR(scope->token);
+    scope->resident = -1;
+}
+
 // --- hot parts --------------------------------------------------------------------------------------------
 
 void rgm_scope_enter(scope_object *scope) {
@@ -143,6 +156,7 @@ void rgm_scope_enter(scope_object *scope) {
             rgm_scope_device_begin(scope);
     }
     scope->frame = rgm_scope_begin(recorder, recorder->context, scope->site->id, scope->meta, &scope->seq);
+    if (RGM_UNLIKELY(!scope->frame)) forget_begin(scope);
 }
 
 void rgm_scope_leave(scope_object *scope, bool failed) {
@@ -160,9 +174,7 @@ void rgm_scope_leave(scope_object *scope, bool failed) {
     rgm_recorder *recorder = rgm_profiler_recorder(scope->profiler);
     if (RGM_UNLIKELY(!recorder)) {
         rgm_session_note(scope->profiler->session, RGM_ANOMALY_LOST_SCOPES, 1);
-        rgm_scope_device_abandon(scope);
-        if (scope->profiler->special & SPECIAL_RANGES) rgm_scope_range_end(scope);
-        Py_CLEAR(scope->token);
+        forget_begin(scope);
         return;
     }
     uint64_t before = atomic_load_explicit(&recorder->dropped, memory_order_relaxed) +

@@ -27,6 +27,25 @@ TEST(full_and_empty) {
     rgm_queue_release(&queue);
 }
 
+static int given_back;
+static void count_item(void *item) { given_back += item == &items[1] || item == &items[2]; }
+
+// As a child of fork finds it: one thread was pushing, another popping.
+TEST(a_queue_that_was_left_in_the_middle_begins_anew) {
+    CHECK_OK(rgm_queue_init(&queue, 4, NULL));
+    for (int i = 0; i < 3; i++) CHECK(rgm_queue_push(&queue, &items[i]));
+    CHECK(rgm_queue_pop(&queue) == &items[0]);
+    (void)atomic_fetch_add(&queue.tail, 1);
+    (void)atomic_fetch_add(&queue.head, 1);
+    given_back = 0;
+    rgm_queue_reset(&queue, count_item);
+    CHECK_EQ_I64(given_back, 2);
+    for (int i = 0; i < 4; i++) CHECK(rgm_queue_push(&queue, &items[i]));
+    CHECK(!rgm_queue_push(&queue, &items[5]));
+    for (int i = 0; i < 4; i++) CHECK(rgm_queue_pop(&queue) == &items[i]);
+    rgm_queue_release(&queue);
+}
+
 static void *push_all(void *arg) {
     char *first = arg;
     for (int i = 0; i < ITEMS;)

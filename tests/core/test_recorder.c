@@ -259,6 +259,28 @@ TEST(frames_come_back_after_ends_out_of_order) {
     rgm_run_free(finish(s));
 }
 
+// A task whose scopes are being left out keeps its stack: it would lose count otherwise, and the next task
+// with it.
+TEST(a_stack_is_kept_while_its_scopes_are_left_out) {
+    rgm_session *s = fake_session();
+    char contexts[3];
+    open_scope first = scope_begin_in(s, &contexts[0], "first");
+    rgm_recorder *r = recorder_of(s);
+    rgm_track *track = r->track;
+    track->suppressed = 1;
+    open_scope other = scope_begin_in(s, &contexts[1], "other");
+    scope_end(s, first); // from outside its task
+    CHECK(rgm_recorder_track_of(r, &contexts[0]) == track);
+    CHECK_EQ_U64(track->suppressed, 1);
+    open_scope third = scope_begin_in(s, &contexts[2], "third");
+    CHECK(r->track != track);
+    scope_end(s, third);
+    scope_end(s, other);
+    rgm_run *run = finish(s);
+    REQUIRE(run && run->spans.rows == 3);
+    rgm_run_free(run);
+}
+
 TEST(a_scope_that_ends_twice_is_counted_and_not_recorded) {
     rgm_session *s = fake_session();
     open_scope a = scope_begin(s, "a");

@@ -2,7 +2,10 @@
 // Sessions in memory: budgets, resets, threads that come and go, snapshots while others record.
 #include "recording.h"
 
+#include <sys/wait.h>
+
 #include "base/thread.h"
+#include "capture/session_state.h"
 
 TEST(past_the_budget_scopes_are_counted_and_the_kept_ones_are_intact) {
     rgm_session_options options = RGM_SESSION_DEFAULTS;
@@ -100,7 +103,7 @@ TEST(operations_past_the_limit_share_one_name) {
 
 TEST(text_past_the_budget_is_counted) {
     rgm_session_options options = RGM_SESSION_DEFAULTS;
-    options.text_budget_bytes = 4096;
+    options.text_budget_bytes = options.metadata_budget_bytes = 4096;
     rgm_session *s = session_with(options, NULL);
     char json[600];
     memset(json, 'x', sizeof json);
@@ -111,14 +114,103 @@ TEST(text_past_the_budget_is_counted) {
     }
     CHECK(kept >= 4 && kept <= 6);
     scopes(s, "a name that still has to fit somewhere", 1);
-    memset(json, 'n', sizeof json);
     rgm_site *site = NULL;
-    CHECK_OK(rgm_session_site(s, json, sizeof json, RGM_DEVICE_CPU, &site, NULL));
+    for (int i = 0; i < 8; i++) {
+        json[0] = (char)('A' + i); // metadata took none of the room for names
+        CHECK_OK(rgm_session_site(s, json, sizeof json, RGM_DEVICE_CPU, &site, NULL));
+    }
     rgm_run *run = snapshot_of(s);
     REQUIRE(run);
     CHECK_EQ_I64(anomaly_count(run, RGM_ANOMALY_DROPPED_METADATA), 20 - kept);
-    CHECK(anomaly_count(run, RGM_ANOMALY_DROPPED_NAMES) >= 1);
+    CHECK(anomaly_count(run, RGM_ANOMALY_DROPPED_NAMES) >= 1 &&
+          anomaly_count(run, RGM_ANOMALY_DROPPED_NAMES) <= 4);
     rgm_run_free(run);
+    rgm_session_free(s);
+}
+
+static void named_scopes(rgm_session *session, int number) {
+    char name[16];
+    (void)snprintf(name, sizeof name, "a new name %d", number);
+    (void)pthread_setname_np(pthread_self(), name);
+    scopes(session, "op", 10);
+}
+
+TEST(a_thread_whose_name_finds_no_room_is_recorded) {
+    rgm_session_options options = RGM_SESSION_DEFAULTS;
+    options.text_budget_bytes = 256;
+    rgm_session *s = session_with(options, NULL);
+    char text[64];
+    rgm_site *site = NULL;
+    scopes(s, "op", 1);
+    for (int i = 0; i < 10; i++) {
+        (void)snprintf(text, sizeof text, "name %d %*s", i, i, "");
+        CHECK_OK(rgm_session_site(s, text, strlen(text), RGM_DEVICE_CPU, &site, NULL));
+    }
+    worker w[5];
+    workers_start(w, 5, s, named_scopes);
+    workers_join(w, 5);
+    rgm_run *run = snapshot_of(s);
+    REQUIRE(run);
+    CHECK_EQ_I64(span_count(run, "op"), 51);
+    CHECK_EQ_I64(anomaly_count(run, RGM_ANOMALY_DROPPED_SCOPES), 0);
+    CHECK(anomaly_count(run, RGM_ANOMALY_DROPPED_NAMES) >= 5);
+    rgm_run_free(run);
+    rgm_session_free(s);
+}
+
+// While a file is written, or read back, the drain lock is held for long.
+TEST(a_duration_is_told_while_the_drain_lock_is_held) {
+    rgm_session *s = session_plain(NULL);
+    alarm(60);
+    pthread_mutex_lock(&s->drain_mutex);
+    uint64_t now = rgm_clock_ticks();
+    CHECK(rgm_session_elapsed_ns(s, now - 1000, 1000) >= 0);
+    pthread_mutex_unlock(&s->drain_mutex);
+    alarm(0);
+    rgm_session_free(s);
+}
+
+static open_scope begun;
+static void begin_and_leave(rgm_session *session, int number) {
+    (void)number;
+    begun = scope_begin(session, "request");
+}
+
+TEST(a_thread_whose_scopes_end_elsewhere_leaves_no_block) {
+    rgm_session *s = session_plain(NULL);
+    scopes(s, "op", 1);
+    for (int i = 0; i < 200; i++) {
+        on_thread(s, begin_and_leave);
+        scope_end(s, begun);
+    }
+    rgm_session_stats stats;
+    rgm_session_get_stats(s, &stats);
+    CHECK(stats.blocks <= 64);
+    CHECK_EQ_U64(s->recorder_count, 2);
+    rgm_run *run = snapshot_of(s);
+    REQUIRE(run);
+    CHECK_EQ_I64(span_count(run, "request"), 200);
+    rgm_run_free(run);
+    rgm_session_free(s);
+}
+
+TEST(a_child_of_fork_has_a_pool_that_works) {
+    if (SANITIZED) return;
+    rgm_session *s = session_plain(NULL);
+    scopes(s, "op", 1);
+    // A thread that is between the two steps of a push when the process forks.
+    (void)atomic_fetch_add(&s->pool.tail, 1);
+    pid_t child = fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+        alarm(60);
+        rgm_session_warm(s, 20 * RGM_BLOCK_RECORDS);
+        scopes(s, "op", 10 * RGM_BLOCK_RECORDS);
+        _exit(atomic_load(&s->hot_blocks) == 0 ? 0 : 1);
+    }
+    int status = -1;
+    CHECK(waitpid(child, &status, 0) == child);
+    CHECK_EQ_I64(status, 0);
     rgm_session_free(s);
 }
 
