@@ -6,6 +6,7 @@
 
 #include "base/thread.h"
 #include "cuda/cupti_records.h"
+#include "cuda/device_wait.h"
 #include "cuda/tracing_state.h"
 
 rgm_trace rgm_trace_now;
@@ -360,12 +361,6 @@ void rgm_tracing_flush(const void *owner, int64_t wait_ns) {
     pthread_mutex_unlock(&trace->mutex);
 }
 
-static void synchronize(const rgm_trace *trace) {
-    rgm_cu_context context = NULL;
-    if (trace->driver->context_current(&context) == RGM_CU_SUCCESS && context)
-        (void)trace->driver->context_synchronize();
-}
-
 // Under the lock: waits for the flusher to go through the end.
 static bool wait_for_end(rgm_trace *trace) {
     while (!trace->ended) {
@@ -379,14 +374,19 @@ static bool wait_for_end(rgm_trace *trace) {
 void rgm_tracing_stop(const void *owner, int64_t wait_ns) {
     rgm_trace *trace = &rgm_trace_now;
     pthread_once(&once, prepare);
+    int64_t deadline = rgm_clock_monotonic_ns() + wait_ns;
+    pthread_mutex_lock(&trace->mutex);
+    bool waits = is_owner(trace, owner) && trace->state == RGM_TRACING_RUNNING && trace->options.synchronize;
+    pthread_mutex_unlock(&trace->mutex);
+    // Without the lock: the flusher takes it, and so does everybody who asks how tracing is.
+    if (waits) (void)rgm_device_wait(trace->driver, deadline, rgm_trace_ignore_thread);
     pthread_mutex_lock(&trace->mutex);
     bool first = is_owner(trace, owner) && trace->state == RGM_TRACING_RUNNING;
     if (!first) {
         pthread_mutex_unlock(&trace->mutex);
         return;
     }
-    if (trace->options.synchronize) synchronize(trace);
-    trace->deadline_ns = rgm_clock_monotonic_ns() + wait_ns;
+    trace->deadline_ns = deadline;
     trace->state = RGM_TRACING_ENDING;
     pthread_cond_broadcast(&trace->changed);
     bool ended = wait_for_end(trace);

@@ -157,6 +157,12 @@ static void enter(const rgm_cupti_call *call) {
     here.begin = rgm_clock_ticks();
 }
 
+// As if it were inside a call that is told already.
+void rgm_trace_ignore_thread(void) {
+    here.epoch = atomic_load(&rgm_trace_now.epoch);
+    here.depth = 1;
+}
+
 static void count_work(rgm_trace_stripe *stripe, const rgm_cupti_call *call) {
     int result = 0;
     if (call->result) memcpy(&result, call->result, sizeof result);

@@ -85,7 +85,8 @@ typedef struct {
 extern rgm_trace rgm_trace_now;
 
 // tracing_calls.c
-bool rgm_trace_hold(void); // true: the sink may be used until release
+void rgm_trace_ignore_thread(void); // calls of the current thread are not the program's
+bool rgm_trace_hold(void);          // true: the sink may be used until release
 void rgm_trace_release(void);
 void rgm_trace_wait_outside(void);
 void rgm_trace_find_calls(rgm_trace *trace);
