@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "cuda/device_buffers.h"
+#include "python/fields.h"
 #include "python/state.h"
 
 typedef struct {
@@ -39,28 +40,15 @@ static int64_t pool_now(void *context) {
 }
 
 static int take_options(PyObject *keywords, rgm_pool_options *options) {
-    static const char *const names[] = {
-#define NAME(name, initial, unit, doc) #name,
-        RGM_POOL_OPTIONS(NAME)
-#undef NAME
+    static const rgm_field rows[] = {
+#define OPTION_ROW(name, initial, unit, doc) {#name, offsetof(rgm_pool_options, name), 0, "", ""},
+        RGM_POOL_OPTIONS(OPTION_ROW)
+#undef OPTION_ROW
     };
-    int64_t *const places[] = {
-#define PLACE(name, initial, unit, doc) &options->name,
-        RGM_POOL_OPTIONS(PLACE)
-#undef PLACE
-    };
-    PyObject *key, *value;
-    Py_ssize_t at = 0;
-    while (keywords && PyDict_Next(keywords, &at, &key, &value)) {
-        Py_ssize_t found = rgm_name_find(key, names, sizeof names / sizeof *names);
-        if (found < 0) {
-            PyErr_Format(PyExc_TypeError, "a pool has no option called %R", key);
-            return -1;
-        }
-        *places[found] = PyLong_AsLongLong(value);
-        if (PyErr_Occurred()) return -1;
-    }
-    return 0;
+    static const rgm_fields fields = {
+        rows, sizeof rows / sizeof *rows, RGM_FIELD_INT, &PyExc_TypeError, "a pool has no option called %R",
+        ""};
+    return rgm_fields_read(keywords, &fields, options);
 }
 
 static PyObject *pool_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {

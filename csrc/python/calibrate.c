@@ -6,6 +6,7 @@
 #include "calibrate/device.h"
 #include "calibrate/host.h"
 #include "model/datasheets.h"
+#include "python/fields.h"
 #include "python/state.h"
 
 // --- lists ------------------------------------------------------------------------------------------------
@@ -52,51 +53,26 @@ static PyObject *core_datasheets(PyObject *module, PyObject *unused) {
     return dict;
 }
 
+#define POLICY_ROW(name, initial, unit, source)                                                              \
+    {#name, offsetof(rgm_calibrate_policy, name), (initial), (unit), (source)},
+static const rgm_field policy_rows[] = {RGM_CALIBRATE_POLICY(POLICY_ROW)};
+static const rgm_fields policy_fields = {policy_rows,
+                                         sizeof policy_rows / sizeof *policy_rows,
+                                         RGM_FIELD_NOT_NEGATIVE,
+                                         &PyExc_ValueError,
+                                         "no number of a calibration is called %R",
+                                         "%R of a calibration must be a finite number of at least 0"};
+
 static PyObject *core_calibrate_policy(PyObject *module, PyObject *unused) {
-    static const struct {
-        const char *name;
-        double initial;
-        const char *unit, *source;
-    } rows[] = {
-#define POLICY_ROW(name, initial, unit, source) {#name, initial, unit, source},
-        RGM_CALIBRATE_POLICY(POLICY_ROW)
-#undef POLICY_ROW
-    };
-    PyObject *dict = PyDict_New();
-    for (size_t i = 0; dict && i < sizeof rows / sizeof rows[0]; i++)
-        if (put_row(dict, rows[i].name,
-                    Py_BuildValue("{sdssss}", "default", rows[i].initial, "unit", rows[i].unit, "source",
-                                  rows[i].source)) < 0)
-            Py_CLEAR(dict);
-    return dict;
+    return rgm_fields_describe(&policy_fields);
 }
 
 // --- measuring --------------------------------------------------------------------------------------------
 
 // Keys of a dict over the defaults.
 static int read_policy(PyObject *given, rgm_calibrate_policy *policy) {
-#define POLICY_NAME(name, initial, unit, source) #name,
-#define POLICY_OFFSET(name, initial, unit, source) offsetof(rgm_calibrate_policy, name),
-    static const char *const names[] = {RGM_CALIBRATE_POLICY(POLICY_NAME)};
-    static const size_t offsets[] = {RGM_CALIBRATE_POLICY(POLICY_OFFSET)};
-    PyObject *key, *value;
-    Py_ssize_t at = 0;
     *policy = RGM_CALIBRATE_POLICY_DEFAULTS;
-    while (given && PyDict_Next(given, &at, &key, &value)) {
-        Py_ssize_t i = rgm_name_find(key, names, sizeof names / sizeof names[0]);
-        if (i < 0) {
-            PyErr_Format(PyExc_ValueError, "no number of a calibration is called %R", key);
-            return -1;
-        }
-        double number = PyFloat_AsDouble(value);
-        if (number == -1.0 && PyErr_Occurred()) return -1;
-        if (!(number >= 0) || isinf(number)) {
-            PyErr_Format(PyExc_ValueError, "%U of a calibration must be a finite number of at least 0", key);
-            return -1;
-        }
-        memcpy((char *)policy + offsets[i], &number, sizeof number);
-    }
-    return 0;
+    return rgm_fields_read(given, &policy_fields, policy);
 }
 
 // Between samples: Ctrl-C and other handlers run.

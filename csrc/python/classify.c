@@ -5,12 +5,12 @@
 #include <math.h>
 #include <string.h>
 
+#include "python/fields.h"
 #include "python/policy.h"
 #include "python/state.h"
 
 #define TOKEN_2(name, token, doc) token,
 #define TOKEN_3(name, token, unit, doc) token,
-static const char *const pipes[] = {RGM_PIPES(TOKEN_2)};
 static const char *const ceilings[] = {RGM_CEILINGS(TOKEN_3)};
 static const char *const regimes[] = {RGM_REGIMES(TOKEN_2)};
 static const char *const details[] = {RGM_REGIME_DETAILS(TOKEN_2)};
@@ -45,24 +45,25 @@ int rgm_ceilings_take(PyObject *given, const char *name, rgm_ceilings *out) {
 }
 
 static int take_operations(PyObject *given, rgm_work *work) {
-    PyObject *key, *value;
-    Py_ssize_t at = 0;
+    static const rgm_field rows[] = {
+#define PIPE_ROW(name, token, doc)                                                                           \
+    {token, offsetof(rgm_work, operations) + RGM_PIPE_##name * sizeof(double), 0, "", ""},
+        RGM_PIPES(PIPE_ROW)
+#undef PIPE_ROW
+    };
+    static const rgm_fields fields = {rows,
+                                      RGM_PIPE_COUNT,
+                                      RGM_FIELD_OR_UNKNOWN,
+                                      &PyExc_ValueError,
+                                      "no pipe is called %R; valid are those of PIPES",
+                                      "%R must be a finite number of at least 0, or None"};
     if (!given || given == Py_None) return 0;
     if (!PyDict_Check(given)) {
         PyErr_SetString(PyExc_TypeError, "operations must be a dict of pipe and number");
         return -1;
     }
     for (int p = 0; p < RGM_PIPE_COUNT; p++) work->operations[p] = 0;
-    while (PyDict_Next(given, &at, &key, &value)) {
-        Py_ssize_t pipe = rgm_name_find(key, pipes, RGM_PIPE_COUNT);
-        if (pipe < 0) {
-            PyErr_Format(PyExc_ValueError, "no pipe is called %R; valid are those of PIPES", key);
-            return -1;
-        }
-        work->operations[pipe] = NAN;
-        if (take_number(value, pipes[pipe], &work->operations[pipe]) < 0) return -1;
-    }
-    return 0;
+    return rgm_fields_read(given, &fields, work);
 }
 
 static int take_caches(PyObject *given, rgm_work *work) {

@@ -5,26 +5,19 @@
 #include "capture/device.h"
 #include "cuda/cupti.h"
 #include "cuda/tracing.h"
+#include "python/fields.h"
 #include "python/profiler.h"
 
 static int read_options(PyObject *given, rgm_tracing_options *options) {
-#define OPTION_NAME(type, name, initial, unit, doc) #name,
-#define OPTION_OFFSET(type, name, initial, unit, doc) offsetof(rgm_tracing_options, name),
-    static const char *const names[] = {RGM_TRACING_OPTIONS(OPTION_NAME)};
-    static const size_t offsets[] = {RGM_TRACING_OPTIONS(OPTION_OFFSET)};
-    PyObject *key, *value;
-    Py_ssize_t at = 0;
-    while (PyDict_Next(given, &at, &key, &value)) {
-        Py_ssize_t i = rgm_name_find(key, names, sizeof names / sizeof names[0]);
-        long long number = i >= 0 ? PyLong_AsLongLong(value) : 0;
-        if (number == -1 && PyErr_Occurred()) return -1;
-        if (i < 0 || number < 0) {
-            PyErr_Format(PyExc_ValueError, "no option %R of kernel tracing, or not a number of at least 0",
-                         key);
-            return -1;
-        }
-        memcpy((char *)options + offsets[i], &(int64_t){number}, sizeof(int64_t));
-    }
+    static const rgm_field rows[] = {
+#define OPTION_ROW(type, name, initial, unit, doc) {#name, offsetof(rgm_tracing_options, name), 0, "", ""},
+        RGM_TRACING_OPTIONS(OPTION_ROW)
+#undef OPTION_ROW
+    };
+    static const char wrong[] = "no option %R of kernel tracing, or not a number of at least 0";
+    static const rgm_fields fields = {
+        rows, sizeof rows / sizeof *rows, RGM_FIELD_COUNT, &PyExc_ValueError, wrong, wrong};
+    if (rgm_fields_read(given, &fields, options) < 0) return -1;
     if (options->buffer_bytes >= 65536 && options->buffers > 0) return 0;
     PyErr_SetString(PyExc_ValueError, "kernel tracing needs at least one buffer of at least 65,536 bytes");
     return -1;

@@ -2,6 +2,7 @@
 // The methods of the profiler type that Python's half builds on: life of the session, results, switches.
 #include <string.h>
 
+#include "python/fields.h"
 #include "python/profiler.h"
 
 static rgm_module *module_or_raise(profiler_object *self) {
@@ -14,27 +15,18 @@ static rgm_module *module_or_raise(profiler_object *self) {
 }
 
 static int read_options(PyObject *given, rgm_session_options *options) {
-#define OPTION_NAME(type, name, initial, unit, doc) #name,
-#define OPTION_OFFSET(type, name, initial, unit, doc) offsetof(rgm_session_options, name),
-    static const char *const names[] = {RGM_SESSION_OPTIONS(OPTION_NAME)};
-    static const size_t offsets[] = {RGM_SESSION_OPTIONS(OPTION_OFFSET)};
-    PyObject *key, *value;
-    Py_ssize_t at = 0;
-    while (PyDict_Next(given, &at, &key, &value)) {
-        Py_ssize_t i = rgm_name_find(key, names, sizeof names / sizeof names[0]);
-        if (i < 0) {
-            PyErr_Format(PyExc_TypeError, "unknown option %R", key);
-            return -1;
-        }
-        long long number = PyLong_AsLongLong(value);
-        if (number == -1 && PyErr_Occurred()) return -1;
-        if (number < 0) {
-            PyErr_Format(PyExc_ValueError, "%U must not be negative, got %lld", key, number);
-            return -1;
-        }
-        memcpy((char *)options + offsets[i], &(int64_t){number}, sizeof(int64_t));
-    }
-    return 0;
+    static const rgm_field rows[] = {
+#define OPTION_ROW(type, name, initial, unit, doc) {#name, offsetof(rgm_session_options, name), 0, "", ""},
+        RGM_SESSION_OPTIONS(OPTION_ROW)
+#undef OPTION_ROW
+    };
+    static const rgm_fields fields = {rows,
+                                      sizeof rows / sizeof *rows,
+                                      RGM_FIELD_COUNT,
+                                      &PyExc_TypeError,
+                                      "unknown option %R",
+                                      "%R must not be negative"};
+    return rgm_fields_read(given, &fields, options);
 }
 
 PyDoc_STRVAR(open_doc,

@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "compare/pseudo_median.h"
+#include "python/fields.h"
 #include "python/state.h"
 
 typedef struct {
@@ -15,28 +16,18 @@ static rgm_module *state_of(race_object *self) { return rgm_module_of_type(Py_TY
 
 // Keyword arguments are the members of the policy.
 static int take_policy(PyObject *keywords, rgm_race_policy *policy) {
-    static const char *const names[] = {
-#define NAME(name, initial, unit, source) #name,
-        RGM_RACE_POLICY(NAME)
-#undef NAME
+    static const rgm_field rows[] = {
+#define POLICY_ROW(name, initial, unit, source) {#name, offsetof(rgm_race_policy, name), 0, "", ""},
+        RGM_RACE_POLICY(POLICY_ROW)
+#undef POLICY_ROW
     };
-    double *const places[] = {
-#define PLACE(name, initial, unit, source) &policy->name,
-        RGM_RACE_POLICY(PLACE)
-#undef PLACE
-    };
-    PyObject *key, *value;
-    Py_ssize_t at = 0;
-    while (keywords && PyDict_Next(keywords, &at, &key, &value)) {
-        Py_ssize_t found = rgm_name_find(key, names, sizeof names / sizeof *names);
-        if (found < 0) {
-            PyErr_Format(PyExc_TypeError, "a race has no threshold called %R", key);
-            return -1;
-        }
-        *places[found] = PyFloat_AsDouble(value);
-        if (PyErr_Occurred()) return -1;
-    }
-    return 0;
+    static const rgm_fields fields = {rows,
+                                      sizeof rows / sizeof *rows,
+                                      RGM_FIELD_ANY,
+                                      &PyExc_TypeError,
+                                      "a race has no threshold called %R",
+                                      ""};
+    return rgm_fields_read(keywords, &fields, policy);
 }
 
 static PyObject *race_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {

@@ -4,29 +4,28 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "python/fields.h"
 #include "python/run_object.h"
 #include "suggest/suggest.h"
 
 // A dict of token -> value; what it does not name stays unknown.
 static int read_ceilings(PyObject *given, rgm_ceilings *ceilings) {
-#define CEILING_TOKEN(name, token, unit, doc) token,
-    static const char *const tokens[] = {RGM_CEILINGS(CEILING_TOKEN)};
-#undef CEILING_TOKEN
+    static const rgm_field rows[] = {
+#define CEILING_ROW(name, token, unit, doc)                                                                  \
+    {token,                                                                                                  \
+     offsetof(rgm_ceilings, at) + RGM_CEILING_##name * sizeof(rgm_ceiling) + offsetof(rgm_ceiling, value),   \
+     0, "", ""},
+        RGM_CEILINGS(CEILING_ROW)
+#undef CEILING_ROW
+    };
+    static const rgm_fields fields = {rows,
+                                      RGM_CEILING_COUNT,
+                                      RGM_FIELD_ABOVE_ZERO,
+                                      &PyExc_ValueError,
+                                      "no ceiling is called %R",
+                                      "the ceiling %R must be above 0"};
     for (int i = 0; i < RGM_CEILING_COUNT; i++) ceilings->at[i] = (rgm_ceiling){NAN, NAN};
-    PyObject *key, *value;
-    Py_ssize_t at = 0;
-    while (PyDict_Next(given, &at, &key, &value)) {
-        Py_ssize_t i = rgm_name_find(key, tokens, RGM_CEILING_COUNT);
-        double number = i < 0 ? 0.0 : PyFloat_AsDouble(value);
-        if (number == -1.0 && PyErr_Occurred()) return -1;
-        if (i < 0 || !(number > 0)) {
-            PyErr_Format(PyExc_ValueError,
-                         i < 0 ? "no ceiling is called %R" : "the ceiling %R must be above 0", key);
-            return -1;
-        }
-        ceilings->at[i].value = number;
-    }
-    return 0;
+    return rgm_fields_read(given, &fields, ceilings);
 }
 
 static PyObject *wrap_both(rgm_module *state, PyObject *self, rgm_suggestions *suggestions,

@@ -276,6 +276,19 @@ def test_exports_and_analyses_know_the_same_launches():
     assert arrows[1] == arrows[0] > 0
 
 
+@pytest.mark.parametrize("method", ["summarise", "_timeline"])
+def test_numbers_whose_code_changes_the_dictionary(run, method):
+    class Number:
+        def __float__(self):
+            given.clear()
+            given.update({f"other {number}": number for number in range(1000)})
+            return 1.0
+
+    for name in list(_core.policy())[:8]:
+        given = {name: Number(), **{other: 2.0 for other in _core.policy() if other != name}}
+        assert getattr(run, method)(given) is not None
+
+
 def test_a_run_is_made_by_the_library_only(run):
     for kind in (_core.Run, _core.Table, _core.Column):
         with pytest.raises(TypeError):
