@@ -49,6 +49,9 @@ typedef struct {
     int32_t start, end; // points of a span of a host thread that no other span encloses
 } rgm_top_span;
 
+// Streams that a device-wide wait is taken to await: more of them would only raise the bounds of mutings.
+enum { RGM_CRITICAL_MORE = 64 };
+
 typedef struct {
     int32_t node, before;
 } rgm_more_edge;

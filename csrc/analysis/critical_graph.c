@@ -178,6 +178,7 @@ static rgm_status order_nodes(rgm_critical *graph, rgm_error *err) {
     uint32_t *stack = rgm_malloc((graph->n_nodes + 1) * sizeof *stack);
     uint8_t *state = rgm_calloc(graph->n_nodes + 1, 1);
     uint8_t *tried = rgm_calloc(graph->n_nodes + 1, 1); // edges looked at
+    _Static_assert(RGM_CRITICAL_MORE + 3 <= UINT8_MAX, "the edges of a node are counted in a byte");
     if (!stack || !state || !tried) {
         rgm_free(stack);
         rgm_free(tried);

@@ -144,14 +144,12 @@ static int64_t answer(const inference *w, const sweep *s, const rgm_wait *q) {
     return rank < 0 ? -1 : (int64_t)w->work[w->by_end[rank]];
 }
 
-enum { MORE_STREAMS = 64 }; // of a device-wide wait: more of them would only raise the bounds of mutings
-
 // Beside the last to end, the last work of every other stream: with that one out of the way, these bind.
 static rgm_status await_others(inference *w, const sweep *s, uint32_t call, rgm_error *err) {
     rgm_critical *graph = w->graph;
     int32_t end = graph->node_end[call];
     if (graph->other[end] < (int32_t)graph->n_points) return RGM_OK;
-    for (size_t i = 0; i < graph->n_streams && i < MORE_STREAMS; i++) {
+    for (size_t i = 0; i < graph->n_streams && i < RGM_CRITICAL_MORE; i++) {
         int64_t rank = s->of_stream[graph->stream_lane[i]];
         if (rank < 0) continue;
         int32_t before = graph->node_end[w->work[w->by_end[rank]]];

@@ -123,15 +123,31 @@ void rgm_recorder_retire_track(rgm_recorder *r, rgm_track *track) {
     r->free_tracks = track;
 }
 
+// Gives back the frames at the top that have ended.
+static rgm_frame *free_ended(rgm_recorder *r, rgm_track *track) {
+    rgm_frame *frame = atomic_load_explicit(&track->top, memory_order_relaxed);
+    while (frame && atomic_load_explicit(&frame->closed, memory_order_acquire))
+        frame = rgm_frame_free(r, frame);
+    atomic_store_explicit(&track->top, frame, memory_order_relaxed);
+    return frame;
+}
+
+rgm_frame *rgm_recorder_end_below(rgm_recorder *r, rgm_frame *frame) {
+    atomic_store_explicit(&frame->closed, true, memory_order_relaxed);
+    rgm_frame *top = free_ended(r, frame->track);
+    // What ended elsewhere is gone; so an open one stands above, or nothing did.
+    const rgm_frame *at = top;
+    while (at && at != frame) at = atomic_load_explicit(&at->parent, memory_order_relaxed);
+    if (at) rgm_session_note(r->session, RGM_ANOMALY_OVERLAPPING_SPANS, 1);
+    return top;
+}
+
 bool rgm_recorder_settle(rgm_recorder *r) {
     bool open = false;
     for (rgm_track *track = atomic_load(&r->tracks); track; track = track->next) {
-        rgm_frame *frame = atomic_load_explicit(&track->top, memory_order_relaxed);
-        if (!frame) continue;
+        if (!atomic_load_explicit(&track->top, memory_order_relaxed)) continue;
         rgm_recorder_change_begin(r);
-        while (frame && atomic_load_explicit(&frame->closed, memory_order_acquire))
-            frame = rgm_frame_free(r, frame);
-        atomic_store_explicit(&track->top, frame, memory_order_relaxed);
+        const rgm_frame *frame = free_ended(r, track);
         rgm_recorder_change_end(r);
         open = open || frame;
         if (!frame && track != r->track && !track->suppressed) rgm_recorder_retire_track(r, track);

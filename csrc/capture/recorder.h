@@ -129,6 +129,9 @@ bool rgm_recorder_end_elsewhere(rgm_recorder *recorder, rgm_frame *frame, uint64
 void rgm_recorder_own_record(rgm_recorder *recorder, uint64_t ticks);
 // Books time of the recorder's own on the innermost open scope, whose exclusive time it is not.
 void rgm_recorder_own(rgm_recorder *recorder, uint64_t ticks);
+// Ends the frame of a scope that others stand upon, which is noted when one of them is open: they overlap.
+// Returns the top of the stack then.
+rgm_frame *rgm_recorder_end_below(rgm_recorder *recorder, rgm_frame *frame);
 // Writes from which thread the records that follow are.
 void rgm_recorder_announce(rgm_recorder *recorder, uint32_t thread_row);
 // Frees what the recorder holds; release frees the recorder itself with its last reference.
@@ -234,7 +237,7 @@ static inline void rgm_scope_pop(rgm_recorder *r, rgm_frame *frame) {
         } while (RGM_UNLIKELY(frame && atomic_load_explicit(&frame->closed, memory_order_relaxed)));
         atomic_store_explicit(&track->top, frame, memory_order_relaxed);
     } else {
-        atomic_store_explicit(&frame->closed, true, memory_order_relaxed);
+        frame = rgm_recorder_end_below(r, frame);
     }
     rgm_recorder_change_end(r);
     // A track whose scopes are being left out is still in use; what ends the last of them retires it.

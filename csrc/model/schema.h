@@ -378,7 +378,9 @@ typedef uint32_t rgm_name;
       "which, the time of the run and exclusive times are not known")                                        \
     X(STATED_CONSTANTS, "stated_constants",                                                                  \
       "figures of the file are one fixed part of every duration; they are no measurements and were left "    \
-      "out")
+      "out")                                                                                                 \
+    X(CHANGED_METADATA, "changed_metadata",                                                                  \
+      "metadata was too long, too large or no finite number; it was cut or written as a text")
 
 #define RGM_KIND_ENUM(name, token) RGM_KIND_##name,
 #define RGM_DEVICE_ENUM(name, token) RGM_DEVICE_##name,

@@ -9,58 +9,79 @@
 
 enum { MAX_DEPTH = 4, MAX_ITEMS = 64, MAX_TEXT = 512, MAX_TOTAL = 16384 };
 
-static void write_value(rgm_bytes *out, PyObject *value, int depth);
+typedef struct {
+    rgm_bytes *out;
+    int64_t changed; // values that are not what the program gave: cut, or a text in place of a number
+} writer;
 
-static void write_string(rgm_bytes *out, const char *text, Py_ssize_t length) {
+static void write_value(writer *to, PyObject *value, int depth);
+
+static void write_string(writer *to, const char *text, Py_ssize_t length) {
     static const char hex[] = "0123456789abcdef";
     bool cut = length > MAX_TEXT;
     if (cut) {
         length = MAX_TEXT;
         while (length && ((unsigned char)text[length] & 0xC0u) == 0x80u) length--; // not inside a character
     }
-    rgm_bytes_append(out, "\"", 1);
+    rgm_bytes_append(to->out, "\"", 1);
     for (Py_ssize_t i = 0; i < length; i++) {
         unsigned char c = (unsigned char)text[i];
         if (c == '"' || c == '\\') {
             char pair[2] = {'\\', (char)c};
-            rgm_bytes_append(out, pair, 2);
+            rgm_bytes_append(to->out, pair, 2);
         } else if (c < 0x20) {
             char escape[6] = {'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]};
-            rgm_bytes_append(out, escape, 6);
+            rgm_bytes_append(to->out, escape, 6);
         } else {
-            rgm_bytes_append(out, &c, 1);
+            rgm_bytes_append(to->out, &c, 1);
         }
     }
-    if (cut) rgm_bytes_text(out, "...");
-    rgm_bytes_append(out, "\"", 1);
+    if (cut) rgm_bytes_text(to->out, "...");
+    to->changed += cut;
+    rgm_bytes_append(to->out, "\"", 1);
 }
 
-static void write_text(rgm_bytes *out, PyObject *text) {
+const char *rgm_text_utf8(PyObject *text, Py_ssize_t *length, PyObject **owner) {
+    *owner = NULL;
+    const char *utf8 = PyUnicode_AsUTF8AndSize(text, length);
+    if (utf8 || !PyErr_ExceptionMatches(PyExc_UnicodeEncodeError)) return utf8;
+    PyErr_Clear();
+    *owner = PyUnicode_AsEncodedString(text, "utf-8", "backslashreplace");
+    if (!*owner) return NULL;
+    *length = PyBytes_GET_SIZE(*owner);
+    return PyBytes_AS_STRING(*owner);
+}
+
+static void write_text(writer *to, PyObject *text) {
     Py_ssize_t length;
-    const char *utf8 = PyUnicode_AsUTF8AndSize(text, &length);
-    if (!utf8) {
+    PyObject *owner;
+    const char *utf8 = rgm_text_utf8(text, &length, &owner);
+    if (utf8) {
+        write_string(to, utf8, length);
+    } else {
         PyErr_Clear();
-        rgm_bytes_text(out, "\"<text that is not Unicode>\"");
-        return;
+        rgm_bytes_text(to->out, "\"...\"");
+        to->changed++;
     }
-    write_string(out, utf8, length);
+    Py_XDECREF(owner);
 }
 
-static void write_type(rgm_bytes *out, PyObject *value) {
+static void write_type(writer *to, PyObject *value) {
     const char *name = Py_TYPE(value)->tp_name;
-    rgm_bytes_text(out, "\"<");
+    rgm_bytes_text(to->out, "\"<");
     // A heap type's name may hold anything.
     for (const char *at = name; *at && at - name < 100; at++)
-        if (*at != '"' && *at != '\\' && (unsigned char)*at >= 0x20) rgm_bytes_append(out, at, 1);
-    rgm_bytes_text(out, ">\"");
+        if (*at != '"' && *at != '\\' && (unsigned char)*at >= 0x20) rgm_bytes_append(to->out, at, 1);
+    rgm_bytes_text(to->out, ">\"");
 }
 
-static void write_int(rgm_bytes *out, PyObject *value) {
+static void write_int(writer *to, PyObject *value) {
     int overflow;
     long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
     if (overflow || (number == -1 && PyErr_Occurred())) {
         PyErr_Clear();
-        rgm_bytes_text(out, "\"<large integer>\"");
+        rgm_bytes_text(to->out, "\"<large integer>\"");
+        to->changed++;
         return;
     }
     char digits[24];
@@ -69,46 +90,49 @@ static void write_int(rgm_bytes *out, PyObject *value) {
     do *--at = (char)('0' + left % 10);
     while (left /= 10);
     if (number < 0) *--at = '-';
-    rgm_bytes_append(out, at, (size_t)(digits + sizeof digits - at));
+    rgm_bytes_append(to->out, at, (size_t)(digits + sizeof digits - at));
 }
 
-static void write_float(rgm_bytes *out, double number) {
+static void write_float(writer *to, double number) {
     if (!isfinite(number)) {
-        rgm_bytes_text(out, isnan(number) ? "\"NaN\"" : number > 0 ? "\"Infinity\"" : "\"-Infinity\"");
+        rgm_bytes_text(to->out, isnan(number) ? "\"NaN\"" : number > 0 ? "\"Infinity\"" : "\"-Infinity\"");
+        to->changed++;
         return;
     }
     char *text = PyOS_double_to_string(number, 'r', 0, Py_DTSF_ADD_DOT_0, NULL);
     if (text)
-        rgm_bytes_text(out, text);
+        rgm_bytes_text(to->out, text);
     else
         PyErr_Clear();
-    if (!text) rgm_bytes_text(out, "null");
+    if (!text) rgm_bytes_text(to->out, "null");
     PyMem_Free(text);
 }
 
-static void write_sequence(rgm_bytes *out, PyObject *items, int depth) {
+static void write_sequence(writer *to, PyObject *items, int depth) {
     Py_ssize_t count = PySequence_Fast_GET_SIZE(items);
-    rgm_bytes_append(out, "[", 1);
+    rgm_bytes_append(to->out, "[", 1);
     for (Py_ssize_t i = 0; i < count && i < MAX_ITEMS; i++) {
-        if (i) rgm_bytes_append(out, ",", 1);
-        write_value(out, PySequence_Fast_GET_ITEM(items, i), depth + 1);
+        if (i) rgm_bytes_append(to->out, ",", 1);
+        write_value(to, PySequence_Fast_GET_ITEM(items, i), depth + 1);
     }
-    if (count > MAX_ITEMS) rgm_bytes_text(out, ",\"...\"");
-    rgm_bytes_append(out, "]", 1);
+    if (count > MAX_ITEMS) rgm_bytes_text(to->out, ",\"...\"");
+    to->changed += count > MAX_ITEMS;
+    rgm_bytes_append(to->out, "]", 1);
 }
 
-static void write_dict(rgm_bytes *out, PyObject *items, int depth) {
+static void write_dict(writer *to, PyObject *items, int depth) {
     PyObject *key, *value;
     Py_ssize_t at = 0, written = 0;
-    rgm_bytes_append(out, "{", 1);
+    rgm_bytes_append(to->out, "{", 1);
     while (written < MAX_ITEMS && PyDict_Next(items, &at, &key, &value)) {
         if (!PyUnicode_Check(key)) continue;
-        if (written++) rgm_bytes_append(out, ",", 1);
-        write_text(out, key);
-        rgm_bytes_append(out, ":", 1);
-        write_value(out, value, depth + 1);
+        if (written++) rgm_bytes_append(to->out, ",", 1);
+        write_text(to, key);
+        rgm_bytes_append(to->out, ":", 1);
+        write_value(to, value, depth + 1);
     }
-    rgm_bytes_append(out, "}", 1);
+    to->changed += PyDict_GET_SIZE(items) > MAX_ITEMS;
+    rgm_bytes_append(to->out, "}", 1);
 }
 
 // Types whose str() is cheap and touches no device.
@@ -131,58 +155,64 @@ static PyObject *numpy_number(PyObject *value, const char *type) {
     return number->nb_index ? PyNumber_Index(value) : NULL;
 }
 
-static void write_other(rgm_bytes *out, PyObject *value) {
+static void write_other(writer *to, PyObject *value) {
     const char *type = Py_TYPE(value)->tp_name;
     // A class of the program can call itself what it likes; these types come from C.
     bool fixed = !PyType_HasFeature(Py_TYPE(value), Py_TPFLAGS_HEAPTYPE);
     PyObject *plain = fixed ? numpy_number(value, type) : NULL;
     if (plain) {
         if (PyBool_Check(plain))
-            rgm_bytes_text(out, plain == Py_True ? "true" : "false");
+            rgm_bytes_text(to->out, plain == Py_True ? "true" : "false");
         else if (PyFloat_Check(plain))
-            write_float(out, PyFloat_AS_DOUBLE(plain));
+            write_float(to, PyFloat_AS_DOUBLE(plain));
         else
-            write_int(out, plain);
+            write_int(to, plain);
     } else if (fixed && plain_text(type)) {
         plain = PyObject_Str(value);
-        if (plain) write_text(out, plain);
+        if (plain) write_text(to, plain);
     }
     PyErr_Clear();
-    if (!plain) write_type(out, value);
+    if (!plain) write_type(to, value);
     Py_XDECREF(plain);
 }
 
-static void write_value(rgm_bytes *out, PyObject *value, int depth) {
-    if (out->length > MAX_TOTAL)
-        rgm_bytes_text(out, "\"...\"");
-    else if (value == Py_None)
-        rgm_bytes_text(out, "null");
+static void write_value(writer *to, PyObject *value, int depth) {
+    if (to->out->length > MAX_TOTAL) {
+        rgm_bytes_text(to->out, "\"...\"");
+        to->changed++;
+    } else if (value == Py_None)
+        rgm_bytes_text(to->out, "null");
     else if (PyBool_Check(value))
-        rgm_bytes_text(out, value == Py_True ? "true" : "false");
+        rgm_bytes_text(to->out, value == Py_True ? "true" : "false");
     else if (PyLong_Check(value))
-        write_int(out, value);
+        write_int(to, value);
     else if (PyFloat_Check(value))
-        write_float(out, PyFloat_AS_DOUBLE(value));
+        write_float(to, PyFloat_AS_DOUBLE(value));
     else if (PyUnicode_Check(value))
-        write_text(out, value);
+        write_text(to, value);
     else if (depth < MAX_DEPTH && (PyTuple_Check(value) || PyList_Check(value)))
-        write_sequence(out, value, depth);
+        write_sequence(to, value, depth);
     else if (depth < MAX_DEPTH && PyDict_Check(value))
-        write_dict(out, value, depth);
-    else
-        write_other(out, value);
+        write_dict(to, value, depth);
+    else if (PyTuple_Check(value) || PyList_Check(value) || PyDict_Check(value)) {
+        write_type(to, value);
+        to->changed++;
+    } else
+        write_other(to, value);
 }
 
-void rgm_metadata_write(rgm_bytes *out, PyObject *const *values, PyObject *names) {
+int64_t rgm_metadata_write(rgm_bytes *out, PyObject *const *values, PyObject *names) {
+    writer to = {.out = out};
     rgm_bytes_append(out, "{", 1);
     bool first = true;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names); i++) {
         if (!values[i]) continue; // a keyword that is no metadata
         if (!first) rgm_bytes_append(out, ",", 1);
         first = false;
-        write_text(out, PyTuple_GET_ITEM(names, i));
+        write_text(&to, PyTuple_GET_ITEM(names, i));
         rgm_bytes_append(out, ":", 1);
-        write_value(out, values[i], 0);
+        write_value(&to, values[i], 0);
     }
     rgm_bytes_append(out, "}", 1);
+    return to.changed;
 }

@@ -97,8 +97,10 @@ static PyObject *core_options(PyObject *module, PyObject *unused) {
 static PyObject *core_memory(PyObject *module, PyObject *unused) {
     int64_t in_use, held;
     bool known = rgm_memory_malloc(&in_use, &held);
-    return Py_BuildValue("{sLsLsLsLsO}", "resident", (long long)rgm_memory_resident(), "resident_peak",
-                         (long long)rgm_memory_resident_peak(), "malloc_in_use", (long long)in_use,
+    // The kernel brings its peak up to date now and then only.
+    int64_t resident = rgm_memory_resident(), peak = rgm_memory_resident_peak();
+    return Py_BuildValue("{sLsLsLsLsO}", "resident", (long long)resident, "resident_peak",
+                         (long long)(peak > resident ? peak : resident), "malloc_in_use", (long long)in_use,
                          "malloc_held", (long long)held, "malloc_known", known ? Py_True : Py_False);
 }
 
@@ -277,7 +279,9 @@ static int core_exec(PyObject *module) {
         return -1;
     if (rgm_context_init() < 0) return -1;
     if (rgm_errors_init(module, state) < 0 || add_constants(module, state) < 0) return -1;
-    if (rgm_scope_types_init(module, state) < 0 || rgm_profiler_type_init(module, state) < 0) return -1;
+    if (rgm_awaitable_type_init(module, state) < 0 || rgm_scope_types_init(module, state) < 0 ||
+        rgm_profiler_type_init(module, state) < 0)
+        return -1;
     if (rgm_function_type_init(module, state) < 0 || rgm_table_types_init(module, state) < 0) return -1;
     if (rgm_feed_type_init(module, state) < 0 || rgm_policy_init(module) < 0 || rgm_compare_init(module) < 0)
         return -1;
@@ -300,6 +304,7 @@ static int core_exec(PyObject *module) {
     X(scope_type)                                                                                            \
     X(idle_scope_type)                                                                                       \
     X(enter_exit_type)                                                                                       \
+    X(awaitable_type)                                                                                        \
     X(function_type)                                                                                         \
     X(run_type)                                                                                              \
     X(table_type)                                                                                            \

@@ -47,13 +47,15 @@ rgm_site *rgm_profiler_site(profiler_object *self, PyObject *operation, PyObject
     int number = device ? check_device(self, device) : RGM_DEVICE_GPU;
     if (number < 0) return NULL;
     Py_ssize_t length;
-    const char *name = PyUnicode_AsUTF8AndSize(operation, &length);
+    PyObject *owner;
+    const char *name = rgm_text_utf8(operation, &length, &owner);
     if (!name) return NULL;
     rgm_error err;
     rgm_site *site = NULL;
     rgm_error_clear(&err);
     rgm_status status =
         rgm_session_site(self->session, name, (size_t)length, (rgm_device)number, &site, &err);
+    Py_XDECREF(owner);
     if (status != RGM_OK) {
         rgm_module *state = rgm_module_of_type(Py_TYPE(self));
         if (state) rgm_raise(state, status, &err);
@@ -76,9 +78,13 @@ static inline rgm_site *find_site(profiler_object *self, PyObject *operation, Py
     return rgm_profiler_site(self, operation, device);
 }
 
+void rgm_profiler_note_changed(profiler_object *self, int64_t values) {
+    if (RGM_UNLIKELY(values)) rgm_session_note(self->session, RGM_ANOMALY_CHANGED_METADATA, values);
+}
+
 uint32_t rgm_profiler_metadata(profiler_object *self, PyObject *const *values, PyObject *names) {
     rgm_bytes_reset(&self->scratch);
-    rgm_metadata_write(&self->scratch, values, names);
+    rgm_profiler_note_changed(self, rgm_metadata_write(&self->scratch, values, names));
     if (self->scratch.failed) {
         rgm_session_note(self->session, RGM_ANOMALY_DROPPED_METADATA, 1);
         return 0;
@@ -115,8 +121,10 @@ rgm_recorder *rgm_profiler_recorder_slow(profiler_object *self, uint64_t id) {
     Py_XDECREF(PyContext_CopyCurrent());
     PyObject *name = thread_name();
     Py_ssize_t length;
-    const char *text = name && PyUnicode_Check(name) ? PyUnicode_AsUTF8AndSize(name, &length) : NULL;
+    PyObject *owner = NULL;
+    const char *text = name && PyUnicode_Check(name) ? rgm_text_utf8(name, &length, &owner) : NULL;
     if (text) rgm_session_name_thread(self->session, text, (size_t)length);
+    Py_XDECREF(owner);
     Py_XDECREF(name);
     PyErr_Clear();
     PyErr_Restore(type, value, traceback);

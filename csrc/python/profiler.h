@@ -72,8 +72,9 @@ struct scope_object {
     rgm_track *muted; // while left out by sampling
     uint32_t seq;
     uint32_t meta;
-    uint32_t depth; // entered again while open
-    int probe_from; // instruction at which the block began, while the backend is to be looked at
+    scope_object *again; // further entries, the last one first
+    unsigned uncounted;  // entries that found no memory
+    int probe_from;      // instruction at which the block began, while the backend is to be looked at
     uint64_t start, ticks;
     rgm_event_slot *slot; // of its device interval, while open
     uint64_t stream;      // as given by the user
@@ -99,6 +100,7 @@ rgm_site *rgm_profiler_site(profiler_object *self, PyObject *operation, PyObject
 void rgm_profiler_own(profiler_object *self, rgm_own_cost what, uint64_t begin);
 // A scope for (operation, device) as profile() makes it, or the idle one; NULL with an exception set.
 PyObject *rgm_profiler_scope(profiler_object *self, PyObject *operation, PyObject *device);
+void rgm_profiler_note_changed(profiler_object *self, int64_t values); // of metadata
 uint32_t rgm_profiler_metadata(profiler_object *self, PyObject *const *values, PyObject *names);
 // The calling thread's recorder, NULL when nothing can be recorded.
 rgm_recorder *rgm_profiler_recorder_slow(profiler_object *self, uint64_t id);

@@ -132,11 +132,78 @@ static void forget_begin(scope_object *scope) {
     scope->resident = -1;
 }
 
+// --- one scope object, entered again before it was left ---------------------------------------------------
+
+static bool is_open(const scope_object *scope) { return scope->frame || scope->muted; }
+
+// Each entry is a block of its own: it is recorded by a scope object of its own, kept by the one that the
+// program holds.
+static void enter_again(scope_object *scope) {
+    scope_object *more = (scope_object *)rgm_scope_new(scope->profiler, scope->site);
+    if (!more) {
+        internal_failure(scope);
+        scope->uncounted++;
+        return;
+    }
+    more->meta = scope->meta;
+    more->function = Py_XNewRef(scope->function);
+    more->stream = scope->stream;
+    more->stream_given = scope->stream_given;
+    rgm_scope_enter(more);
+    if (!is_open(more)) { // counted where it failed
+        scope->uncounted++;
+        Py_DECREF(more);
+        return;
+    }
+    more->again = scope->again;
+    scope->again = more;
+}
+
+// The entry that the calling thread, or task, is in: the last of its own, else the last of its thread, else
+// the last of all. Where none is open it is the object itself.
+static scope_object *current(scope_object *scope) {
+    if (RGM_LIKELY(!scope->again)) return scope;
+    rgm_recorder *here = rgm_profiler_recorder(scope->profiler);
+    const rgm_track *track = here && rgm_context_enter(here) ? here->track : NULL;
+    scope_object *best = NULL;
+    int rank = -1;
+    for (scope_object *at = scope->again;; at = at->again ? at->again : scope) {
+        const rgm_track *its = at->frame ? at->frame->track : at->muted;
+        int fits = !its ? -1 : its == track ? 2 : its->recorder == here ? 1 : 0;
+        if (fits > rank) {
+            rank = fits;
+            best = at;
+        }
+        if (at == scope) return best ? best : scope;
+    }
+}
+
+static void leave(scope_object *scope, bool failed, uint64_t now);
+
+static void leave_again(scope_object *scope, bool failed, uint64_t now) {
+    if (scope->uncounted) { // blocks are left in the opposite order, as far as is known
+        scope->uncounted--;
+        return;
+    }
+    scope_object *left = current(scope);
+    leave(left, failed, now);
+    if (left == scope) return;
+    scope->start = left->start;
+    scope->ticks = left->ticks;
+    for (scope_object **link = &scope->again; *link; link = &(*link)->again) {
+        if (*link != left) continue;
+        *link = left->again;
+        left->again = NULL;
+        break;
+    }
+    Py_DECREF(left);
+}
+
 // --- hot parts --------------------------------------------------------------------------------------------
 
 void rgm_scope_enter(scope_object *scope) {
     if (RGM_UNLIKELY(scope->frame || scope->muted)) {
-        scope->depth++; // entered again while open: the outer block goes on being the one that is timed
+        enter_again(scope);
         return;
     }
     profiler_object *profiler = scope->profiler;
@@ -159,12 +226,7 @@ void rgm_scope_enter(scope_object *scope) {
     if (RGM_UNLIKELY(!scope->frame)) forget_begin(scope);
 }
 
-void rgm_scope_leave(scope_object *scope, bool failed) {
-    uint64_t now = rgm_clock_ticks();
-    if (RGM_UNLIKELY(scope->depth)) {
-        scope->depth--;
-        return;
-    }
+static void leave(scope_object *scope, bool failed, uint64_t now) {
     rgm_frame *frame = scope->frame;
     if (RGM_UNLIKELY(!frame)) {
         if (scope->muted) unmute(scope);
@@ -196,6 +258,14 @@ void rgm_scope_leave(scope_object *scope, bool failed) {
         PyErr_Restore(type, value, traceback);
     }
     if (RGM_UNLIKELY(scope->site->probes) && --scope->site->probes == 0) probe_backend(scope);
+}
+
+void rgm_scope_leave(scope_object *scope, bool failed) {
+    uint64_t now = rgm_clock_ticks();
+    if (RGM_LIKELY(!scope->again && !scope->uncounted))
+        leave(scope, failed, now);
+    else
+        leave_again(scope, failed, now);
 }
 
 static bool is_failure(PyObject *type) {
@@ -238,7 +308,8 @@ static scope_object *scope_allocate(profiler_object *self) {
     scope->vectorcall = scope_call;
     scope->frame = NULL;
     scope->muted = NULL;
-    scope->depth = 0;
+    scope->again = NULL;
+    scope->uncounted = 0;
     scope->probe_from = -1;
     scope->resident = -1;
     scope->token = NULL;
@@ -279,6 +350,12 @@ static void abandon(scope_object *scope) {
 static void scope_dealloc(PyObject *self) {
     scope_object *scope = (scope_object *)self;
     profiler_object *profiler = scope->profiler;
+    while (RGM_UNLIKELY(scope->again != NULL)) {
+        scope_object *more = scope->again;
+        scope->again = more->again;
+        more->again = NULL;
+        Py_DECREF(more);
+    }
     if (RGM_UNLIKELY(scope->muted)) unmute(scope);
     if (RGM_UNLIKELY(scope->token)) Py_CLEAR(scope->token);
     if (RGM_UNLIKELY(scope->function)) Py_CLEAR(scope->function);
@@ -286,7 +363,7 @@ static void scope_dealloc(PyObject *self) {
     if (RGM_UNLIKELY(scope->slot != NULL)) rgm_scope_device_abandon(scope);
     if (RGM_UNLIKELY(profiler->special & SPECIAL_RANGES)) rgm_scope_range_end(scope);
     scope->stream_given = false;
-    scope->depth = 0;
+    scope->uncounted = 0;
     scope->resident = -1;
     if (RGM_LIKELY(profiler->free_count < FREE_SCOPES)) {
         scope->next_free = profiler->free_scopes;
@@ -317,12 +394,13 @@ PyDoc_STRVAR(annotate_doc,
              "annotate($self, **metadata)\n--\n\n"
              "Adds metadata to the open scope; later values replace earlier ones of the same name.");
 
-static PyObject *scope_annotate(scope_object *self, PyObject *const *args, Py_ssize_t count,
+static PyObject *scope_annotate(scope_object *entered, PyObject *const *args, Py_ssize_t count,
                                 PyObject *names) {
     if (count) {
         PyErr_SetString(PyExc_TypeError, "annotate() takes keyword arguments only");
         return NULL;
     }
+    scope_object *self = current(entered);
     if (!names || !self->frame) Py_RETURN_NONE;
     rgm_bytes *out = &self->profiler->scratch;
     rgm_bytes_reset(out);
@@ -331,13 +409,13 @@ static PyObject *scope_annotate(scope_object *self, PyObject *const *args, Py_ss
         rgm_bytes_append(out, before.data, before.length - 1);
         rgm_bytes_append(out, ",", 1);
         size_t mark = out->length;
-        rgm_metadata_write(out, args, names);
+        rgm_profiler_note_changed(self->profiler, rgm_metadata_write(out, args, names));
         if (!out->failed) {
             memmove(out->data + mark, out->data + mark + 1, out->length - mark - 1);
             out->length--;
         }
     } else {
-        rgm_metadata_write(out, args, names);
+        rgm_profiler_note_changed(self->profiler, rgm_metadata_write(out, args, names));
     }
     if (!out->failed) {
         uint32_t meta = rgm_session_metadata(self->profiler->session, (const char *)out->data, out->length);
@@ -354,7 +432,7 @@ static PyObject *scope_duration(scope_object *self, void *unused) {
 }
 
 static PyObject *scope_recording(scope_object *self, void *unused) {
-    return PyBool_FromLong(self->frame != NULL);
+    return PyBool_FromLong(current(self)->frame != NULL);
 }
 
 static PyObject *scope_operation(scope_object *self, void *unused) {
@@ -367,7 +445,23 @@ static PyObject *scope_device(scope_object *self, void *unused) {
     return state ? Py_NewRef(PyTuple_GET_ITEM(state->device_names, self->site->device)) : NULL;
 }
 
+static PyObject *scope_aenter(PyObject *self, PyObject *unused) {
+    rgm_module *state = rgm_module_of_type(Py_TYPE(self));
+    if (!state) return NULL;
+    rgm_scope_enter((scope_object *)self);
+    return rgm_awaitable_new(state, self);
+}
+
+static PyObject *scope_aexit(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    rgm_module *state = rgm_module_of_type(Py_TYPE(self));
+    if (!state) return NULL;
+    rgm_scope_leave((scope_object *)self, count > 0 && is_failure(args[0]));
+    return rgm_awaitable_new(state, Py_None);
+}
+
 static PyMethodDef scope_methods[] = {
+    {"__aenter__", scope_aenter, METH_NOARGS, NULL},
+    {"__aexit__", (PyCFunction)(void (*)(void))scope_aexit, METH_FASTCALL, NULL},
     {"annotate", (PyCFunction)(void (*)(void))scope_annotate, METH_FASTCALL | METH_KEYWORDS, annotate_doc},
     {NULL},
 };
@@ -440,7 +534,18 @@ static void idle_dealloc(PyObject *self) {
     Py_DECREF(type);
 }
 
+static PyObject *idle_aenter(PyObject *self, PyObject *unused) {
+    rgm_module *state = rgm_module_of_type(Py_TYPE(self));
+    return state ? rgm_awaitable_new(state, self) : NULL;
+}
+static PyObject *idle_aexit(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    rgm_module *state = rgm_module_of_type(Py_TYPE(self));
+    return state ? rgm_awaitable_new(state, Py_None) : NULL;
+}
+
 static PyMethodDef idle_methods[] = {
+    {"__aenter__", idle_aenter, METH_NOARGS, NULL},
+    {"__aexit__", (PyCFunction)(void (*)(void))idle_aexit, METH_FASTCALL, NULL},
     {"annotate", (PyCFunction)(void (*)(void))idle_annotate, METH_FASTCALL | METH_KEYWORDS, annotate_doc},
     {NULL},
 };

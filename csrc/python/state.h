@@ -24,6 +24,7 @@ typedef struct {
     PyTypeObject *scope_type;
     PyTypeObject *idle_scope_type;
     PyTypeObject *enter_exit_type;
+    PyTypeObject *awaitable_type;
     PyTypeObject *function_type;
     PyTypeObject *run_type;
     PyTypeObject *table_type;
@@ -57,13 +58,19 @@ Py_ssize_t rgm_name_find(PyObject *name, const char *const *names, size_t count)
 // Finds the device's number; -1 with ValueError or TypeError set.
 int rgm_device_parse(rgm_module *state, PyObject *device);
 
+// awaitable.c: `await` gives the value at once.
+PyObject *rgm_awaitable_new(rgm_module *state, PyObject *value);
 // metadata.c
+// UTF-8 of a str; a half surrogate, as os.fsdecode makes them, becomes a backslash and its number. NULL with
+// an exception without memory. *owner is to be released after use.
+const char *rgm_text_utf8(PyObject *text, Py_ssize_t *length, PyObject **owner);
 // Writes keyword arguments as a JSON object; values it does not know become the name of their type. Never
 // leaves an exception behind.
-void rgm_metadata_write(rgm_bytes *out, PyObject *const *values, PyObject *names);
+int64_t rgm_metadata_write(rgm_bytes *out, PyObject *const *values, PyObject *names);
 
 // One per file: creates the types and adds them to the module.
 int rgm_scope_types_init(PyObject *module, rgm_module *state);
+int rgm_awaitable_type_init(PyObject *module, rgm_module *state);
 int rgm_profiler_type_init(PyObject *module, rgm_module *state);
 int rgm_function_type_init(PyObject *module, rgm_module *state);
 int rgm_table_types_init(PyObject *module, rgm_module *state);

@@ -43,7 +43,8 @@ class GPUProfiler(OperationMethods, _core.Profiler):
         @profiler.profile_function(operation="step")
         def step(): ...
 
-    enabled: record from the start. device_id: ordinal of the device whose memory is read.
+    enabled: record from the start. device_id: ordinal of the device whose memory is read; ValueError for a negative
+    one, a warning for one that is not there.
     enable_detailed_metrics: look at which library a block uses and sample the host's memory every 10 ms.
     path: journal to this file, which survives SIGKILL up to the last 100 ms (``regimeter recover``); None keeps
     the records in memory. A file that cannot be written costs one warning, and recording goes on in memory;
@@ -107,7 +108,7 @@ class GPUProfiler(OperationMethods, _core.Profiler):
             counters = counters or told.get("counters", False)
         rate = check_rate(sample_rate)
         interval = _sample_interval(memory_interval_ms, track_memory, enable_detailed_metrics)
-        self.device_id = device_id
+        self.device_id = gpus.ordinal_of(device_id)
         self.force_recalibration = force_recalibration
         self.enable_detailed_metrics = enable_detailed_metrics
         self.track_memory = track_memory
@@ -134,7 +135,9 @@ class GPUProfiler(OperationMethods, _core.Profiler):
             self._set_sampling(rate)
         self.sample_rate = rate
         self._spent["starting"] = perf_counter_ns() - begun
-        self._send_environment()
+        described = self._send_environment()
+        if described["gpus"].get("devices") and described["device"]["device_id_reason"]:
+            warnings.warn(described["device"]["device_id_reason"], RuntimeWarning, stacklevel=2)
         self._spent["starting"] = perf_counter_ns() - begun
         self.enabled = enabled
         _open_profilers.add(self)
@@ -350,7 +353,7 @@ class GPUProfiler(OperationMethods, _core.Profiler):
             warnings.warn(f"kernels are not traced: {reason}", RuntimeWarning, stacklevel=3)
         return reason
 
-    def _send_environment(self, stats: dict[str, Any] | None = None) -> None:
+    def _send_environment(self, stats: dict[str, Any] | None = None) -> dict[str, Any]:
         stats = stats or self._stats()
         described = description.describe()
         described["clock"] = _core.clock_name()
@@ -367,8 +370,11 @@ class GPUProfiler(OperationMethods, _core.Profiler):
         described["device"].update(kernels.describe(self.kernels_reason, self._kernels_state()))
         described["device"].update(series.describe(self, self._series))
         reason = device_memory.reason()
+        described["device"]["device_id"] = self.device_id
+        described["device"]["device_id_reason"] = gpus.missing(self.device_id, described["gpus"])
         described["device"]["memory_reason"] = reason if self.track_memory else reason or "track_memory is off"
         self._environment(description.encode(described))
+        return described
 
     def _service_cpu_ns(self, stats: Mapping[str, Any]) -> int:
         """Return the processor time of all threads that work for this profiler, by their own clocks."""
@@ -519,14 +525,14 @@ def get_profiler(
         if _global is None:
             _global = GPUProfiler(
                 True if enabled is None else enabled,
-                device_id or 0,
+                0 if device_id is None else device_id,
                 True if enable_detailed_metrics is None else enable_detailed_metrics,
                 sample_rate=1.0 if sample_rate is None else sample_rate,
             )
             return _global
         profiler = _global
     if device_id is not None:
-        profiler.device_id = device_id
+        profiler.device_id = gpus.ordinal_of(device_id)
     if enable_detailed_metrics is not None and enable_detailed_metrics != profiler.enable_detailed_metrics:
         profiler.set_detailed_metrics(enable_detailed_metrics)
     if sample_rate is not None:

@@ -238,6 +238,8 @@ TEST(scopes_that_end_out_of_order_keep_a_sound_tree) {
     CHECK_EQ_I64(run->spans.parent[span_of(run, "d")], -1);
     CHECK_EQ_I64(run->spans.duration_ns[span_of(run, "b")], 2000);
     CHECK_EQ_I64(run->spans.duration_ns[span_of(run, "c")], 2000);
+    CHECK_EQ_I64(anomaly_count(run, RGM_ANOMALY_OVERLAPPING_SPANS),
+                 1); // their times add up to more than passed
     CHECK_EQ_I64(anomaly_count(run, RGM_ANOMALY_ORPHAN_PARENTS), 0);
     rgm_run_free(run);
 }

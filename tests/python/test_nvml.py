@@ -438,3 +438,24 @@ def test_facts_stop_when_their_time_is_up(scripted):
         "sleep_ns=10000000",
     )
     assert out == "1 not asked: the facts before it took too long\n"
+
+
+@pytest.mark.parametrize(("device", "visible", "says"), [(1, "", ""), (2, "", "it sees: 0, 1"), (1, "0", "it sees: 0")])
+def test_a_device_that_is_not_there_is_named(device, visible, says, run_python):
+    program = """
+        import sys, warnings
+        from regimeter import GPUProfiler
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            with GPUProfiler(device_id=int(sys.argv[1])) as profiler:
+                about = profiler.run().environment["device"]
+        assert about["device_id"] == int(sys.argv[1])
+        assert [str(w.message) for w in caught] == [about["device_id_reason"]] * bool(about["device_id_reason"])
+        print(about["device_id_reason"])
+    """
+    found = fakes.environment(nvml="devices=2") | {"REGIMETER_LIBCUDA": "off"}
+    if visible:
+        found["CUDA_VISIBLE_DEVICES"] = visible
+    said = run_python(program, str(device), env=found).stdout.strip()
+    assert says in said
+    assert bool(said) == bool(says)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Budgets: what is bounded is dropped and counted, and the profiler states its own cost."""
 
+import threading
+
 from regimeter import GPUProfiler
 
 
@@ -45,7 +47,7 @@ def test_drops_after_the_last_look_are_counted_too(make_profiler):
 
 
 def test_annotating_without_room_keeps_what_is_there(make_profiler):
-    profiler = make_profiler(enable_detailed_metrics=False, text_budget_bytes=20_000)
+    profiler = make_profiler(enable_detailed_metrics=False, metadata_budget_bytes=20_000)
     with profiler.profile("a", kept="yes") as scope:
         for number in range(1000):
             scope.annotate(**{f"key {number}": "x" * 100})
@@ -55,7 +57,7 @@ def test_annotating_without_room_keeps_what_is_there(make_profiler):
 
 
 def test_metadata_beyond_the_budget_is_dropped_and_counted(make_profiler):
-    profiler = make_profiler(enable_detailed_metrics=False, text_budget_bytes=100_000)
+    profiler = make_profiler(enable_detailed_metrics=False, metadata_budget_bytes=100_000)
     for number in range(20_000):
         with profiler.profile("a", number=number, text="x" * 50):
             pass
@@ -95,3 +97,25 @@ def test_the_cost_of_profiling_is_stated(profiler):
     assert cost["total_ns"] >= cost["per_scope_ns"] * 100
     assert cost["share"] > 0
     assert "calibrated" in cost["basis"]
+
+
+def test_metadata_without_end_takes_no_room_from_names_and_threads(make_profiler):
+    profiler = make_profiler(enable_detailed_metrics=False, metadata_budget_bytes=50_000, text_budget_bytes=10_000)
+    for number in range(5000):
+        with profiler.profile("a", step=number):
+            pass
+
+    def work():
+        with profiler.profile("in a thread of its own"):
+            pass
+
+    for number in range(300):
+        thread = threading.Thread(target=work, name=f"a thread with a name of its own, number {number}")
+        thread.start()
+        thread.join()
+    run = profiler.run()
+    summary = run.get_summary()
+    assert (summary["a"].call_count, summary["in a thread of its own"].call_count) == (5000, 300)
+    noted = {row["code"]: row["count"] for row in run.anomaly_list()}
+    assert set(noted) == {"dropped_metadata", "dropped_names"}
+    assert profiler.stats()["text_bytes"] <= 60_000

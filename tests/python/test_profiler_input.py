@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bad input: what is refused, with which error."""
 
+import ast
 import math
 
 import pytest
 
 import regimeter
-from regimeter import GPUProfiler
+from regimeter import GPUProfiler, get_profiler
 
 
 @pytest.fixture(params=[True, False], ids=["enabled", "disabled"])
@@ -130,3 +131,36 @@ def test_errors_of_the_profiler_have_one_base():
     assert issubclass(regimeter.FormatError, ValueError)
     assert issubclass(regimeter.BusyError, regimeter.Error)
     assert issubclass(regimeter.UnavailableError, regimeter.Error)
+
+
+@pytest.mark.parametrize(
+    ("device", "error"), [(-1, ValueError), (2**15, ValueError), (1.0, TypeError), (True, TypeError)]
+)
+def test_a_device_is_an_ordinal(device, error):
+    with pytest.raises(error, match="device_id"):
+        GPUProfiler(device_id=device)
+    with pytest.raises(error, match="device_id"):
+        get_profiler(device_id=device)
+
+
+def test_without_a_device_its_ordinal_is_noted(run_python):
+    program = """
+        import warnings
+        warnings.simplefilter("error")
+        from regimeter import GPUProfiler
+        for asked in (0, 99):
+            with GPUProfiler(device_id=asked) as profiler:
+                about = profiler.run().environment["device"]
+            print(about["device_id"], about["device_id_reason"])
+    """
+    off = {"REGIMETER_LIBNVML": "off", "REGIMETER_LIBCUDA": "off"}
+    first, second = run_python(program, env=off).stdout.splitlines()
+    assert first.strip() == "0"
+    assert second.startswith("99 device_id 99: no device is known here: ")
+
+
+def test_the_resident_set_is_not_above_its_peak(run_python):
+    program = "from regimeter.system.memory import process_memory; print(process_memory())"
+    for _ in range(3):
+        memory = ast.literal_eval(run_python(program).stdout)
+        assert 0 < memory["resident"] <= memory["resident_peak"]

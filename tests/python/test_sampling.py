@@ -2,7 +2,9 @@
 
 """Sample rates: deterministic, whole trees, exact counts."""
 
+import contextvars
 import threading
+from collections import Counter
 
 import pytest
 
@@ -137,6 +139,25 @@ def test_a_scope_left_out_can_be_entered_again_while_open(make_profiler):
     with profiler.profile("c"):
         pass
     assert [entry.operation for entry in profiler.get_entries()] == ["c"]
+
+
+def test_a_task_keeps_its_count_of_scopes_left_out(make_profiler):
+    """A scope ended from outside its task must not let the task's stack go while others there are being left out."""
+    profiler = make_profiler(enable_detailed_metrics=False)
+    profiler.set_sample_rate(0, operation="left out")
+    first, second = contextvars.copy_context(), contextvars.copy_context()
+    kept, left_out = profiler.profile("kept"), profiler.profile("left out")
+    first.run(kept.__enter__)
+    first.run(left_out.__enter__)
+    second.run(lambda: None)
+    with profiler.profile("outside"):
+        kept.__exit__(None, None, None)
+    left_out.__exit__(None, None, None)
+    for context in (first, second, contextvars.copy_context()):
+        scope = profiler.profile("after")
+        context.run(scope.__enter__)
+        context.run(scope.__exit__, None, None, None)
+    assert Counter(entry.operation for entry in profiler.get_entries()) == {"kept": 1, "outside": 1, "after": 3}
 
 
 def test_threads_choose_each_for_itself(make_profiler):

@@ -1,13 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Scopes as context managers: nesting, exceptions, reuse, annotations."""
 
+import asyncio
 import contextlib
+import os
 import sys
+import threading
 import time
 import traceback
+from collections import Counter
 
 import pytest
 from entries import by_name, parents
+
+from regimeter import load
 
 # --- nesting --------------------------------------------------------------------------------------------------
 
@@ -256,16 +262,129 @@ def test_one_scope_object_used_many_times(profiler):
     assert [entry.metadata for entry in profiler.get_entries()] == [{"x": 1}] * 3
 
 
-def test_a_scope_entered_again_while_open_times_the_outer_block(profiler):
-    scope = profiler.profile("a")
+def test_a_scope_entered_again_while_open_is_two_blocks(profiler):
+    scope = profiler.profile("a", x=1)
     with scope:
-        with scope:
+        with scope as same:
+            assert same is scope
+            assert scope.recording
             with profiler.profile("inner"):
                 pass
+            scope.annotate(deep=True)
+        between = scope.duration_ms
         with profiler.profile("late"):
             time.sleep(0.01)
-    assert parents(profiler) == {"a": None, "inner": "a", "late": "a"}
-    assert by_name(profiler)["a"].duration_ms >= 9.9
+    assert not scope.recording
+    outer, again, inner, late = sorted(profiler.get_entries(), key=lambda entry: entry.start_time)
+    assert [entry.operation for entry in (outer, again, inner, late)] == ["a", "a", "inner", "late"]
+    entries = profiler.get_entries()
+    above = [None if entry.parent is None else entries[entry.parent] for entry in (outer, again, inner, late)]
+    assert above == [None, outer, again, outer]
+    assert (outer.metadata, again.metadata) == ({"x": 1}, {"x": 1, "deep": True})
+    assert again.duration_ms == pytest.approx(between)
+    assert outer.duration_ms >= 9.9
+    summary = profiler.get_summary()["a"]
+    assert (summary.call_count, summary.recursive_count) == (2, 1)
+    assert summary.total_time_ms == pytest.approx(outer.duration_ms)
+    assert profiler.run().anomaly_list() == []
+
+
+def test_one_scope_in_several_threads_at_a_time(profiler):
+    scope = profiler.profile("a")
+    inside, rounds = threading.Barrier(4), 50
+
+    def work(milliseconds):
+        for _ in range(rounds):
+            with scope:
+                inside.wait()
+                time.sleep(milliseconds / 1e3)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    entries = profiler.get_entries()
+    assert len(entries) == 4 * rounds
+    assert profiler.run().anomaly_list() == []  # each ended where it began
+    per_lane = Counter(profiler.run().spans.lane.tolist())
+    assert list(per_lane.values()) == [rounds] * 4
+
+
+def test_one_scope_in_several_tasks_at_a_time(profiler):
+    scope = profiler.profile("a")
+
+    async def work(number):
+        with profiler.profile(f"task {number}"):
+            for _ in range(20):
+                async with scope:
+                    await asyncio.sleep(0)
+
+    async def main():
+        await asyncio.gather(*(work(number) for number in range(3)))
+
+    asyncio.run(main())
+    entries = profiler.get_entries()
+    above = Counter(entries[entry.parent].operation for entry in entries if entry.operation == "a")
+    assert above == {f"task {number}": 20 for number in range(3)}
+    assert profiler.run().anomaly_list() == []
+
+
+def test_scopes_that_overlap_are_noted(profiler):
+    first, second = profiler.profile("a"), profiler.profile("b")
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    second.__exit__(None, None, None)
+    assert len(profiler.get_entries()) == 2
+    (noted,) = profiler.run().anomaly_list()
+    assert (noted["code"], noted["count"]) == ("overlapping_spans", 1)
+
+
+def test_a_name_that_is_not_unicode(make_profiler, tmp_path):
+    profiler = make_profiler(enable_detailed_metrics=False, path=tmp_path / "run.rgm")
+    name = os.fsdecode(b"caf\xe9.bin")
+    with profiler.profile(name, device="cpu"):
+        pass
+    with profiler.profile(name, device="cpu"):
+        pass
+    profiler.profile_function(name)(lambda: None)()
+    thread = threading.Thread(target=profiler.profile_function(name)(lambda: None), name="\ud800")
+    thread.start()
+    thread.join()
+    assert [entry.operation for entry in profiler.get_entries()] == ["caf\\udce9.bin"] * 4
+    profiler.close()
+    assert {entry.operation for entry in load(tmp_path / "run.rgm").get_entries()} >= {"caf\\udce9.bin"}
+
+
+def test_async_with(profiler):
+    async def main():
+        async with profiler.profile("a") as scope:
+            assert scope.recording
+            with profiler.profile("b"):
+                await asyncio.sleep(0.002)
+        with pytest.raises(KeyError):
+            async with profiler.profile("c"):
+                raise KeyError("c")
+        profiler.disable()
+        async with profiler.profile("off") as scope:
+            assert not scope.recording
+
+    asyncio.run(main())
+    assert parents(profiler) == {"a": None, "b": "a", "c": None}
+    assert by_name(profiler)["c"].failed
+    assert by_name(profiler)["a"].duration_ms >= 2
+
+
+def test_reset_after_close_forgets_too(make_profiler, tmp_path):
+    for path in (None, tmp_path / "run.rgm"):
+        profiler = make_profiler(path=path)
+        with profiler.profile("a", device="cpu"):
+            pass
+        profiler.close()
+        assert len(profiler.get_entries()) == 1
+        profiler.reset()
+        assert (profiler.get_entries(), profiler.get_summary(), len(profiler.run().spans)) == ([], {}, 0)
 
 
 def test_exit_without_enter_does_nothing(profiler):

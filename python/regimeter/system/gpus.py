@@ -6,6 +6,8 @@ vendor is loaded to find out.
 """
 
 import os
+from collections.abc import Mapping
+from typing import Any
 
 # The control files of drivers: of NVIDIA, of NVIDIA on Tegra, of whichever GPU Windows lends to WSL, and of AMD.
 NVIDIA, TEGRA, WSL, AMD = "/dev/nvidiactl", "/dev/nvmap", "/dev/dxg", "/dev/kfd"
@@ -48,3 +50,29 @@ def reason() -> str:
     if found:
         return f"{DRIVERS[found[0]]} is on this machine"
     return f"no GPU driver on this machine ({', '.join(DRIVERS)} are absent)"
+
+
+def ordinal_of(device_id: Any) -> int:
+    """Return the ordinal of a device; TypeError for what is no int, ValueError for a number that can be none."""
+    if isinstance(device_id, bool) or not hasattr(device_id, "__index__"):
+        raise TypeError(f"device_id must be an int, the ordinal of a device, not {type(device_id).__name__}")
+    ordinal = int(device_id.__index__())
+    if not 0 <= ordinal < 2**15:
+        raise ValueError(f"device_id is the ordinal of a device as CUDA counts them, from 0, not {ordinal}")
+    return ordinal
+
+
+def missing(ordinal: int, found: Mapping[str, Any]) -> str:
+    """Say why nothing can be measured of the device of that ordinal, "" for no reason.
+
+    found: the devices of the environment. Where none is known, the first one is not missed.
+    """
+    rows = found.get("devices", ())
+    if not rows:
+        why = found.get("reason", "there is none")
+        return f"device_id {ordinal}: no device is known here: {why}" if ordinal else ""
+    ordinals = sorted(row["ordinal"] for row in rows if row.get("ordinal") is not None)
+    if ordinal in ordinals:
+        return ""
+    seen = ", ".join(map(str, ordinals)) or "none"
+    return f"device_id {ordinal}: CUDA sees no such device here (it sees: {seen}), so nothing is measured of it"
