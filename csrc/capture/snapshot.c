@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a session has recorded, from its journal and from memory, as a Run. Everything under the drain lock.
+// What a session has recorded, from its journal and from memory, as a Run. It is read under the drain lock,
+// and put together without.
 #include "base/memory.h"
 #include "capture/extent.h"
 #include "io/run_file.h"
@@ -118,26 +119,26 @@ static rgm_status feed_journal(rgm_session *session, rgm_builder **builder, rgm_
     return rgm_builder_note(*builder, RGM_ANOMALY_MISSING_BLOCKS, session->journal.series.next, err);
 }
 
-static rgm_status snapshot_locked(rgm_session *session, rgm_run **run, rgm_error *err) {
-    rgm_builder *builder = NULL;
-    rgm_status status = RGM_OK;
-    bool stopped = rgm_session_is_stopped(session);
-    RGM_TRY(rgm_builder_new(&builder, err));
+// Under the drain lock.
+static rgm_status collect(rgm_session *session, rgm_builder **builder, bool *stopped, rgm_error *err) {
+    *stopped = rgm_session_is_stopped(session);
+    RGM_TRY(rgm_builder_new(builder, err));
     rgm_session_drain(session, false);
-    if (!stopped) rgm_session_anchor(session, true);
-    if (session->journal.length && !session->journal_void) RGM_GOTO(feed_journal(session, &builder, err));
-    RGM_GOTO(feed_memory(session, builder, err));
-    RGM_GOTO(feed_counters(session, builder, err));
-    RGM_GOTO(rgm_builder_finish(builder, stopped, run, err));
-    (*run)->complete = stopped;
-done:
-    rgm_builder_free(builder);
-    return status;
+    if (!*stopped) rgm_session_anchor(session, true);
+    if (session->journal.length && !session->journal_void) RGM_TRY(feed_journal(session, builder, err));
+    RGM_TRY(feed_memory(session, *builder, err));
+    return feed_counters(session, *builder, err);
 }
 
 rgm_status rgm_session_snapshot(rgm_session *session, rgm_run **run, rgm_error *err) {
+    rgm_builder *builder = NULL;
+    bool stopped;
     pthread_mutex_lock(&session->drain_mutex);
-    rgm_status status = snapshot_locked(session, run, err);
+    rgm_status status = collect(session, &builder, &stopped, err);
     pthread_mutex_unlock(&session->drain_mutex);
+    // Sorting and linking take longest, and need the session no more.
+    if (status == RGM_OK) status = rgm_builder_finish(builder, stopped, run, err);
+    if (status == RGM_OK) (*run)->complete = stopped;
+    rgm_builder_free(builder);
     return status;
 }
