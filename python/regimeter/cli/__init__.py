@@ -81,7 +81,7 @@ class _Parser(argparse.ArgumentParser):
         """Say what is wrong in one line; `--help` has the rest."""
         self.exit(USAGE, f"regimeter: {message}; see `{self.prog} --help`\n")
 
-    def parse_known_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def,override]
+    def parse_known_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def]
         """Take options before, between and after words, also where any number of words may stand at the end."""
         if self._intermixed or all(action.nargs != "*" for action in self._get_positional_actions()):
             return super().parse_known_args(args, namespace)
