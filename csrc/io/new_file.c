@@ -49,15 +49,13 @@ rgm_status rgm_new_file_write(rgm_new_file *file, const void *data, size_t lengt
 }
 
 // The new name, too, is on the disk only when its folder is. Some file systems cannot do that; no harm.
-static void sync_folder(const char *path) {
-    char *folder = rgm_strdup(path, strlen(path));
-    if (!folder) return;
+// `folder` is a copy of the file's path, which is cut.
+static void sync_folder(char *folder) {
     char *slash = strrchr(folder, '/');
     if (slash) slash[slash == folder] = '\0';
     int fd = rgm_descriptor_open(slash ? folder : ".", O_RDONLY | O_DIRECTORY, 0);
     if (fd >= 0) (void)fsync(fd);
     if (fd >= 0) close(fd);
-    rgm_free(folder);
 }
 
 rgm_status rgm_new_file_end(rgm_new_file *file, rgm_status status, rgm_error *err) {
@@ -67,10 +65,12 @@ rgm_status rgm_new_file_end(rgm_new_file *file, rgm_status status, rgm_error *er
         status = cannot(file, errno, err);
     if (close(file->fd) != 0 && status == RGM_OK) status = cannot(file, errno, err);
     if (status == RGM_OK && rename(file->temporary, file->path) != 0) status = cannot(file, errno, err);
-    if (status == RGM_OK)
-        sync_folder(file->path);
-    else
+    if (status != RGM_OK) {
         (void)unlink(file->temporary);
+    } else { // the temporary name has gone, and its room holds the path
+        memcpy(file->temporary, file->path, strlen(file->path) + 1);
+        sync_folder(file->temporary);
+    }
     rgm_free(file->temporary);
     *file = (rgm_new_file){.fd = -1};
     return status;
