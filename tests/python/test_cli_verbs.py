@@ -69,14 +69,22 @@ def document(capsys: pytest.CaptureFixture[str]) -> dict:
     return json.loads(capsys.readouterr().out)
 
 
+# What each verb writes; another suffix would be refused before anything is read.
+SUFFIXES = {"report": ".html", "recover": ".rgm", "export": ".json"}
+
+
+def out_of(verb: str, folder: Path) -> Path:
+    return folder / f"out{SUFFIXES.get(verb, '.json')}"
+
+
 def words_for(verb: str, file: Path, out: Path) -> list[str]:
-    return [verb, str(file), *(["-o", str(out)] if verb in ("report", "recover", "export") else [])]
+    return [verb, str(file), *(["-o", str(out)] if verb in SUFFIXES else [])]
 
 
 @pytest.mark.parametrize("bad_file", BAD, indirect=True)
 @pytest.mark.parametrize("verb", ["show", "report", "recover", "export", "doctor"])
 def test_bad_input_is_one_line_and_code_2(verb, bad_file, tmp_path, capsys):
-    out = tmp_path / "out.json"
+    out = out_of(verb, tmp_path)
     assert main(words_for(verb, bad_file, out)) == 2
     assert str(bad_file) in one_line(capsys)
     assert not out.exists()
@@ -84,7 +92,7 @@ def test_bad_input_is_one_line_and_code_2(verb, bad_file, tmp_path, capsys):
 
 @pytest.mark.parametrize("verb", ["show", "report", "export"])
 def test_a_cut_file_points_to_recover(verb, cut_file, tmp_path, capsys):
-    assert main(words_for(verb, cut_file, tmp_path / "out.json")) == 2
+    assert main(words_for(verb, cut_file, out_of(verb, tmp_path))) == 2
     line = one_line(capsys)
     assert "regimeter recover" in line
     assert "byte" in line
@@ -100,11 +108,12 @@ def test_output_that_cannot_be_written(verb, run_file, tmp_path, capsys):
 @pytest.mark.parametrize("verb", ["report", "recover", "export"])
 def test_the_input_is_never_overwritten(verb, run_file, tmp_path, capsys):
     before = run_file.read_bytes()
-    link = tmp_path / "link.json"
+    link = tmp_path / f"link{SUFFIXES[verb]}"
     link.symlink_to(run_file)
     for name in (run_file, link, f"{tmp_path}/./run.rgm"):
         assert main([verb, str(run_file), "-o", str(name), *(["--format", "csv"] if verb == "export" else [])]) == 2
-        assert "never overwritten" in one_line(capsys)
+        refused = "suffix" if verb == "report" and str(name).endswith(".rgm") else "never overwritten"
+        assert refused in one_line(capsys)
     assert run_file.read_bytes() == before
 
 

@@ -237,7 +237,8 @@ def test_what_one_side_does_not_state_is_named_and_forbids_nothing(record, capsy
     assert {row.before for row in rows} == {"not stated"}
     assert not any(row.incomparable for row in rows)
     assert main(["compare", str(plain), str(made.json)]) in (0, 1)
-    assert "GPU model: baseline not stated, current NVIDIA A100-SXM4-80GB" in capsys.readouterr().out
+    said = " ".join(capsys.readouterr().out.split())  # lines are as wide as the terminal
+    assert "GPU model: baseline not stated, current NVIDIA A100-SXM4-80GB" in said
     assert differences([{}], [{}]) == ()
     assert differences([], [load(made.rgm).environment]) == ()  # samples without a machine
 

@@ -152,7 +152,7 @@ def test_exceptions_and_generators_keep_the_books(tracking, fake_cuda):
     assert found["failed"].memory_allocated_mb == 10.0
     assert found["generator"].memory_allocated_mb == 30.0
     assert found["between"].memory_peak_mb == 10.0
-    assert tracking._memory_probe._open.get(0) == []
+    assert device_memory._allocator_of(fake_cuda).open.get(0) == []
 
 
 def test_decorated_functions_are_measured(tracking, fake_cuda):

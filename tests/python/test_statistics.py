@@ -225,7 +225,13 @@ def test_parents_may_come_behind_their_children():
     run.get_summary()
 
 
-@pytest.mark.parametrize("flags", [0xFFFF, 0xF00, 0xF000, 0xFFFFFFFF])
+@pytest.mark.parametrize("flags", [0xFF00, 0xF00, 0xF000, 0xFFFFFFFF])
+def test_a_device_or_backend_that_nobody_knows_is_refused(flags):
+    with pytest.raises(FormatError, match="span 0 is of an unknown device or backend"):
+        build([(0, 10, 1, 0, -1, flags)])
+
+
+@pytest.mark.parametrize("flags", [0xFF, 0xFF0000, 0xFFFF00FF])
 def test_flags_of_a_later_version_break_nothing(flags):
     run = build([(0, 10, 1, 0, -1, flags)])
     (entry,) = run.get_entries()

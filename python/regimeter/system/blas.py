@@ -2,6 +2,7 @@
 """NumPy's BLAS: its name, and its number of threads, which NumPy has no function for: the library itself has one."""
 
 import contextlib
+import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -57,7 +58,7 @@ def _functions() -> tuple[Callable[[int], Any], Callable[[], int]] | None:
 
     for path in _libraries():
         for part, names in SETTERS.items():
-            if part not in Path(path).name:
+            if part not in os.path.basename(path):
                 continue
             try:
                 library = ctypes.CDLL(path)
@@ -76,7 +77,8 @@ def _libraries() -> list[str]:
     except OSError:
         return []
     paths = {line.split(maxsplit=5)[5] for line in lines if len(line.split(maxsplit=5)) == 6}
-    found = sorted(path for path in paths if any(part in Path(path).name for part in SETTERS))
+    # As texts: pathlib would keep every part of every path for the life of the process.
+    found = sorted(path for path in paths if any(part in os.path.basename(path) for part in SETTERS))
     numpy: Any = sys.modules["numpy"]
     home = str(Path(numpy.__file__).parent)
     return sorted(found, key=lambda path: not path.startswith(home))

@@ -36,7 +36,6 @@ def measure() -> dict[str, Any]:
         "expected_mb": (base + OUTER + INNER) / 1e6,
         "scope_ns": spread(bursts),
         "plain_ns": cost.scope_cost_ns(),
-        "host_memory_ns": cost.scope_cost_ns(True),
     }
 
 
@@ -50,5 +49,4 @@ def judge(found: dict[str, Any]) -> list[Claim]:
         ),
         shown("scope with device memory", found["scope_ns"], "ns"),
         shown("plain scope", found["plain_ns"], "ns"),
-        shown("scope with host memory", found["host_memory_ns"], "ns"),
     ]
