@@ -458,7 +458,7 @@ TEST(a_call_that_hangs_does_not_keep_the_program) {
     usleep(50000);
     CHECK_EQ_U64(kept.count, count);
     CHECK_EQ_I64(script_get("calls"), calls + 1);
-    static rgm_telemetry *abandoned; // where the leak checker finds it
+    static rgm_telemetry *volatile abandoned; // where the leak checker finds it
     abandoned = t;
     rgm_telemetry_free(abandoned); // keeps what the thread may still use
     script_end();
