@@ -180,7 +180,9 @@ def check(pair: Pair, capsys: pytest.CaptureFixture[str]) -> None:
     assert {door: one[:2] for door, one in found.items()} == dict.fromkeys(found, (code, outcome))
     listed = {door: sorted(one[2]) for door, one in found.items() if one[2] is not None}
     assert listed == dict.fromkeys(listed, sorted(rows))
-    assert main(["compare", *pair.files, "--fail-on", "never"]) == 0
+    capsys.readouterr()
+    assert main(["compare", *pair.files, "--fail-on", "never", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["outcome"] == outcome, "what fails nothing is not called passed"
     comparison = compare_profiling_runs(*pair.files)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -135,11 +135,17 @@ class Decision:
 
     @property
     def outcome(self) -> str:
-        """What to call it: passed, failed, undecided, nothing compared or not comparable."""
+        """What to call it: passed, failed, undecided, nothing compared or not comparable.
+
+        It is what was found, also where `fail_on` is "never": a report that fails nothing must not say "passed" of a
+        program that got slower.
+        """
         if self.incomparable:
             return INCOMPARABLE
         if self.nothing_compared:
             return NOTHING
+        if self.options.fail_on == "never" and self.fails:
+            return FAILED
         return {PASS: PASSED, REGRESSED: FAILED, INCONCLUSIVE: UNDECIDED}[self.exit_code]
 
 
