@@ -348,7 +348,9 @@ static void disk_gives_out(const char *path, int64_t limit, bool reset_after) {
     run = load_of(path, RGM_LOAD_STRICT); // what was written before is a sound file
     REQUIRE(run);
     int64_t unwritten = anomaly_count(run, RGM_ANOMALY_UNWRITTEN_ROWS), all = reset_after ? 10 : 12011;
-    CHECK_EQ_I64((int64_t)run->spans.rows + unwritten, all);
+    // A scope that a block still shows as open has its end among what could not be written.
+    int64_t ended = (int64_t)run->spans.rows - anomaly_count(run, RGM_ANOMALY_OPEN_SCOPES);
+    CHECK_EQ_I64(ended + unwritten, all);
     CHECK(run->complete && (reset_after || (run->spans.rows >= 3000 && unwritten > 0)));
     rgm_run_free(run);
     unlink(path);
