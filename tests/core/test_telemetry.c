@@ -30,6 +30,12 @@ static void keep_counters(void *arg, const rgm_counter_row *rows, size_t count) 
     for (size_t i = 0; i < count && kept.count < ROWS; i++) kept.rows[kept.count++] = rows[i];
     pthread_mutex_unlock(&kept.mutex);
 }
+static size_t kept_count(void) { // while the thread may add to them
+    pthread_mutex_lock(&kept.mutex);
+    size_t count = kept.count;
+    pthread_mutex_unlock(&kept.mutex);
+    return count;
+}
 static uint32_t keep_name(void *arg, const char *text, size_t length) {
     (void)arg;
     for (uint32_t i = 0; i < kept.name_count; i++)
@@ -495,7 +501,7 @@ TEST(a_forked_child_can_release_it) {
     int status = -1;
     REQUIRE(waitpid(child, &status, 0) == child);
     CHECK_EQ_I64(status, 0);
-    size_t count = kept.count;
+    size_t count = kept_count();
     CHECK(wait_for_rows(count + 20)); // goes on in the parent
     end(t);
 }
@@ -513,12 +519,12 @@ TEST(a_call_that_hangs_does_not_keep_the_program) {
     while (!script_get("held")) usleep(1000);
     int64_t calls = script_get("calls");
     rgm_telemetry_stop(t); // gives up after two seconds
-    size_t count = kept.count;
+    size_t count = kept_count();
     script_set("stuck", 0);
     // The call comes back later, to a thread that hands nothing on, calls nothing more and ends.
     while (script_get("calls") == calls) usleep(1000);
     usleep(50000);
-    CHECK_EQ_U64(kept.count, count);
+    CHECK_EQ_U64(kept_count(), count);
     CHECK_EQ_I64(script_get("calls"), calls + 1);
     static rgm_telemetry *volatile abandoned; // where the leak checker finds it
     abandoned = t;
