@@ -209,7 +209,7 @@ static rgm_status next_in_file(rgm_frame_reader *reader, rgm_frame_facts *facts,
 
 rgm_status rgm_frame_next(rgm_frame_reader *reader, unsigned *type, const uint8_t **payload, size_t *length,
                           rgm_error *err) {
-    rgm_frame_facts facts;
+    rgm_frame_facts facts = {0};
     *type = 0;
     if (reader->mode == RGM_LOAD_RECOVER) {
         if (reader->place == reader->place_count) return RGM_OK;

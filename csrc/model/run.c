@@ -8,14 +8,14 @@
 
 enum { MAX_STRING_BYTES = 1 << 30 };
 
-static const char *const anomaly_texts[] = {
-#define ANOMALY_TEXT(name, token, text) text,
-    RGM_ANOMALY_CODES(ANOMALY_TEXT)
-#undef ANOMALY_TEXT
-};
-
 const char *rgm_anomaly_text(rgm_anomaly code) {
-    return (unsigned)code < RGM_ANOMALY_COUNT ? anomaly_texts[code] : "";
+    switch (code) {
+#define ANOMALY_TEXT(name, token, text)                                                                      \
+    case RGM_ANOMALY_##name: return text;
+        RGM_ANOMALY_CODES(ANOMALY_TEXT)
+#undef ANOMALY_TEXT
+    default: return "";
+    }
 }
 
 rgm_status rgm_run_new(rgm_run **run, rgm_error *err) {
