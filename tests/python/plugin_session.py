@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sessions of pytest inside a test, with the plugin, and saved sessions whose samples the test writes."""
 
+import contextlib
 import json
 from collections.abc import Mapping, Sequence
 from importlib.metadata import entry_points
@@ -17,7 +18,16 @@ import regimeter.system.description
 import regimeter.testing.benchmark
 import regimeter.testing.profile
 import regimeter.testing.session
-import regimeter.testing.whole  # noqa: F401
+import regimeter.testing.whole
+
+with contextlib.suppress(ImportError):  # of an extra
+    import sqlalchemy.dialects.postgresql.psycopg  # noqa: F401
+    import sqlalchemy.dialects.sqlite  # noqa: F401
+
+    import regimeter.history.baselines
+    import regimeter.history.migrate
+    import regimeter.history.store
+    import regimeter.testing.storage_database  # noqa: F401
 
 QUICK = ("-p", "no:cacheprovider", "--perf-max-time=10ms", "--perf-min-rounds=3")
 # Plugins that would be loaded by their entry points; a session names those that it wants.
