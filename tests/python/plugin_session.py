@@ -21,7 +21,7 @@ import regimeter.testing.session
 import regimeter.testing.whole
 
 with contextlib.suppress(ImportError):  # of an extra
-    import sqlalchemy.dialects.postgresql.psycopg  # noqa: F401
+    import sqlalchemy.dialects.postgresql.psycopg
     import sqlalchemy.dialects.sqlite  # noqa: F401
 
     import regimeter.history.baselines
