@@ -28,7 +28,8 @@ CLANG_TIDY ?= $(shell command -v clang-tidy-19)
 # ThreadSanitizer cannot map its shadow where the kernel randomises addresses too widely.
 NO_ASLR = $(shell setarch -R true 2>/dev/null && echo setarch -R)
 
-# Stamps live in the environment, so that they go when it goes.
+# Stamps live in the environment, so that they go when it goes. BASE has what building and the demo need.
+BASE := $(VENV)/.base-stamp
 ENVIRONMENT := $(VENV)/.environment-stamp
 PACKAGE := $(VENV)/.package-stamp
 # Folders are listed too: their time changes when a file is removed.
@@ -43,10 +44,10 @@ help: ## list the targets
 
 .PHONY: env package
 env: $(ENVIRONMENT) ## create or update .venv from constraints.txt
-package: $(PACKAGE) ## build regimeter and install it into .venv
+package: $(ENVIRONMENT) $(PACKAGE) ## build regimeter and install it into .venv
 
 # torch goes first and alone, so that no other package chooses a build of it.
-$(ENVIRONMENT): constraints.txt pyproject.toml
+$(BASE): constraints.txt pyproject.toml
 	@if ! $(PY) -c '' 2>/dev/null; then \
 	    base='$(BASE_PYTHON)'; \
 	    for python in $${base:-python3 python3.14 python3.13 python3.12 python3.11}; do \
@@ -60,12 +61,15 @@ $(ENVIRONMENT): constraints.txt pyproject.toml
 	@$(PY) -m pip --version >/dev/null 2>&1 || $(PY) -m ensurepip --upgrade
 	$(PIP) install --quiet --constraint constraints.txt pip
 	$(PIP) install --quiet --constraint constraints.txt torch
-	$(PIP) install --quiet --constraint constraints.txt \
-	    --group build --group test --group lint --group bench --group demo
+	$(PIP) install --quiet --constraint constraints.txt --group build --group demo
+	@touch $@
+
+$(ENVIRONMENT): $(BASE)
+	$(PIP) install --quiet --constraint constraints.txt --group test --group lint --group bench
 	@touch $@
 
 # Not editable: what is tested is what a user gets. The build tree is kept, so a rebuild compiles what changed.
-$(PACKAGE): $(ENVIRONMENT) CMakeLists.txt pyproject.toml README.md LICENSE $(SOURCES)
+$(PACKAGE): $(BASE) CMakeLists.txt pyproject.toml README.md LICENSE $(SOURCES)
 	$(PIP) install --quiet --no-deps --no-build-isolation --force-reinstall \
 	    -Cbuild-dir='build/{wheel_tag}' -Ccmake.define.REGIMETER_DEV=ON .
 	@touch $@
@@ -76,13 +80,13 @@ $(PACKAGE): $(ENVIRONMENT) CMakeLists.txt pyproject.toml README.md LICENSE $(SOU
 demo: $(PACKAGE) ## record a real training loop, import a real trace; leaves demo/report.html and trace.html
 	PYTHON=$(PY) bash demo/run.sh
 
-test: $(PACKAGE) test-core ## C tests, then the Python tests that need no GPU, in random order (SEED)
-	$(PY) -m pytest -n $(JOBS) -m 'not gpu' --shuffle $(SEED)
+test: $(ENVIRONMENT) $(PACKAGE) test-core ## C tests, then the Python tests that need no GPU, in random order (SEED)
+	$(PY) -m pytest -n $(JOBS) --dist worksteal -m 'not gpu' --shuffle $(SEED)
 
-test-alone: $(PACKAGE) ## every file of Python tests in a process of its own
+test-alone: $(ENVIRONMENT) $(PACKAGE) ## every file of Python tests in a process of its own
 	$(PY) tools/test_alone.py
 
-bench: $(PACKAGE) ## measure regimeter against its peers (benchmarks/)
+bench: $(ENVIRONMENT) $(PACKAGE) ## measure regimeter against its peers (benchmarks/)
 	@if compgen -G 'benchmarks/core/bench_*.c' >/dev/null; then \
 	    $(CMAKE) --preset bench >/dev/null; \
 	    $(CMAKE) --build --preset bench --parallel $(JOBS); \
@@ -94,22 +98,24 @@ bench: $(PACKAGE) ## measure regimeter against its peers (benchmarks/)
 # --- checks --------------------------------------------------------------------------------------
 
 .PHONY: lint tidy fix test-js
-lint: $(PACKAGE) ## ruff, mypy, include layers, generated documents, stubs, clang-format
+lint: $(ENVIRONMENT) $(PACKAGE) ## ruff, mypy, include layers, generated documents, stubs, clang-format
 	$(PY) -m ruff check
 	$(PY) -m ruff format --check
 	$(PY) -m mypy
 	$(PY) tools/check_layers.py
+	$(PY) tools/draw_rooms.py --check
 	$(PY) tools/describe_docs.py --check
+	$(PY) tools/evidence_table.py --check
 	@if [ -e tools/check_stubs.py ]; then echo '$(PY) tools/check_stubs.py'; $(PY) tools/check_stubs.py; fi
 	@if [ -n '$(CLANG_FORMAT)' ]; then echo '$(notdir $(CLANG_FORMAT)) --dry-run -Werror'; \
 	    $(CLANG_FORMAT) --dry-run -Werror $(C_FILES); \
 	else echo 'clang-format-19 not found: C formatting not checked'; [ -z "$${CI:-}" ]; fi
 
-tidy: ## clang-tidy over the core, without the file that defines what tools/tidy.h redefines
+# The analyser takes ten times as long as all other checks. TIDY_SINCE=COMMIT: it looks at what changed since.
+TIDY_SINCE ?=
+tidy: $(ENVIRONMENT) ## clang-tidy over the core
 	$(CMAKE) --preset debug >/dev/null
-	printf '%s\n' $(filter-out csrc/python/% csrc/base/status.c,$(filter csrc/%.c,$(C_FILES))) | \
-	    xargs -n 4 -P $(JOBS) $(CLANG_TIDY) -p build/debug --quiet --extra-arg=-include$(CURDIR)/tools/tidy.h 2>&1 | \
-	    { grep -vE 'warnings? generated|Processing file' || true; }
+	$(PY) tools/tidy.py --tool $(or $(CLANG_TIDY),clang-tidy-19) --jobs $(JOBS) $(addprefix --since ,$(TIDY_SINCE))
 
 fix: $(ENVIRONMENT) ## let ruff and clang-format mend what they can
 	$(PY) -m ruff check --fix
@@ -142,43 +148,56 @@ test-tsan: ## C tests under ThreadSanitizer
 	$(CMAKE) --build --preset tsan --parallel $(JOBS)
 	$(NO_ASLR) $(CTEST) --preset tsan
 
-# FUZZ_SECONDS is the whole time; the targets share it evenly. The corpus stays in build/fuzz/corpus.
+# FUZZ_SECONDS is the whole time of the processors; the targets share it evenly. The corpus stays in build/fuzz/corpus.
 fuzz: ## fuzz the parsers with libFuzzer for FUZZ_SECONDS in all (needs clang-19)
 	$(CMAKE) --preset fuzz >/dev/null
 	$(CMAKE) --build --preset fuzz --parallel $(JOBS)
 	@targets=$$(find build/fuzz -maxdepth 1 -name 'fuzz_*' -type f -executable | sort); \
 	count=$$(wc -w <<<"$$targets"); \
 	[ "$$count" -gt 0 ] || { echo 'no fuzz targets in tests/fuzz'; exit 0; }; \
-	for target in $$targets; do \
-	    name=$$(basename $$target); \
+	fuzz_one() { \
+	    target=$$1 name=$$(basename $$1); \
 	    mkdir -p build/fuzz/corpus/$$name; \
 	    seeds=tests/fuzz/seeds/$$name; [ -d "$$seeds" ] || seeds=; \
 	    words=tests/fuzz/$$name.dict; [ -e "$$words" ] && words=-dict=$$words || words=; \
 	    echo "== $$name, $$(( $(FUZZ_SECONDS) / count + 1 )) s"; \
 	    $$target -max_total_time=$$(( $(FUZZ_SECONDS) / count + 1 )) -timeout=20 -rss_limit_mb=2048 \
 	        -print_final_stats=1 -verbosity=0 -artifact_prefix=build/fuzz/ $$words build/fuzz/corpus/$$name $$seeds; \
-	done
+	}; \
+	export count; export -f fuzz_one; \
+	printf '%s\n' $$targets | xargs -n 1 -P $(JOBS) bash -euo pipefail -c 'fuzz_one "$$1"' fuzz
 
 # --- GPU: on a machine with a device, which may have no network and no environment ----------------
 
+# REGIMETER_DOUBLES=1: all of it is rehearsed on doubles of the libraries (docs/gpu/doubles.md), with the package of the
+# environment. What only hardware can show is then counted as not judged, and nothing is written under evidence/.
 .PHONY: gpu-site contact test-gpu evidence-gpu
+ifeq ($(REGIMETER_DOUBLES),1)
+GPU_PYTHON = $(PY)
+GPU_READY = $(ENVIRONMENT) $(PACKAGE)
+GPU_PATH =
+EVIDENCE_OUT = $(or $(EVIDENCE),$(OUT),build/rehearsal/evidence)
+else
+GPU_READY = gpu-site
+# Packages that the machine's Python lacks can be brought along in build/gpu/packages (CONTRIBUTING.md).
+GPU_PATH = build/gpu/site:build/gpu/packages
+EVIDENCE_OUT = $(or $(EVIDENCE),$(OUT),build/evidence)
+endif
+
 # A lent machine may have a compiler and no cmake or ninja, so this needs the compiler alone.
 gpu-site:
 	$(GPU_PYTHON) tools/build_site.py build/gpu/site --jobs $(JOBS)
 
-# Packages that the machine's Python lacks can be brought along in build/gpu/packages (CONTRIBUTING.md).
-GPU_PATH = build/gpu/site:build/gpu/packages
+contact: $(filter $(PACKAGE),$(GPU_READY)) ## the first three minutes on a CUDA device, written to CONTACT (build/contact)
+	$(GPU_PYTHON) tests/gpu/contact.py --out $(or $(CONTACT),$(OUT),build/contact)
 
-contact: ## the first three minutes on a CUDA device, written to CONTACT (build/contact); REGIMETER_DOUBLES=1 without one
-	$(GPU_PYTHON) tests/gpu/contact.py --out $(or $(CONTACT),build/contact)
-
-test-gpu: gpu-site ## tests that need a CUDA device, with GPU_PYTHON
+test-gpu: $(GPU_READY) ## tests that need a CUDA device, with GPU_PYTHON; REGIMETER_DOUBLES=1 without one
 	@PYTHONPATH=$(GPU_PATH) $(GPU_PYTHON) -c 'import pytest' 2>/dev/null || { echo 'make: $(GPU_PYTHON) has no pytest;' \
 	    'bring it: pip install --target build/gpu/packages pytest (CONTRIBUTING.md), or run make evidence-gpu' >&2; exit 1; }
-	PYTHONPATH=$(GPU_PATH) $(GPU_PYTHON) -m pytest -m gpu tests/gpu
+	PYTHONPATH=$(GPU_PATH) $(GPU_PYTHON) tests/gpu/suite.py --out $(or $(OUT),build/gpu/tests)
 
-evidence-gpu: gpu-site ## measurements on a CUDA device, written to EVIDENCE (build/evidence)
-	PYTHONPATH=$(GPU_PATH) $(GPU_PYTHON) tests/gpu/evidence --out $(or $(EVIDENCE),build/evidence)
+evidence-gpu: $(GPU_READY) ## measurements on a CUDA device, written to EVIDENCE (OUT, build/evidence)
+	PYTHONPATH=$(GPU_PATH) $(GPU_PYTHON) tests/gpu/evidence --out $(EVIDENCE_OUT)
 
 .PHONY: clean
 clean: ## remove build trees and what the demo left; keeps .venv

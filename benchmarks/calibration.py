@@ -18,7 +18,7 @@ from regimeter.calibration.ceiling import Ceiling
 from regimeter.calibration.host import measure_host
 from regimeter.calibration.sampling import Effort
 from regimeter.calibration.store import policy
-from regimeter.report.ceilings import amount
+from regimeter.calibration.text import amount
 
 SAMPLES = 20
 

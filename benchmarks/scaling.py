@@ -100,7 +100,7 @@ def verb_cases(run: Any) -> Iterator[tuple[str, Case]]:
 
 def export_cases(run: Any, folder: str) -> Iterator[tuple[str, Case]]:
     """Yield the formats of an export."""
-    from regimeter.formats import COLUMNAR, FORMATS
+    from regimeter.run.formats import COLUMNAR, FORMATS
 
     try:
         import pyarrow  # noqa: F401
@@ -114,9 +114,9 @@ def export_cases(run: Any, folder: str) -> Iterator[tuple[str, Case]]:
 
 def shared_cases(run: Any, folder: str) -> Iterator[tuple[str, Case]]:
     """Yield what a trace and a recording have in common."""
-    from regimeter.flame import FlameGraphGenerator
-    from regimeter.hta import HTAAnalyzer
-    from regimeter.timeline import TimelineGenerator
+    from regimeter.suite.flame import FlameGraphGenerator
+    from regimeter.suite.hta import HTAAnalyzer
+    from regimeter.suite.timeline_data import TimelineGenerator
 
     yield from verb_cases(run)
     yield from export_cases(run, folder)

@@ -12,7 +12,8 @@ import sys
 from typing import Any
 
 from regimeter.system.processors import cpu_model
-from regimeter.workloads.backends import Request, find
+from regimeter.workloads.backend import Request
+from regimeter.workloads.backends import find
 from regimeter.workloads.catalog import Workload, choose
 
 # Column -> backend and threads; 0 is as many as pay.

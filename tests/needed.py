@@ -29,6 +29,7 @@ THINGS = {
     "packages": "a Python package of the group `test` is not installed; make env",
     "postgres": "no PostgreSQL answers; REGIMETER_TEST_POSTGRES names a server",
     "speedscope": "no speedscope to read files back; it needs node and npm, or REGIMETER_SPEEDSCOPE names its build",
+    "valgrind": "no valgrind; the system's package of that name",
     "traces": "oracle tests whose traces are not here; REGIMETER_TRACES names the folder that has them",
 }
 

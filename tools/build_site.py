@@ -81,6 +81,17 @@ def embed_kernels(target: Path) -> None:
         target.write_text(text, encoding="utf-8")
 
 
+def strip_page(web: Path) -> None:
+    """Write what pages carry, as CMakeLists.txt does."""
+    command = [
+        sys.executable,
+        str(ROOT / "cmake/strip_web.py"),
+        str(ROOT / "python/regimeter/web"),
+        str(web / "page_parts.json"),
+    ]
+    subprocess.run(command, check=True)
+
+
 def find_compiler() -> list[str]:
     """Return the command of a C compiler, or leave with what is missing."""
     named = os.environ.get("CC")
@@ -141,6 +152,7 @@ def main() -> int:
     package = arguments.site / "regimeter"
     shutil.rmtree(package, ignore_errors=True)
     shutil.copytree(ROOT / "python/regimeter", package, ignore=shutil.ignore_patterns("__pycache__"))
+    strip_page(package / "web")
     module = package / f"_core{sysconfig.get_config_var('EXT_SUFFIX')}"
     command = [*compiler, "-shared", "-pthread", *map(str, made), "-o", str(module), "-lm", "-ldl"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check that the includes of the C core point downward.
+"""Check that the includes of the C core and the imports of the Python package point downward, and go in no circle.
 
 base <- model <- {capture, cuda, io, analysis <- suggest, compare, workloads, calibrate} <- python
+The rooms of the Python package are in python_layers.py.
 
-Prints ``file:line: reason`` for each include that does not, and exits with 1.
-Usage: check_layers.py [CSRC]
+Prints ``file:line: reason`` for each that does not, and exits with 1.
+Usage: check_layers.py [FOLDER ...]; one with an __init__.py is a Python package, any other the C core.
 """
 
 import re
@@ -12,14 +13,18 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import python_layers
+
 BASE = {"base"}
 MODEL = {"base", "model"}
 # What the files of a folder may include, besides their own folder.
 ALLOWED = {
     "base": set(),
+    # Loaded before all others, and by itself.
+    "heap": set(),
     "model": BASE,
     # The journal is written in the file format that io defines and reads.
-    "capture": MODEL | {"io"},
+    "capture": MODEL | {"io", "heap"},
     "cuda": MODEL,
     "io": MODEL,
     "analysis": MODEL,
@@ -30,8 +35,8 @@ ALLOWED = {
     "workloads": MODEL | {"cuda"},
     # It measures devices with the kernels and the queue of the workloads.
     "calibrate": MODEL | {"cuda", "workloads"},
-    "python": {"base", "model", "capture", "cuda", "io", "analysis", "suggest", "compare", "workloads", "calibrate"},
 }
+ALLOWED["python"] = set(ALLOWED)
 # Single files that join two folders of the same level.
 JOINTS = {"capture/device.c": {"cuda"}, "capture/device.h": {"cuda"}}
 
@@ -61,7 +66,7 @@ def _forbidden(csrc: Path, file: str, include: str, *, quoted: bool) -> str | No
     if folder not in ALLOWED:
         return f"csrc/{folder} is no layer; the layers are {', '.join(ALLOWED)}"
     if quoted:
-        target = _layer(csrc, file, include)
+        target = layer(csrc, file, include)
         if target in ALLOWED and target not in {folder} | ALLOWED[folder] | JOINTS.get(file, set()):
             return f"{folder} may not include {target} ({include})"
         if target in ALLOWED:
@@ -72,7 +77,7 @@ def _forbidden(csrc: Path, file: str, include: str, *, quoted: bool) -> str | No
     return None
 
 
-def _layer(csrc: Path, file: str, include: str) -> str | None:
+def layer(csrc: Path, file: str, include: str) -> str | None:
     """Return the folder that a quoted include reaches: from the file if it is there, else from `csrc`."""
     beside = (csrc / file).parent / include
     target = beside if include.startswith(".") or beside.exists() else csrc / include
@@ -83,12 +88,20 @@ def _layer(csrc: Path, file: str, include: str) -> str | None:
 
 
 def main() -> int:
-    csrc = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parent.parent / "csrc"
-    violations = list(find_violations(csrc))
+    root = Path(__file__).resolve().parent.parent
+    folders = [Path(given) for given in sys.argv[1:]] or [root / "csrc", root / "python" / "regimeter"]
+    violations = []
+    for folder in folders:
+        is_package = (folder / "__init__.py").exists()
+        violations += (python_layers.find_violations if is_package else find_violations)(folder)
     if violations:
         print("\n".join(violations), file=sys.stderr)
         return 1
-    print("layers: every include points downward")
+    for folder in folders:
+        if (folder / "__init__.py").exists():
+            print(f"layers: every import points downward, {python_layers.count_inside(folder)} of them in functions")
+        else:
+            print("layers: every include points downward")
     return 0
 
 

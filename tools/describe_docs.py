@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write the generated parts of documents (DOCUMENTS), between the lines that name them.
 
-Usage: describe_docs.py [--check]; with --check nothing is written and a difference is an error, as is a verb that the
-README does not name. Lists of C headers are read as text; needs an installed regimeter for the names of methods.
+Usage: describe_docs.py [--check]; with --check nothing is written and a difference is an error, as is a verb that
+docs/commands.md does not name. Lists of C headers are read as text; needs an installed regimeter for the names of
+methods.
 """
 
 import functools
@@ -21,7 +22,7 @@ from regimeter.suggest.undecided import TOOLS, UNDECIDED
 from regimeter.suggest.words import fill, thresholds
 
 ROOT = Path(__file__).resolve().parent.parent
-README = ROOT / "README.md"
+COMMANDS = ROOT / "docs" / "commands.md"
 NAMES = ("traces", "analyses", "comparison", "calibration", "suggestions")
 DOCUMENTS = tuple(ROOT / f"docs/{name}.md" for name in NAMES)
 BLOCK = re.compile(r"(<!-- begin of (\w+), written by tools/describe_docs\.py -->\n).*?(<!-- end of \2 -->)", re.DOTALL)
@@ -212,10 +213,10 @@ def described(text: str) -> str:
 
 def main() -> int:
     """Write the documents, or compare them."""
-    readme = README.read_text(encoding="utf-8")
-    missing = [name for name in find_verbs() if f"`{name}`" not in readme and f"`regimeter {name} " not in readme]
+    listed = COMMANDS.read_text(encoding="utf-8")
+    missing = [name for name in find_verbs() if f"`{name}`" not in listed and f"`regimeter {name} " not in listed]
     for name in missing:
-        print(f"README.md does not name the verb {name}", file=sys.stderr)
+        print(f"docs/commands.md does not name the verb {name}", file=sys.stderr)
     stale = [
         path for path in DOCUMENTS if described(path.read_text(encoding="utf-8")) != path.read_text(encoding="utf-8")
     ]

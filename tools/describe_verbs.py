@@ -9,9 +9,10 @@ import keyword
 import sys
 from pathlib import Path
 
-from regimeter import _core, trace
+from regimeter import _core
 from regimeter.analysis.catalog import find_verbs
 from regimeter.analysis.verb import Verb
+from regimeter.public import run as trace
 
 METHODS = Path(__file__).resolve().parent.parent / "python/regimeter/analysis/methods.py"
 MARK = "    # --- written by tools/describe_verbs.py from the descriptions beside this file; what is above is not ---\n"

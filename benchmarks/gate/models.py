@@ -17,6 +17,8 @@ Floats: TypeAlias = NDArray[np.float64]
 
 # --- A: one process a side ------------------------------------------------------------------------------------
 
+RUN_FLOOR = 0.01  # what the processes below differ by, given to the comparison: nothing else could know it
+
 
 def _ar1(rng: np.random.Generator, shape: tuple[int, ...], rho: float, sd: float) -> Floats:
     """Stationary AR(1) along the last axis."""

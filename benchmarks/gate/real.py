@@ -12,8 +12,8 @@ import numpy as np
 import peers
 from simulate import Line, interval
 
-from regimeter.compare.experiment import Experiment
-from regimeter.compare.launches import Command
+from regimeter.compare.ab.experiment import Experiment
+from regimeter.compare.ab.launches import Command
 
 HERE = Path(__file__).resolve().parent
 SLOWED = {"op03": 1, "op07": 2, "op11": 5, "op15": 10, "op19": 20}

@@ -13,8 +13,8 @@ import numpy as np
 import suites
 
 from regimeter import compare_samples
-from regimeter.compare import pairs as pairing
-from regimeter.compare.spending import levels_of, looks_of
+from regimeter.compare.ab import pairs as pairing
+from regimeter.compare.ab.spending import levels_of, looks_of
 
 ALPHAS = (0.05, 0.01)
 
@@ -154,7 +154,9 @@ def single(seeds: Sequence[int], count: int) -> list[Line]:
         for n in (20, 50, 200):
             rng = np.random.default_rng([*seeds, n, *model.__name__.encode()])
             logs = np.stack([model(rng, count, n), model(rng, count, n)])[:, :, None]
-            report = engine.compare(suites.times(logs[0]), suites.times(logs[1]), paired=False, fdr="none")
+            report = engine.compare(
+                suites.times(logs[0]), suites.times(logs[1]), paired=False, fdr="none", run_floor=models.RUN_FLOOR
+            )
             called = int(report.changed.sum())
             lines.append(at_most("T5", f"one process, {model.__name__}, n={n}: false verdicts", called / count, 0.05,
                                  interval(called, count)))  # fmt: skip

@@ -19,7 +19,8 @@ from time import perf_counter_ns
 from types import ModuleType
 from typing import Any
 
-from regimeter.suggest import OptimizationSuggestion, ProfilerOptimizer
+from regimeter import ProfilerOptimizer
+from regimeter.suggest import OptimizationSuggestion
 
 from .record import record, unrecorded
 

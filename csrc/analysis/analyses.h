@@ -28,7 +28,17 @@ typedef struct {
     X(annotation_times, annotation_times, "User annotations by name, on the host and on devices.")           \
     X(operator_flops, operator_flops,                                                                        \
       "FLOPs and compulsory bytes of operators by shapes (0) or by call (1).")                               \
-    X(operator_tree, operator_tree, "Operators, their calls and the device work of these, as a tree.")
+    X(operator_tree, operator_tree, "Operators, their calls and the device work of these, as a tree.")       \
+    X(lines, lines, "Samples of host stacks by line (0), by function (1) or by line of the program (2).")
+
+// Memory: what lived when, who asked, what the allocator holds.
+#define RGM_MEMORY_ANALYSES(X)                                                                               \
+    X(memory_levels, memory_levels, "What lived and was reserved after each event of an allocator.")         \
+    X(allocations, allocations,                                                                              \
+      "Memory at the peak and the end by call stack (0), line (1), category (2) or line of the program "     \
+      "(3).")                                                                                                \
+    X(pools, pools, "What an allocator had reserved, by device (0) or by pool, stream and size class (1).")  \
+    X(shortages, shortages, "When a device had too little memory left.")
 
 // Who waited for whom: devices, streams, copies, hosts.
 #define RGM_WAITING_ANALYSES(X)                                                                              \
@@ -89,6 +99,7 @@ typedef struct {
 
 #define RGM_ANALYSES(X)                                                                                      \
     RGM_TIMES_ANALYSES(X)                                                                                    \
+    RGM_MEMORY_ANALYSES(X)                                                                                   \
     RGM_WAITING_ANALYSES(X)                                                                                  \
     RGM_COMMUNICATION_ANALYSES(X)                                                                            \
     RGM_KERNELS_ANALYSES(X)                                                                                  \

@@ -44,7 +44,7 @@ const rgm_work rgm_work_none = {.time_ns = NAN,
     X(NO_WORK, UNKNOWN, NONE, NO_WORK)
 
 #define OUTCOME_ENUM(outcome, label, detail, reason) OUT_##outcome,
-typedef enum { OUTCOMES(OUTCOME_ENUM) OUT_COUNT } outcome;
+typedef enum { OUTCOMES(OUTCOME_ENUM) OUT_LIMIT, OUT_COUNT = OUT_LIMIT + RGM_LIMIT_COUNT } outcome;
 
 static const struct {
     rgm_regime label;
@@ -53,11 +53,13 @@ static const struct {
 } outcomes[OUT_COUNT] = {
 #define OUTCOME_ROW(outcome, label, detail, reason)                                                          \
     {RGM_REGIME_##label, RGM_DETAIL_##detail, RGM_REASON_##reason},
-    OUTCOMES(OUTCOME_ROW)};
+#define LIMIT_ROW(name, token, label, detail, reason)                                                        \
+    [(int)OUT_LIMIT + (int)RGM_LIMIT_##name] = {RGM_REGIME_##label, RGM_DETAIL_##detail, RGM_REASON_##reason},
+    OUTCOMES(OUTCOME_ROW) RGM_LIMITS(LIMIT_ROW)};
 
 // Logarithms of the cut points.
 typedef struct {
-    double floor, near, far, error, margin, wait;
+    double floor, near, far, error, margin, wait, part;
 } cuts;
 
 typedef struct {
@@ -72,7 +74,8 @@ static cuts cuts_of(const rgm_policy *policy) {
                   .far = log(policy->regime_far_share),
                   .error = log(policy->regime_error_share),
                   .margin = log1p(policy->regime_balanced_margin),
-                  .wait = log(policy->regime_wait_share)};
+                  .wait = log(policy->regime_wait_share),
+                  .part = log(policy->regime_part_share)};
 }
 
 // --- probabilities ----------------------------------------------------------------------------------------
@@ -124,9 +127,31 @@ static void add_low(draws *d, double time, double c, double most, double weight)
     d->mass[OUT_BALANCED] += weight * fmax(0, all - memory - compute - lowest);
 }
 
-// Divides what neither roof explains: dependent loads, if they do, else the rest. Returns what is left.
+static int largest_limit(const rgm_roofs *roofs, const bool *without) {
+    int largest = -1;
+    for (int i = 0; i < RGM_LIMIT_COUNT; i++)
+        if (is_known(roofs->limits[i]) && !(without && without[i]) &&
+            (largest < 0 || roofs->limits[i].centre > roofs->limits[largest].centre))
+            largest = i;
+    return largest;
+}
+
+// Parts of the time that are known beside the roofs, the largest first. Returns what none of them explains.
+static double add_limits(draws *d, double weight) {
+    bool done[RGM_LIMIT_COUNT] = {false};
+    for (int i; (i = largest_limit(d->roofs, done)) >= 0; done[i] = true) {
+        double explains = 1 - below(d->roofs->limits[i], d->cut.part);
+        d->mass[OUT_LIMIT + i] += weight * explains;
+        weight *= 1 - explains;
+    }
+    return weight;
+}
+
+// Divides what neither roof explains: a part of the time, dependent loads, else the rest. Returns what is
+// left.
 static double add_chain(draws *d, double time, double near, double weight) {
     rgm_estimate chain = d->roofs->chain;
+    weight = add_limits(d, weight);
     if (!is_known(chain)) return weight;
     double wrong = 1 - below(chain, time + d->cut.error);
     double explains = within(chain, time + near, time + d->cut.error);
@@ -254,6 +279,8 @@ static void put_figures(rgm_regime_verdict *v, const rgm_work *work, const rgm_r
     v->sol_memory = share(roofs->memory, roofs);
     v->latency_share = share(roofs->chain, roofs);
     v->floor_share = share(roofs->floor, roofs);
+    int limit = largest_limit(roofs, NULL);
+    v->limit_share = limit < 0 ? NAN : exp(roofs->limits[limit].centre);
     v->wait_share = roofs->cpu_ns >= 0 ? fmax(0, 1 - roofs->cpu_ns / work->time_ns) : NAN;
     v->intensity = operations / work->bytes;
     v->ridge = operations > 0 && work->bytes > 0

@@ -36,6 +36,7 @@ typedef struct {
     double threads, machine_threads;    // that worked, and that the ceilings were measured with
     double cpu_ns;                      // processor time of all threads
     double working_set, cache_bytes[RGM_CACHE_LEVELS];
+    double limit_share[RGM_LIMIT_COUNT], limit_spread[RGM_LIMIT_COUNT]; // of the time of a host; 0 is none
 } rgm_work;
 extern const rgm_work rgm_work_none;
 
@@ -50,7 +51,8 @@ typedef struct {
     double sol_compute, sol_memory; // time that the roof needs, over the time; NAN unknown, never clamped
     double latency_share;           // the same for dependent loads
     double floor_share, wait_share; // floor over time; time without the processor over time
-    double intensity, ridge;        // operations per byte; of the work, and where the roofs meet
+    double limit_share;      // the largest part of the time that is known beside the roofs, NAN for none
+    double intensity, ridge; // operations per byte; of the work, and where the roofs meet
     double model_ns, model_low_ns, model_high_ns; // what floor and roofs allow, with 95 %
 } rgm_regime_verdict;
 

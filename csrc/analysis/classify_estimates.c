@@ -183,6 +183,8 @@ void rgm_roofs_find(rgm_roofs *roofs, const rgm_work *given, const rgm_policy *p
     if (!is_known(roofs->memory)) roofs->memory = share_of(roofs->time, work->memory_share, policy);
     roofs->chain = chain_time(work, policy);
     roofs->floor = floor_time(work, policy, &roofs->floor_assumed);
+    for (int i = 0; i < RGM_LIMIT_COUNT; i++)
+        roofs->limits[i] = estimate(work->limit_share[i], work->limit_spread[i]);
     roofs->host = work->host;
     roofs->small_grid = !work->host && work->blocks < work->multiprocessors;
     roofs->tiny_grid = !work->host && work->blocks <= work->multiprocessors * policy->regime_tiny_grid;
@@ -192,5 +194,6 @@ rgm_roofs rgm_roofs_central(const rgm_roofs *roofs) {
     rgm_roofs central = *roofs;
     rgm_estimate *all[] = {&central.time, &central.compute, &central.memory, &central.chain, &central.floor};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) all[i]->sigma = 0;
+    for (int i = 0; i < RGM_LIMIT_COUNT; i++) central.limits[i].sigma = 0;
     return central;
 }

@@ -13,6 +13,7 @@ typedef struct {
 
 typedef struct {
     rgm_estimate time, compute, memory, chain, floor; // logarithms of nanoseconds
+    rgm_estimate limits[RGM_LIMIT_COUNT];             // logarithms of parts of the time
     double memory_headroom; // logarithm: best bandwidth of any access pattern over that of the roof
     double cpu_ns;
     bool host, small_grid, tiny_grid, floor_assumed;

@@ -5,40 +5,28 @@
 // A kernel of a collective runs from the arrival of its rank to the end of the transfer. The shortest kernel
 // is that of the rank that waited least, so its duration is the transfer, and what the others are longer is
 // their wait. This needs no common clock; who came last does (see clock_offsets).
-#include <stdlib.h>
-
 #include "analysis/analyses.h"
 #include "analysis/instance.h"
 #include "analysis/stats.h"
-#include "base/memory.h"
 
 typedef struct {
     const rgm_view *view;
     const rgm_instances *all;
     const rgm_instance *instance;
-    int64_t start_ns;
-    uint32_t first, last; // rows in `spans` of the kernels that start first and last
+    uint32_t last; // row in `spans` of the kernel that starts last
     int32_t last_device;
 } measured;
 
 static measured measure(const rgm_view *view, const rgm_instances *all, const rgm_instance *instance) {
     const rgm_collective_call *call = rgm_instance_call(all, instance->from);
-    measured m = {view, all, instance, 0, call->row, call->row, call->device};
+    measured m = {view, all, instance, call->row, call->device};
     for (size_t i = instance->from; i < instance->to; i++) {
         call = rgm_instance_call(all, i);
-        if (rgm_view_start(view, call->row) < rgm_view_start(view, m.first)) m.first = call->row;
         if (rgm_view_start(view, call->row) <= rgm_view_start(view, m.last)) continue;
         m.last = call->row;
         m.last_device = call->device;
     }
-    m.start_ns = rgm_view_start(view, m.first);
     return m;
-}
-
-static int earliest_first(const void *a, const void *b) {
-    const measured *x = a, *y = b;
-    if (x->start_ns != y->start_ns) return x->start_ns < y->start_ns ? -1 : 1;
-    return x->first < y->first ? -1 : x->first > y->first;
 }
 
 static void set_times(const measured *m, rgm_collective_instances *out, size_t row) {
@@ -54,8 +42,8 @@ static void set_times(const measured *m, rgm_collective_instances *out, size_t r
     for (size_t i = m->instance->from; i < m->instance->to; i++)
         total = rgm_add_bounded(total, m->view->run->spans.duration_ns[rgm_instance_call(m->all, i)->row] -
                                            shortest);
-    out->start_ns[row] = m->start_ns;
-    out->start_skew_ns[row] = rgm_view_start(m->view, m->last) - m->start_ns;
+    out->start_ns[row] = m->instance->start_ns;
+    out->start_skew_ns[row] = rgm_view_start(m->view, m->last) - m->instance->start_ns;
     if (__builtin_sub_overflow(last_end, first_end, &out->end_skew_ns[row]))
         out->end_skew_ns[row] = INT64_MAX;
     out->transfer_ns[row] = shortest;
@@ -80,7 +68,7 @@ static rgm_status append(const measured *m, rgm_collective_instances *out, rgm_e
     out->participants[row] = (int64_t)(m->instance->to - m->instance->from);
     out->last_rank[row] = m->view->devices[m->last_device].rank;
     out->last_device[row] = m->view->devices[m->last_device].device;
-    out->first_span[row] = m->first;
+    out->first_span[row] = m->instance->first;
     out->last_span[row] = m->last;
     set_times(m, out, row);
     return RGM_OK;
@@ -89,22 +77,17 @@ static rgm_status append(const measured *m, rgm_collective_instances *out, rgm_e
 rgm_status rgm_collective_instances_compute(const rgm_view *view, const rgm_policy *policy,
                                             const rgm_question *question, rgm_collective_instances *out,
                                             rgm_error *err) {
-    (void)policy;
     (void)question;
     rgm_instances all = {0};
-    measured *rows = NULL;
     rgm_status status;
     RGM_GOTO(rgm_instances_find(&all, view, err));
-    rows = rgm_malloc((all.count + 1) * sizeof *rows);
-    if (!rows) {
-        status = rgm_error_no_memory(err);
-        goto done;
+    for (size_t i = 0; i < all.count; i++) {
+        measured m = measure(view, &all, &all.instances[i]);
+        RGM_GOTO(append(&m, out, err));
+        out->doubtful[i] =
+            rgm_instance_doubtful(view, &all, &all.instances[i], policy->stragglers_clock_tolerance_ns);
     }
-    for (size_t i = 0; i < all.count; i++) rows[i] = measure(view, &all, &all.instances[i]);
-    qsort(rows, all.count, sizeof *rows, earliest_first);
-    for (size_t i = 0; i < all.count; i++) RGM_GOTO(append(&rows[i], out, err));
 done:
-    rgm_free(rows);
     rgm_instances_release(&all);
     return status;
 }

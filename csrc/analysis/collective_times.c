@@ -4,9 +4,11 @@
 // lower bound of what the links did; `stragglers` tells the two apart where several ranks were recorded.
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analysis/analyses.h"
-#include "analysis/collective.h"
+#include "analysis/call_times.h"
+#include "analysis/instance.h"
 #include "analysis/stats.h"
 #include "base/memory.h"
 #include "base/sort.h"
@@ -27,7 +29,10 @@ typedef struct {
 
 typedef struct {
     const rgm_view *view;
-    rgm_collective_calls calls;
+    rgm_instances instances;
+    const rgm_collective_calls *calls; // of `instances`
+    rgm_call_times *times;             // of each call
+    int64_t *instance_of;              // each call, -1 for none
     item *items;
     group *groups;
     size_t n_groups;
@@ -76,13 +81,13 @@ static int64_t duration(const work *w, const item *it) {
 }
 
 static rgm_status form_groups(work *w, int32_t by, rgm_error *err) {
-    size_t count = w->calls.count;
+    size_t count = w->calls->count;
     w->items = rgm_malloc((count + 1) * sizeof *w->items);
     w->groups = rgm_malloc((count + 1) * sizeof *w->groups);
     w->durations = rgm_malloc((count + 1) * sizeof *w->durations);
     w->scratch = rgm_malloc((count + 1) * sizeof *w->scratch);
     if (!w->items || !w->groups || !w->durations || !w->scratch) return rgm_error_no_memory(err);
-    for (size_t i = 0; i < count; i++) w->items[i] = (item){w->view, &w->calls.calls[i], by};
+    for (size_t i = 0; i < count; i++) w->items[i] = (item){w->view, &w->calls->calls[i], by};
     if (by != BY_CALL) qsort(w->items, count, sizeof *w->items, by_parts);
     for (size_t from = 0, to; from < count; from = to) {
         group g = {.from = from, .row = w->items[from].call->row};
@@ -141,12 +146,34 @@ static void set_message(const work *w, const rgm_collective_call *call, rgm_coll
     out->group_ranks[row] = RGM_CELL(args, group_ranks, call->args, 0);
 }
 
+static rgm_status find_calls(work *w, rgm_error *err) {
+    RGM_TRY(rgm_instances_find(&w->instances, w->view, err));
+    w->calls = &w->instances.calls;
+    w->times = rgm_calloc(w->calls->count + 1, sizeof *w->times);
+    w->instance_of = rgm_malloc((w->calls->count + 1) * sizeof *w->instance_of);
+    if (!w->times || !w->instance_of) return rgm_error_no_memory(err);
+    RGM_TRY(rgm_call_times_find(w->view, w->calls, w->times, err));
+    memset(w->instance_of, 0xFF, (w->calls->count + 1) * sizeof *w->instance_of);
+    for (size_t i = 0; i < w->instances.count; i++)
+        for (size_t at = w->instances.instances[i].from; at < w->instances.instances[i].to; at++)
+            w->instance_of[w->instances.order[at]] = (int64_t)i;
+    return RGM_OK;
+}
+
 static void set_call(const work *w, const rgm_collective_call *call, rgm_collective_times *out, size_t row) {
     const rgm_device_key *device = &w->view->devices[call->device];
     out->rank[row] = device->rank;
     out->device[row] = device->device;
     out->step[row] = rgm_view_step(w->view, call->row);
     out->start_ns[row] = rgm_view_start(w->view, call->row);
+    size_t index = (size_t)(call - w->calls->calls);
+    const rgm_call_times *times = &w->times[index];
+    out->instance[row] = w->instance_of[index];
+    out->arguments[row] = call->args;
+    out->since_ns[row] = times->since_ns;
+    out->since_compute_ns[row] = times->compute_ns;
+    out->since_mem_ns[row] = times->memory_ns;
+    out->since_idle_ns[row] = times->idle_ns;
     if (call->args >= 0) out->sequence[row] = RGM_CELL(&w->view->run->collectives, sequence, call->args, -1);
 }
 
@@ -156,8 +183,12 @@ static rgm_status append(work *w, const group *g, int32_t by, rgm_collective_tim
     RGM_TRY(rgm_table_append(&rgm_collective_times_desc, out, RGM_ALL_COLUMNS, &row, err));
     out->collective[row] = first->kind;
     out->span[row] = g->row;
-    for (size_t i = g->from; i < g->to; i++)
-        if (w->items[i].call->source > out->source[row]) out->source[row] = w->items[i].call->source;
+    for (size_t i = g->from; i < g->to; i++) {
+        const rgm_collective_call *call = w->items[i].call;
+        if (call->source > out->source[row]) out->source[row] = call->source;
+        out->exposed_ns[row] =
+            rgm_add_bounded(out->exposed_ns[row], w->times[call - w->calls->calls].exposed_ns);
+    }
     if (by != BY_COLLECTIVE) set_message(w, first, out, row);
     if (by == BY_CALL) set_call(w, first, out, row);
     set_statistics(w, g, out, row);
@@ -171,11 +202,13 @@ rgm_status rgm_collective_times_compute(const rgm_view *view, const rgm_policy *
     (void)policy;
     work w = {.view = view};
     rgm_status status;
-    RGM_GOTO(rgm_collective_calls_find(&w.calls, view, err));
+    RGM_GOTO(find_calls(&w, err));
     RGM_GOTO(form_groups(&w, question->group_by, err));
     for (size_t g = 0; g < w.n_groups; g++) RGM_GOTO(append(&w, &w.groups[g], question->group_by, out, err));
 done:
-    rgm_collective_calls_release(&w.calls);
+    rgm_instances_release(&w.instances);
+    rgm_free(w.times);
+    rgm_free(w.instance_of);
     rgm_free(w.items);
     rgm_free(w.groups);
     rgm_free(w.durations);

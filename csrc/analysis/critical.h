@@ -11,12 +11,15 @@
 //               <- the device work that a synchronising call awaited
 //   work begins <- the end of the work before it on its stream
 //               <- the beginning of its launch call
-//               <- work of another stream, through an event or inside one graph launch
+//               <- work of another stream: through an event, inside one graph launch, or because that work
+//               ran
+//                  while this one was launched, had its stream to itself, and did not begin
 //   work ends   <- its beginning
 // Of the edges into a node one is binding, the one whose other end came last; its weight is the time between
 // the two. Edges that did not bind weigh nothing, except that a launch and a change of kernels keep
 // the shortest time that this run shows for them. So the longest path through the graph is as long as
-// the window, and with the weights of one kind muted it is a lower bound of what would remain.
+// the window, and with the weights of some kinds muted it is a lower bound of what would remain. The window
+// is over when all its device work is, whether anything on the path awaited that or not.
 #ifndef RGM_ANALYSIS_CRITICAL_H
 #define RGM_ANALYSIS_CRITICAL_H
 
@@ -37,13 +40,58 @@
     X(KERNEL_COMMUNICATION, "kernel_communication")                                                          \
     X(KERNEL_MEMORY, "kernel_memory")                                                                        \
     X(KERNEL_GAP, "kernel_gap")                                                                              \
-    X(DEPENDENCY_WAIT, "dependency_wait")
+    X(DEPENDENCY_WAIT, "dependency_wait")                                                                    \
+    X(START_DELAY, "start_delay")
 
 #define RGM_PATH_ENUM(name, token) RGM_PATH_##name,
 typedef enum { RGM_PATH_KINDS(RGM_PATH_ENUM) RGM_PATH_KIND_COUNT } rgm_path_kind;
 
+// Sets of kinds: the chain of one side is what remains without the other; launching belongs to neither.
+#define RGM_PATH_BIT(name) (1u << RGM_PATH_##name)
+enum {
+    RGM_PATH_LAUNCHING = RGM_PATH_BIT(LAUNCH_LATENCY) | RGM_PATH_BIT(START_DELAY),
+    RGM_PATH_ON_HOST = RGM_PATH_BIT(HOST_OPERATOR) | RGM_PATH_BIT(HOST_RUNTIME) | RGM_PATH_BIT(HOST_SYNC) |
+                       RGM_PATH_BIT(HOST_PYTHON) | RGM_PATH_BIT(HOST_OTHER) | RGM_PATH_BIT(DATA_LOADING) |
+                       RGM_PATH_BIT(OUTSIDE),
+    RGM_PATH_ON_DEVICE = RGM_PATH_BIT(KERNEL_COMPUTE) | RGM_PATH_BIT(KERNEL_COMMUNICATION) |
+                         RGM_PATH_BIT(KERNEL_MEMORY) | RGM_PATH_BIT(KERNEL_GAP) |
+                         RGM_PATH_BIT(DEPENDENCY_WAIT),
+};
+
+// X(NAME, token): what is known of a start_delay, the time from a launch call to the beginning of its work
+// where that is too long for latency and no other stream was busy. The first that holds.
+#define RGM_PATH_REASONS(X)                                                                                  \
+    X(NONE, "none")                                                                                          \
+    X(LAUNCH_UNRECORDED, "launch_not_recorded")                                                              \
+    X(FIRST_WORK, "first_work_in_recording")                                                                 \
+    X(GRAPH, "graph_launch")                                                                                 \
+    X(IN_CALL, "launch_call_still_running")                                                                  \
+    X(FIRST_USE, "first_use_in_recording")                                                                   \
+    X(UNRECORDED, "nothing_recorded")
+
+#define RGM_PATH_REASON_ENUM(name, token) RGM_PATH_REASON_##name,
+typedef enum { RGM_PATH_REASONS(RGM_PATH_REASON_ENUM) RGM_PATH_REASON_COUNT } rgm_path_reason;
+
+// X(NAME, token): what the length of the path follows, told by the chains of the two sides.
+#define RGM_PATH_SIDES(X)                                                                                    \
+    X(HOST, "host")                                                                                          \
+    X(DEVICE, "device")                                                                                      \
+    X(TIED, "tied")                                                                                          \
+    X(IN_TURN, "in_turn")
+
+#define RGM_PATH_SIDE_ENUM(name, token) RGM_PATH_SIDE_##name,
+typedef enum { RGM_PATH_SIDES(RGM_PATH_SIDE_ENUM) RGM_PATH_SIDE_COUNT } rgm_path_side;
+
 enum { RGM_NODE_NONE = -1 };
-enum { RGM_NODE_FIRST = 1, RGM_NODE_INFERRED = 2, RGM_NODE_INFERRED_EVENT = 4, RGM_NODE_MORE = 8 };
+enum {
+    RGM_NODE_FIRST = 1,
+    RGM_NODE_INFERRED = 2,
+    RGM_NODE_INFERRED_EVENT = 4,
+    RGM_NODE_MORE = 8,
+    RGM_NODE_BEHIND = 16, // work that work of another stream held back: `event` binds
+    RGM_NODE_ENDS = 32,   // without it the window is not over
+    RGM_NODE_ON_PATH = 64,
+};
 
 typedef struct {
     int32_t start, end; // points of a span of a host thread that no other span encloses
@@ -71,6 +119,7 @@ typedef struct {
     uint8_t *flags;      // [n_nodes]
     int32_t *other;      // [n_nodes] second edge: fork, join or awaited work; launch of work
     int32_t *event;      // [n_nodes - n_points] third edge of work, by node minus n_points
+    int32_t *beside;     // [n_work] beginning of work that took up the device while this one waited, -1
     rgm_more_edge *more; // of nodes with RGM_NODE_MORE, by node: what else a call awaited beside the last
     size_t n_more, more_capacity;
     size_t n_threads, n_streams;
@@ -89,8 +138,8 @@ typedef struct {
 rgm_status rgm_critical_build(rgm_critical *graph, const rgm_view *view, const rgm_policy *policy,
                               const rgm_question *question, rgm_error *err) RGM_NODISCARD;
 void rgm_critical_release(rgm_critical *graph);
-// Length of the longest path with the weights of one kind muted; RGM_PATH_KIND_COUNT mutes none.
-rgm_status rgm_critical_length(const rgm_critical *graph, rgm_path_kind muted, int64_t *length,
+// Length of the longest path with the weights of a set of kinds muted.
+rgm_status rgm_critical_length(const rgm_critical *graph, unsigned muted, int64_t *length,
                                rgm_error *err) RGM_NODISCARD;
 
 // The steps of building, one file each.
@@ -99,6 +148,12 @@ rgm_status rgm_critical_device(rgm_critical *graph, rgm_error *err) RGM_NODISCAR
 rgm_status rgm_critical_threads(rgm_critical *graph, rgm_error *err) RGM_NODISCARD;
 rgm_status rgm_critical_waits(rgm_critical *graph, rgm_error *err) RGM_NODISCARD;
 rgm_status rgm_critical_measure(rgm_critical *graph, rgm_error *err) RGM_NODISCARD;
+// Looks at the edges that bind so far; they are bound anew afterwards.
+rgm_status rgm_critical_behind(rgm_critical *graph, rgm_error *err) RGM_NODISCARD;
+// The rank whose path it is, by the question; then, with all nodes made and bound, the window.
+rgm_status rgm_critical_rank(rgm_critical *graph, int32_t wanted, rgm_error *err) RGM_NODISCARD;
+rgm_status rgm_critical_window(rgm_critical *graph, const rgm_question *question,
+                               rgm_error *err) RGM_NODISCARD;
 
 // What the name of a call stands for, and whether a name is that of an operator that loads data.
 rgm_call_kind rgm_critical_call(const rgm_critical *graph, rgm_name name);
@@ -114,6 +169,15 @@ static inline bool rgm_critical_is_host(rgm_kind kind) {
 }
 static inline bool rgm_critical_on_rank(const rgm_critical *graph, size_t lane) {
     return RGM_CELL(&graph->view->run->lanes, rank, lane, -1) == graph->rank;
+}
+// Whether a node is the beginning of a piece of work.
+static inline bool rgm_critical_is_start(const rgm_critical *graph, int32_t node) {
+    return (size_t)node >= graph->n_points && ((size_t)node - graph->n_points) % 2 == 0;
+}
+// Work that took up the device while this one waited, as the node of its beginning; -1 for none.
+static inline int32_t rgm_critical_beside(const rgm_critical *graph, int32_t node) {
+    bool start = rgm_critical_is_start(graph, node);
+    return start ? graph->beside[((size_t)node - graph->n_points) / 2] : RGM_NODE_NONE;
 }
 // a - b, for times of a damaged file too.
 static inline int64_t rgm_critical_between(int64_t a, int64_t b) {

@@ -142,7 +142,8 @@ static int64_t low_value(const rgm_critical *graph, int64_t *values, size_t coun
 }
 
 static int32_t recorded_call(const rgm_critical *graph, size_t node) {
-    if (graph->event[node - graph->n_points] >= 0 || graph->flags[node] & RGM_NODE_INFERRED)
+    if (graph->event[node - graph->n_points] >= 0 || graph->flags[node] & RGM_NODE_INFERRED ||
+        rgm_critical_beside(graph, (int32_t)node) >= 0)
         return RGM_NODE_NONE;
     return graph->other[node];
 }
@@ -152,8 +153,10 @@ static size_t latencies(const rgm_critical *graph, int64_t *values) {
     for (size_t node = graph->n_points; node < graph->n_nodes; node += 2) {
         int32_t call = recorded_call(graph, node);
         if (call < 0) continue;
+        int64_t took = rgm_critical_between(graph->time[node], graph->time[call]);
+        if ((double)took > graph->policy->critical_latency_ns) continue;
         if (graph->flags[node] & RGM_NODE_FIRST || graph->time[node - 1] <= graph->time[call])
-            values[count++] = rgm_critical_between(graph->time[node], graph->time[call]);
+            values[count++] = took;
     }
     return count;
 }

@@ -14,58 +14,6 @@ static bool get(void *slot, size_t count, size_t size, int fill) {
     return block != NULL;
 }
 
-// --- rank -------------------------------------------------------------------------------------------------
-
-typedef struct {
-    int64_t rank, start_ns, end_ns;
-} extent;
-
-static int by_rank(const void *a, const void *b) {
-    const extent *x = a, *y = b;
-    return x->rank < y->rank ? -1 : x->rank > y->rank;
-}
-
-static void find_extents(const rgm_view *view, extent *extents, size_t *count) {
-    const rgm_lanes *lanes = &view->run->lanes;
-    size_t kept = 0;
-    for (size_t lane = 0; lane < view->n_lanes; lane++)
-        extents[lane] = (extent){RGM_CELL(lanes, rank, lane, -1), INT64_MAX, INT64_MIN};
-    qsort(extents, view->n_lanes, sizeof *extents, by_rank);
-    for (size_t i = 0; i < view->n_lanes; i++)
-        if (!kept || extents[kept - 1].rank != extents[i].rank) extents[kept++] = extents[i];
-    extent *e = extents;
-    for (size_t i = 0; i < view->n_spans; i++) {
-        rgm_kind kind = rgm_view_kind(view, i);
-        if (!rgm_critical_is_host(kind) && !rgm_kind_is_work(kind)) continue;
-        extent key = {.rank = RGM_CELL(lanes, rank, rgm_view_lane(view, i), -1)};
-        if (e->rank != key.rank) e = bsearch(&key, extents, kept, sizeof *extents, by_rank);
-        if (rgm_view_start(view, i) < e->start_ns) e->start_ns = rgm_view_start(view, i);
-        if (rgm_view_end(view, i) > e->end_ns) e->end_ns = rgm_view_end(view, i);
-    }
-    *count = kept;
-}
-
-// The rank that lasted longest, the smallest number of equals; or the `wanted`-th in ascending order, from 1.
-static rgm_status choose_rank(rgm_critical *graph, int32_t wanted, rgm_error *err) {
-    extent *extents = rgm_malloc(graph->view->n_lanes * sizeof *extents);
-    size_t count, best = 0;
-    if (!extents) return rgm_error_no_memory(err);
-    find_extents(graph->view, extents, &count);
-    for (size_t i = 1; i < count; i++)
-        if (rgm_critical_between(extents[i].end_ns, extents[i].start_ns) >
-                rgm_critical_between(extents[best].end_ns, extents[best].start_ns) ||
-            extents[best].end_ns < extents[best].start_ns)
-            best = i;
-    rgm_status status = RGM_OK;
-    if (wanted > 0 && (size_t)wanted <= count)
-        best = (size_t)wanted - 1;
-    else if (wanted != 0)
-        status = rgm_error_set(err, RGM_INVALID, "group_by %d: the run has %zu ranks", wanted, count);
-    graph->rank = (int32_t)extents[best].rank;
-    rgm_free(extents);
-    return status;
-}
-
 // --- memory -----------------------------------------------------------------------------------------------
 
 static rgm_status allocate(rgm_critical *graph, rgm_error *err) {
@@ -86,6 +34,7 @@ static rgm_status allocate(rgm_critical *graph, rgm_error *err) {
               get(&graph->kind, nodes, 1, 0) && get(&graph->flags, nodes, 1, 0) &&
               get(&graph->other, nodes, sizeof(int32_t), 0xFF) &&
               get(&graph->event, 2 * n_work, sizeof(int32_t), 0xFF) &&
+              get(&graph->beside, n_work, sizeof(int32_t), 0xFF) &&
               get(&graph->thread_lane, view->n_lanes + 1, sizeof(uint32_t), 0) &&
               get(&graph->thread_first, view->n_lanes + 1, sizeof(uint32_t), 0) &&
               get(&graph->stream_lane, view->n_lanes + 1, sizeof(uint32_t), 0) &&
@@ -105,6 +54,7 @@ void rgm_critical_release(rgm_critical *graph) {
     rgm_free(graph->flags);
     rgm_free(graph->other);
     rgm_free(graph->event);
+    rgm_free(graph->beside);
     rgm_free(graph->thread_lane);
     rgm_free(graph->thread_first);
     rgm_free(graph->stream_lane);
@@ -121,15 +71,12 @@ void rgm_critical_release(rgm_critical *graph) {
 
 enum { EDGES = 3 };
 
-static bool is_work_start(const rgm_critical *graph, size_t node) {
-    return node >= graph->n_points && (node - graph->n_points) % 2 == 0;
-}
-
 // The node before on the thread or stream. Work that begins before its predecessor ends waited for no more
 // than that one's beginning.
 static int32_t edge_along(const rgm_critical *graph, size_t node) {
     if (graph->flags[node] & RGM_NODE_FIRST) return RGM_NODE_NONE;
-    if (is_work_start(graph, node) && graph->time[node - 1] > graph->time[node]) return (int32_t)node - 2;
+    if (rgm_critical_is_start(graph, (int32_t)node) && graph->time[node - 1] > graph->time[node])
+        return (int32_t)node - 2;
     return (int32_t)node - 1;
 }
 
@@ -220,106 +167,66 @@ static rgm_path_kind edge_kind(const rgm_critical *graph, size_t node, int32_t b
     if (node < graph->n_points) {
         if (which == 0) return (rgm_path_kind)graph->kind[node];
         if (from_work)
-            return is_work_start(graph, (size_t)before) ? (rgm_path_kind)graph->kind[before]
+            return rgm_critical_is_start(graph, before) ? (rgm_path_kind)graph->kind[before]
                                                         : RGM_PATH_HOST_SYNC;
         // A join belongs to the leaf that waited; a fork to the leaf that began the other thread.
         bool wakes = graph->kind[node] == RGM_PATH_OUTSIDE && (size_t)before + 1 < graph->n_points &&
                      !(graph->flags[before + 1] & RGM_NODE_FIRST);
         return (rgm_path_kind)(wakes ? graph->kind[before + 1] : graph->kind[node]);
     }
-    if (!is_work_start(graph, node)) return (rgm_path_kind)graph->kind[node];
+    if (!rgm_critical_is_start(graph, (int32_t)node)) return (rgm_path_kind)graph->kind[node];
     if (!from_work) return RGM_PATH_LAUNCH_LATENCY;
-    if (is_work_start(graph, (size_t)before)) return (rgm_path_kind)graph->kind[before];
+    if (rgm_critical_is_start(graph, before)) return (rgm_path_kind)graph->kind[before];
     return which == 0 ? RGM_PATH_KERNEL_GAP : RGM_PATH_DEPENDENCY_WAIT;
 }
 
 // Shortest time that an edge takes even when it does not bind.
 static int64_t least_of(const rgm_critical *graph, size_t node, int32_t before, int which) {
-    if (!is_work_start(graph, node)) return 0;
+    if (!rgm_critical_is_start(graph, (int32_t)node)) return 0;
     if (which == 1 && (size_t)before < graph->n_points)
         return graph->flags[node] & RGM_NODE_INFERRED ? 0 : graph->launch_ns;
-    return which == 0 && !is_work_start(graph, (size_t)before) ? graph->gap_ns : 0;
+    return which == 0 && !rgm_critical_is_start(graph, before) ? graph->gap_ns : 0;
+}
+
+// When an edge let its node go. Work that was awaited until now did so now, though its node is its beginning.
+static int64_t ready_at(const rgm_critical *graph, size_t node, int32_t before, int which) {
+    if (which != 0 && rgm_critical_is_start(graph, before)) return graph->time[node];
+    return rgm_add_bounded(graph->time[before], least_of(graph, node, before, which));
+}
+
+static int binding_edge(const rgm_critical *graph, size_t node) {
+    int64_t latest = INT64_MIN;
+    int best = -1;
+    if (graph->flags[node] & RGM_NODE_BEHIND && edge(graph, node, 2) >= 0) return 2;
+    for (int which = 0; which < EDGES; which++) {
+        int32_t before = edge(graph, node, which);
+        if (before < 0) continue;
+        int64_t ready = ready_at(graph, node, before, which);
+        if (best >= 0 && ready <= latest) continue;
+        latest = ready;
+        best = which;
+    }
+    return best;
+}
+
+// A wait beside other work is that one's time; a launch that took too long otherwise is no latency.
+static rgm_path_kind binding_kind(const rgm_critical *graph, size_t node, int32_t before, int which) {
+    rgm_path_kind kind = edge_kind(graph, node, before, which);
+    double took = (double)rgm_critical_between(graph->time[node], graph->time[before]);
+    int32_t beside = rgm_critical_beside(graph, (int32_t)node);
+    if (beside >= 0) return (rgm_path_kind)graph->kind[beside];
+    bool late = kind == RGM_PATH_LAUNCH_LATENCY && took > graph->policy->critical_latency_ns;
+    return late ? RGM_PATH_START_DELAY : kind;
 }
 
 static void bind(rgm_critical *graph) {
     for (size_t node = 0; node < graph->n_nodes; node++) {
-        int64_t latest = INT64_MIN;
-        int best = -1;
-        for (int which = 0; which < EDGES; which++) {
-            int32_t before = edge(graph, node, which);
-            if (before < 0) continue;
-            int64_t ready = rgm_add_bounded(graph->time[before], least_of(graph, node, before, which));
-            if (best >= 0 && ready <= latest) continue;
-            latest = ready;
-            best = which;
-        }
+        int best = binding_edge(graph, node);
         graph->bound_kind[node] = RGM_PATH_OUTSIDE;
         if (best < 0) continue;
         graph->bound_by[node] = edge(graph, node, best);
-        graph->bound_kind[node] = (uint8_t)edge_kind(graph, node, graph->bound_by[node], best);
+        graph->bound_kind[node] = (uint8_t)binding_kind(graph, node, graph->bound_by[node], best);
     }
-}
-
-// --- window -----------------------------------------------------------------------------------------------
-
-static void whole_window(rgm_critical *graph) {
-    graph->start_ns = INT64_MAX;
-    graph->end_ns = INT64_MIN;
-    for (size_t node = 0; node < graph->n_nodes; node++) {
-        if (graph->time[node] < graph->start_ns) graph->start_ns = graph->time[node];
-        if (graph->time[node] > graph->end_ns) {
-            graph->end_ns = graph->time[node];
-            graph->last = (int32_t)node;
-        }
-    }
-}
-
-static bool is_number(const char *text, size_t length) {
-    for (size_t i = 0; i < length; i++)
-        if (text[i] < '0' || text[i] > '9') return false;
-    return length > 0;
-}
-
-// A number stands for the step of that number: "ProfilerStep#12".
-static bool is_wanted(const rgm_view *view, uint32_t row, const rgm_question *question) {
-    rgm_string text = rgm_view_text(view, rgm_view_name(view, row));
-    size_t length = question->length;
-    if (is_number(question->text, length)) {
-        if (text.length <= length || memcmp(text.data, "ProfilerStep", 12) != 0) return false;
-        char before = text.data[text.length - length - 1];
-        return (before == '#' || before == ' ') &&
-               memcmp(text.data + text.length - length, question->text, length) == 0;
-    }
-    return text.length == length && memcmp(text.data, question->text, length) == 0;
-}
-
-// From the beginning of the first span of that name to its end, or to the end of the last work that was
-// launched within it, whichever is later.
-static rgm_status named_window(rgm_critical *graph, const rgm_question *question, rgm_error *err) {
-    const rgm_view *view = graph->view;
-    int64_t found = -1;
-    for (size_t p = 0; p < graph->n_points; p++) {
-        uint32_t row = graph->span[p];
-        if (row == UINT32_MAX || graph->node_end[row] != (int32_t)p || !is_wanted(view, row, question))
-            continue;
-        if (found < 0 || rgm_view_start(view, row) < rgm_view_start(view, (size_t)found)) found = row;
-    }
-    if (found < 0)
-        return rgm_error_set(err, RGM_INVALID, "no step or host span is called '%.*s'", (int)question->length,
-                             question->text);
-    graph->last = graph->node_end[found];
-    graph->start_ns = rgm_view_start(view, (size_t)found);
-    graph->end_ns = graph->time[graph->last];
-    int64_t from = graph->start_ns, to = graph->end_ns;
-    for (size_t node = graph->n_points; node < graph->n_nodes; node += 2) {
-        int32_t launch = view->launch[graph->span[node]];
-        if (launch < 0 || graph->time[node + 1] <= graph->end_ns) continue;
-        int64_t call = rgm_view_start(view, (size_t)launch);
-        if (call < from || call >= to) continue;
-        graph->end_ns = graph->time[node + 1];
-        graph->last = (int32_t)node + 1;
-    }
-    return RGM_OK;
 }
 
 // --- the whole --------------------------------------------------------------------------------------------
@@ -328,22 +235,19 @@ rgm_status rgm_critical_build(rgm_critical *graph, const rgm_view *view, const r
                               const rgm_question *question, rgm_error *err) {
     *graph = (rgm_critical){.view = view, .policy = policy, .last = RGM_NODE_NONE};
     rgm_status status;
-    RGM_GOTO(choose_rank(graph, question->group_by, err));
+    RGM_GOTO(rgm_critical_rank(graph, question->group_by, err));
     RGM_GOTO(allocate(graph, err));
     RGM_GOTO(rgm_critical_host(graph, err));
     RGM_GOTO(rgm_critical_device(graph, err));
     RGM_GOTO(rgm_critical_threads(graph, err));
     RGM_GOTO(rgm_critical_waits(graph, err));
     RGM_GOTO(rgm_critical_measure(graph, err));
+    bind(graph);
+    RGM_GOTO(rgm_critical_behind(graph, err));
+    RGM_GOTO(rgm_critical_measure(graph, err)); // without the waits behind other streams
     RGM_GOTO(order_nodes(graph, err));
     bind(graph);
-    if (question->text)
-        RGM_GOTO(named_window(graph, question, err));
-    else
-        whole_window(graph);
-    // A window longer than a century is damage; it is cut so that no sum can overflow.
-    if (graph->last >= 0 && rgm_critical_between(graph->end_ns, graph->start_ns) > INT64_MAX / 2)
-        graph->start_ns = graph->end_ns - INT64_MAX / 2;
+    RGM_GOTO(rgm_critical_window(graph, question, err));
 done:
     if (status != RGM_OK) rgm_critical_release(graph);
     return status;
@@ -353,38 +257,48 @@ static int64_t in_window(const rgm_critical *graph, int32_t node) {
     return graph->time[node] > graph->start_ns ? graph->time[node] : graph->start_ns;
 }
 
+// Whether a weight is none: muted, or time of another thread than the path's in which nothing was recorded,
+// which may have been a wait for anything.
+static bool is_weightless(const rgm_critical *graph, size_t node, rgm_path_kind kind, unsigned muted) {
+    if (muted >> kind & 1u) return true;
+    return kind == RGM_PATH_OUTSIDE && !(graph->flags[node] & RGM_NODE_ON_PATH);
+}
+
 // Weight of an edge within the window.
-static int64_t weight(const rgm_critical *graph, size_t node, int32_t before, int which,
-                      rgm_path_kind muted) {
+static int64_t weight(const rgm_critical *graph, size_t node, int32_t before, int which, unsigned muted) {
     int64_t slack = in_window(graph, (int32_t)node) - in_window(graph, before);
-    if (before == graph->bound_by[node]) return graph->bound_kind[node] == (uint8_t)muted ? 0 : slack;
+    if (before == graph->bound_by[node])
+        return is_weightless(graph, node, (rgm_path_kind)graph->bound_kind[node], muted) ? 0 : slack;
     int64_t least = least_of(graph, node, before, which);
-    if (!least || edge_kind(graph, node, before, which) == muted) return 0;
+    if (!least || muted >> edge_kind(graph, node, before, which) & 1u) return 0;
     return least < slack ? least : slack;
 }
 
-rgm_status rgm_critical_length(const rgm_critical *graph, rgm_path_kind muted, int64_t *length,
-                               rgm_error *err) {
+static int64_t reach_of(const rgm_critical *graph, uint32_t node, const int64_t *reach, unsigned muted) {
+    if (graph->bound_by[node] < 0)
+        return is_weightless(graph, node, RGM_PATH_OUTSIDE, muted)
+                   ? 0
+                   : in_window(graph, (int32_t)node) - graph->start_ns;
+    int64_t longest = 0;
+    for (int which = 0, count = edge_count(graph, node); which < count; which++) {
+        int32_t before = edge(graph, node, which);
+        if (before < 0) continue;
+        int64_t sum = reach[before] + weight(graph, node, before, which, muted);
+        if (sum > longest) longest = sum;
+    }
+    return longest;
+}
+
+rgm_status rgm_critical_length(const rgm_critical *graph, unsigned muted, int64_t *length, rgm_error *err) {
     *length = 0;
     if (graph->last < 0) return RGM_OK;
     int64_t *reach = rgm_malloc(graph->n_nodes * sizeof *reach);
     if (!reach) return rgm_error_no_memory(err);
     for (size_t i = 0; i < graph->n_nodes; i++) {
         uint32_t node = graph->order[i];
-        reach[node] = 0;
-        if (graph->time[node] > graph->end_ns) continue;
-        if (graph->bound_by[node] < 0) {
-            if (muted != RGM_PATH_OUTSIDE) reach[node] = in_window(graph, (int32_t)node) - graph->start_ns;
-            continue;
-        }
-        for (int which = 0, count = edge_count(graph, node); which < count; which++) {
-            int32_t before = edge(graph, node, which);
-            if (before < 0) continue;
-            int64_t sum = reach[before] + weight(graph, node, before, which, muted);
-            if (sum > reach[node]) reach[node] = sum;
-        }
+        reach[node] = graph->time[node] > graph->end_ns ? 0 : reach_of(graph, node, reach, muted);
+        if (graph->flags[node] & RGM_NODE_ENDS && reach[node] > *length) *length = reach[node];
     }
-    *length = reach[graph->last];
     rgm_free(reach);
     return RGM_OK;
 }

@@ -5,6 +5,7 @@
 
 #include "analysis/critical.h"
 #include "base/memory.h"
+#include "base/text.h"
 
 enum { NAME_SEEN = 0x80, NAME_LOADS = 0x40, NAME_CALL = 0x3F };
 
@@ -12,7 +13,7 @@ static uint8_t class_of(const rgm_critical *graph, rgm_name name) {
     uint8_t *class = &graph->name_class[name];
     if (*class) return *class;
     rgm_string text = rgm_view_text(graph->view, name);
-    bool loads = memmem(text.data, text.length, "DataLoader", 10) != NULL;
+    bool loads = rgm_text_has(text, "DataLoader");
     return *class = (uint8_t)(NAME_SEEN | (loads ? NAME_LOADS : 0) | rgm_call_classify(text));
 }
 

@@ -5,6 +5,7 @@
 //   stream        of all streams the last launched work; the latest of those that were over
 //   event         the latest work that was over
 //   copy          the copy itself; an asynchronous call waits for one from or to pageable memory
+// Work without a recorded launch that began during such a call was launched before it: the host was waiting.
 // cudaStreamWaitEvent without such a row: the next work that the thread launched waited for the latest work
 // that was launched before the call and over when that work began.
 #include <stdlib.h>
@@ -38,6 +39,8 @@ void rgm_critical_hold_back(rgm_critical *graph, uint32_t waiting, int64_t work,
 
 typedef struct {
     rgm_critical *graph;
+    const rgm_wait *asked;
+    size_t n_asked;
     uint32_t *work, *by_launch, *by_end, *end_rank; // [work]
     uint32_t *order;                                // [asked] by start of the call
     uint64_t *keys;
@@ -52,15 +55,45 @@ static void inference_release(inference *w) {
     rgm_free(w->keys);
 }
 
-static rgm_status inference_new(inference *w, rgm_critical *graph, size_t n_asked, rgm_error *err) {
+static rgm_status inference_new(inference *w, rgm_critical *graph, const rgm_wait *asked, size_t n_asked,
+                                rgm_error *err) {
     size_t count = rgm_critical_work_count(graph);
-    *w = (inference){.graph = graph};
+    *w = (inference){.graph = graph, .asked = asked, .n_asked = n_asked};
     RGM_TRY(RGM_ROWS(w->work, count, err));
     RGM_TRY(RGM_ROWS(w->by_launch, count, err));
     RGM_TRY(RGM_ROWS(w->by_end, count, err));
     RGM_TRY(RGM_ROWS(w->end_rank, count, err));
     RGM_TRY(RGM_ROWS(w->order, n_asked, err));
     return RGM_ROWS(w->keys, count > n_asked ? count : n_asked, err);
+}
+
+static rgm_status sort_asked(inference *w, rgm_error *err) {
+    for (size_t i = 0; i < w->n_asked; i++)
+        w->keys[i] = rgm_sort_key_i64(rgm_view_start(w->graph->view, w->asked[i].call));
+    return rgm_sort_order(w->keys, w->n_asked, w->order, err);
+}
+
+// The latest call to have begun by `time`, -1 for none.
+static int64_t asked_by(const inference *w, int64_t time) {
+    size_t low = 0, high = w->n_asked;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (rgm_view_start(w->graph->view, w->asked[w->order[middle]].call) <= time)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return (int64_t)low - 1;
+}
+
+static int64_t launched_at(const inference *w, uint32_t work) {
+    const rgm_view *view = w->graph->view;
+    int64_t at = rgm_critical_launched(w->graph, work);
+    int64_t latest = view->launch[work] < 0 ? asked_by(w, at) : -1;
+    if (latest < 0) return at;
+    const rgm_wait *q = &w->asked[w->order[latest]];
+    bool within = q->class != RGM_CALL_STREAM_WAIT && rgm_view_end(view, q->call) > at;
+    return within ? rgm_view_start(view, q->call) : at;
 }
 
 static rgm_status sort_work(inference *w, rgm_error *err) {
@@ -72,8 +105,7 @@ static rgm_status sort_work(inference *w, rgm_error *err) {
     }
     RGM_TRY(rgm_sort_order(w->keys, count, w->by_end, err));
     for (size_t i = 0; i < count; i++) w->end_rank[w->by_end[i]] = (uint32_t)i;
-    for (size_t i = 0; i < count; i++)
-        w->keys[i] = rgm_sort_key_i64(rgm_critical_launched(graph, w->work[i]));
+    for (size_t i = 0; i < count; i++) w->keys[i] = rgm_sort_key_i64(launched_at(w, w->work[i]));
     return rgm_sort_order(w->keys, count, w->by_launch, err);
 }
 
@@ -179,24 +211,24 @@ rgm_status rgm_critical_infer(rgm_critical *graph, const rgm_wait *asked, size_t
     inference in = {0}, *w = &in;
     sweep s = {0};
     rgm_status status;
-    RGM_GOTO(inference_new(w, graph, n_asked, err));
+    RGM_GOTO(inference_new(w, graph, asked, n_asked, err));
+    RGM_GOTO(sort_asked(w, err));
     RGM_GOTO(sort_work(w, err));
     RGM_GOTO(sweep_new(&s, graph->view, count, err));
-    for (size_t i = 0; i < n_asked; i++)
-        w->keys[i] = rgm_sort_key_i64(rgm_view_start(graph->view, asked[i].call));
-    RGM_GOTO(rgm_sort_order(w->keys, n_asked, w->order, err));
     for (size_t i = 0, added = 0; i < n_asked; i++) {
         const rgm_wait *q = &asked[w->order[i]];
         int64_t time = rgm_view_start(graph->view, q->call);
         for (; added < count; added++) {
             uint32_t work = w->by_launch[added];
-            if (rgm_critical_launched(graph, w->work[work]) > time) break;
+            if (launched_at(w, w->work[work]) > time) break;
             sweep_add(&s, graph->view, w->work[work], w->end_rank[work]);
         }
+        int64_t work = answer(w, &s, q);
+        bool told = q->class == RGM_CALL_AWAITS_DEVICE && work >= 0 && graph->view->launch[work] >= 0;
         if (q->class == RGM_CALL_STREAM_WAIT)
-            rgm_critical_hold_back(graph, q->work, answer(w, &s, q), true);
+            rgm_critical_hold_back(graph, q->work, work, true);
         else
-            rgm_critical_await(graph, q->call, answer(w, &s, q), q->class != RGM_CALL_AWAITS_DEVICE);
+            rgm_critical_await(graph, q->call, work, !told);
         if (q->class == RGM_CALL_AWAITS_DEVICE) RGM_GOTO(await_others(w, &s, q->call, err));
     }
     if (graph->n_more) qsort(graph->more, graph->n_more, sizeof *graph->more, by_node);

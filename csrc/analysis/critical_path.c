@@ -6,12 +6,14 @@
 
 #include "analysis/critical.h"
 #include "analysis/groups.h"
+#include "analysis/order.h"
 #include "base/memory.h"
 
 typedef struct {
     int64_t start_ns, duration_ns;
     int64_t span, lane, from; // -1 for none
-    uint8_t kind, inferred;
+    int32_t node;             // with which it ends
+    uint8_t kind, inferred, reason;
 } segment;
 
 static int64_t lane_of(const rgm_critical *graph, int32_t node) {
@@ -40,6 +42,13 @@ static bool is_inferred(const rgm_critical *graph, int32_t node, int32_t before)
            graph->flags[node] & RGM_NODE_INFERRED_EVENT;
 }
 
+static bool launches_graph(const rgm_critical *graph, uint32_t launch) {
+    const rgm_view *view = graph->view;
+    rgm_string name = rgm_view_text(view, rgm_view_name(view, launch));
+    return view->launched_first[launch + 1] - view->launched_first[launch] > 1 ||
+           memmem(name.data, name.length, "GraphLaunch", 11) != NULL;
+}
+
 static segment segment_of(const rgm_critical *graph, int32_t node) {
     int32_t before = graph->bound_by[node];
     int64_t start =
@@ -49,12 +58,20 @@ static segment segment_of(const rgm_critical *graph, int32_t node) {
                  .span = span_of(graph, node),
                  .lane = lane_of(graph, node),
                  .from = before < 0 ? -1 : span_of(graph, before),
+                 .node = node,
                  .kind = graph->bound_kind[node]};
     if (before < 0) {
         s.span = -1;
         return s;
     }
     s.inferred = is_inferred(graph, node, before);
+    int32_t beside = rgm_critical_beside(graph, node);
+    if (beside >= 0) {
+        s.span = span_of(graph, beside);
+        s.lane = lane_of(graph, beside);
+        s.inferred = true;
+        return s;
+    }
     bool truncated_work =
         (size_t)before >= graph->n_points && graph->node_start[graph->span[before]] == before;
     if (truncated_work && s.kind == graph->kind[before]) { // the awaited work itself, up to here
@@ -73,6 +90,41 @@ typedef struct {
     size_t count;
 } path;
 
+// What is known of the time from a launch call to its work, where that is long. first_ns: when work of a name
+// first began.
+static rgm_path_reason reason_of(const rgm_critical *graph, int32_t node, const int64_t *first_ns) {
+    const rgm_view *view = graph->view;
+    uint32_t work = graph->span[node];
+    int32_t launch = view->launch[work];
+    if (launch < 0 || graph->flags[node] & RGM_NODE_INFERRED) return RGM_PATH_REASON_LAUNCH_UNRECORDED;
+    if (view->work[view->device_first[rgm_view_device(view, work)]] == work)
+        return RGM_PATH_REASON_FIRST_WORK; // the device may have been busy with what began before
+    if (launches_graph(graph, (uint32_t)launch)) return RGM_PATH_REASON_GRAPH;
+    int64_t call = rgm_view_start(view, (size_t)launch), begin = graph->time[node],
+            returned = rgm_view_end(view, (size_t)launch);
+    if (returned > begin) returned = begin;
+    if (rgm_critical_between(returned, call) >= rgm_critical_between(begin, returned))
+        return RGM_PATH_REASON_IN_CALL;
+    return first_ns[rgm_view_name(view, work)] < begin ? RGM_PATH_REASON_UNRECORDED
+                                                       : RGM_PATH_REASON_FIRST_USE;
+}
+
+static rgm_status find_reasons(const rgm_critical *graph, path *found, rgm_error *err) {
+    const rgm_view *view = graph->view;
+    int64_t *first_ns;
+    RGM_TRY(RGM_ROWS(first_ns, view->n_strings, err));
+    for (size_t i = 0; i < view->n_strings; i++) first_ns[i] = INT64_MAX;
+    for (size_t i = 0; i < view->n_work; i++) {
+        int64_t *first = &first_ns[rgm_view_name(view, view->work[i])];
+        if (rgm_view_start(view, view->work[i]) < *first) *first = rgm_view_start(view, view->work[i]);
+    }
+    for (size_t i = 0; i < found->count; i++)
+        if (found->items[i].kind == RGM_PATH_START_DELAY)
+            found->items[i].reason = (uint8_t)reason_of(graph, found->items[i].node, first_ns);
+    rgm_free(first_ns);
+    return RGM_OK;
+}
+
 // Read backwards, then turned round. Segments without a duration are left out.
 static rgm_status follow(const rgm_critical *graph, path *out, rgm_error *err) {
     size_t count = 0;
@@ -88,7 +140,7 @@ static rgm_status follow(const rgm_critical *graph, path *out, rgm_error *err) {
     }
     for (size_t i = 0; i < count; i++)
         if (out->items[i].duration_ns > 0) out->items[out->count++] = out->items[i];
-    return RGM_OK;
+    return find_reasons(graph, out, err);
 }
 
 rgm_status rgm_critical_path_compute(const rgm_view *view, const rgm_policy *policy,
@@ -109,6 +161,7 @@ rgm_status rgm_critical_path_compute(const rgm_view *view, const rgm_policy *pol
         out->lane[i] = (rgm_i32)s->lane;
         out->from_span[i] = (rgm_i32)s->from;
         out->inferred[i] = s->inferred;
+        out->reason[i] = s->reason;
     }
     out->rows = found.count;
 done:
@@ -119,9 +172,28 @@ done:
 
 // --- shares -----------------------------------------------------------------------------------------------
 
+// What is known of most of the time of start delays.
+static rgm_path_reason main_reason(const path *found) {
+    int64_t of[RGM_PATH_REASON_COUNT] = {0};
+    int best = RGM_PATH_REASON_NONE;
+    for (size_t i = 0; i < found->count; i++) of[found->items[i].reason] += found->items[i].duration_ns;
+    for (int r = RGM_PATH_REASON_NONE + 1; r < RGM_PATH_REASON_COUNT; r++)
+        if (of[r] > 0 && (best == RGM_PATH_REASON_NONE || of[r] > of[best])) best = r;
+    return (rgm_path_reason)best;
+}
+
+// A chain follows the length when it alone is as long but for the share of a tie.
+static rgm_path_side side_of(const rgm_critical *graph, int64_t length, int64_t host, int64_t device) {
+    double least = (1 - graph->policy->critical_tie_share) * (double)length;
+    bool by_host = (double)host >= least, by_device = (double)device >= least;
+    if (by_host && by_device) return RGM_PATH_SIDE_TIED;
+    if (by_host) return RGM_PATH_SIDE_HOST;
+    return by_device ? RGM_PATH_SIDE_DEVICE : RGM_PATH_SIDE_IN_TURN;
+}
+
 static rgm_status add_share(const rgm_critical *graph, const path *found, rgm_path_kind kind,
                             rgm_critical_path_shares *out, rgm_error *err) {
-    int64_t total = 0, count = 0, inferred = 0, length = found->count ? graph->end_ns - graph->start_ns : 0,
+    int64_t total = 0, count = 0, inferred = 0, length = rgm_critical_between(graph->end_ns, graph->start_ns),
             bound;
     for (size_t i = 0; i < found->count; i++) {
         if (found->items[i].kind != kind) continue;
@@ -131,17 +203,41 @@ static rgm_status add_share(const rgm_critical *graph, const path *found, rgm_pa
     }
     if (!count) return RGM_OK;
     size_t row;
-    RGM_TRY(rgm_critical_length(graph, kind, &bound, err));
+    RGM_TRY(rgm_critical_length(graph, 1u << kind, &bound, err));
     RGM_TRY(rgm_table_append(&rgm_critical_path_shares_desc, out, RGM_ALL_COLUMNS, &row, err));
-    out->kind[row] = (rgm_u8)kind;
+    out->time_in[row] = out->kind[row] = (rgm_u8)kind;
     out->total_ns[row] = total;
-    out->share[row] = (double)total / (double)length;
+    out->path_share[row] = (double)total / (double)length;
     out->count[row] = count;
     out->inferred_ns[row] = inferred;
     out->bound_ns[row] = bound;
-    out->path_ns[row] = length;
-    out->rank[row] = graph->rank;
+    out->saving_ns[row] = rgm_critical_between(length, bound);
+    out->saving_share[row] = (double)rgm_critical_between(length, bound) / (double)length;
+    out->reason[row] = (rgm_u8)(kind == RGM_PATH_START_DELAY ? main_reason(found) : RGM_PATH_REASON_NONE);
     return RGM_OK;
+}
+
+static rgm_status add_chains(const rgm_critical *graph, rgm_critical_path_shares *out, rgm_error *err) {
+    int64_t host, device, length = rgm_critical_between(graph->end_ns, graph->start_ns);
+    RGM_TRY(rgm_critical_length(graph, RGM_PATH_ON_DEVICE | RGM_PATH_LAUNCHING, &host, err));
+    RGM_TRY(rgm_critical_length(graph, RGM_PATH_ON_HOST | RGM_PATH_LAUNCHING, &device, err));
+    for (size_t row = 0; row < out->rows; row++) {
+        out->path_ns[row] = length;
+        out->host_chain_ns[row] = host;
+        out->device_chain_ns[row] = device;
+        out->follows[row] = (rgm_u8)side_of(graph, length, host, device);
+        out->start_ns[row] = graph->start_ns;
+        out->rank[row] = graph->rank;
+    }
+    return RGM_OK;
+}
+
+static int by_saving(const void *table, const void *context, uint32_t a, uint32_t b) {
+    const rgm_critical_path_shares *t = table;
+    (void)context;
+    if (t->saving_ns[a] != t->saving_ns[b]) return t->saving_ns[a] > t->saving_ns[b] ? -1 : 1;
+    if (t->total_ns[a] != t->total_ns[b]) return t->total_ns[a] > t->total_ns[b] ? -1 : 1;
+    return (int)t->kind[a] - (int)t->kind[b];
 }
 
 rgm_status rgm_critical_path_shares_compute(const rgm_view *view, const rgm_policy *policy,
@@ -154,6 +250,8 @@ rgm_status rgm_critical_path_shares_compute(const rgm_view *view, const rgm_poli
     RGM_GOTO(follow(&graph, &found, err));
     for (int kind = 0; kind < RGM_PATH_KIND_COUNT; kind++)
         RGM_GOTO(add_share(&graph, &found, (rgm_path_kind)kind, out, err));
+    if (out->rows) RGM_GOTO(add_chains(&graph, out, err));
+    RGM_GOTO(rgm_order_rows(&rgm_critical_path_shares_desc, out, by_saving, NULL, err));
 done:
     rgm_free(found.items);
     rgm_critical_release(&graph);
@@ -219,7 +317,8 @@ rgm_status rgm_critical_path_top_compute(const rgm_view *view, const rgm_policy 
         out->kind[i] = groups[i].kind;
         out->total_ns[i] = groups[i].total_ns;
         out->count[i] = groups[i].count;
-        out->share[i] = (double)groups[i].total_ns / (double)(graph.end_ns - graph.start_ns);
+        out->path_share[i] =
+            (double)groups[i].total_ns / (double)rgm_critical_between(graph.end_ns, graph.start_ns);
     }
     out->rows = count;
 done:

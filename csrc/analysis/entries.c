@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <string.h>
-
 #include "analysis/stats.h"
 #include "analysis/summary.h"
 #include "base/memory.h"
@@ -216,45 +214,4 @@ done:
     rgm_free(covered);
     rgm_free(row_of_span);
     return status;
-}
-
-// --- timeline ---------------------------------------------------------------------------------------------
-
-rgm_status rgm_timeline_select(const rgm_run *run, const rgm_entries *entries, const rgm_policy *policy,
-                               rgm_timeline *timeline, rgm_error *err) {
-    size_t rows = entries->rows;
-    size_t most = policy->timeline_max_spans > 0 ? (size_t)policy->timeline_max_spans : 0;
-    *timeline = (rgm_timeline){0};
-    uint32_t *order = rgm_malloc((rows + 1) * sizeof *order);
-    uint64_t *keys = rgm_malloc((rows + 1) * sizeof *keys);
-    rgm_status status = RGM_OK;
-    if (!order || !keys) {
-        status = rgm_error_no_memory(err);
-        goto done;
-    }
-    for (size_t i = 0; i < rows; i++)
-        keys[i] = UINT64_MAX - (uint64_t)run->spans.duration_ns[entries->span[i]];
-    RGM_GOTO(rgm_sort_order(keys, rows, order, err));
-    size_t kept = rows < most ? rows : most;
-    for (size_t i = kept; i < rows; i++)
-        timeline->omitted_ns =
-            rgm_add_bounded(timeline->omitted_ns, run->spans.duration_ns[entries->span[order[i]]]);
-    timeline->omitted = (int64_t)(rows - kept);
-    // Back to the order of start: mark, then collect.
-    uint8_t *marks = (uint8_t *)keys;
-    memset(marks, 0, rows);
-    for (size_t i = 0; i < kept; i++) marks[order[i]] = 1;
-    for (size_t i = 0; i < rows; i++)
-        if (marks[i]) order[timeline->count++] = (uint32_t)i;
-    timeline->rows = order;
-    order = NULL;
-done:
-    rgm_free(order);
-    rgm_free(keys);
-    return status;
-}
-
-void rgm_timeline_release(rgm_timeline *timeline) {
-    rgm_free(timeline->rows);
-    *timeline = (rgm_timeline){0};
 }

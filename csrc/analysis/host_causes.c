@@ -5,6 +5,7 @@
 
 #include "analysis/host_activity.h"
 #include "base/memory.h"
+#include "base/text.h"
 
 // What a name contains, the first that matches.
 static const struct {
@@ -25,8 +26,7 @@ static const struct {
 
 static int8_t cause_of_name(rgm_string name) {
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (memmem(name.data, name.length, names[i].text, strlen(names[i].text)))
-            return (int8_t)names[i].cause;
+        if (rgm_text_has(name, names[i].text)) return (int8_t)names[i].cause;
     return -1;
 }
 

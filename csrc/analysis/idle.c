@@ -92,7 +92,13 @@ static rgm_idle_cause cause_of_wait(rgm_activity activity) {
 
 static rgm_idle_cause cause_of(const finder *f, rgm_gap *gap) {
     if (gap->launch < 0) return RGM_IDLE_UNKNOWN;
-    if (gap->before_launch_ns > 0) return cause_of_delay(f, gap);
+    if (gap->before_launch_ns > 0) {
+        int64_t rest = gap->in_launch_ns + gap->after_launch_ns;
+        bool in_call =
+            (double)rest > f->policy->launch_gap_ns && gap->in_launch_ns >= rest - gap->in_launch_ns;
+        gap->launching = in_call ? RGM_IDLE_LAUNCH_CALL : RGM_IDLE_LAUNCH_GAP;
+        return cause_of_delay(f, gap);
+    }
     gap->awaited = same_launch(f, gap) ? -1 : awaited_by(f, gap);
     if (gap->awaited >= 0) return cause_of_wait(rgm_view_activity(f->view, (size_t)gap->awaited));
     if ((double)gap->duration_ns <= f->policy->launch_gap_ns) return RGM_IDLE_LAUNCH_GAP;
@@ -100,6 +106,24 @@ static rgm_idle_cause cause_of(const finder *f, rgm_gap *gap) {
     const rgm_occupied_device *device = &f->occupied.devices[rgm_view_device(f->view, gap->next)];
     if (half_beside(&device->communication, gap)) return RGM_IDLE_COMMUNICATION;
     return half_beside(&device->memory, gap) ? RGM_IDLE_MEMORY : RGM_IDLE_QUEUE;
+}
+
+int rgm_gap_divide(const rgm_gap *gap, rgm_gap_part parts[2]) {
+    rgm_gap_part whole = {gap->cause,        gap->start_ns,        gap->duration_ns, gap->before_launch_ns,
+                          gap->in_launch_ns, gap->after_launch_ns, gap->sync_ns,     gap->busy_ns};
+    int64_t before = gap->before_launch_ns;
+    parts[0] = whole;
+    if (before <= 0 || before >= gap->duration_ns) return 1;
+    parts[0].duration_ns = before;
+    parts[0].in_launch_ns = parts[0].after_launch_ns = 0;
+    parts[0].busy_ns = gap->busy_before_ns;
+    parts[1] = whole;
+    parts[1].cause = gap->launching;
+    parts[1].start_ns += before;
+    parts[1].duration_ns -= before;
+    parts[1].before_launch_ns = parts[1].sync_ns = 0;
+    parts[1].busy_ns -= gap->busy_before_ns;
+    return 2;
 }
 
 // --- the gaps ---------------------------------------------------------------------------------------------
@@ -117,9 +141,10 @@ static void add_gap(finder *f, rgm_idle *idle, uint32_t track, uint32_t previous
                      .awaited = -1};
     divide(f, gap);
     gap->cause = cause_of(f, gap);
-    if (f->by_stream)
-        gap->busy_ns = rgm_coverage_within(&f->occupied.devices[rgm_view_device(view, next)].any, end,
-                                           rgm_view_start(view, next));
+    if (!f->by_stream) return;
+    const rgm_coverage *any = &f->occupied.devices[rgm_view_device(view, next)].any;
+    gap->busy_ns = rgm_coverage_within(any, end, rgm_view_start(view, next));
+    gap->busy_before_ns = rgm_coverage_within(any, end, end + gap->before_launch_ns);
 }
 
 static void find_gaps(finder *f, rgm_idle *idle, uint32_t track) {

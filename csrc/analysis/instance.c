@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "analysis/stats.h"
 #include "base/memory.h"
 
 enum { PARTS = 6 };
@@ -18,6 +19,18 @@ bool rgm_collective_synchronises(uint8_t kind) {
     return kind == RGM_COLLECTIVE_ALL_REDUCE || kind == RGM_COLLECTIVE_REDUCE_SCATTER ||
            kind == RGM_COLLECTIVE_ALL_GATHER || kind == RGM_COLLECTIVE_ALL_TO_ALL ||
            kind == RGM_COLLECTIVE_BARRIER;
+}
+
+bool rgm_instance_doubtful(const rgm_view *view, const rgm_instances *all, const rgm_instance *instance,
+                           double tolerance_ns) {
+    int64_t last_start = INT64_MIN, first_end = INT64_MAX;
+    if (!rgm_collective_synchronises(rgm_instance_call(all, instance->from)->kind)) return false;
+    for (size_t at = instance->from; at < instance->to; at++) {
+        uint32_t row = rgm_instance_call(all, at)->row;
+        if (rgm_view_start(view, row) > last_start) last_start = rgm_view_start(view, row);
+        if (rgm_view_end(view, row) < first_end) first_end = rgm_view_end(view, row);
+    }
+    return (double)rgm_subtract_bounded(last_start, first_end) > tolerance_ns; // negative where they overlap
 }
 
 static bool can_match(uint8_t kind) {
@@ -111,6 +124,21 @@ static void match(rgm_instances *all, const item *items, size_t count) {
     }
 }
 
+static void find_first(const rgm_view *view, const rgm_instances *all, rgm_instance *instance) {
+    instance->first = rgm_instance_call(all, instance->from)->row;
+    for (size_t at = instance->from; at < instance->to; at++) {
+        uint32_t row = rgm_instance_call(all, at)->row;
+        if (rgm_view_start(view, row) < rgm_view_start(view, instance->first)) instance->first = row;
+    }
+    instance->start_ns = rgm_view_start(view, instance->first);
+}
+
+static int earliest_first(const void *a, const void *b) {
+    const rgm_instance *x = a, *y = b;
+    if (x->start_ns != y->start_ns) return x->start_ns < y->start_ns ? -1 : 1;
+    return x->first < y->first ? -1 : x->first > y->first;
+}
+
 rgm_status rgm_instances_find(rgm_instances *all, const rgm_view *view, rgm_error *err) {
     item *items = NULL;
     rgm_status status;
@@ -128,6 +156,8 @@ rgm_status rgm_instances_find(rgm_instances *all, const rgm_view *view, rgm_erro
     for (size_t i = 0; i < count; i++) items[i] = describe(view, &all->calls.calls[i], (uint32_t)i);
     qsort(items, count, sizeof *items, by_parts);
     match(all, items, count);
+    for (size_t i = 0; i < all->count; i++) find_first(view, all, &all->instances[i]);
+    if (all->count) qsort(all->instances, all->count, sizeof *all->instances, earliest_first);
 done:
     rgm_free(items);
     if (status != RGM_OK) rgm_instances_release(all);

@@ -13,14 +13,16 @@
 #include "analysis/collective.h"
 
 typedef struct {
-    size_t from, to; // of `order`; in order of device
+    size_t from, to;  // of `order`; in order of device
+    int64_t start_ns; // on the device that entered first
+    uint32_t first;   // row in `spans` of its kernel there
     bool by_sequence;
 } rgm_instance;
 
 typedef struct {
     rgm_collective_calls calls;
     uint32_t *order;         // rows of `calls`, grouped by instance
-    rgm_instance *instances; // in no particular order
+    rgm_instance *instances; // by first start
     size_t count;
     int64_t *unmatched; // [n_devices of the view] calls in no instance
 } rgm_instances;
@@ -31,6 +33,11 @@ void rgm_instances_release(rgm_instances *instances);
 
 // Whether no rank can leave such a collective before the last has entered it.
 bool rgm_collective_synchronises(uint8_t kind);
+
+// Whether a rank left it before another entered, by more than the clocks may differ, though it synchronises:
+// the clocks are not aligned, or calls were matched that do not belong together.
+bool rgm_instance_doubtful(const rgm_view *view, const rgm_instances *all, const rgm_instance *instance,
+                           double tolerance_ns);
 
 static inline const rgm_collective_call *rgm_instance_call(const rgm_instances *all, size_t at) {
     return &all->calls.calls[all->order[at]];

@@ -6,7 +6,9 @@
 
 #include "analysis/view.h"
 
-// X(NAME, token); MIXED is the type of a group whose members differ.
+// X(NAME, token); MIXED is the type of a group whose members differ. ROUTING is what a mixture of experts
+// does beside its products, LAYOUT changes the order of elements alone, PROGRAM is work of an accelerator
+// that is recorded as a whole, WAIT a kernel that only passes time.
 #define RGM_KERNEL_TYPES(X)                                                                                  \
     X(MIXED, "mixed")                                                                                        \
     X(GEMM, "gemm")                                                                                          \
@@ -18,7 +20,13 @@
     X(INDEXING, "indexing")                                                                                  \
     X(SORT, "sort")                                                                                          \
     X(OPTIMIZER, "optimizer")                                                                                \
+    X(ROUTING, "routing")                                                                                    \
+    X(QUANTIZATION, "quantization")                                                                          \
+    X(LAYOUT, "layout")                                                                                      \
+    X(FFT, "fft")                                                                                            \
     X(TRITON, "triton")                                                                                      \
+    X(PROGRAM, "program")                                                                                    \
+    X(WAIT, "wait")                                                                                          \
     X(COMMUNICATION, "communication")                                                                        \
     X(MEMCPY_HTOD, "memcpy_htod")                                                                            \
     X(MEMCPY_DTOH, "memcpy_dtoh")                                                                            \

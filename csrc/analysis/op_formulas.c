@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/op_arguments.h"
+#include "base/text.h"
 
 typedef struct {
     rgm_shape shape[RGM_MAX_ARGUMENTS];
@@ -115,17 +116,13 @@ static bool read_numbers(const arguments *a, int argument, int wanted, double *o
     return count == 1 || count == wanted;
 }
 
-static bool begins(rgm_string text, const char *word) {
-    return text.length >= strlen(word) && memcmp(text.data, word, strlen(word)) == 0;
-}
-
 // 1 for True, 0 for False, -1 when not known.
 static int read_truth(const arguments *a, int argument) {
     rgm_string text;
     if (argument < 0 || !rgm_arguments_text(a->values, argument, &text)) return -1;
-    return begins(text, "True") || begins(text, "1")    ? 1
-           : begins(text, "False") || begins(text, "0") ? 0
-                                                        : -1;
+    return rgm_text_begins(text, "True") || rgm_text_begins(text, "1")    ? 1
+           : rgm_text_begins(text, "False") || rgm_text_begins(text, "0") ? 0
+                                                                          : -1;
 }
 
 static int is_transposed(const rgm_op_formula *f, const arguments *a) {
@@ -139,8 +136,8 @@ static bool result_sizes(const rgm_op_formula *f, const arguments *a, bool trans
     double extra[RGM_MAX_DIMENSIONS] = {0};
     const double *in = a->shape[f->first].size + 2, *filter = a->shape[f->first + 1].size + 2;
     rgm_string text;
-    bool same = rgm_arguments_text(a->values, f->padding, &text) && begins(text, "same");
-    bool valid = rgm_arguments_text(a->values, f->padding, &text) && begins(text, "valid");
+    bool same = rgm_arguments_text(a->values, f->padding, &text) && rgm_text_begins(text, "same");
+    bool valid = rgm_arguments_text(a->values, f->padding, &text) && rgm_text_begins(text, "valid");
     if (!read_numbers(a, f->stride, spatial, stride)) return false;
     for (int d = 0; d < spatial; d++) dilation[d] = 1, padding[d] = 0;
     if (!same && !valid && !read_numbers(a, f->padding, spatial, padding)) return false;
@@ -188,9 +185,9 @@ static rgm_op_work convolution_backward(const rgm_op_formula *f, const arguments
     int read = 0;
     for (uint32_t i = 0; i < mask.length && read < 3; i++) {
         rgm_string rest = {.data = mask.data + i, .length = mask.length - i};
-        if (begins(rest, "True"))
+        if (rgm_text_begins(rest, "True"))
             wanted[read++] = true;
-        else if (begins(rest, "False"))
+        else if (rgm_text_begins(rest, "False"))
             wanted[read++] = false;
     }
     if (read < 3) return unknown;

@@ -24,6 +24,7 @@ static void merge_sort(const void *table, rgm_row_compare compare, const void *c
 rgm_status rgm_order_rows(const rgm_table_desc *desc, void *table, rgm_row_compare compare,
                           const void *context, rgm_error *err) {
     size_t rows = ((rgm_table *)table)->rows;
+    if (rows < 2) return RGM_OK;
     uint32_t *order = rgm_malloc((rows + 1) * sizeof *order), *half = rgm_malloc((rows + 1) * sizeof *half);
     uint64_t *moved = rgm_malloc((rows + 1) * sizeof *moved);
     rgm_status status = order && half && moved ? RGM_OK : rgm_error_no_memory(err);

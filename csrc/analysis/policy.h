@@ -5,7 +5,7 @@
 
 // Statistics of times, and the rules by which the report of HTAAnalyzer judges.
 #define RGM_TIMES_POLICY(X)                                                                                  \
-    X(timeline_max_spans, 50000, "spans", "a page of some 2 MB that opens in under a second")                \
+    X(timeline_max_spans, 1000000, "spans", "a page of at most 9 MB that is ready within 3 s")               \
     X(counter_max_points, 4000, "points", "of one series: four for each of 1,000 columns of a screen")       \
     X(percentile_tail, 0.95, "", "p95 of the summary")                                                       \
     X(hta_idle_share, 0.30, "", "HTAAnalyzer of the profiling suite: idle device")                           \
@@ -43,7 +43,14 @@
       "awaited work may seem to end this much after its wait: host and device clocks are fitted to 1 us")    \
     X(critical_orphan_gap_ns, 1.5e6, "ns",                                                                   \
       "work without a recorded launch follows its predecessor up to this gap (HTA's kernel-kernel limit)")   \
-    X(critical_low_quantile, 0.05, "", "least launch latency and kernel gap of a run, without outliers")
+    X(critical_low_quantile, 0.05, "", "least launch latency and kernel gap of a run, without outliers")     \
+    X(critical_behind_ns, 1e5, "ns",                                                                         \
+      "launched work that began this much later ran behind another stream that was busy; chosen here, five " \
+      "times what launching takes")                                                                          \
+    X(critical_latency_ns, 1e6, "ns",                                                                        \
+      "from a launch call to its work: beyond it that is called no latency; chosen here, as large as calls " \
+      "that set something up")                                                                               \
+    X(critical_tie_share, 0.05, "", "chains of host and device as long as the path but for this; chosen here")
 
 // What counts as a difference of two runs.
 #define RGM_DIFF_POLICY(X)                                                                                   \
@@ -58,7 +65,11 @@
 
 // Clocks of the ranks.
 #define RGM_RANKS_POLICY(X)                                                                                  \
-    X(stragglers_clock_tolerance_ns, 1e6, "ns", "hosts that NTP keeps together differ by up to a millisecond")
+    X(stragglers_clock_tolerance_ns, 1e6, "ns",                                                              \
+      "hosts that NTP keeps together differ by up to a millisecond")                                         \
+    X(ranks_cause_share, 0.5, "", "of a late arrival that one cause explains: more than half; chosen here")  \
+    X(ranks_slow_transfer, 1.5, "", "times the median of like transfers: beyond, one is slow; chosen here")  \
+    X(ranks_like_transfers, 4, "transfers", "of one kind, size and group size to have a median; chosen here")
 
 // What limits a kernel or a piece of host code.
 #define RGM_REGIMES_POLICY(X)                                                                                \
@@ -70,6 +81,9 @@
     X(regime_error_share, 1.05, "", "of a roof: above, the work or the roof is wrong; chosen here")          \
     X(regime_least_confidence, 0.8, "", "probability below which there is no label; chosen here")            \
     X(regime_wait_share, 0.5, "", "processor time below this share of the time is waiting; chosen here")     \
+    X(regime_part_share, 0.5, "",                                                                            \
+      "a limit beside the roofs that takes this part of the time explains it: more than all others "         \
+      "together")                                                                                            \
     X(regime_cache_margin, 2, "",                                                                            \
       "a working set within this factor of a cache's size may be inside or outside; chosen here")            \
     X(regime_assumed_floor_ns, 2000, "ns",                                                                   \
@@ -99,8 +113,13 @@
 
 // What to try next: when a rule speaks, and how its suggestion is ranked.
 #define RGM_SUGGEST_POLICY(X)                                                                                \
-    X(suggest_least_share, 0.01, "",                                                                         \
-      "share of the critical path below which nothing is suggested: lost in the noise of most programs")     \
+    X(suggest_least_share, 0.02, "",                                                                         \
+      "saving, as a share of the critical path, below which nothing is suggested: not worth a reader's "     \
+      "time")                                                                                                \
+    X(suggest_least_ns, 10000, "ns",                                                                         \
+      "the same in absolute terms: ten ticks of the clock of traces until 2024")                             \
+    X(suggest_waits, 100, "waits", "that a rule about waits avoids: it speaks below that share too")         \
+    X(suggest_shown, 5, "suggestions", "that are shown at once; the rest is folded")                         \
     X(suggest_critical_share, 0.25, "",                                                                      \
       "possible saving of the path that makes a suggestion critical; a judgement")                           \
     X(suggest_high_share, 0.1, "", "the same for high")                                                      \
@@ -147,6 +166,7 @@
     X(suggest_loop_count, 10, "calls", "TorchTidy's for-loop indexing: repeated at least ten times")         \
     X(suggest_chain_length, 3, "kernels", "pointwise kernels in a row, as HTA's frequent sequences")         \
     X(suggest_top_kernel_share, 0.5, "", "UnifiedProfiler's rule: one kernel with most of the kernel time")  \
+    X(suggest_top_kernel_path, 0.1, "", "of the path that it has at least; a judgement")                     \
     X(suggest_roof_ratio, 2, "", "device time by the time at the ceilings given")                            \
     X(suggest_small_gpu_ns, 1e6, "ns", "documented: GPU operations below 1 ms")                              \
     X(suggest_large_cpu_ns, 1e7, "ns", "documented: CPU operations above 10 ms")                             \
@@ -154,6 +174,7 @@
     X(suggest_batch_calls, 10, "calls", "documented: 10 calls or more of one operation")                     \
     X(suggest_batch_ns, 1e8, "ns", "the program behind the specification: of less than 100 ms each")         \
     X(suggest_memory_bytes, 1e8, "bytes", "documented: more than 100 MB")                                    \
+    X(suggest_memory_heavy_share, 0.05, "", "of the memory that there is, where a run says so; a judgement") \
     X(suggest_cache_calls, 100, "calls", "documented: 100 calls or more")                                    \
     X(suggest_cache_ns, 1e6, "ns", "documented: of less than 1 ms each")                                     \
     X(suggest_scope_busy_share, 0.5, "", "documented: GPU utilisation below 50 %")                           \
@@ -171,6 +192,34 @@
     X(suggest_sol_high_percent, 80, "percent", "Nsight Compute: above it a unit is saturated")               \
     X(suggest_unfused_share, 0.3, "", "additions and multiplications not fused, of all; a judgement")
 
+// What limits a program.
+#define RGM_VERDICT_POLICY(X)                                                                                \
+    X(verdict_steps_least, 3, "steps", "fewer are not the program: the whole run is looked at")              \
+    X(verdict_margin, 0.05, "", "shares that differ by less are tied; samples of a short run widen it")      \
+    X(verdict_clear_share, 0.4, "", "of the window, from which on the first cause is clear; a judgement")    \
+    X(verdict_clear_lead, 0.15, "", "before the second, likewise")                                           \
+    X(verdict_device_share, 0.7, "", "of a device's time, from which on its work is the limit; a judgement") \
+    X(verdict_wait_share, 0.1, "",                                                                           \
+      "of its time that a device waits for one thing, from which on that is told")                           \
+    X(verdict_when_share, 0.2, "", "of the window that uneven steps or the first take beyond the usual one") \
+    X(verdict_when_of_what, 0.6, "", "of the largest cause, from which on that explains it; a judgement")    \
+    X(verdict_first_ratio, 3, "", "the first step by the usual one; warm-up of caches is below it")          \
+    X(verdict_uneven_ratio, 2, "", "a step by the usual one, from which on it is told; a judgement")         \
+    X(verdict_imports_ns, 1e9, "ns", "of anything else, from which on imports come last")                    \
+    X(verdict_small_ns, 6e4, "ns", "a module's call: calling an operator of PyTorch takes 5 to 20 us")       \
+    X(verdict_small_share, 0.6, "", "of the modules' time in calls that are shorter; a judgement")           \
+    X(verdict_small_calls, 10, "calls", "of such modules a step; a model of few layers is no loop of calls") \
+    X(verdict_small_lines, 3, "lines", "outside of modules, found calling compiled code and within it")      \
+    X(verdict_small_calling, 0.1, "", "of their samples in Python: 1 us of a call of 10 us; a judgement")    \
+    X(verdict_layer_share, 0.6, "", "of the modules' time that one of them has; a judgement")                \
+    X(verdict_faults, 500, "faults/s", "huge pages make few faults: 500 of 2 MiB are 1 GB/s")                \
+    X(verdict_own_busy, 0.8, "",                                                                             \
+      "of its processors that a program and its children use, from which on they crowd themselves")          \
+    X(verdict_blocks, 1000, "blocks/s", "of 512 bytes: half a megabyte a second")                            \
+    X(verdict_system_share, 0.2, "", "of the window in the kernel, below which faults are not told")         \
+    X(verdict_growth_bytes, 5e7, "bytes", "of growth over three fifths of the window; allocators hold less") \
+    X(verdict_growth_share, 0.1, "", "the same as a share of what there was")
+
 #define RGM_POLICY(X)                                                                                        \
     RGM_TIMES_POLICY(X)                                                                                      \
     RGM_WAITING_POLICY(X)                                                                                    \
@@ -180,7 +229,8 @@
     RGM_FLAME_POLICY(X)                                                                                      \
     RGM_RANKS_POLICY(X)                                                                                      \
     RGM_REGIMES_POLICY(X)                                                                                    \
-    RGM_SUGGEST_POLICY(X)
+    RGM_SUGGEST_POLICY(X)                                                                                    \
+    RGM_VERDICT_POLICY(X)
 
 typedef struct {
 #define RGM_POLICY_FIELD(name, initial, unit, source) double name;

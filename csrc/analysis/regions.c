@@ -109,18 +109,20 @@ static void add_host(const rgm_regions *r, int32_t launch, rgm_host_cause cause,
 
 static void add_gap(const rgm_regions *r, size_t number, int64_t from, int64_t to, rgm_region_parts *parts) {
     const rgm_gap *gap = &r->idle.gaps[number];
-    int64_t start = later(gap->start_ns, from), end = earlier(gap->start_ns + gap->duration_ns, to);
-    switch (gap->cause) {
-    case RGM_IDLE_UNKNOWN: parts->unknown_ns += length(start, end); return;
-    case RGM_IDLE_COMMUNICATION:
-    case RGM_IDLE_MEMORY:
-    case RGM_IDLE_WAIT_STREAM:
-    case RGM_IDLE_QUEUE: parts->wait_ns += length(start, end); return;
-    default: break;
+    rgm_gap_part of[2];
+    for (int i = 0, count = rgm_gap_divide(gap, of); i < count; i++) {
+        int64_t start = later(of[i].start_ns, from), end = earlier(of[i].start_ns + of[i].duration_ns, to);
+        switch (of[i].cause) {
+        case RGM_IDLE_UNKNOWN: parts->unknown_ns += length(start, end); break;
+        case RGM_IDLE_COMMUNICATION:
+        case RGM_IDLE_MEMORY:
+        case RGM_IDLE_WAIT_STREAM:
+        case RGM_IDLE_QUEUE: parts->wait_ns += length(start, end); break;
+        case RGM_IDLE_LAUNCH_GAP:
+        case RGM_IDLE_LAUNCH_CALL: parts->launch_gap_ns += length(start, end); break;
+        default: add_host(r, gap->launch, (rgm_host_cause)r->causes[number], start, end, parts);
+        }
     }
-    int64_t launched = gap->start_ns + gap->before_launch_ns;
-    add_host(r, gap->launch, (rgm_host_cause)r->causes[number], start, earlier(launched, end), parts);
-    parts->launch_gap_ns += length(later(launched, start), end);
 }
 
 // Before a device's first work of all.

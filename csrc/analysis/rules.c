@@ -31,9 +31,20 @@ const rgm_rule rgm_rules_builtin[] = {
     {"twoShotAllReduceKernel", RGM_ACTIVITY_COMMUNICATION, "TensorRT-LLM"},
     {"oneshotAllreduce", RGM_ACTIVITY_COMMUNICATION, "TensorRT-LLM"},
     {"twoshotAllreduce", RGM_ACTIVITY_COMMUNICATION, "TensorRT-LLM"},
+    {"mnnvl_allreduce", RGM_ACTIVITY_COMMUNICATION, "TensorRT-LLM"},
+    {"Lamport", RGM_ACTIVITY_COMMUNICATION,
+     "TensorRT-LLM"}, // a normalisation that waits for the multi-cast sum
     {"moeAllToAll", RGM_ACTIVITY_COMMUNICATION, "TensorRT-LLM"},
     {"userbuffers_", RGM_ACTIVITY_COMMUNICATION, "Transformer Engine"},
     {"^hccl", RGM_ACTIVITY_COMMUNICATION, "HCCL"},
+    // Whatever else calls itself an all-reduce, but those among the threads of one device.
+    {"WarpAllReduce", RGM_ACTIVITY_COMPUTE, ""},
+    {"BlockAllReduce", RGM_ACTIVITY_COMPUTE, ""},
+    {"all_reduce", RGM_ACTIVITY_COMMUNICATION, "other"},
+    {"allreduce", RGM_ACTIVITY_COMMUNICATION, "other"},
+    {"allReduce", RGM_ACTIVITY_COMMUNICATION, "other"},
+    {"AllReduce", RGM_ACTIVITY_COMMUNICATION, "other"},
+    {"Allreduce", RGM_ACTIVITY_COMMUNICATION, "other"},
 };
 const size_t rgm_rules_builtin_count = sizeof rgm_rules_builtin / sizeof rgm_rules_builtin[0];
 

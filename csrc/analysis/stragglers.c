@@ -18,19 +18,18 @@ typedef struct {
 } tally;
 
 typedef struct {
-    int64_t first_start, last_start, first_end, transfer_ns;
+    int64_t first_start, last_start, transfer_ns;
     int32_t last_device;
 } arrival;
 
 static arrival arrival_of(const rgm_view *view, const rgm_instances *all, const rgm_instance *instance) {
-    arrival a = {INT64_MAX, INT64_MIN, INT64_MAX, INT64_MAX, -1};
+    arrival a = {INT64_MAX, INT64_MIN, INT64_MAX, -1};
     for (size_t i = instance->from; i < instance->to; i++) {
         const rgm_collective_call *call = rgm_instance_call(all, i);
-        int64_t start = rgm_view_start(view, call->row), end = rgm_view_end(view, call->row);
+        int64_t start = rgm_view_start(view, call->row);
         int64_t duration = view->run->spans.duration_ns[call->row];
         if (start < a.first_start) a.first_start = start;
         if (start > a.last_start) a.last_start = start, a.last_device = call->device;
-        if (end < a.first_end) a.first_end = end;
         if (duration < a.transfer_ns) a.transfer_ns = duration;
     }
     return a;
@@ -48,10 +47,7 @@ static void add_call(tally *t, const arrival *a, int64_t start, int64_t wait_ns)
 static void add_instance(const rgm_view *view, const rgm_instances *all, const rgm_instance *instance,
                          double tolerance_ns, tally *tallies) {
     arrival a = arrival_of(view, all, instance);
-    int64_t early; // how long after the first has left the last enters; negative where they overlap
-    if (__builtin_sub_overflow(a.last_start, a.first_end, &early)) early = INT64_MIN;
-    bool doubtful = rgm_collective_synchronises(rgm_instance_call(all, instance->from)->kind) &&
-                    (double)early > tolerance_ns;
+    bool doubtful = rgm_instance_doubtful(view, all, instance, tolerance_ns);
     int64_t caused = 0;
     for (size_t i = instance->from; i < instance->to; i++) {
         const rgm_collective_call *call = rgm_instance_call(all, i);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scopes of a Run -> derived values per scope (entries) and per operation (summary), and what a page shows
-// of them (timeline). Pure functions; the caller releases the tables.
+// Scopes of a Run -> derived values per scope (entries) and per operation (summary). Pure
+// functions; the caller releases the tables.
 #ifndef RGM_ANALYSIS_SUMMARY_H
 #define RGM_ANALYSIS_SUMMARY_H
 
@@ -13,17 +13,5 @@ rgm_status rgm_entries_compute(const rgm_run *run, rgm_entries *entries, rgm_err
 // One row per operation and declared device, by exclusive time, longest first, ties by name.
 rgm_status rgm_summary_compute(const rgm_run *run, const rgm_entries *entries, const rgm_policy *policy,
                                rgm_summary *summary, rgm_error *err) RGM_NODISCARD;
-
-typedef struct {
-    uint32_t *rows; // of `entries`, ascending by start
-    size_t count;
-    int64_t omitted;
-    int64_t omitted_ns;
-} rgm_timeline;
-
-// The longest scopes, at most policy.timeline_max_spans of them.
-rgm_status rgm_timeline_select(const rgm_run *run, const rgm_entries *entries, const rgm_policy *policy,
-                               rgm_timeline *timeline, rgm_error *err) RGM_NODISCARD;
-void rgm_timeline_release(rgm_timeline *timeline);
 
 #endif

@@ -94,10 +94,23 @@ static rgm_status set_rounds(compute_job *compute, int row) {
     return RGM_OK;
 }
 
+// The e4m3 form of mma.sync is an instruction of 8.9 and of 12.x. For 9.0 and 10.x ptxas makes fp16 products
+// and additions of it, whose rate is not that of fp8.
+static bool is_native(rgm_ceiling_id id, int capability) {
+    return id != RGM_CEILING_COMPUTE_FP8 || capability == 89 || capability / 10 == 12;
+}
+
 // A kernel that this device or compiler cannot have takes away its own figure only.
 static rgm_status load(compute_job *compute, int row, rgm_figures *figures) {
     rgm_gpu_queue *queue = &compute->job->queue;
     rgm_error_clear(queue->err);
+    if (!is_native(rows[row].id, queue->capability)) {
+        rgm_figure_refuse(
+            figures, rows[row].id,
+            "compute capability %d.%d multiplies fp8 by warp groups only, which no kernel here does",
+            queue->capability / 10, queue->capability % 10);
+        return RGM_OK;
+    }
     rgm_status status =
         rgm_gpu_load(queue, rows[row].file, rows[row].entry, &compute->launches[row].function);
     if (status == RGM_UNAVAILABLE) {

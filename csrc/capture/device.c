@@ -16,9 +16,7 @@ static void on_counters(void *arg, const rgm_counter_row *rows, size_t count) {
 }
 
 static uint32_t innermost(const rgm_track *track) {
-    const rgm_frame *frame = atomic_load_explicit(&track->top, memory_order_relaxed);
-    while (frame && atomic_load_explicit(&frame->closed, memory_order_relaxed))
-        frame = atomic_load_explicit(&frame->parent, memory_order_relaxed);
+    const rgm_frame *frame = rgm_innermost_open(atomic_load_explicit(&track->top, memory_order_relaxed));
     if (frame) return atomic_load_explicit(&frame->seq, memory_order_relaxed);
     return rgm_frame_outer(track->outer, track->outer_seq);
 }

@@ -450,7 +450,10 @@ void rgm_session_reset(rgm_session *session) {
         atomic_store(&r->dropped, 0);
         atomic_store(&r->lost, 0);
     }
+    rgm_stack_sampler_hold(&session->stacks); // rows of samples name rows of stacks
     for (int log = 0; log < RGM_LOG_COUNT; log++) rgm_row_log_reset(&session->logs[log]);
+    rgm_stack_sampler_clear(&session->stacks);
+    rgm_stack_sampler_release_hold(&session->stacks);
     session->drained_records = 0;
     for (int code = 0; code < RGM_ANOMALY_COUNT; code++) atomic_store(&session->counters[code], 0);
     for (int what = 0; what < RGM_OWN_COUNT; what++) atomic_store(&session->own[what], 0);

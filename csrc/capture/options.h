@@ -27,6 +27,14 @@
     X(int64_t, sample_interval_ns, 0, "ns", "Interval of the memory sampler, 0 for none.")                   \
     X(int64_t, sample_heartbeat_ns, 100000000, "ns", "An unchanged value is repeated this often.")           \
     X(int64_t, anchor_interval_ns, 1000000000, "ns", "How often ticks are tied to CLOCK_MONOTONIC.")         \
+    X(int64_t, witness_interval_ns, 50000000, "ns",                                                          \
+      "How often a recording thread looks how fast its machine is, and twice this how often the system is "  \
+      "asked what else ran; 0 for never.")                                                                   \
+    X(int64_t, stacks_interval_ns, 0, "ns",                                                                  \
+      "Mean interval at which the call stacks of all threads are sampled, 0 for never.")                     \
+    X(int64_t, allocations_bytes, 0, "bytes",                                                                \
+      "Of so many bytes that the process asks for, one is drawn on average, and the block around it is "     \
+      "recorded; 0 for none.")                                                                               \
     X(int64_t, seed, 0, "", "Start of the pseudo-random sequence that sampling uses.")
 
 typedef struct {

@@ -11,6 +11,7 @@
     X(memory, "reading memory at begin and end of scopes")                                                   \
     X(threads, "the first scope of each thread: its recorder, its name, the start of the service threads")   \
     X(blocks, "taking the next block of records")                                                            \
+    X(witness, "looks at how fast the machine is")                                                           \
     X(forks, "holding still for a fork, and starting anew in the child")
 
 #define RGM_OWN_COST_ENUM(name, doc) RGM_OWN_##name,

@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "capture/session.h"
+#include "capture/witness.h"
 
 _Thread_local rgm_recorder *rgm_recorder_cached __attribute__((tls_model("initial-exec")));
 
@@ -59,6 +60,15 @@ rgm_recorder *rgm_recorder_find(rgm_session *session, uint64_t session_id) {
     local = fresh;
     rgm_recorder_cached = fresh;
     return fresh;
+}
+
+bool rgm_recorder_any_open(void) {
+    for (const rgm_recorder *r = local; r; r = r->next_local) {
+        if (atomic_load_explicit(&r->session_id, memory_order_relaxed) == RGM_SESSION_ENDED) continue;
+        for (const rgm_track *track = atomic_load(&r->tracks); track; track = track->next)
+            if (rgm_innermost_open(atomic_load_explicit(&track->top, memory_order_relaxed))) return true;
+    }
+    return false;
 }
 
 static void slots_put(rgm_track_slot *slots, uint32_t mask, rgm_track *track) {
@@ -162,9 +172,8 @@ rgm_track *rgm_recorder_track_of(rgm_recorder *r, const void *context) {
 
 void rgm_recorder_nest(rgm_recorder *r, rgm_track *around) {
     rgm_track *track = r->track;
-    rgm_frame *outer = around ? atomic_load_explicit(&around->top, memory_order_relaxed) : NULL;
-    while (outer && atomic_load_explicit(&outer->closed, memory_order_relaxed))
-        outer = atomic_load_explicit(&outer->parent, memory_order_relaxed);
+    rgm_frame *outer =
+        around ? rgm_innermost_open(atomic_load_explicit(&around->top, memory_order_relaxed)) : NULL;
     track->around = around;
     track->outer = outer;
     track->outer_seq = outer ? atomic_load_explicit(&outer->seq, memory_order_relaxed) : 0;
@@ -224,15 +233,24 @@ bool rgm_recorder_more_frames(rgm_recorder *r) {
 }
 
 void rgm_recorder_own(rgm_recorder *r, uint64_t ticks) {
-    rgm_frame *frame = r->track ? atomic_load_explicit(&r->track->top, memory_order_relaxed) : NULL;
-    while (frame && atomic_load_explicit(&frame->closed, memory_order_relaxed))
-        frame = atomic_load_explicit(&frame->parent, memory_order_relaxed);
+    rgm_frame *frame =
+        r->track ? rgm_innermost_open(atomic_load_explicit(&r->track->top, memory_order_relaxed)) : NULL;
     if (frame) frame->own += ticks;
 }
 
 void rgm_recorder_own_record(rgm_recorder *r, uint64_t ticks) {
     rgm_record record = {
         .start = ticks,
+        .seq = r->next_seq,
+        .parent = RGM_RECORD_NO_PARENT,
+        .info = (uint32_t)RGM_RECORD_OWN << RGM_RECORD_FLAG_BITS,
+    };
+    rgm_recorder_write(r, &record);
+}
+
+void rgm_recorder_count_record(rgm_recorder *r, uint64_t instructions) {
+    rgm_record record = {
+        .value_track = rgm_record_pack(instructions + 1, 0),
         .seq = r->next_seq,
         .parent = RGM_RECORD_NO_PARENT,
         .info = (uint32_t)RGM_RECORD_OWN << RGM_RECORD_FLAG_BITS,
@@ -252,6 +270,7 @@ bool rgm_recorder_next_block(rgm_recorder *r) {
     r->unannounced = false;
     atomic_store_explicit(&fresh->committed, r->used, memory_order_relaxed);
     atomic_store_explicit(&full->next, fresh, memory_order_release);
+    rgm_witness_block(r, begin);
     rgm_session_own(r->session, RGM_OWN_blocks, rgm_clock_ticks() - begin);
     return true;
 }
@@ -298,6 +317,7 @@ void rgm_recorder_memory(rgm_recorder *r, rgm_record_kind kind, int32_t device, 
 }
 
 void rgm_recorder_interval(rgm_recorder *r, uint64_t number) {
+    r->on_device = true;
     if (r->used == RGM_BLOCK_RECORDS && r->full) return; // as above
     rgm_record record = {
         .start = number,

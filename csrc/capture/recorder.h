@@ -79,6 +79,8 @@ struct rgm_recorder {
     rgm_block *block;
     uint32_t used; // records in block
     uint32_t next_seq;
+    uint64_t turn_due;         // tick from which on the end of a scope may end the turn (capture/turns.c)
+    uint64_t witness_due;      // tick from which on the end of a scope may be a look at the machine
     _Atomic(uint32_t) version; // odd while the stacks change: a sequence lock for the drainer's look
     uint64_t random;
     _Atomic(uint64_t) dropped;
@@ -94,9 +96,14 @@ struct rgm_recorder {
     uint32_t slot_mask, slot_used;
     uint32_t track_count;
     void *slabs;
-    uint32_t index;          // stream number
+    uint32_t index; // stream number
+    // Of capture/witness.c: when it is late, the depth of the last look, the least at which a scope ended
+    // since it was due, and when the next block gets a mark.
+    uint64_t witness_late, witness_mark;
+    uint32_t witness_level, witness_least;
     bool unannounced;        // its thread's row did not fit; it goes first into the next block
     bool full;               // the last record was dropped
+    bool on_device;          // a scope of it had work on a device
     bool named;              // the Python layer has given the thread its name
     _Atomic(int) references; // session and thread
     _Atomic(bool) orphaned;  // its thread has ended
@@ -113,6 +120,8 @@ extern _Thread_local rgm_recorder *rgm_recorder_cached __attribute__((tls_model(
 // Slow halves.
 rgm_recorder *rgm_recorder_find(rgm_session *session, uint64_t session_id);
 bool rgm_recorder_switch(rgm_recorder *recorder, const void *context);
+// Whether a scope of the calling thread is open, in any session and any context.
+bool rgm_recorder_any_open(void);
 bool rgm_recorder_more_frames(rgm_recorder *recorder);
 bool rgm_recorder_next_block(rgm_recorder *recorder);
 void rgm_recorder_retire_track(rgm_recorder *recorder, rgm_track *track);
@@ -127,6 +136,8 @@ void rgm_recorder_nest(rgm_recorder *recorder, rgm_track *around);
 bool rgm_recorder_end_elsewhere(rgm_recorder *recorder, rgm_frame *frame, uint64_t now, uint32_t flags);
 // Writes how much of the scope that has just ended was the recorder's own time.
 void rgm_recorder_own_record(rgm_recorder *recorder, uint64_t ticks);
+// Writes how many instructions the scope that has just ended was.
+void rgm_recorder_count_record(rgm_recorder *recorder, uint64_t instructions);
 // Books time of the recorder's own on the innermost open scope, whose exclusive time it is not.
 void rgm_recorder_own(rgm_recorder *recorder, uint64_t ticks);
 // Ends the frame of a scope that others stand upon, which is noted when one of them is open: they overlap.
@@ -172,6 +183,13 @@ static inline void rgm_recorder_count(_Atomic(uint64_t) *counter) {
 // Switches to the stack of the context; false when that was not possible.
 static inline bool rgm_recorder_enter(rgm_recorder *r, const void *context) {
     return RGM_LIKELY(r->context == context && r->track) || rgm_recorder_switch(r, context);
+}
+
+// The innermost scope that is still open, from this frame outwards; NULL for none.
+static inline rgm_frame *rgm_innermost_open(rgm_frame *frame) {
+    while (RGM_UNLIKELY(frame && atomic_load_explicit(&frame->closed, memory_order_relaxed)))
+        frame = atomic_load_explicit(&frame->parent, memory_order_relaxed);
+    return frame;
 }
 
 // Number of the scope around the stack's lowest one, if it is still open.
@@ -259,9 +277,7 @@ static inline uint64_t rgm_scope_end(rgm_recorder *r, rgm_frame *frame, uint32_t
         rgm_recorder_end_elsewhere(r, frame, now, flags);
         return ticks;
     }
-    rgm_frame *parent = atomic_load_explicit(&frame->parent, memory_order_relaxed);
-    while (RGM_UNLIKELY(parent && atomic_load_explicit(&parent->closed, memory_order_relaxed)))
-        parent = atomic_load_explicit(&parent->parent, memory_order_relaxed);
+    rgm_frame *parent = rgm_innermost_open(atomic_load_explicit(&frame->parent, memory_order_relaxed));
     if (RGM_UNLIKELY(ticks > RGM_RECORD_VALUE_MAX)) flags |= RGM_RECORD_LONG;
     uint32_t above = parent ? atomic_load_explicit(&parent->seq, memory_order_relaxed)
                             : rgm_frame_outer(atomic_load_explicit(&frame->outer, memory_order_relaxed),

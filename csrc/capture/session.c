@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/thread.h"
 #include "capture/session_state.h"
+#include "capture/turns.h"
 
 enum { POOL_FIRST = 16, POOL_MOST = 64, ROWS_PRESSING = 1 << 20 };
 
@@ -57,20 +58,22 @@ void rgm_session_alarm(void) {
 
 // --- rows -------------------------------------------------------------------------------------------------
 
-void rgm_session_rows(rgm_session *session, rgm_log log, const void *rows, size_t count) {
+bool rgm_session_rows(rgm_session *session, rgm_log log, const void *rows, size_t count) {
     static const rgm_anomaly dropped[] = {
 #define LOG_DROPPED(frames, name, type, anomaly) RGM_ANOMALY_##anomaly,
         RGM_ROW_LOGS(LOG_DROPPED)
 #undef LOG_DROPPED
     };
-    int64_t budget =
-        log == RGM_LOG_SAMPLES ? session->options.sample_budget_bytes : session->options.device_budget_bytes;
+    bool sampled = log == RGM_LOG_SAMPLES || log == RGM_LOG_HOST_SAMPLES || log == RGM_LOG_STACKS ||
+                   log == RGM_LOG_ALLOCATIONS;
+    int64_t budget = sampled ? session->options.sample_budget_bytes : session->options.device_budget_bytes;
     size_t waiting = 0;
-    if (!rgm_row_log_append(&session->logs[log], rows, count, budget, &waiting))
-        rgm_session_note(session, dropped[log], (int64_t)count);
+    bool kept = rgm_row_log_append(&session->logs[log], rows, count, budget, &waiting);
+    if (!kept) rgm_session_note(session, dropped[log], (int64_t)count);
     // A hint; without it the drainer comes by at its interval.
     if (waiting >= ROWS_PRESSING && atomic_load_explicit(&session->journalling, memory_order_relaxed))
         pthread_cond_signal(&session->drainer_wake);
+    return kept;
 }
 
 static void sample_sink(void *arg, const rgm_sample *sample) {
@@ -100,7 +103,30 @@ static void child_journal(rgm_session *session) {
         rgm_session_warn(session, "%s; recording continues in memory", err.message);
 }
 
+void rgm_session_open_child(rgm_session *session) {
+    if (!atomic_load(&session->child_pending)) return;
+    pthread_mutex_lock(&session->drain_mutex);
+    if (atomic_exchange(&session->child_pending, false)) child_journal(session);
+    pthread_mutex_unlock(&session->drain_mutex);
+}
+
 // --- threads ----------------------------------------------------------------------------------------------
+
+// What else ran on the machine, by the drainer, or by whoever has joined it.
+static void take_pressure(rgm_session *session, bool last) {
+    int64_t threads[RGM_PRESSURE_THREADS];
+    size_t count = 0;
+    rgm_pressure_row row;
+    if (session->witness.interval_ns <= 0 || (!last && rgm_clock_monotonic_ns() < session->pressure.due_ns))
+        return;
+    pthread_mutex_lock(&session->state_mutex);
+    for (rgm_recorder *r = session->recorders; r && count < RGM_PRESSURE_THREADS; r = r->next)
+        if (!atomic_load(&r->orphaned))
+            threads[count++] = session->threads[atomic_load(&r->thread_row)].thread;
+    pthread_mutex_unlock(&session->state_mutex);
+    if (rgm_pressure_read(&session->pressure, threads, count, 2 * session->witness.interval_ns, &row))
+        rgm_session_rows(session, RGM_LOG_PRESSURES, &row, 1);
+}
 
 static void *drain_loop(void *arg) {
     rgm_session *session = arg;
@@ -112,6 +138,7 @@ static void *drain_loop(void *arg) {
         if (hot > hot_seen && target < POOL_MOST) atomic_store(&session->pool_target, target *= 2);
         hot_seen = hot;
         rgm_session_fill_pool(session, target);
+        take_pressure(session, false);
         pthread_mutex_lock(&session->drain_mutex);
         rgm_session_drain(session, false);
         pthread_mutex_unlock(&session->drain_mutex);
@@ -142,6 +169,8 @@ static void start_threads(rgm_session *session) {
         rgm_thread_start(&session->drainer, "rgm-drain", drain_loop, session, NULL) == RGM_OK;
     if (!session->drainer_running) rgm_session_note(session, RGM_ANOMALY_INTERNAL, 1);
     sampler_begin(session);
+    if (session->stacks.source && rgm_stack_sampler_start(&session->stacks, session) != RGM_OK)
+        rgm_session_note(session, RGM_ANOMALY_INTERNAL, 1);
 }
 
 // The sampler takes no state lock, so it may be waited for under it.
@@ -153,7 +182,25 @@ static void stop_threads(rgm_session *session) {
     pthread_cond_signal(&session->drainer_wake);
     rgm_sampler_stop(&session->sampler);
     pthread_mutex_unlock(&session->state_mutex);
+    rgm_stack_sampler_stop(&session->stacks);
     if (running) pthread_join(session->drainer, NULL);
+}
+
+void rgm_session_stacks(rgm_session *session, const rgm_stack_source *source) {
+    pthread_mutex_lock(&session->state_mutex);
+    session->stacks.source = session->options.stacks_interval_ns > 0 ? source : NULL;
+    pthread_mutex_unlock(&session->state_mutex);
+}
+
+const char *rgm_session_stacks_refused(rgm_session *session) {
+    const char *refused = atomic_load(&session->stacks.refused);
+    return refused ? refused : "";
+}
+
+void rgm_session_resume(rgm_session *session) {
+    pthread_mutex_lock(&session->state_mutex);
+    if (session->stacks.source && session->stacks.forked && atomic_load(&session->id)) start_threads(session);
+    pthread_mutex_unlock(&session->state_mutex);
 }
 
 void rgm_session_sampling(rgm_session *session, int64_t interval_ns) {
@@ -224,11 +271,7 @@ static rgm_recorder *recorder_new(rgm_session *session, uint64_t id) {
 rgm_recorder *rgm_session_adopt_thread(rgm_session *session) {
     rgm_recorder *recorder = NULL;
     uint32_t row = 0;
-    if (atomic_load(&session->child_pending)) {
-        pthread_mutex_lock(&session->drain_mutex);
-        if (atomic_exchange(&session->child_pending, false)) child_journal(session);
-        pthread_mutex_unlock(&session->drain_mutex);
-    }
+    rgm_session_open_child(session);
     pthread_mutex_lock(&session->state_mutex);
     uint64_t id = atomic_load(&session->id);
     if (id) recorder = reuse(session);
@@ -273,6 +316,7 @@ static void fork_prepare(void) {
         uint64_t begin = rgm_clock_ticks();
         pthread_mutex_lock(&s->drain_mutex);
         pthread_mutex_lock(&s->state_mutex);
+        rgm_stack_sampler_hold(&s->stacks);
         for (int log = 0; log < RGM_LOG_COUNT; log++) pthread_mutex_lock(&s->logs[log].mutex);
         pthread_mutex_lock(&s->strings.mutex);
         pthread_mutex_lock(&s->time_mutex);
@@ -285,6 +329,7 @@ static void fork_unlock(void) {
         pthread_mutex_unlock(&s->time_mutex);
         pthread_mutex_unlock(&s->strings.mutex);
         for (int log = RGM_LOG_COUNT; log-- > 0;) pthread_mutex_unlock(&s->logs[log].mutex);
+        rgm_stack_sampler_release_hold(&s->stacks);
         pthread_mutex_unlock(&s->state_mutex);
         pthread_mutex_unlock(&s->drain_mutex);
     }
@@ -330,8 +375,10 @@ static void child_reset(rgm_session *s) {
     s->warning[0] = '\0';
     rgm_timebase_release(&s->time);
     // Under the lock of the fork. Without memory for it the next drain tries again.
-    if (rgm_timebase_add(&s->time, rgm_clock_anchor(), NULL) != RGM_OK)
-        rgm_session_note(s, RGM_ANOMALY_INTERNAL, 1);
+    rgm_anchor anchor = rgm_clock_anchor();
+    if (rgm_timebase_add(&s->time, anchor, NULL) != RGM_OK) rgm_session_note(s, RGM_ANOMALY_INTERNAL, 1);
+    rgm_witness_start(&s->witness, s->options.witness_interval_ns, anchor);
+    rgm_pressure_reset(&s->pressure);
     rgm_bytes_reset(&s->buffer);
     rgm_journal_close(&s->journal);
     rgm_session_journal(s, false);
@@ -340,6 +387,7 @@ static void child_reset(rgm_session *s) {
     atomic_store(&s->child_pending, s->path && atomic_load(&s->id));
     s->drainer_running = false;
     s->sampler.running = false;
+    rgm_stack_sampler_forked(&s->stacks);
     rgm_cond_init(&s->drainer_wake);
     if (atomic_load(&s->id)) atomic_store(&s->id, s->last_id = atomic_fetch_add(&id_source, 1));
     rgm_session_own(s, RGM_OWN_forks, rgm_clock_ticks() - begin);
@@ -347,6 +395,7 @@ static void child_reset(rgm_session *s) {
 
 static void fork_child(void) {
     rgm_memory_reopen();
+    rgm_turns_forget();
     for (rgm_session *s = registry; s; s = s->next) child_reset(s);
     fork_unlock();
 }
@@ -379,11 +428,13 @@ rgm_status rgm_session_new(rgm_session **session, const rgm_session_options *opt
     };
     for (int log = 0; log < RGM_LOG_COUNT; log++) rgm_row_log_init(&s->logs[log], widths[log]);
     rgm_cond_init(&s->drainer_wake);
+    rgm_stack_sampler_init(&s->stacks);
     s->metadata.max_bytes = (size_t)options->metadata_budget_bytes;
     RGM_GOTO(rgm_strings_init(&s->strings, (size_t)options->text_budget_bytes, err));
     RGM_GOTO(rgm_strings_intern(&s->strings, "<other operations>", 18, &other, err));
     RGM_GOTO(rgm_queue_init(&s->pool, POOL_SLOTS, err));
     rgm_session_anchor(s, true);
+    rgm_witness_start(&s->witness, options->witness_interval_ns, rgm_clock_anchor());
     if (path) {
         s->path = rgm_strdup(path, strlen(path));
         if (!s->path) {
@@ -414,6 +465,7 @@ done:
 }
 
 void rgm_session_stop(rgm_session *session) {
+    rgm_witness_last(session, atomic_load(&session->id));
     pthread_mutex_lock(&session->state_mutex);
     bool first = !session->stopped;
     session->stopped = true;
@@ -423,6 +475,7 @@ void rgm_session_stop(rgm_session *session) {
     pthread_mutex_unlock(&session->state_mutex);
     if (!first) return;
     stop_threads(session);
+    if (session->pressure.taken_ns) take_pressure(session, true);
     pthread_mutex_lock(&session->drain_mutex);
     rgm_session_drain(session, true);
     rgm_journal_finish(&session->journal);
@@ -458,6 +511,7 @@ void rgm_session_free(rgm_session *session) {
     }
     release_all(session->recorders);
     release_all(session->retired);
+    rgm_stack_sampler_release(&session->stacks);
     if (session->pool.cells)
         for (rgm_block *block; (block = rgm_queue_pop(&session->pool));) rgm_free(block);
     rgm_queue_release(&session->pool);
@@ -519,7 +573,8 @@ void rgm_session_get_stats(rgm_session *session, rgm_session_stats *stats) {
     pthread_mutex_unlock(&session->state_mutex);
     pthread_mutex_unlock(&session->drain_mutex);
     for (int log = 0; log < RGM_LOG_COUNT; log++) stats->rows[log] = rgm_row_log_total(&session->logs[log]);
-    stats->service_cpu_ns = atomic_load(&session->drainer_cpu_ns) + atomic_load(&session->sampler.cpu_ns);
+    stats->service_cpu_ns = atomic_load(&session->drainer_cpu_ns) + atomic_load(&session->sampler.cpu_ns) +
+                            atomic_load(&session->stacks.cpu_ns);
     uint64_t now = rgm_clock_ticks();
     for (int what = 0; what < RGM_OWN_COUNT; what++) {
         uint64_t ticks = atomic_load(&session->own[what]);
@@ -539,6 +594,13 @@ rgm_string rgm_session_text(const rgm_session *session, uint32_t id) {
 
 const char *rgm_session_path(const rgm_session *session) {
     return session->journal.path ? session->journal.path : "";
+}
+
+bool rgm_session_control_group(rgm_session *session, const char *folder) {
+    pthread_mutex_lock(&session->state_mutex);
+    bool added = rgm_pressure_add_folder(&session->pressure, folder);
+    pthread_mutex_unlock(&session->state_mutex);
+    return added;
 }
 
 void rgm_session_warm(rgm_session *session, size_t scopes) {

@@ -13,6 +13,7 @@
 #include "capture/options.h"
 #include "capture/own_cost.h"
 #include "capture/recorder.h"
+#include "capture/stack_source.h"
 #include "model/run.h"
 
 typedef struct rgm_journal rgm_journal;
@@ -25,6 +26,7 @@ typedef struct {
     uint32_t id;
     uint32_t name; // string id
     uint8_t device;
+    uint8_t role; // rgm_role
     _Atomic(uint8_t) backend;
     _Atomic(uint8_t) flags;
     _Atomic(uint32_t) threshold; // a 32-bit random number below it is recorded
@@ -44,7 +46,7 @@ typedef struct {
     uint64_t sites;
     uint64_t strings;
     uint64_t text_bytes;
-    int64_t service_cpu_ns; // of the drainer and the sampler
+    int64_t service_cpu_ns; // of the drainer and the samplers
     int64_t own_ns[RGM_OWN_COUNT];
     bool journal_active;
     bool stopped;
@@ -63,7 +65,7 @@ uint64_t rgm_session_id(const rgm_session *session);
 // Address of the id, for callers that cannot afford a call; it changes at stop (to 0) and in a forked child.
 const _Atomic(uint64_t) *rgm_session_id_ref(const rgm_session *session);
 rgm_status rgm_session_site(rgm_session *session, const char *name, size_t length, rgm_device device,
-                            rgm_site **site, rgm_error *err) RGM_NODISCARD;
+                            rgm_role role, rgm_site **site, rgm_error *err) RGM_NODISCARD;
 // Calls back for every site known so far.
 void rgm_session_each_site(rgm_session *session, void (*visit)(rgm_site *site, const char *name, void *arg),
                            void *arg);
@@ -79,8 +81,8 @@ void rgm_session_name_thread(rgm_session *session, const char *name, size_t leng
 void rgm_session_note(rgm_session *session, rgm_anomaly code, int64_t count);
 // Adds to what recording has cost.
 void rgm_session_own(rgm_session *session, rgm_own_cost what, uint64_t ticks);
-// Keeps rows of one of the logs; what finds no room is counted.
-void rgm_session_rows(rgm_session *session, rgm_log log, const void *rows, size_t count);
+// Keeps rows of one of the logs; what finds no room is counted, and false returned.
+bool rgm_session_rows(rgm_session *session, rgm_log log, const void *rows, size_t count);
 
 // Moves everything recorded so far to the journal, if there is one.
 rgm_status rgm_session_flush(rgm_session *session, rgm_error *err) RGM_NODISCARD;
@@ -98,8 +100,18 @@ bool rgm_session_take_warning(rgm_session *session, char *text, size_t room);
 void rgm_session_on_alarm(void (*call)(void));
 // Length of an interval of ticks in nanoseconds, by the session's time base. Waits for no file.
 int64_t rgm_session_elapsed_ns(rgm_session *session, uint64_t start, uint64_t ticks);
+// Adds a folder of a control group whose limit may hold the process back; false when there is no room for it.
+// Before the first scope.
+bool rgm_session_control_group(rgm_session *session, const char *folder);
 // Sets the memory sampler's interval; 0 stops it.
 void rgm_session_sampling(rgm_session *session, int64_t interval_ns);
+// Who knows the stacks of this process's threads; they are sampled from the first scope on, where the options
+// ask for it. Before the first scope.
+void rgm_session_stacks(rgm_session *session, const rgm_stack_source *source);
+// Why they are not sampled any more, "" where they are or nobody asked for it.
+const char *rgm_session_stacks_refused(rgm_session *session);
+// In a forked child whose parent's stacks were sampled: sample the child's, without waiting for a scope.
+void rgm_session_resume(rgm_session *session);
 // Allocates and touches blocks ahead of time.
 void rgm_session_warm(rgm_session *session, size_t scopes);
 

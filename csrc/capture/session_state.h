@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the files of capture/ share of a session.
 //
-// Lock order: registry, drain, state, logs (in their order), strings, time. The drain lock covers everything
-// that is on its way out (the recorders' drainer side, journal, `written`) and is held while files are
-// written; the time lock covers the time base, which is asked by those who may not wait for a file; the state
-// lock covers the rest.
+// Lock order: registry, drain, state, stacks, logs (in their order), strings, time. The drain lock covers
+// everything that is on its way out (the recorders' drainer side, journal, `written`) and is held while files
+// are written; the time lock covers the time base, which is asked by those who may not wait for a file; the
+// state lock covers the rest.
 #ifndef RGM_CAPTURE_SESSION_STATE_H
 #define RGM_CAPTURE_SESSION_STATE_H
 
 #include <pthread.h>
 
 #include "capture/journal.h"
+#include "capture/pressure.h"
 #include "capture/row_log.h"
 #include "capture/sampler.h"
 #include "capture/session.h"
+#include "capture/stack_sampler.h"
+#include "capture/witness.h"
 
 enum { SITES_PER_CHUNK = 256, MAX_SITE_CHUNKS = 4096, POOL_SLOTS = 4096 };
 
@@ -61,6 +64,10 @@ struct rgm_session {
     pthread_cond_t drainer_wake;
     rgm_sampler sampler;
     int64_t sampler_interval_ns;
+    rgm_stack_sampler stacks;
+
+    rgm_witness_state witness;
+    rgm_pressure_state pressure; // of the drainer; when it has ended, of who has joined it
 
     pthread_mutex_t time_mutex;
     rgm_timebase time;
@@ -95,6 +102,7 @@ static inline void rgm_session_journal(rgm_session *session, bool on) {
 // session.c
 void rgm_session_warn(rgm_session *session, const char *format, ...) RGM_PRINTF(2, 3);
 void rgm_session_alarm(void);
+void rgm_session_open_child(rgm_session *session);         // in a forked child, the file of its own, once
 rgm_recorder *rgm_session_recorders(rgm_session *session); // extent.c; the list only grows at its head
 rgm_site_row rgm_site_row_of(const rgm_site *site);        // sites.c
 void rgm_session_give_block(rgm_session *session, rgm_block *block); // pool.c

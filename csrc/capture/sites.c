@@ -8,15 +8,22 @@
 
 #define OTHER_OPERATIONS "<other operations>"
 
-static uint64_t site_hash(uint32_t name, uint8_t device) {
-    return rgm_hash_u64(((uint64_t)name << 8) | device);
+// Which site: one of each operation, declared device and role.
+typedef struct {
+    uint32_t name; // string id
+    uint8_t device;
+    uint8_t role;
+} site_key;
+
+static uint64_t site_hash(site_key key) {
+    return rgm_hash_u64(((uint64_t)key.name << 16) | (uint64_t)key.role << 8 | key.device);
 }
 
-static uint32_t *slot_find(rgm_session *session, uint32_t name, uint8_t device) {
-    uint32_t at = (uint32_t)site_hash(name, device) & session->site_mask;
+static uint32_t *slot_find(rgm_session *session, site_key key) {
+    uint32_t at = (uint32_t)site_hash(key) & session->site_mask;
     for (; session->site_slots[at]; at = (at + 1) & session->site_mask) {
         const rgm_site *site = rgm_session_site_at(session, session->site_slots[at] - 1);
-        if (site->name == name && site->device == device) break;
+        if (site->name == key.name && site->device == key.device && site->role == key.role) break;
     }
     return &session->site_slots[at];
 }
@@ -31,35 +38,34 @@ static rgm_status slots_grow(rgm_session *session, rgm_error *err) {
     uint32_t count = atomic_load_explicit(&session->site_count, memory_order_relaxed);
     for (uint32_t id = 0; id < count; id++) {
         const rgm_site *site = rgm_session_site_at(session, id);
-        *slot_find(session, site->name, site->device) = id + 1;
+        *slot_find(session, (site_key){site->name, site->device, site->role}) = id + 1;
     }
     rgm_free(before);
     return RGM_OK;
 }
 
-static rgm_status site_add(rgm_session *session, uint32_t name, uint8_t device, rgm_site **site,
-                           rgm_error *err) {
+static rgm_status site_add(rgm_session *session, site_key key, rgm_site **site, rgm_error *err) {
     uint32_t id = atomic_load_explicit(&session->site_count, memory_order_relaxed);
     rgm_site **chunk = &session->site_chunks[id / SITES_PER_CHUNK];
     if (!*chunk && !(*chunk = rgm_calloc(SITES_PER_CHUNK, sizeof **chunk))) return rgm_error_no_memory(err);
     rgm_site *fresh = rgm_session_site_at(session, id);
     fresh->id = id;
-    fresh->name = name;
-    fresh->device = device;
-    fresh->probes = 1;
+    fresh->name = key.name;
+    fresh->device = key.device;
+    fresh->role = key.role;
+    fresh->probes = key.role == RGM_ROLE_NONE; // of what was found it is known what it uses
     atomic_store(&fresh->threshold, UINT32_MAX);
     atomic_store_explicit(&session->site_count, id + 1, memory_order_release);
-    *slot_find(session, name, device) = id + 1;
+    *slot_find(session, key) = id + 1;
     *site = fresh;
     return RGM_OK;
 }
 
 // Finds or adds; with `forced` the limit does not apply (for the common name itself).
-static rgm_status site_get(rgm_session *session, uint32_t name, uint8_t device, bool forced, rgm_site **site,
-                           rgm_error *err) {
+static rgm_status site_get(rgm_session *session, site_key key, bool forced, rgm_site **site, rgm_error *err) {
     uint32_t count = atomic_load_explicit(&session->site_count, memory_order_relaxed);
     if (!session->site_slots || count * 2 > session->site_mask) RGM_TRY(slots_grow(session, err));
-    uint32_t *slot = slot_find(session, name, device);
+    uint32_t *slot = slot_find(session, key);
     if (*slot) {
         *site = rgm_session_site_at(session, *slot - 1);
         return RGM_OK;
@@ -68,28 +74,33 @@ static rgm_status site_get(rgm_session *session, uint32_t name, uint8_t device, 
         return rgm_error_set(err, RGM_LIMIT, "more than %u operations", count);
     if (count >= (uint32_t)SITES_PER_CHUNK * MAX_SITE_CHUNKS)
         return rgm_error_set(err, RGM_LIMIT, "more than %u operations", count);
-    return site_add(session, name, device, site, err);
+    return site_add(session, key, site, err);
 }
 
 rgm_status rgm_session_site(rgm_session *session, const char *name, size_t length, rgm_device device,
-                            rgm_site **site, rgm_error *err) {
+                            rgm_role role, rgm_site **site, rgm_error *err) {
     uint32_t id;
     // A full table must not take the scope away: it is filed under the common name, and counted.
     rgm_status status = rgm_strings_intern(&session->strings, name, length, &id, err);
     pthread_mutex_lock(&session->state_mutex);
-    if (status == RGM_OK) status = site_get(session, id, (uint8_t)device, false, site, err);
+    if (status == RGM_OK)
+        status = site_get(session, (site_key){id, (uint8_t)device, (uint8_t)role}, false, site, err);
     if (status == RGM_LIMIT) {
         rgm_session_note(session, RGM_ANOMALY_DROPPED_NAMES, 1);
         // The common name was interned when the session began.
         status = rgm_strings_intern(&session->strings, OTHER_OPERATIONS, strlen(OTHER_OPERATIONS), &id, err);
-        if (status == RGM_OK) status = site_get(session, id, (uint8_t)device, true, site, err);
+        if (status == RGM_OK)
+            status = site_get(session, (site_key){id, (uint8_t)device, (uint8_t)role}, true, site, err);
     }
     pthread_mutex_unlock(&session->state_mutex);
     return status;
 }
 
 rgm_site_row rgm_site_row_of(const rgm_site *site) {
-    return (rgm_site_row){.name = site->name, .device = site->device, .backend = atomic_load(&site->backend)};
+    return (rgm_site_row){.name = site->name,
+                          .device = site->device,
+                          .backend = atomic_load(&site->backend),
+                          .role = site->role};
 }
 
 void rgm_session_each_site(rgm_session *session, void (*visit)(rgm_site *site, const char *name, void *arg),

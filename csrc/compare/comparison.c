@@ -2,6 +2,7 @@
 #include "compare/comparison.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #include "base/memory.h"
 #include "compare/differences.h"
@@ -10,6 +11,8 @@
 
 // A smaller part of its expectation than this is not made of the variance that operations share.
 #define SMALLEST_DRAW 0.01
+// Of a median of normal values, beside that of their mean: pi / 2.
+#define MEDIAN_VARIANCE 1.5708
 
 // --- families ---------------------------------------------------------------------------------------------
 
@@ -110,6 +113,72 @@ static rgm_status common_shift(const rgm_comparison_input *input, const rgm_comp
     return RGM_OK;
 }
 
+// --- one process a side -----------------------------------------------------------------------------------
+
+typedef struct {
+    double shift;
+    uint32_t row;
+} ranked_shift;
+
+static int by_shift(const void *left, const void *right) {
+    const ranked_shift *a = left, *b = right;
+    if (a->shift != b->shift) return a->shift < b->shift ? -1 : 1;
+    return a->row < b->row ? -1 : a->row > b->row;
+}
+
+// What the machine did to a process it did to all operations: each is held against the others, by as much as
+// these agree. Where too few are there to tell, a machine may be slower by as much as the policy's
+// speed_floor.
+static void hold_against_others(ranked_shift *ranked, size_t count, const rgm_compare_policy *policy,
+                                rgm_difference *all) {
+    double mean = 0, squares = 0;
+    for (size_t i = 0; i < count; i++) {
+        double delta = ranked[i].shift - mean;
+        mean += delta / (double)(i + 1);
+        squares += delta * (ranked[i].shift - mean);
+    }
+    for (size_t i = 0; i < count; i++) {
+        rgm_difference *d = &all[ranked[i].row];
+        double others = (double)count - 1;
+        if (others < policy->least_others || others < 2) {
+            d->error = hypot(d->error, M_SQRT2 * policy->speed_floor);
+            continue;
+        }
+        size_t middle = (count - 1) / 2, before = (count - 2) / 2;
+        double high = ranked[middle < i ? middle : middle + 1].shift,
+               low = ranked[before < i ? before : before + 1].shift;
+        // Without one of `count` values, the sum of squares loses count / (count - 1) of its squared
+        // deviation.
+        double own = ranked[i].shift - mean;
+        double variance = fmax(0, squares - own * own * (double)count / others) / (others - 1);
+        d->moved = (low + high) / 2;
+        // Few others know their variance badly: what the floor says of it counts, too, as scaled inverse
+        // chi-squared.
+        double prior = policy->floor_df;
+        d->doubt_df = others - 1 + prior;
+        variance = ((others - 1) * variance + prior * d->error * d->error) / d->doubt_df;
+        d->doubt = sqrt(variance * (1 + MEDIAN_VARIANCE / others));
+    }
+}
+
+static rgm_status against_others(const rgm_comparison_input *input, const rgm_compare_policy *policy,
+                                 rgm_difference *all, rgm_error *err) {
+    if (!(policy->floor_df > 0)) return RGM_OK;
+    ranked_shift *ranked = rgm_malloc((input->operations + 1) * sizeof *ranked);
+    if (!ranked) return rgm_error_no_memory(err);
+    for (unsigned metric = 0; metric < 256; metric++) {
+        size_t n = 0;
+        for (size_t i = 0; i < input->operations; i++)
+            if (all[i].tier == RGM_TIER_SINGLE && (input->metrics ? input->metrics[i] : 0) == metric)
+                ranked[n++] = (ranked_shift){all[i].shift, (uint32_t)i};
+        if (n > 1) qsort(ranked, n, sizeof *ranked, by_shift);
+        hold_against_others(ranked, n, policy, all);
+        if (!input->metrics) break;
+    }
+    rgm_free(ranked);
+    return RGM_OK;
+}
+
 // --- verdicts ---------------------------------------------------------------------------------------------
 
 static bool reaches(double nearer, double estimate, double farther, double threshold, rgm_decision decision) {
@@ -191,19 +260,40 @@ typedef struct {
     known_quantile interval, alpha, power;
 } quantiles;
 
+// The part of the other operations is all the machine's, or none of it: what is said has to hold for both.
+static double widest_error(const rgm_difference *d, double *df) {
+    *df = d->df;
+    if (isnan(d->doubt)) return d->error;
+    double own = d->error * d->error, theirs = d->doubt * d->doubt, sum = own + theirs;
+    if (theirs > 0) *df = sum * sum / (own * own / d->df + theirs * theirs / d->doubt_df);
+    return sqrt(sum);
+}
+
+static double two_sided(double shift, double error, double df) {
+    if (!(error > 0)) return shift == 0 ? 1.0 : 0.0; // no spread at all: equal, or different beyond doubt
+    return fmin(1.0, 2 * rgm_t_upper(fabs(shift) / error, df));
+}
+
 static void fill_difference(rgm_comparison *out, size_t row, const rgm_difference *d,
                             const rgm_compare_policy *policy, quantiles *known) {
-    double half =
-        d->error * (d->error > 0 ? quantile_of(&known->interval, 0.5 + policy->interval / 2, d->df) : 0);
-    out->standard_error[row] = d->error;
-    out->df[row] = d->df;
+    double df, error = widest_error(d, &df), level = 0.5 + policy->interval / 2;
+    double half = d->error * (d->error > 0 ? quantile_of(&known->interval, level, d->df) : 0);
+    double low = d->shift - half, high = d->shift + half, p = two_sided(d->shift, d->error, d->df);
+    if (!isnan(d->moved)) {
+        double beyond = d->shift - d->moved, p_beyond = two_sided(beyond, error, df);
+        half = error * quantile_of(&known->interval, level, df);
+        low = fmin(low, beyond - half);
+        high = fmax(high, beyond + half);
+        // How much is told beside the others, which way by itself, too: where these got faster, what did not
+        // has not got slower. For that a one-sided test is enough.
+        p = !(beyond * d->shift > 0) ? 1.0 : p < 2 * policy->alpha ? p_beyond : fmax(p, p_beyond);
+    }
+    out->standard_error[row] = error;
+    out->df[row] = df;
     out->change[row] = expm1(d->shift);
-    out->low[row] = expm1(d->shift - half);
-    out->high[row] = expm1(d->shift + half);
-    if (d->error > 0)
-        out->p[row] = fmin(1.0, 2 * rgm_t_upper(fabs(d->shift) / d->error, d->df));
-    else // no spread at all: equal, or different beyond doubt
-        out->p[row] = d->shift == 0 ? 1.0 : 0.0;
+    out->low[row] = expm1(low);
+    out->high[row] = expm1(high);
+    out->p[row] = p;
     out->needed[row] = needed(d, half, policy->threshold);
 }
 
@@ -222,18 +312,22 @@ static double level_needed(const rgm_comparison *out, rgm_fdr fdr, double alpha)
 }
 
 static double detectable_at(const rgm_difference *d, double level, double power, quantiles *known) {
-    if (!(d->error > 0)) return 0;
-    return expm1(d->error * (quantile_of(&known->alpha, 1 - level / 2, d->df) +
-                             quantile_of(&known->power, power, d->df)));
+    double df, error = widest_error(d, &df);
+    if (!(error > 0)) return 0;
+    return expm1(error *
+                 (quantile_of(&known->alpha, 1 - level / 2, df) + quantile_of(&known->power, power, df)));
 }
 
-// One process a side is called changed only where that was detectable by itself: below, what was seen is
-// likelier an exaggeration of what is there.
+// One process a side that is not held against other operations is called changed only where that was
+// detectable by itself: below, what was seen is likelier an exaggeration of what is there.
 static void hold_single(const rgm_difference *d, const rgm_compare_policy *policy, judgement *verdict,
                         quantiles *known) {
     bool called = verdict->reason == RGM_VERDICT_REASON_SIGNIFICANT && d->tier == RGM_TIER_SINGLE;
-    if (!called || expm1(fabs(d->shift)) >= detectable_at(d, policy->alpha, policy->power, known)) return;
-    *verdict = (judgement){RGM_VERDICT_NO_CHANGE, RGM_VERDICT_REASON_TOO_FEW, false};
+    if (called && isnan(d->moved) &&
+        expm1(fabs(d->shift)) < detectable_at(d, policy->alpha, policy->power, known))
+        *verdict = (judgement){RGM_VERDICT_NO_CHANGE, RGM_VERDICT_REASON_TOO_FEW, false};
+    bool open = d->tier == RGM_TIER_SINGLE && verdict->reason == RGM_VERDICT_REASON_TOO_FEW;
+    if (open && fabs(d->shift) >= log1p(policy->threshold)) verdict->reason = RGM_VERDICT_REASON_MACHINE;
 }
 
 static double whole(const rgm_side *side, size_t operation) {
@@ -303,6 +397,7 @@ rgm_status rgm_compare(const rgm_comparison_input *input, const rgm_compare_poli
     moderate_tier(all, n, RGM_TIER_PAIRED, freedom_of(&room.common, policy->shared_noise), scratch, policy,
                   facts);
     RGM_GOTO(common_shift(input, policy, all, scratch, facts, err));
+    RGM_GOTO(against_others(input, policy, all, err));
     quantiles known = {0};
     for (size_t i = 0; i < n; i++) {
         fill_row(out, i, &all[i]);

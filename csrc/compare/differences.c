@@ -8,6 +8,9 @@
 #include "compare/distributions.h"
 #include "compare/ranks.h"
 
+#define FEWEST_FOR_SPREAD 3
+#define IQR 1.349 // of the normal distribution, in standard deviations
+
 static void release_room(rgm_difference_scratch *s) {
     for (int side = 0; side < 2; side++) {
         rgm_free(s->logs[side]);
@@ -94,12 +97,30 @@ static rgm_spread_part spread_of(const double *values, size_t count, double *mea
 
 // --- tiers ------------------------------------------------------------------------------------------------
 
+// The ratio of the levels is the change that the row tells. Launches are compared by the means of their
+// medians.
+static void set_levels(const double *a, size_t n_a, const double *b, size_t n_b, rgm_difference *out) {
+    double means[2];
+    spread_of(a, n_a, &means[0]);
+    spread_of(b, n_b, &means[1]);
+    for (int side = 0; side < 2; side++) out->level[side] = exp(means[side]);
+}
+
+// Samples are compared by the shift between them, which the levels of both are moved apart by.
+static void shift_levels(double shift, rgm_difference *out) {
+    double logs[2] = {log(out->level[0]), log(out->level[1])}, middle = (logs[0] + logs[1]) / 2;
+    if (logs[1] - logs[0] == shift) return; // as they were measured, to the last digit
+    out->level[0] = exp(middle - shift / 2);
+    out->level[1] = exp(middle + shift / 2);
+}
+
 static rgm_status paired(const double *a, const double *b, size_t pairs, double *differences,
                          rgm_difference *out, rgm_error *err) {
     rgm_rank_test ranks;
     for (size_t i = 0; i < pairs; i++) differences[i] = b[i] - a[i];
     out->tier = RGM_TIER_PAIRED;
     out->pairs = (int32_t)pairs;
+    set_levels(a, pairs, b, pairs, out);
     out->spread[0] = spread_of(differences, pairs, &out->shift);
     RGM_TRY(rgm_signed_rank(differences, pairs, &ranks, err));
     out->rank_p = ranks.p;
@@ -135,6 +156,7 @@ static rgm_status several(double *medians[2], const size_t count[2], rgm_differe
     double means[2];
     rgm_rank_test ranks;
     out->tier = RGM_TIER_LAUNCHES;
+    set_levels(medians[0], count[0], medians[1], count[1], out);
     for (int side = 0; side < 2; side++) {
         out->spread[side] = spread_of(medians[side], count[side], &means[side]);
         rgm_sort_doubles(medians[side], count[side]);
@@ -145,24 +167,60 @@ static rgm_status several(double *medians[2], const size_t count[2], rgm_differe
     return RGM_OK;
 }
 
-// Too few launches to see what two of them differ in: the samples decide, with the errors of one process and
-// the floor of two. `logs` are sorted.
-static rgm_status single(double *logs[2], const size_t count[2], double time, double floor,
-                         const rgm_compare_policy *policy, rgm_difference *out, rgm_error *err) {
+// Quantile of sorted values, between the two neighbours in proportion.
+static double quantile_of(const double *sorted, size_t count, double part) {
+    double at = part * (double)(count - 1);
+    size_t below = (size_t)at;
+    double above = below + 1 < count ? sorted[below + 1] : sorted[below];
+    return sorted[below] + (at - (double)below) * (above - sorted[below]);
+}
+
+// How much the samples of a process differ, as a variance: a machine that changed while a process ran changes
+// between processes too. From the quartiles, so that half of the samples decide.
+static double spread_within(const side_values *v, const double *logs, const rgm_compare_policy *policy) {
+    double sum = 0, lone = policy->lone_floor * policy->lone_floor;
+    size_t n = 0;
+    for (size_t k = 0; k < v->launches; k++) {
+        size_t count = (size_t)(v->samples[k + 1] - v->samples[k]);
+        const double *sorted = logs + (v->samples[k] - v->samples[0]);
+        if (!count) continue;
+        double width = (quantile_of(sorted, count, 0.75) - quantile_of(sorted, count, 0.25)) / IQR;
+        sum += count < FEWEST_FOR_SPREAD ? lone : width * width;
+        n++;
+    }
+    return n ? sum / (double)n : lone;
+}
+
+// Too few launches on a side to see what two of them differ in: the floor decides, or what the launches that
+// there are differ in where that is more. A floor that is inferred (floor_df) grows with the spread of the
+// samples. `logs` are sorted.
+static rgm_status single(double *logs[2], const size_t count[2], double *medians[2], const size_t launches[2],
+                         const double within[2], double time, double floor, const rgm_compare_policy *policy,
+                         rgm_difference *out, rgm_error *err) {
     rgm_shift shift;
     rgm_rank_test ranks;
+    double means[2], between = 0, df = 0, inferred = floor * floor, number = 0;
     out->tier = RGM_TIER_SINGLE;
-    for (int side = 0; side < 2; side++) rgm_sort_doubles(logs[side], count[side]);
     RGM_TRY(
         rgm_shift_of(logs[0], count[0], logs[1], count[1], 1 - policy->interval, sqrt(time), &shift, err));
     RGM_TRY(rgm_mann_whitney(logs[0], count[0], logs[1], count[1], &ranks, err));
-    double within = (shift.high - shift.low) / 2 / rgm_normal_quantile(0.5 + policy->interval / 2);
-    // One sample says nothing of its own spread, and two of them no interval at all.
-    if (count[0] < 2 || count[1] < 2)
-        within = fmax(within, policy->sample_spread * sqrt(1 / (double)count[0] + 1 / (double)count[1]));
-    out->shift = shift.estimate;
-    out->error = sqrt(within * within + 2 * floor * floor);
-    out->df = INFINITY;
+    double own = (shift.high - shift.low) / 2 / rgm_normal_quantile(0.5 + policy->interval / 2);
+    if (!isfinite(own)) own = 0; // two samples have no interval; the floor stands for them
+    for (int side = 0; side < 2; side++) {
+        rgm_spread_part part = spread_of(medians[side], launches[side], &means[side]);
+        between += part.variance * part.df;
+        df += part.df;
+        number += 1 / (double)launches[side];
+    }
+    if (policy->floor_df > 0) inferred += (within[0] + within[1]) / 2;
+    out->df = policy->floor_df > 0 ? policy->floor_df : INFINITY;
+    if (df > 0 && between / df > inferred) {
+        inferred = between / df;
+        out->df = df;
+    }
+    out->shift = df > 0 ? means[1] - means[0] : shift.estimate;
+    shift_levels(out->shift, out);
+    out->error = sqrt(own * own + inferred * number);
     out->rank_p = ranks.p;
     out->autocorrelation = time;
     return RGM_OK;
@@ -278,19 +336,20 @@ rgm_status rgm_difference_of(const rgm_comparison_input *input, size_t operation
                              const rgm_compare_policy *policy, rgm_difference_scratch *s, rgm_difference *out,
                              rgm_error *err) {
     side_values v[2] = {side_of(&input->sides[0], operation), side_of(&input->sides[1], operation)};
-    *out = (rgm_difference){.tier = RGM_TIER_NONE};
+    *out = (rgm_difference){.tier = RGM_TIER_NONE, .moved = NAN, .doubt = NAN};
     bool usable = describe(v, out);
     size_t most = v[0].count > v[1].count ? v[0].count : v[1].count;
     size_t launches = v[0].launches > v[1].launches ? v[0].launches : v[1].launches;
     RGM_TRY(room_for(s, most, launches, err));
     size_t counts[2] = {v[0].count, v[1].count}, n[2] = {0, 0};
-    double time = 1.0;
+    double time = 1.0, within[2] = {0, 0};
     rgm_tier tier = tier_of(input, v, policy);
     for (int side = 0; side < 2; side++) {
         if (!v[side].count || !all_positive(&v[side])) continue;
         take_logs(&v[side], s->logs[side]);
         if (usable && tier == RGM_TIER_SINGLE) RGM_TRY(dependence(&v[side], s->logs[side], &time, err));
         n[side] = launch_medians(&v[side], s->logs[side], s->medians[side]);
+        within[side] = spread_within(&v[side], s->logs[side], policy);
         out->level[side] = level_of(s->medians[side], n[side], s->pooled);
         out->least[side] = least_of(&v[side]);
     }
@@ -304,7 +363,8 @@ rgm_status rgm_difference_of(const rgm_comparison_input *input, size_t operation
     } else if (tier == RGM_TIER_LAUNCHES) {
         RGM_TRY(several(s->medians, n, out, err));
     } else {
-        RGM_TRY(single(s->logs, counts, time, floor_of(input, operation, policy), policy, out, err));
+        RGM_TRY(single(s->logs, counts, s->medians, n, within, time, floor_of(input, operation, policy),
+                       policy, out, err));
     }
     if (out->level[0] == out->level[1] && out->least[0] == out->least[1] &&
         s->logs[0][0] == s->logs[0][counts[0] - 1] && s->logs[1][0] == s->logs[1][counts[1] - 1])

@@ -16,11 +16,12 @@ typedef struct {
     int32_t pairs;
     int32_t launches[2];
     int64_t samples[2];
-    double level[2], least[2]; // in the unit of the values
-    double slow[2];            // share in the slow mode, NaN for one mode
-    double shift;              // of the logarithms
-    rgm_spread_part spread[2]; // of the launches; the first alone for pairs
-    double error, df;          // final for a single launch a side, else filled by moderation
+    double level[2], least[2];     // in the unit of the values
+    double slow[2];                // share in the slow mode, NaN for one mode
+    double shift;                  // of the logarithms
+    rgm_spread_part spread[2];     // of the launches; the first alone for pairs
+    double error, df;              // final for the tier of single launches, else filled by moderation
+    double moved, doubt, doubt_df; // of the other operations: their median and what it is worth; NaN for none
     double rank_p;
     double autocorrelation;
 } rgm_difference;

@@ -122,9 +122,11 @@ static bool read_kernel(reading *r) {
     rgm_cupti_kernel k;
     rgm_cupti_kernel_node node = {0};
     rgm_cupti_kernel_graph graph = {0};
+    rgm_cupti_kernel_cluster cluster = {0};
     if (!VIEW(r, k)) return false;
     if (parser->how.version >= RGM_CUPTI_HAS_GRAPH_NODES && !VIEW(r, node)) return false;
     if (parser->how.version >= RGM_CUPTI_HAS_GRAPH_IDS && !VIEW(r, graph)) return false;
+    if (parser->how.version >= RGM_CUPTI_HAS_CLUSTERS && !VIEW(r, cluster)) return false;
     rgm_activity_row *row = work_of(parser, RGM_KIND_KERNEL, k.start, k.end, k.correlation);
     if (!row) return true;
     set_place(parser, row, k.device, k.context, k.stream, k.correlation);
@@ -133,6 +135,8 @@ static bool read_kernel(reading *r) {
     row->name = rgm_activity_kernel_name(&parser->names, k.name, k.name ? text_at(parser, k.name) : NULL);
     memcpy(row->grid, k.grid, sizeof row->grid);
     memcpy(row->block, k.block, sizeof row->block);
+    for (int i = 0; i < 3; i++)
+        row->cluster[i] = cluster.cluster[i] <= UINT8_MAX ? (uint8_t)cluster.cluster[i] : 0;
     row->registers = k.registers;
     int64_t shared = (int64_t)k.static_shared + k.dynamic_shared;
     row->shared_bytes = shared >= 0 && shared <= INT32_MAX ? (int32_t)shared : -1;

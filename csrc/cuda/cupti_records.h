@@ -33,6 +33,7 @@ enum { RGM_CUPTI_KINDS(RGM_CUPTI_KIND_ENUM) };
 enum {
     RGM_CUPTI_HAS_GRAPH_NODES = 13,     // CUDA 11.0: Kernel5
     RGM_CUPTI_HAS_GRAPH_IDS = 14,       // CUDA 11.1: Kernel6, Memcpy5, Memset4
+    RGM_CUPTI_HAS_CLUSTERS = 18,        // CUDA 11.8: Kernel8
     RGM_CUPTI_MAY_DECLINE_BUFFERS = 27, // CUDA 12.9
 };
 
@@ -65,6 +66,13 @@ typedef struct {
     uint32_t shared_limit;
     uint32_t graph;
 } rgm_cupti_kernel_graph; // Kernel6
+
+typedef struct {
+    rgm_cupti_kernel_graph base;
+    uint64_t access_policy;
+    uint32_t channel, channel_type;
+    uint32_t cluster[3];
+} rgm_cupti_kernel_cluster; // Kernel8
 
 typedef struct {
     uint32_t kind;

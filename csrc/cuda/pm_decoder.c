@@ -6,6 +6,9 @@
 
 #include "base/clock.h"
 
+// Between the end of the last sample and its decoding, when both are told by one clock.
+enum { EARLIEST_NS = 2000000, LATEST_NS = 250000000 };
+
 static void hand_over(rgm_pm_decoder *d) {
     if (d->n_rows) d->sink.counters(d->sink.arg, d->rows, d->n_rows);
     d->n_rows = 0;
@@ -72,14 +75,17 @@ static void emit(rgm_pm_decoder *d, const rgm_pm_place *sample, int64_t offset) 
     }
 }
 
-// The interface does not say which clock its times are on. Those of cuptiGetTimestamp are tried; when that
-// makes the last sample lie in the future or long ago, it is put at the time of its decoding.
+// CUPTI's guide has sample times on the device's clock in one place and on cuptiGetTimestamp's in another.
+// The latter is taken when it puts the last sample of the first batch where a batch ends: shortly before its
+// decoding, which is asked for every few milliseconds. Else the first batch is put as if it had been decoded
+// at once, and what follows it at the same distance, so that the order of times is that of the samples.
 static int64_t align(rgm_pm_decoder *d, int64_t last_end, int64_t now) {
-    static const int64_t second = 1000000000;
-    int64_t offset = clock_offset(d), end = last_end + offset;
-    if (end <= now + second / 100 && end >= now - 3600 * second) return offset;
-    d->counts.guessed = true;
-    return now - last_end;
+    if (!d->any) {
+        int64_t delay = now - (last_end + clock_offset(d));
+        d->counts.guessed = delay < -EARLIEST_NS || delay > LATEST_NS;
+        d->lag = now - last_end;
+    }
+    return d->counts.guessed ? d->lag : clock_offset(d);
 }
 
 static void take_sample(rgm_pm_decoder *d, const rgm_pm_place *sample, int64_t offset) {

@@ -36,6 +36,7 @@ typedef struct {
     bool any;                     // a first sample was seen, and left out
     bool overflow;                // since the last sample that was seen
     int64_t last_start, last_end; // of the last sample, the library's clock
+    int64_t lag;                  // from the end of the first batch, the library's clock, to its decoding
     rgm_pm_counts counts;
 } rgm_pm_decoder;
 

@@ -2,6 +2,7 @@
 #include "cuda/pm_sampling.h"
 
 #include <pthread.h>
+#include <stddef.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -11,6 +12,8 @@
 
 // Of a chip that counts the interval in cycles; only a nominal figure follows from it.
 enum { SYSCLK_PER_US = 1200 };
+// Version of the interface (12.8) whose configuration says what a full buffer keeps; 12.6 keeps the oldest.
+enum { BUFFER_MODE_FROM = 26 };
 
 struct rgm_pm_sampling {
     const rgm_counter_library *library;
@@ -94,6 +97,8 @@ static rgm_status configure(rgm_pm_sampling *s, rgm_error *err) {
     config.interval = (uint64_t)s->options.interval_ns;
     if (!s->decoder.by_time) config.interval = config.interval * SYSCLK_PER_US / 1000;
     config.trigger = s->decoder.by_time ? RGM_CUPTI_TRIGGER_TIME : RGM_CUPTI_TRIGGER_CYCLES;
+    if (s->library->api_version < BUFFER_MODE_FROM)
+        config.size = offsetof(rgm_cupti_pm_config, trigger) + sizeof config.trigger;
     config.append = turing ? RGM_CUPTI_KEEP_OLDEST : RGM_CUPTI_KEEP_LATEST;
     return rgm_cupti_check(s->library->pm_config(&config), "configuring PM sampling", err);
 }

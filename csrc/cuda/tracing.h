@@ -25,6 +25,9 @@
       "1: a record for each node of a CUDA graph, booked on the scopes of the capture; 0: one for each "     \
       "launch")                                                                                              \
     X(int64_t, sync_events, 0, "", "1: records of event recordings, so that waits name what they wait for")  \
+    X(int64_t, driver_launches, 0, "",                                                                       \
+      "1: of kernel launches only the driver's call is followed, which saves two of four callbacks; the "    \
+      "runtime's name of the call is lost")                                                                  \
     X(int64_t, detach, 0, "", "1: take CUPTI out of the process at the end")                                 \
     X(int64_t, synchronize, 0, "", "1: wait for the device before the end, within the deadline")             \
     X(int64_t, buffer_bytes, 2097152, "bytes", "Size of a buffer that CUPTI fills")                          \

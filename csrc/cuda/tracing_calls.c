@@ -82,6 +82,12 @@ static rgm_trace_call call_of(const char *name, size_t length) {
     return TRACE_CALL_NONE;
 }
 
+// Every such call of the runtime makes one of the driver's.
+static bool launches_kernel(const char *name) {
+    while (*name == '_') name++;
+    return begins(name, "cudaLaunchKernel") || begins(name, "cudaLaunchCooperativeKernel");
+}
+
 // Without what tells versions and per-thread streams apart: "_v7000", "_ptsz", "_ptds".
 static size_t plain_length(const char *name) {
     size_t length = strlen(name);
@@ -113,6 +119,8 @@ void rgm_trace_find_calls(rgm_trace *trace) {
             missing = 0;
             size_t length = plain_length(name);
             rgm_trace_call call = call_of(name, length);
+            if (trace->options.driver_launches && domain == RGM_CUPTI_RUNTIME_API && launches_kernel(name))
+                continue;
             if (call == TRACE_CALL_NONE || (call == TRACE_CALL_NODE && !trace->options.graph_nodes)) continue;
             trace->calls[domain - 1][id] = (uint8_t)call;
             trace->names[domain - 1][id] = trace->sink.intern(trace->sink.arg, name, length) + 1;

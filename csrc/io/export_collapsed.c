@@ -22,7 +22,7 @@ static void put_frame(rgm_output *out, const char *data, size_t length) {
     }
 }
 
-static void put_stack(rgm_output *out, const rgm_stacks *s, int32_t leaf) {
+static void put_stack(rgm_output *out, const rgm_folded *s, int32_t leaf) {
     int32_t path[RGM_STACK_DEPTH + 1];
     size_t depth = 0;
     for (int32_t node = leaf; node >= 0; node = s->nodes[node].parent) path[depth++] = node;
@@ -40,7 +40,7 @@ rgm_status rgm_export_collapsed(const rgm_run *run, const char *option, rgm_outp
     if (option && !device && strcmp(option, "host") != 0)
         return rgm_error_set(err, RGM_INVALID, "stacks are of 'host' or 'device' time, not '%s'", option);
     rgm_tracks tracks = {0};
-    rgm_stacks stacks = {0};
+    rgm_folded stacks = {0};
     rgm_status status = RGM_OK;
     RGM_GOTO(rgm_tracks_init(&tracks, run, err));
     RGM_GOTO(rgm_stacks_init(&stacks, &tracks, err));

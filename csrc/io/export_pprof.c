@@ -33,7 +33,7 @@ enum { TEXT_NONE, TEXT_HOST, TEXT_DEVICE, TEXT_SPANS, TEXT_NS, TEXT_COUNT, TEXT_
 
 typedef struct {
     rgm_tracks tracks;
-    rgm_stacks stacks;
+    rgm_folded stacks;
     uint64_t *of_name, *of_lane; // location, function and string less TEXT_FIRST, from 1; 0 is not used
     int32_t *first;              // a node of each location
     uint64_t locations;
@@ -51,7 +51,7 @@ static uint64_t *location_of(const pprof *p, const rgm_stack_node *node) {
 }
 
 static rgm_status number_locations(pprof *p, rgm_error *err) {
-    const rgm_stacks *s = &p->stacks;
+    const rgm_folded *s = &p->stacks;
     p->of_name = rgm_calloc(rgm_strings_count(&p->tracks.run->strings) + (size_t)1, sizeof *p->of_name);
     p->of_lane = rgm_calloc(p->tracks.n_lanes, sizeof *p->of_lane);
     p->first = rgm_malloc((s->count + 1) * sizeof *p->first);

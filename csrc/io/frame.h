@@ -35,7 +35,12 @@ typedef enum { RGM_FILE_JOURNAL = 1, RGM_FILE_RUN = 2 } rgm_file_kind;
     X(INFO, 13, "i64 start ns, i64 end ns, i64 start unix ns, u64 complete")                                 \
     X(INTERVALS, 14, "u32 0, u32 count, rgm_interval_row each")                                              \
     X(ACTIVITIES, 15, "u32 0, u32 count, rgm_activity_row each")                                             \
-    X(VALUES, 16, "u32 0, u32 count, rgm_counter_row each")
+    X(VALUES, 16, "u32 0, u32 count, rgm_counter_row each")                                                  \
+    X(WITNESSES, 17, "u32 0, u32 count, rgm_witness_row each")                                               \
+    X(PRESSURES, 18, "u32 0, u32 count, rgm_pressure_row each")                                              \
+    X(HOST_SAMPLES, 19, "u32 0, u32 count, rgm_host_sample_row each")                                        \
+    X(STACKS, 20, "u32 0, u32 count, rgm_stack_row each")                                                    \
+    X(ALLOCATIONS, 21, "u32 0, u32 count, rgm_allocation_row each")
 
 #define RGM_FRAME_ENUM(name, number, payload) RGM_FRAME_##name = number,
 typedef enum { RGM_FRAME_TYPES(RGM_FRAME_ENUM) RGM_FRAME_LAST } rgm_frame_type;

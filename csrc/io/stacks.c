@@ -9,13 +9,13 @@ bool rgm_lane_is_host(const rgm_run *run, uint32_t lane) { return RGM_LANE_CELL(
 
 static uint64_t key_of(int32_t parent, uint32_t frame) { return (uint64_t)(uint32_t)parent << 32 | frame; }
 
-static void insert(rgm_stacks *s, uint32_t node) {
+static void insert(rgm_folded *s, uint32_t node) {
     size_t slot = rgm_hash_u64(key_of(s->nodes[node].parent, s->nodes[node].frame)) & (s->n_slots - 1);
     while (s->slots[slot]) slot = (slot + 1) & (s->n_slots - 1);
     s->slots[slot] = node + 1;
 }
 
-static rgm_status grow(rgm_stacks *s, rgm_error *err) {
+static rgm_status grow(rgm_folded *s, rgm_error *err) {
     size_t capacity = s->capacity ? 2 * s->capacity : 256;
     rgm_stack_node *nodes = rgm_realloc(s->nodes, capacity * sizeof *nodes);
     if (!nodes) return rgm_error_no_memory(err);
@@ -30,7 +30,7 @@ static rgm_status grow(rgm_stacks *s, rgm_error *err) {
     return RGM_OK;
 }
 
-static rgm_status child(rgm_stacks *s, int32_t parent, uint32_t frame, int32_t *node, rgm_error *err) {
+static rgm_status child(rgm_folded *s, int32_t parent, uint32_t frame, int32_t *node, rgm_error *err) {
     if (s->count == s->capacity) RGM_TRY(grow(s, err));
     uint32_t depth = parent < 0 ? 0 : s->nodes[parent].depth + 1;
     *node = parent;
@@ -54,7 +54,7 @@ typedef struct {
     int32_t node;
 } level;
 
-static rgm_status walk_track(rgm_stacks *s, size_t track, level *levels, rgm_error *err) {
+static rgm_status walk_track(rgm_folded *s, size_t track, level *levels, rgm_error *err) {
     const rgm_tracks *t = s->tracks;
     const rgm_run *run = t->run;
     size_t depth = 0;
@@ -76,7 +76,7 @@ static rgm_status walk_track(rgm_stacks *s, size_t track, level *levels, rgm_err
     return RGM_OK;
 }
 
-static rgm_status walk_host(rgm_stacks *s, rgm_error *err) {
+static rgm_status walk_host(rgm_folded *s, rgm_error *err) {
     const rgm_tracks *t = s->tracks;
     rgm_status status = RGM_OK;
     uint32_t longest = 0;
@@ -94,7 +94,7 @@ done:
     return status;
 }
 
-static rgm_status add_work(rgm_stacks *s, const int32_t *launch, rgm_error *err) {
+static rgm_status add_work(rgm_folded *s, const int32_t *launch, rgm_error *err) {
     const rgm_tracks *t = s->tracks;
     const rgm_run *run = t->run;
     for (size_t i = 0; i < t->n_spans; i++) {
@@ -110,10 +110,10 @@ static rgm_status add_work(rgm_stacks *s, const int32_t *launch, rgm_error *err)
     return RGM_OK;
 }
 
-rgm_status rgm_stacks_init(rgm_stacks *s, const rgm_tracks *tracks, rgm_error *err) {
+rgm_status rgm_stacks_init(rgm_folded *s, const rgm_tracks *tracks, rgm_error *err) {
     rgm_status status = RGM_OK;
     int32_t *launch = NULL;
-    *s = (rgm_stacks){.tracks = tracks};
+    *s = (rgm_folded){.tracks = tracks};
     s->node_of = rgm_malloc((tracks->n_spans + 1) * sizeof *s->node_of);
     if (!s->node_of) return rgm_error_no_memory(err);
     for (size_t i = 0; i < tracks->n_spans; i++) s->node_of[i] = -1;
@@ -126,14 +126,14 @@ done:
     return status;
 }
 
-void rgm_stacks_release(rgm_stacks *s) {
+void rgm_stacks_release(rgm_folded *s) {
     rgm_free(s->nodes);
     rgm_free(s->slots);
     rgm_free(s->node_of);
-    *s = (rgm_stacks){0};
+    *s = (rgm_folded){0};
 }
 
-size_t rgm_stack_root(const rgm_stacks *s, const rgm_stack_node *node, char *text, size_t room) {
+size_t rgm_stack_root(const rgm_folded *s, const rgm_stack_node *node, char *text, size_t room) {
     const rgm_tracks *t = s->tracks;
     uint32_t track = t->lane_track[node->frame];
     size_t used = 0;

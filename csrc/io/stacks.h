@@ -27,12 +27,12 @@ typedef struct {
     uint32_t *slots; // open addressing, node + 1, 0 is free
     size_t n_slots;
     int32_t *node_of; // [spans] -1 for what is left out
-} rgm_stacks;
+} rgm_folded;
 
-rgm_status rgm_stacks_init(rgm_stacks *stacks, const rgm_tracks *tracks, rgm_error *err) RGM_NODISCARD;
-void rgm_stacks_release(rgm_stacks *stacks);
+rgm_status rgm_stacks_init(rgm_folded *stacks, const rgm_tracks *tracks, rgm_error *err) RGM_NODISCARD;
+void rgm_stacks_release(rgm_folded *stacks);
 // The root's frame as text: the name of its process, where there are several, and of its lane.
-size_t rgm_stack_root(const rgm_stacks *stacks, const rgm_stack_node *node, char *text, size_t room);
+size_t rgm_stack_root(const rgm_folded *stacks, const rgm_stack_node *node, char *text, size_t room);
 bool rgm_lane_is_host(const rgm_run *run, uint32_t lane);
 
 #endif

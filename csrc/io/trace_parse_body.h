@@ -45,6 +45,7 @@ static inline const uint8_t *read_extra(const rgm_layout *layout, uint32_t n, co
     size_t before = event->extra.length;
     uint32_t repairs = event->repairs, too_deep = event->too_deep;
     if (!after) return NULL;
+    if (*at == 'n' && after - at == 4) return NULL; // null is no value: the slow way leaves it out
     if (rgm_trace_add_extra(event, layout->keys[n], layout->key_lengths[n], at, (size_t)(after - at)))
         return after;
     if (*at != '[' && *at != '{') return after;

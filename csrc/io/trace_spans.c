@@ -145,6 +145,9 @@ static rgm_status add_launch(rgm_trace_part *part, const rgm_event *event, size_
     out->block_x[row] = block ? event->block[0] : 0;
     out->block_y[row] = block ? event->block[1] : 0;
     out->block_z[row] = block ? event->block[2] : 0;
+    out->cluster_x[row] = 0; // no trace tells
+    out->cluster_y[row] = 0;
+    out->cluster_z[row] = 0;
     out->registers[row] = small(rgm_event_number(event, RGM_FIELD_REGISTERS, -1));
     out->shared_bytes[row] = rgm_event_number(event, RGM_FIELD_SHARED, -1);
     out->occupancy[row] = rgm_event_real(event, RGM_FIELD_OCCUPANCY, NAN) / 100;

@@ -5,13 +5,14 @@
 
 #include "model/references.h"
 
-typedef enum { AS_IS, NAME, LANE, SPAN } reference;
+typedef enum { AS_IS, NAME, LANE, SPAN, STACK } reference;
 
-static reference refers_to(const rgm_column_desc *column) {
+static reference refers_to(const rgm_table_desc *desc, const rgm_column_desc *column) {
     if (column->type == RGM_TYPE_name) return NAME;
-    switch (rgm_column_refers(column)) {
+    switch (rgm_column_refers(desc, column)) {
     case RGM_REFERS_TO_LANES: return LANE;
     case RGM_REFERS_TO_SPANS: return SPAN;
+    case RGM_REFERS_TO_STACKS: return STACK;
     default: return AS_IS;
     }
 }
@@ -45,8 +46,9 @@ static bool shift(rgm_type type, void *cells, size_t rows, size_t by) {
     }
 }
 
-static bool translate(const rgm_column_desc *column, void *cells, size_t rows, const rgm_append_ids *ids) {
-    switch (refers_to(column)) {
+static bool translate(const rgm_table_desc *desc, const rgm_column_desc *column, void *cells, size_t rows,
+                      const rgm_append_ids *ids) {
+    switch (refers_to(desc, column)) {
     case NAME: translate_u32(cells, rows, ids->name_of); return true;
     case LANE:
         if (!ids->lane_of) return shift(column->type, cells, rows, ids->first_lane);
@@ -56,6 +58,7 @@ static bool translate(const rgm_column_desc *column, void *cells, size_t rows, c
             translate_i32(cells, rows, ids->lane_of);
         return true;
     case SPAN: return shift(column->type, cells, rows, ids->first_span);
+    case STACK: return shift(column->type, cells, rows, ids->first_stack);
     case AS_IS: return true;
     }
     return true;
@@ -65,8 +68,8 @@ static bool translate(const rgm_column_desc *column, void *cells, size_t rows, c
 static uint64_t columns_wanted(const rgm_table_desc *desc, const void *from) {
     uint64_t mask = 0;
     for (size_t c = 0; c < desc->n_columns; c++) {
-        reference to = refers_to(&desc->columns[c]);
-        bool names_row = (to == LANE || to == SPAN) && desc->columns[c].missing >= 0;
+        reference to = refers_to(desc, &desc->columns[c]);
+        bool names_row = (to == LANE || to == SPAN || to == STACK) && desc->columns[c].missing >= 0;
         if (names_row || rgm_table_column(desc, from, c)) mask |= UINT64_C(1) << c;
     }
     return mask;
@@ -90,7 +93,7 @@ rgm_status rgm_append_table(const rgm_table_desc *desc, rgm_run *to_run, const r
             memcpy(cells + before * width, source, from->rows * width);
         else
             rgm_table_fill(desc, to, c, before, from->rows);
-        if (!translate(&desc->columns[c], cells + before * width, from->rows, ids))
+        if (!translate(desc, &desc->columns[c], cells + before * width, from->rows, ids))
             return rgm_error_set(err, RGM_LIMIT, "%s.%s is out of range behind the rows of another run",
                                  desc->name, desc->columns[c].name);
     }
@@ -99,7 +102,8 @@ rgm_status rgm_append_table(const rgm_table_desc *desc, rgm_run *to_run, const r
 
 rgm_status rgm_run_append(rgm_run *to, const rgm_run *from, const uint32_t *name_of, const uint32_t *lane_of,
                           rgm_error *err) {
-    const rgm_append_ids ids = {.name_of = name_of, .lane_of = lane_of, .first_span = to->spans.rows};
+    const rgm_append_ids ids = {
+        .name_of = name_of, .lane_of = lane_of, .first_span = to->spans.rows, .first_stack = to->stacks.rows};
     if (ids.first_span + from->spans.rows > INT32_MAX / 2)
         return rgm_error_set(err, RGM_LIMIT, "more than 2^30 spans");
     for (size_t t = 0; t < rgm_run_tables_count; t++)

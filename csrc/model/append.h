@@ -6,11 +6,11 @@
 #include "model/run.h"
 
 // What ids of the run that is read become in the run that grows. Rows that name a span (parent, launch, span)
-// are shifted by the spans that it had.
+// are shifted by the spans that it had, those that name a stack by its stacks.
 typedef struct {
     const uint32_t *name_of; // by id
     const uint32_t *lane_of; // by row; NULL shifts by first_lane
-    size_t first_lane, first_span;
+    size_t first_lane, first_span, first_stack;
 } rgm_append_ids;
 
 // Appends the rows of one table. Columns that `from` does not have stay away from `to`, unless it has them or

@@ -10,7 +10,7 @@ enum { MAX_STREAMS = 1 << 20 };
 
 // --- small containers -------------------------------------------------------------------------------------
 
-static rgm_status list_room(rgm_builder_list *rows, size_t count, size_t width, rgm_error *err) {
+rgm_status rgm_builder_room(rgm_builder_list *rows, size_t count, size_t width, rgm_error *err) {
     if (count > rows->capacity) {
         size_t capacity = rows->capacity ? rows->capacity : 16;
         while (capacity < count) capacity *= 2;
@@ -52,6 +52,10 @@ void rgm_builder_free(rgm_builder *builder) {
     rgm_free(builder->sites.rows);
     rgm_free(builder->threads.rows);
     rgm_free(builder->streams.rows);
+    rgm_free(builder->witnesses.rows);
+    rgm_free(builder->stacks.rows);
+    rgm_free(builder->host_samples.rows);
+    rgm_free(builder->allocations.rows);
     rgm_timebase_release(&builder->time);
     rgm_device_rows_release(&builder->device);
     rgm_run_free(builder->run);
@@ -72,24 +76,24 @@ rgm_status rgm_builder_string(rgm_builder *builder, uint32_t id, const char *dat
     RGM_TRY(check_next(&builder->strings, id, "string", err));
     uint32_t own;
     RGM_TRY(rgm_strings_intern(&builder->run->strings, data, length, &own, err));
-    RGM_TRY(list_room(&builder->strings, (size_t)id + 1, sizeof(uint32_t), err));
+    RGM_TRY(rgm_builder_room(&builder->strings, (size_t)id + 1, sizeof(uint32_t), err));
     ((uint32_t *)builder->strings.rows)[id] = own;
     return RGM_OK;
 }
 
 rgm_status rgm_builder_site(rgm_builder *builder, uint32_t id, rgm_site_row site, rgm_error *err) {
     RGM_TRY(check_next(&builder->sites, id, "call site", err));
-    if (site.device >= RGM_DEVICE_COUNT || site.backend >= RGM_BACKEND_COUNT)
-        return rgm_error_set(err, RGM_FORMAT, "call site %u has device %u and backend %u", id, site.device,
-                             site.backend);
-    RGM_TRY(list_room(&builder->sites, (size_t)id + 1, sizeof site, err));
+    if (site.device >= RGM_DEVICE_COUNT || site.backend >= RGM_BACKEND_COUNT || site.role >= RGM_ROLE_COUNT)
+        return rgm_error_set(err, RGM_FORMAT, "call site %u has device %u, backend %u and role %u", id,
+                             site.device, site.backend, site.role);
+    RGM_TRY(rgm_builder_room(&builder->sites, (size_t)id + 1, sizeof site, err));
     ((rgm_site_row *)builder->sites.rows)[id] = site;
     return RGM_OK;
 }
 
 rgm_status rgm_builder_thread(rgm_builder *builder, uint32_t id, rgm_thread_row thread, rgm_error *err) {
     RGM_TRY(check_next(&builder->threads, id, "thread", err));
-    RGM_TRY(list_room(&builder->threads, (size_t)id + 1, sizeof thread, err));
+    RGM_TRY(rgm_builder_room(&builder->threads, (size_t)id + 1, sizeof thread, err));
     ((rgm_thread_row *)builder->threads.rows)[id] = thread;
     return RGM_OK;
 }
@@ -145,7 +149,7 @@ static rgm_status lane_of(rgm_builder *builder, rgm_builder_stream *s, uint32_t 
 static rgm_status stream_get(rgm_builder *builder, uint32_t id, rgm_builder_stream **s, rgm_error *err) {
     if (id >= MAX_STREAMS) return rgm_error_set(err, RGM_FORMAT, "stream number %u is out of range", id);
     size_t before = builder->streams.count;
-    RGM_TRY(list_room(&builder->streams, (size_t)id + 1, sizeof(rgm_builder_stream), err));
+    RGM_TRY(rgm_builder_room(&builder->streams, (size_t)id + 1, sizeof(rgm_builder_stream), err));
     rgm_builder_stream *rows = builder->streams.rows;
     for (size_t i = before; i < builder->streams.count; i++) rows[i].last_span = RGM_WAITING_NONE;
     *s = &rows[id];
@@ -247,10 +251,24 @@ static rgm_status interval_record(rgm_builder *builder, const rgm_builder_stream
 }
 
 // Ticks until the end, when they become nanoseconds.
+static rgm_status count_row(rgm_builder *builder, int32_t span, uint64_t instructions, rgm_error *err) {
+    rgm_counters *counters = &builder->run->counters;
+    size_t at;
+    uint32_t series;
+    RGM_TRY(rgm_strings_intern(&builder->run->strings, RGM_INSTRUCTIONS_SERIES,
+                               sizeof RGM_INSTRUCTIONS_SERIES - 1, &series, err));
+    RGM_TRY(rgm_table_append(&rgm_counters_desc, counters, RGM_ALL_COLUMNS, &at, err));
+    counters->series[at] = series;
+    counters->value[at] = (double)instructions; // exact up to 2^53
+    counters->span[at] = span;
+    return RGM_OK;
+}
+
 static rgm_status own_record(rgm_builder *builder, const rgm_builder_stream *s, const rgm_record *record,
                              rgm_error *err) {
     rgm_spans *spans = &builder->run->spans;
     if (s->last_span == RGM_WAITING_NONE) return RGM_OK;
+    if (rgm_record_value(record)) return count_row(builder, s->last_span, rgm_record_value(record) - 1, err);
     if (!spans->own_ns)
         RGM_TRY(
             rgm_table_reserve(&rgm_spans_desc, spans, RGM_COLUMN_BIT(spans, own_ns), spans->capacity, err));
@@ -262,7 +280,7 @@ static rgm_status memory_row(rgm_builder *builder, int32_t span, int16_t device,
                              int64_t bytes, int64_t allocated, int64_t reserved, rgm_error *err) {
     rgm_memory *memory = &builder->run->memory;
     size_t at;
-    RGM_TRY(rgm_table_append(&rgm_memory_desc, memory, RGM_ALL_COLUMNS, &at, err));
+    RGM_TRY(rgm_table_append(&rgm_memory_desc, memory, ~RGM_MEMORY_OF_SNAPSHOTS, &at, err));
     memory->device[at] = device;
     memory->action[at] = (rgm_u8)action;
     memory->bytes[at] = bytes;
@@ -360,6 +378,7 @@ rgm_status rgm_builder_open(rgm_builder *builder, uint32_t id, const rgm_open_sc
                             rgm_error *err) {
     rgm_builder_stream *s = NULL;
     RGM_TRY(stream_get(builder, id, &s, err));
+    if (!s) return rgm_error_no_memory(err); // cannot be, which the analyser does not see
     rgm_open_scope *copy = NULL;
     if (count) {
         copy = rgm_malloc(count * sizeof *copy);
@@ -377,6 +396,11 @@ void rgm_builder_reset(rgm_builder *builder) {
     builder->run->lanes.rows = 0;
     builder->run->memory.rows = 0;
     builder->run->counters.rows = 0;
+    builder->run->pressure.rows = 0;
+    builder->witnesses.count = 0;
+    builder->stacks.count = 0;
+    builder->host_samples.count = 0;
+    builder->allocations.count = 0;
     rgm_device_rows_clear(&builder->device);
     builder->migrated = 0;
     rgm_timebase_release(&builder->time);

@@ -87,16 +87,30 @@ static void orphan(rgm_builder *builder, bool ended) {
     }
 }
 
-static void name_spans(rgm_builder *builder) {
+// The texts of the roles, and the column for them where any site has one.
+static rgm_status find_roles(rgm_builder *builder, rgm_name role_names[RGM_ROLE_COUNT], rgm_error *err) {
+    const rgm_site_row *sites = builder->sites.rows;
+    bool any = false;
+    for (size_t i = 0; i < builder->sites.count; i++) any = any || sites[i].role;
+    if (!any) return RGM_OK;
+    RGM_TRY(rgm_links_role_names(builder->run, role_names, err));
+    return rgm_table_ensure(&rgm_spans_desc, &builder->run->spans, RGM_COLUMN_INDEX(spans, category), err);
+}
+
+static rgm_status name_spans(rgm_builder *builder, rgm_error *err) {
     rgm_spans *spans = &builder->run->spans;
     const rgm_site_row *sites = builder->sites.rows;
+    rgm_name role_names[RGM_ROLE_COUNT] = {0};
+    RGM_TRY(find_roles(builder, role_names, err));
     for (size_t i = 0; i < spans->rows; i++) {
         if (RGM_CELL(spans, kind, i, RGM_KIND_SCOPE) != RGM_KIND_SCOPE) continue; // has its name already
         const rgm_site_row *site = &sites[spans->name[i]];
         spans->name[i] = rgm_builder_text(builder, site->name);
         spans->flags[i] =
             rgm_flags_pack(spans->flags[i], (rgm_device)site->device, (rgm_backend)site->backend);
+        if (site->role) spans->category[i] = role_names[site->role];
     }
+    return RGM_OK;
 }
 
 // Ticks of the recorder inside a scope as nanoseconds, at most the scope's.
@@ -125,6 +139,10 @@ static void convert_times(rgm_builder *builder) {
                 run->spans.start_ns[span] +
                 (run->memory.action[i] == RGM_ACTION_BEGIN ? 0 : run->spans.duration_ns[span]);
     }
+    for (size_t i = 0; i < run->counters.rows; i++) {
+        int64_t span = run->counters.span[i]; // of a count; values of a device are joined with spans later
+        if (span >= 0) run->counters.time_ns[i] = run->spans.start_ns[span] + run->spans.duration_ns[span];
+    }
 }
 
 static void permute(void *cells, size_t width, const uint32_t *order, size_t rows, void *scratch) {
@@ -147,8 +165,22 @@ static void follow(rgm_run *run, const uint32_t *place) {
         if (spans->parent[i] >= 0) spans->parent[i] = (rgm_i32)place[spans->parent[i]];
     for (size_t i = 0; i < run->memory.rows; i++)
         if (run->memory.span[i] >= 0) run->memory.span[i] = place[run->memory.span[i]];
+    for (size_t i = 0; i < run->counters.rows; i++)
+        if (run->counters.span[i] >= 0) run->counters.span[i] = place[run->counters.span[i]];
     for (size_t i = 0; i < run->launches.rows; i++) run->launches.span[i] = place[run->launches.span[i]];
     for (size_t i = 0; i < run->syncs.rows; i++) run->syncs.span[i] = place[run->syncs.span[i]];
+}
+
+// Puts the row order[i] at i, and right what names it; place[order[i]] becomes i.
+static void reorder(rgm_run *run, const uint32_t *order, uint32_t *place, uint64_t *scratch) {
+    rgm_spans *spans = &run->spans;
+    size_t rows = spans->rows;
+    for (size_t c = 0; c < rgm_spans_desc.n_columns; c++) {
+        void *cells = rgm_table_column(&rgm_spans_desc, spans, c);
+        if (cells) permute(cells, rgm_types[rgm_spans_desc.columns[c].type].size, order, rows, scratch);
+    }
+    for (size_t i = 0; i < rows; i++) place[order[i]] = (uint32_t)i;
+    follow(run, place);
 }
 
 // Sorts by start; of spans that start together the parent was written later, so ties go by row descending.
@@ -167,16 +199,41 @@ static rgm_status sort_spans(rgm_builder *builder, uint32_t **place, rgm_error *
     for (size_t i = 0; i < rows; i++) scratch[i] = rgm_sort_key_i64(spans->start_ns[rows - 1 - i]);
     RGM_GOTO(rgm_sort_order(scratch, rows, order, err));
     for (size_t i = 0; i < rows; i++) order[i] = (uint32_t)(rows - 1) - order[i];
-    for (size_t c = 0; c < rgm_spans_desc.n_columns; c++) {
-        void *cells = rgm_table_column(&rgm_spans_desc, spans, c);
-        if (cells) permute(cells, rgm_types[rgm_spans_desc.columns[c].type].size, order, rows, scratch);
-    }
-    for (size_t i = 0; i < rows; i++) (*place)[order[i]] = (uint32_t)i;
-    follow(builder->run, *place);
+    reorder(builder->run, order, *place, scratch);
 done:
     rgm_free(order);
     rgm_free(scratch);
     return status;
+}
+
+// Puts the steps that were found, the last `steps` rows, before the spans that begin with them. *place says
+// where each of the rows before them has gone.
+static rgm_status place_steps(rgm_run *run, size_t steps, uint32_t *place, rgm_error *err) {
+    const rgm_spans *spans = &run->spans;
+    size_t rows = spans->rows, others = rows - steps, step = others, other = 0;
+    uint32_t *order = rgm_malloc((rows + 1) * sizeof *order);
+    uint32_t *moved = rgm_malloc((rows + 1) * sizeof *moved);
+    uint64_t *scratch = rgm_malloc((rows + 1) * sizeof *scratch);
+    rgm_status status = order && moved && scratch ? RGM_OK : rgm_error_no_memory(err);
+    if (status != RGM_OK) goto done;
+    for (size_t i = 0; i < rows; i++) {
+        bool next = step < rows && (other == others || spans->start_ns[step] <= spans->start_ns[other]);
+        order[i] = (uint32_t)(next ? step++ : other++);
+    }
+    reorder(run, order, moved, scratch);
+    for (size_t i = 0; i < others; i++) place[i] = moved[place[i]];
+done:
+    rgm_free(order);
+    rgm_free(moved);
+    rgm_free(scratch);
+    return status;
+}
+
+static rgm_status find_steps(rgm_builder *builder, uint32_t *place, size_t *steps, rgm_error *err) {
+    *steps = 0;
+    if (!builder->run->spans.category) return RGM_OK;
+    RGM_TRY(rgm_links_roles(builder->run, steps, err));
+    return *steps ? place_steps(builder->run, *steps, place, err) : RGM_OK;
 }
 
 // A run without any metadata does not keep a column of empty strings.
@@ -191,20 +248,26 @@ rgm_status rgm_builder_finish(rgm_builder *builder, bool keep_open, rgm_run **ru
     orphan(builder, keep_open);
     RGM_TRY(rgm_builder_note(builder, RGM_ANOMALY_ORPHAN_PARENTS, builder->orphans, err));
     RGM_TRY(rgm_builder_note(builder, RGM_ANOMALY_MIGRATED_SCOPES, builder->migrated, err));
-    name_spans(builder);
+    RGM_TRY(name_spans(builder, err));
+    RGM_TRY(rgm_builder_witnesses(builder, err));
+    RGM_TRY(rgm_builder_host_samples(builder, err));
     RGM_TRY(name_lanes(builder, err));
     convert_times(builder);
     RGM_TRY(rgm_device_rows_to_spans(&builder->device, builder->run, err));
     uint32_t *place = NULL;
+    size_t steps = 0;
     rgm_status status = sort_spans(builder, &place, err);
+    if (status == RGM_OK) status = find_steps(builder, place, &steps, err);
     if (status == RGM_OK)
         status = rgm_device_rows_to_intervals(&builder->device, place, &builder->time, builder->run, err);
     rgm_free(place);
     RGM_TRY(status);
     RGM_TRY(rgm_links_threads(builder->run, err));
+    RGM_TRY(rgm_links_samples(builder->run, err));
     if (builder->device.activity_count) RGM_TRY(rgm_run_link_work(builder->run, err));
     if (builder->device.activity_count) RGM_TRY(rgm_links_captures(builder->run, err));
     if (builder->device.activity_count) RGM_TRY(rgm_links_ranges(builder->run, err));
+    if (steps) RGM_TRY(rgm_links_steps(builder->run, err));
     if (builder->run->spans.metadata) drop_empty_metadata(&builder->run->spans);
     if (builder->time.count) {
         const rgm_anchor *first = builder->time.anchors, *last = first + builder->time.count - 1;

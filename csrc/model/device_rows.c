@@ -139,6 +139,13 @@ static bool is_of_graph(const rgm_activity_row *row) {
     return rgm_kind_is_work(row->kind) && (row->graph_node > 0 || row->graph != UINT32_MAX);
 }
 
+// A cluster has 16 blocks at most. Files of before have no telling what in these bytes.
+static bool sound_cluster(const uint8_t *cluster) {
+    enum { MOST_BLOCKS = 16 };
+    int blocks = cluster[0] * cluster[1] * cluster[2];
+    return blocks >= 1 && blocks <= MOST_BLOCKS;
+}
+
 // Of a kernel, or of a copy or set that is a node of a graph.
 static rgm_status launch_row(rgm_run *run, size_t span, const rgm_activity_row *row, rgm_error *err) {
     rgm_launches *launches = &run->launches;
@@ -155,6 +162,11 @@ static rgm_status launch_row(rgm_run *run, size_t span, const rgm_activity_row *
     launches->block_x[at] = row->block[0];
     launches->block_y[at] = row->block[1];
     launches->block_z[at] = row->block[2];
+    if (sound_cluster(row->cluster)) {
+        launches->cluster_x[at] = row->cluster[0];
+        launches->cluster_y[at] = row->cluster[1];
+        launches->cluster_z[at] = row->cluster[2];
+    }
     launches->registers[at] = row->registers;
     launches->shared_bytes[at] = row->shared_bytes;
     launches->occupancy[at] = (double)row->occupancy;

@@ -32,6 +32,15 @@ rgm_status rgm_run_launches(const rgm_run *run, rgm_i32 *launch, rgm_error *err)
 
 // Fills launch alone, and notes what is doubtful of it. For a recording, whose parents are known.
 rgm_status rgm_run_link_work(rgm_run *run, rgm_error *err) RGM_NODISCARD;
+// The names by which `spans.category` tells roles, index by rgm_role.
+rgm_status rgm_links_role_names(rgm_run *run, rgm_name names[RGM_ROLE_COUNT], rgm_error *err) RGM_NODISCARD;
+// Tells outermost modules (forward) from those in others, and finds the steps of the program in what its
+// scopes with roles are. Steps are appended, in order of start, as the parents of what lies in them; *steps
+// is their number. For a recording in order of start; docs/structure.md has the rules.
+rgm_status rgm_links_roles(rgm_run *run, size_t *steps, rgm_error *err) RGM_NODISCARD;
+// Fills step: host spans by the step in which they start, device work from that of its launch.
+rgm_status rgm_links_steps(rgm_run *run, rgm_error *err) RGM_NODISCARD;
+
 // Replaces the correlations in `launches.capture` by the rows of the first calls that carry them, -1 where
 // none does.
 rgm_status rgm_links_captures(rgm_run *run, rgm_error *err) RGM_NODISCARD;
@@ -44,6 +53,9 @@ rgm_status rgm_links_threads(rgm_run *run, rgm_error *err) RGM_NODISCARD;
 // Joins the values of hardware counters with the ranges of spans that they were measured over: a counter that
 // has a role, at the start of a range of its device. Fills `counters.span`. For a recording.
 rgm_status rgm_links_ranges(rgm_run *run, rgm_error *err) RGM_NODISCARD;
+
+// Fills `lane` and `span` of samples. For a recording in order of start.
+rgm_status rgm_links_samples(rgm_run *run, rgm_error *err) RGM_NODISCARD;
 
 // Fills parent, launch, step, the flags OVERLAPS and ORPHAN, and the spans of flows and of memory events, and
 // notes what is doubtful in `anomalies`. For runs that come from a trace.

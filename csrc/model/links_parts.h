@@ -43,7 +43,4 @@ rgm_status rgm_links_join(rgm_run *run, rgm_links_found *found, rgm_error *err) 
 // Flags device work without a call, once nobody else writes flags.
 void rgm_links_flag_orphans(rgm_run *run);
 
-// links_steps.c: fills step, of device work from that of its launch.
-rgm_status rgm_links_steps(rgm_run *run, rgm_error *err) RGM_NODISCARD;
-
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Training steps: annotations of the host that spans of the same rank begin in.
+// Training steps: annotations of the host, or steps that were found, that spans of the same rank begin in.
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,8 +73,16 @@ static int32_t step_at(step_search *s, int32_t rank, int64_t time) {
     return step->rank == rank && time < step->end ? step->number : -1;
 }
 
-// Number of the step that a span is, -1 for any other span.
-static int32_t step_of(const rgm_run *run, size_t row) {
+static bool is_found(const rgm_run *run, size_t row) {
+    if (rgm_links_kind(run, row) != RGM_KIND_SCOPE) return false;
+    rgm_string category = rgm_strings_view(&run->strings, RGM_CELL(&run->spans, category, row, 0));
+    return category.length == 4 && memcmp(category.data, "step", 4) == 0;
+}
+
+// Number of the step that a span is, -1 for any other span. Steps that were found in a recording count from
+// 0.
+static int32_t step_of(const rgm_run *run, size_t row, int32_t *found) {
+    if (run->spans.category && is_found(run, row)) return (*found)++;
     if (rgm_links_kind(run, row) != RGM_KIND_ANNOTATION) return -1;
     return step_number(rgm_strings_view(&run->strings, run->spans.name[row]));
 }
@@ -86,20 +94,22 @@ static void assign(rgm_run *run, const step_range *steps, size_t count) {
         if (!rgm_kind_is_work(rgm_links_kind(run, i)) && rgm_links_kind(run, i) != RGM_KIND_DEVICE_ANNOTATION)
             spans->step[i] = step_at(&search, rank_of(run, i), start_of(run, i));
     for (size_t i = 0; i < spans->rows; i++)
-        if (spans->launch[i] >= 0) spans->step[i] = spans->step[spans->launch[i]];
+        if (RGM_CELL(spans, launch, i, -1) >= 0) spans->step[i] = spans->step[spans->launch[i]];
 }
 
 rgm_status rgm_links_steps(rgm_run *run, rgm_error *err) {
     size_t count = 0;
+    int32_t found = 0, number;
     RGM_TRY(rgm_table_ensure(&rgm_spans_desc, &run->spans, RGM_COLUMN_INDEX(spans, step), err));
-    for (size_t i = 0; i < run->spans.rows; i++) count += step_of(run, i) >= 0;
+    for (size_t i = 0; i < run->spans.rows; i++) count += step_of(run, i, &found) >= 0;
     if (count == 0) return RGM_OK;
     step_range *steps = rgm_malloc(count * sizeof *steps);
     if (!steps) return rgm_error_no_memory(err);
     count = 0;
+    found = 0;
     for (size_t i = 0; i < run->spans.rows; i++)
-        if (step_of(run, i) >= 0)
-            steps[count++] = (step_range){start_of(run, i), end_of(run, i), rank_of(run, i), step_of(run, i)};
+        if ((number = step_of(run, i, &found)) >= 0)
+            steps[count++] = (step_range){start_of(run, i), end_of(run, i), rank_of(run, i), number};
     qsort(steps, count, sizeof *steps, by_rank_and_start);
     assign(run, steps, count);
     rgm_free(steps);

@@ -21,11 +21,12 @@ typedef struct {
 // All of them are i64.
 #define MOVED(table, column, what) {&rgm_##table##_desc, RGM_COLUMN_INDEX(table, column), what}
 static const moved moved_columns[] = {
-    MOVED(spans, start_ns, TIME),   MOVED(spans, correlation, ID), MOVED(spans, external_id, ID),
-    MOVED(launches, graph, ID),     MOVED(memory, time_ns, TIME),  MOVED(counters, time_ns, TIME),
-    MOVED(operators, sequence, ID), MOVED(frames, id, ID),         MOVED(frames, parent_id, ID),
-    MOVED(frames, module_id, ID),   MOVED(syncs, event, ID),       MOVED(syncs, record_correlation, ID),
-    MOVED(flows, id, ID),           MOVED(flows, time_ns, TIME),   MOVED(files, shift_ns, TIME),
+    MOVED(spans, start_ns, TIME),   MOVED(spans, correlation, ID),  MOVED(spans, external_id, ID),
+    MOVED(launches, graph, ID),     MOVED(memory, time_ns, TIME),   MOVED(counters, time_ns, TIME),
+    MOVED(operators, sequence, ID), MOVED(frames, id, ID),          MOVED(frames, parent_id, ID),
+    MOVED(frames, module_id, ID),   MOVED(syncs, event, ID),        MOVED(syncs, record_correlation, ID),
+    MOVED(flows, id, ID),           MOVED(flows, time_ns, TIME),    MOVED(files, shift_ns, TIME),
+    MOVED(witness, time_ns, TIME),  MOVED(pressure, time_ns, TIME), MOVED(samples, time_ns, TIME),
 };
 enum { N_MOVED = sizeof moved_columns / sizeof moved_columns[0] };
 
@@ -77,8 +78,10 @@ static rgm_status move_columns(merge *m, const rgm_table_desc *desc, size_t firs
 }
 
 static rgm_status append_tables(merge *m, rgm_error *err) {
-    const rgm_append_ids ids = {
-        .name_of = m->names, .first_lane = m->first_lane, .first_span = m->to->spans.rows};
+    const rgm_append_ids ids = {.name_of = m->names,
+                                .first_lane = m->first_lane,
+                                .first_span = m->to->spans.rows,
+                                .first_stack = m->to->stacks.rows};
     for (size_t t = 0; t < rgm_run_tables_count; t++) {
         const rgm_table_desc *desc = rgm_run_tables[t];
         size_t first = ((const rgm_table *)rgm_run_table(m->to, desc))->rows;

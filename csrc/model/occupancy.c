@@ -18,7 +18,7 @@ rgm_occupancy rgm_occupancy_of(const rgm_device_limits *limits, int64_t block_th
                                int64_t shared_bytes) {
     const rgm_occupancy unknown = {NAN, RGM_OCCUPANCY_LIMIT_UNKNOWN};
     if (limits->major <= 0 || limits->threads <= 0 || limits->warp_threads <= 0 || block_threads <= 0 ||
-        block_threads > MOST_BLOCK_THREADS)
+        block_threads > MOST_BLOCK_THREADS || shared_bytes > INT32_MAX)
         return unknown;
     int64_t warps = up(block_threads, limits->warp_threads) / limits->warp_threads;
     int64_t most_warps = limits->threads / limits->warp_threads;

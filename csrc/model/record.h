@@ -17,7 +17,8 @@ typedef enum {
     RGM_RECORD_DEVICE_PEAK, // of the scope before: start = peak bytes inside it, value = reserved at end
     RGM_RECORD_INTERVAL,    // of the scope before: start = number of its device interval
     RGM_RECORD_CALL, // a call that launches device work: seq = its correlation, site = string of its name
-    RGM_RECORD_OWN,  // of the scope before: start = ticks of the recorder's own time inside it
+    RGM_RECORD_OWN, // of the scope before: start = ticks of the recorder's own time inside it; or value = one
+                    // more than its instructions
     RGM_RECORD_KINDS
 } rgm_record_kind;
 
@@ -31,6 +32,8 @@ enum {
     RGM_RECORD_LONG_SHIFT = 16,
 };
 #define RGM_RECORD_NO_PARENT UINT32_MAX
+// The series of `counters` that holds what scopes counted.
+#define RGM_INSTRUCTIONS_SERIES "instructions"
 #define RGM_RECORD_META_MAX ((1u << 24) - 1)
 #define RGM_RECORD_VALUE_MAX ((UINT64_C(1) << 48) - 1)
 #define RGM_RECORD_TRACK_MAX UINT16_MAX
@@ -119,6 +122,7 @@ typedef struct {
             int32_t shared_bytes; // static and dynamic, per block, -1 unknown
             float occupancy;      // theoretical, NaN unknown
             uint8_t occupancy_limit;
+            uint8_t cluster[3]; // in blocks, 0 where it is not launched in clusters
         };
         struct {                        // of a synchronisation, whose name is its type
             int64_t event;              // that it waits for, -1 for none
@@ -137,12 +141,73 @@ typedef struct {
     uint16_t padding;
 } rgm_counter_row;
 
+// A look at the machine by a thread that records, or a mark at the end of a block.
+typedef struct {
+    uint64_t ticks;      // when it began
+    int64_t cpu_ns;      // processor time of the thread so far
+    uint32_t throughput; // ticks that the fixed work took, 0 for a mark
+    uint32_t memory;     // the same for the fixed reads, 0 for a mark or where there are none
+    uint32_t thread;     // its row
+    uint16_t track;
+    int16_t processor; // -1 unknown
+} rgm_witness_row;
+
+// What kept the process from its processors in an interval. -1 where the system does not tell.
+typedef struct {
+    int64_t time_ns; // CLOCK_MONOTONIC, of its end
+    int64_t interval_ns;
+    int64_t running_ns;   // of the threads that record
+    int64_t waiting_ns;   // the same, ready without a processor
+    int64_t steal_ns;     // of a processor, the mean of those that the process may use
+    int64_t throttled_ns; // of the control groups
+    int64_t involuntary;  // context switches of the process
+    int64_t system_ns;    // processor time of the process in the kernel
+    int64_t faults;       // page faults without a read from a disk
+    int64_t tree_ns;      // processor time of the process and its children
+    int64_t processors;   // that the process may use
+    int64_t blocks;       // of 512 bytes, read or written by file systems
+} rgm_pressure_row;
+
+#define RGM_STACK_NONE UINT32_MAX
+
+// A call stack: the innermost function, and the stack that called it.
+typedef struct {
+    uint32_t number;
+    uint32_t parent;         // number of the stack that called it, RGM_STACK_NONE for none
+    uint32_t function, file; // string ids
+    int32_t line;            // -1 unknown
+    int32_t first_line;      // of the function
+} rgm_stack_row;
+
+// Where a thread was found.
+typedef struct {
+    uint64_t ticks;
+    int64_t thread; // native id
+    uint32_t stack; // number
+    uint8_t state;  // an index of SAMPLE_STATES
+    uint8_t padding[3];
+} rgm_host_sample_row;
+
+// A block that stands for so many bytes was asked for, or given back.
+typedef struct {
+    uint64_t ticks;
+    uint64_t address;
+    int64_t bytes;  // -1: given back
+    uint32_t stack; // number of who asked, RGM_STACK_NONE where not known
+    uint32_t padding;
+} rgm_allocation_row;
+
 // Rows that come beside the scopes: X(FRAMES, name, row type, anomaly of what found no room).
 #define RGM_ROW_LOGS(X)                                                                                      \
     X(SAMPLES, sample, rgm_sample, DROPPED_SAMPLES)                                                          \
     X(INTERVALS, interval, rgm_interval_row, DROPPED_DEVICE_ROWS)                                            \
     X(ACTIVITIES, activity, rgm_activity_row, DROPPED_DEVICE_ROWS)                                           \
-    X(VALUES, counter, rgm_counter_row, DROPPED_DEVICE_ROWS)
+    X(VALUES, counter, rgm_counter_row, DROPPED_DEVICE_ROWS)                                                 \
+    X(WITNESSES, witness, rgm_witness_row, DROPPED_SAMPLES)                                                  \
+    X(PRESSURES, pressure, rgm_pressure_row, DROPPED_SAMPLES)                                                \
+    X(HOST_SAMPLES, host_sample, rgm_host_sample_row, DROPPED_SAMPLES)                                       \
+    X(STACKS, stack, rgm_stack_row, DROPPED_SAMPLES)                                                         \
+    X(ALLOCATIONS, allocation, rgm_allocation_row, DROPPED_SAMPLES)
 
 #define RGM_ROW_LOG_ENUM(frames, name, type, anomaly) RGM_LOG_##frames,
 typedef enum { RGM_ROW_LOGS(RGM_ROW_LOG_ENUM) RGM_LOG_COUNT } rgm_log;
@@ -152,7 +217,8 @@ typedef struct {
     uint32_t name; // string id
     uint8_t device;
     uint8_t backend;
-    uint16_t padding;
+    uint8_t role; // rgm_role; 0 in files of before there were roles
+    uint8_t padding;
 } rgm_site_row;
 
 typedef struct {
@@ -167,6 +233,11 @@ _Static_assert(sizeof(rgm_sample) == 40, "written to files");
 _Static_assert(sizeof(rgm_interval_row) == 56, "written to files");
 _Static_assert(sizeof(rgm_activity_row) == 112, "written to files");
 _Static_assert(sizeof(rgm_counter_row) == 24, "written to files");
+_Static_assert(sizeof(rgm_witness_row) == 32, "written to files");
+_Static_assert(sizeof(rgm_pressure_row) == 96, "written to files");
+_Static_assert(sizeof(rgm_stack_row) == 24, "written to files");
+_Static_assert(sizeof(rgm_host_sample_row) == 24, "written to files");
+_Static_assert(sizeof(rgm_allocation_row) == 32, "written to files");
 _Static_assert(sizeof(rgm_site_row) == 8, "written to files");
 _Static_assert(sizeof(rgm_thread_row) == 16, "written to files");
 

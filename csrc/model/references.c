@@ -5,7 +5,11 @@
 
 #include "base/memory.h"
 
-rgm_reference rgm_column_refers(const rgm_column_desc *column) {
+rgm_reference rgm_column_refers(const rgm_table_desc *desc, const rgm_column_desc *column) {
+    if (column->type == RGM_TYPE_name) return RGM_REFERS_TO_NOTHING;
+    if (strcmp(column->name, "stack") == 0 ||
+        (desc == &rgm_stacks_desc && strcmp(column->name, "parent") == 0))
+        return RGM_REFERS_TO_STACKS;
     if (strcmp(column->name, "lane") == 0) return RGM_REFERS_TO_LANES;
     if (strcmp(column->name, "span") == 0 || strcmp(column->name, "parent") == 0 ||
         strcmp(column->name, "launch") == 0 || strcmp(column->name, "capture") == 0)
@@ -24,12 +28,14 @@ typedef struct {
 // False when the column holds nothing that could be wrong.
 static bool referring_of(rgm_run *run, const rgm_table_desc *desc, size_t c, referring *out) {
     const rgm_table *table = rgm_run_table(run, desc);
-    rgm_reference target = rgm_column_refers(&desc->columns[c]);
+    rgm_reference target = rgm_column_refers(desc, &desc->columns[c]);
     *out = (referring){.desc = desc,
                        .column = &desc->columns[c],
                        .cells = rgm_table_column(desc, table, c),
                        .rows = table->rows,
-                       .limit = target == RGM_REFERS_TO_LANES ? run->lanes.rows : run->spans.rows};
+                       .limit = target == RGM_REFERS_TO_LANES    ? run->lanes.rows
+                                : target == RGM_REFERS_TO_STACKS ? run->stacks.rows
+                                                                 : run->spans.rows};
     return target != RGM_REFERS_TO_NOTHING && out->cells;
 }
 
@@ -53,7 +59,8 @@ static bool is_optional(const referring *r) { return r->column->type != RGM_TYPE
 
 static bool is_sound(const referring *r, size_t row) {
     int64_t value = cell_of(r, row);
-    return value < (int64_t)r->limit && value >= (is_optional(r) ? -1 : 0);
+    size_t limit = r->desc == &rgm_stacks_desc ? row : r->limit;
+    return value < (int64_t)limit && value >= (is_optional(r) ? -1 : 0);
 }
 
 rgm_status rgm_references_check(rgm_run *run, rgm_error *err) {
@@ -115,7 +122,7 @@ rgm_status rgm_references_mend(rgm_run *run, int64_t *removed, rgm_error *err) {
         const rgm_table_desc *desc = rgm_run_tables[t];
         rgm_table *table = rgm_run_table(run, desc);
         for (size_t c = 0; c < desc->n_columns && table->rows; c++)
-            if (rgm_column_refers(&desc->columns[c]) != RGM_REFERS_TO_NOTHING &&
+            if (rgm_column_refers(desc, &desc->columns[c]) != RGM_REFERS_TO_NOTHING &&
                 desc->columns[c].type == RGM_TYPE_u32)
                 RGM_TRY(rgm_table_ensure(desc, table, c, err));
         RGM_TRY(mend_table(run, desc, removed, err));

@@ -69,7 +69,14 @@
     X(TRANSFER, "transfer", "copies between host and device")                                                \
     X(INPUT, "input", "the data loader")                                                                     \
     X(WAIT, "wait", "the host waits: for a lock, a timer, a file or another process")                        \
-    X(MODEL_ERROR, "model_error", "faster than a roof allows: the work or the roof is wrong")
+    X(MODEL_ERROR, "model_error", "faster than a roof allows: the work or the roof is wrong")                \
+    X(DEPENDENT, "dependent", "operations that each wait for the one before")                                \
+    X(RANDOM_ACCESS, "random_access", "reads or writes at places far from one another")                      \
+    X(STRIDED, "strided", "neighbours in the order of use lie lines apart in memory")                        \
+    X(FIRST_TOUCH, "first_touch", "memory that is touched for the first time: the system fills its pages")   \
+    X(INTERPRETER, "interpreter", "the interpreter goes from one short instruction to the next")             \
+    X(FILE, "file", "the system reads or writes files")                                                      \
+    X(SYSTEM, "system", "calls of the system other than files and waits")
 
 // Why the label is what it is, or what is missing. X(NAME, token, text).
 #define RGM_REGIME_REASONS(X)                                                                                \
@@ -85,7 +92,7 @@
     X(UNCERTAIN, "uncertain", "the uncertainty of times, work and ceilings allows more than one label")      \
     X(FLOOR_OR_ROOF, "floor_or_roof", "about as short as the shortest kernel, yet a roof explains it too")   \
     X(FASTER, "faster", "faster than a roof allows: bytes from a cache, wrong work, or a wrong roof")        \
-    X(SHARES, "shares", "no other use of the time is as large")                                              \
+    X(SHARES, "shares", "no other group of uses takes as much of the time")                                  \
     X(PROFILER, "profiler", "the label depends on how much the profiler slowed the host")                    \
     X(UNJUDGED, "unjudged", "what limits the kernels is not known for enough of their time")                 \
     X(NO_DEVICE, "no_device", "no device work is in the recording, and no processor time")                   \
@@ -96,15 +103,38 @@
     X(NO_OPERATIONS, "no_operations", "the operations are not known")                                        \
     X(NO_BYTES, "no_bytes", "the bytes are not known")                                                       \
     X(NO_PEAK, "no_peak", "the operations are known, but not what their pipe can do: it has no ceiling")     \
-    X(NO_BANDWIDTH, "no_bandwidth", "the bytes are known, but not what the memory can do: it has no ceiling")
+    X(NO_BANDWIDTH, "no_bandwidth",                                                                          \
+      "the bytes are known, but not what the memory can do: it has no ceiling")                              \
+    X(IN_CACHE, "in_cache", "on a part of its data that a cache holds, the function is about as slow")       \
+    X(PLACEMENT, "placement", "on a part of its data that a cache holds, the function is much faster")       \
+    X(PAGES, "pages", "page faults: the system spent most of the time on memory that was new")               \
+    X(PACE, "pace", "most of the time Python stayed at no instruction for longer than a small call takes")   \
+    X(SYSTEM_TIME, "system_time", "most of the processor time was the system's own")
+
+// What limits a host beside its roofs, as a part of the time that was measured in the call or on the same
+// function: X(NAME, token, label, detail, reason). New memory is first touch where the rest is not known to
+// be memory: another call, into memory that exists, would be limited by something else.
+#define RGM_LIMITS(X)                                                                                        \
+    X(ARITHMETIC, "arithmetic", COMPUTE_BOUND, NONE, IN_CACHE)                                               \
+    X(DEPENDENT, "dependent", COMPUTE_BOUND, DEPENDENT, IN_CACHE)                                            \
+    X(PLACEMENT, "placement", MEMORY_BOUND, UNDERUSED, PLACEMENT)                                            \
+    X(RANDOM_ACCESS, "random_access", MEMORY_BOUND, RANDOM_ACCESS, PLACEMENT)                                \
+    X(STRIDED, "strided", MEMORY_BOUND, STRIDED, PLACEMENT)                                                  \
+    X(FIRST_TOUCH, "first_touch", MEMORY_BOUND, FIRST_TOUCH, PAGES)                                          \
+    X(NEW_MEMORY, "new_memory", AMBIGUOUS, FIRST_TOUCH, PAGES)                                               \
+    X(INTERPRETER, "interpreter", OVERHEAD_BOUND, INTERPRETER, PACE)                                         \
+    X(FILE, "file", OVERHEAD_BOUND, FILE, SYSTEM_TIME)                                                       \
+    X(SYSTEM, "system", OVERHEAD_BOUND, SYSTEM, SYSTEM_TIME)
 
 #define RGM_PIPE_ENUM(name, token, doc) RGM_PIPE_##name,
 #define RGM_CEILING_ENUM(name, token, unit, doc) RGM_CEILING_##name,
 #define RGM_REGIME_ENUM(name, token, text) RGM_REGIME_##name,
 #define RGM_REGIME_DETAIL_ENUM(name, token, text) RGM_DETAIL_##name,
 #define RGM_REGIME_REASON_ENUM(name, token, text) RGM_REASON_##name,
+#define RGM_LIMIT_ENUM(name, token, label, detail, reason) RGM_LIMIT_##name,
 typedef enum { RGM_PIPES(RGM_PIPE_ENUM) RGM_PIPE_COUNT } rgm_pipe;
 typedef enum { RGM_CEILINGS(RGM_CEILING_ENUM) RGM_CEILING_COUNT } rgm_ceiling_id;
+typedef enum { RGM_LIMITS(RGM_LIMIT_ENUM) RGM_LIMIT_COUNT } rgm_limit;
 typedef enum { RGM_REGIMES(RGM_REGIME_ENUM) RGM_REGIME_COUNT } rgm_regime;
 typedef enum { RGM_REGIME_DETAILS(RGM_REGIME_DETAIL_ENUM) RGM_DETAIL_COUNT } rgm_regime_detail;
 typedef enum { RGM_REGIME_REASONS(RGM_REGIME_REASON_ENUM) RGM_REASON_COUNT } rgm_regime_reason;

@@ -5,13 +5,16 @@
 #ifndef RGM_MODEL_RESULTS_H
 #define RGM_MODEL_RESULTS_H
 
+#include "model/results/causes.h"
 #include "model/results/communication.h"
 #include "model/results/comparison.h"
 #include "model/results/copies.h"
 #include "model/results/counters.h"
 #include "model/results/critical_path.h"
+#include "model/results/memory.h"
 #include "model/results/operators.h"
 #include "model/results/regimes.h"
+#include "model/results/samples.h"
 #include "model/results/scopes.h"
 #include "model/results/sequences.h"
 #include "model/results/suggestions.h"
@@ -23,6 +26,8 @@
 #define RGM_RESULT_TABLES(X)                                                                                 \
     RGM_SCOPES_RESULTS(X)                                                                                    \
     RGM_TIMES_RESULTS(X)                                                                                     \
+    RGM_SAMPLES_RESULTS(X)                                                                                   \
+    RGM_MEMORY_RESULTS(X)                                                                                    \
     RGM_OPERATORS_RESULTS(X)                                                                                 \
     RGM_WAITING_RESULTS(X)                                                                                   \
     RGM_COPIES_RESULTS(X)                                                                                    \
@@ -34,6 +39,7 @@
     RGM_VIEWS_RESULTS(X)                                                                                     \
     RGM_REGIMES_RESULTS(X)                                                                                   \
     RGM_COMPARISON_RESULTS(X)                                                                                \
-    RGM_SUGGESTIONS_RESULTS(X)
+    RGM_SUGGESTIONS_RESULTS(X)                                                                               \
+    RGM_CAUSES_RESULTS(X)
 
 #endif

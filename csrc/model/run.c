@@ -53,10 +53,12 @@ rgm_status rgm_run_set_text(char **field, const char *text, size_t length, rgm_e
 
 void *rgm_run_table(rgm_run *run, const rgm_table_desc *desc) { return (char *)run + desc->offset; }
 
-// Spans and the long series may leave columns NULL; of the short tables every column has memory.
+// Spans may leave columns NULL, and events of memory what only snapshots say; of the short tables every
+// column has memory.
 static bool is_needed(const rgm_table_desc *desc, size_t column) {
     const uint64_t needed =
         RGM_COLUMN_BIT(spans, start_ns) | RGM_COLUMN_BIT(spans, duration_ns) | RGM_COLUMN_BIT(spans, name);
+    if (desc == &rgm_memory_desc) return !(RGM_MEMORY_OF_SNAPSHOTS >> column & 1u);
     return desc != &rgm_spans_desc || (needed >> column & 1u);
 }
 
@@ -122,7 +124,10 @@ static rgm_status check_times(rgm_run *run, rgm_error *err) {
 #define ENUMERATED_COLUMNS(X)                                                                                \
     X(spans, kind, RGM_KIND_COUNT)                                                                           \
     X(launches, occupancy_limit, RGM_OCCUPANCY_LIMIT_COUNT)                                                  \
+    X(samples, state, RGM_SAMPLE_STATE_COUNT)                                                                \
     X(memory, action, RGM_ACTION_COUNT)                                                                      \
+    X(segments, kind, RGM_SEGMENT_KIND_COUNT)                                                                \
+    X(blocks, state, RGM_BLOCK_STATE_COUNT)                                                                  \
     X(flows, kind, RGM_FLOW_KIND_COUNT)                                                                      \
     X(flows, phase, RGM_FLOW_PHASE_COUNT)                                                                    \
     X(intervals, state, RGM_INTERVAL_STATE_COUNT)                                                            \

@@ -21,6 +21,11 @@ typedef struct {
     bool complete;         // the recording was closed properly
 } rgm_run;
 
+// Columns of `memory` that only snapshots of an allocator fill; elsewhere they have no memory of their own.
+#define RGM_MEMORY_OF_SNAPSHOTS                                                                              \
+    (RGM_COLUMN_BIT(memory, stream) | RGM_COLUMN_BIT(memory, stack) | RGM_COLUMN_BIT(memory, device_free) |  \
+     RGM_COLUMN_BIT(memory, note) | RGM_COLUMN_BIT(memory, category))
+
 rgm_status rgm_run_new(rgm_run **run, rgm_error *err) RGM_NODISCARD;
 void rgm_run_free(rgm_run *run);
 rgm_status rgm_run_set_text(char **field, const char *text, size_t length, rgm_error *err) RGM_NODISCARD;

@@ -48,7 +48,9 @@ typedef uint32_t rgm_name;
     X(u32, flags, "", 0, "Bits: see SPAN_FLAGS; declared device in bits 8-11, backend in bits 12-15.")       \
     X(name, metadata, "", 0,                                                                                 \
       "JSON object text of metadata and of arguments without a column, \"\" for none.")                      \
-    X(name, category, "", 0, "Category text of the file where `kind` is `other`.")                           \
+    X(name, category, "", 0,                                                                                 \
+      "Category text of the file where `kind` is `other`; of a scope that was found its role: one of "       \
+      "ROLES.")                                                                                              \
     X(i64, own_ns, "ns", 0,                                                                                  \
       "Of a scope: the profiler's own time in it outside nested scopes, which is not exclusive time.")
 
@@ -73,6 +75,9 @@ typedef uint32_t rgm_name;
     X(i32, block_x, "threads", 0, "Block size.")                                                             \
     X(i32, block_y, "threads", 0, "Block size.")                                                             \
     X(i32, block_z, "threads", 0, "Block size.")                                                             \
+    X(i32, cluster_x, "blocks", 0, "Size of a thread block cluster; 0 where there are none, or not known.")  \
+    X(i32, cluster_y, "blocks", 0, "Size of a cluster.")                                                     \
+    X(i32, cluster_z, "blocks", 0, "Size of a cluster.")                                                     \
     X(i32, registers, "", -1, "Registers per thread.")                                                       \
     X(i64, shared_bytes, "bytes", -1, "Static and dynamic shared memory per block.")                         \
     X(f64, occupancy, "", NAN,                                                                               \
@@ -97,7 +102,38 @@ typedef uint32_t rgm_name;
     X(i64, allocated, "bytes", -1, "Allocated in total after this event, -1 when not known.")                \
     X(i64, reserved, "bytes", -1, "Reserved in total after this event, -1 when not known.")                  \
     X(i64, span, "", -1, "Row of the scope or operator that the value belongs to, -1 for none.")             \
-    X(i32, lane, "", -1, "Lane on which it happened, -1 when not known.")
+    X(i32, lane, "", -1, "Lane on which it happened, -1 when not known.")                                    \
+    X(i64, stream, "", 0, "Handle of the stream that the block belongs to, 0 for the default one.")          \
+    X(i32, stack, "", -1, "Row in `stacks` of who asked, -1 when not known.")                                \
+    X(i64, device_free, "bytes", -1, "Of an end of memory: what the device had left, -1 elsewhere.")         \
+    X(name, note, "", 0,                                                                                     \
+      "What the program or the compiler said of itself then (JSON object), \"\" for none.")                  \
+    X(name, category, "", 0, "Of what the memory is, where the recording says so, \"\" elsewhere.")
+
+// What an allocator holds at the end of a recording.
+#define RGM_SEGMENTS(X)                                                                                      \
+    X(i16, device, "", -1, "Device ordinal, -1 for pinned memory of the host.")                              \
+    X(i64, address, "", 0, "Address of the first byte.")                                                     \
+    X(i64, bytes, "bytes", 0, "Size: what the allocator has reserved with one call, or mapped in a row.")    \
+    X(i64, allocated, "bytes", -1, "Of that in blocks that are in use, as recorded; -1 when not.")           \
+    X(i64, active, "bytes", -1, "Of that in blocks in use or awaiting their stream; -1 when not recorded.")  \
+    X(i64, requested, "bytes", -1, "What the program asked for in blocks in use; -1 when not recorded.")     \
+    X(i64, stream, "", 0, "Handle of the stream that it belongs to, 0 for the default one.")                 \
+    X(u8, kind, "", 0, "An index of SEGMENT_KINDS.")                                                         \
+    X(u8, expandable, "", 0, "1 where the segment can grow in its place.")                                   \
+    X(i64, pool_graph, "", 0,                                                                                \
+      "First number of its pool: of CUDA graphs; 0 with the next for the common one.")                       \
+    X(i64, pool_user, "", 0, "Second number of its pool.")                                                   \
+    X(i32, stack, "", -1, "Row in `stacks` of who made the allocator reserve it, -1 when not known.")
+
+#define RGM_BLOCKS(X)                                                                                        \
+    X(i16, device, "", -1, "Device ordinal, -1 for pinned memory of the host.")                              \
+    X(i64, segment_address, "", 0, "Address of the segment that it is a part of.")                           \
+    X(i64, address, "", 0, "Address of the first byte.")                                                     \
+    X(i64, bytes, "bytes", 0, "Size, rounded as the allocator does.")                                        \
+    X(i64, requested, "bytes", 0, "What the program asked for.")                                             \
+    X(u8, state, "", 0, "An index of BLOCK_STATES.")                                                         \
+    X(i32, stack, "", -1, "Row in `stacks` of who asked, -1 when not known.")
 
 #define RGM_COUNTERS(X)                                                                                      \
     X(i64, time_ns, "ns", 0, "When, on the clock of the spans.")                                             \
@@ -190,6 +226,53 @@ typedef uint32_t rgm_name;
       "From the recording of the first event to its passing: a lower bound of the delay in the queue.")      \
     X(u8, state, "", 0, "An index of INTERVAL_STATES.")
 
+#define RGM_WITNESS(X)                                                                                       \
+    X(i64, time_ns, "ns", 0, "When, on the clock of the spans.")                                             \
+    X(i32, lane, "", -1, "Lane of the thread, -1 when it has recorded nothing.")                             \
+    X(i32, processor, "", -1, "Processor that it was on, -1 when not known.")                                \
+    X(i64, cpu_ns, "ns", -1, "Processor time of the thread so far, -1 when not known.")                      \
+    X(i64, throughput_ns, "ns", -1,                                                                          \
+      "Time of a fixed piece of arithmetic, eight chains of 500 steps; -1 for a mark at the end of a "       \
+      "block.")                                                                                              \
+    X(i64, memory_ns, "ns", -1,                                                                              \
+      "Time of 1,024 fixed reads from main memory; -1 for a mark, or where lines cannot be put out of the "  \
+      "caches.")
+
+#define RGM_PRESSURE(X)                                                                                      \
+    X(i64, time_ns, "ns", 0, "End of the interval, on the clock of the spans.")                              \
+    X(i64, interval_ns, "ns", 0, "Its length.")                                                              \
+    X(i32, lane, "", -1, "First lane of the process that it tells of, -1 when that has none.")               \
+    X(i64, running_ns, "ns", -1, "Time on a processor of the threads that record, -1 when not known.")       \
+    X(i64, waiting_ns, "ns", -1,                                                                             \
+      "Time in which they were ready to run and others had the processor, -1 when not known.")               \
+    X(i64, steal_ns, "ns", -1,                                                                               \
+      "Time that the hypervisor gave to other machines, mean of the processors that the process may use; "   \
+      "-1 when not known.")                                                                                  \
+    X(i64, throttled_ns, "ns", -1, "Time that a limit of the control groups held back, -1 when not known.")  \
+    X(i64, involuntary, "", -1, "Context switches that the process did not ask for, -1 when not known.")     \
+    X(i64, system_ns, "ns", -1, "Processor time of the process in the kernel, -1 when not known.")           \
+    X(i64, faults, "", -1, "Pages of memory that were touched for the first time, -1 when not known.")       \
+    X(i64, tree_ns, "ns", -1,                                                                                \
+      "Processor time of the process, of its children and of theirs that have ended; -1 when not known.")    \
+    X(i32, processors, "", -1, "Processors that the process may use, -1 when not known.")                    \
+    X(i64, blocks, "", -1, "Blocks of 512 bytes that file systems read or wrote for it, -1 when not known.")
+
+#define RGM_STACKS(X)                                                                                        \
+    X(i32, parent, "", -1, "Row of the stack that called this function, -1 for none.")                       \
+    X(name, function, "", 0, "Qualified name of the innermost function.")                                    \
+    X(name, file, "", 0, "Its file.")                                                                        \
+    X(i32, line, "", -1, "The line that it is at, -1 when not known.")                                       \
+    X(i32, first_line, "", -1, "The function's first line, -1 when not known.")
+
+#define RGM_SAMPLES(X)                                                                                       \
+    X(i64, time_ns, "ns", 0, "When, on the clock of the spans.")                                             \
+    X(i64, thread, "", -1, "Native id of the thread.")                                                       \
+    X(i32, lane, "", -1,                                                                                     \
+      "Lane of the thread: that of `span`, else its first; -1 when it has recorded no scope.")               \
+    X(u8, state, "", 4, "An index of SAMPLE_STATES.")                                                        \
+    X(u32, stack, "", 0, "Row in `stacks` of where the thread was.")                                         \
+    X(i64, span, "", -1, "Row of the innermost scope that was open on the thread, -1 for none.")
+
 #define RGM_ANOMALIES(X)                                                                                     \
     X(u8, code, "", 0, "An index of ANOMALY_CODES.")                                                         \
     X(i64, count, "", 0, "How often.")                                                                       \
@@ -205,6 +288,8 @@ typedef uint32_t rgm_name;
     X(lanes, RGM_LANES, "A host thread, a task slot of one, or a device stream.")                            \
     X(launches, RGM_LAUNCHES, "Launch configuration of a kernel (sparse).")                                  \
     X(memory, RGM_MEMORY, "An allocation, a free, or a sample.")                                             \
+    X(segments, RGM_SEGMENTS, "Memory that an allocator had reserved when a snapshot was taken.")            \
+    X(blocks, RGM_BLOCKS, "A part of a segment, in use or free, when a snapshot was taken.")                 \
     X(counters, RGM_COUNTERS, "One value of a time series.")                                                 \
     X(flops, RGM_FLOPS, "Work attributed to a span, and where the figure comes from.")                       \
     X(operators, RGM_OPERATORS, "Arguments of a framework operator (sparse).")                               \
@@ -213,6 +298,10 @@ typedef uint32_t rgm_name;
     X(syncs, RGM_SYNCS, "Arguments of a synchronisation (sparse).")                                          \
     X(flows, RGM_FLOWS, "One end of an arrow between two spans.")                                            \
     X(intervals, RGM_INTERVALS, "Device time of a scope, between two events (sparse).")                      \
+    X(witness, RGM_WITNESS, "A look of a recording thread at how fast its machine was (docs/witness.md).")   \
+    X(pressure, RGM_PRESSURE, "What kept a recorded process from its processors, by interval.")              \
+    X(samples, RGM_SAMPLES, "A thread of the host, found at a moment in a call stack (docs/stacks.md).")     \
+    X(stacks, RGM_STACKS, "A call stack: a function, called by the stack that is its parent.")               \
     X(files, RGM_FILES, "An input that the run was imported from.")                                          \
     X(anomalies, RGM_ANOMALIES, "What was repaired, dropped or doubted.")
 
@@ -236,6 +325,23 @@ typedef uint32_t rgm_name;
     X(INSTANT, "instant")                                                                                    \
     X(WINDOW, "window")                                                                                      \
     X(OTHER, "other")
+
+// What a scope that was found in a program is. X(NAME, token, text)
+#define RGM_ROLES(X)                                                                                         \
+    X(NONE, "", "A scope of the program's own.")                                                             \
+    X(STEP, "step", "A training step, or an iteration of a loop that does not train.")                       \
+    X(DATA_WAIT, "data_wait", "Waiting for the next batch of a DataLoader.")                                 \
+    X(FORWARD, "forward", "The call of an outermost module.")                                                \
+    X(MODULE, "module", "The call of a module inside another one, or inside backward.")                      \
+    X(BACKWARD, "backward", "A backward pass, and in it the part of each module.")                           \
+    X(OPTIMIZER, "optimizer", "A step of an optimizer.")                                                     \
+    X(ZERO_GRAD, "zero_grad", "Gradients set to zero, or dropped.")                                          \
+    X(GRAD_CLIP, "grad_clip", "Gradients clipped.")                                                          \
+    X(SYNC, "sync", "A call that returns when the device has finished.")                                     \
+    X(COPY, "copy", "A copy from or to a device.")                                                           \
+    X(CHECKPOINT, "checkpoint", "Writing a checkpoint.")                                                     \
+    X(COMPILE, "compile", "A compilation of torch.compile.")                                                 \
+    X(GC, "gc", "A collection of Python's garbage.")
 
 #define RGM_FLOW_KINDS(X)                                                                                    \
     X(LAUNCH, "launch")                                                                                      \
@@ -276,7 +382,25 @@ typedef uint32_t rgm_name;
     X(FREE, "free")                                                                                          \
     X(BEGIN, "begin")                                                                                        \
     X(END, "end")                                                                                            \
-    X(PEAK, "peak")
+    X(PEAK, "peak")                                                                                          \
+    X(FREE_REQUESTED, "free_requested")                                                                      \
+    X(SEGMENT_ALLOC, "segment_alloc")                                                                        \
+    X(SEGMENT_FREE, "segment_free")                                                                          \
+    X(SEGMENT_MAP, "segment_map")                                                                            \
+    X(SEGMENT_UNMAP, "segment_unmap")                                                                        \
+    X(OOM, "oom")                                                                                            \
+    X(SNAPSHOT, "snapshot")                                                                                  \
+    X(OTHER, "other")
+
+#define RGM_SEGMENT_KINDS(X)                                                                                 \
+    X(UNKNOWN, "unknown")                                                                                    \
+    X(SMALL, "small")                                                                                        \
+    X(LARGE, "large")
+
+#define RGM_BLOCK_STATES(X)                                                                                  \
+    X(INACTIVE, "inactive")                                                                                  \
+    X(ALLOCATED, "active_allocated")                                                                         \
+    X(PENDING_FREE, "active_pending_free")
 
 #define RGM_MEMORY_SOURCES(X)                                                                                \
     X(NONE, "none")                                                                                          \
@@ -292,6 +416,20 @@ typedef uint32_t rgm_name;
     X(PENDING, "pending", "the device had not finished the scope when recording ended")                      \
     X(LOST, "lost", "the device context went away before the events were read")                              \
     X(FAILED, "failed", "the driver refused to record or read an event")
+
+// What a thread was doing when its stack was read. X(NAME, token, text)
+#define RGM_SAMPLE_STATES(X)                                                                                 \
+    X(RUNNING, "running", "on a processor, with the interpreter's lock where that can be told")              \
+    X(WAITING_FOR_LOCK, "waiting_for_lock", "for the interpreter's lock")                                    \
+    X(WAITING_FOR_PROCESSOR, "waiting_for_processor", "ready to run, while others had the processors")       \
+    X(WAITING, "waiting", "for something that is none of the others: a device, a signal")                    \
+    X(UNKNOWN, "unknown", "the system does not tell")                                                        \
+    X(NATIVE, "native", "on a processor, in code that has given up the interpreter's lock")                  \
+    X(SLEEPING, "sleeping", "for time to pass")                                                              \
+    X(WAITING_FOR_THREAD, "waiting_for_thread", "for another lock, a condition or the end of a thread")      \
+    X(WAITING_FOR_FILE, "waiting_for_file", "for a file: to be read, written or forced to the disk")         \
+    X(WAITING_FOR_SOCKET, "waiting_for_socket", "for a socket, a pipe or any of several descriptors")        \
+    X(WAITING_FOR_PROCESS, "waiting_for_process", "for another process to end")
 
 // What allows the fewest blocks on a multiprocessor; of several the first. X(NAME, token, text)
 #define RGM_OCCUPANCY_LIMITS(X)                                                                              \
@@ -380,30 +518,39 @@ typedef uint32_t rgm_name;
       "figures of the file are one fixed part of every duration; they are no measurements and were left "    \
       "out")                                                                                                 \
     X(CHANGED_METADATA, "changed_metadata",                                                                  \
-      "metadata was too long, too large or no finite number; it was cut or written as a text")
+      "metadata was too long, too large or no finite number; it was cut or written as a text")               \
+    X(TORN_STACKS, "torn_stacks", "call stacks changed while they were read; those samples were left out")
 
 #define RGM_KIND_ENUM(name, token) RGM_KIND_##name,
 #define RGM_DEVICE_ENUM(name, token) RGM_DEVICE_##name,
 #define RGM_BACKEND_ENUM(name, token) RGM_BACKEND_##name,
 #define RGM_ACTION_ENUM(name, token) RGM_ACTION_##name,
 #define RGM_SOURCE_ENUM(name, token) RGM_SOURCE_##name,
+#define RGM_SEGMENT_KIND_ENUM(name, token) RGM_SEGMENT_##name,
+#define RGM_BLOCK_STATE_ENUM(name, token) RGM_BLOCK_##name,
 #define RGM_FLOW_KIND_ENUM(name, token) RGM_FLOW_KIND_##name,
 #define RGM_FLOW_PHASE_ENUM(name, token) RGM_FLOW_PHASE_##name,
 #define RGM_ANOMALY_ENUM(name, token, text) RGM_ANOMALY_##name,
 #define RGM_INTERVAL_STATE_ENUM(name, token, text) RGM_INTERVAL_##name,
+#define RGM_SAMPLE_STATE_ENUM(name, token, text) RGM_SAMPLE_##name,
 #define RGM_OCCUPANCY_LIMIT_ENUM(name, token, text) RGM_OCCUPANCY_LIMIT_##name,
 #define RGM_FLAG_ENUM(name, bit, token, text) RGM_FLAG_##name = 1 << (bit),
 typedef enum { RGM_SPAN_KINDS(RGM_KIND_ENUM) RGM_KIND_COUNT } rgm_kind;
 typedef enum { RGM_DEVICES(RGM_DEVICE_ENUM) RGM_DEVICE_COUNT } rgm_device;
 typedef enum { RGM_BACKENDS(RGM_BACKEND_ENUM) RGM_BACKEND_COUNT } rgm_backend;
 typedef enum { RGM_MEMORY_ACTIONS(RGM_ACTION_ENUM) RGM_ACTION_COUNT } rgm_action;
+typedef enum { RGM_SEGMENT_KINDS(RGM_SEGMENT_KIND_ENUM) RGM_SEGMENT_KIND_COUNT } rgm_segment_kind;
+typedef enum { RGM_BLOCK_STATES(RGM_BLOCK_STATE_ENUM) RGM_BLOCK_STATE_COUNT } rgm_block_state;
 typedef enum { RGM_MEMORY_SOURCES(RGM_SOURCE_ENUM) RGM_SOURCE_COUNT } rgm_memory_source;
 typedef enum { RGM_INTERVAL_STATES(RGM_INTERVAL_STATE_ENUM) RGM_INTERVAL_STATE_COUNT } rgm_interval_state;
+typedef enum { RGM_SAMPLE_STATES(RGM_SAMPLE_STATE_ENUM) RGM_SAMPLE_STATE_COUNT } rgm_sample_state;
 typedef enum { RGM_OCCUPANCY_LIMITS(RGM_OCCUPANCY_LIMIT_ENUM) RGM_OCCUPANCY_LIMIT_COUNT } rgm_occupancy_limit;
 typedef enum { RGM_FLOW_KINDS(RGM_FLOW_KIND_ENUM) RGM_FLOW_KIND_COUNT } rgm_flow_kind;
 typedef enum { RGM_FLOW_PHASES(RGM_FLOW_PHASE_ENUM) RGM_FLOW_PHASE_COUNT } rgm_flow_phase;
 typedef enum { RGM_ANOMALY_CODES(RGM_ANOMALY_ENUM) RGM_ANOMALY_COUNT } rgm_anomaly;
 typedef enum { RGM_SPAN_FLAGS(RGM_FLAG_ENUM) RGM_FLAG_MASK = 0xFF } rgm_flag;
+#define RGM_ROLE_ENUM(name, token, text) RGM_ROLE_##name,
+typedef enum { RGM_ROLES(RGM_ROLE_ENUM) RGM_ROLE_COUNT } rgm_role;
 
 enum { RGM_FLAGS_DEVICE_SHIFT = 8, RGM_FLAGS_BACKEND_SHIFT = 12, RGM_FLAGS_FIELD = 0xF };
 

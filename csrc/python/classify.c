@@ -66,6 +66,40 @@ static int take_operations(PyObject *given, rgm_work *work) {
     return rgm_fields_read(given, &fields, work);
 }
 
+// {name: (part of the time, its spread)}
+static int take_limits(PyObject *given, rgm_work *work) {
+    static const char *const names[] = {
+#define LIMIT_TOKEN(name, token, label, detail, reason) token,
+        RGM_LIMITS(LIMIT_TOKEN)
+#undef LIMIT_TOKEN
+    };
+    if (!given || given == Py_None) return 0;
+    if (!PyDict_Check(given)) {
+        PyErr_SetString(PyExc_TypeError, "limits must be a dict of limit and (part of the time, spread)");
+        return -1;
+    }
+    PyObject *name, *value;
+    for (Py_ssize_t at = 0; PyDict_Next(given, &at, &name, &value);) {
+        Py_ssize_t found = rgm_name_find(name, names, RGM_LIMIT_COUNT);
+        if (found < 0) {
+            PyErr_Format(PyExc_ValueError, "no limit is called %R; valid are those of LIMITS", name);
+            return -1;
+        }
+        double share, spread;
+        if (!PyTuple_Check(value) || !PyArg_ParseTuple(value, "dd", &share, &spread)) {
+            PyErr_Format(PyExc_TypeError, "limit %R must be (part of the time, spread)", name);
+            return -1;
+        }
+        if (!(share >= 0 && spread >= 0) || isinf(share) || isinf(spread)) {
+            PyErr_Format(PyExc_ValueError, "limit %R must have finite numbers of at least 0", name);
+            return -1;
+        }
+        work->limit_share[found] = share;
+        work->limit_spread[found] = spread;
+    }
+    return 0;
+}
+
 static int take_caches(PyObject *given, rgm_work *work) {
     if (!given || given == Py_None) return 0;
     PyObject *items = PySequence_Fast(given, "caches must be a sequence of the sizes of up to three levels");
@@ -128,6 +162,7 @@ static int take_dispatch(PyObject *given, rgm_work *work) {
     X(latency_share)                                                                                         \
     X(floor_share)                                                                                           \
     X(wait_share)                                                                                            \
+    X(limit_share)                                                                                           \
     X(intensity)                                                                                             \
     X(ridge)                                                                                                 \
     X(model_ns)                                                                                              \
@@ -162,16 +197,18 @@ static PyObject *core_classify(PyObject *module, PyObject *args, PyObject *kwarg
 #define NUMBER_FORMAT(keyword, member) "O"
 #define NUMBER_OBJECT(keyword, member) *keyword##_given = NULL,
 #define NUMBER_PLACE(keyword, member) , &keyword##_given
-    static char *names[] = {"ceilings", "single",   "host",   "operations",
-                            "caches",   "dispatch", "policy", NUMBERS(NUMBER_NAME) NULL};
+    static char *names[] = {"ceilings",   "single", "host",
+                            "operations", "caches", "dispatch",
+                            "limits",     "policy", NUMBERS(NUMBER_NAME) NULL};
     PyObject *all = Py_None, *single = Py_None, *operations = NULL, *caches = NULL, *dispatch = NULL;
+    PyObject *limits = NULL;
     PyObject NUMBERS(NUMBER_OBJECT) *policy_given = NULL;
     rgm_policy policy = RGM_POLICY_DEFAULTS;
     rgm_ceilings machine, one;
     rgm_work work = rgm_work_none;
     int host = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$OOpOOOO!" NUMBERS(NUMBER_FORMAT), names, &all, &single,
-                                     &host, &operations, &caches, &dispatch, &PyDict_Type,
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$OOpOOOOO!" NUMBERS(NUMBER_FORMAT), names, &all, &single,
+                                     &host, &operations, &caches, &dispatch, &limits, &PyDict_Type,
                                      &policy_given NUMBERS(NUMBER_PLACE)))
         return NULL;
     const struct {
@@ -188,7 +225,7 @@ static PyObject *core_classify(PyObject *module, PyObject *args, PyObject *kwarg
     if (all != Py_None && rgm_ceilings_take(all, "ceilings", &machine) < 0) return NULL;
     if (single != Py_None && rgm_ceilings_take(single, "single", &one) < 0) return NULL;
     if (take_operations(operations, &work) < 0 || take_caches(caches, &work) < 0 ||
-        take_dispatch(dispatch, &work) < 0)
+        take_dispatch(dispatch, &work) < 0 || take_limits(limits, &work) < 0)
         return NULL;
     if (policy_given && rgm_policy_read(policy_given, &policy) < 0) return NULL;
     work.host = host;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A plain function with a scope around each call, by vectorcall: works as a function, a method (it is a
 // method descriptor), and keeps name, signature and pickling of what it wraps.
+#include "capture/turns.h"
+#include "capture/witness.h"
 #include "python/profiler.h"
 
 typedef struct {
@@ -21,9 +23,9 @@ static PyObject *call_with_scope(function_object *self, PyObject *const *args, s
     scope_object *scope = (scope_object *)rgm_scope_new(self->profiler, self->site);
     if (!scope) return NULL;
     scope->function = Py_NewRef(self->function);
-    rgm_scope_enter(scope);
+    rgm_scope_enter_any(scope);
     PyObject *result = PyObject_Vectorcall(self->function, args, flags, names);
-    rgm_scope_leave(scope, result == NULL);
+    rgm_scope_leave_any(scope, result == NULL);
     if (result) {
         Py_DECREF(scope);
         return result;
@@ -57,10 +59,13 @@ static PyObject *function_call(PyObject *object, PyObject *const *args, size_t f
     uint64_t now = rgm_clock_ticks();
     if (RGM_UNLIKELY(!frame)) return result;
     recorder = rgm_profiler_recorder(profiler); // the session may have ended or forked meanwhile
-    if (RGM_LIKELY(recorder != NULL))
-        rgm_scope_end(recorder, frame, seq, now, result ? 0u : RGM_RECORD_FAILED);
-    else
+    if (RGM_UNLIKELY(!recorder)) {
         rgm_session_note(profiler->session, RGM_ANOMALY_LOST_SCOPES, 1);
+        return result;
+    }
+    rgm_scope_end(recorder, frame, seq, now, result ? 0u : RGM_RECORD_FAILED);
+    rgm_recorder_witness(recorder, now);
+    rgm_recorder_turns(recorder, now);
     return result;
 }
 

@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "calibrate/device.h"
 #include "calibrate/host.h"
+#include "capture/heap_sampler.h"
 #include "capture/sampler.h"
 #include "compare/race.h"
 #include "io/export.h"
@@ -136,6 +137,10 @@ static PyObject *core_not_kept(PyObject *module, PyObject *unused) {
     return list;
 }
 
+static PyObject *core_heap_reason(PyObject *module, PyObject *unused) {
+    return PyUnicode_FromString(rgm_heap_reason());
+}
+
 static PyMethodDef core_methods[] = {
     {"not_kept", core_not_kept, METH_NOARGS,
      "not_kept($module)\n--\n\nKeys of trace events that have no place in the model, | between them, and "
@@ -144,6 +149,8 @@ static PyMethodDef core_methods[] = {
     {"analyses", core_analyses, METH_NOARGS,
      "analyses($module)\n--\n\nAnalyses of a trace, with the table that each returns."},
     {"options", core_options, METH_NOARGS, "options($module)\n--\n\nOptions of a recording session."},
+    {"heap_reason", core_heap_reason, METH_NOARGS,
+     "heap_reason($module)\n--\n\nWhy allocations of this process cannot be watched, '' where they can."},
     {"host_memory", core_memory, METH_NOARGS,
      "host_memory($module)\n--\n\nMemory of this process in bytes, -1 where unknown."},
     {"clock_name", core_clock, METH_NOARGS,
@@ -179,6 +186,7 @@ static int add_names(PyObject *module, const char *name, const char *const *toke
 #define TOKEN_2(name, token) token,
 #define TOKEN_3(name, token, text) token,
 #define TOKEN_4(name, token, unit, text) token,
+#define TOKEN_LIMIT(name, token, label, detail, reason) token,
 #define TOKEN_RULE(name, token, type, effort, tier, reference) token,
 #define RULE_TYPE(name, token, type, effort, tier, reference) #type,
 #define RULE_EFFORT(name, token, type, effort, tier, reference) #effort,
@@ -194,17 +202,24 @@ static int add_names(PyObject *module, const char *name, const char *const *toke
 
 static int add_constants(PyObject *module, rgm_module *state) {
     ADD_NAMES("SPAN_KINDS", RGM_SPAN_KINDS, TOKEN_2, NULL);
+    ADD_NAMES("ROLES", RGM_ROLES, TOKEN_3, NULL);
     ADD_NAMES("DEVICES", RGM_DEVICES, TOKEN_2, &state->device_names);
     ADD_NAMES("BACKENDS", RGM_BACKENDS, TOKEN_2, NULL);
     ADD_NAMES("MEMORY_ACTIONS", RGM_MEMORY_ACTIONS, TOKEN_2, NULL);
+    ADD_NAMES("SEGMENT_KINDS", RGM_SEGMENT_KINDS, TOKEN_2, NULL);
+    ADD_NAMES("SHORTAGES", RGM_SHORTAGES, TOKEN_3, NULL);
+    ADD_NAMES("BLOCK_STATES", RGM_BLOCK_STATES, TOKEN_2, NULL);
     ADD_NAMES("MEMORY_SOURCES", RGM_MEMORY_SOURCES, TOKEN_2, NULL);
     ADD_NAMES("FLOW_KINDS", RGM_FLOW_KINDS, TOKEN_2, NULL);
     ADD_NAMES("FLOW_PHASES", RGM_FLOW_PHASES, TOKEN_2, NULL);
     ADD_NAMES("INTERVAL_STATES", RGM_INTERVAL_STATES, TOKEN_3, NULL);
+    ADD_NAMES("SAMPLE_STATES", RGM_SAMPLE_STATES, TOKEN_3, NULL);
     ADD_NAMES("OCCUPANCY_LIMITS", RGM_OCCUPANCY_LIMITS, TOKEN_3, NULL);
     ADD_NAMES("SCOPE_SOURCES", RGM_SCOPE_SOURCES, TOKEN_3, NULL);
     ADD_NAMES("ACTIVITIES", RGM_ACTIVITIES, TOKEN_2, NULL);
     ADD_NAMES("PATH_KINDS", RGM_PATH_KINDS, TOKEN_2, NULL);
+    ADD_NAMES("PATH_REASONS", RGM_PATH_REASONS, TOKEN_2, NULL);
+    ADD_NAMES("PATH_SIDES", RGM_PATH_SIDES, TOKEN_2, NULL);
     ADD_NAMES("CHANGES", RGM_CHANGES, TOKEN_2, NULL);
     ADD_NAMES("KERNEL_TYPES", RGM_KERNEL_TYPES, TOKEN_2, NULL);
     ADD_NAMES("STEP_STATES", RGM_STEP_STATES, TOKEN_2, NULL);
@@ -215,6 +230,7 @@ static int add_constants(PyObject *module, rgm_module *state) {
     ADD_NAMES("SYNC_CLASSES", RGM_SYNC_CLASSES, TOKEN_3, NULL);
     ADD_NAMES("COUNTER_SOURCES", RGM_COUNTER_SOURCES, TOKEN_2, NULL);
     ADD_NAMES("PIPES", RGM_PIPES, TOKEN_3, NULL);
+    ADD_NAMES("LIMITS", RGM_LIMITS, TOKEN_LIMIT, NULL);
     ADD_NAMES("HOST_PARTS", RGM_HOST_PARTS, TOKEN_3, NULL);
     ADD_NAMES("DEVICE_PARTS", RGM_DEVICE_PARTS, TOKEN_3, NULL);
     ADD_NAMES("CEILINGS", RGM_CEILINGS, TOKEN_4, NULL);
@@ -238,6 +254,7 @@ static int add_constants(PyObject *module, rgm_module *state) {
     ADD_NAMES("SUGGESTION_RULE_TYPES", RGM_SUGGESTION_RULES, RULE_TYPE, NULL);
     ADD_NAMES("SUGGESTION_RULE_EFFORTS", RGM_SUGGESTION_RULES, RULE_EFFORT, NULL);
     ADD_NAMES("SUGGESTION_RULE_REFERENCES", RGM_SUGGESTION_RULES, RULE_REFERENCE, NULL);
+    ADD_NAMES("LIMIT_CAUSES", RGM_LIMIT_CAUSES, TOKEN_4, NULL);
     ADD_NAMES("QUANTITIES", RGM_QUANTITIES, TOKEN_QUANTITY, NULL);
     ADD_NAMES("QUANTITY_UNITS", RGM_QUANTITIES, QUANTITY_UNIT, NULL);
     ADD_NAMES("ANOMALY_CODES", RGM_ANOMALY_CODES, TOKEN_3, NULL);
@@ -291,7 +308,8 @@ static int core_exec(PyObject *module) {
     if (rgm_counters_init(module) < 0 || rgm_counter_measure_init(module) < 0) return -1;
     if (rgm_kernels_init(module) < 0 || rgm_workload_run_init(module) < 0) return -1;
     if (rgm_calibrate_init(module) < 0 || rgm_classify_init(module) < 0) return -1;
-    if (rgm_light_call_init(module) < 0) return -1;
+    if (rgm_light_call_init(module) < 0 || rgm_counting_init(module) < 0) return -1;
+    if (rgm_pace_init(module) < 0 || rgm_turns_init(module) < 0) return -1;
     return rgm_run_type_init(module, state);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The C half of GPUProfiler: the session, the fast profile(), and what Python's half builds on.
 #include "python/profiler.h"
+#include "capture/instructions.h"
 
 // --- sites ------------------------------------------------------------------------------------------------
 
@@ -34,18 +35,8 @@ void rgm_profiler_own(profiler_object *self, rgm_own_cost what, uint64_t begin) 
         rgm_recorder_own(recorder, ticks);
 }
 
-rgm_site *rgm_profiler_site(profiler_object *self, PyObject *operation, PyObject *device) {
-    uint64_t begin = rgm_clock_ticks();
-    if (!PyUnicode_Check(operation)) {
-        PyErr_Format(PyExc_TypeError, "operation must be a str, not %.100s", Py_TYPE(operation)->tp_name);
-        return NULL;
-    }
-    if (!self->session) {
-        PyErr_SetString(PyExc_RuntimeError, "the profiler has not been initialised");
-        return NULL;
-    }
-    int number = device ? check_device(self, device) : RGM_DEVICE_GPU;
-    if (number < 0) return NULL;
+// The site in the session; NULL with an exception set.
+static rgm_site *session_site(profiler_object *self, PyObject *operation, rgm_device device, rgm_role role) {
     Py_ssize_t length;
     PyObject *owner;
     const char *name = rgm_text_utf8(operation, &length, &owner);
@@ -53,14 +44,49 @@ rgm_site *rgm_profiler_site(profiler_object *self, PyObject *operation, PyObject
     rgm_error err;
     rgm_site *site = NULL;
     rgm_error_clear(&err);
-    rgm_status status =
-        rgm_session_site(self->session, name, (size_t)length, (rgm_device)number, &site, &err);
+    rgm_status status = rgm_session_site(self->session, name, (size_t)length, device, role, &site, &err);
     Py_XDECREF(owner);
-    if (status != RGM_OK) {
-        rgm_module *state = rgm_module_of_type(Py_TYPE(self));
-        if (state) rgm_raise(state, status, &err);
+    if (status == RGM_OK) return site;
+    rgm_module *state = rgm_module_of_type(Py_TYPE(self));
+    if (state) rgm_raise(state, status, &err);
+    return NULL;
+}
+
+static bool may_name(const profiler_object *self, PyObject *operation) {
+    if (!PyUnicode_Check(operation))
+        PyErr_Format(PyExc_TypeError, "operation must be a str, not %.100s", Py_TYPE(operation)->tp_name);
+    else if (!self->session)
+        PyErr_SetString(PyExc_RuntimeError, "the profiler has not been initialised");
+    else
+        return true;
+    return false;
+}
+
+PyObject *rgm_profiler_role_scope(profiler_object *self, PyObject *args) {
+    PyObject *name;
+    int role;
+    const char *metadata = NULL;
+    Py_ssize_t length = 0;
+    if (!PyArg_ParseTuple(args, "Oi|z#", &name, &role, &metadata, &length) || !may_name(self, name))
+        return NULL;
+    if (role <= RGM_ROLE_NONE || role >= RGM_ROLE_COUNT) {
+        PyErr_Format(PyExc_ValueError, "no role has the number %d", role);
         return NULL;
     }
+    rgm_site *site = session_site(self, name, RGM_DEVICE_CPU, (rgm_role)role);
+    PyObject *scope = site ? rgm_scope_new(self, site) : NULL;
+    if (scope && metadata)
+        ((scope_object *)scope)->meta = rgm_session_metadata(self->session, metadata, (size_t)length);
+    return scope;
+}
+
+static rgm_site *resolve_site(profiler_object *self, PyObject *operation, PyObject *device) {
+    uint64_t begin = rgm_clock_ticks();
+    if (!may_name(self, operation)) return NULL;
+    int number = device ? check_device(self, device) : RGM_DEVICE_GPU;
+    if (number < 0) return NULL;
+    rgm_site *site = session_site(self, operation, (rgm_device)number, RGM_ROLE_NONE);
+    if (!site) return NULL;
     // A name made for this call alone will not come by again under the same address.
     if (Py_REFCNT(operation) > 1) {
         site_entry *entry = cache_slot(self, operation, device);
@@ -69,6 +95,14 @@ rgm_site *rgm_profiler_site(profiler_object *self, PyObject *operation, PyObject
         entry->site = site;
     }
     rgm_profiler_own(self, RGM_OWN_names, begin);
+    return site;
+}
+
+rgm_site *rgm_profiler_site(profiler_object *self, PyObject *operation, PyObject *device) {
+    if (RGM_LIKELY(!(self->special & SPECIAL_COUNTS))) return resolve_site(self, operation, device);
+    rgm_instructions_pause();
+    rgm_site *site = resolve_site(self, operation, device);
+    rgm_instructions_resume();
     return site;
 }
 
@@ -300,6 +334,7 @@ static PyObject *profiler_new(PyTypeObject *type, PyObject *args, PyObject *kwar
     profiler_object *self = (profiler_object *)type->tp_alloc(type, 0);
     if (!self) return NULL;
     self->root_threshold = UINT32_MAX;
+    self->special = SPECIAL_DISABLED; // until `enabled` is set
     self->idle = Py_NewRef(state->idle);
     self->word_device = Py_NewRef(state->word_device);
     return (PyObject *)self;

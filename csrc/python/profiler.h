@@ -18,6 +18,8 @@ enum {
     SPECIAL_DEVICE_MEMORY = 4,
     SPECIAL_DEVICE_EVENTS = 8,
     SPECIAL_RANGES = 16,
+    SPECIAL_COUNTS = 32,
+    SPECIAL_DISABLED = 64, // for scopes that outlive the switch: those with a role
 };
 
 // Libraries that tell their current stream, in the order in which they are asked.
@@ -40,13 +42,16 @@ typedef struct {
     uint32_t root_threshold; // scopes without a parent are recorded when a random number is below it
     int device_id;
     rgm_session_options options;
-    rgm_events *events;       // NULL: no device time
+    const char
+        *stacks_reason; // why stacks are not sampled, "" where nothing stood against it at the beginning
+    rgm_events *events; // NULL: no device time
     rgm_telemetry *telemetry; // NULL: not sampled
     rgm_counter_sampling *counters;
     struct scope_ranges *ranges;             // NULL: scopes are no ranges of hardware counters
     uint32_t device_scopes;                  // begun, to time some of them
     uint64_t device_timed, device_ticks;     // of those timed: how many, and what they cost
     uint64_t next_stream_look;               // ticks
+    uint64_t count_now;                      // instructions when the scope that is being left ended
     PyObject *stream_of[STREAM_SOURCES];     // callable that tells the current stream, or NULL
     PyObject *stream_device[STREAM_SOURCES]; // callable that tells its argument, or NULL
     PyObject *find_streams;                  // callable that finds these
@@ -79,9 +84,11 @@ struct scope_object {
     rgm_event_slot *slot; // of its device interval, while open
     uint64_t stream;      // as given by the user
     bool stream_given;
-    bool cost_timed;    // what its events cost is being measured
-    int64_t resident;   // at begin, when host memory is measured
-    PyObject *token;    // of the memory probe
+    bool cost_timed;                    // what its events cost is being measured
+    int64_t resident;                   // at begin, when host memory is measured
+    uint64_t count_begin;               // instructions of the thread, when they are counted
+    const rgm_recorder *count_recorder; // of that thread
+    PyObject *token;                    // of the memory probe
     PyObject *function; // strong or NULL: the function whose call this is, for the backend probe
     scope_object *next_free;
 };
@@ -89,6 +96,14 @@ struct scope_object {
 // Begins and ends a scope; never raises.
 void rgm_scope_enter(scope_object *scope);
 void rgm_scope_leave(scope_object *scope, bool failed);
+// The same for a profiler that counts instructions (scope_counts.c).
+void rgm_scope_count_enter(scope_object *scope);
+void rgm_scope_count_leave(scope_object *scope, bool failed);
+// Writes the count of the scope whose record has just been written.
+void rgm_scope_count_end(scope_object *scope, rgm_recorder *recorder);
+// A scope with a role, to be kept and entered any number of times: (name, number of the role, JSON or None).
+PyObject *rgm_profiler_role_scope(profiler_object *self, PyObject *args);
+PyObject *rgm_profiler_count(profiler_object *self, PyObject *unused);
 // A fresh scope for the site, NULL with an exception set only when memory is out.
 PyObject *rgm_scope_new(profiler_object *self, rgm_site *site);
 void rgm_scope_free_all(profiler_object *self);
@@ -133,6 +148,14 @@ static inline rgm_recorder *rgm_profiler_recorder(profiler_object *self) {
     if (RGM_LIKELY(recorder && id && atomic_load_explicit(&recorder->session_id, memory_order_relaxed) == id))
         return recorder;
     return id ? rgm_profiler_recorder_slow(self, id) : NULL;
+}
+
+// Off the hot path: begins and ends a scope as its profiler asks.
+static inline void rgm_scope_enter_any(scope_object *scope) {
+    (scope->profiler->special & SPECIAL_COUNTS ? rgm_scope_count_enter : rgm_scope_enter)(scope);
+}
+static inline void rgm_scope_leave_any(scope_object *scope, bool failed) {
+    (scope->profiler->special & SPECIAL_COUNTS ? rgm_scope_count_leave : rgm_scope_leave)(scope, failed);
 }
 
 // device_events.c

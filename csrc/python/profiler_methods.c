@@ -2,8 +2,10 @@
 // The methods of the profiler type that Python's half builds on: life of the session, results, switches.
 #include <string.h>
 
+#include "capture/heap_sampler.h"
 #include "python/fields.h"
 #include "python/profiler.h"
+#include "python/walk.h"
 
 static rgm_module *module_or_raise(profiler_object *self) {
     rgm_module *state = rgm_module_of_type(Py_TYPE(self));
@@ -55,6 +57,10 @@ static PyObject *profiler_open(profiler_object *self, PyObject *args) {
     if (status != RGM_OK) return rgm_raise(state, status, &err);
     self->session = session;
     self->options = options;
+    self->stacks_reason = options.stacks_interval_ns > 0 ? rgm_walk_reason() : "";
+    if (!*self->stacks_reason) rgm_session_stacks(session, &rgm_python_stacks);
+    if (options.allocations_bytes > 0 && !*self->stacks_reason && !*rgm_heap_reason())
+        rgm_heap_before_python();
     self->session_id = rgm_session_id_ref(session);
     Py_RETURN_NONE;
 }
@@ -129,13 +135,14 @@ static PyObject *profiler_stats(profiler_object *self, PyObject *unused) {
     Py_END_ALLOW_THREADS;
     PyObject *own = own_costs(&s);
     if (!own) return NULL;
-    return Py_BuildValue("{sKsKsKsKsKsKsKsKsKsKsKsKsKsLsNsOsO}", "records", s.scopes, "dropped", s.dropped,
+    return Py_BuildValue("{sKsKsKsKsKsKsKsKsKsKsKsKsKsKsLsNsOsO}", "records", s.scopes, "dropped", s.dropped,
                          "lost", s.lost, "sampled_out", s.sampled_out, "samples", s.rows[RGM_LOG_SAMPLES],
                          "intervals", s.rows[RGM_LOG_INTERVALS], "activities", s.rows[RGM_LOG_ACTIVITIES],
-                         "values", s.rows[RGM_LOG_VALUES], "blocks", s.blocks, "hot_blocks", s.hot_blocks,
-                         "sites", s.sites, "strings", s.strings, "text_bytes", s.text_bytes, "service_cpu_ns",
-                         (long long)s.service_cpu_ns, "own_ns", own, "journal_active",
-                         s.journal_active ? Py_True : Py_False, "stopped", s.stopped ? Py_True : Py_False);
+                         "values", s.rows[RGM_LOG_VALUES], "host_samples", s.rows[RGM_LOG_HOST_SAMPLES],
+                         "blocks", s.blocks, "hot_blocks", s.hot_blocks, "sites", s.sites, "strings",
+                         s.strings, "text_bytes", s.text_bytes, "service_cpu_ns", (long long)s.service_cpu_ns,
+                         "own_ns", own, "journal_active", s.journal_active ? Py_True : Py_False, "stopped",
+                         s.stopped ? Py_True : Py_False);
 }
 
 static PyObject *profiler_environment(profiler_object *self, PyObject *text) {
@@ -166,7 +173,8 @@ static PyObject *profiler_set_probes(profiler_object *self, PyObject *args) {
     if (!PyArg_ParseTuple(args, "OOp", &backend, &memory, &host)) return NULL;
     Py_XSETREF(self->backend_probe, backend == Py_None ? NULL : Py_NewRef(backend));
     Py_XSETREF(self->memory_probe, memory == Py_None ? NULL : Py_NewRef(memory));
-    self->special &= SPECIAL_SAMPLING | SPECIAL_DEVICE_EVENTS | SPECIAL_RANGES;
+    self->special &=
+        SPECIAL_SAMPLING | SPECIAL_DEVICE_EVENTS | SPECIAL_RANGES | SPECIAL_COUNTS | SPECIAL_DISABLED;
     if (host) self->special |= SPECIAL_HOST_MEMORY;
     if (self->memory_probe) self->special |= SPECIAL_DEVICE_MEMORY;
     Py_RETURN_NONE;
@@ -295,6 +303,26 @@ static PyObject *profiler_sampler(profiler_object *self, PyObject *interval) {
     Py_RETURN_NONE;
 }
 
+static PyObject *profiler_stacks_reason(profiler_object *self, PyObject *unused) {
+    if (!module_or_raise(self)) return NULL;
+    const char *refused = rgm_session_stacks_refused(self->session);
+    return PyUnicode_FromString(*self->stacks_reason ? self->stacks_reason : refused);
+}
+
+static PyObject *profiler_resume(profiler_object *self, PyObject *unused) {
+    if (!module_or_raise(self)) return NULL;
+    rgm_session_resume(self->session);
+    Py_RETURN_NONE;
+}
+
+static PyObject *profiler_control_group(profiler_object *self, PyObject *folder) {
+    PyObject *encoded = NULL;
+    if (!module_or_raise(self) || !PyUnicode_FSConverter(folder, &encoded)) return NULL;
+    bool added = rgm_session_control_group(self->session, PyBytes_AS_STRING(encoded));
+    Py_DECREF(encoded);
+    return PyBool_FromLong(added);
+}
+
 static PyObject *profiler_warm(profiler_object *self, PyObject *scopes) {
     size_t count = PyLong_AsSize_t(scopes);
     if ((count == (size_t)-1 && PyErr_Occurred()) || !module_or_raise(self)) return NULL;
@@ -315,6 +343,8 @@ static int profiler_set_enabled(profiler_object *self, PyObject *value, void *un
         return -1;
     }
     self->enabled = on && self->session && atomic_load(self->session_id);
+    self->special &= (uint8_t)~SPECIAL_DISABLED;
+    if (!self->enabled) self->special |= SPECIAL_DISABLED;
     return 0;
 }
 
@@ -330,6 +360,12 @@ static PyObject *profiler_session_id(profiler_object *self, void *unused) {
 
 PyDoc_STRVAR(device_timing_doc, "_device_timing($self, on, find_streams, stream_handle, /)\n--\n\n"
                                 "Switches device timing; the callables are those of regimeter.streams.");
+
+PyDoc_STRVAR(
+    role_scope_doc,
+    "_role_scope($self, name, role, metadata=None, /)\n--\n\n"
+    "A scope with a role, an index of ROLES, that may be kept and entered any number of times, by any\n"
+    "thread; metadata is JSON text.");
 
 PyMethodDef rgm_profiler_methods[] = {
     {"_open", (PyCFunction)profiler_open, METH_VARARGS, open_doc},
@@ -362,6 +398,8 @@ PyMethodDef rgm_profiler_methods[] = {
     {"_kernels_state", rgm_profiler_kernels_state, METH_NOARGS | METH_STATIC, "Counters of kernel tracing."},
     {"_cupti", rgm_profiler_cupti, METH_NOARGS | METH_STATIC,
      "Which CUPTI there is, or the reason why none."},
+    {"_count", (PyCFunction)rgm_profiler_count, METH_NOARGS,
+     "Counts the instructions of scopes from here on; False where nothing counts them."},
     {"_device_timing", (PyCFunction)rgm_profiler_device_timing, METH_VARARGS, device_timing_doc},
     {"_device_drain", (PyCFunction)rgm_profiler_device_drain, METH_NOARGS,
      "Waits for device times within device_wait_ns; returns how many are missing."},
@@ -370,8 +408,15 @@ PyMethodDef rgm_profiler_methods[] = {
     {"_set_sampling", (PyCFunction)profiler_set_sampling, METH_VARARGS, sampling_doc},
     {"_switch", (PyCFunction)profiler_switch, METH_VARARGS, switch_doc},
     {"_scope_for", (PyCFunction)(void (*)(void))profiler_scope_for, METH_FASTCALL, scope_for_doc},
+    {"_role_scope", (PyCFunction)rgm_profiler_role_scope, METH_VARARGS, role_scope_doc},
     {"_wrap", (PyCFunction)profiler_wrap, METH_VARARGS, wrap_doc},
     {"_sampler", (PyCFunction)profiler_sampler, METH_O, "Interval of the memory sampler in ns, 0 stops it."},
+    {"_stacks_reason", (PyCFunction)profiler_stacks_reason, METH_NOARGS,
+     "Why call stacks are not sampled, '' where they are or nobody asked."},
+    {"_resume", (PyCFunction)profiler_resume, METH_NOARGS,
+     "In a forked child: samples its stacks from now on."},
+    {"_control_group", (PyCFunction)profiler_control_group, METH_O,
+     "Adds a folder of a control group whose limit is watched; False when there is no room."},
     {"_warm", (PyCFunction)profiler_warm, METH_O, "Makes room for that many scopes ahead of time."},
     {NULL},
 };

@@ -116,13 +116,15 @@ PyDoc_STRVAR(
 PyDoc_STRVAR(suggest_doc, "_suggest($self, thresholds, ceilings, /)\n--\n\n"
                           "The tables `suggestions` and `suggestion_evidence`. thresholds: dict by name; "
                           "ceilings: dict by token, or None.");
-PyDoc_STRVAR(timeline_doc, "_timeline($self, thresholds, /)\n--\n\n"
-                           "(rows of `entries` as bytes of uint32, scopes left out, their time in ns)");
+PyDoc_STRVAR(causes_doc, "_causes($self, thresholds, /)\n--\n\n"
+                         "The table `causes`: what limits the program. thresholds: dict by name.");
 
 static PyMethodDef run_methods[] = {
     {"_load", (PyCFunction)rgm_method_load, METH_VARARGS | METH_CLASS,
      "_load($type, path, recover, /)\n--\n\nReads a file."},
     {"_import", (PyCFunction)rgm_method_import, METH_VARARGS | METH_CLASS, import_doc},
+    {"_import_snapshot", (PyCFunction)rgm_method_import_snapshot, METH_VARARGS | METH_CLASS,
+     "_import_snapshot($type, source, name, /)\n--\n\nReads a snapshot of torch's memory: a path or a Feed."},
     {"_build", (PyCFunction)rgm_method_build, METH_VARARGS | METH_CLASS, build_doc},
     {"_link", (PyCFunction)rgm_method_link, METH_NOARGS,
      "_link($self)\n--\n\nFinds parents, launches and steps of a run that was just built from columns."},
@@ -130,13 +132,16 @@ static PyMethodDef run_methods[] = {
     {"save", (PyCFunction)rgm_method_save, METH_O,
      "save($self, path, /)\n--\n\nWrites the run to a file, atomically."},
     {"_export", (PyCFunction)rgm_method_export, METH_VARARGS, export_doc},
+    {"_sampled", (PyCFunction)rgm_method_sampled, METH_O,
+     "_sampled($self, choice, /)\n--\n\nWhat samples say, as a Run of spans; choice: all, running or "
+     "waiting."},
     {"table", (PyCFunction)run_table, METH_O,
      "table($self, name, /)\n--\n\nA table by name; KeyError if there is none."},
     {"string", (PyCFunction)run_string, METH_O, "string($self, id, /)\n--\n\nThe text of a name id."},
     {"summarise", (PyCFunction)rgm_method_summarise, METH_O, summarise_doc},
     {"_analyse", (PyCFunction)rgm_method_analyse, METH_VARARGS, analyse_doc},
     {"_suggest", (PyCFunction)rgm_method_suggest, METH_VARARGS, suggest_doc},
-    {"_timeline", (PyCFunction)rgm_method_timeline, METH_O, timeline_doc},
+    {"_causes", (PyCFunction)rgm_method_causes, METH_O, causes_doc},
     {NULL},
 };
 static PyGetSetDef run_getset[] = {
@@ -146,7 +151,7 @@ static PyGetSetDef run_getset[] = {
      "Statistics per operation and declared device, most exclusive time first."},
     {"strings", (getter)run_strings, NULL, "All names, in the order of their ids."},
     {"environment_json", (getter)run_environment, NULL, "Description of machine and process, JSON text."},
-    {"source", (getter)run_source, NULL, "'live', 'journal', 'run' or 'export'."},
+    {"source", (getter)run_source, NULL, "'live', 'journal', 'run', 'samples' or 'export'."},
     {"start_ns", (getter)run_start, NULL, "CLOCK_MONOTONIC at the start of the recording."},
     {"end_ns", (getter)run_end, NULL, "CLOCK_MONOTONIC at its end."},
     {"start_unix_ns", (getter)run_unix, NULL, "Wall clock at the start, None when unknown."},

@@ -185,24 +185,3 @@ PyObject *rgm_method_analyse(run_object *self, PyObject *args) {
     rgm_free(rules);
     return result;
 }
-
-PyObject *rgm_method_timeline(run_object *self, PyObject *thresholds) {
-    rgm_module *state = rgm_module_of_type(Py_TYPE(self));
-    rgm_policy policy = RGM_POLICY_DEFAULTS;
-    if (!PyDict_Check(thresholds)) return PyErr_Format(PyExc_TypeError, "thresholds must be a dict");
-    if (!state || rgm_policy_read(thresholds, &policy) < 0 || compute_results(self, state) < 0) return NULL;
-    rgm_timeline timeline = {0};
-    rgm_error err;
-    rgm_status status;
-    rgm_error_clear(&err);
-    Py_BEGIN_ALLOW_THREADS;
-    status = rgm_timeline_select(self->run, &self->entries, &policy, &timeline, &err);
-    Py_END_ALLOW_THREADS;
-    PyObject *result =
-        status == RGM_OK
-            ? Py_BuildValue("(y#LL)", timeline.rows, (Py_ssize_t)(timeline.count * sizeof(uint32_t)),
-                            (long long)timeline.omitted, (long long)timeline.omitted_ns)
-            : rgm_raise(state, status, &err);
-    rgm_timeline_release(&timeline);
-    return result;
-}

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "model/links.h"
 #include "model/merge.h"
+#include "model/sampled.h"
 #include "python/run_object.h"
 
 static int take_strings(rgm_module *state, rgm_run *run, PyObject *strings, uint32_t **ids,
@@ -189,4 +190,23 @@ PyObject *rgm_method_merge(PyTypeObject *type, PyObject *args) {
     Py_DECREF(kept);
     Py_DECREF(shifts);
     return result;
+}
+
+PyObject *rgm_method_sampled(run_object *self, PyObject *choice) {
+#define CHOICE_TOKEN(name, token) token,
+    static const char *const tokens[] = {RGM_SAMPLE_CHOICES(CHOICE_TOKEN)};
+#undef CHOICE_TOKEN
+    rgm_module *state = rgm_module_of_type(Py_TYPE(self));
+    Py_ssize_t found = state ? rgm_name_find(choice, tokens, RGM_SAMPLE_CHOICE_COUNT) : -1;
+    if (!state) return NULL;
+    if (found < 0)
+        return PyErr_Format(PyExc_ValueError, "samples are 'all', 'running' or 'waiting', not %R", choice);
+    rgm_error err;
+    rgm_run *run = NULL;
+    rgm_status status;
+    rgm_error_clear(&err);
+    Py_BEGIN_ALLOW_THREADS;
+    status = rgm_run_sampled(self->run, (rgm_sample_choice)found, &run, &err);
+    Py_END_ALLOW_THREADS;
+    return status == RGM_OK ? rgm_run_wrap(Py_TYPE(self), run) : rgm_raise(state, status, &err);
 }

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/descriptor.h"
 #include "io/export.h"
+#include "io/memory_snapshot.h"
 #include "io/run_file.h"
 #include "io/trace_import.h"
 #include "python/run_object.h"
@@ -78,9 +79,17 @@ static rgm_status read_file_at(void *context, int64_t offset, uint8_t *buffer, s
     }
 }
 
+typedef rgm_status (*importer)(const rgm_source *source, const rgm_import_options *options, rgm_run **run,
+                               rgm_error *err);
+
+static rgm_status import_snapshot(const rgm_source *source, const rgm_import_options *options, rgm_run **run,
+                                  rgm_error *err) {
+    return rgm_memory_snapshot_read(source, run, err);
+}
+
 // Called with the GIL, which it lets go of. An exception of a signal's handler is left standing.
-static rgm_status import_file(const char *path, const char *name, const rgm_import_options *options,
-                              rgm_run **run, rgm_error *err) {
+static rgm_status import_file(importer import, const char *path, const char *name,
+                              const rgm_import_options *options, rgm_run **run, rgm_error *err) {
     struct stat info;
     rgm_status status;
     watched_file file = {.thread = pthread_self(), .asked_ns = rgm_clock_monotonic_ns()};
@@ -94,11 +103,45 @@ static rgm_status import_file(const char *path, const char *name, const rgm_impo
             source.read_at = read_file_at;
             source.size = info.st_size;
         }
-        status = rgm_trace_import(&source, options, run, err);
+        status = import(&source, options, run, err);
         close(file.descriptor);
     }
     PyEval_RestoreThread(file.caller);
     return status;
+}
+
+// From a Feed or a path; false with an exception of a signal's handler, or where a path is none.
+static bool import_from(rgm_module *state, importer import, PyObject *source, const char *name,
+                        const rgm_import_options *options, rgm_run **run, rgm_status *status,
+                        rgm_error *err) {
+    if (Py_IS_TYPE(source, state->feed_type)) {
+        const rgm_source feed = {.read = rgm_feed_read, .context = source, .name = name};
+        Py_BEGIN_ALLOW_THREADS;
+        *status = import(&feed, options, run, err);
+        Py_END_ALLOW_THREADS;
+        rgm_feed_stop(source);
+        return true;
+    }
+    PyObject *path;
+    if (!PyUnicode_FSConverter(source, &path)) return false;
+    *status = import_file(import, PyBytes_AS_STRING(path), name, options, run, err);
+    Py_DECREF(path);
+    if (!PyErr_Occurred()) return true;
+    rgm_run_free(*run);
+    return false;
+}
+
+PyObject *rgm_method_import_snapshot(PyTypeObject *type, PyObject *args) {
+    PyObject *source;
+    const char *name;
+    rgm_module *state = rgm_module_of_type(type);
+    if (!state || !PyArg_ParseTuple(args, "Os", &source, &name)) return NULL;
+    rgm_error err;
+    rgm_run *run = NULL;
+    rgm_status status;
+    rgm_error_clear(&err);
+    if (!import_from(state, import_snapshot, source, name, NULL, &run, &status, &err)) return NULL;
+    return status == RGM_OK ? rgm_run_wrap(type, run) : rgm_raise(state, status, &err);
 }
 
 PyObject *rgm_method_import(PyTypeObject *type, PyObject *args) {
@@ -114,21 +157,8 @@ PyObject *rgm_method_import(PyTypeObject *type, PyObject *args) {
     rgm_run *run = NULL;
     rgm_status status;
     rgm_error_clear(&err);
-    if (Py_IS_TYPE(source, state->feed_type)) {
-        const rgm_source feed = {.read = rgm_feed_read, .context = source, .name = name};
-        Py_BEGIN_ALLOW_THREADS;
-        status = rgm_trace_import(&feed, &options, &run, &err);
-        Py_END_ALLOW_THREADS;
-        rgm_feed_stop(source);
-    } else if (PyUnicode_Check(source)) {
-        PyObject *path;
-        if (!PyUnicode_FSConverter(source, &path)) return NULL;
-        status = import_file(PyBytes_AS_STRING(path), name, &options, &run, &err);
-        Py_DECREF(path);
-        if (PyErr_Occurred()) {
-            rgm_run_free(run);
-            return NULL;
-        }
+    if (Py_IS_TYPE(source, state->feed_type) || PyUnicode_Check(source)) {
+        if (!import_from(state, rgm_trace_import, source, name, &options, &run, &status, &err)) return NULL;
     } else {
         Py_buffer view;
         if (PyObject_GetBuffer(source, &view, PyBUF_C_CONTIGUOUS) < 0) return NULL;

@@ -24,8 +24,10 @@ typedef struct {
 // run_files.c
 PyObject *rgm_method_load(PyTypeObject *type, PyObject *args);
 PyObject *rgm_method_import(PyTypeObject *type, PyObject *args);
+PyObject *rgm_method_import_snapshot(PyTypeObject *type, PyObject *args);
 PyObject *rgm_method_save(run_object *self, PyObject *path);
 PyObject *rgm_method_export(run_object *self, PyObject *args);
+PyObject *rgm_method_sampled(run_object *self, PyObject *choice);
 // run_build.c
 PyObject *rgm_method_build(PyTypeObject *type, PyObject *args);
 PyObject *rgm_method_link(run_object *self, PyObject *unused);
@@ -35,12 +37,12 @@ PyObject *rgm_method_entries(run_object *self, void *unused);
 PyObject *rgm_method_summary(run_object *self, void *unused);
 PyObject *rgm_method_summarise(run_object *self, PyObject *thresholds);
 PyObject *rgm_method_analyse(run_object *self, PyObject *args);
-PyObject *rgm_method_timeline(run_object *self, PyObject *thresholds);
 // Thresholds by name into a policy; sets an exception and returns -1 for what is none.
 int rgm_policy_read(PyObject *given, rgm_policy *policy);
 // The view with the built-in rules, NULL with an exception set.
 const rgm_view *rgm_run_view(run_object *self, rgm_module *state);
 // run_suggest.c
 PyObject *rgm_method_suggest(run_object *self, PyObject *args);
+PyObject *rgm_method_causes(run_object *self, PyObject *thresholds);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The suggestions for a Run.
+// What limits a Run, and the suggestions for it.
 #include <math.h>
 #include <string.h>
 
@@ -7,6 +7,7 @@
 #include "python/fields.h"
 #include "python/run_object.h"
 #include "suggest/suggest.h"
+#include "suggest/verdict.h"
 
 // A dict of token -> value; what it does not name stays unknown.
 static int read_ceilings(PyObject *given, rgm_ceilings *ceilings) {
@@ -66,5 +67,29 @@ PyObject *rgm_method_suggest(run_object *self, PyObject *args) {
     if (evidence) rgm_table_release(&rgm_suggestion_evidence_desc, evidence);
     rgm_free(suggestions);
     rgm_free(evidence);
+    return rgm_raise(state, status, &err);
+}
+
+PyObject *rgm_method_causes(run_object *self, PyObject *thresholds) {
+    rgm_module *state = rgm_module_of_type(Py_TYPE(self));
+    rgm_policy policy = RGM_POLICY_DEFAULTS;
+    rgm_error err;
+    if (!state) return NULL;
+    if (!PyDict_Check(thresholds)) return PyErr_Format(PyExc_TypeError, "thresholds must be a dict");
+    if (rgm_policy_read(thresholds, &policy) < 0) return NULL;
+    const rgm_view *view = rgm_run_view(self, state);
+    if (!view) return NULL;
+    rgm_causes *causes = rgm_calloc(1, sizeof *causes);
+    rgm_error_clear(&err);
+    rgm_status status = causes ? RGM_OK : RGM_NO_MEMORY;
+    if (causes) {
+        Py_BEGIN_ALLOW_THREADS;
+        status = rgm_verdict_compute(view, &policy, causes, &err);
+        Py_END_ALLOW_THREADS;
+    }
+    if (status == RGM_OK)
+        return rgm_table_wrap(state, (PyObject *)self, &rgm_causes_desc, (rgm_table *)causes, NULL);
+    if (causes) rgm_table_release(&rgm_causes_desc, causes);
+    rgm_free(causes);
     return rgm_raise(state, status, &err);
 }

@@ -4,7 +4,10 @@
 // tells what is meant (0: enter, 3: exit, 1: decorate). Scopes come from a free list of the profiler.
 #include <string.h>
 
+#include "capture/instructions.h"
 #include "capture/sampler.h"
+#include "capture/turns.h"
+#include "capture/witness.h"
 #include "python/profiler.h"
 
 // --- slow parts -------------------------------------------------------------------------------------------
@@ -212,6 +215,7 @@ void rgm_scope_enter(scope_object *scope) {
     if (RGM_UNLIKELY(scope->site->probes == 1) && !scope->function)
         scope->probe_from = current_instruction(PyEval_GetFrame());
     if (RGM_UNLIKELY(profiler->special)) {
+        if (profiler->special & SPECIAL_DISABLED && scope->site->role) return;
         if (profiler->special & SPECIAL_SAMPLING && left_out(scope, recorder)) return;
         if (profiler->special & (SPECIAL_HOST_MEMORY | SPECIAL_DEVICE_MEMORY)) {
             uint64_t begin = rgm_clock_ticks();
@@ -248,7 +252,11 @@ static void leave(scope_object *scope, bool failed, uint64_t now) {
         if (number && before == atomic_load(&recorder->dropped) + atomic_load(&recorder->lost))
             rgm_recorder_interval(recorder, number);
     }
-    if (RGM_UNLIKELY(scope->profiler->special & SPECIAL_RANGES)) rgm_scope_range_end(scope);
+    if (RGM_UNLIKELY(scope->profiler->special & (SPECIAL_RANGES | SPECIAL_COUNTS))) {
+        if (scope->profiler->special & SPECIAL_RANGES) rgm_scope_range_end(scope);
+        if (before == atomic_load(&recorder->dropped) + atomic_load(&recorder->lost))
+            rgm_scope_count_end(scope, recorder);
+    }
     if (RGM_UNLIKELY(scope->resident >= 0 || scope->token)) {
         PyObject *type, *value, *traceback;
         PyErr_Fetch(&type, &value, &traceback);
@@ -258,6 +266,8 @@ static void leave(scope_object *scope, bool failed, uint64_t now) {
         PyErr_Restore(type, value, traceback);
     }
     if (RGM_UNLIKELY(scope->site->probes) && --scope->site->probes == 0) probe_backend(scope);
+    rgm_recorder_witness(recorder, now);
+    rgm_recorder_turns(recorder, now);
 }
 
 void rgm_scope_leave(scope_object *scope, bool failed) {
@@ -301,17 +311,31 @@ static PyObject *scope_call(PyObject *self, PyObject *const *args, size_t flags,
     return NULL;
 }
 
+// A function of its own keeps what counts instructions out of the way of all other scopes.
+static PyObject *counted_call(PyObject *self, PyObject *const *args, size_t flags, PyObject *names) {
+    scope_object *scope = (scope_object *)self;
+    Py_ssize_t count = PyVectorcall_NARGS(flags);
+    if (count == 3 && !names) {
+        rgm_scope_count_leave(scope, args[0] != Py_None && is_failure(args[0]));
+        Py_RETURN_NONE;
+    }
+    if (count != 0 || names) return scope_call(self, args, flags, names);
+    rgm_scope_count_enter(scope);
+    return Py_NewRef(self);
+}
+
 static scope_object *scope_allocate(profiler_object *self) {
     rgm_module *state = rgm_module_of_type(Py_TYPE(self));
     scope_object *scope = state ? PyObject_New(scope_object, state->scope_type) : NULL;
     if (!scope) return NULL;
-    scope->vectorcall = scope_call;
+    scope->vectorcall = self->special & SPECIAL_COUNTS ? counted_call : scope_call;
     scope->frame = NULL;
     scope->muted = NULL;
     scope->again = NULL;
     scope->uncounted = 0;
     scope->probe_from = -1;
     scope->resident = -1;
+    scope->count_begin = RGM_INSTRUCTIONS_UNKNOWN;
     scope->token = NULL;
     scope->function = NULL;
     scope->slot = NULL;
@@ -448,14 +472,14 @@ static PyObject *scope_device(scope_object *self, void *unused) {
 static PyObject *scope_aenter(PyObject *self, PyObject *unused) {
     rgm_module *state = rgm_module_of_type(Py_TYPE(self));
     if (!state) return NULL;
-    rgm_scope_enter((scope_object *)self);
+    rgm_scope_enter_any((scope_object *)self);
     return rgm_awaitable_new(state, self);
 }
 
 static PyObject *scope_aexit(PyObject *self, PyObject *const *args, Py_ssize_t count) {
     rgm_module *state = rgm_module_of_type(Py_TYPE(self));
     if (!state) return NULL;
-    rgm_scope_leave((scope_object *)self, count > 0 && is_failure(args[0]));
+    rgm_scope_leave_any((scope_object *)self, count > 0 && is_failure(args[0]));
     return rgm_awaitable_new(state, Py_None);
 }
 

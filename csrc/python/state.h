@@ -95,6 +95,14 @@ int rgm_classify_init(PyObject *module);
 
 // light_call.c
 int rgm_light_call_init(PyObject *module);
+// scope_counts.c: instructions of scopes and calls
+int rgm_counting_init(PyObject *module);
+// pace.c
+int rgm_pace_init(PyObject *module);
+// Lets the library that watches allocations stand before Python's allocator too, once; nothing where it is
+// not loaded.
+void rgm_heap_before_python(void);
+int rgm_turns_init(PyObject *module);
 // Copies float64 of shape (RGM_CEILING_COUNT, 2) out of a buffer; -1 with an exception.
 int rgm_ceilings_take(PyObject *given, const char *name, rgm_ceilings *out);
 

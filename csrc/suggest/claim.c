@@ -63,6 +63,27 @@ int64_t rgm_claim_shared(const rgm_claim *a, const rgm_claim *b) {
     return shared;
 }
 
+static rgm_status add_without(const rgm_claim *a, const rgm_claim *b, rgm_claim *rest, rgm_error *err) {
+    for (size_t i = 0, k = 0; i < a->count; i++) {
+        int64_t from = a->parts[i].start;
+        while (k < b->count && b->parts[k].end <= from) k++;
+        for (size_t m = k; m < b->count && b->parts[m].start < a->parts[i].end; m++) {
+            RGM_TRY(rgm_claim_add(rest, from, b->parts[m].start, err));
+            if (b->parts[m].end > from) from = b->parts[m].end;
+            k = m;
+        }
+        RGM_TRY(rgm_claim_add(rest, from, a->parts[i].end, err));
+    }
+    return RGM_OK;
+}
+
+rgm_status rgm_claim_without(const rgm_claim *a, const rgm_claim *b, rgm_claim *rest, rgm_error *err) {
+    *rest = (rgm_claim){0};
+    rgm_status status = add_without(a, b, rest, err);
+    if (status != RGM_OK) rgm_claim_release(rest);
+    return status;
+}
+
 // Both are in order, so one pass over both is enough.
 rgm_status rgm_claim_join(rgm_claim *claim, const rgm_claim *other, rgm_error *err) {
     rgm_claim both = {0};

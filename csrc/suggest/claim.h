@@ -25,6 +25,9 @@ void rgm_claim_close(rgm_claim *claim);
 int64_t rgm_claim_total(const rgm_claim *claim);
 // Time that both have.
 int64_t rgm_claim_shared(const rgm_claim *a, const rgm_claim *b);
+// The time of `a` that `b` has not; the caller releases it, unless it fails.
+rgm_status rgm_claim_without(const rgm_claim *a, const rgm_claim *b, rgm_claim *rest,
+                             rgm_error *err) RGM_NODISCARD;
 // Adds all of `other`; both are closed before and after.
 rgm_status rgm_claim_join(rgm_claim *claim, const rgm_claim *other, rgm_error *err) RGM_NODISCARD;
 void rgm_claim_release(rgm_claim *claim);

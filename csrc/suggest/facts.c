@@ -9,32 +9,6 @@
 
 enum { UNKNOWN_TYPE = 0xFF, MOST_PARENTS = 256 };
 
-// --- texts ------------------------------------------------------------------------------------------------
-
-bool rgm_text_has(rgm_string text, const char *part) {
-    return memmem(text.data, text.length, part, strlen(part)) != NULL;
-}
-
-bool rgm_text_is(rgm_string text, const char *whole) {
-    return strlen(whole) == text.length && memcmp(text.data, whole, text.length) == 0;
-}
-
-bool rgm_text_begins(rgm_string text, const char *head) {
-    return text.length >= strlen(head) && memcmp(text.data, head, strlen(head)) == 0;
-}
-
-bool rgm_text_among(rgm_string text, const char *const *texts) {
-    for (; *texts; texts++)
-        if (rgm_text_is(text, *texts)) return true;
-    return false;
-}
-
-bool rgm_text_has_any(rgm_string text, const char *const *parts) {
-    for (; *parts; parts++)
-        if (rgm_text_has(text, *parts)) return true;
-    return false;
-}
-
 // --- order ------------------------------------------------------------------------------------------------
 
 static int compare_i64(int64_t a, int64_t b) { return (a > b) - (a < b); }
@@ -165,6 +139,25 @@ static rgm_status index_path(rgm_facts *facts, rgm_error *err) {
     return RGM_OK;
 }
 
+// The lane of a segment of the host, the number of lanes for any other.
+static size_t group_of(const rgm_facts *facts, size_t segment) {
+    const rgm_critical_path *path = &facts->path;
+    bool host = RGM_HOST_PATH >> path->kind[segment] & 1u && path->lane[segment] >= 0;
+    return host ? (size_t)path->lane[segment] : facts->view->n_lanes;
+}
+
+static rgm_status index_lanes(rgm_facts *facts, rgm_error *err) {
+    size_t groups = facts->view->n_lanes + 1, rows = facts->path.rows;
+    facts->lane_segment_first = rgm_calloc(groups + 2, sizeof *facts->lane_segment_first);
+    if (!facts->lane_segment_first) return rgm_error_no_memory(err);
+    RGM_TRY(RGM_ROWS(facts->lane_segments, rows, err));
+    uint32_t *first = facts->lane_segment_first;
+    for (size_t i = 0; i < rows; i++) first[group_of(facts, i) + 2]++;
+    for (size_t i = 2; i < groups + 2; i++) first[i] += first[i - 1];
+    for (size_t i = 0; i < rows; i++) facts->lane_segments[first[group_of(facts, i) + 1]++] = (uint32_t)i;
+    return RGM_OK;
+}
+
 static void measure_path(rgm_facts *facts) {
     const rgm_critical_path *path = &facts->path;
     const rgm_run *run = facts->view->run;
@@ -181,6 +174,55 @@ static void measure_path(rgm_facts *facts) {
         }
     }
     facts->whole_ns = rgm_critical_between(facts->end_ns, facts->start_ns);
+}
+
+static int64_t clipped(const rgm_facts *facts, int64_t time) {
+    return time < facts->start_ns ? facts->start_ns : time > facts->end_ns ? facts->end_ns : time;
+}
+
+// The times between pieces of work of a device, within the path.
+static rgm_status idle_of_device(const rgm_facts *facts, size_t device, rgm_claim *idle, rgm_error *err) {
+    const rgm_view *view = facts->view;
+    int64_t until = facts->start_ns;
+    for (uint32_t w = view->device_first[device]; w < view->device_first[device + 1]; w++) {
+        RGM_TRY(rgm_claim_add(idle, until, clipped(facts, rgm_view_start(view, view->work[w])), err));
+        int64_t end = clipped(facts, rgm_view_end(view, view->work[w]));
+        if (end > until) until = end;
+    }
+    RGM_TRY(rgm_claim_add(idle, until, facts->end_ns, err));
+    rgm_claim_close(idle);
+    return RGM_OK;
+}
+
+static rgm_status measure_idle(rgm_facts *facts, rgm_error *err) {
+    const rgm_view *view = facts->view;
+    const rgm_critical_path *path = &facts->path;
+    facts->idle_ns = INT64_MAX;
+    for (size_t d = 0; d < view->n_devices; d++) {
+        if (view->devices[d].rank != facts->rank || view->device_first[d] == view->device_first[d + 1])
+            continue;
+        rgm_claim idle = {0};
+        rgm_status status = idle_of_device(facts, d, &idle, err);
+        bool least = status == RGM_OK && rgm_claim_total(&idle) < facts->idle_ns;
+        if (least) {
+            rgm_claim_release(&facts->idle_times);
+            facts->idle_times = idle;
+            facts->idle_ns = rgm_claim_total(&idle);
+        } else {
+            rgm_claim_release(&idle);
+        }
+        if (status != RGM_OK) return status;
+    }
+    if (facts->idle_ns == INT64_MAX) {
+        RGM_TRY(rgm_claim_add(&facts->idle_times, facts->start_ns, facts->end_ns, err));
+        facts->idle_ns = facts->whole_ns;
+    }
+    for (size_t i = 0; i < path->rows; i++)
+        if (RGM_ON_DEVICE_PATH >> path->kind[i] & 1u)
+            RGM_TRY(rgm_claim_add(&facts->device_times, path->start_ns[i],
+                                  path->start_ns[i] + path->duration_ns[i], err));
+    rgm_claim_close(&facts->device_times);
+    return RGM_OK;
 }
 
 static rgm_status index_rows(rgm_facts *facts, rgm_error *err) {
@@ -217,13 +259,16 @@ static rgm_status fill(rgm_facts *facts, rgm_error *err) {
     const rgm_question question = {0};
     RGM_TRY(rgm_critical_path_compute(facts->view, facts->policy, &question, &facts->path, err));
     RGM_TRY(index_path(facts, err));
+    RGM_TRY(index_lanes(facts, err));
     measure_path(facts);
+    RGM_TRY(measure_idle(facts, err));
     RGM_TRY(index_rows(facts, err));
     RGM_TRY(rgm_hosts_init(&facts->hosts, facts->view, err));
     RGM_TRY(rgm_idle_init(&facts->idle, facts->view, facts->policy, false, err));
     find_blocks(facts);
     facts->memory_total = environment_number(facts->view->run, "\"totalGlobalMem\":");
     if (isnan(facts->memory_total)) facts->memory_total = memory_of_telemetry(facts->view->run);
+    facts->memory_of_host = environment_number(facts->view->run, "\"memory_bytes\":");
     facts->compute_major = environment_number(facts->view->run, "\"computeMajor\":");
     return RGM_OK;
 }
@@ -240,8 +285,12 @@ void rgm_facts_release(rgm_facts *facts) {
     rgm_table_release(&rgm_critical_path_desc, &facts->path);
     rgm_hosts_release(&facts->hosts);
     rgm_idle_release(&facts->idle);
+    rgm_claim_release(&facts->idle_times);
+    rgm_claim_release(&facts->device_times);
     rgm_free(facts->segment_first);
     rgm_free(facts->segments);
+    rgm_free(facts->lane_segment_first);
+    rgm_free(facts->lane_segments);
     rgm_free(facts->arguments);
     rgm_free(facts->launch_row);
     rgm_free(facts->blocked_by);

@@ -11,21 +11,20 @@
 #include "analysis/hosts.h"
 #include "analysis/idle.h"
 #include "analysis/kernel_types.h"
+#include "base/text.h"
 #include "model/regimes.h"
+#include "suggest/claim.h"
 
 // Sets of kinds of path segments.
-#define RGM_PATH_BIT(name) (1u << RGM_PATH_##name)
 enum {
     RGM_ON_DEVICE_PATH =
         RGM_PATH_BIT(KERNEL_COMPUTE) | RGM_PATH_BIT(KERNEL_COMMUNICATION) | RGM_PATH_BIT(KERNEL_MEMORY),
-    RGM_WAITING_PATH =
-        RGM_PATH_BIT(LAUNCH_LATENCY) | RGM_PATH_BIT(KERNEL_GAP) | RGM_PATH_BIT(DEPENDENCY_WAIT),
+    RGM_WAITING_PATH = RGM_PATH_LAUNCHING | RGM_PATH_BIT(KERNEL_GAP) | RGM_PATH_BIT(DEPENDENCY_WAIT),
     RGM_ASKING_PATH = RGM_PATH_BIT(HOST_OPERATOR) | RGM_PATH_BIT(HOST_RUNTIME) | RGM_PATH_BIT(HOST_PYTHON) |
                       RGM_PATH_BIT(HOST_OTHER), // the host at work, without waits
     // The host between two operators too: a loop in Python is no span of its own unless stacks are recorded.
     RGM_ISSUING_PATH = RGM_ASKING_PATH | RGM_PATH_BIT(OUTSIDE),
-    RGM_HOST_PATH =
-        RGM_ASKING_PATH | RGM_PATH_BIT(HOST_SYNC) | RGM_PATH_BIT(DATA_LOADING) | RGM_PATH_BIT(OUTSIDE),
+    RGM_HOST_PATH = RGM_PATH_ON_HOST,
     RGM_ANY_PATH = RGM_ON_DEVICE_PATH | RGM_WAITING_PATH | RGM_HOST_PATH,
 };
 
@@ -37,13 +36,21 @@ typedef struct {
     uint32_t *segment_first, *segments; // [n_spans + 1] into segments: rows of `path` by their span
     int64_t start_ns, end_ns, whole_ns; // of the path; of the run where there is none
     int32_t rank;
+    // Less work of the host saves at most the time in which the busiest device of the rank has nothing to do:
+    // the run cannot become shorter than what that device does.
+    rgm_claim idle_times;   // of that device, within the path; all of the path where the rank has none
+    rgm_claim device_times; // segments of the path that are device work
+    int64_t idle_ns;        // of idle_times
     rgm_hosts hosts;
     rgm_idle idle;
     int32_t *arguments;    // [n_spans] row in `operators`, -1 for none
     int32_t *launch_row;   // [n_spans] row in `launches`, -1 for none
     int32_t *blocked_by;   // [n_spans] of launches: the last call before on the thread that blocked, -1
     uint8_t *type_of_name; // [n_strings] kernel type, 0xFF until somebody asks
+    // [n_lanes + 2] into segments: rows of `path`, those of the host by their lane, then all others.
+    uint32_t *lane_segment_first, *lane_segments;
     double memory_total;   // bytes of the device, NaN when the run does not say
+    double memory_of_host; // the same of the machine
     double compute_major;  // compute capability, NaN when the run does not say
 } rgm_facts;
 
@@ -64,13 +71,6 @@ static inline bool rgm_facts_on_rank(const rgm_facts *facts, size_t row) {
 // A total order of spans by what they are, whatever order the input had: by start, the longer first, then by
 // name, process and thread. Of two that agree in all of these, which is which cannot be told.
 bool rgm_facts_before(const rgm_facts *facts, size_t a, size_t b);
-bool rgm_text_has(rgm_string text, const char *part);
-bool rgm_text_is(rgm_string text, const char *whole);
-bool rgm_text_begins(rgm_string text, const char *head);
-// Whether it is one of the texts, which end with NULL.
-bool rgm_text_among(rgm_string text, const char *const *texts);
-bool rgm_text_has_any(rgm_string text, const char *const *parts);
-
 rgm_kernel_type rgm_facts_type(const rgm_facts *facts, size_t row);
 // The nearest operator around a span (of device work: around its launch) that has one of the names, -1.
 int32_t rgm_facts_above(const rgm_facts *facts, size_t row, const char *const *names);

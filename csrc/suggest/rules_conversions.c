@@ -3,12 +3,6 @@
 #include "analysis/copies.h"
 #include "suggest/suggester.h"
 
-static bool is_conversion(rgm_string kernel) {
-    static const char *const parts[] = {"nchwToNhwc",          "nhwcToNchw",        "nchw2nhwc", "nhwc2nchw",
-                                        "transpose_readWrite", "batched_transpose", NULL};
-    return rgm_text_has_any(kernel, parts);
-}
-
 static void claim_work(rgm_suggester *s, uint32_t row) {
     rgm_suggest_about(s, row);
     rgm_suggest_claim_span(s, row, RGM_ON_DEVICE_PATH | RGM_WAITING_PATH);
@@ -20,8 +14,7 @@ static void layout_conversions(rgm_suggester *s) {
     s->open.confidence = RGM_DEGREE_HIGH;
     for (size_t w = 0; w < facts->view->n_work; w++) {
         uint32_t row = facts->view->work[w];
-        if (rgm_facts_on_rank(facts, row) && rgm_facts_is_kernel(facts, row) &&
-            is_conversion(rgm_facts_text(facts, row)))
+        if (rgm_facts_on_rank(facts, row) && rgm_facts_type(facts, row) == RGM_KERNEL_TYPE_LAYOUT)
             claim_work(s, row);
     }
     rgm_suggest_close(s, 0);

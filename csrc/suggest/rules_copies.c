@@ -46,12 +46,30 @@ static double best_pinned(const rgm_facts *facts, rgm_copy_direction direction) 
         .value;
 }
 
+// What is hidden needs something to hide behind: of a path that is copies alone nothing goes.
+static double hidden_at_most(rgm_suggester *s) {
+    rgm_claim_close(&s->open.claim);
+    double copies = (double)rgm_claim_total(&s->open.claim), rest = (double)s->facts->whole_ns - copies;
+    return copies > 0 ? fmin(1, fmax(0, rest / copies)) : 0;
+}
+
+// The copy, whichever side of it the path goes along, and what of its call the device idles: a call that
+// waits for work before the copy costs nothing by that.
 static void claim_copy(rgm_suggester *s, uint32_t row) {
-    int32_t launch = s->facts->view->launch[row];
+    const rgm_view *view = s->facts->view;
+    int32_t launch = view->launch[row];
+    s->open.own_work = true;
     rgm_suggest_about(s, row);
     rgm_suggest_claim_span(s, row, RGM_ON_DEVICE_PATH | RGM_WAITING_PATH);
-    if (launch >= 0)
-        rgm_suggest_claim_span(s, (size_t)launch, RGM_PATH_BIT(HOST_RUNTIME) | RGM_PATH_BIT(HOST_SYNC));
+    if (launch < 0) return;
+    size_t call = (size_t)launch;
+    unsigned calling = RGM_PATH_BIT(HOST_RUNTIME) | RGM_PATH_BIT(HOST_SYNC);
+    int32_t lane = (int32_t)rgm_view_lane(view, call);
+    int64_t start = rgm_view_start(view, row), end = rgm_view_end(view, row);
+    int64_t called = rgm_view_start(view, call), returned = rgm_view_end(view, call);
+    rgm_suggest_claim_between(s, start > called ? start : called, end < returned ? end : returned, calling,
+                              lane);
+    rgm_suggest_claim_idle(s, called, returned, calling, lane);
 }
 
 // Pinned memory saves the difference of the rates, measured in this run or given; asynchronously, all of it
@@ -66,13 +84,16 @@ static void pageable_copies(rgm_suggester *s, rgm_copy_direction direction) {
         if (!is_copy(facts, row)) continue;
         rgm_copy copy = rgm_copy_of(facts->view, row);
         if (copy.direction != direction || !is_pageable(copy)) continue;
+        if ((double)rgm_view_bytes(facts->view, row) < facts->policy->small_copy_bytes ||
+            isnan(rate_of(facts, row)))
+            continue; // what a small one takes is not its bytes
         claim_copy(s, row);
-        if (isnan(rate_of(facts, row))) continue;
         bytes += (double)rgm_view_bytes(facts->view, row);
         time += (double)rgm_facts_duration(facts, row);
     }
     double rate = time > 0 ? bytes / time * 1e9 : (double)NAN;
     if (rate < best) s->open.low = 1 - rate / best;
+    s->open.high = fmax(s->open.low, hidden_at_most(s));
     rgm_suggest_note(s, RGM_QUANTITY_RATE, rate, NAN, s->open.span);
     if (!isnan(best)) rgm_suggest_note(s, RGM_QUANTITY_BEST_RATE, best, NAN, -1);
     rgm_suggest_close(s, 0);
@@ -131,6 +152,7 @@ static void exposed_copies(rgm_suggester *s, rgm_suggestion_rule rule, bool acro
         rgm_suggest_about(s, row);
         rgm_suggest_claim_span(s, row, RGM_ON_DEVICE_PATH);
     }
+    if (across) s->open.high = hidden_at_most(s);
     rgm_suggest_close(s, facts->policy->suggest_exposed_copy_share);
 }
 

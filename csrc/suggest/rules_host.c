@@ -63,28 +63,10 @@ static void claim_named(rgm_suggester *s, rgm_suggestion_rule rule, const char *
     rgm_suggest_close(s, 0);
 }
 
-static int64_t device_busy(const rgm_facts *facts) {
-    int64_t busy = 0, end = INT64_MIN;
-    for (size_t d = 0; d < facts->view->n_devices; d++) {
-        if (facts->view->devices[d].rank != facts->rank) continue;
-        int64_t here = 0;
-        end = INT64_MIN;
-        for (uint32_t w = facts->view->device_first[d]; w < facts->view->device_first[d + 1]; w++) {
-            int64_t from = rgm_view_start(facts->view, facts->view->work[w]);
-            int64_t to = rgm_view_end(facts->view, facts->view->work[w]);
-            if (from < end) from = end;
-            if (to > from) here = rgm_add_bounded(here, to - from);
-            if (to > end) end = to;
-        }
-        if (here > busy) busy = here;
-    }
-    return busy;
-}
-
 // The busiest device of the rank, over the path; everything on the path that is no device work could go.
 static void device_idle(rgm_suggester *s) {
     const rgm_facts *facts = s->facts;
-    double share = rgm_facts_share(facts, device_busy(facts));
+    double share = 1 - rgm_facts_share(facts, facts->idle_ns);
     if (facts->view->n_work == 0 || share >= facts->policy->suggest_busy_share) return;
     rgm_suggest_open(s, RGM_RULE_DEVICE_IDLE);
     s->open.confidence = RGM_DEGREE_LOW;

@@ -22,7 +22,8 @@ static void copies(rgm_suggester *s) {
 
 // --- casts ------------------------------------------------------------------------------------------------
 
-// Whether aten::copy_ below a conversion was given two types; where types were not recorded it is believed.
+// Whether aten::copy_ below a conversion was given tensors of two types; where types were not recorded it is
+// believed.
 static bool changes_type(const rgm_facts *facts, size_t conversion) {
     const rgm_view *view = facts->view;
     uint32_t lane = rgm_view_lane(view, conversion);
@@ -33,6 +34,7 @@ static bool changes_type(const rgm_facts *facts, size_t conversion) {
         if (rgm_view_start(view, row) >= rgm_view_end(view, conversion)) break;
         if (!rgm_text_is(rgm_facts_text(facts, row), "aten::copy_")) continue;
         if (facts->arguments[row] < 0) return true;
+        if (rgm_host_elements(facts, row) <= 1) return false; // a number, as optimizers convert inside
         rgm_name name = RGM_CELL(&view->run->operators, types, (size_t)facts->arguments[row], 0);
         rgm_string types = rgm_view_text(view, name), to, from;
         if (!rgm_arguments_text(types, DESTINATION, &to) || !rgm_arguments_text(types, SOURCE, &from))

@@ -77,7 +77,9 @@ static void top_kernel(rgm_suggester *s) {
     size_t top = SIZE_MAX;
     if (status != RGM_OK) rgm_suggest_fail(s, status);
     for (size_t i = 0; status == RGM_OK && i < times.rows; i++) {
-        if (times.others[i] || (times.activity[i] != RGM_ACTIVITY_COMPUTE)) continue;
+        if (times.others[i] || times.activity[i] != RGM_ACTIVITY_COMPUTE ||
+            times.type[i] == RGM_KERNEL_TYPE_PROGRAM) // which is no kernel
+            continue;
         total += (double)times.total_ns[i];
         if (top == SIZE_MAX || times.total_ns[i] > times.total_ns[top]) top = i;
     }
@@ -96,7 +98,14 @@ static void top_kernel(rgm_suggester *s) {
                          s->open.span);
         rgm_suggest_note(s, RGM_QUANTITY_COUNT, (double)times.count[top], NAN, s->open.span);
         rgm_suggest_note(s, RGM_QUANTITY_MEAN_NS, times.mean_ns[top], NAN, s->open.span);
-        rgm_suggest_close_unbounded(s);
+        rgm_claim_close(&s->open.claim);
+        double of_path = rgm_facts_share(s->facts, rgm_claim_total(&s->open.claim));
+        rgm_suggest_note(s, RGM_QUANTITY_PATH_SHARE, of_path, s->facts->policy->suggest_top_kernel_path,
+                         s->open.span);
+        if (of_path >= s->facts->policy->suggest_top_kernel_path)
+            rgm_suggest_close_unbounded(s);
+        else
+            rgm_suggest_drop(s);
     }
     rgm_table_release(&rgm_kernel_times_desc, &times);
 }

@@ -4,6 +4,7 @@
 
 #include "analysis/launched.h"
 #include "analysis/sequence.h"
+#include "analysis/stats.h"
 #include "base/memory.h"
 #include "suggest/suggester.h"
 
@@ -31,7 +32,9 @@ static void launch_bound(rgm_suggester *s) {
     const rgm_facts *facts = s->facts;
     int64_t launches;
     double share = launch_bound_share(facts, &launches);
-    if (share < facts->policy->suggest_launch_bound_share) return;
+    if (share < facts->policy->suggest_launch_bound_share ||
+        (double)launches < facts->policy->suggest_outlier_launches)
+        return; // fewer may be chance
     rgm_suggest_open(s, RGM_RULE_LAUNCH_BOUND);
     rgm_suggest_claim_between(s, facts->start_ns, facts->end_ns, RGM_ASKING_PATH | RGM_WAITING_PATH, -1);
     rgm_suggest_note(s, RGM_QUANTITY_SHARE, share, facts->policy->suggest_launch_bound_share, -1);
@@ -65,8 +68,12 @@ static void claim_occurrences(rgm_suggester *s, const rgm_sequence_list *list, c
     for (uint32_t i = found->from; i < found->to; i++) begins[list->order[i]] = 0;
 }
 
+// The three with most gap time, as one: the same change helps all of them.
 static void repeated_sequences(rgm_suggester *s) {
     enum { MOST = 3 };
+    int64_t gaps = 0;
+    size_t longest = 0;
+    rgm_suggest_open(s, RGM_RULE_REPEATED_SEQUENCE);
     rgm_sequence_list list = {0};
     rgm_status status = rgm_sequence_list_find(&list, s->facts->view, s->facts->policy, s->err);
     if (status != RGM_OK) {
@@ -79,15 +86,21 @@ static void repeated_sequences(rgm_suggester *s) {
         const rgm_sequence *found = &list.found[i];
         uint32_t first = list.kernels[found->at];
         if (!rgm_facts_on_rank(s->facts, first)) continue;
-        rgm_suggest_open(s, RGM_RULE_REPEATED_SEQUENCE);
-        rgm_suggest_about(s, first);
-        s->open.current_ns = found->kernel_ns + found->gap_ns;
-        s->open.count = found->count;
+        if (s->open.span < 0) {
+            s->open.span = (int64_t)first;
+            s->open.subject = rgm_view_name(s->facts->view, first);
+        }
+        s->open.current_ns = rgm_add_bounded(s->open.current_ns, found->kernel_ns + found->gap_ns);
+        s->open.count += found->count;
+        gaps = rgm_add_bounded(gaps, found->gap_ns);
+        if (found->length > longest) longest = found->length;
         claim_occurrences(s, &list, found, begins);
-        rgm_suggest_note(s, RGM_QUANTITY_IDLE_NS, (double)found->gap_ns, NAN, first);
-        rgm_suggest_note(s, RGM_QUANTITY_STEPS, (double)found->length, NAN, first);
-        rgm_suggest_close(s, 0);
     }
+    if ((double)(longest * (size_t)s->open.count) < s->facts->policy->suggest_outlier_launches)
+        s->open.claim.count = 0;
+    rgm_suggest_note(s, RGM_QUANTITY_IDLE_NS, (double)gaps, NAN, s->open.span);
+    rgm_suggest_note(s, RGM_QUANTITY_STEPS, (double)longest, NAN, s->open.span);
+    rgm_suggest_close(s, 0);
     rgm_free(begins);
     rgm_sequence_list_release(&list);
 }
@@ -122,8 +135,9 @@ static bool is_setup(const rgm_facts *facts, size_t row) {
     if (!rgm_kind_is_call(rgm_view_kind(facts->view, row)) || !rgm_facts_on_rank(facts, row)) return false;
     if ((double)rgm_facts_duration(facts, row) < facts->policy->suggest_setup_call_ns) return false;
     rgm_string name = rgm_facts_text(facts, row);
-    rgm_call_kind kind = rgm_call_classify(name);
-    return kind == RGM_CALL_OTHER && !rgm_text_has_any(name, allocations);
+    if (!rgm_text_begins(name, "cu") && !rgm_text_begins(name, "hip") && !rgm_text_begins(name, "nv"))
+        return false; // runtimes of other devices record what they run as calls
+    return rgm_call_classify(name) == RGM_CALL_OTHER && !rgm_text_has_any(name, allocations);
 }
 
 static void setup_calls(rgm_suggester *s) {

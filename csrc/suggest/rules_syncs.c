@@ -44,11 +44,16 @@ static bool because_of_wait(const rgm_gap *gap) {
     return gap->cause == RGM_IDLE_HOST_SYNC || gap->cause == RGM_IDLE_AFTER_SYNC;
 }
 
+// What of the wait itself the device idles, and of a value that need not be read the copy.
 static void claim_wait(rgm_suggester *s, size_t call) {
     const rgm_view *view = s->facts->view;
-    rgm_suggest_claim_span(s, call, RGM_PATH_BIT(HOST_SYNC) | RGM_PATH_BIT(HOST_RUNTIME));
+    unsigned launched =
+        s->open.rule == RGM_RULE_ITEM_SYNC ? RGM_ON_DEVICE_PATH | RGM_WAITING_PATH : RGM_WAITING_PATH;
+    rgm_suggest_claim_idle(s, rgm_view_start(view, call), rgm_view_end(view, call),
+                           RGM_PATH_BIT(HOST_SYNC) | RGM_PATH_BIT(HOST_RUNTIME),
+                           (int32_t)rgm_view_lane(view, call));
     for (uint32_t i = view->launched_first[call]; i < view->launched_first[call + 1]; i++)
-        rgm_suggest_claim_span(s, view->launched[i], RGM_ON_DEVICE_PATH | RGM_WAITING_PATH);
+        rgm_suggest_claim_span(s, view->launched[i], launched);
 }
 
 // What stands on the path in such a gap is host work that a run-ahead host would have done earlier.
@@ -75,6 +80,7 @@ static void gaps_after(rgm_suggester *s, rgm_suggestion_rule rule) {
         rgm_suggest_drop(s);
         return;
     }
+    s->open.waits = s->open.count;
     rgm_suggest_note(s, RGM_QUANTITY_IDLE_NS, (double)idle, NAN, s->open.span);
     rgm_suggest_close(s, 0);
 }
@@ -111,6 +117,7 @@ static void needless(rgm_suggester *s) {
         rgm_suggest_about(s, i);
         rgm_suggest_claim_span(s, i, RGM_PATH_BIT(HOST_SYNC));
     }
+    s->open.waits = s->open.count;
     rgm_suggest_close(s, 0);
 }
 

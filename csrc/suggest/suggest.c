@@ -60,43 +60,58 @@ static int by_value(const void *a, const void *b, void *context) {
     return by_name(context, x, y);
 }
 
-// The suggestion before this one that has most of its time.
+// The suggestion before this one that has most of its time; where none has any, the one before it that host
+// work is counted for first.
 static int32_t covering(const rgm_suggester *s, size_t at) {
     int64_t most = 0;
     int32_t found = -1;
     for (size_t i = 0; i < at; i++) {
+        if (s->findings[i].merged_into >= 0) continue;
         int64_t shared = rgm_claim_shared(&s->findings[at].claim, &s->findings[i].claim);
-        if (s->findings[i].merged_into < 0 && shared > most) {
-            most = shared;
-            found = (int32_t)i;
-        }
+        if (found >= 0 && shared <= most) continue;
+        most = shared;
+        found = (int32_t)i;
     }
     return found;
 }
 
 static double weight_of(const rgm_suggester *s, const rgm_finding *f) {
     const rgm_policy *policy = s->facts->policy;
-    double share = rgm_facts_share(s->facts, f->left_ns) * f->high;
+    double share = rgm_facts_share(s->facts, f->saved_ns);
     if (f->confidence == RGM_DEGREE_HIGH) return share;
     return share *
            (f->confidence == RGM_DEGREE_MEDIUM ? policy->suggest_medium_weight : policy->suggest_low_weight);
 }
 
+// What those before it leave of a claim that only says where time goes, or of what sort it is.
+static bool mostly_counted(const rgm_finding *f, int64_t left_ns) {
+    enum { OF_A_CAUSE = 1 }; // the last tier of causes
+    return rules[f->rule].tier > OF_A_CAUSE && left_ns < f->own_ns - left_ns;
+}
+
+static rgm_status count(rgm_suggester *s, size_t at, rgm_claim *taken, int64_t *idle_ns) {
+    rgm_finding *f = &s->findings[at];
+    rgm_claim rest = {0};
+    RGM_TRY(rgm_claim_without(&f->claim, taken, &rest, s->err));
+    rgm_saving saving = rgm_suggest_saving(s, f, &rest, *idle_ns);
+    if (mostly_counted(f, rgm_claim_total(&rest)) || !rgm_suggest_matters(s, f, saving.saved_ns))
+        f->merged_into = covering(s, at);
+    rgm_claim_release(&rest);
+    if (f->merged_into >= 0) return RGM_OK;
+    f->saved_ns = (int64_t)saving.saved_ns;
+    f->by_idle = saving.by_idle;
+    f->weight = weight_of(s, f);
+    *idle_ns -= (int64_t)saving.host_ns;
+    return rgm_claim_join(taken, &f->claim, s->err);
+}
+
 static rgm_status merge(rgm_suggester *s) {
     rgm_claim taken = {0};
     rgm_status status = RGM_OK;
+    int64_t idle_ns = s->facts->idle_ns;
     if (s->count) qsort_r(s->findings, s->count, sizeof *s->findings, by_claim, s);
-    for (size_t i = 0; i < s->count; i++) {
-        rgm_finding *f = &s->findings[i];
-        if (!f->bounded) continue;
-        f->left_ns = f->own_ns - rgm_claim_shared(&f->claim, &taken);
-        if (rgm_facts_share(s->facts, f->left_ns) < s->facts->policy->suggest_least_share)
-            f->merged_into = covering(s, i);
-        if (f->merged_into >= 0) f->left_ns = 0;
-        f->weight = weight_of(s, f);
-        RGM_GOTO(rgm_claim_join(&taken, &f->claim, s->err));
-    }
-done:
+    for (size_t i = 0; i < s->count && status == RGM_OK; i++)
+        if (s->findings[i].bounded) status = count(s, i, &taken, &idle_ns);
     rgm_claim_release(&taken);
     return status;
 }
@@ -130,8 +145,10 @@ static rgm_status put(const rgm_suggester *s, const rgm_finding *f, rgm_suggesti
     out->path_share[*row] = rgm_facts_share(s->facts, f->own_ns);
     out->bounded[*row] = f->bounded;
     out->whole_ns[*row] = whole;
-    out->saved_low_ns[*row] = (int64_t)((double)f->left_ns * f->low);
-    out->saved_high_ns[*row] = (int64_t)((double)f->left_ns * f->high);
+    out->saved_high_ns[*row] = f->saved_ns;
+    double low = f->high > 0 ? (double)f->saved_ns * f->low / f->high : 0;
+    out->saved_low_ns[*row] = f->by_idle ? 0 : (int64_t)low;
+    if (f->by_idle) out->idle_ns[*row] = s->facts->idle_ns;
     if (!f->bounded) return RGM_OK;
     out->speedup_low[*row] = speedup(whole, out->saved_low_ns[*row]);
     out->speedup_high[*row] = speedup(whole, out->saved_high_ns[*row]);

@@ -4,7 +4,9 @@
 // A suggestion claims times of the critical path: what it could save at most lies there, because time off the
 // path can go without the run becoming shorter. Claims are merged greedily: rules that name one cause come
 // before those that only say where the time goes, within these the larger claim first, and each counts only
-// what no claim before it has. The saved times of all suggestions together are therefore at most the path.
+// what no claim before it has. Of work of the host no more is counted than the device idles: without it the
+// run still takes as long as the device works. The saved times of all suggestions together are therefore at
+// most the path. A suggestion that only says where the time goes is merged when others count most of it.
 #ifndef RGM_SUGGEST_SUGGEST_H
 #define RGM_SUGGEST_SUGGEST_H
 

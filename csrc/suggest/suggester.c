@@ -70,6 +70,54 @@ void rgm_suggest_claim_between(rgm_suggester *s, int64_t start, int64_t end, uns
     }
 }
 
+void rgm_suggest_claim_lane(rgm_suggester *s, int64_t start, int64_t end, int32_t lane) {
+    const rgm_facts *facts = s->facts;
+    const rgm_critical_path *path = &facts->path;
+    uint32_t low = facts->lane_segment_first[lane], high = facts->lane_segment_first[lane + 1], until = high;
+    while (low < high) { // the first segment that ends after `start`
+        uint32_t middle = low + (high - low) / 2, segment = facts->lane_segments[middle];
+        if (path->start_ns[segment] + path->duration_ns[segment] <= start)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < until && path->start_ns[facts->lane_segments[low]] < end; low++)
+        claim_segment(s, facts->lane_segments[low], start, end);
+}
+
+void rgm_suggest_claim_idle(rgm_suggester *s, int64_t start, int64_t end, unsigned kinds, int32_t lane) {
+    const rgm_claim *idle = &s->facts->idle_times;
+    size_t low = 0, high = idle->count;
+    while (low < high) { // the first part that ends after `start`
+        size_t middle = (low + high) / 2;
+        if (idle->parts[middle].end <= start)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (size_t i = low; i < idle->count && idle->parts[i].start < end; i++) {
+        int64_t from = idle->parts[i].start, to = idle->parts[i].end;
+        rgm_suggest_claim_between(s, from > start ? from : start, to < end ? to : end, kinds, lane);
+    }
+}
+
+rgm_saving rgm_suggest_saving(const rgm_suggester *s, const rgm_finding *finding, const rgm_claim *left,
+                              int64_t idle_ns) {
+    double all = (double)rgm_claim_total(left);
+    double device = finding->own_work ? all : (double)rgm_claim_shared(left, &s->facts->device_times);
+    double host = finding->high * (all - device);
+    bool by_idle = host > (double)idle_ns;
+    if (by_idle) host = (double)idle_ns;
+    return (rgm_saving){.saved_ns = finding->high * device + host, .host_ns = host, .by_idle = by_idle};
+}
+
+bool rgm_suggest_matters(const rgm_suggester *s, const rgm_finding *finding, double saved_ns) {
+    const rgm_policy *policy = s->facts->policy;
+    if (!(saved_ns >= policy->suggest_least_ns)) return false;
+    return saved_ns >= policy->suggest_least_share * (double)s->facts->whole_ns ||
+           (double)finding->waits >= policy->suggest_waits;
+}
+
 static rgm_figure *new_figure(rgm_suggester *s) {
     enum { FIRST = 64 };
     if (s->n_figures == s->figures_capacity) {
@@ -113,21 +161,30 @@ static void keep(rgm_suggester *s) {
     s->open = (rgm_finding){0}; // its claim belongs to the list now
 }
 
+static bool is_noted(const rgm_suggester *s, rgm_quantity quantity) {
+    for (size_t i = s->open.figure_first; i < s->n_figures; i++)
+        if (s->figures[i].quantity == quantity) return true;
+    return false;
+}
+
 void rgm_suggest_close(rgm_suggester *s, double least_share) {
     rgm_finding *open = &s->open;
-    if (least_share < s->facts->policy->suggest_least_share)
-        least_share = s->facts->policy->suggest_least_share;
     rgm_claim_close(&open->claim);
     open->own_ns = rgm_claim_total(&open->claim);
     double share = rgm_facts_share(s->facts, open->own_ns);
-    if (open->own_ns == 0 || !(share >= least_share)) {
+    double saved = rgm_suggest_saving(s, open, &open->claim, s->facts->idle_ns).saved_ns;
+    if (open->own_ns == 0 || !(share >= least_share) || !rgm_suggest_matters(s, open, saved)) {
         rgm_suggest_drop(s);
         return;
     }
-    rgm_suggest_note(s, RGM_QUANTITY_PATH_SHARE, share, least_share, open->span);
+    rgm_suggest_note(s, RGM_QUANTITY_PATH_SHARE, share, least_share > 0 ? least_share : (double)NAN,
+                     open->span);
+    rgm_suggest_note(s, RGM_QUANTITY_SAVED_SHARE, rgm_facts_share(s->facts, (int64_t)saved),
+                     s->facts->policy->suggest_least_share, open->span);
     rgm_suggest_note(s, RGM_QUANTITY_PATH_NS, (double)open->own_ns, NAN, open->span);
     if (open->count > 0) {
-        rgm_suggest_note(s, RGM_QUANTITY_COUNT, (double)open->count, NAN, open->span);
+        if (!is_noted(s, RGM_QUANTITY_COUNT))
+            rgm_suggest_note(s, RGM_QUANTITY_COUNT, (double)open->count, NAN, open->span);
         rgm_suggest_note(s, RGM_QUANTITY_TOTAL_NS, (double)open->current_ns, NAN, open->span);
     }
     keep(s);

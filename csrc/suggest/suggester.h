@@ -18,10 +18,13 @@ typedef struct {
     rgm_claim claim;
     double low, high; // share of the claim that is saved, at least and at most
     bool bounded;
+    bool own_work; // device work that would go: what the host does meanwhile goes too
+    int64_t waits; // that it avoids, of rules about waits
     size_t figure_first, figure_end;
     // Of the ranking:
-    int64_t own_ns;  // time of the claim
-    int64_t left_ns; // what no earlier suggestion counts
+    int64_t own_ns;   // time of the claim
+    int64_t saved_ns; // at most, beside what earlier suggestions save
+    bool by_idle;     // the idle time of the device bounds it
     double weight;
     int32_t merged_into; // place in the list, -1
 } rgm_finding;
@@ -53,9 +56,23 @@ void rgm_suggest_about(rgm_suggester *s, size_t row);
 // threads did out of it, -1 for all.
 void rgm_suggest_claim_span(rgm_suggester *s, size_t row, unsigned kinds);
 void rgm_suggest_claim_between(rgm_suggester *s, int64_t start, int64_t end, unsigned kinds, int32_t lane);
+// What a thread did between two times; with the number of lanes for `lane` all that is not work of the host.
+void rgm_suggest_claim_lane(rgm_suggester *s, int64_t start, int64_t end, int32_t lane);
+// As between two times, within those in which the device has nothing to do.
+void rgm_suggest_claim_idle(rgm_suggester *s, int64_t start, int64_t end, unsigned kinds, int32_t lane);
 // A figure with what it is compared with, NaN for nothing, and a span that shows it, -1 for none.
 void rgm_suggest_note(rgm_suggester *s, rgm_quantity quantity, double value, double threshold, int64_t span);
-// Keeps the suggestion if its claim is at least this share of the path, and says so in the evidence.
+// What is saved at most if `high` of a claim goes, with `idle_ns` of the device left that work of the host
+// can save; how much of it is such work, and whether its end is what bounds it.
+typedef struct {
+    double saved_ns, host_ns;
+    bool by_idle;
+} rgm_saving;
+rgm_saving rgm_suggest_saving(const rgm_suggester *s, const rgm_finding *finding, const rgm_claim *left,
+                              int64_t idle_ns);
+// Whether a saving is worth a reader's time: by its share of the path, or by the waits that it avoids.
+bool rgm_suggest_matters(const rgm_suggester *s, const rgm_finding *finding, double saved_ns);
+// Keeps the suggestion if its claim is at least this share of the path and what it can save matters.
 void rgm_suggest_close(rgm_suggester *s, double least_share);
 // Keeps it without a bound.
 void rgm_suggest_close_unbounded(rgm_suggester *s);

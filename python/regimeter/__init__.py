@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ._core import BusyError, Error, FormatError, UnavailableError, __version__
-    from .active_memory_pool import ActiveMemoryPool, ActivePoolConfig
     from .calibration import Calibration, GPUCalibrator, GPUSpecs, calibrate, detect_gpu_specs
+    from .capture.cuda_environment import CudaEnvironment, initialize_cuda_environment, is_cuda_available
     from .compare import (
         ChangeType,
         ComparisonSummary,
@@ -25,13 +25,11 @@ if TYPE_CHECKING:
         compare_profiling_runs,
         compare_samples,
     )
-    from .cuda_environment import CudaEnvironment, initialize_cuda_environment, is_cuda_available
-    from .flame import FlameGraphGenerator
-    from .gpu_monitoring import GpuMonitor, MonitoringConfig, get_global_monitor
-    from .hta import HTAAnalyzer, HTAReport
-    from .kernel_autotuner import AutoTunerConfig, GpuKernelAutotuner, KernelAutoTuner, KernelAutotuner
+    from .integrations.ipython import load_ipython_extension
+    from .job import RankAnalysis, analyze_ranks
     from .profiler import GPUProfiler, get_profiler, profile
-    from .records import ProfileEntry, ProfileSummary
+    from .public.optimizer import ProfilerOptimizer
+    from .public.run import Run, load
     from .regime import (
         AttentionProfile,
         CUDANotAvailableError,
@@ -68,15 +66,31 @@ if TYPE_CHECKING:
         safe_profile,
         suggest_optimization,
     )
-    from .suggest import OptimizationSuggestion, OptimizationType, Priority, ProfilerOptimizer
-    from .timeline import TimelineData, TimelineGenerator
-    from .trace import Run, load
-    from .tuning_trial import KernelConfig
+    from .run.records import ProfileEntry, ProfileSummary
+    from .suggest import OptimizationSuggestion, OptimizationType, Priority
+    from .suite import (
+        CompileBreak,
+        CompileReport,
+        FusedKernel,
+        KernelInfo,
+        MemoryProfiler,
+        MemorySnapshot,
+        ProfileSession,
+        TorchCompileAnalyzer,
+        UnifiedProfiler,
+    )
+    from .suite.flame import FlameGraphGenerator
+    from .suite.hta import HTAAnalyzer, HTAReport
+    from .suite.timeline_data import TimelineData, TimelineGenerator
+    from .tuning.active_memory_pool import ActiveMemoryPool, ActivePoolConfig
+    from .tuning.gpu_monitoring import GpuMonitor, MonitoringConfig, get_global_monitor
+    from .tuning.kernel_autotuner import AutoTunerConfig, GpuKernelAutotuner, KernelAutoTuner, KernelAutotuner
+    from .tuning.trial import KernelConfig
     from .workloads import KernelStats, WorkloadReport, profile_kernel, run_workloads
 
 _HOME = {
-    "ActiveMemoryPool": "active_memory_pool",
-    "ActivePoolConfig": "active_memory_pool",
+    "ActiveMemoryPool": "tuning.active_memory_pool",
+    "ActivePoolConfig": "tuning.active_memory_pool",
     "BusyError": "_core",
     "Error": "_core",
     "FormatError": "_core",
@@ -93,29 +107,32 @@ _HOME = {
     "ProfilerComparison": "compare",
     "compare_profiling_runs": "compare",
     "compare_samples": "compare",
-    "CudaEnvironment": "cuda_environment",
-    "initialize_cuda_environment": "cuda_environment",
-    "is_cuda_available": "cuda_environment",
-    "FlameGraphGenerator": "flame",
-    "GpuMonitor": "gpu_monitoring",
-    "MonitoringConfig": "gpu_monitoring",
-    "get_global_monitor": "gpu_monitoring",
-    "HTAAnalyzer": "hta",
-    "HTAReport": "hta",
-    "AutoTunerConfig": "kernel_autotuner",
-    "GpuKernelAutotuner": "kernel_autotuner",
-    "KernelAutoTuner": "kernel_autotuner",
-    "KernelAutotuner": "kernel_autotuner",
-    "KernelConfig": "tuning_trial",
+    "CudaEnvironment": "capture.cuda_environment",
+    "initialize_cuda_environment": "capture.cuda_environment",
+    "is_cuda_available": "capture.cuda_environment",
+    "FlameGraphGenerator": "suite.flame",
+    "GpuMonitor": "tuning.gpu_monitoring",
+    "MonitoringConfig": "tuning.gpu_monitoring",
+    "get_global_monitor": "tuning.gpu_monitoring",
+    "HTAAnalyzer": "suite.hta",
+    "HTAReport": "suite.hta",
+    "AutoTunerConfig": "tuning.kernel_autotuner",
+    "GpuKernelAutotuner": "tuning.kernel_autotuner",
+    "KernelAutoTuner": "tuning.kernel_autotuner",
+    "KernelAutotuner": "tuning.kernel_autotuner",
+    "KernelConfig": "tuning.trial",
+    "RankAnalysis": "job",
+    "analyze_ranks": "job",
+    "load_ipython_extension": "integrations.ipython",
     "GPUProfiler": "profiler",
     "get_profiler": "profiler",
     "profile": "profiler",
     "OptimizationSuggestion": "suggest",
     "OptimizationType": "suggest",
     "Priority": "suggest",
-    "ProfilerOptimizer": "suggest",
-    "ProfileEntry": "records",
-    "ProfileSummary": "records",
+    "ProfilerOptimizer": "public.optimizer",
+    "ProfileEntry": "run.records",
+    "ProfileSummary": "run.records",
     "AttentionProfile": "regime",
     "CUDANotAvailableError": "regime",
     "GPUProfilerContext": "regime",
@@ -150,10 +167,19 @@ _HOME = {
     "profile_transformer_block": "regime",
     "safe_profile": "regime",
     "suggest_optimization": "regime",
-    "TimelineData": "timeline",
-    "TimelineGenerator": "timeline",
-    "Run": "trace",
-    "load": "trace",
+    "CompileBreak": "suite",
+    "CompileReport": "suite",
+    "FusedKernel": "suite",
+    "KernelInfo": "suite",
+    "MemoryProfiler": "suite",
+    "MemorySnapshot": "suite",
+    "ProfileSession": "suite",
+    "TorchCompileAnalyzer": "suite",
+    "UnifiedProfiler": "suite",
+    "TimelineData": "suite.timeline_data",
+    "TimelineGenerator": "suite.timeline_data",
+    "Run": "public.run",
+    "load": "public.run",
     "KernelStats": "workloads",
     "WorkloadReport": "workloads",
     "profile_kernel": "workloads",
@@ -170,10 +196,13 @@ __all__ = [
     "Calibration",
     "ChangeType",
     "ComparisonSummary",
+    "CompileBreak",
+    "CompileReport",
     "CudaEnvironment",
     "Error",
     "FlameGraphGenerator",
     "FormatError",
+    "FusedKernel",
     "GPUCalibrator",
     "GPUProfiler",
     "GPUProfilerContext",
@@ -186,9 +215,12 @@ __all__ = [
     "KernelAutoTuner",
     "KernelAutotuner",
     "KernelConfig",
+    "KernelInfo",
     "KernelStats",
     "LayerProfile",
     "MemoryAnalysis",
+    "MemoryProfiler",
+    "MemorySnapshot",
     "ModelProfile",
     "MonitoringConfig",
     "MultiGPUAnalysis",
@@ -201,19 +233,24 @@ __all__ = [
     "Precision",
     "Priority",
     "ProfileEntry",
+    "ProfileSession",
     "ProfileSummary",
     "ProfilerComparison",
     "ProfilerOptimizer",
     "ProfilingError",
+    "RankAnalysis",
     "Run",
     "ThreadSafeProfiler",
     "TimelineData",
     "TimelineGenerator",
+    "TorchCompileAnalyzer",
     "UnavailableError",
+    "UnifiedProfiler",
     "WorkloadReport",
     "__version__",
     "adjust_flops_for_precision",
     "analyze_memory",
+    "analyze_ranks",
     "calibrate",
     "compare_profiling_runs",
     "compare_samples",
@@ -231,6 +268,7 @@ __all__ = [
     "initialize_cuda_environment",
     "is_cuda_available",
     "load",
+    "load_ipython_extension",
     "overhead_test",
     "profile",
     "profile_attention",

@@ -114,11 +114,16 @@ class Profiler:
         host: bool,
         /,
     ) -> None: ...
+    def _count(self) -> bool: ...
     def _set_sampling(self, rate: float, operation: str | None = None, device: str | None = None, /) -> None: ...
     def _switch(self, operation: str, on: bool, /) -> None: ...
     def _scope_for(self, operation: str, device: str, function: object, /) -> Scope: ...
+    def _role_scope(self, name: str, role: int, metadata: str | None = None, /) -> Scope: ...
     def _wrap(self, function: object, operation: str, device: str, /) -> ProfiledFunction: ...
     def _sampler(self, interval_ns: int, /) -> None: ...
+    def _control_group(self, folder: str, /) -> bool: ...
+    def _stacks_reason(self) -> str: ...
+    def _resume(self) -> None: ...
     def _warm(self, scopes: int, /) -> None: ...
 
 @final
@@ -153,6 +158,7 @@ class Table:
 ACTIVITIES: Final[tuple[str, ...]]
 ANOMALY_CODES: Final[tuple[str, ...]]
 BACKENDS: Final[tuple[str, ...]]
+BLOCK_STATES: Final[tuple[str, ...]]
 CEILINGS: Final[tuple[str, ...]]
 CHANGES: Final[tuple[str, ...]]
 COLLECTIVES: Final[tuple[str, ...]]
@@ -173,10 +179,14 @@ IDLE_CAUSES: Final[tuple[str, ...]]
 INTERVAL_STATES: Final[tuple[str, ...]]
 KERNEL_TYPES: Final[tuple[str, ...]]
 LIBRARIES: Final[tuple[str, ...]]
+LIMITS: Final[tuple[str, ...]]
+LIMIT_CAUSES: Final[tuple[str, ...]]
 MEMORY_ACTIONS: Final[tuple[str, ...]]
 MEMORY_SOURCES: Final[tuple[str, ...]]
 OCCUPANCY_LIMITS: Final[tuple[str, ...]]
 PATH_KINDS: Final[tuple[str, ...]]
+PATH_REASONS: Final[tuple[str, ...]]
+PATH_SIDES: Final[tuple[str, ...]]
 PIPES: Final[tuple[str, ...]]
 PRIORITIES: Final[tuple[str, ...]]
 QUANTITIES: Final[tuple[str, ...]]
@@ -185,7 +195,11 @@ RACE_OUTCOMES: Final[tuple[str, ...]]
 REGIMES: Final[tuple[str, ...]]
 REGIME_DETAILS: Final[tuple[str, ...]]
 REGIME_REASONS: Final[tuple[str, ...]]
+ROLES: Final[tuple[str, ...]]
+SAMPLE_STATES: Final[tuple[str, ...]]
 SCOPE_SOURCES: Final[tuple[str, ...]]
+SEGMENT_KINDS: Final[tuple[str, ...]]
+SHORTAGES: Final[tuple[str, ...]]
 SPAN_KINDS: Final[tuple[str, ...]]
 STEP_STATES: Final[tuple[str, ...]]
 SUGGESTION_RULES: Final[tuple[str, ...]]
@@ -236,7 +250,7 @@ class SpansTable(Table):
     metadata: NDArray[np.uint32]
     """JSON object text of metadata and of arguments without a column, "" for none."""
     category: NDArray[np.uint32]
-    """Category text of the file where `kind` is `other`."""
+    """Category text of the file where `kind` is `other`; of a scope that was found its role: one of ROLES."""
     own_ns: NDArray[np.int64]
     """Of a scope: the profiler's own time in it outside nested scopes, which is not exclusive time. [ns]"""
 
@@ -280,6 +294,12 @@ class LaunchesTable(Table):
     """Block size. [threads]"""
     block_z: NDArray[np.int32]
     """Block size. [threads]"""
+    cluster_x: NDArray[np.int32]
+    """Size of a thread block cluster; 0 where there are none, or not known. [blocks]"""
+    cluster_y: NDArray[np.int32]
+    """Size of a cluster. [blocks]"""
+    cluster_z: NDArray[np.int32]
+    """Size of a cluster. [blocks]"""
     registers: NDArray[np.int32]
     """Registers per thread."""
     shared_bytes: NDArray[np.int64]
@@ -323,6 +343,64 @@ class MemoryTable(Table):
     """Row of the scope or operator that the value belongs to, -1 for none."""
     lane: NDArray[np.int32]
     """Lane on which it happened, -1 when not known."""
+    stream: NDArray[np.int64]
+    """Handle of the stream that the block belongs to, 0 for the default one."""
+    stack: NDArray[np.int32]
+    """Row in `stacks` of who asked, -1 when not known."""
+    device_free: NDArray[np.int64]
+    """Of an end of memory: what the device had left, -1 elsewhere. [bytes]"""
+    note: NDArray[np.uint32]
+    """What the program or the compiler said of itself then (JSON object), "" for none."""
+    category: NDArray[np.uint32]
+    """Of what the memory is, where the recording says so, "" elsewhere."""
+
+@type_check_only
+class SegmentsTable(Table):
+    """Memory that an allocator had reserved when a snapshot was taken."""
+
+    device: NDArray[np.int16]
+    """Device ordinal, -1 for pinned memory of the host."""
+    address: NDArray[np.int64]
+    """Address of the first byte."""
+    bytes: NDArray[np.int64]
+    """Size: what the allocator has reserved with one call, or mapped in a row. [bytes]"""
+    allocated: NDArray[np.int64]
+    """Of that in blocks that are in use, as recorded; -1 when not. [bytes]"""
+    active: NDArray[np.int64]
+    """Of that in blocks in use or awaiting their stream; -1 when not recorded. [bytes]"""
+    requested: NDArray[np.int64]
+    """What the program asked for in blocks in use; -1 when not recorded. [bytes]"""
+    stream: NDArray[np.int64]
+    """Handle of the stream that it belongs to, 0 for the default one."""
+    kind: NDArray[np.uint8]
+    """An index of SEGMENT_KINDS."""
+    expandable: NDArray[np.uint8]
+    """1 where the segment can grow in its place."""
+    pool_graph: NDArray[np.int64]
+    """First number of its pool: of CUDA graphs; 0 with the next for the common one."""
+    pool_user: NDArray[np.int64]
+    """Second number of its pool."""
+    stack: NDArray[np.int32]
+    """Row in `stacks` of who made the allocator reserve it, -1 when not known."""
+
+@type_check_only
+class BlocksTable(Table):
+    """A part of a segment, in use or free, when a snapshot was taken."""
+
+    device: NDArray[np.int16]
+    """Device ordinal, -1 for pinned memory of the host."""
+    segment_address: NDArray[np.int64]
+    """Address of the segment that it is a part of."""
+    address: NDArray[np.int64]
+    """Address of the first byte."""
+    bytes: NDArray[np.int64]
+    """Size, rounded as the allocator does. [bytes]"""
+    requested: NDArray[np.int64]
+    """What the program asked for. [bytes]"""
+    state: NDArray[np.uint8]
+    """An index of BLOCK_STATES."""
+    stack: NDArray[np.int32]
+    """Row in `stacks` of who asked, -1 when not known."""
 
 @type_check_only
 class CountersTable(Table):
@@ -486,6 +564,88 @@ class IntervalsTable(Table):
     """From the recording of the first event to its passing: a lower bound of the delay in the queue. [ns]"""
     state: NDArray[np.uint8]
     """An index of INTERVAL_STATES."""
+
+@type_check_only
+class WitnessTable(Table):
+    """A look of a recording thread at how fast its machine was (docs/witness.md)."""
+
+    time_ns: NDArray[np.int64]
+    """When, on the clock of the spans. [ns]"""
+    lane: NDArray[np.int32]
+    """Lane of the thread, -1 when it has recorded nothing."""
+    processor: NDArray[np.int32]
+    """Processor that it was on, -1 when not known."""
+    cpu_ns: NDArray[np.int64]
+    """Processor time of the thread so far, -1 when not known. [ns]"""
+    throughput_ns: NDArray[np.int64]
+    """Time of a fixed piece of arithmetic, eight chains of 500 steps; -1 for a mark at the end of a block. [ns]"""
+    memory_ns: NDArray[np.int64]
+    """Time of 1,024 fixed reads from main memory; -1 for a mark, or where lines cannot be put out of the caches.
+    [ns]"""
+
+@type_check_only
+class PressureTable(Table):
+    """What kept a recorded process from its processors, by interval."""
+
+    time_ns: NDArray[np.int64]
+    """End of the interval, on the clock of the spans. [ns]"""
+    interval_ns: NDArray[np.int64]
+    """Its length. [ns]"""
+    lane: NDArray[np.int32]
+    """First lane of the process that it tells of, -1 when that has none."""
+    running_ns: NDArray[np.int64]
+    """Time on a processor of the threads that record, -1 when not known. [ns]"""
+    waiting_ns: NDArray[np.int64]
+    """Time in which they were ready to run and others had the processor, -1 when not known. [ns]"""
+    steal_ns: NDArray[np.int64]
+    """Time that the hypervisor gave to other machines, mean of the processors that the process may use; -1 when not
+    known. [ns]"""
+    throttled_ns: NDArray[np.int64]
+    """Time that a limit of the control groups held back, -1 when not known. [ns]"""
+    involuntary: NDArray[np.int64]
+    """Context switches that the process did not ask for, -1 when not known."""
+    system_ns: NDArray[np.int64]
+    """Processor time of the process in the kernel, -1 when not known. [ns]"""
+    faults: NDArray[np.int64]
+    """Pages of memory that were touched for the first time, -1 when not known."""
+    tree_ns: NDArray[np.int64]
+    """Processor time of the process, of its children and of theirs that have ended; -1 when not known. [ns]"""
+    processors: NDArray[np.int32]
+    """Processors that the process may use, -1 when not known."""
+    blocks: NDArray[np.int64]
+    """Blocks of 512 bytes that file systems read or wrote for it, -1 when not known."""
+
+@type_check_only
+class SamplesTable(Table):
+    """A thread of the host, found at a moment in a call stack (docs/stacks.md)."""
+
+    time_ns: NDArray[np.int64]
+    """When, on the clock of the spans. [ns]"""
+    thread: NDArray[np.int64]
+    """Native id of the thread."""
+    lane: NDArray[np.int32]
+    """Lane of the thread: that of `span`, else its first; -1 when it has recorded no scope."""
+    state: NDArray[np.uint8]
+    """An index of SAMPLE_STATES."""
+    stack: NDArray[np.uint32]
+    """Row in `stacks` of where the thread was."""
+    span: NDArray[np.int64]
+    """Row of the innermost scope that was open on the thread, -1 for none."""
+
+@type_check_only
+class StacksTable(Table):
+    """A call stack: a function, called by the stack that is its parent."""
+
+    parent: NDArray[np.int32]
+    """Row of the stack that called this function, -1 for none."""
+    function: NDArray[np.uint32]
+    """Qualified name of the innermost function."""
+    file: NDArray[np.uint32]
+    """Its file."""
+    line: NDArray[np.int32]
+    """The line that it is at, -1 when not known."""
+    first_line: NDArray[np.int32]
+    """The function's first line, -1 when not known."""
 
 @type_check_only
 class FilesTable(Table):
@@ -870,6 +1030,151 @@ class AnnotationTimesTable(Table):
     """Longest, as recorded. [ns]"""
 
 @type_check_only
+class LinesTable(Table):
+    """How often threads were found at a line or in a function."""
+
+    function: NDArray[np.uint32]
+    """Qualified name of the function."""
+    file: NDArray[np.uint32]
+    """Its file."""
+    line: NDArray[np.int32]
+    """The line; of a function its first one; -1 when not known."""
+    self: NDArray[np.int64]
+    """Samples in which a thread was there."""
+    total: NDArray[np.int64]
+    """Samples in which a thread was there or in what was called from there."""
+    self_share: NDArray[np.float64]
+    """self over all samples of the run."""
+    total_share: NDArray[np.float64]
+    """total over all samples of the run."""
+    running_share: NDArray[np.float64]
+    """Part of total in which the thread was on a processor."""
+    lock_share: NDArray[np.float64]
+    """Part of total in which it waited for the interpreter's lock."""
+    processor_share: NDArray[np.float64]
+    """Part of total in which it waited for a processor."""
+    waiting_share: NDArray[np.float64]
+    """Part of total in which it waited for anything else."""
+
+@type_check_only
+class MemoryLevelsTable(Table):
+    """What lived and was reserved after each event of an allocator."""
+
+    time_ns: NDArray[np.int64]
+    """When, on the clock of the spans. [ns]"""
+    device: NDArray[np.int16]
+    """Device ordinal, -1 for the host."""
+    event: NDArray[np.uint32]
+    """Its row in `memory`."""
+    live: NDArray[np.int64]
+    """What blocks in use hold after it on that device, as asked for. [bytes]"""
+    reserved: NDArray[np.int64]
+    """What the allocator has reserved there after it, -1 when not known. [bytes]"""
+
+@type_check_only
+class AllocationsTable(Table):
+    """Who asked for the memory that lived at the peak and at the end."""
+
+    device: NDArray[np.int16]
+    """Device ordinal, -1 for the host."""
+    function: NDArray[np.uint32]
+    """Innermost function that asked, "" when not known."""
+    file: NDArray[np.uint32]
+    """Its file."""
+    line: NDArray[np.int32]
+    """Its line, -1 when not known."""
+    stack: NDArray[np.int32]
+    """Row in `stacks`; of a line or category one of them; -1 when not known."""
+    category: NDArray[np.uint32]
+    """Of what the memory is, "" when not known."""
+    peak_bytes: NDArray[np.int64]
+    """Live when the device had most, the first time that it had. [bytes]"""
+    peak_blocks: NDArray[np.int64]
+    """Blocks of that."""
+    peak_share: NDArray[np.float64]
+    """peak_bytes over all that lived then."""
+    end_bytes: NDArray[np.int64]
+    """Live at the end of the recording. [bytes]"""
+    end_blocks: NDArray[np.int64]
+    """Blocks of that."""
+    allocated_bytes: NDArray[np.int64]
+    """Asked for within the recording. [bytes]"""
+    allocations: NDArray[np.int64]
+    """How often."""
+    kept_bytes: NDArray[np.int64]
+    """Asked for within the recording and live at its end: growth. [bytes]"""
+    kept_blocks: NDArray[np.int64]
+    """Blocks of that."""
+
+@type_check_only
+class PoolsTable(Table):
+    """What an allocator had reserved at the end, and how much of it was of use."""
+
+    device: NDArray[np.int16]
+    """Device ordinal, -1 for pinned memory of the host."""
+    pool_graph: NDArray[np.int64]
+    """First number of the pool, -1 for all pools."""
+    pool_user: NDArray[np.int64]
+    """Second number of the pool, -1 for all pools."""
+    stream: NDArray[np.int64]
+    """Handle of the stream, -1 for all streams."""
+    kind: NDArray[np.uint8]
+    """An index of SEGMENT_KINDS; unknown for all."""
+    segments: NDArray[np.int64]
+    """Segments."""
+    reserved: NDArray[np.int64]
+    """What they hold. [bytes]"""
+    active: NDArray[np.int64]
+    """In blocks in use or awaiting their stream. [bytes]"""
+    requested: NDArray[np.int64]
+    """What the program asked for in those blocks. [bytes]"""
+    pending: NDArray[np.int64]
+    """In blocks that are freed once their stream has come so far. [bytes]"""
+    inactive_split: NDArray[np.int64]
+    """In free blocks beside blocks of the same segment: not given back. [bytes]"""
+    free_segments: NDArray[np.int64]
+    """In segments without a block in use, which could be given back. [bytes]"""
+    largest_free: NDArray[np.int64]
+    """The largest free block: a larger one needs a new segment. [bytes]"""
+    free_blocks: NDArray[np.int64]
+    """Free blocks."""
+    idle_share: NDArray[np.float64]
+    """Part of what is reserved that no block uses: 1 - active / reserved."""
+    rounding_share: NDArray[np.float64]
+    """Part of the blocks in use that nobody asked for."""
+    split_share: NDArray[np.float64]
+    """inactive_split over what is reserved."""
+
+@type_check_only
+class ShortagesTable(Table):
+    """When a device had too little memory left."""
+
+    time_ns: NDArray[np.int64]
+    """When, on the clock of the spans. [ns]"""
+    device: NDArray[np.int16]
+    """Device ordinal."""
+    shortage: NDArray[np.uint8]
+    """An index of SHORTAGES."""
+    requested: NDArray[np.int64]
+    """What was asked for; of a retry the segment. [bytes]"""
+    device_free: NDArray[np.int64]
+    """What the device had left, -1 when not recorded. [bytes]"""
+    given_back: NDArray[np.int64]
+    """Of a retry: what was given back. [bytes]"""
+    live: NDArray[np.int64]
+    """What blocks in use held. [bytes]"""
+    reserved: NDArray[np.int64]
+    """What the allocator had reserved, -1 when not known. [bytes]"""
+    function: NDArray[np.uint32]
+    """Innermost function that asked, "" when not known."""
+    file: NDArray[np.uint32]
+    """Its file."""
+    line: NDArray[np.int32]
+    """Its line, -1 when not known."""
+    stack: NDArray[np.int32]
+    """Row in `stacks`, -1 when not known."""
+
+@type_check_only
 class OperatorFlopsTable(Table):
     """Work of one operator, and how fast it was done."""
 
@@ -950,7 +1255,7 @@ class IdleGapsTable(Table):
     duration_ns: NDArray[np.int64]
     """Start of the next work minus start_ns; more than idle_min_ns. [ns]"""
     cause: NDArray[np.uint8]
-    """An index of IDLE_CAUSES."""
+    """An index of IDLE_CAUSES; where the launch was late, of the part before it."""
     before_launch_ns: NDArray[np.int64]
     """Part before the launch call of the next work began. [ns]"""
     in_launch_ns: NDArray[np.int64]
@@ -1000,27 +1305,29 @@ class IdleTimesTable(Table):
     cause: NDArray[np.uint8]
     """An index of IDLE_CAUSES."""
     count: NDArray[np.int64]
-    """Gaps, those below idle_min_ns included."""
+    """Gaps with such a part, those below idle_min_ns included."""
     total_ns: NDArray[np.int64]
     """Sum; over the causes of a device it is the breakdown's idle_ns. [ns]"""
     share: NDArray[np.float64]
     """total_ns over the idle time of the device or stream."""
     span_share: NDArray[np.float64]
-    """total_ns over its time from first start to last end."""
+    """total_ns over span_ns."""
+    span_ns: NDArray[np.int64]
+    """From first start to last end of the device's or stream's work. [ns]"""
     longest_ns: NDArray[np.int64]
-    """Longest gap. [ns]"""
+    """Longest part of a gap. [ns]"""
     median_ns: NDArray[np.float64]
-    """Median gap. [ns]"""
+    """Median part of a gap. [ns]"""
     before_launch_ns: NDArray[np.int64]
-    """Sum of the column of idle_gaps. [ns]"""
+    """Part of total_ns before the launch of the next work began. [ns]"""
     in_launch_ns: NDArray[np.int64]
-    """Sum of the column of idle_gaps. [ns]"""
+    """Part while that call ran. [ns]"""
     after_launch_ns: NDArray[np.int64]
-    """Sum of the column of idle_gaps. [ns]"""
+    """Part after it. [ns]"""
     sync_ns: NDArray[np.int64]
-    """Sum of the column of idle_gaps. [ns]"""
+    """Part of before_launch_ns that the launching thread sat in synchronisation. [ns]"""
     busy_ns: NDArray[np.int64]
-    """Sum of the column of idle_gaps. [ns]"""
+    """Part of a stream's idle time in which other streams of the device worked. [ns]"""
 
 @type_check_only
 class LaunchTimesTable(Table):
@@ -1349,8 +1656,23 @@ class CollectiveTimesTable(Table):
     """Number of the collective within its group, where a row is one call."""
     start_ns: NDArray[np.int64]
     """Start, where a row is one call. [ns]"""
+    instance: NDArray[np.int64]
+    """Row of collective_instances that it is part of, where a row is one call; -1 when not matched."""
+    arguments: NDArray[np.int32]
+    """Row of `collectives` that tells the arguments of one call, -1 for none."""
     span: NDArray[np.uint32]
     """Row of the first kernel in `spans`."""
+    exposed_ns: NDArray[np.int64]
+    """Sum of the time of each kernel with no compute kernel on the device. [ns]"""
+    since_ns: NDArray[np.int64]
+    """From the end of all communication that began earlier on the device to its start, 0 where some still runs; from
+    the first work where there was none. This and the next three where a row is one call. [ns]"""
+    since_compute_ns: NDArray[np.int64]
+    """Of that, time with a compute kernel. [ns]"""
+    since_mem_ns: NDArray[np.int64]
+    """Of that, time with a copy or set and no compute kernel. [ns]"""
+    since_idle_ns: NDArray[np.int64]
+    """Of that, time with nothing on the device. [ns]"""
     count: NDArray[np.int64]
     """Kernels."""
     sized: NDArray[np.int64]
@@ -1482,6 +1804,8 @@ class CollectiveInstancesTable(Table):
     """Device ordinal of it."""
     overlaps: NDArray[np.uint8]
     """1 when the last started before any ended."""
+    doubtful: NDArray[np.uint8]
+    """1 when it is no ground to charge anybody: see stragglers.doubtful."""
     first_span: NDArray[np.uint32]
     """Row in `spans` of the kernel that started first."""
     last_span: NDArray[np.uint32]
@@ -1626,25 +1950,43 @@ class CriticalPathTable(Table):
     """Span at whose beginning or end the segment starts."""
     inferred: NDArray[np.uint8]
     """1 where the trace does not record the dependency and a rule told it."""
+    reason: NDArray[np.uint8]
+    """Of a start_delay, what is known of it: an index of PATH_REASONS."""
 
 @type_check_only
 class CriticalPathSharesTable(Table):
     """What one kind contributes to the critical path."""
 
+    time_in: NDArray[np.uint8]
+    """What the time went into: an index of PATH_KINDS."""
     kind: NDArray[np.uint8]
-    """An index of PATH_KINDS."""
+    """The same, under the name that it has in the other tables of the path."""
+    bound_ns: NDArray[np.int64]
+    """What remains at least with this kind at no cost: the longest path then. [ns]"""
+    saving_ns: NDArray[np.int64]
+    """path_ns less bound_ns: what doing without this kind could save at most. [ns]"""
+    saving_share: NDArray[np.float64]
+    """saving_ns over path_ns."""
     total_ns: NDArray[np.int64]
-    """Sum over the segments of this kind. [ns]"""
-    share: NDArray[np.float64]
-    """total_ns over path_ns."""
+    """How much of the path runs through segments of this kind. [ns]"""
+    path_share: NDArray[np.float64]
+    """total_ns over path_ns: where the path runs, not what could be saved."""
     count: NDArray[np.int64]
     """Segments."""
     inferred_ns: NDArray[np.int64]
     """Part of total_ns whose dependency was inferred by a rule. [ns]"""
-    bound_ns: NDArray[np.int64]
-    """Longest path with this kind at no cost: no run without it is shorter. [ns]"""
+    reason: NDArray[np.uint8]
+    """Of start_delay, what is known of most of it: an index of PATH_REASONS."""
     path_ns: NDArray[np.int64]
-    """Length of the whole path. [ns]"""
+    """Length of the whole path, that of its window; the same in all rows. [ns]"""
+    host_chain_ns: NDArray[np.int64]
+    """The longest path with device work and launching at no cost. [ns]"""
+    device_chain_ns: NDArray[np.int64]
+    """The longest path with the host and launching at no cost. [ns]"""
+    follows: NDArray[np.uint8]
+    """Which of these the length follows: an index of PATH_SIDES."""
+    start_ns: NDArray[np.int64]
+    """When the window begins. [ns]"""
     rank: NDArray[np.int32]
     """Rank whose path it is."""
 
@@ -1658,8 +2000,8 @@ class CriticalPathTopTable(Table):
     """An index of PATH_KINDS."""
     total_ns: NDArray[np.int64]
     """Sum over its segments. [ns]"""
-    share: NDArray[np.float64]
-    """total_ns over the length of the path."""
+    path_share: NDArray[np.float64]
+    """total_ns over the length of the path: where it runs, no more."""
     count: NDArray[np.int64]
     """Segments."""
 
@@ -1975,9 +2317,9 @@ class ComparisonTable(Table):
     current_samples: NDArray[np.int64]
     """Samples of the current side."""
     baseline: NDArray[np.float64]
-    """Median over launches of the median per launch. [s]"""
+    """Level of the samples; the ratio of both is the change as it was seen. [s]"""
     current: NDArray[np.float64]
-    """Median over launches of the median per launch. [s]"""
+    """Level of the samples. [s]"""
     baseline_least: NDArray[np.float64]
     """Least sample. [s]"""
     current_least: NDArray[np.float64]
@@ -2003,7 +2345,7 @@ class ComparisonTable(Table):
     needed: NDArray[np.int32]
     """Launches or pairs in all that would probably conclude, -1 when not known."""
     share: NDArray[np.float64]
-    """Part of the whole time of the baseline (of the current side when new)."""
+    """Part of the sum of all rows of the metric in the baseline (current when new)."""
     baseline_slow: NDArray[np.float64]
     """Share of its samples in the slow mode, NaN when there is one mode."""
     current_slow: NDArray[np.float64]
@@ -2037,6 +2379,8 @@ class SuggestionsTable(Table):
     """At least this is saved, as far as the model of the path goes; 0 where not bounded. [ns]"""
     saved_high_ns: NDArray[np.int64]
     """At most this is saved, without what suggestions before it save. [ns]"""
+    idle_ns: NDArray[np.int64]
+    """Time of the path in which the device has nothing to do, where that bounds saved_high_ns; else -1. [ns]"""
     speedup_low: NDArray[np.float64]
     """Path over path without saved_low_ns."""
     speedup_high: NDArray[np.float64]
@@ -2064,6 +2408,45 @@ class SuggestionEvidenceTable(Table):
     """What the rule compares it with, NaN for a figure that is only shown."""
     span: NDArray[np.int64]
     """Row in `spans` that shows it, -1 for none."""
+
+@type_check_only
+class CausesTable(Table):
+    """A cause that limits the program."""
+
+    cause: NDArray[np.uint8]
+    """An index of LIMIT_CAUSES."""
+    time_ns: NDArray[np.int64]
+    """Time of the window that it takes. [ns]"""
+    share: NDArray[np.float64]
+    """time_ns of the window."""
+    error: NDArray[np.float64]
+    """Standard error of the share, where samples of stacks tell it; 0 where spans do."""
+    saved_ns: NDArray[np.int64]
+    """What its going would save at most, -1 where that is not known. [ns]"""
+    tied: NDArray[np.uint8]
+    """1 where it is within the margin of the first."""
+    confidence: NDArray[np.uint8]
+    """An index of DEGREES: how clearly it comes before the others."""
+    subject: NDArray[np.uint32]
+    """Module, scope, operator or kernel that takes most of it, "" for none."""
+    subject_share: NDArray[np.float64]
+    """Share of time_ns that the subject or the line has."""
+    stack: NDArray[np.int32]
+    """Row in `stacks` of the line that takes most of it, -1 for none."""
+    span: NDArray[np.int64]
+    """Row in `spans` of an example, -1 for none."""
+    count: NDArray[np.int64]
+    """Spans that are it, or samples that show it."""
+    figure: NDArray[np.float64]
+    """Its own figure: growth in bytes per second, mean length of the calls in ns, the first step by the usual one."""
+    window_ns: NDArray[np.int64]
+    """Length of the window, the same in all rows. [ns]"""
+    steps: NDArray[np.int32]
+    """Steps in the window, 0 where it is the whole run; the same in all rows."""
+    samples: NDArray[np.int64]
+    """Samples of the main thread in the window that tell; the same in all rows."""
+    displaced: NDArray[np.int64]
+    """Samples that found it ready to run while other programs had the processors: left out of the shares."""
 # --- end of generated tables
 
 @final
@@ -2166,6 +2549,8 @@ class Run:
         cls, source: str | Buffer | Feed, name: str, strict: bool, threads: int, scan: int, /
     ) -> Self: ...
     @classmethod
+    def _import_snapshot(cls, source: str | Feed, name: str, /) -> Self: ...
+    @classmethod
     def _merge(cls, runs: list[Any], shifts: list[int], /) -> Self: ...
     @classmethod
     def _build(
@@ -2182,6 +2567,7 @@ class Run:
     ) -> Self: ...
     def _link(self) -> None: ...
     def save(self, path: str | os.PathLike[str], /) -> None: ...
+    def _sampled(self, choice: str, /) -> Self: ...
     def _export(self, format: str, option: str | None, write: Callable[[bytes], object], /) -> None: ...
     def table(self, name: str, /) -> Any: ...
     def string(self, id: int, /) -> str: ...
@@ -2189,6 +2575,7 @@ class Run:
     def _suggest(
         self, thresholds: dict[str, float], ceilings: dict[str, float] | None, /
     ) -> tuple[SuggestionsTable, SuggestionEvidenceTable]: ...
+    def _causes(self, thresholds: dict[str, float], /) -> CausesTable: ...
     def _analyse(
         self,
         name: str,
@@ -2200,7 +2587,6 @@ class Run:
         ceilings: NDArray[np.float64] | None = None,
         /,
     ) -> Table: ...
-    def _timeline(self, thresholds: Mapping[str, float], /) -> tuple[bytes, int, int]: ...
     @property
     def entries(self) -> EntriesTable: ...
     @property
@@ -2225,10 +2611,13 @@ def not_kept() -> tuple[tuple[str, str], ...]: ...
 def policy() -> dict[str, dict[str, Any]]: ...
 def analyses() -> dict[str, dict[str, str]]: ...
 def options() -> dict[str, dict[str, Any]]: ...
+def heap_reason() -> str: ...
 def host_memory() -> dict[str, Any]: ...
 def clock_name() -> str: ...
 def allocations() -> int: ...
 def die_with_parent(signal: int, /) -> None: ...
+def count_open(log: str, /) -> None: ...
+def count_calls(function: Callable[[], Any], calls: int, /) -> tuple[int | None, Any]: ...
 def telemetry_devices() -> list[dict[str, Any]]: ...
 def telemetry_read(device: int | str, expensive: bool = False, /) -> dict[str, tuple[float | None, str]]: ...
 def telemetry_facts(limit_ms: float, /) -> list[dict[str, Any]]: ...
@@ -2277,6 +2666,7 @@ def classify(
     cpu_ns: float | None = None,
     working_set: float | None = None,
     caches: Sequence[float | None] | None = None,
+    limits: Mapping[str, tuple[float, float]] | None = None,
     ceilings: NDArray[np.float64] | None = None,
     single: NDArray[np.float64] | None = None,
     host: bool = False,
@@ -2287,7 +2677,8 @@ def classify(
     Times are nanoseconds, spreads relative half-widths of two standard deviations, None is not known. operations:
     by pipe of PIPES, a pipe that is not named did none. compute_share, memory_share: of peak, as hardware counted, for
     where operations or bytes are not known. bytes: to and from where the working set lies; accesses:
-    loads that each depend on the one before; calls: kernels, or calls of `dispatch` (python, numpy, torch) of a host.
+    loads that each depend on the one before; limits: by name of LIMITS, the part of a host's time that it takes, and
+    its spread; calls: kernels, or calls of `dispatch` (python, numpy, torch) of a host.
     ceilings and single: as `Calibration.vector()` has them, of all threads and of one. ValueError or TypeError for
     anything else. docs/regimes.md states the rules.
     """
@@ -2301,6 +2692,33 @@ def light_call(
     memory: dict[str, Any],
     /,
 ) -> tuple[Any, dict[str, Any]]: ...
+def pace_begin(short_ns: float, /) -> object | None:
+    """Look from another thread at how long the calling thread's Python code stays at one instruction.
+
+    None where that cannot be seen. End it with `pace_end`.
+    """
+
+def pace_end(pace: object, /) -> tuple[int, int, int, int]:
+    """Return ns in stays of at most short_ns, ns in all that were seen, bursts of looks, and bursts without a
+    processor."""
+
+def turns_new(first: int, turn_ns: int, limit_ns: int, /) -> int:
+    """Make a table of turns for two programs and return its descriptor, which is closed on exec.
+
+    first: which of 0 and 1 begins. A turn ends with the first outermost scope that ends turn_ns after it began; who
+    waits longer than limit_ns goes on without. ValueError for a wrong side or time, UnavailableError where the system
+    has no such files.
+    """
+
+def turns_join(fd: int, side: int, /) -> None:
+    """Take turns with the other program from here on; returns when the first has come. BusyError the second time."""
+
+def turns_leave(fd: int, side: int, /) -> None:
+    """Say that a program has ended, however it did: the other waits for it no longer."""
+
+def turns_read(fd: int, /) -> dict[str, Any]:
+    """Return what a table tells: turns, joined (by side), overlapped, device, threads."""
+
 def calibrate_figure(bests: list[float], least: bool, /) -> tuple[float, float]: ...
 def device_about(device: int, /) -> dict[str, Any]: ...
 def measure_device(

@@ -15,11 +15,15 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iter
 from time import perf_counter_ns
 from typing import Any, ParamSpec, TypeVar, cast, overload
 
-from . import _core, backend, cost, device_memory, kernels, libraries, recording, series, streams
-from .records import ProfileEntry, ProfileSummary
+from . import _core
+from .capture import backend, counting, device_memory, kernels, recording, series, streams
+from .capture.structure import attachment
+from .public.run import Run
 from .regime.methods import OperationMethods
-from .system import description, gpus
-from .trace import Run
+from .run import cost
+from .run.records import ProfileEntry, ProfileSummary
+from .system import description, gpus, libraries
+from .system.cgroup import throttling_folders
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -27,6 +31,8 @@ R = TypeVar("R")
 RECORD_VARIABLE = recording.FILE
 DETAILED_SAMPLE_INTERVAL_MS = 10.0
 TRACKING_SAMPLE_INTERVAL_MS = 1.0
+STACKS_HZ = 100.0
+ALLOCATION_BYTES = 524288  # of which one is drawn where allocations are watched
 
 _open_profilers: "weakref.WeakSet[GPUProfiler]" = weakref.WeakSet()
 
@@ -68,6 +74,18 @@ class GPUProfiler(OperationMethods, _core.Profiler):
     counts in the outermost scopes (of these names) of the first thread that uses CUDA in one, and has the values when
     the profiler is closed (docs/gpu/counters.md). Both are rows of the table `counters`; what cannot be had is told
     with its reason in the environment of the run.
+    witness: look every 50 ms, for some 15 microseconds after the end of an outermost block, how fast the machine is,
+    and ask the kernel what else ran; so a reader, and a comparison, can tell a slow machine from a slow program
+    (docs/witness.md).
+    stacks: sample the call stacks of all Python threads that many times a second, 1 to 1000, True for 100, from the
+    first block on: rows of the tables `samples` and `stacks` (docs/stacks.md). Where it is not possible there is one
+    warning, and the reason is in the environment of the run.
+    allocations: watch the blocks that the process asks its C library for, by who asked: of so many bytes (True: half a
+    megabyte) one is drawn on average, and the block around it recorded until it is given back, as rows of `memory` that
+    stand for all (docs/memory.md). Needs stacks, and a program that was started by ``regimeter record --memory``.
+    structure: find the steps, waits for batches, modules, backward passes, optimizers, waits for the device,
+    checkpoints, compilations and collections of garbage of a program that uses torch, without a change to it, until
+    the profiler is closed (docs/structure.md). One profiler of a process does it at a time.
     force_recalibration: measure the ceilings of `profile_operation` anew, whatever is kept of them. verbose: calibrate
     at once, not at the first call that needs it, and print the table.
     options: budgets and intervals of the session, see ``regimeter.GPUProfiler.options()``.
@@ -91,6 +109,10 @@ class GPUProfiler(OperationMethods, _core.Profiler):
         profile_kernels: bool | Mapping[str, int] = False,
         telemetry: bool | float = False,
         counters: bool | str | Mapping[str, Any] = False,
+        witness: bool = True,
+        stacks: bool | float = False,
+        allocations: bool | int = False,
+        structure: bool = False,
         force_recalibration: bool = False,
         verbose: bool = False,
         **options: int,
@@ -106,12 +128,17 @@ class GPUProfiler(OperationMethods, _core.Profiler):
             profile_kernels = profile_kernels or told.get("profile_kernels", False)
             telemetry = telemetry or told.get("telemetry", False)
             counters = counters or told.get("counters", False)
+            stacks = stacks or told.get("stacks", False)
+            allocations = allocations or told.get("allocations", False)
+            witness = witness and told.get("witness", True) and counting.OPTION not in told
+            structure = structure or (bool(told.get("structure")) and counting.OPTION not in told)
         rate = check_rate(sample_rate)
         interval = _sample_interval(memory_interval_ms, track_memory, enable_detailed_metrics)
         self.device_id = gpus.ordinal_of(device_id)
         self.force_recalibration = force_recalibration
         self.enable_detailed_metrics = enable_detailed_metrics
         self.track_memory = track_memory
+        self._stands_in = recording.standing_in
         self._lock = threading.Lock()
         self._cached: tuple[object, Run] | None = None
         self.device_timing = device_timing
@@ -121,16 +148,31 @@ class GPUProfiler(OperationMethods, _core.Profiler):
         self._service_before_reset = 0
         self._cost_ns = cost.scope_cost_ns()
         self._interval_asked = memory_interval_ms
-        session = {"seed": seed & 0x7FFF_FFFF_FFFF_FFFF, "sample_interval_ns": interval, **options}
+        quiet = counting.SESSION if record_file and counting.told() else {}
+        session = {"seed": seed & 0x7FFF_FFFF_FFFF_FFFF, "sample_interval_ns": interval, **quiet, **options}
+        if not witness:
+            session.setdefault("witness_interval_ns", 0)
+        session.setdefault("stacks_interval_ns", 0 if quiet else _stacks_interval(stacks))
+        period = _allocations_period(allocations)
+        session.setdefault("allocations_bytes", period if session["stacks_interval_ns"] else 0)
         if record_file:
             self._open_recorded(record_file, session)
         else:
             self._open(path, session)
+        self._stacks_hz = 1e9 / session["stacks_interval_ns"] if session["stacks_interval_ns"] else 0.0
+        self._allocations_bytes = session["allocations_bytes"]
+        self._count_reason = counting.start(self) if record_file else None
+        for folder in throttling_folders() if witness else ():
+            self._control_group(folder)
+        if self._count_reason == "":  # what a look allocates moves what the program allocates next
+            self.enable_detailed_metrics = enable_detailed_metrics = False
         self._set_probes(backend.detect if enable_detailed_metrics else None, self._memory_probe, track_memory)
         # Where no GPU can turn up scopes do not even ask.
         self._device_timing(device_timing and gpus.possible(), streams.find, streams.handle)
         self.kernels_reason = kernels.OFF if profile_kernels is False else self._trace_kernels(profile_kernels)
         self._series = series.start(self, telemetry, counters, device_id)
+        self._structure = attachment.attach(self) if structure else None
+        self._structure_asked = structure
         if rate < 1.0:
             self._set_sampling(rate)
         self.sample_rate = rate
@@ -139,11 +181,17 @@ class GPUProfiler(OperationMethods, _core.Profiler):
         if described["gpus"].get("devices") and described["device"]["device_id_reason"]:
             warnings.warn(described["device"]["device_id_reason"], RuntimeWarning, stacklevel=2)
         self._spent["starting"] = perf_counter_ns() - begun
+        if self._stacks_hz and self._stacks_reason():
+            warnings.warn(f"stacks are not sampled: {self._stacks_reason()}", RuntimeWarning, stacklevel=2)
+        elif self._allocations_bytes and _core.heap_reason():
+            warnings.warn(f"allocations are not watched: {_core.heap_reason()}", RuntimeWarning, stacklevel=2)
         self.enabled = enabled
         _open_profilers.add(self)
         self._show_warning()
         if verbose:
             self._print_calibration()
+        if record_file:
+            recording.take_turns()
 
     # --- recording -----------------------------------------------------------------------------------------
 
@@ -235,6 +283,7 @@ class GPUProfiler(OperationMethods, _core.Profiler):
                 "intervals",
                 "activities",
                 "values",
+                "host_samples",
                 "sampled_out",
                 "dropped",
                 "lost",
@@ -263,13 +312,13 @@ class GPUProfiler(OperationMethods, _core.Profiler):
 
     def print_summary(self, top_n: int = 10) -> None:
         """Print a table of the operations, and what the profiler itself cost."""
-        from .report.text import print_summary
+        from .run.summary_text import print_summary
 
         print_summary(self.run(), top_n)
 
     def print_bottlenecks(self, top_n: int = 5) -> None:
         """Print the operations with the most exclusive time."""
-        from .report.text import print_bottlenecks
+        from .run.summary_text import print_bottlenecks
 
         print_bottlenecks(self.run(), top_n)
 
@@ -322,6 +371,7 @@ class GPUProfiler(OperationMethods, _core.Profiler):
         with self._lock:
             if not self._session_id:
                 return
+            attachment.detach(self._structure)
             with self._collecting():
                 self._kernels_stop()
                 series.stop(self, self._series)
@@ -351,6 +401,8 @@ class GPUProfiler(OperationMethods, _core.Profiler):
         if reason:
             reason = kernels.explain(reason)
             warnings.warn(f"kernels are not traced: {reason}", RuntimeWarning, stacklevel=3)
+        else:
+            kernels.hear_ranges(asked, self._kernels_state()["path"])
         return reason
 
     def _send_environment(self, stats: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -359,6 +411,11 @@ class GPUProfiler(OperationMethods, _core.Profiler):
         described["clock"] = _core.clock_name()
         described["sample_rate"] = self.sample_rate if hasattr(self, "sample_rate") else 1.0
         described["skipped"] = self._skipped()
+        described |= counting.describe(self._count_reason if hasattr(self, "_count_reason") else None)
+        described |= {"stand_in": True} if self._stands_in else {}
+        described["stacks"] = {"hz": self._stacks_hz, "reason": self._stacks_reason()}
+        if self._allocations_bytes:
+            described["allocations"] = {"bytes": self._allocations_bytes, "reason": _core.heap_reason()}
         described["device"] = timing = streams.describe(self._device_state(), asked=self.device_timing)
         timing.pop("service_cpu_ns", None)
         described["cost"] = {
@@ -369,6 +426,7 @@ class GPUProfiler(OperationMethods, _core.Profiler):
         }
         described["device"].update(kernels.describe(self.kernels_reason, self._kernels_state()))
         described["device"].update(series.describe(self, self._series))
+        described["structure"] = attachment.describe(self._structure, self._structure_asked)
         reason = device_memory.reason()
         described["device"]["device_id"] = self.device_id
         described["device"]["device_id_reason"] = gpus.missing(self.device_id, described["gpus"])
@@ -423,6 +481,24 @@ def _sample_interval(asked_ms: float | None, tracking: bool, detailed: bool) -> 
     if not 0.0 <= asked_ms < 1e9:  # also refuses NaN
         raise ValueError(f"memory_interval_ms must be at least 0, got {asked_ms!r}")
     return round(asked_ms * 1e6)
+
+
+def _allocations_period(asked: bool | int) -> int:
+    """Return of how many bytes one is drawn, 0 for none; ValueError for what is no size."""
+    period = ALLOCATION_BYTES if asked is True else int(asked)
+    if period < 0:
+        raise ValueError(f"allocations are drawn once in so many bytes, got {asked!r}")
+    return period
+
+
+def _stacks_interval(asked: bool | float) -> int:
+    """Return the mean interval of the stack sampler in nanoseconds, 0 for none; ValueError for a rate out of range."""
+    if asked is False or asked == 0:
+        return 0
+    hz = STACKS_HZ if asked is True else float(asked)
+    if not 1.0 <= hz <= 1000.0:  # also refuses NaN
+        raise ValueError(f"stacks are sampled 1 to 1000 times a second, got {asked!r}")
+    return round(1e9 / hz)
 
 
 # --- functions that do not run when they are called ---------------------------------------------------------
@@ -518,7 +594,7 @@ def get_profiler(
 
     So ``get_profiler(enabled=random.random() < 0.01)`` switches recording per request, and
     ``get_profiler(sample_rate=0.01)`` leaves the choice to the profiler. Under ``regimeter record`` it writes to
-    the recording's file, as every profiler without a path does (:mod:`regimeter.recording`).
+    the recording's file, as every profiler without a path does (:mod:`regimeter.capture.recording`).
     """
     global _global
     with _global_lock:
@@ -540,6 +616,19 @@ def get_profiler(
     if enabled is not None:
         profiler.enabled = enabled
     return profiler
+
+
+@contextlib.contextmanager
+def as_process_profiler(profiler: GPUProfiler) -> Iterator[GPUProfiler]:
+    """Within the block `get_profiler` returns this profiler; the one before comes back after it."""
+    global _global
+    with _global_lock:
+        before, _global = _global, profiler
+    try:
+        yield profiler
+    finally:
+        with _global_lock:
+            _global = before
 
 
 def profile(operation: str, device: str = "gpu", **metadata: object) -> Any:
@@ -577,5 +666,14 @@ def _renew_locks() -> None:
 
 
 os.register_at_fork(after_in_child=_renew_locks)
+
+
+def _sample_on() -> None:
+    """In a forked child: sample its stacks where the parent's were sampled."""
+    for profiler in list(_open_profilers):
+        profiler._resume()
+
+
 os.register_at_fork(after_in_child=_close_with_multiprocessing)
+os.register_at_fork(after_in_child=_sample_on)
 _close_with_multiprocessing()

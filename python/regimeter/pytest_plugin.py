@@ -34,11 +34,11 @@ MEMORY_MARKER = "limit_memory(limit, when='always'): fail the test where its pea
 # Options that ask for something at the end of the session, also when no test used a fixture.
 ASKING = (
     *("perf_compare", "perf_compare_fail", "perf_save", "perf_autosave", "perf_storage", "perf_json"),
-    *("perf_update_baseline", "perf_report", "perf_only", "perf_skip"),
+    *("perf_update_baseline", "perf_report", "perf_only", "perf_skip", "perf_count"),
 )
 DEFAULTS = {
     "perf_missing_baseline": "pass",
-    "perf_launches": "1",
+    "perf_launches": None,
     "perf_noise": None,
     "perf_max_time": "1 s",
     "perf_min_rounds": "5",
@@ -80,6 +80,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         choices=("pass", "skip", "fail"),
         default=DEFAULTS["perf_missing_baseline"],
         help="what becomes of a benchmark that the baseline does not know (default: pass)",
+    )
+    group.addoption(
+        "--perf-count",
+        choices=("instructions",),
+        default=None,
+        help="count instructions under Valgrind's Callgrind in place of timing, in --perf-launches layouts of memory "
+        "(there 5 by default)",
     )
     for option, metavar, text in (
         ("--perf-launches", "N", "run each benchmark in N processes, so that their difference is known (default: 1)"),
@@ -152,8 +159,9 @@ class SessionPlugin:
 
     def setting(self) -> "Setting":
         """Return what the session says to every benchmark."""
+        from .compare.ab.measure import Effort
         from .testing.benchmark import Setting
-        from .testing.measure import Effort
+        from .testing.counts import log_of
         from .testing.options import effort
 
         workers = int(getattr(self.config, "workerinput", {}).get("workercount", 1))
@@ -162,6 +170,8 @@ class SessionPlugin:
         return Setting(
             effort=Effort(**effort(self.config)),
             timed=not self.config.getoption("perf_disable"),
+            counts=self.config.getoption("perf_count") is not None,
+            log=log_of(self._state.child if self._state is not None else _child()),
             workers=workers,
             refused=f"{workers} workers of pytest-xdist share the device (-n 0, or --perf-share-gpu)" if shared else "",
             tracked=("memray was tracking allocations",) if tracked else (),
@@ -194,7 +204,8 @@ class SessionPlugin:
         """Check the budgets of a test that has markers and no fixture of ours: they hold for the whole test."""
         names = getattr(item, "fixturenames", ())
         marked = any(one.name in BUDGETS or one.name == "gpu_perf" for one in item.iter_markers())
-        if not marked or "gpu_benchmark" in names or self.config.getoption("perf_disable"):
+        untimed = self.config.getoption("perf_disable") or self.config.getoption("perf_count")
+        if not marked or "gpu_benchmark" in names or untimed:
             return (yield)
         from .testing import whole
 

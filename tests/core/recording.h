@@ -88,7 +88,8 @@ UNUSED static rgm_recorder *recorder_of(rgm_session *session) {
 
 UNUSED static rgm_site *site_of(rgm_session *session, const char *name) {
     rgm_site *site = NULL;
-    rgm_status status = rgm_session_site(session, name, strlen(name), RGM_DEVICE_GPU, &site, NULL);
+    rgm_status status =
+        rgm_session_site(session, name, strlen(name), RGM_DEVICE_GPU, RGM_ROLE_NONE, &site, NULL);
     return status == RGM_OK ? site : NULL;
 }
 

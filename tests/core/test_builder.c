@@ -271,16 +271,40 @@ TEST(own_time_follows_its_scope_through_the_sort_and_is_at_most_the_scopes) {
     rgm_run_free(run);
 }
 
+TEST(counts_follow_their_scopes_through_the_sort) {
+    rgm_builder *b = fresh_builder(2);
+    rgm_record rows[] = {
+        scope(1, 1, 0, 500, 5, 0),
+        {.value_track = rgm_record_pack(1, 0), .info = RGM_RECORD_OWN << RGM_RECORD_FLAG_BITS},
+        scope(0, 0, RGM_RECORD_NO_PARENT, 100, 800, 0),
+        {.start = 30, .info = RGM_RECORD_OWN << RGM_RECORD_FLAG_BITS},
+        {.value_track = rgm_record_pack(123457, 0), .info = RGM_RECORD_OWN << RGM_RECORD_FLAG_BITS},
+    };
+    CHECK_OK(rgm_builder_records(b, 0, rows, 5, NULL));
+    rgm_run *run = done(b, true);
+    REQUIRE(run && run->spans.rows == 2 && run->counters.rows == 2);
+    CHECK_EQ_I64(run->counters.span[0], 1);
+    CHECK(run->counters.value[0] == 0);
+    CHECK_EQ_I64(run->counters.time_ns[0], 505);
+    CHECK_EQ_I64(run->counters.span[1], 0);
+    CHECK(run->counters.value[1] == 123456);
+    CHECK_EQ_I64(run->counters.time_ns[1], 900);
+    CHECK_EQ_I64(run->spans.own_ns[0], 30);
+    rgm_run_free(run);
+}
+
 TEST(values_before_any_scope_are_ignored) {
     rgm_builder *b = fresh_builder(1);
     rgm_record rows[] = {
         {.start = 11, .value_track = 22, .info = RGM_RECORD_HOST_MEMORY << RGM_RECORD_FLAG_BITS},
         {.start = 11, .info = RGM_RECORD_OWN << RGM_RECORD_FLAG_BITS},
+        {.value_track = 22, .info = RGM_RECORD_OWN << RGM_RECORD_FLAG_BITS},
     };
-    CHECK_OK(rgm_builder_records(b, 0, rows, 2, NULL));
+    CHECK_OK(rgm_builder_records(b, 0, rows, 3, NULL));
     rgm_run *run = done(b, true);
     REQUIRE(run);
     CHECK_EQ_I64(run->memory.rows, 0);
+    CHECK_EQ_I64(run->counters.rows, 0);
     CHECK(!run->spans.own_ns);
     rgm_run_free(run);
 }

@@ -407,6 +407,8 @@ static bool begin_device(void) {
     if (!double_handle) return false;
     set("follow", 0);
     set("kernel_ns", 10000);
+    set("major", 9);
+    set("minor", 0);
     return true;
 }
 
@@ -444,14 +446,38 @@ TEST(rates_of_a_device_are_work_over_time) {
     kernel_takes("rgm_mma_fp16", 2000000);
     kernel_takes("rgm_mma_int8_k16", 8000000);
     kernel_takes("rgm_mma_int8", 2000000);
-    kernel_takes("rgm_mma_fp8", 2500000);
     CHECK_OK(measure_device(RGM_DEVICE_COMPUTE, &figures, &err));
     CHECK_NEAR(figures.at[RGM_CEILING_COMPUTE_FP32].value, threads * 64 * 256 / 4e-3, 1);
     CHECK_NEAR(figures.at[RGM_CEILING_COMPUTE_FP64].value, threads * 64 * 256 / 8e-3, 1);
     CHECK_NEAR(figures.at[RGM_CEILING_COMPUTE_FP16].value, threads / 32 * 64 * 32768 / 2e-3, 1);
     CHECK_STR_EQ(figures.at[RGM_CEILING_COMPUTE_FP16].source, "kernel rgm_mma_fp16");
     CHECK_NEAR(figures.at[RGM_CEILING_COMPUTE_INT8].value, threads / 32 * 64 * 65536 / 2e-3, 1);
-    CHECK_NEAR(figures.at[RGM_CEILING_COMPUTE_FP8].value, threads / 32 * 64 * 65536 / 2.5e-3, 1);
+    CHECK(isnan(figures.at[RGM_CEILING_COMPUTE_FP8].value));
+}
+
+// The kernel compiles for 9.0 too, into products of another type.
+TEST(fp8_has_a_ceiling_only_where_it_is_an_instruction) {
+    rgm_figures figures;
+    rgm_error err;
+    static const struct {
+        int major, minor;
+        bool native;
+    } cases[] = {{9, 0, false}, {10, 0, false}, {12, 0, true}, {12, 1, true}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const rgm_figure *fp8 = &figures.at[RGM_CEILING_COMPUTE_FP8];
+        REQUIRE(begin_device());
+        set("major", cases[i].major);
+        set("minor", cases[i].minor);
+        kernel_takes("rgm_mma_fp8", 2500000);
+        CHECK_OK(measure_device(RGM_DEVICE_COMPUTE, &figures, &err));
+        if (cases[i].native) {
+            CHECK_STR_EQ(fp8->reason, "");
+            CHECK_NEAR(fp8->value, 132.0 * 8 * 256 / 32 * 64 * 65536 / 2.5e-3, 1);
+        } else {
+            CHECK(isnan(fp8->value));
+            CHECK(strstr(fp8->reason, "multiplies fp8 by warp groups only"));
+        }
+    }
 }
 
 TEST(costs_and_transfers_of_a_device) {

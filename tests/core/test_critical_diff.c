@@ -56,8 +56,18 @@ static rgm_status fill(rgm_run *run, size_t rows, int64_t spread, rgm_error *err
     return RGM_OK;
 }
 
-static rgm_status analyse(const rgm_view *view, const rgm_view *other, rgm_error *err) {
+// Thresholds that fit the times of these runs, in which a long wait takes tens of nanoseconds.
+static rgm_policy short_policy(void) {
     rgm_policy policy = RGM_POLICY_DEFAULTS;
+    policy.critical_behind_ns = 5;
+    policy.critical_latency_ns = 20;
+    policy.critical_clock_tolerance_ns = 2;
+    policy.launch_gap_ns = 3;
+    return policy;
+}
+
+static rgm_status analyse(const rgm_view *view, const rgm_view *other, rgm_error *err) {
+    rgm_policy policy = short_policy();
     for (size_t i = 0; i < rgm_analyses_count; i++) {
         const rgm_analysis *analysis = &rgm_analyses[i];
         bool path = strncmp(analysis->name, "critical", 8) == 0;
@@ -107,7 +117,7 @@ TEST(times_at_the_ends_of_their_range_do_not_overflow) {
 
 TEST(the_segments_of_random_runs_tile_the_window) {
     rgm_error err;
-    rgm_policy policy = RGM_POLICY_DEFAULTS;
+    rgm_policy policy = short_policy();
     for (uint32_t i = 0; i < 200; i++) {
         rgm_run *run = NULL;
         rgm_view view = {0};
@@ -125,7 +135,7 @@ TEST(the_segments_of_random_runs_tile_the_window) {
             at += path.duration_ns[s];
         }
         CHECK_EQ_I64(at, graph.end_ns);
-        REQUIRE(rgm_critical_length(&graph, RGM_PATH_KIND_COUNT, &length, &err) == RGM_OK);
+        REQUIRE(rgm_critical_length(&graph, 0, &length, &err) == RGM_OK);
         CHECK_EQ_I64(length, graph.end_ns - graph.start_ns);
         rgm_critical_release(&graph);
         rgm_table_release(&rgm_critical_path_desc, &path);

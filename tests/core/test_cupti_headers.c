@@ -48,6 +48,10 @@ KERNEL(CUpti_ActivityKernel9);
 KERNEL(CUpti_ActivityKernel10);
 SAME(rgm_cupti_kernel_node, graph_node, CUpti_ActivityKernel5, graphNodeId);
 SAME(rgm_cupti_kernel_graph, graph, CUpti_ActivityKernel6, graphId);
+SAME(rgm_cupti_kernel_cluster, cluster[0], CUpti_ActivityKernel8, clusterX);
+SAME(rgm_cupti_kernel_cluster, cluster[2], CUpti_ActivityKernel8, clusterZ);
+SAME(rgm_cupti_kernel_cluster, cluster[0], CUpti_ActivityKernel10, clusterX);
+SAME(rgm_cupti_kernel_cluster, cluster[2], CUpti_ActivityKernel10, clusterZ);
 SAME(rgm_cupti_kernel_node, graph_node, CUpti_ActivityKernel10, graphNodeId);
 SAME(rgm_cupti_kernel_graph, graph, CUpti_ActivityKernel10, graphId);
 _Static_assert(sizeof(rgm_cupti_kernel_graph) <= sizeof(CUpti_ActivityKernel6), "Kernel6");
@@ -185,6 +189,7 @@ TEST(declarations_agree) {
     // Compiled, they agree; where there are no headers, the sizes that the reference names still hold.
     CHECK_EQ_U64(offsetof(rgm_cupti_kernel_node, graph_node), 144);
     CHECK_EQ_U64(offsetof(rgm_cupti_kernel_graph, graph), 156);
+    CHECK_EQ_U64(offsetof(rgm_cupti_kernel_cluster, cluster), 176);
     CHECK_EQ_U64(offsetof(rgm_cupti_memcpy_graph, graph), 72);
     CHECK_EQ_U64(sizeof(rgm_cupti_external), 24);
 }

@@ -14,7 +14,7 @@ static const int64_t late_ns = 250; // the device passes the first event this lo
 static void record_some(rgm_session *s, int64_t *kernel_ns) {
     rgm_device_sink sink = rgm_session_sink(s);
     rgm_site *site = NULL;
-    CHECK_OK(rgm_session_site(s, "step", 4, RGM_DEVICE_GPU, &site, NULL));
+    CHECK_OK(rgm_session_site(s, "step", 4, RGM_DEVICE_GPU, RGM_ROLE_NONE, &site, NULL));
     rgm_recorder *r = rgm_recorder_get(s, rgm_session_id(s));
     uint32_t seq;
     rgm_frame *frame = rgm_scope_begin(r, &sink, site->id, 0, &seq);

@@ -40,15 +40,10 @@ static void recording(rgm_session *s, int number) {
 static void analysed(rgm_run *run) {
     rgm_entries entries = {0};
     rgm_summary summary = {0};
-    rgm_timeline timeline = {0};
     const rgm_policy policy = RGM_POLICY_DEFAULTS;
     rgm_status status = rgm_entries_compute(run, &entries, NULL);
     tolerate(status);
-    if (status == RGM_OK) {
-        tolerate(rgm_summary_compute(run, &entries, &policy, &summary, NULL));
-        tolerate(rgm_timeline_select(run, &entries, &policy, &timeline, NULL));
-    }
-    rgm_timeline_release(&timeline);
+    if (status == RGM_OK) tolerate(rgm_summary_compute(run, &entries, &policy, &summary, NULL));
     rgm_table_release(&rgm_summary_desc, &summary);
     rgm_table_release(&rgm_entries_desc, &entries);
 }
@@ -223,8 +218,8 @@ static void the_rest(void) {
             tolerate(status);
             if (status == RGM_OK) tolerate(rgm_table_ensure(rgm_run_tables[t], table, 2, NULL));
         }
-        // Without spans or lanes the other rows name what is not there.
-        if (run->spans.rows && run->lanes.rows) tolerate(rgm_run_check(run, NULL));
+        // Without spans, lanes or stacks the other rows name what is not there.
+        if (run->spans.rows && run->lanes.rows && run->stacks.rows) tolerate(rgm_run_check(run, NULL));
         tolerate(rgm_run_note(run, RGM_ANOMALY_INTERNAL, 1, -1, NULL, NULL));
     }
     rgm_run_free(run);

@@ -147,6 +147,8 @@ static void analyses(int size, const rgm_view *view) {
     }
 }
 
+static size_t n_found;
+
 static void suggestions(int size, const rgm_view *view) {
     const rgm_policy policy = RGM_POLICY_DEFAULTS;
     rgm_suggestions found = {0};
@@ -154,6 +156,7 @@ static void suggestions(int size, const rgm_view *view) {
     uint64_t begin = steps;
     CHECK_OK(rgm_suggest(view, &policy, NULL, &found, &evidence, NULL));
     note(size, "suggestions", begin);
+    n_found = found.rows;
     rgm_table_release(&rgm_suggestions_desc, &found);
     rgm_table_release(&rgm_suggestion_evidence_desc, &evidence);
 }
@@ -249,6 +252,78 @@ static const program loop = {.names = 37,
         __VA_ARGS__;                                                                                         \
         check_growth(#name, &p);                                                                             \
     }
+
+// --- scopes of a recording --------------------------------------------------------------------------------
+
+typedef struct {
+    int names; // of operations; 0: each its own
+    bool open; // all at once, each in a lane of its own, as concurrent tasks are
+} recording;
+
+// Each scope takes so much that a rule speaks of its operation.
+static void takes_memory(rgm_run *run, size_t scopes) {
+    CHECK_OK(rgm_table_reserve(&rgm_memory_desc, &run->memory, RGM_ALL_COLUMNS, 2 * scopes, NULL));
+    run->memory.rows = 2 * scopes;
+    for (size_t c = 0; c < rgm_memory_desc.n_columns; c++)
+        rgm_table_fill(&rgm_memory_desc, &run->memory, c, 0, 2 * scopes);
+    for (size_t i = 0; i < 2 * scopes; i++) {
+        bool end = i % 2;
+        run->memory.device[i] = -1;
+        run->memory.time_ns[i] = run->spans.start_ns[i / 2] + (end ? run->spans.duration_ns[i / 2] : 0);
+        run->memory.action[i] = end ? RGM_ACTION_END : RGM_ACTION_BEGIN;
+        run->memory.span[i] = (int64_t)(i / 2);
+        run->memory.allocated[i] = run->memory.bytes[i] = end ? 500000000 : 0;
+    }
+}
+
+static rgm_run *run_of_scopes(const recording *r, size_t count) {
+    rgm_run *run = NULL;
+    char name[32];
+    size_t lanes = r->open ? count : 1;
+    CHECK_OK(rgm_run_new(&run, NULL));
+    CHECK_OK(rgm_table_reserve(&rgm_spans_desc, &run->spans, RGM_ALL_COLUMNS, count, NULL));
+    CHECK_OK(rgm_table_reserve(&rgm_lanes_desc, &run->lanes, RGM_ALL_COLUMNS, lanes, NULL));
+    run->spans.rows = count;
+    run->lanes.rows = lanes;
+    for (size_t c = 0; c < rgm_spans_desc.n_columns; c++)
+        rgm_table_fill(&rgm_spans_desc, &run->spans, c, 0, count);
+    for (size_t c = 0; c < rgm_lanes_desc.n_columns; c++)
+        rgm_table_fill(&rgm_lanes_desc, &run->lanes, c, 0, lanes);
+    for (size_t i = 0; i < count; i++) {
+        int length = snprintf(name, sizeof name, "operation %d", (int)(r->names ? i % (size_t)r->names : i));
+        CHECK_OK(rgm_strings_intern(&run->strings, name, (size_t)length, &run->spans.name[i], NULL));
+        run->spans.kind[i] = RGM_KIND_SCOPE;
+        run->spans.lane[i] = (rgm_u32)(r->open ? i : 0);
+        run->spans.start_ns[i] = (int64_t)i * 1000;
+        run->spans.duration_ns[i] = (int64_t)((r->open ? count - i : 1) * 1000);
+        run->spans.parent[i] = -1;
+    }
+    run->end_ns = (int64_t)count * 1000;
+    takes_memory(run, count);
+    return run;
+}
+
+static void check_scopes(const char *what, const recording *r) {
+    n_tasks = 0;
+    for (int size = 0; size < 2; size++) {
+        rgm_run *run = run_of_scopes(r, size ? FACTOR * SMALL : SMALL);
+        rgm_view view = {0};
+        CHECK_OK(rgm_view_init(&view, run, NULL, 0, NULL));
+        suggestions(size, &view);
+        rgm_view_release(&view);
+        rgm_run_free(run);
+    }
+    CHECK(n_found >= (r->names ? (size_t)r->names : (size_t)FACTOR * SMALL));
+    if (tasks[0].steps[1] > MOST * tasks[0].steps[0])
+        HARNESS_FAIL("%s: %" PRIu64 " steps become %" PRIu64, what, tasks[0].steps[0], tasks[0].steps[1]);
+}
+
+TEST(scopes_of_one_operation) { check_scopes("one operation", &(recording){.names = 1}); }
+TEST(scopes_with_names_of_their_own) { check_scopes("own names", &(recording){.names = 0}); }
+TEST(tasks_that_are_open_at_once) { check_scopes("tasks", &(recording){.names = 1, .open = true}); }
+TEST(open_tasks_with_names_of_their_own) {
+    check_scopes("own tasks", &(recording){.names = 0, .open = true});
+}
 
 GROWTH(a_training_loop, (void)0)
 GROWTH(short_steps, p.in_step = 4; p.in_block = 2)

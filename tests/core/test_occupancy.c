@@ -65,6 +65,7 @@ TEST(what_is_not_known) {
     CHECK(isnan(rgm_occupancy_of(&nothing, 128, 32, 0).share));
     CHECK(isnan(rgm_occupancy_of(&devices[1], 0, 32, 0).share));
     CHECK(isnan(rgm_occupancy_of(&devices[1], 128, 32, 1 << 30).share));
+    CHECK(isnan(rgm_occupancy_of(&devices[1], 128, 32, INT64_MAX).share));
 }
 
 #ifdef HAS_CALCULATOR

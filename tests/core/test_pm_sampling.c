@@ -248,6 +248,34 @@ TEST(samples_on_an_unknown_clock_are_put_at_their_decoding) {
     bench_end(&b);
 }
 
+// Seconds off are no clock either, though no time lies in the future.
+TEST(samples_that_are_seconds_old_are_on_an_unknown_clock) {
+    bench b = bench_make();
+    b.fake.set("sample_shift", -3LL * 1000000000);
+    int64_t before = rgm_clock_monotonic_ns();
+    CHECK_OK(bench_start(&b));
+    REQUIRE(b.sampling);
+    rgm_pm_counts counts;
+    rgm_pm_sampling_stop(b.sampling, &counts);
+    CHECK(counts.guessed);
+    CHECK(b.kept->rows[0].time_ns > before - 42 * 1000000);
+    for (size_t i = 1; i < b.kept->n_rows; i++) CHECK(b.kept->rows[i].time_ns >= b.kept->rows[i - 1].time_ns);
+    bench_end(&b);
+}
+
+TEST(the_configuration_is_as_long_as_the_version_knows) {
+    static const int versions[] = {24, 26, 28, 130000};
+    for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) {
+        bench b = bench_make();
+        b.fake.set("version", versions[i]);
+        CHECK_OK(bench_start(&b));
+        rgm_pm_sampling_stop(b.sampling, NULL);
+        CHECK_EQ_I64(b.fake.get("misuse"), 0);
+        CHECK_EQ_I64(b.fake.get("append"), versions[i] < 26 ? -1 : RGM_CUPTI_KEEP_LATEST);
+        bench_end(&b);
+    }
+}
+
 TEST(what_does_not_fit_one_pass_is_left_out) {
     bench b = bench_make();
     b.fake.set("per_pass", 5);

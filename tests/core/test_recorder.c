@@ -64,7 +64,7 @@ TEST(a_parent_that_starts_with_its_child_comes_first) {
 TEST(flags_device_backend_and_metadata_arrive) {
     rgm_session *s = fake_session();
     rgm_site *site = NULL;
-    CHECK_OK(rgm_session_site(s, "op", 2, RGM_DEVICE_CUDA, &site, NULL));
+    CHECK_OK(rgm_session_site(s, "op", 2, RGM_DEVICE_CUDA, RGM_ROLE_NONE, &site, NULL));
     REQUIRE(site);
     rgm_session_site_backend(s, site, RGM_BACKEND_TORCH);
     uint32_t meta = rgm_session_metadata(s, "{\"a\":1}", 7), seq;
@@ -90,9 +90,9 @@ TEST(flags_device_backend_and_metadata_arrive) {
 TEST(one_name_on_two_devices_is_two_sites) {
     rgm_session *s = fake_session();
     rgm_site *gpu = NULL, *cpu = NULL, *again = NULL;
-    CHECK_OK(rgm_session_site(s, "op", 2, RGM_DEVICE_GPU, &gpu, NULL));
-    CHECK_OK(rgm_session_site(s, "op", 2, RGM_DEVICE_CPU, &cpu, NULL));
-    CHECK_OK(rgm_session_site(s, "op", 2, RGM_DEVICE_GPU, &again, NULL));
+    CHECK_OK(rgm_session_site(s, "op", 2, RGM_DEVICE_GPU, RGM_ROLE_NONE, &gpu, NULL));
+    CHECK_OK(rgm_session_site(s, "op", 2, RGM_DEVICE_CPU, RGM_ROLE_NONE, &cpu, NULL));
+    CHECK_OK(rgm_session_site(s, "op", 2, RGM_DEVICE_GPU, RGM_ROLE_NONE, &again, NULL));
     CHECK(gpu && cpu && gpu != cpu && again == gpu);
     rgm_run_free(finish(s));
 }

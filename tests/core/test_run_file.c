@@ -45,6 +45,13 @@ static rgm_run *full_run(void) {
         run->memory.span[i] = run->counters.span[i] = run->launches.capture[i] = i;
         run->spans.launch[i] = run->memory.lane[i] = run->flows.span[i] = i;
         run->flows.lane[i] = (uint32_t)i;
+        run->witness.lane[i] = run->pressure.lane[i] = run->samples.lane[i] = i - 1;
+        run->samples.time_ns[i] = run->samples.span[i] = i;
+        run->samples.stack[i] = run->samples.state[i] = (uint8_t)i;
+        run->stacks.parent[i] = i - 1;
+        run->memory.stack[i] = run->segments.stack[i] = run->blocks.stack[i] = i;
+        run->segments.kind[i] = run->blocks.state[i] = 0;
+        run->witness.time_ns[i] = run->pressure.time_ns[i] = i;
         run->memory.time_ns[i] = run->counters.time_ns[i] = run->flows.time_ns[i] = i;
         run->memory.action[i] = (uint8_t)i;
         run->spans.kind[i] = run->launches.occupancy_limit[i] = (uint8_t)i;

@@ -117,7 +117,7 @@ TEST(text_past_the_budget_is_counted) {
     rgm_site *site = NULL;
     for (int i = 0; i < 8; i++) {
         json[0] = (char)('A' + i); // metadata took none of the room for names
-        CHECK_OK(rgm_session_site(s, json, sizeof json, RGM_DEVICE_CPU, &site, NULL));
+        CHECK_OK(rgm_session_site(s, json, sizeof json, RGM_DEVICE_CPU, RGM_ROLE_NONE, &site, NULL));
     }
     rgm_run *run = snapshot_of(s);
     REQUIRE(run);
@@ -144,7 +144,7 @@ TEST(a_thread_whose_name_finds_no_room_is_recorded) {
     scopes(s, "op", 1);
     for (int i = 0; i < 10; i++) {
         (void)snprintf(text, sizeof text, "name %d %*s", i, i, "");
-        CHECK_OK(rgm_session_site(s, text, strlen(text), RGM_DEVICE_CPU, &site, NULL));
+        CHECK_OK(rgm_session_site(s, text, strlen(text), RGM_DEVICE_CPU, RGM_ROLE_NONE, &site, NULL));
     }
     worker w[5];
     workers_start(w, 5, s, named_scopes);
@@ -322,7 +322,9 @@ TEST(a_scope_left_open_by_a_dead_thread_is_kept) {
 
 TEST(the_hot_path_allocates_nothing_after_warm_up) {
     enum { COUNT = 100000 };
-    rgm_session *s = session_plain(NULL);
+    rgm_session_options options = RGM_SESSION_DEFAULTS;
+    options.witness_interval_ns = 0; // the service thread keeps rows of it, at times that no test knows
+    rgm_session *s = session_with(options, NULL);
     rgm_site *site = site_of(s, "op");
     rgm_session_warm(s, COUNT + RGM_BLOCK_RECORDS);
     for (int i = 0; i < 10; i++) scopes(s, "op", 1);

@@ -54,6 +54,28 @@ TEST(claims_are_sets_of_time) {
     rgm_claim_release(&y);
 }
 
+TEST(what_a_claim_has_and_another_has_not) {
+    const int64_t a[][2] = {{0, 10}, {20, 30}, {40, 50}}, b[][2] = {{2, 4}, {6, 22}, {25, 26}, {45, 60}};
+    const int64_t expected[][2] = {{0, 2}, {4, 6}, {22, 25}, {26, 30}, {40, 45}};
+    rgm_claim x = claim(a, 3), y = claim(b, 4), none = {0}, rest;
+    CHECK_OK(rgm_claim_without(&x, &y, &rest, NULL));
+    CHECK_EQ_U64(rest.count, 5);
+    for (size_t i = 0; i < rest.count; i++) {
+        CHECK_EQ_I64(rest.parts[i].start, expected[i][0]);
+        CHECK_EQ_I64(rest.parts[i].end, expected[i][1]);
+    }
+    CHECK_EQ_I64(rgm_claim_total(&rest), rgm_claim_total(&x) - rgm_claim_shared(&x, &y));
+    rgm_claim_release(&rest);
+    CHECK_OK(rgm_claim_without(&x, &none, &rest, NULL));
+    CHECK_EQ_I64(rgm_claim_total(&rest), rgm_claim_total(&x));
+    rgm_claim_release(&rest);
+    CHECK_OK(rgm_claim_without(&none, &x, &rest, NULL));
+    CHECK_EQ_U64(rest.count, 0);
+    rgm_claim_release(&rest);
+    rgm_claim_release(&x);
+    rgm_claim_release(&y);
+}
+
 TEST(empty_claims_share_nothing) {
     rgm_claim x = {0}, y = {0};
     rgm_claim_close(&x);
@@ -71,71 +93,22 @@ TEST(empty_claims_share_nothing) {
     ",\"args\":{\"device\":0,\"stream\":7," args "}}"
 
 // A pageable copy of 1,000 us between two kernels of 500, and a loader before the last.
-static const char
-    program[] =
-        "{\"schemaVersion\":1,\"deviceProperties\":[{\"id\":0,\"computeMajor\":8,\"totalGlobalMem\":1000}"
-        "],"
-        "\"traceEvents\":[" HOST("cuda_runtime", "cudaLaunchKernel", "0", "10", "\"correlation\":1") "," HOST("cuda_runtime", "cudaMemcpyAsync", "20", "10", "\"correlation\":2") "," HOST(
-            "cuda_runtime", "cudaStreamSynchronize",
-            "40", "1480",
-            "") "," HOST("user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__",
-                         "1530", "400",
-                         "") "," HOST("cuda_runtime", "cudaLaunchKernel", "1940", "10",
-                                      "\"correlation\":3") "," HOST("cuda_runtime", "cudaDeviceSynchronize",
-                                                                    "1960", "500",
-                                                                    "") "," WORK("kernel", "gemm", "10",
-                                                                                 "500",
-                                                                                 "\"correlation\":"
-                                                                                 "1") "," WORK("gp"
-                                                                                               "u_"
-                                                                                               "me"
-                                                                                               "mc"
-                                                                                               "p"
-                                                                                               "y",
-                                                                                               "Me"
-                                                                                               "mc"
-                                                                                               "py"
-                                                                                               " H"
-                                                                                               "to"
-                                                                                               "D "
-                                                                                               "(P"
-                                                                                               "ag"
-                                                                                               "ea"
-                                                                                               "bl"
-                                                                                               "e "
-                                                                                               "->"
-                                                                                               " D"
-                                                                                               "ev"
-                                                                                               "ic"
-                                                                                               "e"
-                                                                                               ")",
-                                                                                               "51"
-                                                                                               "0",
-                                                                                               "10"
-                                                                                               "0"
-                                                                                               "0",
-                                                                                               "\""
-                                                                                               "co"
-                                                                                               "rr"
-                                                                                               "el"
-                                                                                               "at"
-                                                                                               "io"
-                                                                                               "n"
-                                                                                               "\""
-                                                                                               ":2"
-                                                                                               ","
-                                                                                               "\""
-                                                                                               "by"
-                                                                                               "te"
-                                                                                               "s"
-                                                                                               "\""
-                                                                                               ":1"
-                                                                                               "00"
-                                                                                               "0") "," WORK("kernel",
-                                                                                                             "gemm",
-                                                                                                             "1950",
-                                                                                                             "500",
-                                                                                                             "\"correlation\":3") "]}";
+#define DEVICE "{\"id\":0,\"computeMajor\":8,\"totalGlobalMem\":1000}"
+#define LOADER "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+#define LAUNCH(ts, id) HOST("cuda_runtime", "cudaLaunchKernel", ts, "10", "\"correlation\":" id)
+#define COPY(ts, id) HOST("cuda_runtime", "cudaMemcpyAsync", ts, "10", "\"correlation\":" id)
+#define WAIT(name, ts, dur) HOST("cuda_runtime", name, ts, dur, "")
+#define COPIED "\"correlation\":2,\"bytes\":1000000"
+static const char program[] = "{\"schemaVersion\":1,\"deviceProperties\":[" DEVICE "],\"traceEvents\":[" //
+    LAUNCH("0", "1") ","                                                                                 //
+    COPY("20", "2") ","                                                                                  //
+    WAIT("cudaStreamSynchronize", "40", "1480") ","                                                      //
+    HOST("user_annotation", LOADER, "1530", "400", "") ","                                               //
+    LAUNCH("1940", "3") ","                                                                              //
+    WAIT("cudaDeviceSynchronize", "1960", "500") ","                                                     //
+    WORK("kernel", "gemm", "10", "500", "\"correlation\":1") ","                                         //
+    WORK("gpu_memcpy", "Memcpy HtoD (Pageable -> Device)", "510", "1000", COPIED) ","                    //
+    WORK("kernel", "gemm", "1950", "500", "\"correlation\":3") "]}";
 
 TEST(what_is_saved_adds_up_to_less_than_the_path) {
     rgm_run *run = import_text(program);
@@ -159,7 +132,7 @@ TEST(what_is_saved_adds_up_to_less_than_the_path) {
 TEST(a_ceiling_bounds_pageable_copies_from_below) {
     rgm_ceilings ceilings;
     for (int i = 0; i < RGM_CEILING_COUNT; i++) ceilings.at[i] = (rgm_ceiling){NAN, NAN};
-    ceilings.at[RGM_CEILING_H2D_PINNED].value = 4e6; // four times 1,000 bytes a millisecond
+    ceilings.at[RGM_CEILING_H2D_PINNED].value = 4e9; // four times 1,000,000 bytes a millisecond
     rgm_run *run = import_text(program);
     results r;
     CHECK_OK(suggest(run, &ceilings, &r));

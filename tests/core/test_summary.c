@@ -57,11 +57,6 @@ TEST(nothing_recorded) {
     compute(&a);
     CHECK_EQ_U64(a.entries.rows, 0);
     CHECK_EQ_U64(a.summary.rows, 0);
-    rgm_timeline timeline;
-    const rgm_policy policy = RGM_POLICY_DEFAULTS;
-    CHECK_OK(rgm_timeline_select(a.run, &a.entries, &policy, &timeline, NULL));
-    CHECK_EQ_U64(timeline.count, 0);
-    rgm_timeline_release(&timeline);
     release(&a);
 }
 
@@ -276,29 +271,6 @@ TEST(sampled_peaks_agree_with_a_plain_search) {
         else
             CHECK_NEAR(a.entries.memory_peak_bytes[i], (double)(before > best ? before : best), 0);
     }
-    release(&a);
-}
-
-TEST(the_timeline_keeps_the_longest) {
-    analysed a = fresh();
-    const int64_t durations[] = {5, 50, 1, 40, 30, 50};
-    for (int i = 0; i < 6; i++) span(&a, "op", 0, -1, 100 * i, durations[i]);
-    compute(&a);
-    rgm_policy policy = RGM_POLICY_DEFAULTS;
-    policy.timeline_max_spans = 3;
-    rgm_timeline t;
-    CHECK_OK(rgm_timeline_select(a.run, &a.entries, &policy, &t, NULL));
-    REQUIRE(t.count == 3);
-    CHECK_EQ_U64(t.rows[0], 1);
-    CHECK_EQ_U64(t.rows[1], 3);
-    CHECK_EQ_U64(t.rows[2], 5);
-    CHECK_EQ_I64(t.omitted, 3);
-    CHECK_EQ_I64(t.omitted_ns, 36);
-    rgm_timeline_release(&t);
-    policy.timeline_max_spans = 0;
-    CHECK_OK(rgm_timeline_select(a.run, &a.entries, &policy, &t, NULL));
-    CHECK(t.count == 0 && t.omitted == 6);
-    rgm_timeline_release(&t);
     release(&a);
 }
 

@@ -68,7 +68,7 @@ static void open_session(traced *t) {
     rgm_clock_init();
     CHECK_OK(rgm_session_new(&t->session, &RGM_SESSION_DEFAULTS, NULL, NULL));
     t->sink = rgm_session_sink(t->session);
-    CHECK_OK(rgm_session_site(t->session, "step", 4, RGM_DEVICE_GPU, &t->site, NULL));
+    CHECK_OK(rgm_session_site(t->session, "step", 4, RGM_DEVICE_GPU, RGM_ROLE_NONE, &t->site, NULL));
 }
 
 static void begin(traced *t, const rgm_tracing_options *options) {

@@ -6,9 +6,12 @@
 //   follow                  1: device time runs with CLOCK_MONOTONIC; 0: only fake_cuda_advance moves it
 //   offset_ns, drift_ppm    of the device's clock from CLOCK_MONOTONIC
 //   kernel_ns               duration of a kernel that has none of its own
+//   by_launch               1: kernels take as long as their work asks for: those of the stub of torch by
+//                           their size, those of the calibration by their arguments
+//   event_ns                what an event costs its stream; -1: 1.5 us where device time runs, else nothing
 //   copy_bytes_per_us       rate of copies and sets
 //   graph_ns                duration of a graph's replay
-//   minor                   of the compute capability 9.x
+//   major, minor            of the compute capability
 //   paper                   0: the devices have the name of a real one (NVIDIA H100 80GB HBM3)
 //   gone                    1: the driver is shutting down (DEINITIALIZED)
 //   calls, calls_in_child   all calls; those in a process that was forked after initialisation
@@ -87,10 +90,13 @@
     X(offset_ns, 5000000000)                                                                                 \
     X(drift_ppm, 0)                                                                                          \
     X(kernel_ns, 10000)                                                                                      \
+    X(event_ns, -1)                                                                                          \
+    X(by_launch, 0)                                                                                          \
     X(copy_bytes_per_us, 20000)                                                                              \
     X(memory_bytes, 8589934592)                                                                              \
     X(multiprocessors, 132)                                                                                  \
     X(graph_ns, 100000)                                                                                      \
+    X(major, 9)                                                                                              \
     X(minor, 0)                                                                                              \
     X(paper, 1)                                                                                              \
     X(gone, 0)                                                                                               \
@@ -117,11 +123,13 @@ static void forget_in_child(void) {
 
 __attribute__((constructor)) static void watch(void) { pthread_atfork(NULL, NULL, forget_in_child); }
 
-static int64_t now_ns(void) {
-    return model_now_ns(FAKE_VALUE(follow) != 0, FAKE_VALUE(offset_ns), FAKE_VALUE(drift_ppm));
+static int64_t at_ns(int64_t host) {
+    return model_at_ns(host, FAKE_VALUE(follow) != 0, FAKE_VALUE(offset_ns), FAKE_VALUE(drift_ppm));
 }
+static int64_t now_ns(void) { return at_ns(model_monotonic_ns()); }
 
-static int64_t host_of(int64_t device_ns) { return device_ns - now_ns() + model_monotonic_ns(); }
+// By one look at the clock, so that what lies between two times does not depend on when they are asked for.
+static int64_t host_of(int64_t device_ns, int64_t host) { return device_ns - at_ns(host) + host; }
 
 static bool starts_up(int number) {
     return number == FAKE_calls_cuInit || number == FAKE_calls_cuDriverGetVersion;
@@ -253,7 +261,7 @@ FAKE_EXPORT int cuDeviceGetAttribute(int *value, int attribute, int device) {
     case 37: *value = 5120; break;                             // bus bits
     case 38: *value = 52428800; break;                         // bytes of L2
     case 39: *value = 2048; break;                             // threads per multiprocessor
-    case 75: *value = 9; break;                                // compute capability
+    case 75: *value = (int)FAKE_VALUE(major); break;           // compute capability
     case 76: *value = (int)FAKE_VALUE(minor); break;           //
     case 81: *value = 233472; break;                           // shared bytes per multiprocessor
     case 82: *value = 65536; break;                            // registers per multiprocessor
@@ -520,9 +528,7 @@ static int record(void *event, void *stream) {
         ANSWER(RGM_CU_STREAM_CAPTURE_IMPLICIT);
     }
     if (in->capture == MODEL_CAPTURE_INVALIDATED) ANSWER(RGM_CU_STREAM_CAPTURE_INVALIDATED);
-    known->captured = in->capture == MODEL_CAPTURE_ACTIVE;
-    known->recorded = true;
-    known->passes_ns = model_stream_ready(in, now_ns());
+    model_event_record(known, in, now_ns(), model_event_ns(FAKE_VALUE(follow) != 0, FAKE_VALUE(event_ns)));
 done:
     return result;
 }
@@ -619,6 +625,12 @@ FAKE_EXPORT int fake_cuda_work(void *stream, long long ns) {
 done:
     pthread_mutex_unlock(&model_mutex);
     return result;
+}
+
+FAKE_EXPORT void fake_cuda_unsafe(void) {
+    pthread_mutex_lock(&model_mutex);
+    (void)offence();
+    pthread_mutex_unlock(&model_mutex);
 }
 
 FAKE_EXPORT void fake_cuda_advance(long long ns) { model_advanced_ns += ns; }

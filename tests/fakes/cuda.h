@@ -41,6 +41,8 @@ long long fake_cuda_get(const char *name);
 int fake_cuda_work(void *stream, long long ns);
 void fake_cuda_advance(long long ns);
 long long fake_cuda_now(void); // the device's clock
+// What a call that is not safe beside a capture does to the captures of other threads, uncounted as a call.
+void fake_cuda_unsafe(void);
 // When the stream's queue is empty on the device's clock.
 long long fake_cuda_idle_at(void *stream);
 // Forgets contexts, streams, events and what a thread has as current (of the calling thread).
@@ -49,5 +51,7 @@ void fake_cuda_restart(void);
 void fake_cuda_subscribe(fake_cuda_listener listener, void *arg);
 // What a kernel of that name does and how long it takes; NULL: nothing. ns < 0: the number kernel_ns.
 void fake_cuda_kernel(const char *name, fake_cuda_body body, long long ns);
+// How long the next kernel that this thread launches takes, whatever is known of its name.
+void fake_cuda_lasts(long long ns);
 
 #endif

@@ -30,8 +30,9 @@ static int end_call(fake_cuda_call *call, int result) {
     void *arg = listener_arg;
     call->exit = 1;
     call->result = result;
-    call->host_start_ns = host_of(call->start_ns);
-    call->host_end_ns = host_of(call->end_ns);
+    int64_t host = model_monotonic_ns();
+    call->host_start_ns = host_of(call->start_ns, host);
+    call->host_end_ns = host_of(call->end_ns, host);
     pthread_mutex_unlock(&model_mutex);
     if (tell) tell(arg, call);
     return result;
@@ -131,6 +132,8 @@ FAKE_EXPORT int cuMemsetD8Async(rgm_cu_pointer to, unsigned char value, size_t b
     TRANSFER(cuMemsetD8Async, to, NULL, value, 3, 0);
 }
 
+#include "calibration_times.h"
+
 // --- kernels ----------------------------------------------------------------------------------------------
 
 typedef struct {
@@ -161,6 +164,10 @@ FAKE_EXPORT void fake_cuda_kernel(const char *name, fake_cuda_body body, long lo
     pthread_mutex_unlock(&model_mutex);
 }
 
+static _Thread_local int64_t next_ns = -1;
+
+FAKE_EXPORT void fake_cuda_lasts(long long ns) { next_ns = ns; }
+
 FAKE_EXPORT int cuModuleLoadData(void **module, const void *image) {
     ENTER(cuModuleLoadData);
     CURRENT(context);
@@ -184,6 +191,8 @@ FAKE_EXPORT int cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y,
                                unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
                                void *stream, void **parameters, void **extra) {
     kernel *launched = function;
+    int64_t told = next_ns;
+    next_ns = -1;
     fake_cuda_call call = begin_call("cuLaunchKernel", stream);
     unsigned grid[3] = {grid_x, grid_y, grid_z}, block[3] = {block_x, block_y, block_z};
     fake_cuda_body body = NULL;
@@ -196,7 +205,10 @@ FAKE_EXPORT int cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y,
     if (result != RGM_CU_SUCCESS) goto done;
     STREAM(in, stream);
     if (in->capture != MODEL_CAPTURE_ACTIVE) body = launched->body;
-    queue(&call, in, 1, launched->ns >= 0 ? launched->ns : FAKE_VALUE(kernel_ns));
+    if (told < 0) told = launched->ns;
+    if (told < 0 && FAKE_VALUE(by_launch)) told = paper_ns(launched->name, grid, block, parameters);
+    queue(&call, in, 1, told >= 0 ? told : FAKE_VALUE(kernel_ns));
+    if (FAKE_VALUE(by_launch) && call.kind) paper_result(launched->name, parameters, call.start_ns);
 done:
     pthread_mutex_unlock(&model_mutex);
     if (body) body(parameters, grid, block, shared_bytes);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Double of CUPTI's callback and activity interfaces. The numbers:
-//   version             of the interface: sizes of records, what is allowed
+//   version             of the interface: sizes of records, what is allowed; 130001 is that of 13.0, whose
+//                       own clock cannot be trusted, so that times are converted
 //   taken               1: another tool has the subscription
 //   refuse_NAME         what cuptiNAME answers instead of working
 //   clock_ahead_ns      of the default clock from CLOCK_REALTIME
@@ -14,8 +15,11 @@
 //   calls_child         calls in a child of a fork
 //   node_ns             length of a node of a graph; nodes start 100 ns after one another
 //   flush_records       1: CUPTI writes a record of its own about each flush, as the real one does
-//   untimed_syncs       1: the times of waits could not be collected, and are 0
-//   copy_node           which node of each launched graph is a copy, -1 for none
+//   cluster                 blocks of the clusters that kernels are launched in, 0 for none
+//   flush_calls             1: a flush makes a call in the driver that a capture of another thread forbids
+//   own_ids                 1: a driver's call inside a runtime's call has an id of its own, which no record
+//   has untimed_syncs       1: the times of waits could not be collected, and are 0 copy_node           which
+//   node of each launched graph is a copy, -1 for none
 // and counts: flushes, delivered (records), declined (buffers that were refused), subscribed, kinds
 // (enabled), callbacks (enabled), finalized, clock (registered), records (made), dropped (for want of a
 // buffer).
@@ -32,7 +36,7 @@
 #include "fake.h"
 
 #define NUMBERS(X)                                                                                           \
-    X(version, 130100)                                                                                       \
+    X(version, 130001)                                                                                       \
     X(taken, 0)                                                                                              \
     X(refuse_Subscribe, 0)                                                                                   \
     X(refuse_ActivityEnable, 0)                                                                              \
@@ -50,6 +54,9 @@
     X(node_ns, 100)                                                                                          \
     X(copy_node, -1)                                                                                         \
     X(flush_records, 1)                                                                                      \
+    X(cluster, 0)                                                                                            \
+    X(flush_calls, 1)                                                                                        \
+    X(own_ids, 0)                                                                                            \
     X(untimed_syncs, 0)                                                                                      \
     X(flushes, 0)                                                                                            \
     X(delivered, 0)                                                                                          \
@@ -103,8 +110,21 @@ static uint64_t own_clock(void) {
     return (uint64_t)((int64_t)now.tv_sec * 1000000000 + now.tv_nsec + FAKE_VALUE(clock_ahead_ns));
 }
 
-// A time on CLOCK_MONOTONIC as records have it.
-static uint64_t stamp(int64_t ns) { return own_clock() + (uint64_t)(ns - monotonic()); }
+// A time on CLOCK_MONOTONIC as records have it: by the tightest of some pairs, because a thread may be
+// interrupted between the two clocks, and the device's clock never is.
+static uint64_t stamp(int64_t ns) {
+    int64_t best = INT64_MAX;
+    uint64_t offset = 0;
+    for (int i = 0; i < 3; i++) {
+        int64_t before = monotonic();
+        uint64_t theirs = own_clock();
+        int64_t after = monotonic();
+        if (after - before >= best) continue;
+        best = after - before;
+        offset = theirs - (uint64_t)(before + (after - before) / 2);
+    }
+    return offset + (uint64_t)ns;
+}
 
 static void forbid(const char *function) {
     if (owner && owner != getpid()) FAKE_VALUE(calls_child)++;
@@ -286,6 +306,8 @@ static void on_driver(void *arg, const fake_cuda_call *call) {
                          .copy = copies[copy],
                          .from = from[copy],
                          .to = call->kind == 3 ? 3 : to[copy]};
+        if (FAKE_VALUE(cluster) && call->kind == 1)
+            w.cluster[0] = (uint32_t)FAKE_VALUE(cluster), w.cluster[1] = w.cluster[2] = 1;
         memcpy(w.grid, call->grid, sizeof w.grid);
         memcpy(w.block, call->block, sizeof w.block);
         static const uint32_t kinds[] = {0, LAYOUT_KERNEL, LAYOUT_MEMCPY, LAYOUT_MEMSET};
@@ -295,15 +317,28 @@ static void on_driver(void *arg, const fake_cuda_call *call) {
     if (id) tell(1, id, call->exit ? RGM_CUPTI_EXIT : RGM_CUPTI_ENTER, call->correlation, call->result);
 }
 
-static void hear(bool on) {
+// A function of the double of the driver, NULL where it is not in the process.
+static void *of_driver(const char *name) {
     const char *path = getenv("REGIMETER_LIBCUDA");
     void *driver = path ? dlopen(path, RTLD_NOW | RTLD_NOLOAD) : NULL;
+    if (!driver) return NULL;
+    void *address = dlsym(driver, name);
+    dlclose(driver);
+    return address;
+}
+
+static void hear(bool on) {
     void (*subscribe)(fake_cuda_listener, void *) = NULL;
-    if (!driver) return;
-    void *address = dlsym(driver, "fake_cuda_subscribe");
+    void *address = of_driver("fake_cuda_subscribe");
     memcpy(&subscribe, &address, sizeof address);
     if (subscribe) subscribe(on ? on_driver : NULL, NULL);
-    dlclose(driver);
+}
+
+static void call_driver(void) {
+    void (*unsafe)(void) = NULL;
+    void *address = FAKE_VALUE(flush_calls) ? of_driver("fake_cuda_unsafe") : NULL;
+    memcpy(&unsafe, &address, sizeof address);
+    if (unsafe) unsafe();
 }
 
 // --- CUPTI ------------------------------------------------------------------------------------------------
@@ -453,6 +488,7 @@ FAKE_EXPORT int cuptiActivityFlushAll(uint32_t forced) {
     forbid("cuptiActivityFlushAll");
     FAKE_VALUE(flushes)++;
     while (FAKE_VALUE(hang)) nanosleep(&moment, NULL);
+    call_driver();
     note_flush();
     pthread_mutex_lock(&mutex);
     int64_t now = monotonic();
@@ -501,11 +537,12 @@ FAKE_EXPORT uint32_t fake_cupti_launch(const char *name, uint32_t stream, long l
                      .grid = {8, 1, 1},
                      .block = {256, 1, 1},
                      .registers = 32};
+    uint32_t inner = FAKE_VALUE(own_ids) ? correlation_new() : correlation;
     tell(2, 211, RGM_CUPTI_ENTER, correlation, 0);
-    tell(1, 307, RGM_CUPTI_ENTER, correlation, 0);
+    tell(1, 307, RGM_CUPTI_ENTER, inner, 0);
     int64_t start = monotonic() + delay_ns;
     add_work(LAYOUT_KERNEL, &w, start, start + ns);
-    tell(1, 307, RGM_CUPTI_EXIT, correlation, 0);
+    tell(1, 307, RGM_CUPTI_EXIT, inner, 0);
     tell(2, 211, RGM_CUPTI_EXIT, correlation, 0);
     return correlation;
 }

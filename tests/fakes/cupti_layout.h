@@ -65,7 +65,7 @@ static inline void put64(uint8_t *record, size_t at, uint64_t value) { memcpy(re
 typedef struct {
     uint64_t start, end, bytes, name, node;
     uint32_t device, context, stream, correlation, graph;
-    uint32_t grid[3], block[3], static_shared, dynamic_shared;
+    uint32_t grid[3], block[3], cluster[3], static_shared, dynamic_shared;
     uint16_t registers;
     uint8_t copy, from, to;
 } layout_work;
@@ -91,6 +91,8 @@ static inline size_t layout_kernel(uint8_t *r, uint32_t version, const layout_wo
     put64(r, 104, w->name);
     if (size >= 160) put64(r, 144, w->node);
     if (size >= 168) put32(r, 156, w->graph);
+    if (size >= 200)
+        for (size_t i = 0; i < 3; i++) put32(r, 176 + 4 * i, w->cluster[i]);
     return size;
 }
 

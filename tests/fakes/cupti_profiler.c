@@ -7,6 +7,7 @@
 // set. A configuration needs a pass for every `per_pass` metrics, and `heavy` passes more for each base that
 // ends in "sm__throughput".
 //
+// Where live is 1 samples come one an `interval` from the start on, for as long as it lasts; else
 // PM sampling makes `total` samples, `batch` a decode; sample s has in metric m the value 1000 s + m, and
 // lies at [s, s + 1] * `interval` after the start. Calls of the host need libnvperf_host.so. Calls in a wrong
 // order are answered with 7 and counted in `misuse`.
@@ -17,6 +18,7 @@
 #include <time.h>
 
 #include "cuda/profiler_types.h"
+#include "cupti_sizes.h"
 
 #define NUMBERS(X)                                                                                           \
     X(version, 130000)                                                                                       \
@@ -33,6 +35,7 @@
     X(users, 0)                                                                                              \
     X(hosts, 0)                                                                                              \
     X(total, 40)                                                                                             \
+    X(live, 0)                                                                                               \
     X(batch, 10)                                                                                             \
     X(interval, 1000000)                                                                                     \
     X(gap_at, -1)                                                                                            \
@@ -77,6 +80,15 @@ static rgm_cupti_result misuse(void) {
         if (fails(&refused)) return refused;                                                                 \
     } while (0)
 
+#define CHECK_SIZE_IS(bytes)                                                                                 \
+    do {                                                                                                     \
+        if (p->size != (size_t)(bytes)) {                                                                    \
+            FAKE_VALUE(misuse)++;                                                                            \
+            return RGM_CUPTI_INVALID_PARAMETER;                                                              \
+        }                                                                                                    \
+    } while (0)
+#define CHECK_SIZE(name) CHECK_SIZE_IS(SIZE_##name)
+
 FAKE_EXPORT rgm_cupti_result cuptiGetVersion(uint32_t *version) {
     *version = (uint32_t)FAKE_VALUE(version);
     return RGM_CUPTI_SUCCESS;
@@ -116,6 +128,7 @@ struct rgm_cupti_host_s {
 };
 
 FAKE_EXPORT rgm_cupti_result cuptiProfilerHostGetSupportedChips(rgm_cupti_host_chips *p) {
+    CHECK_SIZE(ProfilerHostGetSupportedChips);
     NEEDS_PLANNER();
     p->count = CHIPS;
     p->chips = chips;
@@ -123,6 +136,7 @@ FAKE_EXPORT rgm_cupti_result cuptiProfilerHostGetSupportedChips(rgm_cupti_host_c
 }
 
 FAKE_EXPORT rgm_cupti_result cuptiProfilerHostInitialize(rgm_cupti_host_initialize *p) {
+    CHECK_SIZE(ProfilerHostInitialize);
     NEEDS_PLANNER();
     if (strcmp(p->chip, "GV100") == 0 && p->profiler == RGM_CUPTI_PM_SAMPLING) return RGM_CUPTI_NOT_SUPPORTED;
     p->host = calloc(1, sizeof *p->host);
@@ -131,12 +145,14 @@ FAKE_EXPORT rgm_cupti_result cuptiProfilerHostInitialize(rgm_cupti_host_initiali
 }
 
 FAKE_EXPORT rgm_cupti_result cuptiProfilerHostDeinitialize(rgm_cupti_host_deinitialize *p) {
+    CHECK_SIZE(ProfilerHostDeinitialize);
     free(p->host);
     FAKE_VALUE(hosts)--;
     return RGM_CUPTI_SUCCESS;
 }
 
 FAKE_EXPORT rgm_cupti_result cuptiProfilerHostGetBaseMetrics(rgm_cupti_host_base_metrics *p) {
+    CHECK_SIZE(ProfilerHostGetBaseMetrics);
     NEEDS_PLANNER();
     static const char *names[] = {"sm__cycles_active", "dram__bytes"};
     p->names = names;
@@ -145,6 +161,7 @@ FAKE_EXPORT rgm_cupti_result cuptiProfilerHostGetBaseMetrics(rgm_cupti_host_base
 }
 
 FAKE_EXPORT rgm_cupti_result cuptiProfilerHostGetSubMetrics(rgm_cupti_host_sub_metrics *p) {
+    CHECK_SIZE(ProfilerHostGetSubMetrics);
     NEEDS_PLANNER();
     if (!strstr(p->metric, "__") || strstr(p->metric, "missing")) return RGM_CUPTI_INVALID_METRIC_NAME;
     if (strstr(p->metric, "tensor") && !FAKE_VALUE(tensor)) return RGM_CUPTI_INVALID_METRIC_NAME;
@@ -158,6 +175,7 @@ FAKE_EXPORT rgm_cupti_result cuptiProfilerHostGetSubMetrics(rgm_cupti_host_sub_m
 
 // As the real one, a host that was configured once is spoiled for another configuration.
 FAKE_EXPORT rgm_cupti_result cuptiProfilerHostConfigAddMetrics(rgm_cupti_host_add_metrics *p) {
+    CHECK_SIZE(ProfilerHostConfigAddMetrics);
     NEEDS_PLANNER();
     if (p->host->configured) return misuse();
     p->host->configured = true;
@@ -171,6 +189,7 @@ typedef struct {
 } config_image;
 
 FAKE_EXPORT rgm_cupti_result cuptiProfilerHostGetConfigImageSize(rgm_cupti_host_image_size *p) {
+    CHECK_SIZE(ProfilerHostGetConfigImageSize);
     NEEDS_PLANNER();
     if (!p->host->configured) return misuse();
     p->image_size = sizeof(config_image);
@@ -178,6 +197,7 @@ FAKE_EXPORT rgm_cupti_result cuptiProfilerHostGetConfigImageSize(rgm_cupti_host_
 }
 
 FAKE_EXPORT rgm_cupti_result cuptiProfilerHostGetConfigImage(rgm_cupti_host_image *p) {
+    CHECK_SIZE(ProfilerHostGetConfigImage);
     NEEDS_PLANNER();
     size_t per = (size_t)FAKE_VALUE(per_pass), heavy = (size_t)FAKE_VALUE(heavy) * p->host->heavy;
     config_image made = {(p->host->count + per - 1) / per + heavy, p->host->count};
@@ -187,6 +207,7 @@ FAKE_EXPORT rgm_cupti_result cuptiProfilerHostGetConfigImage(rgm_cupti_host_imag
 }
 
 FAKE_EXPORT rgm_cupti_result cuptiProfilerHostGetNumOfPasses(rgm_cupti_host_passes *p) {
+    CHECK_SIZE(ProfilerHostGetNumOfPasses);
     NEEDS_PLANNER();
     config_image made;
     memcpy(&made, p->image, sizeof made);
@@ -204,6 +225,7 @@ typedef struct {
 } data_image;
 
 FAKE_EXPORT rgm_cupti_result cuptiProfilerHostEvaluateToGpuValues(rgm_cupti_host_evaluate *p) {
+    CHECK_SIZE(ProfilerHostEvaluateToGpuValues);
     NEEDS_PLANNER();
     const data_image *image = (const void *)p->data;
     if (p->index >= image->count) return misuse();
@@ -217,15 +239,18 @@ FAKE_EXPORT rgm_cupti_result cuptiProfilerHostEvaluateToGpuValues(rgm_cupti_host
 // --- device -----------------------------------------------------------------------------------------------
 
 FAKE_EXPORT rgm_cupti_result cuptiProfilerInitialize(rgm_cupti_initialize *p) {
+    CHECK_SIZE(ProfilerInitialize);
     REFUSE_IF_ASKED();
     FAKE_VALUE(users)++;
     return RGM_CUPTI_SUCCESS;
 }
 FAKE_EXPORT rgm_cupti_result cuptiProfilerDeInitialize(rgm_cupti_initialize *p) {
+    CHECK_SIZE(ProfilerDeInitialize);
     FAKE_VALUE(users)--;
     return RGM_CUPTI_SUCCESS;
 }
 FAKE_EXPORT rgm_cupti_result cuptiDeviceGetChipName(rgm_cupti_chip_name *p) {
+    CHECK_SIZE(DeviceGetChipName);
     REFUSE_IF_ASKED();
     p->chip = chips[FAKE_VALUE(chip)];
     return p->device == 0 ? RGM_CUPTI_SUCCESS : RGM_CUPTI_INVALID_DEVICE;
@@ -255,10 +280,12 @@ static struct rgm_cupti_pm_s {
 } pm;
 
 FAKE_EXPORT rgm_cupti_result cuptiPmSamplingGetCounterAvailability(rgm_cupti_pm_availability *p) {
+    CHECK_SIZE(PmSamplingGetCounterAvailability);
     return availability(&p->image_size, p->image);
 }
 
 FAKE_EXPORT rgm_cupti_result cuptiPmSamplingEnable(rgm_cupti_pm_enable *p) {
+    CHECK_SIZE(PmSamplingEnable);
     REFUSE_IF_ASKED();
     if (pm.enabled) return RGM_CUPTI_INVALID_OPERATION;
     pm = (struct rgm_cupti_pm_s){.enabled = true};
@@ -267,38 +294,45 @@ FAKE_EXPORT rgm_cupti_result cuptiPmSamplingEnable(rgm_cupti_pm_enable *p) {
 }
 
 FAKE_EXPORT rgm_cupti_result cuptiPmSamplingDisable(rgm_cupti_pm_control *p) {
+    CHECK_SIZE(PmSamplingDisable);
     if (!pm.enabled || p->pm != &pm || (pm.started && !pm.stopped)) return misuse();
     pm.enabled = false;
     return RGM_CUPTI_SUCCESS;
 }
 
 FAKE_EXPORT rgm_cupti_result cuptiPmSamplingSetConfig(rgm_cupti_pm_config *p) {
+    bool old = FAKE_VALUE(version) < BUFFER_MODE_FROM;
+    CHECK_SIZE_IS(old ? PM_CONFIG_OF_12_6 : SIZE_PmSamplingSetConfig);
     REFUSE_IF_ASKED();
     if (!pm.enabled || p->pm != &pm || !configured(p->image, p->image_size)) return misuse();
     FAKE_VALUE(trigger) = p->trigger;
-    FAKE_VALUE(append) = p->append;
+    FAKE_VALUE(append) = old ? -1 : p->append;
     FAKE_VALUE(configured_interval) = (long long)p->interval;
     pm.configured = true;
     return RGM_CUPTI_SUCCESS;
 }
 
 FAKE_EXPORT rgm_cupti_result cuptiPmSamplingStart(rgm_cupti_pm_control *p) {
+    CHECK_SIZE(PmSamplingStart);
     REFUSE_IF_ASKED();
     if (!pm.configured || pm.started || p->pm != &pm) return misuse();
     pm.started = true;
     // The samples of the double all lie before now, as if it had run for a while.
     long long all = FAKE_VALUE(total) + FAKE_VALUE(gap) + 2;
+    if (FAKE_VALUE(live)) all = 0;
     pm.begin = library_now() - (uint64_t)(all * FAKE_VALUE(interval)) + (uint64_t)FAKE_VALUE(sample_shift);
     return RGM_CUPTI_SUCCESS;
 }
 
 FAKE_EXPORT rgm_cupti_result cuptiPmSamplingStop(rgm_cupti_pm_control *p) {
+    CHECK_SIZE(PmSamplingStop);
     if (!pm.started || pm.stopped || p->pm != &pm) return misuse();
     pm.stopped = true;
     return RGM_CUPTI_SUCCESS;
 }
 
 FAKE_EXPORT rgm_cupti_result cuptiPmSamplingGetCounterDataSize(rgm_cupti_pm_data_size *p) {
+    CHECK_SIZE(PmSamplingGetCounterDataSize);
     if (!pm.enabled || !p->count) return misuse();
     p->data_size = sizeof(data_image) + p->max_samples * sizeof((data_image){0}.rows[0]);
     return RGM_CUPTI_SUCCESS;
@@ -313,6 +347,7 @@ static rgm_cupti_result clear_image(uint8_t *data, size_t size) {
 }
 
 FAKE_EXPORT rgm_cupti_result cuptiPmSamplingCounterDataImageInitialize(rgm_cupti_pm_data_initialize *p) {
+    CHECK_SIZE(PmSamplingCounterDataImageInitialize);
     return clear_image(p->data, p->data_size);
 }
 
@@ -330,6 +365,7 @@ static void fill(data_image *image, uint64_t n) {
 }
 
 FAKE_EXPORT rgm_cupti_result cuptiPmSamplingDecodeData(rgm_cupti_pm_decode *p) {
+    CHECK_SIZE(PmSamplingDecodeData);
     pthread_mutex_lock(&mutex);
     rgm_cupti_result result = RGM_CUPTI_SUCCESS;
     data_image *image = (void *)p->data;
@@ -339,7 +375,9 @@ FAKE_EXPORT rgm_cupti_result cuptiPmSamplingDecodeData(rgm_cupti_pm_decode *p) {
     } else if (decode == FAKE_VALUE(decode_fails_at)) {
         result = (rgm_cupti_result)FAKE_VALUE(decode_result);
     } else {
-        uint64_t left = (uint64_t)FAKE_VALUE(total) - pm.next, n = (uint64_t)FAKE_VALUE(batch);
+        uint64_t made = (uint64_t)FAKE_VALUE(total);
+        if (FAKE_VALUE(live)) made = (library_now() - pm.begin) / (uint64_t)FAKE_VALUE(interval);
+        uint64_t left = made - pm.next, n = (uint64_t)FAKE_VALUE(batch);
         if (n > left) n = left;
         if (n > image->room) n = image->room;
         fill(image, n);
@@ -353,6 +391,7 @@ FAKE_EXPORT rgm_cupti_result cuptiPmSamplingDecodeData(rgm_cupti_pm_decode *p) {
 }
 
 FAKE_EXPORT rgm_cupti_result cuptiPmSamplingGetCounterDataInfo(rgm_cupti_pm_data_info *p) {
+    CHECK_SIZE(PmSamplingGetCounterDataInfo);
     const data_image *image = (const void *)p->data;
     p->total = image->room;
     p->populated = p->completed = image->count;
@@ -360,6 +399,7 @@ FAKE_EXPORT rgm_cupti_result cuptiPmSamplingGetCounterDataInfo(rgm_cupti_pm_data
 }
 
 FAKE_EXPORT rgm_cupti_result cuptiPmSamplingCounterDataGetSampleInfo(rgm_cupti_pm_sample_info *p) {
+    CHECK_SIZE(PmSamplingCounterDataGetSampleInfo);
     const data_image *image = (const void *)p->data;
     if (p->index >= image->count) return misuse();
     p->start = image->rows[p->index].start;
@@ -377,10 +417,12 @@ static struct rgm_cupti_ranges_s {
 } ranges;
 
 FAKE_EXPORT rgm_cupti_result cuptiProfilerGetCounterAvailability(rgm_cupti_range_availability *p) {
+    CHECK_SIZE(ProfilerGetCounterAvailability);
     return availability(&p->image_size, p->image);
 }
 
 FAKE_EXPORT rgm_cupti_result cuptiRangeProfilerEnable(rgm_cupti_ranges_enable *p) {
+    CHECK_SIZE(RangeProfilerEnable);
     REFUSE_IF_ASKED();
     if (ranges.enabled || !p->context) return misuse();
     ranges = (struct rgm_cupti_ranges_s){.enabled = true};
@@ -389,12 +431,14 @@ FAKE_EXPORT rgm_cupti_result cuptiRangeProfilerEnable(rgm_cupti_ranges_enable *p
 }
 
 FAKE_EXPORT rgm_cupti_result cuptiRangeProfilerDisable(rgm_cupti_ranges_control *p) {
+    CHECK_SIZE(RangeProfilerDisable);
     if (!ranges.enabled || p->ranges != &ranges || (ranges.started && !ranges.stopped)) return misuse();
     ranges.enabled = false;
     return RGM_CUPTI_SUCCESS;
 }
 
 FAKE_EXPORT rgm_cupti_result cuptiRangeProfilerGetCounterDataSize(rgm_cupti_ranges_data_size *p) {
+    CHECK_SIZE(RangeProfilerGetCounterDataSize);
     if (!ranges.enabled || p->max_nodes < p->max_ranges) return misuse();
     p->data_size = sizeof(data_image) + p->max_ranges * sizeof((data_image){0}.rows[0]);
     return RGM_CUPTI_SUCCESS;
@@ -402,10 +446,12 @@ FAKE_EXPORT rgm_cupti_result cuptiRangeProfilerGetCounterDataSize(rgm_cupti_rang
 
 FAKE_EXPORT rgm_cupti_result
 cuptiRangeProfilerCounterDataImageInitialize(rgm_cupti_ranges_data_initialize *p) {
+    CHECK_SIZE(RangeProfilerCounterDataImageInitialize);
     return clear_image(p->data, p->data_size);
 }
 
 FAKE_EXPORT rgm_cupti_result cuptiRangeProfilerSetConfig(rgm_cupti_ranges_config *p) {
+    CHECK_SIZE(RangeProfilerSetConfig);
     REFUSE_IF_ASKED();
     if (!ranges.enabled || !configured(p->image, p->image_size) || p->nesting_levels != 1) return misuse();
     ranges.image = (void *)p->data;
@@ -417,6 +463,7 @@ FAKE_EXPORT rgm_cupti_result cuptiRangeProfilerSetConfig(rgm_cupti_ranges_config
 }
 
 FAKE_EXPORT rgm_cupti_result cuptiRangeProfilerStart(rgm_cupti_ranges_control *p) {
+    CHECK_SIZE(RangeProfilerStart);
     REFUSE_IF_ASKED();
     if (!ranges.configured || ranges.started) return misuse();
     ranges.started = true;
@@ -424,6 +471,7 @@ FAKE_EXPORT rgm_cupti_result cuptiRangeProfilerStart(rgm_cupti_ranges_control *p
 }
 
 FAKE_EXPORT rgm_cupti_result cuptiRangeProfilerStop(rgm_cupti_ranges_stop *p) {
+    CHECK_SIZE(RangeProfilerStop);
     if (!ranges.started || ranges.stopped || ranges.open) return misuse();
     ranges.stopped = true;
     p->all_submitted = 1;
@@ -431,6 +479,7 @@ FAKE_EXPORT rgm_cupti_result cuptiRangeProfilerStop(rgm_cupti_ranges_stop *p) {
 }
 
 FAKE_EXPORT rgm_cupti_result cuptiRangeProfilerPushRange(rgm_cupti_ranges_push *p) {
+    CHECK_SIZE(RangeProfilerPushRange);
     if (!ranges.started || ranges.stopped || ranges.open) return misuse();
     ranges.open = true;
     if ((long long)ranges.image->count >= FAKE_VALUE(range_limit) ||
@@ -445,23 +494,27 @@ FAKE_EXPORT rgm_cupti_result cuptiRangeProfilerPushRange(rgm_cupti_ranges_push *
 }
 
 FAKE_EXPORT rgm_cupti_result cuptiRangeProfilerPopRange(rgm_cupti_ranges_control *p) {
+    CHECK_SIZE(RangeProfilerPopRange);
     if (!ranges.open) return misuse();
     ranges.open = false;
     return FAKE_VALUE(range_pop_fails) ? RGM_CUPTI_UNKNOWN : RGM_CUPTI_SUCCESS;
 }
 
 FAKE_EXPORT rgm_cupti_result cuptiRangeProfilerDecodeData(rgm_cupti_ranges_decode *p) {
+    CHECK_SIZE(RangeProfilerDecodeData);
     if (!ranges.stopped) return misuse();
     p->dropped = ranges.dropped;
     return RGM_CUPTI_SUCCESS;
 }
 
 FAKE_EXPORT rgm_cupti_result cuptiRangeProfilerGetCounterDataInfo(rgm_cupti_ranges_data_info *p) {
+    CHECK_SIZE(RangeProfilerGetCounterDataInfo);
     p->count = ((const data_image *)(const void *)p->data)->count;
     return RGM_CUPTI_SUCCESS;
 }
 
 FAKE_EXPORT rgm_cupti_result cuptiRangeProfilerCounterDataGetRangeInfo(rgm_cupti_ranges_range_info *p) {
+    CHECK_SIZE(RangeProfilerCounterDataGetRangeInfo);
     const data_image *image = (const void *)p->data;
     // The library's order of ranges is its own.
     size_t row = image->count - 1 - p->index;

@@ -82,11 +82,11 @@ static inline int64_t model_monotonic_ns(void) {
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-// Follows CLOCK_MONOTONIC at an offset and a drift, or stands still between calls of advance.
-static inline int64_t model_now_ns(bool follow, int64_t offset_ns, int64_t drift_ppm) {
+// Follows CLOCK_MONOTONIC, which is `host`, at an offset and a drift, or stands still between calls of
+// advance.
+static inline int64_t model_at_ns(int64_t host, bool follow, int64_t offset_ns, int64_t drift_ppm) {
     int64_t advanced = model_advanced_ns;
     if (!follow) return offset_ns + advanced;
-    int64_t host = model_monotonic_ns();
     return host + host / 1000000 * drift_ppm + offset_ns + advanced;
 }
 
@@ -279,6 +279,25 @@ static inline model_event *model_event_add(model_context *context, bool timing) 
 static inline model_event *model_event_of(void *handle) {
     model_event *event = handle;
     return event && event->magic == MODEL_EVENT_MAGIC && event->alive ? event : NULL;
+}
+
+// Records an event: it keeps its stream busy for `cost_ns` and passes at the end of that. In a stream that is
+// being captured nothing happens on the device.
+static inline void model_event_record(model_event *event, model_stream *stream, int64_t now_ns,
+                                      int64_t cost_ns) {
+    int64_t start;
+    event->captured = stream->capture == MODEL_CAPTURE_ACTIVE;
+    event->recorded = true;
+    event->passes_ns =
+        event->captured ? model_stream_ready(stream, now_ns) : model_work(stream, now_ns, cost_ns, &start);
+}
+
+// What an event costs: the number event_ns, and where that is not set 1.5 us on a clock that runs. A clock
+// that stands still is for tests that want times to the nanosecond.
+static inline int64_t model_event_ns(bool follow, int64_t event_ns) {
+    enum { USUAL_NS = 1500 };
+    if (event_ns >= 0) return event_ns;
+    return follow ? USUAL_NS : 0;
 }
 
 static inline bool model_event_dead(const model_event *event) {

@@ -25,6 +25,7 @@
     X(follow, 1)                                                                                             \
     X(offset_ns, 5000000000)                                                                                 \
     X(drift_ppm, 0)                                                                                          \
+    X(event_ns, -1)                                                                                          \
     X(gone, 0)                                                                                               \
     X(invalidated, 0)                                                                                        \
     FUNCTIONS(FUNCTION_NUMBERS, X)
@@ -32,7 +33,8 @@
 FAKE_NUMBERS(hip, "FAKE_HIP", NUMBERS)
 
 static int64_t now_ns(void) {
-    return model_now_ns(FAKE_VALUE(follow) != 0, FAKE_VALUE(offset_ns), FAKE_VALUE(drift_ppm));
+    return model_at_ns(model_monotonic_ns(), FAKE_VALUE(follow) != 0, FAKE_VALUE(offset_ns),
+                       FAKE_VALUE(drift_ppm));
 }
 
 static int admit(int calls) {
@@ -93,9 +95,7 @@ FAKE_EXPORT int hipEventRecord(void *event, void *stream) {
     EVENT(known, event);
     STREAM(in, stream);
     if (in->context != known->context) ANSWER(RGM_HIP_INVALID_HANDLE);
-    known->captured = in->capture == MODEL_CAPTURE_ACTIVE;
-    known->recorded = true;
-    known->passes_ns = model_stream_ready(in, now_ns());
+    model_event_record(known, in, now_ns(), model_event_ns(FAKE_VALUE(follow) != 0, FAKE_VALUE(event_ns)));
     LEAVE;
 }
 

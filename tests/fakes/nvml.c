@@ -4,8 +4,8 @@
 // ordinals can be tested with an order that differs from that of the bus.
 //
 // The clock stands still but for what calls cost: each advances clock_ns by cost_ns, the one that slow_call
-// names by slow_ns. Values follow from the clock: utilisation is (ms / 10) % 101, and so on; see the
-// functions.
+// names by slow_ns; where follow is 1 it runs with CLOCK_MONOTONIC. Values follow from the clock: utilisation
+// is (ms / 10) % 101, and so on; see the functions.
 #include "fake.h"
 
 #include <stdbool.h>
@@ -58,6 +58,8 @@ enum { FAKE_FUNCTIONS(FAKE_FUNCTION_ENUM) };
     X(mig, 0)         /* bit mask of devices in MIG mode */                                                  \
     X(mig_devices, 2) /* instances of each of these */                                                       \
     X(clock_ns, 0)                                                                                           \
+    X(follow, 0)                                                                                             \
+    X(drivers_uuids, 0) /* 1: devices are those of the double of the driver */                               \
     X(cost_ns, 0)                                                                                            \
     X(slow_call, 0)                                                                                          \
     X(slow_ns, 0)                                                                                            \
@@ -122,7 +124,12 @@ static rgm_nvml_result step(int call, rgm_nvml_device device) {
         if ((device)->part >= 0) return RGM_NVML_NOT_SUPPORTED;                                              \
     } while (0)
 
-static long long ms(void) { return FAKE_VALUE(clock_ns) / 1000000; }
+static long long clock_now(void) {
+    struct timespec now = {0};
+    if (FAKE_VALUE(follow)) (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return FAKE_VALUE(clock_ns) + now.tv_sec * 1000000000LL + now.tv_nsec;
+}
+static long long ms(void) { return clock_now() / 1000000; }
 
 // --- library and devices ----------------------------------------------------------------------------------
 
@@ -168,7 +175,12 @@ FAKE_EXPORT rgm_nvml_result nvmlDeviceGetHandleByIndex_v2(unsigned index, rgm_nv
 // The first eight digits tell devices apart: 1000000N. Parts: 2000000N-000M.
 FAKE_EXPORT rgm_nvml_result nvmlDeviceGetUUID(rgm_nvml_device device, char *text, unsigned room) {
     STEP(device_uuid, device);
-    if (device->part < 0)
+    if (FAKE_VALUE(drivers_uuids))
+        (void)snprintf(text, room, "GPU-0%x1%x2%x3%x-4%x5%x-6%x7%x-8%x9%x-a%xb%xc%xd%xe%xf%x", device->index,
+                       device->index, device->index, device->index, device->index, device->index,
+                       device->index, device->index, device->index, device->index, device->index,
+                       device->index, device->index, device->index, device->index, device->index);
+    else if (device->part < 0)
         (void)snprintf(text, room, "GPU-1000000%u-0a0b-0c0d-0e0f-101112131415", device->index);
     else
         (void)snprintf(text, room, "MIG-2000000%u-000%d-5c5c-8888-a0a1a2a3a4a5", device->index, device->part);
@@ -177,7 +189,8 @@ FAKE_EXPORT rgm_nvml_result nvmlDeviceGetUUID(rgm_nvml_device device, char *text
 // For NVIDIA's package; our own code takes devices by index.
 FAKE_EXPORT rgm_nvml_result nvmlDeviceGetHandleByUUID(const char *uuid, rgm_nvml_device *device) {
     unsigned index;
-    if (sscanf(uuid, "GPU-1000000%1u", &index) != 1) return RGM_NVML_NOT_FOUND;
+    if (sscanf(uuid, FAKE_VALUE(drivers_uuids) ? "GPU-0%1x" : "GPU-1000000%1u", &index) != 1)
+        return RGM_NVML_NOT_FOUND;
     return nvmlDeviceGetHandleByIndex_v2(index, device);
 }
 static const char *const MODELS[] = {"Scripted GPU", "NVIDIA A100-SXM4-80GB", "NVIDIA H100 80GB HBM3"};

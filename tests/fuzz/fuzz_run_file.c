@@ -65,12 +65,9 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
 static void analyse(const rgm_run *run) {
     rgm_entries entries = {0};
     rgm_summary summary = {0};
-    rgm_timeline timeline = {0};
-    rgm_policy policy = RGM_POLICY_DEFAULTS;
-    policy.timeline_max_spans = 3;
+    const rgm_policy policy = RGM_POLICY_DEFAULTS;
     MUST(rgm_entries_compute(run, &entries, NULL) == RGM_OK);
     MUST(rgm_summary_compute(run, &entries, &policy, &summary, NULL) == RGM_OK);
-    MUST(rgm_timeline_select(run, &entries, &policy, &timeline, NULL) == RGM_OK);
     int64_t calls = 0;
     for (size_t i = 0; i < summary.rows; i++) {
         calls += summary.call_count[i];
@@ -79,7 +76,6 @@ static void analyse(const rgm_run *run) {
         MUST(summary.total_ns[i] >= 0 && summary.exclusive_ns[i] >= 0);
     }
     MUST(calls == (int64_t)entries.rows);
-    rgm_timeline_release(&timeline);
     rgm_table_release(&rgm_summary_desc, &summary);
     rgm_table_release(&rgm_entries_desc, &entries);
 }

@@ -129,6 +129,7 @@ static void same_column(const rgm_run *a, const rgm_run *b, const rgm_table_desc
             memcpy(&q, y, sizeof q);
             rgm_string s = rgm_strings_view(&a->strings, p), t = rgm_strings_view(&b->strings, q);
             same = s.length == t.length && !memcmp(s.data, t.data, s.length);
+            if (!same) fprintf(stderr, "%.*s\n%.*s\n", (int)s.length, s.data, (int)t.length, t.data);
         }
         if (same) continue;
         fprintf(stderr, "%s.%s differs in row %zu\n", desc->name, column->name, i);

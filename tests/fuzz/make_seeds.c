@@ -34,7 +34,8 @@ static rgm_session *session_at(const char *folder, const char *name, char *path,
 static open_scope begin(rgm_session *session, const void *context, const char *name, const char *metadata) {
     rgm_site *site = NULL;
     open_scope scope = {NULL, 0};
-    if (rgm_session_site(session, name, strlen(name), RGM_DEVICE_GPU, &site, NULL) != RGM_OK) exit(1);
+    if (rgm_session_site(session, name, strlen(name), RGM_DEVICE_GPU, RGM_ROLE_NONE, &site, NULL) != RGM_OK)
+        exit(1);
     uint32_t meta = metadata ? rgm_session_metadata(session, metadata, strlen(metadata)) : 0;
     rgm_recorder *recorder = rgm_recorder_get(session, rgm_session_id(session));
     scope.frame = rgm_scope_begin(recorder, context, site->id, meta, &scope.seq);

@@ -21,11 +21,12 @@ import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from evidence import doubles
 from evidence.bounded import keep_device, read_answer, run_bounded
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-DOUBLES = os.environ.get("REGIMETER_DOUBLES") == "1"
+DOUBLES = doubles.ON
 RAW_FILES, RAW_BYTES = 8, 16 << 20  # what may be kept of raw buffers
 
 
@@ -65,19 +66,9 @@ def run(step: Step, out: Path, variables: dict[str, str]) -> dict[str, Any]:
     return line | {"on": "doubles" if DOUBLES else "hardware", "found": found, "output": ended.output}
 
 
-def counters_or_tracing(step: Step) -> str:
-    """Return the double of CUPTI for a step: there is one for its records and one for its counters."""
-    return "cupti_profiler" if step.name in ("libraries", "ranges", "samples") else "cupti"
-
-
 def with_doubles(step: Step) -> dict[str, str]:
-    """Return variables that put the doubles in the place of the libraries, and the stub in that of torch."""
-    sys.path.insert(0, str(ROOT / "tests" / "python"))
-    import fakes
-
-    made = fakes.environment(cuda="kernel_ns=20000", nvml="", nvrtc="", **{counters_or_tracing(step): ""})
-    paths = [str(ROOT / "tests" / "python" / "stub_torch"), *filter(None, [os.environ.get("PYTHONPATH")])]
-    return {**made, "REGIMETER_LIBHIP": "off", "REGIMETER_CACHE": "off", "PYTHONPATH": os.pathsep.join(paths)}
+    """Return the variables of a step on doubles: there is one of CUPTI for its records and one for its counters."""
+    return doubles.variables("counters" if step.name in ("libraries", "ranges", "samples") else "tracing")
 
 
 def with_site() -> dict[str, str]:

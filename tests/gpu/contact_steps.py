@@ -148,7 +148,7 @@ def mixed_program(torch: Any, profiler: Any, row: dict[str, Any]) -> None:
             left @ left
     with profiler.profile("thread"):
         from_another_thread(torch, lambda: left @ left)
-    if hasattr(torch, "nn") and hasattr(torch.nn, "Conv2d") and not DOUBLES:
+    if hasattr(torch, "nn") and hasattr(torch.nn, "Conv2d"):
         model = torch.nn.Conv2d(3, 16, 3).to("cuda")
         with profiler.profile("conv forward"):
             loss = model(torch.ones(4, 3, 32, 32, device="cuda")).sum()
@@ -158,6 +158,10 @@ def mixed_program(torch: Any, profiler: Any, row: dict[str, Any]) -> None:
         left @ left
     with profiler.profile("wait"):
         left.sum().item()
+    if hasattr(torch.cuda, "nvtx"):  # the first range of the process, after tracing has begun
+        torch.cuda.nvtx.range_push("contact range")
+        left @ left
+        torch.cuda.nvtx.range_pop()
     made = torch.cuda.CUDAGraph()
     held_s = 1.3 * (SCALE if DOUBLES else 1)
     with profiler.profile("capture"), torch.cuda.graph(made):
@@ -181,8 +185,9 @@ def what_joined(run: Any) -> dict[str, Any]:
 
     spans, kinds = run.spans, _core.SPAN_KINDS
     without_launch, without_scope, delays = Counter[str](), Counter[str](), list[float]()
-    inferred = 0
+    inferred = ranges = 0
     for row, kind in enumerate(spans.kind.tolist()):
+        ranges += kinds[kind] == "annotation"
         if kinds[kind] not in ("kernel", "memcpy", "memset"):
             continue
         launch = int(spans.launch[row])
@@ -198,6 +203,7 @@ def what_joined(run: Any) -> dict[str, Any]:
         "without_launch": dict(without_launch),
         "without_scope": dict(without_scope),
         "inferred": inferred,
+        "nvtx_ranges": ranges,
         "start_less_begin_of_call_ns": spread(delays),
         "by_scope": {row["operation"]: row["kernels"] for row in run.result("scopes").rows()},
         "anomalies": {row["code"]: int(row["count"]) for row in run.anomaly_list()},
@@ -211,7 +217,7 @@ def traced(answers: Answers, out: Path, nodes: int) -> None:
 
     torch = ready()
     memory = torch.cuda.mem_get_info()
-    profiler = GPUProfiler(enable_detailed_metrics=False, profile_kernels={"graph_nodes": nodes})
+    profiler = GPUProfiler(enable_detailed_metrics=False, profile_kernels={"graph_nodes": nodes, "nvtx": 1})
     answers.put("reason", profiler.kernels_reason)
     with answers.part("program") as row:
         before = GPUProfiler._kernels_state()
@@ -225,9 +231,32 @@ def traced(answers: Answers, out: Path, nodes: int) -> None:
     answers.put("memory", {"free_before": memory[0], "free_after": torch.cuda.mem_get_info()[0]})
 
 
+def callbacks(torch: Any, options: Any) -> dict[str, Any]:
+    """Return what a launch costs the host with these options of tracing (None: untraced), and whether kernels join."""
+    from regimeter import GPUProfiler
+
+    small = torch.zeros(256, device="cuda")
+    count = int(20_000 * SCALE)
+    with GPUProfiler(enable_detailed_metrics=False, profile_kernels=options) as profiler:
+        with profiler.profile("launches"):
+            begin = time.perf_counter_ns()
+            for _ in range(count):
+                small.add_(1)
+            spent = time.perf_counter_ns() - begin
+        torch.cuda.synchronize()
+        profiler.close()
+        joined = what_joined(profiler.run()) if options else {}
+    names = ("without_launch", "without_scope", "anomalies")
+    return {"launches": count, "each_ns": spent / count} | {name: joined[name] for name in names if name in joined}
+
+
 def tracing(answers: Answers, out: Path) -> None:
-    """A record for each launch of a graph."""
+    """A record for each launch of a graph; then launches with all callbacks, and with the driver's alone."""
     traced(answers, out, 0)
+    torch = ready()
+    for name, options in (("untraced", None), ("all_callbacks", True), ("drivers_alone", {"driver_launches": 1})):
+        with answers.part(name) as row:
+            row |= callbacks(torch, options)
 
 
 def tracing_nodes(answers: Answers, out: Path) -> None:
@@ -304,7 +333,8 @@ def events(answers: Answers, out: Path) -> None:
 
 def ranges(answers: Answers, out: Path) -> None:
     """Whether push and pop wait for the device, exact counts of a known addition, and ranges beside tracing."""
-    from regimeter import GPUProfiler, counters
+    from regimeter import GPUProfiler
+    from regimeter.capture import counters
 
     torch = ready()
     values = torch.ones(1 << 20, device="cuda")
@@ -326,17 +356,20 @@ def ranges(answers: Answers, out: Path) -> None:
         result = measurement.result
         row["fp"] = {role: float(result.series(role)[1][0]) for role in result.roles}
     with answers.part("beside_tracing") as row:
-        profiler = GPUProfiler(enable_detailed_metrics=False, profile_kernels=True, counters={"scopes": "fp"})
+        profiler = GPUProfiler(
+            enable_detailed_metrics=False, profile_kernels=True, counters={"set": "fp", "scopes": "add"}
+        )
         with profiler.profile("add"):
             values + values
         profiler.close()
         row["counters_reason"] = profiler.run().environment.get("device", {}).get("counters_reason")
+        row["operations"] = {line["name"]: line.get("flops") for line in profiler.run().result("counter-flops").rows()}
         row["anomalies"] = {line["code"]: int(line["count"]) for line in profiler.run().anomaly_list()}
 
 
 def samples(answers: Answers, out: Path) -> None:
     """Idle, a copy, idle, with host times: where the samples say that the copy was."""
-    from regimeter import counters
+    from regimeter.capture import counters
 
     torch = ready()
     size = 1 << (20 if DOUBLES else 30)

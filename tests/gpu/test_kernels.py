@@ -18,6 +18,8 @@ from workload_oracles import ORACLES, SIZES, compare, documented_inputs, random_
 
 from regimeter import _core
 
+from . import hardware
+
 PLACE = nvrtc_place.find()
 if PLACE is not None:
     os.environ.setdefault("REGIMETER_LIBNVRTC", str(PLACE))
@@ -82,8 +84,8 @@ def test_documented_workload(name):
     compare(name, first["outputs"], dtypes(name), expected)
     assert len(first["times_ns"]) == 20
     assert first["gaps"] == 0
-    # From the shortest kernel there is to the largest of the specification's budgets, 8 ms.
-    assert 500 <= np.median(first["times_ns"]) <= 8_000_000
+    with hardware.claim("from the shortest kernel there is to the largest of the specification's budgets, 8 ms"):
+        assert 500 <= np.median(first["times_ns"]) <= 8_000_000
 
 
 @pytest.mark.parametrize("name", WORKLOADS)
@@ -91,7 +93,8 @@ def test_a_host_call_takes_longer_than_its_kernel(name):
     """It allocates, copies and waits besides; the kernel is the same one."""
     found = _core.run_workload(name, 0, calls=20)
     assert len(found["call_times_ns"]) == 20
-    assert np.median(found["call_times_ns"]) > np.median(found["times_ns"])
+    with hardware.claim("a host call takes longer than its kernel"):
+        assert np.median(found["call_times_ns"]) > np.median(found["times_ns"])
 
 
 # --- calibration: results -------------------------------------------------------------------------------------
@@ -109,6 +112,7 @@ def test_a_host_call_takes_longer_than_its_kernel(name):
 def test_tensor_cores_do_what_is_counted(device, capability, entry, pattern, element, elements):
     if capability < KERNELS[FILE_OF[entry]]["lowest_capability"]:
         pytest.skip(f"capability {capability}")
+    hardware.only("tensor cores are reached by PTX, which no processor runs")
     rounds = 4
     out = np.zeros(64, np.int32 if "int8" in entry else np.float32)
     device.launch(entry, out, ctypes.c_uint(pattern), ctypes.c_int(rounds), grid=1, block=64)
@@ -118,6 +122,7 @@ def test_tensor_cores_do_what_is_counted(device, capability, entry, pattern, ele
 @pytest.mark.parametrize(("entry", "one"), [("rgm_fma_fp16", 0x3C003C00), ("rgm_fma_bf16", 0x3F803F80)])
 def test_packed_multiply_adds_keep_their_values(device, capability, entry, one):
     """x * 1 + 0, over and over."""
+    hardware.only("packed arithmetic is PTX, which no processor runs")
     if capability < KERNELS[FILE_OF[entry]]["lowest_capability"]:
         pytest.skip(f"capability {capability}")
     out = np.zeros(64, np.uint32)
@@ -146,6 +151,7 @@ def best(times):
 
 def test_bandwidth_is_near_the_datasheets(device):
     """Twice the memory clock times the width of the bus is what a datasheet prints; 40 to 105 % of it can be true."""
+    hardware.only("rates of a processor that stands in for a device")
     size = max(256 * MB, 8 * device.attribute(L2_BYTES))
     peak = 2 * device.attribute(MEMORY_KHZ) * 1e3 * device.attribute(BUS_BITS) / 8
     if not peak:
@@ -171,6 +177,7 @@ def test_bandwidth_is_near_the_datasheets(device):
 
 
 def test_the_second_level_cache_is_faster_than_memory(device):
+    hardware.only("rates of a processor that stands in for a device")
     size = device.attribute(L2_BYTES) // 4 // 4096 * 4096
     passes = 32
     grid = 8 * device.attribute(MULTIPROCESSORS)
@@ -187,6 +194,7 @@ def test_the_second_level_cache_is_faster_than_memory(device):
 
 
 def test_fp32_peak(device, capability):
+    hardware.only("rates of a processor that stands in for a device")
     lanes = {75: 64, 80: 64}.get(capability, 128)
     processors = device.attribute(MULTIPROCESSORS)
     peak = 2 * lanes * processors * device.attribute(CLOCK_KHZ) * 1e3
@@ -205,7 +213,9 @@ def test_fp32_peak(device, capability):
 def test_the_shortest_kernel_takes_one_to_ten_microseconds(device):
     times = device.seconds("rgm_empty", grid=1, block=1, launches=200)
     print(f"{1e6 * best(times):.2f} us")
-    assert 1e-6 <= best(times) <= 10e-6
+    assert len(times) > 0
+    with hardware.claim("the shortest kernel takes 1 to 10 us"):
+        assert 1e-6 <= best(times) <= 10e-6
 
 
 def test_the_device_clock_agrees_with_events(device):
@@ -216,7 +226,8 @@ def test_the_device_clock_agrees_with_events(device):
     device.launch("rgm_hold", flag, gave_up, ctypes.c_ulonglong(20_000_000), grid=1, block=1)
     device.launch("rgm_timestamp", stamps[1], grid=1, block=1)
     assert gave_up[0] == 1
-    assert 20e6 <= stamps[1, 0] - stamps[0, 0] <= 200e6
+    with hardware.claim("20 ms of the device's clock are 20 ms"):
+        assert 20e6 <= stamps[1, 0] - stamps[0, 0] <= 200e6
 
 
 def test_dependent_loads_take_as_long_as_memory(device):
@@ -230,4 +241,5 @@ def test_dependent_loads_take_as_long_as_memory(device):
     device.launch("rgm_chase", *arguments, grid=1, block=1)
     assert last[0] == lines[steps]
     print(f"{cycles[0] / steps:.0f} cycles")
-    assert 100 <= cycles[0] / steps <= 3000
+    with hardware.claim("a load from memory takes 100 to 3000 cycles"):
+        assert 100 <= cycles[0] / steps <= 3000

@@ -9,6 +9,8 @@ import textwrap
 
 import pytest
 
+from . import hardware
+
 torch = pytest.importorskip("torch")
 pytestmark = [
     pytest.mark.gpu,
@@ -111,11 +113,11 @@ def test_every_kernel_is_attributed_or_counted():
         print(json.dumps({
             "kernels": len(kernels),
             "without": sum(launch < 0 for launch in launches),
-            "scoped": sum(launch >= 0 and run.spans.parent[launch] >= 0 for launch in launches),
+            "scoped": sum(launch >= 0 and bool(run.spans.parent[launch] >= 0) for launch in launches),
             "early": sum(launch >= 0 and bool(run.spans.start_ns[span] < run.spans.start_ns[launch])
                          for span, launch in zip(kernels, launches)),
             "streams": len({int(run.spans.lane[span]) for span in kernels}),
-            "anomalies": {row["code"]: row["count"] for row in run.anomaly_list()},
+            "anomalies": {row["code"]: int(row["count"]) for row in run.anomaly_list()},
             "registers": sum(int(value) > 0 for value in run.launches.registers),
             "occupied": sum(0 < float(value) <= 1 for value in run.launches.occupancy),
         }))
@@ -245,4 +247,5 @@ def test_no_slowdown_is_left_behind():
     )
     print(found)  # the figures are evidence, whatever they are
     assert found["state"] == "left_attached"
-    assert found["after"] < 1.05 * found["before"]
+    with hardware.claim("launches are as fast after tracing as before it"):
+        assert found["after"] < 1.05 * found["before"]

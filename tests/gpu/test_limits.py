@@ -11,6 +11,8 @@ import pytest
 
 from regimeter import GPUProfiler, UnavailableError, _core, calibrate
 
+from . import hardware
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 
 import nvrtc_place
@@ -79,7 +81,10 @@ def test_a_product_and_a_stream_and_a_call_without_work(profile):
     tiny = torch.ones(16, device="cuda")
     assert profile(torch.matmul, half, half)["regime"] == "COMPUTE_BOUND"
     assert profile(torch.add, large, large)["regime"] == "MEMORY_BOUND"
-    assert profile(torch.add, tiny, tiny)["regime"] == "OVERHEAD_BOUND"
+    small = profile(torch.add, tiny, tiny)
+    assert small["regime"] not in ("COMPUTE_BOUND", "MEMORY_BOUND")
+    with hardware.claim("a call without work is bound by its launch"):
+        assert small["regime"] == "OVERHEAD_BOUND"
 
 
 def test_shares_of_the_ceilings_are_no_more_than_all(profile):

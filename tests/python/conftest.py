@@ -8,7 +8,7 @@ import subprocess
 import sys
 import textwrap
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -165,6 +165,30 @@ def run_python(
     return run
 
 
+@pytest.fixture
+def command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., "subprocess.CompletedProcess[str]"]:
+    """Run the command in this process, in the test's own folder, which is no repository.
+
+    For tests of what it says and does. Those of streams, signals and what is imported start a process.
+    """
+    from regimeter.cli import main
+
+    def run(*words: object, env: Mapping[str, str] | None = None) -> "subprocess.CompletedProcess[str]":
+        arguments = [str(word) for word in words]
+        capsys.readouterr()
+        with monkeypatch.context() as here:
+            here.chdir(tmp_path)
+            here.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+            for name, value in (env or {}).items():
+                here.setenv(name, value)
+            code = main(arguments)
+        return subprocess.CompletedProcess(arguments, code, *capsys.readouterr())
+
+    return run
+
+
 # --- databases ----------------------------------------------------------------------------------------------------
 
 
@@ -178,7 +202,7 @@ def history_place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[st
 
     server = os.environ.get("REGIMETER_TEST_POSTGRES", "postgresql://postgres@127.0.0.1:5432/test")
     try:
-        connection = psycopg.connect(server, connect_timeout=5, autocommit=True)
+        connection = psycopg.connect(server, connect_timeout=60, autocommit=True)
     except psycopg.OperationalError as error:
         need("postgres", False, str(error).splitlines()[0])
     name = f"regimeter_test_{os.getpid()}_{os.urandom(4).hex()}"

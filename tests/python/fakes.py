@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Doubles of the vendor libraries (tests/fakes), built on demand and handed to programs through the environment."""
 
+import contextlib
 import functools
 import shutil
 import subprocess
@@ -43,6 +44,15 @@ def library(name: str, *defines: str) -> Path:
     command += [str(FOLDER / f"{name}.c"), "-o", str(target), f"-Wl,-soname,{target.name}", "-ldl", "-lm"]
     subprocess.run(command, check=True, capture_output=True, text=True)
     return target
+
+
+def under_its_name(name: str, real: str) -> Path:
+    """Return a folder in which the double has the name of the real library, for programs that load it by that."""
+    folder = build_folder() / name
+    folder.mkdir(exist_ok=True)
+    with contextlib.suppress(FileExistsError):
+        (folder / real).symlink_to(library(name))
+    return folder
 
 
 def environment(**numbers: str) -> dict[str, str]:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sessions of pytest inside a test, with the plugin, and saved sessions whose samples the test writes."""
 
-import contextlib
 import json
 from collections.abc import Mapping, Sequence
 from importlib.metadata import entry_points
@@ -9,25 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-# A session within a test forgets the modules that it imported, and some of these cannot be imported twice.
-import regimeter.compare.comparison
-import regimeter.profiler
-import regimeter.report.files
-import regimeter.system.description
-import regimeter.testing.benchmark
-import regimeter.testing.profile
-import regimeter.testing.session
-import regimeter.testing.whole
-
-with contextlib.suppress(ImportError):  # of an extra
-    import sqlalchemy.dialects.postgresql.psycopg
-    import sqlalchemy.dialects.sqlite  # noqa: F401
-
-    import regimeter.history.baselines
-    import regimeter.history.migrate
-    import regimeter.history.store
-    import regimeter.testing.storage_database  # noqa: F401
 
 QUICK = ("-p", "no:cacheprovider", "--perf-max-time=10ms", "--perf-min-rounds=3")
 # Plugins that would be loaded by their entry points; a session names those that it wants.
@@ -40,10 +20,15 @@ def loading() -> list[str]:
     return [] if installed else ["-p", "regimeter.pytest_plugin"]
 
 
-def run(pytester: pytest.Pytester, *arguments: str, apart: bool = False) -> pytest.RunResult:
-    """Run pytest with the plugin, in this process or apart from it."""
-    given = [*loading(), *QUICK, *arguments]
-    return pytester.runpytest_subprocess(*given) if apart else pytester.runpytest_inprocess(*given)
+def run(pytester: pytest.Pytester, *arguments: str, apart: bool = False, guests: bool = False) -> pytest.RunResult:
+    """Run pytest with the plugin, in this process or apart from it; guests: with all other plugins that there are."""
+    if not apart:
+        return pytester.runpytest_inprocess(*loading(), *QUICK, *arguments)
+    if guests:
+        return pytester.runpytest_subprocess(*loading(), *QUICK, *arguments)
+    # Most of the start of a process would be plugins that the session does not use.
+    pytester._monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    return pytester.runpytest_subprocess("-p", "regimeter.pytest_plugin", *QUICK, *arguments)
 
 
 def session(tests: Mapping[str, Mapping[str, Sequence[Sequence[float]]]], **more: Any) -> dict[str, Any]:

@@ -49,8 +49,11 @@ def with_gap(gap: float) -> Run:
     return p.kernels(3).run()
 
 
-def shaped(**args: object) -> Run:
-    return Program().kernels(10, **args).run()
+def shaped(name: str = TUNED, **args: object) -> Run:
+    p = Program()
+    for _ in range(10):
+        p.launch(name, 1000, **args)
+    return p.run()
 
 
 def copied(
@@ -260,8 +263,8 @@ CASES: dict[str, Case] = {
     "few_blocks": (lambda: shaped(**{"blocks per SM": 0.2}), lambda: shaped(**{"blocks per SM": 4})),
     "odd_block": (lambda: shaped(block=[33, 1, 1]), lambda: shaped(block=[64, 1, 1])),
     "low_occupancy": (
-        lambda: shaped(**{"blocks per SM": 4, "est. achieved occupancy %": 10}),
-        lambda: shaped(**{"blocks per SM": 4, "est. achieved occupancy %": 60}),
+        lambda: shaped(POINTWISE, **{"blocks per SM": 4, "est. achieved occupancy %": 10}),
+        lambda: shaped(POINTWISE, **{"blocks per SM": 4, "est. achieved occupancy %": 60}),
     ),
     "host_bound": (lambda: host_work(100, 500), lambda: host_work(500, 10)),
     "python_overhead": (

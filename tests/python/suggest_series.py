@@ -14,9 +14,23 @@ GPU, CPU = _core.DEVICES.index("gpu"), _core.DEVICES.index("cpu")
 BEGIN, END = _core.MEMORY_ACTIONS.index("begin"), _core.MEMORY_ACTIONS.index("end")
 
 
-def scopes(durations: list[int], device: int = GPU, *, device_ns: int | None = None, memory: int | None = None) -> Run:
-    """One operation, called again and again; device_ns: measured device time of each call; memory: that it takes."""
-    spans, start = [], 0
+def scopes(
+    durations: list[int],
+    device: int = GPU,
+    *,
+    device_ns: int | None = None,
+    memory: int | None = None,
+    beside: int | None = None,
+    waiting_ns: int = 0,
+) -> Run:
+    """One operation, called again and again; device_ns: measured device time of each call; memory: that it takes;
+    beside: device of another operation before it; waiting_ns: that its thread waited for a processor in all."""
+    spans: list[dict[str, Any]] = []
+    start = 0
+    if beside is not None:
+        row = {"kind": "scope", "name": "other", "lane": 0, "start_ns": 0, "duration_ns": MS, "flags": beside << 8}
+        spans.append(row | {"parent": -1})
+        start = MS
     for duration in durations:
         spans.append(
             {
@@ -48,6 +62,7 @@ def scopes(durations: list[int], device: int = GPU, *, device_ns: int | None = N
             for i, row in enumerate(spans)
             for at, action, size in ((0, BEGIN, 0), (row["duration_ns"], END, memory))
         ]
+    tables["pressure"] = [{"time_ns": start, "interval_ns": start, "lane": 0, "waiting_ns": waiting_ns}]
     return build_run(spans, [{"process": 1, "device": -1}], **tables)
 
 
@@ -70,7 +85,7 @@ def counted(**values: float) -> Run:
         "fmul": "smsp__sass_thread_inst_executed_op_fmul_pred_on.sum",
         "ffma": "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum",
     }
-    spans = [{**named_kernel("a", 0, 500), "kind": "counter_range"}, named_kernel("a", 0, 500)]
+    spans = [{**named_kernel("a", 0, MS), "kind": "counter_range"}, named_kernel("a", 0, MS)]
     rows = [
         {"time_ns": 0, "series": names[key], "value": value, "device": 0, "span": 0} for key, value in values.items()
     ]
@@ -92,19 +107,21 @@ def clocks(usual: float, highest: float, busy: float = 99) -> Run:
 
 Case = tuple[Callable[[], Run], Callable[[], Run]]
 SERIES_CASES: dict[str, Case] = {
-    "small_gpu_scope": (lambda: scopes([MS // 2] * 3), lambda: scopes([2 * MS] * 3)),
+    "small_gpu_scope": (lambda: scopes([MS // 2] * 3, device_ns=MS // 5), lambda: scopes([MS // 2] * 3)),
     "large_cpu_scope": (
-        lambda: scopes([20 * MS] * 2, CPU, memory=2_000_000),
-        lambda: scopes([20 * MS] * 2, CPU, memory=1000),
+        lambda: scopes([20 * MS] * 2, CPU, memory=2_000_000, beside=GPU),
+        lambda: scopes([20 * MS] * 2, CPU, memory=2_000_000, beside=CPU),
     ),
-    "repeated_scope": (lambda: scopes([2 * MS] * 12), lambda: scopes([2 * MS] * 8)),
+    "repeated_scope": (lambda: scopes([2 * MS] * 12, device_ns=MS), lambda: scopes([2 * MS] * 12)),
     "memory_heavy_scope": (lambda: scopes([2 * MS] * 2, memory=200_000_000), lambda: scopes([2 * MS] * 2, memory=1000)),
-    "cacheable_scope": (lambda: scopes([MS // 10] * 120, CPU), lambda: scopes([MS // 10] * 80, CPU)),
     "idle_scope": (
         lambda: scopes([2 * MS] * 3, device_ns=MS // 2),
         lambda: scopes([2 * MS] * 3, device_ns=MS * 3 // 2),
     ),
-    "variable_scope": (lambda: scopes([MS] * 10 + [9 * MS] * 2), lambda: scopes([MS] * 12)),
+    "variable_scope": (
+        lambda: scopes([MS] * 10 + [9 * MS] * 2, CPU, waiting_ns=MS),
+        lambda: scopes([MS] * 10 + [9 * MS] * 2, CPU, waiting_ns=16 * MS),
+    ),
     "low_utilization": (lambda: load(30), lambda: load(90)),
     "fluctuating_utilization": (lambda: load(95, 2), lambda: load(95, 60)),
     "batch_size": (lambda: load(30, used=10 * GB), lambda: load(30)),

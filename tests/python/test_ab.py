@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,16 +18,17 @@ from regimeter import GPUProfiler, load
 from regimeter.cli import main
 from regimeter.cli.ab import processors
 from regimeter.compare import noise_floor
-from regimeter.compare.launches import Command, LaunchError, launch
-from regimeter.compare.pairs import Pair, common_mode, judge, most_rejected, sides_of, slowed_by
-from regimeter.compare.samples import Side
-from regimeter.compare.spending import levels_of, looks_of, spent
+from regimeter.compare.ab.experiment import Experiment
+from regimeter.compare.ab.launches import Command, LaunchError, launch
+from regimeter.compare.ab.pairs import Pair, common_mode, judge, most_rejected, sides_of, slowed_by
+from regimeter.compare.ab.spending import levels_of, looks_of, spent
+from regimeter.compare.side import Side
 
 # Writes scopes of stated lengths, so that what is compared does not depend on the machine: {operation: seconds}.
 PROGRAM = """
 import os, random, sys
 from array import array
-from regimeter.trace import Run
+from regimeter.public.run import Run
 
 scale = float(sys.argv[1])
 random.seed(os.getpid())
@@ -96,6 +98,7 @@ def test_the_same_passes_and_arguments_follow_both_commands(program, tmp_path):
     assert found["level"] == pytest.approx(0.05)
 
 
+@pytest.mark.slow
 def test_the_order_is_random_and_made_again_by_its_seed(program, tmp_path):
     orders = []
     for number, seed in enumerate((7, 7, 8)):
@@ -124,6 +127,17 @@ def test_the_budget_ends_it_with_what_is_there(program, tmp_path):
     assert found["ended"] == "budget"
     assert found["pairs_used"] == 1
     assert found["comparison"]["comparisons"]
+
+
+@pytest.mark.parametrize(
+    ("fill", "budget", "pairs"), [(True, 60.0, 60), (True, 5.0, 10), (True, math.inf, 10), (False, 60.0, 10)]
+)
+def test_a_budget_is_filled_where_no_number_of_pairs_is_asked_for(fill, budget, pairs):
+    command = Command.parse(["a.py"])
+    experiment = Experiment(command, command, "", fill=fill, budget_s=budget)
+    experiment.found.pairs.append(Pair(1, ("base", "current"), ("", ""), (Side("a"), Side("b")), (0.4, 0.6)))
+    experiment._plan()
+    assert experiment.pairs == pairs
 
 
 def test_both_sides_run_on_the_processors_that_were_asked_for(program, tmp_path, capsys):
@@ -248,6 +262,9 @@ def test_an_interrupted_program_does_not_stay(tmp_path):
     finally:
         process.kill()
     assert process.returncode == 130
+    end = time.monotonic() + 60  # the system ends it when its supervisor is gone, not at once
+    while (Path("/proc") / (tmp_path / "pid").read_text()).exists() and time.monotonic() < end:
+        time.sleep(0.05)
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "pid").read_text()), 0)
     assert result(tmp_path / "out")["invalid"] == "no pair was completed"
@@ -262,6 +279,7 @@ def git(folder, *words):
     return done.stdout
 
 
+@pytest.mark.slow
 def test_commits_are_run_from_worktrees_and_the_tree_is_left_alone(program, tmp_path, monkeypatch):
     tree = tmp_path / "tree"
     (tree / "sub").mkdir(parents=True)
@@ -378,7 +396,7 @@ def test_throttle_bits_are_read_from_the_telemetry_of_a_run(tmp_path):
     from array import array
 
     from regimeter import _core
-    from regimeter.trace import Run
+    from regimeter.public.run import Run
 
     thermal = next(bit for name, (bit, _, slows) in _core.clock_reasons().items() if "thermal" in name and slows)
     strings = ["", "device 0/clock_reasons", "device 0/clock_sm_mhz"]
@@ -471,12 +489,16 @@ def test_compare_uses_the_kept_floor_unless_told_another(tmp_path, monkeypatch, 
         with profiler.profile("op", device="cpu"):
             pass
         here = profiler.run().environment
-    for name, factor in (("base", 1.0), ("current", 1.1)):
-        entries = [{"operation": "op", "duration_ms": factor * (10 + 0.01 * i)} for i in range(20)]
+    for name, factor in (("base", 1.0), ("current", 1.6)):
+        entries = [
+            {"operation": f"op{at}", "duration_ms": (1 if at else factor) * (10 + 0.01 * i)}
+            for i in range(20)
+            for at in range(4)
+        ]
         (tmp_path / f"{name}.json").write_text(json.dumps({"entries": entries, "environment": here}))
     words = ["compare", str(tmp_path / "base.json"), str(tmp_path / "current.json")]
     assert main(words) == 1
-    noise_floor.keep(noise_floor.NoiseFloor({"op": 0.1}, {"op": 0.1}, 20, here))
+    noise_floor.keep(noise_floor.NoiseFloor({"op0": 0.3}, {"op0": 0.3}, 20, here))
     assert main(words) == 0
     assert main([*words, "--run-floor", "1%"]) == 1
     capsys.readouterr()

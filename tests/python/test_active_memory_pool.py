@@ -167,7 +167,7 @@ def test_time_saved_is_hits_times_the_measured_difference():
         def __missing__(self, key):
             return 0
 
-    from regimeter.active_memory_pool import PoolStats
+    from regimeter.tuning.active_memory_pool import PoolStats
 
     host = Counts(hits=10, misses=4, hit_ns=1000, miss_ns=8000)
     device = Counts(hits=3, misses=0, hit_ns=30)  # nothing to compare with

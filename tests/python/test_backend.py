@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from needed import package
 
-from regimeter import backend, cost
+from regimeter.capture import backend
+from regimeter.run import cost
 
 torch = package("torch")
 

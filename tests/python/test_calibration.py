@@ -2,7 +2,6 @@
 """Calibrations: what is measured, what is kept and for how long, damaged files, devices with a scripted clock."""
 
 import copy
-import gc
 import json
 import math
 import os
@@ -11,7 +10,6 @@ import subprocess
 import sys
 import textwrap
 import time
-import tracemalloc
 from dataclasses import replace
 
 import fakes
@@ -19,12 +17,13 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from leaks import leak_of
 
 from regimeter import Calibration, FormatError, GPUProfiler, _core, calibrate
 from regimeter.calibration import Ceiling, calibration_for, device, host, identity, measure, sampling, store
+from regimeter.calibration import text as shown
 from regimeter.calibration.notice import Notice
 from regimeter.cli import main
-from regimeter.report import ceilings as shown
 from regimeter.system import memory, processors
 from regimeter.system.processors import usable_processors
 
@@ -38,7 +37,7 @@ SMALL = {
     "cache_ratio": 0,
     "chase_steps_quick": 100,
     "product_size_quick": 16,
-    "dispatch_calls_quick": 1000,
+    "dispatch_calls_quick": 50_000,
 }
 
 
@@ -396,17 +395,7 @@ def test_entries_of_the_core_leak_nothing():
         lambda: _core.measure_host("latency", 1, 1 << 30, True, SMALL),
         lambda: _core.measure_host("compute", 1, 1 << 30, True, SMALL),
     ]
-    for number, call in enumerate(calls):
-        sizes = []
-        for _ in range(4):  # the interpreter's table of names grows in one round or the other; a leak does in all
-            gc.collect()
-            tracemalloc.start()
-            for _ in range(40):
-                call()
-            gc.collect()
-            sizes.append(tracemalloc.get_traced_memory()[0])
-            tracemalloc.stop()
-        assert min(sizes) < 40 * 32, (number, sizes)
+    assert {number: leak for number, call in enumerate(calls) if (leak := leak_of(call))} == {}
 
 
 # --- documents that nobody wrote ------------------------------------------------------------------------------

@@ -15,11 +15,11 @@ from traces import ROOT, trace_path
 
 import regimeter
 from regimeter import Run, _core
+from regimeter.analysis.breakdown import device_keys
 from regimeter.analysis.catalog import find_verbs
 from regimeter.analysis.result import Result
 from regimeter.analysis.verb import Column, Verb
 from regimeter.cli import main, make_parser
-from regimeter.cli.breakdown import device_keys
 
 GEMM = "void cutlass::Kernel<" + "very, long, " * 30 + "name>(Params)"
 
@@ -42,7 +42,10 @@ def test_breakdown_prints_the_exact_values(name, capsys):
 def test_breakdown_as_text_adds_up(capsys):
     assert main(["breakdown", str(trace_path("a100_nccl_2024.json.gz"))]) == 0
     out = capsys.readouterr().out
-    assert "device 0: 661 ms; 2,679 kernels, 21 communication kernels, 960 copies, 114 sets" in out
+    assert (
+        "device 0: span 661 ms (first to last work); 2,679 kernels, 21 communication kernels, 960 copies, 114 sets"
+        in out
+    )
     identity = re.search(r"(\d+(?: \+ \d+){3}) = (\d+) ns", out)  # on a line of its own where it is narrow
     assert identity
     assert sum(map(int, identity[1].split(" + "))) == int(identity[2]) == 660551005
@@ -51,7 +54,10 @@ def test_breakdown_as_text_adds_up(capsys):
 def test_showing_a_trace_says_where_its_time_went(capsys):
     assert main(["show", str(trace_path("a100_nccl_2024.json.gz"))]) == 0
     out = capsys.readouterr().out
-    assert "device 0: 661 ms" in out
+    assert "device 0: span 661 ms (first to last work)" in out
+    assert "window 729 ms (first to last event)" in out
+    assert all(base in out for base in ("of span", "of device work", "of all self"))
+    assert " share " not in out
     assert "kernels\n" in out
     assert "operators\n" in out
 

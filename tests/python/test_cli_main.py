@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command as a whole: help, options, errors, imports, completion."""
 
+import argparse
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,10 +14,18 @@ import pytest
 
 from regimeter import GPUProfiler, __version__
 from regimeter.cli import main, make_parser
-from regimeter.cli.completion import read_parser
+from regimeter.cli.completion import read_verbs
+from regimeter.cli.overview import ANALYSES
 from regimeter.cli.record import split_program
 
-NAMES = [verb.name for verb in read_parser(make_parser())]
+
+def verbs_of_the_parser():
+    """Yield the verbs of the command."""
+    actions = make_parser()._actions
+    return read_verbs(next(one for one in actions if isinstance(one, argparse._SubParsersAction)))
+
+
+NAMES = [verb.name for verb in verbs_of_the_parser()]
 
 
 def regimeter(*words: object, **options: object) -> "subprocess.CompletedProcess[str]":
@@ -176,7 +186,7 @@ def test_bash_completes():
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_every_option_is_in_the_completion(shell):
     script = regimeter("completion", shell).stdout
-    for verb in read_parser(make_parser()):
+    for verb in verbs_of_the_parser():
         assert verb.name in script
         for option in verb.options:
             for name in option.names:
@@ -188,3 +198,24 @@ def test_every_option_is_in_the_completion(shell):
 
 def test_completion_as_json():
     assert set(json.loads(regimeter("completion", "bash", "--json").stdout)) == {"shell", "script", "install"}
+
+
+def test_help_has_every_verb_once_under_a_question(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["--help"]) == 0
+    text = capsys.readouterr().out
+    listed = text[text.index("Record a program") : text.index("options:")]
+    assert max(len(line) for line in listed.splitlines()) <= 80
+    grouped = listed[: listed.index(ANALYSES)]
+    rest = re.split(r",\s*", listed[listed.index(ANALYSES) + len(ANALYSES) : listed.index("`regimeter VERB")].strip())
+    everyday = re.findall(r"(?m)^  ([a-z][a-z-]*)  ", grouped)
+    assert sorted([*everyday, *rest]) == sorted(NAMES)
+
+
+@pytest.mark.parametrize(("word", "near"), [("shwo", "show"), ("comparse", "compare"), ("critical", "critical-path")])
+def test_an_unknown_verb_is_answered_with_the_nearest(word, near, capsys):
+    assert main([word, "x"]) == 2
+    said = capsys.readouterr().err
+    assert f"no verb is called '{word}'" in said
+    assert near in said
+    assert len(said) < 200

@@ -146,6 +146,7 @@ def test_show_as_json(run_file, capsys):
     assert {row["operation"]: row["failed_count"] for row in shown["summary"]} == {"step": 0, "inner": 1}
     assert shown["run"]["span_count"] == 6
     assert shown["cost"]["scopes"] == 6
+    assert "the machine" in shown["witness"]["sentence"]
     assert set(shown["bottlenecks"]) == {"step", "inner"}
     main(["show", str(run_file), "--json", "--top", "1"])
     assert len(document(capsys)["summary"]) == 1
@@ -185,7 +186,7 @@ def test_the_dashboard_without_a_run(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert main(["report"]) == 0
     page = (tmp_path / "profiler_visualization.html").read_text(encoding="utf-8")
-    assert "demo data" in page
+    assert 'id="regimeter-demo">{' in page, "it carries the demo data"
     assert "profiler_visualization.html" in capsys.readouterr().out
     assert main(["report", "-o", "page.html", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["file"] == "page.html"
@@ -288,7 +289,9 @@ def test_export_without_pyarrow_says_how_to_get_it(run_file, tmp_path, capsys, m
 def test_export_to_an_unknown_suffix(run_file, tmp_path, capsys):
     assert main(["export", str(run_file), "-o", str(tmp_path / "x.xlsx")]) == 2
     said = one_line(capsys)
-    assert "--format chrome|perfetto|speedscope|collapsed|pprof|json|csv|parquet|arrow|speedscope-sampled" in said
+    assert (
+        "--format chrome|perfetto|speedscope|collapsed|pprof|json|csv|parquet|arrow|pickle|speedscope-sampled" in said
+    )
     assert main(["export", str(run_file), "-o", str(tmp_path / "x.txt"), "--format", "csv"]) == 0
 
 
@@ -299,7 +302,7 @@ def test_a_failed_export_leaves_the_old_file(run_file, tmp_path, capsys, monkeyp
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("regimeter.formats._binary_writer", full)
+    monkeypatch.setattr("regimeter.run.formats._binary_writer", full)
     assert main(["export", str(run_file), "-o", str(out)]) == 2
     assert "make room" in one_line(capsys)
     assert out.read_text() == "old"

@@ -13,7 +13,7 @@ CLOSED = [streams for count in (1, 2, 3) for streams in itertools.combinations((
 RECORDING = """
     import os, sys
     import regimeter
-    from regimeter import scheduling
+    from regimeter.system import scheduling
 
     profiler = regimeter.GPUProfiler(path=sys.argv[1], memory_interval_ms=1)
     with profiler.profile("a", device="cpu"):

@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """`regimeter compare` against the history: the first run, the second, what was accepted, what is kept."""
 
+import functools
 import json
-import os
 import random
 import re
-import subprocess
-import sys
 
 import pytest
 from needed import package
@@ -27,24 +25,13 @@ def profile(path, factor=1.0, seed=0):
 
 
 @pytest.fixture
-def command(tmp_path):
-    """Run the command in a folder of its own, with a history of its own."""
-
-    def run(*words):
-        return subprocess.run(
-            [sys.executable, "-m", "regimeter", *words],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            timeout=300,
-            env=os.environ | {"REGIMETER_HISTORY": str(tmp_path / "history.db")},
-        )
-
-    return run
+def command(command, tmp_path):
+    """Run the command with a history of its own."""
+    return functools.partial(command, env={"REGIMETER_HISTORY": str(tmp_path / "history.db")})
 
 
 def test_the_first_run_is_saved_and_the_next_is_compared_with_it(tmp_path, command):
-    first, second = profile(tmp_path / "a.json"), profile(tmp_path / "b.json", 1.3, seed=1)
+    first, second = profile(tmp_path / "a.json"), profile(tmp_path / "b.json", 2.0, seed=1)
     done = command("compare", "db:main", first)
     assert done.returncode == 0, done.stderr
     assert "saved as run 1" in done.stderr
@@ -63,7 +50,7 @@ def test_a_required_baseline_that_is_not_there(tmp_path, command):
 
 
 def test_what_was_accepted_passes_and_says_so(tmp_path, command):
-    first, second = profile(tmp_path / "a.json"), profile(tmp_path / "b.json", 1.3, seed=1)
+    first, second = profile(tmp_path / "a.json"), profile(tmp_path / "b.json", 2.0, seed=1)
     assert command("compare", "db:main", first).returncode == 0
     done = command("baseline", "accept", "--op", "slow", "--reason", "more digits are computed")
     assert done.returncode == 0, done.stderr
@@ -88,7 +75,7 @@ def test_the_run_and_its_verdicts_are_kept(tmp_path, command):
 
 
 def test_the_page_draws_what_the_history_has(tmp_path, command):
-    from regimeter.compare.samples import side_of
+    from regimeter.compare.sources import side_of
     from regimeter.history import Baselines, open_history
 
     store = open_history(tmp_path / "history.db")

@@ -190,7 +190,7 @@ def test_more_calls_are_not_a_slower_operation():
     twice = {"entries": once["entries"] * 2}
     (row,) = ProfilerComparison(once, twice).comparisons
     assert row.change_type is ChangeType.NO_CHANGE
-    assert row.conclusive
+    assert not row.conclusive, "two processes of which nothing is known may differ by 5 %"
     assert (row.baseline_calls, row.current_calls) == (20, 40)
     assert row.current_total_ms == pytest.approx(2 * row.baseline_total_ms)
 

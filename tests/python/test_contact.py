@@ -21,6 +21,9 @@ def contact(out, *steps):
     assert {line["state"] for line in lines} == {"done"}, lines
     assert {line["on"] for line in lines} == {"doubles"}
     assert done.returncode == 0
+    # The double of NVML has no performance monitoring; all else has an answer.
+    errors = {name for line in lines for name, row in line["found"].items() if isinstance(row, dict) and "error" in row}
+    assert errors <= {"gpm"}, lines
     return {line["step"]: line["found"] for line in lines}
 
 
@@ -33,6 +36,9 @@ def test_tracing_answers_who_launched_what(tmp_path):
         assert joined["without_launch"] == {}
         assert joined["by_scope"]["thread"] == 1
         assert joined["inferred"] >= 1
+        assert joined["by_scope"]["conv backward"] == 6
+    for name in ("all_callbacks", "drivers_alone"):
+        assert found["tracing"][name]["without_launch"] == found["tracing"][name]["without_scope"] == {}
 
 
 def test_counters_and_events_answer(tmp_path):
@@ -41,6 +47,7 @@ def test_counters_and_events_answer(tmp_path):
     assert "spin 1000000" in found["events"]["with_tracing"]
     assert found["ranges"]["drain"]["pop_ns"] > 0
     assert len(found["ranges"]["counts"]["fp"]) == 9
+    assert found["ranges"]["beside_tracing"]["operations"].keys() == {"add"}
     times, values = found["samples"]["pm"]["times_ns_and_values"]["dram_throughput"]
     assert len(times) == len(values) > 0
 

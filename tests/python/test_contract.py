@@ -6,15 +6,16 @@ import gc
 import importlib
 import subprocess
 import sys
-import tracemalloc
 from array import array
 from pathlib import Path
 
 import numpy as np
 import pytest
+from leaks import leak_of
 
 import regimeter
-from regimeter import FormatError, GPUProfiler, Run, _core, load, streams
+from regimeter import FormatError, GPUProfiler, Run, _core, load
+from regimeter.capture import streams
 
 STUB = Path(regimeter.__file__).with_name("_core.pyi")
 
@@ -91,8 +92,8 @@ def test_functions_of_the_core_have_signatures():
 def test_the_core_can_be_imported_twice():
     code = (
         "import sys, regimeter._core as one\n"
-        "del sys.modules['regimeter._core']\n"
         "import regimeter\n"
+        "del sys.modules['regimeter._core'], regimeter._core  # else modules would take the one or the other\n"
         "p = regimeter.GPUProfiler()\n"
         "with p.profile('a'): pass\n"
         "assert len(p.run().spans) == 1\n"
@@ -106,7 +107,7 @@ def test_the_core_can_be_imported_twice():
 
 
 def entry_points(folder):
-    """Name -> a call of one entry of the C core, failures included."""
+    """Name -> a call of one entry of the C core, failures included; and what they may keep no reference to."""
     profiler = GPUProfiler(enable_detailed_metrics=False, memory_interval_ms=0)
     with profiler.profile("outer", a=1):
         with profiler.profile("inner"):
@@ -149,6 +150,9 @@ def entry_points(folder):
             getattr(run.spans, name)
             memoryview(run.spans.column(name)).tolist()
             np.asarray(run.summary.column("share"))
+        own = run.summarise({})
+        for name in own.columns:
+            getattr(own, name)
 
     return {
         "schema": _core.schema,
@@ -202,6 +206,7 @@ def entry_points(folder):
         "device state": lambda: (profiler._device_drain(), profiler._device_state()),
         "stream given": lambda: profiler.profile("a", stream=object()),
         "warm": lambda: profiler._warm(10),
+        "control group": lambda: profiler._control_group("/sys/fs/cgroup"),
         "stats": lambda: (profiler._stats(), profiler._skipped(), profiler.path, profiler._session_id),
         "warning": profiler._take_warning,
         "environment": lambda: profiler._environment('{"a": 1}'),
@@ -232,63 +237,41 @@ def entry_points(folder):
         "column": lambda: (run.spans.column("kind").unit, refused(KeyError, run.spans.column, "x")),
         "strings": lambda: (run.strings, run.string(1), refused(IndexError, run.string, 10**6)),
         "facts": lambda: (run.source, run.start_ns, run.end_ns, run.start_unix_ns, run.complete, run.environment_json),
-        "results": lambda: (run.entries, run.summary, run.summarise({"percentile_tail": 0.9}), run._timeline({})),
+        "results": lambda: (run.entries, run.summary, run.summarise({"percentile_tail": 0.9})),
         "results refused": lambda: refused(ValueError, run.summarise, {"x": 1}),
         "arrow": lambda: run.spans.__arrow_c_stream__(),
-    }, (profiler, idle)
+    }, (profiler, idle, run, decorated, method, decorated.__func__, Run, GPUProfiler)
 
 
-def forget_lookups():
-    """Empty the interpreter's cache of attribute look-ups, which keeps some thousands of the names asked for."""
-    clear = getattr(sys, "_clear_internal_caches", None) or sys._clear_type_cache
-    clear()
-
-
-def traced(call, times):
-    """Return the least Python memory that so many calls leave behind."""
-    left = []
-    for _ in range(2):
-        gc.collect()
-        tracemalloc.start()
-        for _ in range(times):
-            call()
-        gc.collect()
-        forget_lookups()
-        left.append(tracemalloc.get_traced_memory()[0])
-        tracemalloc.stop()
-    return min(left)
-
-
-def test_no_entry_of_the_core_leaks_python_memory(tmp_path):
-    calls, profilers = entry_points(tmp_path)
+@pytest.mark.slow
+def test_no_entry_of_the_core_leaks(tmp_path):
+    calls, held = entry_points(tmp_path)
+    profiler, idle, *_ = held
     leaks = {}
     gc.collect()
     gc.freeze()  # so that the collections below are short
     try:
         for name, call in calls.items():
-            for _ in range(10):
-                call()
-            # What is merely renewed does not grow with the number of calls; a leak does.
-            few, many = traced(call, 20), traced(call, 420)
-            if many - few > 400 * 32:
-                leaks[name] = (few, many)
+            # What a recording keeps, it keeps on purpose.
+            if found := leak_of(call, profiler.reset, held):
+                leaks[name] = found
     finally:
         gc.unfreeze()
-        for profiler in profilers:
-            profiler.close()
+        profiler.close()
+        idle.close()
     assert leaks == {}
 
 
 def test_no_entry_of_the_core_leaks_memory_of_its_own(tmp_path):
     """The resident set over many rounds of every entry point; what a recording keeps is forgotten in between."""
-    calls, profilers = entry_points(tmp_path)
+    calls, (profiler, idle, *_) = entry_points(tmp_path)
     fast = [call for name, call in calls.items() if name not in ("session", "session refused", "warm")]
 
     def rounds(count):
         for _ in range(count):
             for call in fast:
                 call()
-            profilers[0].reset()
+            profiler.reset()
 
     try:
         rounds(30)
@@ -298,8 +281,8 @@ def test_no_entry_of_the_core_leaks_memory_of_its_own(tmp_path):
         gc.collect()
         after = _core.host_memory()
     finally:
-        for profiler in profilers:
-            profiler.close()
+        profiler.close()
+        idle.close()
     if before["malloc_known"]:
         assert after["malloc_in_use"] - before["malloc_in_use"] < 2_000_000
     assert after["resident"] - before["resident"] < 30_000_000

@@ -14,7 +14,7 @@ import pytest
 from needed import need
 from runs import build_run, kernel
 
-from regimeter import counters
+from regimeter.capture import counters
 
 DOCUMENT = Path(__file__).parents[2] / "docs/gpu/counters.md"
 
@@ -164,7 +164,7 @@ def test_the_verb_still_looks_into_a_trace(tmp_path):
 
 MEASURED = """
     import json, time
-    from regimeter import UnavailableError, counters
+    from regimeter import UnavailableError; from regimeter.capture import counters
     try:
         with counters.sample(source={source!r}) as measurement:
             time.sleep(0.05)
@@ -219,7 +219,7 @@ def test_without_rights_and_without_a_fallback():
 def test_without_a_device():
     done = run_python(
         """
-        from regimeter import UnavailableError, counters
+        from regimeter import UnavailableError; from regimeter.capture import counters
         for make in (counters.sample, counters.count):
             try:
                 make()
@@ -238,7 +238,7 @@ def test_without_a_device():
 def test_ranges():
     done = run_python(
         """
-        from regimeter import counters
+        from regimeter.capture import counters
         with counters.count("fp", max_ranges=3) as measurement:
             for name in ("a", "b", "a", "c"):
                 measurement.push(name)
@@ -269,7 +269,7 @@ def test_ranges():
 )
 def test_a_measurement_ends_with_its_program(ending):
     program = f"""
-        from regimeter import counters
+        from regimeter.capture import counters
         measurement = counters.sample()
         {ending}
     """

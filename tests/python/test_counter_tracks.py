@@ -1,20 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Time series as the page draws them: thinned out without losing an extreme, packed with unit and device."""
 
-import base64
-import gzip
 import json
 import math
 
-import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from page_columns import unpacked
 from runs import build_run
 
-from regimeter import telemetry
 from regimeter.report.counter_tracks import MOST_SERIES, counters_of
-from regimeter.report.data import report_data
 from regimeter.report.trace_data import timeline_data, trace_data
+from regimeter.system import telemetry
 
 SPANS = [{"kind": "scope", "start_ns": 0, "duration_ns": 1000, "name": "a"}]
 
@@ -36,13 +33,6 @@ def points_of(run, most=None):
             strict=True,
         )
     )
-
-
-def unpack(column, count):
-    dtype = {"u8": "<u1", "u16": "<u2", "u32": "<u4", "i32": "<i4", "f64": "<f8"}[column["type"]]
-    values = np.frombuffer(gzip.decompress(base64.b64decode(column["data"])), dtype=dtype).astype("f8")
-    assert len(values) == count
-    return (np.cumsum(values) if column.get("steps") else values).tolist()
 
 
 def test_short_series_are_whole_and_apart():
@@ -116,8 +106,8 @@ def test_the_page_gets_series_with_unit_and_device():
     assert power["doc"] == telemetry.metrics()["power_instant_watts"].doc
     assert reasons["reasons"]["2"] == "sw_power_cap"
     assert (other["unit"], other["doc"], other["reasons"]) == ("", "", None)
-    assert unpack(power["time_ns"], power["count"]) == [100.0, 300.0]
-    assert unpack(power["value"], power["count"]) == [300.5, 310.0]
+    assert unpacked(power["time_ns"], power["count"]) == [100.0, 300.0]
+    assert unpacked(power["value"], power["count"]) == [300.5, 310.0]
 
 
 def test_many_series_are_cut_and_counted():
@@ -129,7 +119,7 @@ def test_many_series_are_cut_and_counted():
 
 def test_every_page_carries_them():
     run = build_run(SPANS, counters=samples("power_instant_watts", [(1, 2.0)]))
-    for data in (report_data(run), trace_data(run), timeline_data(run)):
+    for data in (trace_data(run), timeline_data(run)):
         assert [one["name"] for one in data["counters"]["series"]] == ["power_instant_watts"]
         json.dumps(data["counters"], allow_nan=False)
-    assert report_data(build_run(SPANS))["counters"] == {"series": [], "omitted": 0}
+    assert trace_data(build_run(SPANS))["counters"] == {"series": [], "omitted": 0}

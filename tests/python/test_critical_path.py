@@ -3,6 +3,7 @@
 
 import gzip
 import json
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from simulated_trace import CALL, LATENCY, RETURN, Simulation, simulate, typed
-from traces import FOLDER, load_trace, trace_path
+from traces import FOLDER, all_traces, load_trace, trace_path
 
-from regimeter import Run, _core
+from regimeter import Run, _core, load
+from regimeter.report.trace_data import trace_data
 
+NSYS = sorted({"nsys_h100_2gpu_cut.sqlite", *(path.name for path in FOLDER.glob("*.sqlite"))})
 KINDS = _core.PATH_KINDS
 KERNELS = {"kernel_compute": "gemm", "kernel_communication": "ncclDevKernel_AllReduce", "kernel_memory": "Memcpy DtoD"}
 
@@ -110,6 +113,138 @@ def test_frames_that_were_open_when_recording_began_have_no_beginning() -> None:
     assert not any(name.startswith(("threading.py", "tqdm/_monitor.py")) for name in names)
 
 
+# --- what is no blame ---------------------------------------------------------------------------------------
+
+
+def trace_of(rows: list[tuple[str, str, int, int, int, int]]) -> Run:
+    """Return a run of (kind, name, lane, start, end, correlation) in us; lane 0 is a thread, 1 to 3 are streams."""
+    names: dict[str, int] = {"": 0}
+    rows = sorted(rows, key=lambda row: (row[3], -row[4]))
+    spans = {
+        "start_ns": [row[3] * 1000 for row in rows],
+        "duration_ns": [(row[4] - row[3]) * 1000 for row in rows],
+        "name": [names.setdefault(row[1], len(names)) for row in rows],
+        "kind": [_core.SPAN_KINDS.index(row[0]) for row in rows],
+        "lane": [row[2] for row in rows],
+        "correlation": [row[5] for row in rows],
+    }
+    lanes = {"thread": [100, 7, 8, 9], "device": [-1, 0, 0, 0]}
+    return Run._build(list(names), typed({"spans": spans, "lanes": lanes}), "{}", "kineto", 0, 0, -1, True)
+
+
+def named(run: Run) -> list[tuple[str, str, int, bool]]:
+    """Return the path as (kind, name, us, whether it was inferred)."""
+    rows = run.critical_path_segments()
+    return [(r["kind"], r["name"], r["duration_ns"] // 1000, bool(r["inferred"])) for r in rows]
+
+
+def test_a_host_beside_a_busy_device_is_nearly_tied_with_it() -> None:
+    # Nothing awaits the device, and the host ends last: the path runs through the host alone.
+    busy = [("kernel", f"gemm_{i}", 1, 10 + 996 * i // 10, 10 + 996 * (i + 1) // 10, i + 1) for i in range(10)]
+    launches = [("runtime", "cudaLaunchKernel", 0, i, i + 1, i + 1) for i in range(10)]
+    run = trace_of([("annotation", "train", 0, 0, 1010, -1), *launches, *busy])
+    rows = {row["time_in"]: row for row in run.critical_path()}
+    assert rows["host_other"]["path_share"] > 0.98
+    assert rows["host_other"]["saving_ns"] <= 14_000  # the device alone takes 996 us
+    assert rows["host_other"]["bound_ns"] >= 996_000
+    assert rows["host_other"]["follows"] == "tied"
+    text = run.critical_path().text()
+    assert "nearly tied: the host's chain alone takes 1.01 ms (100.0 % of the path)" in text
+    assert "the device's alone 996 µs (98.6 % of the path)" in text
+    assert "share " not in text
+    document = run.critical_path().to_document("x")
+    assert "\n".join(document["headline"]) in text
+    assert document["shares"]["path_share"].endswith("where the path runs, not what could be saved.")
+    panel = next(p for p in trace_data(run)["panels"] if p["name"] == "critical-path")
+    assert panel["tables"][0]["headline"] == document["headline"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "follows"),
+    [
+        ([("cpu_op", "op", 0, 0, 900, -1), ("runtime", "cudaLaunchKernel", 0, 900, 905, 1)], "host"),
+        ([("runtime", "cudaLaunchKernel", 0, 0, 5, 1)], "device"),
+        ([("cpu_op", "op", 0, 0, 100, -1), ("runtime", "cudaLaunchKernel", 0, 100, 105, 1)], "in_turn"),
+    ],
+)
+def test_the_chains_say_what_the_length_follows(rows: list[tuple[str, str, int, int, int, int]], follows: str) -> None:
+    launch = rows[-1][3]
+    length = 10 if follows == "host" else 200
+    run = trace_of([*rows, ("kernel", "gemm", 1, launch + 5, launch + 5 + length, 1)])
+    assert {row["follows"] for row in run.critical_path()} == {follows}
+
+
+def test_rows_come_by_what_doing_without_them_saves() -> None:
+    rows = list(load_trace("a100_event_sync.json.gz").critical_path())
+    savings = [row["saving_ns"] for row in rows]
+    assert savings == sorted(savings, reverse=True)
+    assert all(row["saving_ns"] == row["path_ns"] - row["bound_ns"] for row in rows)
+    assert all(row["time_in"] == row["kind"] for row in rows)
+
+
+# --- waits behind other streams -----------------------------------------------------------------------------
+
+FIRST = [("runtime", "cudaLaunchKernel", 0, 0, 5, 1), ("runtime", "cudaLaunchKernel", 0, 6, 9, 2)]
+COLLECTIVE = ("kernel", "ncclDevKernel_AllReduce", 2, 15, 1015, 1)
+
+
+def test_work_that_begins_as_another_stream_ends_depends_on_it() -> None:
+    run = trace_of([*FIRST, COLLECTIVE, ("kernel", "gemm", 1, 1018, 1100, 2)])
+    assert named(run) == [
+        ("launch_latency", "ncclDevKernel_AllReduce", 15, False),
+        ("kernel_communication", "ncclDevKernel_AllReduce", 1000, False),
+        ("dependency_wait", "gemm", 3, True),
+        ("kernel_compute", "gemm", 82, False),
+    ]
+
+
+def test_a_wait_beside_work_that_fills_the_device_is_the_time_of_that_work() -> None:
+    # The copy is launched first and its stream is free; it begins shortly before the kernel of the other stream ends.
+    before = ("memcpy", "Memcpy DtoD", 1, 10, 60, 3)
+    launches = [*FIRST, ("runtime", "cudaMemcpyAsync", 0, -4, -2, 3)]
+    run = trace_of([*launches, before, ("kernel", "permute", 2, 15, 515, 1), ("kernel", "gemm", 1, 510, 600, 2)])
+    assert named(run)[-2:] == [("kernel_compute", "permute", 450, True), ("kernel_compute", "gemm", 90, False)]
+    assert run.critical_path_segments()[-2]["lane"] == 2  # the stream of what the device was busy with
+    assert "kernel_gap" not in {kind for kind, *_ in named(run)}
+
+
+def test_an_idle_device_is_no_launch_latency_and_what_is_known_is_said() -> None:
+    def path(*rows: tuple[str, str, int, int, int, int]) -> list[tuple[str, str]]:
+        warm = [("runtime", "cudaLaunchKernel", 0, 0, 5, 1), ("kernel", "gemm", 1, 10, 20, 1)]
+        table = trace_of([*warm, *rows]).critical_path_segments()
+        return [(row["kind"], row["reason"]) for row in table if row["duration_ns"] > 1_000_000]
+
+    late = ("runtime", "cudaLaunchKernel", 0, 30, 35, 2)
+    assert path(late, ("kernel", "gemm", 1, 3000, 3010, 2)) == [("start_delay", "nothing_recorded")]
+    assert path(late, ("kernel", "conv", 1, 3000, 3010, 2)) == [("start_delay", "first_use_in_recording")]
+    call = ("runtime", "cudaLaunchKernel", 0, 30, 2900, 2)
+    assert path(call, ("kernel", "conv", 1, 3000, 3010, 2)) == [("start_delay", "launch_call_still_running")]
+    graph = ("runtime", "cudaGraphLaunch", 0, 30, 35, 2)
+    assert path(graph, ("kernel", "gemm", 1, 3000, 3010, 2)) == [("start_delay", "graph_launch")]
+    assert path(late, ("kernel", "gemm", 1, 900, 910, 2)) == []  # within what launching may take
+    first = trace_of([late, ("kernel", "gemm", 1, 3000, 3010, 2)])
+    assert first.critical_path_segments()[0]["reason"] == "first_work_in_recording"
+    assert "For 2.97 ms of it launched work had not begun" in first.critical_path().text()
+
+
+def test_work_launched_before_the_recording_is_what_a_call_waited_for() -> None:
+    # Half of the kernels of this trace have no launch, and one call waits 14 ms for them.
+    run = load_trace("h100_qwen_orphans.json.gz")
+    found = totals(run)
+    assert found["kernel_compute"] / sum(found.values()) > 0.85
+    assert found["host_sync"] < 100_000
+
+
+def others_busy(run: Run, lane: int, start: int, end: int) -> bool:
+    """Tell whether work of another stream of a lane's device ran between two times."""
+    spans, lanes = run.spans, run.lanes
+    kinds = [_core.SPAN_KINDS.index(kind) for kind in ("kernel", "memcpy", "memset", "accelerator")]
+    same = (lanes.device == lanes.device[lane]) & (lanes.rank == lanes.rank[lane])
+    same &= (lanes.process == lanes.process[lane]) & (np.arange(len(lanes)) != lane)
+    ends = spans.start_ns + spans.duration_ns
+    return bool((np.isin(spans.kind, kinds) & same[spans.lane] & (spans.start_ns < end) & (ends > start)).any())
+
+
 # --- random programs ----------------------------------------------------------------------------------------
 
 durations = st.integers(1_000, 400_000)
@@ -146,6 +281,34 @@ def test_the_path_is_the_one_that_the_simulator_knows(program: list[tuple[Any, .
     assert segments(simulation.trace()) == simulation.path()
 
 
+def handed_over(one: int, other: int, first: int, awaited: int, last: int) -> list[tuple[Any, ...]]:
+    """Return the steps of work that waits for another stream while its own is free."""
+    return [
+        ("launch", one, first, "gemm", "kernel_compute"),
+        ("launch", other, awaited, "ncclDevKernel_AllReduce", "kernel_communication"),
+        ("depend", one, other),
+        ("launch", one, last, "gemm", "kernel_compute"),
+        ("synchronise", one),
+    ]
+
+
+waiting = st.lists(st.builds(handed_over, streams, streams, durations, durations, durations), min_size=1, max_size=5)
+
+
+@given(waiting.map(lambda parts: [("operator", 5_003), *chain.from_iterable(parts), ("operator", 7_001)]))
+@settings(max_examples=100, deadline=None)
+def test_no_long_gap_of_any_program_lies_beside_a_busy_stream(program: list[tuple[Any, ...]]) -> None:
+    simulation = simulate(program)
+    simulation.syncs = []  # nothing is left to say that a stream waited for another, as in most traces
+    simulation.spans = [one for one in simulation.spans if one["name"] != "cudaStreamWaitEvent"]
+    run = simulation.trace()
+    rows = list(run.critical_path_segments(thresholds={"critical_behind_ns": 10_000}))
+    assert sum(row["duration_ns"] for row in rows) == simulation.total()
+    for row in rows:
+        if row["kind"] in ("kernel_gap", "launch_latency") and row["duration_ns"] > 10_000:
+            assert not others_busy(run, row["lane"], row["start_ns"], row["start_ns"] + row["duration_ns"]), row
+
+
 plain = st.lists(
     st.one_of(launches, st.tuples(st.just("operator"), durations), st.just(("synchronise", None))), max_size=20
 ).map(lambda p: [("operator", 5_003), *p, ("operator", 7_001)])
@@ -175,15 +338,22 @@ def test_a_run_without_a_kind_is_never_shorter_than_the_bound(program: list[tupl
 # --- real traces --------------------------------------------------------------------------------------------
 
 
-def every_trace() -> list[str]:
-    """Return the names of all traces; where the collection is absent, one that skips."""
-    found = [str(p.relative_to(FOLDER)) for p in FOLDER.glob("**/*.json*") if "reference" not in str(p)]
-    return sorted(n for n in found if not n.startswith(("exact", "memory"))) or ["v100_ddp_large.json.gz"]
+TRACES = sorted({*all_traces(), *NSYS, "v100_ddp_large.json.gz"})  # the last skips where the collection is absent
 
 
-@pytest.mark.parametrize("name", every_trace())
+@pytest.mark.parametrize("name", TRACES)
+def test_no_gap_or_latency_lasts_while_another_stream_was_busy(name: str) -> None:
+    run = load(trace_path(name)) if name in NSYS else load_trace(name)
+    shown = [row for row in run.critical_path_segments() if row["kind"] in ("kernel_gap", "launch_latency")]
+    for row in shown:
+        if row["duration_ns"] > 100_000:
+            assert not others_busy(run, row["lane"], row["start_ns"], row["start_ns"] + row["duration_ns"]), row
+    assert all(row["duration_ns"] <= 1_000_000 for row in shown if row["kind"] == "launch_latency")
+
+
+@pytest.mark.parametrize("name", TRACES)
 def test_the_segments_tile_the_window(name: str) -> None:
-    run = load_trace(name)
+    run = load(trace_path(name)) if name in NSYS else load_trace(name)
     path, shares = run.analyse("critical_path"), run.analyse("critical_path_shares")
     host = [_core.SPAN_KINDS.index(k) for k in ("scope", "cpu_op", "python", "annotation", "runtime", "driver")]
     work = [_core.SPAN_KINDS.index(k) for k in ("kernel", "memcpy", "memset", "accelerator")]

@@ -10,7 +10,7 @@ import types
 import pytest
 from event_driver import MS, PENDING, STREAM_CHANGED, Torch, driving, entries, measured
 
-from regimeter import streams
+from regimeter.capture import streams
 
 
 @pytest.fixture

@@ -31,12 +31,15 @@ batch = batches = x = text = tokens = np.ones(3)
 parse = encode = decode = old_tokenize = new_tokenize = str
 read, request_id, side = lambda: [1, 2, 3], 100, 0
 """
-HAVING = {
-    "README.md": """
+TORCH = """
 import torch
 torch.set_num_threads(1)
 a = b = torch.ones(8, 8)
-""",
+"""
+HAVING = {
+    "README.md": TORCH,
+    "docs/trace_tour.md": TORCH,
+    "docs/marking.md": "profiler = regimeter.get_profiler()",
     "docs/tuning.md": """
 image, smooth = np.ones(1000), lambda image, block_size: image.sum()
 stream = types.SimpleNamespace(cuda_stream=0)

@@ -295,7 +295,7 @@ def test_kept_noise_floors_are_those_of_the_same_gpu(record, tmp_path, monkeypat
 
 def test_the_history_keeps_gpus_apart(record, tmp_path):
     pytest.importorskip("sqlalchemy")
-    from regimeter.compare.samples import side_of
+    from regimeter.compare.sources import side_of
     from regimeter.history import open_history, resolve_baseline
     from regimeter.history.errors import NoBaselineError
 
@@ -337,7 +337,7 @@ def test_every_field_is_a_fact_and_every_fact_is_part_of_something():
     for fact in FACTS:
         assert fact.severity is not Severity.IGNORED or fact.keys, fact.name
         assert fact.keys <= set(KEYS), fact.name
-        assert fact.read(Environment()) is None or fact.name == "units"
+        assert fact.read(Environment()) is None or fact.name in ("units", "measured")
     for name in Environment.__slots__:
         assert name in (*read.split(), "libraries", "gpus", "unknown"), name
     assert Gpu().clocks is None
@@ -365,7 +365,7 @@ def test_one_folder_for_all_that_is_kept(monkeypatch):
 
 @pytest.mark.parametrize("path", [gpus.NVIDIA, gpus.TEGRA, gpus.WSL, gpus.AMD])
 def test_each_driver_counts_everywhere(path, monkeypatch):
-    from regimeter.testing import device
+    from regimeter.compare.ab import device
 
     for name in (*gpus.EVENT_LIBRARIES, gpus.NVML_LIBRARY):
         monkeypatch.delenv(name, raising=False)

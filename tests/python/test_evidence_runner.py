@@ -27,7 +27,9 @@ from evidence import (  # noqa: E402
     operations,
     overhead,
     regimes,
+    report,
     runner,
+    workloads,
 )
 
 STUB = str(Path(__file__).parent / "stub_torch")
@@ -172,8 +174,19 @@ def test_rows_are_kept_one_by_one_and_the_time_is_bounded(monkeypatch):
 
 def test_every_measurement_has_its_module():
     modules = {path.stem for path in (TESTS / "gpu" / "evidence").glob("*.py")}
-    helpers = {"__init__", "__main__", "bounded", "claims", "common", "loops", "operations", "report", "runner"}
-    assert {row.name for row in runner.MEASUREMENTS} == modules - helpers
+    helpers = {
+        "__init__",
+        "__main__",
+        "bounded",
+        "claims",
+        "common",
+        "doubles",
+        "loops",
+        "operations",
+        "report",
+        "runner",
+    }
+    assert {row.name for row in runner.MEASUREMENTS} == modules - helpers - {"runner"}
 
 
 # --- what is judged -------------------------------------------------------------------------------------------------
@@ -255,7 +268,7 @@ def test_overhead_is_judged_where_the_peer_is_expensive():
 
 def test_graphs_are_judged():
     row = {"right": True, "rows": 40, "replayed": {"replay": 40}, "captured": {"product": 20, "bend": 20},
-           "captured_scope": "captured", "replay_ms": 1.0, "before_ms": 1.0, "anomalies": {}}  # fmt: skip
+           "captured_scope": "captured", "replay_ms": 1.0, "beside_ms": 1.0, "anomalies": {}}  # fmt: skip
     assert False not in judged(graphs.judge({"1": row})).values()
     for change in ({"right": False}, {"replayed": {"None": 40}}, {"captured": {"None": 40}}, {"captured_scope": None}):
         assert False in judged(graphs.judge({"1": row | change})).values()
@@ -379,19 +392,21 @@ def test_measurements_run_to_their_end_on_doubles(tmp_path):
     lanes = {claim["claim"]: claim for claim in rows["stream_lanes"]["claims"]}
     assert lanes["kernels on each lane"]["holds"] is True
     assert lanes["events were recorded in the streams of the work"]["holds"] is True
+    # Two events cost the double 1.5 us, as they may hardware: that is in each length, and not in the slope.
     times = {claim["claim"]: claim for claim in rows["event_times"]["claims"]}
-    assert times["median difference over 1 us + 1 %, 10000 cycles"]["holds"] is True
+    assert times["median difference over 1 us + 1 %, 10000 cycles"]["holds"] is False
+    assert times["slope of events against records, 1000000 to 10000000 cycles"]["holds"] is True
 
 
 @pytest.mark.parametrize(("target", "arguments"), [
     ("attribution:traced", ["decode"]),
     ("kernel_sums:ours", []),
-    ("comparison:launch", [1]),
-    ("overhead:trial", ["tier0", "decode", 1]),
-    ("overhead:trial", ["tier1", "decode", 1]),
-    ("overhead:trial", ["torch_profiler", "decode", 1]),
-    ("overhead:trial", ["torch_profiler_cuda", "decode", 1]),
-    ("overhead:trial", ["proton", "decode", 1]),
+    ("comparison:launch", [1, 5]),
+    ("overhead:trial", ["tier0", "decode", 1, 2]),
+    ("overhead:trial", ["tier1", "decode", 1, 2]),
+    ("overhead:trial", ["torch_profiler", "decode", 1, 2]),
+    ("overhead:trial", ["torch_profiler_cuda", "decode", 1, 2]),
+    ("overhead:trial", ["proton", "decode", 1, 2]),
     ("million_kernels:measure", [30_000, 3_000]),
 ])  # fmt: skip
 def test_parts_run_to_their_end_on_doubles(tmp_path, target, arguments):
@@ -408,11 +423,9 @@ def test_parts_run_to_their_end_on_doubles(tmp_path, target, arguments):
         if "clock_step" not in found["anomalies"]:  # a machine that stands still for a moment moves its clocks apart
             assert found["before_launch"] == 0
     elif target.startswith("comparison"):
-        assert {side: len(times) for side, times in found.items()} == dict.fromkeys(
-            comparison.SIDES, comparison.SAMPLES
-        )
+        assert {side: len(times) for side, times in found.items()} == dict.fromkeys(comparison.SIDES, 5)
     elif target.startswith("overhead"):
-        assert {kind: len(times) for kind, times in found.items()} == dict.fromkeys(found, overhead.ROUNDS)
+        assert {kind: len(times) for kind, times in found.items()} == dict.fromkeys(found, 2)
     elif target.startswith("million"):
         assert found["records"] + found["dropped"] >= 30_000
         assert len(found["resident_bytes"]) == 10
@@ -435,6 +448,7 @@ def test_graphs_compilation_and_memory_run_to_their_end_on_doubles(tmp_path):
     assert compiled["kernels made by Triton under the scope"]
 
 
+@pytest.mark.slow
 def test_calibration_runs_to_its_end_on_doubles(tmp_path):
     """Rates of a double that takes the same time for everything are nonsense; that they are judged is what is shown."""
     doubles = fakes.environment(cuda="follow=0,paper=0,kernel_ns=2500000", nvrtc="")
@@ -454,6 +468,7 @@ def test_calibration_runs_to_its_end_on_doubles(tmp_path):
     assert claims["duration"] is True
 
 
+@pytest.mark.slow
 def test_regimes_run_to_their_end_on_doubles(tmp_path):
     """Neither verdicts nor counters of a double mean anything; every operation has both."""
     doubles = fakes.environment(cuda="follow=0,paper=0,memory_bytes=85899345920", cupti_profiler="", nvrtc="")
@@ -470,11 +485,25 @@ def test_regimes_run_to_their_end_on_doubles(tmp_path):
 
 @pytest.mark.slow
 def test_workloads_run_on_a_device_that_is_this_processor(tmp_path):
-    doubles = fakes.environment(cuda_host="", nvrtc="")
-    done = run(tmp_path, "--only", "workloads", environment=with_stub(**doubles, REGIMETER_CACHE="off"))
-    document = json.loads((tmp_path / "evidence.json").read_text())
-    (row,) = document["measurements"]
-    assert row["state"] == "measured", done.stdout
-    errors = [claim for claim in row["claims"] if claim["claim"].endswith(": error")]
+    result = tmp_path / "result.json"
+    command = [sys.executable, str(TESTS / "gpu" / "evidence"), "--call", "workloads:measure"]
+    arguments = json.dumps([{"warmup": 0, "iterations": 1}])
+    done = subprocess.run(
+        [*command, "--arguments", arguments, "--result", str(result)],
+        env=with_stub(**fakes.environment(cuda_host="", nvrtc=""), REGIMETER_CACHE="off"),
+        capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    errors = [claim for claim in workloads.judge(json.loads(result.read_text())["found"]) if "error" in claim.claim]
     assert len(errors) == 9
-    assert all(claim["holds"] for claim in errors)
+    assert all(claim.holds for claim in errors)
+
+
+def test_a_copy_without_its_repository_does_not_claim_to_be_unchanged(tmp_path, monkeypatch):
+    about = {"device": {}, "date": "", "commit": "abc", "command": ["x"], "nvidia_smi": ""}
+    assert "commit abc (whether files were changed is not known)" in report.text(about | {"changed": None}, [])
+    assert "commit abc (with changes in 1 files)" in report.text(about | {"changed": ["a.c"]}, [])
+    assert "commit abc\n" in report.text(about | {"changed": []}, [])
+    monkeypatch.setattr(runner, "ROOT", tmp_path)
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    assert runner.changed_files() is None

@@ -15,7 +15,7 @@ from run_strategies import DEVICE_LANE, HOST_LANES, NAMES, Span, run_of_tuples, 
 from traces import load_trace
 
 from regimeter import Run, _core
-from regimeter.flame import FlameGraphGenerator
+from regimeter.suite.flame import FlameGraphGenerator
 
 PLAIN = {"flame_min_duration_ns": 0, "flame_small_share": 0, "flame_max_depth": 1000}
 DEVICE = ("kernel", "memcpy")
@@ -206,7 +206,9 @@ def test_bad_options_are_refused() -> None:
 
 def test_a_profiler_is_read_through_its_own_export(monkeypatch: pytest.MonkeyPatch) -> None:
     run = load_trace("h100_bert_small.json.gz")
-    monkeypatch.setattr("regimeter.imported.load", lambda path: run if Path(path).read_text() == "trace" else None)
+    monkeypatch.setattr(
+        "regimeter.suite.imported.load", lambda path: run if Path(path).read_text() == "trace" else None
+    )
 
     class Profiler:
         def export_chrome_trace(self, path: str) -> None:

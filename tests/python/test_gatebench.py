@@ -150,7 +150,7 @@ def test_one_process_a_side_is_not_called_changed_below_what_it_can_detect():
     rng = np.random.default_rng(8)
     logs = rng.normal(0, 0.005, (2, 400, 1, 50)) + rng.normal(0, 0.012, (2, 400, 1, 1))
     logs[1] += 0.03
-    report = engine.compare(np.exp(logs[0]), np.exp(logs[1]), paired=False, fdr="none")
+    report = engine.compare(np.exp(logs[0]), np.exp(logs[1]), paired=False, fdr="none", run_floor=0.01)
     size = np.expm1(np.abs(np.log1p(report.change)))
     assert report.changed.any()
     assert (size[report.changed] >= report.detectable[report.changed]).all()

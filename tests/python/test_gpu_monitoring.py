@@ -9,9 +9,9 @@ from datetime import timedelta
 import fakes
 import pytest
 
-import regimeter.gpu_monitoring as module
+import regimeter.tuning.gpu_monitoring as module
 from regimeter import GpuMonitor, MonitoringConfig, get_global_monitor
-from regimeter.gpu_monitoring import DeviceReading
+from regimeter.tuning.gpu_monitoring import DeviceReading
 
 DOCUMENTED = {
     "total_kernel_calls",
@@ -254,7 +254,7 @@ def test_there_is_one_global_monitor(monkeypatch):
 def test_figures_of_nvml_on_its_double(run_python):
     script = """
         import regimeter
-        from regimeter import telemetry
+        from regimeter.system import telemetry
         monitor = regimeter.GpuMonitor()
         monitor.record_kernel_execution("a", 0.001, None, True)
         figures, now = monitor.get_utilization_stats(), telemetry.read(0)

@@ -15,7 +15,8 @@ import pytest
 import sqlalchemy as sa
 from needed import package
 
-from regimeter.compare.samples import Samples, Side, side_of
+from regimeter.compare.side import Samples, Side
+from regimeter.compare.sources import side_of
 from regimeter.history import Commit, HistoryError, NoBaselineError, commit_of, open_history
 from regimeter.history import schema as tables
 from regimeter.history.database import location, shown, transaction, url_of
@@ -145,38 +146,45 @@ def test_export_is_read_by_pandas(history_place, tmp_path):
 # --- many writers, and dead ones ----------------------------------------------------------------------------------
 
 
-WRITER = """
-    import random, sys
-    from regimeter.compare.samples import side_of
+# One process imports and forks the writers, each with an engine of its own, and lets all go at once.
+FORKED_WRITERS = """
+    import os, random, sys
+    from regimeter.compare.sources import side_of
     from regimeter.history import Commit, open_history
-    place, number = sys.argv[1:]
-    names = [f"operation {i}" for i in range(60)]
-    random.Random(int(number)).shuffle(names)
-    sys.stdout.write("ready\\n"), sys.stdout.flush(), sys.stdin.readline()
-    for turn in range(3):
-        side = side_of({name: [[float(number), turn], [1.0]] for name in [*names, f"of {number} {turn}"]}, number)
-        print(open_history(place).add(side, Commit(branch=number)).id, flush=True)
+    place, count = sys.argv[1], int(sys.argv[2])
+    go_out, go_in = os.pipe()
+
+    def write(number):
+        names = [f"operation {i}" for i in range(60)]
+        random.Random(number).shuffle(names)
+        os.close(go_in)
+        os.read(go_out, 1)
+        for turn in range(3):
+            side = side_of({name: [[float(number), turn], [1.0]] for name in [*names, f"of {number} {turn}"]}, "run")
+            os.write(1, b"%d\\n" % open_history(place).add(side, Commit(branch=str(number))).id)
+
+    children = []
+    for number in range(count):
+        if child := os.fork():
+            children.append(child)
+            continue
+        try:
+            write(number)
+        except BaseException:
+            sys.excepthook(*sys.exc_info())
+            os._exit(1)
+        os._exit(0)
+    os.close(go_in)
+    print("ended", *(os.waitpid(child, 0)[1] for child in children))
 """
 
 
 @pytest.mark.slow
-def test_sixteen_processes_write_at_once_to_a_new_database(history_place):
-    go_out, go_in = os.pipe()
-    writers = [
-        subprocess.Popen(
-            [sys.executable, "-c", textwrap.dedent(WRITER), history_place, str(number)],
-            stdin=go_out,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for number in range(WRITERS)
-    ]
-    os.close(go_out)
-    for writer in writers:
-        assert writer.stdout.readline() == "ready\n"
-    os.close(go_in)  # all at once
-    ids = [int(line) for writer in writers for line in writer.communicate(timeout=300)[0].split()]
-    assert [writer.returncode for writer in writers] == [0] * WRITERS
+def test_sixteen_processes_write_at_once_to_a_new_database(history_place, run_python):
+    done = run_python(FORKED_WRITERS, history_place, WRITERS)
+    *lines, ended = done.stdout.splitlines()
+    assert ended == "ended" + " 0" * WRITERS, done.stderr
+    ids = [int(line) for line in lines]
     history = open_history(history_place)
     assert sorted(ids) == sorted(row.id for row in history.runs())
     assert len(ids) == 3 * WRITERS
@@ -194,7 +202,7 @@ def test_sixteen_processes_write_at_once_to_a_new_database(history_place):
 KILLED = """
     import sys, time
     import sqlalchemy as sa
-    from regimeter.compare.samples import side_of
+    from regimeter.compare.sources import side_of
     from regimeter.history import open_history
     place, after = sys.argv[1:]
     history, seen = open_history(place), 0

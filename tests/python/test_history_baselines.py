@@ -8,7 +8,7 @@ import pytest
 
 import regimeter
 from regimeter.compare import ChangeType
-from regimeter.compare.samples import side_of
+from regimeter.compare.sources import side_of
 from regimeter.history import (
     Baselines,
     Commit,

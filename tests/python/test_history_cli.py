@@ -11,25 +11,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from regimeter.compare.samples import side_of
+from regimeter.compare.sources import side_of
 from regimeter.history import Baselines, Commit, open_history
 
 
 @pytest.fixture
-def call(history_place, tmp_path):
-    """Run the command in an empty folder that is no repository."""
+def call(history_place, command, monkeypatch):
+    """Run the command with a history of its own, outside of any CI; return what it prints where it should."""
+    for name in [name for name in os.environ if name.startswith(("GITHUB_", "CI_", "GIT_COMMIT", "BUILDKITE_"))]:
+        monkeypatch.delenv(name)
 
     def run(*words, code=0):
-        environment = {
-            **os.environ,
-            "REGIMETER_HISTORY": history_place,
-            "GIT_CEILING_DIRECTORIES": str(tmp_path.parent),
-        }
-        for name in [name for name in environment if name.startswith(("GITHUB_", "CI_", "GIT_COMMIT", "BUILDKITE_"))]:
-            del environment[name]
-        done = subprocess.run(
-            [sys.executable, "-m", "regimeter", *words], cwd=tmp_path, env=environment, capture_output=True, text=True
-        )
+        done = command(*words, env={"REGIMETER_HISTORY": history_place})
         assert done.returncode == code, done.stdout + done.stderr
         return done.stdout if code in (0, 1, 3) else done.stderr
 
@@ -154,10 +147,8 @@ def test_the_database_itself(call, profile, tmp_path):
     assert (tmp_path / "all.parquet").exists()
 
 
-def test_no_history_is_exit_code_5(tmp_path):
-    words = ["baseline", "list", "--db", "none.db"]
-    done = subprocess.run([sys.executable, "-m", "regimeter", *words], cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 5
+def test_no_history_is_exit_code_5(tmp_path, command):
+    assert command("baseline", "list", "--db", "none.db").returncode == 5
     assert not (tmp_path / "none.db").exists()
 
 

@@ -14,6 +14,7 @@ from runs import HOST, OTHER_HOST, OTHER_STREAM, STREAM, kernel, launch, run_of,
 from traces import load_trace, trace_path
 
 from regimeter import Run, _core
+from regimeter.analysis.waiting import IDLE_GROUPS
 
 CAUSES = _core.IDLE_CAUSES
 PARTS = ("before_launch_ns", "in_launch_ns", "after_launch_ns")
@@ -250,6 +251,48 @@ def test_short_gaps_are_left_out_of_the_list_but_not_of_the_totals() -> None:
     assert (times.total_ns.tolist(), times.count.tolist()) == ([80], [2])
 
 
+def test_a_gap_before_a_late_launch_has_two_causes() -> None:
+    spans = [launch("l", 0, 5, 1), kernel(10, 90, 1), launch("l", 150, 20, 2), kernel(175, 10, 2)]
+    rows = {row["cause"]: row for row in run_of(spans).idle()}
+    assert {cause: (row["count"], row["total_ns"]) for cause, row in rows.items()} == {
+        "host_late": (1, 50), "launch_gap": (1, 25),
+    }  # fmt: skip
+    assert [rows["launch_gap"][part] for part in PARTS] == [0, 20, 5]
+    assert rows["host_late"]["span_ns"] == 175
+    long = [launch("l", 0, 5, 1), kernel(10, 90, 1), launch("l", 150, 40_000, 2), kernel(40_175, 10, 2)]
+    assert {row["cause"]: row["total_ns"] for row in run_of(long).idle()} == {"host_late": 50, "launch_call": 40_025}
+
+
+def test_the_time_that_other_streams_worked_is_divided_with_the_gap() -> None:
+    spans = [launch("l", 0, 5, 1), kernel(10, 90, 1), launch("l", 150, 20, 2), kernel(175, 10, 2),
+             launch("l", 6, 5, 3), kernel(120, 40, 3, OTHER_STREAM)]  # fmt: skip
+    rows = [row for row in run_of(spans).idle(by="stream") if row["lane"] == STREAM]
+    assert {row["cause"]: (row["total_ns"], row["busy_ns"]) for row in rows} == {
+        "host_late": (50, 30), "launch_gap": (25, 10),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", exact())
+def test_regimes_and_idle_times_divide_the_idle_time_alike(name: str) -> None:
+    run = load_trace(name)
+    parts = dict(zip(IDLE_GROUPS, ("host_wait_ns", "launch_gap_ns", "wait_ns", "unknown_ns"), strict=True))
+    idle = list(run.idle())
+    for region in run.region_regimes():
+        own = [row for row in idle if row["process"] == region["process"] and row["rank"] == region["rank"]]
+        for words, causes in IDLE_GROUPS.items():
+            assert sum(row["total_ns"] for row in own if row["cause"] in causes) == region[parts[words]], words
+        assert sum(row["sync_ns"] for row in own) == region["host_sync_ns"]
+
+
+def test_the_headline_says_of_what_the_device_was_idle() -> None:
+    text = load_trace("a100_event_sync.json.gz").idle().text()
+    assert (
+        "was idle for 212 µs (80.6 %) of its span of 263 µs: 158 µs waiting for the host, 54.0 µs from launch calls"
+        in text
+    )
+    assert not run_of([kernel(0, 10), kernel(15, 10)]).idle(by="stream").headline()
+
+
 def reference(name: str) -> Iterator[tuple[int, str, float]]:
     """Return (stream, category, microseconds) of the peer's table."""
     path = trace_path(f"hta_reference/{name}/idle_time_breakdown.csv")
@@ -266,10 +309,10 @@ FRACTIONS = ["h100_owlv2_with_stack", "mi300_vllm_decode_graph", "v100_2024_04_a
 
 def late_and_rest(run: Run, stream: int) -> tuple[float, float, int]:
     """Return the microseconds of a stream that the host was late, those of other causes, and the number of gaps."""
-    times = run.analyse("idle_times", group_by=1)
-    own = times.stream == stream
-    late = own & np.isin(times.cause, [CAUSES.index(cause) for cause in ("host_late", "after_sync", "host_sync")])
-    return times.total_ns[late].sum() / 1e3, times.total_ns[own & ~late].sum() / 1e3, int(times.count[own].sum())
+    gaps = run.analyse("idle_gaps", group_by=1)
+    own = gaps.stream == stream
+    late = own & np.isin(gaps.cause, [CAUSES.index(cause) for cause in ("host_late", "after_sync", "host_sync")])
+    return gaps.duration_ns[late].sum() / 1e3, gaps.duration_ns[own & ~late].sum() / 1e3, int(own.sum())
 
 
 @pytest.mark.parametrize("name", WHOLE_MICROSECONDS)

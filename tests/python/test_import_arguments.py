@@ -2,10 +2,13 @@
 """Arguments of events: the columns they go to, and the launches they name."""
 
 import math
+from pathlib import Path
 
+import numpy as np
 from event_text import codes, kinds, metadata, names, trace, x
+from traces import trace_path
 
-from regimeter import _core
+from regimeter import _core, load
 
 
 def test_arguments_of_an_operator() -> None:
@@ -25,6 +28,18 @@ def test_arguments_of_an_operator() -> None:
     assert run.strings[table.stack[0]] == "a.py(1): f;b.py(2): g"
     assert run.strings[table.module[0]] == "Net.conv"
     assert metadata(run, 0) == {"Backend": "x", "kernel_backend": "triton", "num_warps": 4}
+
+
+def test_an_argument_without_a_value_is_none_wherever_it_stands(tmp_path: Path) -> None:
+    """Also where the events before had a number there, from which the reader has learned what comes next."""
+    values = ["1", "2", "3", "null", "4", "null"]
+    events = [x("op", str(10 * i), "5", "cpu_op", f', "args": {{"own": {v}, "b": 1}}') for i, v in enumerate(values)]
+    expected = [{"b": 1} if value == "null" else {"own": int(value), "b": 1} for value in values]
+    file = tmp_path / "null.json"
+    file.write_text(f'{{"traceEvents": [{", ".join(events)}]}}')
+    for strict in (False, True):
+        run = load(file, strict=strict)
+        assert [metadata(run, row) for row in range(len(values))] == expected
 
 
 def test_arguments_of_a_collective() -> None:
@@ -182,3 +197,15 @@ def test_what_a_command_processor_does_beside_computing() -> None:
     assert kinds(run) == ["sync", "event", "memcpy", "accelerator", "accelerator"]
     assert run.spans.bytes[2] == 1024
     assert (run.syncs.span.tolist(), run.syncs.stream.tolist()) == ([0], [4])
+
+
+def test_every_column_of_a_trace_is_filled() -> None:
+    """Two readings are the same in every column: none holds what memory happened to hold."""
+    path = trace_path("h100_bert_small.json.gz")
+    first, second = load(path), load(path)
+    for name, described in _core.schema()["run"].items():
+        for column in (one["name"] for one in described["columns"]):
+            values = [getattr(run.table(name), column) for run in (first, second)]
+            assert np.array_equal(*values, equal_nan=values[0].dtype.kind == "f"), (name, column)
+    assert len(first.launches)
+    assert not first.launches.cluster_y.any()

@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 from needed import package
 
-import regimeter.inflate as inflate_module
-import regimeter.inputs as inputs_module
+import regimeter.run.inflate as inflate_module
+import regimeter.run.inputs as inputs_module
 from regimeter import FormatError, GPUProfiler, Run, UnavailableError, _core, load
-from regimeter.inflate import Damage, gunzip
-from regimeter.inputs import HEAD_BYTES, kind_of
+from regimeter.run.inflate import Damage, gunzip
+from regimeter.run.inputs import HEAD_BYTES, kind_of
 
 
 def threads_alive() -> list[str]:
@@ -166,7 +166,7 @@ def test_neighbours_are_not_looked_at(tmp_path):
     [
         (b"", "an empty file"),
         (bz2.compress(TEXT), "bzip2"),
-        (b"\x80\x04\x95", "memory._snapshot"),
+        (b"\x80\x04\x95", "pickle is cut"),
         (b"PK\x03\x04", "zip"),
         (os.urandom(0) + b"\x00\x01\x02", "neither JSON nor a recording"),
         (gzip.compress(b"", mtime=0), "gzip data of nothing"),
@@ -490,7 +490,7 @@ def test_an_interrupt_ends_reading_in_the_middle_of_a_file(tmp_path, run_python,
 
 
 def test_blanks_without_end_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("regimeter.inputs.MOST_BLANKS", 8 << 20)
+    monkeypatch.setattr("regimeter.run.inputs.MOST_BLANKS", 8 << 20)
     event = b'{"traceEvents": [{"ph": "X", "ts": 1, "dur": 2, "name": "a", "pid": 1, "tid": 1}'
     path = tmp_path / "blanks.json.gz"
     path.write_bytes(gzip.compress(event + b" " * (64 << 20) + b"]}"))

@@ -356,7 +356,7 @@ def test_every_truncation_is_recovered_to_whole_blocks(interrupted):
     assert counts[-1] == len(whole) == 1000
     orphans = 0
     cuts = {cut for end in ends[:-1] for cut in (end, end + 12)}
-    cuts |= set(random.Random(2).sample(range(64, len(data)), 100))
+    cuts |= set(random.Random(2).sample(range(64, len(data)), 40))
     for length in sorted(cuts):
         interrupted.write_bytes(data[:length])
         run = load(interrupted, recover=True)
@@ -389,7 +389,7 @@ def test_every_flipped_bit_is_noticed_or_harmless(recording):
     data = recording.read_bytes()
     choice = random.Random(3)
     refused = 0
-    for _ in range(300):
+    for _ in range(150):
         changed = bytearray(data)
         changed[choice.randrange(len(data))] ^= 1 << choice.randrange(8)
         recording.write_bytes(changed)
@@ -404,7 +404,7 @@ def test_every_flipped_bit_is_noticed_or_harmless(recording):
         assert len(run.spans) <= 1000
         run.get_summary()
         run.get_entries()
-    assert refused > 250
+    assert refused > 125
 
 
 def test_a_lost_block_is_counted_and_the_rest_is_kept(recording):
@@ -544,7 +544,7 @@ DISK_FULL = """
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        profiler = regimeter.GPUProfiler(path=sys.argv[1], enable_detailed_metrics=False)
+        profiler = regimeter.GPUProfiler(path=sys.argv[1], enable_detailed_metrics=False, witness=False)
         for number in range(20_000):
             with profiler.profile("a"):
                 pass

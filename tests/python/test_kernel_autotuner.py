@@ -15,8 +15,9 @@ from needed import benchmarks
 from scipy import stats
 
 import regimeter
-from regimeter import AutoTunerConfig, KernelAutotuner, KernelConfig, _core, tuning_store
-from regimeter.kernel_autotuner import tuning_thresholds
+from regimeter import AutoTunerConfig, KernelAutotuner, KernelConfig, _core
+from regimeter.tuning import store as tuning_store
+from regimeter.tuning.kernel_autotuner import tuning_thresholds
 
 benchmarks()
 
@@ -386,7 +387,7 @@ def test_a_device_is_identified_by_uuid_and_driver(run_python, tmp_path):
     script = """
         import json
         import regimeter
-        from regimeter import telemetry
+        from regimeter.system import telemetry
         tuner = regimeter.KernelAutotuner(device=0)
         tuner.tune_kernel("k", lambda config: config.block_size * 1e-6, 100, timer="returned")
         who = json.loads(tuner.save().read_text())["identity"]

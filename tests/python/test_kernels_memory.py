@@ -21,7 +21,7 @@ for _ in range(PORTIONS):
     while len(seen) >= SETTLED and resident() > seen[SETTLED - 1] + 6e6 and time.monotonic() < until:
         time.sleep(0.02)
     seen.append(resident())
-grown = max(seen) - seen[SETTLED - 1]
+grown = max(seen[SETTLED - 1:]) - seen[SETTLED - 1]
 stats = profiler.stats()
 profiler.close()
 """

@@ -122,7 +122,7 @@ def test_children_of_the_program_are_not_recorded(run_program, tmp_path):
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         subprocess.run([sys.executable, "-c", "import sys; sys.exit('regimeter' in sys.modules)"], check=True)
         """,
-        arguments=[*RECORD, "--kernels"],
+        arguments=[*RECORD, "--kernels", "--stacks", "0"],
     )
     assert len(load(tmp_path / "run.rgm").launches) == 1
     assert [path.name for path in tmp_path.glob("run.rgm*")] == ["run.rgm"]

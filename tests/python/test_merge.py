@@ -114,6 +114,10 @@ def test_no_column_that_names_a_row_is_forgotten(name: str, column: str) -> None
     for row in rows["spans"]:
         row.setdefault(column, -1 if column != "lane" else 0) if name == "spans" else None
     rows |= {} if name == "spans" else {name: [{column: 0}]}
+    if name == "samples":
+        rows["stacks"] = [{"line": 1}]
+    if name == "stacks":  # a stack is called by one before it
+        rows["stacks"] = [{column: -1}, {column: 0}]
     runs = [
         build_run(rows["spans"], [{"rank": rank}], **{k: v for k, v in rows.items() if k != "spans"}) for rank in (0, 1)
     ]

@@ -291,9 +291,9 @@ def test_a_virtual_table_is_none(old):
 
 
 def test_reading_has_a_limit(old, monkeypatch):
-    monkeypatch.setattr("regimeter.nsys_tables.STEPS_OF_ALL", 0)
-    monkeypatch.setattr("regimeter.nsys_tables.STEPS_PER_BYTE", 0)
-    monkeypatch.setattr("regimeter.nsys_tables.STEPS_AT_ONCE", 10)
+    monkeypatch.setattr("regimeter.run.nsys_tables.STEPS_OF_ALL", 0)
+    monkeypatch.setattr("regimeter.run.nsys_tables.STEPS_PER_BYTE", 0)
+    monkeypatch.setattr("regimeter.run.nsys_tables.STEPS_AT_ONCE", 10)
     with pytest.raises(FormatError, match="more steps than a file of its size can need"):
         load(old)
 

@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from regimeter import backend, cost, load
-from regimeter.report.text import cost_line
+from regimeter import load
+from regimeter.capture import backend
+from regimeter.run import cost
+from regimeter.run.summary_text import cost_line
 
 SLOW_S = 0.002
 
@@ -73,7 +75,7 @@ def test_reading_memory_is_no_exclusive_time_of_the_scope_around(make_profiler, 
         def end(self, token):
             time.sleep(SLOW_S)
 
-    monkeypatch.setattr("regimeter.device_memory.TorchMemoryProbe", SlowProbe)
+    monkeypatch.setattr("regimeter.capture.device_memory.TorchMemoryProbe", SlowProbe)
     profiler = make_profiler(enable_detailed_metrics=False, track_memory=True, memory_interval_ms=0)
     blocks_in_a_step(profiler, steps=1, blocks=3)
     run = profiler.run()
@@ -126,9 +128,14 @@ def test_reset_forgets_what_it_cost(make_profiler, slow_looks):
     assert parts["starting"] > 0
 
 
-def test_a_forked_child_states_its_own(make_profiler, slow_looks, tmp_path):
+def test_a_forked_child_states_its_own(make_profiler, monkeypatch, tmp_path):
+    """The parent's one look takes a second and the child's no time, so no pause of the machine turns them round."""
+    waits = [1.0]
+    monkeypatch.setattr(backend, "detect", lambda *_: time.sleep(waits.pop() if waits else 0) or backend.CPU)
     profiler = make_profiler(memory_interval_ms=0)
-    blocks_in_a_step(profiler)
+    with profiler.profile("in the parent"):
+        pass
+    assert not waits
     out = tmp_path / "child.json"
     child = os.fork()
     if child == 0:

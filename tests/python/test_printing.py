@@ -8,7 +8,7 @@ import re
 import pytest
 
 from regimeter import GPUProfiler
-from regimeter.report.text import TextTable, cells, render, say, shorten
+from regimeter.system.text import TextTable, cells, render, say, shorten
 
 PRINTING = """
     import sys, regimeter
@@ -48,7 +48,7 @@ def test_notes_are_wrapped_in_a_terminal(width, monkeypatch):
     with GPUProfiler() as profiler, profiler.profile("a", device="cpu"):
         pass
     out = Terminal()
-    from regimeter.report.text import print_bottlenecks, print_summary
+    from regimeter.run.summary_text import print_bottlenecks, print_summary
 
     print_summary(profiler.run(), file=out)
     print_bottlenecks(profiler.run(), file=out)

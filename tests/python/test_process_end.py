@@ -11,7 +11,7 @@ import pytest
 
 from regimeter import GPUProfiler, load
 
-KILLS = 200
+KILLS = 60
 AT_ONCE = 4
 
 
@@ -83,7 +83,8 @@ def check_recovered(path):
     return len(numbers)
 
 
-def test_two_hundred_kills(tmp_path, start_python):
+@pytest.mark.slow
+def test_many_kills(tmp_path, start_python):
     part = KILLS // AT_ONCE
 
     processes = [start_python(VICTIMS, tmp_path, number * part, part) for number in range(AT_ONCE)]

@@ -9,7 +9,8 @@ import pytest
 from plugin_session import run
 
 from regimeter import _core
-from regimeter.testing import device, gate, memory, quantities
+from regimeter.compare.ab import device, memory
+from regimeter.testing import gate, quantities
 from regimeter.testing.budgets import Figures, check
 
 pytest_plugins = ["pytester"]
@@ -118,7 +119,7 @@ def test_a_budget_of_a_test_without_a_fixture_holds_for_the_whole_test(pytester:
 def test_what_cannot_be_measured_fails_with_the_reason_unless_told_otherwise(pytester: pytest.Pytester) -> None:
     pytester.makeconftest(
         """
-        from regimeter.testing import device
+        from regimeter.compare.ab import device
         import pytest
         @pytest.fixture(autouse=True)
         def no_device(monkeypatch):
@@ -147,7 +148,7 @@ def test_what_cannot_be_measured_fails_with_the_reason_unless_told_otherwise(pyt
 def test_launches_and_waits_of_a_traced_call(pytester: pytest.Pytester) -> None:
     pytester.makeconftest(
         """
-        from regimeter.testing import device
+        from regimeter.compare.ab import device
         import pytest
         @pytest.fixture(autouse=True)
         def traced(monkeypatch):
@@ -219,7 +220,7 @@ def test_the_peak_is_that_of_the_watched_code(run_python: Any) -> None:
     done = run_python(
         """
         import mmap
-        from regimeter.testing import memory
+        from regimeter.compare.ab import memory
         watched = memory.PeakMemory()
         block = mmap.mmap(-1, 32 << 20)  # pages of its own, and touched
         for at in range(0, len(block), 4096):

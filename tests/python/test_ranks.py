@@ -12,7 +12,7 @@ from runs import build_run, named_kernel
 from traces import load_trace
 
 from regimeter import Run, _core
-from regimeter.analysis.ranks import merge_ranks
+from regimeter.run.alignment import merge_ranks
 
 NAME = "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
 

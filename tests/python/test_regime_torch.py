@@ -11,7 +11,7 @@ torch = package("torch")
 
 import regimeter  # noqa: E402
 from regimeter import GPUProfiler, MultiGPUError  # noqa: E402
-from regimeter.regime import blocks, floor, torch_work  # noqa: E402
+from regimeter.regime import blocks, floor, replay, torch_work  # noqa: E402
 from regimeter.regime.stopwatch import Measurement  # noqa: E402
 
 F = torch.nn.functional
@@ -74,13 +74,19 @@ def test_a_small_call_without_a_count_is_overhead(profiler, monkeypatch):
     def verdict(size, microseconds):
         ns = microseconds * 1000
         measured = Measurement(ns, ns, None, ns, ns, 0, 0, 0, 0, 5, 0.01, (ns,) * 5)
-        monkeypatch.setattr("regimeter.regime.stopwatch.measure", lambda call, repeat, clock=None: (call(), measured))
+        monkeypatch.setattr(
+            "regimeter.regime.stopwatch.measure", lambda call, repeat, clock=None, pace=False: (call(), measured)
+        )
         return profiler.profile_operation(F.softmax, torch.ones(size, 4), 1)
 
     small = verdict(3, 5)
     assert (small["regime"], small["flops"], small["evidence"]["sol_compute"]) == ("OVERHEAD_BOUND", None, None)
     assert verdict(3, 20)["regime"] == "AMBIGUOUS"  # more than the call explains
-    assert verdict(100_000, 1000)["regime"] == "UNKNOWN"  # 800,000 values may well be its arithmetic
+    told = {0.1: "MEMORY_BOUND", 0.9: "COMPUTE_BOUND"}  # of 8 million values may be its arithmetic: a cache tells
+    for inside, regime in told.items():
+        replayed = replay.Replay(inside * 1e7, 0.2, False, False)
+        monkeypatch.setattr("regimeter.regime.replay.of_call", lambda *_, replayed=replayed: replayed)
+        assert verdict(1_000_000, 10_000)["regime"] == regime
 
 
 def test_what_torch_writes_in_python_runs_once(profiler, tmp_path):

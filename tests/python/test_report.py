@@ -1,18 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """Text and page of a run: what they say, and that names cannot steer them."""
 
+import base64
 import contextlib
+import gzip
 import io
 import json
 import re
 
 import pytest
 from needed import package
+from page_columns import unpacked
 
 from regimeter import load
 from regimeter.cli import main
-from regimeter.report import data, text
 from regimeter.report.html import render_html
+from regimeter.report.pack import Names
+from regimeter.report.trace_data import trace_data
+from regimeter.report.trace_timeline import timeline_of
+from regimeter.run import summary_text
+from regimeter.system import text
 
 HOSTILE = [
     "</script><script>alert(1)</script>",
@@ -92,10 +99,10 @@ def test_names_cannot_steer_the_terminal(make_profiler):
         with profiler.profile(name):
             pass
     run = profiler.run()
-    out = printed(text.print_summary, run) + printed(text.print_bottlenecks, run, 10)
+    out = printed(summary_text.print_summary, run) + printed(summary_text.print_bottlenecks, run, 10)
     assert all(character.isprintable() or character == "\n" for character in out)
     assert "\N{REPLACEMENT CHARACTER}[31mred" in out
-    lines = printed(text.print_summary, run).splitlines()
+    lines = printed(summary_text.print_summary, run).splitlines()
     assert len({len(line) for line in lines[2:3]}) == 1
     assert max(map(len, lines[:12])) < 250
 
@@ -152,7 +159,7 @@ def test_a_terminal_gets_the_same_rows(recorded):
             return True
 
     out = Terminal()
-    text.print_summary(recorded.run(), file=out)
+    summary_text.print_summary(recorded.run(), file=out)
     assert "outer" in out.getvalue()
     assert "Cost of profiling" in out.getvalue()
 
@@ -160,31 +167,36 @@ def test_a_terminal_gets_the_same_rows(recorded):
 # --- data of the page -----------------------------------------------------------------------------------------
 
 
+def names_of(found):
+    return json.loads(gzip.decompress(base64.b64decode(found["names"]["data"])))
+
+
 def test_the_page_has_the_run_s_data(recorded):
     run = recorded.run()
-    found = data.report_data(run, title="A title", file="run.rgm")
+    found = trace_data(run, title="A title", file="run.rgm")
     assert json.loads(json.dumps(found)) == found
     assert found["title"] == "A title"
     assert found["run"]["span_count"] == 20
     assert [row["operation"] for row in found["summary"]] == list(run.get_summary())
     assert found["summary"][0]["total_ns"] == pytest.approx(run.get_bottlenecks(1)[0].total_time_ms * 1e6)
     assert len(found["bottlenecks"]) == 2
-    timeline = found["timeline"]
-    assert len(timeline["start_ns"]) == 20
-    assert timeline["omitted_count"] == 0
-    assert timeline["start_ns"] == sorted(timeline["start_ns"])
-    assert min(timeline["start_ns"]) >= 0
-    assert [found["names"][n] for n in timeline["name"]] == ["outer", "inner"] * 10
-    assert timeline["depth"] == [0, 1] * 10
+    timeline, names = found["timeline"], names_of(found)
+    assert timeline["count"] == timeline["spans"] == timeline["drawn"] == 20
+    assert timeline["aggregated"] == timeline["blocks"]["count"] == 0
+    columns = {name: unpacked(column, 20) for name, column in timeline["columns"].items()}
+    assert columns["start_ns"] == (run.spans.start_ns - run.start_ns).tolist()
+    assert columns["duration_ns"] == run.spans.duration_ns.tolist()
+    assert [names[n] for n in columns["name"]] == ["outer", "inner"] * 10
+    assert columns["depth"] == columns["plain_depth"] == [0, 1] * 10
     assert found["unavailable"]["gpu_ns"]
     assert found["cost"]["scopes"] == 20
     assert [row["name"] for row in found["memory"]["unavailable"]] == ["host resident set", "device allocated"]
 
 
 def test_an_empty_run_has_a_page(make_profiler):
-    found = data.report_data(make_profiler().run())
+    found = trace_data(make_profiler().run())
     assert found["summary"] == []
-    assert found["timeline"]["start_ns"] == []
+    assert found["timeline"]["count"] == found["timeline"]["spans"] == 0
     assert "<html" in render_html(found)
 
 
@@ -194,11 +206,13 @@ def test_memory_of_the_page(make_profiler, fake_cuda):
         fake_cuda.use(5_000_000)
         while profiler.stats()["samples"] < 3:
             pass
-    series = {row["name"]: row for row in data.report_data(profiler.run())["memory"]["series"]}
-    assert series["device allocated"]["value"][-1] == 5_000_000
-    assert all(value > 0 for value in series["host resident set"]["value"])
+    series = {row["name"]: row for row in trace_data(profiler.run())["memory"]["series"]}
+    values = {name: unpacked(row["value"], row["count"]) for name, row in series.items()}
+    assert values["device allocated"][-1] == 5_000_000
+    assert all(value > 0 for value in values["host resident set"])
     for row in series.values():
-        assert row["time_ns"] == sorted(row["time_ns"])
+        times = unpacked(row["time_ns"], row["count"])
+        assert times == sorted(times)
         assert row["unit"] == "bytes"
 
 
@@ -207,33 +221,41 @@ def test_a_page_of_hostile_names(make_profiler):
     for name in HOSTILE:
         with profiler.profile(name, **{name or "k": name}):
             pass
-    page = render_html(data.report_data(profiler.run(), title="</title><script>alert(2)</script>"))
+    page = render_html(trace_data(profiler.run(), title="</title><script>alert(2)</script>"))
     assert "<script>alert" not in page
     assert "default-src 'none'" in page
     page.encode("utf-8")
 
 
-def test_a_large_run_shows_its_longest_scopes(make_profiler):
+@pytest.mark.parametrize("most", [None, 20_000])
+def test_every_span_of_a_large_run_is_in_the_page(make_profiler, most):
     profiler = make_profiler(enable_detailed_metrics=False)
     with profiler.profile("around"):
         for _ in range(60_000):
             with profiler.profile("a"):
                 pass
-    found = data.report_data(profiler.run())
-    timeline = found["timeline"]
-    assert len(timeline["start_ns"]) == 50_000
-    assert timeline["omitted_count"] == 10_001
-    assert timeline["omitted_ns"] > 0
-    assert "longest" in timeline["rule"]
-    assert found["names"][timeline["name"][0]] == "around"
-    assert found["run"]["span_count"] == 60_001
+    run = profiler.run()
+    timeline = timeline_of(run, Names(run), most=most)
+    count, blocks = timeline["count"], timeline["blocks"]
+    assert timeline["drawn"] + timeline["aggregated"] == timeline["spans"] == len(run.spans) == 60_001
+    assert (timeline["aggregated"] > 0) == (most is not None)
+    rows, stand_for = unpacked(blocks["row"], blocks["count"]), unpacked(blocks["spans"], blocks["count"])
+    assert sum(stand_for) == timeline["aggregated"]
+    assert count == timeline["drawn"] + blocks["count"]
+    assert len(set(rows)) == len(rows)
+    single = set(range(count)) - set(rows)
+    duration = unpacked(timeline["columns"]["duration_ns"], count)
+    in_sum = sum(duration[row] for row in single) + sum(unpacked(blocks["sum_ns"], blocks["count"]))
+    assert in_sum == int(run.spans.duration_ns.sum())
+    packed = sum(len(column.get("data", "")) for column in timeline["columns"].values())
+    assert packed < 9 * timeline["spans"]
 
 
 def test_the_page_of_a_file_equals_that_of_the_run(recorded, tmp_path):
     recorded.close()
     run = recorded.run()
     run.save(tmp_path / "run.rgm")
-    first, second = data.report_data(run), data.report_data(load(tmp_path / "run.rgm"))
+    first, second = trace_data(run), trace_data(load(tmp_path / "run.rgm"))
     for changing in ("created",):
         first.pop(changing), second.pop(changing)
     first["run"].pop("source"), second["run"].pop("source")
@@ -282,4 +304,4 @@ def test_the_command_shows_the_stages(kind, recorded, tmp_path, monkeypatch):
         recorded.run().export(file)
     assert main(["report", str(file), "-o", str(tmp_path / "page.html")]) == 0
     check_stages(told)
-    assert ("idle table" in dict(told)) == (kind == "trace")
+    assert "idle table" in dict(told)

@@ -3,7 +3,7 @@
 
 from runs import HOST, kernel, launch, run_of, span
 
-from regimeter.report.rows import NARROWEST, _narrow
+from regimeter.analysis.rows import NARROWEST, _narrow
 
 
 def test_wide_columns_are_lowered_together():

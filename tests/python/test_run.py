@@ -22,7 +22,7 @@ from regimeter import FormatError, GPUProfiler, Run, _core, load
 
 TABLES = (
     "spans", "lanes", "launches", "memory", "counters", "flops", "operators", "frames", "collectives", "syncs",
-    "flows", "intervals", "files", "anomalies",
+    "flows", "intervals", "witness", "pressure", "samples", "stacks", "segments", "blocks", "files", "anomalies",
 )  # fmt: skip
 
 
@@ -50,7 +50,7 @@ def empty():
 def test_the_schema_describes_every_table():
     schema = _core.schema()
     assert set(schema["run"]) == set(TABLES)
-    assert {"summary", "entries", "comparison", "suggestions", "suggestion_evidence"} | {
+    assert {"summary", "entries", "comparison", "suggestions", "suggestion_evidence", "causes"} | {
         a["table"] for a in _core.analyses().values()
     } == set(schema["results"])
     for table in (*schema["run"].values(), *schema["results"].values()):
@@ -276,7 +276,7 @@ def test_exports_and_analyses_know_the_same_launches():
     assert arrows[1] == arrows[0] > 0
 
 
-@pytest.mark.parametrize("method", ["summarise", "_timeline"])
+@pytest.mark.parametrize("method", ["summarise", "_causes"])
 def test_numbers_whose_code_changes_the_dictionary(run, method):
     class Number:
         def __float__(self):

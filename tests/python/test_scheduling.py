@@ -8,10 +8,10 @@ import time
 import numpy as np
 import pytest
 
-from regimeter import scheduling
 from regimeter.calibration.sampling import Effort, timed
 from regimeter.calibration.store import policy
 from regimeter.regime import inner_rate, stopwatch
+from regimeter.system import scheduling
 from regimeter.system.blas import blas_threads
 
 ME = threading.get_native_id()

@@ -135,5 +135,5 @@ def test_record_hands_the_wish_on(tmp_path, run_python):
     )
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout.splitlines()[0])
-    assert told == {"telemetry": True, "counters": True}
+    assert told.items() >= {"telemetry": True, "counters": True}.items()
     assert "REGIMETER_LIBNVML=off" in load(tmp_path / "run.rgm").environment["device"]["telemetry_reason"]

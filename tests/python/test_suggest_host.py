@@ -6,8 +6,8 @@ from collections.abc import Callable
 import pytest
 from programs import Program
 
-from regimeter import Run
-from regimeter.suggest import OptimizationSuggestion, ProfilerOptimizer
+from regimeter import ProfilerOptimizer, Run
+from regimeter.suggest import OptimizationSuggestion
 
 FLOAT, DOUBLE = "float", "double"
 NODE = "autograd::engine::evaluate_function: "

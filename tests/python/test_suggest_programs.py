@@ -1,50 +1,57 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs of benchmarks/suggestions: both sides of each can be recorded, and what they show is a rule.
+"""What is said of programs as people write them, recorded here: rules whose premise is there by construction speak,
+rules without one do not (suggest_programs.py has both, with the reason). And the benchmarks name real rules."""
 
-That a fault is found first, and no more after its repair, hangs on how long things take on a machine:
-`python -m benchmarks.suggestions.run` says that. Runs in which it does not are those of suggest_cases.py.
-"""
-
+import importlib
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from needed import ROOT, benchmarks, package
+from suggest_programs import PROGRAMS
 
 from regimeter import _core
 
-package("torch")
-benchmarks()
-ASK = """
-import json
-from benchmarks.suggestions import program, run
-for name in run.names():
-    module = program.load(name)
-    work = program.prepare(module, 0.02)
-    sides = {side: program.told(module, side, work) for side in ("before", "after") if hasattr(module, side)}
-    said = {side: [one.rule for one in found] for side, (found, _) in sides.items()}
-    print(json.dumps([name, module.RULE, said, sides["before"][1]]), flush=True)
-"""
+FOLDER = Path(__file__).parent
+
+
+def said_by(recorder: str) -> dict[str, tuple[list[str], list[str]]]:
+    """Record the programs in a process of their own: name -> rules that speak, and those that others count."""
+    command = [sys.executable, str(FOLDER / "suggest_programs.py"), recorder]
+    ended = subprocess.run(command, cwd=FOLDER, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    lines = [json.loads(line) for line in ended.stdout.splitlines() if line.startswith("[")]
+    return {name: (spoken, merged) for name, spoken, merged in lines}
 
 
 @pytest.fixture(scope="module")
-def recorded() -> list[tuple[str, str | None, dict[str, list[str]], float]]:
-    """What is suggested for each side of each program, as short as it can be: in a process, which torch is told to
-    use one thread in."""
-    ended = subprocess.run([sys.executable, "-c", ASK], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert ended.returncode == 0, ended.stderr
-    return [tuple(json.loads(line)) for line in ended.stdout.splitlines() if line.startswith("[")]
+def said() -> dict[str, dict[str, tuple[list[str], list[str]]]]:
+    return {}
 
 
-def test_both_sides_can_be_recorded(recorded) -> None:
-    for name, rule, said, whole in recorded:
-        assert set(said) == ({"before", "after"} if rule else {"before"}), name
-        assert whole > 0 or not said["before"], name
-        assert {one for side in said.values() for one in side} <= set(_core.SUGGESTION_RULES), name
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_what_is_said_of_a_program(name: str, said: dict[str, dict[str, tuple[list[str], list[str]]]]) -> None:
+    one = PROGRAMS[name]
+    if one.recorder == "operators":
+        package("torch")
+    if one.recorder not in said:
+        said[one.recorder] = said_by(one.recorder)
+    spoken, merged = said[one.recorder][name]
+    assert one.must <= set(spoken), one.why
+    assert not one.must_not & {*spoken, *merged}, one.why
 
 
-def test_at_least_twelve_rules_are_validated(recorded) -> None:
-    rules = {rule for _, rule, _, _ in recorded} - {None}
+def test_benchmarks_validate_at_least_twelve_rules() -> None:
+    package("torch")
+    benchmarks()
+    sys.path.insert(0, str(ROOT))
+    run = importlib.import_module("benchmarks.suggestions.run")
+    program = importlib.import_module("benchmarks.suggestions.program")
+    sys.path.remove(str(ROOT))
+    modules = {name: program.load(name) for name in run.names()}
+    rules = {module.RULE for module in modules.values()} - {None}
     assert rules <= set(_core.SUGGESTION_RULES)
     assert len(rules) >= 12
+    assert all(hasattr(module, "before") and callable(module.prepare) for module in modules.values())

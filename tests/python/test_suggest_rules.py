@@ -9,15 +9,15 @@ from programs import Program, tuned
 from suggest_cases import CASES, GEMM, POINTWISE, product
 from suggest_series import SERIES_CASES
 
-from regimeter import Run, _core
+from regimeter import ProfilerOptimizer, Run, _core
 from regimeter.analysis.catalog import find_verbs
 from regimeter.cli import make_parser
-from regimeter.suggest import OptimizationSuggestion, Priority, ProfilerOptimizer
+from regimeter.suggest import OptimizationSuggestion, Priority
 from regimeter.suggest.messages import MESSAGES
 
 ALL_CASES = CASES | SERIES_CASES
 # Rules that need other thresholds, ceilings or files; each has a test of its own below or in test_suggest.py.
-ELSEWHERE = {"queue_full", "far_from_roof", "straggler", "rank_imbalance"}
+ELSEWHERE = {"queue_full", "far_from_roof", "straggler", "rank_imbalance", "cacheable_scope"}
 
 
 def found(run: Run, **more: object) -> dict[str, OptimizationSuggestion]:

@@ -14,8 +14,8 @@ from runs import KIND, build_run, named_kernel
 from traces import load_trace
 
 from regimeter import Run, _core
-from regimeter.flame import FlameGraphGenerator
-from regimeter.timeline import TimelineData, TimelineGenerator
+from regimeter.suite.flame import FlameGraphGenerator
+from regimeter.suite.timeline_data import TimelineData, TimelineGenerator
 
 DEVICE = ("kernel", "memcpy")
 
@@ -148,7 +148,7 @@ def test_exports(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "data.json").read_text()) == json.loads(json.dumps(data))
     assert data["summary"]["gpu_active_time_us"] == int(run.analyse("breakdown").busy_ns[0]) / 1e3
     generator.generate_html_viewer(timeline, tmp_path / "timeline.html")
-    assert "regimeter.trace" in (tmp_path / "timeline.html").read_text()
+    assert "regimeter.report" in (tmp_path / "timeline.html").read_text()
 
 
 def test_kinds_of_the_generator_are_kinds_of_the_core() -> None:

@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the descriptions of the analyses name exists in the core: of every verb."""
 
+import pickle
+import time
+
 import pytest
+from snapshots import Allocator, frame, snapshot
 from traces import load_trace, trace_path
 
 from regimeter import GPUProfiler, Run, _core, load
@@ -29,9 +33,13 @@ def test_every_name_exists(verb: Verb) -> None:
 @pytest.fixture(scope="module")
 def many() -> list[Run]:
     """Runs of different kinds: between them each analysis has something to say."""
-    with GPUProfiler() as profiler, profiler.profile("outer"), profiler.profile("inner"):
-        pass
-    return [profiler.run(), *(load_trace(name) for name in NAMES), load(trace_path("dlrm8"))]
+    with GPUProfiler(stacks=1000) as profiler, profiler.profile("outer"), profiler.profile("inner"):
+        time.sleep(0.1)
+    allocator = Allocator()
+    allocator.alloc(1000, [frame(1)])
+    allocator.entry("oom", 123, 77_000, [frame(2)])
+    of_memory = load(pickle.dumps(snapshot(allocator)))
+    return [profiler.run(), of_memory, *(load_trace(name) for name in NAMES), load(trace_path("dlrm8"))]
 
 
 @pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.name)

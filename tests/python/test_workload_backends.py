@@ -17,8 +17,9 @@ from workload_oracles import ORACLES, SIZES, TOLERANCES, random_inputs
 
 from regimeter import _core
 from regimeter.workloads import backends, run_workloads
+from regimeter.workloads.backend import Request
 from regimeter.workloads.backend_torch import FUNCTIONS, NO_FORM
-from regimeter.workloads.backends import BACKENDS, Request, find, resolve
+from regimeter.workloads.backends import BACKENDS, find, resolve
 from regimeter.workloads.catalog import DESCRIPTIONS, SCALED, workloads
 
 WORKLOADS = workloads()

@@ -41,6 +41,13 @@ class Browsing:
     def rows(self) -> list[str]:
         return [text.strip() for text in self.page.locator(".statistics tbody th").all_inner_texts()]
 
+    def until(self, expression: str) -> None:
+        """Wait until an expression holds in the page; its policy forbids Playwright's own way."""
+        until = time.monotonic() + 60
+        while not self.page.evaluate(expression):
+            assert time.monotonic() < until, f"{expression} did not come true in 60 s"
+            time.sleep(0.01)
+
     def settle(self) -> None:
         self.page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 

@@ -11,7 +11,9 @@ import statistics
 from typing import Any
 
 MS = 1_000_000
-COLUMNS = ("start_ns", "duration_ns", "name", "lane", "depth", "failed")
+COLUMNS = ("start_ns", "duration_ns", "name", "lane", "depth", "flags")
+# What scopes of a recording do not have, and what is the same for all of them.
+SAME = {"op": 0, "launch": -1, "correlation": -1, "step": -1, "bytes": -1, "kind": 0, "activity": 0}
 
 # name: (device, backend, mean ms, variation, children)
 OPERATIONS: dict[str, tuple[str, str, float, float, tuple[str, ...]]] = {
@@ -129,7 +131,7 @@ def report(steps: int = 16, seed: int = 7) -> dict[str, Any]:
     order = sorted(range(len(summary)), key=lambda i: -summary[i]["exclusive_ns"])
     return {
         "format": "regimeter.report",
-        "version": 1,
+        "version": 2,
         "title": "train_transformer.py",
         "created": "2026-11-21T03:00:00Z",
         "run": {
@@ -167,12 +169,7 @@ def report(steps: int = 16, seed: int = 7) -> dict[str, Any]:
             {"name": "loader-1", "process": 4100, "thread": 4132},
         ],
         "names": list(NAMES),
-        "timeline": {
-            **{column: [span[i] for span in spans] for i, column in enumerate(COLUMNS)},
-            "omitted_count": 0,
-            "omitted_ns": 0,
-            "rule": "all spans",
-        },
+        "timeline": timeline(dict(zip(COLUMNS, (list(column) for column in zip(*spans, strict=True)), strict=True))),
         "memory": {"series": memory(recording, end), "unavailable": []},
         "anomalies": [
             {"code": "failed_scopes", "count": sum(span[5] for span in spans), "detail": "left by an exception"}
@@ -180,17 +177,40 @@ def report(steps: int = 16, seed: int = 7) -> dict[str, Any]:
     }
 
 
+def timeline(columns: dict[str, list[int]]) -> dict[str, Any]:
+    """The timeline of scopes that are all drawn one by one, from its columns as plain lists."""
+    count = len(columns["start_ns"])
+    same = {name: {"type": "same", "value": value} for name, value in SAME.items()}
+    return {
+        "count": count,
+        "spans": count,
+        "drawn": count,
+        "aggregated": 0,
+        "columns": columns | {"plain_depth": columns["depth"]} | same,
+        "kinds": ["scope"],
+        "activities": ["none"],
+        "details": [],
+    }
+
+
 def many_spans(count: int) -> dict[str, Any]:
     """The same report with its timeline repeated until it has ``count`` spans."""
+    from regimeter.report.pack import packed
+
     data = report()
-    timeline = data["timeline"]
-    size = len(timeline["start_ns"])
+    columns = data["timeline"]["columns"]
+    size = len(columns["start_ns"])
     period = data["run"]["duration_ns"]
     rounds = -(-count // size)
-    for column in COLUMNS:
-        values = timeline[column]
-        shift = period if column == "start_ns" else 0
-        timeline[column] = [value + shift * k for k in range(rounds) for value in values][:count]
+    repeated = {
+        name: [value + (period if name == "start_ns" else 0) * k for k in range(rounds) for value in columns[name]][
+            :count
+        ]
+        for name in COLUMNS
+    }
+    data["timeline"] = timeline(repeated)
+    made = {name: packed(values, steps=name == "start_ns") for name, values in repeated.items()}
+    data["timeline"]["columns"] |= made | {"plain_depth": made["depth"]}
     data["run"]["duration_ns"] = period * rounds
     data["run"]["span_count"] = count
     return data
@@ -199,7 +219,7 @@ def many_spans(count: int) -> dict[str, Any]:
 def profile(with_times: bool = True, steps: int = 2) -> dict[str, Any]:
     """The same work as ``export_json`` writes it, or in the plainer documented form without start times."""
     data = report(steps=max(steps, 1))
-    timeline = data["timeline"]
+    timeline = data["timeline"]["columns"]
     entries = []
     for i, start in enumerate(timeline["start_ns"]):
         device, backend = OPERATIONS[NAMES[timeline["name"][i]]][:2]
@@ -217,7 +237,7 @@ def profile(with_times: bool = True, steps: int = 2) -> dict[str, Any]:
             entry["end_time"] = entry["start_time"] + timeline["duration_ns"][i] / 1e9
             entry["depth"] = timeline["depth"][i]
             entry["thread"] = data["lanes"][timeline["lane"][i]]["name"]
-            entry["failed"] = bool(timeline["failed"][i])
+            entry["failed"] = bool(timeline["flags"][i])
         entries.append(entry)
     summary = {
         row["operation"]: {

@@ -11,8 +11,8 @@ import traces
 from browsing import Browsing
 
 from regimeter import compare_profiling_runs, compare_samples
-from regimeter.report.comparison import View
 from regimeter.report.comparison_html import page_data
+from regimeter.report.comparison_view import View
 
 pytestmark = pytest.mark.web
 

@@ -7,7 +7,6 @@ import pytest
 from browsing import Browsing, timeline
 from runs import build_run
 
-from regimeter.report.data import report_data
 from regimeter.report.trace_data import trace_data
 
 pytestmark = pytest.mark.web
@@ -63,8 +62,8 @@ def test_the_pointer_reads_the_value_that_holds(browsing: Browsing) -> None:
     assert "100 W" in page.locator(".tooltip").inner_text()
 
 
-def test_the_report_of_a_recording_has_them_too(browsing: Browsing) -> None:
-    page = browsing.open(report_data(run_with([(0, 4.0), (500, 0.0)], "clock_reasons", 1)))
+def test_flags_are_spelled_out(browsing: Browsing) -> None:
+    page = browsing.open(trace_data(run_with([(0, 4.0), (500, 0.0)], "clock_reasons", 1)))
     assert page.locator("canvas.counters").count() == 1
     assert timeline(browsing, "regimeter.counterSeries.valueText(t.tracks.series[0], 4)") == "sw_power_cap"
 

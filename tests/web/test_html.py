@@ -8,15 +8,17 @@ import json
 import os
 import re
 import stat
-from array import array
 from pathlib import Path
 from typing import Any
 
 import pytest
 import report_data
 from needed import package
+from traces import load_trace
 
 from regimeter.report import html as page
+from regimeter.report import page_parts
+from regimeter.report.trace_data import trace_data
 
 HOSTILE = "</script><img src=x onerror=alert(1)><!-- \u2028 & \ud800"
 
@@ -46,7 +48,7 @@ def test_hostile_names_cannot_leave_their_element() -> None:
     assert "<img src=x" not in text
     assert "\u2028" not in text.split("</style>")[1]
     assert text.count("<!--") == 0
-    assert text.count("</script>") == 3
+    assert text.count("</script>") == 4
     assert embedded(text, "regimeter-data")["names"][0] == HOSTILE
 
 
@@ -58,45 +60,58 @@ def test_policy_names_exactly_the_inlined_style_and_script() -> None:
     assert "connect-src 'none'" in policy[1]
     assert "unsafe" not in policy[1]
     assert "http" not in policy[1]
-    for kind, tag in (("script-src", "script"), ("style-src", "style")):
-        body = re.findall(rf"<{tag}>(.*?)</{tag}>", text, re.DOTALL)
-        assert len(body) == 1
-        wanted = base64.b64encode(hashlib.sha256(body[0].encode()).digest()).decode()
-        assert f"{kind} 'sha256-{wanted}'" in policy[1]
+    style, loader = (re.findall(rf"<{tag}>(.*?)</{tag}>", text, re.DOTALL) for tag in ("style", "script"))
+    packed = re.findall(r'<script type="text/plain" id="regimeter-app">(.*?)</script>', text)
+    app = gzip.decompress(base64.b64decode(packed[0])).decode()
+
+    def source(body: str) -> str:
+        return "'sha256-" + base64.b64encode(hashlib.sha256(body.encode()).digest()).decode() + "'"
+
+    assert (len(style), len(loader), len(packed)) == (1, 1, 1)
+    assert f"script-src {source(loader[0])} {source(app)};" in policy[1]
+    assert f"style-src {source(style[0])};" in policy[1]
+
+
+def carried(text: str) -> int:
+    """Return how many bytes of a page are its scripts and styles, as they stand in it."""
+    found = re.findall(r'<(script(?! type="application/json")[^>]*|style)>(.*?)</', text, re.DOTALL)
+    return sum(len(body.encode()) for _, body in found)
+
+
+@pytest.mark.parametrize("kind", ["recording", "trace"])
+def test_a_report_carries_no_more_than_it_shows(kind: str) -> None:
+    data = report_data.report() if kind == "recording" else trace_data(load_trace("h100_bert_small.json.gz"))
+    size = carried(page.render_html(data))
+    assert size < 110_000
+    assert size < carried(page.render_html(None))
+    parts = page_parts.parts_of(data)
+    assert "js/views/timeline.js" in parts
+    assert ("js/views/statistics.js" in parts) == (kind == "recording")
+    assert ("js/views/regimes.js" in parts) == (kind == "trace")
+    assert not {"js/adapter_profile.js", "js/adapter_comparison.js"} & set(parts)
+
+
+def test_the_manifest_names_every_script_and_style_and_the_dashboard_carries_them() -> None:
+    source = Path(__file__).resolve().parents[2] / "python/regimeter/web"
+    names = {path.relative_to(source).as_posix() for path in [*source.glob("js/**/*.js"), *source.glob("css/*.css")]}
+    assert set(page_parts.parts_of(None)) == names - {page_parts.LOADER}
+    assert set(page_parts.texts()) == names, "the package is of an older source: make package"
 
 
 def test_the_page_is_self_contained() -> None:
     text = page.render_html(None)
     assert not re.search(r"""(?:src|href)=["'](?!#)""", text)
-    assert set(re.findall(r"https?://[^\"'\s)]+", text)) == {"http://www.w3.org/2000/svg"}
+    carried = text + page_parts.script(page_parts.parts_of(None))
+    assert set(re.findall(r"https?://[^\"'\s)]+", carried)) == {"http://www.w3.org/2000/svg"}
     assert "{{" not in text.split("<script>")[0]
-
-
-def test_long_timelines_are_packed_and_short_ones_are_not() -> None:
-    data = report_data.many_spans(5_000)
-    timeline = embedded(page.render_html(data), "regimeter-data")["timeline"]
-    assert timeline["encoding"] == "gzip+base64"
-    assert timeline["count"] == 5_000
-    assert timeline["rule"] == data["timeline"]["rule"]
-    for name, code in (
-        ("start_ns", "d"),
-        ("duration_ns", "d"),
-        ("name", "I"),
-        ("lane", "I"),
-        ("depth", "I"),
-        ("failed", "B"),
-    ):
-        column = array(code, gzip.decompress(base64.b64decode(timeline["columns"][name]["data"])))
-        assert list(column) == data["timeline"][name]
-    assert "encoding" not in data["timeline"], "the caller's data is not changed"
-    assert page.render_html(data) == page.render_html(data), "the same data gives the same bytes"
 
 
 def test_columns_may_be_numpy_arrays() -> None:
     numpy = package("numpy")
     data = report_data.report(steps=2)
     plain = page.render_html(data)
-    data["timeline"]["start_ns"] = numpy.array(data["timeline"]["start_ns"], dtype=numpy.int64)
+    columns = data["timeline"]["columns"]
+    columns["start_ns"] = numpy.array(columns["start_ns"], dtype=numpy.int64)
     data["summary"][0]["total_ns"] = numpy.int64(data["summary"][0]["total_ns"])
     assert page.render_html(data) == plain
 

@@ -11,13 +11,12 @@ from browsing import Browsing, timeline
 from runs import KIND
 from traces import load_trace, trace_path
 
-from regimeter import Run, _core
+from regimeter import ProfilerOptimizer, Run, _core
 from regimeter.analysis.verb import Column, Verb
-from regimeter.flame import FlameGraphGenerator
 from regimeter.report import panels
 from regimeter.report.trace_data import timeline_data, trace_data
-from regimeter.suggest import ProfilerOptimizer
-from regimeter.timeline import TimelineGenerator
+from regimeter.suite.flame import FlameGraphGenerator
+from regimeter.suite.timeline_data import TimelineGenerator
 
 pytestmark = pytest.mark.web
 
@@ -82,7 +81,7 @@ def test_the_figures_are_the_exact_ones(browsing: Browsing, name: str) -> None:
 def test_the_roadmap_says_what_to_try_and_why(browsing: Browsing) -> None:
     run = load_trace("h100_bert_small.json.gz")
     page = browsing.open(trace_data(run))
-    wanted = ProfilerOptimizer(run).get_roadmap()
+    wanted = ProfilerOptimizer(run).get_suggestions()
     items = page.locator("#roadmap .roadmap-item")
     assert items.locator(".roadmap-title").all_inner_texts() == [one.description for one in wanted]
     items.first.locator("summary").click()
@@ -91,6 +90,32 @@ def test_the_roadmap_says_what_to_try_and_why(browsing: Browsing) -> None:
     assert wanted[0].implementation_hint in shown
     fill = items.first.locator(".roadmap-fill").evaluate("(one) => parseFloat(one.style.width)")
     assert fill == pytest.approx(100 * (1 - 1 / wanted[0].speedup_high))
+    assert page.locator(".roadmap-more").count() == 0
+
+
+def test_five_suggestions_are_shown_and_the_rest_is_folded(browsing: Browsing) -> None:
+    data = trace_data(load_trace("h100_bert_small.json.gz"))
+    one = data["suggestions"][0]
+    data["suggestions"] = [one | {"description": f"number {i}", "folded": i >= 5} for i in range(8)]
+    page = browsing.open(data)
+    folded = page.locator("#roadmap .roadmap-more")
+    assert page.locator("#roadmap .roadmap-item:visible").count() == 5
+    assert folded.locator("summary").first.inner_text() == "3 more, which may save less or are not bounded"
+    folded.locator("summary").first.click()
+    assert page.locator("#roadmap .roadmap-item:visible").count() == 8
+    assert folded.locator(".place").all_inner_texts() == ["6", "7", "8"]
+
+
+@pytest.mark.parametrize("name", ["critical-path", "idle"])
+def test_what_a_table_says_together_stands_above_it(browsing: Browsing, name: str) -> None:
+    run = load_trace("h100_bert_small.json.gz")
+    page = browsing.open(trace_data(run))
+    page.get_by_role("tab", name=name.replace("-", " ").capitalize(), exact=True).click()
+    page.wait_for_selector("#analyses .result-table")
+    assert page.locator("#analyses .panel-table p:not(.help)").all_inner_texts() == run.result(name).headline()
+    headings = page.locator("#analyses .result-table th[scope=col]").all_inner_texts()
+    assert "what is known" not in headings  # there is nothing of that in this trace
+    assert not {"share", "on the path"} & set(headings)
 
 
 def test_each_device_can_be_chosen(browsing: Browsing) -> None:
@@ -180,7 +205,7 @@ def test_without_analyses_there_is_no_panel(browsing: Browsing, monkeypatch: pyt
     monkeypatch.setattr(panels, "find_verbs", dict)
     page = open_trace(browsing, "h100_bert_small.json.gz")
     assert page.locator("#analyses").count() == 0
-    assert page.locator(".bottleneck, #memory, #statistics").count() == 0, "views of recordings stay away"
+    assert page.locator(".bottleneck, #statistics").count() == 0, "views of recordings stay away"
 
 
 def test_a_name_in_a_table_is_found_in_the_timeline(browsing: Browsing, with_panels: None) -> None:

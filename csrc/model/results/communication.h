@@ -36,7 +36,17 @@
     X(i32, step, "", -1, "Training step, where a row is one call.")                                          \
     X(i64, sequence, "", -1, "Number of the collective within its group, where a row is one call.")          \
     X(i64, start_ns, "ns", -1, "Start, where a row is one call.")                                            \
+    X(i64, instance, "", -1,                                                                                 \
+      "Row of collective_instances that it is part of, where a row is one call; -1 when not matched.")       \
+    X(i32, arguments, "", -1, "Row of `collectives` that tells the arguments of one call, -1 for none.")     \
     X(u32, span, "", 0, "Row of the first kernel in `spans`.")                                               \
+    X(i64, exposed_ns, "ns", 0, "Sum of the time of each kernel with no compute kernel on the device.")      \
+    X(i64, since_ns, "ns", 0,                                                                                \
+      "From the end of all communication that began earlier on the device to its start, 0 where some still " \
+      "runs; from the first work where there was none. This and the next three where a row is one call.")    \
+    X(i64, since_compute_ns, "ns", 0, "Of that, time with a compute kernel.")                                \
+    X(i64, since_mem_ns, "ns", 0, "Of that, time with a copy or set and no compute kernel.")                 \
+    X(i64, since_idle_ns, "ns", 0, "Of that, time with nothing on the device.")                              \
     X(i64, count, "", 0, "Kernels.")                                                                         \
     X(i64, sized, "", 0, "Kernels whose message size is recorded: those that the bandwidths are of.")        \
     X(i64, total_bytes, "bytes", -1, "Sum of the messages of those.")                                        \
@@ -112,6 +122,7 @@
     X(i32, last_rank, "", -1, "Rank that arrived last.")                                                     \
     X(i16, last_device, "", -1, "Device ordinal of it.")                                                     \
     X(u8, overlaps, "", 0, "1 when the last started before any ended.")                                      \
+    X(u8, doubtful, "", 0, "1 when it is no ground to charge anybody: see stragglers.doubtful.")             \
     X(u32, first_span, "", 0, "Row in `spans` of the kernel that started first.")                            \
     X(u32, last_span, "", 0, "Row in `spans` of the kernel that started last.")
 

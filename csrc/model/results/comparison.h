@@ -6,7 +6,7 @@
 // What the data of an operation allow. X(NAME, token, text)
 #define RGM_TIERS(X)                                                                                         \
     X(NONE, "none", "nothing can be said")                                                                   \
-    X(SINGLE, "single", "one process a side: widened by what two processes differ in")                       \
+    X(SINGLE, "single", "one or two processes on a side: widened by what two processes differ in")           \
     X(LAUNCHES, "launches", "several processes a side, compared by their medians")                           \
     X(PAIRED, "paired", "pairs of processes in random order, compared within each pair")                     \
     X(EXACT, "exact", "a quantity without noise, compared as it is")                                         \
@@ -26,6 +26,7 @@
     X(SIGNIFICANT, "significant", "the difference is real and may reach the threshold")                      \
     X(BELOW_THRESHOLD, "below_threshold", "the difference is real and smaller than the threshold")           \
     X(TOO_FEW, "too_few", "the interval reaches beyond the threshold: more data could tell")                 \
+    X(MACHINE, "machine", "it differs; one process a side cannot tell the program from the machine")         \
     X(SMALL_SHARE, "small_share", "too small a part of the whole to gate")                                   \
     X(ONE_SIDE, "one_side", "only one side has it")                                                          \
     X(NO_SAMPLES, "no_samples", "a side has no usable sample")                                               \
@@ -45,8 +46,8 @@
     X(i32, current_launches, "", 0, "Launches of the current side.")                                         \
     X(i64, baseline_samples, "", 0, "Samples of the baseline.")                                              \
     X(i64, current_samples, "", 0, "Samples of the current side.")                                           \
-    X(f64, baseline, "s", NAN, "Median over launches of the median per launch.")                             \
-    X(f64, current, "s", NAN, "Median over launches of the median per launch.")                              \
+    X(f64, baseline, "s", NAN, "Level of the samples; the ratio of both is the change as it was seen.")      \
+    X(f64, current, "s", NAN, "Level of the samples.")                                                       \
     X(f64, baseline_least, "s", NAN, "Least sample.")                                                        \
     X(f64, current_least, "s", NAN, "Least sample.")                                                         \
     X(f64, change, "", NAN, "Relative change, current / baseline - 1, estimated on the logarithms.")         \
@@ -59,7 +60,7 @@
     X(f64, rank_p, "", NAN, "Cross-check by ranks: signed-rank for pairs, Mann-Whitney otherwise.")          \
     X(f64, detectable, "", NAN, "Smallest relative slowdown that would be detected.")                        \
     X(i32, needed, "", -1, "Launches or pairs in all that would probably conclude, -1 when not known.")      \
-    X(f64, share, "", NAN, "Part of the whole time of the baseline (of the current side when new).")         \
+    X(f64, share, "", NAN, "Part of the sum of all rows of the metric in the baseline (current when new).")  \
     X(f64, baseline_slow, "", NAN, "Share of its samples in the slow mode, NaN when there is one mode.")     \
     X(f64, current_slow, "", NAN, "Share of its samples in the slow mode, NaN when there is one mode.")      \
     X(f64, autocorrelation, "", NAN, "Autocorrelation time of the samples where that widens the interval.")

@@ -145,6 +145,7 @@
     X(COUNT, "count", "", "how many of them there are")                                                      \
     X(PATH_NS, "path_ns", "ns", "time of them on the critical path")                                         \
     X(PATH_SHARE, "path_share", "share", "path_ns of the whole path")                                        \
+    X(SAVED_SHARE, "saved_share", "share", "of the path that it saves at most, if nothing else is changed")  \
     X(TOTAL_NS, "total_ns", "ns", "sum of their durations")                                                  \
     X(MEAN_NS, "mean_ns", "ns", "mean duration")                                                             \
     X(LONGEST_NS, "longest_ns", "ns", "longest of them")                                                     \
@@ -180,6 +181,8 @@
     X(i64, saved_low_ns, "ns", 0,                                                                            \
       "At least this is saved, as far as the model of the path goes; 0 where not bounded.")                  \
     X(i64, saved_high_ns, "ns", 0, "At most this is saved, without what suggestions before it save.")        \
+    X(i64, idle_ns, "ns", -1,                                                                                \
+      "Time of the path in which the device has nothing to do, where that bounds saved_high_ns; else -1.")   \
     X(f64, speedup_low, "", NAN, "Path over path without saved_low_ns.")                                     \
     X(f64, speedup_high, "", NAN, "Path over path without saved_high_ns; infinite where all of it goes.")    \
     X(u8, confidence, "", 0, "An index of DEGREES: how directly the evidence shows it.")                     \

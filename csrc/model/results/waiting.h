@@ -10,17 +10,18 @@
 #define RGM_IDLE_CAUSES(X)                                                                                   \
     X(UNKNOWN, "unknown", "the launch of the next work is not in the recording")                             \
     X(HOST_SYNC, "host_sync",                                                                                \
-      "launched late, by a thread that sat in a synchronisation for half of the wait or more")               \
+      "until a late launch began, by a thread that sat in a synchronisation for half of that or more")       \
     X(AFTER_SYNC, "after_sync",                                                                              \
-      "launched late, by a thread that had waited for the device and then did something else for most of "   \
-      "it")                                                                                                  \
-    X(HOST_LATE, "host_late", "launched late: the launch call began after the gap had begun")                \
+      "until a late launch began, by a thread that had waited for the device and then did something else "   \
+      "for most of it")                                                                                      \
+    X(HOST_LATE, "host_late", "until a late launch began, by a thread that did something else")              \
     X(COMMUNICATION, "communication",                                                                        \
       "launched early; waited for communication of another stream, or had it run beside for half the gap")   \
     X(MEMORY, "memory", "the same with a copy or set")                                                       \
     X(WAIT_STREAM, "wait_stream", "launched early behind a wait for an event of another stream's compute")   \
-    X(LAUNCH_GAP, "launch_gap", "launched early, short gap: latency of driver and hardware")                 \
-    X(LAUNCH_CALL, "launch_call", "long gap, for half of which the launch call had not returned")            \
+    X(LAUNCH_GAP, "launch_gap",                                                                              \
+      "the launch had begun: the call, driver and hardware; of an early launch, where the gap is short")     \
+    X(LAUNCH_CALL, "launch_call", "the same, but long, and for half of it the call had not returned")        \
     X(QUEUE, "queue", "launched early, long gap, no reason in the recording")
 #define RGM_IDLE_ENUM(name, token, definition) RGM_IDLE_##name,
 typedef enum { RGM_IDLE_CAUSES(RGM_IDLE_ENUM) RGM_IDLE_COUNT } rgm_idle_cause;
@@ -31,7 +32,7 @@ typedef enum { RGM_IDLE_CAUSES(RGM_IDLE_ENUM) RGM_IDLE_COUNT } rgm_idle_cause;
     RGM_ON_STREAM(X)                                                                                         \
     X(i64, start_ns, "ns", 0, "Latest end of the work so far.")                                              \
     X(i64, duration_ns, "ns", 0, "Start of the next work minus start_ns; more than idle_min_ns.")            \
-    X(u8, cause, "", 0, "An index of IDLE_CAUSES.")                                                          \
+    X(u8, cause, "", 0, "An index of IDLE_CAUSES; where the launch was late, of the part before it.")        \
     X(i64, before_launch_ns, "ns", 0, "Part before the launch call of the next work began.")                 \
     X(i64, in_launch_ns, "ns", 0, "Part while that call ran.")                                               \
     X(i64, after_launch_ns, "ns", 0,                                                                         \
@@ -50,21 +51,23 @@ typedef enum { RGM_IDLE_CAUSES(RGM_IDLE_ENUM) RGM_IDLE_COUNT } rgm_idle_cause;
     X(f64, activity_share, "", NAN, "Share of the gap that `activity` covers.")                              \
     X(i32, step, "", -1, "Step of `next`.")
 
-// Result of the idle_times analysis: one row is one cause on one device or stream.
+// Result of the idle_times analysis: one row is one cause on one device or stream. A gap before work that was
+// launched late has two parts: until the launch began, and launch_gap or launch_call from there on.
 #define RGM_IDLE_TIMES(X)                                                                                    \
     RGM_ON_STREAM(X)                                                                                         \
     X(u8, cause, "", 0, "An index of IDLE_CAUSES.")                                                          \
-    X(i64, count, "", 0, "Gaps, those below idle_min_ns included.")                                          \
+    X(i64, count, "", 0, "Gaps with such a part, those below idle_min_ns included.")                         \
     X(i64, total_ns, "ns", 0, "Sum; over the causes of a device it is the breakdown's idle_ns.")             \
     X(f64, share, "", NAN, "total_ns over the idle time of the device or stream.")                           \
-    X(f64, span_share, "", NAN, "total_ns over its time from first start to last end.")                      \
-    X(i64, longest_ns, "ns", 0, "Longest gap.")                                                              \
-    X(f64, median_ns, "ns", NAN, "Median gap.")                                                              \
-    X(i64, before_launch_ns, "ns", 0, "Sum of the column of idle_gaps.")                                     \
-    X(i64, in_launch_ns, "ns", 0, "Sum of the column of idle_gaps.")                                         \
-    X(i64, after_launch_ns, "ns", 0, "Sum of the column of idle_gaps.")                                      \
-    X(i64, sync_ns, "ns", 0, "Sum of the column of idle_gaps.")                                              \
-    X(i64, busy_ns, "ns", 0, "Sum of the column of idle_gaps.")
+    X(f64, span_share, "", NAN, "total_ns over span_ns.")                                                    \
+    X(i64, span_ns, "ns", 0, "From first start to last end of the device's or stream's work.")               \
+    X(i64, longest_ns, "ns", 0, "Longest part of a gap.")                                                    \
+    X(f64, median_ns, "ns", NAN, "Median part of a gap.")                                                    \
+    X(i64, before_launch_ns, "ns", 0, "Part of total_ns before the launch of the next work began.")          \
+    X(i64, in_launch_ns, "ns", 0, "Part while that call ran.")                                               \
+    X(i64, after_launch_ns, "ns", 0, "Part after it.")                                                       \
+    X(i64, sync_ns, "ns", 0, "Part of before_launch_ns that the launching thread sat in synchronisation.")   \
+    X(i64, busy_ns, "ns", 0, "Part of a stream's idle time in which other streams of the device worked.")
 
 // Result of the launch_times analysis: one row is one call, kernel or operator name, the most host time
 // first. A launch is every call that device work names by its correlation. Columns of calls count launches;

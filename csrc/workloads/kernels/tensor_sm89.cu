@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensor cores of compute capability 8.9 and above: 8-bit floating point (e4m3).
+// Tensor cores of compute capability 8.9 and 12.x: 8-bit floating point (e4m3). It compiles for 9.0 and 10.x too, into
+// fp16 products whose rate says nothing of fp8 (calibrate/device_compute.c leaves it out there).
 //
 // A warp-wide mma.sync multiplies an M x K by a K x N fragment and adds it to one of eight accumulators, so
 // eight products are under way. Every register of both fragments holds `pattern`, equal finite values v: an
 // element of the result is then rounds * K * v * v, and a thread's sum over its accumulators is known. The
-// rate of this instruction is the whole peak up to 8.9; 9.0 and 10.0 reach theirs with wgmma and tcgen05,
-// which it is below. Operations of one warp and round are 8 * 2 * M * N * K: rgm_mma_fp8: 65536.
+// rate of this instruction is the whole peak. Operations of one warp and round are 8 * 2 * M * N * K: rgm_mma_fp8: 65536.
 #include "device/kernel.cuh"
 
 #define CHAINS 8

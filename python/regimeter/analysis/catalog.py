@@ -10,7 +10,7 @@ from pathlib import Path
 
 from .verb import Verb
 
-_NOT_ANALYSES = ("__init__", "catalog", "methods", "result", "verb")
+_NOT_ANALYSES = ("__init__", "catalog", "flame_tree", "methods", "result", "rows", "verb")
 
 
 @functools.cache

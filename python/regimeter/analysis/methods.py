@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from ..calibration import Calibration
     from ..calibration.choice import Choice
-    from ..trace import Run
+    from ..public.run import Run
     from .result import Result
 
 
@@ -141,7 +141,7 @@ class Analyses:
         thresholds: Mapping[str, float] | None = None,
         rules: Iterable[tuple[str, str]] = (),
     ) -> "Result":
-        """The operators, calls and kernels on the critical path."""
+        """The operators, calls and kernels that the critical path runs through."""
         return _result(
             self,
             "critical-path-top",
@@ -167,6 +167,52 @@ class Analyses:
             top=top,
             thresholds=thresholds,
             rules=rules,
+        )
+
+    def allocations(
+        self,
+        by: Literal["stack", "line", "category", "own"] = "stack",
+        *,
+        top: int | None = None,
+        thresholds: Mapping[str, float] | None = None,
+    ) -> "Result":
+        """Who asked for the memory that lived at the peak and at the end."""
+        return _result(
+            self,
+            "allocations",
+            by=by,
+            top=top,
+            thresholds=thresholds,
+        )
+
+    def pools(
+        self,
+        by: Literal["device", "pool"] = "device",
+        *,
+        top: int | None = None,
+        thresholds: Mapping[str, float] | None = None,
+    ) -> "Result":
+        """What an allocator had reserved at the end, and how much of it was of use."""
+        return _result(
+            self,
+            "pools",
+            by=by,
+            top=top,
+            thresholds=thresholds,
+        )
+
+    def shortages(
+        self,
+        *,
+        top: int | None = None,
+        thresholds: Mapping[str, float] | None = None,
+    ) -> "Result":
+        """When a device had too little memory left: ends of memory, and retries."""
+        return _result(
+            self,
+            "shortages",
+            top=top,
+            thresholds=thresholds,
         )
 
     def ranks(
@@ -273,6 +319,22 @@ class Analyses:
             thresholds=thresholds,
             rules=rules,
             ceilings=ceilings,
+        )
+
+    def lines(
+        self,
+        by: Literal["line", "function", "own"] = "line",
+        *,
+        top: int | None = None,
+        thresholds: Mapping[str, float] | None = None,
+    ) -> "Result":
+        """Lines or functions by how often samples found threads of the host there."""
+        return _result(
+            self,
+            "lines",
+            by=by,
+            top=top,
+            thresholds=thresholds,
         )
 
     def sequences(

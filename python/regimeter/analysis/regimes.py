@@ -19,7 +19,7 @@ KERNELS = Verb(
         Column("name", "kernel"),
         Column("count", "count", adds=True),
         Column("total_ns", "total", "ns", adds=True),
-        Column("share", "share", "share", adds=True),
+        Column("share", "of kernel time", "share", adds=True),
         *JUDGED,
         Column("source", "work from", "code:WORK_SOURCES"),
         Column("known_share", "work known", "share"),

@@ -3,16 +3,25 @@
 
 import functools
 import math
+import textwrap
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from .. import _core
+from ..system.joints import joint
 from .verb import Verb
 
 if TYPE_CHECKING:
-    from ..trace import Run
+    from ..public.run import Run
 
 CODE = "code:"
+VERSION = 1  # of the JSON document
+
+
+@functools.cache
+def column_types(group: str, table: str) -> dict[str, str]:
+    """Return the type of each column of a table by its name; group: "run" or "results". Not to be changed."""
+    return {column["name"]: column["type"] for column in _core.schema()[group][table]["columns"]}
 
 
 class Result(Sequence[dict[str, Any]]):
@@ -32,8 +41,7 @@ class Result(Sequence[dict[str, Any]]):
     @functools.cached_property
     def types(self) -> dict[str, str]:
         """Type of each column by its name."""
-        described = _core.schema()["results"][self.table.table_name]["columns"]
-        return {column["name"]: column["type"] for column in described}
+        return column_types("results", self.table.table_name)
 
     @functools.cached_property
     def _codes(self) -> dict[str, tuple[str, ...]]:
@@ -44,6 +52,13 @@ class Result(Sequence[dict[str, Any]]):
     def _of_other(self) -> frozenset[str]:
         stated = {column.name for column in self.verb.columns if column.unit == "other"}
         return frozenset(stated | {name for name in self.columns if name.startswith("baseline_")})
+
+    @property
+    def shares(self) -> dict[str, str]:
+        """What each share among the columns is of, as the description of the table says it."""
+        described = _core.schema()["results"][self.table.table_name]["columns"]
+        shown = {column.name for column in self.verb.columns if column.unit == "share"}
+        return {c["name"]: c["doc"] for c in described if c["name"] in shown or c["name"].endswith("share")}
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -121,11 +136,35 @@ class Result(Sequence[dict[str, Any]]):
         """Return the whole table as an Arrow C stream; names are dictionary-encoded text."""
         return self.table.__arrow_c_stream__(requested_schema)
 
-    def text(self, width: int = 0) -> str:
-        """Return the rows as an aligned table; names are shortened to fit `width` characters, 0 for no limit."""
-        from ..report.rows import render_rows
+    def headline(self) -> list[str]:
+        """Return the sentences that say what all rows of the table, the limit set aside, tell together; often none."""
+        return self.verb.headline(self.rows(0, len(self.table))) if self.verb.headline else []
 
-        return render_rows(self, width)
+    def to_document(self, file: str | list[str]) -> dict[str, Any]:
+        """Return the result as a JSON-ready dictionary, as ``--json`` of its command prints it; file: what was read."""
+        found: dict[str, Any] = {"format": f"regimeter.{self.verb.name}", "version": VERSION, "file": file}
+        if self.verb.headline:
+            found["headline"] = self.headline()
+        if self.shares:
+            found["shares"] = self.shares
+        rows = list(self)
+        found |= self.verb.keyed(rows) if self.verb.keyed else {"rows": rows}
+        if self.left_out:
+            found |= {"left_out": self.left_out, "others": self.others()}
+        return found
+
+    def text(self, width: int = 0) -> str:
+        """Return the headline and the rows as an aligned table; names are shortened to fit `width` characters.
+
+        width: 0 for no limit.
+        """
+        from .rows import render_rows
+
+        lines = [textwrap.fill(line, width) if width else line for line in self.headline()]
+        return "\n".join([*lines, *([""] if lines else []), render_rows(self, width)])
+
+    def _repr_html_(self) -> str:
+        return str(joint("result in a notebook")(self))
 
     def __repr__(self) -> str:
         return f"<{self.verb.name}: {len(self)} of {len(self.table)} rows>\n{self.text(120)}"

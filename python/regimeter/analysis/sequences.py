@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from regimeter.analysis.verb import LISTED, Column, Verb
 
 if TYPE_CHECKING:
-    from regimeter.trace import Run
+    from regimeter.public.run import Run
 
 
 def sequence_texts(run: "Run", thresholds: Mapping[str, float] | None = None) -> list[str]:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """How a result table of an analysis is shown: which columns, under which headings, in which units."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 LISTED = 50  # rows that the text shows of what is listed one by one
 
@@ -18,6 +19,7 @@ class Column:
     the column called depth.
     adds: whether values of several rows may be summed; such columns are filled in the row of the others.
     whole: whether the text is never shortened, because its rows differ in any part of it; other columns give way.
+    hidden: whether it stands in rows and documents only, as text where it is a code; the headline says what it says.
     """
 
     name: str
@@ -25,6 +27,7 @@ class Column:
     unit: str = ""
     adds: bool = False
     whole: bool = False
+    hidden: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,8 @@ class Verb:
     rules: whether what kernels do matters, so that ``--rule`` is offered.
     top: rows that the text shows unless told otherwise, 0 for all.
     ceilings: whether what the device can do matters, so that ``--ceilings`` is offered.
+    headline: makes of all rows the sentences that stand above them in text, page and document.
+    keyed: makes of the rows what the JSON document has in the place of `rows`.
     """
 
     name: str
@@ -54,3 +59,5 @@ class Verb:
     rules: bool = True
     top: int = 0
     ceilings: bool = False
+    headline: Callable[[Sequence[dict[str, Any]]], list[str]] | None = None
+    keyed: Callable[[list[dict[str, Any]]], dict[str, Any]] | None = None

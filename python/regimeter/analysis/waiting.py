@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Idle time, launches, queues, copies and synchronisation."""
 
+from collections.abc import Sequence
+from typing import Any
+
 from regimeter.analysis.verb import LISTED, Column, Verb
 
 DEVICE = (Column("rank", "rank"), Column("device", "device"))
@@ -8,12 +11,45 @@ STREAM = (*DEVICE, Column("stream", "stream"))
 DEVICE_OR_STREAM = {"device": 0, "stream": 1}
 CAUSE = Column("cause", "cause", "code:IDLE_CAUSES")
 DIRECTION = Column("direction", "direction", "code:COPY_DIRECTIONS")
+BEFORE = Column("before_launch_ns", "before launch", "ns")
 PARTS = (
-    Column("before_launch_ns", "before launch", "ns"),
     Column("in_launch_ns", "in launch", "ns"),
     Column("after_launch_ns", "after launch", "ns"),
     Column("sync_ns", "host in sync", "ns"),
 )
+# Causes of IDLE_CAUSES by what a device waits for then; the parts of a region in `regime` are these sums.
+IDLE_GROUPS = {
+    "waiting for the host": ("host_sync", "after_sync", "host_late"),
+    "from launch calls to their work (launch gaps)": ("launch_gap", "launch_call"),
+    "waiting for other streams or for no recorded reason": ("communication", "memory", "wait_stream", "queue"),
+    "of unknown cause": ("unknown",),
+}
+MOST_DEVICES = 8
+
+
+def idle_headline(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """Return for each device how long it was idle, of what, and what it waited for; nothing for streams."""
+    from regimeter.system.text import duration, percent
+
+    devices: dict[tuple[int, int, int, str], list[dict[str, Any]]] = {}
+    for row in rows:
+        if row["lane"] >= 0:
+            return []
+        devices.setdefault((row["rank"], row["device"], row["process"], row["process_name"]), []).append(row)
+    lines = []
+    for (rank, device, _, process), causes in devices.items():
+        place = f"device {device}" if device >= 0 else f"device of {process}"
+        place = f"{place} of rank {rank}" if rank >= 0 else place
+        idle, span = sum(row["total_ns"] for row in causes), causes[0]["span_ns"]
+        parts = []
+        for words, group in IDLE_GROUPS.items():
+            part = sum(row["total_ns"] for row in causes if row["cause"] in group)
+            if part:
+                parts.append(f"{duration(part / 1e6)} {words}")
+        whole = f"{duration(idle / 1e6)} ({percent(idle / span)}) of its span of {duration(span / 1e6)}"
+        lines.append(f"{place.replace('d', 'D', 1)} was idle for {whole}: {', '.join(parts)}.")
+    return lines if len(lines) <= MOST_DEVICES else []
+
 
 IDLE = (
     Verb(
@@ -35,6 +71,7 @@ IDLE = (
         by=DEVICE_OR_STREAM,
         options={"launch-gap-ns": "launch_gap_ns"},
         empty="no device was idle",
+        headline=idle_headline,
     ),
     Verb(
         "idle-gaps",
@@ -45,6 +82,7 @@ IDLE = (
             Column("start_ns", "start", "at"),
             Column("duration_ns", "duration", "ns"),
             CAUSE,
+            BEFORE,
             *PARTS,
             Column("busy_ns", "others busy", "ns"),
             Column("next_name", "next work"),
@@ -96,7 +134,7 @@ LAUNCHES = (
             Column("count", "kernels"),
             Column("count_share", "of kernels", "share"),
             Column("total_ns", "total", "ns"),
-            Column("time_share", "of time", "share"),
+            Column("time_share", "of kernel time", "share"),
             Column("launch_bound", "launch bound"),
             Column("launch_bound_share", "of launched", "share"),
         ),

@@ -1,33 +1,82 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Begins the recording of a program's kernels before the program runs; ``regimeter record --kernels`` puts it in place.
+"""Prepares a program before it runs; ``regimeter record`` puts it in place.
 
 Python imports a module of this name at its start. This one takes itself out of the path and out of the environment,
-imports the module that it stands before, if there is one, and hands over to :mod:`regimeter.standin`.
+imports the module that it stands before, if there is one, and, in the program and in processes that
+multiprocessing or torchrun starts for it, hands over to :mod:`regimeter.capture.counting` and
+:mod:`regimeter.public.standin`.
 """
 
 import contextlib
 import os
 import sys
 
+_folder = os.path.dirname(os.path.abspath(__file__))
+# Of a program whose allocations are watched: what is loaded before it, and what was before.
+_PRELOAD, _KEPT = "LD_PRELOAD", "REGIMETER_RECORD_LD_PRELOAD"
+_preload = {name: os.environ[name] for name in (_PRELOAD, _KEPT) if _KEPT in os.environ}
+
 
 def _restore() -> None:
-    folder = os.path.dirname(os.path.abspath(__file__))
+    folder = _folder
     sys.path[:] = [path for path in sys.path if os.path.abspath(path or ".") != folder]
     before = os.environ.pop("REGIMETER_RECORD_PYTHONPATH", "")
     if before:
         os.environ["PYTHONPATH"] = before
     else:
         os.environ.pop("PYTHONPATH", None)
+    if _preload:
+        os.environ[_PRELOAD] = os.environ.pop(_KEPT)
+        if not os.environ[_PRELOAD]:
+            del os.environ[_PRELOAD]
     sys.modules.pop("sitecustomize", None)
     sys.path_importer_cache.pop(folder, None)
 
 
+_this = sys.modules["sitecustomize"]
 _restore()
 with contextlib.suppress(ModuleNotFoundError):
     import sitecustomize  # type: ignore[import-not-found]  # noqa: F401  # the one that would have been imported
-try:
-    from regimeter import standin
+sys.modules.setdefault("sitecustomize", _this)  # what imports a module looks for it afterwards
 
-    standin.begin()
-except Exception as error:  # the program must run all the same
-    sys.stderr.write(f"regimeter: kernels are not traced: {type(error).__name__}: {error}\n")
+
+def _starts_ranks() -> bool:
+    words = sys.orig_argv[1:]
+    module = words[words.index("-m") + 1 : words.index("-m") + 2] if "-m" in words else []
+    return module == ["torch.distributed.run"] or any(os.path.basename(word) == "torchrun" for word in words[:1])
+
+
+def _is_rank() -> bool:
+    return os.environ.get("REGIMETER_RECORD_LAUNCHER") == str(os.getppid()) and "RANK" in os.environ
+
+
+def _pass_on() -> None:
+    """Let processes that multiprocessing spawns come by here too; `os.environ` does not show it."""
+    if '"stacks"' in os.environ.get("REGIMETER_RECORD_OPTIONS", ""):
+        if _starts_ranks():  # which get a copy of os.environ
+            os.environ["REGIMETER_RECORD_LAUNCHER"] = str(os.getpid())
+            os.environ["REGIMETER_RECORD_PYTHONPATH"] = os.environ.get("PYTHONPATH", "")
+            os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (_folder, os.environ.get("PYTHONPATH"))))
+            os.environ.update(_preload)
+            return
+        before = os.environ.get("PYTHONPATH", "")
+        os.putenv("PYTHONPATH", f"{_folder}{os.pathsep}{before}" if before else _folder)
+        os.putenv("REGIMETER_RECORD_PYTHONPATH", before)
+        for name, value in _preload.items():
+            os.putenv(name, value)
+
+
+_pass_on()
+if (
+    os.environ.get("REGIMETER_RECORD_OWNER", "").startswith(f"{os.getpid()} ")
+    or "--multiprocessing-fork" in sys.orig_argv
+    or _is_rank()
+):
+    try:
+        from regimeter.capture import counting
+        from regimeter.public import standin
+
+        counting.hold_still()
+        standin.begin()
+    except Exception as error:  # the program must run all the same
+        sys.stderr.write(f"regimeter: not prepared for the recording: {type(error).__name__}: {error}\n")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from ..trace import Run
+    from ..public.run import Run
 
 MOST_BYTES = 1 << 20
 

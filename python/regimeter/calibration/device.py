@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from .. import _core, telemetry
-from ..system import gpus
+from .. import _core
+from ..system import gpus, telemetry
 from .ceiling import Calibration, Ceiling, missing
 from .dispatch import dispatch_costs
 from .products import device_products

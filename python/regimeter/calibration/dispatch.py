@@ -54,9 +54,10 @@ def _cost(effort: Effort, token: str, source: str, work: Callable[[], object]) -
             break
         with_call = min(_loop(work, calls) for _ in range(batch))
         without = min(_loop(None, calls) for _ in range(batch))
-        if with_call <= without:
-            return Ceiling(None, None, unit, reason="too short for the clock")
-        bests.append((with_call - without) / calls)
+        if with_call > without:
+            bests.append((with_call - without) / calls)
+    if not bests:
+        return Ceiling(None, None, unit, reason="too short for the clock")
     value, spread = _core.calibrate_figure(bests, True)
     return Ceiling(value, spread, unit, len(bests) * batch * calls, source)
 

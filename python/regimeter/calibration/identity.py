@@ -4,9 +4,10 @@
 from dataclasses import replace
 from typing import Any
 
-from .. import _core, libraries
+from .. import _core
 from ..run.environment import Environment, Gpu, cuda_version
 from ..run.identity import facts_of
+from ..system import libraries
 from .ceiling import VERSION
 
 

@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from .. import _core, scheduling
+from .. import _core
+from ..system import scheduling
 from .ceiling import Ceiling
 
 Progress = Callable[[str, float], None]  # what is measured now, part of all that is done

@@ -4,7 +4,8 @@
 from dataclasses import dataclass
 from typing import Any
 
-from .. import _core, libraries
+from .. import _core
+from ..system import libraries
 from .ceiling import Calibration
 from .measure import calibration_for, parse
 from .sampling import Progress

@@ -59,7 +59,7 @@ def _read(text: str) -> str:
 
 def keep(calibration: Calibration) -> str:
     """Write the file of a calibration and return its path. NoCacheError or OSError where that is not possible."""
-    from ..report.files import atomic_writer
+    from ..system.files import atomic_writer
 
     path = path_of(calibration.identity)
     place = os.path.dirname(path)

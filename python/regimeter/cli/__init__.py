@@ -11,55 +11,45 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from importlib import import_module
+from types import ModuleType
 from typing import NoReturn
 
-from . import (
-    ab,
-    analyse,
-    baseline,
-    calibrate,
-    compare,
-    completion,
-    doctor,
-    export,
-    flame,
-    history,
-    hta,
-    record,
-    recover,
-    regime,
-    report,
-    selftest,
-    show,
-    suggest,
-    telemetry,
-    timeline,
-    workloads,
-)
+from .overview import RootParser, unknown
 
-VERBS = (
-    record,
-    show,
-    report,
-    export,
-    recover,
-    analyse,
-    regime,
-    suggest,
-    flame,
-    timeline,
-    hta,
-    compare,
-    ab,
-    calibrate,
-    baseline,
-    history,
-    workloads,
-    telemetry,
-    doctor,
-    selftest,
-    completion,
+# Each is a module here, imported when its verb is called or all of them are asked for.
+MODULES = (
+    "record",
+    "show",
+    "report",
+    "serve",
+    "top",
+    "export",
+    "recover",
+    "analyse",
+    "regime",
+    "suggest",
+    "explain",
+    "query",
+    "flame",
+    "timeline",
+    "hta",
+    "profile",
+    "memory",
+    "compile",
+    "compare",
+    "ab",
+    "calibrate",
+    "baseline",
+    "history",
+    "workloads",
+    "telemetry",
+    "monitor",
+    "doctor",
+    "selftest",
+    "completion",
 )
+WHOLE = ("analyse", "completion")  # of several verbs, and about all of them
 DEBUG_VARIABLE = "REGIMETER_DEBUG"
 FAILED, USAGE = 1, 2
 EXAMPLES = """\
@@ -92,9 +82,13 @@ class _Parser(argparse.ArgumentParser):
             self._intermixed = False
 
 
+class _Root(_Parser, RootParser):
+    pass
+
+
 class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        from regimeter import __version__
+        from .._core import __version__
 
         print(f"regimeter {__version__}")
         parser.exit()
@@ -109,10 +103,14 @@ def _common_options() -> argparse.ArgumentParser:
     return common
 
 
-def make_parser() -> argparse.ArgumentParser:
-    """Return the parser of the whole command."""
+def _module(name: str) -> ModuleType:
+    return import_module(f".{name}", __name__)
+
+
+def make_parser(only: str | None = None) -> RootParser:
+    """Return the parser of the whole command, or of one verb of MODULES alone."""
     common = _common_options()
-    parser = _Parser(
+    parser = _Root(
         prog="regimeter",
         description="GPU profiler for Python: where time and memory went, and what the profiling itself cost.",
         epilog=EXAMPLES,
@@ -120,9 +118,9 @@ def make_parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
         parents=[common],
     )
-    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True, parser_class=_Parser)
-    for verb in VERBS:
-        verb.add_parser(verbs, common)
+    verbs = parser.verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True, parser_class=_Parser)
+    for name in MODULES if only is None else (only,):
+        _module(name).add_parser(verbs, common)
     return parser
 
 
@@ -156,8 +154,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _call(words: list[str]) -> int:
-    words, program = record.split_program(words)
-    arguments = make_parser().parse_args(words, argparse.Namespace(json=False, quiet=False, program=program))
+    # What follows the verb is its own, and no other verb is imported for it.
+    first = next((word for word in words if not word.startswith("-")), "")
+    only = first if first in MODULES and first not in WHOLE else None
+    words, program = _module("record").split_program(words)
+    parser = make_parser(only)
+    if first and first not in parser.verbs.choices:
+        parser.error(unknown(first, parser.verbs.choices))
+    arguments = parser.parse_args(words, argparse.Namespace(json=False, quiet=False, program=program))
     status: int = arguments.run(arguments)
     sys.stdout.flush()
     return status

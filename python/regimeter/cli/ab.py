@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 from .compare import FORMATS, add_rule_options, percent, rule_options
 
 if TYPE_CHECKING:
-    from ..compare.experiment import Experiment
-    from ..compare.launches import Command
+    from ..compare.ab.experiment import Experiment
+    from ..compare.ab.launches import Command
     from .common import Verbs
     from .errors import CommandError
 
@@ -30,8 +30,12 @@ CMD is a command line in one word: --base "bench.py --old" --current "bench.py -
 REF is a commit, branch or tag of the repository around this folder, checked out into a temporary worktree, or `.` for
 the tree as it is; ARGS are then the command: --base main --current . -- python bench.py
 
-Launches of a pair run one after the other, in random order, under `regimeter record`. A pair that the machine
-disturbed is run again. Recordings, ab.json and the report's data stay in FOLDER.
+Both programs of a pair run under `regimeter record`, in turn: a few milliseconds of one, then of the other. Programs
+that cannot (work on a device, one scope, several threads) run one after the other. A pair that the machine disturbed is
+run again. Recordings, ab.json and the report's data stay in FOLDER.
+
+With --count nothing is timed, so neither the machine nor its load matters; what a count cannot see (caches, memory,
+waiting, a device) it does not see. A run takes some 50 times as long.
 
 exit codes: those of `regimeter compare`; 4 also when too many pairs were disturbed or a command failed
 """
@@ -50,7 +54,18 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--base", metavar="CMD|REF", required=True, help="command or commit that is the baseline")
     parser.add_argument("--current", metavar="CMD|REF", required=True, help="what is compared with it")
-    parser.add_argument("--pairs", metavar="N", type=_pairs, default=10, help="pairs of launches to use (default: 10)")
+    parser.add_argument(
+        "--pairs",
+        metavar="N",
+        type=_pairs,
+        help="pairs of launches to use (default: 10, with --budget as many as it holds)",
+    )
+    parser.add_argument(
+        "--count",
+        choices=("instructions",),
+        help="compare instructions, counted by Valgrind's Callgrind, in place of times; each pair is another layout of "
+        "memory (default: 5 pairs)",
+    )
     parser.add_argument("--budget", metavar="TIME", type=duration, help="begin no pair that would end later: 90s, 5m")
     parser.add_argument("--seed", metavar="N", type=int, help="of the random order (default: a new one, printed)")
     parser.add_argument("--ops", metavar="PATTERN", action="append", help="operations to compare, with *; repeatable")
@@ -58,6 +73,19 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     parser.add_argument("--guard", metavar="PERCENT", type=percent, default=6.0, help="common shift of a pair (6%%)")
     parser.add_argument(
         "--cpus", metavar="LIST", type=processors, default=frozenset(), help="run both sides on these: 2 or 0,4-6"
+    )
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument(
+        "--in-turns",
+        action="store_true",
+        default=None,
+        help="run both programs of a pair at the same time, one of them at a time (default where they can)",
+    )
+    how.add_argument(
+        "--one-after-the-other",
+        action="store_false",
+        dest="in_turns",
+        help="run the second program of a pair when the first has ended",
     )
     parser.add_argument("--format", choices=FORMATS, default=None, help="format of the report (default: text)")
     parser.add_argument("-o", "--output", metavar="FOLDER", help="folder for the recordings (default: a new one)")
@@ -96,22 +124,35 @@ def _pairs(text: str) -> int:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the pairs, report, and return the exit code of the gate."""
+    from ..compare.ab.experiment import STOPPED, Experiment
+    from ..compare.ab.launches import LaunchError
     from ..compare.decide import NOT_COMPARABLE
-    from ..compare.experiment import STOPPED, Experiment
-    from ..compare.launches import LaunchError
+    from .errors import CommandError
 
+    if arguments.in_turns and arguments.count is not None:
+        raise CommandError("ab: counts do not depend on the machine, so --count takes no --in-turns")
     rule = rule_options(arguments)
+    pairs = arguments.pairs or 10
+    if arguments.count is not None:
+        from ..system import callgrind
+
+        callgrind.version()
+        rule |= {"metrics": (arguments.count,), "wholes": ()}
+        pairs = arguments.pairs or callgrind.LAYOUTS
     with _commands(arguments) as (base, current):
         experiment = Experiment(
             base,
             current,
             new_folder(arguments.output, "ab"),
-            pairs=arguments.pairs,
+            pairs=pairs,
+            fill=arguments.pairs is None and arguments.count is None,
+            count=arguments.count,
             budget_s=float("inf") if arguments.budget is None else arguments.budget,
             seed=random.SystemRandom().randrange(1_000_000) if arguments.seed is None else arguments.seed,
-            early=not arguments.all_pairs,
+            early=not arguments.all_pairs and arguments.count is None,
             guard=arguments.guard / 100,
             cpus=arguments.cpus,
+            in_turns=arguments.count is None and arguments.in_turns is not False,
             operations=arguments.ops or (),
             options=rule,
             record=() if any(name.startswith("memory") for name in arguments.metric or ()) else ("--interval", "0"),
@@ -171,7 +212,7 @@ def _teller(quiet: bool):  # type: ignore[no-untyped-def]
 @contextlib.contextmanager
 def _commands(arguments: argparse.Namespace) -> Iterator[tuple["Command", "Command"]]:
     """Yield both commands; commits are checked out for as long."""
-    from ..compare.worktrees import WorktreeError, checked_out
+    from ..compare.ab.worktrees import WorktreeError, checked_out
     from .errors import CommandError
 
     common = list(arguments.program)
@@ -188,7 +229,7 @@ def _commands(arguments: argparse.Namespace) -> Iterator[tuple["Command", "Comma
 
 def _commit(text: str, common: list[str]) -> str | None:
     """Return the commit that a text names, HERE for the tree as it is, None for a command."""
-    from ..compare.worktrees import commit_of
+    from ..compare.ab.worktrees import commit_of
     from .errors import CommandError
 
     if text == HERE:
@@ -207,8 +248,8 @@ def _is_program(text: str) -> bool:
 
 
 def _command(text: str, commit: str | None, folders: dict[str, str], common: list[str]) -> "Command":
-    from ..compare.launches import Command
-    from ..compare.worktrees import top_of
+    from ..compare.ab.launches import Command
+    from ..compare.ab.worktrees import top_of
     from .errors import CommandError
 
     try:

@@ -4,12 +4,12 @@
 import argparse
 import shutil
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..analysis.catalog import find_verbs
 from ..analysis.verb import Verb
-from . import counters
-from .common import load_run, not_negative, print_document
+from . import counters, ranks
+from .common import check_thresholds, load_run, not_negative, only, print_document
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -17,12 +17,13 @@ if TYPE_CHECKING:
     from ..analysis.result import Result
     from .common import Verbs
 
-VERSION = 1
 PIPE_WIDTH = 200  # of text that no terminal shows
 TRACE = (
     "trace, recording or saved run; plain, gzip or zstd; - for standard input; several or a directory: a job's ranks"
 )
 
+# Verbs that do more than show a table: they add options, and run themselves.
+EXTENDED = {"counters": counters, "ranks": ranks}
 CEILINGS = "calibration of the device (JSON of `regimeter calibrate --json`); default: this machine's, else a datasheet"
 
 
@@ -74,9 +75,9 @@ def _add(verbs: "Verbs", common: argparse.ArgumentParser, verb: Verb) -> None:
         parser.add_argument("--ceilings", metavar="FILE", help=CEILINGS)
     parser.add_argument("--strict", action="store_true", help="damage in the trace is an error")
     parser.set_defaults(run=run, analysis=verb.name)
-    if plans:
-        counters.extend(parser)
-        parser.set_defaults(run=counters.run)
+    if verb.name in EXTENDED:
+        EXTENDED[verb.name].extend(parser)
+        parser.set_defaults(run=EXTENDED[verb.name].run, analyse=run)
 
 
 def _amount(text: str) -> float:
@@ -107,10 +108,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the rows."""
     result = analyse(arguments)
     special = _special(arguments.analysis)
-    file = _only(arguments.trace)
+    file = only(arguments.trace)
     if arguments.json:
-        found = special.document(result, file) if special else document(result, file)
-        print_document(found | ({"baseline": arguments.other} if result.verb.other else {}))
+        print_document(result.to_document(file) | ({"baseline": arguments.other} if result.verb.other else {}))
     elif special:
         print(special.text(result, text_width()))
     else:
@@ -119,19 +119,14 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _only(traces: str | list[str]) -> str | list[str]:
-    """Return a single file as itself; several are the ranks of a job."""
-    return traces[0] if isinstance(traces, list) and len(traces) == 1 else traces
-
-
 def analyse(arguments: argparse.Namespace) -> "Result":
     """Return the result that the arguments ask for."""
     verb = find_verbs()[arguments.analysis]
-    run = load_run(_only(arguments.trace), strict=arguments.strict, quiet=arguments.quiet)
+    run = load_run(only(arguments.trace), strict=arguments.strict, quiet=arguments.quiet)
     other = load_run(arguments.other, strict=arguments.strict, quiet=arguments.quiet) if verb.other else None
     thresholds = {name: getattr(arguments, f"set_{name}") for name in verb.options.values()}
     thresholds = {name: value for name, value in thresholds.items() if value is not None} | dict(arguments.set)
-    _check_names(thresholds)
+    check_thresholds(thresholds)
     default = 0 if arguments.json else verb.top
     return run.result(
         verb.name,
@@ -144,30 +139,6 @@ def analyse(arguments: argparse.Namespace) -> "Result":
         choices={option: getattr(arguments, f"choice_{option}") for option in verb.choices},
         top=(default if getattr(arguments, "top", None) is None else arguments.top) or None,
     )
-
-
-def _check_names(thresholds: dict[str, float]) -> None:
-    from .. import _core
-    from .errors import CommandError
-
-    known = _core.policy()
-    for name in thresholds:
-        if name not in known:
-            from difflib import get_close_matches
-
-            near = get_close_matches(name, known, cutoff=0.5)
-            raise CommandError(
-                f"no threshold is called {name!r}; {'similar' if near else 'valid'}: {', '.join(near or known)}"
-            )
-
-
-def document(result: "Result", file: str | list[str]) -> dict[str, Any]:
-    """Return the result as a JSON-ready dictionary."""
-    found: dict[str, Any] = {"format": f"regimeter.{result.verb.name}", "version": VERSION, "file": file}
-    found["rows"] = list(result)
-    if result.left_out:
-        found |= {"left_out": result.left_out, "others": result.others()}
-    return found
 
 
 def _special(name: str) -> "ModuleType | None":

@@ -4,7 +4,8 @@
 import argparse
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from .common import count, next_step, print_document
+from ..system.text import count
+from .common import next_step, print_document
 
 if TYPE_CHECKING:
     from ..history import Baselines, History, RunRow
@@ -84,7 +85,7 @@ def add_run(history: "History", files: list[str], arguments: argparse.Namespace,
     """Read files as the processes of one run and keep it, with the commit it belongs to."""
     from dataclasses import replace
 
-    from ..compare.samples import side_of
+    from ..compare.sources import side_of
     from ..history import commit_of
 
     commit = commit_of()
@@ -146,7 +147,7 @@ def _list(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_document({"history": baselines.history.where, "rows": [row.to_dict() for row in rows]})
         return 0
-    from ..report.text import printable, shorten
+    from ..system.text import printable, shorten
 
     for row in rows:
         what = f"run {row.run_id}" if row.run_id else "accepted"
@@ -212,7 +213,7 @@ def _commit(run: "RunRow") -> str:
 
 
 def _tell(arguments: argparse.Namespace, row: Any, text: str, following: str) -> int:
-    from ..report.text import printable
+    from ..system.text import printable
 
     if arguments.json:
         print_document({"row": row.to_dict()})

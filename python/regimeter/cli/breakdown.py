@@ -3,13 +3,12 @@
 
 from typing import TYPE_CHECKING, Any
 
-from ..report.text import duration, percent, printable
-from .common import count
+from ..analysis.breakdown import device_keys
+from ..system.text import count, duration, percent, printable
 
 if TYPE_CHECKING:
     from ..analysis.result import Result
 
-FORMAT, VERSION = "regimeter.breakdown", 1
 PARTS = (
     ("compute", "compute_ns", ""),
     ("exposed communication", "exposed_comm_ns", "communication without compute"),
@@ -26,21 +25,6 @@ DETAILS = (
     ("all three at once", "all_three_ns"),
     ("sum of durations", "sum_dur_ns"),
 )
-
-
-def device_keys(rows: list[dict[str, Any]]) -> list[str]:
-    """Return the process id of each device as text; RANK/PID where several ranks use the same."""
-    keys = [row["process_name"] or str(row["process"]) for row in rows]
-    if len(set(keys)) == len(keys):
-        return keys
-    return [f"{row['rank']}/{key}" if row["rank"] >= 0 else f"?/{key}" for row, key in zip(rows, keys, strict=True)]
-
-
-def document(result: "Result", file: str | list[str]) -> dict[str, Any]:
-    """Return the breakdown by device as a JSON-ready dictionary."""
-    rows = list(result)
-    devices = dict(zip(device_keys(rows), rows, strict=True))
-    return {"format": FORMAT, "version": VERSION, "file": file, "devices": devices}
 
 
 def text(result: "Result", width: int) -> str:
@@ -68,7 +52,8 @@ def _paragraph(key: str, row: dict[str, Any], width: int) -> str:
         )
         if row[name]
     ]
-    lines = [f"device {printable(key)}: {duration(span / 1e6)}; {', '.join(counted)}"]
+    lines = [f"device {printable(key)}: span {duration(span / 1e6)} (first to last work); {', '.join(counted)}"]
+    lines.append(f"  {'':22} {'':>9} {'of span':>8}")
     lines += [line(label, row[name], note) for label, name, note in PARTS]
     total = f"  {'= span':22} {duration(span / 1e6):>9} {percent(1.0 if span else None):>8}"
     fits = len(total) + 2 + len(_identity(row)) <= width

@@ -11,7 +11,7 @@ from .ab import _teller, duration, failed, new_folder
 
 if TYPE_CHECKING:
     from ..compare.noise_floor import NoiseFloor
-    from ..compare.samples import Side
+    from ..compare.side import Side
     from .common import Verbs
 
 WORK = ("-m", "regimeter.compare.noise_work")
@@ -40,7 +40,7 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
         usage="regimeter calibrate noise [--repeat N] [options] [-- CMD ...]",
         help="how much launches of one program differ",
         description="Launches one program again and again (a built-in one without CMD), learns how much its operations "
-        "differ from launch to launch, and keeps that for `regimeter compare`, which otherwise takes 1 % for granted.",
+        "differ from launch to launch, and keeps that for `regimeter compare`, which otherwise takes a default.",
     )
     noise.add_argument("--repeat", metavar="N", type=_repeat, default=20, help="launches (default: 20)")
     noise.add_argument("--budget", metavar="TIME", type=duration, help="begin no launch that would end later")
@@ -95,8 +95,8 @@ def run_noise(arguments: argparse.Namespace) -> int:
 def _launch(arguments: argparse.Namespace) -> "list[Side]":
     import time
 
-    from ..compare.launches import Command, LaunchError, launch
-    from ..compare.pairs import launch_side
+    from ..compare.ab.launches import Command, LaunchError, launch
+    from ..compare.ab.pairs import launch_side
     from .errors import CommandError
 
     try:
@@ -143,17 +143,21 @@ def alarms(sides: "Sequence[Side]") -> list[dict[str, Any]]:
     The floor that is tried on the second half of the launches is learned from the first: on those that it was learned
     from it would look better than it is.
     """
+    from ..compare.ab.pairs import Pair, sides_of
     from ..compare.comparison import ProfilerComparison
+    from ..compare.floors import BARE, VIRTUAL, default_of, kind_of
     from ..compare.noise_floor import learn, wilson
-    from ..compare.pairs import Pair, sides_of
 
+    kind = kind_of([environment for side in sides for environment in side.environments])
+    default = default_of(BARE if kind == BARE else VIRTUAL, {})
     half = max(len(sides) // 2, 3) if len(sides) >= 6 else len(sides)
     learned = learn(sides[:half], {})
     later = sides[half:] if len(sides) - half >= 2 else sides
     plans: list[tuple[str, Sequence[Side], dict[str, Any]]] = [
-        ("one process a side, 1 % floor", sides, {"run_floor": 0.01}),
+        ("one process a side, default floor", sides, {"policy": default}),
         ("one process a side, learned floor", later,
-         {"run_floor": learned.operations, "policy": {"run_floor": learned.overall or 0.01}}),
+         {"run_floor": learned.operations,
+          "policy": {**default, "run_floor": learned.overall or default["run_floor"], "speed_floor": 0.0}}),
     ]  # fmt: skip
     found = []
     for what, used, options in plans:

@@ -4,8 +4,6 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from ..report.ceilings import text_of
-
 if TYPE_CHECKING:
     from ..calibration import Calibration
 
@@ -24,6 +22,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Measure, or show what is kept: 0, and 1 where nothing is kept that could be shown."""
+    from ..calibration.text import text_of
     from .errors import CommandError
 
     try:

@@ -3,18 +3,23 @@
 
 import argparse
 import json
+import re
 import shlex
 import sys
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Callable
+from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
-    from ..trace import Run
+    from ..public.run import Run
 
     Verbs: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
 # Of the input itself; all other anomalies say something of what was recorded.
 DAMAGE = frozenset(("truncated", "trailing_bytes", "invalid_json", "corrupt_bytes", "bad_event", "unfinished"))
+
+
+SIZE = re.compile(r"([A-Za-z_0-9.]+)=([-+0-9.eE]+)")  # NAME=NUMBER
 
 
 def load_run(
@@ -24,7 +29,7 @@ def load_run(
 
     told: the verb prints the anomalies itself.
     """
-    from ..trace import load
+    from ..public.run import load
     from .progress import step
 
     shown = path if isinstance(path, str) else f"{len(path)} files"
@@ -39,8 +44,34 @@ def load_run(
 
 def print_document(document: object) -> None:
     """Print one JSON document."""
-    json.dump(document, sys.stdout, ensure_ascii=False, indent=1, default=str, allow_nan=False)
-    print()
+    write_document(document, sys.stdout)
+
+
+def write_document(document: object, file: IO[str]) -> None:
+    """Write one JSON document to a file of text."""
+    json.dump(document, file, ensure_ascii=False, indent=1, default=str, allow_nan=False)
+    file.write("\n")
+
+
+def only(traces: str | list[str]) -> str | list[str]:
+    """Return a single file as itself; several are the ranks of a job."""
+    return traces[0] if isinstance(traces, list) and len(traces) == 1 else traces
+
+
+def check_thresholds(thresholds: dict[str, float]) -> None:
+    """Refuse names that no threshold has, with similar ones."""
+    from .. import _core
+    from .errors import CommandError
+
+    known = _core.policy()
+    for name in thresholds:
+        if name not in known:
+            from difflib import get_close_matches
+
+            near = get_close_matches(name, known, cutoff=0.5)
+            raise CommandError(
+                f"no threshold is called {name!r}; {'similar' if near else 'valid'}: {', '.join(near or known)}"
+            )
 
 
 def not_negative(text: str) -> int:
@@ -54,16 +85,9 @@ def not_negative(text: str) -> int:
     return value
 
 
-def count(number: int, noun: str) -> str:
-    """Return the number with its noun, in the plural where due."""
-    if number != 1:
-        noun = f"{noun[:-1]}ies" if noun.endswith("py") else f"{noun}s"
-    return f"{number:,} {noun}"
-
-
 def run_line(run: "Run") -> str:
     """Return one line about a run: scopes, operations, threads, duration."""
-    from ..report.text import duration
+    from ..system.text import count, duration
 
     parts = [count(len(run.entries), "scope"), count(len(run.summary), "operation"), count(len(run.lanes), "lane")]
     state = "" if run.complete else ", not closed by its program"
@@ -80,3 +104,35 @@ def program_of(run: "Run") -> str:
 def next_step(*words: str) -> str:
     """Return a command of ours as the user would type it."""
     return shlex.join(("regimeter", *words))
+
+
+# --- verbs that run a program in this process ----------------------------------------------------------------------
+
+
+def declare_in_process(
+    verbs: "Verbs",
+    common: argparse.ArgumentParser,
+    name: str,
+    run: Callable[[argparse.Namespace], int],
+    *,
+    usage: str,
+    help: str,
+    description: str,
+) -> argparse.ArgumentParser:
+    """Declare a verb that runs a torch program here, with the options that all of them have but for ``--output``."""
+    parser = verbs.add_parser(
+        name, parents=[common], allow_abbrev=False, usage=usage, help=help,
+        description=f"{description} What is found goes to standard error; --json prints everything to standard output"
+        " when the program has ended.",
+    )  # fmt: skip
+    parser.add_argument("--no-stack", action="store_true", help="record no stacks: cheaper")
+    parser.set_defaults(run=run)
+    return parser
+
+
+def tell_in_process(arguments: argparse.Namespace, document: Callable[[], object], text: Callable[[], str]) -> None:
+    """Say what was found of a program that has ended."""
+    if arguments.json:
+        print_document(document())
+    elif not arguments.quiet:
+        print(text(), file=sys.stderr)

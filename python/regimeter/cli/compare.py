@@ -71,7 +71,9 @@ def add_rule_options(parser: argparse.ArgumentParser) -> None:
         help=f"leave out a single test of the whole, repeatable: {', '.join(WHOLES)}",
     )
     rule.add_argument("--min-share", metavar="PART", type=float, help="least part of the whole that gates (0.005)")
-    rule.add_argument("--run-floor", metavar="PERCENT", type=percent, help="how far two processes differ (1%%)")
+    rule.add_argument(
+        "--run-floor", metavar="PERCENT", type=percent, help="how far two processes differ (default: what is known)"
+    )
     rule.add_argument(
         "--fail-on", choices=("regression", "any", "never"), default="regression", help="what makes the gate fail"
     )
@@ -215,7 +217,7 @@ def _first_run(arguments: argparse.Namespace, current: list[str]) -> int:
     if arguments.require_baseline:
         print(f"regimeter: {arguments.base}: no such baseline in the history; nothing was compared", file=sys.stderr)
         return NO_BASELINE
-    from ..compare.samples import side_of
+    from ..compare.sources import side_of
 
     history = _history(arguments.base)
     store = history.open_history()
@@ -272,7 +274,7 @@ def _report(
     trends: dict[str, Any] | None,
 ) -> None:
     from ..report.comparison import render
-    from ..report.text import width_of
+    from ..system.text import width_of
     from .files import style_of
 
     style = style_of(arguments, FORMATS)
@@ -291,7 +293,7 @@ def _report(
         return
     text = render(comparison, style, **view)
     if arguments.output:
-        from ..report.files import atomic_writer
+        from ..system.files import atomic_writer
 
         with atomic_writer(arguments.output) as out:
             out.write(text if text.endswith("\n") else text + "\n")

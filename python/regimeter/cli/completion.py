@@ -2,10 +2,13 @@
 """``regimeter completion``: a completion script for a shell, generated from the parser."""
 
 import argparse
+import functools
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from .overview import helps_of
 
 if TYPE_CHECKING:
     from .common import Verbs
@@ -50,15 +53,14 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("shell", choices=SHELLS)
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=functools.partial(run, verbs))
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Print the script."""
-    from . import make_parser
+def run(verbs: "Verbs", arguments: argparse.Namespace) -> int:
+    """Print the script for the verbs that the parser has."""
     from .common import print_document
 
-    script = {"bash": bash, "zsh": zsh, "fish": fish}[arguments.shell](list(read_parser(make_parser())))
+    script = {"bash": bash, "zsh": zsh, "fish": fish}[arguments.shell](list(read_verbs(verbs)))
     if arguments.json:
         print_document({"shell": arguments.shell, "script": script, "install": PLACES[arguments.shell]})
     else:
@@ -66,11 +68,10 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def read_parser(parser: argparse.ArgumentParser) -> Iterator[Verb]:
-    """Yield the verbs of the parser with what can follow each."""
-    actions = next(a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
-    helps = {choice.dest: choice.help or "" for choice in actions._choices_actions}
-    for name, verb in actions.choices.items():
+def read_verbs(verbs: "Verbs") -> Iterator[Verb]:
+    """Yield the verbs of a parser with what can follow each."""
+    helps = helps_of(verbs)
+    for name, verb in verbs.choices.items():
         options = tuple(
             Option(
                 tuple(action.option_strings),

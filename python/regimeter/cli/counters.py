@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from .common import print_document
 
 if TYPE_CHECKING:
-    from ..counters import Plan
+    from ..capture.counters import Plan
 
 VERSION = 1
 
@@ -34,13 +34,12 @@ def run(arguments: argparse.Namespace) -> int:
         return _list_chips(arguments)
     if planning:
         return _plan(arguments)
-    from . import analyse
-
-    return analyse.run(arguments)
+    code: int = arguments.analyse(arguments)
+    return code
 
 
 def _list_chips(arguments: argparse.Namespace) -> int:
-    from ..counters import chips
+    from ..capture.counters import chips
 
     names = chips()
     if arguments.json:
@@ -51,8 +50,8 @@ def _list_chips(arguments: argparse.Namespace) -> int:
 
 
 def _plan(arguments: argparse.Namespace) -> int:
-    from .. import UnavailableError
-    from ..counters import plan, sets
+    from .._core import UnavailableError
+    from ..capture.counters import plan, sets
 
     known = sets()
     chosen = [arguments.counter_set] if arguments.counter_set else list(known)

@@ -6,10 +6,11 @@ import sys
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, TextIO
 
-from .common import count, load_run, next_step, print_document, run_line
+from ..system.text import count
+from .common import load_run, next_step, print_document, run_line
 
 if TYPE_CHECKING:
-    from ..trace import Run
+    from ..public.run import Run
     from .common import Verbs
 
 DAMAGED = 1
@@ -62,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _print_checks(checks: list[Check], file: TextIO | None = None) -> None:
-    from ..report.text import printable
+    from ..system.text import printable
 
     width = max(len(check.name) for check in checks)
     for check in checks:
@@ -94,7 +95,7 @@ def check_machine() -> list[Check]:
 def _python() -> Check:
     import platform
 
-    from .. import __version__
+    from .._core import __version__
 
     detail = f"{platform.python_implementation()} {platform.python_version()}, regimeter {__version__}"
     return Check("python", "ok", detail)
@@ -123,7 +124,7 @@ def _cores() -> Check:
 
 def _memory_sampler() -> Check:
     from .. import _core
-    from ..report.text import amount
+    from ..system.text import amount
 
     resident = _core.host_memory()["resident"]
     if resident < 0:
@@ -134,7 +135,7 @@ def _memory_sampler() -> Check:
 
 
 def _cost() -> Check:
-    from .. import cost
+    from ..run import cost
 
     return Check("own cost", "ok", f"{cost.scope_cost_ns():.0f} ns an enabled scope with warm caches")
 
@@ -158,9 +159,8 @@ def _driver() -> Check:
 
 
 def _nvml() -> Check:
-    from .. import telemetry
     from .._core import UnavailableError
-    from ..system import gpus
+    from ..system import gpus, telemetry
 
     if not gpus.nvml_possible():
         return Check("telemetry", "missing", str(telemetry.facts()["reason"]), "it needs an NVIDIA GPU and its driver")
@@ -182,7 +182,8 @@ def _nvml() -> Check:
 def _kernels() -> Check:
     import os
 
-    from .. import _core, libraries
+    from .. import _core
+    from ..system import libraries
 
     libraries.search_wheels()
     found = _core.Profiler._cupti()
@@ -251,7 +252,7 @@ def _verify(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_document(_finding(arguments.file, loaded, sound, problem))
         return 0 if sound else DAMAGED
-    from ..report.text import printable
+    from ..system.text import printable
 
     print(f"{arguments.file}: {'sound' if sound else 'damaged' if problem else 'unfinished'}; {run_line(loaded)}")
     if problem:

@@ -6,10 +6,11 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
-from .common import DAMAGE, count, next_step, print_document
+from ..system.text import count
+from .common import DAMAGE, next_step, print_document
 
 if TYPE_CHECKING:
-    from ..trace import Run
+    from ..public.run import Run
 
 FORMAT, VERSION = "regimeter.doctor", 2
 SOUND, DAMAGED = 0, 1
@@ -117,7 +118,7 @@ def _not_kept(files: list[dict[str, Any]]) -> tuple[tuple[str, str], ...]:
 
 def text(found: dict[str, Any]) -> str:
     """Return the findings for a reader."""
-    from ..report.text import amount, printable
+    from ..system.text import amount, printable
 
     rows = found["rows"]
     lines = [f"{printable(found['file'])}: {'sound' if found['sound'] else 'damaged or incomplete'}"]

@@ -7,19 +7,22 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from ..formats import COLUMNAR, FORMATS, SUFFIXES, choose, is_folder, need_pyarrow, write_columnar
+from ..run.formats import COLUMNAR, FORMATS, SUFFIXES, choose, is_folder, need_pyarrow, write_columnar
 from .common import load_run, next_step, print_document
 
 if TYPE_CHECKING:
     from .._core import Table
-    from ..trace import Run
+    from ..public.run import Run
     from .common import Verbs
 
 # Written out, because the help of the command line imports nothing of the core.
 RUN_TABLES = ("spans", "lanes", "launches", "memory", "counters", "flops", "operators", "frames", "collectives",
-              "syncs", "flows", "intervals", "files", "anomalies")  # fmt: skip
+              "syncs", "flows", "intervals", "files", "anomalies", "witness", "pressure",
+              "samples", "stacks", "segments", "blocks")  # fmt: skip
 TABLES = (*RUN_TABLES, "summary", "entries")
 FORMAT, VERSION = "regimeter.table", 1
+FLAMES = ("speedscope", "speedscope-sampled", "collapsed", "pprof")
+PICTURES = ("chrome", "perfetto", *FLAMES)
 ROWS_AT_ONCE = 65536
 NEXT = {
     "chrome": "open it in https://ui.perfetto.dev (it stays on your machine)",
@@ -50,6 +53,15 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--stacks", choices=("host", "device"), default="host", help="time in collapsed stacks (default: host)"
     )
+    parser.add_argument(
+        "--of",
+        choices=("samples", "spans"),
+        help="of pictures: scopes and operators, or what samples of call stacks say; default: samples where the only "
+        "scope is the program",
+    )
+    parser.add_argument(
+        "--state", choices=("all", "running", "waiting"), default="all", help="of samples: threads that ran, or waited"
+    )
     parser.set_defaults(run=run)
 
 
@@ -67,6 +79,11 @@ def run(arguments: argparse.Namespace) -> int:
     if chosen in COLUMNAR:
         need_pyarrow(chosen)
     loaded = load_run(arguments.run_file, quiet=arguments.quiet)
+    if chosen in PICTURES or arguments.of == "samples":
+        from ..suite.flame import sampled_by_default, spans_of
+
+        default = chosen in FLAMES and sampled_by_default(loaded)
+        loaded = spans_of(loaded, arguments.of, arguments.state, default=default)
     name = _table_name(arguments, chosen)
     with step(f"writing {arguments.output}", quiet=arguments.quiet):
         if chosen == "json" and name:
@@ -156,7 +173,7 @@ class _Reader:
 def _write_csv(reader: _Reader, output: str) -> None:
     import csv
 
-    from ..report.files import atomic_writer
+    from ..system.files import atomic_writer
 
     with atomic_writer(output) as file:
         writer = csv.writer(file, lineterminator="\n")
@@ -168,7 +185,7 @@ def _write_csv(reader: _Reader, output: str) -> None:
 def _write_json(reader: _Reader, name: str, output: str) -> None:
     import json
 
-    from ..report.files import atomic_writer
+    from ..system.files import atomic_writer
 
     columns = dict(zip(reader.columns, reader.values(slice(None)), strict=True))
     with atomic_writer(output) as file:

@@ -4,7 +4,7 @@
 import argparse
 import os
 
-from ..formats import REPORTS, choose
+from ..run.formats import REPORTS, choose
 from .errors import CommandError
 
 
@@ -37,3 +37,13 @@ def check_writable(output: str) -> None:
         raise CommandError(f"{output}: a directory; name a file in it")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise CommandError(f"{output}: cannot be written: no permission in {folder}; name another place")
+
+
+def holds_recording(path: str) -> bool:
+    """Return whether a file holds something that can be loaded, told by its first bytes; a program does not."""
+    from ..run.inputs import HEAD_BYTES, kind_of
+
+    if path.endswith(".py") or not os.path.isfile(path):
+        return False
+    with open(path, "rb") as file:
+        return kind_of(file.read(HEAD_BYTES)) != ""

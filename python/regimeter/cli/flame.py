@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 OUTPUT = "flame.html"
 METRICS = ("device", "host")
+OF = ("samples", "spans")
+STATES = ("all", "running", "waiting")
 
 
 def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
@@ -21,11 +23,18 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
         parents=[common],
         allow_abbrev=False,
         help="write the flame graph of a trace: host stacks with the device work that they launched",
-        description="Write the flame graph of a trace: host stacks with the device work that they launched. The suffix"
-        " of the output names the format, .html or .json; --json without -o prints the data.",
+        description="Write the flame graph of a trace: host stacks with the device work that they launched, or of a"
+        " recording: where samples of its call stacks found the threads. The suffix of the output names the format,"
+        " .html, .json or .folded; --json without -o prints the data.",
     )
     parser.add_argument("trace", metavar="TRACE", help="trace of torch.profiler, recording or saved run")
     parser.add_argument("-o", "--output", metavar="FILE", help=f"default: {OUTPUT}")
+    parser.add_argument(
+        "--of", choices=OF, help="what is drawn; default: samples where the only scope is the program, and in .folded"
+    )
+    parser.add_argument(
+        "--state", choices=STATES, default="all", help="of samples: those of threads that ran, or waited (default: all)"
+    )
     parser.add_argument("--metric", choices=METRICS, help="what a node's value is; default: device time if any")
     parser.add_argument("--min-duration-us", type=float, default=10.0, metavar="US", help="gather shorter siblings")
     parser.add_argument("--max-depth", type=int, default=50, metavar="N", help="gather what is called from deeper")
@@ -38,16 +47,16 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the flame graph."""
-    from ..flame import FlameGraphGenerator
-    from ..formats import PAGES, choose
-    from ..report.text import anomaly_lines
+    from ..run.formats import PAGES, choose
+    from ..run.summary_text import anomaly_lines
+    from ..suite.flame import FlameGraphGenerator, sampled_by_default, spans_of
     from .errors import CommandError
     from .files import check_output
     from .progress import step
 
     printed = arguments.json and arguments.output is None
     output = arguments.output or OUTPUT
-    chosen = choose(output, PAGES | {".json": "json"})
+    chosen = choose(output, PAGES | {".json": "json", ".folded": "collapsed", ".collapsed": "collapsed"})
     if not printed:
         check_output(output, arguments.trace)
     if arguments.max_depth < 1:
@@ -56,6 +65,16 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.min_duration_us, arguments.max_depth, not arguments.keep_small_kernels, metric=arguments.metric
     )
     run = load_run(arguments.trace, strict=arguments.strict, quiet=arguments.quiet, told=not arguments.json)
+    default = sampled_by_default(run) or (chosen == "collapsed" and len(run.samples) > 0)
+    run = spans_of(run, arguments.of, arguments.state, default=default)
+    if chosen == "collapsed" and not printed:
+        with step(f"writing {output}", quiet=arguments.quiet):
+            run.export(output, "collapsed", stacks=arguments.metric or "host")
+        if arguments.json:
+            print_document({"file": output, "bytes": os.path.getsize(output)})
+        elif not arguments.quiet:
+            print(f"{output}: {os.path.getsize(output) / 1e3:,.0f} kB")
+        return 0
     data = generator.from_run(run)
     data["trace"] = data["trace"] or os.path.basename(arguments.trace)
     if printed:

@@ -135,8 +135,8 @@ def _visualize(arguments: argparse.Namespace) -> int:
 
 
 def _dashboard(arguments: argparse.Namespace) -> int:
-    from ..formats import PAGES, choose
     from ..report.html import write_html
+    from ..run.formats import PAGES, choose
 
     path = arguments.output or "dashboard.html"
     choose(path, PAGES, default="html")

@@ -4,8 +4,9 @@
 import argparse
 from typing import TYPE_CHECKING
 
+from ..system.text import count
 from .baseline import add_commit, add_place, add_run, at_least_one, open_place, refuse
-from .common import count, next_step, print_document
+from .common import next_step, print_document
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -85,8 +86,8 @@ def _series(arguments: argparse.Namespace, name: str) -> int:
 
 
 def _text(series: "Series") -> str:
-    from ..compare.samples import UNITS
-    from ..report.text import duration, printable
+    from ..compare.side import UNITS
+    from ..system.text import duration, printable
 
     time = UNITS.get(series.metric, "") == "s"
 
@@ -133,7 +134,7 @@ def _judge(arguments: argparse.Namespace, files: list[str]) -> int:
     if not files:
         refuse("usage: regimeter history judge FILE... [--confirm FILE]")
     history = open_place(arguments, create=False)
-    from ..compare.samples import side_of
+    from ..compare.sources import side_of
     from ..history import judge_against_history
 
     judged = judge_against_history(
@@ -152,7 +153,7 @@ def _judge(arguments: argparse.Namespace, files: list[str]) -> int:
 
 
 def _judged_text(judged: "HistoryComparison", files: list[str]) -> str:
-    from ..report.text import duration, printable, shorten
+    from ..system.text import duration, printable, shorten
 
     changed = [row for row in judged.comparisons if row.is_significant or row.operation in judged.suspected]
     lines = [f"{len(judged.comparisons):,} operations; {judged.rule}"]
@@ -191,7 +192,7 @@ def _list(arguments: argparse.Namespace, rest: list[str]) -> int:
     if arguments.json:
         print_document({"history": history.where, "runs": [row.to_dict() for row in runs]})
         return 0
-    from ..report.text import printable
+    from ..system.text import printable
 
     for row in runs:
         commit = (row.commit or "")[:12] or "no commit"
@@ -210,7 +211,7 @@ def _export(arguments: argparse.Namespace, rest: list[str]) -> int:
     _nothing_more(rest)
     if not arguments.parquet:
         refuse("usage: regimeter history export --parquet FILE")
-    from ..formats import choose
+    from ..run.formats import choose
     from .files import check_writable
 
     choose(arguments.parquet, {".parquet": "parquet"}, default="parquet")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from .common import print_document
 
 if TYPE_CHECKING:
-    from ..hta import HTAReport
+    from ..suite.hta import HTAReport
     from .common import Verbs
 
 FORMATS = ("html", "json")
@@ -28,9 +28,9 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print or write the report."""
-    from ..formats import PAGES, choose
-    from ..hta import HTAAnalyzer
-    from ..report.text import anomaly_lines
+    from ..run.formats import PAGES, choose
+    from ..run.summary_text import anomaly_lines
+    from ..suite.hta import HTAAnalyzer
     from .common import load_run
     from .files import check_output
 
@@ -56,7 +56,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def text(report: "HTAReport") -> str:
     """Return the report for a terminal."""
-    from ..report.text import UNAVAILABLE, anomaly_lines, duration, printable, shorten
+    from ..run.summary_text import anomaly_lines
+    from ..system.text import UNAVAILABLE, duration, printable, shorten
 
     def share(value: float | None) -> str:
         return UNAVAILABLE if value is None or math.isnan(value) else f"{value:.1f} %"

@@ -12,13 +12,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TextIO
 
 from .. import _core
-from .common import count, next_step, run_line
+from ..run.environment import drawn_bytes
+from ..system.text import count
+from .common import next_step, run_line
 from .errors import CommandError
 from .progress import step
 from .supervise import Outcome
 
 if TYPE_CHECKING:
-    from ..trace import Run
+    from ..public.run import Run
 
 TOP = 5
 NAMED_FILES = 12
@@ -35,7 +37,8 @@ class Recording:
     before: dict[str, int] = field(default_factory=dict)
     others: list[tuple[str, str]] = field(default_factory=list)
     scoped: bool = False  # the program has recorded scopes
-    lost: bool = False  # it may have, but none of them is in the file
+    recorded: bool = False  # there is a scope in the file, that of the program as a whole if no other
+    lost: bool = False  # there may have been some, but none of them is in the file
     gone: str = ""  # what became of the file while the program ran, where it is not the recording any more
     unsaved: str = ""  # why the run could not be saved
     outcome: Outcome | None = None
@@ -81,7 +84,7 @@ class Recording:
 
         What the program itself has put at the recording's name is left to it.
         """
-        from ..trace import Run, load
+        from ..public.run import Run, load
 
         self.outcome = outcome
         self.gone = _became(self.file)
@@ -95,9 +98,10 @@ class Recording:
                     found = load(self.file, recover=True)
                 except (_core.FormatError, OSError) as error:
                     found, self.gone = nothing, f"cannot be read: {error}"
-        self.scoped = len(found.spans) > 0
-        self.lost = not self.scoped and not found.complete
-        if not self.scoped:
+        self.recorded = len(found.spans) > 0
+        self.scoped = self.recorded and not found.environment.get("stand_in")
+        self.lost = not self.recorded and not found.complete
+        if not self.recorded:
             found, sound = whole_program(found, outcome, command, name), False
         if not sound and (not self.gone or not os.path.exists(self.file)):
             try:
@@ -113,11 +117,13 @@ class Recording:
 
     def print(self, out: TextIO, *, quiet: bool, html: str | None) -> None:
         """Print the summary's top lines and which file to open; only the latter when quiet."""
-        from ..report.text import print_summary
+        from ..report.verdict import print_verdict
+        from ..run.summary_text import print_summary
 
         assert self.outcome is not None
         if not quiet:
             print(file=out)
+            print_verdict(self.run, file=out)
             print_summary(self.run, TOP, file=out)
             print(file=out)
         kept = os.path.exists(self.file) and (not self.gone or os.path.getsize(self.file) > 0) and not self.foreign
@@ -126,7 +132,9 @@ class Recording:
         lines += [f"regimeter: {line}" for line in self.losses()]
         if not quiet:
             lines += [f"regimeter: {line}" for line in self._remarks()]
-            following = f"open {html} in a browser" if html else next_step("report", self.file, "-o", "report.html")
+            watched = drawn_bytes(self.run.environment) is not None
+            page = ("memory", "memory.html") if watched else ("report", "report.html")
+            following = f"open {html} in a browser" if html else next_step(page[0], self.file, "-o", page[1])
             lines.append(f"Next: {following}")
         print(*lines, sep="\n", file=out, flush=True)
 
@@ -146,7 +154,7 @@ class Recording:
         return lines
 
     def _remarks(self) -> list[str]:
-        from ..report.text import amount
+        from ..system.text import amount
 
         assert self.outcome is not None
         lines = []
@@ -154,7 +162,7 @@ class Recording:
             lines.append(self.kept)
         ended = _ending(self.outcome)
         if ended:
-            missing = "" if self.run.complete or not self.scoped else "; its last 100 ms may be missing"
+            missing = "" if self.run.complete or not self.recorded else "; its last 100 ms may be missing"
             lines.append(f"the program {ended}{missing}")
         if not self.scoped:
             peak = self.run.get_bottlenecks(1)[0].peak_memory_mb
@@ -198,8 +206,8 @@ def _ending(outcome: Outcome) -> str:
 
 def whole_program(found: "Run", outcome: Outcome, command: list[str], name: str) -> "Run":
     """Return a run of one scope, the program from start to end, with its memory; anomalies of `found` are kept."""
+    from ..public.run import Run
     from ..system.description import OF_THE_PROGRAM, describe, encode
-    from ..trace import Run
 
     strings = ["", name, "MainThread"]
     details = [found.strings[detail] for detail in found.anomalies.detail.tolist()]
@@ -254,9 +262,10 @@ def _new_name(program: str) -> str:
 
 
 def _beside(file: str) -> dict[str, int]:
-    """Return the files RUN.N, RUN.PID, RUN.N.PID and their .unfinished-N, which exec leaves, with the last change."""
+    """Return the files RUN.N, RUN.PID, RUN.N.PID, RUN.rankN and their .unfinished-N, which exec leaves, with the last
+    change."""
     folder, base = os.path.split(file)
-    form = re.compile(re.escape(base) + r"(\.\d+){0,2}(\.unfinished-\d+)?")
+    form = re.compile(re.escape(base) + r"(\.\d+){0,2}(\.rank\d+)?(\.unfinished-\d+)?")
     found = {}
     with contextlib.suppress(FileNotFoundError):  # the program may have removed the folder
         for entry in os.scandir(folder or "."):
@@ -268,7 +277,7 @@ def _beside(file: str) -> dict[str, int]:
 
 def _became(file: str) -> str:
     """Say what became of a recording's file where it is none any more, '' where it may be one."""
-    from ..inputs import BLOCK_MAGIC, HEAD_BYTES, RUN_MAGIC
+    from ..run.inputs import BLOCK_MAGIC, HEAD_BYTES, RUN_MAGIC
 
     try:
         with open(file, "rb") as opened:
@@ -285,7 +294,7 @@ def _became(file: str) -> str:
 
 def _describe_other(path: str) -> str:
     """Say what another process or profiler of the program left; one without a scope is removed, and '' returned."""
-    from ..trace import load
+    from ..public.run import load
 
     try:
         with open(path, "rb") as file:
@@ -301,9 +310,11 @@ def _describe_other(path: str) -> str:
             found, note = load(path, recover=True), f"; {next_step('recover', path, '-o', 'OUT')} keeps what is intact"
         except _core.FormatError:
             return "unreadable"
-    if not len(found.spans):
+    if not len(found.spans) and not len(found.samples):
         with contextlib.suppress(OSError):
             os.unlink(path)
         return ""
     state = "" if found.complete else ", not closed"
+    if not len(found.spans):
+        return f"{count(len(found.samples), 'sample')} of call stacks{state}{note}"
     return f"{count(len(found.spans), 'scope')} of process {found.lanes.process.max()}{state}{note}"

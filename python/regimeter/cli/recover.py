@@ -4,7 +4,8 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from .common import count, load_run, next_step, print_document
+from ..system.text import count
+from .common import load_run, next_step, print_document
 
 if TYPE_CHECKING:
     from .common import Verbs
@@ -22,7 +23,7 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Read what is intact, save it, and say what is missing."""
-    from ..formats import RUNS, choose
+    from ..run.formats import RUNS, choose
     from .errors import CommandError
     from .files import check_output
     from .progress import step
@@ -47,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
             }
         )
         return 0
-    from ..report.text import printable
+    from ..system.text import printable
 
     recovered = f"{count(len(loaded.spans), 'scope')} and {count(len(loaded.memory), 'memory sample')}"
     print(f"{arguments.output}: {recovered} recovered from {arguments.file}")

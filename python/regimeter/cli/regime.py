@@ -10,11 +10,12 @@ from .common import load_run, not_negative, print_document
 if TYPE_CHECKING:
     from ..analysis.result import Result
     from ..calibration.choice import Choice
-    from ..trace import Run
+    from ..public.run import Run
     from .common import Verbs
 
 FORMAT, VERSION = "regimeter.regime", 1
 KERNELS, REGIONS = 15, 12
+NOTICED = 0.05  # of the time: from there on it is said that nothing is known of it
 PARTS = (
     ("compute kernels", "kernels_ns"),
     ("exposed communication", "communication_ns"),
@@ -32,6 +33,8 @@ HOST_PARTS = (
     ("optimizer step", "host_optimizer_ns"),
     ("other host code", "host_other_ns"),
 )
+# What the shares of a region are of: of a run, the time from the first work of the device to its last.
+SPANS = {"run": "device span", "step": "step", "scope": "scope"}
 KERNEL_PARTS = (
     ("overhead", "overhead_kernels_share"),
     ("memory", "memory_kernels_share"),
@@ -109,7 +112,8 @@ def _has_device() -> bool:
 def document(run: "Run", ceilings: "Choice", by: str, file: str) -> dict[str, Any]:
     """Return regions and kernels as a JSON-ready dictionary."""
     found = {"format": FORMAT, "version": VERSION, "file": file, "ceilings": ceilings.to_dict()}
-    found["run"] = list(run.result("region-regimes", by="run", ceilings=ceilings))
+    whole = run.result("region-regimes", by="run", ceilings=ceilings)
+    found |= {"shares": whole.shares, "run": list(whole)}
     found["regions"] = [] if by == "run" else list(run.result("region-regimes", by=by, ceilings=ceilings))
     return found | {"kernels": list(run.result("kernel-regimes", ceilings=ceilings))}
 
@@ -131,37 +135,48 @@ def text_of(run: "Run", ceilings: "Choice", by: str, top: int) -> list[str]:
     return [*lines, "", *_kernels(kernels, top)] if len(kernels) else lines
 
 
-def verdict(row: dict[str, Any]) -> str:
-    """Return the label of a row with what stands beside it."""
-    from .. import _core
-    from ..report.text import percent
+def verdict(row: dict[str, Any], of: str = "device span") -> str:
+    """Return the label of a row with what stands beside it; `of`: what the shares of a region are of."""
+    from ..report.regime_data import reason_of
+
+    return f"{_label(row)}: {reason_of(row, of)}"
+
+
+def _label(row: dict[str, Any]) -> str:
+    from ..system.text import percent
 
     words = [row["regime"]]
     if row["detail"] not in (None, "none"):
         words.append(row["detail"].replace("_", " "))
     if row["regime"] == "AMBIGUOUS" and row["leans_to"] not in (None, "UNKNOWN"):
         words.append(f"leans to {row['leans_to']}")
-    if row["confidence"] is not None:
+    unknown = (row.get("unjudged_kernels_share") or 0.0) + (row.get("unknown_ns") or 0) / (row.get("wall_ns") or 1)
+    if row["confidence"] is not None and unknown < NOTICED:
         words.append(f"confidence {percent(row['confidence'])}")
-    return f"{', '.join(words)}: {_core.regime_texts()['reasons'][row['reason']]}"
+    elif row["confidence"] is not None and row["confidence"] > 1 - NOTICED:
+        words.append(f"whatever limits the {percent(unknown)} of the time that nothing is known of")
+    elif row["confidence"] is not None:
+        words.append(f"confidence {percent(row['confidence'])}, nothing is known of {percent(unknown)} of the time")
+    return ", ".join(words)
 
 
-def region_lines(row: dict[str, Any]) -> list[str]:
-    """Return the paragraph of one device."""
-    from ..report.text import duration, percent
+def region_lines(row: dict[str, Any], by: str = "run") -> list[str]:
+    """Return the paragraph of one device in a region of that sort."""
+    from ..system.text import duration, percent
 
     place = f"device {row['device']}" if row["device"] >= 0 else "host"
     rank = f"rank {row['rank']}, " if row["rank"] >= 0 else ""
-    lines = [f"{rank}{place}: {verdict(row)}"]
+    lines = [f"{rank}{place}: {verdict(row, SPANS[by])}"]
     wall = row["wall_ns"]
     if row["device"] < 0 or not wall:
-        return [*lines, f"  {'time':24} {duration(wall / 1e6):>9}"]
+        return [*lines, f"  {'window':24} {duration(wall / 1e6):>9}"]
 
     def line(label: str, value: float) -> str:
         return f"  {label:24} {duration(value / 1e6):>9} {percent(value / wall):>8}"
 
+    lines += [f"{'of ' + SPANS[by]:>45}"]
     lines += [line(label, row[name]) for label, name in PARTS]
-    lines += [line("= time", wall)]
+    lines += [line(f"= {SPANS[by]}", wall)]
     lines += [line(f"  host: {label}", row[name]) for label, name in HOST_PARTS if row[name]]
     lines += [line(f"  kernels: {label}", wall * (row[name] or 0)) for label, name in KERNEL_PARTS if row[name]]
     delay = row["queue_delay_ns"]
@@ -169,24 +184,24 @@ def region_lines(row: dict[str, Any]) -> list[str]:
 
 
 def _regions(regions: "Result", by: str) -> list[str]:
-    from ..report.text import duration, percent, shorten
+    from ..system.text import duration, percent, shorten
 
-    lines = [f"by {by}"]
+    lines = [f"by {by}; shares are of the time of the {SPANS[by]}"]
     for row in regions[: REGIONS if by == "scope" else len(regions)]:
         label = shorten(row["name"], 40) if by == "scope" else f"step {row['step']}"
         place = f"device {row['device']}" if row["device"] >= 0 else ""
         share = percent(row["overhead_share"])
-        lines.append(
-            f"  {label:40} {place:9} {duration(row['wall_ns'] / 1e6):>9} {share:>8} not in kernels  {verdict(row)}"
-        )
+        times = f"{duration(row['wall_ns'] / 1e6):>9} {share:>8} not in kernels"
+        known = _label(row) if row["reason"] == "shares" else verdict(row)  # the share stands before it
+        lines.append(f"  {label:40} {place:9} {times}  {known}")
     return lines
 
 
 def _kernels(kernels: "Result", top: int) -> list[str]:
-    from ..report.text import duration, percent, shorten
+    from ..system.text import duration, percent, shorten
 
     shown = kernels[: top or len(kernels)]
-    lines = [f"kernels with most time ({len(shown)} of {len(kernels)} names)"]
+    lines = [f"kernels with most time ({len(shown)} of {len(kernels)} names); shares are of the time of all kernels"]
     for row in shown:
         roofs = f"compute {percent(row['sol_compute'])}, memory {percent(row['sol_memory'])}"
         lines.append(f"  {percent(row['share']):>7} {duration(row['total_ns'] / 1e6):>9}  {shorten(row['name'], 60)}")

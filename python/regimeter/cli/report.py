@@ -35,7 +35,7 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the page."""
-    from ..formats import PAGES, choose
+    from ..run.formats import PAGES, choose
     from .files import check_output
     from .progress import bar
 
@@ -53,8 +53,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _write_dashboard(arguments: argparse.Namespace) -> int:
-    from ..formats import PAGES, choose
     from ..report.html import write_html
+    from ..run.formats import PAGES, choose
     from .files import check_writable
 
     output = arguments.output or DASHBOARD

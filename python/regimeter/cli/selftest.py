@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
         facts = {"burst": BURST, "bursts": BURSTS, "statistic": "minimum", "unit": "ns", "rows": rows}
         print_document({"format": "regimeter.selftest", "version": 1} | facts)
         return 0
-    from ..report.text import TextTable, print_table
+    from ..system.text import TextTable, print_table
 
     table = TextTable(
         f"Cost of a scope: least of {BURSTS} bursts of {BURST}, warm caches",

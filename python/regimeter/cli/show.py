@@ -4,10 +4,11 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from .common import count, load_run, next_step, not_negative, print_document, program_of, run_line
+from ..system.text import count
+from .common import load_run, next_step, not_negative, print_document, program_of, run_line
 
 if TYPE_CHECKING:
-    from ..trace import Run
+    from ..public.run import Run
     from .common import Verbs
 
 FORMAT, VERSION = "regimeter.show", 1
@@ -32,7 +33,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_document(document(loaded, arguments.run_file, arguments.top))
         return 0
-    from ..report.text import print_bottlenecks, print_summary, printable
+    from ..report.verdict import print_verdict
+    from ..run.summary_text import print_bottlenecks, print_summary
+    from ..system.text import printable
 
     if len(loaded.files) and not len(loaded.entries):
         _print_trace(loaded, arguments)
@@ -41,6 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
         program = program_of(loaded)
         print(f"{arguments.run_file}: {run_line(loaded)}")
         print(*([f"recorded from: {printable(program)}"] if program else []), sep="\n", end="\n\n" if program else "\n")
+    print_verdict(loaded)
     print_summary(loaded, 10 if arguments.top is None else arguments.top)
     if len(loaded.entries):
         print()
@@ -52,15 +56,18 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _print_trace(loaded: "Run", arguments: argparse.Namespace) -> None:
     """Print where the time of a trace went; it holds no scopes of ours."""
-    from ..report.text import duration
+    from ..report.verdict import print_verdict
+    from ..system.text import duration
     from . import breakdown
     from .analyse import text_width
 
     width = text_width()
     top = BOTTLENECKS if arguments.top is None else arguments.top
     if not arguments.quiet:
-        facts = (count(len(loaded.spans), "span"), count(len(loaded.lanes), "lane"), duration(loaded.duration_ns / 1e6))
-        print(f"{arguments.run_file}: a trace, {', '.join(facts)}\n")
+        facts = (count(len(loaded.spans), "span"), count(len(loaded.lanes), "lane"))
+        window = f"window {duration(loaded.duration_ns / 1e6)} (first to last event)"
+        print(f"{arguments.run_file}: a trace, {', '.join(facts)}, {window}\n")
+    print_verdict(loaded)
     print(breakdown.text(loaded.result("breakdown"), width))
     for name in ("kernels", "operators"):
         found = loaded.result(name, top=top)
@@ -72,18 +79,22 @@ def _print_trace(loaded: "Run", arguments: argparse.Namespace) -> None:
 
 def document(run: "Run", file: str, top: int | None = None) -> dict[str, Any]:
     """Return what `show` prints as one JSON-ready dictionary."""
-    from .. import records
-    from ..report.export import UNITS, run_facts, summary_facts
+    from ..report.verdict import verdict_data
+    from ..run import records
+    from ..run.profile_json import UNITS, run_facts, summary_facts
+    from ..run.witness import witness_facts
 
     summaries = records.summaries_of(run)
     return {
         "format": FORMAT,
         "version": VERSION,
         "file": file,
+        "verdict": verdict_data(run),
         "units": UNITS,
         "run": run_facts(run),
         "environment": run.environment,
         "cost": run.cost,
+        "witness": witness_facts(run),
         "summary": [summary_facts(row) for row in summaries[:top]],
         "bottlenecks": [row.operation for row in run.get_bottlenecks(BOTTLENECKS)],
         "unavailable": {device: dict(records.unavailable_fields(run, device)) for device in ("gpu", "cpu")},

@@ -5,14 +5,12 @@ import argparse
 import shlex
 from typing import TYPE_CHECKING
 
-from .analyse import TRACE, _check_names, _only, _threshold
-from .common import not_negative, print_document
+from .analyse import TRACE, _threshold
+from .common import check_thresholds, not_negative, only, print_document
 
 if TYPE_CHECKING:
-    from ..suggest import ProfilerOptimizer
+    from ..public.optimizer import ProfilerOptimizer
     from .common import Verbs
-
-TOP = 5
 
 
 def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
@@ -21,7 +19,9 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
         "suggest", parents=[common], allow_abbrev=False, help="what to try next, what it can save, and why"
     )
     parser.add_argument("trace", metavar="RUN", nargs="+", help=TRACE)
-    parser.add_argument("--top", metavar="N", type=not_negative, default=TOP, help=f"default: {TOP}; 0 for all")
+    parser.add_argument(
+        "--top", metavar="N", type=not_negative, help="default: suggest_shown (docs/schema.md); 0 for all"
+    )
     parser.add_argument("--critical", action="store_true", help="show those of critical priority only")
     parser.add_argument("--roadmap", action="store_true", help="one line each, by saved time against effort")
     parser.add_argument(
@@ -33,14 +33,14 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print or write the suggestions."""
-    from ..formats import choose
-    from ..suggest import ProfilerOptimizer
+    from ..public.optimizer import ProfilerOptimizer
+    from ..run.formats import choose
     from .common import load_run
     from .files import check_output
 
     policy = dict(arguments.policy)
-    _check_names(policy)
-    trace = _only(arguments.trace)
+    check_thresholds(policy)
+    trace = only(arguments.trace)
     if arguments.output is not None:
         choose(arguments.output, {".json": "json"}, default="json")
         for path in arguments.trace:
@@ -63,12 +63,19 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _text(optimizer: "ProfilerOptimizer", arguments: argparse.Namespace) -> str:
-    from ..report.suggestions import render_roadmap, render_suggestions
+    from ..suggest.paragraphs import render_roadmap, render_suggestions, shown
 
-    top = arguments.top or None
+    top, more = (
+        shown(dict(arguments.policy)) if arguments.top is None else arguments.top or None,
+        f"regimeter suggest {shlex.join(arguments.trace)}",
+    )
     if arguments.roadmap:
-        return render_roadmap(optimizer.get_roadmap()[:top])
+        roadmap = optimizer.get_roadmap()
+        return render_roadmap(roadmap[:top], len(roadmap), more=f"{more} --roadmap --top 0")
     if arguments.critical:
         critical = optimizer.get_critical_suggestions()
-        return render_suggestions(critical[:top], len(critical), "critical suggestion")
-    return render_suggestions(optimizer.get_suggestions(top), len(optimizer.get_suggestions()))
+        return render_suggestions(
+            critical[:top], len(critical), "critical suggestion", more=f"{more} --critical --top 0"
+        )
+    found = optimizer.get_suggestions()
+    return render_suggestions(found[:top], len(found), more=f"{more} --top 0")

@@ -2,7 +2,7 @@
 """Running a program as a child that behaves as if it had been started without us.
 
 The child is ``python script.py ...`` itself: no code of ours runs in it before the program, but for
-``bootstrap/sitecustomize.py`` where kernels are asked for. So its frames, ``__main__``, paths and random numbers
+``bootstrap/sitecustomize.py``. So its frames, ``__main__``, paths and random numbers
 are its own. Standard streams are inherited. The supervisor only waits, passes signals on and reads the child's
 resident set from /proc.
 
@@ -17,10 +17,12 @@ import signal
 import sys
 import time
 from array import array
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from .. import _core, descriptors, recording
+from .. import _core
+from ..capture import recording
+from ..system import descriptors
 
 FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 CANNOT_START = 127
@@ -67,8 +69,16 @@ class Outcome:
         return self.killed_by != 0 or self.code != 0
 
 
-def run_child(command: list[str], environment: Mapping[str, str], interval_ns: int) -> Outcome:
-    """Run the command to its end; the environment names the recording's file."""
+def run_child(
+    command: list[str],
+    environment: Mapping[str, str],
+    interval_ns: int,
+    started: Callable[[int], None] | None = None,
+) -> Outcome:
+    """Run the command to its end; the environment names the recording's file.
+
+    started: called with the process id as soon as there is one; what it starts must leave signals alone.
+    """
     own_group = not _has_terminal()
     sys.stdout.flush()
     sys.stderr.flush()
@@ -86,6 +96,8 @@ def run_child(command: list[str], environment: Mapping[str, str], interval_ns: i
         if own_group:
             with contextlib.suppress(OSError):  # the child does it too; whoever comes first
                 os.setpgid(pid, pid)
+        if started is not None:
+            started(pid)
         samples = MemorySamples(interval_ns=interval_ns)
         status = _wait(pid, waited, own_group, samples)
         end_ns = time.monotonic_ns()

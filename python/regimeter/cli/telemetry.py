@@ -5,10 +5,11 @@ import argparse
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from .common import count, next_step, print_document
+from ..system.text import count
+from .common import next_step, print_document
 
 if TYPE_CHECKING:
-    from ..telemetry import Device, Reading
+    from ..system.telemetry import Device, Reading
     from .common import Verbs
 
 MOST_SAMPLES = 100_000
@@ -56,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Read and print; 1 where NVML or the device is not available."""
     import time
 
-    from .. import telemetry
+    from ..system import telemetry
 
     chosen = _chosen(arguments.device)
     samples: list[dict[str, Any]] = []
@@ -78,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _chosen(wanted: str | None) -> "list[Device]":
-    from .. import telemetry
+    from ..system import telemetry
     from .errors import CommandError
 
     found = telemetry.devices()
@@ -111,7 +112,7 @@ def _sample(device: "Device", readings: "dict[str, Reading]") -> dict[str, Any]:
 
 
 def _print(device: "Device", readings: "dict[str, Reading]", *, show_reasons: bool) -> None:
-    from ..report.text import printable
+    from ..system.text import printable
 
     place = "not visible to CUDA" if device.ordinal is None else f"device {device.ordinal} ({device.mapping})"
     print(printable(f"{device.name}, {device.uuid}, {device.bus}: {place}"))
@@ -128,8 +129,8 @@ def _print(device: "Device", readings: "dict[str, Reading]", *, show_reasons: bo
 
 def shown(name: str, value: float, unit: str) -> str:
     """Return a value as text."""
-    from ..report.text import amount
-    from ..telemetry import clock_reasons
+    from ..system.telemetry import clock_reasons
+    from ..system.text import amount
 
     if unit == "bits":
         return ", ".join(clock_reasons(value)) or "none"

@@ -5,10 +5,11 @@ import argparse
 import os
 from typing import TYPE_CHECKING
 
-from .common import count, load_run, print_document
+from ..system.text import count
+from .common import load_run, print_document
 
 if TYPE_CHECKING:
-    from ..timeline import TimelineData
+    from ..suite.timeline_data import TimelineData
     from .common import Verbs
 
 
@@ -33,8 +34,8 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the figures, write the timeline."""
-    from ..formats import PAGES, choose
-    from ..timeline import TimelineGenerator
+    from ..run.formats import PAGES, choose
+    from ..suite.timeline_data import TimelineGenerator
     from .files import check_output
     from .progress import step
 
@@ -59,7 +60,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _print(timeline: "TimelineData") -> None:
-    from ..report.text import anomaly_lines, duration, percent
+    from ..run.summary_text import anomaly_lines
+    from ..system.text import duration, percent
 
     rows = (
         ("total", timeline.total_time_us, None),

@@ -2,18 +2,16 @@
 """``regimeter workloads``: the nine workloads, run, swept over sizes, held to budgets, compared, watched."""
 
 import argparse
-import re
 from typing import TYPE_CHECKING
 
 from .ab import duration
 from .baseline import add_commit, add_place, at_least_one
-from .common import not_negative
+from .common import SIZE, not_negative
 
 if TYPE_CHECKING:
     from .common import Verbs
 
 FORMATS = ("text", "json", "markdown", "html")
-SIZE = re.compile(r"([A-Za-z_0-9.]+)=([-+0-9.eE]+)")
 EPILOG = """\
 regimeter workloads list                                          workloads, sizes, backends
 regimeter workloads run --kernel conv2d --backend c               times, alerts

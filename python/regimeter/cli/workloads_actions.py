@@ -16,9 +16,8 @@ from ..workloads.policy import THRESHOLDS, thresholds
 from ..workloads.suite import WorkloadReport, run_workloads
 from .ab import _teller
 from .baseline import open_place
-from .common import next_step, print_document
+from .common import SIZE, next_step, print_document
 from .files import style_of
-from .workloads import SIZE
 
 if TYPE_CHECKING:
     from ..workloads.trend import Trend
@@ -41,7 +40,7 @@ def _write(arguments: argparse.Namespace, text: str) -> None:
     if not arguments.output:
         print(text.removesuffix("\n"))
         return
-    from ..report.files import atomic_writer
+    from ..system.files import atomic_writer
     from .files import check_writable
 
     check_writable(arguments.output)
@@ -137,7 +136,7 @@ def _budgets(arguments: argparse.Namespace) -> int:
     _emit(arguments, document, budget_sections(results, found), "Budgets")
     if arguments.junit:
         from ..report.budgets_junit import budgets_junit
-        from ..report.files import atomic_writer
+        from ..system.files import atomic_writer
 
         with atomic_writer(arguments.junit) as out:
             out.write(budgets_junit(results))

@@ -10,12 +10,14 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from ..system.joints import joint
 from .basis import PROCESSES, Basis
 from .decide import Decision, decide
 from .options import Options
 from .result import ChangeType, ComparisonSummary, OperationComparison
 from .rows import known
-from .samples import Side, launches_of
+from .side import Side
+from .sources import launches_of
 
 FORMAT, VERSION = "regimeter.comparison", 1
 
@@ -180,13 +182,12 @@ class ProfilerComparison(Decision):
 
     def render(self, style: str, **view: Any) -> str:
         """Return the comparison in a format of ``regimeter.report.comparison.STYLES``; view: see its View."""
-        from ..report.comparison import render
-
-        return render(self, style, **view)
+        text: str = joint("comparison")(self, style, **view)
+        return text
 
     def print_summary(self, top_n: int = 5) -> None:
         """Print the verdict with its evidence. ValueError for a negative top_n."""
-        from ..report.text import say, width_of
+        from ..system.text import say, width_of
 
         say(None, self.render("text", top=top_n, only_changed=True, width=width_of(sys.stdout)))
 
@@ -199,14 +200,19 @@ class ProfilerComparison(Decision):
         self._print("Improvements", self.get_improvements(top_n))
 
     def _print(self, title: str, rows: list[OperationComparison]) -> None:
-        from ..report.comparison_text import level_of, rows_table, table_lines
-        from ..report.text import say, width_of
+        from ..system.text import say, width_of
 
         nothing = f" could not be looked for: {self.nothing_compared}" if self.nothing_compared else ": none"
         if not rows:
             say(None, f"{title}{nothing}")
             return
-        say(None, title, "", *table_lines(rows_table("", rows, level_of(self)), width_of(sys.stdout)))
+        say(None, title, "", *joint("changes")(self, rows, width_of(sys.stdout)))
+
+    def __repr__(self) -> str:
+        return f"<ProfilerComparison: {joint('verdict of a comparison')(self)}>"
+
+    def _repr_html_(self) -> str:
+        return str(joint("comparison in a notebook")(self))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison as JSON values: summary, facts, one dictionary a row."""
@@ -239,7 +245,11 @@ class ProfilerComparison(Decision):
             "strict": options.strict,
             "force": options.force,
             "policy": dict(self.policy),
-            "run_floors": {"source": self.floors.source, "by_operation": dict(self.floors.by_operation)},
+            "run_floors": {
+                "source": self.floors.source,
+                "by_operation": dict(self.floors.by_operation),
+                "machines": self.floors.machines,
+            },
             "facts": {name: known(value) for name, value in self.facts.items()},
             "wholes": [row.to_dict() for row in self.wholes],
             "warnings": self.warnings,
@@ -254,7 +264,7 @@ class ProfilerComparison(Decision):
 
     def export_comparison(self, path: str | os.PathLike[str]) -> None:
         """Write the comparison as JSON, atomically; :meth:`load` reads it back."""
-        from ..report.files import atomic_writer
+        from ..system.files import atomic_writer
 
         with atomic_writer(Path(path)) as out:
             out.write(self.to_json() + "\n")

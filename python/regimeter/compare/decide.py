@@ -13,14 +13,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from .ab.in_turns import Neighbours, by_neighbours
+from .ab.pairs import two_sides
+from .ab.steadied import Steadied, steadied
 from .environments import Difference, differences, mixed
-from .family import Floors, compare_rows, compare_whole
-from .noise_floor import options_of
+from .family import compare_rows, compare_whole
+from .floors import DEFAULTS, Floors, floors_of
 from .options import Options
-from .pairs import two_sides
 from .result import ChangeType, OperationComparison
 from .rows import known
-from .samples import Side
+from .side import COUNTED, Side
 from .wholes import singles_of
 
 # Exit codes; never a count.
@@ -104,6 +106,17 @@ class Decision:
         return [] if self.nothing_compared else [row for row in self.wholes if _fails(row)]
 
     @property
+    def untold(self) -> list[OperationComparison]:
+        """The rows that differ, and of which too few processes cannot tell the program from the machine."""
+        return [row for row in (*self.comparisons, *self.wholes) if row.gates and row.reason == "machine"]
+
+    @property
+    def nothing_told(self) -> bool:
+        """Whether no row at all came to an end: what nobody could tell has not passed."""
+        judged = [row for row in (*self.comparisons, *self.wholes) if row.gates]
+        return bool(judged) and not any(row.conclusive for row in judged)
+
+    @property
     def fails(self) -> bool:
         """Whether something fails a gate that fails on regressions."""
         return bool(self.failures or self.whole_failures or self.common_failure)
@@ -146,6 +159,8 @@ class Decision:
             return NOTHING
         if self.options.fail_on == "never" and self.fails:
             return FAILED
+        if self.exit_code == PASS and (self.untold or self.nothing_told):
+            return UNDECIDED
         return {PASS: PASSED, REGRESSED: FAILED, INCONCLUSIVE: UNDECIDED}[self.exit_code]
 
 
@@ -160,32 +175,54 @@ def decide(before: Any, after: Any, options: Options | None = None) -> Decision:
     """
     options = options or Options()
     baseline, current = two_sides(before, after, paired=options.paired)
+    options = _counted(options, baseline, current)
     unlike = differences(baseline.environments, current.environments)
-    policy, floors = _resolved(options, baseline, current)
-    rows, facts = compare_rows(baseline, current, options, policy, floors)
+    policy, floors = floors_of(options, baseline, current)
+    taken: dict[str, Steadied] = {}
+    beside: dict[str, Neighbours] = {}
+    compared = current
+    if options.paired:
+        compared, beside = by_neighbours(baseline, current)
+    if options.paired and options.steadied and not beside:
+        compared, taken = steadied(baseline, compared, policy.get("least_pairs", DEFAULTS["least_pairs"]))
+    rows, facts = compare_rows(baseline, compared, options, policy, floors)
+    rows = [_beside_raw(row, taken) for row in rows]
     singles = singles_of(baseline, current, options.wholes, policy, paired=options.paired)
-    wholes = [compare_whole(one, options, policy) for one in singles]
+    wholes = [compare_whole(one, options, policy, floors) for one in singles]
     decision = Decision(options, baseline, current, policy, floors, unlike, rows, wholes, facts, [])
     if decision.incomparable:
         decision.comparisons = [_without_verdict(row) for row in rows]
         decision.wholes, decision.facts = [], {}
-    decision.warnings = _warnings(decision)
+    decision.warnings = [*_warnings(decision), *_doubts(taken)]
     return decision
 
 
-def _resolved(options: Options, baseline: Side, current: Side) -> tuple[dict[str, float], Floors]:
-    """Return the thresholds that hold, and how far two processes differ: as given, else as measured there."""
-    policy, given = options.thresholds(), options.run_floor
-    if isinstance(given, Mapping):
-        return policy, Floors(dict(given), "given")
-    if given is not None:
-        return {**policy, "run_floor": float(given)}, Floors({}, "given")
-    if "run_floor" in policy:
-        return policy, Floors({}, "given")
-    measured = options_of(baseline, current)
-    if not measured:
-        return policy, Floors({}, "assumed")
-    return {**policy, **measured["policy"]}, Floors(measured["run_floor"], "measured")
+def _counted(options: Options, baseline: Side, current: Side) -> Options:
+    """Return the options for sides whose instructions were counted: their times are those of an emulation."""
+    counted = all(COUNTED[0] in side.metrics and "time" not in side.metrics for side in (baseline, current))
+    return replace(options, metrics=COUNTED, wholes=()) if counted and options.metrics == ("time",) else options
+
+
+def _beside_raw(row: OperationComparison, taken: Mapping[str, Steadied]) -> OperationComparison:
+    """Return the row with its change as it was measured, where the machine's part was taken out."""
+    found = taken.get(row.operation) if row.metric == "time" else None
+    return (
+        row
+        if found is None or found.coefficient is None
+        else replace(row, raw_percent=found.raw_percent, coefficient=found.coefficient)
+    )
+
+
+def _doubts(taken: Mapping[str, Steadied]) -> list[str]:
+    """Return what is to be said where few operations differ together."""
+    shifts = [one.shift_percent for one in taken.values() if one.shift_percent is not None]
+    if not shifts:
+        return []
+    line = (
+        f"all {len(shifts)} operations differ together, by {shifts[0]:+.1f} %: so few cannot tell whether the program "
+        "or the machine did it, so it counts as doubt in each; `regimeter ab --in-turns`, or more pairs, would tell"
+    )
+    return [line]
 
 
 def _without_verdict(row: OperationComparison) -> OperationComparison:

@@ -6,9 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..inputs import format_error, kind_of, open_input
-from ..report.export import check_form, parse_export, run_of_document
-from .samples import MS, Samples, Side, add_run
+from ..public.run import Run
+from ..run.format_error import format_error
+from ..run.inputs import kind_of, open_input
+from ..run.profile_json import check_form, parse_export, run_of_document
+from .samples import add_run
+from .side import MS, Samples, Side
 from .wholes import add_peak
 
 MB = 1e6
@@ -37,7 +40,7 @@ def add_document(side: Side, document: Mapping[str, Any], name: str) -> None:
     entries, summary = document.get("entries") or [], document.get("summary") or {}
     if not isinstance(entries, list) or not isinstance(summary, Mapping):
         raise format_error(f"{name}: 'entries' is a list and 'summary' an object of operations")
-    add_run(side, run_of_document({**document, "entries": entries}, name))
+    add_run(side, run_of_document(Run, {**document, "entries": entries}, name))
     labels = {(operation, device): label for label, (operation, device) in side.devices.items()}
     _add_stated(side, entries, labels)
     known = {operation for operation, _ in labels}

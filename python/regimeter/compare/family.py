@@ -3,30 +3,25 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from .. import _core
+from .floors import Floors
 from .options import Options
+from .per_run import PerRun
 from .result import ChangeType, OperationComparison
-from .rows import exact_row, sampled_fields, scaled
-from .samples import EXACT, TIMES, UNITS, Samples, Side, pack
-from .wholes import UNITS as WHOLES
+from .rows import counted_row, exact_row, sampled_fields, scaled
+from .samples import pack
+from .side import COUNTED, EXACT, TIMES, UNITS, Samples, Side
+from .side import WHOLE_METRICS as WHOLES
 from .wholes import Single, samples_of
 
 Key = tuple[str, str]  # metric, operation
 Sides = tuple[Side, Side]
-
-
-@dataclass(frozen=True, slots=True)
-class Floors:
-    """How far two processes of one program differ. by_operation: where it is known of an operation; the policy's holds
-    for the others. source: 'given', 'measured' (on the machine of both sides) or 'assumed'."""
-
-    by_operation: Mapping[str, float]
-    source: str = "assumed"
+Runs = Mapping[str, PerRun]
 
 
 def compare_rows(
@@ -58,23 +53,29 @@ def _family(
 ) -> tuple[list[OperationComparison], dict[str, Any]]:
     exact: list[OperationComparison] = []
     keys: list[Key] = []
+    runs = {metric: PerRun(sides, metric) for metric in TIMES}
     for metric in options.metrics:
         before, after = (metric_of(side, metric) for side in sides)
         for name in dict.fromkeys((*before.launches, *after.launches)):
-            if metric in EXACT and all(_constant(samples, name) for samples in (before, after)):
+            if metric in COUNTED:
+                row = counted_row(name, metric, UNITS[metric], before, after, _count_tolerance(options, policy))
+                more = _common_fields(sides, runs, metric, name, row.baseline, row.current, row.change_percent)
+                exact.append(replace(row, **more))
+            elif metric in EXACT and all(_constant(samples, name) for samples in (before, after)):
                 tolerance = _tolerance(metric, options, policy)
                 row = exact_row(name, metric, UNITS[metric], before, after, tolerance)
-                exact.append(replace(row, **_common_fields(sides, metric, name, row.baseline, row.current, None)))
+                more = _common_fields(sides, runs, metric, name, row.baseline, row.current, None)
+                exact.append(replace(row, **more))
             else:
                 keys.append((metric, name))
     if not keys:
         return exact, {}
-    rows, facts = _by_samples(sides, keys, options, policy, floors)
+    rows, facts = _by_samples(sides, runs, keys, options, policy, floors)
     return [*rows, *exact], facts
 
 
 def _by_samples(
-    sides: Sides, keys: list[Key], options: Options, policy: dict[str, float], floors: Floors
+    sides: Sides, runs: Runs, keys: list[Key], options: Options, policy: dict[str, float], floors: Floors
 ) -> tuple[list[OperationComparison], dict[str, Any]]:
     packed = []
     for side in sides:
@@ -92,20 +93,35 @@ def _by_samples(
         len(keys), packed[0], packed[1], options.paired, policy, options.fdr, options.decision, known, metrics
     )
     columns = {name: getattr(table, name).tolist() for name in table.columns}
-    rows = [_row(sides, key, {name: values[i] for name, values in columns.items()}) for i, key in enumerate(keys)]
+    rows = [_row(sides, runs, key, {name: values[i] for name, values in columns.items()}) for i, key in enumerate(keys)]
+    if floors.inferred:
+        rows = [_without_chance(row) for row in rows]
     worst = facts["worst"]
     return rows, {**facts, "worst_operation": keys[worst][1] if worst >= 0 else None}
 
 
-def _row(sides: Sides, key: Key, values: dict[str, Any]) -> OperationComparison:
+def _row(sides: Sides, runs: Runs, key: Key, values: dict[str, Any]) -> OperationComparison:
     metric, name = key
     found = sampled_fields(values)
-    more = _common_fields(sides, metric, name, found["baseline"], found["current"], found["change_percent"])
+    more = _common_fields(sides, runs, metric, name, found["baseline"], found["current"], found["change_percent"])
     return OperationComparison(operation=name, metric=metric, unit=UNITS[metric], **found, **more)
 
 
+def _without_chance(row: OperationComparison) -> OperationComparison:
+    """Return the row of one process a side without p and q: its floor is inferred, which is no probability."""
+    if row.tier != "single" or max(row.baseline_launches, row.current_launches) > 1:
+        return row
+    return replace(row, p=None, q=None, least_q=None)
+
+
 def _common_fields(
-    sides: Sides, metric: str, name: str, baseline: float | None, current: float | None, percent: float | None
+    sides: Sides,
+    runs: Runs,
+    metric: str,
+    name: str,
+    baseline: float | None,
+    current: float | None,
+    percent: float | None,
 ) -> dict[str, Any]:
     """Return the fields that do not depend on how the row was compared."""
     before, after = (metric_of(side, metric) for side in sides)
@@ -121,10 +137,11 @@ def _common_fields(
         fields |= {
             "baseline_time_ms": scaled(baseline, 1e3),
             "current_time_ms": scaled(current, 1e3),
-            # One estimate of the change, in both units: a difference of medians can have the other sign.
+            # One estimate of the change, in both units.
             "change_ms": None if percent is None or baseline is None else baseline * percent * 10,
             "baseline_total_ms": scaled(before.totals.get(name), 1e3),
             "current_total_ms": scaled(after.totals.get(name), 1e3),
+            **runs[metric].fields(name),
         }
     return fields
 
@@ -150,6 +167,16 @@ def _tolerance(metric: str, options: Options, policy: Mapping[str, float]) -> fl
     return _peak_tolerance(policy) if metric.startswith("memory") else 0.0
 
 
+def _count_tolerance(options: Options, policy: Mapping[str, float]) -> float:
+    default: float = _core.compare_policy()["count_tolerance"]["default"]
+    return policy["threshold"] if options.row_rule else policy.get("count_tolerance", default)
+
+
+def _as_stated(policy: Mapping[str, float]) -> dict[str, float]:
+    """Return the policy for what is no time: no slow machine makes more memory, so nothing widens its floor."""
+    return {name: value for name, value in policy.items() if name not in ("run_floor", "floor_df", "speed_floor")}
+
+
 def _peak_tolerance(policy: Mapping[str, float]) -> float:
     default: float = _core.compare_policy()["peak_tolerance"]["default"]
     return policy.get("peak_tolerance", default)
@@ -160,14 +187,15 @@ def _constant(samples: Samples, name: str) -> bool:
     return len({float(value) for launch in launches for value in launch}) <= 1
 
 
-def compare_whole(single: Single, options: Options, policy: dict[str, float]) -> OperationComparison:
+def compare_whole(single: Single, options: Options, policy: dict[str, float], floors: Floors) -> OperationComparison:
     """Make a single test: alone, so that no other row adjusts its p-value."""
     before, after = samples_of(single)
     unit = WHOLES[single.metric]
     if single.exact:
         return exact_row(single.name, single.metric, unit, before, after, _peak_tolerance(policy))
     table, _ = _core.compare(
-        1, pack(before, [single.name]), pack(after, [single.name]), options.paired, policy, "none",
+        1, pack(before, [single.name]), pack(after, [single.name]), options.paired,
+        _as_stated(policy) if floors.inferred and unit != "s" else policy, "none",
         options.decision, None, np.zeros(1, dtype=np.uint8),
     )  # fmt: skip
     values = {name: getattr(table, name).tolist()[0] for name in table.columns}
@@ -175,4 +203,5 @@ def compare_whole(single: Single, options: Options, policy: dict[str, float]) ->
     if not single.gates:  # another amount of work is no slower program, nor a faster one
         fields |= {"change_type": ChangeType.NO_CHANGE, "is_significant": False, "conclusive": True, "reason": "calls"}
         fields |= dict.fromkeys(("p", "q", "low_percent", "high_percent", "detectable_percent", "needed"))
-    return OperationComparison(operation=single.name, metric=single.metric, unit=unit, **fields)
+    row = OperationComparison(operation=single.name, metric=single.metric, unit=unit, **fields)
+    return _without_chance(row) if floors.inferred else row

@@ -20,7 +20,7 @@ from .. import _core
 from ..run.environment import Environment
 from ..run.identity import Stored, facts_of
 from ..system.cache import NoCacheError, cache_folder, file_of
-from .samples import Side
+from .side import Side
 
 FORMAT = "regimeter.noise"
 FEWEST = 3  # launches from which a deviation is known at all
@@ -101,9 +101,9 @@ def detectable(spread: float, pairs: int, alpha: float = 0.05, power: float = 0.
 
 
 def detectable_single(floor: float, alpha: float = 0.05, power: float = 0.8) -> float:
-    """Return the smallest change that one process a side detects, however many samples it takes."""
-    normal = NormalDist()
-    return math.expm1((normal.inv_cdf(1 - alpha / 2) + normal.inv_cdf(power)) * math.sqrt(2) * floor)
+    """Return the smallest change that one process a side detects where samples have no spread of their own."""
+    df = float(_core.compare_policy()["inferred_df"]["default"])
+    return math.expm1((_core.t_quantile(1 - alpha / 2, df) + _core.t_quantile(power, df)) * math.sqrt(2) * floor)
 
 
 def wilson(successes: int, trials: int, z: float = 1.959963984540054) -> tuple[float, float]:
@@ -127,7 +127,7 @@ def path_of(environments: Iterable[Stored]) -> Path:
 
 def keep(floor: NoiseFloor) -> str:
     """Write the floors for later comparisons and return the file. NoCacheError or OSError where that cannot be."""
-    from ..report.files import atomic_writer
+    from ..system.files import atomic_writer
 
     path = path_of([floor.environment])
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -149,13 +149,9 @@ def known(environments: Iterable[Stored]) -> dict[str, Any] | None:
     return found if isinstance(found.get("operations"), dict) else None
 
 
-def options_of(baseline: Side, current: Side) -> dict[str, Any]:
-    """Return run_floor by operation and policy from what was calibrated where both ran, {} when nothing was."""
-    found = known([*baseline.environments, *current.environments])
-    if found is None:
-        return {}
-    floors = {str(name): float(value) for name, value in found["operations"].items() if _is_floor(value)}
-    return {"run_floor": floors, "policy": {"run_floor": float(found["overall"])}}
+def by_operation(found: Mapping[str, Any]) -> dict[str, float]:
+    """Return the floors by operation of what :func:`known` returned."""
+    return {str(name): float(value) for name, value in found["operations"].items() if _is_floor(value)}
 
 
 def _is_floor(value: object) -> bool:

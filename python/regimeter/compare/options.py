@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .samples import UNITS
-from .wholes import UNITS as WHOLES
+from .side import UNITS
+from .side import WHOLE_METRICS as WHOLES
 
 FDR = ("bh", "by", "none")
 DECISIONS = ("catch", "estimate", "prove")
@@ -26,12 +26,14 @@ class Options:
     all rows together. fdr: 'bh' (Benjamini-Hochberg), 'by' (Benjamini-Yekutieli) or 'none'. paired: process i of both
     sides ran together, in random order. metrics: of time, device_time, memory_peak, memory_allocated, launches, bytes,
     calls. min_share: an operation gates from this part of the whole time. run_floor: how far two processes of one
-    program differ, as a part of 1, for all operations or by operation; None takes what `regimeter calibrate noise`
-    measured where both sides ran, else the policy's. wholes: the single tests to make, of 'total_time' and
-    'total_memory'. policy: further thresholds by name, see ``regimeter._core.compare_policy()``.
+    program differ, as a part of 1, for all operations or by operation; None takes what is known (`floors`). wholes: the
+    single tests to make, of 'total_time' and 'total_memory'. policy: further thresholds by name, see
+    ``regimeter._core.compare_policy()``.
 
     fail_on: what fails: 'regression', 'any' change, 'never'. strict: a row that gates and is undecided ends with 3.
     force: compare although the environments forbid it. row_rule: threshold and least share of single rows.
+    steadied: what the machine did to all operations of a pair is taken out where that helps; it needs operations of a
+    pair to have run together.
 
     ValueError for a value that cannot be, which it names.
     """
@@ -50,6 +52,7 @@ class Options:
     strict: bool = False
     force: bool = False
     row_rule: RowRule | None = None
+    steadied: bool = True
 
     def __post_init__(self) -> None:
         threshold = float(self.significance_threshold)

@@ -23,18 +23,23 @@ class ChangeType(enum.Enum):
 class OperationComparison:
     """One operation in one metric, on both sides. The first seven fields, in this order, are the documented ones.
 
-    baseline_time_ms, current_time_ms: time per call (median over processes of the median per process) in
-    milliseconds; of a metric that is no time these are None and `baseline`, `current` hold the values in `unit`.
-    change_percent: the change, estimated on logarithms from all samples or pairs; change_ms: the same estimate as a
-    part of baseline_time_ms. The difference of the two medians can deviate from it. low_percent, high_percent: the
-    interval of the change at the level of the comparison. p, q: two-sided p-value of no change, and the same adjusted
-    for all rows.
+    baseline_time_ms, current_time_ms: the time of a call in milliseconds, the level of its median; of a metric that is
+    no time these are None and `baseline`, `current` hold the values in `unit`. change_percent: the change of a call,
+    estimated on logarithms from all samples or pairs, and the ratio of the two levels (but for what all operations
+    changed by together, where that was taken out); change_ms: the same as a part of baseline_time_ms. low_percent,
+    high_percent: the interval of the change at the level of the comparison. p, q: two-sided p-value of no change, and
+    the same adjusted for all rows. least_q: so many processes support no smaller p or q; print "< least_q".
+    raw_percent: of pairs from which the machine's part was taken out, the change with it; coefficient: how strongly the
+    operation follows the others.
     is_significant: the difference is real (q below alpha) and may reach the threshold, so the change_type is
     IMPROVEMENT or REGRESSION. conclusive: the verdict is not for want of data. gates: large enough to fail a gate.
     reason: one of ``regimeter._core.VERDICT_REASONS``, or 'environments' where these forbid a comparison.
     tier: what the data allowed, one of ``regimeter._core.TIERS``. detectable_percent: smallest slowdown that would
     have been detected. needed: processes or pairs a side that would probably conclude, None when not known.
     baseline_slow, current_slow: share of the samples in the slow mode where there are two modes.
+    baseline_run_ms, current_run_ms: what all calls of a process take together, the mean over the processes, with its
+    change in percent and by what part of a process's time that moves it (impact_percent). They count more calls as more
+    time, add up to totals and flame graphs, and are told without a test.
     A figure that is not known is None.
     """
 
@@ -54,7 +59,10 @@ class OperationComparison:
     high_percent: float | None = None
     p: float | None = None
     q: float | None = None
+    least_q: float | None = None
     rank_p: float | None = None
+    raw_percent: float | None = None
+    coefficient: float | None = None
     tier: str = "none"
     reason: str = ""
     conclusive: bool = False
@@ -69,6 +77,10 @@ class OperationComparison:
     current_calls: float = 0
     baseline_total_ms: float | None = None
     current_total_ms: float | None = None
+    baseline_run_ms: float | None = None
+    current_run_ms: float | None = None
+    run_change_percent: float | None = None
+    impact_percent: float | None = None
     baseline_memory_mb: float | None = None
     current_memory_mb: float | None = None
     memory_change_mb: float | None = None
@@ -85,6 +97,18 @@ class OperationComparison:
         if self.low_percent is None or self.high_percent is None:
             return None
         return self.low_percent, self.high_percent
+
+    @property
+    def calls(self) -> tuple[float, float] | None:
+        """The calls that a process made on each side, None where a side has none."""
+        if not self.baseline_launches or not self.current_launches or not self.baseline_calls + self.current_calls:
+            return None
+        return self.baseline_calls / self.baseline_launches, self.current_calls / self.current_launches
+
+    @property
+    def calls_changed(self) -> bool:
+        """Whether a process makes more or fewer calls than before."""
+        return self.calls is not None and self.calls[0] != self.calls[1]
 
     @property
     def status(self) -> str:

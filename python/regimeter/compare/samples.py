@@ -2,192 +2,32 @@
 """The two sides of a comparison: samples of each operation by process, from whatever they are given as."""
 
 import math
-import os
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._core import DEVICES, FLAG_REPAIRED, MEMORY_SOURCES, SPAN_KINDS
-from .wholes import UNITS as WHOLES
+from ..run.turns import Turns
+from ..run.witness import Witness
+from .side import COUNTED, NS, Floats, Numbers, Samples, Side
 from .wholes import add_wholes
 
 if TYPE_CHECKING:
-    from ..trace import Run
+    from ..public.run import Run
 
-Floats = NDArray[np.float64]
-MS = 1e-3
-NS = 1e-9
-# Metrics with noise, in the order of the core's numbers; the others are compared exactly.
-TIMES = ("time", "device_time")
-EXACT = ("memory_peak", "memory_allocated", "launches", "bytes", "calls")
-UNITS = {
-    "time": "s",
-    "device_time": "s",
-    "memory_peak": "bytes",
-    "memory_allocated": "bytes",
-    "launches": "",
-    "bytes": "bytes",
-    "calls": "",
-}
 WORK = tuple(SPAN_KINDS.index(kind) for kind in ("kernel", "memcpy", "memset"))
 SCOPE = SPAN_KINDS.index("scope")
 ANNOTATION = SPAN_KINDS.index("annotation")
 DEVICE_MEMORY = MEMORY_SOURCES.index("device")
 
 
-@dataclass(slots=True)
-class Samples:
-    """One metric of one side: samples per operation and process, and the whole of each operation."""
-
-    launches: dict[str, list[Floats]] = field(default_factory=dict)
-    totals: dict[str, float] = field(default_factory=dict)
-    calls: dict[str, float] = field(default_factory=dict)
-
-    def add(self, operation: str, values: Any, total: float | None = None, calls: float | None = None) -> None:
-        """Add what one process has of an operation; total and calls are those of the values unless given."""
-        sample = np.ascontiguousarray(values, dtype=np.float64)
-        if sample.ndim != 1:
-            raise ValueError(f"{operation!r}: samples of a launch are a flat sequence of numbers")
-        self.launches.setdefault(operation, []).append(sample)
-        whole = float(sample.sum()) if total is None else total
-        self.totals[operation] = self.totals.get(operation, 0.0) + whole
-        self.calls[operation] = self.calls.get(operation, 0.0) + (len(sample) if calls is None else calls)
-
-    def extend(self, other: "Samples") -> None:
-        """Add the launches of other processes."""
-        for operation, launches in other.launches.items():
-            self.launches.setdefault(operation, []).extend(launches)
-            self.totals[operation] = self.totals.get(operation, 0.0) + other.totals[operation]
-            self.calls[operation] = self.calls.get(operation, 0.0) + other.calls[operation]
-
-
-@dataclass(slots=True)
-class Side:
-    """All metrics of one side, and what is known of where they were measured.
-
-    devices: (name, device) of the operations whose device is known, by label. run: the first run, for its stacks.
-    """
-
-    label: str
-    metrics: dict[str, Samples] = field(default_factory=dict)
-    memory_mb: dict[str, float] = field(default_factory=dict)
-    devices: dict[str, tuple[str, str]] = field(default_factory=dict)
-    environments: list[dict[str, Any]] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
-    run: "Run | None" = None
-
-    def metric(self, name: str) -> Samples:
-        """Return the samples of a metric, made when it is new."""
-        return self.metrics.setdefault(name, Samples())
-
-    def rename(self, old: str, new: str) -> None:
-        """Give an operation another label, in all metrics but those of the whole; its place in the order stays."""
-        for metric, samples in self.metrics.items():
-            if metric not in WHOLES:
-                for table in (samples.launches, samples.totals, samples.calls):
-                    _rename(table, old, new)
-        _rename(self.memory_mb, old, new)
-        _rename(self.devices, old, new)
-
-
-def _rename(table: dict[str, Any], old: str, new: str) -> None:
-    if old in table:
-        rows = [(new if name == old else name, value) for name, value in table.items()]
-        table.clear()
-        table.update(rows)
-
-
-def side_of(source: Any, label: str) -> Side:
-    """Return the side that a source describes.
-
-    source: a path or a Run; a dictionary of the documented form ({"entries": [...], "summary": {...}}) or of
-    samples by operation ({operation: [[seconds, ...] per launch, ...]}); or a list of these, one a process.
-    FormatError for an unreadable file, TypeError or ValueError for anything else.
-    """
-    sides = [process_side(part, label) for part in _parts(source)]
-    aligned(sides)
-    return merged(sides, label)
-
-
-def process_side(part: Any, label: str) -> Side:
-    """Return what one source of a side describes."""
-    from ..trace import Run, load
-    from .documents import add_document, profile_of
-
-    side = Side(label)
-    if isinstance(part, str | os.PathLike):
-        document = profile_of(part)
-        if document is None:
-            add_run(side, load(part))
-        else:
-            add_document(side, document, os.fspath(part))
-    elif isinstance(part, Run):
-        add_run(side, part)
-    elif isinstance(part, Mapping) and ("entries" in part or "summary" in part):
-        add_document(side, part, label)
-    elif isinstance(part, Mapping):
-        time = side.metric("time")
-        for operation, launches in part.items():
-            for launch in launches_of(operation, launches):
-                time.add(str(operation), launch)
-    else:
-        raise TypeError(f"{label}: a path, a Run or a dictionary is expected, not {type(part).__name__}")
-    return side
-
-
-def merged(sides: Sequence[Side], label: str) -> Side:
-    """Return processes as one side, each a launch of its own."""
-    if len(sides) == 1:
-        return sides[0]
-    found = Side(label)
-    for side in sides:
-        for metric, samples in side.metrics.items():
-            found.metric(metric).extend(samples)
-        for name, value in side.memory_mb.items():
-            found.memory_mb[name] = max(value, found.memory_mb.get(name, value))
-        found.devices |= side.devices
-        found.environments += side.environments
-        found.warnings += side.warnings
-        found.run = side.run if found.run is None else found.run
-    return found
-
-
-def aligned(sides: Sequence[Side]) -> None:
-    """Give operations one label on all sides: where one side tells an operation's devices apart, all do.
-
-    An operation that ran on one device alone carries its plain name; beside a side on which it also ran on another, it
-    gets its device's, so that what both have is compared and what is new is new.
-    """
-    split = {name for side in sides for label, (name, _) in side.devices.items() if label != name}
-    for side in sides:
-        for name in split & side.devices.keys():
-            if side.devices[name][0] == name:
-                side.rename(name, _label(*side.devices[name]))
-
-
 def _label(name: str, device: str) -> str:
     return f"{name} [{device}]"
 
 
-def _parts(source: Any) -> Iterable[Any]:
-    if isinstance(source, list | tuple):
-        if not source:
-            raise ValueError("an empty list of runs")
-        return source
-    return [source]
-
-
 # --- dictionaries ---------------------------------------------------------------------------------------------
-
-
-def launches_of(operation: object, launches: Any) -> list[Any]:
-    """Return the launches of an operation; a bare number stands for a launch of one sample. TypeError otherwise."""
-    if not isinstance(launches, Sequence | np.ndarray) or isinstance(launches, str):
-        raise TypeError(f"{operation!r}: a list of launches, each a list of seconds, is expected")
-    return [[launch] if isinstance(launch, int | float | np.number) else launch for launch in launches]
 
 
 # --- runs -----------------------------------------------------------------------------------------------------
@@ -196,6 +36,7 @@ def launches_of(operation: object, launches: Any) -> list[Any]:
 def add_run(side: Side, run: "Run") -> None:
     """Add what one process recorded: its operations, and what it did as a whole."""
     side.environments.append(run.environment)
+    side.witnesses.append(Witness.of(run))
     side.run = run if side.run is None else side.run
     for row in run.anomaly_list():
         if row["code"] in ("unfinished", "truncated", "dropped_scopes", "corrupt_bytes"):
@@ -205,18 +46,22 @@ def add_run(side: Side, run: "Run") -> None:
         _add_scopes(side, run)
     else:
         _add_trace(side, run, kinds)
-    add_wholes(side, run)
+    if "instructions" not in side.metrics:
+        add_wholes(side, run)
 
 
-def _add_groups(samples: Samples, names: list[str], keys: NDArray[Any], values: NDArray[Any]) -> None:
+def _add_groups(
+    samples: Samples, names: list[str], keys: NDArray[Any], values: NDArray[Any], turns: Numbers | None = None
+) -> None:
     """Add the values grouped by key, in order of the first of each."""
     if not len(keys):
         return
     order = np.argsort(keys, kind="stable")
     found, first = np.unique(keys[order], return_index=True)
     groups = np.split(values[order], first[1:])
+    parts = None if turns is None else np.split(turns[order], first[1:])
     for at in np.argsort([order[start] for start in first], kind="stable"):
-        samples.add(names[int(found[at])], groups[at])
+        samples.add(names[int(found[at])], groups[at], turns=None if parts is None else parts[at])
 
 
 def _add_scopes(side: Side, run: "Run") -> None:
@@ -230,14 +75,39 @@ def _add_scopes(side: Side, run: "Run") -> None:
     devices = [DEVICES[(int(pair) % 16) % len(DEVICES)] for pair in known]
     labels = [_label(name, device) if name in twice else name for name, device in zip(names, devices, strict=True)]
     side.devices |= dict(zip(labels, zip(names, devices, strict=True), strict=True))
+    where = {int(span): at for at, span in enumerate(rows.tolist())}
+    if _add_counts(side, run, labels, keys, where):
+        return  # how long an emulated processor took says nothing
     # Of an entry whose times are none in the file the reader keeps the name alone: its operation is invalid.
     invalid = spans.flags[rows] & FLAG_REPAIRED != 0
-    _add_groups(side.metric("time"), labels, keys, np.where(invalid, np.nan, spans.duration_ns[rows] * NS))
-    where = {int(span): at for at, span in enumerate(rows.tolist())}
+    turns = Turns.of(run)
+    _add_groups(
+        side.metric("time"), labels, keys, np.where(invalid, np.nan, spans.duration_ns[rows] * NS),
+        None if turns is None else turns.at(spans.start_ns[rows]),
+    )  # fmt: skip
     _add_device_times(side, run, labels, keys, where)
     _add_memory(side, run, labels, keys)
     if len(run.launches):
         _add_launches(side, run, labels)
+
+
+def _add_counts(side: Side, run: "Run", labels: list[str], keys: NDArray[Any], where: dict[int, int]) -> bool:
+    """Add the instructions of a call of each operation, and return whether any were counted.
+
+    Of the calls of a process the median of the later half stands for it: what only the first ones do (imports, caches
+    that fill, code that the interpreter specialises) is not in it, nor what the allocator does now and then.
+    """
+    counters, texts = run.counters, run.strings
+    rows = [at for at in np.flatnonzero(counters.span >= 0) if texts[int(counters.series[at])] == COUNTED[0]]
+    values: dict[int, list[float]] = {}
+    for at in sorted(rows, key=lambda at: int(counters.span[at])):
+        span = int(counters.span[at])
+        if span in where:
+            values.setdefault(int(keys[where[span]]), []).append(float(counters.value[at]))
+    counted = side.metric(COUNTED[0]) if values else Samples()
+    for key, found in values.items():
+        counted.add(labels[key], [float(np.median(found[len(found) // 2 :]))], sum(found), len(found))
+    return bool(values)
 
 
 def _add_device_times(side: Side, run: "Run", labels: list[str], keys: NDArray[Any], where: dict[int, int]) -> None:

@@ -8,13 +8,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ..inputs import format_error
+from ..run.format_error import format_error
 from .decide import Decision
 from .environments import Difference
-from .family import Floors
+from .floors import UNSTATED, Floors
 from .options import Options
 from .result import ChangeType, OperationComparison
-from .samples import Side
+from .side import Side
 
 Made = TypeVar("Made")
 REMEDY = "expected what export_comparison or `regimeter compare --format json` wrote"
@@ -64,7 +64,9 @@ def _decision(document: Mapping[str, Any]) -> Decision:
         baseline=sides[0],
         current=sides[1],
         policy={str(name): float(value) for name, value in (document.get("policy") or {}).items()},
-        floors=Floors(dict(floors.get("by_operation") or {}), str(floors.get("source", "assumed"))),
+        floors=Floors(
+            dict(floors.get("by_operation") or {}), str(floors.get("source", UNSTATED)), str(floors.get("machines", ""))
+        ),
         differences=tuple(_made(Difference, one) for one in document.get("environment_differences", ())),
         comparisons=[_row(number, one) for number, one in enumerate(document["comparisons"])],
         wholes=[_row(number, one) for number, one in enumerate(document["wholes"])],

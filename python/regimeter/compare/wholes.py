@@ -16,18 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
+from .side import TOTAL_MEMORY, TOTAL_TIME, Samples, Side
 
 if TYPE_CHECKING:
-    from ..trace import Run
-    from .samples import Samples, Side
+    from ..public.run import Run
 
 Floats = NDArray[np.float64]
 NS = 1e-9
 SCOPE = _core.SPAN_KINDS.index("scope")
 DEVICE = _core.MEMORY_SOURCES.index("device")
 SAMPLE = _core.MEMORY_ACTIONS.index("sample")
-TOTAL_TIME, TOTAL_MEMORY = "total_time", "total_memory"
-UNITS = {TOTAL_TIME: "s", TOTAL_MEMORY: "bytes"}
 # What may stand for the whole, the best first; both sides must have it in every process.
 STEP, ROUND, TOTAL = "total step time", "total time of a round", "total time"
 PEAK, RESIDENT = "peak memory", "peak resident memory"
@@ -171,8 +169,6 @@ def _enough(sides: Sequence[Sequence[Floats]], policy: Mapping[str, float], *, p
 
 def samples_of(single: Single) -> "tuple[Samples, Samples]":
     """Return both sides of a single test as samples of one operation."""
-    from .samples import Samples
-
     found = (Samples(), Samples())
     for samples, launches in zip(found, single.launches, strict=True):
         for launch in launches:

@@ -15,7 +15,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from ..compare.result import OperationComparison
-from ..compare.samples import Side
+from ..compare.side import Side
 from ..run.identity import facts_of, key_of
 from ..system.git import author_of
 from . import schema

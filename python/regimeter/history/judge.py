@@ -18,7 +18,7 @@ from .. import _core
 from ..compare.decide import NO_VERDICT, NOT_COMPARABLE
 from ..compare.options import DECISIONS, FDR
 from ..compare.result import ChangeType, OperationComparison
-from ..compare.samples import TIMES, UNITS, Samples, Side
+from ..compare.side import TIMES, UNITS, Samples, Side
 from ..run.identity import facts_of, key_of
 from .baselines import Baselines
 from .schema import median_of

@@ -7,7 +7,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from .. import _core
-from ..report.files import atomic_path
+from ..system.files import atomic_path
 from . import schema
 from .database import transaction
 from .schema import unpack_floats

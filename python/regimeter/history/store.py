@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
-from ..compare.samples import Side
+from ..compare.side import Side
 from ..run.identity import facts_of, key_of
 from ..system.git import Commit
 from . import schema

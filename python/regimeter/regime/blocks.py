@@ -10,6 +10,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self, TypeVar, cast
 
+from ..system.joints import joint
 from . import calls, memory, stopwatch, verdict
 from .suggestion import suggest_optimization
 from .work import COUNTED, Work, with_given
@@ -154,9 +155,7 @@ def profile_regime(
     @functools.wraps(function)
     def profiled(*args: Any, **kwargs: Any) -> Any:
         nonlocal steps
-        from ..profiler import get_profiler
-
-        used = profiler or get_profiler()
+        used = profiler or joint("profiler")()
         if lightweight:
             result, profile = used.profile_with_result(function, *args, lightweight=True, **kwargs)
         else:

@@ -8,15 +8,19 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
-from . import memory, stopwatch, torch_work, verdict, work
+from . import known_work, memory, replay, stopwatch, torch_work, unwrap, verdict, work
 from .arguments import Array, arrays_in, device_of
 from .errors import CUDANotAvailableError
 from .policy import VALUE
 from .stopwatch import Measurement
+from .suggestion import suggest_optimization
 from .work import Work
 
 if TYPE_CHECKING:
     from ..calibration import Calibration
+
+
+NATIVE = ("builtin_function_or_method", "ufunc", "method_descriptor", "OpOverload", "OpOverloadPacket")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +67,8 @@ def profile_call(
     call = functools.partial(function, *args, **kwargs)
     watch = memory.Watch(device, _library(before))
     try:
-        result, measured, first = _measure(call, question.repeat, clock, mode)
+        pace = device == "cpu" and not _is_native(function)
+        result, measured, first = _measure(call, question.repeat, clock, mode, pace)
     except BaseException:
         watch.analysis()  # ends the look at the allocator's peak
         raise
@@ -73,7 +78,10 @@ def profile_call(
     if counted is not None:
         outside = _outside_share(function, first, mode)
         measured = without_counting(measured, mode, notes)
-    found = work.of_call(function, args, kwargs, result, counted)
+    inner = unwrap.single_call(function, args, kwargs) or (function, args, kwargs)
+    if counted is None and inner[0] is not function and replay.is_known(*inner):
+        function, args, kwargs = inner  # it is nothing but this call
+    found = known_work.of_call(function, args, kwargs, result, counted)
     found = work.with_given(found, question.flops, question.bytes)
     if question.operators is not None:
         found = replace(found, operators=question.operators)
@@ -85,9 +93,10 @@ def profile_call(
     )
     if library == "python" and question.operators and "numpy" in sys.modules:
         library = "numpy"  # operators are calls of a library, and torch's would have been counted
-    call_of = verdict.Call(function, args, library, device, measured, found, outside, question.accesses)
+    call_of = verdict.Call(function, args, library, device, measured, found, outside, question.accesses, inner, result)
     judged = judge(call_of, calibration, notes)
-    return result, describe(measured, found, judged, device, analysis, notes)
+    profile = describe(measured, found, judged, device, analysis, notes)
+    return result, profile | {"advice": suggest_optimization(profile)}
 
 
 def check_device(device: str) -> None:
@@ -99,7 +108,7 @@ def check_device(device: str) -> None:
         raise ValueError(f"unknown device {device!r}; valid are: cpu, cuda, cuda:N")
     torch, cupy = sys.modules.get("torch"), sys.modules.get("cupy")
     if cupy is None and (torch is None or not torch.cuda.is_available()):
-        from .. import device_memory
+        from ..capture import device_memory
 
         raise CUDANotAvailableError(f"{device} cannot be used: {device_memory.reason()}; pass arrays of the host")
 
@@ -142,19 +151,24 @@ def counting_of_block(question: Question, notes: list[str]) -> Any:
 
 
 def _measure(
-    call: Callable[[], Any], repeat: int, clock: stopwatch.DeviceClock | None, mode: Any
+    call: Callable[[], Any], repeat: int, clock: stopwatch.DeviceClock | None, mode: Any, pace: bool
 ) -> tuple[Any, Measurement, Measurement]:
     """Return the result, the measurement, and that of the call whose operators were counted."""
     if mode is None:
-        result, measured = stopwatch.measure(call, repeat, clock)
+        result, measured = stopwatch.measure(call, repeat, clock, pace)
         return result, measured, measured
     result, measured = stopwatch.measure(functools.partial(_call_in, mode, call), 1, clock)
     if repeat == 1:
         return result, measured, measured
     # The first call was counted, so its time is left out; the others run as the program would run them.
     result = None
-    result, others = stopwatch.measure(call, repeat - 1, clock)
+    result, others = stopwatch.measure(call, repeat - 1, clock, pace)
     return result, replace(others, calls=repeat), measured
+
+
+def _is_native(function: Any) -> bool:
+    """Say whether a call runs no instruction of Python that lasts: a function of a library without Python code."""
+    return not hasattr(function, "__code__") and type(function).__name__ in NATIVE
 
 
 def _call_in(mode: Any, call: Callable[[], Any]) -> Any:
@@ -216,8 +230,9 @@ def judge(call: verdict.Call, calibration: Callable[[str], "Calibration"], notes
         notes.append(f"no ceilings of {call.device}: {error}")
         spread = VALUE["single_call_spread"]
         return _core.classify(host=call.device == "cpu", time_ns=call.measured.own_ns, time_spread=spread)
-    notes.extend(ceilings.warnings)
     judged = verdict.judge(call, ceilings)
+    if judged.pop("ceilings_matter", True):
+        notes.extend(ceilings.warnings)
     if call.device != "cpu" and judged["regime"] != "UNKNOWN" and verdict.is_impossible(call, ceilings):
         notes.append(
             "the device cannot have done this work in the time between the events: it ran in another stream than the "
@@ -293,6 +308,7 @@ def describe(
 def _evidence(measured: Measurement, judged: dict[str, Any]) -> dict[str, Any]:
     shown = (
         "reason",
+        "limits",
         "sol_compute",
         "sol_memory",
         "latency_share",
@@ -315,6 +331,7 @@ def _evidence(measured: Measurement, judged: dict[str, Any]) -> dict[str, Any]:
         "busy_threads": measured.busy_threads,
         "spread": measured.spread,
         "page_faults": measured.faults,
+        "file_bytes": measured.file_bytes,
         "waits": measured.waits,
         "preempted": measured.preempted,
         "times_ms": [took / 1e6 for took in measured.times_ns],

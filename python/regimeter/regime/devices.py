@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..system import gpus
+from ..system.joints import joint
 from .calls import Question, profile_call
 from .errors import MultiGPUError
 from .policy import VALUE
@@ -61,9 +62,7 @@ def profile_multi_gpu(
     """
     wanted = _need(devices)
     if profiler is None:
-        from ..profiler import get_profiler
-
-        profiler = get_profiler()
+        profiler = joint("profiler")()
     torch = sys.modules["torch"]
     begin = time.perf_counter_ns()
     profiles: dict[int, dict[str, Any]] = {}

@@ -2,10 +2,13 @@
 """The lightweight profile: one call, less than two microseconds more, and no question to the user's arguments.
 
 A call as short as one without work is OVERHEAD_BOUND, and so is one that mostly waited. A longer one needs its work:
-with flops= or bytes= it is judged against the ceilings that are kept, which costs some ten microseconds, else it is
-UNKNOWN, with the reason and what to do. A wait of a program with several threads is none where more threads want a
-processor than there are: the caller may have waited for helpers that others kept from working. Where an argument lies
-on a device the call has only been enqueued when it returns: nobody waits for it, so it is UNKNOWN whatever is given.
+with flops= or bytes= it is judged against the ceilings that are kept, which costs some ten microseconds. One of
+LONG_NS and more is judged by its work and own rate as the full profile does it, where ceilings are kept and the
+processor worked all the time: once for a function and the shapes of its arguments, and again where its time is another
+and that costs at most a twentieth of what such calls took so far. Else it is UNKNOWN, with the reason and what to do.
+A wait of a program with several threads is none where more threads want a processor than there are: the caller may
+have waited for helpers that others kept from working. Where an argument lies on a device the call has only been
+enqueued when it returns: nobody waits for it, so it is UNKNOWN whatever is given.
 """
 
 import os
@@ -18,6 +21,9 @@ from . import floor, memory
 from .policy import VALUE
 from .suggestion import suggest_optimization
 
+LONG_NS = 200_000  # a hundred times what the lightweight profile may add
+MOST_VERDICTS = 256
+FIRST_TIMES = 5  # first calls have cold caches and new memory: an open verdict is asked for so often
 REFRESH_NS = 1_000_000_000  # memory is read at most once a second, by a call that then takes some 0.1 ms
 
 # Short, waited, not known, waited while other threads of the program worked a little: as the core wants them.
@@ -65,14 +71,103 @@ def profile_light(
         shortest = _find_floor(function)
     if time.monotonic_ns() > _refresh_at:
         _refresh()
+    cpu_ns = time.process_time_ns()
     result, profile = _core.light_call(function, args, kwargs, shortest, _ANSWERS, _memory)
     if profile["reason"] == "load":
         _doubt_wait(profile)
     if flops is None and bytes is None:
+        if profile["reason"] == "no_work" and profile["runtime_ms"] * 1e6 >= LONG_NS:
+            _judge_long(profile, function, args, kwargs, result, time.process_time_ns() - cpu_ns)
         return result, profile
     if profile["regime"] == "UNKNOWN":
         _judge(profiler, profile, args, flops, bytes)
     return result, profile
+
+
+def _judge_long(
+    profile: dict[str, Any], function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any, cpu_ns: int
+) -> None:
+    """Put the verdict on a long call of a function of a library into its profile, as far as there may be one."""
+    wall_ns = profile["runtime_ms"] * 1e6
+    key = _key_of(function, args, kwargs)
+    if key is None:
+        return
+    if cpu_ns < VALUE["worked_share"] * wall_ns:
+        profile |= {"reason": "load", "advice": _ANSWERS[3]["advice"]}
+        return
+    known = _verdicts.get(key)
+    if known is None:
+        if len(_verdicts) >= MOST_VERDICTS:
+            _verdicts.clear()
+        known = _verdicts[key] = _Verdict()
+    known.called_ns += wall_ns
+    alike = known.said and known.wall_ns / VALUE["alike"] <= wall_ns <= known.wall_ns * VALUE["alike"]
+    undecided = known.said.get("regime") in (None, "AMBIGUOUS", "UNKNOWN") and known.times < FIRST_TIMES
+    if undecided or (not alike and known.spent_ns <= VALUE["light_share"] * known.called_ns):
+        begin = time.perf_counter_ns()
+        known.times += 1
+        said = _judge_as_full(function, args, kwargs, result, wall_ns, cpu_ns)
+        known.spent_ns += time.perf_counter_ns() - begin
+        known.said, known.wall_ns = said, wall_ns
+        alike = True
+    if alike:
+        profile |= known.said
+
+
+class _Verdict:
+    """What was said of calls of one function with arguments of the same shapes, and what saying it took."""
+
+    __slots__ = ("called_ns", "said", "spent_ns", "times", "wall_ns")
+
+    def __init__(self) -> None:
+        self.said: dict[str, Any] = {}
+        self.times = 0
+        self.wall_ns = self.called_ns = self.spent_ns = 0.0
+
+
+_verdicts: dict[Any, _Verdict] = {}
+
+
+def _key_of(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Return what calls have in common of which one verdict holds; None for what is not of a known library."""
+    values = (*args, *kwargs.values())
+    shapes = tuple((str(getattr(x, "dtype", type(x))), tuple(getattr(x, "shape", ()))) for x in values)
+    try:
+        key = (function, shapes, tuple(kwargs))
+        hash(key)
+    except TypeError:
+        return None
+    from . import replay
+
+    return key if key in _verdicts or replay.is_known(function, args, kwargs) else None
+
+
+def _judge_as_full(
+    function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any, wall_ns: float, cpu_ns: float
+) -> dict[str, Any]:
+    from ..calibration.measure import kept
+    from . import known_work, verdict
+    from .arguments import arrays_in
+    from .stopwatch import Measurement
+
+    ceilings = kept("cpu")[0]
+    if ceilings is None:
+        told = {"regime": "UNKNOWN", "detail": "none", "reason": "no_ceilings"}
+        return told | {"advice": suggest_optimization(told)}
+    measured = Measurement(
+        wall_ns, wall_ns, None, min(cpu_ns, wall_ns), cpu_ns, 0.0, 0.0, 0.0, 0.0, 1, None, (round(wall_ns),)
+    )
+    libraries = {array.library for array in arrays_in(args, kwargs, result, getattr(function, "__self__", None))}
+    library = "torch" if "torch" in libraries else "numpy" if "numpy" in libraries else "python"
+    found = known_work.of_call(function, args, kwargs, result, None)
+    call = verdict.Call(function, args, library, "cpu", measured, found)
+    judged = verdict.judge(call, ceilings)
+    profile = {name: judged[name] for name in ("regime", "detail", "confidence", "leans_to", "reason")}
+    about = profile | {"evidence": judged, "calls": 1, "flops": found.flops, "bytes": found.bytes}
+    advice = suggest_optimization(about)
+    if judged["regime"] in ("AMBIGUOUS", "UNKNOWN"):
+        advice = "One call by the clock alone does not tell: leave out lightweight=True, or give flops= and bytes=."
+    return profile | {"advice": advice}
 
 
 def _doubt_wait(profile: dict[str, Any]) -> None:

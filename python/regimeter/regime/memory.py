@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from .. import _core
-from ..device_memory import TorchMemoryProbe
+from ..capture.device_memory import TorchMemoryProbe
 from ..system.memory import memory_limits
 from .policy import VALUE
 

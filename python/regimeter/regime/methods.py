@@ -79,7 +79,7 @@ class OperationMethods:
     def _print_calibration(self) -> None:
         """Calibrate the device that operations would be judged by (the host where there is no other) and print it."""
         from .. import _core
-        from ..report.ceilings import text_of
+        from ..calibration.text import text_of
 
         try:
             found = self._calibration(f"cuda:{self.device_id}")

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from .. import scheduling
+from ..system import scheduling
 from . import calls, memory, torch_work, verdict
 from .arguments import arrays_in, device_of
 from .policy import VALUE

@@ -158,7 +158,7 @@ def _functions() -> dict[Any, Formula]:
         _reduction: "sum mean prod max min amax amin nansum",
         _elementwise: "cumsum cumprod",
         _none: "copy copyto ascontiguousarray concatenate stack tile repeat roll flip zeros ones full "
-        "zeros_like ones_like full_like where take transpose reshape",
+        "zeros_like ones_like full_like where take put transpose reshape",
         _pass: "sort argsort var std median argmax argmin any all count_nonzero",
         _unknown: "unique percentile bincount histogram searchsorted cross",
     }

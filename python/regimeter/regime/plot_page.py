@@ -7,7 +7,7 @@ import html
 import math
 from pathlib import Path
 
-from ..report.files import atomic_writer
+from ..system.files import atomic_writer
 from .plot_picture import COLOURS, REGIME_COLOURS
 from .roofline import PANELS, REGIMES, Line, Plot, Roof
 

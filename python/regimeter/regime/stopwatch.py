@@ -11,10 +11,11 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from .. import scheduling
+from .. import _core
+from ..system import descriptors, scheduling
 from .policy import VALUE
 
 PAGE_BYTES = resource.getpagesize()
@@ -24,6 +25,8 @@ PROCESSORS = os.cpu_count() or 1  # of the machine: threads may be bound to othe
 SETTLED_FROM, WARMING = 5, 3
 QUARTILES = 4  # samples below which a quartile says nothing
 STOLEN_FROM_NS = 20_000  # shorter waits for the processor may lie between the clocks, outside of the call
+SYSTEM = 9  # place in a row of the system's time, all processor time (both in s), and bytes of files
+OWN_FILE_BYTES = 16_384  # what reading the clocks reads itself: a line for each thread
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,10 @@ class Measurement:
     stolen_ns: a thread that worked was ready, but other processes had the processor; part of wall_ns. faults: pages
     that were touched for the first time. waits: times that the thread gave up the processor by itself. spread: relative
     half-width of what the calls gave, None for one call. times_ns: wall time of each call, on a device the device's.
+    system_share: part of the processor time of all calls that the system worked, by what it tells, which on many
+    machines is a sample every few ms; system_cpu_ns: the processor time that this is a part of. file_bytes: read and
+    written through calls of the system, files and pipes alike. quick_ns, seen_ns: how long Python was looked at, and
+    how much of that it stayed at an instruction for no longer than a small call takes.
     """
 
     wall_ns: float
@@ -49,6 +56,11 @@ class Measurement:
     calls: int
     spread: float | None
     times_ns: tuple[int, ...]
+    system_share: float = 0.0
+    system_cpu_ns: float = 0.0
+    file_bytes: float = 0.0
+    quick_ns: int = 0
+    seen_ns: int = 0
 
     @property
     def own_ns(self) -> float:
@@ -73,17 +85,23 @@ class Measurement:
         return min(worked, float(PROCESSORS))
 
 
-def measure(function: Callable[[], Any], repeat: int, device: "DeviceClock | None" = None) -> tuple[Any, Measurement]:
+def measure(
+    function: Callable[[], Any], repeat: int, device: "DeviceClock | None" = None, pace: bool = False
+) -> tuple[Any, Measurement]:
     """Call `function` exactly `repeat` times; return what the last call returned, and the measurement.
 
-    What the function raises is raised.
+    pace: look from another thread at how fast Python goes. What the function raises is raised.
     """
     rows = []
     result = None
-    for _ in range(repeat):
-        result = None  # what the last call returned is freed outside of the time of the next one
-        result, row = _one(function, device)
-        rows.append(row)
+    looking = _core.pace_begin(VALUE["small_call_ns"]) if pace else None
+    try:
+        for _ in range(repeat):
+            result = None  # what the last call returned is freed outside of the time of the next one
+            result, row = _one(function, device)
+            rows.append(row)
+    finally:
+        quick, seen = _core.pace_end(looking)[:2] if looking is not None else (0, 0)
     counted = _undisturbed(rows[repeat // WARMING if repeat >= SETTLED_FROM else 0 :])
     spread = None
     owns = [_own_ns(row) for row in counted]
@@ -91,7 +109,19 @@ def measure(function: Callable[[], Any], repeat: int, device: "DeviceClock | Non
         spread = (max(owns) - min(owns)) / 2 / middle if len(owns) < QUARTILES else _half_iqr(owns) / middle
     middle_row = sorted(counted, key=_own_ns)[(len(counted) - 1) // 2]
     times = tuple(row[0] if row[2] is None else round(row[2]) for row in rows)
-    return result, _measurement(middle_row, repeat, spread, times)
+    measured = _measurement(middle_row, repeat, spread, times)
+    return result, replace(_with_system(measured, rows), quick_ns=quick, seen_ns=seen)
+
+
+def _with_system(measured: Measurement, rows: list[tuple[Any, ...]]) -> Measurement:
+    """Return the measurement with what the system tells only of many milliseconds, from all calls together."""
+    system, whole = sum(row[SYSTEM] for row in rows), sum(row[SYSTEM + 1] for row in rows)
+    return replace(
+        measured,
+        system_share=min(1.0, system / whole) if whole > 0 else 0.0,
+        system_cpu_ns=whole * 1e9,
+        file_bytes=statistics.median(row[SYSTEM + 2] for row in rows),
+    )
 
 
 def _own_ns(row: tuple[Any, ...]) -> float:
@@ -109,7 +139,8 @@ def _undisturbed(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
 
 def _measurement(row: tuple[Any, ...], calls: int, spread: float | None, times_ns: tuple[int, ...]) -> Measurement:
     names = [field.name for field in fields(Measurement)]
-    return Measurement(calls=calls, spread=spread, times_ns=times_ns, **dict(zip(names, row, strict=False)))
+    first = dict(zip(names[:SYSTEM], row, strict=False))
+    return Measurement(calls=calls, spread=spread, times_ns=times_ns, **first)
 
 
 def _half_iqr(values: list[float]) -> float:
@@ -127,7 +158,7 @@ def _one(function: Callable[[], Any], device: "DeviceClock | None") -> tuple[Any
 class Interval:
     """All clocks and counts from `begin` to `row` or `end`, the wall clock innermost."""
 
-    __slots__ = ("_before", "_begin", "_device", "_every", "_process", "_thread", "_usage", "_watch")
+    __slots__ = ("_before", "_begin", "_device", "_every", "_files", "_process", "_thread", "_usage", "_watch")
 
     def __init__(self, device: "DeviceClock | None" = None) -> None:
         self._device = device
@@ -137,6 +168,7 @@ class Interval:
         """Read everything, the wall clock last."""
         if self._device is not None:
             self._device.begin()
+        self._files = _file_bytes()
         self._usage = resource.getrusage(resource.RUSAGE_THREAD)
         self._every = resource.getrusage(resource.RUSAGE_SELF)
         self._before = self._watch.read()
@@ -164,12 +196,31 @@ class Interval:
             every.ru_minflt - self._every.ru_minflt,
             usage.ru_nvcsw - self._usage.ru_nvcsw,
             usage.ru_nivcsw - self._usage.ru_nivcsw,
+            every.ru_stime - self._every.ru_stime,
+            every.ru_stime + every.ru_utime - self._every.ru_stime - self._every.ru_utime,
+            max(0, _file_bytes() - self._files - OWN_FILE_BYTES),
         )
 
     def end(self) -> Measurement:
         """Return the same as a measurement of one call."""
         row = self.row()
-        return _measurement(row, 1, None, (row[0],))
+        return _with_system(_measurement(row, 1, None, (row[0],)), [row])
+
+
+_files: dict[int, int] = {}  # process -> its descriptor
+
+
+def _file_bytes() -> int:
+    """Return bytes that this process read and wrote so far, 0 where the system does not tell."""
+    process = os.getpid()
+    try:
+        if process not in _files:
+            _files.clear()
+            _files[process] = descriptors.open_clear("/proc/self/io", os.O_RDONLY)
+        fields = os.pread(_files[process], 128, 0).split()
+        return int(fields[1]) + int(fields[3])
+    except (OSError, ValueError, IndexError):
+        return 0
 
 
 class DeviceClock:

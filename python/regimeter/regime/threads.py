@@ -6,6 +6,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from ..system.joints import joint
+
 HISTORY = 1000
 
 
@@ -18,9 +20,7 @@ class ThreadSafeProfiler:
 
     def __init__(self, device_id: int = 0, *, profiler: Any = None, history: int = HISTORY) -> None:
         if profiler is None:
-            from ..profiler import get_profiler
-
-            profiler = get_profiler()
+            profiler = joint("profiler")()
         self.device_id = device_id
         self._profiler = profiler
         self._lock = threading.Lock()

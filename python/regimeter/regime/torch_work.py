@@ -349,19 +349,28 @@ FEW = 4096  # elements of a call that is made to measure the least that a functi
 
 def is_repeatable(function: Any, args: tuple[Any, ...]) -> bool:
     """Say whether a plain function may be called on these small tensors: it draws no number and makes nothing large."""
+    return _is_told_on_meta(function, args, {}, FEW)
+
+
+def is_seedless(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Say whether a plain function draws no random number."""
+    return _is_told_on_meta(function, args, kwargs, None)
+
+
+def _is_told_on_meta(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], most: int | None) -> bool:
     torch: Any = sys.modules["torch"]
     seeded = getattr(torch.Tag, "nondeterministic_seeded", None)
     told = [True]
 
     def tell(function: Any, args: Any, kwargs: Any, result: Any, inside_ns: int) -> None:
-        few = sum(array.count for array in arrays_in(result)) <= FEW
+        few = most is None or sum(array.count for array in arrays_in(result)) <= most
         told[0] = told[0] and few and seeded not in function.tags
 
     pytree = torch.utils._pytree
-    meta = pytree.tree_map(lambda x: x.to("meta") if isinstance(x, torch.Tensor) else x, args)
+    meta = pytree.tree_map(lambda x: x.to("meta") if isinstance(x, torch.Tensor) else x, (args, kwargs))
     try:
         with torch.no_grad(), make_mode(tell):
-            function(*meta)
+            function(*meta[0], **meta[1])
     except Exception:  # no meta kernel, or a shape that depends on data
         return False
     return told[0]

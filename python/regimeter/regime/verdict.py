@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
-from . import floor, inner_rate, torch_work
+from . import floor, inner_rate, limits, torch_work
 from .caches import cache_sizes
 from .policy import VALUE
 from .stopwatch import Measurement
@@ -27,7 +27,8 @@ MEMORY = ("cache_l2", "memory_read", "memory_copy", "memory_triad", "memory_fill
 @dataclass(frozen=True, slots=True)
 class Call:
     """A call that has been measured. outside: part of its time outside of torch's operators, where that is
-    no work. accesses: loads that each depend on the one before."""
+    no work. accesses: loads that each depend on the one before. inner: function, arguments and keywords of the one call
+    that it consists of, or its own; result: what it returned."""
 
     function: Callable[..., Any]
     args: tuple[Any, ...]
@@ -37,6 +38,8 @@ class Call:
     work: Work
     outside: float | None = None
     accesses: float | None = None
+    inner: tuple[Any, tuple[Any, ...], dict[str, Any]] | None = None
+    result: Any = None
 
     @property
     def operators(self) -> int:
@@ -73,15 +76,75 @@ def judge(call: Call, calibration: "Calibration") -> dict[str, Any]:
     known |= _host(call, calibration) if host else _device_floor(calibration)
     judged = _classify(call, known)
     if host:
-        judged, calibration = _without_disturbances(call, known, judged, calibration)
+        judged, known, calibration = _without_disturbances(call, known, judged, calibration)
+        judged = _beside_the_roofs(call, known, judged, calibration)
+        judged["ceilings_matter"] = _depends_on_ceilings(call, known, judged)
+    if judged["confidence"] is not None:
+        judged["confidence"] = min(1.0, judged["confidence"])  # sums of probabilities round
     judged["flops_utilization"] = _flops_share(call, judged, calibration)
     return judged
 
 
+# Verdicts that a roof, the floor or a wait gives by itself.
+DECIDED = ("roof", "floor", "cpu_idle", "chain")
+
+
+def _beside_the_roofs(
+    call: Call, known: dict[str, Any], judged: dict[str, Any], calibration: "Calibration"
+) -> dict[str, Any]:
+    """Return the verdict with what else limits a call, where neither roofs nor floor explain it."""
+    fill = calibration.ceilings.get("memory_fill")
+    found = limits.of_measurement(call.measured, None if fill is None else fill.value)
+    decided = judged["reason"] in DECIDED and judged["regime"] not in ("AMBIGUOUS", "UNKNOWN")
+    if not decided and judged["detail"] != "model_error":
+        inside: limits.Limits = {}
+        if call.inner and not _is_product(call.work):
+            moves = call.work.flops == 0 or _does_little(call, judged)
+            inside = limits.of_function(*call.inner, call.result, call.measured, found, moves)
+        if (judged["sol_memory"] or 0.0) < VALUE["rarely"]:
+            if call.work.flops != 0:
+                inside.pop("placement", None)  # no pattern and little traffic: a cache may not be all that differs
+        elif _does_little(call, judged):
+            inside.pop("arithmetic", None)  # a stream: in a cache it takes long for the bytes, too
+        share = max((inside[name][0] for name in ("arithmetic", "dependent") if name in inside), default=0.0)
+        if share and not known.get("operations"):
+            known["compute_share"] = share
+        if inside:  # they say better what first touch means
+            found = {name: value for name, value in found.items() if name not in limits.NEW}
+        found |= inside
+        known["limits"] = found
+        judged = _classify(call, known) | {"flops_utilization": judged.get("flops_utilization")}
+    return judged | {"limits": {name: share for name, (share, _) in found.items()}}
+
+
+def _does_little(call: Call, judged: dict[str, Any]) -> bool:
+    """Say whether the operations, which a formula tells, take next to no time."""
+    by_formula = call.work.flops is not None and not _has_own_rate(call)
+    return by_formula and (judged["sol_compute"] or 0.0) < VALUE["negligible_share"]
+
+
+def _is_product(work: Work) -> bool:
+    """Say whether the known operations are many for each byte, whose number a part of the data does not tell."""
+    return bool(work.flops and work.bytes and work.flops > VALUE["product_intensity"] * work.bytes)
+
+
+def _depends_on_ceilings(call: Call, known: dict[str, Any], judged: dict[str, Any]) -> bool:
+    """Say whether the label would be another one if what disturbed the calibration had made its rates too low."""
+    place = {token for token, row in _core.ceilings().items() if row["unit"].endswith("/s")}
+    higher = {}
+    for name in ("ceilings", "single"):
+        if known.get(name) is not None:
+            higher[name] = np.array(known[name], dtype="float64", copy=True)
+            for at, token in enumerate(_core.CEILINGS):
+                higher[name][at][0] *= VALUE["ceiling_doubt"] if token in place else 1.0
+    return bool(_classify(call, known | higher)["regime"] != judged["regime"])
+
+
 def _without_disturbances(
     call: Call, known: dict[str, Any], judged: dict[str, Any], calibration: "Calibration"
-) -> tuple[dict[str, Any], "Calibration"]:
-    """Measure again what the call was faster than, and an own rate that decides; return verdict and ceilings then.
+) -> tuple[dict[str, Any], dict[str, Any], "Calibration"]:
+    """Measure again what the call was faster than, and an own rate that decides; return the verdict then, what it rests
+    on, and the ceilings.
 
     What disturbs a measurement only makes it slower, so the faster one stands.
     """
@@ -111,18 +174,20 @@ def _without_disturbances(
             if by_own_rate:
                 known |= _arithmetic(call, known["single"])
         judged = _classify(call, known)
-    return _never_faster_by_mistake(call, known, judged), calibration
+    return *_never_faster_by_mistake(call, known, judged), calibration
 
 
-def _never_faster_by_mistake(call: Call, known: dict[str, Any], judged: dict[str, Any]) -> dict[str, Any]:
-    """Return the verdict, or another one where the call was faster than a ceiling only by what is not known well.
+def _never_faster_by_mistake(
+    call: Call, known: dict[str, Any], judged: dict[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the verdict and what it rests on, or others where a ceiling was beaten only by what is not known well.
 
     By the clock on the wall, where the time that others took is why: it may have been that of a thread that only spun.
     And where arithmetic that a formula gives was done faster than the loops of the calibration do any, the call itself
     is the best measurement of that ceiling that there is.
     """
     if judged["detail"] != "model_error":
-        return judged
+        return judged, known
     measured, work = call.measured, call.work
     if measured.stolen_ns > 0:
         by_the_wall = known | {"time_ns": measured.wall_ns}
@@ -131,18 +196,18 @@ def _never_faster_by_mistake(call: Call, known: dict[str, Any], judged: dict[str
             by_the_wall["cpu_ns"] = min(most, measured.process_cpu_ns)
         by_wall = _classify(call, by_the_wall)
         if by_wall["detail"] != "model_error":
-            return by_wall
+            return by_wall, by_the_wall
     share = judged["sol_compute"] or 0.0
     beaten = share > (judged["sol_memory"] or 0.0) and 1 < share < VALUE["disturbed_most"]
     if not beaten or FORMULA not in work.flops_source or work.pipe is None or not known.get("operations"):
-        return judged
+        return judged, known
     place = _core.CEILINGS.index(f"compute_{work.pipe}")
     raised = {}
     for name in ("ceilings", "single"):
         if known.get(name) is not None:
             raised[name] = np.array(known[name], dtype="float64", copy=True)
             raised[name][place][0] *= share
-    return _classify(call, known | raised)
+    return _classify(call, known | raised), known | raised
 
 
 def _measured_again(

@@ -4,15 +4,16 @@
 import re
 from typing import TYPE_CHECKING, Any
 
+from ..analysis.flame_tree import METRICS, flame_tree
 from .pack import packed
 
 if TYPE_CHECKING:
-    from ..trace import Run
+    from ..public.run import Run
 
 LEAST_SHARE = 0.0005  # of the larger side; smaller nodes are gathered, which keeps the page small
 STEP = re.compile(r"#\d+$")
 SMALL = "(small)"
-METRICS = ("device", "host")
+DEEPEST = 50  # calls below each other
 
 Node = dict[str, Any]
 
@@ -25,10 +26,7 @@ def differential(baseline: "Run | None", current: "Run | None") -> dict[str, Any
     """
     if baseline is None or current is None:
         return None
-    from ..flame import FlameGraphGenerator
-
-    generator = FlameGraphGenerator(min_duration_us=0.0, group_small_kernels=False)
-    roots = [generator.from_run(run) for run in (baseline, current)]
+    roots = [flame_tree(run, least_ns=0.0, most_depth=DEEPEST, small_share=0.0) for run in (baseline, current)]
     if not all(_depth_beyond(root, 2) for root in roots):
         return None
     for metric in METRICS:

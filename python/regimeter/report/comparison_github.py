@@ -4,11 +4,11 @@
 import os
 from typing import TYPE_CHECKING, Any
 
-from .comparison import View, impact
+from ..system.text import printable
 from .comparison_markdown import assemble
 from .comparison_text import common_line, verdict_line, whole_lines
+from .comparison_view import View, impact
 from .junit import sentence
-from .text import printable
 
 if TYPE_CHECKING:
     from ..compare import ProfilerComparison
@@ -73,7 +73,7 @@ def publish(comparison: "ProfilerComparison", output: str | None, **view: Any) -
     lines = "".join(line + "\n" for line in annotations(comparison))
     place = os.environ.get(SUMMARY_VARIABLE)
     if output:
-        from .files import atomic_writer
+        from ..system.files import atomic_writer
 
         with atomic_writer(output) as out:
             out.write(summary(comparison, shown))

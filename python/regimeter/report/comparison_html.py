@@ -10,7 +10,6 @@ import numpy as np
 
 from .. import _core
 from ..compare.result import OperationComparison
-from .comparison import View, ordered, rows_of, to_document
 from .comparison_flame import differential
 from .comparison_text import (
     basis_lines,
@@ -25,11 +24,12 @@ from .comparison_text import (
     verdict_line,
     whole_lines,
 )
+from .comparison_view import View, ordered, rows_of, to_document
 from .html import render_html
 
 if TYPE_CHECKING:
     from ..compare import ProfilerComparison
-    from ..compare.samples import Side
+    from ..compare.side import Side
 
 ROWS = 5_000  # of the page; those with the largest impact
 SAMPLED_ROWS = 500  # of them with samples

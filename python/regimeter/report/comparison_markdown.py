@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ..compare.result import ChangeType, OperationComparison
-from .comparison import View, changed, ordered
+from ..system.text import printable
 from .comparison_text import (
     WARNINGS,
     WORDS,
@@ -20,13 +20,14 @@ from .comparison_text import (
     next_lines,
     note,
     probability,
+    run_columns,
     signed,
     total_line,
     value,
     verdict_line,
     whole_lines,
 )
-from .text import printable
+from .comparison_view import View, changed, ordered
 
 if TYPE_CHECKING:
     from ..compare import ProfilerComparison
@@ -155,13 +156,15 @@ def _table(
     start = f"<details><summary>{title} ({len(rows):,})</summary>\n\n" if folded else ""
     end = "\n</details>\n\n" if folded else "\n"
     metrics = any(row.metric != "time" for row in rows)
+    runs = run_columns(rows)
     header = ["operation", *(["metric"] if metrics else []), "baseline", "current", "change"]
-    header += [f"{100 * level_of(comparison):.10g} % interval", "q", "verdict", "data", "note"]
+    header += [f"{100 * level_of(comparison):.10g} % interval", "q", *(name for name, _ in runs)]
+    header += ["verdict", "data", "note"]
     lines = [f"| {' | '.join(header)} |\n", "|" + "---|" + "---:|" * (len(header) - 4) + "---|" * 3 + "\n"]
     used = size(start + end + "".join(lines))
     kept = 0
     for row in rows[:most]:
-        line = _row(row, metrics)
+        line = _row(row, metrics, [escaped(told(row)) for _, told in runs])
         if used + size(line) > room:
             break
         lines.append(line)
@@ -170,7 +173,7 @@ def _table(
     return (start + "".join(lines) + end, used, kept) if kept else ("", 0, 0)
 
 
-def _row(row: OperationComparison, metrics: bool) -> str:
+def _row(row: OperationComparison, metrics: bool, runs: Sequence[str]) -> str:
     verdict = WORDS[row.change_type]
     if row.change_type is ChangeType.REGRESSION and row.gates and row.accepted is None:
         verdict = f"**{verdict}**"
@@ -178,5 +181,11 @@ def _row(row: OperationComparison, metrics: bool) -> str:
         verdict = "undecided"
     cells = [code(row.operation), *([row.metric] if metrics else [])]
     cells += [value(row, row.baseline), value(row, row.current), signed(row.change_percent), interval(row)]
-    cells += [probability(row.q), verdict, data(row) if row.reason != "one_side" else "", escaped(note(row))]
+    cells += [
+        probability(row.q, row.least_q),
+        *runs,
+        verdict,
+        data(row) if row.reason != "one_side" else "",
+        escaped(note(row)),
+    ]
     return f"| {' | '.join(cells)} |\n"

@@ -4,14 +4,16 @@
 import math
 import shlex
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from .._core import compare_policy
 from ..compare.basis import PROCESSES
+from ..compare.floors import INFERRED, KINDS, UNSTATED
 from ..compare.result import ChangeType, OperationComparison
-from .comparison import View, rows_of
-from .text import TextTable, amount, duration, padded, printable, render, shorten
+from ..compare.side import COUNTED
+from ..system.text import TextTable, amount, duration, padded, printable, render, shorten
+from .comparison_view import View, rows_of
 
 if TYPE_CHECKING:
     from ..compare import ProfilerComparison
@@ -23,7 +25,9 @@ TABLE = "\0"  # stands for the rows while the lines around them are broken
 NAME, LEAST_NAME = 36, 12  # columns of an operation's name
 MOST_CALLS = 5  # operations whose calls changed
 MODES_MOVED = 0.05  # part of the samples that changes its mode, from which it is worth a note
-LEAST_PROBABILITY = 1e-300  # a smaller one has left the range of normal doubles, and 0 is no probability of a test
+SAME_PERCENT = 0.05  # below, the changes of a call and of all calls print alike
+APART_PERCENT = 5.0  # of both, when their directions differ
+MOVED_APART = "all calls together moved the other way: a few long ones outweigh the others"
 WARNINGS = 10  # of the report; the JSON document has all
 WORDS = {
     ChangeType.REGRESSION: "slower",
@@ -44,11 +48,12 @@ REASONS = {
     "not_positive": "times that are not positive",
     "equal": "all samples equal",
     "exact_difference": "",
+    "layouts": "undecided: layouts of memory disagree",
     "environments": "not comparable",
     "calls": "other calls, so other work",
 }
 TIERS = {
-    "single": "one {one} a side; widened by what two {many} differ in",
+    "single": "one or two {many} a side; widened by what two {many} differ in",
     "launches": "several {many} a side, compared by their medians",
     "paired": "pairs of {many}, compared within each pair",
     "exact": "exact quantities",
@@ -61,6 +66,8 @@ def value(row: OperationComparison, side: float | None) -> str:
         return "-"
     if row.unit == "s":
         return duration(side * 1e3)
+    if row.metric in COUNTED:
+        return f"{side:,.0f}"
     return amount(side) if row.unit == "bytes" else f"{side:,.10g}"
 
 
@@ -75,19 +82,24 @@ def interval(row: OperationComparison) -> str:
     return "" if ends is None else f"[{ends[0]:+.1f}, {ends[1]:+.1f}]"
 
 
-def probability(q: float | None) -> str:
-    """Return a probability short enough for a table; below what a double can hold, a bound."""
+def probability(q: float | None, least: float | None = None) -> str:
+    """Return a probability short enough for a table; below what so many processes support, that bound."""
     if q is None:
         return ""
-    if q < LEAST_PROBABILITY:
-        return f"< {LEAST_PROBABILITY:.0e}"
+    if least is not None and q < least:
+        return f"< {least:.2g}" if least >= 0.001 else f"< {least:.0e}"
     return f"{q:.3f}" if q >= 0.0005 else f"{q:.0e}"
+
+
+def equals(text: str) -> str:
+    """Return a probability as it follows its letter: "= 0.020" or "< 0.01"."""
+    return text if text.startswith("<") else f"= {text}"
 
 
 def data(row: OperationComparison) -> str:
     """Return how much the row rests on: pairs or processes, and samples of each."""
     if row.tier == "exact":
-        return "exact"
+        return f"{row.pairs} layout{'' if row.pairs == 1 else 's'}" if row.pairs else "exact"
     samples = min(row.baseline_samples, row.current_samples)
     if row.pairs:
         return f"{row.pairs} pairs x {samples // max(1, row.pairs)}"
@@ -99,9 +111,14 @@ def note(row: OperationComparison) -> str:
     """Return what else is to be said of a row."""
     wanted = row.needed and not row.conclusive
     parts = [f"undecided: about {row.needed} {'pairs' if row.pairs else 'runs a side'} would tell"] if wanted else []
-    parts += [] if wanted and row.reason == "too_few" else [REASONS.get(row.reason, row.reason)]
+    if row.reason == "machine":
+        parts.append(f"differs by {signed(row.change_percent)}; {untold(row)}")
+    else:
+        parts += [] if wanted and row.reason == "too_few" else [REASONS.get(row.reason, row.reason)]
     if row.change_type is ChangeType.REGRESSION and not row.gates:
         parts.append("too small to gate")
+    if row.raw_percent is not None:
+        parts.append(f"raw {signed(row.raw_percent)}; {row.coefficient:.2f} of what the others did is taken out")
     if row.accepted:
         parts.append(f"accepted: {printable(row.accepted)}")
     if row.memory_change_mb is not None and row.baseline_memory_mb and row.unit == "s":
@@ -112,7 +129,44 @@ def note(row: OperationComparison) -> str:
     before, after = row.baseline_slow, row.current_slow
     if before is not None and after is not None and abs(after - before) >= MODES_MOVED:
         parts.append(f"slow mode {before:.0%} -> {after:.0%} of the samples")
+    parts += [MOVED_APART] if _moved_apart(row) else []
     return "; ".join(part for part in parts if part)
+
+
+def untold(row: OperationComparison) -> str:
+    """Return why a row that differs has no verdict."""
+    counts = row.baseline_launches, row.current_launches
+    few = "one process a side" if counts == (1, 1) else f"{counts[0]} against {counts[1]} processes"
+    return f"{few} cannot tell the program from the machine"
+
+
+def _moved_apart(row: OperationComparison) -> bool:
+    """Whether as many calls together moved the other way than the typical one."""
+    call, run = row.change_percent, row.run_change_percent
+    if call is None or run is None or row.calls_changed:
+        return False
+    return call * run < 0 and min(abs(call), abs(run)) >= APART_PERCENT
+
+
+def calls(row: OperationComparison) -> str:
+    """Return how many calls a process made before and after, one number where that is the same."""
+    if row.calls is None:
+        return ""
+    before, after = (f"{one:,.4g}" for one in row.calls)
+    if not row.calls_changed:
+        return before
+    part = signed(100 * (row.calls[1] / row.calls[0] - 1), 0) if row.calls[0] else "new"
+    return f"{before} -> {after} ({part})"
+
+
+def run_columns(rows: Sequence[OperationComparison]) -> list[tuple[str, Callable[[OperationComparison], str]]]:
+    """Return the columns that tell of a process what the others tell of a call: none where both are the same."""
+    found: list[tuple[str, Callable[[OperationComparison], str]]] = []
+    if any(row.calls_changed for row in rows):
+        found.append(("calls", calls))
+    if any(abs((row.run_change_percent or 0.0) - (row.change_percent or 0.0)) >= SAME_PERCENT for row in rows):
+        found.append(("all calls", lambda row: signed(row.run_change_percent)))
+    return found
 
 
 def level_of(comparison: "ProfilerComparison") -> float:
@@ -123,6 +177,7 @@ def level_of(comparison: "ProfilerComparison") -> float:
 def rows_table(title: str, rows: Sequence[OperationComparison], level: float = INTERVAL) -> TextTable:
     """Return the rows as a table; level: that of the intervals, for their heading."""
     metrics = len({row.metric for row in rows}) > 1 or any(row.metric != "time" for row in rows)
+    runs = run_columns(rows)
     header = [
         "operation",
         *(["metric"] if metrics else []),
@@ -131,6 +186,7 @@ def rows_table(title: str, rows: Sequence[OperationComparison], level: float = I
         "change",
         f"{100 * level:.10g} % interval",
         "q",
+        *(name for name, _ in runs),
         "data",
         "note",
     ]
@@ -142,7 +198,8 @@ def rows_table(title: str, rows: Sequence[OperationComparison], level: float = I
             value(row, row.current),
             signed(row.change_percent),
             interval(row),
-            probability(row.q),
+            probability(row.q, row.least_q),
+            *(told(row) for _, told in runs),
             data(row) if row.reason != "one_side" else "",
             note(row),
         ]
@@ -160,14 +217,14 @@ def verdict_line(comparison: "ProfilerComparison") -> str:
     state = comparison.outcome.upper()
     if not summary.decided:
         return f"{state}  {printable(summary.reason.removeprefix(f'{comparison.outcome}: '))}; nothing could be decided"
-    conclusive = summary.unchanged_count - summary.inconclusive_count
     parts = [f"{row.operation} {'slower' if row.unit == 's' else 'larger'}" for row in comparison.whole_failures]
     parts += [
         _count(summary.regressions_count or 0, "regression"),
         _count(summary.improvements_count or 0, "improvement"),
-        f"{summary.unchanged_count} unchanged ({conclusive} conclusive)",
+        f"{summary.unchanged_count - summary.inconclusive_count} unchanged",
     ]
     for number, word in (
+        (summary.inconclusive_count, "undecided"),
         (summary.new_operations_count, "new"),
         (summary.removed_operations_count, "removed"),
         (summary.invalid_count, "invalid"),
@@ -184,12 +241,8 @@ def _count(number: int, noun: str) -> str:
 
 def calls_line(comparison: "ProfilerComparison") -> str:
     """Return which operations were called more or less often by a process, '' when none was."""
-    changed = [
-        (row.operation, row.baseline_calls / row.baseline_launches, row.current_calls / row.current_launches)
-        for row in comparison.comparisons
-        if row.metric == "time" and row.baseline_launches and row.current_launches
-    ]
-    changed = [one for one in changed if one[1] != one[2]]
+    rows = [row for row in comparison.comparisons if row.metric == "time" and row.calls_changed]
+    changed = [(row.operation, *row.calls) for row in rows if row.calls is not None]
     if not changed:
         return ""
     changed.sort(key=lambda one: -abs(math.log(one[2] / one[1])) if one[1] and one[2] else -math.inf)
@@ -232,7 +285,7 @@ def _whole_line(comparison: "ProfilerComparison", row: OperationComparison) -> s
         f"{value(row, row.baseline)} -> {value(row, row.current)}",
         f"{signed(row.change_percent)} {interval(row)}",
     ]
-    parts += [f"p = {probability(row.p)}"] if row.p is not None else []
+    parts += [f"p {equals(probability(row.p, row.least_q))}"] if row.p is not None else []
     parts += [data(row)]
     if row.detectable_percent is not None:
         parts.append(f"could have missed: below {size(row.detectable_percent)}")
@@ -262,15 +315,15 @@ def size(percent: float) -> str:
 
 
 def common_line(comparison: "ProfilerComparison") -> str:
-    """Return what all operations changed by together, '' when too few could tell."""
+    """Return what operations changed by in common, by their median; '' when too few could tell."""
     common, facts = comparison.common_mode_percent, comparison.facts
     if common is None:
         return ""
-    taken = "; taken out of the rows" if facts["common_removed"] else ""
+    taken = "; taken out of the change of each row" if facts["common_removed"] else ""
     if comparison.common_failure:
         taken += "; the program or the machine is slower as a whole: `regimeter ab` tells which"
     low, high = 100 * facts["common_low"], 100 * facts["common_high"]
-    return f"All operations together: {common:+.1f} % [{low:+.1f}, {high:+.1f}]{taken}"
+    return f"A call of the median operation: {common:+.1f} % [{low:+.1f}, {high:+.1f}]{taken}"
 
 
 def basis_lines(comparison: "ProfilerComparison") -> list[str]:
@@ -279,16 +332,31 @@ def basis_lines(comparison: "ProfilerComparison") -> list[str]:
     lines = [f"Compared: {TIERS[tier].format(one=comparison.basis.one, many=comparison.basis.many)}" for tier in tiers]
     lines += [f"  {comparison.basis.limits}"] if comparison.basis.limits else []
     if "single" in tiers and comparison.basis == PROCESSES:
+        lines += [f"  {text}" for text in floor_lines(comparison)]
+    return lines
+
+
+def floor_lines(comparison: "ProfilerComparison") -> list[str]:
+    """Return how far two processes of one program are taken to differ, how that is known, and what tells more."""
+    floors, policy = comparison.floors, {**DEFAULTS, **comparison.policy}
+    parts = [f"Two processes of the same program are taken to differ by {100 * policy['run_floor']:.2g} %"]
+    parts[0] += f" ({floors.because})"
+    if floors.inferred:
+        parts.append("and by as much as their samples spread; a change has to stand out from the other operations, too")
+    lines = [", ".join(parts), *([floors.machines] if floors.machines else [])]
+    rows = [row for row in comparison.comparisons if row.tier == "single"]
+    several = {(row.baseline_launches, row.current_launches) for row in rows} - {(1, 1)}
+    for before, after in sorted(several):
         lines.append(
-            f"  {floor_text(comparison)}; `regimeter calibrate noise` measures it, `regimeter ab` makes pairs."
+            f"{before} against {after} processes: their own spread ({_count(before + after - 2, 'degree')} of freedom) "
+            "counts where it is more"
         )
-    lone = [row for row in comparison.comparisons if row.tier == "single" and is_lone(row)]
+    lone = [row for row in rows if is_lone(row)]
     if lone:
-        spread = comparison.policy.get("sample_spread", DEFAULTS["sample_spread"])
-        lines.append(
-            f"  Of {_count(len(lone), 'row')} a side has one sample, which has no spread: {100 * spread:g} % from "
-            "sample to sample is assumed, not measured (sample_spread); their intervals and q rest on it."
-        )
+        known = f"; {100 * policy['lone_floor']:g} % is taken for it, which is not measured" if floors.inferred else ""
+        lines.append(f"Of {_count(len(lone), 'row')} a side has one sample, which has no spread of its own{known}")
+    if floors.source in (INFERRED, *KINDS, UNSTATED):
+        lines.append("`regimeter calibrate noise` measures it; several processes a side or `regimeter ab` tell more")
     return lines
 
 
@@ -297,23 +365,13 @@ def is_lone(row: OperationComparison) -> bool:
     return min(row.baseline_samples, row.current_samples) == 1
 
 
-def floor_text(comparison: "ProfilerComparison") -> str:
-    """Return by how much two processes of one program are taken to differ, and where that is known from."""
-    floor = comparison.policy.get("run_floor", DEFAULTS["run_floor"])
-    source = {"assumed": "assumed, not measured", "measured": "measured on this machine", "given": "as given"}
-    return (
-        f"Two processes of the same program are taken to differ by {100 * floor:g} % (run floor, "
-        f"{source[comparison.floors.source]})"
-    )
-
-
 def next_lines(comparison: "ProfilerComparison") -> list[str]:
     """Return the commands to run next."""
     lines = []
     rows = [*comparison.comparisons, *comparison.wholes]
     doubtful = [row for row in rows if row.needed and not row.conclusive and row.gates]
-    if doubtful:
-        pairs = max(10, *(row.needed or 0 for row in doubtful))
+    if doubtful or comparison.untold:
+        pairs = max([10, *(row.needed or 0 for row in doubtful)])
         lines.append(f"{COMMANDS[0]} " + comparison.basis.more.replace("{pairs}", str(pairs)))
     if not comparison.basis.acceptable:
         return lines
@@ -359,6 +417,11 @@ def report(comparison: "ProfilerComparison", view: View | None = None) -> str:
     return "\n".join(line for text in lines for line in (table if text == TABLE else _broken(text, width)))
 
 
+def change_lines(comparison: "ProfilerComparison", rows: Sequence[OperationComparison], width: int | None) -> list[str]:
+    """Return some rows of a comparison as lines."""
+    return table_lines(rows_table("", rows, level_of(comparison)), width)
+
+
 def _broken(line: str, width: int | None) -> list[str]:
     """Return the line, broken between words where it is wider than the terminal; a command stays whole."""
     if width is None or len(line) <= width or line.startswith(COMMANDS):
@@ -375,7 +438,7 @@ def table_lines(table: TextTable, width: int | None) -> list[str]:
         return lines
     notes = [row[-1].strip() for row in table.rows]
     kept = list(range(len(table.header) - 1))
-    for name in ("data", "q", "metric"):
+    for name in ("data", "q", "all calls", "metric"):
         lines = _without_notes(table, kept)
         if max(map(len, lines)) > width:
             kept = [at for at in kept if table.header[at] != name]

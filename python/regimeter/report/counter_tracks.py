@@ -1,25 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time series for the page: rows of the analysis `counter_points`, one packed pair of columns a series."""
+"""Time series for the page, one packed pair of columns a series: rows of the analysis `counter_points`, and what the
+looks at the machine say."""
 
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import _core
+from ..run.witness import POLICY, WORDS, Witness
 from .pack import packed
 
 if TYPE_CHECKING:
-    from ..trace import Run
+    from ..public.run import Run
 
 MOST_SERIES = 64  # a track is some 50 pixels high; what is beyond is counted
+MOST_POINTS = 4000  # of a series of the machine
+MACHINE_DOCS = {
+    "throughput": f"Time of a fixed piece of arithmetic over its median, median of {POLICY.around} looks.",
+    "memory": f"Time of fixed reads from main memory over its median, median of {POLICY.around} looks.",
+    "waiting": "How many times as long any work took because others had the processor, median of"
+    f" {POLICY.around} intervals.",
+}
 WHOLE = " (whole device)"  # what telemetry adds to the name where a MIG device cannot answer for itself
 
 
 def counters_of(run: "Run") -> dict[str, Any]:
     """Return the series of a run, by device and name, with the number of those left out; times since the start."""
     table: Any = run.analyse("counter_points")
+    machine = _machine(run)
     if not len(table):
-        return {"series": [], "omitted": 0}
+        return {"series": machine, "omitted": 0}
     starts = np.flatnonzero(np.diff(table.series, prepend=-1) | np.diff(table.device, prepend=-2))
     ends = np.append(starts[1:], len(table))
     # The host's and unknown devices come last.
@@ -28,7 +38,27 @@ def counters_of(run: "Run") -> dict[str, Any]:
         key=lambda one: (table.device[one[0]] < 0, table.device[one[0]], run.string(table.series[one[0]])),
     )
     shown = [_series(run, table, slice(*group)) for group in groups[:MOST_SERIES]]
-    return {"series": shown, "omitted": len(groups) - len(shown)}
+    return {"series": [*shown, *machine], "omitted": len(groups) - len(shown)}
+
+
+def _machine(run: "Run") -> list[dict[str, Any]]:
+    """Return how much slower than usual the machine was, a series for each thing that says so."""
+    found = Witness.of(run)
+    tracks = [] if found is None else found.tracks(MOST_POINTS)
+    return [
+        {
+            "name": f"machine, {WORDS[what]}",
+            "device": -1,
+            "unit": "x",
+            "doc": MACHINE_DOCS[what],
+            "reasons": None,
+            "count": len(times),
+            "samples": len(times),
+            "time_ns": packed(np.maximum(times - run.start_ns, 0), steps=True),
+            "value": packed(values),
+        }
+        for what, times, values in tracks
+    ]
 
 
 def _series(run: "Run", table: Any, rows: slice) -> dict[str, Any]:

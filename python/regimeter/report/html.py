@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """One self-contained HTML page from report data: style, scripts and data inside, no network, no number computed here.
 
-The page's parts are in ``regimeter/web``: ``page.html`` is the skeleton, ``css/*.css`` and ``js/**/*.js`` are inlined
-as one style and one script. The content-security policy names the hash of each and forbids everything else.
+The page's parts are in ``regimeter/web``: ``page.html`` is the skeleton; the styles and scripts of the panels that the
+page shows (``page_parts``) are inlined as one style and one compressed script, which a small one unpacks. The
+content-security policy names the hash of each and forbids everything else.
 """
 
 import base64
@@ -13,30 +14,10 @@ import json
 import math
 import os
 import re
-import sys
-from array import array
 from pathlib import Path
 
-from .files import atomic_writer
-
-WEB = Path(__file__).resolve().parent.parent / "web"
-
-# What must come first and last; all others are independent of order.
-_FIRST_SCRIPTS = ("dom.js", "units.js")
-_LAST_SCRIPTS = ("main.js",)
-_FIRST_STYLES = ("tokens.css", "base.css", "layout.css")
-_LAST_STYLES = ("print.css",)
-
-# Type of each timeline column when it is packed: array typecode and the name that the page knows.
-_COLUMN_TYPES = {
-    "start_ns": ("d", "f64"),
-    "duration_ns": ("d", "f64"),
-    "name": ("I", "u32"),
-    "lane": ("I", "u32"),
-    "depth": ("I", "u32"),
-    "failed": ("B", "u8"),
-}
-_PACK_FROM = 2_000  # spans; below it, plain lists are small and can be read by eye
+from ..system.files import atomic_writer
+from . import page_parts
 
 
 def render_html(data: dict[str, object] | None, *, title: str | None = None) -> str:
@@ -49,16 +30,18 @@ def render_html(data: dict[str, object] | None, *, title: str | None = None) -> 
     if data is not None and title is not None:
         data = {**data, "title": title}
     shown = title if data is None else data.get("title")
-    style, script = _style(), _script()
-    parts = {
-        "policy": _policy(style, script),
+    carried = page_parts.parts_of(data)
+    style, app, loader = page_parts.style(carried), page_parts.script(carried), page_parts.texts()[page_parts.LOADER]
+    slots = {
+        "policy": _policy(style, loader, app),
         "title": html.escape(_encodable(f"{shown} - regimeter" if shown else "regimeter")),
         "style": style,
-        "script": script,
-        "data": "" if data is None else _embed(_with_packed_timeline(data)),
-        "demo": "" if data is not None else _embed(json.loads(_read(WEB / "demo-data.json"))),
+        "app": base64.b64encode(gzip.compress(app.encode(), 9, mtime=0)).decode("ascii"),
+        "loader": loader,
+        "data": "" if data is None else _embed(data),
+        "demo": "" if data is not None else _embed(json.loads(_read(page_parts.WEB / "demo-data.json"))),
     }
-    return re.sub(r"\{\{(\w+)\}\}", lambda slot: parts[slot[1]], _read(WEB / "page.html"))
+    return re.sub(r"\{\{(\w+)\}\}", lambda slot: slots[slot[1]], _read(page_parts.WEB / "page.html"))
 
 
 def write_html(data: dict[str, object] | None, path: str | os.PathLike[str], *, title: str | None = None) -> None:
@@ -80,26 +63,8 @@ def _encodable(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def _style() -> str:
-    """All style sheets in a fixed order."""
-    found = {path.name: path for path in sorted((WEB / "css").glob("*.css"))}
-    middle = [name for name in found if name not in _FIRST_STYLES + _LAST_STYLES]
-    return "\n".join(_read(found[name]) for name in (*_FIRST_STYLES, *middle, *_LAST_STYLES))
-
-
-def _script() -> str:
-    """All scripts: what others take at load, the other parts, the views that use them, the start."""
-    found = {path.name: path for path in sorted((WEB / "js").glob("*.js"))}
-    middle = [name for name in found if name not in _FIRST_SCRIPTS + _LAST_SCRIPTS]
-    ordered = [found[name] for name in (*_FIRST_SCRIPTS, *middle)] + sorted((WEB / "js/views").glob("*.js"))
-    text = "\n".join(_read(path) for path in [*ordered, *(found[name] for name in _LAST_SCRIPTS)])
-    if "</script" in text.lower() or "<!--" in text:
-        raise AssertionError("a script in regimeter/web contains markup that would end its element")
-    return text
-
-
-def _policy(style: str, script: str) -> str:
-    """Content-security policy that allows exactly this style and this script, and no connection."""
+def _policy(style: str, *scripts: str) -> str:
+    """Content-security policy that allows exactly this style and these scripts, and no connection."""
 
     def source(text: str) -> str:
         return "'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'"
@@ -107,7 +72,7 @@ def _policy(style: str, script: str) -> str:
     return "; ".join(
         (
             "default-src 'none'",
-            f"script-src {source(script)}",
+            f"script-src {' '.join(map(source, scripts))}",
             f"style-src {source(style)}",
             "connect-src 'none'",
             "base-uri 'none'",
@@ -145,24 +110,3 @@ def _finite(value: object) -> object:
     if value is None or isinstance(value, (str, int, bool)):
         return value
     return _finite(_listed(value))
-
-
-def _with_packed_timeline(data: dict[str, object]) -> dict[str, object]:
-    """The same data with a long timeline's columns packed; the caller's dictionary is not changed."""
-    timeline = data.get("timeline")
-    if not isinstance(timeline, dict) or "encoding" in timeline or len(timeline.get("start_ns", ())) < _PACK_FROM:
-        return data
-    rest = {key: value for key, value in timeline.items() if key not in _COLUMN_TYPES}
-    columns = {
-        name: {"type": label, "data": _packed(array(code, timeline[name]))}
-        for name, (code, label) in _COLUMN_TYPES.items()
-    }
-    packed = {**rest, "encoding": "gzip+base64", "count": len(timeline["start_ns"]), "columns": columns}
-    return {**data, "timeline": packed}
-
-
-def _packed(column: "array[float] | array[int]") -> str:
-    """Base64 of gzip of the column's little-endian bytes."""
-    if sys.byteorder == "big":
-        column.byteswap()
-    return base64.b64encode(gzip.compress(column.tobytes(), compresslevel=6, mtime=0)).decode("ascii")

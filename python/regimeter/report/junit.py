@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 from ..compare.result import ChangeType, OperationComparison
-from .comparison import View, rows_of
 from .comparison_text import (
     common_line,
     data,
+    equals,
     interval,
     level_of,
     missed_line,
@@ -21,6 +21,7 @@ from .comparison_text import (
     verdict_line,
     whole_lines,
 )
+from .comparison_view import View, rows_of
 
 if TYPE_CHECKING:
     from ..compare import ProfilerComparison
@@ -99,7 +100,7 @@ def sentence(comparison: "ProfilerComparison", row: OperationComparison) -> str:
     if row.detectable_percent is not None and row in comparison.wholes:
         text += f", could have missed below {size(row.detectable_percent)}"
     if row.q is not None:
-        text += f", q = {probability(row.q)}"
+        text += f", q {equals(probability(row.q, row.least_q))}"
     text += f", threshold {comparison.significance_threshold:g} %"
     return f"{text}; {data(row)}" + (f"; {note(row)}" if note(row) else "")
 

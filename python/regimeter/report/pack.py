@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns of result tables for the page: little-endian typed arrays, compressed, with names numbered anew."""
+"""Columns of result tables for the page: whole numbers by their bytes, compressed, with names numbered anew."""
 
 import base64
 import gzip
@@ -10,30 +10,39 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from ..trace import Run
+    from ..public.run import Run
 
-# The narrowest type that holds all values; numbers beyond 32 bits travel as doubles, exact up to 2**53.
-_INTEGERS = (("u8", "<u1"), ("u16", "<u2"), ("u32", "<u4"), ("i32", "<i4"))
+MOST_BYTES = 7  # of a whole number: a double holds 2**53 exactly, and no time is longer
 
 
 def packed(values: Any, *, steps: bool = False) -> dict[str, Any]:
-    """Return a column as {type, data}; with `steps`, differences to the value before, which compress better."""
+    """Return a column as {type, data}; with `steps`, differences to the value before, which compress better.
+
+    Whole numbers (`u` or `i` with their bits) are kept in as few bytes as hold them all, all lowest bytes first, then
+    the next: high bytes are alike, so they take next to nothing. `f64` is a little-endian double. A column of one whole
+    number is {type: "same", value}.
+    """
     column = np.asarray(values)
+    if column.dtype.kind in "iu" and len(column) and (column == column[0]).all():
+        return {"type": "same", "value": int(column[0])}
     if steps:
         column = np.diff(column, prepend=column.dtype.type(0))
-    if column.dtype.kind == "f":
-        return _encoded("f64", column.astype("<f8"), steps)
-    low, high = (int(column.min()), int(column.max())) if len(column) else (0, 0)
-    for label, dtype in _INTEGERS:
-        limits = np.iinfo(dtype)
-        if limits.min <= low and high <= limits.max:
-            return _encoded(label, column.astype(dtype), steps)
-    return _encoded("f64", column.astype("<f8"), steps)
-
-
-def _encoded(label: str, column: Any, steps: bool) -> dict[str, Any]:
-    made = {"type": label, "data": _compressed(column.tobytes())}
+    made = _doubles(column) if column.dtype.kind == "f" else _integers(column)
     return made | {"steps": True} if steps else made
+
+
+def _doubles(column: Any) -> dict[str, Any]:
+    return {"type": "f64", "data": _compressed(column.astype("<f8").tobytes())}
+
+
+def _integers(column: Any) -> dict[str, Any]:
+    low, high = (int(column.min()), int(column.max())) if len(column) else (0, 0)
+    signed = low < 0
+    needed = max(1, (max(high, -low - 1).bit_length() + signed + 7) // 8)
+    if needed > MOST_BYTES:
+        return _doubles(column)
+    planes = column.astype("<i8" if signed else "<u8").view("u1").reshape(-1, 8)[:, :needed].T
+    return {"type": f"{'i' if signed else 'u'}{8 * needed}", "data": _compressed(planes.tobytes())}
 
 
 def _compressed(data: bytes) -> str:

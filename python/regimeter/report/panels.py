@@ -5,12 +5,13 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from ..analysis.catalog import find_verbs
+from ..analysis.result import Result
 from ..calibration.choice import choose
 from .pack import Names, packed, packed_table
 
 if TYPE_CHECKING:
     from ..analysis.verb import Verb
-    from ..trace import Run
+    from ..public.run import Run
 
 MOST_ROWS = 5_000  # of one table; the page says how many it does not hold
 ELSEWHERE = ("breakdown", "flame", "timeline_blocks", "active_times")  # shown by views of their own
@@ -34,7 +35,7 @@ def panel_of(run: "Run", verb: "Verb", names: Names) -> dict[str, Any]:
     """Return the panel of a verb: its columns and its table by each grouping."""
     table_name = _core.analyses()[verb.analysis]["table"]
     described = {column["name"]: column for column in _core.schema()["results"][table_name]["columns"]}
-    shown = [column for column in verb.columns if column.name in described]
+    shown = [column for column in verb.columns if column.name in described and not column.hidden]
     groups = verb.by or {"": 0}
     return {
         "name": verb.name,
@@ -58,6 +59,18 @@ def panel_of(run: "Run", verb: "Verb", names: Names) -> dict[str, Any]:
     }
 
 
+def divided(panels: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the panels that have rows, and of the others what it is that the run does not hold."""
+    full: list[dict[str, Any]] = []
+    empty: list[dict[str, Any]] = []
+    for panel in panels:
+        if any(table["count"] for table in panel["tables"]):
+            full.append(panel)
+        else:
+            empty.append({"name": panel["name"], "reason": panel["empty"]})
+    return {"panels": full, "empty_panels": empty}
+
+
 def _unit(unit: str) -> str:
     return "code" if unit.startswith("code:") else unit
 
@@ -72,6 +85,7 @@ def _table(
     table = run.analyse(verb.analysis, group_by=group_by, ceilings=choose(run).vector if verb.ceilings else None)
     types = {name: column["type"] for name, column in described.items()}
     found = {"total": len(table), **packed_table(table, columns, types, names, slice(0, MOST_ROWS))}
+    found["headline"] = Result(verb, table, run).headline()
     for column in verb.columns:
         if column.unit == "at" and column.name in columns:
             found["columns"][column.name] = packed(_since_start(run, table, column.name))

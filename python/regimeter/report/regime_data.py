@@ -5,13 +5,32 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from ..calibration.choice import choose
+from ..system.text import percent
 
 if TYPE_CHECKING:
     from ..calibration.choice import Choice
-    from ..trace import Run
+    from ..public.run import Run
 
 KERNELS = SCOPES = 12  # names; the tables of the analyses have all
 MOST_DEVICES = 256
+
+
+# What the time of a group goes into, by the label that it gives a region.
+_GROUPS = {
+    "OVERHEAD_BOUND": ("overhead, all but kernels that fill the device, takes", "overhead"),
+    "MEMORY_BOUND": ("what memory limits takes", "memory"),
+    "COMPUTE_BOUND": ("what arithmetic limits takes", "compute"),
+}
+
+
+def reason_of(row: dict[str, Any], of: str = "device span") -> str:
+    """Return why a kernel or a region has its label; of a region by its shares, how large the share is and of what."""
+    text: str = _core.regime_texts()["reasons"][row["reason"]]
+    if row["reason"] != "shares" or row["regime"] not in _GROUPS:
+        return text
+    words, group = _GROUPS[row["regime"]]
+    share = row[f"{group}_kernels_share"] + (row["overhead_share"] if group == "overhead" else 0)
+    return f"{words} {percent(share)} of the {of}, the largest group"
 
 
 def regimes_of(run: "Run") -> dict[str, Any]:
@@ -20,7 +39,7 @@ def regimes_of(run: "Run") -> dict[str, Any]:
     texts = _core.regime_texts()
 
     def told(row: dict[str, Any]) -> dict[str, Any]:
-        return row | {"reason_text": texts["reasons"][row["reason"]], "detail_text": texts["details"][row["detail"]]}
+        return row | {"reason_text": reason_of(row), "detail_text": texts["details"][row["detail"]]}
 
     regions = run.result("region-regimes", by="run", ceilings=ceilings, top=MOST_DEVICES)
     kernels = run.result("kernel-regimes", ceilings=ceilings, top=KERNELS)
@@ -30,7 +49,7 @@ def regimes_of(run: "Run") -> dict[str, Any]:
         "devices": [told(row) for row in regions],
         "kernels": [told(row) for row in kernels],
         "kernel_names": len(kernels.table),
-        "scopes": [told(row) for row in _scopes(run, ceilings)],
+        "scopes": [told(row) | {"reason_text": reason_of(row, "scope")} for row in _scopes(run, ceilings)],
     }
 
 

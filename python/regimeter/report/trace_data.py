@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the HTML page shows of an imported trace: result tables of the analyses, as one JSON-ready dictionary."""
+"""What the HTML page shows of a run, recorded or imported, as one JSON-ready dictionary."""
 
 import datetime
 from collections.abc import Callable
@@ -7,20 +7,26 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
+from ..run.trace_facts import anomalies_of, facts_of, files_of, heads_of, title_of
+from ..suggest.paragraphs import suggestions_data
 from .counter_tracks import counters_of
+from .first_screen import first_screen
+from .idle_data import idle_of
+from .memory_data import memory_of
 from .pack import Names, packed_table
-from .panels import panel_of, panel_verbs
+from .panels import divided, panel_of, panel_verbs
 from .regime_data import regimes_of
+from .scopes import scopes_of
+from .scopes import title_of as command_of
 from .stages import Progress, Stages
-from .suggestions import suggestions_data
-from .trace_facts import anomalies_of, facts_of, files_of, heads_of, title_of
 from .trace_timeline import timeline_of
+from .verdict import verdict_data
 
 if TYPE_CHECKING:
-    from ..trace import Run
+    from ..public.run import Run
 
-FORMAT = "regimeter.trace"
-VERSION = 1
+FORMAT = "regimeter.report"
+VERSION = 2
 RECORDED = ("live", "journal", "run", "export")  # sources of runs that our own profiler recorded
 # Python stacks of real programs are deeper than the generator's default; kernels are told apart by name.
 FLAME = {"flame_max_depth": 200, "flame_small_share": 0}
@@ -34,36 +40,43 @@ def is_trace(run: "Run") -> bool:
 def trace_data(
     run: "Run", *, title: str | None = None, file: str | None = None, progress: Progress | None = None
 ) -> dict[str, Any]:
-    """Return the page's data for an imported trace."""
-    names = Names(run)
+    """Return the page's data for a run; what only a recording of ours knows is left out for a trace of others."""
+    names, recorded = Names(run), not is_trace(run)
     files = files_of(run)
     verbs = panel_verbs()
     stages = Stages(len(OVERVIEW) + len(verbs) + 1, progress)
+    named = command_of(run) if recorded else PurePath(file or "").name or title_of(run) or "trace"
     data = {
-        **_head(title or PurePath(file or "").name or title_of(run) or "trace"),
+        **_head(title or named),
         "run": {
             "source": run.source,
             "file": file or (files[0]["file"] if len(files) == 1 else None),
-            "duration_ns": run.duration_ns,
+            "duration_ns": run.duration_ns if run.has_start_times else None,
             "started_unix_ns": run.start_unix_ns,
-            "complete": run.complete,
+            # A recording that is still going on is not one that ended early.
+            "complete": run.complete or run.source == "live",
             "span_count": len(run.spans),
             "lane_count": len(run.lanes),
         },
         "facts": facts_of(run),
         "files": files,
-        "environment": heads_of(run)[0],
+        "environment": environment_of(run),
         "anomalies": anomalies_of(run),
         "lanes": lanes_of(run),
     }
+    if recorded:
+        data |= scopes_of(run)
     for name, view in OVERVIEW.items():
         stages.begin(name)
         data[name] = view(run, names)
-    data["panels"] = []
+    panels = []
     for verb in verbs:
         stages.begin(f"{verb.name} table")
-        data["panels"].append(panel_of(run, verb, names))
+        panels.append(panel_of(run, verb, names))
+    data |= divided(panels)
     stages.begin("page")
+    tables = {panel["name"] for panel in data["panels"]}
+    data["limit"] = first_screen(run, verdict_data(run), data["suggestions"], tables)
     return data | {"names": names.packed()}
 
 
@@ -82,6 +95,20 @@ def _head(title: str) -> dict[str, Any]:
         "title": title,
         "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
     }
+
+
+def environment_of(run: "Run") -> dict[str, Any]:
+    """Return what a recording was measured on, or what the first file of a trace says of its machine."""
+    if is_trace(run):
+        return heads_of(run)[0]
+    return {name: value for name, value in run.environment.items() if name not in ("cost", "skipped")}
+
+
+def judged_regimes_of(run: "Run") -> dict[str, Any] | None:
+    """Return what limits the run; None for a recording without device work, of which nothing can be judged."""
+    found = regimes_of(run)
+    judged = is_trace(run) or any(row["reason"] != "no_device" for row in found["devices"])
+    return found if judged else None
 
 
 def breakdown_of(run: "Run") -> list[dict[str, Any]]:
@@ -122,12 +149,24 @@ def flame_of(run: "Run", names: Names) -> dict[str, Any]:
     return packed_table(table, types, types, names, slice(None)) | kinds
 
 
+def sampled_flame_of(run: "Run") -> dict[str, Any] | None:
+    """Return the merged stacks of the host's samples with names and lanes of their own; None without samples."""
+    if not len(run.samples):
+        return None
+    sampled = run.sampled()
+    names = Names(sampled)
+    return {"flame": flame_of(sampled, names), "lanes": lanes_of(sampled), "names": names.packed()}
+
+
 # The views of the page that are no panels: each is a stage of its making, in this order.
 OVERVIEW: dict[str, Callable[["Run", Names], Any]] = {
     "breakdown": lambda run, _names: breakdown_of(run),
-    "regimes": lambda run, _names: regimes_of(run),
+    "regimes": lambda run, _names: judged_regimes_of(run),
     "suggestions": lambda run, _names: suggestions_data(run.suggestions()),
     "timeline": timeline_of,
+    "idle": idle_of,
     "counters": lambda run, _names: counters_of(run),
     "flame": flame_of,
+    "samples": lambda run, _names: sampled_flame_of(run),
+    "memory": lambda run, _names: memory_of(run, recorded=not is_trace(run)),
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The timeline of a trace for the page: rows of the analysis `timeline_blocks` and the arguments of their spans."""
+"""The timeline of a run for the page: rows of the analysis `timeline_blocks` and the arguments of their spans."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -9,10 +9,9 @@ from .. import _core
 from .pack import Names, packed
 
 if TYPE_CHECKING:
-    from ..trace import Run
+    from ..public.run import Run
 
-MOST_SPANS = 200_000  # some 4 MB in the page; the rest is in blocks
-PLAIN = ("depth", "plain_depth", "duration_ns", "kind", "activity", "count", "sum_ns")
+PLAIN = ("depth", "plain_depth", "duration_ns", "kind", "activity")
 # Run tables with arguments of single spans, and what a reader calls them.
 DETAILS = {
     "launches": "launch",
@@ -24,11 +23,18 @@ DETAILS = {
 }
 
 
-def timeline_of(run: "Run", names: Names) -> dict[str, Any]:
-    """Return the timeline's columns; times are ns since the start of the run."""
-    table: Any = run.analyse("timeline_blocks", thresholds={"timeline_max_spans": MOST_SPANS})
+def timeline_of(run: "Run", names: Names, *, most: int | None = None) -> dict[str, Any]:
+    """Return the timeline's columns; times are ns since the start of the run.
+
+    A row is a span, or a block of neighbours: `blocks` says which rows are, how many spans each stands for and how long
+    they ran. `drawn` (rows of one span) and `aggregated` (spans in blocks) add up to `spans`.
+    most: rows of one span, by default the threshold `timeline_max_spans`.
+    """
+    limits = {} if most is None else {"timeline_max_spans": most}
+    table: Any = run.analyse("timeline_blocks", thresholds=limits)
     spans, rows = run.spans, table.span
     single = table.count == 1
+    blocks = np.flatnonzero(~single)
     columns = {
         "start_ns": packed(table.start_ns - run.start_ns, steps=True),
         "lane": packed(table.lane, steps=True),
@@ -43,7 +49,15 @@ def timeline_of(run: "Run", names: Names) -> dict[str, Any]:
     return {
         "count": len(table),
         "spans": len(spans),
+        "drawn": int(single.sum()),
+        "aggregated": int(table.count[blocks].sum()),
         "columns": columns,
+        "blocks": {
+            "count": len(blocks),
+            "row": packed(blocks, steps=True),
+            "spans": packed(table.count[blocks]),
+            "sum_ns": packed(table.sum_ns[blocks]),
+        },
         "kinds": list(_core.SPAN_KINDS),
         "activities": list(_core.ACTIVITIES),
         "details": _details(run, rows, single, names),

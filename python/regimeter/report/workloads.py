@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
+from ..system.text import UNAVAILABLE, TextTable, percent, printable
+from ..system.text import render as render_text
 from ..workloads.steady import ABOUT
-from .text import UNAVAILABLE, TextTable, percent, printable
-from .text import render as render_text
 from .trend_picture import STYLE as PICTURE_STYLE
 from .trend_picture import trend_picture
 
@@ -176,6 +176,11 @@ def report_sections(report: "WorkloadReport") -> list[Section]:
         Section("Alerts", lines=[*(alerts or ["none"]), *sorted(unknown)]),
         Section("What to try", lines=[one.sentence for one in report.recommendations] or ["nothing stands out"]),
     ]
+
+
+def render_report(report: "WorkloadReport", style: str) -> str:
+    """Return the report of the workloads as text, markdown or html. ValueError for another style."""
+    return render(report_sections(report), style, "Workloads")
 
 
 def sweep_sections(sweep: "Sweep") -> list[Section]:

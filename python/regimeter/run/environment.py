@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ..trace import Run
+    from ..public.run import Run
 
 NOT_STATED = "not stated"
 
@@ -67,17 +67,20 @@ class Gpu:
 class Environment:
     """Machine, set-up and software of a run; None for what is not known; `unknown` has the reason where there is one.
 
-    cores: processors that the process may use (affinity and the quota of its control group). processors: their numbers.
-    gpus: those that the process could use; () where there was none. driver: the GPU driver's version ("550.54.15").
-    driver_cuda: the CUDA version that the driver supports, cuda: that of the runtime ("12.4"). libraries: versions of
-    what the program had loaded. units: of the times, where a file states others than ours. work: batch and shapes,
-    where a file states them. runner: a name that the user gave to the class of machine (REGIMETER_RUNNER).
+    virtual: whether the processor says that a hypervisor runs it. cores: processors that the process may use (affinity
+    and the quota of its control group). processors: their numbers. gpus: those that the process could use; () where
+    there was none. driver: the GPU driver's version ("550.54.15"). driver_cuda: the CUDA version that the driver
+    supports, cuda: that of the runtime ("12.4"). libraries: versions of what the program had loaded. units: of the
+    times, where a file states others than ours. work: batch and shapes, where a file states them. measured: "times", or
+    what counted instead of a clock; layout: of the memory in which it counted. runner: a name that the user gave to the
+    class of machine (REGIMETER_RUNNER).
     """
 
     host: str | None = None
     system: str | None = None
     kernel: str | None = None
     cpu: str | None = None
+    virtual: bool | None = None
     cpu_revision: str | None = None
     cores: int | None = None
     processors: tuple[int, ...] | None = None
@@ -94,6 +97,8 @@ class Environment:
     runner: str | None = None
     units: str = ""
     work: str | None = None
+    measured: str = "times"
+    layout: str | None = None
     unknown: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
@@ -133,6 +138,7 @@ def _read(stored: Mapping[str, Any]) -> Environment:
         system=_text(stored.get("platform")) or _text(system.get("OsDescription")),
         kernel=_text(stored.get("kernel")),
         cpu=_text(stored.get("cpu")) or _named(system.get("CpuDescription")),
+        virtual=stored["virtual"] if isinstance(stored.get("virtual"), bool) else None,
         cpu_revision=_text(stored.get("cpu_revision")),
         cores=_whole(stored.get("cores")),
         processors=_numbers(stored.get("processors")),
@@ -149,8 +155,14 @@ def _read(stored: Mapping[str, Any]) -> Environment:
         runner=_text(stored.get("runner")),
         units=", ".join(f"{name} = {unit}" for name, unit in sorted(_mapping(stored.get("units")).items())),
         work=_work(stored, trace),
+        measured=_measured(_mapping(stored.get("count"))),
+        layout=_text(_mapping(stored.get("count")).get("layout")),
         unknown={"gpu": why} if gpus is None and why else {},
     )
+
+
+def _measured(count: Mapping[str, Any]) -> str:
+    return f"{count.get('metric')} by {count.get('tool')}" if count and not count.get("reason") else "times"
 
 
 def _gpus(stored: Mapping[str, Any], trace: Mapping[str, Any]) -> tuple[tuple[Gpu, ...] | None, str]:
@@ -255,3 +267,9 @@ def cuda_version(value: Any) -> str | None:
     """Return a version of CUDA's own counting, 12040, as people write it: "12.4"."""
     number = int(value) if isinstance(value, str) and value.isascii() and value.isdigit() else _whole(value)
     return f"{number // 1000}.{number % 1000 // 10}" if number is not None and number >= 1000 else None
+
+
+def drawn_bytes(told: Mapping[str, Any]) -> int | None:
+    """Return of how many bytes one was drawn where a recording watched allocations (`record --memory`), else None."""
+    found = told.get("allocations")
+    return (_whole(found.get("bytes")) or None) if isinstance(found, dict) and not found.get("reason") else None

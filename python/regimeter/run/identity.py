@@ -114,11 +114,14 @@ def _fact(name: str, words: str, severity: Severity, keys: str, why: str, read: 
 
 FACTS = (
     _fact("units", "unit of the times", _STOPS, "", "one number in two units is two times", _units),
+    _fact("measured", "what was measured", _STOPS, "", "a count is no time, and two tools count two processors"),
+    _fact("layout", "layout of memory", _NAMES, "", "a count belongs to a layout"),
     _fact("work", "work (batch or shape)", _STOPS, "history", "another amount of work takes another time"),
     _fact("gpu", "GPU model", _STOPS, "history noise device tuning_device", "other hardware", _gpu_models),
     _fact("gpu_clocks", "GPU clocks", _STOPS, "history noise device",
           "application clocks that are set make every kernel as much slower", _of_gpus(lambda gpu: gpu.clocks)),
     _fact("cpu", "processor", _STOPS, "history noise host tuning_host", "other hardware"),
+    _fact("virtual", "virtual machine", _NAMES, "", "its neighbours take time that nobody sees"),
     _fact("cores", "usable processors", _STOPS, "history noise host tuning_host",
           "libraries take as many threads as they may"),
     _fact("gpu_count", "number of GPUs", _NAMES, "history", "work may have been divided otherwise", _gpu_count),

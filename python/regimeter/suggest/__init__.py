@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What to try next.
 
-    from regimeter.suggest import ProfilerOptimizer
+    from regimeter import ProfilerOptimizer
 
     optimizer = ProfilerOptimizer("trace.json.gz")
     optimizer.print_suggestions()
@@ -9,7 +9,6 @@
 Which rules there are, when they speak and where their bounds come from: docs/suggestions.md.
 """
 
-from .optimizer import ProfilerOptimizer
 from .suggestion import Evidence, OptimizationSuggestion, OptimizationType, Priority
 
-__all__ = ["Evidence", "OptimizationSuggestion", "OptimizationType", "Priority", "ProfilerOptimizer"]
+__all__ = ["Evidence", "OptimizationSuggestion", "OptimizationType", "Priority"]

@@ -1,27 +1,40 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The documented rules on an exported profile that holds sums and no times: what is bounded is bounded by these.
+"""The documented rules on an exported profile: at the documented thresholds, with the documented priorities.
 
-A profile of the program behind the specification states device times, overheads and utilisations that are constant
-shares of the duration. Such figures bound nothing, and are said to be what the file states.
+They rest on counts and means, so nothing here says that a premise was measured; what is bounded is bounded by the sums
+of the file. A profile of the program behind the specification states device times, overheads and utilisations that are
+constant shares of the duration. Such figures bound nothing, and are said to be what the file states.
 """
 
 import math
+import statistics
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from .. import _core
-from ..fixed_shares import is_same_part
+from ..run.fixed_shares import fixed_figures, is_same_part
 from .messages import MESSAGES
-from .of_run import with_roadmap
+from .roadmap import with_roadmap
 from .suggestion import NOT_BOUNDED, UNBOUNDED, Evidence, OptimizationSuggestion, OptimizationType, Priority, speedup_of
 from .words import fill, improvement, quantities, subject, thresholds
 
 # Where a rule speaks of a figure that was measured here in a run, these words name whose figure it is.
-STATED = {
-    "idle_scope": "The file states that the device works {busy_share} of the time of {subject};"
-    " limit: {suggest_scope_busy_share}"
+STATED = "The file states a GPU utilisation of {busy_share} for {subject}; limit: {suggest_scope_busy_share}"
+CONSTANT = STATED + "; it states one of two constants for every call, which is no measurement"
+
+# The priorities of the program behind the specification, and the order of its speed-ups, which are constants: of what
+# no sum bounds nothing else can be told. Batching is urgent from twice its number of calls on.
+DOCUMENTED = {
+    "cacheable_scope": Priority.CRITICAL,
+    "small_gpu_scope": Priority.HIGH,
+    "large_cpu_scope": Priority.MEDIUM,
+    "repeated_scope": Priority.MEDIUM,
+    "idle_scope": Priority.MEDIUM,
+    "memory_heavy_scope": Priority.MEDIUM,
 }
+URGENT_FACTOR = 2
+URGENCY = list(Priority)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +47,8 @@ class _Operation:
     utilization: float
     device: str
     overhead_ms: float  # nan where it is not a measurement
+    constant: bool  # the utilisation is one of two constants
+    durations_ms: tuple[float, ...]
 
 
 def suggestions_of_aggregates(
@@ -51,7 +66,16 @@ def suggestions_of_aggregates(
     operations = _operations(data)
     whole = math.fsum(one.total_ms for one in operations)
     found = [made for one in operations for made in _judge(one, limits, whole, policy)]
-    found.sort(key=lambda made: (not made.bounded, -made.saved_high_ms, made.operation, made.rule))
+    order = list(DOCUMENTED)
+    found.sort(
+        key=lambda made: (
+            not made.bounded,
+            -made.potential_speedup if made.bounded else 0.0,
+            URGENCY.index(made.priority),
+            order.index(made.rule) if made.rule in order else len(order),
+            made.operation,
+        )
+    )
     return with_roadmap(found)
 
 
@@ -68,6 +92,7 @@ def _operations(data: Mapping[str, Any]) -> list[_Operation]:
     by_name: dict[str, list[Mapping[str, Any]]] = {}
     for row in entries:
         by_name.setdefault(str(row.get("operation")), []).append(row)
+    constant = "gpu_utilization" in fixed_figures(entries)
     found = []
     for name, row in summary.items():
         if not isinstance(row, Mapping):
@@ -83,6 +108,8 @@ def _operations(data: Mapping[str, Any]) -> list[_Operation]:
                 _number(row, "avg_gpu_utilization"),
                 _device(row, own),
                 _overhead(own),
+                constant,
+                tuple(d for d in (_number(entry, "duration_ms") for entry in own) if d >= 0),
             )
         )
     return found
@@ -140,6 +167,13 @@ def _judge(
         )
     if one.device == "gpu" and one.utilization / 100 < limits["suggest_scope_busy_share"]:
         yield make("idle_scope", math.nan, busy_share=(one.utilization / 100, "suggest_scope_busy_share"))
+    mean = math.fsum(one.durations_ms) / len(one.durations_ms) if one.durations_ms else 0.0
+    if len(one.durations_ms) >= limits["suggest_batch_calls"] and mean > 0:
+        variation = statistics.stdev(one.durations_ms) / mean
+        beyond = math.fsum(one.durations_ms) - len(one.durations_ms) * statistics.median(one.durations_ms)
+        if variation > limits["suggest_variation"] and beyond >= limits["suggest_least_share"] * whole:
+            longest = (max(one.durations_ms) * 1e6, "")
+            yield make("variable_scope", beyond, ratio=(variation, "suggest_variation"), longest_ns=longest)
 
 
 def _make(
@@ -153,7 +187,7 @@ def _make(
 ) -> OptimizationSuggestion:
     message, number = MESSAGES[rule], _core.SUGGESTION_RULES.index(rule)
     units = dict(zip(_core.QUANTITIES, _core.QUANTITY_UNITS, strict=True))
-    evidence = tuple(Evidence(name, value, limits[limit], units[name]) for name, (value, limit) in figures.items())
+    evidence = tuple(Evidence(name, value, limits.get(limit), units[name]) for name, (value, limit) in figures.items())
     words = quantities((e.quantity, e.value, e.unit) for e in evidence) | {"subject": subject(one.name)}
     bounded = not math.isnan(saved_ms) and whole > 0
     saved = min(saved_ms, one.total_ms) if bounded else 0.0
@@ -162,8 +196,8 @@ def _make(
     return OptimizationSuggestion(
         operation=one.name,
         type=OptimizationType(_core.SUGGESTION_RULE_TYPES[number].lower()),
-        priority=_priority(saved / whole if bounded else 0.0, limits),
-        description=fill(STATED.get(rule, message.title), words, thresholds(policy)),
+        priority=_priority(one, rule, saved / whole if bounded else 0.0, limits),
+        description=fill(_title(one, rule), words, thresholds(policy)),
         expected_improvement=improvement(0.0, saved, 1.0, faster) if bounded else NOT_BOUNDED,
         implementation_hint=message.advice,
         current_time_ms=one.total_ms,
@@ -184,9 +218,18 @@ def _make(
     )
 
 
-def _priority(share: float, limits: Mapping[str, float]) -> Priority:
+def _title(one: _Operation, rule: str) -> str:
+    """Return the text of a finding; where the rule speaks of what is measured in a run, it is the file that says it."""
+    if rule != "idle_scope":
+        return MESSAGES[rule].title
+    return CONSTANT if one.constant else STATED
+
+
+def _priority(one: _Operation, rule: str, share: float, limits: Mapping[str, float]) -> Priority:
+    """Return the documented priority, or a higher one where the sums of the file give it."""
     weighted = share * limits["suggest_low_weight"]
-    for name in (Priority.CRITICAL, Priority.HIGH, Priority.MEDIUM):
-        if weighted >= limits[f"suggest_{name.value}_share"]:
-            return name
-    return Priority.LOW
+    by_saving = next((p for p in URGENCY[:-1] if weighted >= limits[f"suggest_{p.value}_share"]), Priority.LOW)
+    documented = DOCUMENTED.get(rule, Priority.LOW)
+    if rule == "repeated_scope" and one.calls >= URGENT_FACTOR * limits["suggest_batch_calls"]:
+        documented = Priority.HIGH
+    return min(by_saving, documented, key=URGENCY.index)

@@ -9,20 +9,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
-from ..records import ENTRY_FIELDS, SUMMARY_FIELDS
+from ..run.records import ENTRY_FIELDS, SUMMARY_FIELDS
 from .messages import MESSAGES
+from .of_aggregates import suggestions_of_aggregates
+from .roadmap import with_roadmap
 from .suggestion import NOT_BOUNDED, UNBOUNDED, Evidence, OptimizationSuggestion, OptimizationType, Priority, speedup_of
 from .words import fill, improvement, quantities, subject, thresholds
 
 if TYPE_CHECKING:
-    from ..trace import Run
+    from ..public.run import Run
 
 MS = 1e-6  # per nanosecond
 WORK = ("kernel", "memcpy", "memset", "accelerator")  # spans of devices
-EFFORT = {"low": 1, "medium": 2, "high": 4}  # how many times the work of a low one; a judgement
+# Rules whose subject is the span with most of the time; of an annotation that is the time outside of operators.
+ASKING = ("host_bound",)
 
 
-def suggestions_of(
+def suggestions_of_run(
     run: "Run",
     policy: Mapping[str, float] | None = None,
     ceilings: Mapping[str, float] | None = None,
@@ -33,9 +36,25 @@ def suggestions_of(
     policy: thresholds by name (docs/schema.md). ceilings: measured peaks by token, for bounds by the roofline. trace:
     how the commands name the run. ValueError for an unknown name.
     """
-    if not run.has_start_times:
-        from .of_aggregates import suggestions_of_aggregates
+    found = _by_rules(run, policy, ceilings, trace)
+    return _with_documented(found, run, policy) if run.source == "export" and run.has_start_times else found
 
+
+def open_ones(found: list[OptimizationSuggestion], top_n: int | None = None) -> list[OptimizationSuggestion]:
+    """Return those whose time no other one counts, at most `top_n`. ValueError for a negative number."""
+    if top_n is not None and top_n < 0:
+        raise ValueError(f"top_n must not be negative, got {top_n}")
+    return [one for one in found if one.merged_into is None][:top_n]
+
+
+def _by_rules(
+    run: "Run",
+    policy: Mapping[str, float] | None,
+    ceilings: Mapping[str, float] | None,
+    trace: str,
+) -> list[OptimizationSuggestion]:
+    """Return what the rules say of the run, in the order of a roadmap."""
+    if not run.has_start_times:
         return suggestions_of_aggregates(_as_profile(run), policy)
     table, figures = run._suggest(dict(policy or {}), None if ceilings is None else dict(ceilings))
     evidence: dict[int, list[Evidence]] = {}
@@ -49,23 +68,29 @@ def suggestions_of(
     return with_roadmap(found)
 
 
+def _with_documented(
+    found: list[OptimizationSuggestion], run: "Run", policy: Mapping[str, float] | None
+) -> list[OptimizationSuggestion]:
+    """Return suggestions and, behind them, what the documented rules say of an exported profile beside them."""
+    said = {(one.operation, one.rule) for one in found}
+    own = open_ones(found)
+    merged = [one for one in found if one.merged_into is not None]
+    more = [
+        replace(one, bounded=False, saved_high_ms=0.0, speedup_low=math.nan, speedup_high=math.nan)
+        for one in suggestions_of_aggregates(_as_profile(run), policy)
+        if (one.operation, one.rule) not in said
+    ]
+    return with_roadmap(own + more + merged)
+
+
 def _as_profile(run: "Run") -> dict[str, Any]:
     """Return a run without start times in the form that the documented rules read."""
     summary = {key: {f: getattr(row, f) for f in SUMMARY_FIELDS} for key, row in run.get_summary().items()}
     return {"entries": [{f: getattr(row, f) for f in ENTRY_FIELDS} for row in run.get_entries()], "summary": summary}
 
 
-def with_roadmap(found: list[OptimizationSuggestion]) -> list[OptimizationSuggestion]:
-    """Return the suggestions with their place in the order of saved time by effort; merged ones have none."""
-    open_ones = [i for i, one in enumerate(found) if one.merged_into is None]
-    order = sorted(open_ones, key=lambda i: (-_worth(found[i]), i))
-    places = {i: place for place, i in enumerate(order, 1)}
-    return [replace(one, roadmap=places.get(i, 0)) for i, one in enumerate(found)]
-
-
-def _worth(one: OptimizationSuggestion) -> float:
-    weights = {name: float(_core.policy()[f"suggest_{name}_weight"]["default"]) for name in ("medium", "low")}
-    return one.saved_high_ms * weights.get(one.confidence, 1.0) / EFFORT[one.effort]
+def _is_annotation(run: "Run", span: int) -> bool:
+    return span >= 0 and _core.SPAN_KINDS[run.spans.kind[span]] == "annotation"
 
 
 def _evidence(table: Any, row: int) -> Evidence:
@@ -85,17 +110,20 @@ def _suggestion(
 ) -> OptimizationSuggestion:
     rule = _core.SUGGESTION_RULES[table.rule[row]]
     message, name, bounded = MESSAGES[rule], run.string(int(table.subject[row])), bool(table.bounded[row])
-    words = quantities((one.quantity, one.value, one.unit) for one in evidence) | {"subject": subject(name)}
+    about = subject(name)
+    if rule in ASKING and _is_annotation(run, int(table.span[row])):
+        about += ", outside of any operator"
+    words = quantities((one.quantity, one.value, one.unit) for one in evidence) | {"subject": about}
     low, high = int(table.saved_low_ns[row]) * MS, int(table.saved_high_ns[row]) * MS
     current = max(int(table.current_ns[row]), int(table.path_ns[row])) * MS
     faster = float(table.speedup_low[row]), float(table.speedup_high[row])
-    merged = int(table.merged_into[row])
+    merged, idle = int(table.merged_into[row]), int(table.idle_ns[row]) * MS
     return OptimizationSuggestion(
         operation=name,
         type=OptimizationType(_core.SUGGESTION_TYPES[table.type[row]]),
         priority=Priority(_core.PRIORITIES[table.priority[row]]),
         description=fill(message.title, words, limits),
-        expected_improvement=_expected(bounded, merged >= 0, low, high, faster),
+        expected_improvement=_expected(bounded, merged >= 0, low, high, faster, idle),
         implementation_hint=fill(message.advice, words, limits),
         current_time_ms=current,
         estimated_time_ms=current - high if bounded else UNBOUNDED,
@@ -117,7 +145,9 @@ def _suggestion(
     )
 
 
-def _expected(bounded: bool, merged: bool, low: float, high: float, faster: tuple[float, float]) -> str:
+def _expected(bounded: bool, merged: bool, low: float, high: float, faster: tuple[float, float], idle: float) -> str:
     if not bounded:
         return NOT_BOUNDED
-    return "counted by another suggestion" if merged else improvement(low, high, *faster)
+    return (
+        "counted by another suggestion" if merged else improvement(low, high, *faster, idle if idle >= 0 else math.nan)
+    )

@@ -5,10 +5,12 @@ import math
 from collections.abc import Iterable, Mapping
 
 from .. import _core
-from ..report.text import amount, duration, shorten
+from ..system.text import amount, duration, shorten
 
 NAME_WIDTH = 80
 UNKNOWN = "an unknown value"
+LARGE_SPEEDUP = 10
+NEAR = 0.005  # times that print alike are one
 
 
 def figure(value: float | None, unit: str) -> str:
@@ -72,12 +74,19 @@ def subject(name: str) -> str:
     return shorten(name, NAME_WIDTH) if name else "the run"
 
 
-def improvement(low_ms: float, high_ms: float, low: float, high: float) -> str:
-    """Return the bounds of a saving as a sentence."""
+def improvement(low_ms: float, high_ms: float, low: float, high: float, idle_ms: float = math.nan) -> str:
+    """Return the bounds of a saving as a sentence; idle_ms: the device's idle time, where that is what bounds it."""
     least = f"{duration(low_ms)} to " if low_ms > 0 else "at most "
     times = f"{_times(low)} to {_times(high)}" if low_ms > 0 else f"at most {_times(high)}"
-    return f"saves {least}{duration(high_ms)}; the run becomes {times} as fast"
+    if high > LARGE_SPEEDUP:  # next to nothing is left: by how much cannot be told from a recording
+        times = f"up to more than {LARGE_SPEEDUP} times"
+    why = ""
+    if idle_ms > high_ms * (1 + NEAR):
+        why = f", with the other suggestions at most the {duration(idle_ms)} that the device idles"
+    elif not math.isnan(idle_ms):
+        why = ", which is all that the device idles"
+    return f"saves {least}{duration(high_ms)}{why}; the run becomes {times} as fast"
 
 
 def _times(speedup: float) -> str:
-    return "unboundedly" if math.isinf(speedup) else f"{speedup:.2f}x"
+    return f"{speedup:.2f}x"

@@ -14,6 +14,11 @@ def cgroup_folders() -> list[str]:
     return []
 
 
+def throttling_folders() -> list[str]:
+    """Return the folders of `cgroup_folders` that count how long their limit of processor time held back."""
+    return [folder for folder in cgroup_folders() if "throttled_usec " in text_of(f"{folder}/cpu.stat")]
+
+
 def number_of(path: str) -> int | None:
     """Return the number in a file of the group, None where there is no file or no limit."""
     text = text_of(path).strip()

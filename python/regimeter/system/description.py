@@ -16,7 +16,7 @@ from typing import Any
 from .. import _core
 from . import blas, gpus
 from .memory import process_memory, total_memory
-from .processors import allowed_processors, cpu_model, cpu_revision, usable_processors
+from .processors import allowed_processors, cpu_model, cpu_revision, is_virtual, usable_processors
 
 # Libraries whose version is part of the environment when they are loaded.
 LIBRARIES = ("numpy", "torch", "cupy", "jax", "triton")
@@ -34,8 +34,17 @@ def describe() -> dict[str, Any]:
         "directory": _working_directory(),
         "pid": os.getpid(),
         "process_memory": process_memory(),
+        **_job(),
         **describe_machine(),
     }
+
+
+def _job() -> dict[str, Any]:
+    """Return rank and world size as traces of torch name them, where torchrun or another launcher states both."""
+    stated = {"rank": os.environ.get("RANK", ""), "world_size": os.environ.get("WORLD_SIZE", "")}
+    if not all(text.isascii() and text.isdigit() for text in stated.values()):
+        return {}
+    return {"distributedInfo": {name: int(text) for name, text in stated.items()}}
 
 
 def describe_machine() -> dict[str, Any]:
@@ -47,6 +56,7 @@ def describe_machine() -> dict[str, Any]:
         "python": platform.python_version(),
         "cpu": cpu_model(),
         "cpu_revision": cpu_revision(),
+        "virtual": is_virtual(),
         "cores": usable_processors(),
         "processors": allowed_processors(),
         "caches": _caches(),
@@ -75,7 +85,7 @@ def _caches() -> list[int]:
 
 def _gpus() -> dict[str, Any]:
     """Return identity and set-up of the GPUs: none where no driver is on this machine, else what NVML tells."""
-    from .. import telemetry
+    from . import telemetry
 
     found = telemetry.facts()
     if "devices" not in found and gpus.absent():

@@ -33,6 +33,14 @@ def cpu_revision() -> str | None:
     return ", ".join(known) or None
 
 
+def is_virtual() -> bool | None:
+    """Return whether a hypervisor runs this machine, as its processor or the kernel says; None where neither tells."""
+    flags = cpu_facts().get("flags")
+    if text_of("/sys/hypervisor/type").strip():
+        return True
+    return None if flags is None else "hypervisor" in flags.split()
+
+
 def allowed_processors() -> list[int]:
     """Return the numbers of the processors that the affinity mask allows."""
     if hasattr(os, "sched_getaffinity"):

@@ -8,19 +8,26 @@ from typing import Any
 
 import pytest
 
-from . import device, duet, memory
+from ..compare.ab import device, duet, memory
+from ..compare.ab.measure import CLOCKS, Effort, Measurement, measure, measure_exactly
+from . import counts
 from .budgets import Figures, check, needs_trace
 from .gate import Budget, Gate, budget
-from .measure import CLOCKS, Effort, Measurement, measure, measure_exactly
 from .records import Record
 
 
 @dataclass(slots=True)
 class Setting:
-    """What the session says to every benchmark. refused: why device work is not timed here, '' when it is."""
+    """What the session says to every benchmark.
+
+    refused: why device work is not timed here, '' when it is. counts: instructions are counted in place of times; log:
+    in this process, whose messages of Callgrind go there.
+    """
 
     effort: Effort = field(default_factory=Effort)
     timed: bool = True
+    counts: bool = False
+    log: str | None = None
     workers: int = 1
     refused: str = ""
     tracked: tuple[str, ...] = ()
@@ -105,6 +112,8 @@ class GPUBenchmark(Limits):
         call = functools.partial(function, *args, **kwargs) if args or kwargs else function
         if not self._timed():
             return call()
+        if self._setting.log is not None:
+            return self._counted(counts.measure(call, self._setting.log))
         found = measure(call, self._setting.effort)
         return self._done(found, call)
 
@@ -147,6 +156,8 @@ class GPUBenchmark(Limits):
             result = call()
             end()
             return result
+        if self._setting.log is not None:
+            return self._counted(counts.measure_exactly(make, self._setting.log, rounds=rounds, iterations=iterations))
         found = measure_exactly(make, rounds=rounds, iterations=iterations, warmup=warmup_rounds, clock=clock)
 
         def once() -> Any:
@@ -178,7 +189,7 @@ class GPUBenchmark(Limits):
         count = pairs if pairs is not None else self._gate.pairs or duet.PAIRS
         _check_counts(count, 0, 1, clock)
         calls = [functools.partial(function, *args, **kwargs) for function in (old, new)]
-        if not self._timed():
+        if not self._timed(kind="duet") or self._setting.log is not None:
             return duet.Duet(results=(calls[0](), calls[1]()))
         found = duet.play(calls[0], calls[1], pairs=count, clock=clock, seed=seed)
         record = self._record(kind="duet")
@@ -197,11 +208,17 @@ class GPUBenchmark(Limits):
             raise RuntimeError(f"{how}: a test times one thing, and this one has used {self._used} already")
         self._used = how
 
-    def _timed(self) -> bool:
+    def _timed(self, kind: str = "benchmark") -> bool:
         """Tell whether to time; where a device's work must not be timed, its budgets cannot be checked either."""
         setting = self._setting
         if not setting.timed:
             return False
+        if setting.counts:
+            if setting.log is None:  # the record of what is counted afterwards
+                self.records.append(self._record(kind))
+                if kind == "duet":
+                    self.records[-1].unavailable["instructions"] = counts.TIMED_ONLY
+            return setting.log is not None
         if setting.refused and device.present():
             record = self._record()
             record.unavailable = dict.fromkeys(("time", "device_time", "memory_peak"), setting.refused)
@@ -223,6 +240,14 @@ class GPUBenchmark(Limits):
             disturbed=list(self._setting.tracked),
             extra_info=self.extra_info,
         )
+
+    def _counted(self, found: Measurement) -> Any:
+        record = self._record()
+        record.metrics[counts.METRIC] = [found.seconds]
+        record.rounds, record.iterations, record.warmup = found.rounds, found.iterations, found.warmup
+        record.clock = counts.CLOCK
+        self.records.append(record)
+        return found.result
 
     def _done(self, found: Measurement, call: Callable[[], Any], clock: str = "wall") -> Any:
         record = self._record()

@@ -9,7 +9,7 @@ from typing import Any
 
 from . import quantities
 
-METRICS = ("time", "device_time", "memory_peak", "launches")
+METRICS = ("time", "device_time", "memory_peak", "launches", "instructions")
 ALIASES = {"gpu_time": "device_time", "peak_memory": "memory_peak", "memory": "memory_peak"}
 # Budgets, and how the limit of each is read; those without a limit are promises.
 LIMITS: dict[str, Callable[[Any], float] | None] = {

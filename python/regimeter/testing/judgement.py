@@ -9,16 +9,17 @@ from itertools import pairwise
 from statistics import median
 
 from ..compare import ChangeType, OperationComparison, ProfilerComparison
-from ..compare.samples import Side
+from ..compare.ab.memory import DEVICE, RESIDENT_STEP
+from ..compare.side import Side
+from .counts import CLOCK
+from .document import Document
 from .gate import Gate
-from .memory import DEVICE, RESIDENT_STEP
 from .options import Options
 from .records import Record
-from .storage import Document
 
 # Blocks of a launch with many rounds.
 BLOCKS = 25
-METRICS = ("time", "device_time", "memory_peak", "launches")
+METRICS = ("time", "device_time", "memory_peak", "launches", "instructions")
 Key = tuple[str, str]
 
 
@@ -112,7 +113,8 @@ def _sides(
     found.not_run = [name for name in older if name not in names]
     for record in records:
         gate = Gate(**record.gate)
-        metrics = [name for name in gate.metrics or options.metrics if name in record.metrics]
+        asked = options.metrics if options.count else gate.metrics or options.metrics
+        metrics = [name for name in asked if name in record.metrics]
         for name in metrics:
             for launch in record.metrics[name]:
                 after.metric(name).add(record.operation, condensed(name, launch, record.memory_source))
@@ -158,7 +160,9 @@ def _unlike(record: Record, past: Sequence[Record]) -> str:
     """Return why the earlier samples of a test are of another kind than today's, '' when they are not."""
     clocks = {one.clock for one in past} - {record.clock}
     if clocks:
-        return f"the baseline was timed with the {clocks.pop()} clock"
+        other = clocks.pop()
+        counted = other == CLOCK
+        return f"the baseline was {'counted under Callgrind' if counted else f'timed with the {other} clock'}"
     sources = {one.memory_source for one in past if one.memory_source} - {record.memory_source}
     if sources and record.memory_source:
         return f"the memory of the baseline is {sources.pop()}"
@@ -200,6 +204,7 @@ def _compare(
         wholes=(),
         fail_on="never" if options.report_only else "regression",
         row_rule=rule,
+        steadied=False,  # duets of a session run one after the other
     )
 
 

@@ -5,6 +5,7 @@ A child is pytest with the session's own arguments, so that options of conftest.
 runs the named tests only, in a random order, writes their records, and neither judges nor saves.
 """
 
+import contextlib
 import json
 import os
 import subprocess
@@ -16,11 +17,13 @@ from typing import Any
 
 import pytest
 
+from ..system import callgrind
 from .records import Record
 
 VARIABLE = "REGIMETER_PERF_LAUNCH"
 # A child gets this many times what the session took, and a start-up.
 PATIENCE, START_SECONDS = 10, 120
+SLOWER = 1000  # under Callgrind, with calls to warm up
 
 
 def child() -> dict[str, Any] | None:
@@ -73,24 +76,65 @@ def repeat(config: pytest.Config, records: Sequence[Record], times: int, took: f
     return problems
 
 
-def _run(config: pytest.Config, task: str, folder: str, limit: float) -> str:
-    """Run one child; return what went wrong, '' when nothing did."""
+def count(
+    config: pytest.Config, records: Sequence[Record], layouts: int, took: float
+) -> tuple[list[Record], list[str]]:
+    """Run the tests of the records under Callgrind, in a process for each layout of memory.
+
+    Return their records, with a count of each layout in the order of the layouts, and what went wrong, a line each; an
+    operation that some layout has no count of has none.
+    """
+    found: dict[str, Record] = {record.operation: record for record in records if record.unavailable}
+    tests = sorted({record.test for record in records if not record.unavailable})
+    problems: list[str] = []
+    with tempfile.TemporaryDirectory(prefix="regimeter-perf-") as folder:
+        for layout in range(1, layouts + 1) if tests else ():
+            log, out = os.path.join(folder, "callgrind.log"), os.path.join(folder, f"{layout}.json")
+            counted: dict[str, Any] = {"log": log, "layout": layout}
+            told = {"tests": tests, "seed": 0, "out": out, "count": counted}
+            task = os.path.join(folder, "task.json")
+            Path(task).write_text(json.dumps(told), encoding="utf-8")
+            problem = _run(config, task, folder, took * SLOWER + START_SECONDS * PATIENCE, counted)
+            for record in _read(out):
+                if layout == 1:
+                    found[record.operation] = record
+                elif record.operation in found:
+                    found[record.operation].metrics.setdefault("instructions", []).extend(
+                        record.metrics.get("instructions", ())
+                    )
+            if problem:
+                problems.append(f"layout {layout}: {problem}")
+    for record in found.values():
+        if len(record.metrics.get("instructions", ())) < layouts and not record.unavailable:
+            record.metrics.pop("instructions", None)
+            record.unavailable["instructions"] = "not every layout of memory counted it"
+    return list(found.values()), problems
+
+
+def _run(config: pytest.Config, task: str, folder: str, limit: float, counted: dict[str, Any] | None = None) -> str:
+    """Run one child; return what went wrong, '' when nothing did. counted: where and in which layout it counts."""
     command = [sys.executable, "-m", "pytest", *map(str, config.invocation_params.args), *_quiet(config, folder)]
     environment = {**os.environ, VARIABLE: task}
     # pytest-xdist and pytest-cov hand themselves down by these.
     for name in [name for name in environment if name.startswith(("PYTEST_XDIST_", "COV_CORE_", "COVERAGE_PROCESS_"))]:
         del environment[name]
+    held: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
+    if counted is not None:
+        held = callgrind.addresses_held()
+        command = callgrind.command(counted["log"], command)
+        environment = callgrind.environment(environment, counted["layout"])
     try:
-        done = subprocess.run(
-            command,
-            cwd=config.invocation_params.dir,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=limit,
-            check=False,
-        )
+        with held:
+            done = subprocess.run(
+                command,
+                cwd=config.invocation_params.dir,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                timeout=limit,
+                check=False,
+            )
     except subprocess.TimeoutExpired:
         return f"it did not end within {limit:.0f} s"
     if done.returncode == 0:
@@ -113,13 +157,17 @@ def _quiet(config: pytest.Config, folder: str) -> list[str]:
     return extra
 
 
+def _read(out: str) -> list[Record]:
+    """Return the records that a child left, none where it left nothing that can be read."""
+    try:
+        return [Record.from_dict(one) for one in json.loads(Path(out).read_text(encoding="utf-8"))]
+    except (OSError, ValueError):
+        return []
+
+
 def _take(again: dict[str, Record], out: str) -> list[str]:
     """Add a child's samples as further launches; return the operations that it has none of."""
-    try:
-        values = json.loads(Path(out).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        values = []
-    found = {one["operation"]: Record.from_dict(one) for one in values}
+    found = {record.operation: record for record in _read(out)}
     for operation, record in again.items():
         for metric, launches in found[operation].metrics.items() if operation in found else ():
             record.metrics.setdefault(metric, []).extend(launches)

@@ -8,12 +8,16 @@ from typing import Any
 
 import pytest
 
+from .._core import UnavailableError, compare_policy
+from ..compare.side import COUNTED
+from ..system import callgrind
 from . import quantities
 from .gate import metric
 
 REPORTS = ("github", "junit", "html", "markdown", "json", "csv", "text")
 DEFAULT_STORAGE = ".regimeter/perf"
 DEFAULT_PERCENT = 5.0
+COUNTED_PERCENT = 100 * compare_policy()["count_tolerance"]["default"]
 NEVER = "never"
 MOST_LAUNCHES = 1000
 
@@ -23,7 +27,8 @@ class Options:
     """What the command line asks for. fails: percent by metric; report_only: no regression fails the session.
 
     noise: percent by which two processes of one program differ, where launches do not tell; None for what
-    `regimeter calibrate noise` measured here, else the policy's 1 %.
+    `regimeter calibrate noise` measured here, else the policy's 1 %. count: instructions are counted in place of times,
+    in `launches` layouts of memory.
     """
 
     compare: tuple[str, ...] = ()
@@ -39,23 +44,26 @@ class Options:
     launches: int = 1
     noise: float | None = None
     disabled: bool = False
+    count: bool = False
 
     def threshold(self, name: str) -> float:
         """Return the percentage from which a change of a metric matters."""
-        default = 0.0 if name == "launches" else DEFAULT_PERCENT
+        default = 0.0 if name == "launches" else COUNTED_PERCENT if name in COUNTED else DEFAULT_PERCENT
         return default if self.fails is None else self.fails.get(name, default)
 
     @property
     def metrics(self) -> tuple[str, ...]:
         """The metrics that are compared where a test does not say."""
-        return ("time", "device_time") if self.fails is None else tuple(self.fails)
+        return COUNTED if self.count else ("time", "device_time") if self.fails is None else tuple(self.fails)
 
 
 def read(config: pytest.Config) -> Options:
     """Return the options of a session. UsageError names the option and what it takes."""
     fails, report_only = _fails(config.getoption("perf_compare_fail"))
     missing = config.getoption("perf_missing_baseline")
-    launches = _number(config.getoption("perf_launches"), "--perf-launches", MOST_LAUNCHES)
+    count = _count(config)
+    asked = config.getoption("perf_launches") or str(callgrind.LAYOUTS if count else 1)
+    launches = _number(asked, "--perf-launches", MOST_LAUNCHES)
     if config.getoption("perf_only") and config.getoption("perf_skip"):
         raise pytest.UsageError("--perf-only and --perf-skip leave nothing to run")
     json = config.getoption("perf_json")
@@ -82,6 +90,7 @@ def read(config: pytest.Config) -> Options:
         launches=launches,
         noise=_noise(config.getoption("perf_noise")),
         disabled=config.getoption("perf_disable"),
+        count=count,
     )
 
 
@@ -103,6 +112,16 @@ def _number(text: str, option: str, most: int) -> int:
     if not 1 <= number <= most:
         raise pytest.UsageError(f"{option} takes a number from 1 to {most}, got {text!r}")
     return number
+
+
+def _count(config: pytest.Config) -> bool:
+    if config.getoption("perf_count") is None:
+        return False
+    try:
+        callgrind.version()
+    except UnavailableError as error:
+        raise pytest.UsageError(f"--perf-count: {str(error).replace('--count', '--perf-count')}") from None
+    return True
 
 
 def _noise(text: str | None) -> float | None:

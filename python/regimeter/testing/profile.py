@@ -21,9 +21,14 @@ class GPUProfile:
     """
 
     def __init__(self, test: str, gate: Gate, setting: Setting) -> None:
+        from .. import _core
         from ..profiler import GPUProfiler
 
-        self.profiler = GPUProfiler(enabled=setting.timed, enable_detailed_metrics=False)
+        wanted = setting.timed and (not setting.counts or setting.log is not None)
+        self.profiler = GPUProfiler(enabled=wanted, enable_detailed_metrics=False)
+        if wanted and setting.log is not None:
+            _core.count_open(setting.log)
+            self.profiler._count()
         self._test, self._gate, self._setting = test, gate, setting
 
     def __getattr__(self, name: str) -> Any:
@@ -31,19 +36,24 @@ class GPUProfile:
 
     def records(self) -> list[Record]:
         """Return a record for each operation of the test."""
-        from ..compare.samples import side_of
-        from . import device
+        from ..compare.ab import device
+        from ..compare.sources import side_of
+        from . import counts
 
         if not self._setting.timed:
             return []
+        if not self.profiler.enabled and self._setting.counts:  # its operations are known when they are counted
+            return [self._record("")]
         side = side_of(self.profiler.run(), self._test)
-        refused = self._setting.refused if device.present() else ""
+        refused = self._setting.refused if device.present() and not self._setting.counts else ""
         found: dict[str, Record] = {}
         for metric, samples in side.metrics.items():
             for operation, launches in samples.launches.items():
                 record = found.setdefault(operation, self._record(operation))
                 values = [float(value) for launch in launches for value in launch]
-                if metric in ("time", "device_time", "memory_peak") and values and not refused:
+                if metric == counts.METRIC:
+                    record.clock = counts.CLOCK
+                if metric in ("time", "device_time", "memory_peak", counts.METRIC) and values and not refused:
                     record.metrics[metric] = [values]
                     record.rounds = max(record.rounds, len(values))
         for record in found.values():

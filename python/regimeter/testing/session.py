@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from ..system.git import commit_of
-from . import junit, launches, options, summary
+from . import counts, junit, launches, options, summary
+from .document import FORMAT, VERSION, Document
 from .judgement import Judgement, judge
 from .options import Options
 from .records import Record
-from .storage import FORMAT, VERSION, Document, Storage, open_storage
+from .storage import Storage, open_storage
 
 FAILED, UNDECIDED = int(pytest.ExitCode.TESTS_FAILED), int(pytest.ExitCode.USAGE_ERROR)
 
@@ -24,6 +25,7 @@ class PerfSession:
         self.config = config
         self.options: Options = options.read(config)
         self.child = launches.child()
+        counts.begin(self.child)
         self.worker = hasattr(config, "workerinput")
         self.records: dict[str, list[Record]] = {}
         self.judged: Judgement | None = None
@@ -78,12 +80,17 @@ class PerfSession:
         self.partial = _partial(session, lost)
         records = self.all_records
         wanted = self.options
-        if wanted.launches > 1 and not self.partial:
+        if wanted.count and not self.partial:
+            counted, problems = launches.count(self.config, records, wanted.launches, time.monotonic() - self.began)
+            self.records = {test: [one for one in counted if one.test == test] for test in self.records}
+            records = self.all_records
+            self.lines += [f"Warning: {problem}" for problem in problems]
+        elif wanted.launches > 1 and not self.partial:
             took = time.monotonic() - self.began
             problems = launches.repeat(self.config, records, wanted.launches - 1, took)
             self.lines += [f"Warning: {problem}" for problem in problems]
         today = datetime.datetime.now(datetime.UTC).date()
-        environment = _environment()
+        environment = _environment() | (counts.environment(wanted.launches) if wanted.count else {})
         documents = self.baseline if wanted.compare else []
         judged = self.judged = judge(records, documents, wanted, environment, today)
         if not wanted.compare and judged.missing:
@@ -174,7 +181,7 @@ class PerfSession:
     def _write_json(self, document: Document) -> None:
         import json
 
-        from ..report.files import atomic_writer
+        from ..system.files import atomic_writer
 
         judged, target = self.judged, self.options.json
         assert judged is not None
@@ -204,7 +211,7 @@ class PerfSession:
     def _publish(self, comparison: Any, style: str, path: Any) -> None:
         from ..report.comparison import render
         from ..report.comparison_github import publish
-        from ..report.files import atomic_writer
+        from ..system.files import atomic_writer
 
         if style == "github":
             # The runner reads commands from the beginning of a line of standard output.

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from ..compare.samples import Side
+from ..compare.side import Side
 from ..history import Commit, HistoryError, open_history
-from .storage import COMMIT, FORMAT, MOST_READ, VERSION, Document, check, split
+from .document import COMMIT, FORMAT, MOST_READ, VERSION, Document, check, split
 
 RECORDS = "perf_tests"
 

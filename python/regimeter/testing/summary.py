@@ -23,10 +23,10 @@ WORDS = {
     "invalid": "invalid",
 }
 # What larger values of a metric are called; times get slower and faster.
-MORE = {"memory_peak": ("MORE", "less"), "launches": ("MORE", "fewer")}
+MORE = {"memory_peak": ("MORE", "less"), "launches": ("MORE", "fewer"), "instructions": ("MORE", "fewer")}
 ORDER = ("regression", "improvement", "invalid", "no_change", "removed_operation", "new_operation")
 BASES = {
-    "single": "one process a side",
+    "single": "one or two processes a side",
     "launches": "several processes a side, compared by the median of each",
     "paired": "duets, compared pair by pair",
 }
@@ -59,9 +59,17 @@ def results(records: Sequence[Record]) -> list[str]:
     """Return a table of what was measured."""
     rows = [["test", "median", "fastest", "rounds", "memory"]]
     for record in records[:MOST_ROWS]:
+        counted = record.typical("instructions")
+        if counted is not None:
+            layouts = len(record.metrics["instructions"])
+            calls = f"{_count(layouts, 'layout')} x {record.rounds * record.iterations}"
+            rows.append([record.operation, f"{counted:,.0f} instructions", "", calls, ""])
+            continue
         reason = record.unavailable.get("time")
-        if reason and not record.metrics:
-            rows.append([record.operation, "-", "", "", f"not timed: {reason}"])
+        uncounted = record.unavailable.get("instructions")
+        if (reason or uncounted) and not record.metrics:
+            why = f"not timed: {reason}" if reason else f"not counted: {uncounted}"
+            rows.append([record.operation, "-", "", "", why])
             continue
         for label, launches in ((" (old)", record.old.get("time")), ("", record.metrics.get("time"))):
             values = [value for launch in launches or () for value in launch]
@@ -101,7 +109,7 @@ def verdicts(judged: "Judgement") -> list[str]:
 
 
 def _verdict(row: "OperationComparison", threshold: float | None) -> list[str]:
-    from ..report.comparison_text import probability
+    from ..report.comparison_text import equals, probability, untold
 
     word = WORDS[row.status]
     if row.metric in MORE and row.status in ("regression", "improvement"):
@@ -112,7 +120,11 @@ def _verdict(row: "OperationComparison", threshold: float | None) -> list[str]:
         notes.append("too small a share to fail")
     if row.accepted:
         notes.append(f"accepted: {row.accepted}")
-    if row.status == "no_change" and not row.conclusive:
+    if row.reason == "machine":
+        notes.append(f"differs by {row.change_percent:+.1f} %; {untold(row)}")
+    elif row.reason == "layouts":
+        notes.append("undecided: layouts of memory disagree")
+    elif row.status == "no_change" and not row.conclusive:
         notes.append("undecided: too little data")
     elif row.reason == "below_threshold":
         notes.append("real, below the threshold")
@@ -123,7 +135,7 @@ def _verdict(row: "OperationComparison", threshold: float | None) -> list[str]:
         f"{_value(row, row.baseline)} -> {_value(row, row.current)}",
         "" if row.change_percent is None else f"{row.change_percent:+.1f} %",
         interval,
-        "" if row.q is None else f"q={probability(row.q)}",
+        "" if row.q is None else f"q {equals(probability(row.q, row.least_q))}",
         ", ".join(notes),
     ]
 
@@ -133,6 +145,8 @@ def _value(row: "OperationComparison", value: float | None) -> str:
         return "-"
     if row.unit == "s":
         return quantities.time_text(value)
+    if row.metric == "instructions":
+        return f"{value:,.0f}"
     return quantities.size_text(value) if row.unit == "bytes" else f"{value:g}"
 
 
@@ -153,15 +167,18 @@ def evidence(judged: "Judgement") -> list[str]:
         tiers = dict.fromkeys(row.tier for row in comparison.comparisons)
         lines += [f"Compared: {BASES[tier]}" for tier in BASES if tier in tiers]
         if "single" in tiers:
-            from ..report.comparison_text import floor_text
+            from ..report.comparison_text import floor_lines
 
-            lines.append(
-                f"  {floor_text(comparison)} (--perf-noise); --perf-launches 5, here and when saving, tells more"
-            )
+            lines += [f"  {text}" for text in floor_lines(comparison)]
+            lines.append("  --perf-launches 5, here and when saving, tells more; --perf-noise gives the floor")
+        if any(row.metric == "instructions" for row in rows):
+            from ..compare.ab.experiment import HELD_STILL, NOT_SEEN
+
+            lines += [f"Counted: {HELD_STILL}", f"Not seen: {NOT_SEEN}"]
         lines += _common(comparison)
         lines.append(f"Rule: q <= {comparison.alpha:g} over all rows together, and the interval reaches the threshold")
     if judged.duets:
-        from .duet import BLIND
+        from ..compare.ab.duet import BLIND
 
         lines.append(f"Duets: {BLIND}")
     lines += [f"No longer accepted: {text}" for text in judged.expired]

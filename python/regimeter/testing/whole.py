@@ -7,9 +7,9 @@ from contextlib import contextmanager
 
 import pytest
 
+from ..compare.ab.memory import PeakMemory
 from .budgets import Figures, check, needs_trace
 from .gate import Budget
-from .memory import PeakMemory
 
 
 @contextmanager

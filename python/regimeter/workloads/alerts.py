@@ -69,7 +69,7 @@ def _throttled(one: KernelStats) -> Iterable[Alert]:
 
 def slowed_by(device: int | str) -> tuple[list[str], str]:
     """Return why a CUDA device is below its full clocks now, and '' or the reason why that is not known."""
-    from .. import telemetry
+    from ..system import telemetry
 
     if not gpus.nvml_possible():
         return [], gpus.reason()

@@ -9,7 +9,7 @@ import numpy as np
 from .. import _core
 from ..system import gpus
 from ..system.processors import cpu_model
-from .backends import Measured, Request
+from .backend import Measured, Request
 from .catalog import Arrays, Workload
 from .statistics import Times
 from .steady import settle_allocator
@@ -87,7 +87,7 @@ class DeviceBackend:
 
 def device_name(ordinal: int, capability: int) -> str:
     """Return what NVML calls a CUDA device, or its compute capability where NVML does not tell."""
-    from .. import telemetry
+    from ..system import telemetry
 
     plain = f"CUDA device {ordinal} of compute capability {capability // 10}.{capability % 10}"
     if not gpus.nvml_possible():

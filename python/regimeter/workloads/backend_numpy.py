@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..system.processors import cpu_model
-from .backends import Measured, Request
+from .backend import Measured, Request
 from .catalog import Arrays, Workload
 from .python_timing import time_calls
 

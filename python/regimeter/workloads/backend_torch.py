@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import _core
 from ..system.processors import cpu_model
-from .backends import Measured, Request
+from .backend import Measured, Request
 from .catalog import Arrays, Workload
 from .python_timing import time_calls
 from .statistics import Times

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from time import perf_counter_ns
 from typing import Any
 
-from ..testing.measure import quiet
+from ..compare.ab.measure import quiet
 from .statistics import Times
 from .steady import MORE_WARMUP, page_faults, settle_allocator
 

@@ -8,17 +8,19 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TextIO
 
 from .. import _core
-from ..gpu_monitoring import existing_monitor
+from ..system.joints import joint
+from ..tuning.gpu_monitoring import existing_monitor
 from .advice import Advice, advice_of
 from .alerts import Alert, alerts_of, slowed_by
-from .backends import AUTO, Backend, Request, resolve
+from .backend import Backend, Request
+from .backends import AUTO, resolve
 from .catalog import Workload, choose, sizes_for
 from .policy import thresholds
 from .python_timing import time_calls
 from .statistics import KernelStats
 
 if TYPE_CHECKING:
-    from ..compare.samples import Side
+    from ..compare.side import Side
 
 FORMAT = "regimeter.workloads"
 
@@ -64,7 +66,7 @@ class WorkloadReport:
 
     def side(self, label: str = "workloads") -> "Side":
         """Return the run as one process for comparisons and the history: seconds by NAME [BACKEND] and what."""
-        from ..compare.samples import Side
+        from ..compare.side import Side
 
         side = Side(label, environments=[self._ran_on()])
         time = side.metric("time")
@@ -106,13 +108,12 @@ class WorkloadReport:
 
     def render(self, style: str = "text") -> str:
         """Return the report as text, markdown or html. ValueError for another style."""
-        from ..report.workloads import render, report_sections
-
-        return render(report_sections(self), style, "Workloads")
+        text: str = joint("workloads")(self, style)
+        return text
 
     def print_summary(self, file: TextIO | None = None) -> None:
         """Print the report as text."""
-        from ..report.text import say
+        from ..system.text import say
 
         say(file, self.render())
 

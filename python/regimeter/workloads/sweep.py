@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .backends import AUTO, Request, resolve
+from .backend import Request
+from .backends import AUTO, resolve
 from .catalog import SCALED, choose
 from .policy import thresholds
 from .statistics import KernelStats

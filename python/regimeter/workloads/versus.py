@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ..testing.duet import BLIND
-from .backends import AUTO, Request, resolve
+from ..compare.ab.duet import BLIND
+from .backend import Request
+from .backends import AUTO, resolve
 from .catalog import choose
 from .policy import thresholds
 from .statistics import KernelStats

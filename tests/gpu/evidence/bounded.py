@@ -33,15 +33,20 @@ class Ended(NamedTuple):
 
 
 def run_bounded(
-    command: Sequence[str], limit_s: float, variables: Mapping[str, str] | None = None, *, apart: bool = True
+    command: Sequence[str],
+    limit_s: float,
+    variables: Mapping[str, str] | None = None,
+    *,
+    apart: bool = True,
+    log: Path | None = None,
 ) -> Ended:
-    """Run a process; `apart`, in a session of its own, which is ended whole.
+    """Run a process; `apart`, in a session of its own, which is ended whole; its whole output goes to `log`.
 
     What is not apart belongs to the session of its parent, and what it leaves behind ends with that.
     """
     begin = time.monotonic()
     own = {"PYTHONFAULTHANDLER": "1", "PYTHONUNBUFFERED": "1", END: str(begin + limit_s)}
-    with tempfile.TemporaryFile() as output:
+    with log.open("w+b") if log else tempfile.TemporaryFile() as output:
         process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,

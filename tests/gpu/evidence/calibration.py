@@ -4,7 +4,8 @@
 import time
 from typing import Any
 
-from .claims import Claim, at_most, between, equal, shown
+from . import doubles
+from .claims import Claim, at_most, between, equal, physical, shown
 from .common import UnavailableHere, find_compiler_of_kernels, in_process, ready
 
 TIMES = 2
@@ -36,7 +37,8 @@ def calibrated(policy: dict[str, float] | None = None) -> dict[str, Any]:
 
 def measure() -> dict[str, Any]:
     """Calibrate twice; the second process starts when the first has ended."""
-    return {"calibrations": [in_process("calibration", "calibrated", limit_s=75) for _ in range(TIMES)]}
+    policy = {"dispatch_calls": 500} if doubles.ON else None
+    return {"calibrations": [in_process("calibration", "calibrated", policy, limit_s=75) for _ in range(TIMES)]}
 
 
 def peaks_of(row: dict[str, Any]) -> dict[str, float]:
@@ -55,7 +57,7 @@ def judge(found: dict[str, Any]) -> list[Claim]:
     claims = [
         equal("calibrations", len(rows), TIMES),
         shown("peaks", rows[0]["peaks"]["source"], rows[0]["name"]),
-        *(at_most("duration", row["seconds"], LIMIT_S, "s") for row in rows),
+        *(physical(at_most("duration", row["seconds"], LIMIT_S, "s")) for row in rows),
         *(shown("doubts", row["warnings"]) for row in rows),
     ]
     for token, ceiling in rows[0]["ceilings"].items():
@@ -65,8 +67,8 @@ def judge(found: dict[str, Any]) -> list[Claim]:
             continue
         claims.append(shown(f"{token}: values", [f"{value:.4g}" for value in values], ceiling["unit"]))
         if token in peaks:
-            claims.append(between(f"{token}: share of the peak", max(values) / peaks[token], low, high))
+            claims.append(physical(between(f"{token}: share of the peak", max(values) / peaks[token], low, high)))
         if ceiling["unit"] in RATES and not token.startswith(WITHOUT_PEAK):
             apart = 100 * (max(values) / min(values) - 1)
-            claims.append(at_most(f"{token}: difference of the two", apart, REPEATED, "%"))
+            claims.append(physical(at_most(f"{token}: difference of the two", apart, REPEATED, "%")))
     return claims

@@ -4,6 +4,10 @@
 import math
 from typing import Any, NamedTuple
 
+from . import doubles
+
+NOT_JUDGED = "not judged on doubles"
+
 
 class Claim(NamedTuple):
     """`holds` is None where nothing can be said, and then `limit` or `value` tells why."""
@@ -17,6 +21,11 @@ class Claim(NamedTuple):
 def _number(value: Any) -> float | None:
     known = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
     return float(value) if known else None
+
+
+def physical(made: Claim) -> Claim:
+    """Return a claim about what only hardware has, a time, a rate, a share of a peak: on doubles it shows nothing."""
+    return made._replace(limit=f"{made.limit}; {NOT_JUDGED}", holds=None) if doubles.ON else made
 
 
 def at_most(claim: str, value: Any, limit: float, unit: str = "") -> Claim:

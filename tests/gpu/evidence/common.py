@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from . import doubles
 from .bounded import left_s, read_answer, run_bounded, write_answer
 
 HERE = Path(__file__).resolve().parent
@@ -101,7 +102,7 @@ def find_compiler_of_kernels() -> None:
     sys.path.insert(0, str(PYTHON_TESTS))
     import nvrtc_place
 
-    from regimeter import libraries
+    from regimeter.system import libraries
 
     libraries.search_wheels()
     place = nvrtc_place.find()
@@ -109,17 +110,19 @@ def find_compiler_of_kernels() -> None:
         os.environ.setdefault("REGIMETER_LIBNVRTC", str(place))
 
 
-def in_process(module: str, function: str, *arguments: Any, limit_s: float = 120) -> Any:
+def in_process(module: str, function: str, *arguments: Any, limit_s: float = 120, on_doubles: str | None = None) -> Any:
     """Call evidence.MODULE.FUNCTION in a new process and return its result.
 
     CUPTI serves one tool for the life of a process, so what traces gets one of its own. It ends before the process
-    that asks for it is ended for its time. RuntimeError with the end of the output when it fails or takes too long.
+    that asks for it is ended for its time. on_doubles: the kind of doubles, where not those of this process.
+    RuntimeError with the end of the output when it fails or takes too long.
     """
     with tempfile.TemporaryDirectory(prefix="regimeter-evidence-") as folder:
         result = Path(folder) / "result.json"
         command = [sys.executable, str(HERE), "--call", f"{module}:{function}", "--arguments", json.dumps(arguments)]
         allowed_s = left_s(limit_s)
-        ended = run_bounded([*command, "--result", str(result)], allowed_s, apart=False)
+        own = doubles.variables(on_doubles) if doubles.ON and on_doubles else None
+        ended = run_bounded([*command, "--result", str(result)], allowed_s, own, apart=False)
         answer = read_answer(result)
     if "unavailable" in answer:
         raise UnavailableHere(answer["unavailable"])

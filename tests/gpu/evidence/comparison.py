@@ -3,7 +3,7 @@
 
 from typing import Any
 
-from .claims import Claim, between, equal, shown
+from .claims import Claim, between, equal, physical, shown
 from .common import in_process, ready
 
 LAUNCHES = 6
@@ -13,7 +13,7 @@ KERNELS = 100
 SIDES = {"baseline": KERNELS, "again": KERNELS, "slower": KERNELS * 11 // 10}
 
 
-def launch(seed: int) -> dict[str, list[float]]:
+def launch(seed: int, samples: int = SAMPLES) -> dict[str, list[float]]:
     """Time all sides in this process, in random order, in seconds of device time by the profiler's events."""
     import random
 
@@ -32,7 +32,7 @@ def launch(seed: int) -> dict[str, list[float]]:
         work(KERNELS)
     torch.cuda.synchronize()
     with GPUProfiler(enable_detailed_metrics=False) as profiler:
-        for _ in range(SAMPLES):
+        for _ in range(samples):
             for side in chance.sample(list(SIDES), len(SIDES)):
                 torch.cuda._sleep(3_000_000)  # the host gets ahead, so that it is not in the device time
                 with profiler.profile(side):
@@ -77,10 +77,10 @@ def judge(found: dict[str, Any]) -> list[Claim]:
     for label, paired in (("duet", True), ("launches", False)):
         same, slower = verdict(launches, "again", paired), verdict(launches, "slower", paired)
         claims += [
-            equal(f"{label}: nothing changed", same["change"], "no_change"),
+            physical(equal(f"{label}: nothing changed", same["change"], "no_change")),
             shown(f"{label}: what it says of that", same),
-            equal(f"{label}: a tenth more work", slower["change"], "regression"),
-            between(f"{label}: its change", slower["percent"], 8, 12, "%"),
+            physical(equal(f"{label}: a tenth more work", slower["change"], "regression")),
+            physical(between(f"{label}: its change", slower["percent"], 8, 12, "%")),
             shown(f"{label}: what it says of that", slower),
         ]
     # Both sides from different processes, as two runs of a gate are.
@@ -88,7 +88,8 @@ def judge(found: dict[str, Any]) -> list[Claim]:
 
     sides = [{"product": [row["baseline"] for row in part]} for part in (launches[:half], launches[half:])]
     (row,) = compare_samples(*sides).comparisons
-    claims.append(equal("half of the launches against the other half", row.change_type.value, "no_change"))
+    halves = equal("half of the launches against the other half", row.change_type.value, "no_change")
+    claims.append(physical(halves))
     alone = verdict(launches[:1], "slower", False)
     claims.append(shown("one process alone, a tenth more work", alone))
     return claims

@@ -3,7 +3,7 @@
 
 from typing import Any
 
-from .claims import Claim, at_least, equal, shown
+from .claims import Claim, at_least, equal, physical, shown
 from .common import UnavailableHere, finished, kernels_by_scope, name_of, ready, tracing
 
 CALLS = 20
@@ -52,7 +52,7 @@ def judge(found: dict[str, Any]) -> list[Claim]:
     """Triton's kernels belong to the scope around the call."""
     triton = sum(count for name, count in found["kernels"].items() if "triton" in name)
     return [
-        equal("the result is right", found["right"], True),
+        physical(equal("the result is right", found["right"], True)),
         at_least("kernels made by Triton under the scope", triton, CALLS),
         equal("calls with a device time", found["timed"], CALLS),
         shown("a scope inside the compiled function", found["scope_inside"]),

@@ -4,7 +4,7 @@
 import time
 from typing import Any
 
-from .claims import Claim, at_least, between, shown
+from .claims import Claim, at_least, between, physical, shown
 from .common import UnavailableHere, ready, spread
 
 SECONDS = 3.0
@@ -12,14 +12,15 @@ SECONDS = 3.0
 
 def values(**options: bool) -> dict[str, float]:
     """Return what device 0 says now."""
-    from regimeter import telemetry
+    from regimeter.system import telemetry
 
     return {name: reading.value for name, reading in telemetry.read(0, **options).items() if reading.value is not None}
 
 
 def measure() -> dict[str, Any]:
     """Read at rest, under load and by the sampler of a recording."""
-    from regimeter import GPUProfiler, UnavailableError, telemetry
+    from regimeter import GPUProfiler, UnavailableError
+    from regimeter.system import telemetry
 
     torch = ready()
     try:
@@ -70,11 +71,11 @@ def judge(found: dict[str, Any]) -> list[Claim]:
     busy, power = found["busy"], found["power"].get("median")
     limit = busy.get("power_limit_watts")
     claims = [
-        at_least("utilisation under load", busy.get("gpu_utilization_percent"), 50, "%"),
-        between("temperature", busy.get("temperature_gpu_celsius"), 10, 110, "celsius"),
-        between("clock of the multiprocessors under load", busy.get("clock_sm_mhz"), 200, 4000, "MHz"),
-        at_least("memory in use", busy.get("memory_used_bytes"), found["allocated_bytes"], "bytes"),
-        between("power under load", power, 10, 1.15 * limit if limit else 2000, "W"),
+        physical(at_least("utilisation under load", busy.get("gpu_utilization_percent"), 50, "%")),
+        physical(between("temperature", busy.get("temperature_gpu_celsius"), 10, 110, "celsius")),
+        physical(between("clock of the multiprocessors under load", busy.get("clock_sm_mhz"), 200, 4000, "MHz")),
+        physical(at_least("memory in use", busy.get("memory_used_bytes"), found["allocated_bytes"], "bytes")),
+        physical(between("power under load", power, 10, 1.15 * limit if limit else 2000, "W")),
         shown("power", found["power"], "W"),
         shown("what slows it", found["slowed_by"]),
         shown("a reading", found["read_ns"], "ns"),
@@ -84,7 +85,6 @@ def judge(found: dict[str, Any]) -> list[Claim]:
         shown("not offered", found["unavailable"]),
     ]
     if found["energy_joules"] is not None and power:
-        claims.append(
-            between("energy over power times time", found["energy_joules"] / (power * found["seconds"]), 0.75, 1.25)
-        )
+        ratio = found["energy_joules"] / (power * found["seconds"])
+        claims.append(physical(between("energy over power times time", ratio, 0.75, 1.25)))
     return claims

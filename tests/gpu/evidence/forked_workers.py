@@ -3,7 +3,7 @@
 
 from typing import Any
 
-from .claims import Claim, equal, shown
+from .claims import Claim, equal, physical, shown
 from .common import anomalies, finished, kernels_by_scope, name_of, ready, tracing
 
 ITEMS, BATCH = 32, 8
@@ -47,7 +47,7 @@ def judge(found: dict[str, Any]) -> list[Claim]:
     """The workers end, the sums are right, and the parent's recording goes on."""
     steps = 2 * ITEMS // BATCH
     return [
-        equal("sum of what was read", found["total"], 2 * 2 * 8 * sum(range(ITEMS))),
+        physical(equal("sum of what was read", found["total"], 2 * 2 * 8 * sum(range(ITEMS)))),
         equal("steps with a device time", found["steps"], steps),
         equal("at least a kernel in every step", found["kernels"] >= steps, True),
         equal("scopes of the workers in the parent's recording", found["reads_in_parent"], False),

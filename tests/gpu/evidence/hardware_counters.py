@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from .claims import Claim, at_least, at_most, between, shown
+from .claims import Claim, at_least, at_most, between, equal, physical, shown
 from .common import in_process, keep, ready, spread
 
 MIB = 1 << 20
@@ -29,7 +29,8 @@ def busy(work: Callable[[], object], seconds: float, torch: Any) -> tuple[int, i
 
 def sampled(source: str, work: Callable[[], object], seconds: float, torch: Any) -> dict[str, Any]:
     """Sample the device during work; return medians of roles, or the reason."""
-    from regimeter import UnavailableError, counters
+    from regimeter import UnavailableError
+    from regimeter.capture import counters
 
     try:
         measurement = counters.sample(source=source)
@@ -51,7 +52,8 @@ def sampled(source: str, work: Callable[[], object], seconds: float, torch: Any)
 
 def counted(work: Callable[[], object], torch: Any) -> dict[str, Any]:
     """Count in a range around work; return values by role, or the reason."""
-    from regimeter import UnavailableError, counters
+    from regimeter import UnavailableError
+    from regimeter.capture import counters
 
     try:
         measurement = counters.count("regime")
@@ -88,7 +90,9 @@ def measure() -> dict[str, Any]:
     found: dict[str, Any] = {}
     for kind in ("ranges", "gpm", "pm"):
         try:
-            parts = in_process("hardware_counters", "part", kind, limit_s=PART_S)
+            parts = in_process(
+                "hardware_counters", "part", kind, limit_s=PART_S, on_doubles="gpm" if kind == "gpm" else None
+            )
             found |= {f"{kind} {name}": row for name, row in parts.items()}
         except RuntimeError as error:
             found[f"{kind} copy"] = {"failed": str(error)}
@@ -100,6 +104,17 @@ def median_of(row: dict[str, Any], role: str) -> float | None:
     """Return a role's value, None where it was not measured."""
     value = row["roles"].get(role)
     return value.get("median") if isinstance(value, dict) else value
+
+
+def answered(name: str, row: dict[str, Any]) -> list[Claim]:
+    """Return the claims that need no value: that there are values, none failed, and their times are known."""
+    counts = row["counts"]
+    claims = [equal(f"{name}: readings that failed", counts["failures"], 0)]
+    if name.startswith("ranges"):
+        return [*claims, equal(f"{name}: ranges", (counts["ranges"], counts["dropped"]), (1, 0))]
+    inside = row["roles"].get("dram_throughput", {}).get("count", 0)
+    claims.append(at_least(f"{name}: samples during the work", inside, 1))
+    return [*claims, equal(f"{name}: times had to be guessed", counts["times_guessed"], False)]
 
 
 def judge(found: dict[str, Any]) -> list[Claim]:
@@ -114,11 +129,12 @@ def judge(found: dict[str, Any]) -> list[Claim]:
             continue
         dram, tensor = median_of(row, "dram_throughput"), median_of(row, "tensor_active")
         if name.endswith("copy"):
-            claims.append(between(f"{name}: memory bandwidth", dram, 40 if "gpm" in name else 60, 105, "%"))
-            claims.append(at_most(f"{name}: tensor pipes", tensor, 5, "%"))
+            claims.append(physical(between(f"{name}: memory bandwidth", dram, 40 if "gpm" in name else 60, 105, "%")))
+            claims.append(physical(at_most(f"{name}: tensor pipes", tensor, 5, "%")))
         else:
-            claims.append(at_most(f"{name}: memory bandwidth", dram, 60, "%"))
-            claims.append(at_least(f"{name}: tensor pipes", tensor, 20, "%"))
+            claims.append(physical(at_most(f"{name}: memory bandwidth", dram, 60, "%")))
+            claims.append(physical(at_least(f"{name}: tensor pipes", tensor, 20, "%")))
+        claims += answered(name, row)
         claims.append(shown(f"{name}: all roles", row["roles"]))
         claims.append(shown(f"{name}: counts", row["counts"]))
     return claims

@@ -10,7 +10,12 @@ WIDTH = 1024
 
 
 def plain(torch: Any) -> Callable[[int], None]:
-    """Return a loop of a matrix product and an elementwise kernel."""
+    """Return a loop of a matrix product, an elementwise kernel and a sum of vectors that memory limits.
+
+    The clock of the multiprocessors wanders with the power that a product draws; that of the memory does not.
+    """
+    large = torch.ones(1 << 26, device="cuda")
+    result = torch.empty_like(large)
     a = torch.randn(4096, 4096, device="cuda", dtype=torch.float16)
     b = torch.randn(4096, 4096, device="cuda", dtype=torch.float16)
 
@@ -18,9 +23,26 @@ def plain(torch: Any) -> Callable[[int], None]:
         for _ in range(times):
             c = a @ b
             c.relu_()
+            torch.add(large, large, out=result)
         torch.cuda.synchronize()
 
     return work
+
+
+def products(torch: Any) -> Callable[[Profile], None]:
+    """Return a step that the device limits: eight large matrix products, each a scope with a profiler."""
+    a = torch.randn(4096, 4096, device="cuda", dtype=torch.float16)
+    out = torch.empty_like(a)
+
+    def step(profile: Profile) -> None:
+        for _ in range(8):
+            if profile is None:
+                torch.mm(a, a, out=out)
+            else:
+                with profile("product"):
+                    torch.mm(a, a, out=out)
+
+    return step
 
 
 def decode(torch: Any) -> Callable[[Profile], None]:

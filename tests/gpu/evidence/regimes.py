@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from typing import Any
 
-from .claims import Claim, at_least, at_most, shown
+from .claims import Claim, at_least, at_most, physical, shown
 from .common import UnavailableHere, find_compiler_of_kernels, in_process, ready
 from .operations import operations
 
@@ -50,7 +50,8 @@ def profiled() -> dict[str, Any]:
 def counted() -> dict[str, Any]:
     """Return the busy shares of each operation; {"reason": ...} where counters may not be read."""
     torch = ready()
-    from regimeter import UnavailableError, counters
+    from regimeter import UnavailableError
+    from regimeter.capture import counters
 
     try:
         measurement = counters.count("regime")
@@ -120,8 +121,10 @@ def compared(what: str, wanted: dict[str, str], verdicts: dict[str, str]) -> lis
     wrong = [f"{name}: {verdict}, not {label}" for label, verdict, name in told if label != verdict]
     return [
         shown(f"{what}: operations that it labels", len(pairs)),
-        at_least(f"{what}: verdicts that agree", 100 * right / len(told) if told else None, AGREE, "%"),
-        at_most(f"{what}: without a verdict", 100 - 100 * len(told) / len(pairs) if pairs else None, SILENT, "%"),
+        physical(at_least(f"{what}: verdicts that agree", 100 * right / len(told) if told else None, AGREE, "%")),
+        physical(
+            at_most(f"{what}: without a verdict", 100 - 100 * len(told) / len(pairs) if pairs else None, SILENT, "%")
+        ),
         shown(f"{what}: confusion", {f"{a} -> {b}": n for (a, b), n in Counter(p[:2] for p in pairs).items()}),
         shown(f"{what}: wrong", wrong),
     ]

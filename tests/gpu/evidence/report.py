@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from . import doubles
+
 WORDS = {True: "holds", False: "DOES NOT HOLD", None: "-"}
 
 
@@ -23,6 +25,12 @@ def line_of(row: Mapping[str, Any]) -> str:
     return f"{row['name']:<18} {row['state']:<12} {row['seconds']:6.1f} s  {told}"
 
 
+def _state_of(changed: Sequence[str] | None) -> str:
+    if changed is None:
+        return " (whether files were changed is not known)"
+    return f" (with changes in {len(changed)} files)" if changed else ""
+
+
 def text(about: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> str:
     """Return the report."""
     device = about["device"]
@@ -31,7 +39,7 @@ def text(about: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> str:
             f"{device.get('name')}, compute capability {device.get('capability')}, CUDA {device.get('cuda')}, "
             f"torch {device.get('torch')}"
         ),
-        f"{about['date']}, commit {about['commit']}{' (with changes)' if about['changed'] else ''}",
+        f"{about['date']}, commit {about['commit']}{_state_of(about['changed'])}",
         f"command: {' '.join(about['command'])}",
         "",
         *map(line_of, rows),
@@ -46,12 +54,16 @@ def text(about: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> str:
             )
         if row["state"] not in ("measured", "unavailable") and row.get("output"):
             lines += [f"   | {line}" for line in row["output"].splitlines()[-15:]]
-    return "\n".join([*lines, "", about["nvidia_smi"], ""])
+    lines += ["", about["nvidia_smi"]]
+    if doubles.ON:  # so that no line of it can be taken for what hardware said
+        lines = [f"doubles | {line}" for part in lines for line in part.split("\n")]
+    return "\n".join([*lines, ""])
 
 
 def write(folder: Path, about: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> None:
     """Write both files anew, each by renaming, so that an end at any moment leaves whole ones."""
-    document = json.dumps({**about, "measurements": rows}, indent=1, default=str) + "\n"
+    # Of doubles it is one line, which begins with saying so.
+    document = json.dumps({**about, "measurements": rows}, indent=None if doubles.ON else 1, default=str) + "\n"
     for name, content in (("evidence.json", document), ("evidence.txt", text(about, rows))):
         partial = folder / f"{name}.part"
         partial.write_text(content, encoding="utf-8")

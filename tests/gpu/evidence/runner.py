@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run every measurement in a process of its own and write what was found after each.
 
-    python tests/gpu/evidence --out DIR [--only NAME ...] [--seconds 540]
+    python tests/gpu/evidence --out DIR [--only NAME ...] [--seconds 560]
 
 A measurement that crashes or hangs loses its own row and nothing else. Writes evidence.json (all figures) and
 evidence.txt (to read). Exit status: 0 all claims hold, 2 some do not or a row was lost, 1 nothing was measured.
@@ -22,9 +22,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from . import report
+from . import doubles, report
 from .bounded import keep_device, read_answer, run_bounded, write_answer
-from .claims import Claim
+from .claims import NOT_JUDGED, Claim
 from .common import RESULT, UnavailableHere, in_process
 
 HERE = Path(__file__).resolve().parent
@@ -33,35 +33,38 @@ PROBE_S = 120
 
 
 class Measurement(NamedTuple):
-    """A module of this package, the seconds that it may take, and those that it is expected to take."""
+    """A module of this package, the seconds that it may take, those that it is expected to take, and its doubles."""
 
     name: str
     limit_s: float
     expected_s: float = 0.0
+    doubles: str = "tracing"  # those that it is rehearsed on
 
 
 # What matters most comes first: when the time is over, the rest is left out and said to be. Expected is a process with
 # torch at 5 s, and what the measurement then waits for.
 MEASUREMENTS = (
     Measurement("event_times", 60, 10),
+    Measurement("device_clock", 60, 10),
     Measurement("attribution", 90, 20),
     Measurement("calibration", 155, 55),
-    Measurement("regimes", 125, 45),
+    Measurement("regimes", 125, 45, "counters"),
     Measurement("scope_cost", 60, 12),
-    Measurement("workloads", 60, 15),
-    Measurement("hardware_counters", 80, 30),
-    Measurement("overhead", 150, 95),
+    Measurement("workloads", 60, 15, "kernels"),
+    Measurement("hardware_counters", 80, 30, "counters"),
+    Measurement("overhead", 165, 110),
     Measurement("kernel_sums", 90, 40),
     Measurement("graphs", 85, 20),
     Measurement("comparison", 80, 40),
-    Measurement("device_telemetry", 40, 15),
+    Measurement("device_telemetry", 40, 15, "telemetry"),
     Measurement("stream_lanes", 40, 8),
     Measurement("torch_memory", 40, 8),
     Measurement("forked_workers", 60, 15),
     Measurement("million_kernels", 90, 40),
+    Measurement("coexistence", 60, 15),
     Measurement("compiled", 60, 40),
 )
-SECONDS = 540
+SECONDS = 560
 
 PROBE = """
 import json
@@ -116,7 +119,7 @@ def measure_one(measurement: Measurement, limit_s: float) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="regimeter-evidence-") as folder:
         result = Path(folder) / "result.json"
         command = [sys.executable, str(HERE), "--call", f"{measurement.name}:measure", "--result", str(result)]
-        ended = run_bounded(command, limit_s)
+        ended = run_bounded(command, limit_s, doubles.variables(measurement.doubles) if doubles.ON else None)
         answer = read_answer(result)
     row: dict[str, Any] = {"name": measurement.name, "seconds": round(ended.seconds, 1)}
     if "found" in answer:
@@ -170,15 +173,28 @@ def describe(device: dict[str, Any]) -> dict[str, Any]:
     except Exception as error:
         about = {"reason": str(error)}
     return {
+        "on": "doubles" if doubles.ON else "hardware",
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "command": sys.orig_argv,
         "commit": os.environ.get("EVIDENCE_COMMIT") or text_of("git", "rev-parse", "HEAD"),
-        "changed": text_of("git", "status", "--porcelain", "--untracked-files=no"),
+        "changed": changed_files(),
         "device": device,
         "nvidia_smi": text_of("nvidia-smi"),
         "nvidia_smi_query": text_of("nvidia-smi", "-q", "-d", "CLOCK,POWER,PERFORMANCE,ECC"),
         "environment": about,
     }
+
+
+def changed_files() -> list[str] | None:
+    """Return the files that differ from the commit, None where that is not known: a copy without its repository."""
+    try:
+        told = subprocess.run(
+            ["git", "status", "--porcelain", "--untracked-files=no"], cwd=ROOT,
+            capture_output=True, text=True, timeout=30, check=True,
+        )  # fmt: skip
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return [line[3:] for line in told.stdout.splitlines()]
 
 
 def call(target: str, arguments: list[Any], result: Path) -> int:
@@ -206,7 +222,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--seconds", type=float, default=SECONDS, help="for everything together, the look for a device included"
     )
-    parser.add_argument("--patience", type=float, default=1, help="times the limits, for doubles on a busy machine")
+    parser.add_argument(
+        "--patience", type=float, default=4 if doubles.ON else 1, help="times the limits, for doubles on a busy machine"
+    )
     parser.add_argument("--call", help=argparse.SUPPRESS)
     parser.add_argument("--arguments", default="[]", help=argparse.SUPPRESS)
     parser.add_argument("--result", type=Path, help=argparse.SUPPRESS)
@@ -215,6 +233,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return call(asked.call, json.loads(asked.arguments), asked.result)
     if asked.out is None:
         parser.error("--out is needed")
+    if doubles.ON:
+        if asked.out.resolve().is_relative_to(ROOT / "evidence"):
+            parser.error(f"{asked.out}: what doubles say is no evidence; name a folder outside of {ROOT / 'evidence'}")
+        os.environ.update(doubles.variables("tracing"))
     # Ended from outside, it still ends the measurement that runs; what was found before is written.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     begin = time.monotonic()
@@ -236,4 +258,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     lost = [row["name"] for row in rows if row["state"] not in ("measured", "unavailable")]
     failed = [claim for row in rows for claim in row.get("claims", ()) if claim["holds"] is False]
     print(f"{len(rows)} measurements, {len(lost)} lost, {len(failed)} claims do not hold: {asked.out / 'evidence.txt'}")
+    if doubles.ON:
+        claims = [claim for row in rows for claim in row.get("claims", ())]
+        left = sum(NOT_JUDGED in claim["limit"] for claim in claims)
+        print(f"{left} claims were not judged, {len(claims) - left} lines are of doubles: none of this is evidence")
     return 2 if lost or failed else 0

@@ -12,7 +12,8 @@ OUTER, INNER = 64 << 20, 256 << 20
 
 def measure() -> dict[str, Any]:
     """Allocate known sizes in nested scopes; time scopes that read the allocator at both ends."""
-    from regimeter import GPUProfiler, cost
+    from regimeter import GPUProfiler
+    from regimeter.run import cost
 
     torch = ready()
     torch.cuda.empty_cache()

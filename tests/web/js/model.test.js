@@ -7,9 +7,10 @@ const zlib = require("node:zlib");
 const { load, MODEL } = require("./load.js");
 const { model, InputFault } = load(...MODEL);
 
+const same = (values) => Object.fromEntries(Object.entries(values).map(([name, value]) => [name, { type: "same", value }]));
 const REPORT = {
   format: "regimeter.report",
-  version: 1,
+  version: 2,
   title: "x.py",
   created: "2026-11-21T03:00:00Z",
   run: { source: "live", file: null, duration_ns: 100, span_count: 3, lane_count: 1, complete: true },
@@ -23,7 +24,15 @@ const REPORT = {
   unavailable: { gpu_ns: "no CUDA driver found" },
   lanes: [{ name: "MainThread", process: 1, thread: 2 }],
   names: ["a", "b"],
-  timeline: { start_ns: [0, 5, 50], duration_ns: [50, 40, 10], name: [0, 1, 0], lane: [0, 0, 0], depth: [0, 1, 0], failed: [0, 0, 1], omitted_count: 4, omitted_ns: 9, rule: "the longest" },
+  timeline: {
+    count: 3,
+    spans: 3,
+    drawn: 3,
+    aggregated: 0,
+    kinds: ["scope"],
+    activities: ["none"],
+    columns: { start_ns: [0, 5, 50], duration_ns: [50, 40, 10], name: [0, 1, 0], lane: [0, 0, 0], depth: [0, 1, 0], plain_depth: [0, 1, 0], flags: [0, 0, 1], ...same({ op: 0, launch: -1, correlation: -1, step: -1, bytes: -1, kind: 0, activity: 0 }) },
+  },
   memory: { series: [{ name: "rss", unit: "bytes", time_ns: [0, 1], value: [5, null] }], unavailable: [{ name: "device", reason: "none" }] },
   anomalies: [],
 };
@@ -34,6 +43,14 @@ const changed = (change) => {
 };
 const fault = (place, words) => (error) => error instanceof InputFault && error.place === place && words.test(error.message) && error.remedy.length > 10;
 
+test("what a file says of its machine is one sentence, wherever it stands", async () => {
+  const said = async (data) => (await model.fromData(changed((one) => Object.assign(one, data)))).machine;
+  assert.equal(await said({}), null);
+  assert.equal(await said({ machine: "The machine was steady within 2 % (40 looks)." }), "The machine was steady within 2 % (40 looks).");
+  const profile = { entries: [], summary: {}, witness: { summary: { sentence: "the machine was steady within 2 % (40 looks)" } } };
+  assert.equal((await model.fromData(profile)).machine, "The machine was steady within 2 % (40 looks).");
+});
+
 test("a report is taken as it is: absent stays null, zero stays zero", async () => {
   const made = await model.fromData(REPORT);
   assert.equal(made.operations[0].gpuNs, null);
@@ -43,34 +60,22 @@ test("a report is taken as it is: absent stays null, zero stays zero", async () 
   assert.deepEqual(made.bottlenecks, [1, 0]);
   assert.deepEqual(made.ranked, [1, 0]);
   assert.deepEqual([...made.timeline.start], [0, 5, 50]);
-  assert.equal(made.timeline.omittedCount, 4);
+  assert.deepEqual([...made.timeline.failed], [0, 0, 1]);
+  assert.equal(made.scoped, true);
   assert.deepEqual([...made.memory.series[0].value], [5, NaN]);
   assert.deepEqual(made.derived, []);
 });
 
 test("packed columns read the same as plain ones", async () => {
-  const pack = (type, Type, values) => ({ type, data: zlib.gzipSync(Buffer.from(Type.from(values).buffer)).toString("base64") });
-  const { timeline } = REPORT;
+  const pack = (values) => ({ type: "u8", data: zlib.gzipSync(Buffer.from(values)).toString("base64") });
   const packed = changed((data) => {
-    data.timeline = {
-      encoding: "gzip+base64",
-      count: 3,
-      omitted_count: 0,
-      columns: {
-        start_ns: pack("f64", Float64Array, timeline.start_ns),
-        duration_ns: pack("f64", Float64Array, timeline.duration_ns),
-        name: pack("u32", Uint32Array, timeline.name),
-        lane: pack("u32", Uint32Array, timeline.lane),
-        depth: pack("u32", Uint32Array, timeline.depth),
-        failed: pack("u8", Uint8Array, timeline.failed),
-      },
-    };
+    for (const [name, values] of Object.entries(data.timeline.columns)) if (Array.isArray(values)) data.timeline.columns[name] = pack(values);
   });
   const [one, two] = [await model.fromData(packed), await model.fromData(REPORT)];
   for (const key of ["start", "duration", "name", "lane", "depth", "failed"]) assert.deepEqual([...one.timeline[key]], [...two.timeline[key]], key);
   packed.timeline.columns.lane.data = packed.timeline.columns.lane.data.slice(0, 20);
   await assert.rejects(model.fromData(packed), fault("at timeline.columns.lane.data", /damaged/));
-  packed.timeline.columns.lane = pack("u32", Uint32Array, [0]);
+  packed.timeline.columns.lane = pack([0]);
   await assert.rejects(model.fromData(packed), fault("at timeline.columns.lane.data", /expected 3 values, found 1/));
 });
 
@@ -79,11 +84,11 @@ test("a wrong value is refused with its place", async () => {
     [(d) => (d.summary[1].total_ns = "40"), "at summary[1].total_ns", /a number or null, found a string/],
     [(d) => (d.summary = {}), "at summary", /a list/],
     [(d) => delete d.summary[0].operation, "at summary[0].operation", /a text/],
-    [(d) => d.timeline.lane.pop(), "at timeline.lane", /expected 3 values, found 2/],
-    [(d) => (d.timeline.name[1] = 9), "at timeline.name (largest value)", /index below 2/],
-    [(d) => (d.timeline.start_ns[2] = null), "at timeline.start_ns[2]", /a number, found null/],
+    [(d) => d.timeline.columns.lane.pop(), "at timeline.columns.lane", /expected 3 values, found 2/],
+    [(d) => (d.timeline.columns.name[1] = 9), "at timeline.columns.name (largest value)", /index below 2/],
+    [(d) => (d.timeline.columns.start_ns[2] = null), "at timeline.columns.start_ns[2]", /a number, found null/],
     [(d) => (d.bottlenecks = [7]), "at bottlenecks[0]", /index below 2/],
-    [(d) => (d.version = 2), "at version", /version 2 cannot be read/],
+    [(d) => (d.version = 1), "at version", /version 1 cannot be read/],
     [(d) => (d.memory.series[0].time_ns = [1]), "at memory.series[0]", /same length/],
   ];
   for (const [change, place, words] of cases) await assert.rejects(model.fromData(changed(change)), fault(place, words), place);

@@ -25,3 +25,20 @@ test("nothing is loaded from elsewhere", () => {
 test("files stay small", () => {
   for (const name of files) assert.ok(fs.readFileSync(path.join(WEB, name), "utf8").split("\n").length <= 260, name);
 });
+
+test("a style that a panel's scripts use comes with the panel", () => {
+  const manifest = JSON.parse(fs.readFileSync(path.join(WEB, "manifest.json"), "utf8"));
+  const read = (name) => fs.readFileSync(path.join(WEB, name), "utf8");
+  const definers = new Map();
+  for (const name of files.filter((one) => one.endsWith(".css"))) {
+    for (const [, word] of read(name).matchAll(/\.([a-z][\w-]*)/gi)) definers.set(word, [...(definers.get(word) ?? []), name]);
+  }
+  const everywhere = manifest.filter(({ when }) => when === "page").flatMap(({ parts }) => parts);
+  for (const { when, parts } of manifest) {
+    const styles = new Set([...everywhere, ...parts]);
+    for (const name of parts.filter((one) => one.endsWith(".js"))) {
+      const used = [...read(name).matchAll(/class: "([\w -]+)"/g)].flatMap(([, words]) => words.split(" "));
+      for (const word of used) assert.ok(!definers.has(word) || definers.get(word).some((one) => styles.has(one)), `${when}: ${name} uses ${word}`);
+    }
+  }
+});

@@ -8,10 +8,10 @@ _WORK = "these pieces of work, and what waits for them, on the critical path"
 MESSAGES = {
     "pageable_copies": Message(
         "{count} copies between host and device use pageable memory ({rate})",
-        "copies from or to pageable host memory",
+        "copies of ≥ {small_copy_bytes} from or to pageable host memory",
         "Use pinned memory (pin_memory=True in the DataLoader, tensor.pin_memory()) and non_blocking=True.",
-        "at least 1 - rate / best rate of pinned copies, measured in this run or given; at most all of it, if it"
-        " then hides behind kernels",
+        "at least 1 - rate / best rate of pinned copies, measured in this run or given; at most what can hide behind"
+        " the rest of the path",
         "Pinned copies of the same size are no faster on this machine, or the data is used at once.",
         "regimeter memcpy {trace}",
     ),
@@ -43,7 +43,7 @@ MESSAGES = {
         "Copies between host and device with nothing beside them take {path_share} of the critical path",
         "such copies ≥ {suggest_exposed_copy_share} of the path",
         "Copy the next batch on a stream of its own while this one is computed (prefetching).",
-        AMDAHL,
+        "their time on the critical path, at most as much as the rest of the path, behind which they can hide",
         "The data is only known when it is needed, or computation is shorter than the copies.",
         "regimeter memory-bandwidth {trace}",
     ),

@@ -3,12 +3,12 @@
 
 from .message import AMDAHL, NOT_BOUNDED, Message
 
-_OVERHEAD = "the measured host time beyond device time; not bounded where it was not measured"
+_OVERHEAD = "the measured host time beyond device time"
 
 MESSAGES = {
     "small_gpu_scope": Message(
         "{subject} runs on the GPU for {mean_ns} on average",
-        "mean of a GPU operation < {suggest_small_gpu_ns}",
+        "mean of a GPU operation < {suggest_small_gpu_ns}, in a run with measured device times",
         "Try it on the CPU, or together with its neighbours.",
         _OVERHEAD,
         "Its data is on the device, and moving it costs more than the launch.",
@@ -16,7 +16,7 @@ MESSAGES = {
     ),
     "large_cpu_scope": Message(
         "{subject} runs on the CPU for {mean_ns} on average, with {bytes}",
-        "mean of a CPU operation > {suggest_large_cpu_ns} with > {suggest_large_cpu_bytes}",
+        "mean of a CPU operation > {suggest_large_cpu_ns} with > {suggest_large_cpu_bytes}, in a run that uses a GPU",
         "Try it on the GPU.",
         AMDAHL,
         "It waits, or its work has no parallel part.",
@@ -24,7 +24,7 @@ MESSAGES = {
     ),
     "repeated_scope": Message(
         "{subject} is called {count} ×, {mean_ns} each",
-        "≥ {suggest_batch_calls} calls of < {suggest_batch_ns}",
+        "≥ {suggest_batch_calls} calls of < {suggest_batch_ns}, in a run with measured device times",
         "Do the work of several calls in one.",
         _OVERHEAD + "; one call of it remains",
         "The calls depend on each other.",
@@ -32,7 +32,8 @@ MESSAGES = {
     ),
     "memory_heavy_scope": Message(
         "{subject} allocates {bytes} on average",
-        "mean change of memory > {suggest_memory_bytes}",
+        "mean change of memory > {suggest_memory_bytes} and, in a run that says how much there is, >"
+        " {suggest_memory_heavy_share} of it",
         "Work in place, in parts, or in lower precision; free early.",
         NOT_BOUNDED,
         "The memory is its result.",
@@ -40,7 +41,8 @@ MESSAGES = {
     ),
     "cacheable_scope": Message(
         "{subject} is called {count} × for {mean_ns} each",
-        "≥ {suggest_cache_calls} calls of < {suggest_cache_ns}",
+        "≥ {suggest_cache_calls} calls of < {suggest_cache_ns}; of exported profiles only: no run shows that calls"
+        " ask for the same",
         "Keep results of equal arguments (functools.cache), or compute what does not change before the loop.",
         "all but one call, on the critical path",
         "The arguments differ from call to call.",
@@ -56,9 +58,10 @@ MESSAGES = {
     ),
     "variable_scope": Message(
         "Calls of {subject} differ: coefficient of variation {ratio}, the longest {longest_ns}",
-        "coefficient of variation > {suggest_variation} over ≥ {suggest_batch_calls} calls",
+        "coefficient of variation > {suggest_variation} over ≥ {suggest_batch_calls} calls, in a run that says how long"
+        " its threads waited for a processor",
         "Look at what the long calls have in common: first calls, sizes, allocation, other processes.",
-        "what calls take beyond their median, of their time on the critical path",
+        "what calls take beyond their median and beyond waiting for a processor, of their time on the critical path",
         "Long calls do more work.",
         "regimeter show {trace}",
     ),

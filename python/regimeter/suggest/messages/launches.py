@@ -5,9 +5,9 @@ from .message import AMDAHL, NOT_BOUNDED, Message
 
 MESSAGES = {
     "launch_bound": Message(
-        "{share} of the launches take longer than the work they launch, so the device waits for the host",
-        "launches that outlast their work ≥ {suggest_launch_bound_share} and host work ≥ {suggest_host_share} of the"
-        " path",
+        "{share} of {count} launches take longer than the work they launch, so the device waits for the host",
+        "of ≥ {suggest_outlier_launches} launches ≥ {suggest_launch_bound_share} outlast their work, and host work ≥"
+        " {suggest_host_share} of the path",
         "Launch less often: torch.compile(mode='reduce-overhead') or CUDA graphs for the part that repeats, larger"
         " batches, fused optimisers.",
         "the host's work and launch latency on the critical path",
@@ -15,8 +15,9 @@ MESSAGES = {
         "regimeter launches {trace} --by operator",
     ),
     "repeated_sequence": Message(
-        "A sequence of {steps} kernels repeats {count} ×, with gaps between them",
-        "one of the three sequences with most gap time; gaps on the critical path",
+        "Sequences of up to {steps} kernels repeat, {count} × in all, with {idle_ns} of gaps between their kernels",
+        "the three sequences with most gap time, of ≥ {suggest_outlier_launches} kernels in all; gaps on the critical"
+        " path",
         "Capture the repeated part as a CUDA graph, or let torch.compile fuse it.",
         "the gaps between kernels of the sequence that lie on the critical path",
         "The kernels depend on results that the host must see between them.",
@@ -32,7 +33,7 @@ MESSAGES = {
         "regimeter launches {trace}",
     ),
     "setup_calls": Message(
-        "{count} calls of the driver that set something up take {total_ns}, the longest {longest_ns} ({subject})",
+        "Calls of the driver that set something up take {total_ns} ({count} ×), the longest {longest_ns} ({subject})",
         "calls that neither wait, copy nor allocate, of ≥ {suggest_setup_call_ns}",
         "Leave the first iterations out of the measurement, or do the setup (context, handles, modules) before it.",
         "the time of these calls on the critical path",
@@ -72,7 +73,7 @@ MESSAGES = {
         "regimeter kernels {trace}",
     ),
     "host_bound": Message(
-        "The host's own work takes {path_share} of the critical path, most of it in {subject}",
+        "The host's own work takes {path_share} of the critical path ({path_ns}), most of it in {subject}",
         "host work ≥ {suggest_host_share} of the path while the device waits",
         "Look at what the host does there: operators, Python, logging; move it off the training thread or compile it.",
         AMDAHL,
@@ -80,7 +81,7 @@ MESSAGES = {
         "regimeter critical-path-top {trace}",
     ),
     "python_overhead": Message(
-        "Python functions take {path_share} of the critical path, most of it in {subject}",
+        "Python functions take {path_share} of the critical path ({path_ns}), most of it in {subject}",
         "Python on the path ≥ {suggest_python_share}",
         "Compile the model (torch.compile), cache what the function computes, or call it less often.",
         AMDAHL,
@@ -106,7 +107,8 @@ MESSAGES = {
     "unrecorded_host": Message(
         "{path_share} of the critical path lies where no span of the host was recorded",
         "time outside any span ≥ {suggest_unrecorded_share} of the path",
-        "Record Python stacks (with_stack=True) or set scopes there; this time may hold input, logging or waiting.",
+        "Record what the host does there: scopes around it, in a trace the host's activity (ProfilerActivity.CPU) and"
+        " Python stacks (with_stack=True). It may be input, logging or waiting.",
         AMDAHL,
         "A recording with stacks shows that the thread waits for the device there.",
         "regimeter critical-path {trace}",

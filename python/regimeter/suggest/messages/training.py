@@ -49,11 +49,13 @@ MESSAGES = {
         "regimeter communication {trace}",
     ),
     "small_collectives": Message(
-        "{count} collectives carry less than {suggest_small_message_bytes} each, {bytes} in all",
-        "≥ {suggest_small_collectives} collectives of < {suggest_small_message_bytes}",
+        "{count} collectives are small: each carries less than {suggest_small_message_bytes} or takes less time than"
+        " issuing it",
+        "≥ {suggest_small_collectives} collectives of < {suggest_small_message_bytes}, or, where no sizes are recorded,"
+        " shorter than the operator that issues them",
         "Join them: larger buckets (bucket_cap_mb), coalesced collectives.",
-        "their time on the critical path beyond what their bytes need at the best rate of larger ones in this run, or"
-        " beyond one of them",
+        "their time and that of issuing them on the critical path, beyond what their bytes need at the best rate of"
+        " larger ones in this run, or beyond one of them",
         "Each must arrive before the next can be sent.",
         "regimeter collectives {trace} --by message",
     ),
@@ -77,12 +79,12 @@ MESSAGES = {
         "Rank {rank} causes {share} of the others' waits in collectives, {total_ns} in all",
         "one rank causes ≥ {suggest_straggler_share} of the waits",
         "Look at what that rank does more or later: data, host, clocks, topology.",
-        NOT_BOUNDED,
+        "waits for it on the critical path; not bounded where the path is its own",
         "Another rank is late in the next recording: then it is chance.",
         "regimeter stragglers {trace}",
     ),
     "rank_imbalance": Message(
-        "The busiest of {count} ranks computes {ratio} more than their mean",
+        "The busiest of {count} ranks computes {share} longer than their mean",
         "largest compute time by the mean - 1 ≥ {suggest_imbalance}",
         "Divide the work anew: lengths of samples, experts, pipeline stages.",
         NOT_BOUNDED,
@@ -167,8 +169,8 @@ MESSAGES = {
         OPERATORS,
     ),
     "top_kernel": Message(
-        "One kernel takes {share} of the compute time",
-        "kernel time of one name > {suggest_top_kernel_share} of all",
+        "{subject} takes {share} of the compute time and {path_share} of the critical path",
+        "kernel time of one name > {suggest_top_kernel_share} of all and ≥ {suggest_top_kernel_path} of the path",
         "What makes it faster decides: data type, layout, shapes, another library. Give ceilings for a bound.",
         NOT_BOUNDED,
         "The kernel runs near the ceiling of its pipe or of memory.",

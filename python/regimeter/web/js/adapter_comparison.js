@@ -4,16 +4,14 @@
 (function (app) {
   "use strict";
 
-  const NUMBERS = ["baseline", "current", "change_percent", "low_percent", "high_percent", "q", "share", "detectable_percent", "baseline_calls", "current_calls"];
+  const NUMBERS = ["baseline", "current", "change_percent", "low_percent", "high_percent", "q", "least_q", "share", "detectable_percent", "run_change_percent", "impact_percent"];
   const COLUMNS = ["name", "parent", "depth", "baseline_ns", "current_ns"];
 
-  function row(value, i) {
-    const place = `comparisons[${i}]`;
+  function row(value, place) {
     const given = app.shape.object(value, place);
     const name = app.shape.textOr(given.operation, `${place}.operation`, "");
     const metric = app.shape.textOr(given.metric, `${place}.metric`, "time");
     const made = {
-      at: i,
       name,
       metric,
       key: metric === "time" ? name : `${name} \u00b7 ${metric}`,
@@ -26,21 +24,29 @@
       note: app.shape.textOr(given.note, `${place}.note`, ""),
     };
     for (const key of NUMBERS) made[key] = app.shape.numberOrNull(given[key], `${place}.${key}`);
-    made.impact = made.change_percent === null ? null : (made.change_percent / 100) * (made.share ?? 0);
+    made.calls = calls(given, place);
     return made;
+  }
+
+  /** Calls of a process on both sides, null where a side has none. */
+  function calls(given, place) {
+    const number = (key) => app.shape.numberOrNull(given[key], `${place}.${key}`) ?? 0;
+    const launches = [number("baseline_launches"), number("current_launches")];
+    const counts = [number("baseline_calls"), number("current_calls")];
+    return launches[0] > 0 && launches[1] > 0 && counts[0] + counts[1] > 0 ? [counts[0] / launches[0], counts[1] / launches[1]] : null;
   }
 
   async function flame(given) {
     if (given === undefined || given === null) return null;
-    const columns = {};
-    await Promise.all(COLUMNS.map(async (name) => (columns[name] = await app.columns.unpack(app.shape.object(given.columns[name], `flame.columns.${name}`), given.count, `flame.columns.${name}`))));
+    const columns = await app.columns.read(given, COLUMNS, "flame");
     const plain = new Uint8Array(given.count);
     return { ...columns, role: plain, roles: ["span"], kind: plain, kinds: ["other"], grouped: plain, count: plain, metric: given.metric, names: app.shape.list(given.names, "flame.names") };
   }
 
   async function read(data) {
     const { shape } = app;
-    const rows = shape.list(data.comparisons, "comparisons").map(row);
+    const rowsOf = (values, name) => values.map((value, i) => row(value, `${name}[${i}]`));
+    const rows = rowsOf(shape.list(data.comparisons, "comparisons"), "comparisons");
     return {
       kind: "comparison",
       title: shape.textOr(data.title, "title", "Comparison"),
@@ -52,6 +58,7 @@
       cautions: [],
       operations: rows.map(({ key, share }) => ({ name: key, share })),
       rows,
+      wholes: rowsOf(shape.listOr(data.wholes, "wholes"), "wholes"),
       rowsInAll: shape.numberOrNull(data.rows_in_all, "rows_in_all") ?? rows.length,
       level: shape.numberOrNull(data.level, "level") ?? 0.95,
       threshold: shape.numberOrNull(data.threshold_percent, "threshold_percent") ?? 5,

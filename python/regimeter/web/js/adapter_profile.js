@@ -89,21 +89,37 @@
   function timeline(entries, names, lanes) {
     const { start, measured } = starts(entries);
     const nameAt = new Map(names.map((name, i) => [name, i]));
-    const laneAt = new Map(lanes.map((lane, i) => [lane.name, i]));
+    const laneAt = new Map([...new Set(entries.map((one) => one.thread))].map((thread, i) => [thread, i]));
     const duration = Float64Array.from(entries, (one) => one.durationNs);
     const lane = Uint32Array.from(entries, (one) => laneAt.get(one.thread));
     const given = measured && entries.every((one) => one.depth !== null);
+    const depth = given ? Uint16Array.from(entries, (one) => one.depth) : app.derive.nesting(start, duration, lane, lanes.length);
+    const { length } = entries;
+    const unknown = new Int32Array(length).fill(-1);
     return {
-      count: entries.length,
+      count: length,
+      spans: length,
+      drawn: length,
+      aggregated: 0,
       start,
       duration,
       name: Uint32Array.from(entries, (one) => nameAt.get(one.name)),
       lane,
-      depth: given ? Uint16Array.from(entries, (one) => one.depth) : app.derive.nesting(start, duration, lane, lanes.length),
+      depth,
+      depths: { all: depth, plain: depth },
       failed: Uint8Array.from(entries, (one) => (one.failed ? 1 : 0)),
-      omittedCount: 0,
-      omittedNs: null,
-      rule: null,
+      stands: new Uint32Array(length).fill(1),
+      sums: new Map(),
+      kind: new Uint8Array(length),
+      activity: new Uint8Array(length),
+      kinds: ["scope"],
+      activities: ["none"],
+      op: new Uint32Array(length),
+      launch: unknown,
+      correlation: unknown,
+      step: unknown,
+      bytes: unknown,
+      details: [],
       caution: measured ? null : "This file has no start times: operations are laid end to end in the order of the file. Lengths are true, positions are not.",
     };
   }
@@ -153,7 +169,7 @@
     const derived = new Set();
     const operations = names.map((name) => operation(name, objectOr(Object.hasOwn(summary, name) ? summary[name] : null, `summary[${JSON.stringify(name)}]`, {}), grouped.get(name), derived));
     const basis = shares(operations, derived);
-    const lanes = [...new Set(entries.map((one) => one.thread))].map((name) => ({ name, process: null, thread: null }));
+    const lanes = [...new Set(entries.map((one) => one.thread))].map((name) => ({ name: /^-?\d+$/.test(name) ? `thread ${name}` : name, note: "", rank: -1 }));
     const line = entries.length === 0 ? null : timeline(entries, names, lanes);
     const reasons = reasonsFor(operations, data);
     const cautions = [];
@@ -164,6 +180,19 @@
     if (line !== null) for (let i = 0; i < line.count; i += 1) end = Math.max(end, line.start[i] + line.duration[i]);
     const measured = line !== null && line.caution === null;
     return {
+      kind: "run",
+      scoped: true,
+      described: true,
+      facts: [],
+      files: [],
+      breakdown: null,
+      regimes: null,
+      suggestions: null,
+      panels: [],
+      emptyPanels: [],
+      flame: null,
+      samples: null,
+      idle: null,
       title: typeof data.title === "string" ? data.title : null,
       created: typeof data.created === "string" ? data.created : null,
       run: { source: "export", file: null, durationNs: measured ? end : null, startedUnixNs: null, spanCount: entries.length || app.derive.sumPresent(operations.map((one) => one.calls)), laneCount: lanes.length || null, complete: true },

@@ -1,16 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// regimeter.report (version 1), as embedded by `regimeter report`, to the page's model. Nothing is computed here.
+// regimeter.report (version 2), a recording or a trace as embedded by `regimeter report`, to the page's model. Nothing is
+// computed here.
 (function (app) {
   "use strict";
-
-  const COLUMNS = {
-    start_ns: Float64Array,
-    duration_ns: Float64Array,
-    name: Uint32Array,
-    lane: Uint32Array,
-    depth: Uint16Array,
-    failed: Uint8Array,
-  };
 
   function operation(row, place) {
     const { object, numberOrNull, textOr } = app.shape;
@@ -24,50 +16,26 @@
     return made;
   }
 
-  function highest(column) {
-    let top = -1;
-    for (const value of column) if (value > top) top = value;
-    return top;
-  }
-
-  async function timeline(data, nameCount, laneCount) {
-    if (data.timeline === undefined || data.timeline === null) return null;
-    const { object, numberOrNull, textOr, index } = app.shape;
-    const table = object(data.timeline, "timeline");
-    const columns = await app.columns.read(table, COLUMNS, "timeline");
-    if (columns.count > 0) {
-      index(highest(columns.name), nameCount, "timeline.name (largest value)");
-      index(highest(columns.lane), laneCount, "timeline.lane (largest value)");
-    }
-    return {
-      count: columns.count,
-      start: columns.start_ns,
-      duration: columns.duration_ns,
-      name: columns.name,
-      lane: columns.lane,
-      depth: columns.depth,
-      failed: columns.failed,
-      omittedCount: numberOrNull(table.omitted_count, "timeline.omitted_count") ?? 0,
-      omittedNs: numberOrNull(table.omitted_ns, "timeline.omitted_ns"),
-      rule: textOr(table.rule, "timeline.rule", null),
-      caution: null,
-    };
-  }
-
   /** A missing sample is a gap in the line (NaN), never a zero. */
   const numberOrGap = (value) => (typeof value === "number" ? value : NaN);
 
-  function memory(data) {
+  /** A packed column of `count` values, or a plain list in which values may be missing. */
+  async function samples(column, count, place) {
+    return Array.isArray(column) ? Float64Array.from(column, numberOrGap) : app.columns.unpack(column, count, place);
+  }
+
+  async function memory(data) {
     const { objectOr, listOr, object, textOr, wrong } = app.shape;
     const table = objectOr(data.memory, "memory", {});
-    const series = listOr(table.series, "memory.series").map((item, i) => {
-      const place = `memory.series[${i}]`;
-      object(item, place);
-      const time = Float64Array.from(app.shape.list(item.time_ns, `${place}.time_ns`), numberOrGap);
-      const value = Float64Array.from(app.shape.list(item.value, `${place}.value`), numberOrGap);
-      if (time.length !== value.length) throw wrong(place, "time_ns and value of the same length", item.value);
-      return { name: textOr(item.name, `${place}.name`, "memory"), unit: textOr(item.unit, `${place}.unit`, "bytes"), time, value };
-    });
+    const series = await Promise.all(
+      listOr(table.series, "memory.series").map(async (item, i) => {
+        const place = `memory.series[${i}]`;
+        object(item, place);
+        const [time, value] = await Promise.all(["time_ns", "value"].map((name) => samples(item[name], item.count, `${place}.${name}`)));
+        if (time.length !== value.length) throw wrong(place, "time_ns and value of the same length", item.value);
+        return { name: textOr(item.name, `${place}.name`, "memory"), unit: textOr(item.unit, `${place}.unit`, "bytes"), time, value };
+      }),
+    );
     const unavailable = listOr(table.unavailable, "memory.unavailable").map((item) => ({
       name: textOr(item?.name, "memory.unavailable", "memory"),
       reason: textOr(item?.reason, "memory.unavailable", "no reason recorded"),
@@ -143,34 +111,63 @@
     };
   }
 
-  async function read(data) {
-    const { list, listOr, textOr, objectOr, index } = app.shape;
-    const operations = list(data.summary, "summary").map((row, i) => operation(row, `summary[${i}]`));
-    const names = listOr(data.names, "names").map((name, i) => textOr(name, `names[${i}]`, ""));
-    const lanes = listOr(data.lanes, "lanes").map((lane, i) => ({
-      name: textOr(lane?.name, `lanes[${i}].name`, `lane ${i}`),
-      process: lane?.process ?? null,
-      thread: lane?.thread ?? null,
-    }));
+  async function namesOf(data) {
+    if (Array.isArray(data.names)) return data.names.map((name, i) => app.shape.textOr(name, `names[${i}]`, ""));
+    return JSON.parse(await app.columns.unpackText(app.shape.object(data.names, "names"), "names"));
+  }
+
+  /** What a reader must know first: what the file says, and rows of the input that it lacks. */
+  function cautions(data, anomalies) {
+    const { countText } = app.units;
+    const lost = (anomalies ?? []).filter((one) => one.lost > 0).map((one) => `${one.lost === 1 ? "One row of the input is" : `${countText(one.lost)} rows of the input are`} not in this report (${one.code}): ${one.detail}.`);
+    return [...app.shape.listOr(data.cautions, "cautions").map((text, i) => app.shape.textOr(text, `cautions[${i}]`, "")), ...lost];
+  }
+
+  /** A row an operation, for recordings of scopes; none for a trace of others. */
+  function scopes(data) {
+    const { listOr, index, textOr } = app.shape;
+    const operations = listOr(data.summary, "summary").map((row, i) => operation(row, `summary[${i}]`));
     return {
-      title: textOr(data.title, "title", null),
-      created: textOr(data.created, "created", null),
-      run: run(data),
-      cost: cost(data),
-      environment: objectOr(data.environment, "environment", {}),
+      scoped: data.summary !== undefined && data.summary !== null,
       operations,
       bottlenecks: listOr(data.bottlenecks, "bottlenecks").map((at, i) => index(at, operations.length, `bottlenecks[${i}]`)),
+      unavailable: reasons(data),
+      shareBasis: textOr(data.share_basis, "share_basis", "exclusive"),
+      cost: cost(data),
+      derived: [],
+    };
+  }
+
+  async function read(data) {
+    const { listOr, object, objectOr, textOr } = app.shape;
+    const names = await namesOf(data);
+    const rawLanes = app.adapterTimeline.lanesOf(data);
+    const found = anomalies(data);
+    const drawn = data.timeline ? await app.adapterTimeline.timeline(data, names, rawLanes) : { line: null, lanes: [] };
+    return {
+      kind: "run",
+      title: textOr(data.title, "title", null),
+      created: textOr(data.created, "created", null),
+      run: data.run === undefined ? { complete: true, file: null } : run(data),
+      described: data.run !== undefined,
+      ...scopes(data),
+      facts: listOr(data.facts, "facts"),
+      files: listOr(data.files, "files"),
+      environment: objectOr(data.environment, "environment", {}),
+      breakdown: data.breakdown === undefined ? null : listOr(data.breakdown, "breakdown"),
       regimes: regimes(data),
       suggestions: suggestions(data),
-      unavailable: reasons(data),
-      lanes,
+      panels: listOr(data.panels, "panels").map((panel, i) => object(panel, `panels[${i}]`)),
+      emptyPanels: listOr(data.empty_panels, "empty_panels"),
       names,
-      timeline: await timeline(data, names.length, lanes.length),
-      memory: memory(data),
-      anomalies: anomalies(data),
-      shareBasis: textOr(data.share_basis, "share_basis", "exclusive"),
-      derived: [],
-      cautions: listOr(data.cautions, "cautions").map((text, i) => textOr(text, `cautions[${i}]`, "")),
+      lanes: drawn.lanes,
+      timeline: drawn.line,
+      flame: await app.adapterTimeline.flame(data, rawLanes),
+      samples: await app.adapterTimeline.samples(data, namesOf),
+      idle: data.timeline && data.idle ? await app.idleStrip.read(data) : null,
+      memory: await memory(data),
+      anomalies: found,
+      cautions: cautions(data, found),
     };
   }
 

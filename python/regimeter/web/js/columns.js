@@ -1,16 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Columns of numbers, either plain lists or base64 of gzip of a little-endian typed array, to typed arrays.
+// Columns of numbers to typed arrays: plain lists, or base64 of gzip of their bytes, all lowest bytes first, then the next.
 (function (app) {
   "use strict";
 
-  const ARRAYS = {
-    f64: Float64Array,
-    u32: Uint32Array,
-    u16: Uint16Array,
-    u8: Uint8Array,
-    i32: Int32Array,
-    i64: BigInt64Array,
-  };
+  const NARROW = { u8: Uint8Array, u16: Uint16Array, u24: Uint32Array, u32: Uint32Array, i8: Int8Array, i16: Int16Array, i24: Int32Array, i32: Int32Array };
 
   function fromBase64(text) {
     const binary = atob(text);
@@ -43,56 +36,76 @@
     return values;
   }
 
+  /** Whole numbers of at most four bytes from their planes; the highest byte carries the sign of a signed one. */
+  function narrow(bytes, count, width, type) {
+    const values = new NARROW[type](count);
+    const signed = type.startsWith("i");
+    const unused = 32 - 8 * width;
+    for (let i = 0; i < count; i += 1) {
+      let value = bytes[i];
+      for (let plane = 1; plane < width; plane += 1) value |= bytes[plane * count + i] << (8 * plane);
+      values[i] = signed ? (value << unused) >> unused : value;
+    }
+    return values;
+  }
+
+  /** The same of more bytes. */
+  function wide(bytes, count, width, type) {
+    const values = new Float64Array(count);
+    for (let plane = 0, weight = 1; plane < width; plane += 1, weight *= 256) {
+      const from = plane * count;
+      const shift = type.startsWith("i") && plane === width - 1 ? 24 : 0;
+      for (let i = 0; i < count; i += 1) values[i] += (shift === 24 ? (bytes[from + i] << 24) >> 24 : bytes[from + i]) * weight;
+    }
+    return values;
+  }
+
+  function fromPlanes(bytes, count, width, type) {
+    if (width === 1) return new NARROW[type](bytes.buffer);
+    return width <= 4 ? narrow(bytes, count, width, type) : wide(bytes, count, width, type);
+  }
+
+  /** A column in which all values are one whole number. */
+  function filled(value, count) {
+    const Type = value >= 0 && value < 256 ? Uint8Array : Math.abs(value) < 2 ** 31 ? Int32Array : Float64Array;
+    return new Type(count).fill(value);
+  }
+
   const unpackText = async ({ data }, place) => new TextDecoder().decode(await inflate(data, place));
 
-  /** Packed column {type, data} to a typed array of exactly `count` values. */
+  /** Packed column {type, data}, or a plain list, to a typed array of exactly `count` values. */
   async function unpack(column, count, place) {
-    const Type = ARRAYS[column.type];
-    if (Type === undefined) {
+    if (Array.isArray(column)) return fromList(column, count, place);
+    app.shape.object(column, place);
+    if (column.type === "same") return filled(column.value, count);
+    const parts = /^([uif])(8|16|24|32|40|48|56|64)$/.exec(column.type);
+    if (parts === null) {
       throw new app.InputFault(`unknown column type ${JSON.stringify(column.type)}`, `at ${place}.type`, "Make the page again with the newest regimeter.");
     }
+    const width = Number(parts[2]) / 8;
     const buffer = await inflate(column.data, place);
-    if (buffer.byteLength !== count * Type.BYTES_PER_ELEMENT) {
-      throw new app.InputFault(`expected ${count} values, found ${buffer.byteLength / Type.BYTES_PER_ELEMENT}`, `at ${place}.data`, app.shape.REMEDY);
+    if (buffer.byteLength !== count * width) {
+      throw new app.InputFault(`expected ${count} values, found ${buffer.byteLength / width}`, `at ${place}.data`, app.shape.REMEDY);
     }
-    const values = new Type(buffer);
-    if (column.steps === true) return fromSteps(values);
-    return Type === BigInt64Array ? Float64Array.from(values, Number) : values;
+    const values = parts[1] === "f" ? new Float64Array(buffer) : fromPlanes(new Uint8Array(buffer), count, width, column.type);
+    return column.steps === true ? fromSteps(values) : values;
   }
 
-  /** Plain list to a typed array; every value must be a finite number. */
-  function fromList(value, Type, count, place) {
-    const values = app.shape.list(value, place);
-    if (values.length !== count) {
-      throw new app.InputFault(`expected ${count} values, found ${values.length}`, `at ${place}`, app.shape.REMEDY);
-    }
-    const column = new Type(count);
-    for (let i = 0; i < count; i += 1) {
-      const item = values[i];
-      if (typeof item === "boolean") column[i] = item ? 1 : 0;
-      else if (typeof item === "number" && Number.isFinite(item)) column[i] = item;
-      else throw app.shape.wrong(`${place}[${i}]`, "a number", item);
-    }
-    return column;
+  /** A plain list; every value must be a finite number. */
+  function fromList(list, count, place) {
+    if (list.length !== count) throw new app.InputFault(`expected ${count} values, found ${list.length}`, `at ${place}`, app.shape.REMEDY);
+    return Float64Array.from(list, (item, i) => {
+      if (typeof item === "number" && Number.isFinite(item)) return item;
+      throw app.shape.wrong(`${place}[${i}]`, "a number", item);
+    });
   }
 
-  /** Reads the columns named in `types` ({name: typed array}) of a table in either form. */
-  async function read(table, types, place) {
-    const packed = table.encoding !== undefined;
-    if (packed && table.encoding !== "gzip+base64") {
-      throw new app.InputFault(`unknown encoding ${JSON.stringify(table.encoding)}`, `at ${place}.encoding`, "Make the page again with the newest regimeter.");
-    }
-    const first = Object.keys(types)[0];
-    const source = packed ? app.shape.object(table.columns, `${place}.columns`) : table;
-    const count = packed ? table.count : app.shape.list(table[first], `${place}.${first}`).length;
-    const columns = { count };
-    for (const [name, Type] of Object.entries(types)) {
-      const at = packed ? `${place}.columns.${name}` : `${place}.${name}`;
-      columns[name] = packed
-        ? await unpack(app.shape.object(source[name], at), count, at)
-        : fromList(source[name], Type, count, at);
-    }
-    return columns;
+  /** The columns `wanted` of a table {count, columns}. */
+  async function read(table, wanted, place) {
+    const source = app.shape.object(table.columns, `${place}.columns`);
+    const made = {};
+    await Promise.all(wanted.map(async (name) => (made[name] = await unpack(source[name], table.count, `${place}.columns.${name}`))));
+    return made;
   }
 
   app.columns = { read, unpack, unpackText };

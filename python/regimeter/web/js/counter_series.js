@@ -101,8 +101,8 @@
           doc: app.shape.textOr(item.doc, `${place}.doc`, ""),
           reasons: app.shape.objectOr(item.reasons, `${place}.reasons`, null),
           samples: app.shape.numberOrNull(item.samples, `${place}.samples`) ?? item.count,
-          time: await app.columns.unpack(app.shape.object(item.time_ns, `${place}.time_ns`), item.count, `${place}.time_ns`),
-          value: await app.columns.unpack(app.shape.object(item.value, `${place}.value`), item.count, `${place}.value`),
+          time: await app.columns.unpack(item.time_ns, item.count, `${place}.time_ns`),
+          value: await app.columns.unpack(item.value, item.count, `${place}.value`),
         };
       }),
     );

@@ -9,8 +9,8 @@
 
   class FlameGraph {
     /** changed(graph) is called after every change of focus. */
-    constructor(canvas, flame, names, changed) {
-      Object.assign(this, { canvas, flame, names, changed });
+    constructor(canvas, changed) {
+      Object.assign(this, { canvas, changed, flame: null, names: [] });
       this.focus = 0;
       this.at = null; // row under the pointer
       this.colors = null;
@@ -30,17 +30,19 @@
       cancelAnimationFrame(this.frame);
     }
 
-    /** Draws by the column of totals `total` with own times `own`. */
-    setMetric(total, own) {
-      Object.assign(this, { total, own, left: app.flameLayout.lefts(this.flame.parent, total) });
+    /** Draws a tree by its column of totals `total`. hueOf: colour of a name, null for colours by kind. */
+    show({ flame, names, total, hueOf = null }) {
+      if (this.flame !== flame) this.focus = 0;
+      Object.assign(this, { flame, names, total, hueOf, left: app.flameLayout.lefts(flame.parent, total) });
       if (!(total[this.focus] > 0)) this.focus = 0;
-      this.request();
+      this.recolor();
       this.changed(this);
     }
 
     recolor() {
+      if (!this.canvas.isConnected) return; // colours are known once the canvas is in the page
       const colors = app.palette.resolve(this.canvas);
-      this.colors = { ...colors, ...colors.ofKinds };
+      this.colors = this.hueOf ? colors : { ...colors, ...colors.ofKinds };
       this.request();
     }
 
@@ -60,6 +62,20 @@
       this.request();
     }
 
+    /** Nodes whose name passes the search, and the share of all time that they and what is below them have. */
+    matches() {
+      const { depth } = this.flame;
+      let [nodes, time, until] = [0, 0, -1];
+      for (let row = 0; this.test !== null && row < depth.length; row += 1) {
+        if (!(this.total[row] > 0) || !this.test(this.label(row))) continue;
+        nodes += 1;
+        if (row < until) continue; // below one that counts already
+        time += this.total[row];
+        until = app.flameLayout.endOf(depth, row);
+      }
+      return { nodes, share: time / this.total[0] };
+    }
+
     key(event) {
       const { parent, depth } = this.flame;
       const below = app.flameLayout.endOf(depth, this.focus);
@@ -77,7 +93,8 @@
 
     colorOf(row) {
       const { roles, role, kinds, kind } = this.flame;
-      if (roles[role[row]] !== "span") return app.spanKinds.CLASSES.length - 1;
+      if (roles[role[row]] !== "span") return this.colors.fills.length - 1;
+      if (this.hueOf) return this.hueOf(this.names[this.flame.name[row]]);
       return app.spanKinds.classOf(kinds[kind[row]], "compute").slot;
     }
 
@@ -156,7 +173,7 @@
       const pairs = [];
       for (const side of ["host", "device"]) {
         const [total, own] = [flame[`total_${side}_ns`][row], flame[`self_${side}_ns`][row]];
-        if (!Number.isNaN(total)) pairs.push([`${side} time`, timeText(total) + (Number.isNaN(own) ? "" : ` (own ${timeText(own)})`)]);
+        if (!Number.isNaN(total) && !(side === "device" && flame.total_device_ns[0] === 0)) pairs.push([`${side} time`, timeText(total) + (Number.isNaN(own) ? "" : ` (own ${timeText(own)})`)]);
       }
       if (flame.count[row] > 0) pairs.push(["spans", countText(flame.count[row])]);
       return pairs;

@@ -9,6 +9,7 @@
 
   class DiffFlameGraph extends app.FlameGraph {
     recolor() {
+      if (!this.canvas.isConnected) return;
       const colors = app.palette.resolve(this.canvas);
       const style = getComputedStyle(this.canvas);
       const read = (name) => {

@@ -31,20 +31,6 @@
     addEventListener("afterprint", () => page.each("afterPrint"));
   }
 
-  function wireFiles(opener, demo) {
-    const picker = byId("file");
-    byId("open").addEventListener("click", () => picker.click());
-    picker.addEventListener("change", async () => {
-      const [file] = picker.files;
-      if (file !== undefined) await opener.open(file);
-      picker.value = ""; // the same file can be chosen again after it was corrected
-    });
-    opener.acceptDrops(document.body);
-    const control = byId("demo");
-    control.hidden = demo === null;
-    control.addEventListener("click", () => opener.openData("demo data", JSON.parse(demo), { demo: true, file: null }));
-  }
-
   async function start() {
     const page = new app.Page(byId("main"), byId("nav"), byId("heading"));
     const opener = new app.Opener(page, byId("messages"));
@@ -52,11 +38,10 @@
     app.current = page;
     wireTheme(page);
     wirePrint(page);
-    wireFiles(opener, demo);
+    app.files?.wire(opener, demo);
     if (data !== null) await opener.openData("the data inside this page", JSON.parse(data), { demo: false, file: null });
     else if (demo !== null) await opener.openData("demo data", JSON.parse(demo), { demo: true, file: null });
-    document.documentElement.dataset.ready = "true";
   }
 
-  if (typeof document !== "undefined") start();
+  if (typeof document !== "undefined") app.started = start();
 })((globalThis.regimeter ||= {}));

@@ -4,8 +4,7 @@
   "use strict";
 
   const FORMATS = [
-    { name: "regimeter.report", version: 1, fits: () => false, adapter: () => app.adapterReport },
-    { name: "regimeter.trace", version: 1, fits: () => false, adapter: () => app.adapterTrace },
+    { name: "regimeter.report", version: 2, fits: () => false, adapter: () => app.adapterReport },
     { name: "regimeter.comparison", version: 1, fits: () => false, adapter: () => app.adapterComparison },
     { name: "regimeter.profile", version: 1, fits: (data) => Array.isArray(data.entries) || isTable(data.summary), adapter: () => app.adapterProfile },
   ];
@@ -50,9 +49,31 @@
     return model;
   }
 
+  /** What the file says of the speed of its machine, as a sentence; null where it says nothing. */
+  function machine(data) {
+    const { textOr, objectOr } = app.shape;
+    const stated = objectOr(objectOr(data.witness, "witness", {}).summary, "witness.summary", {});
+    const text = textOr(data.machine ?? stated.sentence, "machine", "");
+    if (text === "") return null;
+    return `${text[0].toUpperCase()}${text.slice(1)}${text.endsWith(".") ? "" : "."}`;
+  }
+
+  /** What limits the program, as the file says it; null where it does not. */
+  function limit(data) {
+    const { textOr, objectOr, listOr } = app.shape;
+    const stated = objectOr(data.limit, "limit", {});
+    const [sentence, why, next, confidence] = ["sentence", "why", "next", "confidence"].map((name) => textOr(stated[name], `limit.${name}`, ""));
+    if (sentence === "") return null;
+    const shares = Object.entries(objectOr(stated.shares, "limit.shares", {}));
+    const actions = listOr(stated.actions, "limit.actions").map((one, i) => app.shape.object(one, `limit.actions[${i}]`));
+    return { sentence, why, next, confidence, actions, shares: Object.fromEntries(shares.map(([cause, share]) => [cause, app.shape.numberOrNull(share, `limit.shares.${cause}`) ?? 0])) };
+  }
+
   async function fromData(data) {
     const format = formatOf(data);
     const model = rank(await format.adapter().read(data));
+    model.machine = machine(data);
+    model.limit = limit(data);
     model.counters = await app.counterSeries.read(data);
     const empty = model.operations.length === 0 && (model.timeline?.count ?? 0) === 0 && !model.flame;
     if (empty) model.cautions.push("This file holds no operations: nothing was recorded.");

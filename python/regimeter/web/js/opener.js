@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files from the picker or dropped on the page, to a model. A file that cannot be shown leaves the page as it was and
+// Data or a file to a model, and that into the page. What cannot be shown leaves the page as it was and
 // says which file, what is wrong, where, and what to do.
 (function (app) {
   "use strict";
@@ -41,27 +41,11 @@
       try {
         const model = await read();
         if (turn !== this.turn) return;
-        this.page.show(model, origin);
+        await this.page.show(model, origin);
         this.say(null);
       } catch (error) {
         if (turn === this.turn) this.fail(name, error);
       }
-    }
-
-    acceptDrops(target) {
-      const holdsFile = (event) => [...(event.dataTransfer?.types ?? [])].includes("Files");
-      target.addEventListener("dragover", (event) => {
-        if (!holdsFile(event)) return;
-        event.preventDefault();
-        target.classList.add("is-drop-target");
-      });
-      target.addEventListener("dragleave", (event) => event.relatedTarget === null && target.classList.remove("is-drop-target"));
-      target.addEventListener("drop", (event) => {
-        if (!holdsFile(event)) return;
-        event.preventDefault();
-        target.classList.remove("is-drop-target");
-        if (event.dataTransfer.files.length > 0) this.open(event.dataTransfer.files[0]);
-      });
     }
   }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page: holds the model, builds every registered view from it, and passes selection, theme and print on to them.
-// A view is {id, title, short?, order, span (of 12 columns), note(model)?, bare?, render(body, model, page) -> handle}. A handle may
-// have selected(), recolor(), beforePrint(), afterPrint() and destroy(). `of` names the models that a view shows: "run" (the
-// default), "trace" or "any"; fits(model) may refuse more. Adding a view is adding a file to js/views/.
+// A view is {id, title, short?, order, span (of 12 columns), note(model)?, bare?, render(body, model, page) -> handle}. A
+// handle may have shown() (it is in the page), selected(), recolor(), beforePrint(), afterPrint() and destroy(). `of` names
+// the models that a view shows: "run" (the default), "comparison" or "any"; fits(model) may refuse more. Adding a view is
+// adding a file to js/views/ and to manifest.json.
 (function (app) {
   "use strict";
 
@@ -17,29 +18,47 @@
     }
 
     /** Replaces what is shown. `origin` is {demo, file}. If a view throws, the previous page stays as it was. */
-    show(model, origin) {
+    async show(model, origin) {
       const before = { model: this.model, selected: this.selected };
       Object.assign(this, { model, selected: null });
       const handles = [];
-      let sections;
+      const sections = [];
       try {
-        sections = this.views().map((view) => this.section(view, handles));
+        for (const view of this.views()) {
+          sections.push(this.section(view, handles));
+          await app.pause();
+        }
       } catch (error) {
         for (const handle of handles) handle.destroy?.();
         Object.assign(this, before);
         throw error;
       }
+      if (this.model !== model) {
+        for (const handle of handles) handle.destroy?.(); // another one was opened meanwhile
+        return;
+      }
       for (const handle of this.handles) handle.destroy?.();
       this.handles = handles;
-      this.main.replaceChildren(...sections);
       this.nav.replaceChildren(...this.views().filter((view) => !view.bare).map(({ id, title, short }) => el("a", { href: `#${id}` }, short ?? title)));
       app.heading.fill(this.heading, model, origin);
+      this.main.replaceChildren(...sections);
       this.markSelected();
       this.each("recolor");
+      this.each("shown");
+      this.count(model.timeline);
+    }
+
+    /** Says in the document how many spans the page holds: each is drawn, or counted in a block of neighbours. */
+    count(line) {
+      const { dataset } = document.documentElement;
+      for (const name of ["spans", "drawn", "aggregated"]) {
+        if (line) dataset[name] = line[name];
+        else delete dataset[name];
+      }
     }
 
     views() {
-      const kind = this.model.kind ?? "run";
+      const { kind } = this.model;
       const shown = (view) => (view.of === "any" || (view.of ?? "run") === kind) && (view.fits?.(this.model) ?? true);
       return (app.views ?? []).filter(shown).sort((a, b) => a.order - b.order);
     }

@@ -7,8 +7,8 @@
   const { el, figure, button, absent } = app.dom;
   const { units } = app;
   const STEP = 25;
+  const NOTHING = "none"; // the code for it
   const DEEPEST = 20; // indentation beyond it would leave no room for the name
-  const collator = new Intl.Collator("en", { numeric: true, sensitivity: "base" });
   const rate = (value) => {
     const { number, unit } = units.bytes(value);
     return { number, unit: `${unit}/s` };
@@ -24,7 +24,7 @@
   /** What a cell says as plain text; null for a value that is not known. */
   function textOf(column, value, names) {
     if (column.unit === "name") return names[value] ?? "";
-    if (column.unit === "code") return (column.codes[value] ?? `code ${value}`).replaceAll("_", " ");
+    if (column.unit === "code") return column.codes[value] === NOTHING ? "" : (column.codes[value] ?? `code ${value}`).replaceAll("_", " ");
     if (unknown(column, value)) return null;
     return units.join(formatOf(column)(value));
   }
@@ -52,7 +52,7 @@
   function textRanks(column, names) {
     const used = [...new Set(column.values)].map((value) => [value, textOf(column, value, names)]);
     const ranks = {};
-    used.sort((a, b) => collator.compare(a[1], b[1])).forEach(([value], rank) => (ranks[value] = rank));
+    used.sort((a, b) => app.tableRows.compare(a[1], b[1])).forEach(([value], rank) => (ranks[value] = rank));
     return ranks;
   }
 
@@ -70,7 +70,9 @@
 
   /** Columns with a value in some row, and those without one. */
   function split(columns, names) {
-    const filled = ({ values, ...column }) => values.some((value) => (textOf(column, value, names) ?? "") !== "");
+    const said = ({ values, ...column }) => values.some((value) => (textOf(column, value, names) ?? "") !== "");
+    const zero = (column) => !isText(column) && column.unit !== "" && column.values.every((value) => value === 0);
+    const filled = (column) => said(column) && !zero(column);
     const shown = columns.filter(filled);
     return [shown, columns.filter((column) => !shown.includes(column))];
   }
@@ -108,7 +110,7 @@
       const { count, total } = this.table;
       const notes = [];
       if (total > count) notes.push(`The first ${units.countText(count)} of ${units.countText(total)} rows are in this page; the command and the Python method give all of them.`);
-      if (this.empty.length > 0) notes.push(`Columns without a value are left out: ${this.empty.map((column) => column.heading).join(", ")}.`);
+      if (this.empty.length > 0) notes.push(`Columns without a value, or with none but 0, are left out: ${this.empty.map((column) => column.heading).join(", ")}.`);
       return notes.map((text) => el("p", { class: "help" }, text));
     }
 

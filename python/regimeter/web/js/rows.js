@@ -1,38 +1,66 @@
 // SPDX-License-Identifier: Apache-2.0
 // The timeline's index: one row per lane and depth, spans in order of start. Built once, then every frame asks each
 // visible row for blocks: a span that is wide enough is a block of its own, narrower neighbours share one, so a frame
-// costs at most one block a pixel however many spans there are.
+// costs at most one block a pixel however many spans there are. Stretches of CHUNK spans know their longest one, so a
+// pixel under many spans is found without a look at each.
 (function (app) {
   "use strict";
 
-  function byStart(line) {
-    const order = new Uint32Array(line.count);
-    let sorted = true;
-    for (let i = 0; i < line.count; i += 1) {
-      order[i] = i;
-      if (i > 0 && line.start[i] < line.start[i - 1]) sorted = false;
-    }
-    return sorted ? order : order.sort((a, b) => line.start[a] - line.start[b] || a - b);
+  const CHUNK = 64;
+
+  function ascending(column, rows) {
+    for (let k = 1; k < rows.length; k += 1) if (column[rows[k]] < column[rows[k - 1]]) return false;
+    return true;
   }
 
-  /** rows[k] = {lane, depth, spans, reach}; reach[i] is the latest end among spans 0..i, for the search below.
-      A span whose depth is negative is in no row. */
-  function build(line) {
+  /** Spans by lane and depth: [{lane, depth, spans}]; a span whose depth is negative is in none. */
+  function grouped({ count, lane, depth }) {
     const groups = new Map();
-    const keyOf = (i) => line.lane[i] * 65536 + line.depth[i];
-    for (let i = 0; i < line.count; i += 1) if (line.depth[i] >= 0) groups.set(keyOf(i), (groups.get(keyOf(i)) ?? 0) + 1);
-    for (const [key, size] of groups) {
-      groups.set(key, { lane: Math.floor(key / 65536), depth: key % 65536, spans: new Uint32Array(size), reach: new Float64Array(size), used: 0 });
+    let [key, group] = [-1, null];
+    const places = new Uint32Array(count);
+    for (let i = 0; i < count; i += 1) {
+      if (depth[i] < 0) continue;
+      const wanted = lane[i] * 65536 + depth[i];
+      if (wanted !== key) {
+        key = wanted;
+        group = groups.get(key);
+        if (group === undefined) groups.set(key, (group = { lane: lane[i], depth: depth[i], size: 0, place: groups.size }));
+      }
+      group.size += 1;
+      places[i] = group.place + 1;
     }
-    for (const i of byStart(line)) {
-      if (line.depth[i] < 0) continue;
-      const row = groups.get(keyOf(i));
-      const end = line.start[i] + line.duration[i];
+    const made = [...groups.values()].map((one) => ({ lane: one.lane, depth: one.depth, spans: new Uint32Array(one.size), used: 0 }));
+    for (let i = 0; i < count; i += 1) {
+      if (places[i] === 0) continue;
+      const row = made[places[i] - 1];
       row.spans[row.used] = i;
-      row.reach[row.used] = row.used > 0 ? Math.max(end, row.reach[row.used - 1]) : end;
       row.used += 1;
     }
-    return [...groups.values()].sort((a, b) => a.lane - b.lane || a.depth - b.depth);
+    return made;
+  }
+
+  /** Adds reach[k], the latest end among spans 0..k, and of each chunk its longest span, its end and whether any failed. */
+  function indexed(row, { start, duration, failed }) {
+    const { spans } = row;
+    if (!ascending(start, spans)) spans.sort((a, b) => start[a] - start[b] || a - b);
+    const chunks = Math.ceil(spans.length / CHUNK);
+    Object.assign(row, { reach: new Float64Array(spans.length), longest: new Uint32Array(chunks), ends: new Float64Array(chunks), bad: new Uint8Array(chunks) });
+    let reach = -Infinity;
+    for (let k = 0; k < spans.length; k += 1) {
+      const i = spans[k];
+      const chunk = Math.floor(k / CHUNK);
+      const end = start[i] + duration[i];
+      if (k % CHUNK === 0 || duration[i] > duration[row.longest[chunk]]) row.longest[chunk] = i;
+      if (k % CHUNK === 0 || end > row.ends[chunk]) row.ends[chunk] = end;
+      row.bad[chunk] |= failed[i];
+      row.reach[k] = reach = Math.max(reach, end);
+    }
+    return row;
+  }
+
+  /** Rows {lane, depth, spans, reach, ...} in order of lane and depth. */
+  function build(line) {
+    return grouped(line).map((row) => indexed(row, line)).sort((a, b) => a.lane - b.lane || a.depth - b.depth);
   }
 
   /** First position in the row whose span, or any earlier one, reaches past `when`. */
@@ -52,13 +80,21 @@
    */
   function blocks(row, line, t0, t1, scale, emit) {
     const narrow = 1.5;
-    let x0 = 0;
-    let x1 = 0;
-    let longest = -1;
-    let count = 0;
-    let failed = 0;
-    for (let k = firstReaching(row, t0); k < row.spans.length; k += 1) {
-      const i = row.spans[k];
+    const { spans } = row;
+    let [x0, x1, longest, count, failed] = [0, 0, -1, 0, 0];
+    for (let k = firstReaching(row, t0); k < spans.length; k += 1) {
+      if (count > 0 && k % CHUNK === 0) {
+        // The block takes whole chunks that begin on its pixel and hold nothing wide.
+        for (let chunk = k / CHUNK; k + CHUNK < spans.length; chunk += 1, k += CHUNK) {
+          const top = row.longest[chunk];
+          if ((line.start[spans[k + CHUNK - 1]] - t0) * scale >= Math.floor(x0) + 1 || line.duration[top] * scale >= narrow) break;
+          x1 = Math.max(x1, (row.ends[chunk] - t0) * scale);
+          count += CHUNK;
+          failed |= row.bad[chunk];
+          if (line.duration[top] > line.duration[longest]) longest = top;
+        }
+      }
+      const i = spans[k];
       const start = line.start[i];
       if (start > t1) break;
       const left = (start - t0) * scale;
@@ -75,13 +111,7 @@
       if (count > 0) emit(x0, Math.max(x1, x0 + 1), longest, count, failed);
       count = 0;
       if (wide) emit(left, right, i, 1, line.failed[i]);
-      else {
-        x0 = left;
-        x1 = right;
-        longest = i;
-        failed = line.failed[i];
-        count = 1;
-      }
+      else [x0, x1, longest, failed, count] = [left, right, i, line.failed[i], 1];
     }
     if (count > 0) emit(x0, Math.max(x1, x0 + 1), longest, count, failed);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two distributions back to back: the baseline's histogram upwards, the current side's downwards, on one axis, with
-// the median of each process as a tick and the medians of the sides as lines. SVG, so that it prints sharp.
+// the median of each process as a tick and the levels of the sides as lines. SVG, so that it prints sharp.
 (function (app) {
   "use strict";
 
@@ -10,6 +10,7 @@
   const AXIS = 24;
   const PAD = { left: 84, right: 16, top: 8 };
   const TICKS = 14; // height of the strip of medians
+  const FEW = 8; // samples of a side, below which they are dots
   const CUT = 0.01; // of the samples beyond each end may lie outside, when they would squeeze the others
 
   const valueText = (unit) => (unit === "s" ? (value) => units.timeText(value * 1e9) : unit === "bytes" ? units.bytesText : (value) => units.join(units.plain(value)));
@@ -51,7 +52,7 @@
 
     words() {
       const one = ({ medians, values, count }, name) => (count === 0 ? `${name}: none` : `${name}: ${units.countText(count)} samples of ${units.countText(medians.length)} ${this.blocks[medians.length === 1 ? 0 : 1]}${values.length < count ? ` (${units.countText(values.length)} quantiles drawn)` : ""}`);
-      return `${one(this.sides[0], "Baseline")}. ${one(this.sides[1], "Current")}. Ticks are the medians of the ${this.blocks[1]}, lines those of the sides.`;
+      return `${one(this.sides[0], "Baseline")}. ${one(this.sides[1], "Current")}. Ticks are the medians of the ${this.blocks[1]}, lines the levels whose ratio is the change.`;
     }
 
     draw() {
@@ -72,7 +73,7 @@
       const label = this.row.unit === "s" ? (value) => units.onAxis(value * 1e9, ticks.step * 1e9, high * 1e9) : this.text;
       this.plot.replaceChildren(
         ...ticks.values.map((value) => svg("line", { class: "grid", x1: x(value), x2: x(value), y1: PAD.top, y2: 2 * (HALF + TICKS) + AXIS + PAD.top })),
-        ...made.flatMap((one, side) => this.bars(one.counts, side, { most, span, bins, middle, axisTop })),
+        ...made.flatMap((one, side) => (this.sides[side].values.length < FEW ? this.dots(side, { x, low, high, middle, axisTop }) : this.bars(one.counts, side, { most, span, bins, middle, axisTop }))),
         ...this.sides.flatMap((side, at) => this.medians(side, at, { x, low, high, middle, axisTop })),
         svg("rect", { class: "axis-strip", x: PAD.left, y: middle, width: span, height: AXIS }),
         ...ticks.values.map((value) => svg("text", { x: x(value), y: middle + AXIS / 2 + 4, "text-anchor": "middle" }, label(value))),
@@ -80,6 +81,12 @@
         svg("text", { class: "side side-1", x: PAD.left - 10, y: axisTop + HALF / 2 + 6, "text-anchor": "end" }, "Current"),
         ...made.map(({ outside }, side) => (outside === 0 ? null : svg("text", { x: width - PAD.right, y: side === 0 ? PAD.top + 10 : axisTop + TICKS + HALF - 2, "text-anchor": "end" }, `${outside} beyond the axis`))).filter(Boolean),
       );
+    }
+
+    /** A few samples have no distribution to draw: each is a dot. */
+    dots(side, { x, low, high, middle, axisTop }) {
+      const y = side === 0 ? middle - TICKS - HALF / 4 : axisTop + TICKS + HALF / 4;
+      return this.sides[side].values.filter((value) => value >= low && value <= high).map((value) => svg("circle", { class: `bar-${side}`, cx: x(value), cy: y, r: 4 }));
     }
 
     bars(counts, side, { most, span, bins, middle, axisTop }) {

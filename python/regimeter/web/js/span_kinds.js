@@ -37,7 +37,7 @@
     return byKey.get(OF_KIND[kind] ?? "other");
   }
 
-  /** Series of each row of a timeline. */
+  /** Class of each row of a timeline, as its slot. */
   function fills(line) {
     const table = line.kinds.map((kind) => Uint8Array.from(line.activities, (activity) => classOf(kind, activity).slot));
     const made = new Uint8Array(line.count);
@@ -45,14 +45,38 @@
     return made;
   }
 
-  /** Classes that occur, in their fixed order. */
-  function present(line) {
-    const slots = new Set(fills(line));
-    return CLASSES.filter((one) => slots.has(one.slot));
+  /** Colour of each row by the rank of its operation. */
+  function byRank({ timeline, names, rankOfName }) {
+    const ofName = Uint8Array.from(names, (name) => app.palette.fillIndex(rankOfName.get(name)));
+    const made = new Uint8Array(timeline.count);
+    for (let i = 0; i < timeline.count; i += 1) made[i] = ofName[timeline.name[i]];
+    return made;
   }
 
-  const swatch = ({ key }) => app.dom.el("span", { class: "swatch", "aria-hidden": "true", style: { background: `var(--kind-${key})` } });
+  /** Whether the spans of a model are scopes alone, which are told apart by their operation. */
+  function byOperation({ scoped, timeline }) {
+    if (!scoped || timeline === null) return false;
+    const scopes = timeline.kinds.map((kind) => !WORK.has(kind) && OF_KIND[kind] !== "call");
+    return timeline.kind.every((kind) => scopes[kind]);
+  }
+
+  /**
+   * How a timeline is coloured: {byName, fills, legend}. Scopes of a recording without device work are all of one kind, so
+   * they are told apart by their operation; anything else by its kind. legend: pairs of a custom property and a label.
+   */
+  function colouring(model) {
+    const made = fills(model.timeline);
+    const classes = CLASSES.filter((one) => made.includes(one.slot));
+    const byName = byOperation(model);
+    if (!byName) return { byName, fills: made, legend: classes.map(({ key, label }) => [`--kind-${key}`, label]) };
+    const top = model.ranked.slice(0, app.palette.HUES).map((at) => model.operations[at]);
+    const legend = top.map(({ name, rank }) => [`--series-${app.palette.slot(rank)}`, name]);
+    if (model.operations.length > top.length) legend.push(["--series-other", `${app.units.countText(model.operations.length - top.length)} other operations`]);
+    return { byName, fills: byRank(model), legend };
+  }
+
+  const swatch = (property) => app.dom.el("span", { class: "swatch", "aria-hidden": "true", style: { background: `var(${property})` } });
   const words = (kind) => kind.replace("cpu_op", "operator").replaceAll("_", " ");
 
-  app.spanKinds = { CLASSES, classOf, fills, present, swatch, words, isWork: (kind) => WORK.has(kind) };
+  app.spanKinds = { CLASSES, classOf, fills, byOperation, colouring, swatch, words, isWork: (kind) => WORK.has(kind) };
 })((globalThis.regimeter ||= {}));

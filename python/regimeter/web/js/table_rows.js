@@ -3,7 +3,13 @@
 (function (app) {
   "use strict";
 
-  const collator = new Intl.Collator("en", { numeric: true, sensitivity: "base" });
+  let collator = null; // made when a text is first compared: that takes long
+
+  /** Order of two texts, numbers in them by their value. */
+  function compare(a, b) {
+    collator ??= new Intl.Collator("en", { numeric: true, sensitivity: "base" });
+    return collator.compare(a, b);
+  }
 
   /** Every word of the query occurs in the row's texts, in any order. */
   function matches(row, texts, query) {
@@ -20,9 +26,9 @@
       const [left, right] = [a[key], b[key]];
       if (left === null || left === undefined) return right === null || right === undefined ? 0 : 1;
       if (right === null || right === undefined) return -1;
-      return sign * (typeof left === "string" ? collator.compare(left, right) : left - right);
+      return sign * (typeof left === "string" ? compare(left, right) : left - right);
     });
   }
 
-  app.tableRows = { matches, sorted };
+  app.tableRows = { compare, matches, sorted };
 })((globalThis.regimeter ||= {}));

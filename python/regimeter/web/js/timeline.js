@@ -3,15 +3,8 @@
 (function (app) {
   "use strict";
 
-  const LARGEST_HEIGHT = 460;
-  const LARGEST_OF_TRACE = 640; // Python stacks are deep
+  const LARGEST_HEIGHT = 640; // Python stacks are deep
   const PRINT_HEIGHT = 1200;
-
-  /** Colour of each span by the rank of its operation. */
-  function byRank({ timeline, names, rankOfName }) {
-    const ofName = Uint8Array.from(names, (name) => app.palette.fillIndex(rankOfName.get(name)));
-    return Uint8Array.from(timeline.name, (name) => ofName[name]);
-  }
 
   class Timeline {
     /** changed(timeline) is called after every change of what is visible or selected. */
@@ -22,7 +15,7 @@
       this.canvas = canvas;
       this.changed = changed;
       this.frame = 0;
-      this.largest = model.kind === "trace" ? LARGEST_OF_TRACE : LARGEST_HEIGHT;
+      this.coloured = app.spanKinds.colouring(model);
       this.built = app.rows.build(line);
       this.folded = new Set();
       this.wanted = null; // which lanes to show
@@ -30,7 +23,7 @@
         line,
         lanes: model.lanes,
         names: model.names,
-        fills: model.kind === "trace" ? app.spanKinds.fills(line) : byRank(model),
+        fills: this.coloured.fills,
         layout: app.timelineLayout.layout(this.built),
         arrows: [],
         view: new app.Viewport(0, Math.max(end, 1)),
@@ -51,7 +44,7 @@
     }
 
     get room() {
-      return Math.min(this.largest, this.scene.layout.height + app.timelineCanvas.RULER);
+      return Math.min(LARGEST_HEIGHT, this.scene.layout.height + app.timelineCanvas.RULER);
     }
 
     get scale() {
@@ -60,11 +53,12 @@
 
     resolve() {
       const colors = app.palette.resolve(this.canvas);
-      return this.scene.line.kinds === undefined ? colors : { ...colors, ...colors.ofKinds };
+      return this.coloured.byName ? colors : { ...colors, ...colors.ofKinds };
     }
 
     recolor() {
       this.colors = this.resolve();
+      this.idle?.recolor();
       this.request();
     }
 
@@ -78,6 +72,8 @@
       if (this.colors === null || this.canvas.clientWidth === 0) return;
       this.canvas.style.height = `${height}px`;
       app.timelineCanvas.paint(this.canvas, this.scene, this.canvas.clientWidth, height, this.colors);
+      this.minimap?.paint();
+      this.idle?.paint();
       this.tracks?.paint();
     }
 
@@ -91,6 +87,7 @@
     }
 
     touch() {
+      app.tooltip.hide(); // what it spoke of may have moved
       this.request();
       this.changed(this);
     }
@@ -116,12 +113,31 @@
       this.request();
     }
 
-    selectRange(x0, x1, done) {
+    /** Selects the range between two places of the canvas. */
+    selectRange(x0, x1) {
+      const times = [x0, x1].map((x) => this.scene.view.start + x / this.scale);
+      this.setRange(Math.abs(x1 - x0) > 3 ? [Math.min(...times), Math.max(...times)] : null);
+    }
+
+    /** Selects [start, end], within the whole; null selects none. */
+    setRange(range) {
       const { view } = this.scene;
-      const times = [x0, x1].map((x) => view.start + x / this.scale);
-      this.scene.range = done ? null : times;
-      if (done && Math.abs(x1 - x0) > 3) view.set(Math.min(...times), Math.max(...times));
+      this.scene.range = range === null ? null : range.map((at) => Math.min(view.high, Math.max(view.low, at)));
       this.touch();
+    }
+
+    zoomToRange() {
+      if (this.scene.range !== null) this.scene.view.set(...this.scene.range);
+      this.touch();
+    }
+
+    /** Brings the selected span, else the selected range, to the width of the window. */
+    frameChosen() {
+      const { selected, line, view } = this.scene;
+      if (selected === null) return this.zoomToRange();
+      const air = line.duration[selected] / 20;
+      view.set(line.start[selected] - air, line.start[selected] + line.duration[selected] + air);
+      return this.touch();
     }
 
     /** Span under a point, with the number of spans that share its block. */
@@ -191,7 +207,7 @@
     choose(span, reveal) {
       const { scene } = this;
       scene.selected = span;
-      scene.arrows = span === null || scene.line.launch === undefined ? [] : this.linksOf(span);
+      scene.arrows = span === null ? [] : this.linksOf(span);
       if (span !== null && reveal) this.reveal(span);
       this.touch();
     }
@@ -209,29 +225,8 @@
     linksOf(span) {
       const { line } = this.scene;
       if (line.launch[span] >= 0) return [[line.launch[span], span]];
-      if (this.launched === undefined) {
-        this.launched = new Map();
-        line.launch.forEach((launch, work) => {
-          if (launch >= 0) this.launched.set(launch, [...(this.launched.get(launch) ?? []), work]);
-        });
-      }
+      this.launched ??= app.spanSearch.launched(line);
       return (this.launched.get(span) ?? []).map((work) => [span, work]);
-    }
-
-    /** Selects the next (or previous) span, in order of start, whose name passes `test`; false when there is none. */
-    find(test, direction) {
-      const { line, names, selected } = this.scene;
-      this.order ??= Uint32Array.from({ length: line.count }, (_, i) => i).sort((a, b) => line.start[a] - line.start[b] || a - b);
-      const passes = Uint8Array.from(names, (name) => (test(name) ? 1 : 0));
-      const { length } = this.order;
-      const from = selected === null ? (direction > 0 ? -1 : 0) : this.order.indexOf(selected);
-      for (let k = 1; k <= length; k += 1) {
-        const span = this.order[(((from + direction * k) % length) + length) % length];
-        if (passes[line.name[span]] !== 1 || line.depth[span] < 0) continue;
-        this.choose(span, true);
-        return true;
-      }
-      return false;
     }
 
     /** Next or previous span of the selected one's row; the first span of all when nothing is selected. */
@@ -244,13 +239,15 @@
       this.choose(span, true);
     }
 
+    /** Clears what is selected: the span, then the range. */
     clear() {
-      this.choose(null, false);
+      if (this.scene.selected !== null) this.choose(null, false);
+      else this.setRange(null);
     }
 
     /** Dims every operation whose name does not pass `test`; null shows all alike. */
     highlight(test) {
-      this.scene.bright = test === null ? null : Uint8Array.from(this.scene.names, (name) => (test(name) ? 1 : 0));
+      this.scene.bright = test === null ? null : app.spanSearch.passing(this.scene.names, test);
       this.request();
     }
   }

@@ -57,14 +57,13 @@
       if (y > 0) pen.fillRect(0, top - 1, width, 1);
       pen.font = `600 ${FONT}`;
       pen.fillStyle = colors.text;
-      const { name, process, thread, note } = scene.lanes[lane] ?? { name: `lane ${lane}` };
-      const mark = scene.line.stands === undefined ? "" : folded ? "▸ " : "▾ ";
+      const { name, note } = scene.lanes[lane] ?? { name: `lane ${lane}`, note: "" };
+      const mark = folded ? "▸ " : "▾ ";
       pen.fillText(mark + name, 8, top + app.timelineLayout.HEADING / 2 + 1);
       const after = 16 + pen.measureText(mark + name).width;
       pen.font = FONT;
       pen.fillStyle = colors.muted;
-      const ids = [process === null || process === undefined ? null : `process ${process}`, thread === null || thread === undefined ? null : `thread ${thread}`];
-      pen.fillText(note ?? ids.filter(Boolean).join(", "), after, top + app.timelineLayout.HEADING / 2 + 1);
+      pen.fillText(note, after, top + app.timelineLayout.HEADING / 2 + 1);
     }
   }
 
@@ -84,7 +83,7 @@
     return groups;
   }
 
-  const standsForMany = (line, span) => line.stands !== undefined && line.stands[span] > 1;
+  const standsForMany = (line, span) => line.stands[span] > 1;
 
   function labelOf({ line, names }, span) {
     return standsForMany(line, span) ? `${app.units.countText(line.stands[span])} spans` : names[line.name[span]];
@@ -194,7 +193,7 @@
       const [a, b] = scene.range.map((at) => (at - scene.view.start) * scale);
       pen.globalAlpha = 0.2;
       pen.fillStyle = colors.accent;
-      pen.fillRect(Math.min(a, b), 0, Math.abs(b - a), height);
+      pen.fillRect(a, 0, b - a, height);
       pen.globalAlpha = 1;
     }
     paintScrollBar(pen, scene, width, height, colors);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pointer, wheel and keys of the timeline, turned into calls on `target`:
-//   zoom(factor, anchor) pan(part) scroll(pixels) fit() selectRange(x0, x1, done) hover(x, y, event) leave() pick(x, y) step(direction) clear()
+//   zoom(factor, anchor) pan(part) scroll(pixels) fit() selectRange(x0, x1) hover(x, y, event) leave() pick(x, y) step(direction)
+//   clear() frameChosen() setRange(range) follow() searchFor() showKeys()
 // The wheel zooms once the timeline has focus (a click gives it) or with Ctrl; else the page scrolls as usual.
 (function (app) {
   "use strict";
@@ -25,11 +26,25 @@
     n: (t) => t.step(1),
     p: (t) => t.step(-1),
     Escape: (t) => t.clear(),
+    f: (t) => t.frameChosen(),
+    m: (t) => t.setRange([t.scene.view.start, t.scene.view.end]),
     Enter: (t) => t.follow?.(),
+    "/": (t) => t.searchFor?.(),
+    "?": (t) => t.showKeys?.(),
   };
 
   function attach(canvas, target) {
     let drag = null;
+    const fingers = new Map();
+    /** Two fingers zoom about their middle. */
+    function pinch(event) {
+      const at = place(event);
+      const before = fingers.get(event.pointerId);
+      const other = [...fingers].find(([id]) => id !== event.pointerId)[1];
+      fingers.set(event.pointerId, at);
+      const spread = Math.max(8, Math.abs(at.x - other.x));
+      target.zoom(Math.max(8, Math.abs(before.x - other.x)) / spread, (at.x + other.x) / 2 / at.width);
+    }
     const place = (event) => {
       const box = canvas.getBoundingClientRect();
       return { x: event.clientX - box.left, y: event.clientY - box.top, width: box.width };
@@ -58,11 +73,14 @@
     canvas.addEventListener("pointerdown", (event) => {
       if (event.button !== 0) return;
       const at = place(event);
+      fingers.set(event.pointerId, at);
+      if (fingers.size > 1) return (drag = null);
       drag = { ...at, lastX: at.x, lastY: at.y, moved: false, range: event.shiftKey || at.y < app.timelineCanvas.RULER };
       canvas.setPointerCapture(event.pointerId);
     });
 
     canvas.addEventListener("pointermove", (event) => {
+      if (fingers.size > 1 && fingers.has(event.pointerId)) return pinch(event);
       const at = place(event);
       if (drag === null) {
         target.hover(at.x, at.y, event);
@@ -71,7 +89,7 @@
       if (!drag.moved && Math.hypot(at.x - drag.x, at.y - drag.y) < CLICK_SLOP) return;
       drag.moved = true;
       target.leave();
-      if (drag.range) target.selectRange(drag.x, at.x, false);
+      if (drag.range) target.selectRange(drag.x, at.x);
       else {
         target.pan((drag.lastX - at.x) / at.width);
         target.scroll(drag.lastY - at.y);
@@ -80,10 +98,10 @@
     });
 
     const finish = (event) => {
+      fingers.delete(event.pointerId);
       if (drag === null) return;
       const at = place(event);
-      if (drag.moved && drag.range) target.selectRange(drag.x, at.x, true);
-      else if (!drag.moved && event.type === "pointerup") target.pick(at.x, at.y);
+      if (!drag.moved && event.type === "pointerup") target.pick(at.x, at.y);
       drag = null;
     };
     canvas.addEventListener("pointerup", finish);

@@ -11,17 +11,16 @@
       duration: timeText(line.duration[span]),
       start: timeText(line.start[span]),
       lane: lanes[line.lane[span]]?.name ?? `lane ${line.lane[span]}`,
-      depth: line.depth[span],
       failed: line.failed[span] === 1,
     };
   }
 
-  /** What a trace knows of a span beside time and lane, as pairs of label and text. */
+  /** What is known of a span beside time and lane, as pairs of label and text. */
   function traceFacts({ line, names }, span) {
     const { countText, timeText } = app.units;
     const pairs = [["kind", app.spanKinds.words(line.kinds[line.kind[span]])]];
     if (line.stands[span] > 1) {
-      pairs.push(["stands for", `${countText(line.stands[span])} spans, ${timeText(line.sum[span])} in sum; named after the longest`]);
+      pairs.push(["stands for", `${countText(line.stands[span])} spans, ${timeText(line.sums.get(span))} in sum; named after the longest`]);
       return pairs;
     }
     if (line.op[span] !== 0) pairs.push(["operator", names[line.op[span]]]);
@@ -35,16 +34,11 @@
     const { el } = app.dom;
     const { name, duration, start, lane, failed } = facts(scene, span);
     const lines = [el("strong", null, name), el("div", null, `${duration}, starts at ${start}`), el("div", { class: "dim" }, lane)];
-    if (scene.line.stands !== undefined) lines.push(...traceFacts(scene, span).map(([label, text]) => el("div", null, el("span", { class: "dim" }, `${label}: `), text)));
+    lines.push(...traceFacts(scene, span).map(([label, text]) => el("div", null, el("span", { class: "dim" }, `${label}: `), text)));
     if (failed) lines.push(el("div", { class: "bad" }, "left by an exception"));
     if (count > 1) lines.push(el("div", { class: "dim" }, `longest of ${app.units.countText(count)} spans here; zoom in to part them`));
     return lines;
   }
 
-  function sentence(scene, span) {
-    const { name, duration, start, lane, depth, failed } = facts(scene, span);
-    return `${name}: ${duration}, starts at ${start}, ${lane}, depth ${depth}${failed ? ", left by an exception" : ""}`;
-  }
-
-  app.timelineReadout = { tooltip, sentence, traceFacts };
+  app.timelineReadout = { tooltip, traceFacts };
 })((globalThis.regimeter ||= {}));

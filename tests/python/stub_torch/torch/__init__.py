@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from . import cuda, tensors
+from . import cuda, tensors, traced
 from . import nn as nn
 from . import utils as utils
 from .tensors import DTYPES, Tensor, operation
@@ -26,6 +26,7 @@ Tag = SimpleNamespace(pointwise=tensors.pointwise)
 _C = SimpleNamespace(
     _cuda_getCurrentRawStream=lambda number: cuda.current_stream(number).cuda_stream,
     _cuda_getDevice=lambda: cuda.current_device(),
+    _autograd=SimpleNamespace(_profiler_enabled=lambda: cuda.traced is not None),
 )
 ops = SimpleNamespace(
     aten=SimpleNamespace(mv=tensors.operator("mv").overloadpacket, dot=tensors.operator("dot").overloadpacket)
@@ -37,7 +38,7 @@ _ops.OpOverload, _ops.OpOverloadPacket = tensors.OpOverload, tensors.OpOverloadP
 
 def __getattr__(name: str) -> Any:
     """Return a function of torch, the same object each time: an operation, or None where torch has no such name."""
-    if name.startswith("_") or name in ("optim", "autograd"):
+    if name.startswith("_"):
         raise AttributeError(f"the double of torch has no {name}")
 
     def function(*args: Any, **keywords: Any) -> Any:
@@ -60,6 +61,14 @@ def empty_like(like: Tensor) -> Tensor:
     return Tensor(like.shape, like.dtype, like.device)
 
 
+def as_tensor(values: Any, device: Any = None) -> Tensor:
+    """Return a tensor over memory of somebody else's, by its array interface."""
+    known = values.__cuda_array_interface__
+    made = Tensor(tuple(known["shape"]), DTYPES["uint8"], tensors.device(device))
+    made.block = SimpleNamespace(block=known["data"][0], owner=values)
+    return made
+
+
 def compile(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function that launches one kernel of the name that the compiler of torch gives."""
 
@@ -74,14 +83,28 @@ get_num_threads = lambda: 1  # noqa: E731
 set_num_threads = lambda count: None  # noqa: E731
 
 
+class _Adam:
+    """A kernel a parameter and step."""
+
+    def __init__(self, parameters: Any, lr: float) -> None:
+        self.parameters = list(parameters)
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        pass
+
+    def step(self) -> None:
+        for parameter in self.parameters:
+            operation("adam_", parameter)
+
+
+# No Optimizer and no backward: steps and roles cannot be attached to what is here.
+optim = SimpleNamespace(Adam=_Adam)
+autograd = SimpleNamespace(DeviceType=SimpleNamespace(CPU=0, CUDA=1))
+
+
 class Generator:
     def manual_seed(self, seed: int) -> "Generator":
         return self
-
-
-@contextlib.contextmanager
-def _profile(activities: Any = None) -> Iterator[None]:
-    yield
 
 
 @contextlib.contextmanager
@@ -89,9 +112,9 @@ def _record_function(name: str) -> Iterator[None]:
     yield
 
 
-# Costs nothing and records nothing: what is run is the code around it.
 profiler = SimpleNamespace(
-    ProfilerActivity=SimpleNamespace(CPU=0, CUDA=1), profile=_profile, record_function=_record_function
+    ProfilerActivity=SimpleNamespace(CPU=0, CUDA=1), profile=traced.profile, record_function=_record_function
 )
+sys.modules.setdefault("torch.profiler", profiler)  # type: ignore[arg-type]
 
 sys.modules.setdefault("torch.cuda", cuda)

@@ -9,9 +9,14 @@ import threading
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
+from uuid import UUID
 
 _state: dict[str, Any] = {"library": None, "device": 0, "functions": {}, "streams": {}, "contexts": {}, "graph": None}
 _thread = threading.local()
+traced: list[tuple[str, int]] | None = None  # name and nanoseconds of what is launched, while torch.profiler runs
+CLOCK_GHZ = 1.98
+# Of an H100: what memory moves, and the least that a kernel takes.
+BYTES_PER_NS, SHORTEST_NS = 2800.0, 2000.0
 _blocks: dict[int, tuple[int, int]] = {}  # address: bytes and device
 _peaks: dict[int, int] = {}
 _addresses = itertools.count(1 << 44, 1 << 32)
@@ -52,6 +57,7 @@ def _load() -> None:
     if _state["library"] is None:
         _state["library"] = ctypes.CDLL(os.environ["REGIMETER_LIBCUDA"])
         _call("cuInit", 0)
+        _state["by_launch"] = "by_launch=1" in os.environ.get("FAKE_CUDA", "")
 
 
 def init() -> None:
@@ -73,7 +79,7 @@ def set_device(which: Any) -> None:
     if number not in _state["contexts"]:
         _state["contexts"][number] = _made("cuDevicePrimaryCtxRetain", number)
         _call("cuCtxSetCurrent", _state["contexts"][number])
-        _state["streams"][number] = SimpleNamespace(cuda_stream=0, device=number, wait_stream=lambda other: None)
+        _state["streams"][number] = default_stream(number)
         _state["functions"][number] = {}
     _call("cuCtxSetCurrent", _state["contexts"][number])
 
@@ -98,11 +104,13 @@ def _on(number: int) -> Any:
     return contextlib.nullcontext()
 
 
-def launch(name: str, number: Any = None) -> None:
+def launch(name: str, number: Any = None, ns: float | None = None) -> None:
+    """Launch a kernel that takes so long; None, as long as the double of the driver says."""
     number = _number(number)
     with _on(number):
-        if _state["graph"] is not None:
-            _state["graph"].add(name)
+        captured = _state["graph"]
+        if captured is not None and current_stream(number).cuda_stream == captured.stream:
+            captured.add(name)
             return
         functions = _state["functions"][number]
         if not functions:
@@ -110,11 +118,22 @@ def launch(name: str, number: Any = None) -> None:
         if name not in functions:
             functions[name] = _made("cuModuleGetFunction", functions[None], name.encode())
         stream = ctypes.c_void_p(_state["streams"][number].cuda_stream)
+        if traced is not None:
+            traced.append((name, int(ns or 0)))
+        if ns is not None:
+            _state["library"].fake_cuda_lasts(ctypes.c_longlong(int(ns)))
         _call("cuLaunchKernel", functions[name], 4, 1, 1, 128, 1, 1, 0, stream, None, None)
 
 
 def _sleep(cycles: int) -> None:
-    launch("spin")
+    launch("spin", ns=cycles / CLOCK_GHZ)
+
+
+def by_size(moved: int, operations: int, rate: float) -> float | None:
+    """Return the nanoseconds of a kernel: what memory or the pipes need, where durations are told by launch."""
+    if not _state["by_launch"]:
+        return None
+    return max(SHORTEST_NS, moved / BYTES_PER_NS, operations / rate)
 
 
 def synchronize(which: Any = None) -> None:
@@ -205,7 +224,21 @@ def get_device_name(which: Any = None) -> str:
 
 
 def get_device_properties(number: int) -> Any:
-    return SimpleNamespace(name="double", major=9, minor=0, total_memory=1 << 33, multi_processor_count=132)
+    facts = {"name": "double", "major": 9, "minor": 0, "total_memory": 1 << 33, "multi_processor_count": 132}
+    _load()
+    uuid = (ctypes.c_ubyte * 16)()
+    _call("cuDeviceGetUuid", uuid, number)
+    return SimpleNamespace(**facts, uuid=UUID(bytes=bytes(uuid)))
+
+
+def set_stream(given: Any) -> None:
+    _state["streams"][given.device] = given
+
+
+def default_stream(which: Any = None) -> "Stream":
+    made = Stream.__new__(Stream)
+    made.device, made.cuda_stream = _number(which), 0
+    return made
 
 
 class Stream:
@@ -214,6 +247,10 @@ class Stream:
         self.device = _number(device)
         with _on(self.device):
             self.cuda_stream = _made("cuStreamCreate", 1).value
+
+    def query(self) -> bool:
+        with _on(self.device):
+            return bool(_state["library"].cuStreamQuery(ctypes.c_void_p(self.cuda_stream)) == 0)
 
     def wait_stream(self, other: Any) -> None:
         pass
@@ -242,6 +279,9 @@ class Event:
             if self.handle is None:
                 self.handle = _made("cuEventCreate", 0)
             _call("cuEventRecord", self.handle, ctypes.c_void_p(on.cuda_stream))
+
+    def query(self) -> bool:
+        return bool(_state["library"].cuEventQuery(self.handle) == 0)
 
     def synchronize(self) -> None:
         _call("cuEventSynchronize", self.handle)
@@ -281,10 +321,11 @@ class CUDAGraph:
 
 @contextlib.contextmanager
 def graph(made: CUDAGraph, capture_error_mode: str = "global") -> Iterator[None]:
+    synchronize()  # as torch does, so that nothing launched before is pending while the capture lasts
     with stream(Stream()):
         handle = ctypes.c_void_p(current_stream().cuda_stream)
         _call("cuStreamBeginCapture_v2", handle, {"global": 0, "thread_local": 1, "relaxed": 2}[capture_error_mode])
-        _state["graph"] = made
+        made.stream, _state["graph"] = current_stream().cuda_stream, made
         try:
             yield
         finally:

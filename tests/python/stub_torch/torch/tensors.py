@@ -5,9 +5,11 @@ An operation on a CUDA tensor is one launch on the double of the driver, named a
 their type); on the host and on ``meta`` it is nothing at all. A dispatch mode sees every operation, as torch's do.
 """
 
+import functools
 import itertools
 import math
-from types import SimpleNamespace
+from concurrent.futures import ThreadPoolExecutor
+from types import MethodType, SimpleNamespace
 from typing import Any
 
 from . import cuda
@@ -15,6 +17,7 @@ from . import cuda
 PRODUCTS = ("mm", "matmul")
 VIEWS = ("t", "transpose", "view", "reshape", "as_strided", "detach", "expand", "unsqueeze", "squeeze")
 ELEMENTWISE = ("add", "sub", "mul", "div", "neg", "cos", "sin", "exp", "sqrt", "relu", "sigmoid", "rsqrt", "tanh")
+RATES = {"float16": 700_000.0, "bfloat16": 700_000.0, "int8": 1_400_000.0, "float64": 30_000.0}  # operations a ns
 REDUCTIONS = ("sum", "mean", "amax", "amin", "max", "min")
 
 
@@ -98,11 +101,22 @@ def _run(name: str, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
     kind = keywords.get("dtype") or (given[0].dtype if given else float32)
     if name in VIEWS:
         return Tensor(_viewed(name, args), kind, place, given[0])
+    out = keywords.get("out")
+    if out is None:
+        inside = given and name.endswith("_")
+        out = given[0] if inside else Tensor(_shape(name, args, keywords, given), kind, place)
     if place.type == "cuda":
-        cuda.launch(f"{name}_{kind.name}" if name in PRODUCTS else name, place.index)
-    if keywords.get("out") is not None:
-        return keywords["out"]
-    return given[0] if given and name.endswith("_") else Tensor(_shape(name, args, keywords, given), kind, place)
+        label = f"{name}_{kind.name}" if name in PRODUCTS else name
+        cuda.launch(label, place.index, duration(name, given, out))
+    out.depth = max((tensor.depth for tensor in given), default=0) + 1
+    return out
+
+
+def duration(name: str, given: list["Tensor"], out: "Tensor") -> float | None:
+    """Return the nanoseconds of the kernel of an operation: its bytes or its multiply-adds, whichever takes longer."""
+    moved = sum(tensor.numel() * tensor.dtype.itemsize for tensor in (*given, out))
+    operations = 2 * out.numel() * given[0].shape[-1] if name in PRODUCTS and given else out.numel()
+    return cuda.by_size(moved, operations, RATES.get(out.dtype.name, 50_000.0))
 
 
 def _viewed(name: str, args: tuple[Any, ...]) -> tuple[int, ...]:
@@ -138,6 +152,14 @@ def sizes(args: Any) -> tuple[int, ...]:
     return tuple(value for value in first if isinstance(value, int))
 
 
+autograd = ThreadPoolExecutor(1, thread_name_prefix="pt_autograd")
+
+
+def _backward(depth: int, index: int | None) -> None:
+    for number in range(2 * depth):
+        cuda.launch(f"backward_{number % 2}", index, cuda.by_size(1 << 20, 1 << 20, 50_000.0))
+
+
 # --- tensors ---------------------------------------------------------------------------------------------------
 
 
@@ -146,7 +168,7 @@ class Tensor:
 
     def __init__(self, shape: tuple[int, ...], kind: dtype, place: device, base: "Tensor | None" = None) -> None:
         self.shape, self.dtype, self.device = shape, kind or float32, place
-        self.base = base
+        self.base, self.depth = base, 0
         if base is None and place.type == "cuda":
             self.block: Any = cuda.Block(self.numel() * self.dtype.itemsize, place.index)
 
@@ -187,6 +209,10 @@ class Tensor:
     def copy_(self, source: "Tensor") -> "Tensor":
         return operation("copy_", self, source)
 
+    def backward(self) -> None:
+        """Launch two kernels for each operation on the way here, on a thread that holds no scope, as torch does."""
+        autograd.submit(_backward, self.depth, self.device.index).result()
+
     def item(self) -> float:
         if self.is_cuda:
             cuda.synchronize(self.device)
@@ -195,7 +221,7 @@ class Tensor:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name in ("block", "base"):
             raise AttributeError(name)
-        return lambda *args, **keywords: operation(name, self, *args, **keywords)
+        return MethodType(functools.partial(operation, name), self)
 
     def __getitem__(self, where: Any) -> "Tensor":
         return operation("view", self)
@@ -208,5 +234,8 @@ class Tensor:
 
     def __mul__(self, other: Any) -> "Tensor":
         return operation("mul", self, other)
+
+    def __int__(self) -> int:
+        return int(self.item())
 
     __radd__, __rmul__ = __add__, __mul__

@@ -43,5 +43,5 @@
     return {};
   }
 
-  (app.views ??= []).push({ id: "bottlenecks", title: "Top bottlenecks", short: "Bottlenecks", order: 30, span: 5, render });
+  (app.views ??= []).push({ id: "bottlenecks", title: "Top bottlenecks", short: "Bottlenecks", order: 21, span: 5, fits: (model) => model.scoped, render });
 })((globalThis.regimeter ||= {}));

@@ -51,8 +51,9 @@
         costCard(model.cost),
         anomalyCard(model.anomalies),
       ),
+      ...(model.machine === null ? [] : [el("p", { class: "help" }, model.machine)]),
     );
   }
 
-  (app.views ??= []).push({ id: "overview", title: "Overview", order: 10, span: 12, bare: true, render });
+  (app.views ??= []).push({ id: "overview", title: "Overview", order: 10, span: 12, bare: true, fits: (model) => model.scoped, render });
 })((globalThis.regimeter ||= {}));

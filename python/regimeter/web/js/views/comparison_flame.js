@@ -20,10 +20,10 @@
     const canvas = el("canvas", { class: "flame", tabindex: 0, role: "application", "aria-label": "Differential flame graph", "aria-describedby": "flame-diff-help" });
     const search = el("input", { type: "search", placeholder: "Highlight names", "aria-label": "Highlight names in the flame graph" });
     const readout = el("output", { class: "readout", "aria-live": "polite" });
-    const graph = new app.DiffFlameGraph(canvas, flame, flame.names, () => (readout.value = graph.sentence(graph.focus)));
+    const graph = new app.DiffFlameGraph(canvas, () => (readout.value = graph.sentence(graph.focus)));
     const choose = (at) => {
       choices.forEach((choice, i) => choice.setAttribute("aria-pressed", String(i === at)));
-      graph.setMetric(flame[WIDTHS[at].column], flame[WIDTHS[at].column]);
+      graph.show({ flame, names: flame.names, total: flame[WIDTHS[at].column] });
     };
     const choices = WIDTHS.map(({ label }, i) => button(label, () => choose(i), { "aria-pressed": "false" }));
     search.addEventListener("input", () => {
@@ -35,7 +35,7 @@
       el("ul", { class: "legend" }, KEY.map(([color, text]) => el("li", null, el("span", { class: "swatch", "aria-hidden": "true", style: { background: `var(--${color})` } }), text))),
       el("div", { class: "flame-frame" }, canvas),
       readout,
-      el("p", { class: "help", id: "flame-diff-help" }, `Width is ${flame.metric} time of the chosen side, summed over all calls of the first process; colour is the change of that sum, without any test of its certainty. Click a node to zoom into it, a caller to zoom out; arrow keys work too.`),
+      el("p", { class: "help", id: "flame-diff-help" }, `Width is ${flame.metric} time of the chosen side, summed over all calls of the first process; colour is the change of that sum (the column \u201cAll calls\u201d of the table, of one process), without any test of its certainty. Click a node to zoom into it, a caller to zoom out; arrow keys work too.`),
     );
     choose(0);
     return { graph, recolor: () => graph.recolor(), beforePrint: () => graph.recolor(), afterPrint: () => graph.recolor(), destroy: () => graph.destroy() };

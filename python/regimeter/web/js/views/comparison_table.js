@@ -6,29 +6,38 @@
   const { el, svg, figure, button } = app.dom;
   const { units, tableRows } = app;
   const { signed } = app.changes;
-  const WIDTH = 210;
+  const { stateOf, wordOf } = app.changeWords;
+  const WIDTH = 170;
   const HEIGHT = 20;
   const FEW = 100;
-  const WORDS = { regression: "slower", improvement: "faster", no_change: "unchanged", new_operation: "new", removed_operation: "removed", invalid: "invalid" };
   const COLUMNS = [
     { key: "name", label: "Operation", text: true },
     { key: "metric", label: "Metric", text: true },
     { key: "verdict", label: "Verdict", text: true },
-    { key: "baseline", label: "Baseline" },
-    { key: "current", label: "Current" },
-    { key: "change_percent", label: "Change" },
+    { key: "baseline", label: "Baseline", title: "A typical call" },
+    { key: "current", label: "Current", title: "A typical call" },
+    { key: "change_percent", label: "Change", title: "Change of a typical call, as estimated from all samples" },
     { key: "low_percent", label: "interval", chart: true },
     { key: "q", label: "q", title: "p-value of no change, adjusted for all rows together" },
-    { key: "share", label: "Share", title: "Part of the whole time of the baseline" },
-    { key: "impact", label: "Impact", title: "Change times share: what it moves the whole by" },
+    { key: "calls", label: "Calls", title: "Calls that a process made" },
+    { key: "run_change_percent", label: "All calls", title: "Change of the time of all calls of a process together: what totals and flame graphs show, without a test" },
+    { key: "impact_percent", label: "Impact", title: "By what part of a process's time the change of all calls moves it" },
+    { key: "share", label: "Share", title: "Part of the times of all rows of the baseline together; nested operations count in each" },
     { key: "detectable_percent", label: "Would see", title: "Smallest slowdown of this operation that would have been detected" },
     { key: "data", label: "Data", text: true },
     { key: "note", label: "Note", text: true },
   ];
 
   const WHAT = { s: (value) => units.time(value * 1e9), bytes: units.bytes, "": units.plain };
-  const stateOf = (row) => (row.verdict === "no_change" && !row.conclusive ? "undecided" : WORDS[row.verdict] ?? row.verdict);
-  const plainly = (row) => row.verdict === "no_change" && row.conclusive;
+  const callsChanged = ({ calls }) => calls !== null && calls[0] !== calls[1];
+  const plainly = (row) => row.verdict === "no_change" && row.conclusive && !callsChanged(row);
+
+  function callText({ calls }) {
+    if (calls === null) return "";
+    const [before, after] = calls.map((count) => units.countText(+count.toPrecision(6)));
+    if (calls[0] === calls[1]) return before;
+    return `${before} \u2192 ${after}${calls[0] > 0 ? ` (${signed(100 * (calls[1] / calls[0] - 1), 0)} %)` : ""}`;
+  }
 
   class ComparisonTable {
     constructor(model, page) {
@@ -38,8 +47,9 @@
       // What all rows have in common is said once, below the table.
       const data = new Set(model.rows.map((row) => row.data).filter((text) => text !== ""));
       this.common = data.size === 1 ? [...data][0] : "";
-      this.columns = COLUMNS.filter((column) => (column.key !== "metric" || several) && (column.key !== "data" || this.common === "") && filled(column));
-      this.scale = new app.ChangeScale(model.rows, model.threshold, WIDTH);
+      const wanted = { metric: several, data: this.common === "", calls: model.rows.some(callsChanged) };
+      this.columns = COLUMNS.filter((column) => wanted[column.key] !== false && filled(column));
+      this.scale = new app.ChangeScale([...model.wholes, ...model.rows], model.threshold, WIDTH);
       this.headings = new Map(this.columns.map((column) => [column.key, this.heading(column)]));
       this.search = el("input", { type: "search", placeholder: "Search operations", "aria-label": "Search operations", on: { input: () => this.fill() } });
       this.changed = el("input", { type: "checkbox", on: { change: () => this.fill() } });
@@ -101,9 +111,10 @@
       const number = (...inner) => el("td", { class: "number" }, ...inner);
       switch (column.key) {
         case "name":
+          if (this.model.wholes.includes(row)) return el("th", { scope: "row" }, row.name);
           return el("th", { scope: "row" }, button(el("span", { class: "clip" }, row.name === "" ? "(no name)" : row.name), () => this.page.select(row.key), { class: "operation", title: row.name, "aria-pressed": "false" }));
         case "verdict":
-          return el("td", null, el("span", { class: `state state-${stateOf(row)}`, title: row.fails ? "fails the gate" : null }, stateOf(row)));
+          return el("td", null, el("span", { class: `state state-${stateOf(row)}`, title: row.fails ? "fails the gate" : null }, wordOf(row)));
         case "baseline":
         case "current":
           return number(value === null ? el("span", { class: "dim" }, "\u2013") : figure(value, WHAT[row.unit] ?? units.plain));
@@ -112,11 +123,15 @@
         case "low_percent":
           return el("td", { class: "forest-cell", title: value === null ? null : `[${signed(value)} %, ${signed(row.high_percent)} %]` }, this.forest(row));
         case "q":
-          return number(value === null ? "" : value < 0.0005 ? value.toExponential(0) : value.toFixed(3));
+          return number(value === null ? "" : value < row.least_q ? `< ${row.least_q.toPrecision(1)}` : value < 0.0005 ? value.toExponential(0) : value.toFixed(3));
         case "share":
           return number(value === null ? "" : figure(value, units.share));
-        case "impact":
-          return number(value === null ? "" : `${signed(value * 100, 2)} %`);
+        case "calls":
+          return number(callText(row));
+        case "run_change_percent":
+          return number(value === null ? "" : `${signed(value)} %`);
+        case "impact_percent":
+          return number(value === null ? "" : `${signed(value, 2)} %`);
         case "detectable_percent":
           return number(value === null ? "" : value >= 1000 ? ">1,000 %" : `${value.toFixed(1)} %`);
         default:
@@ -131,7 +146,9 @@
 
     fill() {
       const rows = this.rows();
+      const wholes = this.model.wholes.map((row) => el("tr", { class: "whole" }, this.columns.map((column) => this.cell(row, column))));
       this.body.replaceChildren(
+        ...wholes,
         ...rows.slice(0, this.limit).map((row) => {
           const line = el("tr", null, this.columns.map((column) => this.cell(row, column)));
           line.dataset.operation = row.key;

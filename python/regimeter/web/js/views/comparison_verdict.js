@@ -9,6 +9,14 @@
     return el("div", { class: "card", "data-state": number > 0 ? state : null }, el("dt", null, label), el("dd", null, el("span", { class: "card-value" }, number === null ? "n/a" : app.units.countText(number))));
   }
 
+  /** The whole of a program is judged by itself, so it stands before the counts of its operations. */
+  function wholeCard(row) {
+    const words = app.changeWords.stateOf(row);
+    const change = row.change_percent === null ? "n/a" : `${app.changes.signed(row.change_percent)} %`;
+    const state = words === "slower" || words === "faster" ? words : null;
+    return el("div", { class: "card", "data-state": state }, el("dt", null, `${row.name.charAt(0).toUpperCase()}${row.name.slice(1)}`), el("dd", null, el("span", { class: "card-value" }, change), " ", app.changeWords.wordOf(row)));
+  }
+
   function render(body, model) {
     const { summary } = model;
     const word = model.outcome.charAt(0).toUpperCase() + model.outcome.slice(1);
@@ -18,12 +26,13 @@
       el(
         "dl",
         { class: "cards" },
+        model.wholes.map(wholeCard),
         card("Slower", summary.regressions, "slower"),
         card("Faster", summary.improvements, "faster"),
         card("Unchanged", summary.unchanged - summary.inconclusive, ""),
         card("Undecided", summary.inconclusive, ""),
-        card("New or removed", summary.new_operations + summary.removed_operations, ""),
-        card("Invalid", summary.invalid, "slower"),
+        summary.new_operations + summary.removed_operations > 0 ? card("New or removed", summary.new_operations + summary.removed_operations, "") : null,
+        summary.invalid > 0 ? card("Invalid", summary.invalid, "slower") : null,
       ),
       el("ul", { class: "sentences" }, model.facts_text.map((text) => el("li", null, text))),
     );

@@ -23,5 +23,5 @@
     return {};
   }
 
-  (app.views ??= []).push({ id: "cost", title: "Profiler's own cost", short: "Own cost", order: 90, span: 3, render });
+  (app.views ??= []).push({ id: "cost", title: "Profiler's own cost", short: "Own cost", order: 90, span: 3, fits: (model) => model.scoped, render });
 })((globalThis.regimeter ||= {}));

@@ -24,5 +24,5 @@
     return { beforePrint: () => charts.forEach((chart) => chart.draw()), destroy: () => charts.forEach((chart) => chart.observer.disconnect()) };
   }
 
-  (app.views ??= []).push({ id: "memory", title: "Memory over time", short: "Memory", order: 50, span: 7, render });
+  (app.views ??= []).push({ id: "memory", title: "Memory over time", short: "Memory", order: 50, span: 7, fits: (model) => model.scoped || model.memory.series.length > 0, render });
 })((globalThis.regimeter ||= {}));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What to try next, by saved time against effort: a bar of what each suggestion may save, its words, its evidence.
+// What to try next, in the order of every view: a bar of what each suggestion may save, its words, its evidence. What
+// the data calls folded is behind a line with its number.
 (function (app) {
   "use strict";
 
@@ -22,12 +23,12 @@
 
   const line = (label, text) => (text ? el("div", null, el("dt", null, label), el("dd", null, text)) : null);
 
-  function item(one) {
+  function item(one, place) {
     const tags = [one.priority, one.type, `effort ${one.effort}`, `confidence ${one.confidence}`];
     return el(
       "li",
       { class: `roadmap-item priority-${one.priority}` },
-      el("span", { class: "place", "aria-hidden": "true" }, one.roadmap),
+      el("span", { class: "place", "aria-hidden": "true" }, place + 1),
       el(
         "div",
         { class: "roadmap-body" },
@@ -46,10 +47,20 @@
   }
 
   function render(body, { suggestions }) {
-    if (suggestions.length === 0) body.append(el("p", { class: "empty" }, "Nothing stands out by the rules."));
-    else body.append(el("ol", { class: "roadmap" }, suggestions.map(item)));
+    if (suggestions.length === 0) {
+      body.append(el("p", { class: "empty" }, "Nothing stands out by the rules."));
+      return {};
+    }
+    const open = suggestions.filter((one) => !one.folded);
+    const folded = suggestions.slice(open.length);
+    const list = (found, first) => el("ol", { class: "roadmap", start: first + 1 }, found.map((one, i) => item(one, first + i)));
+    body.append(list(open, 0));
+    if (folded.length > 0) {
+      const words = `${folded.length} more, which may save less or ${folded.length === 1 ? "is" : "are"} not bounded`;
+      body.append(el("details", { class: "roadmap-more" }, el("summary", null, words), list(folded, open.length)));
+    }
     return {};
   }
 
-  (app.views ??= []).push({ id: "roadmap", title: "What to try next", short: "Roadmap", order: 12, span: 12, of: "any", fits: (model) => Array.isArray(model.suggestions), render });
+  (app.views ??= []).push({ id: "roadmap", title: "What to try next", short: "Roadmap", order: 16, span: 12, of: "any", fits: ({ suggestions, limit }) => Array.isArray(suggestions) && (suggestions.length > 0 || !limit), render });
 })((globalThis.regimeter ||= {}));

@@ -76,5 +76,5 @@
     return `${basis} Choose an operation to find it in every view.`;
   }
 
-  (app.views ??= []).push({ id: "shares", title: "Time per operation", short: "Operations", note, order: 20, span: 7, render });
+  (app.views ??= []).push({ id: "shares", title: "Time per operation", short: "Operations", note, order: 20, span: 7, fits: (model) => model.scoped, render });
 })((globalThis.regimeter ||= {}));

@@ -12,12 +12,16 @@
   const dot = (part) => el("span", { class: `swatch part-${part.key}`, "aria-hidden": "true" });
   const reasonOf = (part, model) => model.unavailable[part.key] ?? "not measured for any operation";
 
+  /** Parts that were not measured, those with one reason together: [labels, reason]. */
+  function missing(model, measured) {
+    const found = new Map();
+    for (const part of PARTS.filter((one) => !measured.includes(one))) found.set(reasonOf(part, model), [...(found.get(reasonOf(part, model)) ?? []), part.label]);
+    return [...found].map(([reason, labels]) => [labels.join(", "), reason]);
+  }
+
   function legend(model, measured) {
-    return el(
-      "ul",
-      { class: "legend" },
-      PARTS.map((part) => el("li", null, measured.includes(part) ? dot(part) : null, measured.includes(part) ? part.label : [el("span", null, `${part.label} `), el("span", { class: "dim" }, `unavailable: ${reasonOf(part, model)}`)])),
-    );
+    const absent = missing(model, measured).map(([labels, reason]) => el("li", { class: "dim" }, `${labels} unavailable: ${reason}`));
+    return el("ul", { class: "legend" }, measured.map((part) => el("li", null, dot(part), part.label)), absent);
   }
 
   function row(one, largest) {
@@ -39,7 +43,7 @@
       "div",
       { class: "empty" },
       el("p", null, "How the time divides into device, host, transfer and overhead was not measured."),
-      el("dl", { class: "reasons" }, PARTS.map((part) => el("div", null, el("dt", null, part.label), el("dd", null, reasonOf(part, model))))),
+      el("dl", { class: "reasons" }, missing(model, []).map(([labels, reason]) => el("div", null, el("dt", null, labels), el("dd", null, reason)))),
     );
   }
 
@@ -65,5 +69,5 @@
     return { beforePrint: showAll };
   }
 
-  (app.views ??= []).push({ id: "split", title: "Device, host, transfer, overhead", short: "Device and host", order: 60, span: 5, render });
+  (app.views ??= []).push({ id: "split", title: "Device, host, transfer, overhead", short: "Device and host", order: 60, span: 5, fits: (model) => model.scoped, render });
 })((globalThis.regimeter ||= {}));

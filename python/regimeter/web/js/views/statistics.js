@@ -109,5 +109,5 @@
     return { destroy: () => observer.disconnect(), beforePrint: () => table.showAll() };
   }
 
-  (app.views ??= []).push({ id: "statistics", title: "Detailed statistics", short: "Statistics", order: 70, span: 12, render });
+  (app.views ??= []).push({ id: "statistics", title: "Detailed statistics", short: "Statistics", order: 65, span: 12, fits: (model) => model.scoped, render });
 })((globalThis.regimeter ||= {}));

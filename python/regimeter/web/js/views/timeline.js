@@ -1,41 +1,132 @@
 // SPDX-License-Identifier: Apache-2.0
-// The timeline with its controls, the search that highlights, and the line that spells out the selected span.
+// The timeline: streams, threads and tasks, all kinds of spans, search, details, arrows from launch to device work.
 (function (app) {
   "use strict";
 
   const { el, button } = app.dom;
   const { units } = app;
-  const HELP =
-    "Click the timeline, then: wheel or + and - zoom, drag or arrow keys pan, drag on the time scale or Shift+drag zooms into a range, n and p go to the next and previous span of a line, Home or double-click shows all.";
+  const SETTLE_MS = 150; // after the last movement, the statistics and the address follow
+  const HELP = "Click the timeline, then the wheel zooms and a drag pans; a drag on the time scale selects a range and shows what ran in it; ? shows all keys.";
 
-  function omission(line) {
-    if (line.omittedCount === 0) return null;
-    const time = line.omittedNs === null ? "" : `, ${units.timeText(line.omittedNs)} in sum`;
-    return `Drawn: ${line.rule ?? `${units.countText(line.count)} spans`}. Not drawn: ${units.countText(line.omittedCount)} spans${time}. All figures elsewhere include them.`;
+  function legend(pairs) {
+    return el("ul", { class: "legend" }, pairs.map(([property, label]) => el("li", null, app.spanKinds.swatch(property), label)));
+  }
+
+  /** Notes above the timeline: what its times are, and what it does not draw one by one. */
+  function cautions(line) {
+    if (line.aggregated === 0) return [line.caution];
+    const { countText } = units;
+    return [line.caution, `${countText(line.spans)} spans: ${countText(line.drawn)} are drawn one by one, ${countText(line.aggregated)} shorter ones share paler blocks that say how many they are and how long they ran.`];
+  }
+
+  /** Python functions hide the rest where stacks were recorded, so they are shown on demand. */
+  function pythonSwitch(line, timeline) {
+    if (line.depth !== line.depths.plain || line.depths.plain === line.depths.all) return null;
+    const box = el("input", { type: "checkbox", on: { change: () => timeline.setDepth(box.checked ? line.depths.all : line.depths.plain) } });
+    return el("label", { class: "python" }, box, " Python functions");
+  }
+
+  /** A choice of one rank where the trace has several. */
+  function rankChoice(lanes, timeline) {
+    const ranks = [...new Set(lanes.map(({ rank }) => rank))].filter((rank) => rank >= 0).sort((a, b) => a - b);
+    if (ranks.length < 2) return null;
+    const options = [el("option", { value: "" }, "all ranks"), ranks.map((rank) => el("option", { value: rank }, `rank ${rank}`))];
+    const choice = el("select", { "aria-label": "Rank", on: { change: () => timeline.setLanes(choice.value === "" ? null : ({ rank }) => rank === Number(choice.value)) } }, options);
+    return choice;
+  }
+
+  /** What is seen, as the address has it. */
+  function stateOf({ scene }, search) {
+    const { view, range, selected } = scene;
+    return { view: view.zoomed ? [view.start, view.end] : null, range, selected, query: search.value.trim() };
+  }
+
+  /** Shows what an address names, and the timeline with it; null changes nothing. */
+  function restore(state, timeline, search, body) {
+    if (state === null) return;
+    const { line, view } = timeline.scene;
+    search.value = state.query;
+    search.dispatchEvent(new Event("input"));
+    timeline.setRange(state.range);
+    if (state.selected !== null && state.selected < line.count) timeline.choose(state.selected, state.view === null);
+    if (state.view !== null) view.set(...state.view);
+    timeline.touch();
+    body.parentNode?.scrollIntoView();
   }
 
   function render(body, model, page) {
     const line = model.timeline;
     if (line === null || line.count === 0) {
-      body.append(el("p", { class: "empty" }, line === null ? "Not available: this file carries no single calls, only sums." : "No spans were recorded."));
+      body.append(el("p", { class: "empty" }, "No spans were recorded."));
       return {};
     }
-    const canvas = el("canvas", { class: "timeline", tabindex: 0, role: "application", "aria-label": `Timeline of ${units.countText(line.count)} spans`, "aria-describedby": "timeline-help" });
-    const readout = el("output", { class: "readout", "aria-live": "polite" });
+    let linked = false;
+    if (line.depths.plain.some((depth, i) => depth < 0 && line.depths.all[i] >= 0)) line.depth = line.depths.plain;
+    const canvas = el("canvas", { class: "timeline", tabindex: 0, role: "application", "aria-label": `Timeline of ${units.countText(line.spans)} spans`, "aria-describedby": "timeline-help" });
+    const details = el("div", { class: "span-details", "aria-live": "polite" });
     const range = el("span", { class: "range dim" });
-    const search = el("input", { type: "search", placeholder: "Highlight operations", "aria-label": "Highlight operations in the timeline" });
-    const describe = ({ scene }) => {
+    const search = el("input", { type: "search", placeholder: "Find spans by name", "aria-label": "Find spans by name" });
+    const found = el("span", { class: "dim", role: "status" });
+    const tools = el("div", { class: "tools" });
+    const key = el("div");
+    body.append(tools, key, ...cautions(line).filter(Boolean).map((text) => el("p", { class: "caution" }, text)));
+    const statistics = el("div", { class: "range-panel", hidden: true });
+    const keys = app.keyHelp.sheet();
+    const frame = el("div", { class: "timeline-frame" }, canvas);
+    body.append(frame, statistics, details, el("p", { class: "help", id: "timeline-help" }, HELP), keys);
+    let [shown, counted] = [undefined, null]; // the span and the range that the page speaks of
+    let settled = 0;
+    const timeline = new app.Timeline(canvas, model, ({ scene }) => {
       const at = (time) => units.onAxis(time, scene.view.length / 100, scene.view.end);
       range.textContent = `${at(scene.view.start)} to ${at(scene.view.end)}, ${units.timeText(scene.view.length)} in view`;
-      readout.value = scene.selected === null ? "Click a span for its figures." : app.timelineReadout.sentence(scene, scene.selected);
-    };
-    const tools = el("div", { class: "tools" });
-    body.append(tools, ...[line.caution, omission(line)].filter(Boolean).map((text) => el("p", { class: "caution" }, text)));
-    body.append(el("div", { class: "timeline-frame" }, canvas), readout, el("p", { class: "help", id: "timeline-help" }, HELP));
-    const timeline = new app.Timeline(canvas, model, describe);
+      if (shown !== scene.selected) app.spanDetails.fill(details, timeline);
+      shown = scene.selected;
+      clearTimeout(settled);
+      settled = setTimeout(() => {
+        if (counted !== scene.range) app.rangePanel.fill(statistics, timeline);
+        counted = scene.range;
+        if (linked) app.deepLink.write(stateOf(timeline, search));
+      }, SETTLE_MS);
+    });
+    timeline.minimap = new app.Minimap(timeline);
+    frame.before(timeline.minimap.canvas);
+    timeline.idle = app.idleStrip.attach(model, timeline, frame);
+    timeline.searchFor = () => search.focus();
+    timeline.showKeys = () => keys.showModal();
+    key.replaceWith(legend(timeline.coloured.legend));
     timeline.tracks = app.counterTracks.attach(model, timeline, canvas.parentNode);
-    tools.append(
+    timeline.follow = () => {
+      const { selected } = timeline.scene;
+      const link = selected === null ? undefined : timeline.linksOf(selected)[0];
+      if (link !== undefined) timeline.choose(link[0] === selected ? link[1] : link[0], true);
+    };
+    const wanted = () => {
+      const query = search.value.trim().toLowerCase();
+      if (query !== "") return (name) => name.toLowerCase().includes(query);
+      return page.selected === null ? null : (name) => name === page.selected;
+    };
+    const python = pythonSwitch(line, timeline);
+    const ranks = rankChoice(model.lanes, timeline);
+    const emphasise = () => {
+      const test = wanted();
+      timeline.highlight(test);
+      if (test === null) return (found.textContent = "");
+      const { count, duration } = app.spanSearch.matches(line, timeline.scene.bright);
+      return (found.textContent = count === 0 ? "no match" : `${units.countText(count)} ${count === 1 ? "match" : "matches"}, ${units.timeText(duration)} in sum`);
+    };
+    const go = (direction) => {
+      const test = wanted();
+      const span = test === null ? -1 : app.spanSearch.next(line, app.spanSearch.passing(model.names, test), timeline.scene.selected, direction);
+      if (span >= 0) timeline.choose(span, true);
+    };
+    search.addEventListener("input", emphasise);
+    search.addEventListener("keydown", (event) => event.key === "Enter" && go(event.shiftKey ? -1 : 1));
+    const controls = [
       search,
+      el("span", { class: "pair" }, button("‹", () => go(-1), { "aria-label": "Previous match" }), button("›", () => go(1), { "aria-label": "Next match" })),
+      found,
+      python,
+      ranks,
       range,
       el(
         "span",
@@ -43,24 +134,32 @@
         button("−", () => timeline.zoom(1.8, 0.5), { "aria-label": "Zoom out" }),
         button("+", () => timeline.zoom(1 / 1.8, 0.5), { "aria-label": "Zoom in" }),
         button("Show all", () => timeline.fit()),
+        button("?", () => keys.showModal(), { "aria-label": "Keys of the timeline" }),
       ),
-    );
-    const emphasise = () => {
-      const query = search.value.trim().toLowerCase();
-      if (query !== "") timeline.highlight((name) => name.toLowerCase().includes(query));
-      else timeline.highlight(page.selected === null ? null : (name) => name === page.selected);
-    };
-    search.addEventListener("input", emphasise);
-    describe(timeline);
+    ];
+    tools.append(...controls.filter((one) => one !== null));
+    app.spanDetails.fill(details, timeline);
+    shown = null;
+    timeline.changed(timeline);
+    const follow = () => restore(app.deepLink.read(), timeline, search, body);
+    addEventListener("hashchange", follow);
     return {
       timeline,
+      shown: () => {
+        follow();
+        linked = true; // from here on the address says what is seen
+      },
       selected: emphasise,
       recolor: () => timeline.recolor(),
       beforePrint: () => timeline.paintForPrint(),
       afterPrint: () => timeline.recolor(),
-      destroy: () => timeline.destroy(),
+      destroy: () => {
+        removeEventListener("hashchange", follow);
+        clearTimeout(settled);
+        timeline.destroy();
+      },
     };
   }
 
-  (app.views ??= []).push({ id: "timeline", title: "Timeline", order: 40, span: 12, render });
+  (app.views ??= []).push({ id: "timeline", title: "Timeline", order: 30, span: 12, fits: (model) => model.timeline !== null, render });
 })((globalThis.regimeter ||= {}));

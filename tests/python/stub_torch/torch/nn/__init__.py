@@ -26,3 +26,38 @@ class Module:
 
     def modules(self) -> list[Any]:
         return [self]
+
+    def to(self, *args: Any) -> "Module":
+        return self
+
+
+class _Layer(Module):
+    """One kernel a call; a layer with weights has one parameter."""
+
+    weights = True
+
+    def __init__(self, *sizes: int, **options: Any) -> None:
+        if self.weights:
+            self.weight = Parameter((max([1, *sizes]),), tensors.float32, tensors.device("cuda"))
+
+    def forward(self, *inputs: Any) -> Any:
+        return tensors.operation(f"layer_{type(self).__name__.lower()}", *inputs)
+
+
+Conv2d, BatchNorm2d, Linear = (type(name, (_Layer,), {}) for name in ("Conv2d", "BatchNorm2d", "Linear"))
+ReLU, AdaptiveAvgPool2d, Flatten, CrossEntropyLoss = (
+    type(name, (_Layer,), {"weights": False}) for name in ("ReLU", "AdaptiveAvgPool2d", "Flatten", "CrossEntropyLoss")
+)
+
+
+class Sequential(Module):
+    def __init__(self, *layers: Module) -> None:
+        self.layers = layers
+
+    def parameters(self) -> list[Any]:
+        return [value for layer in self.layers for value in layer.parameters()]
+
+    def forward(self, x: Any) -> Any:
+        for layer in self.layers:
+            x = layer(x)
+        return x

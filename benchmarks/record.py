@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `regimeter record` costs a program that knows nothing of it, beside other profilers of whole programs.
+
+Each round runs a program bare and under every tool that is installed, in random order, and divides what it took under a
+tool by what it took bare in the same round. Compared are wall time and processor time (of the program and all that the
+tool starts) of the whole command; the median of the rounds is shown with its quartiles. Start is how much later the
+program's first line runs than without a tool.
+
+Programs: `slow`, training steps of about 200 ms; `fast`, steps of about 5 ms; `python`, words counted in a text;
+`objects`, lists, dictionaries and texts made and kept; `arrays`, arrays of 80 kB made and dropped.
+
+With `--memory` the tools are those that tell who allocates.
+
+Usage: record.py [--memory] [--rounds N] [--seconds S] [PROGRAM ...]
+"""
+
+import argparse
+import importlib.util
+import os
+import random
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+FIRST_LINE = "import sys, time; print(time.clock_gettime(time.CLOCK_MONOTONIC), file=sys.stderr, flush=True)\n"
+TRAINING = """
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    layers = [nn.Sequential(nn.Linear({width}, {width}), nn.GELU()) for _ in range({depth})]
+    model = nn.Sequential(*layers, nn.Linear({width}, 10))
+    optimizer, loss = torch.optim.SGD(model.parameters(), lr=1e-3), nn.CrossEntropyLoss()
+    x, y = torch.randn({batch}, {width}), torch.randint(0, 10, ({batch},))
+    for _ in range({steps}):
+        optimizer.zero_grad()
+        value = loss(model(x), y)
+        value.backward()
+        optimizer.step()
+        value.item()
+"""
+PYTHON = """
+    import re
+
+    text = "the quick brown fox jumps over the lazy dog and runs away from all the others " * 200
+
+
+    def words(line):
+        return [word.strip(".,").lower() for word in re.split(r"[ ]+", line)]
+
+
+    def count(lines):
+        found = {{}}
+        for line in lines:
+            for word in words(line):
+                found[word] = found.get(word, 0) + 1
+        return found
+
+
+    for _ in range({steps}):
+        count([text])
+"""
+OBJECTS = """
+    import collections
+
+    kept = collections.deque(maxlen=20)
+    for step in range({steps}):
+        kept.append({{str(i): [i, i + 1, (i, step)] for i in range(3000)}})
+"""
+ARRAYS = """
+    import numpy
+
+    kept = []
+    for step in range({steps}):
+        value = numpy.arange(10_000.0)
+        for _ in range(20):
+            value = value * 1.5 + 1.0
+        kept.append(float(value[0]))
+"""
+PROGRAMS: dict[str, Callable[[float], str]] = {
+    "slow": lambda s: TRAINING.format(width=1024, depth=12, batch=256, steps=max(3, round(s / 0.2))),
+    "fast": lambda s: TRAINING.format(width=256, depth=8, batch=32, steps=max(10, round(s / 0.005))),
+    "objects": lambda s: OBJECTS.format(steps=max(3, round(s / 0.0025))),
+    "arrays": lambda s: ARRAYS.format(steps=max(3, round(s / 0.0004))),
+    "python": lambda s: PYTHON.format(steps=max(10, round(s / 0.002))),
+}
+Tool = Callable[[str, str], list[str]]
+
+
+def _installed(module: str) -> bool:
+    return importlib.util.find_spec(module) is not None
+
+
+def memory_tools() -> dict[str, Tool]:
+    """Return how each tool that tells who allocates runs a program."""
+    py = sys.executable
+    found: dict[str, Tool] = {
+        "regimeter record --memory": lambda program, folder: [
+            *(py, "-m", "regimeter", "record", "--quiet", "--memory", "-o", f"{folder}/r.rgm", program)
+        ],
+        "python -X tracemalloc": lambda program, folder: [py, "-X", "tracemalloc=25", program],
+    }
+    if _installed("memray"):
+        found["memray"] = lambda program, folder: [
+            *(py, "-m", "memray", "run", "-q", "-f", "-o", f"{folder}/m.bin", program)
+        ]
+        found["memray, small objects too"] = lambda program, folder: [
+            *(py, "-m", "memray", "run", "-q", "-f", "--trace-python-allocators", "-o", f"{folder}/m.bin", program)
+        ]
+    if _installed("scalene"):
+        found["scalene"] = lambda program, folder: [
+            *(py, "-m", "scalene", "run", "--memory", "-o", f"{folder}/s.json", program)
+        ]
+    return found
+
+
+def tools() -> dict[str, Tool]:
+    """Return how each tool runs a program, by its name; files of its own go to the folder."""
+    py = sys.executable
+    found: dict[str, Tool] = {
+        "regimeter record": lambda program, folder: [
+            *(py, "-m", "regimeter", "record", "--quiet", "-o", f"{folder}/r.rgm", program)
+        ]
+    }
+    if _installed("viztracer"):
+        found["viztracer"] = lambda program, folder: [
+            *(py, "-m", "viztracer", "--quiet", "-o", f"{folder}/v.json", program)
+        ]
+    if _installed("pyinstrument"):
+        found["pyinstrument"] = lambda program, folder: [
+            *(py, "-m", "pyinstrument", "-r", "json", "-o", f"{folder}/p.json", program)
+        ]
+    if _installed("scalene"):
+        found["scalene, processor only"] = lambda program, folder: [
+            *(py, "-m", "scalene", "run", "--cpu-only", "-o", f"{folder}/s.json", program)
+        ]
+    spy = shutil.which("py-spy", path=f"{Path(py).parent}:{os.environ.get('PATH', '')}")
+    if spy:
+        found["py-spy"] = lambda program, folder: [
+            *(str(spy), "record", "-r", "100", "-f", "raw", "-o", f"{folder}/y.txt", "--", py, program)
+        ]
+    return found
+
+
+def run(command: list[str], folder: str) -> tuple[float, float, float] | None:
+    """Return seconds on the wall, on processors, and until the first line; None where the command fails."""
+    before = os.times()
+    begin = time.clock_gettime(time.CLOCK_MONOTONIC)
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    wall = time.clock_gettime(time.CLOCK_MONOTONIC) - begin
+    after = os.times()
+    first = next((float(line) for line in done.stderr.split() if line.replace(".", "", 1).isdigit()), None)
+    if done.returncode or first is None:
+        return None
+    spent = after.children_user + after.children_system - before.children_user - before.children_system
+    return wall, spent, first - begin
+
+
+def measure(name: str, rounds: int, seconds: float, *, memory: bool) -> None:
+    """Print a line for each tool."""
+    ways: dict[str, Tool] = {
+        "bare": lambda program, folder: [sys.executable, program],
+        **(memory_tools() if memory else tools()),
+    }
+    results: dict[str, list[tuple[float, float, float]]] = {way: [] for way in ways}
+    with tempfile.TemporaryDirectory() as folder:
+        program = Path(folder, f"{name}.py")
+        program.write_text(FIRST_LINE + textwrap.dedent(PROGRAMS[name](seconds)))
+        run([sys.executable, str(program)], folder)  # warms caches of files
+        for _ in range(rounds):
+            found = {way: run(ways[way](str(program), folder), folder) for way in random.sample(list(ways), len(ways))}
+            bare = found["bare"]
+            for way, one in found.items():
+                if one is not None and bare is not None:
+                    results[way].append((one[0] / bare[0], one[1] / bare[1], one[2] - bare[2]))
+                elif way != "bare" and one is None:
+                    print(f"  {way}: failed")
+    for way, rows in results.items():
+        if way != "bare" and rows:
+            wall, spent, start = zip(*rows, strict=True)
+            print(
+                f"{name:8} {way:26} wall {_middle(wall)}  processor {_middle(spent)}  "
+                f"starts {statistics.median(start) * 1e3:+5.0f} ms later (least {min(start) * 1e3:+.0f})"
+            )
+
+
+def _middle(values: tuple[float, ...]) -> str:
+    if len(values) < 2:
+        return f"{values[0]:.3f}"
+    low, middle, high = statistics.quantiles(values, n=4, method="inclusive")
+    return f"{middle:.3f} [{low:.3f}, {high:.3f}]"
+
+
+def main() -> None:
+    """Measure the programs that are named, or all."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--memory", action="store_true", help="compare what tells who allocates")
+    parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--seconds", type=float, default=6.0, help="how long a program runs, about")
+    parser.add_argument("programs", nargs="*", metavar="PROGRAM", help=f"of {', '.join(PROGRAMS)} (default: all)")
+    given = parser.parse_args()
+    print(f"load {os.getloadavg()[0]:.1f}, {os.cpu_count()} processors, {given.rounds} rounds")
+    for name in given.programs or PROGRAMS:
+        measure(name, given.rounds, given.seconds, memory=given.memory)
+
+
+if __name__ == "__main__":
+    main()

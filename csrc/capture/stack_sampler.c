@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "capture/stack_sampler.h"
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/memory.h"
+#include "base/thread.h"
+#include "capture/heap_sampler.h"
+#include "capture/session_state.h"
+#include "capture/thread_activity.h"
+
+// --- one thread -------------------------------------------------------------------------------------------
+
+static rgm_sampled_thread *thread_of(rgm_stack_sampler *stacks, int64_t thread) {
+    for (size_t i = 0; i < stacks->known_count; i++)
+        if (stacks->known[i].thread == thread) return &stacks->known[i];
+    if (stacks->known_count == RGM_STACK_THREADS) return NULL;
+    rgm_sampled_thread *fresh = &stacks->known[stacks->known_count++];
+    *fresh = (rgm_sampled_thread){.thread = thread, .cpu_ns = -1};
+    return fresh;
+}
+
+static rgm_sample_state running(const rgm_stack_sampler *stacks, const rgm_walker *walker) {
+    return stacks->source->has_lock(walker) ? RGM_SAMPLE_RUNNING : RGM_SAMPLE_NATIVE;
+}
+
+static bool in_a_wait(uint8_t state) {
+    return state == RGM_SAMPLE_WAITING || state == RGM_SAMPLE_WAITING_FOR_LOCK ||
+           state >= RGM_SAMPLE_SLEEPING;
+}
+
+// Who sleeps in the system waits; who is ready may have been put aside by this thread a moment ago.
+static rgm_sample_state state_without_progress(const rgm_stack_sampler *stacks, const rgm_walker *walker,
+                                               rgm_sampled_thread *t, int64_t cpu_ns, int64_t now_ns) {
+    uint64_t address;
+    bool kept = t - stacks->known < RGM_STACK_FILES;
+    switch (rgm_thread_waits(t->thread, kept ? &t->file : NULL, &address)) {
+    case RGM_WAITS_FOR_PROCESSOR: {
+        bool mostly_ran = t->cpu_ns >= 0 && 2 * (cpu_ns - t->cpu_ns) > now_ns - t->at_ns;
+        return mostly_ran && rgm_thread_displaced(t->thread) ? running(stacks, walker)
+                                                             : RGM_SAMPLE_WAITING_FOR_PROCESSOR;
+    }
+    case RGM_WAITS_AT_ADDRESS:
+        return stacks->source->is_lock(walker, address) ? RGM_SAMPLE_WAITING_FOR_LOCK
+                                                        : RGM_SAMPLE_WAITING_FOR_THREAD;
+    case RGM_WAITS_ASLEEP: return RGM_SAMPLE_SLEEPING;
+    case RGM_WAITS_FOR_FILE: return RGM_SAMPLE_WAITING_FOR_FILE;
+    case RGM_WAITS_FOR_SOCKET: return RGM_SAMPLE_WAITING_FOR_SOCKET;
+    case RGM_WAITS_FOR_PROCESS: return RGM_SAMPLE_WAITING_FOR_PROCESS;
+    case RGM_WAITS_OTHERWISE: return RGM_SAMPLE_WAITING;
+    default: return RGM_SAMPLE_UNKNOWN;
+    }
+}
+
+static bool add_row(rgm_stack_sampler *stacks, const rgm_sampled_thread *t, uint64_t ticks) {
+    rgm_host_sample_row row = {.ticks = ticks, .thread = t->thread, .stack = t->stack, .state = t->state};
+    return rgm_session_rows(stacks->session, RGM_LOG_HOST_SAMPLES, &row, 1);
+}
+
+static void note(rgm_stack_sampler *stacks, rgm_stack_found found) {
+    bool torn = found == RGM_STACK_UNREADABLE;
+    rgm_session_note(stacks->session, torn ? RGM_ANOMALY_TORN_STACKS : RGM_ANOMALY_DROPPED_SAMPLES, 1);
+}
+
+// Where it stands, by a walk; false where nothing can be said of it.
+static bool look(rgm_stack_sampler *stacks, rgm_walker *walker, rgm_sampled_thread *t, int64_t begin_cpu_ns,
+                 int64_t now_ns) {
+    size_t count;
+    bool cut;
+    rgm_walk walk = stacks->source->frames(walker, stacks->frames, &count, &cut);
+    int64_t cpu_ns = rgm_thread_clock_ns(t->thread);
+    if (walk == RGM_WALK_TORN) note(stacks, RGM_STACK_UNREADABLE);
+    if (walk != RGM_WALK_FOUND) return false;
+    rgm_stack_found found = rgm_stack_tree_find(stacks->tree, stacks->source, walker, stacks->frames, count,
+                                                cut, now_ns, &t->stack);
+    if (found != RGM_STACK_KNOWN) {
+        note(stacks, found);
+        return false;
+    }
+    t->state = cpu_ns > begin_cpu_ns
+                   ? (uint8_t)running(stacks, walker)
+                   : (uint8_t)state_without_progress(stacks, walker, t, begin_cpu_ns, now_ns);
+    return true;
+}
+
+static void sample_thread(rgm_stack_sampler *stacks, rgm_walker *walker, int64_t thread) {
+    rgm_sampled_thread *t = thread_of(stacks, thread);
+    uint64_t ticks = rgm_clock_ticks();
+    int64_t cpu_ns = rgm_thread_clock_ns(thread), now_ns = rgm_clock_monotonic_ns();
+    if (!t || cpu_ns < 0) return;
+    t->seen = true;
+    bool rests = t->fresh && cpu_ns == t->cpu_ns && in_a_wait(t->state);
+    if (!rests) t->fresh = look(stacks, walker, t, cpu_ns, now_ns);
+    t->cpu_ns = cpu_ns;
+    t->at_ns = now_ns;
+    if (t->fresh) (void)add_row(stacks, t, ticks);
+}
+
+// --- all threads ------------------------------------------------------------------------------------------
+
+static void forget_gone(rgm_stack_sampler *stacks) {
+    size_t kept = 0;
+    for (size_t i = 0; i < stacks->known_count; i++)
+        if (stacks->known[i].seen)
+            stacks->known[kept++] = stacks->known[i];
+        else
+            rgm_thread_file_close(&stacks->known[i].file);
+    stacks->known_count = kept;
+}
+
+// False when there is nothing to be sampled any more.
+static bool sample_all(rgm_stack_sampler *stacks, rgm_walker *walker) {
+    const char *reason = "";
+    int64_t thread;
+    rgm_walk walk = RGM_WALK_END;
+    rgm_session_open_child(stacks->session);
+    pthread_mutex_lock(&stacks->rows_mutex);
+    bool begun = stacks->source->begin(walker, &reason);
+    if (stacks->watches_heap && begun) rgm_heap_take(stacks, walker);
+    for (size_t i = 0; i < stacks->known_count; i++) stacks->known[i].seen = false;
+    while (begun && (walk = stacks->source->next(walker, &thread)) == RGM_WALK_FOUND)
+        sample_thread(stacks, walker, thread);
+    if (walk == RGM_WALK_TORN) note(stacks, RGM_STACK_UNREADABLE);
+    forget_gone(stacks);
+    pthread_mutex_unlock(&stacks->rows_mutex);
+    if (*reason) atomic_store(&stacks->refused, reason);
+    return !*reason;
+}
+
+// From half the interval to one and a half.
+static int64_t next_pause(rgm_stack_sampler *stacks, int64_t interval_ns) {
+    stacks->random = rgm_hash_u64(stacks->random + 1);
+    return interval_ns / 2 + (int64_t)(stacks->random % (uint64_t)(interval_ns > 0 ? interval_ns : 1));
+}
+
+// What was drawn since the last look.
+static void take_rest(rgm_stack_sampler *stacks, rgm_walker *walker) {
+    const char *reason = "";
+    if (!walker || !stacks->watches_heap) return;
+    pthread_mutex_lock(&stacks->rows_mutex);
+    if (stacks->source->begin(walker, &reason)) rgm_heap_take(stacks, walker);
+    pthread_mutex_unlock(&stacks->rows_mutex);
+}
+
+static void *sample_loop(void *arg) {
+    rgm_stack_sampler *stacks = arg;
+    const char *reason = NULL;
+    int64_t interval_ns = stacks->session->options.stacks_interval_ns;
+    int64_t due_ns = rgm_clock_monotonic_ns() + next_pause(stacks, interval_ns);
+    rgm_walker *walker = stacks->source->start(&reason);
+    if (!walker) atomic_store(&stacks->refused, reason);
+    pthread_mutex_lock(&stacks->mutex);
+    while (walker && !stacks->stop) {
+        int64_t now_ns = rgm_clock_monotonic_ns();
+        if (now_ns < due_ns) {
+            rgm_cond_wait(&stacks->wake, &stacks->mutex, due_ns - now_ns);
+            continue;
+        }
+        pthread_mutex_unlock(&stacks->mutex);
+        bool more = sample_all(stacks, walker);
+        atomic_store_explicit(&stacks->cpu_ns, rgm_thread_cpu_ns(), memory_order_relaxed);
+        pthread_mutex_lock(&stacks->mutex);
+        due_ns += next_pause(stacks, interval_ns);
+        if (due_ns < now_ns)
+            due_ns = now_ns + next_pause(stacks, interval_ns); // held up: what was due is gone
+        if (!more) break;
+    }
+    pthread_mutex_unlock(&stacks->mutex);
+    take_rest(stacks, walker);
+    if (walker) stacks->source->stop(walker);
+    return NULL;
+}
+
+// --- life -------------------------------------------------------------------------------------------------
+
+void rgm_stack_sampler_init(rgm_stack_sampler *stacks) {
+    *stacks = (rgm_stack_sampler){0};
+    pthread_mutex_init(&stacks->mutex, NULL);
+    pthread_mutex_init(&stacks->rows_mutex, NULL);
+    rgm_cond_init(&stacks->wake);
+}
+
+static bool take_row(void *arg, const rgm_stack_row *row) {
+    return rgm_session_rows(arg, RGM_LOG_STACKS, row, 1);
+}
+
+static rgm_status prepare(rgm_stack_sampler *stacks, rgm_session *session) {
+    stacks->session = session;
+    if (!stacks->known) stacks->known = rgm_calloc(RGM_STACK_THREADS, sizeof *stacks->known);
+    if (!stacks->frames) stacks->frames = rgm_calloc(RGM_STACK_DEEPEST, sizeof *stacks->frames);
+    if (!stacks->known || !stacks->frames) return rgm_error_no_memory(NULL);
+    if (!stacks->tree) RGM_TRY(rgm_stack_tree_new(&stacks->tree, &session->strings, take_row, session, NULL));
+    return RGM_OK;
+}
+
+rgm_status rgm_stack_sampler_start(rgm_stack_sampler *stacks, rgm_session *session) {
+    if (stacks->running) return RGM_OK;
+    RGM_TRY(prepare(stacks, session));
+    stacks->stop = false;
+    stacks->random = rgm_clock_ticks();
+    int64_t period = session->options.allocations_bytes;
+    stacks->watches_heap = stacks->watches_heap || (period > 0 && rgm_heap_begin(stacks->source, period));
+    rgm_status status = rgm_thread_start(&stacks->thread, "rgm-stacks", sample_loop, stacks, NULL);
+    stacks->running = status == RGM_OK;
+    return status;
+}
+
+static void forget_all(rgm_stack_sampler *stacks) {
+    for (size_t i = 0; i < stacks->known_count; i++) rgm_thread_file_close(&stacks->known[i].file);
+    stacks->known_count = 0;
+}
+
+void rgm_stack_sampler_stop(rgm_stack_sampler *stacks) {
+    pthread_mutex_lock(&stacks->mutex);
+    bool running = stacks->running;
+    stacks->running = false;
+    stacks->stop = true;
+    pthread_cond_signal(&stacks->wake);
+    pthread_mutex_unlock(&stacks->mutex);
+    if (!running) return;
+    pthread_join(stacks->thread, NULL);
+    if (stacks->watches_heap) rgm_heap_end();
+    stacks->watches_heap = false;
+    forget_all(stacks);
+}
+
+void rgm_stack_sampler_release(rgm_stack_sampler *stacks) {
+    forget_all(stacks);
+    rgm_stack_tree_free(stacks->tree);
+    rgm_free(stacks->known);
+    rgm_free(stacks->frames);
+    pthread_cond_destroy(&stacks->wake);
+    pthread_mutex_destroy(&stacks->mutex);
+    pthread_mutex_destroy(&stacks->rows_mutex);
+    *stacks = (rgm_stack_sampler){0};
+}
+
+void rgm_stack_sampler_hold(rgm_stack_sampler *stacks) { pthread_mutex_lock(&stacks->rows_mutex); }
+void rgm_stack_sampler_release_hold(rgm_stack_sampler *stacks) { pthread_mutex_unlock(&stacks->rows_mutex); }
+
+void rgm_stack_sampler_clear(rgm_stack_sampler *stacks) {
+    if (stacks->tree) rgm_stack_tree_clear(stacks->tree);
+    forget_all(stacks);
+}
+
+void rgm_stack_sampler_forked(rgm_stack_sampler *stacks) {
+    rgm_stack_sampler_clear(stacks);
+    stacks->forked = stacks->running;
+    stacks->running = false;
+    if (stacks->watches_heap) rgm_heap_forget(); // it was the parent's
+    atomic_store(&stacks->cpu_ns, 0);
+    pthread_mutex_init(&stacks->mutex, NULL); // the thread that may have held it is the parent's
+    rgm_cond_init(&stacks->wake);
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// The stack sampler: a thread that looks where all threads of the process are, at intervals that vary by half
+// of themselves around their mean, so that they do not keep step with a loop. The threads that it looks at do
+// nothing for it.
+//
+// A thread that has used no processor time since the last look stands where it stood then, and is not walked
+// again. A walk that contradicts itself is left out and counted.
+#ifndef RGM_CAPTURE_STACK_SAMPLER_H
+#define RGM_CAPTURE_STACK_SAMPLER_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "capture/session.h"
+#include "capture/stack_tree.h"
+#include "capture/thread_activity.h"
+
+enum { RGM_STACK_THREADS = 512, RGM_STACK_FILES = 16 }; // looked at; with a file kept open
+
+// What is kept of a thread from one look to the next.
+typedef struct {
+    int64_t thread, cpu_ns, at_ns;
+    rgm_thread_file file;
+    uint32_t stack;
+    uint8_t state;
+    bool seen, fresh; // in this look; `stack` is of the tree as it is
+} rgm_sampled_thread;
+
+typedef struct {
+    const rgm_stack_source *source; // NULL: never
+    rgm_session *session;
+    rgm_stack_tree *tree;
+    pthread_t thread;
+    pthread_mutex_t mutex; // of `stop`
+    pthread_cond_t wake;
+    pthread_mutex_t rows_mutex; // of the tree and what is kept of threads, while rows are on their way
+    bool running, stop, forked, watches_heap;
+    uint64_t random;
+    rgm_sampled_thread *known;
+    size_t known_count;
+    rgm_source_frame *frames;
+    _Atomic(int64_t) cpu_ns;       // spent by the thread so far
+    _Atomic(const char *) refused; // why stacks are not sampled (any more), NULL where they are
+} rgm_stack_sampler;
+
+void rgm_stack_sampler_init(rgm_stack_sampler *stacks);
+void rgm_stack_sampler_release(rgm_stack_sampler *stacks);
+rgm_status rgm_stack_sampler_start(rgm_stack_sampler *stacks, rgm_session *session);
+// Joins the thread. It may be about to take the state lock of its session.
+void rgm_stack_sampler_stop(rgm_stack_sampler *stacks);
+// While held, no rows of samples or stacks come.
+void rgm_stack_sampler_hold(rgm_stack_sampler *stacks);
+void rgm_stack_sampler_release_hold(rgm_stack_sampler *stacks);
+// While held: numbers of stacks begin anew.
+void rgm_stack_sampler_clear(rgm_stack_sampler *stacks);
+// In the child of a fork, while held.
+void rgm_stack_sampler_forked(rgm_stack_sampler *stacks);
+
+#endif

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who can tell which functions the threads of this process are in, without stopping them. The language's half
+// of the stack sampler: it is handed to a session, and asked by the sampler's thread alone.
+//
+// A walk: begin, then for each thread next and, where wanted, frames. Addresses of frames tell functions from
+// one another; they may be gone by the time the names are asked for.
+#ifndef RGM_CAPTURE_STACK_SOURCE_H
+#define RGM_CAPTURE_STACK_SOURCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { RGM_STACK_DEEPEST = 1024, RGM_STACK_TEXT = 1024 };
+
+typedef struct {
+    uint64_t code, name, file, lines; // addresses
+    int32_t first_line;
+    int32_t unit; // of the code, -1 before the first
+} rgm_source_frame;
+
+typedef enum {
+    RGM_WALK_END, // no more threads, or no function
+    RGM_WALK_FOUND,
+    RGM_WALK_TORN, // what was read contradicts itself
+} rgm_walk;
+
+typedef struct rgm_walker rgm_walker;
+
+typedef struct {
+    // NULL with a reason that lasts where threads cannot be walked.
+    rgm_walker *(*start)(const char **reason);
+    void (*stop)(rgm_walker *walker);
+    // False with a reason where no walk is possible any more.
+    bool (*begin)(rgm_walker *walker, const char **reason);
+    // The next thread, by its native id.
+    rgm_walk (*next)(rgm_walker *walker, int64_t *thread);
+    // The functions of that thread, innermost first. *cut: there are more.
+    rgm_walk (*frames)(rgm_walker *walker, rgm_source_frame *frames, size_t *count, bool *cut);
+    // The functions of the calling thread, the innermost first and at most so many; none outside of the
+    // language. Takes no lock and asks for no memory.
+    void (*own_frames)(rgm_source_frame *frames, size_t most, size_t *count, bool *cut);
+    // Names in UTF-8, cut to RGM_STACK_TEXT bytes; false where they cannot be read.
+    bool (*names)(rgm_walker *walker, const rgm_source_frame *frame, char *function, size_t *function_length,
+                  char *file, size_t *file_length);
+    // The line that the frame is at; -1 where the code has none.
+    int32_t (*line)(rgm_walker *walker, const rgm_source_frame *frame);
+    // Whether a thread that waits at this address waits for the language's lock.
+    bool (*is_lock)(const rgm_walker *walker, uint64_t address);
+    // Whether the thread of the walk has that lock.
+    bool (*has_lock)(const rgm_walker *walker);
+} rgm_stack_source;
+
+#endif

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "suggest/verdict.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "suggest/verdict_facts.h"
+
+static const uint8_t may_go[RGM_CAUSE_COUNT] = {
+#define MAY_GO(name, token, saved, definition) saved,
+    RGM_LIMIT_CAUSES(MAY_GO)
+#undef MAY_GO
+};
+
+typedef struct {
+    rgm_limit_cause cause;
+    double share, error;
+    int place; // before those with a higher one, whatever their shares are
+} ranked;
+
+enum { DANGER, FIRST, BY_SHARE, AFTER };
+
+static int by_rank(const void *a, const void *b) {
+    const ranked *x = a, *y = b;
+    if (x->place != y->place) return x->place - y->place;
+    if (x->share != y->share) return x->share > y->share ? -1 : 1;
+    return (int)x->cause - (int)y->cause;
+}
+
+static bool is_what(rgm_limit_cause cause) { return cause < RGM_CAUSE_FIRST_STEP; }
+
+// What the window divides into: all of it, less what other programs took.
+static double whole_of(const rgm_verdict_facts *facts) {
+    double sum = 0;
+    for (int i = 0; is_what((rgm_limit_cause)i); i++) sum += fmax(0, (double)facts->causes[i].time_ns);
+    return sum;
+}
+
+static double share_of(const rgm_verdict_facts *facts, rgm_limit_cause cause) {
+    double whole = whole_of(facts);
+    return whole > 0 ? (double)facts->causes[cause].time_ns / whole : 0;
+}
+
+// Whether what some steps take beyond the others explains most of the largest cause.
+static bool explains(const rgm_verdict_facts *facts, rgm_limit_cause when, double largest) {
+    double share = share_of(facts, when);
+    return share >= facts->policy->verdict_when_share &&
+           share >= facts->policy->verdict_when_of_what * largest;
+}
+
+// A device that works most of the time is the limit; one that does not is limited by what it waits for, where
+// that is known.
+static int place_of_device(const rgm_verdict_facts *facts) {
+    double other = 0;
+    if (share_of(facts, RGM_CAUSE_DEVICE) >= facts->policy->verdict_device_share) return FIRST;
+    for (int i = RGM_CAUSE_DEVICE + 1; i < RGM_CAUSE_FIRST_STEP; i++)
+        other = fmax(other, share_of(facts, (rgm_limit_cause)i));
+    return other >= facts->policy->verdict_wait_share ? AFTER : BY_SHARE;
+}
+
+static int place_of(const rgm_verdict_facts *facts, rgm_limit_cause cause, double largest, double others) {
+    const rgm_policy *policy = facts->policy;
+    switch (cause) {
+    case RGM_CAUSE_MEMORY_GROWTH: return DANGER;
+    case RGM_CAUSE_FIRST_STEP:
+    case RGM_CAUSE_UNEVEN_STEPS: return explains(facts, cause, largest) ? FIRST : AFTER;
+    // Paid once: what follows matters more, where there is enough of it to be the program.
+    case RGM_CAUSE_IMPORTS: return others >= policy->verdict_imports_ns ? AFTER : BY_SHARE;
+    case RGM_CAUSE_UNKNOWN: return AFTER;
+    case RGM_CAUSE_DEVICE: return place_of_device(facts);
+    default: return BY_SHARE;
+    }
+}
+
+static size_t rank(const rgm_verdict_facts *facts, ranked *rows) {
+    double largest = 0, imports = (double)facts->causes[RGM_CAUSE_IMPORTS].time_ns;
+    double window = whole_of(facts);
+    size_t count = 0;
+    for (int i = 0; i < RGM_CAUSE_COUNT; i++)
+        if (is_what((rgm_limit_cause)i)) largest = fmax(largest, share_of(facts, (rgm_limit_cause)i));
+    for (int i = 0; i < RGM_CAUSE_COUNT; i++) {
+        rgm_limit_cause cause = (rgm_limit_cause)i;
+        const rgm_cause_time *time = &facts->causes[i];
+        if (!time->found || (is_what(cause) && time->time_ns <= 0)) continue;
+        rows[count++] = (ranked){.cause = cause,
+                                 .share = share_of(facts, cause),
+                                 .error = window > 0 ? sqrt(time->variance) / window : 0,
+                                 .place = place_of(facts, cause, largest, window - imports)};
+    }
+    qsort(rows, count, sizeof *rows, by_rank);
+    return count;
+}
+
+static double margin(const rgm_policy *policy, const ranked *a, const ranked *b) {
+    return fmax(policy->verdict_margin, 2 * sqrt(a->error * a->error + b->error * b->error));
+}
+
+static bool tied(const rgm_policy *policy, const ranked *first, const ranked *other) {
+    return first->place == other->place && first->share - other->share < margin(policy, first, other);
+}
+
+static rgm_degree confidence_of(const rgm_policy *policy, const ranked *rows, size_t count) {
+    double next = count > 1 && rows[1].place == rows[0].place ? rows[1].share : 0;
+    if (count > 1 && tied(policy, &rows[0], &rows[1])) return RGM_DEGREE_LOW;
+    bool clear =
+        rows[0].share >= policy->verdict_clear_share && rows[0].share - next >= policy->verdict_clear_lead;
+    bool placed = rows[0].place <= FIRST && rows[0].cause != RGM_CAUSE_DEVICE;
+    return clear || placed ? RGM_DEGREE_HIGH : RGM_DEGREE_MEDIUM;
+}
+
+static rgm_status put(const rgm_verdict_facts *facts, const ranked *of, rgm_causes *out, size_t *row,
+                      rgm_error *err) {
+    const rgm_cause_time *time = &facts->causes[of->cause];
+    RGM_TRY(rgm_table_append(&rgm_causes_desc, out, RGM_ALL_COLUMNS, row, err));
+    out->cause[*row] = (rgm_u8)of->cause;
+    out->time_ns[*row] = time->time_ns;
+    out->share[*row] = of->share;
+    out->error[*row] = of->error;
+    if (may_go[of->cause]) out->saved_ns[*row] = time->time_ns;
+    out->subject[*row] = time->subject;
+    out->subject_share[*row] = time->subject_share;
+    out->stack[*row] = time->stack;
+    out->span[*row] = time->span;
+    out->count[*row] = time->count;
+    out->figure[*row] = time->figure;
+    out->window_ns[*row] = rgm_verdict_window(facts);
+    out->steps[*row] = (rgm_i32)facts->n_steps;
+    out->samples[*row] = facts->samples;
+    out->displaced[*row] = facts->displaced;
+    return RGM_OK;
+}
+
+rgm_status rgm_verdict_compute(const rgm_view *view, const rgm_policy *policy, rgm_causes *out,
+                               rgm_error *err) {
+    rgm_verdict_facts facts;
+    ranked rows[RGM_CAUSE_COUNT];
+    rgm_status status;
+    RGM_GOTO(rgm_verdict_facts_init(&facts, view, policy, err));
+    RGM_GOTO(rgm_verdict_of_host(&facts, err));
+    RGM_GOTO(rgm_verdict_of_steps(&facts, err));
+    RGM_GOTO(rgm_verdict_of_memory(&facts, err));
+    RGM_GOTO(rgm_verdict_of_device(&facts, err));
+    size_t count = rank(&facts, rows);
+    for (size_t i = 0; i < count; i++) {
+        size_t row;
+        RGM_GOTO(put(&facts, &rows[i], out, &row, err));
+        out->tied[row] = i > 0 && tied(policy, &rows[0], &rows[i]);
+        out->confidence[row] = (rgm_u8)(i ? RGM_DEGREE_LOW : confidence_of(policy, rows, count));
+    }
+done:
+    rgm_verdict_facts_release(&facts);
+    return status;
+}

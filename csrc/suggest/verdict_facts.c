@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "suggest/verdict_facts.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "suggest/facts.h"
+
+// --- roles ------------------------------------------------------------------------------------------------
+
+static const char *const role_tokens[RGM_ROLE_COUNT] = {
+#define ROLE_TOKEN(name, token, doc) token,
+    RGM_ROLES(ROLE_TOKEN)
+#undef ROLE_TOKEN
+};
+
+// How other recorders name what has a role: X(ROLE, beginning of the name).
+#define FOREIGN_NAMES(X)                                                                                     \
+    X(STEP, "ProfilerStep#")                                                                                 \
+    X(DATA_WAIT, "enumerate(DataLoader)#")                                                                   \
+    X(OPTIMIZER, "Optimizer.step#")                                                                          \
+    X(ZERO_GRAD, "Optimizer.zero_grad#")                                                                     \
+    X(BACKWARD, "autograd::engine::evaluate_function")                                                       \
+    X(MODULE, "nn.Module: ")
+
+static rgm_role of_category(rgm_string text) {
+    for (int role = RGM_ROLE_NONE + 1; role < RGM_ROLE_COUNT; role++)
+        if (rgm_text_is(text, role_tokens[role])) return (rgm_role)role;
+    return RGM_ROLE_NONE;
+}
+
+static rgm_role of_name(rgm_string text) {
+#define FOREIGN_NAME(role, head)                                                                             \
+    if (rgm_text_begins(text, head)) return RGM_ROLE_##role;
+    FOREIGN_NAMES(FOREIGN_NAME)
+#undef FOREIGN_NAME
+    return RGM_ROLE_NONE;
+}
+
+// Roles of texts, found once each.
+typedef struct {
+    uint8_t *of_category, *of_name; // [n_strings], UNKNOWN until somebody asks
+} text_roles;
+enum { UNASKED = 0xFF };
+
+static uint8_t asked(const rgm_view *view, uint8_t *known, rgm_name name, rgm_role (*of)(rgm_string)) {
+    if (known[name] == UNASKED) known[name] = (uint8_t)of(rgm_view_text(view, name));
+    return known[name];
+}
+
+static uint8_t role_of(const rgm_view *view, text_roles *texts, size_t row) {
+    switch (rgm_view_kind(view, row)) {
+    case RGM_KIND_SCOPE:
+        return asked(view, texts->of_category, RGM_CELL(&view->run->spans, category, row, 0), of_category);
+    case RGM_KIND_ANNOTATION:
+    case RGM_KIND_CPU_OP:
+    case RGM_KIND_PYTHON: return asked(view, texts->of_name, rgm_view_name(view, row), of_name);
+    default: return RGM_ROLE_NONE;
+    }
+}
+
+// A span begins no earlier than its parent, so in the order of a lane the parent comes first; a parent on
+// another lane is followed by hand.
+static int32_t nearest(const rgm_verdict_facts *facts, size_t row) {
+    int32_t at = (int32_t)row;
+    enum { DEEPEST = 10000 };
+    for (int depth = 0; at >= 0 && depth < DEEPEST; depth++) {
+        if (facts->role[at] != RGM_ROLE_NONE) return at;
+        at = rgm_view_parent(facts->view, (size_t)at);
+        if (at >= 0 && facts->inner[at] >= -1) return facts->inner[at];
+    }
+    return -1;
+}
+
+static rgm_status find_roles(rgm_verdict_facts *facts, rgm_error *err) {
+    enum { NOT_YET = -2 };
+    const rgm_view *view = facts->view;
+    text_roles texts = {NULL, NULL};
+    rgm_status status = RGM_OK;
+    RGM_GOTO(RGM_ROWS(texts.of_category, view->n_strings, err));
+    RGM_GOTO(RGM_ROWS(texts.of_name, view->n_strings, err));
+    RGM_GOTO(RGM_ROWS(facts->role, view->n_spans, err));
+    RGM_GOTO(RGM_ROWS(facts->inner, view->n_spans, err));
+    memset(texts.of_category, UNASKED, view->n_strings);
+    memset(texts.of_name, UNASKED, view->n_strings);
+    for (size_t i = 0; i < view->n_spans; i++) {
+        facts->role[i] = role_of(view, &texts, i);
+        facts->inner[i] = NOT_YET;
+    }
+    for (size_t i = 0; i < view->n_spans; i++) {
+        uint32_t row = view->lane_spans[i];
+        facts->inner[row] = nearest(facts, row);
+    }
+done:
+    rgm_free(texts.of_category);
+    rgm_free(texts.of_name);
+    return status;
+}
+
+// --- the thread that drives the program -------------------------------------------------------------------
+
+// That of the steps, else the one whose spans last longest together; of several the first.
+static int32_t driving_lane(const rgm_verdict_facts *facts) {
+    const rgm_view *view = facts->view;
+    int32_t best = -1;
+    int64_t most = -1;
+    bool with_steps = false;
+    for (size_t lane = 0; lane < view->n_lanes; lane++) {
+        int64_t total = 0, steps = 0, until = INT64_MIN;
+        if (view->lane_device[lane] >= 0) continue;
+        for (uint32_t i = view->lane_first[lane]; i < view->lane_first[lane + 1]; i++) {
+            uint32_t row = view->lane_spans[i];
+            int64_t start = rgm_view_start(view, row), end = rgm_view_end(view, row);
+            if (facts->role[row] == RGM_ROLE_STEP) steps += end - start;
+            if (end <= until) continue;
+            total += end - (start > until ? start : until);
+            until = end;
+        }
+        if (with_steps && !steps) continue;
+        int64_t weight = steps ? steps : total;
+        if ((steps && !with_steps) || weight > most) {
+            best = (int32_t)lane;
+            most = weight;
+            with_steps = with_steps || steps;
+        }
+    }
+    return best;
+}
+
+static rgm_status find_steps(rgm_verdict_facts *facts, rgm_error *err) {
+    const rgm_view *view = facts->view;
+    size_t count = 0;
+    uint32_t first = view->lane_first[facts->lane], end = view->lane_first[facts->lane + 1];
+    for (uint32_t i = first; i < end; i++) count += facts->role[view->lane_spans[i]] == RGM_ROLE_STEP;
+    RGM_TRY(RGM_ROWS(facts->steps, count, err));
+    for (uint32_t i = first; i < end; i++) {
+        uint32_t row = view->lane_spans[i];
+        if (facts->role[row] == RGM_ROLE_STEP) facts->steps[facts->n_steps++] = row;
+    }
+    return RGM_OK;
+}
+
+// All steps, where there are enough to be the program; else everything that was recorded.
+static void find_window(rgm_verdict_facts *facts) {
+    const rgm_view *view = facts->view;
+    facts->start_ns = INT64_MAX, facts->end_ns = INT64_MIN;
+    bool by_steps = (double)facts->n_steps >= facts->policy->verdict_steps_least;
+    for (size_t i = 0; i < (by_steps ? facts->n_steps : view->n_spans); i++) {
+        size_t row = by_steps ? facts->steps[i] : i;
+        int64_t start = rgm_view_start(view, row), end = rgm_view_end(view, row);
+        if (start < facts->start_ns) facts->start_ns = start;
+        if (end > facts->end_ns) facts->end_ns = end;
+    }
+    if (!by_steps) facts->n_steps = 0;
+    if (facts->end_ns < facts->start_ns) facts->start_ns = facts->end_ns = 0;
+}
+
+rgm_status rgm_verdict_facts_init(rgm_verdict_facts *facts, const rgm_view *view, const rgm_policy *policy,
+                                  rgm_error *err) {
+    *facts = (rgm_verdict_facts){.view = view, .policy = policy, .lane = -1, .thread = -1};
+    for (int i = 0; i < RGM_CAUSE_COUNT; i++)
+        facts->causes[i] = (rgm_cause_time){.stack = -1, .span = -1, .subject_share = NAN, .figure = NAN};
+    RGM_TRY(find_roles(facts, err));
+    facts->lane = driving_lane(facts);
+    if (facts->lane >= 0) {
+        facts->thread = RGM_CELL(&view->run->lanes, thread, facts->lane, -1);
+        RGM_TRY(find_steps(facts, err));
+    }
+    find_window(facts);
+    facts->settled_ns = facts->start_ns;
+    return RGM_OK;
+}
+
+double rgm_verdict_part(const rgm_verdict_facts *facts, int64_t time, int64_t interval) {
+    int64_t start = time - interval > facts->start_ns ? time - interval : facts->start_ns;
+    int64_t end = time < facts->end_ns ? time : facts->end_ns;
+    return interval > 0 && end > start ? (double)(end - start) / (double)interval : 0;
+}
+
+void rgm_verdict_facts_release(rgm_verdict_facts *facts) {
+    rgm_free(facts->steps);
+    rgm_free(facts->role);
+    rgm_free(facts->inner);
+    *facts = (rgm_verdict_facts){0};
+}

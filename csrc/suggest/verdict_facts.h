@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a verdict looks at: the window, the thread that drives the program, what its scopes are, and for each
+// cause the time that was found for it.
+#ifndef RGM_SUGGEST_VERDICT_FACTS_H
+#define RGM_SUGGEST_VERDICT_FACTS_H
+
+#include "analysis/policy.h"
+#include "analysis/view.h"
+
+// The time of a cause, with what shows it.
+typedef struct {
+    int64_t time_ns, count;
+    double variance; // of time_ns, where samples tell it
+    double subject_share, figure;
+    rgm_name subject;
+    int32_t stack;
+    int64_t span;
+    bool found;
+} rgm_cause_time;
+
+typedef struct {
+    const rgm_view *view;
+    const rgm_policy *policy;
+    int32_t lane;             // of the driving thread, -1 where there is none
+    int64_t thread;           // its native id
+    int64_t settled_ns;       // when it had imported what it begins with
+    int64_t start_ns, end_ns; // the window: all steps, or the run
+    uint32_t *steps;          // rows of steps on the lane, in order of time
+    size_t n_steps;
+    uint8_t *role;  // [n_spans] an rgm_role
+    int32_t *inner; // [n_spans] the span itself or the nearest around it that has a role, -1
+    rgm_cause_time causes[RGM_CAUSE_COUNT];
+    int64_t samples;   // that tell
+    bool crowded;      // who has the processors is the program itself
+    int64_t displaced; // that found the thread without a processor for others' sake, and tell nothing of it
+} rgm_verdict_facts;
+
+rgm_status rgm_verdict_facts_init(rgm_verdict_facts *facts, const rgm_view *view, const rgm_policy *policy,
+                                  rgm_error *err) RGM_NODISCARD;
+// Zero-initialised memory is a valid argument.
+void rgm_verdict_facts_release(rgm_verdict_facts *facts);
+
+static inline int64_t rgm_verdict_window(const rgm_verdict_facts *facts) {
+    return facts->end_ns - facts->start_ns;
+}
+// What of a span lies in the window.
+static inline int64_t rgm_verdict_inside(const rgm_verdict_facts *facts, size_t row) {
+    int64_t start = rgm_view_start(facts->view, row), end = rgm_view_end(facts->view, row);
+    if (start < facts->start_ns) start = facts->start_ns;
+    if (end > facts->end_ns) end = facts->end_ns;
+    return end > start ? end - start : 0;
+}
+
+// The part of the window that an interval that ended at `time` has in it, 0 to 1 of the interval.
+double rgm_verdict_part(const rgm_verdict_facts *facts, int64_t time, int64_t interval);
+
+// What the machine gave of a time in which so many samples told, and others found the thread displaced.
+static inline double rgm_verdict_given(double ns, int64_t told, int64_t displaced) {
+    return told + displaced > 0 ? ns * (double)told / (double)(told + displaced) : ns;
+}
+
+// Fill the causes. Each looks at one side of the program.
+rgm_status rgm_verdict_of_host(rgm_verdict_facts *facts, rgm_error *err) RGM_NODISCARD;
+rgm_status rgm_verdict_of_steps(rgm_verdict_facts *facts, rgm_error *err) RGM_NODISCARD;
+rgm_status rgm_verdict_of_memory(rgm_verdict_facts *facts, rgm_error *err) RGM_NODISCARD;
+// Where a device has worked its partition takes the place of the host's.
+rgm_status rgm_verdict_of_device(rgm_verdict_facts *facts, rgm_error *err) RGM_NODISCARD;
+
+#endif

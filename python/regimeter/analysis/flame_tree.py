@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The merged call tree of a run as nested nodes, with device work below the host code that launched it."""
+
+from typing import TYPE_CHECKING, Any
+
+from .. import _core
+from ..run.trace_facts import anomalies_of, title_of
+
+if TYPE_CHECKING:
+    from ..public.run import Run
+
+METRICS = ("device", "host")
+_NAMES = {"all": "all", "unlaunched": "device work without a recorded launch", "deeper": "(deeper)"}
+# Key of a node -> column of the analysis, both in ns there and in µs here.
+_TIMES = {
+    "host_us": "total_host_ns",
+    "host_self_us": "self_host_ns",
+    "device_us": "total_device_ns",
+    "device_self_us": "self_device_ns",
+}
+
+
+def flame_tree(
+    run: "Run", *, least_ns: float, most_depth: int, small_share: float, metric: str | None = None
+) -> dict[str, Any]:
+    """Return the root of the tree, as ``regimeter.FlameGraphGenerator`` documents nodes.
+
+    least_ns: siblings below it are gathered; most_depth: deeper callees are; small_share: kernels below that share of
+    all device time are. metric: "device" or "host", which time the value of a node is; None: device where there is any.
+    """
+    table = run.analyse(
+        "flame",
+        thresholds={"flame_min_duration_ns": least_ns, "flame_max_depth": most_depth, "flame_small_share": small_share},
+    )
+    return _tree(run, table, metric) | {"trace": title_of(run), "anomalies": anomalies_of(run)}
+
+
+def _tree(run: "Run", table: Any, metric: str | None) -> dict[str, Any]:
+    """Return the rows of the analysis as nested nodes; parents come before their children there."""
+    if not len(table):
+        return {"name": "all", "value": 0.0, "kind": "all", "count": 0, **dict.fromkeys(_TIMES, 0.0), "children": []}
+    times = {key: (getattr(table, column) / 1e3).tolist() for key, column in _TIMES.items()}
+    chosen = metric or ("device" if times["device_us"][0] > 0 else "host")
+    strings = {name: run.string(name) for name in set(table.name.tolist())}
+    nodes: list[dict[str, Any]] = []
+    for row, (parent, role, kind, name, count, grouped) in enumerate(
+        zip(
+            *(getattr(table, key).tolist() for key in ("parent", "role", "kind", "name", "count", "grouped")),
+            strict=True,
+        )
+    ):
+        token = _core.FLAME_ROLES[role]
+        node = {
+            "name": _name(token, strings[name], grouped),
+            "value": times[f"{chosen}_us"][row],
+            "kind": _core.SPAN_KINDS[kind] if token == "span" else token,
+            "count": count,
+            **{key: column[row] for key, column in times.items()},
+            "children": [],
+        }
+        nodes.append(node)
+        if parent >= 0:
+            nodes[parent]["children"].append(node)
+    return nodes[0]
+
+
+def _name(role: str, name: str, grouped: int) -> str:
+    if role == "small":
+        return f"({grouped:,} small)"
+    if role == "lane":
+        return f"thread {name}" if name.isdigit() or not name else name
+    return name if role == "span" else _NAMES[role]

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What ``regimeter record`` tells the program that it runs, and which file each profiler of it writes.
+
+The first profiler of the program that names no file of its own writes RUN, the next ones RUN.2, RUN.3 and so on
+(MAX_FILES in all, further ones stay in memory). In a process that the program has forked or spawned the process id
+is appended: RUN.PID, RUN.2.PID; of a rank that torchrun has started its number: RUN.rank0.
+A profiler that exists at a fork follows the same rule in the child.
+"""
+
+import contextlib
+import json
+import os
+from collections.abc import Callable
+from typing import Any
+
+FILE = "REGIMETER_RECORD"
+OWNER = "REGIMETER_RECORD_OWNER"
+OPTIONS = "REGIMETER_RECORD_OPTIONS"
+LAUNCHER = "REGIMETER_RECORD_LAUNCHER"  # process id of a recorded torchrun
+TURNS = "turns"
+MAX_FILES = 16
+
+standing_in = False  # a profiler that is made now stands in for one of the program
+_taken = 0
+_waiting: Callable[[], None] | None = None
+_joined = False
+
+
+def next_file() -> str | None:
+    """Return the file for one more profiler of this process, None when it should record in memory."""
+    global _taken, _waiting
+    waiting, _waiting = _waiting, None
+    if waiting is not None:
+        waiting()
+    run = os.environ.get(FILE)
+    if not run or _taken >= MAX_FILES:
+        return None
+    # Set by `regimeter record`; where the user has set FILE by hand, the first process to come here owns it.
+    if not os.environ.get(OWNER, "").endswith(f" {run}"):
+        os.environ[OWNER] = owner_of(run)
+    _taken += 1  # inherited by a fork, so that a child does not take a name of a profiler it has inherited
+    name = run if _taken == 1 else f"{run}.{_taken}"
+    if os.environ[OWNER] == owner_of(run):
+        return name
+    return f"{name}.{f'rank{rank()}' if is_rank() else os.getpid()}"
+
+
+def rank() -> int | None:
+    """Return the rank of this process in a job of torchrun, None in no job."""
+    text = os.environ.get("RANK", "")
+    return int(text) if text.isascii() and text.isdigit() else None
+
+
+def is_rank() -> bool:
+    """Return whether this is a rank that a recorded torchrun has started, at its first attempt."""
+    told = os.environ.get(LAUNCHER) == str(os.getppid())
+    return told and rank() is not None and os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") == "0"
+
+
+def is_owner() -> bool:
+    """Return whether this is the process that `regimeter record` started."""
+    run = os.environ.get(FILE)
+    return bool(run) and os.environ.get(OWNER) == owner_of(str(run))
+
+
+def on_next_file(call: Callable[[], None]) -> None:
+    """Call once, before the next file is handed out."""
+    global _waiting
+    _waiting = call
+
+
+def give_back() -> None:
+    """Hand the last file out again."""
+    global _taken
+    _taken -= 1
+
+
+def take_turns() -> None:
+    """Join the other program of a pair where `regimeter ab` runs both in turn; waits for the first turn."""
+    global _joined
+    turns = options().get(TURNS)
+    if _joined or not isinstance(turns, list) or not is_owner():
+        return
+    _joined = True
+    from .. import _core
+
+    # Without it both run at the same time, which who has started them sees.
+    with contextlib.suppress(_core.Error, OSError, ValueError):
+        _core.turns_join(*turns)
+        os.close(turns[0])
+
+
+def owner_of(run: str) -> str:
+    """Return the value of OWNER by which this process owns the file: its names carry no process id."""
+    return f"{os.getpid()} {run}"
+
+
+def options() -> dict[str, Any]:
+    """Return what `regimeter record` was told, as keywords of GPUProfiler, each only if given."""
+    try:
+        found = json.loads(os.environ.get(OPTIONS) or "{}")
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}

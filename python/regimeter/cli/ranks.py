@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``regimeter ranks DIR|GLOB``: many ranks, read one by one by processes or a Dask cluster."""
+
+import argparse
+
+from .common import check_thresholds, only, print_document, write_document
+
+ADDRESS = "read by the workers of this Dask scheduler, as tcp://HOST:8786; they need the files under the same paths"
+
+
+def extend(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say who reads, and where results go."""
+    group = parser.add_argument_group("who reads the ranks")
+    group.add_argument("--scheduler", metavar="ADDRESS", help=ADDRESS)
+    group.add_argument(
+        "--workers",
+        metavar="N",
+        type=_workers,
+        help="processes that read on this machine (default: one a processor, 1 for few ranks)",
+    )
+    parser.add_argument(
+        "--dataset", metavar="DIR", help="also write the tables as Parquet files, by run and rank (regimeter query DIR)"
+    )
+    parser.add_argument("-o", "--output", metavar="FILE", help="write the JSON document to a file")
+
+
+def _workers(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and 0 < int(text) < 10_000):
+        raise argparse.ArgumentTypeError(f"expected a number of at least 1, got {text!r}")
+    return int(text)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print what the job lost, to whom and why."""
+    from ..job import analyze_ranks
+    from .files import check_writable
+    from .progress import step
+
+    if arguments.output:
+        check_writable(arguments.output)
+    thresholds = dict(arguments.set)
+    check_thresholds(thresholds)
+    traces = only(arguments.trace)
+    with step(f"reading {traces if isinstance(traces, str) else f'{len(traces)} files'}", quiet=arguments.quiet):
+        found = analyze_ranks(
+            traces,
+            scheduler=arguments.scheduler,
+            workers=arguments.workers,
+            rules=arguments.rule,
+            thresholds=thresholds,
+            strict=arguments.strict,
+            by=arguments.by,
+        )
+    document = found.document()
+    if arguments.dataset:
+        from ..job.dataset import write_dataset
+
+        write_dataset(found, arguments.dataset)
+    if arguments.top:
+        document = document | {"rows": document["rows"][: arguments.top]}
+    if arguments.output:
+        from ..system.files import atomic_writer
+
+        with atomic_writer(arguments.output) as file:
+            write_document(document, file)
+    if arguments.json:
+        print_document(document)
+    elif not arguments.output:
+        from ..job.text import text
+
+        print(text(document))
+    return 0

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``regimeter serve``: runs over HTTP: their pages, what is known of them as JSON, and two of them compared."""
+
+import argparse
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .common import Verbs
+
+MB = 1_000_000
+HOST, PORT = "127.0.0.1", 6970
+EPILOG = """\
+With one file its page is the first page; with a folder, or several, a list from which one can be opened or two
+compared. /openapi.json describes the API. Only programs of this machine can connect, unless --host says otherwise:
+then every request needs the token that is printed. Nothing is ever written into a folder that is served.
+"""
+
+
+def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
+    """Declare the verb."""
+    parser = verbs.add_parser(
+        "serve",
+        parents=[common],
+        allow_abbrev=False,
+        help="serve runs over HTTP: their pages, an API, and comparisons",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("paths", metavar="RUN|TRACE|DIR", nargs="*", default=["."], help="default: this folder")
+    parser.add_argument("--port", metavar="N", type=_port, default=PORT, help=f"0 for any; default: {PORT}")
+    parser.add_argument("--host", metavar="ADDRESS", default=HOST, help=f"where to listen; default: {HOST}")
+    parser.add_argument("--name", metavar="HOST", action="append", default=[], help="a further name of this server")
+    parser.add_argument("--keep", metavar="DIR", help="where uploads and tags stay; default: they go with the server")
+    parser.add_argument("--history", metavar="WHERE", default="", help="path or URL of a history of runs to show")
+    parser.add_argument("--allow-delete", action="store_true", help="let clients delete the files that are served")
+    parser.add_argument(
+        "--upload-limit", metavar="MB", type=_megabytes, default=1024 * MB, help="of one file (default: 1024)"
+    )
+    parser.add_argument(
+        "--unpacked-limit", metavar="MB", type=_megabytes, default=4096 * MB, help="of it unpacked (default: 4096)"
+    )
+    parser.add_argument(
+        "--memory", metavar="MB", type=_megabytes, default=1024 * MB, help="for runs that stay loaded (default: 1024)"
+    )
+    parser.set_defaults(run=run)
+
+
+def _port(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text) < 1 << 16):
+        raise argparse.ArgumentTypeError(f"expected a port from 0 to 65535, got {text!r}")
+    return int(text)
+
+
+def _megabytes(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and 0 < int(text) < 1 << 30):
+        raise argparse.ArgumentTypeError(f"expected a number of MB of at least 1, got {text!r}")
+    return int(text) * MB
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Serve until interrupted."""
+    from .._core import UnavailableError
+
+    try:
+        from ..server.options import Options
+        from ..server.process import serve
+        from ..server.shelf import Shelf
+    except ModuleNotFoundError as missing:
+        if (missing.name or "").startswith("regimeter"):
+            raise
+        raise UnavailableError(
+            f"serving needs the package {missing.name}; install it: pip install 'regimeter[web]'"
+        ) from None
+    options = Options(
+        host=arguments.host,
+        port=arguments.port,
+        names=tuple(arguments.name),
+        upload_bytes=arguments.upload_limit,
+        inflated_bytes=arguments.unpacked_limit,
+        cache_bytes=arguments.memory,
+        allow_delete=arguments.allow_delete,
+        history=arguments.history,
+    )
+    return serve(Shelf(arguments.paths, arguments.keep), options, quiet=arguments.quiet, as_json=arguments.json)

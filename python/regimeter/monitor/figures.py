@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is known of the program so far: totals since its start, and durations of the last minute."""
+
+import threading
+import time
+from collections import defaultdict, deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import _core
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ..public.run import Run
+
+OPERATIONS = 20  # with a label of their own; the rest share one
+OTHERS = "other"
+WINDOW_S = 60.0
+QUANTILES = (0.5, 0.95, 0.99)
+MOST_KEPT = 20_000  # durations of a name and a look; more are thinned out evenly
+STEP = "step"
+
+
+@dataclass(slots=True)
+class Durations:
+    """Durations of one name: how many and how long since the start, and those of the window."""
+
+    count: int = 0
+    total_ns: int = 0
+    recent: "deque[tuple[float, NDArray[np.int64]]]" = field(default_factory=deque)
+
+    def add(self, now: float, values: "NDArray[np.int64]") -> None:
+        """Add durations that were seen now."""
+        self.count += len(values)
+        self.total_ns += int(values.sum())
+        self.recent.append((now, values[:: len(values) // MOST_KEPT + 1]))
+
+    def quantiles(self, now: float) -> dict[float, float]:
+        """Return seconds by quantile over the window; none where nothing was seen in it."""
+        while self.recent and self.recent[0][0] < now - WINDOW_S:
+            self.recent.popleft()
+        if not self.recent:
+            return {}
+        values = np.concatenate([values for _, values in self.recent])
+        return dict(zip(QUANTILES, (np.quantile(values, QUANTILES) / 1e9).tolist(), strict=True))
+
+
+class Figures:
+    """Totals of what the tail of a recording showed. Any thread may add and read."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """Begin with nothing."""
+        self._lock = threading.Lock()
+        self._clock = clock
+        self.scopes = 0
+        self.failed = 0
+        self.own_ns = 0.0
+        self.rate = 0.0
+        self.anomalies: dict[str, int] = {}
+        self.steps = Durations()
+        self.operations: dict[str, Durations] = {}
+        self._looked = clock()
+
+    def add(self, part: "Run | None", anomalies: Mapping[str, int]) -> None:
+        """Add what has come since the last call; anomalies: totals so far."""
+        with self._lock:
+            self.anomalies = dict(anomalies)
+            now = self._clock()
+            scopes = len(part.spans) if part is not None else 0
+            self.rate = scopes / max(now - self._looked, 1e-9)
+            self._looked = now
+            if part is None:
+                return
+            self.scopes += scopes
+            self.failed += int(np.count_nonzero(part.spans.flags & _core.FLAG_FAILED))
+            cost: Any = part.environment.get("cost")
+            each = cost.get("per_scope_ns") if isinstance(cost, dict) else None
+            self.own_ns += int(part.spans.own_ns.sum()) + scopes * (each if isinstance(each, int | float) else 0.0)
+            self._add_durations(part, now)
+
+    def _add_durations(self, part: "Run", now: float) -> None:
+        durations, names = part.spans.duration_ns, part.spans.name
+        roles = {part.string(number): number for number in np.unique(part.spans.category).tolist()}
+        if STEP in roles:
+            self.steps.add(now, durations[part.spans.category == roles[STEP]])
+        by_label: dict[str, list[NDArray[np.int64]]] = defaultdict(list)
+        for number in np.unique(names).tolist():
+            label = part.string(number)
+            if label not in self.operations and len(self.operations) - (OTHERS in self.operations) >= OPERATIONS:
+                label = OTHERS
+            by_label[label].append(durations[names == number])
+            self.operations.setdefault(label, Durations())
+        for label, values in by_label.items():
+            self.operations[label].add(now, np.concatenate(values))
+
+    def read(self, function: Callable[["Figures", float], Any]) -> Any:
+        """Call a function with the figures and the time while nothing is added."""
+        with self._lock:
+            return function(self, self._clock())

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A recording while it is written: what has come since the last look, as a run of its own.
+
+Only what is new is read. Names, call sites, threads and clock anchors of before are kept and put in front of it, so
+that the new part can be read alone; scopes are recorded when they end, so each is in one part.
+"""
+
+import os
+import struct
+import tempfile
+from collections import deque
+from typing import TYPE_CHECKING
+
+from .._core import ANOMALY_CODES, FormatError
+
+if TYPE_CHECKING:
+    from ..public.run import Run
+
+# Of csrc/io/frame_format.h, version 2.
+FILE_HEAD, FRAME_HEAD, COUNTER = 32, struct.Struct("<IHHIIQII"), struct.Struct("<Qq")
+MAGIC = b"RGMB"
+ENVIRONMENT, STRINGS, SITES, THREADS, RECORDS, ANCHOR, COUNTERS = 1, 2, 3, 4, 5, 7, 9
+DICTIONARIES = frozenset((STRINGS, SITES, THREADS))
+ANCHORS = 64  # of the last, a second apart; times between two of them are linear
+MOST_BYTES = 64 << 20  # of one part; more waits for the next look
+
+
+class Tail:
+    """Reads what is appended to a recording."""
+
+    def __init__(self, path: str) -> None:
+        """Begin at the beginning of the file, which may not be there yet."""
+        self.path = path
+        self._identity: tuple[int, int] | None = None
+        self._begin()
+
+    def _begin(self) -> None:
+        self._offset = 0
+        self._head = b""
+        self._environment = b""
+        self._first_anchor = b""
+        self._dictionaries: list[bytes] = []
+        self.anomalies: dict[str, int] = {}  # totals so far, by code
+        self._anchors: deque[bytes] = deque(maxlen=ANCHORS)
+
+    def read(self) -> "Run | None":
+        """Return what has come since the last call, None where nothing has. OSError where the file cannot be read."""
+        try:
+            with open(self.path, "rb") as file:
+                about = os.fstat(file.fileno())
+                if (about.st_dev, about.st_ino) != self._identity or about.st_size < self._offset:
+                    self._identity = (about.st_dev, about.st_ino)  # another file stands there now
+                    self._begin()
+                file.seek(self._offset)
+                new = file.read(MOST_BYTES)
+        except FileNotFoundError:
+            return None
+        frames = self._take(new)
+        return self._run(frames) if frames else None
+
+    def _take(self, new: bytes) -> list[bytes]:
+        """Keep what later parts need, and return the frames of this one."""
+        at = 0
+        if not self._head:
+            if len(new) < FILE_HEAD:
+                return []
+            self._head, at = new[:FILE_HEAD], FILE_HEAD
+        frames: list[bytes] = []
+        while len(new) - at >= FRAME_HEAD.size and new[at : at + 4] == MAGIC:
+            _, kind, _, _, _, length, _, _ = FRAME_HEAD.unpack_from(new, at)
+            end = at + FRAME_HEAD.size + (length + 7) // 8 * 8
+            if end > len(new):
+                break  # not all of it is written yet
+            frame, at = new[at:end], end
+            if kind in DICTIONARIES:
+                self._dictionaries.append(frame)
+            elif kind == ENVIRONMENT:
+                self._environment = frame
+            elif kind == ANCHOR:
+                self._first_anchor = self._first_anchor or frame
+                self._anchors.append(frame)
+            elif kind == RECORDS:
+                frames.append(frame)
+            elif kind == COUNTERS:
+                self._count(frame)
+        self._offset += at
+        return frames
+
+    def _count(self, frame: bytes) -> None:
+        """Keep totals of anomalies as the recorder counts them."""
+        _, rows = struct.unpack_from("<II", frame, FRAME_HEAD.size)
+        for row in range(min(rows, (len(frame) - FRAME_HEAD.size - 8) // COUNTER.size)):
+            code, total = COUNTER.unpack_from(frame, FRAME_HEAD.size + 8 + row * COUNTER.size)
+            if code < len(ANOMALY_CODES):
+                self.anomalies[ANOMALY_CODES[code]] = total
+
+    def _run(self, frames: list[bytes]) -> "Run | None":
+        from ..public.run import load
+
+        anchors = [] if self._first_anchor in self._anchors else [self._first_anchor]
+        parts = [self._head, self._environment, *anchors, *self._anchors, *self._dictionaries, *frames]
+        with tempfile.TemporaryDirectory(prefix="regimeter-") as folder:
+            path = os.path.join(folder, "part.rgm")
+            with open(path, "wb") as file:
+                file.writelines(parts)
+            try:
+                return load(path, recover=True)
+            except FormatError:  # damage on the way: the recording itself is read at its end
+                return None

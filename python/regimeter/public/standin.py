@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The profiler of a program that has none, so that ``regimeter record`` sees where any program is.
+
+It records one scope, the program, with the call stacks of its threads, its structure and, where asked for, its kernels.
+The first profiler that the program makes takes its place and its file. Processes that multiprocessing spawns, and ranks
+that torchrun starts, have one too.
+"""
+
+import atexit
+import sys
+from typing import Any
+
+from ..capture import recording
+from ..profiler import GPUProfiler
+
+SPAWNED = "--multiprocessing-fork"  # in the command line of such a process
+
+_profiler: GPUProfiler | None = None
+_scope: Any = None
+
+
+def begin() -> None:
+    """Begin, if `regimeter record` asks this process for stacks, structure or kernels."""
+    global _profiler, _scope
+    told = recording.options()
+    owner = recording.is_owner()
+    kernels = owner and told.get("profile_kernels")
+    anything = (told.get("stacks") or told.get("structure")) and (
+        owner or SPAWNED in sys.orig_argv or recording.is_rank()
+    )
+    if not kernels and not anything:
+        return
+    recording.standing_in = True
+    profiler = GPUProfiler()
+    if not anything and profiler.kernels_reason:  # nothing to stand in for; the reason stays in the file
+        profiler.close()
+        recording.standing_in = False
+        recording.give_back()
+        return
+    _profiler = profiler
+    _scope = profiler.profile(str(told.get("program", "program")), device="cpu")
+    _scope.__enter__()
+    recording.on_next_file(give_way)
+    atexit.register(end)
+
+
+def give_way() -> None:
+    """Leave the place and the file to a profiler of the program."""
+    global _profiler, _scope
+    profiler, _profiler, _scope = _profiler, None, None
+    if profiler is not None:
+        profiler.close()
+        recording.standing_in = False
+        recording.give_back()
+
+
+def end() -> None:
+    """End the scope of the program, at its end."""
+    if _profiler is not None:
+        failure = getattr(sys, "last_value", None)  # of an exception that nobody caught
+        _scope.__exit__(type(failure) if failure is not None else None, failure, None)
+        _profiler.close()

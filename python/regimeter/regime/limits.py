@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What limits a call of the host beside its roofs: parts of its time, each by something that was measured.
+
+interpreter: how long Python stayed at its instructions, looked at in the call. file, system, first_touch: the part of
+the processor time that was the system's, by what moved meanwhile: bytes of files, or pages touched for the first
+time. arithmetic and dependent: what the same function takes on a part of its data that a cache holds (`replay`).
+placement, random_access and strided: what a call takes beyond all of these, which is the price of where its data lies.
+"""
+
+import functools
+import mmap
+import statistics
+import sys
+import time
+from typing import Any
+
+from . import replay
+from .arguments import Array, arrays_in
+from .caches import cache_sizes
+from .policy import VALUE
+from .stopwatch import PAGE_BYTES, Measurement
+
+HUGE_BYTES = 2 * 2**20
+LINE_BYTES = 64
+TOUCHED_PAGES = 256
+INDEX_SAMPLE = 4096
+USUAL_SECOND_CACHE = 512 * 2**10
+
+NEW = ("first_touch", "new_memory")
+
+Limits = dict[str, tuple[float, float]]
+
+
+def of_measurement(measured: Measurement, fill_rate: float | None) -> Limits:
+    """Return what the measurement alone tells: interpreter, and what the system did.
+
+    fill_rate: bytes a second at which memory is filled, which bounds what a page fault may have cost; None: not known.
+    """
+    found: Limits = {}
+    if measured.seen_ns >= VALUE["pace_least_ns"]:
+        found["interpreter"] = (measured.quick_ns / measured.seen_ns, VALUE["pace_spread"])
+    system, spread = system_part(measured)
+    if system <= 0:
+        return found
+    pages = measured.faults * PAGE_BYTES
+    if measured.file_bytes > max(pages / 2, PAGE_BYTES):
+        return found | {"file": (system, spread)}
+    filled = measured.faults * HUGE_BYTES / (fill_rate or float("inf"))
+    new = measured.faults >= 1 and (pages_ns(measured) > 0.5 * system * measured.process_cpu_ns or (
+        filled * 1e9 > 0.5 * system * measured.process_cpu_ns))  # fmt: skip
+    if new and system < VALUE["mostly"]:
+        return found | {"new_memory": (system, spread)}
+    return found | {"first_touch" if new else "system": (system, spread)}
+
+
+def system_part(measured: Measurement) -> tuple[float, float]:
+    """Return the part of the processor time that the system worked, and its relative half-width.
+
+    By the system's own account where it saw enough of the call, else by the page faults, which are counted exactly.
+    """
+    ticks = measured.system_cpu_ns / VALUE["tick_ns"]
+    share = measured.system_share
+    by_pages = min(1.0, pages_ns(measured) / max(1.0, measured.process_cpu_ns))
+    if ticks < VALUE["least_ticks"]:
+        return by_pages, 1.0
+    if share <= 0:
+        return by_pages, 1.0
+    sampled: float = 2 * (max(0.0, 1 - share) / (share * ticks)) ** 0.5  # two deviations of a share of so many samples
+    return share, max(0.05, min(1.0, sampled))
+
+
+def pages_ns(measured: Measurement) -> float:
+    """Return the processor time of the page faults, were all pages small."""
+    return measured.faults * page_ns() if measured.faults > 0 else 0.0
+
+
+@functools.cache
+def page_ns() -> float:
+    """Return ns of touching one page for the first time, measured once."""
+    times = []
+    for _ in range(5):
+        with mmap.mmap(-1, TOUCHED_PAGES * PAGE_BYTES) as block:
+            begin = time.thread_time_ns()
+            for at in range(0, len(block), PAGE_BYTES):
+                block[at] = 1
+            first = time.thread_time_ns()
+            for at in range(0, len(block), PAGE_BYTES):
+                block[at] = 1
+            again = time.thread_time_ns()
+        times.append((first - begin - (again - first)) / TOUCHED_PAGES)
+    return max(0.0, statistics.median(times))
+
+
+def of_function(
+    function: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    result: Any,
+    measured: Measurement,
+    rest: Limits,
+    moves: bool = False,
+) -> Limits:
+    """Return how a call of a known library function divides into what it takes in a cache and where its data lies.
+
+    Data that fits the second-level cache is in a cache already: what such a call takes beyond is not its place. moves:
+    the function does next to no arithmetic, so that all of its time beyond the caches is that of moving data.
+    """
+    taken = sum(rest[name][0] for name in ("file", "system", *NEW) if name in rest)
+    found = replay.of_call(function, args, kwargs, result)
+    if found is None or measured.process_cpu_ns <= 0:
+        return {}
+    moves = moves and not found.chain
+    whole = measured.own_ns if found.threaded else measured.process_cpu_ns
+    inside = min(found.ns / max(whole, 1.0), max(0.0, 1 - taken))
+    beyond = max(0.0, 1 - taken - inside)
+    touched = max((rest[name][0] for name in NEW if name in rest), default=0.0)
+    limits: Limits = {} if moves else {"dependent" if found.chain else "arithmetic": (inside, found.spread)}
+    if replay.occupied(*args, *kwargs.values(), result) <= (cache_sizes()[1] or USUAL_SECOND_CACHE):
+        beyond = 0.0
+    elif moves:
+        name = "first_touch" if touched > beyond else pattern(args, kwargs, result)
+        return {name: (max(0.0, 1 - taken) + touched, found.spread)}
+    if beyond + touched <= 0:
+        return limits
+    # Both are the price of memory; the larger one gives its name.
+    name = "first_touch" if touched > beyond else pattern(args, kwargs, result)
+    if name == "first_touch" and beyond < inside and touched < VALUE["mostly"]:
+        name = "new_memory"  # into memory that exists, arithmetic would be most of it
+    spread = min(1.0, (inside * found.spread) / (beyond + touched))
+    return limits | {name: (beyond + touched, spread)}
+
+
+def pattern(args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> str:
+    """Return how a call goes through memory, by the indices and the strides of its arrays."""
+    found = arrays_in(args, kwargs)
+    arrays = [array for array in found if array.bytes > (cache_sizes()[1] or USUAL_SECOND_CACHE)]
+    if any(_jumps(array, arrays) for array in found):
+        return "random_access"
+    if any(_is_strided(array) for array in [*arrays, *arrays_in(result)]):
+        return "strided"
+    return "placement"
+
+
+def _jumps(index: Array, others: list[Array]) -> bool:
+    """Say whether whole numbers lead to places far from one another in another, larger array."""
+    tables = [array for array in others if array.start != index.start and "int" not in array.dtype]
+    if "int" not in index.dtype or not tables or index.count < INDEX_SAMPLE // 4:
+        return False
+    numpy: Any = sys.modules.get("numpy") or __import__("numpy")
+    values = index.value.reshape(-1)[:INDEX_SAMPLE]
+    sample = numpy.asarray(values).astype("int64")
+    size = max(array.bytes // max(1, array.count) for array in tables)
+    far = numpy.abs(numpy.diff(sample)) * size > VALUE["far_apart_bytes"]
+    return bool(far.mean() > 0.5)
+
+
+def _is_strided(array: Array) -> bool:
+    """Say whether the last axis, in which elements are used, jumps from line to line while another one does not."""
+    value = array.value
+    size = array.bytes // max(1, array.count)
+    steps = value.strides if array.library == "numpy" else tuple(step * size for step in value.stride())
+    shape = tuple(value.shape)
+    return len(shape) > 1 and shape[-1] > 1 and abs(steps[-1]) >= LINE_BYTES > min(abs(step) for step in steps)

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The one call that a short function of the program consists of: ``lambda: numpy.sort(x)`` is judged as that call.
+
+The function's instructions are read, not run. Names are looked up in its globals, cells and arguments; attributes of
+modules and arrays alone. Whatever else is in it (a loop, a second call, an attribute of another object) gives None.
+"""
+
+import builtins
+import dis
+import sys
+from types import FunctionType, ModuleType
+from typing import Any
+
+Inner = tuple[Any, tuple[Any, ...], dict[str, Any]]
+
+SKIPPED = ("RESUME", "NOP", "CACHE", "COPY_FREE_VARS", "MAKE_CELL", "PRECALL", "PUSH_NULL", "EXTENDED_ARG")
+LAST_METHODS = ("hexdigest", "digest", "item")  # of a result: they take next to no time
+MOST = 40  # instructions
+
+
+class _Result:
+    """Stands for what the call returned."""
+
+
+class _Method:
+    """Stands for a method of that."""
+
+
+class _OtherError(Exception):
+    """It is more than one call."""
+
+
+def single_call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Inner | None:
+    """Return function, arguments and keywords of the only call in a function of the program, None for anything else."""
+    if type(function) is not FunctionType or function.__code__.co_flags & 0x2A0:  # generators, coroutines
+        return None
+    code = function.__code__
+    if code.co_argcount < len(args) or kwargs or code.co_kwonlyargcount:
+        return None
+    local = dict(
+        zip(code.co_varnames, (*args, *(function.__defaults__ or ())[len(args) - code.co_argcount :]), strict=False)
+    )
+    if len(local) < code.co_argcount:
+        return None
+    try:
+        return _Reading(function, local).read()
+    except (_OtherError, IndexError, KeyError, ValueError, AttributeError):
+        return None
+
+
+class _Reading:
+    def __init__(self, function: FunctionType, local: dict[str, Any]) -> None:
+        self.function = function
+        self.local = local
+        self.cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=False))
+        self.stack: list[Any] = []
+        self.names: tuple[str, ...] = ()
+        self.found: Inner | None = None
+
+    def read(self) -> Inner | None:
+        for number, step in enumerate(dis.get_instructions(self.function)):
+            if number > MOST:
+                return None
+            if step.opname in ("RETURN_VALUE", "RETURN_CONST"):
+                return self.found
+            if step.opname not in SKIPPED:
+                self._take(step.opname, step.arg or 0, step.argval)
+        return None
+
+    def _take(self, name: str, arg: int, value: Any) -> None:
+        if name == "LOAD_CONST":
+            self.stack.append(value)
+        elif name in ("LOAD_FAST", "LOAD_FAST_BORROW", "LOAD_FAST_CHECK"):
+            self.stack.append(self.local[value])
+        elif name in ("LOAD_FAST_LOAD_FAST", "LOAD_FAST_BORROW_LOAD_FAST_BORROW"):
+            self.stack += [self.local[one] for one in value]
+        elif name in ("LOAD_DEREF", "LOAD_CLASSDEREF"):
+            self.stack.append(self.cells[value].cell_contents)
+        elif name == "LOAD_GLOBAL":
+            space = self.function.__globals__
+            self.stack.append(space[value] if value in space else getattr(builtins, value))
+        elif name in ("LOAD_ATTR", "LOAD_METHOD"):
+            self.stack.append(_attribute(self.stack.pop(), value))
+        elif name == "KW_NAMES":
+            self.names = value if isinstance(value, tuple) else self.function.__code__.co_consts[arg]
+        elif name in ("CALL", "CALL_KW"):
+            self._call(arg, self.stack.pop() if name == "CALL_KW" else self.names)
+        elif name == "BINARY_OP" and sys.intern("@") == dis._nb_ops[arg][1]:  # type: ignore[attr-defined]
+            right, left = self.stack.pop(), self.stack.pop()
+            self._record(_product_of(left), (left, right), {})
+        elif name == "BUILD_TUPLE":
+            self.stack[len(self.stack) - arg :] = [tuple(self.stack[len(self.stack) - arg :])]
+        elif name == "BUILD_LIST":
+            self.stack[len(self.stack) - arg :] = [self.stack[len(self.stack) - arg :]]
+        elif name == "STORE_FAST":
+            self.local[value] = self.stack.pop()
+        elif name == "POP_TOP":
+            self.stack.pop()
+        else:
+            raise _OtherError
+
+    def _call(self, count: int, names: tuple[str, ...]) -> None:
+        values = self.stack[len(self.stack) - count :]
+        del self.stack[len(self.stack) - count :]
+        self.names = ()
+        called = self.stack.pop()
+        if isinstance(called, _Method):
+            self.stack.append(called)
+            return
+        split = len(values) - len(names)
+        self._record(called, tuple(values[:split]), dict(zip(names, values[split:], strict=True)))
+
+    def _record(self, called: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if self.found is not None or any(isinstance(value, _Result | _Method) for value in (*args, *kwargs.values())):
+            raise _OtherError
+        self.found = (called, args, kwargs)
+        self.stack.append(_Result())
+
+
+def _attribute(owner: Any, name: str) -> Any:
+    if isinstance(owner, _Result):
+        if name in LAST_METHODS:
+            return _Method()
+        raise _OtherError
+    if not isinstance(owner, ModuleType) and not _is_array(owner):
+        raise _OtherError
+    return getattr(owner, name)
+
+
+def _is_array(value: Any) -> bool:
+    numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
+    plain = numpy is not None and type(value) is numpy.ndarray
+    return plain or (torch is not None and type(value) in (torch.Tensor, torch.nn.Parameter))
+
+
+def _product_of(value: Any) -> Any:
+    if not _is_array(value):
+        raise _OtherError
+    return sys.modules["numpy" if type(value).__module__ == "numpy" else "torch"].matmul

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a run says of memory, as one document: levels over time, the peak and who asked, pools, shortages."""
+
+from typing import TYPE_CHECKING, Any
+
+from ..run.environment import drawn_bytes
+from ..system.text import amount
+
+if TYPE_CHECKING:
+    from ..public.run import Run
+
+FORMAT, VERSION = "regimeter.memory", 1
+POINTS = 2000  # of each device's timeline
+TOP = 50  # rows of who asked
+NOTHING = (
+    "nothing of memory is in it: expected a memory snapshot of torch, a trace with profile_memory, or a recording whose"
+    " memory was read (--interval)"
+)
+
+
+def has_allocations(run: "Run") -> bool:
+    """Return whether the run has events of an allocator or what one held."""
+    return len(run.analyse("memory_levels")) > 0 or len(run.segments) > 0
+
+
+def memory_document(run: "Run", file: str, top: int = TOP) -> dict[str, Any]:
+    """Return {format, version, file, devices, readings, allocations, growth, categories, pools, shortages}.
+
+    Ready for JSON. readings: of a recording {device, peak_bytes, peak_ns, start_bytes, end_bytes, count, timeline:
+    [{time_ns, live, reserved}]}, of the host the resident set of the process, of a device what torch's allocator had
+    given out. drawn_bytes: of how many bytes one was drawn, where blocks are a sample (`record --memory`) and rows
+    by lines of the program; else None. The rest is of allocations:
+
+    devices: [{device, peak_bytes, peak_ns (since the start of the run), start_bytes, end_bytes, reserved_bytes (most,
+    None where not known), events, timeline: [{time_ns, live, reserved}]}]; of many events the timeline has the
+    extremes. allocations and growth are rows of `regimeter allocations`, most bytes at the peak or most growth first,
+    with `stack` as text, the innermost function first. ValueError where nothing is known of memory.
+    """
+    readings = _readings(run)
+    if not readings and not has_allocations(run):
+        raise ValueError(f"{file}: {NOTHING}")
+    watched = drawn_bytes(run.environment) if has_allocations(run) else None
+    rows = list(run.result("allocations", by="own" if watched else "stack"))
+    # Without stacks nothing tells what asked for what is left.
+    growing = sorted((row for row in rows if len(run.stacks) and row["kept_bytes"]), key=_kept)
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "file": file,
+        "devices": _devices(run, rows),
+        "readings": readings,
+        "drawn_bytes": watched,
+        "allocations": [_with_stack(run, row) for row in rows[:top]],
+        "growth": [_with_stack(run, row) for row in growing[:top]],
+        "categories": list(run.result("allocations", by="category")) if run.memory.category.any() else [],
+        "pools": list(run.result("pools")),
+        "shortages": [_known(_with_stack(run, row)) for row in run.result("shortages")],
+    }
+
+
+def sample_text(drawn: int) -> str:
+    """Return how far the figures of a sample are to be believed."""
+    return (
+        f"A sample: of every {amount(drawn)} asked for, one byte was drawn with the block around it. What n small"
+        " blocks say is known within some 1/√n: of 100 blocks 10 %."
+    )
+
+
+def stack_text(run: "Run", stack: int) -> list[str]:
+    """Return the functions of a row of `stacks`, innermost first: "function (file:line)"; [] for -1."""
+    found = []
+    while stack >= 0:
+        line = int(run.stacks.line[stack])
+        place = (
+            f"{run.string(int(run.stacks.file[stack]))}:{line}"
+            if line >= 0
+            else run.string(int(run.stacks.file[stack]))
+        )
+        found.append(f"{run.string(int(run.stacks.function[stack]))} ({place})")
+        stack = int(run.stacks.parent[stack])
+    return found
+
+
+def _kept(row: dict[str, Any]) -> int:
+    return -int(row["kept_bytes"])
+
+
+def _with_stack(run: "Run", row: dict[str, Any]) -> dict[str, Any]:
+    return row | {"stack": stack_text(run, -1 if row["stack"] is None else int(row["stack"]))}
+
+
+def _known(row: dict[str, Any]) -> dict[str, Any]:
+    unknown = {name: None for name in ("requested", "device_free", "reserved") if row[name] < 0}
+    return row | unknown
+
+
+def _devices(run: "Run", rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    import numpy as np
+
+    levels = run.analyse("memory_levels")
+    found = []
+    for device in sorted({*levels.device.tolist(), *run.segments.device.tolist()}):
+        of_device = [row for row in rows if row["device"] == device]
+        at = np.flatnonzero(levels.device == device)
+        live, reserved = levels.live[at], levels.reserved[at]
+        peak = sum(row["peak_bytes"] for row in of_device)
+        first = np.flatnonzero(live == peak)
+        held = int(run.segments.bytes[run.segments.device == device].sum()) if len(run.segments) else None
+        most = int(reserved.max()) if len(at) and reserved[0] >= 0 else held
+        found.append(
+            {
+                "device": device,
+                "peak_bytes": peak,
+                "peak_ns": int(levels.time_ns[at[first[0]]]) - run.start_ns if len(first) else None,
+                "end_bytes": sum(row["end_bytes"] for row in of_device),
+                "reserved_bytes": most,
+                "reserved_at_end_bytes": held,
+                "events": len(at),
+                "timeline": _timeline(levels.time_ns[at] - run.start_ns, live, reserved),
+            }
+        )
+    return found
+
+
+def _readings(run: "Run") -> list[dict[str, Any]]:
+    """Return what was read of the process and of devices while it ran; the first reading is the start."""
+    import numpy as np
+
+    from .. import _core
+
+    memory = run.memory
+    is_reading = memory.action == _core.MEMORY_ACTIONS.index("sample")
+    found = []
+    for device in sorted(set(memory.device[is_reading].tolist())):
+        levels = memory.bytes if device < 0 else memory.allocated
+        at = np.flatnonzero(is_reading & (memory.device == device) & (levels >= 0))
+        if not len(at):
+            continue
+        live, time_ns = levels[at], memory.time_ns[at] - run.start_ns
+        most = int(np.argmax(live))
+        found.append(
+            {
+                "device": device,
+                "peak_bytes": int(live[most]),
+                "peak_ns": int(time_ns[most]),
+                "start_bytes": int(live[0]),
+                "end_bytes": int(live[-1]),
+                "count": len(at),
+                "timeline": _timeline(time_ns, live, memory.reserved[at]),
+            }
+        )
+    return found
+
+
+def _timeline(time_ns: Any, live: Any, reserved: Any) -> list[dict[str, Any]]:
+    """Return the levels of one device; of more than POINTS the least and the most of each of equal parts."""
+    import numpy as np
+
+    at = np.arange(len(live))
+    if len(at) > POINTS:
+        parts = np.array_split(at, POINTS // 2)
+        both = [(part[np.argmin(live[part])], part[np.argmax(live[part])]) for part in parts]
+        at = np.unique(np.array([*(one for pair in both for one in pair), at[0], at[-1]]))
+    columns = (time_ns[at], live[at], reserved[at])
+    return [
+        {"time_ns": time_ns, "live": live, "reserved": reserved if reserved >= 0 else None}
+        for time_ns, live, reserved in zip(*(column.tolist() for column in columns), strict=True)
+    ]

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The verdict in a terminal: a sentence, why, what to do next, and one bar of where the time went."""
+
+import shutil
+import textwrap
+from typing import TYPE_CHECKING, Any, TextIO
+
+from ..system.text import printable
+
+if TYPE_CHECKING:
+    from ..public.run import Run
+    from ..suggest.verdict import Verdict
+
+INDENT = "       "
+BAR = 40
+SHOWN = 6  # shares in the bar's legend
+LEAST = 0.02  # of the window
+
+
+def verdict_data(run: "Run") -> dict[str, Any] | None:
+    """Return it as pages and JSON have it; None where there is none."""
+    found = run.verdict()
+    return None if found is None else found.to_dict()
+
+
+def print_verdict(run: "Run", file: TextIO | None = None) -> None:
+    """Print what limits the run, and nothing where there is none."""
+    found = run.verdict()
+    if found is not None:
+        print(*verdict_lines(found, min(120, shutil.get_terminal_size((100, 24)).columns)), "", sep="\n", file=file)
+
+
+def verdict_lines(verdict: "Verdict", width: int) -> list[str]:
+    """Return the lines, none wider than the width where words allow it."""
+    parts = (("Limit: ", verdict.sentence), ("Why:   ", verdict.why), ("Try:   ", verdict.next))
+    lines = []
+    for head, text in parts:
+        lines += textwrap.wrap(
+            printable(text), max(40, width), initial_indent=head, subsequent_indent=INDENT, break_long_words=False,
+            break_on_hyphens=False,
+        )  # fmt: skip
+    return lines + [f"{INDENT}{line}" for line in bar_lines(verdict, max(40, width) - len(INDENT))]
+
+
+def bar_lines(verdict: "Verdict", width: int) -> list[str]:
+    """Return a line a cause: its share as a bar, as a figure, and its name."""
+    shown = [(cause, share) for cause, share in verdict.shares.items() if share >= LEAST][:SHOWN]
+    cells = min(BAR, width - 30)
+    return [f"{'#' * max(1, round(share * cells)):<{cells}} {100 * share:4.0f} %  {cause}" for cause, share in shown]

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs with something changed: a copy of all columns, for what is only known after an import."""
+
+from array import array
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from .. import _core
+
+if TYPE_CHECKING:
+    from ..public.run import Run
+
+    Tables: TypeAlias = "dict[str, dict[str, Any]]"
+
+
+def with_rank(run: "Run", rank: int) -> "Run":
+    """Return a copy of a run whose lanes and files have a rank."""
+    tables = _tables(run)
+    for name in ("lanes", "files"):
+        tables.setdefault(name, {})["rank"] = array("i", [rank]) * len(run.table(name))
+    return _build(run, run.strings, tables)
+
+
+def with_anomaly(run: "Run", code: str, count: int, detail: str) -> "Run":
+    """Return a copy of a run with one anomaly more."""
+    import numpy as np
+
+    tables, strings = _tables(run), run.strings
+    row = {"code": _core.ANOMALY_CODES.index(code), "count": count, "detail": len(strings)}
+    row |= {"first_ns": -1, "first_offset": -1, "lost": 0}
+    described = _core.schema()["run"]["anomalies"]["columns"]
+    tables["anomalies"] = {
+        column["name"]: np.append(getattr(run.anomalies, column["name"]), row[column["name"]]).astype(column["dtype"])
+        for column in described
+    }
+    return _build(run, [*strings, detail.encode("utf-8", "replace").decode()], tables)
+
+
+def _tables(run: "Run") -> "Tables":
+    tables: Tables = {}
+    for name in _core.schema()["run"]:
+        table = run.table(name)
+        if len(table):
+            tables[name] = {column: getattr(table, column) for column in table.columns}
+    return tables
+
+
+def _build(run: "Run", strings: list[str], tables: "Tables") -> "Run":
+    unix = -1 if run.start_unix_ns is None else run.start_unix_ns
+    built: Run = type(run)._build(
+        strings, tables, run.environment_json, run.source, run.start_ns, run.end_ns, unix, run.complete
+    )
+    return built

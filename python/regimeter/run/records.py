@@ -1,0 +1,453 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Entries and summaries as Python objects, built from the result tables of the core.
+
+Milliseconds, megabytes (1 MB = 10**6 bytes) and seconds where a specification fixed the name; a figure that
+was not measured is None, and `unavailable` says why.
+"""
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from .._core import BACKENDS, DEVICES, FLAG_FAILED, FLAG_OPEN, INTERVAL_STATES, MEMORY_SOURCES
+from . import fixed_shares
+
+if TYPE_CHECKING:
+    from ..public.run import Run
+
+# Values of an entry that came from a file and that regimeter cannot derive again are kept in the span's
+# metadata under this key.
+IMPORTED = "regimeter.imported"
+# By the four bits of a span's flags; a number that only a later version knows is read as the core does.
+DEVICE_OF = tuple(DEVICES[number % len(DEVICES)] for number in range(16))
+BACKEND_OF = (*BACKENDS, *["unknown"] * (16 - len(BACKENDS)))
+CARRIED = {
+    "gpu_time_ms",
+    "cpu_time_ms",
+    "transfer_time_ms",
+    "overhead_ms",
+    "memory_allocated_mb",
+    "memory_peak_mb",
+    "gpu_utilization",
+    "memory_bandwidth_gb_s",
+}
+DEVICE_FIELDS = ("gpu_time_ms", "transfer_time_ms", "overhead_ms", "gpu_utilization", "memory_bandwidth_gb_s")
+# Why a scope with events has no device time.
+STATE_REASONS = {
+    "captured": "the stream was being captured into a graph; an event there cannot be timed",
+    "stream_changed": "the scope ended on another stream or device than it began on",
+    "pending": "the device had not finished the scope when this was read",
+    "lost": "the device context went away before the events were read",
+    "failed": "the driver refused to record or read an event",
+}
+BEYOND_HOST = "the time between the events is longer than the host's; two events cannot tell work from waiting"
+NEEDS_KERNELS = "two events do not tell what the device did between them; it needs the kernels"
+HOST_PART = "duration_ms is the host's time; two events do not tell which part of it the device did not overlap"
+MEASURED = INTERVAL_STATES.index("measured")
+NO_SAMPLE = "no memory sample fell inside; track_memory=True measures every scope"
+NO_START_TIMES = "the file has no start times, so it is not known what is nested in what"
+NO_CHANGE = "needs begin and end values; track_memory=True measures them"
+
+
+class Reasons(dict[str, str]):
+    """Why figures are missing, by the name of the field: a dictionary that many entries share, so it does not change.
+
+    It can be pickled, and ``dataclasses.asdict`` and JSON take it as the dictionary that it is.
+    """
+
+    __slots__ = ()
+
+    def _refuse(self, *_: object, **__: object) -> NoReturn:
+        raise TypeError("the reasons of an entry are shared with others; change a copy: dict(entry.unavailable)")
+
+    __setitem__ = __delitem__ = __ior__ = update = setdefault = pop = popitem = clear = _refuse
+
+    def __reduce__(self) -> tuple[type, tuple[dict[str, str]]]:
+        return type(self), (dict(self),)
+
+    def __copy__(self) -> "Reasons":
+        return self
+
+    def __deepcopy__(self, memo: object) -> "Reasons":
+        return self
+
+
+class _Figures:
+    """What entries and summaries share: figures as text."""
+
+    __slots__ = ()
+    unavailable: Mapping[str, str]
+
+    def text(self, field: str, spec: str = ".2f") -> str:
+        """Return a figure as ``format(value, spec)``, and "n/a" with the reason where it was not measured.
+
+        AttributeError for a field that there is not; ValueError for a format that does not suit it.
+        """
+        value = getattr(self, field)
+        if value is not None:
+            return format(value, spec)
+        reason = self.unavailable.get(field)
+        return f"n/a ({reason})" if reason else "n/a"
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileEntry(_Figures):
+    """One recorded block.
+
+    A figure that was not measured is None, never 0, and `unavailable` has the reason; ``entry.text("gpu_time_ms")``
+    prints either. start_time, end_time: seconds on CLOCK_MONOTONIC, the clock of ``time.monotonic``.
+    device: as declared by the user. backend: the library that the block used, by the name of its package: 'torch' (read
+    from files as 'pytorch' too), 'numpy', 'cupy'; 'cpu' for none of them, 'unknown' before it was seen.
+    gpu_time_ms: from one event to another in the stream of the block, an upper bound of the work in it.
+    overhead_ms: duration_ms - gpu_time_ms where that is not negative. transfer_time_ms, gpu_utilization (percent),
+    memory_bandwidth_gb_s: from kernels and copies. Each is None, with a reason in `unavailable`, when it was not
+    measured. cpu_time_ms: host time, for a block
+    declared as device='cpu'. exclusive_time_ms: without nested scopes and the profiler's own time. memory_allocated_mb:
+    allocated at the end minus at the start. memory_peak_mb:
+    largest amount inside. memory_source: 'device' (torch's allocator), 'scope' or 'sampler' (resident set).
+    """
+
+    operation: str
+    start_time: float
+    end_time: float
+    duration_ms: float
+    device: str
+    backend: str
+    gpu_time_ms: float | None = None
+    cpu_time_ms: float | None = None
+    transfer_time_ms: float | None = None
+    overhead_ms: float | None = None
+    memory_allocated_mb: float | None = None
+    memory_peak_mb: float | None = None
+    gpu_utilization: float | None = None
+    memory_bandwidth_gb_s: float | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    exclusive_time_ms: float | None = 0.0
+    failed: bool = False
+    open: bool = False
+    depth: int = 0
+    parent: int | None = None
+    thread: str = ""
+    memory_source: str = "none"
+    unavailable: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileSummary(_Figures):
+    """Statistics of one operation on one declared device. A figure that was not measured is None, as in an entry.
+
+    total_time_ms leaves out calls inside another call of the same operation; the statistics per call cover
+    all calls. std_dev_ms is the population standard deviation (divisor n). Percentiles interpolate linearly
+    (Hyndman-Fan type 7). exclusive_time_ms is time without nested scopes; share is its part of the sum over
+    all operations, 0 to 1. total_gpu_time_ms sums over the gpu_calls calls that have a device time and are not
+    inside another call of the operation, total_overhead_ms over those of them that lasted longer on the host.
+    skipped_count: calls that a sample rate left out.
+    """
+
+    operation: str
+    call_count: int
+    total_time_ms: float
+    avg_time_ms: float
+    min_time_ms: float
+    max_time_ms: float
+    std_dev_ms: float
+    total_gpu_time_ms: float | None = None
+    total_cpu_time_ms: float | None = None
+    avg_memory_mb: float | None = None
+    avg_gpu_utilization: float | None = None
+    # The fields so far are those of the specification, in its order.
+    total_transfer_time_ms: float | None = None
+    total_overhead_ms: float | None = None
+    peak_memory_mb: float | None = None
+    device: str = "gpu"
+    backend: str = "unknown"
+    median_ms: float = 0.0
+    p95_ms: float = 0.0
+    p99_ms: float = 0.0
+    cv: float | None = None
+    exclusive_time_ms: float | None = 0.0
+    share: float | None = None
+    failed_count: int = 0
+    recursive_count: int = 0
+    gpu_calls: int = 0
+    skipped_count: int = 0
+    unavailable: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+
+
+def _number(value: float, divisor: float = 1.0) -> float | None:
+    return None if math.isnan(value) else value / divisor
+
+
+def _duration(value: int) -> float | None:
+    return None if value < 0 else value / MS
+
+
+def _scaled(divisor: float) -> Callable[[Any], Any]:
+    return lambda value: _number(value, divisor)
+
+
+MS = 1e6
+MB = 1e6
+# ProfileSummary field -> (column of the summary table, conversion).
+SUMMARY_COLUMNS: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "call_count": ("call_count", int),
+    "total_time_ms": ("total_ns", _scaled(MS)),
+    "avg_time_ms": ("mean_ns", _scaled(MS)),
+    "min_time_ms": ("min_ns", _scaled(MS)),
+    "max_time_ms": ("max_ns", _scaled(MS)),
+    "std_dev_ms": ("std_dev_ns", _scaled(MS)),
+    "median_ms": ("median_ns", _scaled(MS)),
+    "p95_ms": ("p95_ns", _scaled(MS)),
+    "p99_ms": ("p99_ns", _scaled(MS)),
+    "cv": ("cv", _number),
+    "exclusive_time_ms": ("exclusive_ns", _scaled(MS)),
+    "share": ("share", _number),
+    "failed_count": ("failed_count", int),
+    "recursive_count": ("recursive_count", int),
+    "total_gpu_time_ms": ("device_ns", _duration),
+    "total_overhead_ms": ("overhead_ns", _duration),
+    "gpu_calls": ("device_count", int),
+    "avg_memory_mb": ("memory_allocated_bytes", _scaled(MB)),
+    "peak_memory_mb": ("memory_peak_bytes", _scaled(MB)),
+    "device": ("device", DEVICE_OF.__getitem__),
+    "backend": ("backend", BACKEND_OF.__getitem__),
+}
+
+
+def decode_metadata(text: str) -> dict[str, Any]:
+    """Return a span's metadata; text that is no JSON object is kept whole under the key 'text'."""
+    if not text:
+        return {}
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return {"text": text}
+    return value if isinstance(value, dict) else {"text": text}
+
+
+def carried_values(metadata: Mapping[str, Any]) -> dict[str, float]:
+    """Return the values of an imported entry among its metadata; none where a program used our key itself."""
+    found = metadata.get(IMPORTED)
+    if not isinstance(found, dict) or not found.keys() <= CARRIED:
+        return {}
+    return found if all(type(value) in (int, float) for value in found.values()) else {}
+
+
+def entries_of(run: "Run") -> list[ProfileEntry]:
+    """Return one ProfileEntry per scope of the run, in order of start."""
+    return list(iterate_entries(run))
+
+
+def iterate_entries(run: "Run") -> Iterator[ProfileEntry]:
+    """Yield the entries of a run one by one."""
+    table, spans = run.entries, run.spans
+    rows = table.span
+    strings = run.strings
+    lanes = [strings[name] for name in run.lanes.name.tolist()]
+    metadata: dict[int, dict[str, Any]] = {}
+    entry_of_span = {span: row for row, span in enumerate(rows.tolist())}
+    host = unavailable_fields(run, "cpu")
+    device = unavailable_fields(run, "gpu")
+    timed = {state: _unavailable_with_events(device, state) for state in range(len(INTERVAL_STATES))}
+    nested = run.has_start_times
+    behind = Reasons({**timed[MEASURED], "overhead_ms": BEYOND_HOST})
+    columns = zip(
+        spans.name[rows].tolist(),
+        spans.start_ns[rows].tolist(),
+        spans.duration_ns[rows].tolist(),
+        spans.flags[rows].tolist(),
+        spans.lane[rows].tolist(),
+        spans.parent[rows].tolist(),
+        spans.metadata[rows].tolist(),
+        table.exclusive_ns.tolist(),
+        table.depth.tolist(),
+        table.memory_allocated_bytes.tolist(),
+        table.memory_peak_bytes.tolist(),
+        table.memory_source.tolist(),
+        table.device_ns.tolist(),
+        table.device_state.tolist(),
+        strict=True,
+    )
+    for (
+        name,
+        start,
+        length,
+        flags,
+        lane,
+        parent,
+        text,
+        exclusive,
+        depth,
+        allocated,
+        peak,
+        source,
+        gpu,
+        state,
+    ) in columns:
+        if text not in metadata:
+            metadata[text] = decode_metadata(strings[text])
+        declared = DEVICE_OF[(flags >> 8) & 0xF]
+        missing = host if declared == "cpu" else timed.get(state, device)
+        if gpu > length:
+            missing = behind
+        values: dict[str, Any] = {
+            "cpu_time_ms": length / MS if declared == "cpu" else None,
+            "gpu_time_ms": _duration(gpu),
+            "overhead_ms": (length - gpu) / MS if 0 <= gpu <= length else None,
+            "memory_allocated_mb": _number(allocated, MB),
+            "memory_peak_mb": _number(peak, MB),
+        }
+        user = metadata[text]
+        if carried := carried_values(user):
+            values |= carried
+            user = {key: value for key, value in user.items() if key != IMPORTED}
+        yield ProfileEntry(
+            operation=strings[name],
+            start_time=start / 1e9,
+            end_time=(start + length) / 1e9,
+            duration_ms=length / MS,
+            device=declared,
+            backend=BACKEND_OF[(flags >> 12) & 0xF],
+            metadata=user,
+            exclusive_time_ms=exclusive / MS if nested else None,
+            failed=bool(flags & FLAG_FAILED),
+            open=bool(flags & FLAG_OPEN),
+            depth=depth,
+            parent=entry_of_span.get(parent),
+            thread=lanes[lane] if lane < len(lanes) else "",
+            memory_source=MEMORY_SOURCES[source],
+            unavailable=missing,
+            **values,
+        )
+
+
+def unavailable_fields(run: "Run", device: str) -> Mapping[str, str]:
+    """Return why the fields that can be missing are missing, for a scope declared on the device."""
+    reason = run.device_reason
+    if device == "cpu":
+        reason = "the scope was declared as device='cpu'; no device was measured"
+    missing = dict.fromkeys(DEVICE_FIELDS, reason)
+    if device != "cpu":
+        missing["cpu_time_ms"] = f"the host's part of the time needs device time: {reason}"
+    missing |= {"memory_allocated_mb": NO_CHANGE, "memory_peak_mb": NO_SAMPLE}
+    codes = {row["code"] for row in run.anomaly_list()}
+    if "no_start_times" in codes:
+        missing["exclusive_time_ms"] = NO_START_TIMES
+    if "stated_constants" in codes:
+        missing |= dict.fromkeys((*fixed_shares.KNOWN, "gpu_utilization"), fixed_shares.REASON)
+    return Reasons(missing)
+
+
+def _unavailable_with_events(device: Mapping[str, str], state: int) -> Mapping[str, str]:
+    """Return the same for a scope in whose stream events were recorded."""
+    name = INTERVAL_STATES[state]
+    missing = {**device, **dict.fromkeys(DEVICE_FIELDS, NEEDS_KERNELS), "cpu_time_ms": HOST_PART}
+    if state == MEASURED:
+        del missing["gpu_time_ms"], missing["overhead_ms"]
+    else:
+        missing["gpu_time_ms"] = missing["overhead_ms"] = STATE_REASONS[name]
+    return Reasons(missing)
+
+
+def summaries_of(run: "Run") -> list[ProfileSummary]:
+    """Return the summaries of a run, most exclusive time first."""
+    table = run.summary
+    strings = run.strings
+    columns = {name: getattr(table, column).tolist() for name, (column, _) in SUMMARY_COLUMNS.items()}
+    skipped = run.skipped
+    imported = _imported_totals(run)
+    found = []
+    for row, name in enumerate(table.operation.tolist()):
+        values = {name: convert(columns[name][row]) for name, (_, convert) in SUMMARY_COLUMNS.items()}
+        operation = strings[name]
+        device = values["device"]
+        if device == "cpu":
+            values["total_cpu_time_ms"] = values["total_time_ms"]
+        values |= imported.get((operation, device), {})
+        if not run.has_start_times:
+            values["exclusive_time_ms"] = None
+        reasons = dict(unavailable_fields(run, device))
+        if values["gpu_calls"]:
+            reasons = {**_unavailable_with_events(reasons, MEASURED), "overhead_ms": BEYOND_HOST}
+        found.append(
+            ProfileSummary(
+                operation=operation,
+                skipped_count=skipped.get(f"{operation}\0{device}", 0),
+                unavailable=Reasons(
+                    {name: reasons[entry] for name, entry in SUMMARY_REASONS.items() if entry in reasons}
+                ),
+                **values,
+            )
+        )
+    return found
+
+
+# Summary field -> the entry field whose reason explains it.
+SUMMARY_REASONS = {
+    "total_gpu_time_ms": "gpu_time_ms",
+    "total_cpu_time_ms": "cpu_time_ms",
+    "total_transfer_time_ms": "transfer_time_ms",
+    "total_overhead_ms": "overhead_ms",
+    "avg_gpu_utilization": "gpu_utilization",
+    "avg_memory_mb": "memory_allocated_mb",
+    "peak_memory_mb": "memory_peak_mb",
+    "exclusive_time_ms": "exclusive_time_ms",
+}
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values)
+
+
+# Summary field -> (entry field in an imported file, what is made of its values).
+IMPORTED_TOTALS: dict[str, tuple[str, Callable[[list[float]], float]]] = {
+    "total_gpu_time_ms": ("gpu_time_ms", sum),
+    "total_cpu_time_ms": ("cpu_time_ms", sum),
+    "total_transfer_time_ms": ("transfer_time_ms", sum),
+    "total_overhead_ms": ("overhead_ms", sum),
+    "avg_gpu_utilization": ("gpu_utilization", _mean),
+    "peak_memory_mb": ("memory_peak_mb", max),
+    "avg_memory_mb": ("memory_allocated_mb", _mean),
+}
+
+
+def _imported_totals(run: "Run") -> dict[tuple[str, str], dict[str, float]]:
+    """Sum up what entries of an imported file carried and regimeter did not measure itself."""
+    if run.source != "export" or not any(IMPORTED in text for text in run.strings):
+        return {}
+    values: dict[tuple[str, str], dict[str, list[float]]] = {}
+    for entry in iterate_entries(run):
+        group = values.setdefault((entry.operation, entry.device), {})
+        for total, (name, _) in IMPORTED_TOTALS.items():
+            value = getattr(entry, name)
+            if value is not None:
+                group.setdefault(total, []).append(value)
+    return {
+        key: {total: IMPORTED_TOTALS[total][1](found) for total, found in group.items()}
+        for key, group in values.items()
+    }
+
+
+class Summaries(dict[str, ProfileSummary]):
+    """Summaries by operation; of one that was declared on several devices, by "operation [device]"."""
+
+    def __missing__(self, operation: str) -> NoReturn:
+        keys = [repr(key) for key, summary in self.items() if summary.operation == operation]
+        if not keys:
+            raise KeyError(operation)
+        # The calls on two devices are two distributions: neither is the answer, nor is a mixture of both.
+        raise KeyError(f"{operation!r} ran on several devices: ask for {' or '.join(keys)}")
+
+
+def by_operation(summaries: list[ProfileSummary]) -> Summaries:
+    """Key the summaries by operation; one that was declared on several devices gets the device in its key."""
+    counts: dict[str, int] = {}
+    for summary in summaries:
+        counts[summary.operation] = counts.get(summary.operation, 0) + 1
+    return Summaries({s.operation if counts[s.operation] == 1 else f"{s.operation} [{s.device}]": s for s in summaries})
+
+
+ENTRY_FIELDS = tuple(f.name for f in fields(ProfileEntry) if f.name != "unavailable")
+SUMMARY_FIELDS = tuple(f.name for f in fields(ProfileSummary) if f.name != "unavailable")

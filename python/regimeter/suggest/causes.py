@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The words for each cause that can limit a program: what is the case, and what to do next.
+
+{share} and {time} are of the cause, {of} is what they are a part of, {place} is the line or name with most of it;
+{figure} is the cause's own figure (docs/verdict.md).
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """sentence: what limits the program. next: what to do, without its bound. plain: the sentence without a figure."""
+
+    sentence: str
+    next: str
+    plain: str = ""
+
+
+CAUSES: dict[str, Words] = {
+    "unknown": Words(
+        "Nothing in the recording tells where {share} of {of} went.",
+        "Record with stacks: regimeter record PROGRAM takes 100 of them a second unless it is told not to.",
+    ),
+    "device": Words(
+        "The device is the limit: it computes in {share} of {of}.",
+        "Look at the kernels that take most of it (regimeter kernels RUN) and at their regimes (regimeter regime RUN).",
+    ),
+    "communication": Words(
+        "The device waits for communication, or does nothing else, in {share} of {of}.",
+        "Overlap it with computation: larger or earlier buckets, fewer and larger messages (regimeter communication "
+        "RUN).",
+    ),
+    "device_copies": Words(
+        "The device only copies, or waits for a copy, in {share} of {of}.",
+        "Copy from pinned memory on a stream of its own, ahead of the work that needs it (regimeter copies RUN).",
+    ),
+    "launches": Words(
+        "Launching holds the device up in {share} of {of}: its kernels are shorter than the calls that launch them.",
+        "Launch less: CUDA graphs, torch.compile, larger batches (regimeter launches RUN).",
+    ),
+    "device_idle": Words(
+        "The device waits for the host in {share} of {of}.",
+        "Look at what the host does meanwhile{at}, and do it in another thread, earlier, or not at all.",
+    ),
+    "input": Words(
+        "The program waits for its input in {share} of {of}.",
+        "Load ahead in worker processes (DataLoader num_workers, prefetch_factor, persistent_workers), or make what "
+        "runs{at} cheaper.",
+    ),
+    "sleep": Words(
+        "The program sleeps in {share} of {of}.", "Remove the pause{at}, or wait for the event that it stands for."
+    ),
+    "lock": Words(
+        "The program waits for another of its threads in {share} of {of}.",
+        "Hold for less time what is waited for{at}, or hand the data over through a queue.",
+    ),
+    "interpreter_lock": Words(
+        "Other threads of the program hold the interpreter's lock in {share} of {of}.",
+        "Move what they compute in Python to processes, or to code that gives the lock up (regimeter lines RUN shows "
+        "every thread).",
+    ),
+    "processor": Words(
+        "The program is ready to run, but others have the processors, in {share} of {of}.",
+        "Use fewer threads and processes (torch.set_num_threads, OMP_NUM_THREADS, num_workers), or a machine with less "
+        "beside it.",
+    ),
+    "file": Words(
+        "The program waits for files in {share} of {of}.",
+        "Read or write{at} less often and more at once, in another thread, or without forcing each write to the disk.",
+    ),
+    "network": Words(
+        "The program waits for an answer through a socket or a pipe in {share} of {of}.",
+        "Ask for several things{at} at once or ahead of time, or keep the answers.",
+    ),
+    "child": Words(
+        "The program waits for another process in {share} of {of}.",
+        "Record the process that is started{at} instead, or run several of them at once.",
+    ),
+    "waiting": Words(
+        "The program waits in {share} of {of}; the system does not tell for what.",
+        "Look at the line{at}: what it calls is what is waited for.",
+    ),
+    "garbage_collection": Words(
+        "Python collects garbage in {share} of {of}.",
+        "Remove calls of gc.collect() from the loop, call gc.freeze() once the program has started, or collect every "
+        "so many steps.",
+    ),
+    "checkpoint": Words(
+        "The program writes its state in {share} of {of}.",
+        "Write it{at} less often, only what has changed, or in another thread from a copy.",
+    ),
+    "compile": Words(
+        "The program compiles in {share} of {of}.",
+        "Keep shapes and Python values of compiled functions the same, or mark what changes (torch.compile "
+        "dynamic=True, mark_dynamic); TORCH_LOGS=recompiles names the guards.",
+    ),
+    "synchronisation": Words(
+        "The host and the device wait for each other in {share} of {of}.",
+        "Read results back{at} less often: .item(), .cpu() and printing a tensor wait for all work before them.",
+    ),
+    "copies": Words(
+        "Tensors are moved between devices in {share} of {of}.",
+        "Create them where they are used; move them{at} once, with pinned memory and non_blocking=True.",
+    ),
+    "page_faults": Words(
+        "Memory is touched for the first time in {share} of {of}: {figure} pages a second.",
+        "Use the same arrays again (out=, in-place operations, a buffer made once) instead of new ones{at}.",
+    ),
+    "small_work": Words(
+        "The work is too small for its calls: {share} of {of} goes into modules and gradients, at {figure} a call of a "
+        "module.",
+        "Make each call do more: larger batches, fewer and fused operators (torch.compile), without autograd where "
+        "no gradient is needed.",
+        "The work is too small for its calls: {share} of {of} goes into operators so short that calling them is a "
+        "large part of their time.",
+    ),
+    "optimizer": Words(
+        "Updating the parameters takes {share} of {of}.",
+        "Use the fused or foreach form of the optimizer (fused=True, foreach=True), and let it step less often.",
+    ),
+    "gradient_clipping": Words(
+        "Clipping gradients takes {share} of {of}.",
+        "Clip once a step, with foreach=True, and without reading the norm back.",
+    ),
+    "layer": Words(
+        "One layer, {place}, takes most of the forward pass; that is {share} of {of}.",
+        "Look at that layer first: its shapes, its data type and its algorithm.",
+    ),
+    "forward": Words(
+        "The forward pass computes in {share} of {of}; no single layer has most of it.",
+        "Compile it (torch.compile), use a smaller data type, or look at its largest layers.",
+    ),
+    "backward": Words(
+        "Computing gradients takes {share} of {of}.",
+        "Compile the model (torch.compile), freeze what need not be trained, or use a smaller data type.",
+    ),
+    "imports": Words(
+        "Importing modules takes {share} of {of}.",
+        "Import later what is not always needed; python -X importtime names the modules.",
+    ),
+    "native": Words(
+        "Compiled code computes in {share} of {of}.",
+        "Look at the line that calls it{at}: its sizes, data types and algorithm (profiler.profile_with_result tells "
+        "its regime).",
+    ),
+    "python": Words(
+        "Python code is the limit in {share} of {of}.",
+        "Look at the line{at}: do its loop in NumPy, pandas or torch operations on whole arrays, or do less in it.",
+    ),
+    "scope": Words(
+        "The scope {place} takes {share} of {of}.",
+        "Mark the parts of it with scopes of their own, or record with stacks (GPUProfiler(stacks=100)).",
+    ),
+    "first_step": Words(
+        "The first step takes {figure} times as long as the others; that is {share} of {of}.",
+        "Nothing, where the program runs for long; else do what it prepares once and keep the result.",
+    ),
+    "uneven_steps": Words(
+        "Some steps take much longer than the others, up to {figure} times; they add {share} to {of}.",
+        "Look at what is different in them{at}: their input's size, a checkpoint, an evaluation, a collection.",
+    ),
+    "memory_growth": Words(
+        "Memory grows all the time, by {figure} a second.",
+        "Look for what is kept from each step{at}: tensors with their graph (use .detach() or .item()), lists, caches."
+        "{by_line}",
+    ),
+}

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What limits a run: one sentence, one why with its numbers, one thing to do next with its bound."""
+
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from .. import _core
+from ..system.joints import joint
+from ..system.text import duration
+from .causes import CAUSES
+from .words import figure, subject
+
+if TYPE_CHECKING:
+    from ..public.run import Run
+
+MS = 1e-6  # per nanosecond
+TOLD = 0.05  # of the time that others had the processors
+LEAST_SHOWN = 0.01  # of the window; a share below is not worth a bar's segment
+WHEN = ("first_step", "uneven_steps", "memory_growth")  # these look at the same time in another way
+UNITS = {"page_faults": "", "small_work": "ns", "first_step": "", "uneven_steps": "", "memory_growth": "bytes"}
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One cause. share: of the window, None for one that takes no time of its own. error: its standard error.
+    saved_ms: what its going saves at most, None where that is not known. place: the line or name with most of it, ''
+    where none is known, and place_share its share of the cause. tied: within the margin of the first."""
+
+    cause: str
+    share: float | None
+    error: float
+    time_ms: float
+    saved_ms: float | None
+    place: str
+    place_share: float | None
+    figure: float | None
+    count: int
+    tied: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What limits a run. confidence: "low" where others are within the margin, "medium", "high". window_ms: the time
+    that shares are of; steps: how many steps it holds, 0 where it is the whole run; samples: of the driving thread's
+    stack; displaced: further ones that found it without a processor because other programs had them, which shares leave
+    out. causes: all of them, the first is the verdict."""
+
+    cause: str
+    sentence: str
+    why: str
+    next: str
+    confidence: str
+    window_ms: float
+    steps: int
+    samples: int
+    displaced: int
+    causes: tuple[Cause, ...]
+
+    @property
+    def tied(self) -> tuple[str, ...]:
+        """Causes that are within the margin of the first."""
+        return tuple(one.cause for one in self.causes if one.tied)
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """What the window divides into: shares by cause, largest first; they add up to at most 1."""
+        parts = [(one.cause, one.share) for one in self.causes if one.cause not in WHEN and one.share is not None]
+        return dict(sorted(parts, key=lambda part: -part[1]))
+
+    def _repr_html_(self) -> str:
+        return str(joint("verdict in a notebook")(self))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as a JSON-ready dictionary."""
+        return {
+            "cause": self.cause,
+            "sentence": self.sentence,
+            "why": self.why,
+            "next": self.next,
+            "confidence": self.confidence,
+            "tied": list(self.tied),
+            "shares": self.shares,
+            "window_ms": self.window_ms,
+            "steps": self.steps,
+            "samples": self.samples,
+            "displaced": self.displaced,
+            "causes": [{name: getattr(one, name) for name in Cause.__slots__} for one in self.causes],
+        }
+
+
+def verdict_of(run: "Run", policy: Mapping[str, float] | None = None) -> Verdict | None:
+    """Return what limits a run; None for one that holds nothing, or no start times.
+
+    policy: thresholds by name (docs/schema.md). ValueError for an unknown name.
+    """
+    if not run.has_start_times:
+        return None
+    table = run._causes(dict(policy or {}))
+    if not len(table) or int(table.window_ns[0]) <= 0:
+        return None
+    causes = tuple(_cause(run, table, row) for row in range(len(table)))
+    first, window, steps = causes[0], int(table.window_ns[0]) * MS, int(table.steps[0])
+    words, of = CAUSES[first.cause], _of(window, steps, any(one.cause == "device" for one in causes))
+    filled = _filled(first, of)
+    sentence = words.plain if words.plain and first.figure is None else words.sentence
+    return Verdict(
+        cause=first.cause,
+        sentence=sentence.format_map(filled) + _tie(causes),
+        why=_why(causes, int(table.samples[0]), int(table.displaced[0]), first),
+        next=words.next.format_map(filled) + _bound(first),
+        confidence=_core.DEGREES[table.confidence[0]],
+        window_ms=window,
+        steps=steps,
+        samples=int(table.samples[0]),
+        displaced=int(table.displaced[0]),
+        causes=causes,
+    )
+
+
+def _cause(run: "Run", table: Any, row: int) -> Cause:
+    cause = _core.LIMIT_CAUSES[table.cause[row]]
+    saved, value, place_share = int(table.saved_ns[row]), float(table.figure[row]), float(table.subject_share[row])
+    place = _place(run, int(table.stack[row]), run.string(int(table.subject[row])))
+    return Cause(
+        cause=cause,
+        share=None if cause == "memory_growth" else float(table.share[row]),
+        error=float(table.error[row]),
+        time_ms=int(table.time_ns[row]) * MS,
+        saved_ms=None if saved < 0 else saved * MS,
+        place=place,
+        place_share=None if math.isnan(place_share) else place_share,
+        figure=None if math.isnan(value) else value,
+        count=int(table.count[row]),
+        tied=bool(table.tied[row]),
+    )
+
+
+def _place(run: "Run", stack: int, name: str) -> str:
+    """Return the name of a span, else a line as `function (file:line)`."""
+    if name:
+        return subject(name)
+    if stack < 0:
+        return ""
+    stacks = run.stacks
+    file = os.path.basename(run.string(int(stacks.file[stack])))
+    return f"{run.string(int(stacks.function[stack]))} ({file}:{int(stacks.line[stack])})"
+
+
+def _of(window_ms: float, steps: int, on_device: bool) -> str:
+    if on_device:
+        return f"the {duration(window_ms)} from the first to the last work of the device"
+    return f"the {duration(window_ms)} of {steps} steps" if steps else f"the run of {duration(window_ms)}"
+
+
+def _share(value: float | None) -> str:
+    return "" if value is None else f"{100 * value:.0f} %" if value >= 0.095 else f"{100 * value:.1f} %"
+
+
+def _filled(cause: Cause, of: str) -> dict[str, str]:
+    return {
+        "share": _share(cause.share),
+        "of": of,
+        "place": cause.place or "the largest",
+        "at": f" in {cause.place}" if cause.place else "",
+        "by_line": "" if cause.place else " `regimeter record --memory` names the line.",
+        "figure": figure(cause.figure, UNITS.get(cause.cause, "")),
+    }
+
+
+def _tie(causes: tuple[Cause, ...]) -> str:
+    others = [f"{one.cause.replace('_', ' ')} ({_share(one.share)})" for one in causes if one.tied]
+    return f" Within the margin of it: {', '.join(others)}." if others else ""
+
+
+def _why(causes: tuple[Cause, ...], samples: int, displaced: int, first: Cause) -> str:
+    """Say where the time of the first cause is, and what the rest of the window went into."""
+    parts = []
+    if first.place and first.place_share is not None:
+        parts.append(f"{_share(first.place_share)} of it in {first.place}")
+    rest = [one for one in causes if one is not first and one.cause not in WHEN and (one.share or 0) >= LEAST_SHOWN]
+    rest.sort(key=lambda one: -(one.share or 0))
+    if rest:
+        shown = ", ".join(f"{one.cause.replace('_', ' ')} {_share(one.share)}" for one in rest[:4])
+        parts.append(f"{'the time divides into' if first.cause in WHEN else 'the rest'}: {shown}")
+    basis = f"{samples:,} samples of the thread" if samples else "scopes alone, without samples"
+    error = f", share good to {200 * first.error:.0f} points" if first.error >= 0.005 else ""
+    others = displaced / (samples + displaced) if displaced else 0.0
+    left = (
+        f"; other programs had the processors for {_share(others)} of the time, left out here" if others >= TOLD else ""
+    )
+    said = "; ".join(parts) or "nothing else was found"
+    return f"{said[0].upper()}{said[1:]} (from {basis}{error}{left})."
+
+
+def _bound(cause: Cause) -> str:
+    if cause.saved_ms is None or cause.saved_ms <= 0:
+        return ""
+    return f" That saves at most {duration(cause.saved_ms)}, {_share(cause.share)}."

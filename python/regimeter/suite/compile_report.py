@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What was found of a compiled function: breaks, recompiles, kernels, times with and without, differences."""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, ClassVar
+
+FORMAT, VERSION = "regimeter.suite.compile", 1
+FIGURES = (
+    "speedup", "speedup_low", "speedup_high", "compile_time_ms", "compile_time_warm_ms", "fusion_ratio",
+    "eager_time_ms", "compiled_time_ms", "peak_memory_mb", "memory_savings_mb", "max_abs_difference",
+    "max_rel_difference", "break_even_calls",
+)  # fmt: skip
+DEFINITIONS = {
+    "compile_time_ms": "first call minus a later one, with a cache folder of its own: what a machine pays that has"
+    " compiled nothing yet, headers that the compiler prepares included",
+    "compile_time_warm_ms": "the same again with the caches that the first time filled",
+    "ops_before_fusion": "nodes of the graphs that inductor schedules, calls of library kernels included",
+    "ops_after_fusion": "calls in the code that it generates: of fused kernels and of library kernels",
+    "fusion_ratio": "ops_before_fusion / ops_after_fusion",
+    "speedup": "time of eager calls by that of compiled ones: pairs in random order, by the comparison engine",
+    "memory_savings_mb": "peak above the start of an eager call minus that of a compiled one",
+    "max_rel_difference": "largest difference by the largest value of the eager tensor it is in",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CompileBreak:
+    """A place where the graph ends. location: the file; suggestion: torch's own hints.
+
+    code: its number in torch's list. count: how often it was met.
+    """
+
+    reason: str
+    location: str
+    line_number: int | None
+    suggestion: str
+    function: str = ""
+    code: str = ""
+    explanation: str = ""
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class FusedKernel:
+    """A kernel that was generated. fused_ops: what it does, as torch names operators; call_count: calls in the code."""
+
+    name: str
+    fused_ops: list[str]
+    call_count: int = 1
+    kind: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Recompile:
+    """A function that was compiled again. guard: the condition that no longer held."""
+
+    function: str
+    location: str
+    line_number: int | None
+    guard: str
+
+
+@dataclass(slots=True)
+class CompileReport:
+    """What was found. A figure is nan where `unavailable` says why; JSON has null. DEFINITIONS says what figures mean.
+
+    speedup_low, speedup_high: its interval; verdict: of the comparison engine. ops_before_fusion, ops_after_fusion:
+    None where the backend does not tell. phases_ms: parts of the cold compile time, one within the other: frame,
+    backend, inductor, code generation. graphs: that were compiled; captured_ops: operators in them. error: why
+    compiling failed, '' where it did not; `result` is that of the eager call then, else of the compiled one.
+    """
+
+    definitions: ClassVar[Mapping[str, str]] = DEFINITIONS
+
+    backend: str = ""
+    mode: str = ""
+    speedup: float = math.nan
+    compile_time_ms: float = math.nan
+    graph_breaks: list[CompileBreak] = field(default_factory=list)
+    total_graph_breaks: int = 0
+    fusion_ratio: float = math.nan
+    ops_before_fusion: int | None = None
+    ops_after_fusion: int | None = None
+    fused_kernels: list[FusedKernel] = field(default_factory=list)
+    recommendations: list[str] = field(default_factory=list)
+    peak_memory_mb: float = math.nan
+    memory_savings_mb: float = math.nan
+    eager_time_ms: float = math.nan
+    compiled_time_ms: float = math.nan
+    compile_time_warm_ms: float = math.nan
+    speedup_low: float = math.nan
+    speedup_high: float = math.nan
+    verdict: str = ""
+    break_even_calls: float = math.nan
+    phases_ms: dict[str, float] = field(default_factory=dict)
+    recompiles: list[Recompile] = field(default_factory=list)
+    graphs: int = 0
+    captured_ops: int = 0
+    extern_calls: int | None = None
+    max_abs_difference: float = math.nan
+    max_rel_difference: float = math.nan
+    mismatch: str = ""
+    error: str = ""
+    logs: list[str] = field(default_factory=list)
+    unavailable: dict[str, str] = field(default_factory=dict)
+    result: Any = field(default=None, repr=False, compare=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all fields but `result`, ready for JSON, with what the figures mean."""
+        result, self.result = self.result, None  # not to be copied
+        try:
+            found = asdict(self)
+        finally:
+            self.result = result
+        del found["result"]
+        found |= {name: None for name in FIGURES if not math.isfinite(found[name])}
+        plain: dict[str, Any] = json.loads(json.dumps(found, default=str, allow_nan=False))
+        return {"format": FORMAT, "version": VERSION, "definitions": DEFINITIONS} | plain

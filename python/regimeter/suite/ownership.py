@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whose a storage is: a parameter's, a gradient's, an optimizer's; told by its address, while the owner holds it.
+
+Owners are found where they are: among the objects of the collector at the beginning and the end, and when optimizers
+step, by hooks of all optimizers that are taken away again. Hooks of parameters would be compiled into compiled
+programs, so there are none. Nothing of the program is changed or read but addresses and sizes.
+"""
+
+import gc
+import sys
+import time
+import weakref
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+PARAMETERS, GRADIENTS, OPTIMIZER = "parameters", "gradients", "optimizer_state"
+ACTIVATIONS, TEMPORARIES, UNKNOWN = "activations", "temporaries", "unknown"
+CATEGORIES = (PARAMETERS, GRADIENTS, OPTIMIZER, ACTIVATIONS, TEMPORARIES, UNKNOWN)
+
+
+@dataclass(slots=True)
+class Before:
+    """A storage that was there when tracking began."""
+
+    address: int
+    size: int
+    device: int
+    category: str
+    freed_ns: int | None = None  # since the epoch
+
+
+class Ownership:
+    """Marks of owners between `begin` and `end`.
+
+    marks: (time since the epoch in ns, address, category). before: storages that were there already. steps: times at
+    which an optimizer had stepped.
+    """
+
+    def __init__(self, torch: Any) -> None:
+        self.marks: list[tuple[int, int, str]] = []
+        self.before: list[Before] = []
+        self.steps: list[int] = []
+        self._torch = torch
+        self._handles: list[Any] = []
+        self._watched: list[weakref.finalize[Any, Any]] = []
+
+    def begin(self) -> None:
+        """Look at what is there, and watch from now on."""
+        tensors, owners = self._look()
+        seen: set[int] = set()
+        for tensor in tensors:
+            storage = _storage(tensor)
+            if storage is None or storage[1] in seen:
+                continue
+            seen.add(storage[1])
+            one = Before(storage[1], storage[2], storage[3], owners.get(storage[1], UNKNOWN))
+            self.before.append(one)
+            finalizer = weakref.finalize(storage[0], _freed, one)
+            finalizer.atexit = False
+            self._watched.append(finalizer)
+        optimizers = import_module("torch.optim.optimizer")
+        self._handles.append(optimizers.register_optimizer_step_pre_hook(self._before_step))
+        self._handles.append(optimizers.register_optimizer_step_post_hook(self._after_step))
+
+    def end(self) -> None:
+        """Look once more, and watch no longer."""
+        for handle in self._handles:
+            handle.remove()
+        self._handles.clear()
+        now = time.time_ns()
+        self.marks += [(now, address, category) for address, category in self._look()[1].items()]
+        for finalizer in self._watched:
+            finalizer.detach()
+        self._watched.clear()
+
+    def live(self) -> tuple[int, dict[str, int]]:
+        """Return the bytes of the tensors that Python knows now, and by category; others than of the host left out."""
+        tensors, owners = self._look()
+        found: dict[int, int] = {}
+        for tensor in tensors:
+            storage = _storage(tensor)
+            if storage is not None and storage[3] < 0:
+                found[storage[1]] = storage[2]
+        by_category = dict.fromkeys(CATEGORIES, 0)
+        for address, size in found.items():
+            by_category[owners.get(address, UNKNOWN)] += size
+        return sum(found.values()), {name: size for name, size in by_category.items() if size}
+
+    def _look(self) -> tuple[list[Any], dict[int, str]]:
+        """Return the tensors that the collector knows, and the category of each address that has an owner."""
+        kinds = (self._torch.Tensor, self._torch.optim.Optimizer, self._torch.nn.Module)
+        objects = [one for one in gc.get_objects() if issubclass(type(one), kinds)]
+        tensors = [one for one in objects if issubclass(type(one), kinds[0])]
+        owners: dict[int, str] = {}
+        for one in objects:
+            if issubclass(type(one), kinds[1]):
+                _own(owners, _tensors_in(one.state.values()), OPTIMIZER)
+            elif issubclass(type(one), kinds[2]):
+                _own(owners, one.__dict__.get("_buffers", {}).values(), PARAMETERS)
+        _own(owners, (one for one in tensors if isinstance(one, self._torch.nn.Parameter)), PARAMETERS)
+        _own(owners, (one.grad for one in tensors if isinstance(one, self._torch.nn.Parameter)), GRADIENTS)
+        return tensors, owners
+
+    def _before_step(self, optimizer: Any, *_: Any) -> None:
+        parameters = [one for group in optimizer.param_groups for one in group["params"]]
+        self._mark(parameters, PARAMETERS)
+        self._mark([one.grad for one in parameters], GRADIENTS)
+
+    def _after_step(self, optimizer: Any, *_: Any) -> None:
+        self._mark(_tensors_in(optimizer.state.values()), OPTIMIZER)
+        self.steps.append(time.time_ns())
+
+    def _mark(self, tensors: Iterable[Any], category: str) -> None:
+        now = time.time_ns()
+        for tensor in tensors:
+            storage = None if tensor is None else _storage(tensor)
+            if storage is not None:
+                self.marks.append((now, storage[1], category))
+
+
+def _storage(tensor: Any) -> tuple[Any, int, int, int] | None:
+    """Return storage, address, bytes and device (-1: host); None for tensors without memory of their own."""
+    if getattr(type(tensor), "__torch_dispatch__", None) is not _plain_dispatch():
+        return None  # fake and wrapped tensors: what they hold is seen by itself
+    try:
+        storage = tensor.untyped_storage()
+        address = storage.data_ptr()
+        device = -1 if tensor.device.type == "cpu" else int(tensor.device.index or 0)
+        return (storage, address, storage.nbytes(), device) if address else None
+    except Exception:  # meta and sparse tensors have no storage to ask
+        return None
+
+
+def _plain_dispatch() -> Any:
+    return sys.modules["torch"].Tensor.__torch_dispatch__
+
+
+def _tensors_in(states: Iterable[Any]) -> list[Any]:
+    found = []
+    for state in states:
+        values = state.values() if isinstance(state, dict) else [state]
+        found += [value for value in values if hasattr(value, "untyped_storage")]
+    return found
+
+
+def _own(owners: dict[int, str], tensors: Iterable[Any], category: str) -> None:
+    for tensor in tensors:
+        storage = None if tensor is None else _storage(tensor)
+        if storage is not None:
+            owners.setdefault(storage[1], category)
+
+
+def _freed(one: Before) -> None:
+    one.freed_ns = time.time_ns()

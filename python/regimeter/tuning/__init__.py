@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels tuned, memory pooled, devices watched, in the program itself (docs/tuning.md)."""

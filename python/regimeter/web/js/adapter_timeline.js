@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// The timeline and the flame graph of a report: columns are unpacked, lanes are named and put in order; nothing is computed.
+(function (app) {
+  "use strict";
+
+  const TIMELINE = ["start_ns", "lane", "name", "op", "launch", "correlation", "step", "bytes", "flags", "depth", "plain_depth", "duration_ns", "kind", "activity"];
+  const FLAME = ["name", "role", "kind", "parent", "depth", "lane", "count", "grouped", "total_host_ns", "self_host_ns", "total_device_ns", "self_device_ns"];
+  const FAILED = 1;
+  const NUMBERS = /^-?\d+$/;
+
+  function lanesOf(data) {
+    const { listOr, textOr } = app.shape;
+    return listOr(data.lanes, "lanes").map((lane, i) => ({
+      name: textOr(lane?.name, `lanes[${i}].name`, ""),
+      process: lane?.process ?? -1,
+      process_name: lane?.process_name ?? "",
+      label: lane?.label ?? "",
+      thread: lane?.thread ?? -1,
+      device: lane?.device ?? -1,
+      rank: lane?.rank ?? -1,
+    }));
+  }
+
+  function laneName(lane) {
+    const plain = NUMBERS.test(lane.name) || lane.name === "";
+    if (lane.device >= 0) {
+      const stream = plain ? `stream ${lane.thread >= 0 ? lane.thread : lane.name}` : lane.name.trim();
+      return `${lane.label || `GPU ${lane.device}`} · ${stream}`;
+    }
+    if (lane.name === "" && lane.thread < 0) return "no thread";
+    return plain ? `thread ${lane.name || lane.thread}` : lane.name.trim();
+  }
+
+  function laneNote(lane, ranked) {
+    const process = lane.process_name || (lane.process >= 0 ? `process ${lane.process}` : "");
+    const parts = [ranked && lane.rank >= 0 ? `rank ${lane.rank}` : "", lane.device >= 0 ? "" : process];
+    return parts.filter(Boolean).join(", ");
+  }
+
+  /** Display order: by rank; device streams before host threads, busy threads before quiet ones. */
+  function orderOf(lanes, spansOf) {
+    const order = lanes.map((_, i) => i);
+    const host = (lane) => (lane.device >= 0 ? 0 : 1);
+    return order.sort((i, k) => {
+      const [a, b] = [lanes[i], lanes[k]];
+      if (a.rank !== b.rank) return a.rank - b.rank;
+      if (host(a) !== host(b)) return host(a) - host(b);
+      if (host(a) === 0) return a.device - b.device || a.thread - b.thread;
+      return spansOf[k] - spansOf[i] || i - k;
+    });
+  }
+
+  /** The lanes in their order, and the place in it of each row of the timeline. */
+  function placeLanes(lanes, lane) {
+    const spansOf = new Uint32Array(lanes.length);
+    for (let i = 0; i < lane.length; i += 1) spansOf[lane[i]] += 1;
+    const order = orderOf(lanes, spansOf);
+    const placeOf = new Uint32Array(lanes.length);
+    order.forEach((at, place) => (placeOf[at] = place));
+    const placed = new Uint32Array(lane.length);
+    for (let i = 0; i < lane.length; i += 1) placed[i] = placeOf[lane[i]];
+    const ranked = new Set(lanes.map((one) => one.rank)).size > 1;
+    return { placed, lanes: order.map((at) => ({ name: laneName(lanes[at]), note: laneNote(lanes[at], ranked), rank: lanes[at].rank })) };
+  }
+
+  async function details(items) {
+    const { unpack } = app.columns;
+    return Promise.all(
+      app.shape.listOr(items, "timeline.details").map(async (item, i) => {
+        const place = `timeline.details[${i}]`;
+        const columns = await Promise.all(
+          item.columns.map(async (column) => ({ heading: column.heading, unit: column.unit, doc: column.doc, values: await unpack(column, item.count, `${place}.${column.heading}`) })),
+        );
+        return { title: item.title, row: await unpack(item.row, item.count, `${place}.row`), columns };
+      }),
+    );
+  }
+
+  /** Marks of the profiler that stand on no thread, such as "Record Window End", would be a lane without anything in it. */
+  function leaveOutMarks(columns, lanes) {
+    const bare = lanes.map((lane) => lane.device < 0 && lane.thread < 0 && lane.name === "");
+    if (!bare.includes(true)) return;
+    const { lane, duration_ns: duration } = columns;
+    for (let i = 0; i < lane.length; i += 1) if (duration[i] !== 0) bare[lane[i]] = false;
+    if (!bare.includes(true)) return;
+    for (const name of ["depth", "plain_depth"]) {
+      const depths = Int32Array.from(columns[name]);
+      for (let i = 0; i < lane.length; i += 1) if (bare[lane[i]]) depths[i] = -1;
+      columns[name] = depths;
+    }
+  }
+
+  /** How many spans each row stands for, and of those that stand for several how long they ran. */
+  async function blocks(table, count) {
+    const stands = new Uint32Array(count).fill(1);
+    const sums = new Map();
+    if (table === undefined || table === null) return { stands, sums };
+    const [row, spans, sum] = await Promise.all(["row", "spans", "sum_ns"].map((name) => app.columns.unpack(table[name], table.count, `timeline.blocks.${name}`)));
+    row.forEach((at, i) => {
+      stands[at] = spans[i];
+      sums.set(at, sum[i]);
+    });
+    return { stands, sums };
+  }
+
+  function highest(column) {
+    let top = -1;
+    for (let i = 0; i < column.length; i += 1) if (column[i] > top) top = column[i];
+    return top;
+  }
+
+  function failedOf(flags) {
+    const failed = new Uint8Array(flags.length);
+    for (let i = 0; i < flags.length; i += 1) failed[i] = flags[i] & FAILED;
+    return failed;
+  }
+
+  async function timeline(data, names, lanes) {
+    const table = app.shape.object(data.timeline, "timeline");
+    const columns = await app.columns.read(table, TIMELINE, "timeline");
+    const { stands, sums } = await blocks(table.blocks, table.count);
+    if (table.count > 0) {
+      app.shape.index(highest(columns.name), names.length, "timeline.columns.name (largest value)");
+      app.shape.index(highest(columns.lane), lanes.length, "timeline.columns.lane (largest value)");
+    }
+    await app.pause();
+    leaveOutMarks(columns, lanes);
+    const { placed, lanes: ordered } = placeLanes(lanes, columns.lane);
+    const line = {
+      count: table.count,
+      spans: table.spans,
+      drawn: table.drawn,
+      aggregated: table.aggregated,
+      start: columns.start_ns,
+      duration: columns.duration_ns,
+      name: columns.name,
+      lane: placed,
+      depth: columns.depth,
+      depths: { all: columns.depth, plain: columns.plain_depth },
+      kind: columns.kind,
+      activity: columns.activity,
+      stands,
+      sums,
+      op: columns.op,
+      launch: columns.launch,
+      correlation: columns.correlation,
+      step: columns.step,
+      bytes: columns.bytes,
+      failed: failedOf(columns.flags),
+      kinds: table.kinds,
+      activities: table.activities,
+      details: await details(table.details),
+      caution: null,
+    };
+    return { line, lanes: ordered };
+  }
+
+  async function flame(data, lanes) {
+    if (!data.flame || data.flame.count === 0) return null;
+    const columns = await app.columns.read(data.flame, FLAME, "flame");
+    return { ...columns, rows: data.flame.count, roles: data.flame.roles, kinds: data.flame.kinds, laneNames: lanes.map(laneName) };
+  }
+
+  /** The flame graph of the samples of host stacks, which has names and lanes of its own; null without samples. */
+  async function samples(data, namesOf) {
+    if (!data.samples) return null;
+    const picture = await flame(data.samples, lanesOf(data.samples));
+    return picture === null ? null : { ...picture, names: await namesOf(data.samples) };
+  }
+
+  app.adapterTimeline = { lanesOf, laneName, timeline, flame, samples };
+})((globalThis.regimeter ||= {}));

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// The first screen: what limits the program in one sentence, one bar of where the time went, and at most three things to
+// do, each with what it can save at most and a link to its evidence.
+(function (app) {
+  "use strict";
+
+  const { el } = app.dom;
+  const { units } = app;
+  const SHOWN = 7; // parts that can be told apart
+  const LEAST = 0.005;
+  const CONFIDENCE = { low: "others are as large, within the margin", medium: "clear, though not by much", high: "clear" };
+  // What has a colour of its own in every picture; all other causes take the hues of operations, in order.
+  const COLOURS = { device: "kind-compute", communication: "kind-communication", device_copies: "kind-memory", synchronisation: "bar", launches: "idle-launch", device_idle: "idle-host", unknown: "line", waiting: "idle-wait" };
+  const HUES = ["series-1", "series-7", "series-5", "series-2", "series-6"];
+
+  const words = (cause) => cause.replaceAll("_", " ");
+  /** A figure and its unit stay on one line. */
+  const unbroken = (text) => text.replace(/(\d) (?=(?:%|[nµm]?s)(?![a-z]))/g, "$1\u00a0");
+
+  /** The largest parts, and what is left of the window as one more: {cause, share, colour}. */
+  function partsOf(shares) {
+    const parts = Object.entries(shares).filter(([, share]) => share >= LEAST).slice(0, SHOWN);
+    const free = HUES.values();
+    const made = parts.map(([cause, share]) => ({ cause: words(cause), share, colour: COLOURS[cause] ?? free.next().value ?? "series-other" }));
+    const rest = 1 - made.reduce((sum, one) => sum + one.share, 0);
+    return rest >= LEAST ? [...made, { cause: "everything else", share: rest, colour: "faint" }] : made;
+  }
+
+  function bar(parts) {
+    const strip = el("div", { class: "strip limit-bar", role: "img", "aria-label": parts.map(({ cause, share }) => `${cause} ${units.shareText(share)}`).join(", ") });
+    const legend = el("ul", { class: "limit-legend", "aria-hidden": "true" });
+    for (const { cause, share, colour } of parts) {
+      const text = `${cause} ${units.shareText(share)}`;
+      strip.append(el("span", { class: "strip-part", title: text, style: { "flex-grow": share, background: `var(--${colour})` } }));
+      legend.append(el("li", null, el("span", { class: "limit-key", style: { background: `var(--${colour})` } }), cause, " ", el("strong", null, units.shareText(share))));
+    }
+    return [strip, legend];
+  }
+
+  /** Links to the evidence of an action: a range of the timeline, a table. */
+  function links({ time, query, table }, model) {
+    const made = [];
+    const state = { view: time ?? null, range: null, selected: null, query: query ?? "" };
+    const hash = model.timeline === null ? "" : app.deepLink.format(state);
+    if (hash !== "") made.push(el("a", { href: hash }, time ? "where" : "in the timeline"));
+    if (table) made.push(el("a", { href: `#table=${table}` }, "table"));
+    return made;
+  }
+
+  function action(one, model) {
+    const bound = one.saved_ns === null ? null : el("span", { class: "limit-saves" }, "up to ", el("strong", null, units.timeText(one.saved_ns)), one.share === null ? null : `, ${units.shareText(one.share)}`);
+    return el("li", null, el("div", { class: "limit-what" }, el("span", { class: "limit-title", title: one.title }, one.title), one.hint === "" ? null : el("span", { class: "limit-hint", title: one.hint }, one.hint)), el("span", { class: "limit-side" }, bound, links(one, model)));
+  }
+
+  function render(body, model) {
+    const { limit } = model;
+    body.append(
+      el("p", { class: "limit-sentence" }, unbroken(limit.sentence)),
+      el("p", { class: "limit-why" }, `${unbroken(limit.why)} `, el("span", { class: "dim" }, `Confidence: ${limit.confidence}, ${CONFIDENCE[limit.confidence] ?? "not stated"}.`)),
+      ...bar(partsOf(limit.shares)),
+      limit.actions.length > 0 ? el("ol", { class: "limit-actions", "aria-label": "What to do next" }, limit.actions.map((one) => action(one, model))) : el("p", null, limit.next),
+    );
+    return {};
+  }
+
+  (app.views ??= []).push({ id: "limit", title: "What limits the program", short: "Verdict", order: 4, span: 12, of: "any", fits: (model) => Boolean(model.limit), render });
+})((globalThis.regimeter ||= {}));

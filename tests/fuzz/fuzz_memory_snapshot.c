@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory snapshots as somebody with bad intentions would pickle them: read in pieces, analysed, and read
+// again in one piece, which must give the same.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/analyses.h"
+#include "base/crc32c.h"
+#include "io/memory_snapshot.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define MUST(condition)                                                                                      \
+    do {                                                                                                     \
+        if (!(condition)) {                                                                                  \
+            fprintf(stderr, "%s:%d: %s is false\n", __FILE__, __LINE__, #condition);                         \
+            abort();                                                                                         \
+        }                                                                                                    \
+    } while (0)
+
+typedef struct {
+    const uint8_t *data;
+    size_t length, at, piece;
+} pieces;
+
+static rgm_status read_piece(void *context, uint8_t *buffer, size_t room, size_t *filled, rgm_error *err) {
+    pieces *p = context;
+    (void)err;
+    size_t left = p->length - p->at;
+    *filled = left < room ? left : room;
+    if (*filled > p->piece) *filled = p->piece;
+    memcpy(buffer, p->data + p->at, *filled);
+    p->at += *filled;
+    return RGM_OK;
+}
+
+static rgm_status read_all(const uint8_t *data, size_t size, size_t piece, rgm_run **run, rgm_error *err) {
+    pieces context = {data, size, 0, piece};
+    const rgm_source source = {.read = read_piece, .context = &context, .name = "fuzz"};
+    rgm_error_clear(err);
+    return rgm_memory_snapshot_read(&source, run, err);
+}
+
+static void analyse(const rgm_run *run) {
+    static const char *const names[] = {"memory_levels", "allocations", "pools", "shortages"};
+    rgm_view view = {0};
+    rgm_policy policy = RGM_POLICY_DEFAULTS;
+    MUST(rgm_view_init(&view, run, NULL, 0, NULL) == RGM_OK);
+    for (size_t i = 0; i < rgm_analyses_count; i++) {
+        const rgm_analysis *analysis = &rgm_analyses[i];
+        bool wanted = false;
+        for (size_t n = 0; n < sizeof names / sizeof *names; n++)
+            wanted = wanted || strcmp(names[n], analysis->name) == 0;
+        if (!wanted) continue;
+        void *result = calloc(1, analysis->size);
+        if (!result) abort();
+        for (int32_t group_by = 0; group_by < 3; group_by++) {
+            const rgm_question question = {.group_by = group_by};
+            MUST(analysis->compute(&view, &policy, &question, result, NULL) == RGM_OK);
+            rgm_table_release(analysis->desc, result);
+        }
+        free(result);
+    }
+    rgm_view_release(&view);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    rgm_error err;
+    rgm_run *run = NULL, *again = NULL;
+    size_t piece = 1 + rgm_crc32c(0, data, size) % 97;
+    rgm_status status = read_all(data, size, piece, &run, &err);
+    MUST(status == RGM_OK ? run != NULL : run == NULL);
+    MUST(status == RGM_OK || status == RGM_FORMAT || status == RGM_NO_MEMORY);
+    if (status == RGM_FORMAT) MUST(err.message[0] && err.offset >= 0 && err.offset <= (int64_t)size);
+    int64_t offset = err.offset;
+    MUST(read_all(data, size, SIZE_MAX, &again, &err) == status);
+    if (status == RGM_FORMAT) MUST(err.offset == offset);
+    if (run) {
+        MUST(run->memory.rows == again->memory.rows && run->stacks.rows == again->stacks.rows);
+        analyse(run);
+    }
+    rgm_run_free(run);
+    rgm_run_free(again);
+    return 0;
+}

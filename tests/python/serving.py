@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A server in a process of its own for tests, and plain requests to it."""
+
+import contextlib
+import gzip
+import http.client
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from needed import package
+
+for _name in ("fastapi", "uvicorn", "python_multipart", "httpx"):
+    package(_name)
+
+PROGRAM = """
+import threading
+from regimeter import GPUProfiler
+
+profiler = GPUProfiler()
+
+def work(count):
+    for _ in range(count):
+        with profiler.profile("step"):
+            with profiler.profile("forward"):
+                with profiler.profile("layer"):
+                    pass
+            with profiler.profile("backward"):
+                pass
+
+threads = [threading.Thread(target=work, args=({count},)) for _ in range(2)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+"""
+SPANS_A_COUNT = 8  # of the program: four scopes in each of two threads
+
+
+def record(folder: Path, name: str, count: int) -> Path:
+    """Record a program with count * SPANS_A_COUNT scopes by the command, and return the recording."""
+    elsewhere = Path(tempfile.mkdtemp(prefix="programs-"))  # a recording says where its program was
+    program, path = elsewhere / f"{name}.py", folder / f"{name}.rgm"
+    program.write_text(PROGRAM.replace("{count}", str(count)))
+    words = [sys.executable, "-m", "regimeter", "record", "-q", "-o", str(path), str(program)]
+    subprocess.run(words, check=True, capture_output=True, timeout=300, cwd=elsewhere)
+    shutil.rmtree(elsewhere)
+    return path
+
+
+@dataclass
+class Answer:
+    """What a server sent."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+    @property
+    def problem(self) -> str:
+        """The sentence of a failure."""
+        assert self.headers["content-type"] == "application/problem+json", self.headers
+        found = self.json()
+        assert found["status"] == self.status
+        assert "Traceback" not in found["detail"]
+        assert "\n" not in found["detail"]
+        return str(found["detail"])
+
+
+@dataclass
+class Server:
+    """A running server."""
+
+    port: int
+    token: str
+    process: Any = field(repr=False)
+    host: str = "127.0.0.1"
+
+    def ask(self, path: str, method: str = "GET", body: Any = None, packed: bool = False, **headers: str) -> Answer:
+        """Send one request; headers with _ for -. packed: let the answer come as gzip."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
+        with contextlib.closing(connection):
+            connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
+            given = {"Host": f"127.0.0.1:{self.port}", **{key.replace("_", "-"): text for key, text in headers.items()}}
+            given |= {"Accept-Encoding": "gzip"} if packed else {}
+            chunked = body is not None and not isinstance(body, bytes)
+            if isinstance(body, bytes):
+                given.setdefault("Content-Length", str(len(body)))
+            elif chunked:
+                given["Transfer-Encoding"] = "chunked"
+            for key, text in given.items():
+                connection.putheader(key, text)
+            # A server that refuses a body may stop reading it.
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                connection.endheaders(body, encode_chunked=chunked)
+            response = connection.getresponse()
+            found = Answer(response.status, {key.lower(): text for key, text in response.getheaders()}, response.read())
+        if found.headers.get("content-encoding") == "gzip":
+            found.body = gzip.decompress(found.body)
+        return found
+
+    def id_of(self, name: str) -> str:
+        """Return the id of a run."""
+        return next(str(run["id"]) for run in self.ask("/api/runs").json()["runs"] if run["name"] == name)
+
+
+@contextlib.contextmanager
+def serving(*words: str) -> Iterator[Server]:
+    """Start `regimeter serve` with these words on a free port, and end it."""
+    before = set(Path(tempfile.gettempdir()).glob("regimeter-serve-*"))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "regimeter", "serve", "--json", "--port", "0", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        assert line, process.communicate()[1]
+        told = json.loads(line)
+        yield Server(told["port"], told["token"] or "", process)
+    finally:
+        own = [path for path in Path(tempfile.gettempdir()).glob("regimeter-serve-*") if path not in before]
+        process.terminate()
+        _, complaints = process.communicate(timeout=60)
+        assert process.returncode == 0
+    assert "--keep" in words or len([path for path in own if not path.exists()]) >= 1
+    assert complaints == "", complaints

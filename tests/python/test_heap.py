@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`record --memory`: a sample of what the process allocates, by who asked, against programs whose blocks are known."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+from needed import package
+
+import regimeter
+from regimeter import GPUProfiler, Run, _core
+from regimeter.system import preload
+
+TOOL = [sys.executable, "-m", "regimeter"]
+MB = 1_000_000
+
+
+@pytest.fixture
+def record(tmp_path):
+    """Record a program of this text with its allocations; return its run."""
+
+    def record(text: str, *options: str, words: tuple[str, ...] = (), **environment: str) -> Run:
+        (tmp_path / "prog.py").write_text(textwrap.dedent(text))
+        command = [*TOOL, "record", "-q", "--memory", *options, "-o", "run.rgm", "prog.py", *words]
+        done = subprocess.run(
+            command, cwd=tmp_path, capture_output=True, text=True, timeout=300, env=os.environ | environment
+        )
+        assert done.returncode == 0, done.stderr
+        return regimeter.load(tmp_path / "run.rgm")
+
+    return record
+
+
+def by_line(run: Run) -> dict[str, dict[str, int]]:
+    """Return rows of allocations by "function:line", of the program's own lines."""
+    return {f"{row['function']}:{row['line']}": row for row in run.result("allocations", by="own")}
+
+
+def test_large_blocks_are_told_as_they_are(record):
+    run = record("""
+        kept = []
+        def keep():
+            kept.append(bytearray(8_000_000))
+        def pass_by():
+            return len(bytearray(8_000_000))
+        for _ in range(20):
+            keep()
+            pass_by()
+    """)
+    rows = by_line(run)
+    kept, passed = rows["keep:4"], rows["pass_by:6"]
+    assert kept["kept_bytes"] == kept["allocated_bytes"] == pytest.approx(160 * MB, rel=0.01)
+    assert kept["kept_blocks"] == 20
+    assert passed["allocated_bytes"] == pytest.approx(160 * MB, rel=0.01)
+    assert passed["end_bytes"] == 0
+    assert passed["peak_bytes"] < 20 * MB
+
+
+@pytest.mark.parametrize(
+    ("made", "each", "calls"),
+    [
+        ("[None] * 4", 88, 900_000),  # 56 bytes of the object, 32 of its items
+        ("bytes(1000)", 1033, 100_000),
+        ("(ctypes.c_char * 3000)()", 3000, 40_000),
+        ("realloc(malloc(1000), 5000)", 5000, 20_000),
+        ("calloc(50, 100)", 5000, 20_000),
+        ("aligned(256, 5120)", 5120, 20_000),
+    ],
+)
+def test_many_small_blocks_are_told_by_a_sample(made, each, calls, record):
+    run = record(f"""
+        import ctypes
+        libc = ctypes.CDLL(None)
+        malloc, calloc, realloc, aligned = libc.malloc, libc.calloc, libc.realloc, libc.aligned_alloc
+        for function in (malloc, calloc, realloc, aligned):
+            function.restype = ctypes.c_void_p
+        malloc.argtypes, calloc.argtypes = [ctypes.c_size_t], [ctypes.c_size_t] * 2
+        realloc.argtypes, aligned.argtypes = [ctypes.c_void_p, ctypes.c_size_t], [ctypes.c_size_t] * 2
+        kept = []
+        def keep():
+            for _ in range({calls}):
+                kept.append({made})
+        keep()
+    """)
+    row = by_line(run)["keep:12"]
+    # Each of the blocks that were drawn stands for some half a megabyte: five standard errors, and the list's own.
+    expected = each * calls
+    assert abs(row["kept_bytes"] - expected) < 5 * (expected * 600_000) ** 0.5 + 10 * MB
+
+
+def test_arrays_of_numpy_and_tensors_of_torch(record):
+    package("torch")
+    run = record("""
+        import numpy, torch
+        arrays, tensors = [], []
+        for _ in range(10):
+            arrays.append(numpy.ones(1_000_000))
+            tensors.append(torch.ones(1_000_000))
+        weight = torch.ones(1000, 1000, requires_grad=True)
+        graphs = [(torch.ones(1000, 1000) @ weight).relu() for _ in range(5)]
+    """)
+    rows = by_line(run)
+    assert rows["<module>:5"]["kept_bytes"] == pytest.approx(80 * MB, rel=0.05)
+    assert rows["<module>:6"]["kept_bytes"] == pytest.approx(40 * MB, rel=0.05)
+    assert rows["<listcomp>:8"]["kept_bytes"] > 30 * MB
+
+
+def test_threads_ask_each_for_themselves(record):
+    run = record("""
+        import threading
+        kept = []
+        def first():
+            for _ in range(3000):
+                kept.append(bytes(20_000))
+        def second():
+            for _ in range(3000):
+                bytes(20_000)
+        threads = [threading.Thread(target=target) for target in (first, second) for _ in range(4)]
+        for thread in threads: thread.start()
+        for thread in threads: thread.join()
+    """)
+    rows = by_line(run)
+    assert rows["first:6"]["kept_bytes"] == pytest.approx(240 * MB, rel=0.25)
+    assert rows["second:9"]["allocated_bytes"] == pytest.approx(240 * MB, rel=0.25)
+    assert rows["second:9"]["kept_bytes"] == 0
+
+
+def test_the_program_sees_its_own_environment(record, tmp_path):
+    record(
+        """
+        import json, os, subprocess, sys
+        names = ("LD_PRELOAD", "PYTHONMALLOC", "PYTHONPATH", "REGIMETER_RECORD_LD_PRELOAD")
+        mine = {name: os.environ.get(name) for name in names}
+        code = f"import json, os; print(json.dumps({{name: os.environ.get(name) for name in {names!r}}}))"
+        child = subprocess.run([sys.executable, "-c", code], capture_output=True, env=dict(os.environ))
+        ours = json.loads(child.stdout)
+        json.dump([mine, ours], open("seen.json", "w"))
+        """,
+    )
+    mine, child = json.loads((tmp_path / "seen.json").read_text())
+    expected = {"LD_PRELOAD": os.environ.get("LD_PRELOAD"), "PYTHONMALLOC": os.environ.get("PYTHONMALLOC"),
+                "PYTHONPATH": os.environ.get("PYTHONPATH"), "REGIMETER_RECORD_LD_PRELOAD": None}  # fmt: skip
+    assert mine == child == expected
+
+
+def test_forked_and_spawned_processes_tell_their_own(record, tmp_path):
+    record("""
+        import multiprocessing
+        kept = []
+        def work():
+            import regimeter
+            with regimeter.profile("work", device="cpu"):
+                for _ in range(10):
+                    kept.append(bytearray(4_000_000))
+        if __name__ == "__main__":
+            for kind in ("fork", "spawn"):
+                one = multiprocessing.get_context(kind).Process(target=work)
+                one.start()
+                one.join()
+                assert one.exitcode == 0
+    """)
+    found = [by_line(regimeter.load(file)) for file in sorted(tmp_path.glob("run.rgm.*"))]
+    assert len(found) == 2
+    assert [rows["work:8"]["kept_bytes"] > 30 * MB for rows in found] == [True, True]
+
+
+def test_the_verdict_names_the_line_that_keeps(record):
+    run = record("""
+        import time
+        kept = []
+        def compute():
+            return sum(value % 7 for value in range(200_000))
+        def keep():
+            kept.append([bytes(40_000) for _ in range(50)])
+        for _ in range(100):
+            keep()
+            compute()
+    """)
+    found = run.verdict()
+    (grown,) = (one for one in found.causes if one.cause == "memory_growth")
+    assert "prog.py:7" in grown.place
+    assert 0.8 < grown.place_share <= 1
+    assert "record --memory" not in found.next
+
+
+def test_every_door_tells_the_sample(record, tmp_path):
+    record("kept = [bytearray(3_000_000) for _ in range(50)]")
+    words = [*TOOL, "memory", "run.rgm", "-o", "page.html"]
+    said = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    assert said.startswith("A sample: of every 524 kB asked for")
+    assert "<listcomp> (" in said
+    document = json.loads(subprocess.run([*words, "--json"], cwd=tmp_path, capture_output=True, check=True).stdout)
+    assert document["drawn_bytes"] == 524_288
+    assert document["growth"][0]["kept_bytes"] == pytest.approx(150 * MB, rel=0.1)
+    assert "A sample: of every 524 kB" in (tmp_path / "page.html").read_text()
+    shown = subprocess.run([*TOOL, "show", "run.rgm"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    assert "What each allocation takes longer is not in it" in " ".join(shown.split())
+    subprocess.run([*TOOL, "report", "run.rgm", "-o", "report.html"], cwd=tmp_path, check=True, capture_output=True)
+
+
+def test_what_is_not_possible_is_said(tmp_path):
+    (tmp_path / "prog.py").write_text("pass")
+    for options in (["--stacks", "0"], ["--count", "instructions"]):
+        done = subprocess.run(
+            [*TOOL, "record", "--memory", *options, "prog.py"], cwd=tmp_path, capture_output=True, text=True
+        )
+        assert done.returncode == 2
+        assert "--memory is not possible" in done.stderr
+    with pytest.warns(RuntimeWarning, match="allocations are not watched: .*record --memory"):
+        profiler = GPUProfiler(stacks=True, allocations=True, enable_detailed_metrics=False)
+    profiler.close()
+    assert "record --memory" in profiler.run().environment["allocations"]["reason"]
+    with pytest.raises(ValueError, match="once in so many bytes"):
+        GPUProfiler(stacks=True, allocations=-1)
+    assert _core.heap_reason()
+
+
+def test_a_second_session_does_not_take_the_watch(record):
+    run = record("""
+        import regimeter
+        other = regimeter.GPUProfiler(path="other.rgm", stacks=True, allocations=True)
+        with regimeter.profile("first", device="cpu"):
+            kept = [bytearray(3_000_000) for _ in range(20)]
+        with other.profile("second", device="cpu"):
+            more = [bytearray(3_000_000) for _ in range(20)]
+        other.close()
+        last = [bytearray(3_000_000) for _ in range(20)]
+    """)
+    lines = by_line(run)
+    assert sum(row["kept_bytes"] for row in lines.values()) == pytest.approx(180 * MB, rel=0.05)
+
+
+def test_variables_go_behind_those_that_are_there():
+    made = preload.variables({"LD_PRELOAD": "libother.so"})
+    assert made["LD_PRELOAD"] == f"libother.so:{preload.LIBRARY}"
+    assert made["REGIMETER_RECORD_LD_PRELOAD"] == "libother.so"
+    assert Path(made["LD_PRELOAD"].rpartition(":")[2]).exists()
+
+
+def test_a_program_keeps_the_allocator_that_it_loads_first(tmp_path):
+    compiler = shutil.which("cc") or shutil.which("gcc") or "cc"
+    source, library = tmp_path / "own.c", tmp_path / "libown.so"
+    source.write_text(
+        "#include <stddef.h>\nextern void *__libc_malloc(size_t);\n"
+        "void *malloc(size_t n) { return __libc_malloc(n); }\n"
+    )
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", library, source], check=True)
+    (tmp_path / "prog.py").write_text("import os; print(os.environ['LD_PRELOAD'])")
+    done = subprocess.run(
+        [*TOOL, "record", "--memory", "-o", "run.rgm", "prog.py"], cwd=tmp_path, capture_output=True, text=True,
+        env={**os.environ, "LD_PRELOAD": str(library)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == str(library)
+    assert "allocations are not watched: another library" in done.stderr
+    run = regimeter.load(tmp_path / "run.rgm")
+    assert "another library" in run.environment["allocations"]["reason"]
+    assert len(run.result("allocations")) == 0

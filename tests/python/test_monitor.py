@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A program under `regimeter monitor`: what Prometheus is told while it runs, and how it ends."""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import textwrap
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import fakes
+import pytest
+
+from regimeter import load
+from regimeter.cli import main
+from regimeter.monitor.figures import OPERATIONS, OTHERS, Figures
+from regimeter.monitor.tail import Tail
+
+parser = pytest.importorskip("prometheus_client.parser")
+
+PROGRAM = """
+    import gc, os, sys, time
+    gc.disable()  # a collection that takes long has a scope
+    import regimeter
+    from regimeter import _core
+    profiler = regimeter.get_profiler()
+    step = profiler._role_scope("step", _core.ROLES.index("step"))
+    for i in range(300):
+        with step:
+            with regimeter.profile(f"work {i % 30}", device="cpu"):
+                pass
+    try:
+        with regimeter.profile("bad", device="cpu"):
+            raise KeyError
+    except KeyError:
+        pass
+    print("recorded", flush=True)
+    sys.stdin.readline()
+    sys.exit(7)
+"""
+SCOPES = 601
+
+
+class Watched:
+    """A program under the monitor."""
+
+    def __init__(self, folder: Path, *options: str, **environment: str) -> None:
+        (folder / "program.py").write_text(textwrap.dedent(PROGRAM))
+        self.run = folder / "run.rgm"
+        words = ["monitor", "--port", "0", "--interval", "0.1", "-o", str(self.run), *options]
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "regimeter", *words, "--", str(folder / "program.py")],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env={**os.environ, "REGIMETER_LIBNVML": "off", **environment},
+        )  # fmt: skip
+        assert self.process.stderr
+        self.url = self.process.stderr.readline().removeprefix("regimeter: ").strip()
+
+    def scrape(self) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
+        with urllib.request.urlopen(self.url, timeout=10) as answer:
+            assert answer.headers["Content-Type"].startswith("text/plain")
+            text = answer.read().decode()
+        families = parser.text_string_to_metric_families(text)
+        return {(s.name, tuple(sorted(s.labels.items()))): s.value for family in families for s in family.samples}
+
+    def until(self, scopes: int) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
+        assert self.process.stdout
+        assert self.process.stdout.readline() == "recorded\n"
+        for _ in range(600):
+            found = self.scrape()
+            if found["regimeter_scopes_total", ()] >= scopes:
+                return found
+            time.sleep(0.05)
+        raise AssertionError(f"{found['regimeter_scopes_total', ()]} of {scopes} scopes")
+
+    def end(self) -> tuple[int, str]:
+        assert self.process.stderr
+        with contextlib.suppress(BrokenPipeError):
+            _, said = self.process.communicate("\n", timeout=60)
+        return self.process.returncode, said
+
+
+@pytest.fixture
+def watched(tmp_path: Path) -> Iterator[Watched]:
+    found = Watched(tmp_path)
+    yield found
+    if found.process.poll() is None:
+        found.process.terminate()
+        found.process.communicate(timeout=60)
+
+
+def test_what_prometheus_is_told(watched: Watched) -> None:
+    found = watched.until(SCOPES)
+    assert found["regimeter_scopes_total", ()] == SCOPES
+    assert found["regimeter_scopes_failed_total", ()] == 1
+    assert found["regimeter_step_duration_seconds_count", ()] == 300
+    assert 0 < found["regimeter_own_cost_seconds_total", ()] < 1
+    assert found["regimeter_program_process_cpu_seconds_total", ()] > 0
+    assert found["regimeter_program_process_resident_memory_bytes", ()] > 1e6
+    names = {labels[0][1] for (name, labels) in found if name == "regimeter_scope_duration_seconds_count"}
+    assert len(names) == OPERATIONS + 1
+    assert OTHERS in names
+    counted = [value for (name, _), value in found.items() if name == "regimeter_scope_duration_seconds_count"]
+    assert sum(counted) == SCOPES
+    with pytest.raises(urllib.error.HTTPError, match="404"):
+        urllib.request.urlopen(watched.url.replace("/metrics", "/"), timeout=10)
+    code, _ = watched.end()
+    assert code == 7
+    run = load(watched.run)
+    assert len(run.spans) == SCOPES
+    steps = run.spans.duration_ns[run.spans.category == run.strings.index("step")]
+    assert found["regimeter_step_duration_seconds_sum", ()] == pytest.approx(steps.sum() / 1e9)
+    median = found["regimeter_step_duration_seconds", (("quantile", "0.5"),)]
+    assert steps.min() / 1e9 <= median <= steps.max() / 1e9
+    with pytest.raises(urllib.error.URLError):
+        urllib.request.urlopen(watched.url, timeout=10)
+
+
+def test_a_signal_reaches_the_program_and_ends_us_alike(watched: Watched) -> None:
+    watched.until(1)
+    watched.process.send_signal(signal.SIGTERM)
+    watched.process.communicate(timeout=60)
+    assert watched.process.returncode == -signal.SIGTERM
+    assert len(load(watched.run).spans) >= SCOPES
+
+
+def test_devices_have_the_names_of_dcgm(tmp_path: Path) -> None:
+    watched = Watched(tmp_path, **fakes.environment(nvml=""), REGIMETER_LIBCUDA="off")
+    try:
+        found = watched.until(1)
+    finally:
+        watched.end()
+    used = {labels: value for (name, labels), value in found.items() if name == "DCGM_FI_DEV_FB_USED"}
+    assert used
+    for labels, mebibytes in used.items():
+        by_name = dict(labels)
+        ours = (("gpu", by_name["gpu"]), ("uuid", by_name["UUID"]))
+        assert found["regimeter_gpu_memory_used_bytes", ours] == mebibytes * 2**20
+        percent = found["DCGM_FI_DEV_GPU_UTIL", labels]
+        assert found["regimeter_gpu_utilization_ratio", ours] == pytest.approx(percent / 100)
+
+
+def test_two_monitors_on_one_port(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "program.py").write_text("open('ran', 'w')")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        words = ["monitor", "--port", str(port), "-o", str(tmp_path / "run.rgm"), "--", str(tmp_path / "program.py")]
+        assert main(words) == 2
+    said = capsys.readouterr().err
+    assert said == f"regimeter: 127.0.0.1:{port} is taken, perhaps by another monitor; choose another with --port\n"
+    assert not (tmp_path / "run.rgm").exists()
+    assert not Path("ran").exists()
+
+
+def test_a_tail_gives_every_scope_once(tmp_path: Path) -> None:
+    """The recording in pieces of any size, as it grows."""
+    script = tmp_path / "program.py"
+    script.write_text(textwrap.dedent(PROGRAM))
+    words = ["record", "-q", "--stacks", "0", "-o", str(tmp_path / "whole.rgm"), str(script)]
+    subprocess.run([sys.executable, "-m", "regimeter", *words], input="\n", text=True, check=False, timeout=120)
+    whole = (tmp_path / "whole.rgm").read_bytes()
+    growing, figures, sizes = tmp_path / "growing.rgm", Figures(), 0
+    tail = Tail(str(growing))
+    for end in range(0, len(whole) + 997, 997):
+        growing.write_bytes(whole[:end])
+        part = tail.read()
+        sizes += 0 if part is None else len(part.spans)
+        figures.add(part, tail.anomalies)
+    run = load(tmp_path / "whole.rgm")
+    assert sizes == figures.scopes == len(run.spans) == SCOPES
+    assert figures.steps.total_ns == run.spans.duration_ns[run.spans.category == run.strings.index("step")].sum()
+
+
+@pytest.mark.parametrize("words", [["--port", "70000"], ["--interval", "0"], []])
+def test_what_is_wrong_is_one_line(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["monitor", *words, *(["--", "nothing.py"] if words else [])]) == 2
+    assert capsys.readouterr().err.count("\n") == 1

@@ -1,0 +1,291 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`regimeter serve`: its answers are those of the commands, through a server in a process of its own."""
+
+import json
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from needed import package
+from serving import SPANS_A_COUNT, Server, record, serving
+from traces import trace_path
+
+from regimeter import load
+from regimeter.analysis.catalog import find_verbs
+from regimeter.cli import main
+
+COUNT = 500
+TRACE = "h100_bert_small.json.gz"
+ALONE = ("ranks",)  # a command that reads the files one by one and tells more than the rows of a loaded run
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("served")
+    record(made, "base", COUNT)
+    record(made, "new", COUNT)
+    shutil.copy(trace_path(TRACE), made / TRACE)
+    shutil.copy(trace_path("a100_triton.json.gz"), made / "quiet.json.gz")
+    (made / "notes.txt").write_text("no run\n")
+    (made / "broken.json").write_text('{"traceEvents": [1, 2]}')
+    return made
+
+
+@pytest.fixture(scope="module")
+def server(folder: Path) -> Iterator[Server]:
+    with serving(str(folder)) as running:
+        yield running
+
+
+def printed(capsys: pytest.CaptureFixture[str], *words: object) -> dict:
+    """Return what a command prints with --json."""
+    main([*map(str, words), "--json"])
+    found = json.loads(capsys.readouterr().out)
+    assert isinstance(found, dict)
+    return found
+
+
+def test_the_list_has_what_is_a_run(server: Server) -> None:
+    runs = {run["name"]: run for run in server.ask("/api/runs").json()["runs"]}
+    assert set(runs) == {"base.rgm", "new.rgm", TRACE, "quiet.json.gz", "broken.json"}
+    assert runs["base.rgm"]["kind"] == "recording"
+    assert runs[TRACE]["kind"] == "trace"
+    assert not any(run["uploaded"] for run in runs.values())
+
+
+def test_answers_are_those_of_the_commands(
+    server: Server, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)  # so that the name of the file is the same
+    for name in ("flame", "kernels", "hta"):
+        answer = server.ask(f"/api/profiler/{name}?run={TRACE}").json()
+        assert answer == printed(capsys, name, TRACE), name
+    timeline = server.ask(f"/api/profiler/timeline?run={TRACE}").json()
+    figures = printed(capsys, "timeline", TRACE)
+    assert {name: timeline[name] for name in figures} == figures
+    shown = printed(capsys, "show", "base.rgm")["verdict"]
+    assert server.ask(f"/api/runs/{server.id_of('base.rgm')}/verdict").json() == shown
+
+
+def test_every_analysis_is_that_of_its_command(
+    server: Server, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    run = server.id_of(TRACE)
+    for name, verb in find_verbs().items():
+        if verb.text_option:
+            continue
+        words = (name, TRACE, TRACE) if verb.other else (name, TRACE)
+        query = f"?baseline={TRACE}" if verb.other else ""
+        answer = server.ask(f"/api/runs/{run}/analyses/{name}{query}")
+        assert answer.status == 200, answer.body
+        told = printed(capsys, *words)
+        if name in ALONE:
+            assert answer.json()["rows"] == told["rows"], name
+        else:
+            assert answer.json() == told, name
+    by_type = server.ask(f"/api/runs/{run}/analyses/kernels?by=type&top=2").json()
+    assert by_type == printed(capsys, "kernels", TRACE, "--by", "type", "--top", "2")
+    assert server.ask(f"/api/runs/{run}/analyses/kernels?by=colour").status == 422
+    assert server.ask(f"/api/runs/{run}/analyses/idle?set=no_such=1").status == 422
+    assert "kernels" in server.ask(f"/api/runs/{run}/analyses/nothing").problem
+
+
+def test_a_comparison_is_that_of_its_command(
+    server: Server, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    main(["compare", "base.rgm", "new.rgm", "--format", "json", "--sort", "impact"])
+    told = json.loads(capsys.readouterr().out)
+    answer = server.ask("/api/compare?baseline=base.rgm&current=new.rgm").json()
+    assert answer == told
+    page = server.ask(f"/compare?baseline={server.id_of('base.rgm')}&current={server.id_of('new.rgm')}")
+    assert page.status == 200
+    assert b"base.rgm compared with new.rgm" in page.body
+    assert "cannot be" not in server.ask("/api/compare?baseline=base.rgm&current=broken.json").problem
+
+
+def test_the_timeline_gives_every_span(server: Server, folder: Path) -> None:
+    run = load(folder / "base.rgm")
+    assert len(run.spans) == COUNT * SPANS_A_COUNT
+    duration = int(run.spans.duration_ns.sum())
+    for width in (1, 10, 1_000, 16_000):
+        found = server.ask(f"/api/profiler/timeline?run=base.rgm&width={width}").json()
+        columns = found["columns"]
+        assert found["drawn"] + found["aggregated"] == found["spans"] == len(run.spans)
+        assert sum(columns["count"]) == found["spans"]
+        assert sum(columns["sum_ns"]) == duration
+        assert columns["count"].count(1) == found["drawn"]
+        wide = [time for time, count in zip(columns["duration_ns"], columns["count"], strict=True) if count == 1]
+        assert int((run.spans.duration_ns >= found["pixel_ns"]).sum()) <= len(wide)
+    assert found["drawn"] > 0
+
+
+def test_a_window_of_the_timeline_holds_what_reaches_into_it(server: Server, folder: Path) -> None:
+    run = load(folder / TRACE)
+    start = run.spans.start_ns - run.start_ns
+    end = start + run.spans.duration_ns
+    first, last = int(np.quantile(start, 0.3)), int(np.quantile(start, 0.6))
+    inside = (start <= last) & (end >= first)
+    found = server.ask(f"/api/profiler/timeline?run={TRACE}&start_ns={first}&end_ns={last}&width=200").json()
+    assert found["spans"] == int(inside.sum()) == found["drawn"] + found["aggregated"]
+    assert sum(found["columns"]["sum_ns"]) == int(run.spans.duration_ns[inside].sum())
+    names = {run.string(name) for name in run.spans.name[inside].tolist()}
+    assert set(found["names"]) <= names
+    assert len(found["columns"]["lane"]) < inside.sum()
+    single = [place for place, count in enumerate(found["columns"]["count"]) if count == 1]
+    for place in single[:: max(1, len(single) // 50)]:
+        row = found["columns"]["span"][place]
+        assert start[row] == found["columns"]["start_ns"][place]
+        assert run.string(int(run.spans.name[row])) == found["names"][found["columns"]["name"][place]]
+
+
+def test_what_does_not_apply_says_why(server: Server) -> None:
+    assert server.ask("/api/profiler/kernels?run=base.rgm").json()["unavailable"] == "no device work is in the trace"
+    assert "regimeter compile" in server.ask("/api/profiler/compile?run=base.rgm").json()["unavailable"]
+    assert "profile_memory" in server.ask("/api/profiler/memory?run=quiet.json.gz").json()["unavailable"]
+    hta = server.ask("/api/profiler/hta?run=base.rgm").json()
+    assert hta["gpu_idle_time_pct"] is None
+    assert hta["unavailable"]["gpu_idle_time_pct"]
+
+
+def test_what_is_wrong_is_one_sentence(server: Server, folder: Path) -> None:
+    assert "name one of the 5 runs" in server.ask("/api/profiler/flame").problem
+    assert "no run" in server.ask("/api/profiler/flame?run=other").problem
+    broken = server.ask("/api/profiler/flame?run=broken.json")
+    assert broken.status == 422
+    assert broken.problem.startswith("broken.json: ")
+    assert str(folder) not in broken.problem
+    assert "width" in server.ask("/api/profiler/timeline?run=base.rgm&width=0").problem
+    assert server.ask("/nowhere").status == 404
+    assert server.ask("/nowhere").problem
+    assert server.ask("/api/profiler/flame", "POST", b"").status == 405
+
+
+def test_the_first_page_of_a_folder_lists_its_runs(server: Server) -> None:
+    page = server.ask("/")
+    assert page.status == 200
+    text = page.body.decode()
+    for name in ("base.rgm", "new.rgm", TRACE):
+        assert f">{name}</a>" in text
+    assert "notes.txt" not in text
+    policy = page.headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "frame-ancestors 'none'" in policy
+    assert "form-action 'self'" in policy
+
+
+def test_the_page_of_a_run_is_that_of_report(
+    server: Server, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    page = server.ask(f"/runs/{server.id_of(TRACE)}")
+    assert main(["report", TRACE, "-o", str(tmp_path / "r.html"), "--title", TRACE, "-q"]) == 0
+    written = (tmp_path / "r.html").read_text()
+    assert without_time(page.body.decode()) == without_time(written)
+    assert page.headers["content-security-policy"].startswith("default-src 'none'; script-src 'sha256-")
+
+
+def without_time(text: str) -> str:
+    """Return a page without the moment at which it was made."""
+    head, mark, rest = text.partition('"created":"')
+    assert mark
+    return head + rest.partition('"')[2]
+
+
+def test_an_answer_that_the_client_has_is_not_sent_again(server: Server) -> None:
+    path = "/api/profiler/flame?run=base.rgm"
+    first = server.ask(path)
+    again = server.ask(path, If_None_Match=first.headers["etag"])
+    assert (again.status, again.body) == (304, b"")
+    other = server.ask(f"{path}&metric=host")
+    assert other.headers["etag"] != first.headers["etag"]
+    assert server.ask("/api/profiler/flame?run=new.rgm").headers["etag"] != first.headers["etag"]
+    packed = server.ask(path, packed=True)
+    assert packed.headers["content-encoding"] == "gzip"
+    assert packed.body == first.body
+    assert int(packed.headers["content-length"]) < len(first.body)
+    assert "content-encoding" not in first.headers
+
+
+def test_one_file_needs_no_name_and_its_page_is_the_first(folder: Path) -> None:
+    with serving(str(folder / "base.rgm")) as one:
+        assert b"dataset.ready" in one.ask("/").body
+        assert b"base.rgm" in one.ask("/").body
+        found = one.ask("/api/profiler/timeline").json()
+        assert found["spans"] == COUNT * SPANS_A_COUNT
+        assert one.ask("/openapi.json").json()["info"]["title"] == "regimeter"
+        assert [run["name"] for run in one.ask("/api/runs").json()["runs"]] == ["base.rgm"]
+
+
+def test_a_changed_file_is_read_again(folder: Path, tmp_path: Path) -> None:
+    path = tmp_path / "run.rgm"
+    shutil.copy(folder / "base.rgm", path)
+    with serving(str(path)) as one:
+        before = one.ask("/api/profiler/timeline")
+        path.unlink()
+        assert "no run" in one.ask("/api/profiler/timeline").problem
+        shutil.copy(trace_path(TRACE), path)
+        after = one.ask("/api/profiler/timeline")
+        assert after.headers["etag"] != before.headers["etag"]
+        assert after.json()["spans"] == len(load(path).spans)
+
+
+def test_reports_of_the_suite_are_served(tmp_path: Path) -> None:
+    package("torch")
+    from regimeter.suite import MemoryProfiler
+
+    memory = MemoryProfiler(0)
+    with memory.track("all"):
+        pass
+    memory.export(tmp_path / "memory.json")
+    with serving(str(tmp_path)) as one:
+        assert [run["kind"] for run in one.ask("/api/runs").json()["runs"]] == ["memory report"]
+        assert one.ask("/api/profiler/memory").json() == json.loads((tmp_path / "memory.json").read_text())
+        assert "holds no spans" in one.ask("/api/profiler/timeline").problem
+        assert b"memory" in one.ask(f"/runs/{one.id_of('memory.json')}").body
+
+
+def test_ranks_of_a_job_are_one_run(tmp_path: Path) -> None:
+    job = tmp_path / "job"
+    job.mkdir()
+    for number in (0, 1):
+        shutil.copy(trace_path(f"dlrm8/rank-{number}.json.gz"), job)
+    with serving(str(tmp_path)) as one:
+        runs = {run["name"]: run["kind"] for run in one.ask("/api/runs").json()["runs"]}
+        assert runs["job/"] == "ranks of a job"
+        whole = one.ask("/api/profiler/timeline?run=job/").json()["spans"]
+        parts = [one.ask(f"/api/profiler/timeline?run=job/rank-{n}.json.gz").json()["spans"] for n in (0, 1)]
+        assert whole == sum(parts)
+
+
+def test_what_it_is_told_wrong_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["serve", str(tmp_path / "nothing")]) == 2
+    assert "nothing: No such file" in capsys.readouterr().err
+    assert main(["serve", "--port", "99999"]) == 2
+    assert "0 to 65535" in capsys.readouterr().err
+    with serving(str(tmp_path)) as one:
+        assert main(["serve", str(tmp_path), "--port", str(one.port)]) == 2
+        assert "--port" in capsys.readouterr().err
+
+
+def test_without_the_extra_the_error_names_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in [name for name in sys.modules if name.startswith("regimeter.server")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "fastapi", None)
+    assert main(["serve", str(tmp_path)]) == 1
+    assert "pip install 'regimeter[web]'" in capsys.readouterr().err
+
+
+def test_people_get_pages_where_something_is_wrong(server: Server) -> None:
+    answer = server.ask("/runs/other", Accept="text/html")
+    assert answer.status == 404
+    assert answer.headers["content-type"].startswith("text/html")
+    assert b"<p>there is no run of that id or name" in answer.body
+    assert server.ask("/api/runs/other", Accept="text/html").problem
+    assert b"<h1>Bad Request</h1>" in server.ask("/", Host="evil.example", Accept="text/html").body

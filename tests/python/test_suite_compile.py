@@ -1,0 +1,363 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TorchCompileAnalyzer: known breaks, fusions and recompiles; times, differences, failures; what it leaves behind."""
+
+import html.parser
+import inspect
+import json
+import math
+
+import pytest
+from needed import package
+
+from regimeter import CompileBreak, CompileReport, FusedKernel, TorchCompileAnalyzer
+from regimeter.regime.torch_work import must_not_count
+from regimeter.suite import compile_watch
+from regimeter.suite.compile_report import Recompile
+from regimeter.suite.generated_code import fused_in
+from regimeter.suite.numeric import difference
+from regimeter.suite.torch_compile import _recommendations
+
+torch = package("torch")
+dynamo = package("torch")._dynamo
+
+
+@pytest.fixture
+def analyzer(tmp_path):
+    return TorchCompileAnalyzer(backend="eager", output_dir=tmp_path / "compile")
+
+
+def line_of(function, text):
+    lines, first = inspect.getsourcelines(function)
+    return first + next(at for at, line in enumerate(lines) if text in line)
+
+
+def whole(x):
+    return torch.sin(x) * 2 + 1
+
+
+def broken_once(x):
+    y = torch.relu(x) * 2 + 1
+    torch._dynamo.graph_break()
+    return torch.sin(y).sum()
+
+
+def broken_three_times(x):
+    y = torch.sin(x)
+    torch._dynamo.graph_break()  # one
+    y = torch.cos(y)
+    torch._dynamo.graph_break()  # two
+    if y.sum() > 0:  # three
+        y = y + 1
+    return y * 2
+
+
+def test_the_constructor_is_that_of_the_specification():
+    found = {p.name: p.default for p in inspect.signature(TorchCompileAnalyzer).parameters.values()}
+    assert list(found.items())[:4] == [
+        ("backend", "inductor"), ("mode", "default"), ("output_dir", None), ("capture_logs", True),
+    ]  # fmt: skip
+    parameters = inspect.signature(TorchCompileAnalyzer.analyze).parameters
+    assert (parameters["warmup"].default, parameters["iterations"].default) == (3, 10)
+    assert inspect.signature(TorchCompileAnalyzer.compare_modes).parameters["modes"].default == (
+        "default", "reduce-overhead", "max-autotune",
+    )  # fmt: skip
+    for kind, names in (
+        (CompileBreak, ("reason", "location", "line_number", "suggestion")),
+        (FusedKernel, ("name",)),
+        (CompileReport, ("speedup", "compile_time_ms", "graph_breaks", "fusion_ratio", "ops_before_fusion",
+                         "ops_after_fusion", "recommendations", "backend", "mode", "total_graph_breaks",
+                         "fused_kernels", "peak_memory_mb", "memory_savings_mb", "eager_time_ms",
+                         "compiled_time_ms")),
+    ):  # fmt: skip
+        assert set(names) <= set(kind.__dataclass_fields__)
+
+
+# --- breaks: dynamo's, whatever the backend -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("function", "lines"),
+    [(whole, []), (broken_once, ["graph_break"]), (broken_three_times, ["# one", "# two", "# three"])],
+)
+def test_breaks_are_counted_and_placed(analyzer, function, lines):
+    """S8: none, one and three; each with reason, file, line and torch's own hint."""
+    report = analyzer.analyze(function, torch.ones(8), warmup=1, iterations=1)
+    assert report.total_graph_breaks == len(report.graph_breaks) == len(lines)
+    assert [one.line_number for one in report.graph_breaks] == [line_of(function, text) for text in lines]
+    assert all(one.location == __file__ for one in report.graph_breaks)
+    assert all(one.reason and one.suggestion and "\n" not in one.reason for one in report.graph_breaks)
+    assert report.graphs == len(lines) + 1
+    assert report.captured_ops > 0
+    assert report.max_abs_difference == 0
+    assert "eager does not tell" in report.unavailable["fusion_ratio"]
+    if "# three" in lines:
+        assert "torch.cond" in report.graph_breaks[2].suggestion, "torch's text about branches"
+        assert "branching" in report.graph_breaks[2].reason
+
+
+def test_compiled_again_with_the_guard_that_failed(analyzer):
+    def fresh(x):  # dynamo remembers of a function which sizes have changed
+        return torch.cos(x) + 1
+
+    report = analyzer.analyze(fresh, torch.ones(8), warmup=1, iterations=1, probe_inputs=[torch.ones(9)])
+    assert [one.function for one in report.recompiles] == ["fresh"]
+    assert "size mismatch at index 0. expected 8, actual 9" in report.recompiles[0].guard
+    assert any("compiled again" in line for line in report.recommendations)
+    same = analyzer.analyze(fresh, torch.ones(8), warmup=1, iterations=1, probe_inputs=[torch.zeros(8)])
+    assert same.recompiles == []
+
+
+def test_what_the_program_compiled_before_is_no_recompile(analyzer):
+    def mine(x):
+        return torch.sin(x) - 1
+
+    theirs = torch.compile(mine, backend="eager")
+    theirs(torch.ones(5))
+    report = analyzer.analyze(mine, torch.ones(8), warmup=1, iterations=1)
+    assert report.recompiles == [], "that theirs does not fit other sizes is no news of ours"
+    assert report.graphs == 1
+    guard = "tensor 'x' size mismatch at index 0. expected 5, actual 8"
+    other = "BACKEND_MATCH failure: torch.compile detected different backend callables."
+    assert compile_watch._failed(f"0/0: {guard}\n0/1: {other}", {"0/1", "0/2"}) == ""
+    assert compile_watch._failed(f"0/1: {other}\n0/0: {guard}", {"0/0", "0/1"}) == guard
+    assert compile_watch._failed(guard, {"0/0"}) == guard, "older versions name no code"
+
+
+# --- inductor -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory):
+    """One analysis with inductor: two graphs, compiled by the C++ compiler of this machine."""
+    inductor = __import__("importlib").import_module("torch._inductor.config")
+    analyzer = TorchCompileAnalyzer(output_dir=tmp_path_factory.mktemp("compile"))
+    with inductor.patch(compile_threads=1, cpp_cache_precompile_headers=False):
+        return analyzer.analyze(broken_once, torch.linspace(-1, 1, 20_000), warmup=1, iterations=10)
+
+
+@pytest.mark.slow
+def test_what_is_fused_is_known(compiled):
+    """S8: operators before and after are counted; the first graph is one kernel of three operators."""
+    assert compiled.total_graph_breaks == 1
+    assert compiled.graphs == 2
+    assert [kernel.fused_ops for kernel in compiled.fused_kernels] == [["add", "mul", "relu"], ["sin", "sum"]]
+    assert compiled.extern_calls == 0
+    assert compiled.ops_after_fusion == 2
+    assert compiled.ops_before_fusion >= compiled.ops_after_fusion
+    assert compiled.fusion_ratio == compiled.ops_before_fusion / 2
+
+
+@pytest.mark.slow
+def test_compile_time_is_without_the_calls(compiled):
+    """S8: of the first call, less what a call takes; its parts are torch's, one within the other."""
+    phases = compiled.phases_ms
+    assert phases["frame"] > phases["backend"] > phases["inductor"] > phases["code_generation"] > 0
+    assert compiled.compile_time_ms == pytest.approx(phases["frame"], rel=0.5)
+    assert compiled.compile_time_warm_ms < compiled.compile_time_ms, "nothing is generated the second time"
+
+
+@pytest.mark.slow
+def test_results_memory_and_times_are_compared(compiled):
+    assert 0 <= compiled.max_rel_difference < 1e-4
+    assert compiled.mismatch == ""
+    assert compiled.memory_savings_mb > 0, "what is fused is never written"
+    assert compiled.speedup_low <= compiled.speedup <= compiled.speedup_high
+    assert compiled.verdict in ("improvement", "no_change", "regression")
+    assert compiled.eager_time_ms > 0
+    assert compiled.compiled_time_ms > 0
+    assert math.isnan(compiled.break_even_calls) == ("break_even_calls" in compiled.unavailable)
+    assert torch.is_tensor(compiled.result)
+
+
+# --- inputs ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_dictionary_is_keywords_where_they_are_taken(analyzer):
+    """S8: a dictionary is not wrapped in a tuple."""
+    seen = []
+
+    def named(a, b=0):
+        seen.append((type(a), type(b)))
+        return a * 2
+
+    def of_one(batch):
+        seen.append(type(batch))
+        return batch["x"] + batch["y"]
+
+    analyzer.analyze(named, {"a": torch.ones(2), "b": torch.ones(2)}, warmup=0, iterations=1)
+    assert seen[0] == (torch.Tensor, torch.Tensor)
+    seen.clear()
+    report = analyzer.analyze(of_one, {"x": torch.ones(2), "y": torch.ones(2)}, warmup=0, iterations=1)
+    assert seen[0] is dict
+    assert report.result.tolist() == [2, 2]
+    report = analyzer.analyze(named, (torch.ones(2),), warmup=0, iterations=1, kwargs={"b": 3})
+    assert report.result.tolist() == [2, 2]
+
+
+def test_a_module_is_left_as_it_was(analyzer):
+    torch.manual_seed(11)
+    model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.BatchNorm1d(4), torch.nn.Dropout(0.5))
+    model(torch.ones(8, 4)).sum().backward()
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    gradients = [parameter.grad.clone() for parameter in model.parameters()]
+    random_state = torch.get_rng_state()
+    batch = torch.rand(8, 4)
+    random_state = torch.get_rng_state()
+    report = analyzer.analyze(model, batch, warmup=1, iterations=2)
+    assert report.error == ""
+    assert report.max_abs_difference == 0, "the same random numbers on both sides"
+    assert torch.equal(torch.get_rng_state(), random_state)
+    assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
+    assert all(torch.equal(p.grad, g) for p, g in zip(model.parameters(), gradients, strict=True))
+    assert model.training
+
+
+def test_a_training_step_can_be_analyzed(analyzer):
+    model = torch.nn.Linear(4, 1)
+
+    def step(batch):
+        loss = model(batch).square().mean()
+        loss.backward()
+        return loss
+
+    report = analyzer.analyze(step, torch.ones(8, 4), warmup=1, iterations=1)
+    assert report.error == ""
+    assert report.graphs >= 1
+
+
+# --- what it leaves behind ------------------------------------------------------------------------------------------
+
+
+def test_the_state_of_dynamo_is_put_back(analyzer):
+    utils = __import__("importlib").import_module("torch._dynamo.utils")
+    compiles = []
+
+    def backend(graph, inputs):
+        compiles.append(graph)
+        return graph.forward
+
+    theirs = torch.compile(broken_once, backend=backend)
+    theirs(torch.ones(4))
+    before = len(compiles), json.dumps(utils.counters, default=str), len(utils.graph_break_reasons)
+    analyzer.analyze(broken_once, torch.ones(4), warmup=1, iterations=1)
+    theirs(torch.ones(4))
+    assert (len(compiles), json.dumps(utils.counters, default=str), len(utils.graph_break_reasons)) == before
+
+
+def test_modes_are_compiled_anew(analyzer):
+    """S8: what one mode has compiled is not what the next one runs."""
+    found = analyzer.compare_modes(whole, torch.ones(4), ["default", "reduce-overhead"], warmup=0, iterations=1)
+    assert list(found) == ["default", "reduce-overhead"]
+    assert [report.graphs for report in found.values()] == [1, 1]
+    assert [report.mode for report in found.values()] == list(found)
+    assert all(report.recompiles == [] for report in found.values())
+
+
+# --- what goes wrong ------------------------------------------------------------------------------------------------
+
+
+def test_a_backend_that_fails_is_reported_and_the_eager_result_kept(monkeypatch, tmp_path):
+    def refuses(graph, inputs):
+        raise ValueError("no room for this graph")
+
+    monkeypatch.setattr(compile_watch, "_backend", lambda *_: refuses)
+    report = TorchCompileAnalyzer(output_dir=tmp_path).analyze(whole, torch.zeros(3), warmup=0, iterations=2)
+    assert report.error == "ValueError: no room for this graph"
+    assert report.result.tolist() == [1, 1, 1]
+    assert report.eager_time_ms > 0
+    assert math.isnan(report.speedup)
+    assert report.to_dict()["speedup"] is None
+    assert report.unavailable["speedup"] == "compiling failed"
+    assert "no room" in report.recommendations[0]
+
+
+def test_what_the_function_raises_is_raised(analyzer):
+    def raises(x):
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        analyzer.analyze(raises, torch.ones(1))
+
+
+def test_what_torch_does_not_know_is_refused(analyzer):
+    with pytest.raises(ValueError, match=r"unknown backend 'inductr'; valid are: .*inductor"):
+        TorchCompileAnalyzer(backend="inductr")
+    with pytest.raises(ValueError, match="unknown mode 'fast'; valid are: default, "):
+        TorchCompileAnalyzer(mode="fast")
+    with pytest.raises(ValueError, match="iterations"):
+        analyzer.analyze(whole, torch.ones(1), iterations=0)
+    with pytest.raises(ValueError, match="format"):
+        analyzer.export_report(CompileReport(), "x", format="xml")
+
+
+def test_without_torch_one_error_names_the_extra(run_python):
+    done = run_python(
+        """
+        import sys
+        sys.modules["torch"] = None
+        import regimeter
+        try:
+            regimeter.TorchCompileAnalyzer()
+        except regimeter.UnavailableError as error:
+            print(error)
+        """
+    )
+    assert "pip install 'regimeter[torch]'" in done.stdout
+
+
+# --- reports --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_reports_are_written(analyzer, compiled, tmp_path):
+    document = json.loads(analyzer.export_report(compiled, "r.json").read_text())
+    assert document["format"] == "regimeter.suite.compile"
+    assert document["fusion_ratio"] == compiled.fusion_ratio
+    assert "ops_after_fusion" in document["definitions"]["fusion_ratio"]
+    assert (analyzer.output_dir / "r.json").exists()
+    compiled.logs.append("</script><b>")
+    page = analyzer.export_report(compiled, tmp_path / "r.html", format="html").read_text()
+    compiled.logs.pop()
+    html.parser.HTMLParser().feed(page)
+    assert "<b>" not in page
+    assert "fused_add_mul_relu" in page
+    assert "http" not in page.replace("http-equiv", "")
+
+
+def test_recommendations_follow_the_interval():
+    def said(**fields):
+        return " ".join(_recommendations(CompileReport(**fields)))
+
+    assert "slower" in said(speedup=0.8, verdict="regression")
+    assert "hardly" in said(speedup=1.1, verdict="improvement")
+    assert "hardly" in said(speedup=3.0, verdict="no_change"), "the pairs do not show it"
+    assert "keep it" in said(speedup=2.5, verdict="improvement")
+    assert "31 s" in said(speedup=1.5, verdict="improvement", compile_time_ms=31_000.0)
+    assert "differ by 0.1" in said(speedup=1.5, verdict="improvement", max_rel_difference=0.1)
+    assert "f.py:3" in said(recompiles=[Recompile("f", "f.py", 3, "x changed")])
+
+
+def test_differences_of_results():
+    one = {"a": torch.tensor([1.0, float("nan"), -4.0]), "b": 3}
+    assert difference(torch, one, {"a": torch.tensor([1.0, float("nan"), -4.5]), "b": 3}) == (0.5, 0.125, "")
+    assert difference(torch, one, one)[0] == 0
+    assert "structures" in difference(torch, one, [1])[2]
+    assert "torch.float64" in difference(torch, torch.ones(2), torch.ones(2).double())[2]
+    assert "value 0 is 4 in place of 3" in difference(torch, 3, 4)[2]
+    assert difference(torch, torch.tensor([1.0]), torch.tensor([float("nan")]))[0] == math.inf
+
+
+def test_operators_in_the_name_of_a_kernel():
+    known = {"add", "mul", "_softmax", "native_layer_norm", "native", "layer", "norm"}
+    assert fused_in("triton_per_fused__softmax_add_native_layer_norm_12", known) == [
+        "_softmax", "add", "native_layer_norm",
+    ]  # fmt: skip
+    assert fused_in("cpp_fused_add_0", known) == ["add"]
+    assert fused_in("cpp_fused_strange_thing_0", known) == ["strange_thing"]
+
+
+def test_afterwards_torch_compile_is_not_in_use():
+    model, x = torch.nn.Linear(8, 8), torch.ones(8, 8)
+    before = must_not_count(model)
+    TorchCompileAnalyzer(backend="eager").analyze(torch.nn.Linear(8, 8), x)
+    assert must_not_count(model) == before

@@ -1,0 +1,526 @@
+# SPDX-License-Identifier: Apache-2.0
+"""MemoryProfiler and MemorySnapshot: every storage, true peaks, owners, growth, the end of memory, exports."""
+
+import gc
+import inspect
+import json
+import pickle
+import time
+import tracemalloc
+import zipfile
+
+import pytest
+from needed import package
+
+from regimeter import MemoryProfiler, MemorySnapshot, UnavailableError
+from regimeter.suite.allocations import of_device_trace
+from regimeter.suite.leak import trend_of
+from regimeter.suite.memory import fragmentation
+from regimeter.suite.ownership import Before, Ownership
+from regimeter.suite.post_mortem import requested_bytes
+
+torch = package("torch")
+MB = 1e6
+
+
+class Program:
+    """A model, its optimizer and steps of training."""
+
+    def __init__(self):
+        torch.manual_seed(5)
+        self.model = torch.nn.Sequential(torch.nn.Linear(16, 64), torch.nn.ReLU(), torch.nn.Linear(64, 4))
+        self.optimizer = torch.optim.Adam(self.model.parameters())
+        self.batch = torch.ones(256, 16)
+
+    def step(self):
+        self.optimizer.zero_grad()
+        loss = self.model(self.batch).square().mean()
+        loss.backward()
+        self.optimizer.step()
+        return loss.item()
+
+    @property
+    def parameter_bytes(self):
+        return sum(parameter.nbytes for parameter in self.model.parameters())
+
+
+@pytest.fixture
+def program():
+    one = Program()
+    one.step()
+    return one
+
+
+@pytest.fixture
+def memory(tmp_path):
+    gc.collect()  # what other tests left in circles would be freed while it looks
+    return MemoryProfiler(sample_interval_ms=0, output_dir=tmp_path / "out")
+
+
+def test_the_constructor_is_that_of_the_specification():
+    found = {p.name: p.default for p in inspect.signature(MemoryProfiler).parameters.values()}
+    assert list(found.items())[:3] == [
+        ("sample_interval_ms", 1.0), ("record_history", True), ("track_allocations", True),
+    ]  # fmt: skip
+    for name in ("track", "start_tracking", "stop_tracking", "sample", "get_timeline", "get_peak_analysis",
+                 "get_memory_snapshot", "export", "reset", "profile_memory"):  # fmt: skip
+        assert callable(getattr(MemoryProfiler, name))
+    from regimeter.suite import memory as module
+
+    assert module.MemorySnapshot is MemorySnapshot
+
+
+# --- every storage --------------------------------------------------------------------------------------------------
+
+
+def memory_events(profile, path):
+    profile.export_chrome_trace(str(path))
+    events = [event["args"] for event in json.loads(path.read_text())["traceEvents"] if event.get("name") == "[memory]"]
+    return [(event["Addr"], event["Bytes"]) for event in events]
+
+
+def test_totals_are_those_of_torch(memory, tmp_path):
+    """The same step under torch.profiler alone: what it allocates, and what it frees of that, is ours."""
+    first, second = Program(), Program()
+    for one in (first, second):
+        one.step()
+    gc.disable()
+    try:
+        with torch.profiler.profile(profile_memory=True) as theirs:
+            first.step()
+        with memory.track():
+            second.step()
+    finally:
+        gc.enable()
+    events = memory_events(theirs, tmp_path / "theirs.json")
+    living, freed = {}, 0
+    for address, size in events:
+        if size > 0:
+            living[address] = size
+        elif address in living:
+            freed -= size
+            del living[address]
+    totals = memory.get_peak_analysis()["totals"]
+    assert totals["allocated_bytes"] == sum(size for _, size in events if size > 0) > 0
+    assert totals["freed_bytes"] == freed > 0
+    assert totals["net_bytes"] == totals["allocated_bytes"] - totals["freed_bytes"] == sum(living.values())
+
+
+def test_blocks_of_before_are_not_counted_by_sizes_of_blocks_that_are_gone(memory, tmp_path):
+    """Torch tells that a block is freed with the size of one that an earlier profile saw at the same address."""
+    with torch.profiler.profile(profile_memory=True):
+        seen = [torch.empty(1024) for _ in range(500)]
+    places = {one.data_ptr() for one in seen}
+    del seen
+    kept = [torch.empty(1000) for _ in range(1000)]
+    assert any(one.data_ptr() in places for one in kept)
+    half = kept[:500], kept[500:]
+    del kept
+    with torch.profiler.profile(profile_memory=True) as theirs:
+        half[0].clear()
+    told = memory_events(theirs, tmp_path / "theirs.json")
+    with memory.track():
+        half[1].clear()
+    assert not told or -4096 in {size for _, size in told}, "blocks of 4,000 bytes"
+    assert memory.get_peak_analysis()["totals"]["freed_bytes"] == 0
+
+
+def test_the_peak_is_the_true_one(memory):
+    """S4: what lived between two readings is in the peak, at its time."""
+    with memory.track():
+        kept = torch.ones(1000)
+        large = torch.ones(500_000)
+        del large
+        torch.ones(10)
+    found = memory.get_peak_analysis()
+    timeline = memory.get_timeline()
+    before = timeline[0]["allocated_mb"]
+    highest = max(timeline, key=lambda point: point["allocated_mb"])
+    assert found["peak_allocated_mb"] == highest["allocated_mb"] == highest["peak_mb"]
+    assert found["peak_time_ms"] == pytest.approx(highest["time_ms"])
+    assert 2.0 < found["peak_allocated_mb"] - before < 2.5
+    assert found["current_allocated_mb"] < found["peak_allocated_mb"] - 1.9
+    assert found["peak_reserved_mb"] is None
+    assert len(timeline) > 4
+    assert kept.nbytes == 4000
+
+
+def test_what_was_there_before_counts_until_it_is_freed(memory):
+    large = torch.ones(250_000)
+    with memory.track():
+        small = torch.ones(10)
+        del large
+        again = torch.ones(10)
+    levels = [point["allocated_mb"] for point in memory.get_timeline()]
+    assert max(levels) - levels[-1] == pytest.approx(1.0, abs=0.01)
+    assert small.numel() == again.numel()
+
+
+# --- whose it is ----------------------------------------------------------------------------------------------------
+
+
+def test_categories_are_by_owner(memory, program):
+    """S4: bytes of each category, exactly those of the owners."""
+    state = sum(
+        value.nbytes for one in program.optimizer.state.values() for value in one.values() if torch.is_tensor(value)
+    )
+    with memory.track():
+        program.step()
+    blocks = memory._done[0].found
+    found = blocks.by_category(blocks.end_ns)
+    others = sum(p.nbytes for p in _parameters_elsewhere(program))
+    assert found["parameters"] - others == program.parameter_bytes
+    assert found["gradients"] >= program.parameter_bytes
+    assert found["optimizer_state"] >= state
+    hidden = 256 * 64 * 4  # what the first layer and ReLU keep for the backward pass
+    peak = memory.get_peak_analysis()
+    assert peak["categories"]["activations"] >= hidden
+    assert sum(peak["categories"].values()) / MB == pytest.approx(peak["peak_allocated_mb"])
+
+
+def _parameters_elsewhere(program):
+    """Parameters and buffers of other tests that are still alive."""
+    import gc
+
+    ours = {id(parameter) for parameter in program.model.parameters()}
+    found = {}
+    for one in gc.get_objects():
+        if issubclass(type(one), torch.nn.Parameter) and id(one) not in ours:
+            found[one.untyped_storage().data_ptr()] = one
+        elif issubclass(type(one), torch.nn.Module):
+            found |= {b.untyped_storage().data_ptr(): b for b in one._buffers.values() if torch.is_tensor(b)}
+    return found.values()
+
+
+def test_new_optimizer_state_is_its_own(memory):
+    fresh = Program()
+    with memory.track():
+        fresh.step()
+    blocks = memory._done[0].found
+    mine = [
+        b
+        for b in blocks.live_at(blocks.end_ns)
+        if b.category == "optimizer_state" and b.begin_ns >= blocks.begin_ns - 10**9 and b.begin_ns
+    ]
+    assert sum(block.size for block in mine) >= 2 * fresh.parameter_bytes
+
+
+def test_an_allocation_has_the_stack_that_asked_for_it(memory):
+    def make_it_large():
+        return torch.full((300_000,), 2.0)
+
+    with memory.track():
+        kept = make_it_large()
+    row = next(row for row in memory.get_peak_analysis()["top_allocations"] if row["bytes"] == kept.nbytes)
+    assert row["operator"] == "aten::full"
+    assert "make_it_large" in row["stack"][0]
+    without = MemoryProfiler(0, track_allocations=False)
+    with without.track():
+        again = make_it_large()
+    rows = without.get_peak_analysis()["top_allocations"]
+    assert any(row["bytes"] == again.nbytes and row["stack"] == [] for row in rows)
+
+
+# --- growth ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_leak_is_a_leak(memory, program):
+    kept = []
+
+    def leaks():
+        program.step()
+        kept.append(torch.ones(20_000))
+
+    found = memory.profile_memory(leaks, warmup=1, iterations=16)
+    assert found["potential_leak"] is True
+    assert found["leak"]["verdict"] == "grows"
+    assert found["leak"]["bytes_per_step"] == 80_000
+    assert found["leak"]["p"] < 0.01
+
+
+def test_steady_steps_are_no_leak(memory, program):
+    found = memory.profile_memory(program.step, warmup=1, iterations=16)
+    assert found["potential_leak"] is False
+    assert found["leak"]["bytes_per_step"] == 0
+    assert memory.result < 1
+
+
+def test_getting_started_is_no_leak():
+    """S4: the last reading is more than 1.1 times the first because gradients and state came into being."""
+    assert trend_of([100.0, 180.0, *[200.0] * 20])["verdict"] == "level"
+    assert trend_of([100.0] * 6 + [150.0] * 14)["verdict"] == "level", "one step up"
+    assert trend_of([200.0 - n for n in range(20)])["verdict"] == "level", "downward"
+    assert trend_of([100.0 + n for n in range(20)])["verdict"] == "grows"
+    few = trend_of([1.0, 2.0, 3.0])
+    assert few["verdict"] is None
+    assert "fewer than 10" in few["reason"]
+
+
+def test_optimizers_tell_steps_by_themselves(memory, program):
+    with memory.track():
+        for _ in range(3):
+            program.step()
+    found = memory.get_peak_analysis()
+    assert len(found["leak"]["levels"]) == 3
+    assert found["potential_leak"] is None
+
+
+# --- the end of memory ----------------------------------------------------------------------------------------------
+
+
+def test_the_end_of_memory_leaves_a_report(memory):
+    with pytest.raises(RuntimeError, match="can't allocate memory"):
+        with memory.track("too much"):
+            kept = torch.ones(100_000)
+            torch.empty(1 << 60, dtype=torch.uint8)
+    report = json.loads(memory.post_mortem_path.read_text())
+    assert report["requested_bytes"] == 1 << 60
+    assert report["name"] == "too much"
+    assert "can't allocate memory" in report["error"]
+    assert any(row["bytes"] == kept.nbytes for row in report["analysis"]["top_allocations"])
+
+
+def test_other_errors_leave_none(memory):
+    with pytest.raises(ValueError, match="mine"):
+        with memory.track():
+            raise ValueError("mine")
+    assert memory.post_mortem_path is None
+    assert memory.get_timeline()
+
+
+def test_what_was_asked_for_is_read_from_both_messages():
+    assert requested_bytes("CUDA out of memory. Tried to allocate 2.50 GiB. GPU 0 has") == 5 << 29
+    assert requested_bytes("you tried to allocate 12 bytes. Error code 12") == 12
+    assert requested_bytes("no more") is None
+
+
+# --- the program is left as it was ----------------------------------------------------------------------------------
+
+
+def test_results_and_hooks_are_those_without(memory):
+    expected = [Program().step()]
+    one = Program()
+    module = __import__("importlib").import_module("torch.optim.optimizer")
+    before = len(module._global_optimizer_pre_hooks), len(module._global_optimizer_post_hooks)
+    with memory.track():
+        found = [one.step()]
+    assert found == expected
+    assert (len(module._global_optimizer_pre_hooks), len(module._global_optimizer_post_hooks)) == before
+    assert all(not parameter._post_accumulate_grad_hooks for parameter in one.model.parameters())
+    assert not torch.autograd._profiler_enabled()
+
+
+def test_a_profiler_that_records_already_is_left_alone(memory):
+    with torch.profiler.profile():
+        with memory.track():
+            torch.ones(10)
+        assert torch.autograd._profiler_enabled()
+    found = memory.get_peak_analysis()
+    assert found["peak_allocated_mb"] is None
+    assert "another torch.profiler" in found["unavailable"]["history"]
+    assert found["peak_resident_mb"] > 0
+
+
+def test_the_order_of_calls_is_watched(memory):
+    with pytest.raises(RuntimeError, match="nothing was tracked"):
+        memory.get_peak_analysis()
+    with pytest.raises(RuntimeError, match="not tracked"):
+        memory.stop_tracking()
+    with pytest.raises(RuntimeError, match="not tracked"):
+        memory.mark_step()
+    memory.start_tracking()
+    with pytest.raises(RuntimeError, match="already"):
+        memory.start_tracking()
+    with pytest.raises(RuntimeError, match="being tracked"):
+        memory.reset()
+    with memory.track("inner"):
+        pass
+    memory.stop_tracking()
+    assert [marker["name"] for marker in memory.markers] == ["inner"]
+    memory.reset()
+    assert memory.get_timeline() == []
+    for wrong in (-1, float("nan")):
+        with pytest.raises(ValueError, match="sample_interval_ms"):
+            MemoryProfiler(wrong)
+    with pytest.raises(ValueError, match="iterations"):
+        memory.profile_memory(lambda: None, iterations=0)
+
+
+def test_without_torch_one_error_names_the_extra(run_python):
+    done = run_python(
+        """
+        import sys
+        sys.modules["torch"] = None
+        import regimeter
+        try:
+            regimeter.MemoryProfiler()
+        except regimeter.UnavailableError as error:
+            print(error)
+        """
+    )
+    assert "pip install 'regimeter[torch]'" in done.stdout
+
+
+# --- samples, host --------------------------------------------------------------------------------------------------
+
+
+def test_memory_is_sampled(tmp_path):
+    """S4: the interval is used."""
+    memory = MemoryProfiler(sample_interval_ms=1.0, record_history=False)
+    memory.start_tracking()
+    deadline = time.monotonic() + 60
+    while len(memory._open.samples) < 6 and time.monotonic() < deadline:
+        time.sleep(0.002)
+    memory.stop_tracking()
+    timeline = memory.get_timeline()
+    assert len(timeline) >= 6
+    assert [point["time_ms"] for point in timeline] == sorted(point["time_ms"] for point in timeline)
+    assert memory.get_peak_analysis()["peak_resident_mb"] > 0
+    assert memory.get_peak_analysis()["unavailable"]["history"] == "record_history is off"
+    assert memory.sample().resident_mb > 0
+
+
+def test_lines_of_python_where_tracemalloc_runs(memory):
+    tracemalloc.start()
+    try:
+        with memory.track():
+            kept = [bytes(100) for _ in range(2_000)]
+    finally:
+        tracemalloc.stop()
+    rows = memory.get_peak_analysis()["host"]["lines"]
+    mine = next(row for row in rows if row["file"] == __file__ and row["bytes"] > 100 * len(kept))
+    assert inspect.getsource(inspect.getmodule(Program)).splitlines()[mine["line"] - 1].strip().startswith("kept =")
+    with memory.track():
+        pass
+    assert "tracemalloc is off" in memory._done[-1].host["unavailable"]
+
+
+# --- exports --------------------------------------------------------------------------------------------------------
+
+
+class _Plain(pickle.Unpickler):
+    def find_class(self, module, name):
+        raise AssertionError(f"{module}.{name} in a pickle of plain objects")
+
+
+def test_exports_are_the_same_plain_document(memory, program, tmp_path):
+    with memory.track("step"):
+        program.step()
+    document = json.loads(memory.export(tmp_path / "deep" / "m.json").read_text())
+    assert set(document) >= {"timeline", "peak_analysis", "markers"}
+    assert set(document["timeline"][0]) == {"time_ms", "allocated_mb", "reserved_mb", "peak_mb"}
+    assert document["markers"][0]["name"] == "step"
+    with open(memory.export(tmp_path / "m.pickle", format="pickle"), "rb") as file:
+        assert json.loads(json.dumps(_Plain(file).load())) == document
+    with pytest.raises(ValueError, match="format"):
+        memory.export(tmp_path / "m", format="xml")
+
+
+def test_a_snapshot_of_now_has_owners(memory, program):
+    found = memory.get_memory_snapshot()
+    assert found.by_category["parameters"] >= program.parameter_bytes
+    assert found.allocated_mb == pytest.approx(sum(found.by_category.values()) / MB)
+    assert found.to_dict()["reserved_mb"] is None
+    with pytest.raises(UnavailableError, match="no device"):
+        found.dump("nowhere")
+
+
+def test_a_snapshot_is_a_plain_pickle(tmp_path):
+    """S3: what pytorch.org/memory_viz loads; not torch.save's archive."""
+    segments, traces = [{"address": 1, "blocks": []}], [[{"action": "alloc", "addr": 1, "size": 512}]]
+    MemorySnapshot(0.0, segments=segments, device_traces=traces).dump(tmp_path / "s.pickle")
+    assert not zipfile.is_zipfile(tmp_path / "s.pickle")
+    with open(tmp_path / "s.pickle", "rb") as file:
+        assert _Plain(file).load() == {"segments": segments, "device_traces": traces}
+
+
+# --- devices --------------------------------------------------------------------------------------------------------
+
+
+def test_the_history_of_a_device_is_read_as_it_is_written():
+    """S4: a list a device under device_traces; blocks, stacks and size classes come from it."""
+    now = 1_000_000_000_000
+    frames = [{"filename": "train.py", "line": 7, "name": "forward"}]
+
+    def entry(action, addr, size, after_us):
+        return {"action": action, "addr": addr, "size": size, "time_us": now // 1000 + after_us, "frames": frames}
+
+    entries = [
+        entry("alloc", 0x100, 512, 1),
+        entry("segment_alloc", 0x0, 2 << 20, 2),
+        entry("alloc", 0x200, 2048, 3),
+        entry("free_requested", 0x200, 2048, 4),
+        entry("free_completed", 0x200, 2048, 5),
+        entry("free_completed", 0x900, 1024, 6),
+        entry("alloc", 0x200, 256, 7),
+    ]
+    found, before = of_device_trace(entries, 512 + 256 + 4096, now, now + 10_000)
+    assert before == 4096 + 1024, "what lived before the history began"
+    owners = Ownership(torch)
+    owners.before = [Before(0x900, 1024, 0, "parameters", now + 6_000), Before(0x1, 4096, 0, "unknown")]
+    owners.marks = [(now + 8_000, 0x200, "gradients")]
+    found.own(owners, 0)
+    assert found.peak() == (now + 3_000, 4096 + 1024 + 512 + 2048)
+    assert found.by_category(now + 9_000) == {
+        "parameters": 0, "gradients": 256, "optimizer_state": 0, "activations": 0, "temporaries": 0, "unknown": 4608,
+    }  # fmt: skip
+    assert found.histogram() == [
+        {"up_to_bytes": 256, "count": 1, "bytes": 256},
+        {"up_to_bytes": 512, "count": 1, "bytes": 512},
+        {"up_to_bytes": 2048, "count": 1, "bytes": 2048},
+    ]
+    assert found.top(now + 3_000)[1]["stack"] == ["train.py(7): forward"]
+
+
+def test_fragmentation_is_not_reserved_by_allocated():
+    stats = {
+        "requested_bytes.all.current": 900, "allocated_bytes.all.current": 1000, "active_bytes.all.current": 1500,
+        "reserved_bytes.all.current": 2000, "inactive_split_bytes.all.current": 300, "num_alloc_retries": 2,
+        "num_ooms": 1,
+    }  # fmt: skip
+    assert fragmentation(stats) == {
+        "inside_blocks": pytest.approx(0.1), "idle_pool": 0.25, "split_bytes": 300, "retries": 2, "out_of_memory": 1,
+    }  # fmt: skip
+    assert fragmentation({})["idle_pool"] is None
+
+
+def test_a_device_is_tracked_by_its_allocator(monkeypatch, tmp_path):
+    """The calls to torch.cuda, scripted: the true peak of the allocator, its history, and the program's state after."""
+    state = {"allocated": 1000, "peak": 1000, "history": [], "enabled": None}
+
+    def history(**options):
+        state["enabled"] = options.get("enabled", "all")
+
+    def use(size, addr):
+        state["allocated"] += size
+        state["peak"] = max(state["peak"], state["allocated"])
+        entry = {"action": "alloc" if size > 0 else "free_completed", "addr": addr, "size": abs(size), "frames": []}
+        state["history"].append(entry | {"time_us": time.time_ns() // 1000})
+
+    cuda = torch.cuda
+    for name, value in {
+        "is_available": lambda: True, "is_initialized": lambda: True, "current_device": lambda: 0,
+        "synchronize": lambda *_: None, "memory_allocated": lambda *_: state["allocated"],
+        "memory_reserved": lambda *_: 4096, "max_memory_allocated": lambda *_: state["peak"],
+        "reset_peak_memory_stats": lambda *_: state.update(peak=state["allocated"]),
+        "memory_stats": lambda *_: {"num_ooms": 0, "reserved_bytes.all.current": 4096},
+    }.items():  # fmt: skip
+        monkeypatch.setattr(cuda, name, value)
+    monkeypatch.setattr(cuda.memory, "_record_memory_history", history)
+    monkeypatch.setattr(cuda.memory, "_snapshot", lambda: {"segments": [], "device_traces": [state["history"]]})
+    monkeypatch.setattr(torch._C, "_cuda_isHistoryEnabled", lambda: False, raising=False)
+    memory = MemoryProfiler(0, output_dir=tmp_path)
+    with memory.track():
+        assert state["enabled"] == "all"
+        use(5000, 1)
+        use(-5000, 1)
+        use(300, 2)
+    assert state["enabled"] is None
+    found = memory.get_peak_analysis()
+    assert found["peak_allocated_mb"] == pytest.approx(6000 / MB)
+    assert found["current_allocated_mb"] == pytest.approx(1300 / MB)
+    assert found["peak_reserved_mb"] == pytest.approx(4096 / MB)
+    assert found["totals"]["allocated_bytes"] == 5300
+    assert found["categories"]["unknown"] == 1000, "what was there, and belongs to nobody that Python knows"
+    assert found["categories"]["temporaries"] == 5000
+    assert "idle_pool" in found["fragmentation"]

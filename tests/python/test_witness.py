@@ -1,0 +1,342 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The machine witness: what a recording says of its machine, its round trips, and the rule for its sentence."""
+
+import asyncio
+import dataclasses
+import json
+import os
+import threading
+import time
+
+import numpy as np
+import pytest
+from runs import build_run
+
+import regimeter
+from regimeter import GPUProfiler
+from regimeter.report.counter_tracks import MOST_POINTS
+from regimeter.report.trace_data import trace_data
+from regimeter.run.trace_facts import facts_of
+from regimeter.run.witness import NO_SCOPE, NOT_RECORDED, Witness, witness_line
+from regimeter.run.witness_device import devices_of
+
+OFTEN = {"witness_interval_ns": 1}  # what looks may cost is the only limit
+
+
+def recorded(profiler, looks=3):
+    """Record blocks until so many looks have been taken."""
+    costs = set()
+    while len(costs) <= looks:
+        with profiler.profile("step", device="cpu"):
+            time.sleep(0.001)
+        costs.add(profiler.stats()["own_ns"]["witness"])
+    profiler.close()
+    return profiler.run()
+
+
+def same(a, b):
+    return all(
+        np.array_equal(x, y, equal_nan=True) if isinstance(x, np.ndarray) and x.dtype == float else np.array_equal(x, y)
+        for x, y in ((getattr(a, f.name), getattr(b, f.name)) for f in dataclasses.fields(Witness))
+    )
+
+
+def test_every_form_of_a_recording_keeps_it(tmp_path):
+    run = recorded(GPUProfiler(path=tmp_path / "run.rgm", **OFTEN))
+    found = Witness.of(run)
+    assert (found.throughput_ns > 0).all()
+    assert (np.diff(found.time_ns) > 0).all()
+    assert (found.lane == 0).all()
+    assert found.migrations >= 0
+    assert found.start_ns <= found.time_ns[0] <= found.time_ns[-1] <= found.end_ns
+    run.export_json(tmp_path / "run.json")
+    for copy in (regimeter.load(tmp_path / "run.rgm"), regimeter.load(tmp_path / "run.json")):
+        assert same(Witness.of(copy), found)
+        assert witness_line(copy) == witness_line(run)
+    stated = json.loads((tmp_path / "run.json").read_text())["witness"]
+    assert stated["summary"]["looks"] == len(found)
+    assert stated["summary"]["sentence"] == found.sentence()
+    again = regimeter.load(tmp_path / "run.json")
+    again.export_json(tmp_path / "again.json")
+    assert json.loads((tmp_path / "again.json").read_text())["witness"]["looks"] == stated["looks"]
+
+
+def test_switched_off_and_older_files_say_that_nothing_is_known(tmp_path):
+    with GPUProfiler(witness=False, path=tmp_path / "off.rgm") as profiler, profiler.profile("a", device="cpu"):
+        pass
+    assert Witness.of(profiler.run()) is None
+    assert Witness.of(regimeter.load(tmp_path / "off.rgm")) is None
+    assert witness_line(profiler.run()) == f"{NOT_RECORDED[0].upper()}{NOT_RECORDED[1:]}."
+    profiler.run().export_json(tmp_path / "off.json")
+    document = json.loads((tmp_path / "off.json").read_text())
+    assert document.pop("witness") == {}
+    (tmp_path / "old.json").write_text(json.dumps(document))
+    assert Witness.of(regimeter.load(tmp_path / "old.json")) is None
+
+
+LOOKS = ("time_ns", "lane", "processor", "cpu_ns", "throughput_ns", "memory_ns")
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"looks": {"time_ns": [1]}},
+        {"looks": {key: [0] for key in LOOKS} | {"memory_ns": []}, "threads": ["a"]},
+        {"looks": {key: [7] for key in LOOKS}, "threads": ["a"]},
+        {"looks": {key: ["x"] for key in LOOKS}, "threads": ["a"]},
+        {"intervals": {"time_ns": 3}},
+    ],
+)
+def test_a_document_that_is_none_is_one_clear_error(tmp_path, broken):
+    file = tmp_path / "broken.json"
+    file.write_text(json.dumps({"entries": [], "witness": broken}))
+    with pytest.raises(regimeter.FormatError, match="witness: "):
+        regimeter.load(file)
+
+
+def test_the_page_has_the_sentence_and_tracks(tmp_path):
+    run = recorded(GPUProfiler(path=tmp_path / "run.rgm", **OFTEN), looks=6)
+    data = trace_data(run)
+    assert data["machine"] == witness_line(run)
+    tracks = {one["name"]: one for one in data["counters"]["series"] if one["name"].startswith("machine, ")}
+    assert "machine, arithmetic" in tracks
+    assert tracks["machine, arithmetic"]["count"] == len(Witness.of(run))
+    assert ["Machine", witness_line(run)] in facts_of(run)
+
+
+def test_a_long_run_has_as_many_points_as_can_be_seen():
+    found = series(noisy(1500, 3 * MOST_POINTS, 1))
+    ((what, times, values),) = found.tracks(MOST_POINTS)
+    assert what == "throughput"
+    assert len(times) == len(values) <= MOST_POINTS
+    assert times[0] == found.time_ns[0]
+    assert (np.diff(times) > 0).all()
+
+
+def test_a_forked_child_looks_for_itself(tmp_path):
+    profiler = GPUProfiler(path=tmp_path / "run.rgm", **OFTEN)
+    with profiler.profile("parent", device="cpu"):
+        pass
+    child = os.fork()
+    if child == 0:
+        try:
+            recorded(profiler, 1)
+        finally:
+            os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    profiler.close()
+    of_child = regimeter.load(tmp_path / f"run.rgm.{child}")
+    assert len(Witness.of(of_child)) >= 1
+    assert set(of_child.lanes.process.tolist()) == {child}
+    # The parent's look before the fork is its own alone.
+    assert Witness.of(of_child).time_ns[0] > Witness.of(regimeter.load(tmp_path / "run.rgm")).time_ns[0]
+
+
+def test_tasks_and_generators_have_looks_on_their_lanes():
+    profiler = GPUProfiler(**OFTEN)
+
+    async def one():
+        for _ in range(20):
+            with profiler.profile("await", device="cpu"):
+                await asyncio.sleep(0.002)
+
+    async def tasks():
+        with profiler.profile("loop", device="cpu"):
+            await asyncio.gather(*(one() for _ in range(4)))
+
+    @profiler.profile_function(operation="item", device="cpu")
+    def items():
+        yield from range(3000)
+
+    asyncio.run(tasks())
+    assert sum(items()) == sum(range(3000))
+    profiler.close()
+    run = profiler.run()
+    found = Witness.of(run)
+    assert len(found) >= 2
+    assert set(found.lane.tolist()) <= set(range(len(run.lanes)))
+    # What looks took inside the scope around the loop is its own time, and within it.
+    loop = run.spans.name.tolist().index(run.strings.index("loop"))
+    assert 0 <= run.spans.own_ns[loop] <= run.spans.duration_ns[loop]
+
+
+def test_many_threads_share_one_limit():
+    profiler = GPUProfiler()
+
+    def body():
+        until = time.monotonic() + 0.2
+        while time.monotonic() < until:
+            with profiler.profile("step", device="cpu"):
+                time.sleep(0.001)
+
+    begin = time.monotonic()
+    threads = [threading.Thread(target=body) for _ in range(50)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    lasted = time.monotonic() - begin
+    profiler.close()
+    assert 1 <= len(Witness.of(profiler.run())) <= lasted / 0.05 + 2
+
+
+def test_a_short_program_has_a_look_at_its_begin_and_its_end():
+    with GPUProfiler() as profiler:
+        for _ in range(3):
+            with profiler.profile("step", device="cpu"):
+                sum(range(200_000))
+    found = Witness.of(profiler.run())
+    assert len(found) >= 2
+    assert "too few to say" in found.sentence()
+    assert profiler.run().cost["parts_ns"]["witness"] > 0
+    steps = profiler.run().spans
+    assert found.time_ns[0] >= steps.start_ns[0] + steps.duration_ns[0]
+
+
+def test_without_a_scope_there_is_the_reason():
+    with GPUProfiler(**OFTEN) as profiler:
+        run = profiler.run()
+    assert Witness.of(run) is None
+    assert witness_line(run) == f"{NO_SCOPE[0].upper()}{NO_SCOPE[1:]}."
+
+
+# --- the rule, on constructed series --------------------------------------------------------------------------
+
+
+def series(throughput, memory=None, every_ns=50_000_000, **known):
+    """Return a witness with these times of the fixed work, one look after the other."""
+    throughput = np.asarray(throughput, float)
+    times = np.arange(len(throughput), dtype=np.int64) * every_ns
+    nothing = dict.fromkeys(("waiting_share", "steal_share", "throttled_share", "involuntary_per_s", "migrations"))
+    made = {
+        "time_ns": times,
+        "lane": np.zeros(len(times), np.int64),
+        "processor": np.zeros(len(times), np.int64),
+        "process": np.zeros(len(times), np.int64),
+        "interval_ns": np.zeros(0, np.int64),
+        "stretch": np.zeros(0),
+        "throughput_ns": throughput,
+        "memory_ns": np.full(len(times), np.nan) if memory is None else np.asarray(memory, float),
+        "start_ns": 0,
+        "end_ns": int(len(times) * every_ns),
+    }
+    return Witness(**(nothing | made | known))
+
+
+def noisy(level, count, seed, spread=0.05):
+    """Return times around a level with a tail to the slow side, as looks have."""
+    random = np.random.default_rng(seed)
+    return level * np.exp(random.normal(0, spread, count)) * np.where(random.random(count) < 0.05, 3.0, 1.0)
+
+
+def test_a_steady_machine_is_called_steady():
+    assert series([1500.0] * 40).sentence() == "the machine was steady within 1 % (40 looks)"
+    said = [series(noisy(1500, 200, seed)).sentence() for seed in range(40)]
+    assert all(text.startswith("the machine was steady within ") for text in said)
+
+
+@pytest.mark.parametrize("factor", [1.3, 1.4, 2.0])
+def test_a_slow_stretch_is_found_where_it_is(factor):
+    for seed in range(10):
+        values = noisy(1500, 200, seed)
+        values[64:102] *= factor  # 3.2 s to 5.1 s
+        (window,) = series(values).slow_windows
+        assert window.what == "throughput"
+        assert window.factor == pytest.approx(factor, rel=0.08)
+        assert abs(window.start_ns - 3.2e9) <= 0.25e9
+        assert abs(window.end_ns - 5.1e9) <= 0.25e9
+    exact = np.full(200, 1500.0)
+    exact[64:102] *= 1.4
+    assert series(exact).sentence() == "the machine ran 1.4 x slower between 3.2 s and 5.1 s (arithmetic)"
+
+
+def test_single_slow_looks_are_no_stretch():
+    values = noisy(1500, 200, 1)
+    values[::20] *= 50
+    assert not series(values).slow_windows
+    assert "steady" in series(values).sentence()
+
+
+def test_the_slower_half_is_the_slow_one():
+    values = np.r_[noisy(1500, 60, 1), noisy(3000, 140, 2)]
+    (window,) = series(values).slow_windows
+    assert window.factor == pytest.approx(2.0, rel=0.1)
+    assert window.end_ns == 200 * 50_000_000
+
+
+def test_memory_alone_may_be_slow():
+    memory = noisy(4000, 200, 3)
+    memory[100:] *= 2.5
+    found = series(noisy(1500, 200, 4), memory)
+    assert found.sentence().startswith("the machine ran 2.")
+    assert found.sentence().endswith("(reads from memory)")
+
+
+def test_waiting_is_slow_too():
+    begins = np.arange(80, dtype=np.int64) * 100_000_000
+    stretch = np.where((begins >= 2e9) & (begins < 4e9), 2.04, 1.02)
+    stretch[::9] *= 1.05
+    found = series(noisy(1500, 160, 5), interval_ns=begins, stretch=stretch, waiting_share=0.2)
+    assert found.sentence() == (
+        "the machine ran 2 x slower between 2.0 s and 4.0 s (waiting for a processor)"
+        "; others had the processor for 20 % of the time in which its threads could run"
+    )
+
+
+def test_devices_are_what_telemetry_says_of_them():
+    seen = {
+        "clock_sm_mhz": [(0, 1980.0), (100, 990.0), (400, 1980.0)],
+        "clock_memory_mhz": [(0, 2619.0)],
+        "clock_reasons": [(0, 0.0), (100, 4.0), (400, 1.0)],  # the power limit is reached; nothing runs
+        "compute_processes": [(0, 1.0), (500, 3.0)],
+    }
+    rows = [
+        {"time_ns": t, "series": name, "value": value, "device": 1, "span": -1}
+        for name, values in seen.items()
+        for t, value in values
+    ]
+    run = build_run([{"kind": "scope", "start_ns": 0, "duration_ns": 1000, "name": "a"}], counters=rows)
+    (found,) = devices_of(run)
+    assert (found.device, found.sm_clock_mhz, found.memory_clock_mhz, found.processes) == (1, 1980.0, 2619.0, 3)
+    assert found.held_back == (("sw_power_cap", 0.3),)
+    assert series([1500.0] * 40, devices=(found,)).sentence() == (
+        "the machine was steady within 1 % (40 looks)"
+        "; GPU 1 was held back for 30 % of the time (the power limit is reached)"
+        "; up to 3 processes computed on GPU 1"
+    )
+    assert devices_of(build_run([{"kind": "scope", "start_ns": 0, "duration_ns": 9, "name": "a"}])) == ()
+
+
+def test_processes_of_different_machines_are_compared_with_themselves():
+    values = noisy(1500, 200, 6)
+    process = np.arange(200) % 2
+    values[process == 1] *= 3
+    found = series(values, process=process)
+    assert found.sentence().startswith("the machine was steady")
+
+
+def test_a_machine_without_levels_is_not_called_steady():
+    drifting = 1500 * np.exp(np.linspace(0, 1.0, 200) * np.sin(np.arange(200) / 6.0))
+    found = series(drifting)
+    assert "steady" not in found.sentence()
+
+
+def test_too_few_looks_are_a_reason():
+    assert series([1500.0]).sentence() == "the run had 1 look at the machine: too few to say whether it was steady"
+    assert "0 looks" in series([]).sentence()
+
+
+def test_what_others_took_is_told_beside():
+    found = series([1500.0] * 40, waiting_share=0.31, steal_share=0.0, throttled_share=0.02)
+    assert found.sentence().endswith(
+        "; others had the processor for 31 % of the time in which its threads could run"
+        "; a limit of the control group held it back for 2 % of the time"
+    )
+
+
+def test_each_time_finds_the_look_nearest_to_it():
+    found = series([1500.0] * 5, every_ns=100)
+    assert found.nearest(np.array([-50, 0, 49, 51, 390, 10**9])).tolist() == [0, 0, 0, 1, 4, 4]
+    assert series([1500.0]).nearest(np.array([7])).tolist() == [0]
+    with pytest.raises(ValueError, match="no look"):
+        series([]).nearest(np.array([7]))

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The first screen of real traces: the sentence of the verdict, one bar, at most three things to do with evidence."""
+
+from typing import Any
+
+import pytest
+from browsing import Browsing, timeline
+from traces import load_trace
+
+from regimeter.report.trace_data import trace_data
+
+pytestmark = pytest.mark.web
+
+TRACES = (
+    "h100_bert_small.json.gz",
+    "v100_ddp_large.json.gz",
+    "cpu_only_no_schema.json.gz",
+    "mi300_vllm_decode_graph.json.gz",
+    "a100_nccl_2024.json.gz",
+)
+
+
+@pytest.fixture(scope="module", params=TRACES)
+def traced(request: pytest.FixtureRequest) -> tuple[Any, dict[str, Any]]:
+    run = load_trace(request.param)
+    return run, trace_data(run)
+
+
+def test_it_says_what_the_verdict_says_in_420_pixels(traced: tuple[Any, dict[str, Any]], browsing: Browsing) -> None:
+    run, data = traced
+    verdict = run.verdict()
+    assert verdict is not None
+    browsing.page.set_viewport_size({"width": 1440, "height": 900})
+    page = browsing.open(data)
+    screen = page.locator("#limit")
+    assert screen.locator(".limit-sentence").inner_text().replace("\u00a0", " ") == verdict.sentence
+    assert screen.bounding_box()["height"] <= 420
+    assert page.locator("main > section").first.get_attribute("id") == "limit"
+    actions = screen.locator(".limit-actions li")
+    assert 1 <= actions.count() <= 3
+    assert actions.locator(".limit-title").first.inner_text() == verdict.next.partition(" That saves at most ")[0]
+    parts = screen.locator(".limit-bar .strip-part").evaluate_all("(all) => all.map((one) => one.style.flexGrow)")
+    assert sum(map(float, parts)) == pytest.approx(1, abs=0.01)
+    assert {action["table"] for action in data["limit"]["actions"]} <= {None} | {p["name"] for p in data["panels"]}
+
+
+def test_evidence_is_one_click_away(browsing: Browsing) -> None:
+    run = load_trace("h100_bert_small.json.gz")
+    data = trace_data(run)
+    page = browsing.open(data)
+    at, action = next((i, one) for i, one in enumerate(data["limit"]["actions"]) if one["time"] and one["table"])
+    wanted = next(one for one in run.suggestions() if one.description == action["title"])
+    start, end = action["time"]
+    span = next(row.span for row in wanted.evidence if row.span is not None)
+    assert start <= run.spans.start_ns[span] - run.start_ns < end
+    item = page.locator("#limit .limit-actions li").nth(at)
+    item.get_by_role("link", name="where").click()
+    browsing.until(f"document.querySelector('#timeline input[type=search]').value === {action['query']!r}")
+    assert timeline(browsing, "[t.scene.view.start, t.scene.view.end]") == [start, end]
+    item.get_by_role("link", name="table").click()
+    browsing.until("document.querySelector('#analyses .tab[aria-selected=true]') !== null")
+    tab = page.locator("#analyses .tab[aria-selected=true]").inner_text()
+    assert tab.lower().replace(" ", "-") == action["table"]

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The address of a page says what is seen of its timeline; a selected range has statistics; keys have a sheet."""
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from browsing import Browsing, timeline
+from traces import load_trace
+
+from regimeter.report.trace_data import trace_data
+
+pytestmark = pytest.mark.web
+
+TRACE = "h100_bert_small.json.gz"
+
+
+def number(text: str) -> int:
+    return int(text.replace(",", ""))
+
+
+def open_at(browsing: Browsing, hash_: str) -> Any:
+    page = browsing.open(trace_data(load_trace(TRACE)))
+    page.goto(page.url.split("#")[0] + hash_)
+    page.reload()
+    page.wait_for_selector("html[data-ready]")
+    browsing.settle()
+    return page
+
+
+def test_an_address_brings_back_what_was_seen(browsing: Browsing) -> None:
+    page = open_at(browsing, "#t=1ms..2ms&range=1.2ms..1.4ms&sel=40&q=aten")
+    page.locator(".range-panel table").wait_for()
+    assert timeline(browsing, "[t.scene.view.start, t.scene.view.end]") == [1e6, 2e6]
+    assert timeline(browsing, "t.scene.range") == [1.2e6, 1.4e6]
+    assert timeline(browsing, "t.scene.selected") == 40
+    assert page.get_by_label("Find spans by name").input_value() == "aten"
+    assert timeline(browsing, "t.scene.bright.reduce((a, b) => a + b, 0)") > 0
+    assert page.evaluate("document.querySelector('#timeline').getBoundingClientRect().top") < 200
+
+
+def test_the_address_follows_what_is_seen(browsing: Browsing) -> None:
+    page = browsing.open(trace_data(load_trace(TRACE)))
+    assert page.evaluate("location.hash") == "", "until something is chosen the address stays as it is"
+    timeline(browsing, "t.scene.view.set(1000, 5000), t.choose(7, false)")
+    browsing.until("location.hash.includes('sel=7')")
+    assert page.evaluate("location.hash") == "#t=1000..5000&sel=7"
+    timeline(browsing, "t.fit(), t.clear()")
+    browsing.until("location.hash === ''")
+
+
+def test_a_range_says_what_ran_in_it(browsing: Browsing) -> None:
+    run = load_trace(TRACE)
+    page = open_at(browsing, "#range=1ms..2ms")
+    page.locator(".range-panel table").wait_for()
+    # The same from the columns of the run, without the lanes and functions that are not drawn.
+    spans, low, high = run.spans, run.start_ns + 1_000_000, run.start_ns + 2_000_000
+    start, end = spans.start_ns, spans.start_ns + spans.duration_ns
+    plain = run.analyse("timeline_blocks").plain_depth
+    order = run.analyse("timeline_blocks").span
+    drawn = np.zeros(len(spans), dtype=bool)
+    drawn[order[plain >= 0]] = True
+    inside = drawn & (start <= high) & (end >= low)
+    part = np.minimum(end, high) - np.maximum(start, low)
+    times: dict[str, int] = {}
+    for row in np.flatnonzero(inside).tolist():
+        name = run.string(spans.name[row])
+        times[name] = times.get(name, 0) + max(int(part[row]), 0)
+    head = page.locator(".range-panel .dim").first.inner_text()
+    said = re.search(r"([\d,]+) spans of ([\d,]+) names", head)
+    assert said is not None
+    assert (number(said[1]), number(said[2])) == (int(inside.sum()), len(times))
+    first = page.locator(".range-panel tbody th").first.inner_text()
+    assert times[first] == max(times.values())
+
+
+def test_keys_have_a_sheet(browsing: Browsing) -> None:
+    page = browsing.open(trace_data(load_trace(TRACE)))
+    canvas = page.locator("canvas.timeline")
+    canvas.press("?")
+    assert page.locator("dialog.keys").is_visible()
+    page.keyboard.press("Escape")
+    assert page.locator("dialog.keys").is_hidden()
+    canvas.press("m")
+    page.locator(".range-panel table").wait_for()
+    canvas.press("/")
+    assert page.evaluate("document.activeElement.type") == "search"
+
+
+def test_the_small_picture_moves_what_is_in_view(browsing: Browsing) -> None:
+    page = browsing.open(trace_data(load_trace(TRACE)))
+    timeline(browsing, "t.zoom(0.1, 0)")
+    before = timeline(browsing, "t.scene.view.start")
+    box = page.locator("canvas.minimap").bounding_box()
+    page.locator("canvas.minimap").click(position={"x": box["width"] * 0.75, "y": 10})
+    middle = timeline(browsing, "(t.scene.view.start + t.scene.view.end) / 2 / t.scene.view.high")
+    assert before == 0
+    assert middle == pytest.approx(0.75, abs=0.01)
+
+
+def test_why_the_device_was_idle_stands_above_its_streams(browsing: Browsing) -> None:
+    run = load_trace("v100_ddp_large.json.gz")
+    data = trace_data(run)
+    page = browsing.open(data)
+    idle = data["idle"]
+    gaps = run.analyse("idle_gaps")
+    assert idle["count"] + idle["omitted"] == len(gaps)
+    drawn = timeline(browsing, "t.idle.idle.duration_ns.reduce((sum, one) => sum + one, 0)")
+    assert drawn + idle["omitted_ns"] == int(gaps.duration_ns.sum())
+    legend = page.locator("#timeline .legend").nth(1).inner_text()
+    assert "host late" in legend
+    page.locator("canvas.idle-strip").hover()
+    # No cause has more time than the analysis gives it.
+    times = run.analyse("idle_times")
+    cause = timeline(browsing, "t.idle.idle.causes").index("host_late")
+    late = timeline(
+        browsing,
+        f"t.idle.idle.duration_ns.reduce((sum, one, i) => sum + (t.idle.idle.cause[i] === {cause} ? one : 0), 0)",
+    )
+    in_all = int(times.total_ns[times.lane < 0].sum())
+    assert 0 < late <= in_all
+
+
+def test_a_recording_without_device_work_has_no_such_line(browsing: Browsing) -> None:
+    page = browsing.open(trace_data(load_trace("cpu_only_no_schema.json.gz")))
+    assert page.locator("canvas.timeline").count() == 1
+    assert page.locator("canvas.idle-strip").count() == 0

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Write the picture of the rooms into ARCHITECTURE.md, from the includes and imports that there are.
+
+An arrow means "uses"; one that follows from others is left out. Usage: draw_rooms.py [--check]
+"""
+
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+import check_layers
+import python_layers
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCUMENT = ROOT / "ARCHITECTURE.md"
+BEGIN, END = "<!-- rooms: written by tools/draw_rooms.py -->", "<!-- rooms: end -->"
+
+
+def uses_of_core(csrc: Path) -> dict[str, set[str]]:
+    """Return which folders of the core each one includes."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for path in csrc.rglob("*.[ch]"):
+        file = path.relative_to(csrc).as_posix()
+        for line in path.read_text(encoding="utf-8").splitlines():
+            match = check_layers.INCLUDE.match(line)
+            target = check_layers.layer(csrc, file, match[2]) if match and match[1] == '"' else None
+            if target in check_layers.ALLOWED and target != file.split("/")[0]:
+                found[file.split("/")[0]].add(target)
+    return found
+
+
+def uses_of_package(package: Path) -> dict[str, set[str]]:
+    """Return which rooms of the package each one imports when it runs."""
+    modules = python_layers.modules_of(package)
+    found: dict[str, set[str]] = defaultdict(set)
+    for module, path in modules.items():
+        room = python_layers.room_of(path, package)
+        if not module or room == "__main__":
+            continue
+        for one in python_layers.imports_of(module, path, modules, package.name):
+            to = python_layers.ROOMS.get(one.target.split(".")[0], one.target.split(".")[0])
+            if to and to not in (room, python_layers.CORE):
+                found[room].add(to)
+    return found
+
+
+def reduced(uses: dict[str, set[str]]) -> list[tuple[str, str]]:
+    """Return the arrows that do not follow from others; there is no circle among them."""
+
+    def reach(room: str, without: str) -> bool:
+        return any(other == without or reach(other, without) for other in uses.get(room, ()))
+
+    return [
+        (room, to)
+        for room in sorted(uses)
+        for to in sorted(uses[room])
+        if not any(other != to and reach(other, to) for other in uses[room])
+    ]
+
+
+def picture() -> str:
+    """Return the picture as Mermaid, which hosts of repositories draw."""
+    lines = ["```mermaid", "flowchart BT"]
+    for title, uses, prefix in (
+        ("csrc", uses_of_core(ROOT / "csrc"), "c_"),
+        ("python/regimeter", uses_of_package(ROOT / "python" / "regimeter"), "p_"),
+    ):
+        lines.append(f'  subgraph {prefix}all["{title}"]')
+        below: dict[str, list[str]] = defaultdict(list)
+        for room, to in reduced(uses):
+            below[room].append(f"{prefix}{to}[{to}]")
+        lines += [f"    {prefix}{room}[{room}] --> {' & '.join(to)}" for room, to in below.items()]
+        lines.append("  end")
+    return "\n".join([*lines, "  p_all --> c_python", "```"])
+
+
+def main() -> int:
+    text = DOCUMENT.read_text(encoding="utf-8")
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    if not after:
+        print(f"{DOCUMENT}: the lines '{BEGIN}' and '{END}' are not there", file=sys.stderr)
+        return 1
+    drawn = f"{before}{BEGIN}\n{picture()}\n{END}{after}"
+    if "--check" not in sys.argv[1:]:
+        DOCUMENT.write_text(drawn, encoding="utf-8")
+    elif drawn != text:
+        print(f"{DOCUMENT}: the picture is not that of the code; run tools/draw_rooms.py", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Write the table of claims in evidence/README.md from the collections in evidence/.
+
+    python3 tools/evidence_table.py [--check] [--folder evidence]
+
+The list of what can be claimed is that of the measurements; what a collection says of each stands beside it. A
+collection of doubles is refused. Exit status: 0 written or current, 1 not current, 2 a collection cannot be used.
+"""
+
+import argparse
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+BEGIN, END = "<!-- claims: tools/evidence_table.py -->", "<!-- end of claims -->"
+
+
+class Unusable(Exception):
+    """A collection that is no evidence; the text says why."""
+
+
+def measurements() -> list[tuple[str, str]]:
+    """Return name and first line of each measurement, in the order in which they run."""
+    folder = ROOT / "tests/gpu/evidence"
+    names = re.findall(r'^    Measurement\("(\w+)"', (folder / "runner.py").read_text(encoding="utf-8"), re.MULTILINE)
+    texts = (
+        re.search(r'"""(.*?)(?:"""|\n\n)', (folder / f"{name}.py").read_text(encoding="utf-8"), re.S) for name in names
+    )
+    return [(name, " ".join(text.group(1).split())) for name, text in zip(names, texts, strict=True) if text]
+
+
+def collection(path: Path) -> dict[str, Any]:
+    """Read a collection; Unusable for one of doubles, with changes, or that cannot be read."""
+    try:
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise Unusable(f"{path}: cannot be read: {error}") from None
+    if found.get("on") != "hardware":
+        raise Unusable(f"{path}: it is of doubles, which show nothing about hardware; remove it")
+    if found.get("changed"):
+        raise Unusable(f"{path}: collected with changes in {', '.join(found['changed'])}; collect from a commit")
+    return found
+
+
+def verdict(row: dict[str, Any] | None) -> str:
+    """Return what a collection says of a measurement."""
+    if row is None:
+        return "not run"
+    judged = [claim for claim in row.get("claims", ()) if claim["holds"] is not None]
+    if not judged:
+        return str(row["state"])
+    failed = [claim["claim"] for claim in judged if not claim["holds"]]
+    return f"{len(judged) - len(failed)} of {len(judged)} hold" + "".join(f"; not: {text}" for text in failed)
+
+
+def table(folder: Path) -> str:
+    """Return the table: a line for each measurement, a column for each collection."""
+    runs = [(path.parent.name, collection(path)) for path in sorted(folder.glob("*/evidence.json"))]
+    columns = [name for name, _ in runs] or ["collections"]
+    lines = [f"| measurement | what it shows | {' | '.join(columns)} |", f"|---|---|{'---|' * len(columns)}"]
+    for name, text in measurements():
+        rows = [next((row for row in run["measurements"] if row["name"] == name), None) for _, run in runs]
+        lines.append(f"| `{name}` | {text} | {' | '.join(map(verdict, rows)) if runs else 'none yet'} |")
+    return "\n".join(lines)
+
+
+def main() -> int:
+    """Write or check."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="say whether the table is current, write nothing")
+    parser.add_argument("--folder", type=Path, default=ROOT / "evidence", help="where the collections are")
+    asked = parser.parse_args()
+    document = asked.folder / "README.md"
+    before = document.read_text(encoding="utf-8")
+    try:
+        made = f"{BEGIN}\n{table(asked.folder)}\n{END}"
+    except Unusable as error:
+        print(error, file=sys.stderr)
+        return 2
+    after = re.sub(f"{re.escape(BEGIN)}.*?{re.escape(END)}", lambda _: made, before, flags=re.S)
+    if BEGIN not in before:
+        print(f"{document}: no line {BEGIN}, where the table goes", file=sys.stderr)
+        return 2
+    if asked.check:
+        if after != before:
+            print(f"{document} is not current; run python3 tools/evidence_table.py", file=sys.stderr)
+        return int(after != before)
+    document.write_text(after, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
