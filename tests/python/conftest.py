@@ -3,6 +3,7 @@
 
 import functools
 import gc
+import importlib
 import os
 import subprocess
 import sys
@@ -63,6 +64,16 @@ def make_profiler() -> Iterator[Callable[..., GPUProfiler]]:
 @pytest.fixture
 def profiler(make_profiler: Callable[..., GPUProfiler]) -> GPUProfiler:
     return make_profiler(enable_detailed_metrics=False)
+
+
+@pytest.fixture
+def compiles() -> Iterator[None]:
+    """Let the test use torch.compile: without this, what is measured later in the process would not be counted."""
+    backends = importlib.import_module("torch._dynamo.eval_frame").cached_backends
+    before = dict(backends)
+    yield
+    backends.clear()
+    backends.update(before)
 
 
 @pytest.fixture

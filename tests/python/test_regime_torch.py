@@ -167,19 +167,13 @@ def test_modules_forward_and_backward(profiler):
     assert layer.weight.grad is not None
 
 
+@pytest.mark.usefixtures("compiles")
 def test_a_compiled_function_is_never_counted(profiler):
-    import torch._dynamo.eval_frame as frames
-
-    before = dict(frames.cached_backends)
-    try:
-        compiled = torch.compile(lambda x: x + 1, backend="eager")
-        assert torch_work.must_not_count(compiled)
-        found = profiler.profile_operation(lambda x: compiled(x), torch.ones(3))
-        assert found["flops"] is None
-        assert any("torch.compile is in use" in text for text in found["warnings"])
-    finally:
-        frames.cached_backends.clear()
-        frames.cached_backends.update(before)
+    compiled = torch.compile(lambda x: x + 1, backend="eager")
+    assert torch_work.must_not_count(compiled)
+    found = profiler.profile_operation(lambda x: compiled(x), torch.ones(3))
+    assert found["flops"] is None
+    assert any("torch.compile is in use" in text for text in found["warnings"])
 
 
 def test_layers_share_the_time_by_what_they_do(monkeypatch):  # D8

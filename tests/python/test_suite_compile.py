@@ -107,6 +107,7 @@ def test_compiled_again_with_the_guard_that_failed(analyzer):
     assert same.recompiles == []
 
 
+@pytest.mark.usefixtures("compiles")
 def test_what_the_program_compiled_before_is_no_recompile(analyzer):
     def mine(x):
         return torch.sin(x) - 1
@@ -228,6 +229,7 @@ def test_a_training_step_can_be_analyzed(analyzer):
 # --- what it leaves behind ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("compiles")
 def test_the_state_of_dynamo_is_put_back(analyzer):
     utils = __import__("importlib").import_module("torch._dynamo.utils")
     compiles = []
