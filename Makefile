@@ -80,7 +80,9 @@ $(PACKAGE): $(BASE) CMakeLists.txt pyproject.toml README.md LICENSE $(SOURCES)
 demo: $(PACKAGE) ## record a real training loop, import a real trace; leaves demo/report.html and trace.html
 	PYTHON=$(PY) bash demo/run.sh
 
-test: $(ENVIRONMENT) $(PACKAGE) test-core ## C tests, then the Python tests that need no GPU, in random order (SEED)
+# CORE_TESTS=test-asan runs the C tests under the sanitizers instead, and builds nothing without them.
+CORE_TESTS ?= test-core
+test: $(ENVIRONMENT) $(PACKAGE) $(CORE_TESTS) ## C tests, then the Python tests that need no GPU, in random order (SEED)
 	$(PY) -m pytest -n $(JOBS) --dist worksteal -m 'not gpu' --shuffle $(SEED)
 
 test-alone: $(ENVIRONMENT) $(PACKAGE) ## every file of Python tests in a process of its own

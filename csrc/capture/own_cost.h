@@ -12,7 +12,7 @@
     X(threads, "the first scope of each thread: its recorder, its name, the start of the service threads")   \
     X(blocks, "taking the next block of records")                                                            \
     X(witness, "looks at how fast the machine is")                                                           \
-    X(forks, "holding still for a fork, and starting anew in the child")
+    X(forks, "holding still for a fork, the part of it that shares our blocks, starting anew in the child")
 
 #define RGM_OWN_COST_ENUM(name, doc) RGM_OWN_##name,
 typedef enum { RGM_OWN_COSTS(RGM_OWN_COST_ENUM) RGM_OWN_COUNT } rgm_own_cost;

@@ -3,6 +3,7 @@
 
 #include <malloc.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -29,20 +30,32 @@ void rgm_memory_reopen(void) {
     if (fd >= 0) close(fd);
 }
 
-int64_t rgm_memory_resident(void) {
+// Resident pages and those of them that others share, as bytes; false where they cannot be read.
+static bool statm_read(int64_t *resident, int64_t *shared) {
     static _Atomic(long) page;
     char text[128];
     int fd = statm_open();
-    if (fd < 0) return -1;
+    if (fd < 0) return false;
     ssize_t length = pread(fd, text, sizeof text - 1, 0);
-    if (length <= 0) return -1;
+    if (length <= 0) return false;
     text[length] = '\0';
-    const char *at = text;
+    char *at = text;
     while (*at && *at != ' ') at++; // the first number is the virtual size
-    int64_t pages = 0;
-    for (at += *at == ' '; *at >= '0' && *at <= '9'; at++) pages = pages * 10 + (*at - '0');
     if (!atomic_load_explicit(&page, memory_order_relaxed)) atomic_store(&page, sysconf(_SC_PAGESIZE));
-    return pages * atomic_load_explicit(&page, memory_order_relaxed);
+    long bytes = atomic_load_explicit(&page, memory_order_relaxed);
+    *resident = strtoll(at, &at, 10) * bytes;
+    *shared = strtoll(at, &at, 10) * bytes;
+    return true;
+}
+
+int64_t rgm_memory_resident(void) {
+    int64_t resident, shared;
+    return statm_read(&resident, &shared) ? resident : -1;
+}
+
+int64_t rgm_memory_private(void) {
+    int64_t resident, shared;
+    return statm_read(&resident, &shared) ? resident - shared : -1;
 }
 
 int64_t rgm_memory_resident_peak(void) {

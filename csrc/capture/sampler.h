@@ -12,6 +12,8 @@
 
 // Resident set in bytes from a kept-open /proc/self/statm (half a microsecond), -1 when there is none.
 int64_t rgm_memory_resident(void);
+// The part of it that no file stands behind, from the same place; a fork copies the page tables of this.
+int64_t rgm_memory_private(void);
 // Peak resident set of the process so far (getrusage), -1 when unknown.
 int64_t rgm_memory_resident_peak(void);
 // In use and held by malloc (mallinfo2); false where the C library does not offer it. Takes the allocator's

@@ -2,6 +2,7 @@
 #include "capture/session.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -310,6 +311,11 @@ void rgm_session_name_thread(rgm_session *session, const char *name, size_t leng
 
 // --- fork -------------------------------------------------------------------------------------------------
 
+static struct {
+    uint64_t ticks;
+    int64_t cpu_ns, wall_ns;
+} fork_began; // under the registry's lock
+
 static void fork_prepare(void) {
     pthread_mutex_lock(&registry_mutex);
     for (rgm_session *s = registry; s; s = s->next) {
@@ -322,6 +328,9 @@ static void fork_prepare(void) {
         pthread_mutex_lock(&s->time_mutex);
         rgm_session_own(s, RGM_OWN_forks, rgm_clock_ticks() - begin);
     }
+    fork_began.ticks = rgm_clock_ticks();
+    fork_began.cpu_ns = rgm_thread_cpu_ns();
+    fork_began.wall_ns = rgm_clock_monotonic_ns();
 }
 
 static void fork_unlock(void) {
@@ -334,6 +343,20 @@ static void fork_unlock(void) {
         pthread_mutex_unlock(&s->drain_mutex);
     }
     pthread_mutex_unlock(&registry_mutex);
+}
+
+// A fork takes as long as there are pages to be shared with the child: a session has cost its blocks' part of
+// the processor time. Elapsed time would count the child's, which often runs first.
+static void fork_parent(void) {
+    double ticks = (double)(rgm_clock_ticks() - fork_began.ticks);
+    double busy = (double)(rgm_thread_cpu_ns() - fork_began.cpu_ns);
+    double wall = (double)(rgm_clock_monotonic_ns() - fork_began.wall_ns);
+    int64_t held = registry ? rgm_memory_private() : -1;
+    for (rgm_session *s = registry; s && held > 0 && wall > 0; s = s->next) {
+        double share = (double)atomic_load(&s->blocks) * sizeof(rgm_block) / (double)held;
+        rgm_session_own(s, RGM_OWN_forks, (uint64_t)(ticks * fmin(busy / wall, 1) * fmin(share, 1)));
+    }
+    fork_unlock();
 }
 
 // What the parent's recorders hold stays the parent's; only their frames are kept, closed, because scopes
@@ -400,7 +423,7 @@ static void fork_child(void) {
     fork_unlock();
 }
 
-static void watch_forks(void) { pthread_atfork(fork_prepare, fork_unlock, fork_child); }
+static void watch_forks(void) { pthread_atfork(fork_prepare, fork_parent, fork_child); }
 
 // --- life -------------------------------------------------------------------------------------------------
 

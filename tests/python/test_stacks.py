@@ -122,21 +122,22 @@ def test_samples_survive_files(program, tmp_path):
     assert len(kept.samples) > 10
 
 
+def sampled(profiler: GPUProfiler, least: int) -> Run:
+    """Sleep until there are samples of it."""
+    with profiler.profile("block", device="cpu"):
+        while profiler._stats()["host_samples"] < least:
+            time.sleep(0.02)
+    return profiler.run()
+
+
 def test_a_snapshot_has_the_samples_of_memory():
     profiler = GPUProfiler(stacks=1000.0)
-    with profiler.profile("block", device="cpu"):
-        time.sleep(0.2)
-    run = profiler.run()
-    assert (
-        count(run, lambda frames, state: frames[0][0]).most_common(1)[0][0]
-        == "test_a_snapshot_has_the_samples_of_memory"
-    )
+    run = sampled(profiler, 50)
+    assert count(run, lambda frames, state: frames[0][0]).most_common(1)[0][0] == "sampled"
     profiler.reset()
-    with profiler.profile("block", device="cpu"):
-        time.sleep(0.1)
-    after = profiler.run()
-    assert 0 < len(after.samples) < len(run.samples)
+    after = sampled(profiler, 5)
     assert frames_of(after, int(after.samples.stack[-1]))
+    assert min(after.samples.time_ns.tolist()) > max(run.samples.time_ns.tolist())
     profiler.close()
 
 
