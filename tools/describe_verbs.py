@@ -19,10 +19,11 @@ MARK = "    # --- written by tools/describe_verbs.py from the descriptions besid
 
 
 def method_name(verb: Verb) -> str:
-    """Return the name of the method; one that Run has already, mostly as a table, gets a suffix."""
-    taken = {name for name in (*dir(_core.Run), *vars(trace.Run)) if not name.startswith("__")}
+    """Return the name of the method: that of the command. AssertionError where Run has another use for it."""
     name = verb.name.replace("-", "_")
-    return f"{name}_analysis" if name in taken or keyword.iskeyword(name) else name
+    if keyword.iskeyword(name) or name in dir(_core.Run) or name in vars(trace.Run):
+        raise AssertionError(f"{name} is no name for a method of Run")
+    return name
 
 
 def method(verb: Verb) -> str:

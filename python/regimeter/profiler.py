@@ -3,20 +3,17 @@
 
 import atexit
 import contextlib
-import functools
-import inspect
-import math
 import os
 import sys
 import threading
 import warnings
 import weakref
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from time import perf_counter_ns
-from typing import Any, ParamSpec, TypeVar, cast, overload
+from typing import Any, ParamSpec, TypeVar, overload
 
 from . import _core
-from .capture import backend, counting, device_memory, kernels, recording, series, streams
+from .capture import backend, counting, decorated, device_memory, kernels, rates, recording, series, streams
 from .capture.structure import attachment
 from .public.run import Run
 from .regime.methods import OperationMethods
@@ -29,10 +26,6 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 RECORD_VARIABLE = recording.FILE
-DETAILED_SAMPLE_INTERVAL_MS = 10.0
-TRACKING_SAMPLE_INTERVAL_MS = 1.0
-STACKS_HZ = 100.0
-ALLOCATION_BYTES = 524288  # of which one is drawn where allocations are watched
 
 _open_profilers: "weakref.WeakSet[GPUProfiler]" = weakref.WeakSet()
 
@@ -132,8 +125,8 @@ class GPUProfiler(OperationMethods, _core.Profiler):
             allocations = allocations or told.get("allocations", False)
             witness = witness and told.get("witness", True) and counting.OPTION not in told
             structure = structure or (bool(told.get("structure")) and counting.OPTION not in told)
-        rate = check_rate(sample_rate)
-        interval = _sample_interval(memory_interval_ms, track_memory, enable_detailed_metrics)
+        rate = rates.check_rate(sample_rate)
+        interval = rates.memory_interval_ns(memory_interval_ms, track_memory, enable_detailed_metrics)
         self.device_id = gpus.ordinal_of(device_id)
         self.force_recalibration = force_recalibration
         self.enable_detailed_metrics = enable_detailed_metrics
@@ -152,8 +145,8 @@ class GPUProfiler(OperationMethods, _core.Profiler):
         session = {"seed": seed & 0x7FFF_FFFF_FFFF_FFFF, "sample_interval_ns": interval, **quiet, **options}
         if not witness:
             session.setdefault("witness_interval_ns", 0)
-        session.setdefault("stacks_interval_ns", 0 if quiet else _stacks_interval(stacks))
-        period = _allocations_period(allocations)
+        session.setdefault("stacks_interval_ns", 0 if quiet else rates.stacks_interval_ns(stacks))
+        period = rates.allocation_bytes(allocations)
         session.setdefault("allocations_bytes", period if session["stacks_interval_ns"] else 0)
         if record_file:
             self._open_recorded(record_file, session)
@@ -221,20 +214,8 @@ class GPUProfiler(OperationMethods, _core.Profiler):
             raise ValueError(f"unknown device {device!r}; valid are: {', '.join(_core.DEVICES)}")
         return lambda function: self._decorate(function, operation, device)
 
-    def _decorate(self, function: Any, operation: str | None, device: str) -> Any:
-        if isinstance(function, classmethod | staticmethod):
-            return type(function)(self._decorate(function.__func__, operation, device))
-        if not callable(function):
-            raise TypeError(f"a function is expected, not {type(function).__name__}")
-        name = operation or getattr(function, "__qualname__", None) or type(function).__qualname__
-        called = type(function).__call__
-        if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(called):
-            return _wrap_coroutine(self, function, name, device)
-        if inspect.isasyncgenfunction(function) or inspect.isasyncgenfunction(called):
-            return _wrap_async_generator(self, function, name, device)
-        if inspect.isgeneratorfunction(function) or inspect.isgeneratorfunction(called):
-            return _wrap_generator(self, function, name, device)
-        return functools.update_wrapper(self._wrap(function, name, device), function)
+    def _decorate(self, function: Any, operation: str | None, device: str) -> Any:  # a scope used as a decorator calls it
+        return decorated.decorate(self, function, operation, device)
 
     def enable(self, operation: str | None = None) -> None:
         """Record from now on; with an operation, that one only (the profiler's own switch is left alone)."""
@@ -252,7 +233,7 @@ class GPUProfiler(OperationMethods, _core.Profiler):
 
     def set_sample_rate(self, rate: float, operation: str | None = None, device: str = "gpu") -> None:
         """Record a part of the scopes: of those without a parent, or of one operation wherever it stands."""
-        rate = check_rate(rate)
+        rate = rates.check_rate(rate)
         if operation is None:
             self._set_sampling(rate)
             self.sample_rate = rate
@@ -264,7 +245,7 @@ class GPUProfiler(OperationMethods, _core.Profiler):
         self.enable_detailed_metrics = enabled
         self._set_probes(backend.detect if enabled else None, self._memory_probe, self.track_memory)
         with self._lock:
-            self._sampler(_sample_interval(self._interval_asked, self.track_memory, enabled))
+            self._sampler(rates.memory_interval_ns(self._interval_asked, self.track_memory, enabled))
 
     # --- results -------------------------------------------------------------------------------------------
 
@@ -465,116 +446,6 @@ def _show_warnings() -> None:
                 warnings.warn(text, RuntimeWarning, stacklevel=2)
             except RuntimeWarning:  # warnings are errors here, but not one of the line that happens to run
                 print(f"regimeter: {text}", file=sys.stderr)
-
-
-def check_rate(rate: float) -> float:
-    """Return the sample rate as a float; ValueError unless it lies between 0 and 1."""
-    value = float(rate)
-    if math.isnan(value) or not 0.0 <= value <= 1.0:
-        raise ValueError(f"a sample rate lies between 0 and 1, got {rate!r}")
-    return value
-
-
-def _sample_interval(asked_ms: float | None, tracking: bool, detailed: bool) -> int:
-    if asked_ms is None:
-        asked_ms = TRACKING_SAMPLE_INTERVAL_MS if tracking else DETAILED_SAMPLE_INTERVAL_MS if detailed else 0.0
-    if not 0.0 <= asked_ms < 1e9:  # also refuses NaN
-        raise ValueError(f"memory_interval_ms must be at least 0, got {asked_ms!r}")
-    return round(asked_ms * 1e6)
-
-
-def _allocations_period(asked: bool | int) -> int:
-    """Return of how many bytes one is drawn, 0 for none; ValueError for what is no size."""
-    period = ALLOCATION_BYTES if asked is True else int(asked)
-    if period < 0:
-        raise ValueError(f"allocations are drawn once in so many bytes, got {asked!r}")
-    return period
-
-
-def _stacks_interval(asked: bool | float) -> int:
-    """Return the mean interval of the stack sampler in nanoseconds, 0 for none; ValueError for a rate out of range."""
-    if asked is False or asked == 0:
-        return 0
-    hz = STACKS_HZ if asked is True else float(asked)
-    if not 1.0 <= hz <= 1000.0:  # also refuses NaN
-        raise ValueError(f"stacks are sampled 1 to 1000 times a second, got {asked!r}")
-    return round(1e9 / hz)
-
-
-# --- functions that do not run when they are called ---------------------------------------------------------
-
-
-def _wrap_coroutine(
-    profiler: GPUProfiler, function: Callable[P, Awaitable[R]], name: str, device: str
-) -> Callable[P, Awaitable[R]]:
-    @functools.wraps(function)
-    async def profiled(*args: P.args, **kwargs: P.kwargs) -> R:
-        with profiler._scope_for(name, device, function):
-            return await function(*args, **kwargs)
-
-    return profiled
-
-
-def _wrap_generator(
-    profiler: GPUProfiler, function: Callable[P, Generator[Any, Any, R]], name: str, device: str
-) -> Callable[P, Generator[Any, Any, R]]:
-    """Each step of the generator is a scope, so the consumer's time in between is not counted."""
-
-    @functools.wraps(function)
-    def profiled(*args: P.args, **kwargs: P.kwargs) -> Generator[Any, Any, R]:
-        generator = function(*args, **kwargs)
-        step: Callable[[Any], Any] = generator.send
-        sent: Any = None
-        while True:
-            finished: StopIteration | None = None
-            item = None
-            with profiler._scope_for(name, device, function):
-                try:
-                    item = step(sent)
-                except StopIteration as stop:
-                    finished = stop
-            if finished is not None:
-                return cast(R, finished.value)
-            try:
-                sent = yield item
-                step = generator.send
-            except GeneratorExit:
-                generator.close()
-                raise
-            except BaseException as error:
-                step, sent = generator.throw, error
-
-    return profiled
-
-
-def _wrap_async_generator(
-    profiler: GPUProfiler, function: Callable[P, AsyncGenerator[Any, Any]], name: str, device: str
-) -> Callable[P, AsyncGenerator[Any, Any]]:
-    @functools.wraps(function)
-    async def profiled(*args: P.args, **kwargs: P.kwargs) -> AsyncGenerator[Any, Any]:
-        generator = function(*args, **kwargs)
-        step: Callable[[Any], Awaitable[Any]] = generator.asend
-        sent: Any = None
-        while True:
-            finished = False
-            item = None
-            with profiler._scope_for(name, device, function):
-                try:
-                    item = await step(sent)
-                except StopAsyncIteration:
-                    finished = True
-            if finished:
-                return
-            try:
-                sent = yield item
-                step = generator.asend
-            except GeneratorExit:
-                await generator.aclose()
-                raise
-            except BaseException as error:
-                step, sent = generator.athrow, error
-
-    return profiled
 
 
 # --- the profiler of the process ----------------------------------------------------------------------------

@@ -42,7 +42,7 @@ def times(profiler):
 
 
 def states(run):
-    return [STATES[state] for state in run.intervals.state.tolist()]
+    return [STATES[state] for state in run.tables.intervals.state.tolist()]
 
 
 def close(ours_ms: float, theirs_ms: float) -> bool:
@@ -94,7 +94,7 @@ def test_two_streams(profiler):
     entries = times(profiler)
     assert entries["short"].gpu_time_ms < entries["long"].gpu_time_ms / 2
     assert close(entries["given"].gpu_time_ms, entries["short"].gpu_time_ms) or entries["given"].gpu_time_ms > 1
-    assert {first.cuda_stream, second.cuda_stream} < set(profiler.run().intervals.stream.tolist())
+    assert {first.cuda_stream, second.cuda_stream} < set(profiler.run().tables.intervals.stream.tolist())
 
 
 def test_a_scope_that_changes_stream(profiler):
@@ -164,7 +164,7 @@ def test_two_devices(profiler):
                 spin()
     for device in range(2):
         torch.cuda.synchronize(device)
-    assert set(profiler.run().intervals.device.tolist()) == {0, 1}
+    assert set(profiler.run().tables.intervals.device.tolist()) == {0, 1}
     assert all(times(profiler)[f"device {device}"].gpu_time_ms > 0 for device in range(2))
 
 

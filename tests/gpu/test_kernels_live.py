@@ -55,8 +55,8 @@ def our_sums():
         rows = profiler.run().kernels()
         run = profiler.run()
         sums = {}
-        for row in range(len(run.launches)):
-            span = run.launches.span[row]
+        for row in range(len(run.tables.launches)):
+            span = run.tables.launches.span[row]
             name = run.strings[run.spans.name[span]]
             count, total = sums.get(name, (0, 0))
             sums[name] = (count + 1, total + int(run.spans.duration_ns[span]))
@@ -108,7 +108,7 @@ def test_every_kernel_is_attributed_or_counted():
         torch.cuda.synchronize()
         profiler.close()
         run = profiler.run()
-        kernels = [int(span) for span in run.launches.span]
+        kernels = [int(span) for span in run.tables.launches.span]
         launches = [int(run.spans.launch[span]) for span in kernels]
         print(json.dumps({
             "kernels": len(kernels),
@@ -118,8 +118,8 @@ def test_every_kernel_is_attributed_or_counted():
                          for span, launch in zip(kernels, launches)),
             "streams": len({int(run.spans.lane[span]) for span in kernels}),
             "anomalies": {row["code"]: int(row["count"]) for row in run.anomaly_list()},
-            "registers": sum(int(value) > 0 for value in run.launches.registers),
-            "occupied": sum(0 < float(value) <= 1 for value in run.launches.occupancy),
+            "registers": sum(int(value) > 0 for value in run.tables.launches.registers),
+            "occupied": sum(0 < float(value) <= 1 for value in run.tables.launches.occupancy),
         }))
         """,
     )
@@ -181,11 +181,11 @@ def test_graphs(nodes):
             while row >= 0 and run.spans.kind[row] != 0:
                 row = run.spans.parent[row]
             return run.strings[run.spans.name[row]] if row >= 0 else None
-        rows = [i for i in range(len(run.launches)) if run.launches.graph[i] >= 0]
+        rows = [i for i in range(len(run.tables.launches)) if run.tables.launches.graph[i] >= 0]
         print(json.dumps({
             "rows": len(rows),
-            "replayed": [scope(run.spans.launch[run.launches.span[i]]) for i in rows],
-            "captured": [scope(run.launches.capture[i]) for i in rows],
+            "replayed": [scope(run.spans.launch[run.tables.launches.span[i]]) for i in rows],
+            "captured": [scope(run.tables.launches.capture[i]) for i in rows],
         }))
         """,
     )
@@ -209,7 +209,8 @@ def test_a_running_torch_profiler_is_explained():
             profiler.close()
         run = profiler.run()
         theirs = len(list(traced.profiler.kineto_results.events()))
-        print(json.dumps({"reason": profiler.kernels_reason, "states": run.intervals.state.tolist(), "theirs": theirs}))
+        states = run.tables.intervals.state.tolist()
+        print(json.dumps({"reason": profiler.kernels_reason, "states": states, "theirs": theirs}))
         """,
     )
     assert "torch.profiler is running" in found["reason"]

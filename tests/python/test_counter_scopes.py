@@ -61,7 +61,7 @@ for _ in range(3):
         pass
 with profiler.profile("end"):
     pass
-assert len(profiler.run().counters) == 0  # they come when the measurement ends
+assert len(profiler.run().tables.counters) == 0  # they come when the measurement ends
 profiler.close()
 assert get(b"misuse") == get(b"users") == 0
 """
@@ -69,7 +69,7 @@ assert get(b"misuse") == get(b"users") == 0
 
 def ranges_of(run):
     """Name, start, end and values of each range, from the joined columns."""
-    spans, counters = run.spans, run.counters
+    spans, counters = run.spans, run.tables.counters
     rows = [i for i, kind in enumerate(spans.kind.tolist()) if _core.SPAN_KINDS[kind] == "counter_range"]
     return {
         row: (
@@ -86,7 +86,7 @@ def test_outermost_scopes_are_ranges(record):
     assert [name for name, _ in found.values()] == ["step", "step", "step", "end"]
     for number, (_, values) in enumerate(found.values()):
         assert sorted(values) == [1000 * number + m for m in range(5)]
-    assert (run.counters.span >= 0).all()
+    assert (run.tables.counters.span >= 0).all()
     # A range encloses its scope.
     spans = run.spans
     scopes = [i for i in range(len(spans)) if run.strings[spans.name[i]] == "step" and i not in found]

@@ -200,7 +200,7 @@ def counted(tmp_path_factory):
 def counts_of(file):
     run = load(file)
     found = {}
-    for span, value in sorted(zip(run.counters.span.tolist(), run.counters.value.tolist(), strict=True)):
+    for span, value in sorted(zip(run.tables.counters.span.tolist(), run.tables.counters.value.tolist(), strict=True)):
         found.setdefault(run.strings[run.spans.name[span]], []).append(int(value))
     return found
 
@@ -211,7 +211,7 @@ def test_each_scope_has_the_instructions_of_its_thread_inside_it(counted):
     assert {name: len(values) for name, values in found.items()} == {
         "outer": 6, "loop": 6, "empty": 18, "function": 6, "task": 6, "again": 12
     }  # fmt: skip
-    assert set(run.counters.series.tolist()) == {run.strings.index("instructions")}
+    assert set(run.tables.counters.series.tolist()) == {run.strings.index("instructions")}
     assert all(0 < value < 1000 for value in found["empty"])
     for outer, loop in zip(found["outer"][2:], found["loop"][2:], strict=True):
         # What the profiler does at the scopes within is not the program's: thousands each, were it counted.

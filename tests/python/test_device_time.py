@@ -45,7 +45,7 @@ def test_a_scope_has_the_time_of_its_work(profiler, driver):
     assert "gpu_time_ms" not in found["a"].unavailable
     run = profiler.run()
     assert run.environment["device"]["available"] is True
-    assert run.intervals.device.tolist() == [0, 0]
+    assert run.tables.intervals.device.tolist() == [0, 0]
 
 
 def test_the_summary_adds_up_and_tells_how_many_calls(profiler, driver):
@@ -203,7 +203,7 @@ def test_threads(profiler, driver):
     driver.advance(1000 * MS)
     summary = profiler.get_summary()
     assert [summary[f"thread {n}"].total_gpu_time_ms for n in range(1, 5)] == [50.0, 100.0, 150.0, 200.0]
-    assert set(profiler.run().intervals.device.tolist()) == {0, 1}
+    assert set(profiler.run().tables.intervals.device.tolist()) == {0, 1}
 
 
 # --- which stream ---------------------------------------------------------------------------------------------
@@ -220,7 +220,7 @@ def test_the_current_stream_of_torch(driver, torch, make_profiler):
         driver.work(0, 3 * MS)
     found = measured(profiler, driver)
     assert (found["a"].gpu_time_ms, found["b"].gpu_time_ms) == (2.0, 3.0)
-    assert profiler.run().intervals.stream.tolist() == [stream, 0]
+    assert profiler.run().tables.intervals.stream.tolist() == [stream, 0]
     assert torch.asked == 4
 
 
@@ -246,7 +246,7 @@ def test_a_scope_that_changes_stream(driver, torch, make_profiler):
     entry = measured(profiler, driver)["a"]
     assert entry.gpu_time_ms is None
     assert "another stream" in entry.unavailable["gpu_time_ms"]
-    assert profiler.run().intervals.state.tolist() == [STREAM_CHANGED]
+    assert profiler.run().tables.intervals.state.tolist() == [STREAM_CHANGED]
 
 
 def test_torch_is_not_asked_before_it_uses_the_device(driver, monkeypatch, make_profiler):
@@ -345,7 +345,7 @@ def test_a_given_stream_does_not_stick_to_the_next_scope(profiler, driver):
     with profiler.profile("b"):
         driver.work(0, MS)
     driver.advance(1000 * MS)
-    assert profiler.run().intervals.stream.tolist() == [stream, 0]
+    assert profiler.run().tables.intervals.stream.tolist() == [stream, 0]
 
 
 def test_handles():
@@ -372,7 +372,7 @@ def test_closing_does_not_wait_for_ever(driver, make_profiler):
         driver.work(0, 5 * MS)
     profiler.close()
     run = profiler.run()
-    assert run.intervals.state.tolist() == [PENDING]
+    assert run.tables.intervals.state.tolist() == [PENDING]
     assert {row["code"]: row["count"] for row in run.anomaly_list()} == {"pending_intervals": 1}
 
 

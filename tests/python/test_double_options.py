@@ -81,10 +81,10 @@ def test_flushes_that_call_the_driver_leave_a_capture_alone(run_program, tmp_pat
 
 def test_clusters_of_kernels(run_program, tmp_path):
     run, _ = traced(run_program, tmp_path, "launch()", cupti="cluster=2")
-    launches = run.launches
+    launches = run.tables.launches
     assert (int(launches.cluster_x[0]), int(launches.cluster_y[0]), int(launches.cluster_z[0])) == (2, 1, 1)
     run, _ = traced(run_program, tmp_path, "launch()")
-    assert int(run.launches.cluster_x[0]) == 0
+    assert int(run.tables.launches.cluster_x[0]) == 0
 
 
 def test_an_event_costs_its_stream_time(run_program):

@@ -113,7 +113,7 @@ def test_kernels_of_2026() -> None:
         '"grid": [132, 1, 1], "block": [384, 1, 1], "est. achieved occupancy %": 19}'
     )
     run = trace(x("k", "1.000", "2.000", "kernel", args, "1", "7"))
-    launches = run.launches
+    launches = run.tables.launches
     assert (launches.graph[0], launches.graph_node[0], launches.estimated_occupancy[0]) == (3, 12884901890, 0.19)
     assert math.isnan(launches.occupancy[0])
     assert metadata(run, 0)["occupancy"] == {"activeBlocksPerMultiprocessor": 2, "limitingFactors": ["registers"]}
@@ -196,7 +196,7 @@ def test_what_a_command_processor_does_beside_computing() -> None:
     )  # fmt: skip
     assert kinds(run) == ["sync", "event", "memcpy", "accelerator", "accelerator"]
     assert run.spans.bytes[2] == 1024
-    assert (run.syncs.span.tolist(), run.syncs.stream.tolist()) == ([0], [4])
+    assert (run.tables.syncs.span.tolist(), run.tables.syncs.stream.tolist()) == ([0], [4])
 
 
 def test_every_column_of_a_trace_is_filled() -> None:
@@ -207,5 +207,5 @@ def test_every_column_of_a_trace_is_filled() -> None:
         for column in (one["name"] for one in described["columns"]):
             values = [getattr(run.table(name), column) for run in (first, second)]
             assert np.array_equal(*values, equal_nan=values[0].dtype.kind == "f"), (name, column)
-    assert len(first.launches)
-    assert not first.launches.cluster_y.any()
+    assert len(first.tables.launches)
+    assert not first.tables.launches.cluster_y.any()

@@ -211,7 +211,7 @@ def test_the_bare_array_of_early_2021() -> None:
     assert spans.correlation[:5].tolist() == [-1, 334, 334, 335, 336]
     assert spans.launch.tolist() == [-1, -1, 1, -1, -1, -1, -1]
     assert spans.bytes[3:5].tolist() == [4096, 8]
-    launches = run.launches
+    launches = run.tables.launches
     assert (launches.span.tolist(), launches.grid_x.tolist(), launches.block_y.tolist()) == ([2], [64], [2])
     assert (launches.registers[0], launches.shared_bytes[0], launches.occupancy[0]) == (32, 16, 0.4)
     assert (launches.blocks_per_sm[0], launches.warps_per_sm[0]) == (0.8, 6.4)

@@ -87,7 +87,7 @@ def test_counters() -> None:
         '"ts": 1.001, "args": {"": 12.5}}',
         '{"ph": "C", "name": "Queue Length", "pid": 0, "ts": 2.000, "args": {"Stream 7": 3, "Stream 8": 4}}',
     )
-    table = run.counters
+    table = run.tables.counters
     rows = sorted(
         (run.strings[series], time, value, device)
         for series, time, value, device in zip(
@@ -104,11 +104,11 @@ def test_counters() -> None:
 def test_counters_of_profiled_ranges() -> None:
     args = ', "args": {"smsp__sass_thread_inst_executed_op_ffma_pred_on.sum": 2048, "x": "text"}'
     run = trace(x("range", "1", "2", "cuda_profiler_range", args))
-    assert [run.strings[series] for series in run.counters.series] == [
+    assert [run.strings[series] for series in run.tables.counters.series] == [
         "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum"
     ]
-    assert run.counters.value.tolist() == [2048.0]
-    assert run.counters.span.tolist() == [0]
+    assert run.tables.counters.value.tolist() == [2048.0]
+    assert run.tables.counters.span.tolist() == [0]
 
 
 def test_begins_and_ends() -> None:

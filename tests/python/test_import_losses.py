@@ -94,9 +94,9 @@ def test_rows_of_damaged_texts_are_those_counted_by_hand(case: str, layout: str)
         run = fast_import(text.encode(), threads=threads)
         check_sound(run)
         assert names(run) == ["s0", "s1", "s2", "first", *kept, "last"]
-        assert run.anomalies.lost.sum() == lost, run.anomaly_list()
+        assert run.tables.anomalies.lost.sum() == lost, run.anomaly_list()
     if case != "sound":
-        assert run.anomalies.count.sum() >= 1
+        assert run.tables.anomalies.count.sum() >= 1
         with pytest.raises(FormatError) as refused:
             fast_import(text.encode(), strict=True)
         assert text.index(sound[2]) + len(sound[2]) < refused.value.offset <= len(text)
@@ -106,10 +106,10 @@ def test_events_behind_the_end_are_counted() -> None:
     text = "[" + op("a", 1) + "]"
     run = fast_import((text + "\n" + text).encode())
     check_sound(run)
-    assert (names(run), run.anomalies.lost.tolist(), codes(run)) == (["a"], [1], {"trailing_bytes"})
+    assert (names(run), run.tables.anomalies.lost.tolist(), codes(run)) == (["a"], [1], {"trailing_bytes"})
     run = fast_import(f'{{"traceEvents": [{op("a", 1)}], oops {{ {op("b", 2)}, {op("c", 3)}'.encode())
     check_sound(run)
-    assert (names(run), run.anomalies.lost.sum()) == (["a"], 2)
+    assert (names(run), run.tables.anomalies.lost.sum()) == (["a"], 2)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_keys_that_come_twice(text: str, count: int, merged: int) -> None:
     run = fast_import(f"[{text}]".encode())
     check_sound(run)
     assert sum(row["count"] for row in run.anomaly_list() if row["code"] == "duplicate_keys") == count
-    assert run.anomalies.lost.sum() == merged
+    assert run.tables.anomalies.lost.sum() == merged
     assert len(run.spans) == 1
     if count:
         with pytest.raises(FormatError, match="twice"):
@@ -293,7 +293,7 @@ def check_losses(name: str, damages: list[Damage], seed: str, neighbours: bool) 
     run = fast_import(text.encode())
     check_sound(run)
     files = run.table("files")
-    assert files.kept[0] + run.anomalies.lost.sum() >= len(events), run.anomaly_list()
+    assert files.kept[0] + run.tables.anomalies.lost.sum() >= len(events), run.anomaly_list()
     near = {i + d for i in damaged for d in (-1, 0, 1)}
     expected = Counter(row_of(e) for i, e in enumerate(events) if e["ph"] == "X" and i not in near)
     missing = expected - rows_of(run)

@@ -109,7 +109,7 @@ def check_damaged(text: bytes, inside: bool = True) -> Run | None:
     else:
         check_sound(run)
         # Lenient reading steps over values that nobody asks for; damage inside them costs no row.
-        assert sound or codes(run) & DAMAGE or run.anomalies.lost.sum() == 0
+        assert sound or codes(run) & DAMAGE or run.tables.anomalies.lost.sum() == 0
     if not sound:
         with pytest.raises(FormatError) as refused:
             fast_import(text, strict=True)
@@ -494,8 +494,8 @@ def test_shapes_of_events_that_never_repeat() -> None:
 def check_same(one: Run, two: Run) -> None:
     """Assert that two runs are the same."""
     assert one.anomaly_list() == two.anomaly_list()
-    assert one.anomalies.lost.tolist() == two.anomalies.lost.tolist()
-    assert one.anomalies.first_offset.tolist() == two.anomalies.first_offset.tolist()
+    assert one.tables.anomalies.lost.tolist() == two.tables.anomalies.lost.tolist()
+    assert one.tables.anomalies.first_offset.tolist() == two.tables.anomalies.first_offset.tolist()
     assert one.table("files").events.tolist() == two.table("files").events.tolist()
     assert names(one) == names(two)
     for column in ("start_ns", "duration_ns", "kind", "lane", "parent", "launch", "correlation", "step", "flags"):

@@ -98,8 +98,10 @@ def check_same(fast: Run, slow: Run) -> None:
         for column in columns.split():
             if len(fast.table(table)):
                 check_column(fast, slow, table, column)
-    stated = ~np.isnan(slow.launches.occupancy)  # elsewhere it is derived: test_occupancy.py
-    assert np.allclose(fast.launches.occupancy[stated], slow.launches.occupancy[stated], rtol=1e-15, atol=0)
+    stated = ~np.isnan(slow.tables.launches.occupancy)  # elsewhere it is derived: test_occupancy.py
+    assert np.allclose(
+        fast.tables.launches.occupancy[stated], slow.tables.launches.occupancy[stated], rtol=1e-15, atol=0
+    )
     assert counters_of(fast) == counters_of(slow)
     if len(slow.spans):
         assert (fast.start_ns, fast.end_ns) == (slow.start_ns, slow.end_ns)
@@ -109,7 +111,7 @@ def check_same(fast: Run, slow: Run) -> None:
 def test_every_row_of_every_trace_is_what_a_naive_reader_finds(name: str) -> None:
     fast = fast_import(trace_text(name), name)
     check_same(fast, slow_read(trace_text(name)))
-    assert fast.table("files").events[0] == fast.table("files").kept[0] + fast.anomalies.lost.sum()
+    assert fast.table("files").events[0] == fast.table("files").kept[0] + fast.tables.anomalies.lost.sum()
     assert fast.table("files").bytes[0] == len(trace_text(name))
 
 

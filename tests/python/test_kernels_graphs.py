@@ -61,7 +61,7 @@ with profiler.profile("replay"):
     run = load(tmp_path / "run.rgm")
     (row,) = kind_rows(run, "kernel")
     assert scopes_of(run, row) == ["replay"]
-    (capture,) = run.launches.capture
+    (capture,) = run.tables.launches.capture
     assert run.strings[run.spans.name[run.spans.parent[capture]]] == "capture"
 
 

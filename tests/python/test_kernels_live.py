@@ -46,7 +46,7 @@ def test_kernels_under_scopes(run_program, tmp_path):
     assert {run.strings[name] for name in run.spans.name[copies]} == {"Memcpy HtoD (Pageable -> Device)"}
     assert set(run.spans.bytes[copies]) == {1 << 16}
     assert abs(run.spans.duration_ns[kernels] - KERNEL_NS).max() < 1000
-    launches = run.launches
+    launches = run.tables.launches
     assert sorted(launches.span) == list(kernels)  # in order of their coming
     assert set(launches.grid_x) == {4}
     assert set(launches.block_x) == {256}
@@ -203,7 +203,7 @@ def test_results_while_it_runs(run_program):
             with profiler.profile("step"):
                 launch()
             call("cuCtxSynchronize")
-            assert len(profiler.run().launches) == count, len(profiler.run().launches)
+            assert len(profiler.run().tables.launches) == count, len(profiler.run().tables.launches)
         state = profiler.run().environment["device"]["kernels"]
         assert state["state"] == "running", state
         profiler.close()
@@ -225,8 +225,8 @@ def test_a_conflict_is_explained(run_program):
             launch()
         profiler.close()
         run = profiler.run()
-        assert len(run.launches) == 0
-        assert list(run.intervals.state) == [0]
+        assert len(run.tables.launches) == 0
+        assert list(run.tables.intervals.state) == [0]
         assert [row["code"] for row in run.anomaly_list()] == ["tracing_conflict"]
         reason = run.environment["device"]["kernels_reason"]
         assert reason == profiler.kernels_reason and "torch.profiler" in reason
@@ -337,7 +337,7 @@ def test_a_forked_child(run_program, tmp_path):
         profiler.close()
         """
     )
-    assert len(load(tmp_path / "run.rgm").launches) == 2
+    assert len(load(tmp_path / "run.rgm").tables.launches) == 2
 
 
 @pytest.mark.parametrize("options", ["{'colour': 1}", "{'buffers': 0}", "{'buffer_bytes': -1}"])

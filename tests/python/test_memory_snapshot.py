@@ -71,16 +71,16 @@ def test_columns_hold_what_the_snapshot_says() -> None:
     assert run.memory.address.tolist() == [one["addr"] for one in entries]
     assert ((run.memory.time_ns + run.start_unix_ns) // 1000).tolist() == [one["time_us"] for one in entries]
     blocks = [block for segment in found["segments"] for block in segment["blocks"]]
-    assert run.blocks.address.tolist() == [one["address"] for one in blocks]
-    assert [_core.BLOCK_STATES[state] for state in run.blocks.state] == [one["state"] for one in blocks]
-    assert run.segments.bytes.tolist() == [one["total_size"] for one in found["segments"]]
+    assert run.tables.blocks.address.tolist() == [one["address"] for one in blocks]
+    assert [_core.BLOCK_STATES[state] for state in run.tables.blocks.state] == [one["state"] for one in blocks]
+    assert run.tables.segments.bytes.tolist() == [one["total_size"] for one in found["segments"]]
     from regimeter.report.memory_run import stack_text
 
     for row, entry in enumerate(entries):
         assert stack_text(run, int(run.memory.stack[row])) == [
             f"{one['name']} ({one['filename']}:{one['line']})" for one in entry["frames"]
         ]
-    assert json.loads(run.string(run.files.environment[0]))["allocator_settings"]["max_split_size"] == -1
+    assert json.loads(run.string(run.tables.files.environment[0]))["allocator_settings"]["max_split_size"] == -1
 
 
 @pytest.mark.parametrize("ring", [None, 300, 50, 1])
@@ -104,7 +104,7 @@ def test_the_figures_of_torchs_own_reader(monkeypatch: pytest.MonkeyPatch) -> No
         pools = load(found).result("pools")
         rows = {name: sum(row[name] for row in pools) for name in ("reserved", "active", "requested", "pending")}
         assert rows["reserved"] == int(said["total_reserved"])
-        held = load(found).blocks
+        held = load(found).tables.blocks
         allocated = held.state == _core.BLOCK_STATES.index("active_allocated")
         assert int(held.requested[allocated].sum()) == int(said["total_allocated"])
 
@@ -186,11 +186,11 @@ def test_old_snapshots_have_the_same_levels_and_stacks() -> None:
     found = snapshot(worked())
     new, old = load(found), load(as_old(found))
     assert old.analyse("memory_levels").live.tolist() == new.analyse("memory_levels").live.tolist()
-    assert old.blocks.address.tolist() == new.blocks.address.tolist()
-    held = new.blocks.state > 0
-    assert old.blocks.requested[held].tolist() == new.blocks.requested[held].tolist()
+    assert old.tables.blocks.address.tolist() == new.tables.blocks.address.tolist()
+    held = new.tables.blocks.state > 0
+    assert old.tables.blocks.requested[held].tolist() == new.tables.blocks.requested[held].tolist()
     segments_only = load(found["segments"])  # what torch.cuda.memory_snapshot() returns
-    assert segments_only.segments.bytes.tolist() == new.segments.bytes.tolist()
+    assert segments_only.tables.segments.bytes.tolist() == new.tables.segments.bytes.tolist()
 
 
 # --- what is refused ----------------------------------------------------------------------------------------------

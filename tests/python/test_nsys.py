@@ -95,11 +95,11 @@ def test_bytes_and_launch_configurations(run, sql):
     assert (
         run.spans.bytes[of_kind(run, "memcpy")].sum() == sql("SELECT sum(bytes) FROM CUPTI_ACTIVITY_KIND_MEMCPY")[0][0]
     )
-    blocks = run.launches.grid_x.astype(np.int64) * run.launches.grid_y * run.launches.grid_z
+    blocks = run.tables.launches.grid_x.astype(np.int64) * run.tables.launches.grid_y * run.tables.launches.grid_z
     assert blocks.sum() == sql("SELECT sum(gridX * gridY * gridZ) FROM CUPTI_ACTIVITY_KIND_KERNEL")[0][0]
-    assert of_kind(run, "kernel")[run.launches.span].all()
+    assert of_kind(run, "kernel")[run.tables.launches.span].all()
     registers = sql("SELECT sum(registersPerThread) FROM CUPTI_ACTIVITY_KIND_KERNEL")[0][0]
-    assert run.launches.registers.sum() == registers
+    assert run.tables.launches.registers.sum() == registers
 
 
 def test_launches_are_found_by_correlation(run, sql):
@@ -122,7 +122,7 @@ def test_ranges_of_torch_are_operators(run, sql):
     for i, count in zip(ids, counts.tolist(), strict=True):
         found[run.string(i)] += count
     assert found == {name.partition(", seq = ")[0]: count for name, count in expected.items()}
-    assert len(run.operators) == sum(expected.values())
+    assert len(run.tables.operators) == sum(expected.values())
 
 
 def test_parents_enclose_their_children(run):
@@ -140,9 +140,9 @@ def test_lanes_and_files(run, sql):
     devices = run.lanes.device >= 0
     streams = sql("SELECT DISTINCT deviceId, streamId FROM CUPTI_ACTIVITY_KIND_KERNEL")
     assert set(streams) <= set(zip(run.lanes.device[devices].tolist(), run.lanes.thread[devices].tolist(), strict=True))
-    assert {run.string(i) for i in run.files.format} == {"nsys"}
-    assert run.files.events.tolist() == run.files.kept.tolist() == [len(run.spans)]
-    assert run.files.base_ns[0] == sql("SELECT utcEpochNs FROM TARGET_INFO_SESSION_START_TIME")[0][0]
+    assert {run.string(i) for i in run.tables.files.format} == {"nsys"}
+    assert run.tables.files.events.tolist() == run.tables.files.kept.tolist() == [len(run.spans)]
+    assert run.tables.files.base_ns[0] == sql("SELECT utcEpochNs FROM TARGET_INFO_SESSION_START_TIME")[0][0]
 
 
 @pytest.mark.parametrize("verb", [verb for verb in find_verbs().values() if not verb.other], ids=lambda verb: verb.name)
@@ -216,12 +216,12 @@ def test_an_older_schema_with_two_processes(old):
     assert run.spans.flags[by_name["open"]] & _core.FLAG_OPEN
     assert run.spans.duration_ns[by_name["mark"]] == 0
     assert _core.SPAN_KINDS[run.spans.kind[by_name["mark"]]] == "instant"
-    assert (run.operators.span.tolist(), run.operators.sequence.tolist()) == ([by_name["aten::mm"]], [12])
+    assert (run.tables.operators.span.tolist(), run.tables.operators.sequence.tolist()) == ([by_name["aten::mm"]], [12])
     kernels = of_kind(run, "kernel")
     assert len(set(run.spans.correlation[kernels].tolist())) == 3
-    assert run.launches.graph.tolist() == [-1, -1, 9]
-    assert run.counters.value.tolist() == [80, 90]
-    assert {run.string(i) for i in run.counters.series} == {"SM Active"}
+    assert run.tables.launches.graph.tolist() == [-1, -1, 9]
+    assert run.tables.counters.value.tolist() == [80, 90]
+    assert {run.string(i) for i in run.tables.counters.series} == {"SM Active"}
     assert (run.memory.device.tolist(), run.memory.bytes.tolist()) == ([5], [512])
 
 

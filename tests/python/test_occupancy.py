@@ -23,7 +23,7 @@ TRACES = [
 @pytest.mark.parametrize("name", TRACES)
 def test_kineto_agrees_where_the_grid_fills_the_device(name):
     run = load_trace(name)
-    launches, spans = run.launches, run.spans
+    launches, spans = run.tables.launches, run.spans
     head = json.loads(trace_text(name))
     most = {device["id"]: device["maxThreadsPerMultiprocessor"] for device in head["deviceProperties"]}
     known = ~np.isnan(launches.occupancy) & (launches.estimated_occupancy > 0)
@@ -70,15 +70,15 @@ def test_by_hand():
     # 255 registers a thread are 8160 a warp, 8192 with their unit: 2 warps a partition, 8 in all, 2 blocks of 4.
     # 49 KiB go 4 times into 228 KiB. 32 blocks of one warp. 100 threads are 4 warps.
     expected = [1, 8 / 64, 4 * 4 / 64, 32 / 64, 1]
-    assert run.launches.occupancy.tolist() == expected
-    limits = [_core.OCCUPANCY_LIMITS[code] for code in run.launches.occupancy_limit.tolist()]
+    assert run.tables.launches.occupancy.tolist() == expected
+    limits = [_core.OCCUPANCY_LIMITS[code] for code in run.tables.launches.occupancy_limit.tolist()]
     assert limits == ["warps", "registers", "shared memory", "blocks", "warps"]
 
 
 def test_kernels_show_it():
     run = trace()
     (row,) = run.result("kernels", by="type").rows()
-    durations, occupancy = np.arange(1, 6), run.launches.occupancy
+    durations, occupancy = np.arange(1, 6), run.tables.launches.occupancy
     assert row["theoretical_occupancy"] == pytest.approx((durations * occupancy).sum() / durations.sum())
     assert row["occupancy_limit"] == "warps"  # for 1 + 5 of 15
     assert row["occupancy"] is None
@@ -101,7 +101,7 @@ def test_kernels_show_it():
 )
 def test_a_device_that_is_not_described_says_nothing(device):
     run = trace(**device)
-    assert np.isnan(run.launches.occupancy).all()
-    assert not run.launches.occupancy_limit.any()
+    assert np.isnan(run.tables.launches.occupancy).all()
+    assert not run.tables.launches.occupancy_limit.any()
     assert all(row["theoretical_occupancy"] is None for row in run.result("kernels").rows())
     assert {row["occupancy_limit"] for row in run.result("kernels").rows()} == {"unknown"}

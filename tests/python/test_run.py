@@ -63,8 +63,9 @@ def test_the_schema_describes_every_table():
 
 
 def test_tables_follow_the_schema(run):
+    assert list(run.tables) == list(_core.schema()["run"])
     for name, described in _core.schema()["run"].items():
-        table = getattr(run, name)
+        table = getattr(run.tables, name)
         assert table.table_name == name
         assert table.columns == tuple(column["name"] for column in described["columns"])
         for column in described["columns"]:
@@ -86,6 +87,8 @@ def test_unknown_tables_and_columns(run):
         run.table("no_such")
     with pytest.raises(KeyError):
         run.table(5)
+    with pytest.raises(AttributeError, match="no table 'no_such'; it has spans, lanes"):
+        run.tables.no_such  # noqa: B018
     with pytest.raises(KeyError, match="no_such"):
         run.spans.column("no_such")
     with pytest.raises(KeyError):
@@ -148,13 +151,13 @@ def test_columns_outlive_their_run(run):
 def test_columns_with_nothing_but_defaults(run):
     assert (run.spans.correlation == -1).all()
     assert (run.spans.step == -1).all()
-    assert len(run.launches.occupancy) == 0
+    assert len(run.tables.launches.occupancy) == 0
 
 
 def test_an_empty_run_has_all_columns():
     run = empty()
     for name in TABLES:
-        table = getattr(run, name)
+        table = getattr(run.tables, name)
         assert len(table) == 0
         for column in table.columns:
             assert getattr(table, column).shape == (0,)
@@ -222,7 +225,7 @@ def test_looking_at_every_column_changes_nothing(source, tmp_path, run):
         run = load(trace_path(source))
     before = as_it_stands(run, tmp_path)
     for name in (*TABLES, "entries", "summary"):
-        table = getattr(run, name)
+        table = getattr(run, name) if name in ("entries", "summary") else run.table(name)
         for column in table.columns:
             assert len(getattr(table, column)) == len(table)
         assert len(np.asarray(table)) == len(table)
@@ -241,8 +244,8 @@ def test_looking_while_others_export(tmp_path):
     def look():
         for each in fresh:
             for name in TABLES:
-                for column in getattr(each, name).columns:
-                    getattr(getattr(each, name), column)
+                for column in getattr(each.tables, name).columns:
+                    getattr(getattr(each.tables, name), column)
 
     def write():
         failures.extend(each for each in fresh if exported(each, "chrome") != expected)
@@ -263,7 +266,9 @@ def test_exports_and_analyses_know_the_same_launches():
     tables = {
         name: {column: array(ARRAY_TYPES[str(values.dtype)], values.tolist()) for column, values in columns.items()}
         for name, columns in {
-            name: {column: getattr(getattr(trace, name), column) for column in getattr(trace, name).columns}
+            name: {
+                column: getattr(getattr(trace.tables, name), column) for column in getattr(trace.tables, name).columns
+            }
             for name in ("spans", "lanes")
         }.items()
     }
@@ -311,7 +316,7 @@ def test_facts_of_a_run(run):
 def test_a_run_tells_in_one_line_what_it_is(run):
     text = repr(run)
     assert text.startswith(f"Run(source='live', spans={len(run.spans)}, lanes=")
-    assert text.endswith(f"anomalies={run.anomalies.count.sum()})")
+    assert text.endswith(f"anomalies={run.tables.anomalies.count.sum()})")
     assert "\n" not in text
     path = trace_path("a100_triton.json.gz")
     facts = r"spans=\d+, lanes=\d+, duration='[^']+', anomalies=0"
@@ -338,7 +343,7 @@ def check_arrow_table(found, run, table):
 @pytest.mark.parametrize("name", TABLES)
 def test_pyarrow_reads_every_table(run, name):
     pyarrow = package("pyarrow")
-    table = getattr(run, name)
+    table = getattr(run.tables, name)
     found = pyarrow.table(table)
     found.validate(full=True)
     check_arrow_table(found, run, table)
@@ -348,7 +353,7 @@ def test_pyarrow_reads_every_table(run, name):
 @pytest.mark.parametrize("name", TABLES)
 def test_pyarrow_reads_empty_tables(name):
     pyarrow = package("pyarrow")
-    found = pyarrow.table(getattr(empty(), name))
+    found = pyarrow.table(getattr(empty().tables, name))
     found.validate(full=True)
     assert found.num_rows == 0
 
@@ -510,8 +515,10 @@ def test_saved_and_loaded(tmp_path, run):
     run.save(tmp_path / "run.rgm")
     found = load(tmp_path / "run.rgm")
     for name in TABLES:
-        for column in getattr(run, name).columns:
-            np.testing.assert_array_equal(getattr(getattr(found, name), column), getattr(getattr(run, name), column))
+        for column in getattr(run.tables, name).columns:
+            np.testing.assert_array_equal(
+                getattr(getattr(found.tables, name), column), getattr(getattr(run.tables, name), column)
+            )
     assert found.strings == run.strings
     assert found.environment == run.environment
     for fact in ("start_ns", "end_ns", "start_unix_ns", "complete"):

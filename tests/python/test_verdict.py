@@ -147,7 +147,7 @@ def test_a_program_that_keeps_to_one_processor_is_crowded_by_its_own_children(tm
         "for one in others:\n    one.kill()\n"
     )
     run = regimeter.load(record(tmp_path, code))
-    assert run.pressure.processors[-1] == 1
+    assert run.tables.pressure.processors[-1] == 1
     assert verdict(run).cause == "processor", verdict(run).why
 
 

@@ -229,8 +229,8 @@ def test_the_timeline_finds_a_kernel_and_its_launch(browsing: Browsing) -> None:
     assert page.locator(".span-name").inner_text() == run.string(run.spans.name[first])
     text = details.inner_text().replace("\n", " ")
     assert f"correlation {run.spans.correlation[first]}" in text
-    launch = run.launches.span.tolist().index(first)
-    grid = " × ".join(str(getattr(run.launches, f"grid_{axis}")[launch]) for axis in "xyz")
+    launch = run.tables.launches.span.tolist().index(first)
+    grid = " × ".join(str(getattr(run.tables.launches, f"grid_{axis}")[launch]) for axis in "xyz")
     assert f"grid {grid}" in text
     details.get_by_role("button").first.click()
     assert "Launches" in details.inner_text()

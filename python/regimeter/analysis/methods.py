@@ -61,7 +61,7 @@ class Analyses:
             rules=rules,
         )
 
-    def collectives_analysis(
+    def collectives(
         self,
         by: Literal["collective", "message", "call"] = "collective",
         *,
@@ -79,7 +79,7 @@ class Analyses:
             rules=rules,
         )
 
-    def counters_analysis(
+    def counters(
         self,
         by: Literal["kernel-name", "operator", "kernel"] = "kernel-name",
         *,
@@ -387,7 +387,7 @@ class Analyses:
             rules=rules,
         )
 
-    def operators_analysis(
+    def operators(
         self,
         by: Literal["name", "shapes"] = "name",
         *,
@@ -457,7 +457,7 @@ class Analyses:
             rules=rules,
         )
 
-    def flops_analysis(
+    def flops(
         self,
         by: Literal["shapes", "call"] = "shapes",
         *,
@@ -549,7 +549,7 @@ class Analyses:
             rules=rules,
         )
 
-    def launches_analysis(
+    def launches(
         self,
         by: Literal["call", "kernel", "operator"] = "call",
         *,

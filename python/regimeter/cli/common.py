@@ -35,7 +35,7 @@ def load_run(
     shown = path if isinstance(path, str) else f"{len(path)} files"
     with step(f"reading {shown}", quiet=quiet):
         run = load(path, strict, recover)
-    if not quiet and not told and len(run.files) > 0:
+    if not quiet and not told and len(run.tables.files) > 0:
         for row in run.anomaly_list():
             if row["code"] == "skipped_files" or row["code"] in DAMAGE:
                 print(f"regimeter: {shown}: {row['detail']}", file=sys.stderr)

@@ -243,7 +243,7 @@ def _verify(arguments: argparse.Namespace) -> int:
             raise error from None
         if loaded.source == "export":
             raise
-    if len(loaded.files):
+    if len(loaded.tables.files):
         from .doctor_trace import verify
 
         return verify(loaded, arguments)

@@ -55,7 +55,7 @@ def facts(run: "Run", file: str) -> dict[str, Any]:
 
 
 def _anomalies(run: "Run") -> list[dict[str, Any]]:
-    table = run.anomalies
+    table = run.tables.anomalies
     rows = zip(
         run.anomaly_list(), table.lost.tolist(), table.first_ns.tolist(), table.first_offset.tolist(), strict=True
     )
@@ -66,7 +66,7 @@ def _anomalies(run: "Run") -> list[dict[str, Any]]:
 
 
 def _files(run: "Run") -> list[dict[str, Any]]:
-    table = run.files
+    table = run.tables.files
     columns = zip(
         table.file.tolist(), table.format.tolist(), table.bytes.tolist(), table.events.tolist(), table.kept.tolist(),
         table.rank.tolist(), table.base_ns.tolist(), table.shift_ns.tolist(), strict=True,

@@ -92,7 +92,7 @@ def run(arguments: argparse.Namespace) -> int:
             _write_result(loaded, name, chosen, arguments.output)
         else:
             loaded.export(arguments.output, chosen, table=name, stacks=arguments.stacks)
-    if chosen == "json" and not name and len(loaded.files) and not len(loaded.entries) and not arguments.quiet:
+    if chosen == "json" and not name and len(loaded.tables.files) and not len(loaded.entries) and not arguments.quiet:
         print(
             "regimeter: a trace has no scopes, so its profile is empty; --format chrome keeps the events",
             file=sys.stderr,

@@ -210,7 +210,7 @@ def whole_program(found: "Run", outcome: Outcome, command: list[str], name: str)
     from ..system.description import OF_THE_PROGRAM, describe, encode
 
     strings = ["", name, "MainThread"]
-    details = [found.strings[detail] for detail in found.anomalies.detail.tolist()]
+    details = [found.strings[detail] for detail in found.tables.anomalies.detail.tolist()]
     flags = _core.DEVICES.index("cpu") << 8 | (_core.FLAG_FAILED if outcome.failed else 0)
     sampled = outcome.samples
     memory = {"time_ns": sampled.time_ns, "bytes": sampled.bytes, "device": array("h", [-1]) * len(sampled.bytes)}
@@ -225,8 +225,8 @@ def whole_program(found: "Run", outcome: Outcome, command: list[str], name: str)
         "lanes": {"name": array("I", [2]), "process": array("q", [outcome.pid]), "thread": array("q", [outcome.pid])},
         "memory": memory if sampled.bytes else {},
         "anomalies": {
-            "code": array("B", found.anomalies.code.tolist()),
-            "count": array("q", found.anomalies.count.tolist()),
+            "code": array("B", found.tables.anomalies.code.tolist()),
+            "count": array("q", found.tables.anomalies.count.tolist()),
             "detail": array("I", (len(strings) + i for i in range(len(details)))),
         },
     }

@@ -11,6 +11,8 @@ import tempfile
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from ..capture.rates import STACKS_HZ
+
 if TYPE_CHECKING:
     from .common import Verbs
     from .outcome import Recording
@@ -37,7 +39,6 @@ STARTING = {
 }
 TORCHRUN = "torchrun"  # torch's command, which is a module
 INTERVAL_MS = 10.0
-STACKS_HZ = 100.0
 FAILED = 1
 DESCRIPTION = """\
 Runs the program as `python SCRIPT ARGS` would: same arguments, streams, exit code and signals. Profilers of the

@@ -37,7 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ..run.summary_text import print_bottlenecks, print_summary
     from ..system.text import printable
 
-    if len(loaded.files) and not len(loaded.entries):
+    if len(loaded.tables.files) and not len(loaded.entries):
         _print_trace(loaded, arguments)
         return 0
     if not arguments.quiet:

@@ -73,4 +73,4 @@ def _print(timeline: "TimelineData") -> None:
         share = "" if used is None else f"  {percent(used / 100):>7} of the total"
         print(f"{label:<14}{duration(time_us / 1e3):>10}{share}")
     print(f"{len(timeline.events):,} events on {count(len(timeline.streams), 'stream')} and the host")
-    print(*anomaly_lines(timeline.run.anomaly_list()), sep="\n", end="\n" if len(timeline.run.anomalies) else "")
+    print(*anomaly_lines(timeline.run.anomaly_list()), sep="\n", end="\n" if len(timeline.run.tables.anomalies) else "")

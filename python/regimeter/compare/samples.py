@@ -87,7 +87,7 @@ def _add_scopes(side: Side, run: "Run") -> None:
     )  # fmt: skip
     _add_device_times(side, run, labels, keys, where)
     _add_memory(side, run, labels, keys)
-    if len(run.launches):
+    if len(run.tables.launches):
         _add_launches(side, run, labels)
 
 
@@ -97,7 +97,7 @@ def _add_counts(side: Side, run: "Run", labels: list[str], keys: NDArray[Any], w
     Of the calls of a process the median of the later half stands for it: what only the first ones do (imports, caches
     that fill, code that the interpreter specialises) is not in it, nor what the allocator does now and then.
     """
-    counters, texts = run.counters, run.strings
+    counters, texts = run.tables.counters, run.strings
     rows = [at for at in np.flatnonzero(counters.span >= 0) if texts[int(counters.series[at])] == COUNTED[0]]
     values: dict[int, list[float]] = {}
     for at in sorted(rows, key=lambda at: int(counters.span[at])):
@@ -111,7 +111,7 @@ def _add_counts(side: Side, run: "Run", labels: list[str], keys: NDArray[Any], w
 
 
 def _add_device_times(side: Side, run: "Run", labels: list[str], keys: NDArray[Any], where: dict[int, int]) -> None:
-    spans, lengths = run.intervals.span, run.intervals.duration_ns
+    spans, lengths = run.tables.intervals.span, run.tables.intervals.duration_ns
     timed = [(where[int(s)], int(d)) for s, d in zip(spans, lengths, strict=True) if d >= 0 and int(s) in where]
     if timed:
         at = np.array([row for row, _ in timed])

@@ -106,7 +106,7 @@ def _line(function: str, file: str, line: int) -> str:
 
 def _below(run: Run, stack: int, name: str) -> list[tuple[str, str, int]]:
     """Return function, file and line of a stack's frames from the innermost to the outermost of the cell's own."""
-    stacks, path, length = run.stacks, [], 0
+    stacks, path, length = run.tables.stacks, [], 0
     while stack >= 0:
         file = run.string(int(stacks.file[stack]))
         path.append((run.string(int(stacks.function[stack])), file, int(stacks.line[stack])))
@@ -236,7 +236,7 @@ def _compiled(shell: InteractiveShell, cell: str, name: str) -> Callable[[dict[s
 
 def _cells_of(shell: InteractiveShell, run: Run) -> dict[str, str]:
     """Return the names of cells, as tracebacks have them, by the last parts of the files that samples found."""
-    files = {run.string(file) for file in run.stacks.file.tolist()}
+    files = {run.string(file) for file in run.tables.stacks.file.tolist()}
     named = {os.path.basename(file): shell.compile.format_code_name(file) for file in files}
     return {file: found[1] for file, found in named.items() if found is not None}
 

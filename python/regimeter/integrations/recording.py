@@ -10,7 +10,6 @@ from ..public.run import Run
 from ..report.verdict import print_verdict
 
 DEFAULT = "regimeter-fit.rgm"
-STACKS_HZ = 100.0
 
 
 class FitRecording:
@@ -25,7 +24,7 @@ class FitRecording:
         self.path = Path(path)
         self.html = None if html is None else Path(html)
         self.show = show
-        self.options = {"stacks": STACKS_HZ, "structure": True, **options}
+        self.options = {"stacks": True, "structure": True, **options}
         self.profiler: GPUProfiler | None = None
         self.run: Run | None = None
         self._rank = 0

@@ -105,8 +105,8 @@ def tables_of(run: Run, rules: Rules = ()) -> RankTables:
         whole=_columns(run, "ranks", "rank", rules),
         by_step=_columns(run, "ranks", "step", rules),
         steps=_columns(run, "steps", None, rules),
-        events=int(run.files.events.sum()),
-        kept=int(run.files.kept.sum()),
+        events=int(run.tables.files.events.sum()),
+        kept=int(run.tables.files.kept.sum()),
         damage=anomalies,
     )
 

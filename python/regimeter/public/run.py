@@ -13,6 +13,7 @@ from ..analysis.methods import Analyses
 from ..run import cost, records
 from ..run.records import ProfileEntry, ProfileSummary
 from ..system.joints import joint
+from .tables import Tables
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,27 +30,33 @@ if TYPE_CHECKING:
 class Run(_core.Run, Analyses):
     """A recording: an environment plus columnar tables.
 
-    `spans`, `lanes`, `launches`, `memory`, `counters`, `flops` and `anomalies` are tables; a column such as
+    `tables` has the tables, of which `spans`, `lanes`, `memory` and `samples` are also at hand here; a column such as
     ``run.spans.duration_ns`` is a read-only NumPy array without a copy, and a table can be handed to pyarrow or
-    polars as it is (``polars.DataFrame(run.spans)``). Results are computed on first use and kept.
+    polars as it is (``polars.DataFrame(run.spans)``). Every analysis is a method by the name of its command, such as
+    ``run.kernels(by="kernel")``. Results are computed on first use and kept.
     """
 
     def __repr__(self) -> str:
         from ..system.text import duration
 
-        files = len(self.files)
-        inputs = [self.string(int(self.files.file[0]))] if files == 1 else [f"{files} files"] if files else []
+        files = len(self.tables.files)
+        inputs = [self.string(int(self.tables.files.file[0]))] if files == 1 else [f"{files} files"] if files else []
         facts = {
             "source": " ".join((self.source, *inputs)),
             "spans": len(self.spans),
             "lanes": len(self.lanes),
             "duration": duration(self.duration_ns / 1e6),
-            "anomalies": int(self.anomalies.count.sum()),
+            "anomalies": int(self.tables.anomalies.count.sum()),
         }
         return f"Run({', '.join(f'{name}={value!r}' for name, value in facts.items())})"
 
     def _repr_html_(self) -> str:
         return str(joint("run in a notebook")(self))
+
+    @property
+    def tables(self) -> Tables:
+        """All tables by name, such as ``run.tables.launches``."""
+        return Tables(self)
 
     @property
     def spans(self) -> "_core.SpansTable":
@@ -64,111 +71,15 @@ class Run(_core.Run, Analyses):
         return found
 
     @property
-    def launches(self) -> "_core.LaunchesTable":
-        """Launch configurations of kernels."""
-        found: _core.LaunchesTable = self.table("launches")
-        return found
-
-    @property
     def memory(self) -> "_core.MemoryTable":
         """Memory samples and events."""
         found: _core.MemoryTable = self.table("memory")
         return found
 
     @property
-    def segments(self) -> "_core.SegmentsTable":
-        """Memory that an allocator had reserved when a snapshot was taken."""
-        found: _core.SegmentsTable = self.table("segments")
-        return found
-
-    @property
-    def blocks(self) -> "_core.BlocksTable":
-        """Parts of the segments, in use or free."""
-        found: _core.BlocksTable = self.table("blocks")
-        return found
-
-    @property
-    def counters(self) -> "_core.CountersTable":
-        """Values of time series."""
-        found: _core.CountersTable = self.table("counters")
-        return found
-
-    @property
-    def flops(self) -> "_core.FlopsTable":
-        """Work attributed to spans."""
-        found: _core.FlopsTable = self.table("flops")
-        return found
-
-    @property
-    def operators(self) -> "_core.OperatorsTable":
-        """Arguments of framework operators."""
-        found: _core.OperatorsTable = self.table("operators")
-        return found
-
-    @property
-    def frames(self) -> "_core.FramesTable":
-        """Identities of Python function calls."""
-        found: _core.FramesTable = self.table("frames")
-        return found
-
-    @property
-    def collectives(self) -> "_core.CollectivesTable":
-        """Arguments of collectives."""
-        found: _core.CollectivesTable = self.table("collectives")
-        return found
-
-    @property
-    def syncs(self) -> "_core.SyncsTable":
-        """Arguments of synchronisations."""
-        found: _core.SyncsTable = self.table("syncs")
-        return found
-
-    @property
-    def flows(self) -> "_core.FlowsTable":
-        """Ends of arrows between spans."""
-        found: _core.FlowsTable = self.table("flows")
-        return found
-
-    @property
-    def intervals(self) -> "_core.IntervalsTable":
-        """Device times of scopes."""
-        found: _core.IntervalsTable = self.table("intervals")
-        return found
-
-    @property
-    def witness(self) -> "_core.WitnessTable":
-        """Looks at how fast the machine was; `regimeter.run.witness.Witness.of` reads them."""
-        found: _core.WitnessTable = self.table("witness")
-        return found
-
-    @property
-    def pressure(self) -> "_core.PressureTable":
-        """What kept a recorded process from its processors, by interval."""
-        found: _core.PressureTable = self.table("pressure")
-        return found
-
-    @property
     def samples(self) -> "_core.SamplesTable":
         """Threads of the host, each found at a moment in a call stack."""
         found: _core.SamplesTable = self.table("samples")
-        return found
-
-    @property
-    def stacks(self) -> "_core.StacksTable":
-        """Call stacks of the samples: functions, each called by the stack that is its parent."""
-        found: _core.StacksTable = self.table("stacks")
-        return found
-
-    @property
-    def files(self) -> "_core.FilesTable":
-        """Inputs that the run was imported from."""
-        found: _core.FilesTable = self.table("files")
-        return found
-
-    @property
-    def anomalies(self) -> "_core.AnomaliesTable":
-        """What was repaired, dropped or doubted."""
-        found: _core.AnomaliesTable = self.table("anomalies")
         return found
 
     @functools.cached_property
@@ -191,7 +102,7 @@ class Run(_core.Run, Analyses):
 
         Without, they stand end to end in the order of the file, and times of the run and exclusive times are not known.
         """
-        return _core.ANOMALY_CODES.index("no_start_times") not in self.anomalies.code.tolist()
+        return _core.ANOMALY_CODES.index("no_start_times") not in self.tables.anomalies.code.tolist()
 
     @property
     def device_reason(self) -> str:
@@ -216,7 +127,7 @@ class Run(_core.Run, Analyses):
 
     def anomaly_list(self) -> list[dict[str, Any]]:
         """Return the anomalies as dictionaries of code, count and detail."""
-        table, strings = self.anomalies, self.strings
+        table, strings = self.tables.anomalies, self.strings
         return [
             {"code": _anomaly(code), "count": count, "detail": strings[detail]}
             for code, count, detail in zip(

@@ -20,7 +20,7 @@ NOTHING = (
 
 def has_allocations(run: "Run") -> bool:
     """Return whether the run has events of an allocator or what one held."""
-    return len(run.analyse("memory_levels")) > 0 or len(run.segments) > 0
+    return len(run.analyse("memory_levels")) > 0 or len(run.tables.segments) > 0
 
 
 def memory_document(run: "Run", file: str, top: int = TOP) -> dict[str, Any]:
@@ -42,7 +42,7 @@ def memory_document(run: "Run", file: str, top: int = TOP) -> dict[str, Any]:
     watched = drawn_bytes(run.environment) if has_allocations(run) else None
     rows = list(run.result("allocations", by="own" if watched else "stack"))
     # Without stacks nothing tells what asked for what is left.
-    growing = sorted((row for row in rows if len(run.stacks) and row["kept_bytes"]), key=_kept)
+    growing = sorted((row for row in rows if len(run.tables.stacks) and row["kept_bytes"]), key=_kept)
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -70,14 +70,14 @@ def stack_text(run: "Run", stack: int) -> list[str]:
     """Return the functions of a row of `stacks`, innermost first: "function (file:line)"; [] for -1."""
     found = []
     while stack >= 0:
-        line = int(run.stacks.line[stack])
+        line = int(run.tables.stacks.line[stack])
         place = (
-            f"{run.string(int(run.stacks.file[stack]))}:{line}"
+            f"{run.string(int(run.tables.stacks.file[stack]))}:{line}"
             if line >= 0
-            else run.string(int(run.stacks.file[stack]))
+            else run.string(int(run.tables.stacks.file[stack]))
         )
-        found.append(f"{run.string(int(run.stacks.function[stack]))} ({place})")
-        stack = int(run.stacks.parent[stack])
+        found.append(f"{run.string(int(run.tables.stacks.function[stack]))} ({place})")
+        stack = int(run.tables.stacks.parent[stack])
     return found
 
 
@@ -99,13 +99,17 @@ def _devices(run: "Run", rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
     levels = run.analyse("memory_levels")
     found = []
-    for device in sorted({*levels.device.tolist(), *run.segments.device.tolist()}):
+    for device in sorted({*levels.device.tolist(), *run.tables.segments.device.tolist()}):
         of_device = [row for row in rows if row["device"] == device]
         at = np.flatnonzero(levels.device == device)
         live, reserved = levels.live[at], levels.reserved[at]
         peak = sum(row["peak_bytes"] for row in of_device)
         first = np.flatnonzero(live == peak)
-        held = int(run.segments.bytes[run.segments.device == device].sum()) if len(run.segments) else None
+        held = (
+            int(run.tables.segments.bytes[run.tables.segments.device == device].sum())
+            if len(run.tables.segments)
+            else None
+        )
         most = int(reserved.max()) if len(at) and reserved[0] >= 0 else held
         found.append(
             {

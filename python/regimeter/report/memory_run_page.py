@@ -117,7 +117,7 @@ def _segment_map(run: "Run", device: int) -> str:
     """Draw the segments as rows, as wide as they are large; blocks in use are filled."""
     import numpy as np
 
-    segments, blocks = run.segments, run.blocks
+    segments, blocks = run.tables.segments, run.tables.blocks
     rows = np.flatnonzero(segments.device == device)
     if not len(rows):
         return ""

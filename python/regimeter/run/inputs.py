@@ -308,8 +308,12 @@ def _read_snapshot(kind: "type[Run]", opened: Input) -> "Run":
 
 def _with_events(run: "Run", name: str) -> "Run":
     """Return the run. FormatError where the file is JSON with rows of which not one is an event: no damaged trace."""
-    rows, bad = int(run.files.events.sum()), _core.ANOMALY_CODES.index("bad_event")
-    if rows and not run.files.kept.any() and int(run.anomalies.count[run.anomalies.code == bad].sum()) == rows:
+    rows, bad = int(run.tables.files.events.sum()), _core.ANOMALY_CODES.index("bad_event")
+    if (
+        rows
+        and not run.tables.files.kept.any()
+        and int(run.tables.anomalies.count[run.tables.anomalies.code == bad].sum()) == rows
+    ):
         raise format_error(f"{name}: JSON, but no trace: not one of its {rows:,} rows is an event; {EXPECTED}", 0)
     return run
 

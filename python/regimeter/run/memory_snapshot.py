@@ -35,7 +35,7 @@ def snapshot_of(run: "Run") -> dict[str, Any]:
     if not segments and not any(traces):
         raise ValueError("the run has no segments and no history of a device's allocator to write as a snapshot")
     said: dict[str, Any] = {}
-    for number in run.files.environment.tolist():
+    for number in run.tables.files.environment.tolist():
         said |= json.loads(run.string(number) or "{}")
     found = {
         "segments": [one for one in segments if one["device"] >= 0],
@@ -51,7 +51,7 @@ class _Frames:
     """The frames of each stack; equal ones are one object, which a pickle holds once."""
 
     def __init__(self, run: "Run") -> None:
-        stacks = run.stacks
+        stacks = run.tables.stacks
         columns = (stacks.parent, stacks.function, stacks.file, stacks.line)
         self._rows = list(zip(*(column.tolist() for column in columns), strict=True))
         self._run = run
@@ -89,7 +89,7 @@ def _segments(run: "Run", frames: _Frames) -> list[dict[str, Any]]:
     from .. import _core
 
     blocks: dict[tuple[int, int], list[dict[str, Any]]] = {}
-    for row in _rows(run.blocks):
+    for row in _rows(run.tables.blocks):
         blocks.setdefault((row["device"], row["segment_address"]), []).append(
             {"address": row["address"], "size": row["bytes"], "requested_size": row["requested"],
              "state": _core.BLOCK_STATES[row["state"]], "frames": frames.of(row["stack"])}
@@ -109,7 +109,7 @@ def _segments(run: "Run", frames: _Frames) -> list[dict[str, Any]]:
             "frames": frames.of(row["stack"]),
             "blocks": blocks.get((row["device"], row["address"]), []),
         }
-        for row in _rows(run.segments)
+        for row in _rows(run.tables.segments)
     ]
 
 
@@ -118,7 +118,7 @@ def _traces(run: "Run", frames: _Frames) -> tuple[list[list[Any]], list[Any]]:
     from .. import _core
 
     memory = run.memory
-    pinned = bool((run.segments.device < 0).any())
+    pinned = bool((run.tables.segments.device < 0).any())
     traces: list[list[Any]] = [[] for _ in range(1 + int(memory.device.max(initial=-1)))]
     host: list[Any] = []
     notes: dict[int, dict[str, Any]] = {}

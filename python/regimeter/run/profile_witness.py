@@ -28,8 +28,8 @@ def witness_columns(run: "Run") -> dict[str, Any]:
     return {
         "summary": found.facts(),
         "threads": [strings[name] for name in run.lanes.name.tolist()],
-        "looks": {name: getattr(run.witness, name).tolist() for name in LOOKS},
-        "intervals": {name: getattr(run.pressure, name).tolist() for name in INTERVALS},
+        "looks": {name: getattr(run.tables.witness, name).tolist() for name in LOOKS},
+        "intervals": {name: getattr(run.tables.pressure, name).tolist() for name in INTERVALS},
     }
 
 

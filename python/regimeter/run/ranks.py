@@ -106,7 +106,7 @@ def read_part(kind: "type[Run]", path: str, strict: bool, name: str | None = Non
     except _core.FormatError as error:
         return str(error).removeprefix(f"{path}: ").partition("; expected")[0]
     part = _part(path, run)
-    return part if len(run.files) or (run.start_unix_ns is not None and part.rank >= 0) else "not a trace"
+    return part if len(run.tables.files) or (run.start_unix_ns is not None and part.rank >= 0) else "not a trace"
 
 
 def choose(
@@ -142,7 +142,7 @@ def _part(path: str, run: "Run") -> "Part[Run]":
     environment = environment if isinstance(environment, dict) else run.environment
     described = environment.get("distributedInfo")
     described = described if isinstance(described, dict) else {}
-    stated = int(run.files.rank[0]) if len(run.files) else -1  # a recording was not imported from a file
+    stated = int(run.tables.files.rank[0]) if len(run.tables.files) else -1  # a recording was not imported from a file
     if stated < 0:
         given = described.get("rank")
         stated = given if type(given) is int and 0 <= given < 2**31 else -1

@@ -29,7 +29,9 @@ def with_anomaly(run: "Run", code: str, count: int, detail: str) -> "Run":
     row |= {"first_ns": -1, "first_offset": -1, "lost": 0}
     described = _core.schema()["run"]["anomalies"]["columns"]
     tables["anomalies"] = {
-        column["name"]: np.append(getattr(run.anomalies, column["name"]), row[column["name"]]).astype(column["dtype"])
+        column["name"]: np.append(getattr(run.tables.anomalies, column["name"]), row[column["name"]]).astype(
+            column["dtype"]
+        )
         for column in described
     }
     return _build(run, [*strings, detail.encode("utf-8", "replace").decode()], tables)

@@ -54,7 +54,7 @@ def facts_of(run: "Run") -> list[list[str]]:
         ["Versions", _distinct(_versions(head) for head in heads)],
         ["Recorded with", _distinct(", ".join(key for key in _ON if head.get(key)) for head in heads)],
         ["Steps", _steps(run)],
-        ["Machine", witness_line(run) if len(run.witness) or len(run.pressure) else ""],
+        ["Machine", witness_line(run) if len(run.tables.witness) or len(run.tables.pressure) else ""],
     ]
     return [pair for pair in found if pair[1]]
 
@@ -112,7 +112,7 @@ def files_of(run: "Run") -> list[dict[str, Any]]:
 
 def title_of(run: "Run") -> str:
     """Return the name of the trace: of its file, or of the folder of its files; '' where it was not read from one."""
-    files = [PurePath(run.string(name)) for name in run.files.file.tolist()]
+    files = [PurePath(run.string(name)) for name in run.tables.files.file.tolist()]
     if len(files) > 1:
         return f"{files[0].parent.name or 'trace'} ({len(files)} files)"
     return files[0].name if files else ""
@@ -120,7 +120,7 @@ def title_of(run: "Run") -> str:
 
 def anomalies_of(run: "Run") -> list[dict[str, Any]]:
     """Return the anomalies with what they cost: rows of the input that are not in the run."""
-    table = run.anomalies
+    table = run.tables.anomalies
     return [
         {
             "code": ANOMALY_CODES[code] if code < len(ANOMALY_CODES) else f"anomaly {code}",

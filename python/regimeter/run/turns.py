@@ -33,10 +33,10 @@ class Turns:
         numbers, waited = _series(run, NUMBER), _series(run, WAITED)
         if not len(numbers):
             return None
-        order = np.argsort(run.counters.time_ns[numbers], kind="stable")
+        order = np.argsort(run.tables.counters.time_ns[numbers], kind="stable")
         rows = numbers[order]
-        found = np.asarray(run.counters.value[rows]).astype(np.int64)
-        return cls(run.counters.time_ns[rows], found, float(run.counters.value[waited].sum()) * 1e-3)
+        found = np.asarray(run.tables.counters.value[rows]).astype(np.int64)
+        return cls(run.tables.counters.time_ns[rows], found, float(run.tables.counters.value[waited].sum()) * 1e-3)
 
     def at(self, times_ns: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the number of the turn at each time; ALONE where there was none any more."""
@@ -54,5 +54,5 @@ class Turns:
 
 def _series(run: "Run", name: str) -> NDArray[np.intp]:
     texts = run.strings
-    wanted = [int(number) for number in np.unique(run.counters.series) if texts[int(number)] == name]
-    return np.flatnonzero(np.isin(run.counters.series, wanted))
+    wanted = [int(number) for number in np.unique(run.tables.counters.series) if texts[int(number)] == name]
+    return np.flatnonzero(np.isin(run.tables.counters.series, wanted))

@@ -38,7 +38,7 @@ def devices_of(run: "Run") -> tuple[DeviceWitness, ...]:
     """Return the devices that telemetry tells of, by ordinal; a value holds until the next one of its series."""
     import numpy as np
 
-    counters = run.counters
+    counters = run.tables.counters
     names = {run.string(series): series for series in np.unique(counters.series).tolist()}
 
     def held(name: str, device: int) -> tuple[Any, Any]:

@@ -121,7 +121,7 @@ def summary(loaded: Loaded) -> dict[str, Any]:
         "duration_ns": run.duration_ns,
         "complete": run.complete,
         "started_unix_ns": run.start_unix_ns,
-        "anomalies": int(run.anomalies.count.sum()),
+        "anomalies": int(run.tables.anomalies.count.sum()),
     }
 
 

@@ -144,7 +144,7 @@ def _place(run: "Run", stack: int, name: str) -> str:
         return subject(name)
     if stack < 0:
         return ""
-    stacks = run.stacks
+    stacks = run.tables.stacks
     file = os.path.basename(run.string(int(stacks.file[stack])))
     return f"{run.string(int(stacks.function[stack]))} ({file}:{int(stacks.line[stack])})"
 

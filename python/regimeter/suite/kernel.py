@@ -60,7 +60,7 @@ def kernels_of(run: "Run") -> list[KernelInfo]:
 
 def _launches(run: "Run") -> dict[int, int]:
     """Return span -> row of its launch configuration."""
-    return {int(span): row for row, span in enumerate(run.launches.span)}
+    return {int(span): row for row, span in enumerate(run.tables.launches.span)}
 
 
 def _calls(run: "Run") -> dict[int, int]:
@@ -87,14 +87,14 @@ def _info(run: "Run", name: int, rows: "NDArray[Any]", launches: dict[int, int],
         stream=int(run.lanes.thread[lane]) if len(run.lanes) else None,
         grid=None if at is None else _triple(run, at, ("grid_x", "grid_y", "grid_z")),
         block=None if at is None else _triple(run, at, ("block_x", "block_y", "block_z")),
-        registers_per_thread=None if at is None else _known(run.launches.registers[at]),
-        shared_memory_bytes=None if at is None else _known(run.launches.shared_bytes[at]),
+        registers_per_thread=None if at is None else _known(run.tables.launches.registers[at]),
+        shared_memory_bytes=None if at is None else _known(run.tables.launches.shared_bytes[at]),
         call_count=len(rows),
     )
 
 
 def _triple(run: "Run", at: int, columns: Sequence[str]) -> tuple[int, int, int] | None:
-    x, y, z = (int(getattr(run.launches, column)[at]) for column in columns)
+    x, y, z = (int(getattr(run.tables.launches, column)[at]) for column in columns)
     return (x, y, z) if min(x, y, z) > 0 else None
 
 

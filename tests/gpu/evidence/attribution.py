@@ -37,9 +37,9 @@ def traced(loop: str) -> dict[str, Any]:
             launch >= 0 and int(starts[row]) < int(starts[launch]) for row, launch in zip(rows, launches, strict=True)
         ),
         "negative": sum(int(run.spans.duration_ns[row]) <= 0 for row in rows),
-        "registers": sum(int(value) > 0 for value in run.launches.registers),
-        "occupied": sum(0 < float(value) <= 1 for value in run.launches.occupancy),
-        "configurations": len(run.launches),
+        "registers": sum(int(value) > 0 for value in run.tables.launches.registers),
+        "occupied": sum(0 < float(value) <= 1 for value in run.tables.launches.occupancy),
+        "configurations": len(run.tables.launches),
         "anomalies": anomalies(run),
         "state": state,
     }

@@ -81,7 +81,10 @@ def rows_of(run: Any, stamps: list[int]) -> dict[str, list[list[float]]]:
     times = {
         int(span): int(value)
         for span, value, state in zip(
-            run.intervals.span, run.intervals.duration_ns.tolist(), run.intervals.state.tolist(), strict=True
+            run.tables.intervals.span,
+            run.tables.intervals.duration_ns.tolist(),
+            run.tables.intervals.state.tolist(),
+            strict=True,
         )
         if state == 0
     }

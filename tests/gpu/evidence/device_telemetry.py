@@ -46,7 +46,7 @@ def measure() -> dict[str, Any]:
             samples.append(values())
         last, seconds = values(), time.monotonic() - begin
     run = profiler.run()
-    names = [run.strings[name] for name in run.counters.series.tolist()]
+    names = [run.strings[name] for name in run.tables.counters.series.tolist()]
     power = [row[key] for row in samples for key in ("power_instant_watts", "power_watts") if key in row]
     return {
         "idle": idle,

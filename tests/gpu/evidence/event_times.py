@@ -41,7 +41,7 @@ def untraced() -> list[int]:
                 pass
         torch.cuda.synchronize()
         run = profiler.run()
-    known = zip(run.intervals.duration_ns.tolist(), run.intervals.state.tolist(), strict=True)
+    known = zip(run.tables.intervals.duration_ns.tolist(), run.tables.intervals.state.tolist(), strict=True)
     return [int(value) for value, state in known if state == 0]
 
 
@@ -52,7 +52,10 @@ def rows_of(run: Any) -> dict[str, Any]:
     times = {
         int(span): int(value)
         for span, value, state in zip(
-            run.intervals.span, run.intervals.duration_ns.tolist(), run.intervals.state.tolist(), strict=True
+            run.tables.intervals.span,
+            run.tables.intervals.duration_ns.tolist(),
+            run.tables.intervals.state.tolist(),
+            strict=True,
         )
         if state == 0
     }

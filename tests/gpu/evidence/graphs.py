@@ -42,9 +42,9 @@ def traced(nodes: int) -> dict[str, Any]:
     torch.cuda.synchronize()
     right = bool(torch.equal(y, torch.mm(x, x).relu_()))
     run = finished(profiler, torch)
-    rows = [i for i in range(len(run.launches)) if run.launches.graph[i] >= 0]
-    replayed = [name_of(run, scope_of(run, int(run.spans.launch[run.launches.span[i]]))) for i in rows]
-    captured = [name_of(run, scope_of(run, int(run.launches.capture[i]))) for i in rows]
+    rows = [i for i in range(len(run.tables.launches)) if run.tables.launches.graph[i] >= 0]
+    replayed = [name_of(run, scope_of(run, int(run.spans.launch[run.tables.launches.span[i]]))) for i in rows]
+    captured = [name_of(run, scope_of(run, int(run.tables.launches.capture[i]))) for i in rows]
     entries = {entry.operation: entry for entry in run.get_entries()}
     return {
         "right": right,

@@ -31,7 +31,7 @@ def measure() -> dict[str, Any]:
     overlapping = sum(a[0] + a[1] > b[0] for a, b in itertools.pairwise(times))
     return {
         "lanes": sorted(lanes.values()),
-        "streams_known": sorted(handles) == sorted(set(run.intervals.stream.tolist())),
+        "streams_known": sorted(handles) == sorted(set(run.tables.intervals.stream.tolist())),
         "timed": [summary[f"stream {n}"].gpu_calls for n in range(STREAMS)],
         "device_ms": [summary[f"stream {n}"].total_gpu_time_ms for n in range(STREAMS)],
         "overlapping": overlapping,

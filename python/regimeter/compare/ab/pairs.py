@@ -88,7 +88,7 @@ def slowed_by(run: "Run") -> tuple[str, ...]:
     """Return why devices ran below their clocks during a run, as far as its telemetry tells."""
     from ...system.telemetry import slowed_by as names_of
 
-    counters, texts = run.counters, run.strings
+    counters, texts = run.tables.counters, run.strings
     found: dict[str, None] = {}
     for series in np.unique(counters.series):
         if texts[int(series)].rpartition("/")[2].endswith("clock_reasons"):
