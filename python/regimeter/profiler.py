@@ -214,7 +214,8 @@ class GPUProfiler(OperationMethods, _core.Profiler):
             raise ValueError(f"unknown device {device!r}; valid are: {', '.join(_core.DEVICES)}")
         return lambda function: self._decorate(function, operation, device)
 
-    def _decorate(self, function: Any, operation: str | None, device: str) -> Any:  # a scope used as a decorator calls it
+    def _decorate(self, function: Any, operation: str | None, device: str) -> Any:
+        # A scope that is used as a decorator calls this too.
         return decorated.decorate(self, function, operation, device)
 
     def enable(self, operation: str | None = None) -> None:
