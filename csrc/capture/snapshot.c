@@ -99,8 +99,8 @@ static rgm_status read_journal(rgm_session *session, rgm_load_mode mode, rgm_bui
     rgm_journal_own_path(&session->journal, own, sizeof own);
     RGM_TRY(rgm_frame_open(&reader, own, mode, err));
     rgm_status status = rgm_journal_read(&reader, *builder, &complete, err);
-    int64_t lost =
-        (int64_t)session->journal.series.next - (int64_t)reader.place_count - reader.damage.missing;
+    int64_t lost = (int64_t)session->journal.series.next - (int64_t)reader.place_count - reader.taken -
+                   reader.damage.missing;
     rgm_frame_close(&reader);
     if (status == RGM_OK && mode == RGM_LOAD_RECOVER)
         status = rgm_builder_note(*builder, RGM_ANOMALY_MISSING_BLOCKS, lost, err);

@@ -5,7 +5,8 @@
 //
 // From version 2 on each frame names its file and its number in it, so that a frame that is missing, stands
 // twice, in the wrong place or in the wrong file is seen; END says how many came before it. Frames of version
-// 1 have neither, and a magic of their own.
+// 1 have neither, and a magic of their own. Where old frames were taken out on purpose (a ring of the last
+// minutes) a HOLE says how many.
 #ifndef RGM_IO_FRAME_H
 #define RGM_IO_FRAME_H
 
@@ -40,7 +41,8 @@ typedef enum { RGM_FILE_JOURNAL = 1, RGM_FILE_RUN = 2 } rgm_file_kind;
     X(PRESSURES, 18, "u32 0, u32 count, rgm_pressure_row each")                                              \
     X(HOST_SAMPLES, 19, "u32 0, u32 count, rgm_host_sample_row each")                                        \
     X(STACKS, 20, "u32 0, u32 count, rgm_stack_row each")                                                    \
-    X(ALLOCATIONS, 21, "u32 0, u32 count, rgm_allocation_row each")
+    X(ALLOCATIONS, 21, "u32 0, u32 count, rgm_allocation_row each")                                          \
+    X(HOLE, 22, "u64 frames and u64 bytes after this frame that were taken out")
 
 #define RGM_FRAME_ENUM(name, number, payload) RGM_FRAME_##name = number,
 typedef enum { RGM_FRAME_TYPES(RGM_FRAME_ENUM) RGM_FRAME_LAST } rgm_frame_type;
@@ -81,6 +83,7 @@ typedef struct {
     int64_t offset;
     uint32_t file;
     uint32_t number;
+    uint32_t taken; // of a HOLE: how many frames stood behind it
     uint16_t type;
     bool numbered;
 } rgm_frame_place;
@@ -99,6 +102,7 @@ typedef struct {
     int64_t frame_offset;    // of the last frame
     rgm_frame_place *places; // of a reader that recovers: the frames, in order
     size_t place_count, place_capacity, place;
+    int64_t taken;  // frames that holes of it tell of
     int64_t wasted; // bytes of payloads that were read and not sound
     rgm_frame_damage damage;
 } rgm_frame_reader;

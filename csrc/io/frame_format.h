@@ -50,10 +50,11 @@ typedef struct {
     uint64_t length;
     uint32_t payload_crc;
     int64_t head_bytes;
+    int64_t hole_bytes; // after the frame, known with its payload
 } rgm_frame_facts;
 
 static inline int64_t rgm_frame_total(const rgm_frame_facts *facts) {
-    return facts->head_bytes + (int64_t)((facts->length + 7) / 8 * 8);
+    return facts->head_bytes + (int64_t)((facts->length + 7) / 8 * 8) + facts->hole_bytes;
 }
 
 // frame_read.c. read_exact is false where the file has fewer bytes.
@@ -61,7 +62,7 @@ bool rgm_read_exact(int fd, void *to, size_t length, int64_t offset);
 // Whether a sound head stands at the offset, of a frame that the file has room for or not.
 bool rgm_frame_head_at(const rgm_frame_reader *reader, int64_t offset, rgm_frame_facts *facts);
 // Reads the payload and compares its sum: RGM_FORMAT without a message where they differ.
-rgm_status rgm_frame_payload(rgm_frame_reader *reader, const rgm_frame_facts *facts, rgm_error *err);
+rgm_status rgm_frame_payload(rgm_frame_reader *reader, rgm_frame_facts *facts, rgm_error *err);
 // RGM_OK, with kind, file and numbered of the reader set; RGM_FORMAT otherwise. *newer: of a later version,
 // or of a machine of the other byte order, and sound.
 rgm_status rgm_frame_check_head(rgm_frame_reader *reader, const rgm_file_head *head, bool *unreadable,

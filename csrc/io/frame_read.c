@@ -161,7 +161,19 @@ bool rgm_frame_head_at(const rgm_frame_reader *reader, int64_t offset, rgm_frame
     return at.head.head_crc == rgm_crc32c(0, &at.head, offsetof(rgm_frame_head, head_crc));
 }
 
-rgm_status rgm_frame_payload(rgm_frame_reader *reader, const rgm_frame_facts *facts, rgm_error *err) {
+// Whether the frames that a HOLE tells of could have stood behind it.
+static bool hole_fits(const rgm_frame_reader *reader, rgm_frame_facts *facts) {
+    uint64_t hole[2];
+    if (facts->length != sizeof hole) return false;
+    memcpy(hole, reader->payload, sizeof hole);
+    if (hole[0] > UINT32_MAX - facts->place.number) return false;
+    if (hole[1] > (uint64_t)(reader->size - facts->place.offset - rgm_frame_total(facts))) return false;
+    facts->place.taken = (uint32_t)hole[0];
+    facts->hole_bytes = (int64_t)hole[1];
+    return true;
+}
+
+rgm_status rgm_frame_payload(rgm_frame_reader *reader, rgm_frame_facts *facts, rgm_error *err) {
     size_t length = (size_t)facts->length;
     if (length > reader->capacity) {
         uint8_t *grown = rgm_realloc(reader->payload, length);
@@ -171,7 +183,8 @@ rgm_status rgm_frame_payload(rgm_frame_reader *reader, const rgm_frame_facts *fa
     }
     if (!rgm_read_exact(reader->fd, reader->payload, length, facts->place.offset + facts->head_bytes))
         return rgm_error_os(err, RGM_IO, errno, "cannot read %s", reader->path);
-    return facts->payload_crc == rgm_crc32c(0, reader->payload, length) ? RGM_OK : RGM_FORMAT;
+    if (facts->payload_crc != rgm_crc32c(0, reader->payload, length)) return RGM_FORMAT;
+    return facts->place.type == RGM_FRAME_HOLE && !hole_fits(reader, facts) ? RGM_FORMAT : RGM_OK;
 }
 
 // What a frame says of its place in the file, against where it stands.
@@ -204,6 +217,7 @@ static rgm_status next_in_file(rgm_frame_reader *reader, rgm_frame_facts *facts,
     }
     RGM_TRY(check_place(reader, &facts->place, err));
     rgm_status status = rgm_frame_payload(reader, facts, err);
+    reader->expected += facts->place.taken;
     return status == RGM_FORMAT ? damaged(reader, "a block whose check sum does not match", err) : status;
 }
 

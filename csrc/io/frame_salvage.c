@@ -117,13 +117,16 @@ static void put_in_order(rgm_frame_reader *reader) {
     for (size_t i = 1; i < kept; i++) ascending = ascending && places[i].number > places[i - 1].number;
     if (!ascending) qsort(places, kept, sizeof *places, by_number);
     size_t to = 0;
-    int64_t furthest = 0;
+    int64_t furthest = 0, next = 0;
     for (size_t i = 0; i < kept; i++) {
         if (to && places[to - 1].number == places[i].number) { // the first in the file counts
             damage->doubled++;
             continue;
         }
-        damage->missing += (int64_t)places[i].number - (to ? (int64_t)places[to - 1].number + 1 : 0);
+        int64_t gap = (int64_t)places[i].number - next;
+        damage->missing += gap > 0 ? gap : 0;
+        next = (int64_t)places[i].number + places[i].taken + 1;
+        reader->taken += places[i].taken;
         damage->displaced += places[i].offset < furthest;
         if (places[i].offset > furthest) furthest = places[i].offset;
         places[to++] = places[i];

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // regimeter._core: module state, functions, initialisation.
+#include <fcntl.h>
 #include <sys/prctl.h>
 
 #include "analysis/analyses.h"
@@ -15,6 +16,7 @@
 #include "capture/sampler.h"
 #include "compare/race.h"
 #include "io/export.h"
+#include "io/frame.h"
 #include "io/trace_fields.h"
 #include "model/regimes.h"
 #include "python/profiler.h"
@@ -141,6 +143,34 @@ static PyObject *core_heap_reason(PyObject *module, PyObject *unused) {
     return PyUnicode_FromString(rgm_heap_reason());
 }
 
+// One frame of a journal, numbered: for who shortens a recording that is being written.
+static PyObject *core_frame(PyObject *module, PyObject *args) {
+    unsigned type, file, number;
+    Py_buffer payload;
+    if (!PyArg_ParseTuple(args, "Iy*II", &type, &payload, &file, &number)) return NULL;
+    rgm_bytes out = {0};
+    size_t mark = rgm_frame_begin(&out, (rgm_frame_type)type);
+    rgm_bytes_append(&out, payload.buf, (size_t)payload.len);
+    rgm_frame_end(&out, mark);
+    rgm_frame_number(&out, &(rgm_frame_series){.file = file, .next = number});
+    PyObject *frame = out.failed ? PyErr_NoMemory()
+                                 : PyBytes_FromStringAndSize((const char *)out.data, (Py_ssize_t)out.length);
+    rgm_bytes_release(&out);
+    PyBuffer_Release(&payload);
+    return frame;
+}
+
+static PyObject *core_punch_hole(PyObject *module, PyObject *args) {
+    int fd, failed;
+    long long offset, length;
+    if (!PyArg_ParseTuple(args, "iLL", &fd, &offset, &length)) return NULL;
+    Py_BEGIN_ALLOW_THREADS;
+    failed = fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, length);
+    Py_END_ALLOW_THREADS;
+    if (failed) return PyErr_SetFromErrno(PyExc_OSError);
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef core_methods[] = {
     {"not_kept", core_not_kept, METH_NOARGS,
      "not_kept($module)\n--\n\nKeys of trace events that have no place in the model, | between them, and "
@@ -159,6 +189,11 @@ static PyMethodDef core_methods[] = {
      "allocations($module)\n--\n\nHeap allocations of the core so far."},
     {"die_with_parent", core_die_with_parent, METH_O,
      "die_with_parent($module, signal, /)\n--\n\nAsks for the signal at the parent's end."},
+    {"frame", core_frame, METH_VARARGS,
+     "frame($module, type, payload, file, number, /)\n--\n\nThe bytes of one block of a recording."},
+    {"punch_hole", core_punch_hole, METH_VARARGS,
+     "punch_hole($module, fd, offset, length, /)\n--\n\nGives the room of a part of a file back; it reads as "
+     "zeros."},
     {NULL},
 };
 

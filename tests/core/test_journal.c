@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
+#include "io/frame.h"
 #include "recording.h"
 
 static rgm_session *journaling(const char *path, int64_t drain_ns) {
@@ -561,6 +562,50 @@ TEST(a_killed_process_keeps_what_was_flushed) {
         CHECK(!run->complete);
         run_check_sound(run, true);
         rgm_run_free(run);
+        unlink(path);
+    }
+}
+
+static void put_frame(rgm_bytes *out, rgm_frame_type type, const void *payload, size_t length,
+                      rgm_frame_series series) {
+    rgm_bytes one = {0};
+    size_t mark = rgm_frame_begin(&one, type);
+    rgm_bytes_append(&one, payload, length);
+    rgm_frame_end(&one, mark);
+    rgm_frame_number(&one, &series);
+    rgm_bytes_append(out, one.data, one.length);
+    rgm_bytes_release(&one);
+}
+
+// The second frame lies in the hole, sound as it was, and is not read.
+TEST(what_was_taken_out_of_a_recording_is_not_missing) {
+    enum { FILE_ID = 77 };
+    const char *path = temp_path("hole.rgm");
+    for (uint64_t left_out = 40; left_out <= 4000; left_out += 3960) {
+        rgm_bytes file = {0};
+        rgm_frame_write_head(&file, RGM_FILE_JOURNAL, FILE_ID);
+        put_frame(&file, RGM_FRAME_HOLE, (uint64_t[]){3, left_out}, 16, (rgm_frame_series){FILE_ID, 0});
+        put_frame(&file, RGM_FRAME_ENVIRONMENT, "{\"x\":1}", 7, (rgm_frame_series){FILE_ID, 2});
+        put_frame(&file, RGM_FRAME_ENVIRONMENT, "{\"x\":2}", 7, (rgm_frame_series){FILE_ID, 4});
+        put_frame(&file, RGM_FRAME_END, &(uint64_t){0}, 8, (rgm_frame_series){FILE_ID, 5});
+        FILE *out = fopen(path, "wb");
+        REQUIRE(out && fwrite(file.data, 1, file.length, out) == file.length && fclose(out) == 0);
+        rgm_bytes_release(&file);
+        rgm_run *strict = NULL, *recovered = load_of(path, RGM_LOAD_RECOVER);
+        rgm_status status = rgm_run_load(path, RGM_LOAD_STRICT, &strict, NULL);
+        REQUIRE(recovered);
+        CHECK_STR_EQ(recovered->environment, "{\"x\":2}");
+        if (left_out == 40) { // the frame in it
+            REQUIRE(status == RGM_OK);
+            CHECK_STR_EQ(strict->environment, "{\"x\":2}");
+            CHECK_EQ_I64(strict->anomalies.rows + recovered->anomalies.rows, 0);
+            CHECK(strict->complete && recovered->complete);
+        } else { // beyond the end of the file
+            CHECK(status == RGM_FORMAT);
+            CHECK(recovered->anomalies.rows > 0);
+        }
+        rgm_run_free(strict);
+        rgm_run_free(recovered);
         unlink(path);
     }
 }

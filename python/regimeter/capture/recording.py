@@ -10,6 +10,7 @@ A profiler that exists at a fork follows the same rule in the child.
 import contextlib
 import json
 import os
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -102,3 +103,17 @@ def options() -> dict[str, Any]:
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def files_beside(file: str) -> dict[str, int]:
+    """Return the files RUN.N, RUN.PID, RUN.N.PID, RUN.rankN and their .unfinished-N, which exec leaves, with the last
+    change."""
+    folder, base = os.path.split(file)
+    form = re.compile(re.escape(base) + r"(\.\d+){0,2}(\.rank\d+)?(\.unfinished-\d+)?")
+    found = {}
+    with contextlib.suppress(FileNotFoundError):  # the program may have removed the folder
+        for entry in os.scandir(folder or "."):
+            if form.fullmatch(entry.name) and entry.name != base:
+                with contextlib.suppress(OSError):
+                    found[os.path.join(folder, entry.name)] = entry.stat().st_mtime_ns
+    return found

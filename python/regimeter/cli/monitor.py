@@ -6,9 +6,11 @@ import errno
 import json
 import os
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .common import next_step
+from .watching import ALERTED, add_options, remarks, signals_of, watch_of, webhook_of
 
 if TYPE_CHECKING:
     from ..monitor.server import Monitor
@@ -16,7 +18,9 @@ if TYPE_CHECKING:
     from .outcome import Recording
     from .supervise import Outcome
 
-USAGE = "regimeter monitor [--port N] [--interval S] [-o RUN] [--] (SCRIPT | -m MODULE | -c CODE) [ARGS ...]"
+USAGE = (
+    "regimeter monitor [--port N] [--keep TIME] [--alert RULE] [-o RUN] [--] (SCRIPT | -m MODULE | -c CODE) [ARGS ...]"
+)
 PORT, INTERVAL_S, RESIDENT_MS = 9839, 5.0, 100.0
 HOST = "127.0.0.1"
 HELP = "record a program and serve /metrics for Prometheus while it runs"
@@ -35,6 +39,7 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
         default=INTERVAL_S,
         help=f"seconds between looks at the recording (default: {INTERVAL_S:g})",
     )
+    add_options(parser)
     parser.set_defaults(run=run)
 
 
@@ -63,25 +68,36 @@ def run(arguments: argparse.Namespace) -> int:
     from .supervise import end_like
 
     command, name = command_of(arguments.program, "monitor", USAGE)
+    webhook = webhook_of(arguments.webhook)
+    watch = watch_of(arguments, webhook)
     try:
-        monitor = Monitor(arguments.host, arguments.port, arguments.interval)
+        monitor = Monitor(arguments.host, arguments.port, arguments.interval, watch)
     except (OSError, OverflowError) as error:
         taken = isinstance(error, OSError) and error.errno == errno.EADDRINUSE
         reason = "is taken, perhaps by another monitor" if taken else f"cannot be listened on: {error}"
         raise CommandError(f"{arguments.host}:{arguments.port} {reason}; choose another with --port") from None
     try:
         recording = Recording.reserve(arguments.output, name)
-        outcome = _watched(arguments, monitor, recording, command, name)
+        outcome = _watched(arguments, monitor, recording, command, name, signals_of(monitor, watch))
     finally:
         monitor.close()
+        if webhook is not None:
+            webhook.close()
     recording.finish(outcome, command, name)
     if not arguments.quiet:
-        print(f"regimeter: {recording.file}; Next: {next_step('show', recording.file)}", file=sys.stderr, flush=True)
-    return end_like(outcome) or (1 if recording.losses() else 0)
+        lines = [*remarks(monitor, webhook), f"{recording.file}; Next: {next_step('show', recording.file)}"]
+        print(*(f"regimeter: {line}" for line in lines), sep="\n", file=sys.stderr, flush=True)
+    failed = ALERTED if arguments.fail_on_alert and monitor.alerts.raised else 0
+    return end_like(outcome) or (1 if recording.losses() else failed)
 
 
 def _watched(
-    arguments: argparse.Namespace, monitor: "Monitor", recording: "Recording", command: list[str], name: str
+    arguments: argparse.Namespace,
+    monitor: "Monitor",
+    recording: "Recording",
+    command: list[str],
+    name: str,
+    taken: dict[int, Callable[[], None]],
 ) -> "Outcome":
     from ..capture import recording as told
     from .record import bootstrap
@@ -93,4 +109,4 @@ def _watched(
     if not arguments.quiet:
         print(f"regimeter: {monitor.url}", file=sys.stderr, flush=True)
     interval_ns = round(RESIDENT_MS * 1e6)
-    return run_child(command, {**os.environ, **stated}, interval_ns, lambda pid: monitor.start(pid, file))
+    return run_child(command, {**os.environ, **stated}, interval_ns, lambda pid: monitor.start(pid, file), taken)

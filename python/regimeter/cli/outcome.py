@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TextIO
 
 from .. import _core
+from ..capture import recording
 from ..run.environment import drawn_bytes
 from ..system.text import count
 from .common import next_step, run_line
@@ -75,7 +76,7 @@ class Recording:
             reason = (session._take_warning() or f"cannot write {file}").partition(";")[0]
             os.unlink(file)
             raise CommandError(f"{reason}; choose another place with -o")
-        return cls(file, text, _beside(file))
+        return cls(file, text, recording.files_beside(file))
 
     # --- after -------------------------------------------------------------------------------------------------
 
@@ -113,7 +114,11 @@ class Recording:
         self.others = [(path, text) for path, text in self.others if text]
 
     def _new_files(self) -> list[str]:
-        return [path for path, changed in sorted(_beside(self.file).items()) if self.before.get(path) != changed]
+        return [
+            path
+            for path, changed in sorted(recording.files_beside(self.file).items())
+            if self.before.get(path) != changed
+        ]
 
     def print(self, out: TextIO, *, quiet: bool, html: str | None) -> None:
         """Print the summary's top lines and which file to open; only the latter when quiet."""
@@ -259,20 +264,6 @@ def _new_name(program: str) -> str:
             raise CommandError(f"{name}: cannot be written: {error.strerror}; choose another place with -o") from None
         return name
     raise CommandError(f"{base}{SUFFIX}: exists a thousand times; choose another name with -o")
-
-
-def _beside(file: str) -> dict[str, int]:
-    """Return the files RUN.N, RUN.PID, RUN.N.PID, RUN.rankN and their .unfinished-N, which exec leaves, with the last
-    change."""
-    folder, base = os.path.split(file)
-    form = re.compile(re.escape(base) + r"(\.\d+){0,2}(\.rank\d+)?(\.unfinished-\d+)?")
-    found = {}
-    with contextlib.suppress(FileNotFoundError):  # the program may have removed the folder
-        for entry in os.scandir(folder or "."):
-            if form.fullmatch(entry.name) and entry.name != base:
-                with contextlib.suppress(OSError):
-                    found[os.path.join(folder, entry.name)] = entry.stat().st_mtime_ns
-    return found
 
 
 def _became(file: str) -> str:

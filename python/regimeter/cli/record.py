@@ -35,7 +35,19 @@ STARTING = {
     "record": VALUED,
     "profile": ("-o", "--output", "--disk-budget-mb"),
     "memory": ("-o", "--output", "--interval"),
-    "monitor": ("-o", "--output", "--port", "--host", "--interval"),
+    "monitor": (
+        "-o",
+        "--output",
+        "--port",
+        "--host",
+        "--interval",
+        "--keep",
+        "--disk",
+        "--on",
+        "--alert",
+        "--baseline",
+        "--webhook",
+    ),
 }
 TORCHRUN = "torchrun"  # torch's command, which is a module
 INTERVAL_MS = 10.0

@@ -43,7 +43,14 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.quiet:
         program = program_of(loaded)
         print(f"{arguments.run_file}: {run_line(loaded)}")
-        print(*([f"recorded from: {printable(program)}"] if program else []), sep="\n", end="\n\n" if program else "\n")
+        said = [f"recorded from: {printable(program)}"] if program else []
+        ring = loaded.environment.get("ring")
+        said += (
+            [f"only the last part was kept, until: {printable(str(ring.get('reason')))}"]
+            if isinstance(ring, dict)
+            else []
+        )
+        print(*said, sep="\n", end="\n\n" if said else "\n")
     print_verdict(loaded)
     print_summary(loaded, 10 if arguments.top is None else arguments.top)
     if len(loaded.entries):

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 
 from .. import _core
 from ..capture import recording
-from ..system import descriptors
+from ..system.memory import Resident
 
 FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 CANNOT_START = 127
@@ -74,10 +74,12 @@ def run_child(
     environment: Mapping[str, str],
     interval_ns: int,
     started: Callable[[int], None] | None = None,
+    taken: Mapping[int, Callable[[], None]] | None = None,
 ) -> Outcome:
     """Run the command to its end; the environment names the recording's file.
 
-    started: called with the process id as soon as there is one; what it starts must leave signals alone.
+    started: called with the process id as soon as there is one; what it starts must leave signals alone. taken: of
+    FORWARDED, the signals that are for us and not passed on, with what is called then.
     """
     own_group = not _has_terminal()
     sys.stdout.flush()
@@ -99,7 +101,7 @@ def run_child(
         if started is not None:
             started(pid)
         samples = MemorySamples(interval_ns=interval_ns)
-        status = _wait(pid, waited, own_group, samples)
+        status = _wait(pid, waited, own_group, samples, taken or {})
         end_ns = time.monotonic_ns()
     finally:
         _ignore_echoes()
@@ -164,9 +166,15 @@ def _become(
     os._exit(CANNOT_START)
 
 
-def _wait(child: int, waited: set[signal.Signals], own_group: bool, samples: MemorySamples) -> int:
+def _wait(
+    child: int,
+    waited: set[signal.Signals],
+    own_group: bool,
+    samples: MemorySamples,
+    taken: Mapping[int, Callable[[], None]],
+) -> int:
     """Pass signals on and sample memory until the child has ended; return its status."""
-    memory = _Resident(child) if samples.interval_ns else None
+    memory = Resident(child) if samples.interval_ns else None
     while True:
         if memory is None:
             information: signal.struct_siginfo | None = signal.sigwaitinfo(waited)
@@ -179,6 +187,8 @@ def _wait(child: int, waited: set[signal.Signals], own_group: bool, samples: Mem
             status = _reap(child)
             if status is not None:
                 return status
+        elif information.si_signo in taken:
+            taken[information.si_signo]()
         elif own_group or not _reached_group(information):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(child, information.si_signo)
@@ -216,25 +226,3 @@ def _ignore_echoes() -> None:
     for number in FORWARDED:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, stop)
-
-
-class _Resident:
-    """Reads the resident set of a process."""
-
-    def __init__(self, pid: int) -> None:
-        self._page = os.sysconf("SC_PAGE_SIZE")
-        self._last = 0
-        try:
-            self._file = descriptors.open_clear(f"/proc/{pid}/statm", os.O_RDONLY)
-        except OSError:
-            self._file = -1
-
-    def read(self) -> int:
-        """Return the bytes; after the end of the process, the last value."""
-        try:
-            pages = int(os.pread(self._file, 128, 0).split()[1])
-        except (OSError, IndexError):
-            return self._last
-        if pages:  # a process that is ending has none any more
-            self._last = pages * self._page
-        return self._last

@@ -5,13 +5,15 @@ Devices have the names and units of dcgm-exporter where it has the metric, so th
 units beside them.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
-from ..system import gpus, telemetry
+from ..system import telemetry
+from .devices import read_devices
 
 if TYPE_CHECKING:
+    from .alerts import Alarm
     from .figures import Durations, Figures
 
 # metric of NVML -> (name here, factor to the base unit, factor to dcgm-exporter's unit)
@@ -29,12 +31,12 @@ DEVICE = {
 }
 
 
-def registry_of(figures: "Figures", pid: int) -> Any:
-    """Return a registry of what is known of the program, its process and the devices. UnavailableError without
-    prometheus_client."""
+def registry_of(figures: "Figures", pid: int, alarms: "Sequence[Alarm]" = ()) -> Any:
+    """Return a registry of what is known of the program, its process, its alerts and the devices. UnavailableError
+    without prometheus_client."""
     client = prometheus()
     registry = client.CollectorRegistry()
-    registry.register(Collector(figures))
+    registry.register(Collector(figures, alarms))
     client.ProcessCollector(namespace="regimeter_program", pid=lambda: pid, registry=registry)
     return registry
 
@@ -53,13 +55,14 @@ def prometheus() -> Any:
 class Collector:
     """Gives the figures when they are asked for."""
 
-    def __init__(self, figures: "Figures") -> None:
+    def __init__(self, figures: "Figures", alarms: "Sequence[Alarm]") -> None:
         """Give these figures."""
         self._figures = figures
+        self._alarms = alarms
 
     def collect(self) -> Iterable[Any]:
         """Return the metrics."""
-        return [*self._figures.read(_of_program), *_of_devices()]
+        return [*self._figures.read(_of_program), *_of_alarms(self._alarms), *_of_devices()]
 
     def describe(self) -> Iterable[Any]:
         """Return nothing: names are known without asking devices."""
@@ -104,16 +107,29 @@ def _fill(summary: Any, durations: "Durations", now: float, labels: dict[str, st
     summary.add_sample(f"{summary.name}_sum", labels, durations.total_ns / 1e9)
 
 
+def _of_alarms(alarms: "Sequence[Alarm]") -> Iterator[Any]:
+    """Yield the state of each rule that was asked for; the value where one is known."""
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+
+    if not alarms:
+        return
+    firing = GaugeMetricFamily("regimeter_alert_firing", "1 while the alert is raised", labels=["alert"])
+    values = GaugeMetricFamily("regimeter_alert_value", "Value of the rule in the last look", labels=["alert"])
+    raised = CounterMetricFamily("regimeter_alerts", "How often the alert was raised", labels=["alert"])
+    for alarm in alarms:
+        firing.add_metric([alarm.rule.name], float(alarm.firing))
+        raised.add_metric([alarm.rule.name], alarm.raised)
+        if alarm.value is not None:
+            values.add_metric([alarm.rule.name], alarm.value)
+    yield from (firing, values, raised)
+
+
 def _of_devices() -> Iterator[Any]:
     """Yield what NVML says of each device, nothing where there is none."""
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
-    if not gpus.nvml_possible():
-        return
-    try:
-        devices = [device for device in telemetry.devices() if device.reason is None and device.uuid]
-        read = {device.uuid: telemetry.read(str(device.uuid)) for device in devices}
-    except (_core.UnavailableError, ValueError):
+    read = read_devices()
+    if not read:
         return
     about = telemetry.metrics()
     for metric, (name, base, dcgm) in DEVICE.items():
@@ -121,8 +137,8 @@ def _of_devices() -> Iterator[Any]:
         ours = family(f"regimeter_gpu_{name}", about[metric].doc, labels=["gpu", "uuid"])
         theirs = GaugeMetricFamily(about[metric].dcgm, about[metric].doc, labels=["gpu", "UUID", "modelName"])
         known = False
-        for device in devices:
-            value = read[device.uuid][metric].value
+        for device, readings in read:
+            value = readings[metric].value
             if value is not None:
                 known = True
                 ours.add_metric([str(device.index), str(device.uuid)], value * base)

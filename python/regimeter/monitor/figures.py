@@ -25,6 +25,13 @@ MOST_KEPT = 20_000  # durations of a name and a look; more are thinned out evenl
 STEP = "step"
 
 
+def steps_of(run: "Run") -> "NDArray[np.int64]":
+    """Return the durations of a run's steps in nanoseconds."""
+    roles = [number for number in np.unique(run.spans.category).tolist() if run.string(number) == STEP]
+    found: NDArray[np.int64] = run.spans.duration_ns[np.isin(run.spans.category, roles)]
+    return found
+
+
 @dataclass(slots=True)
 class Durations:
     """Durations of one name: how many and how long since the start, and those of the window."""
@@ -84,9 +91,9 @@ class Figures:
 
     def _add_durations(self, part: "Run", now: float) -> None:
         durations, names = part.spans.duration_ns, part.spans.name
-        roles = {part.string(number): number for number in np.unique(part.spans.category).tolist()}
-        if STEP in roles:
-            self.steps.add(now, durations[part.spans.category == roles[STEP]])
+        steps = steps_of(part)
+        if len(steps):
+            self.steps.add(now, steps)
         by_label: dict[str, list[NDArray[np.int64]]] = defaultdict(list)
         for number in np.unique(names).tolist():
             label = part.string(number)

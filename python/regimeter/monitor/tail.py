@@ -12,15 +12,13 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from .._core import ANOMALY_CODES, FormatError
+from . import blocks as of
 
 if TYPE_CHECKING:
     from ..public.run import Run
 
-# Of csrc/io/frame_format.h, version 2.
-FILE_HEAD, FRAME_HEAD, COUNTER = 32, struct.Struct("<IHHIIQII"), struct.Struct("<Qq")
-MAGIC = b"RGMB"
-ENVIRONMENT, STRINGS, SITES, THREADS, RECORDS, ANCHOR, COUNTERS = 1, 2, 3, 4, 5, 7, 9
-DICTIONARIES = frozenset((STRINGS, SITES, THREADS))
+COUNTER = struct.Struct("<Qq")
+TOLD = frozenset((of.RECORDS, of.PRESSURES))  # what a part is made of
 ANCHORS = 64  # of the last, a second apart; times between two of them are linear
 MOST_BYTES = 64 << 20  # of one part; more waits for the next look
 
@@ -31,6 +29,7 @@ class Tail:
     def __init__(self, path: str) -> None:
         """Begin at the beginning of the file, which may not be there yet."""
         self.path = path
+        self.behind = False  # the last part was as long as one may be: there is more
         self._identity: tuple[int, int] | None = None
         self._begin()
 
@@ -55,42 +54,44 @@ class Tail:
                 new = file.read(MOST_BYTES)
         except FileNotFoundError:
             return None
+        before = self._offset
         frames = self._take(new)
+        self.behind = len(new) == MOST_BYTES and self._offset > before
         return self._run(frames) if frames else None
 
     def _take(self, new: bytes) -> list[bytes]:
         """Keep what later parts need, and return the frames of this one."""
         at = 0
         if not self._head:
-            if len(new) < FILE_HEAD:
+            if len(new) < of.FILE_HEAD:
                 return []
-            self._head, at = new[:FILE_HEAD], FILE_HEAD
+            self._head, at = new[: of.FILE_HEAD], of.FILE_HEAD
         frames: list[bytes] = []
-        while len(new) - at >= FRAME_HEAD.size and new[at : at + 4] == MAGIC:
-            _, kind, _, _, _, length, _, _ = FRAME_HEAD.unpack_from(new, at)
-            end = at + FRAME_HEAD.size + (length + 7) // 8 * 8
+        while len(new) - at >= of.BLOCK_HEAD.size and new[at : at + 4] == of.MAGIC:
+            _, kind, _, _, _, length, _, _ = of.BLOCK_HEAD.unpack_from(new, at)
+            end = at + of.BLOCK_HEAD.size + (length + 7) // 8 * 8
             if end > len(new):
                 break  # not all of it is written yet
             frame, at = new[at:end], end
-            if kind in DICTIONARIES:
+            if kind in of.DICTIONARIES:
                 self._dictionaries.append(frame)
-            elif kind == ENVIRONMENT:
+            elif kind == of.ENVIRONMENT:
                 self._environment = frame
-            elif kind == ANCHOR:
+            elif kind == of.ANCHOR:
                 self._first_anchor = self._first_anchor or frame
                 self._anchors.append(frame)
-            elif kind == RECORDS:
+            elif kind in TOLD:
                 frames.append(frame)
-            elif kind == COUNTERS:
+            elif kind == of.COUNTERS:
                 self._count(frame)
         self._offset += at
         return frames
 
     def _count(self, frame: bytes) -> None:
         """Keep totals of anomalies as the recorder counts them."""
-        _, rows = struct.unpack_from("<II", frame, FRAME_HEAD.size)
-        for row in range(min(rows, (len(frame) - FRAME_HEAD.size - 8) // COUNTER.size)):
-            code, total = COUNTER.unpack_from(frame, FRAME_HEAD.size + 8 + row * COUNTER.size)
+        _, rows = struct.unpack_from("<II", frame, of.BLOCK_HEAD.size)
+        for row in range(min(rows, (len(frame) - of.BLOCK_HEAD.size - 8) // COUNTER.size)):
+            code, total = COUNTER.unpack_from(frame, of.BLOCK_HEAD.size + 8 + row * COUNTER.size)
             if code < len(ANOMALY_CODES):
                 self.anomalies[ANOMALY_CODES[code]] = total
 

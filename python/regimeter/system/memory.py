@@ -4,6 +4,7 @@
 import os
 
 from .. import _core
+from . import descriptors
 from .cgroup import cgroup_folders, number_of, text_of
 
 
@@ -41,3 +42,26 @@ def memory_limits() -> tuple[int | None, int | None]:
 def process_memory() -> dict[str, int]:
     """Return resident set, its peak and what malloc holds, as far as the system tells."""
     return {name: value for name, value in _core.host_memory().items() if name != "malloc_known" and value >= 0}
+
+
+class Resident:
+    """Reads the resident set of a process."""
+
+    def __init__(self, pid: int) -> None:
+        """Open what the system says of the process."""
+        self._page = os.sysconf("SC_PAGE_SIZE")
+        self._last = 0
+        try:
+            self._file = descriptors.open_clear(f"/proc/{pid}/statm", os.O_RDONLY)
+        except OSError:
+            self._file = -1
+
+    def read(self) -> int:
+        """Return the bytes; after the end of the process, the last value."""
+        try:
+            pages = int(os.pread(self._file, 128, 0).split()[1])
+        except (OSError, IndexError):
+            return self._last
+        if pages:  # a process that is ending has none any more
+            self._last = pages * self._page
+        return self._last

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The blocks of a recording while it is written, as csrc/io/frame_format.h has them, version 2."""
+
+import os
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+FILE_HEAD, BLOCK_HEAD, HOLE_BYTES = 32, struct.Struct("<IHHIIQII"), struct.Struct("<QQ")
+FILE_ID = struct.Struct("<20xI")  # in the head of the file
+MAGIC = b"RGMB"
+ENVIRONMENT, STRINGS, SITES, THREADS, RECORDS, ANCHOR, OPEN, COUNTERS, RESET, END = 1, 2, 3, 4, 5, 7, 8, 9, 10, 11
+PRESSURES, STACKS, HOLE = 18, 20, 22
+DICTIONARIES = frozenset((STRINGS, SITES, THREADS))
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A block of a file: where it begins and the next one, its kind, its number and that of the next, its payload's
+    length."""
+
+    offset: int
+    end: int
+    kind: int
+    number: int
+    next_number: int
+    length: int
+
+    def payload(self, fd: int) -> bytes:
+        """Read what it holds."""
+        return os.pread(fd, self.length, self.offset + BLOCK_HEAD.size)
+
+
+def blocks(fd: int, offset: int, end: int) -> Iterator[Block]:
+    """Yield the whole blocks from an offset on, up to `end` or what is no block; only their heads are read."""
+    while offset + BLOCK_HEAD.size <= end:
+        head = os.pread(fd, BLOCK_HEAD.size, offset)
+        if len(head) < BLOCK_HEAD.size or head[:4] != MAGIC:
+            return
+        _, kind, _, _, number, length, _, _ = BLOCK_HEAD.unpack(head)
+        after, taken = offset + BLOCK_HEAD.size + (length + 7) // 8 * 8, 0
+        if kind == HOLE and length == HOLE_BYTES.size:
+            taken, left_out = HOLE_BYTES.unpack(os.pread(fd, length, offset + BLOCK_HEAD.size))
+            after += left_out
+        if after > end:
+            return  # not all of it is written yet
+        yield Block(offset, after, kind, number, number + taken + 1, length)
+        offset = after

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One look at the program: the values of the rules, and of what copies the ring."""
+
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..suite.leak import trend_of
+from . import policy
+from .devices import utilization
+from .figures import steps_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from ..public.run import Run
+    from .figures import Figures
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What a look saw. rules: value of each rule, None where not known; slowest_step_s: of the new steps."""
+
+    rules: dict[str, float | None]
+    slowest_step_s: float
+    failed: int
+    resident_bytes: int
+
+
+class Looks:
+    """Makes looks of what has come since the last one."""
+
+    def __init__(self, wanted: "Sequence[str]", baseline_ns: float | None = None) -> None:
+        """wanted: rules; devices are asked where one needs them. baseline_ns: a step of the run to compare with."""
+        self._wanted = wanted
+        self._baseline_ns = baseline_ns
+        self._first_steps: list[int] = []
+        self._levels: deque[int] = deque(maxlen=policy.TREND_LOOKS + 2)
+        self._before = (0.0, 0.0, 0)  # time, own cost, failed
+
+    def take(self, part: "Run | None", figures: "Figures", resident: int, now: float) -> Look:
+        """Return the look at `now`, in seconds; part: what has come, already added to the figures."""
+        elapsed, own, failed = (x - y for x, y in zip((now, figures.own_ns, figures.failed), self._before, strict=True))
+        first, self._before = not self._before[0], (now, figures.own_ns, figures.failed)
+        steps = steps_of(part) if part is not None else np.empty(0, np.int64)
+        self._levels.append(resident)
+        busy, slowed = utilization() if {"gpu-idle", "throttling"} & set(self._wanted) else (None, None)
+        rules = {
+            "step-time": self._step_time(steps),
+            "memory-growth": self._growth() if "memory-growth" in self._wanted else None,
+            "throttling": _throttled(part, slowed),
+            "gpu-idle": None if busy is None else 1 - busy,
+            "own-cost": None if first or elapsed <= 0 else own / 1e9 / elapsed,
+        }
+        return Look(rules, float(steps.max(initial=0)) / 1e9, int(failed), resident)
+
+    def _step_time(self, steps: "NDArray[np.int64]") -> float | None:
+        """Return the median of the steps over that of the baseline, which is made of the first ones unless given."""
+        if not len(steps):
+            return None
+        if self._baseline_ns is None:
+            self._first_steps += steps.tolist()
+            if len(self._first_steps) >= policy.WARMUP_STEPS + policy.BASELINE_STEPS:
+                self._baseline_ns = float(np.median(self._first_steps[policy.WARMUP_STEPS :]))
+            return None
+        return float(np.median(steps)) / max(self._baseline_ns, 1.0)
+
+    def _growth(self) -> float | None:
+        """Return by which part of its level the resident set has grown, 0 without a trend."""
+        found = trend_of(list(self._levels))
+        if found["verdict"] is None:
+            return None
+        grown = found["bytes_per_step"] * found["steps"] if found["verdict"] == "grows" else 0.0
+        return float(grown / max(float(np.median(self._levels)), 1.0))
+
+
+def _throttled(part: "Run | None", slowed: bool | None) -> float | None:
+    """Return the part of the time in which the control group held the program back; 1 where a device is slowed."""
+    known = []
+    if part is not None and len(part.pressure):
+        held, over = part.pressure.throttled_ns, part.pressure.interval_ns
+        known = [float(held[held >= 0].sum() / max(over[held >= 0].sum(), 1))] if (held >= 0).any() else []
+    return max([*known, *([float(slowed)] if slowed is not None else [])], default=None)
