@@ -291,7 +291,8 @@ def test_export_to_an_unknown_suffix(run_file, tmp_path, capsys):
     assert main(["export", str(run_file), "-o", str(tmp_path / "x.xlsx")]) == 2
     said = one_line(capsys)
     assert (
-        "--format chrome|perfetto|speedscope|collapsed|pprof|json|csv|parquet|arrow|pickle|speedscope-sampled" in said
+        "--format chrome|perfetto|speedscope|collapsed|otlp|pprof|json|csv|parquet|arrow|pickle|speedscope-sampled"
+        in said
     )
     assert main(["export", str(run_file), "-o", str(tmp_path / "x.txt"), "--format", "csv"]) == 0
 

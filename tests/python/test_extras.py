@@ -14,7 +14,14 @@ ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]
 # What a distribution is imported as, where that is not its name.
-MODULES = {"ipython": "IPython", "psycopg[binary]": "psycopg", "python-multipart": "python_multipart"}
+MODULES = {
+    "opentelemetry-sdk": "opentelemetry",
+    "opentelemetry-exporter-otlp-proto-http": "opentelemetry",
+    "protobuf": "google",
+    "ipython": "IPython",
+    "psycopg[binary]": "psycopg",
+    "python-multipart": "python_multipart",
+}
 # Imported, and in no extra: the caller has them already, or has no use for what needs them.
 THEIRS = {"pytest", "_pytest", "pandas", "zlib_ng", "backports", "sitecustomize", "regimeter"}
 

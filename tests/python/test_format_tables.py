@@ -177,7 +177,7 @@ def test_only_a_page_gets_the_name_of_a_page():
 
 def test_all_formats_are_offered():
     assert set(_core.EXPORT_FORMATS) < set(formats.FORMATS)
-    assert set(formats.FORMATS) - set(_core.EXPORT_FORMATS) == {"json", "parquet", "arrow", "pickle"}
+    assert set(formats.FORMATS) - set(_core.EXPORT_FORMATS) == {"json", "otlp", "parquet", "arrow", "pickle"}
     assert set(export.RUN_TABLES) == set(_core.schema()["run"])
 
 

@@ -7,7 +7,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from ..run.formats import COLUMNAR, FORMATS, SUFFIXES, choose, is_folder, need_pyarrow, write_columnar
+from ..run.formats import COLUMNAR, FORMATS, SUFFIXES, choose, is_address, is_folder, need_pyarrow, write_columnar
 from .common import load_run, next_step, print_document
 
 if TYPE_CHECKING:
@@ -44,7 +44,8 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
         description="Without --table, JSON is the whole profile (entries, summary, environment), which `regimeter "
         "show` and the page read back. chrome and perfetto are traces for ui.perfetto.dev; speedscope, collapsed and "
         "pprof are for flame graphs; csv, parquet and arrow hold one table, or, where OUT has no suffix, each table "
-        "in a file of the folder OUT. Arrow and Parquet need pyarrow. A name in .gz is compressed.",
+        "in a file of the folder OUT. Arrow and Parquet need pyarrow. A name in .gz is compressed. otlp is "
+        "the scopes as spans of OpenTelemetry; OUT may be a collector, http://HOST:4318/v1/traces.",
     )
     parser.add_argument("run_file", metavar="RUN", help="recording, saved run or exported JSON")
     parser.add_argument("-o", "--output", metavar="OUT", required=True, help="the suffix names the format")
@@ -75,9 +76,17 @@ def run(arguments: argparse.Namespace) -> int:
         chosen = choose(arguments.output, SUFFIXES, chosen=arguments.format)
     except ValueError as error:
         raise CommandError(f"{error}, or add --format {'|'.join(FORMATS)}") from None
-    check_output(arguments.output, arguments.run_file)
+    sent = is_address(arguments.output)
+    if sent and chosen != "otlp":
+        raise CommandError(f"{arguments.output}: an address takes spans of OpenTelemetry only, not {chosen}")
+    if not sent:
+        check_output(arguments.output, arguments.run_file)
     if chosen in COLUMNAR:
         need_pyarrow(chosen)
+    if chosen == "otlp":
+        from ..run.otlp import need_sdk
+
+        need_sdk()
     loaded = load_run(arguments.run_file, quiet=arguments.quiet)
     if chosen in PICTURES or arguments.of == "samples":
         from ..suite.flame import sampled_by_default, spans_of
@@ -97,11 +106,12 @@ def run(arguments: argparse.Namespace) -> int:
             "regimeter: a trace has no scopes, so its profile is empty; --format chrome keeps the events",
             file=sys.stderr,
         )
-    rows = len(_table(loaded, name)) if name else len(loaded.entries if chosen == "json" else loaded.spans)
-    what = f"rows of {name}" if name else "entries" if chosen == "json" else "spans"
+    scopes = chosen in ("json", "otlp")
+    rows = len(_table(loaded, name)) if name else len(loaded.entries if scopes else loaded.spans)
+    what = f"rows of {name}" if name else "entries" if scopes else "spans"
     if arguments.json:
         facts = {"file": arguments.output, "format": chosen, "table": name, "rows": rows}
-        print_document(facts | {"bytes": _size(arguments.output)})
+        print_document(facts | {"bytes": None if sent else _size(arguments.output)})
     elif not arguments.quiet:
         print(f"{arguments.output}: {rows:,} {what}, {chosen}")
         _print_next(chosen, name, arguments.output)

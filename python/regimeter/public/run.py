@@ -278,15 +278,17 @@ class Run(_core.Run, Analyses):
         """Write the run in a format of another tool, atomically.
 
         format: "chrome" (.trace.json), "perfetto" (.pftrace), "speedscope" (.speedscope.json), "speedscope-sampled",
-        "collapsed" (.folded), "pprof" (.pb.gz), "csv", "parquet", "arrow", or "json", the profile of entries and
-        summary; without it the suffix of the path decides. A name in .gz is compressed. Times are nanoseconds as in
+        "collapsed" (.folded), "pprof" (.pb.gz), "otlp" (.otlp.json: scopes as spans of OpenTelemetry; the path may be a
+        collector's address), "csv", "parquet", "arrow", or "json", the profile of entries and summary; without it the
+        suffix of the path decides. A name in .gz is compressed. Times are nanoseconds as in
         the run; text formats replace bytes that are not UTF-8.
 
         table: of csv, parquet and arrow, "spans" by default; with a path that has no suffix every table goes to a
         file of its own in that folder. stacks: of collapsed, "host" (self time of host spans) or "device" (time of
         device work below the stack that launched it).
 
-        ValueError for an unknown format or table, UnavailableError where pyarrow is needed and missing.
+        ValueError for an unknown format or table, UnavailableError where pyarrow or the SDK of OpenTelemetry is needed
+        and missing, OSError where it cannot be written or sent.
         """
         from ..run.formats import export
 

@@ -21,6 +21,7 @@ SUFFIXES = {
     ".speedscope.json": "speedscope",
     ".folded": "collapsed",
     ".collapsed": "collapsed",
+    ".otlp.json": "otlp",
     ".pb.gz": "pprof",
     ".pprof": "pprof",
     ".json": "json",
@@ -54,10 +55,17 @@ def choose(
             raise ValueError(f"{os.fspath(path)}: the suffix is that of a page, not of {chosen}; choose another name")
         return chosen
     found = next((form for suffix, form in writes.items() if name.endswith(suffix)), None)
+    if is_address(name) and "otlp" in writes.values():
+        return "otlp"
     if found is None and (default is None or name.endswith((*SUFFIXES, *REPORTS, *RUNS))):
         valid = ", ".join(dict.fromkeys(writes))
         raise ValueError(f"{os.fspath(path)}: the suffix names no format that can be written here; use {valid}")
     return found or str(default)
+
+
+def is_address(path: str | os.PathLike[str]) -> bool:
+    """Whether what is written goes to a collector of OpenTelemetry and into no file."""
+    return os.fspath(path).lower().startswith(("http://", "https://"))
 
 
 def is_folder(path: str | os.PathLike[str], chosen: str, table: str | None) -> bool:
@@ -90,6 +98,14 @@ def export(
         _export_tables(run, Path(path), chosen)
     elif chosen in COLUMNAR:
         write_columnar(run.table(table or "spans"), path, chosen)
+    elif chosen == "otlp":
+        from . import otlp
+
+        if is_address(path):
+            otlp.send(run, os.fspath(path))
+            return
+        with atomic_path(path) as temporary:
+            otlp.write(run, temporary)
     elif chosen == "pickle":
         from .memory_snapshot import write_snapshot
 
