@@ -4,6 +4,7 @@
 import http.server
 import json
 import queue
+import re
 import socket
 import threading
 from collections.abc import Iterator
@@ -51,6 +52,13 @@ def test_every_rule_clears_below_where_it_fires() -> None:
     for rule in RULES.values():
         assert 0 < rule.clears < rule.fires
         assert rule.above(2 * rule.fires).clears == pytest.approx(2 * rule.clears)
+
+
+def test_the_document_states_the_thresholds() -> None:
+    text = (Path(__file__).resolve().parents[2] / "docs/monitor.md").read_text()
+    rows = re.findall(r"^\| `([\w-]+)` \| .* \| ([\d.]+) \| (\d+) \| ([\d.]+) \|$", text, re.M)
+    stated = {name: (float(fires), int(looks), float(clears)) for name, fires, looks, clears in rows}
+    assert stated == {rule.name: (rule.fires, rule.looks, rule.clears) for rule in RULES.values()}
 
 
 def step(profiler: GPUProfiler, count: int) -> None:

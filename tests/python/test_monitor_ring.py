@@ -213,6 +213,15 @@ def test_conditions_rest_and_end(tmp_path: Path) -> None:
     assert [os.path.basename(name) for name in rings.copies[:2]] == ["run.trigger-1.rgm", "run.trigger-2.rgm"]
 
 
+def test_a_copy_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "run.rgm"
+    rings = Rings(str(path), KEEP_S, PLENTY, [Trigger.of("failed-scope")])
+    rings.look(0.0)
+    rings.judge(0.0, Look({}, 0.0, 1, 0), [])  # there is no recording
+    assert not rings.copies
+    assert str(path) in rings.failure
+
+
 PROGRAM = """
     import gc, multiprocessing, sys
     gc.disable()  # a collection that takes long has a scope

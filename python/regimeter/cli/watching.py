@@ -160,6 +160,8 @@ def remarks(monitor: "Monitor", webhook: "Webhook | None") -> list[str]:
     lines = []
     if monitor.rings is not None:
         lines += [f"the last minutes are in {path}" for path in monitor.rings.copies]
+        if monitor.rings.failure:
+            lines.append(f"the last minutes could not be written at a time: {monitor.rings.failure}")
         if monitor.rings.left_out:
             lines.append(f"{monitor.rings.left_out} more times a condition asked for the last minutes; not written")
     if monitor.alerts.raised:

@@ -57,7 +57,8 @@ class Alerts:
                 changes.append({**facts, "unit": alarm.rule.unit, "what": alarm.rule.doc, **about})
         for change in changes:
             for tell in self._tell:
-                tell(change)
+                with contextlib.suppress(OSError):  # a closed terminal keeps nothing from the others
+                    tell(change)
         return changes
 
     @property

@@ -81,7 +81,7 @@ class Looks:
 def _throttled(part: "Run | None", slowed: bool | None) -> float | None:
     """Return the part of the time in which the control group held the program back; 1 where a device is slowed."""
     known = []
-    if part is not None and len(part.pressure):
-        held, over = part.pressure.throttled_ns, part.pressure.interval_ns
+    if part is not None and len(part.tables.pressure):
+        held, over = part.tables.pressure.throttled_ns, part.tables.pressure.interval_ns
         known = [float(held[held >= 0].sum() / max(over[held >= 0].sum(), 1))] if (held >= 0).any() else []
     return max([*known, *([float(slowed)] if slowed is not None else [])], default=None)

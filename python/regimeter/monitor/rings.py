@@ -27,6 +27,7 @@ class Rings:
         self._rings: dict[str, Ring] = {}
         self._before = files_beside(path)
         self.copies: list[str] = []
+        self.failure = ""  # why the last copy that could not be written was not
         self.left_out = 0  # copies that conditions asked for beyond the most
 
     def look(self, now: float) -> None:
@@ -48,7 +49,14 @@ class Rings:
                 if len(self.copies) >= policy.MOST_COPIES:
                     self.left_out += 1
                 else:
-                    self.copy(now, reason)
+                    self.try_copy(now, reason)
+
+    def try_copy(self, now: float, reason: str) -> None:
+        """Write the last minutes out; what keeps it from that is told at the end."""
+        try:
+            self.copy(now, reason)
+        except OSError as error:
+            self.failure = str(error)
 
     def copy(self, now: float, reason: str) -> list[str]:
         """Write the last minutes of all files out, and return where. OSError where that of the program cannot be."""

@@ -96,9 +96,9 @@ class Monitor:
             if not self._ended.is_set():
                 asked, self._asked = self._asked, ""
                 self.look()
-                if asked:
-                    with contextlib.suppress(OSError):  # there is nothing of the program yet
-                        self.copy(asked)
+                if asked and self.rings is not None:
+                    with self._lock:
+                        self.rings.try_copy(time.monotonic(), asked)
 
     def ask(self, reason: str) -> None:
         """Have the last minutes written out soon. Does not wait."""
