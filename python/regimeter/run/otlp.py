@@ -45,7 +45,7 @@ def spans_of(run: "Run") -> Iterator[Any]:
         raise ValueError("the run does not say when it was recorded, and spans of OpenTelemetry have dates")
     resource = Resource(_resource(run.environment))
     by = InstrumentationScope("regimeter", _version())
-    rows = run.tables.entries.span
+    rows = run.entries.span
     starts, lengths = run.spans.start_ns[rows].tolist(), run.spans.duration_ns[rows].tolist()
     threads = run.lanes.thread[run.spans.lane[rows]].tolist() if len(run.lanes) else [0] * len(rows)
     identify = _Ids(run)
