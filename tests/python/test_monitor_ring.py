@@ -69,6 +69,7 @@ def test_what_is_older_leaves_the_file_and_the_rest_stays_sound(tmp_path: Path) 
         assert not profiler.run().anomaly_list()  # the program may ask too
         assert numbers(profiler.run())[0] == 5000
         assert ring.shortened
+        assert numbers(load(path))[0] == 5000  # as a program that is killed leaves it
         fill(profiler, 10_000, 5)
     run = load(path)
     assert not run.anomaly_list()
