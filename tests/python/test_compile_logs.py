@@ -310,7 +310,7 @@ WITHIN = JSON | st.dictionaries(st.sampled_from(NAMES), JSON | st.sampled_from([
 KINDS = ("str", "dynamo_start", "compilation_metrics", "bwd_compilation_metrics", "chromium_event",
          "inductor_output_code", "dynamo_output_graph", "artifact")  # fmt: skip
 NUMBERS = ("rank", "frame_id", "frame_compile_id", "compiled_autograd_id")
-ARTIFACTS = ("recompile_reasons", "dynamo_graph_break_reason", "torch_version", "fx_graph_cache_hit")
+ARTIFACTS = ("recompile_reasons", "dynamo_graph_break_reason", "torch_version", "fx_graph_cache_hit", "str")
 HEADERS = st.builds(
     lambda kind, within, artifact, more: {kind: {"name": artifact} if kind == "artifact" else within} | more,
     st.sampled_from(KINDS), WITHIN, st.sampled_from(ARTIFACTS),
@@ -350,6 +350,10 @@ def test_processes_that_write_in_turn_are_told_apart(place):
 
 def test_other_lines_of_a_text_are_passed_over(place):
     prefixed = TEXT.replace(b"V0102", b"[default0]:[rank3]:V0102")
-    report = outcome(place, b"Traceback (most recent call last):\n\tindented\n" + TEXT + b"bye \xff\n" + prefixed)
+    warned = b"W0102 03:04:05.000000 7 torch/_dynamo/y.py:1] [0/8] limit reached\n" * 2
+    report = outcome(
+        place, warned + b"Traceback (most recent call last):\n\tindented\n" + TEXT + b"bye \xff\n" + prefixed
+    )
     assert report.graph_breaks[0].count == 2
+    assert report.logs == ["limit reached"]
     assert (report.processes[0].rank, report.processes[0].lost) == (3, 0)

@@ -22,7 +22,7 @@ MOST_OPEN = 64  # messages of processes that write to one file in turn
 ASKED = "TORCH_LOGS=graph_breaks,recompiles,dynamo"
 EXPECTED = f"no line of torch.compile's logs; TORCH_TRACE=FOLDER has traces written, {ASKED} a text"
 _PREFIX = re.compile(
-    rb"(?:\[(?!rank\d)\w+\]:)*(?:\[rank(?P<rank>\d{1,9})\]:)?"
+    rb"(?:\[(?!rank\d)\w{1,99}\]:){0,3}(?:\[rank(?P<rank>\d{1,9})\]:)?"
     rb"(?P<level>[A-Z])\d{4} \d\d:\d\d:\d\d\.\d+ (?P<pid>\d{1,18}) "
     rb"(?P<place>[^\s\]]+:\d+)\](?: \[(?P<id>!?\d[\d/_]*)\])?(?: \[__(?P<artifact>\w+)\])? ?"
 )

@@ -34,7 +34,7 @@ _OPERATOR = re.compile(r"\btorch\.ops\.(?:aten|prims)\.(\w+)")
 
 @dataclass(slots=True)
 class ProcessLog:
-    """What is known so far. told: kinds of lines of a text that were there, of which others may follow."""
+    """What is known so far. told: what a text has lines of; structured: whether it is a trace, which has all."""
 
     file: str
     pid: int | None
@@ -86,7 +86,7 @@ class ProcessLog:
     # --- a trace ------------------------------------------------------------------------------------------------------
 
     def _string(self, record: Record) -> None:
-        found = (record.header or {})["str"]
+        found = (record.header or {}).get("str")
         if not isinstance(found, list) or len(found) != 2 or whole(found[1]) is None:
             raise ValueError("str is no name with its number")
         self._strings[found[1]] = encodable(found[0])
@@ -202,7 +202,7 @@ class ProcessLog:
             self.events_ms = {name: 1e3 * float(seconds) for name, seconds in _TIME.findall(text)}
             self.phases_ms = {PHASES[name]: ms for name, ms in self.events_ms.items() if name in PHASES}
         elif record.level in ("W", "E", "C") and len(self.warnings) < MOST_WARNINGS:
-            self.warnings.append(text)
+            self.warnings.append(text.partition("\n")[0])
 
     def _again(self, record: Record) -> None:
         first, _, rest = record.text.partition("\n")
@@ -244,9 +244,9 @@ def _reasons(text: str) -> str:
     return "\n".join(encodable(one) for one in json.loads(text)) if text.startswith("[") else text
 
 
-def _at(text: str, before: str) -> tuple[str, str, int | None]:
-    """Return what stands before the last of `before`, and the file and line after it. ValueError without a line."""
-    head, _, place = text.partition("\n")[0].partition(before)
+def _at(text: str, words: str) -> tuple[str, str, int]:
+    """Return what stands before some words on the first line, and the file and line after them. ValueError without."""
+    head, _, place = text.partition("\n")[0].partition(words)
     path, _, number = place.rpartition(":")
     if not path or not number.isdecimal() or len(number) > MOST_DIGITS:
         raise ValueError("a message without its place")

@@ -9,7 +9,7 @@ from pathlib import Path
 from ..run.format_error import format_error
 from .compile_advice import recommendations
 from .compile_breaks import merged
-from .compile_log import EXPECTED, Loss, files_of, records
+from .compile_log import EXPECTED, Loss, encodable, files_of, records
 from .compile_process import ProcessLog
 from .compile_report import FIGURES, CompileProcess, CompileReport
 
@@ -28,7 +28,7 @@ def read_trace(path: str | os.PathLike[str]) -> CompileReport:
         damage = next((f"; {loss.first}" for _, loss in found if loss.first), "")
         raise format_error(f"{os.fspath(path)}: {EXPECTED}{damage}", 0)
     logs = [log for log, _ in found]
-    report = _joined(os.fspath(path), logs)
+    report = _joined(encodable(os.fspath(path)), logs)
     report.processes = [_process(log, loss) for log, loss in found]
     report.unavailable = _unavailable(report, logs)
     report.recommendations = recommendations(report)
@@ -41,12 +41,12 @@ def _processes(path: Path) -> list[tuple[ProcessLog, Loss]]:
     loss = Loss()
     with path.open("rb") as file:
         for record in records(file, loss):
-            log = found.setdefault(record.pid, ProcessLog(path.name, record.pid))
+            log = found.setdefault(record.pid, ProcessLog(encodable(path.name), record.pid))
             try:
                 log.add(record)
             except (ValueError, RecursionError) as error:
                 loss.note(record.line, str(error).partition("\n")[0])
-    logs = list(found.values()) or [ProcessLog(path.name, None)]
+    logs = list(found.values()) or [ProcessLog(encodable(path.name), None)]
     return list(zip(logs, [loss, *(Loss() for _ in logs[1:])], strict=True))
 
 
@@ -75,6 +75,7 @@ def _joined(source: str, logs: list[ProcessLog]) -> CompileReport:
         for name, uses in log.caches.items():
             known = report.caches.setdefault(name, dict.fromkeys(uses, 0))
             report.caches[name] = {kind: known[kind] + uses[kind] for kind in uses}
+    report.logs = list(dict.fromkeys(one for log in logs for one in log.warnings))
     _read_kernels(report, logs)
     return report
 
