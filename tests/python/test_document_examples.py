@@ -70,9 +70,10 @@ def examples(name: str) -> list[tuple[int, str]]:
 
 
 def prepare(folder: Path) -> None:
-    """Put the files there that examples load: recordings, and a trace."""
+    """Put the files there that examples load: recordings, a trace, logs of torch.compile."""
     for name in ("trace.json.gz", "baseline.json.gz"):
         shutil.copy(trace_path("a100_event_sync.json.gz"), folder / name)
+    shutil.copytree(ROOT / "tests/data/compile_logs", folder / "logs")
     for name in ("train.rgm", "base.rgm", "new.rgm", "a.rgm", "b.rgm"):
         with GPUProfiler(path=folder / name) as profiler:
             for _ in range(5):

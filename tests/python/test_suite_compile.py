@@ -12,10 +12,11 @@ from needed import package
 from regimeter import CompileBreak, CompileReport, FusedKernel, TorchCompileAnalyzer
 from regimeter.regime.torch_work import must_not_count
 from regimeter.suite import compile_watch
+from regimeter.suite.compile_advice import recommendations
+from regimeter.suite.compile_breaks import failed_guards
 from regimeter.suite.compile_report import Recompile
 from regimeter.suite.generated_code import fused_in
 from regimeter.suite.numeric import difference
-from regimeter.suite.torch_compile import _recommendations
 
 torch = package("torch")
 dynamo = package("torch")._dynamo
@@ -119,9 +120,9 @@ def test_what_the_program_compiled_before_is_no_recompile(analyzer):
     assert report.graphs == 1
     guard = "tensor 'x' size mismatch at index 0. expected 5, actual 8"
     other = "BACKEND_MATCH failure: torch.compile detected different backend callables."
-    assert compile_watch._failed(f"0/0: {guard}\n0/1: {other}", {"0/1", "0/2"}) == ""
-    assert compile_watch._failed(f"0/1: {other}\n0/0: {guard}", {"0/0", "0/1"}) == guard
-    assert compile_watch._failed(guard, {"0/0"}) == guard, "older versions name no code"
+    assert failed_guards(f"0/0: {guard}\n0/1: {other}", {"0/1", "0/2"}) == ""
+    assert failed_guards(f"0/1: {other}\n0/0: {guard}", {"0/0", "0/1"}) == guard
+    assert failed_guards(guard, {"0/0"}) == guard, "older versions name no code"
 
 
 # --- inductor -------------------------------------------------------------------------------------------------------
@@ -328,7 +329,7 @@ def test_reports_are_written(analyzer, compiled, tmp_path):
 
 def test_recommendations_follow_the_interval():
     def said(**fields):
-        return " ".join(_recommendations(CompileReport(**fields)))
+        return " ".join(recommendations(CompileReport(**fields)))
 
     assert "slower" in said(speedup=0.8, verdict="regression")
     assert "hardly" in said(speedup=1.1, verdict="improvement")

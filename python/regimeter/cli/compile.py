@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``regimeter compile``: what torch.compile makes of a function or module of a file: breaks, fusions, times."""
+"""``regimeter compile``: what torch.compile makes of a function or module, or made of a program that logged."""
 
 import argparse
 import os
@@ -9,6 +9,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from .common import print_document
+
+LIVE = {
+    "inputs": None,
+    "shape": None,
+    "backend": "inductor",
+    "mode": None,
+    "warmup": 3,
+    "iterations": 10,
+    "warm": False,
+}
 
 if TYPE_CHECKING:
     from ..suite import CompileReport
@@ -21,25 +31,30 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
         "compile",
         parents=[common],
         allow_abbrev=False,
-        help="what torch.compile makes of a function or module: breaks, recompiles, fusions, speed-up",
+        help="what torch.compile makes of a function or module, or made of a program: breaks, recompiles, times",
         description="Compile a function or module and compare it with what it is without: where the graph breaks and"
-        " why, what is compiled again, what is fused, what compiling costs and what it brings.",
+        " why, what is compiled again, what is fused, what compiling costs and what it brings. Or say of the logs of"
+        " a program (TORCH_TRACE=FOLDER, or the text of TORCH_LOGS) what was compiled, how long that took, and why.",
     )
-    parser.add_argument("target", metavar="FILE.py:NAME", help="or MODULE:NAME; what the name holds is called")
+    parser.add_argument(
+        "target",
+        metavar="FILE.py:NAME|FOLDER|FILE.log",
+        help="or MODULE:NAME; what the name holds is called. Of a folder or file of logs nothing is run",
+    )
     inputs = parser.add_mutually_exclusive_group()
     inputs.add_argument("--inputs", metavar="NAME", help="of the same file: the inputs, or a function that makes them")
     inputs.add_argument("--shape", metavar="N,N", action="append", type=_shape, help="an input of random numbers")
-    parser.add_argument("--backend", default="inductor", help="default: inductor")
+    parser.add_argument("--backend", help="default: inductor")
     parser.add_argument("--mode", action="append", help="may be given several times; default: default")
-    parser.add_argument("--warmup", metavar="N", type=int, default=3, help="calls before timing (default: 3)")
-    parser.add_argument("--iterations", metavar="N", type=int, default=10, help="pairs of timed calls (default: 10)")
+    parser.add_argument("--warmup", metavar="N", type=int, help="calls before timing (default: 3)")
+    parser.add_argument("--iterations", metavar="N", type=int, help="pairs of timed calls (default: 10)")
     parser.add_argument("--warm", action="store_true", help="use the caches that are there: quicker, tells less")
     parser.add_argument("-o", "--output", metavar="FILE", help="write a page (.html) or .json; not with several modes")
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, **LIVE)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Compile and report; 1 where a backend failed."""
+    """Compile and report, 1 where a backend failed; or report on logs."""
     from ..run.formats import PAGES, choose
     from ..suite import TorchCompileAnalyzer
     from .errors import CommandError
@@ -51,6 +66,8 @@ def run(arguments: argparse.Namespace) -> int:
         check_writable(arguments.output)
         if len(modes) > 1:
             raise CommandError("-o writes the report of one mode; --json prints those of several")
+    if is_log(arguments.target):
+        return _of_log(arguments, form if arguments.output is not None else "")
     analyzers = {
         mode: TorchCompileAnalyzer(arguments.backend, mode, cold=not arguments.warm) for mode in dict.fromkeys(modes)
     }
@@ -68,6 +85,29 @@ def run(arguments: argparse.Namespace) -> int:
     return 1 if any(report.error for report in reports.values()) else 0
 
 
+def is_log(target: str) -> bool:
+    """Tell whether logs are meant, and no name in a file or module."""
+    return target.endswith(".log") or os.path.isdir(target) or (os.path.isfile(target) and not target.endswith(".py"))
+
+
+def _of_log(arguments: argparse.Namespace, form: str) -> int:
+    from ..suite import TorchCompileAnalyzer
+    from .compile_log import log_text
+    from .errors import CommandError
+
+    given = [f"--{name}" for name, default in LIVE.items() if getattr(arguments, name) != default]
+    if given:
+        raise CommandError(f"{arguments.target}: of logs nothing is compiled; leave out {', '.join(given)}")
+    report = TorchCompileAnalyzer.from_trace(arguments.target)
+    if form:
+        report.export(arguments.output, form)
+    if arguments.json:
+        print_document(report.to_dict())
+    else:
+        print(log_text(report))
+    return 0
+
+
 def find(target: str, inputs: str | None, shapes: list[tuple[int, ...]] | None) -> tuple[Any, Any]:
     """Return what is to be called and with what. CommandError for a file or name that is not there."""
     from ..system.torch_extra import torch_for
@@ -76,7 +116,7 @@ def find(target: str, inputs: str | None, shapes: list[tuple[int, ...]] | None) 
     torch = torch_for("analysing torch.compile")
     place, _, name = target.rpartition(":")
     if not place or not name:
-        raise CommandError(f"{target}: FILE.py:NAME or MODULE:NAME is expected")
+        raise CommandError(f"{target}: FILE.py:NAME, MODULE:NAME, or a folder or file of logs is expected")
     names = _names_in(place)
     called = _get(names, name, place)
     if not callable(called):
@@ -125,6 +165,7 @@ def text(report: "CompileReport") -> str:
     import math
 
     from ..system.text import UNAVAILABLE, duration, printable
+    from .compile_log import advice
 
     def ms(value: float) -> str:
         return UNAVAILABLE if math.isnan(value) else duration(value)
@@ -145,13 +186,4 @@ def text(report: "CompileReport") -> str:
         f"  compiling {ms(report.compile_time_ms)} cold, {ms(report.compile_time_warm_ms)} warm",
         f"  fusion {times(report.fusion_ratio)}: {report.ops_before_fusion} operators, {report.ops_after_fusion} calls",
     ]
-    if report.graph_breaks:
-        lines += ["", "Breaks"]
-    for one in report.graph_breaks:
-        lines += [f"  {one.location}:{one.line_number}: {printable(one.reason)}", f"    {printable(one.suggestion)}"]
-    if report.recompiles:
-        lines += ["", "Compiled again"]
-        lines += [f"  {one.location}:{one.line_number}: {printable(one.guard)}" for one in report.recompiles]
-    if report.recommendations:
-        lines += ["", "What to try", *(f"  {printable(line)}" for line in report.recommendations)]
-    return "\n".join(lines)
+    return "\n".join(lines + advice(report))

@@ -127,9 +127,14 @@ def _compile_page(entry: Entry, report: Mapping[str, Any]) -> str:
         (f"{row.get('location')}:{row.get('line_number')}", str(row.get("reason")), str(row.get("suggestion")))
         for row in report.get("graph_breaks", ())
     ]
+    again = [
+        (f"{row.get('function')} ({row.get('location')}:{row.get('line_number')})", str(row.get("guard")))
+        for row in report.get("recompiles", ())
+    ]
     body = (
         f"<h1>{escape(entry.name)}: torch.compile</h1>"
         + table("Figures", ("", ""), figures)
         + table("Graph breaks", ("place", "reason", "hint"), breaks, "None.")
+        + table("Compiled again", ("function", "guard that failed"), again, "None.")
     )
     return page(f"{entry.name} - torch.compile", body)

@@ -3,9 +3,12 @@
 
 import json
 import math
+import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar
+
+from ..system.files import atomic_writer
 
 FORMAT, VERSION = "regimeter.suite.compile", 1
 FIGURES = (
@@ -15,7 +18,8 @@ FIGURES = (
 )  # fmt: skip
 DEFINITIONS = {
     "compile_time_ms": "first call minus a later one, with a cache folder of its own: what a machine pays that has"
-    " compiled nothing yet, headers that the compiler prepares included",
+    " compiled nothing yet, headers that the compiler prepares included; of a log, what torch took for frames and"
+    " backward graphs, in the process where that is longest",
     "compile_time_warm_ms": "the same again with the caches that the first time filled",
     "ops_before_fusion": "nodes of the graphs that inductor schedules, calls of library kernels included",
     "ops_after_fusion": "calls in the code that it generates: of fused kernels and of library kernels",
@@ -63,6 +67,47 @@ class Recompile:
     guard: str
 
 
+@dataclass(frozen=True, slots=True)
+class CompiledFrame:
+    """One compilation of a function, as a log has it. process: which of `processes`; compile_id: torch's number of it.
+
+    time_ms: of all of it; backend_ms, inductor_ms: within that; backward_ms: of its backward graphs, later. None where
+    the log does not tell. operators: in its graph; guards: that are checked before each call. error: why it failed, ''
+    where it did not.
+    """
+
+    compile_id: str
+    process: int
+    function: str
+    location: str
+    line_number: int | None
+    time_ms: float | None = None
+    backend_ms: float | None = None
+    inductor_ms: float | None = None
+    backward_ms: float | None = None
+    operators: int | None = None
+    guards: int | None = None
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CompileProcess:
+    """A process that wrote a log. compile_time_ms: of its frames and backward graphs, None where the log does not tell.
+
+    lost: records that could not be read; damage: the first of them, '' without.
+    """
+
+    file: str
+    pid: int | None
+    rank: int | None
+    torch_version: str
+    frames: int | None
+    graphs: int | None
+    compile_time_ms: float | None
+    lost: int
+    damage: str
+
+
 @dataclass(slots=True)
 class CompileReport:
     """What was found. A figure is nan where `unavailable` says why; JSON has null. DEFINITIONS says what figures mean.
@@ -71,6 +116,10 @@ class CompileReport:
     None where the backend does not tell. phases_ms: parts of the cold compile time, one within the other: frame,
     backend, inductor, code generation. graphs: that were compiled; captured_ops: operators in them. error: why
     compiling failed, '' where it did not; `result` is that of the eager call then, else of the compiled one.
+
+    Of a log: source: its path; breaks, recompiles, graphs, operators and caches are those of all processes, times those
+    of the one that compiled longest. events_ms: torch's own phases by name, one within the other. caches: of each,
+    how often a graph was a hit, a miss, or bypassed it. frames, processes: one by one.
     """
 
     definitions: ClassVar[Mapping[str, str]] = DEFINITIONS
@@ -80,7 +129,7 @@ class CompileReport:
     speedup: float = math.nan
     compile_time_ms: float = math.nan
     graph_breaks: list[CompileBreak] = field(default_factory=list)
-    total_graph_breaks: int = 0
+    total_graph_breaks: int | None = 0
     fusion_ratio: float = math.nan
     ops_before_fusion: int | None = None
     ops_after_fusion: int | None = None
@@ -97,8 +146,8 @@ class CompileReport:
     break_even_calls: float = math.nan
     phases_ms: dict[str, float] = field(default_factory=dict)
     recompiles: list[Recompile] = field(default_factory=list)
-    graphs: int = 0
-    captured_ops: int = 0
+    graphs: int | None = 0
+    captured_ops: int | None = 0
     extern_calls: int | None = None
     max_abs_difference: float = math.nan
     max_rel_difference: float = math.nan
@@ -106,7 +155,25 @@ class CompileReport:
     error: str = ""
     logs: list[str] = field(default_factory=list)
     unavailable: dict[str, str] = field(default_factory=dict)
+    source: str = ""
+    events_ms: dict[str, float] = field(default_factory=dict)
+    caches: dict[str, dict[str, int]] = field(default_factory=dict)
+    frames: list[CompiledFrame] = field(default_factory=list)
+    processes: list[CompileProcess] = field(default_factory=list)
     result: Any = field(default=None, repr=False, compare=False)
+
+    def export(self, path: str | os.PathLike[str], format: str = "json") -> None:
+        """Write the report as "json" or "html" (one file, no network), atomically. ValueError for another format."""
+        if format == "json":
+            text = json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+        elif format == "html":
+            from ..report.compile_page import render_compile
+
+            text = render_compile(self)
+        else:
+            raise ValueError(f"format must be 'json' or 'html', got {format!r}")
+        with atomic_writer(path) as file:
+            file.write(text)
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields but `result`, ready for JSON, with what the figures mean."""

@@ -7,7 +7,6 @@ keeps is put back: its counters and lists as they were, and compiled code of fun
 
 import contextlib
 import copy
-import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -15,18 +14,12 @@ from importlib import import_module
 from typing import Any
 from unittest import mock
 
+from .compile_breaks import break_of, failed_guards, merged
 from .compile_report import CompileBreak, FusedKernel, Recompile
 from .generated_code import kernels_of
 
 OPERATORS = ("call_function", "call_method", "call_module")
-REPORT_AN_ISSUE = "Please report an issue to PyTorch."
 GENERIC = "generic_jump"
-FALLBACK = "Let the line's decision be made by tensors (torch.where, torch.cond), or outside of the compiled function."
-OTHER_BACKEND = "BACKEND_MATCH"
-_NUMBERED = re.compile(r"\s*(\d+/\d+): ")
-_HINT = re.compile(r"^\s*Hint: (.*)$", re.M)
-_EXPLANATION = re.compile(r"^\s*Explanation: (.*)$", re.M)
-_CODE = re.compile(r"/gb/gb(\d+)\.html")
 
 
 @dataclass(slots=True)
@@ -117,23 +110,10 @@ class Watch:
         ours = {str(getattr(row, "compile_id", "")) for row in rows}
         found = []
         for row in rows:
-            guard = _failed(getattr(row, "recompile_reason", None) or "", ours)
+            guard = failed_guards(getattr(row, "recompile_reason", None) or "", ours)
             if guard:
                 found.append(Recompile(row.co_name, row.co_filename, row.co_firstlineno, guard))
         return found
-
-
-def _failed(reason: str, ours: set[str]) -> str:
-    """Return the guards that failed of code that this watch compiled; what another backend compiled is none of it.
-
-    reason: a line for each piece of compiled code, which begins with its number (older versions leave that out).
-    """
-    guards = []
-    for line in reason.splitlines():
-        numbered = _NUMBERED.match(line)
-        if OTHER_BACKEND not in line and (numbered is None or numbered[1] in ours):
-            guards.append(line[numbered.end() :].strip() if numbered else line.strip())
-    return "; ".join(guard for guard in guards if guard)
 
 
 def _backend(torch: Any, backend: str, mode: str) -> Callable[..., Any]:
@@ -198,30 +178,16 @@ class Dynamo:
 
     def breaks(self) -> list[CompileBreak]:
         """Return the breaks since entering, each place and reason once."""
-        found: dict[tuple[str, int | None, str], CompileBreak] = {}
-        for one in self._utils.graph_break_reasons[self._reasons :]:
-            made = self._break(one)
-            key = made.location, made.line_number, made.reason
-            known = found.get(key)
-            found[key] = made if known is None else _once_more(known)
-        return list(found.values())
+        return merged(self._break(one) for one in self._utils.graph_break_reasons[self._reasons :])
 
     def _break(self, one: Any) -> CompileBreak:
         frame = one.user_stack[-1] if one.user_stack else None
         text = str(one.reason)
         if text.startswith(GENERIC) and frame is not None:
             text = self._explained(frame) or text
-        hints = [hint for hint in _HINT.findall(text) if hint != REPORT_AN_ISSUE]
-        explanation, code = _EXPLANATION.search(text), _CODE.search(text)
-        return CompileBreak(
-            reason=text.partition("\n")[0].strip(),
-            location=frame.filename if frame is not None else "",
-            line_number=frame.lineno if frame is not None else None,
-            suggestion=" ".join(hints) or FALLBACK,
-            function=frame.name if frame is not None else "",
-            code=f"GB{code[1]}" if code else "",
-            explanation=explanation[1] if explanation else "",
-        )
+        if frame is None:
+            return break_of(text, "", None, "")
+        return break_of(text, frame.filename, frame.lineno, frame.name)
 
     def _explained(self, frame: Any) -> str:
         """Return torch's longer text about a branch, which it keeps apart."""
@@ -229,10 +195,3 @@ class Dynamo:
         texts = [str(text) for text in self._utils.counters.get("unimplemented", ())]
         about = [text for text in texts if "branching" in text]
         return next((text for text in about if place in text), about[0] if len(about) == 1 else "")
-
-
-def _once_more(one: CompileBreak) -> CompileBreak:
-    return CompileBreak(
-        one.reason, one.location, one.line_number, one.suggestion, one.function, one.code, one.explanation,
-        one.count + 1,
-    )  # fmt: skip

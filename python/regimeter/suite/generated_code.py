@@ -7,6 +7,7 @@ from collections.abc import Collection
 
 from .compile_report import FusedKernel
 
+MOST_NAME = 1000  # of letters; taking names apart takes the square of that
 _DEFINED = re.compile(r"^(\w+) = async_compile\.(\w+)\(", re.M)
 _CALLED = re.compile(r"^ +(\w+)(?:\.run)?\(", re.M)
 _EXTERN = re.compile(r"\b(?:extern_kernels|torch\.ops\.\w+|aten|mkldnn\._\w+|inductor_ops)\.\w+(?:\.\w+)?\(")
@@ -28,6 +29,8 @@ def kernels_of(code: str, operators: Collection[str]) -> tuple[list[FusedKernel]
 def fused_in(name: str, operators: Collection[str]) -> list[str]:
     """Return the operators in a kernel's name, the fewest that it can be put together of; itself where it cannot."""
     text = re.sub(r"^.*?fused_|_\d+$", "", name)
+    if len(text) > MOST_NAME:
+        return [text]
     best: dict[int, list[str]] = {0: []}
     for end in range(1, len(text) + 1):
         if end < len(text) and text[end] != "_":

@@ -9,7 +9,6 @@ print(report.speedup, report.total_graph_breaks, report.fusion_ratio)
 import contextlib
 import copy
 import inspect
-import json
 import logging
 import math
 import os
@@ -22,9 +21,10 @@ from pathlib import Path
 from typing import Any
 
 from ..compare.ab.duet import Duet, blocks
-from ..system.files import atomic_writer
 from ..system.torch_extra import torch_for, wait_for_devices
-from .compile_report import CompileBreak, CompileReport, FusedKernel, Recompile
+from .compile_advice import recommendations
+from .compile_report import CompileBreak, CompileReport, FusedKernel
+from .compile_trace import read_trace
 from .compile_watch import Dynamo, Watch
 from .memory import MemoryProfiler
 from .numeric import difference
@@ -33,9 +33,6 @@ from .recording import is_recording
 OUTPUT = "./compile_analysis"
 MODES = ("default", "reduce-overhead", "max-autotune")
 LOGGERS = ("torch._dynamo", "torch._inductor", "torch._functorch")
-LONG_COMPILE_MS = 30_000.0
-LITTLE, MUCH, MUCH_FUSED = 1.2, 2.0, 2.0  # speed-ups, and a ratio, of which the report says something
-TOLERANCE = 1e-3  # of the largest value: beyond it a difference is pointed out
 LEAST_PAIRS = 5  # that an interval needs
 SEED = 0
 
@@ -66,6 +63,16 @@ class TorchCompileAnalyzer:
         self.capture_logs = capture_logs
         self.cold = cold
         Watch(self._torch, backend, mode)  # refuses what torch does not know
+
+    @staticmethod
+    def from_trace(path: str | os.PathLike[str]) -> CompileReport:
+        """Return what the logs of a program say that compiled; needs no torch.
+
+        path: a folder that TORCH_TRACE names, with a file a process; one of its files; or a text that TORCH_LOGS had
+        written. Of what they do not tell, and of speed, `unavailable` says why. Damaged records are counted by process.
+        FormatError for a file or folder without any line of torch's, OSError for one that cannot be read.
+        """
+        return read_trace(path)
 
     def analyze(
         self,
@@ -110,7 +117,7 @@ class TorchCompileAnalyzer:
                 one for one in dynamo.breaks() if (one.location, one.line_number, one.reason) not in known
             ]
         report.total_graph_breaks = len(report.graph_breaks)
-        report.recommendations = _recommendations(report)
+        report.recommendations = recommendations(report)
         return report
 
     def compare_modes(
@@ -135,20 +142,11 @@ class TorchCompileAnalyzer:
 
     def export_report(self, report: CompileReport, path: str | os.PathLike[str], format: str = "json") -> Path:
         """Write the report as "json" or "html" (one file, no network), atomically; return the path."""
-        if format == "json":
-            text = json.dumps(report.to_dict(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-        elif format == "html":
-            from ..report.compile_page import render_compile
-
-            text = render_compile(report)
-        else:
-            raise ValueError(f"format must be 'json' or 'html', got {format!r}")
         target = Path(path)
         if target.parent == Path():
             target = self.output_dir / target
         target.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_writer(target) as file:
-            file.write(text)
+        report.export(target, format)
         return target
 
     # --- the parts --------------------------------------------------------------------------------------------------
@@ -381,39 +379,6 @@ def _judge(report: CompileReport, eager: list[float], quick: list[float]) -> Non
         100.0 / (100.0 + percent) for percent in (row.change_percent, row.low_percent, row.high_percent)
     )
     report.verdict = row.change_type.value
-
-
-def _recommendations(report: CompileReport) -> list[str]:
-    """Return what to try, from what was found; a difference that the pairs do not show is said to be none."""
-    if report.error:
-        return [f"The backend failed, and nothing was compiled: {report.error.splitlines()[0]}"]
-    found = [
-        f"{_place(one)}: {one.reason}. {one.suggestion}" for one in sorted(report.graph_breaks, key=lambda b: -b.count)
-    ]
-    found += [f"{_place(one)}: compiled again because {one.guard}; mark what changes as dynamic" for one in
-              report.recompiles]  # fmt: skip
-    if report.verdict == "regression":
-        found.append(f"Compiled calls are slower ({report.speedup:.2f}x): leave this part as it is.")
-    elif report.verdict == "no_change" or report.speedup < LITTLE:
-        found.append(f"Compiled calls are hardly faster ({report.speedup:.2f}x): look for breaks, or at a larger part.")
-    elif report.speedup >= MUCH:
-        found.append(f"Compiled calls are {report.speedup:.2f}x as fast: keep it.")
-    if report.fusion_ratio > MUCH_FUSED:
-        found.append(f"{report.ops_before_fusion} operators became {report.ops_after_fusion} calls.")
-    if report.compile_time_ms > LONG_COMPILE_MS:
-        calls = "" if math.isnan(report.break_even_calls) else f" {report.break_even_calls:,.0f} calls pay for it;"
-        found.append(f"Compiling takes {report.compile_time_ms / 1e3:.0f} s:{calls} keep the cache folder.")
-    if report.mismatch:
-        found.append(f"The results differ: {report.mismatch}.")
-    elif report.max_rel_difference > TOLERANCE:
-        found.append(
-            f"The results differ by {report.max_rel_difference:.2g} of their size: check whether that matters."
-        )
-    return found
-
-
-def _place(one: CompileBreak | Recompile) -> str:
-    return f"{one.location}:{one.line_number}" if one.line_number is not None else one.location or "unknown place"
 
 
 __all__ = ["CompileBreak", "CompileReport", "FusedKernel", "TorchCompileAnalyzer"]
