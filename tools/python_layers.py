@@ -24,7 +24,7 @@ LAYERS = (
     ("workloads",),
     ("report",),
     ("suite",),
-    ("testing", "server", "monitor", "integrations"),
+    ("testing", "server", "monitor", "integrations", "schemas"),
     ("pytest_plugin", "cli", "bootstrap"),  # the doors; nothing imports them but __main__
     ("__main__",),
 )

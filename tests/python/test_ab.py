@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from published import check
 
 from regimeter import GPUProfiler, load
 from regimeter.cli import main
@@ -63,7 +64,7 @@ def ab(*words):
 
 
 def result(folder):
-    return json.loads((folder / "ab.json").read_text())
+    return check(json.loads((folder / "ab.json").read_text()))
 
 
 # --- the whole ------------------------------------------------------------------------------------------------
@@ -506,7 +507,7 @@ def test_compare_uses_the_kept_floor_unless_told_another(tmp_path, monkeypatch, 
 
 def test_calibrate_noise_learns_prints_and_keeps(program, tmp_path, capsys):
     assert main(["calibrate", "noise", "--repeat", "8", "-q", "--json", "--", str(program), "1"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = check(json.loads(capsys.readouterr().out))
     assert found["launches"] == 8
     assert len(found["operations"]) == 12
     assert 0 < found["overall"] < 0.01  # the program's medians of 5 differ by about .1 %

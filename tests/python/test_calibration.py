@@ -18,6 +18,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from leaks import leak_of
+from published import check
 
 from regimeter import Calibration, FormatError, GPUProfiler, _core, calibrate
 from regimeter.calibration import Ceiling, calibration_for, device, host, identity, measure, sampling, store
@@ -618,7 +619,7 @@ def test_the_command_measures_shows_and_tells_json(counted, capsys):
     assert main(["calibrate", "--show"]) == 0
     assert capsys.readouterr().out == text
     assert main(["calibrate", "--show", "--json"]) == 0
-    assert Calibration.from_dict(json.loads(capsys.readouterr().out)).quick
+    assert Calibration.from_dict(check(json.loads(capsys.readouterr().out))).quick
     assert counted == [True]
     assert main(["calibrate"]) == 0  # a full one
     assert counted == [True, False]

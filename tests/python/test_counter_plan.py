@@ -12,6 +12,7 @@ from pathlib import Path
 import fakes
 import pytest
 from needed import need
+from published import check
 from runs import build_run, kernel
 
 from regimeter.capture import counters
@@ -41,7 +42,7 @@ def command(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
 def planned(*words: str, **variables: str) -> dict:
     done = command("counters", *words, "--json", **variables)
     assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return check(json.loads(done.stdout))
 
 
 # --- with the double ---------------------------------------------------------------------------------------------
@@ -153,7 +154,7 @@ def test_the_verb_still_looks_into_a_trace(tmp_path):
     run.save(path)
     done = command("counters", str(path), "--json", REGIMETER_LIBCUPTI="off")
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["format"] == "regimeter.counters"
+    assert check(json.loads(done.stdout))["format"] == "regimeter.counters"
     (row,) = json.loads(done.stdout)["rows"]
     assert (row["name"], row["series"], row["mean"]) == ("copy", series, 80.0)  # half of its time each
     done = command("counters", str(path), "--by", "kernel", REGIMETER_LIBCUPTI="off")
@@ -305,7 +306,7 @@ def real(*words: str) -> dict:
     if done.returncode == 1:
         need("cupti", False, done.stderr.strip())
     assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return check(json.loads(done.stdout))
 
 
 def test_real_plan_of_the_hopper_chip():

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from needed import package
+from published import check
 
 import regimeter
 from regimeter import GPUProfiler, Run, _core
@@ -194,7 +195,9 @@ def test_every_door_tells_the_sample(record, tmp_path):
     said = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
     assert said.startswith("A sample: of every 524 kB asked for")
     assert "<listcomp> (" in said
-    document = json.loads(subprocess.run([*words, "--json"], cwd=tmp_path, capture_output=True, check=True).stdout)
+    document = check(
+        json.loads(subprocess.run([*words, "--json"], cwd=tmp_path, capture_output=True, check=True).stdout)
+    )
     assert document["drawn_bytes"] == 524_288
     assert document["growth"][0]["kept_bytes"] == pytest.approx(150 * MB, rel=0.1)
     assert "A sample: of every 524 kB" in (tmp_path / "page.html").read_text()

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from published import check
 
 from regimeter.compare.sources import side_of
 from regimeter.history import Baselines, Commit, open_history
@@ -48,7 +49,7 @@ def test_a_baseline_from_its_saving_to_its_removal(call, profile):
     call("history", "add", profile("c.json", 3.0), "--branch", "main")
     assert call("baseline", "promote", "rel", "last", "--reason", "faster", "-q").startswith("rel: now run 2")
     assert "run 1 of commit abc" in call("baseline", "promote", "rel", "1", "--reason", "no, slower", "-q")
-    rows = json.loads(call("baseline", "list", "--all", "--json"))["rows"]
+    rows = check(json.loads(call("baseline", "list", "--all", "--json")))["rows"]
     assert [(row["action"], row["run_id"], row["reason"]) for row in rows] == [
         ("save", 1, "saved"),
         ("promote", 2, "faster"),
@@ -74,7 +75,7 @@ def test_promotion_after_clean_runs(call, profile):
     assert "3 clean runs in a row on main: 1, 2, 3" in call(
         "baseline", "promote", "--after-clean", "3", "--branch", "main"
     )
-    document = json.loads(call("baseline", "promote", "--after-clean", "3", "--branch", "main", "--json"))
+    document = check(json.loads(call("baseline", "promote", "--after-clean", "3", "--branch", "main", "--json")))
     assert document["row"] is None
     assert "no default branch" in call("baseline", "promote", "--after-clean", "3", code=2)
 
@@ -108,7 +109,7 @@ def test_a_series_with_its_change(call, history_place):
     assert len(lines) == 1 + 30 + 1
     assert lines[16].startswith("  --- ")
     assert "(+3" in lines[16] or "(+29" in lines[16]
-    (series,) = json.loads(call("history", "mm \x1b[31m", "--json", "--branch", "main"))["series"]
+    (series,) = check(json.loads(call("history", "mm \x1b[31m", "--json", "--branch", "main")))["series"]
     assert [change["at"] for change in series["changes"]] == [15]
     assert series["changes"][0]["run"] == series["points"][15]["run"]["id"]
     (short,) = json.loads(call("history", "mm \x1b[31m", "--limit", "4", "--json"))["series"]
@@ -130,7 +131,7 @@ def test_judging_a_run(call, profile, history_place):
     assert "Could have missed: below" in suspected
     assert f"Next: run it once more, then regimeter history judge {slow} --confirm AGAIN" in suspected
     assert "mm  regression  " in call("history", "judge", slow, "--confirm", slow, code=1)
-    document = json.loads(call("history", "judge", slow, "--confirm", slow, "--json", code=1))
+    document = check(json.loads(call("history", "judge", slow, "--confirm", slow, "--json", code=1)))
     assert document["comparisons"][0]["change_type"] == "regression"
     assert document["confirmed"]
 

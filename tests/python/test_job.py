@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from job_traces import Job, write_job
+from published import check
 from traces import trace_path
 
 import regimeter
@@ -244,7 +245,7 @@ def test_missing_empty_and_damaged_files_are_named_and_counted(
     (tmp_path / "rank-6.json.gz").write_bytes(gzip.compress(whole[: len(whole) // 2]))
     paths = [*sorted(str(path) for path in tmp_path.iterdir()), str(tmp_path / "rank-2.json.gz")]
     assert main(["ranks", *paths, "--json", "--workers", "2"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = check(json.loads(capsys.readouterr().out))
     assert [row["file"] for row in found["left_out"]] == ["rank-1.json.gz", "rank-2.json.gz", "rank-4.json.gz"]
     assert found["left_out"][1]["reason"] == "No such file or directory"
     assert "zip archive" in found["left_out"][2]["reason"]

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from published import check
 from snapshots import Allocator, as_old, frame, snapshot
 from traces import trace_path
 
@@ -150,7 +151,9 @@ def test_a_recording_tells_what_was_read_of_its_process(tmp_path: Path) -> None:
     subprocess.run([*tool, "record", "-q", "-o", "a.rgm", "fills.py"], check=True, cwd=tmp_path)
     words = [*tool, "memory", "a.rgm", "-o", "a.html"]
     said = subprocess.run(words, check=True, cwd=tmp_path, capture_output=True, text=True).stdout
-    document = json.loads(subprocess.run([*words, "--json"], check=True, cwd=tmp_path, capture_output=True).stdout)
+    document = check(
+        json.loads(subprocess.run([*words, "--json"], check=True, cwd=tmp_path, capture_output=True).stdout)
+    )
     (row,) = document["readings"]
     assert row["device"] == -1
     assert row["peak_bytes"] - row["start_bytes"] == pytest.approx(200e6, rel=0.1)
@@ -288,7 +291,7 @@ def test_the_command(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "regimeter", "memory", str(path), "-o", str(page), "--json"]
     done = subprocess.run(words, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
-    document = json.loads(done.stdout)
+    document = check(json.loads(done.stdout))
     assert document["format"] == "regimeter.memory"
     assert document["devices"][0]["peak_bytes"] == max(forward_levels(snapshot(worked()), 0))
     assert "At the peak, by who asked" in page.read_text()

@@ -11,6 +11,7 @@ from pathlib import Path
 import fakes
 import pytest
 from needed import package
+from published import check
 
 from regimeter import _core
 from regimeter.cli import main
@@ -360,7 +361,7 @@ def test_the_verb_prints_values_and_reasons(command):
 
 def test_the_verb_as_json(command):
     words = ("telemetry", "--json", "--count", "3", "--interval", "10ms", "--device", "1")
-    document = json.loads(command(*words, numbers="devices=2").stdout)
+    document = check(json.loads(command(*words, numbers="devices=2").stdout))
     assert document["format"] == "regimeter.telemetry"
     assert [device["ordinal"] for device in document["devices"]] == [1]
     assert len(document["samples"]) == 3

@@ -6,7 +6,6 @@ says, so no verdict here hangs on how fast the machine is.
 """
 
 import json
-import os
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
@@ -14,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from plugin_session import loading, run, save, session
+from published import check
 
 pytest_plugins = ["pytester"]
 
@@ -215,7 +215,7 @@ def test_a_regression_fails_the_session_and_no_test(faked: pytest.Pytester) -> N
     assert float(told["perf.time.change_percent"]) == pytest.approx(20, abs=0.1)
     assert float(told["perf.time.low_percent"]) < 20 < float(told["perf.time.high_percent"])
     assert 0 <= float(told["perf.time.q"]) < 0.05
-    written = json.loads((faked.path / "out.json").read_text())
+    written = check(json.loads((faked.path / "out.json").read_text()))
     assert written["failed"] is True
     assert written["comparison"]["comparisons"][0]["change_type"] == "regression"
     assert len(written["tests"][0]["metrics"]["time"][0]) == 20
@@ -345,7 +345,7 @@ def test_update_makes_the_session_the_baseline_and_keeps_what_did_not_run(faked:
     result = run(faked, "--perf-compare=main", "--perf-update-baseline")
     assert result.ret == 0
     result.stdout.fnmatch_lines(["Baseline updated: *0003_main.json", "The new baseline takes over 1 regressions*"])
-    document = json.loads((faked.path / ".regimeter/perf/0003_main.json").read_text())
+    document = check(json.loads((faked.path / ".regimeter/perf/0003_main.json").read_text()))
     assert {one["operation"].rpartition("::")[2] for one in document["tests"]} == {"test_step", "test_old"}
     assert run(faked, "--perf-compare=main").ret == 0
 
@@ -519,7 +519,7 @@ def test_launches_are_processes_of_their_own(pytester: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines(["*::test_it *3 processes x 4 x 1*"])
     assert len(set((pytester.path / "pids").read_text().split())) == 3
     assert (pytester.path / "plain").read_text() == "x"
-    document = json.loads((pytester.path / ".regimeter/perf/0001_main.json").read_text())
+    document = check(json.loads((pytester.path / ".regimeter/perf/0001_main.json").read_text()))
     assert [len(one) for one in document["tests"][0]["metrics"]["time"]] == [4, 4, 4]
     assert len(list(ElementTree.parse(pytester.path / "out.xml").getroot().iter("testcase"))) == 2
 
@@ -561,39 +561,3 @@ def test_the_plugin_is_an_entry_point() -> None:
         points = tomllib.load(file)["project"]["entry-points"]["pytest11"]
     assert points == {"regimeter": "regimeter.pytest_plugin"}
     assert loading() in ([], ["-p", "regimeter.pytest_plugin"])
-
-
-# --- the examples -----------------------------------------------------------------------------------------------
-
-
-def git(folder: Path, *arguments: str) -> None:
-    settings = ["-c", "user.name=a", "-c", "user.email=a@b.invalid", "-c", "commit.gpgsign=false"]
-    subprocess.run(["git", *settings, *arguments], cwd=folder, check=True, capture_output=True)
-
-
-def test_the_pre_merge_example_fails_what_is_slower(pytester: pytest.Pytester) -> None:
-    """The base sleeps 2 ms and the change 40 ms, which no noise hides."""
-    example = Path(__file__).parents[2] / "examples" / "pre-merge.sh"
-    source = "import time\ndef test_it(gpu_benchmark):\n    gpu_benchmark.pedantic(time.sleep, ({},), rounds=9)\n"
-    test = pytester.path / "test_it.py"
-    test.write_text(source.format(0.002))
-    (pytester.path / ".gitignore").write_text("__pycache__/\n")
-    git(pytester.path, "init", "-q")
-    git(pytester.path, "add", ".")
-    git(pytester.path, "commit", "-qm", "base")
-    plugin = loading()
-    environment = {**os.environ, "PYTHON": sys.executable, "INSTALL": "", "LAUNCHES": "1"}
-
-    def gate(*options: str) -> subprocess.CompletedProcess[str]:
-        command = ["sh", str(example), "HEAD", *plugin, "--perf-noise=20%", *options]
-        return subprocess.run(command, cwd=pytester.path, env=environment, text=True, capture_output=True, timeout=300)
-
-    test.write_text(source.format(0.04))
-    slower = gate()
-    assert slower.returncode == 1, slower.stdout + slower.stderr
-    assert "PERF GATE FAILED  1 regression" in slower.stdout
-    assert gate("--perf-compare-fail=never").returncode == 0
-    left = subprocess.run(["git", "worktree", "list"], cwd=pytester.path, text=True, capture_output=True, check=True)
-    assert len(left.stdout.splitlines()) == 1
-    test.unlink()
-    assert gate().returncode == pytest.ExitCode.NO_TESTS_COLLECTED

@@ -14,6 +14,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from published import check
 
 import regimeter
 from regimeter import GPUProfiler
@@ -672,7 +673,7 @@ def test_quiet_and_json(program, record):
     name = program(SCOPES)
     assert re.fullmatch(r"regimeter: run\.rgm: 5 scopes, .*\n", record(name, options=("-q", "-o", "run.rgm")).stderr)
     done = record(program("import sys; sys.exit(3)"), options=("--json", "-o", "run.rgm"))
-    found = json.loads(done.stderr)
+    found = check(json.loads(done.stderr))
     assert (found["exit_code"], found["killed_by"], found["scoped"], found["file"]) == (3, None, False, "run.rgm")
     assert found["summary"][0]["operation"] == "prog.py"
 

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 from needed import package
+from published import check
 
 from regimeter.cli import main
 
@@ -66,7 +67,7 @@ def test_profile_runs_a_program_and_keeps_its_trace(program, capsys):
 
 def test_profile_prints_the_session_as_json(program, capsys):
     assert main(["profile", "--json", "--no-stack", "--disk-budget-mb", "0", "--", "train.py", "8"]) == 3
-    document = json.loads(capsys.readouterr().out.partition("\n")[2])
+    document = check(json.loads(capsys.readouterr().out.partition("\n")[2]))
     assert document["format"] == "regimeter.suite.session"
     assert document["files"]["trace"] is None
 
@@ -110,7 +111,7 @@ def test_compile_prints_breaks_and_writes_pages(program, capsys):
     assert "torch.compile" in (program / "c.html").read_text()
     words[1:4] = ["model.py:model", "--inputs", "make"]
     assert main([*words, "--mode", "default", "--mode", "reduce-overhead", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = check(json.loads(capsys.readouterr().out))
     assert list(found) == ["default", "reduce-overhead"]
     assert found["default"]["graphs"] == 1
 

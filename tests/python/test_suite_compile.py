@@ -8,6 +8,7 @@ import math
 
 import pytest
 from needed import package
+from published import check
 
 from regimeter import CompileBreak, CompileReport, FusedKernel, TorchCompileAnalyzer
 from regimeter.regime.torch_work import must_not_count
@@ -313,7 +314,7 @@ def test_without_torch_one_error_names_the_extra(run_python):
 
 @pytest.mark.slow
 def test_reports_are_written(analyzer, compiled, tmp_path):
-    document = json.loads(analyzer.export_report(compiled, "r.json").read_text())
+    document = check(json.loads(analyzer.export_report(compiled, "r.json").read_text()))
     assert document["format"] == "regimeter.suite.compile"
     assert document["fusion_ratio"] == compiled.fusion_ratio
     assert "ops_after_fusion" in document["definitions"]["fusion_ratio"]

@@ -11,6 +11,7 @@ import zipfile
 
 import pytest
 from needed import package
+from published import check
 
 from regimeter import MemoryProfiler, MemorySnapshot, UnavailableError
 from regimeter.suite.allocations import of_device_trace
@@ -273,7 +274,7 @@ def test_the_end_of_memory_leaves_a_report(memory):
         with memory.track("too much"):
             kept = torch.ones(100_000)
             torch.empty(1 << 60, dtype=torch.uint8)
-    report = json.loads(memory.post_mortem_path.read_text())
+    report = check(json.loads(memory.post_mortem_path.read_text()))
     assert report["requested_bytes"] == 1 << 60
     assert report["name"] == "too much"
     assert "can't allocate memory" in report["error"]
@@ -406,7 +407,7 @@ class _Plain(pickle.Unpickler):
 def test_exports_are_the_same_plain_document(memory, program, tmp_path):
     with memory.track("step"):
         program.step()
-    document = json.loads(memory.export(tmp_path / "deep" / "m.json").read_text())
+    document = check(json.loads(memory.export(tmp_path / "deep" / "m.json").read_text()))
     assert set(document) >= {"timeline", "peak_analysis", "markers"}
     assert set(document["timeline"][0]) == {"time_ms", "allocated_mb", "reserved_mb", "peak_mb"}
     assert document["markers"][0]["name"] == "step"

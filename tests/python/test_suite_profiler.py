@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from needed import package
+from published import check
 from traces import trace_path
 
 import regimeter
@@ -139,7 +140,7 @@ def test_operators_are_no_kernels(profiler, model, batch):
 def test_the_dictionary_is_plain_json(profiler, model, batch, tmp_path):
     with profiler.profile() as session:
         model(batch)
-    found = json.loads(profiler.export_summary(session, tmp_path / "deep" / "summary.json").read_text())
+    found = check(json.loads(profiler.export_summary(session, tmp_path / "deep" / "summary.json").read_text()))
     assert found == json.loads(json.dumps(session.to_dict(), allow_nan=False))
     assert set(found) >= {
         "timing", "memory", "kernels", "kernel_summary", "bottlenecks", "recommendations", "device", "timestamp",

@@ -14,6 +14,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from needed import package
+from published import check
 
 from regimeter.cli import main
 from regimeter.compare import ChangeType
@@ -59,7 +60,7 @@ def test_two_sizes_of_a_backend_are_compared_for_kernels_and_host_calls(capsys):
     assert rows["dot_product kernel"].change_type is ChangeType.REGRESSION
     words = ["workloads", "ab", "dot_product", "--base", "c:n=1000000", "--current", "c:n=100", "--pairs", "6"]
     assert main([*words, "--json"]) == 0
-    document = json.loads(capsys.readouterr().out)
+    document = check(json.loads(capsys.readouterr().out))
     assert document["base"] == "c:n=1e+06"
     assert document["comparison"]["summary"]["improvements"] == 2
     words = ["workloads", "ab", "dot_product", "--base", "c:n=100", "--current", "c:n=1000000", "--pairs", "6"]
@@ -206,7 +207,7 @@ def test_trend_of_the_command(history, tmp_path, capsys):
     fill(history, [100.0, 100.0, 300.0])
     words = ["workloads", "trend", "vector_add", "--db", str(tmp_path / "history.db")]
     assert main([*words, "--json"]) == 1
-    document = json.loads(capsys.readouterr().out)
+    document = check(json.loads(capsys.readouterr().out))
     assert [(one["judged"], one["degraded"]) for one in document["trends"]] == [(True, True), (False, False)]
     assert main([*words, "--of", "host_call", "--baseline", "1"]) == 1
     assert "baseline 1.000 us (given)" in capsys.readouterr().out

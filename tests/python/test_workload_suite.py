@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 from needed import package
+from published import check
 
 import regimeter
 from regimeter.cli import main
@@ -208,7 +209,7 @@ def test_a_report_of_the_suite():
     assert report["ar_forecast"].iterations == 6
     with pytest.raises(KeyError, match="conv2d: not measured"):
         report["conv2d"]
-    document = json.loads(report.to_json())
+    document = check(json.loads(report.to_json()))
     assert document["format"] == "regimeter.workloads"
     assert {one["name"] for one in document["kernels"]} == {"vector_add", "ar_forecast"}
     for style in ("text", "markdown", "html"):
@@ -306,7 +307,7 @@ def test_a_sweep_scales_the_sizes_that_belong_together():
 
 def test_list_names_everything(capsys):
     assert main(["workloads", "list", "--json"]) == 0
-    document = json.loads(capsys.readouterr().out)
+    document = check(json.loads(capsys.readouterr().out))
     assert len(document["workloads"]) == 9
     assert {row["name"] for row in document["thresholds"]} == set(DEFAULTS)
     assert main(["workloads", "list"]) == 0
@@ -316,7 +317,7 @@ def test_list_names_everything(capsys):
 def test_run_as_json_and_as_a_page(capsys, tmp_path):
     words = ["workloads", "run", "--kernel", "vector_add", "dot_product", "--size", "n=500", "--backend", "portable"]
     assert main([*words, "--iterations", "6", "--json"]) == 0
-    document = json.loads(capsys.readouterr().out)
+    document = check(json.loads(capsys.readouterr().out))
     assert [one["parameters"] for one in document["kernels"]] == [{"n": 500.0}] * 2
     assert all(one["facts"]["set"] == "portable" for one in document["kernels"])
     page = tmp_path / "page.html"
@@ -327,7 +328,7 @@ def test_run_as_json_and_as_a_page(capsys, tmp_path):
 def test_sweep_of_the_command(capsys):
     words = ["workloads", "sweep", "dot_product", "--factors", "0.01,0.02", "--iterations", "2", "--backend", "c"]
     assert main([*words, "--json"]) == 0
-    document = json.loads(capsys.readouterr().out)
+    document = check(json.loads(capsys.readouterr().out))
     assert document["format"] == "regimeter.workload_sweep"
     assert [one["parameters"]["n"] for one in document["kernels"]] == [1000, 2000]
     assert main(words) == 0

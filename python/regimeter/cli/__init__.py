@@ -47,6 +47,7 @@ MODULES = (
     "monitor",
     "doctor",
     "selftest",
+    "schema",
     "completion",
 )
 WHOLE = ("analyse", "completion")  # of several verbs, and about all of them

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from ..history import Baselines, History, RunRow
     from .common import Verbs
 
+HEAD = {"format": "regimeter.baseline", "version": 1}
 ACTIONS = ("save", "accept", "list", "rm", "promote")
 EPILOG = """\
 regimeter baseline save NAME FILE...                       keep a run (its processes) and call it NAME
@@ -145,7 +146,8 @@ def _list(arguments: argparse.Namespace) -> int:
     baselines = _baselines(arguments)
     rows = baselines.rows(withdrawn=arguments.all)
     if arguments.json:
-        print_document({"history": baselines.history.where, "rows": [row.to_dict() for row in rows]})
+        head = {"format": "regimeter.baselines", "version": 1, "history": baselines.history.where}
+        print_document(head | {"rows": [row.to_dict() for row in rows]})
         return 0
     from ..system.text import printable, shorten
 
@@ -200,7 +202,7 @@ def _promote_clean(arguments: argparse.Namespace, baselines: "Baselines") -> int
     if row is None:
         message = f"{branch}: unchanged; its last {count(arguments.after_clean, 'run')} are not all clean and new"
         if arguments.json:
-            print_document({"row": None, "reason": message})
+            print_document(HEAD | {"row": None, "reason": message})
         elif not arguments.quiet:
             print(message)
         return 0
@@ -216,7 +218,7 @@ def _tell(arguments: argparse.Namespace, row: Any, text: str, following: str) ->
     from ..system.text import printable
 
     if arguments.json:
-        print_document({"row": row.to_dict()})
+        print_document(HEAD | {"row": row.to_dict()})
         return 0
     print(printable(text))
     if following and not arguments.quiet:

@@ -79,7 +79,8 @@ def _series(arguments: argparse.Namespace, name: str) -> int:
         near = f"; did you mean {', '.join(known)}?" if known else ""
         raise NoBaselineError(f"{history.where}: no run has {arguments.metric} of {name!r}{near}")
     if arguments.json:
-        print_document({"history": history.where, "series": [series.to_dict() for series in found]})
+        head = {"format": "regimeter.history_series", "version": 1, "history": history.where}
+        print_document(head | {"series": [series.to_dict() for series in found]})
     else:
         print("\n\n".join(_text(series) for series in found))
     return 0
@@ -122,7 +123,8 @@ def _add(arguments: argparse.Namespace, files: list[str]) -> int:
     history = open_place(arguments, create=True)
     kept = add_run(history, files, arguments, arguments.state)
     if arguments.json:
-        print_document({"history": history.where, "run": kept.to_dict()})
+        head = {"format": "regimeter.history_run", "version": 1, "history": history.where}
+        print_document(head | {"run": kept.to_dict()})
     else:
         print(f"run {kept.id}: {kept.label}")
         if not arguments.quiet:
@@ -190,7 +192,8 @@ def _list(arguments: argparse.Namespace, rest: list[str]) -> int:
         limit=arguments.limit,
     )
     if arguments.json:
-        print_document({"history": history.where, "runs": [row.to_dict() for row in runs]})
+        head = {"format": "regimeter.history_runs", "version": 1, "history": history.where}
+        print_document(head | {"runs": [row.to_dict() for row in runs]})
         return 0
     from ..system.text import printable
 

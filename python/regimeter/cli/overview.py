@@ -18,7 +18,7 @@ GROUPS = (
     ("What limits it, and what to try next?", ("breakdown", "regime", "suggest", "critical-path", "hta")),
     ("Did it get slower?", ("compare", "ab", "baseline", "history", "diff")),
     ("This machine", ("doctor", "calibrate", "workloads", "telemetry", "selftest")),
-    ("Files", ("export", "query", "recover", "completion")),
+    ("Files", ("export", "query", "recover", "schema", "completion")),
 )
 ANALYSES = "Further analyses of a run or trace"
 WIDEST, NARROWEST = 100, 60  # columns of the text

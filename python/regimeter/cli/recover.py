@@ -39,6 +39,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_document(
             {
+                "format": "regimeter.recover",
+                "version": 1,
                 "file": arguments.output,
                 "scopes": len(loaded.spans),
                 "samples": len(loaded.memory),

@@ -51,7 +51,8 @@ def run(arguments: argparse.Namespace) -> int:
             write = generator.generate_html_viewer if chosen == "html" else generator.export_chrome_trace
             write(timeline, output)
     if arguments.json:
-        print_document(timeline.to_dict() | ({"file": output} if output else {}))
+        head = {"format": "regimeter.suite.timeline", "version": 1}
+        print_document(head | timeline.to_dict() | ({"file": output} if output else {}))
         return 0
     _print(timeline)
     if output and not arguments.quiet:

@@ -74,7 +74,8 @@ def _show(run: "Run", file: str, size: int, writing: bool, seen: "Seen", argumen
     from ..report.verdict import verdict_data
 
     if arguments.json:
-        facts = {"file": file, "bytes": size, "writing": writing, "complete": run.complete}
+        facts = {"format": "regimeter.top", "version": 1, "file": file, "bytes": size}
+        facts |= {"writing": writing, "complete": run.complete}
         write_document({**facts, "duration_ns": run.duration_ns, "verdict": verdict_data(run)}, sys.stdout)
         sys.stdout.flush()
         return

@@ -69,7 +69,8 @@ def _list(arguments: argparse.Namespace) -> int:
     if arguments.json:
         rows = {name: {"doc": one.doc, "sizes": one.sizes()} for name, one in known.items()}
         limits = [{name: getattr(one, name) for name in one.__slots__} for one in THRESHOLDS]
-        print_document({"workloads": rows, "backends": backends(), "thresholds": limits})
+        head = {"format": "regimeter.workload_list", "version": 1}
+        print_document(head | {"workloads": rows, "backends": backends(), "thresholds": limits})
         return 0
     named = [[name, one.describe(one.sizes()), ", ".join(one.parameters)] for name, one in known.items()]
     rules = [[one.name, f"{one.default:g} {one.unit}".rstrip(), one.source] for one in THRESHOLDS]
