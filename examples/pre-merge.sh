@@ -5,7 +5,7 @@
 #     examples/pre-merge.sh origin/main [arguments of pytest]
 #
 # For any CI, and for a desk. PYTHON: the interpreter. INSTALL: what installs a checkout, run inside it; empty where the
-# tests import the checkout itself. LAUNCHES: processes for each benchmark and side.
+# tests import the checkout itself. LAUNCHES: processes for each benchmark and side. REPORT: what --perf-report takes.
 # Ends with 0 for a pass, 1 for a regression or a failed test, else as pytest does.
 set -eu
 
@@ -26,4 +26,4 @@ measure() {
 git worktree add --quiet --detach "$work/base" "$base"
 # A base without benchmarks, or one that fails, leaves tests without a baseline, which pass.
 (cd "$work/base" && measure --perf-save=base "$@") || echo "the base gave no full baseline (pytest ended with $?)" >&2
-measure --perf-compare=base "$@"
+measure --perf-compare=base ${REPORT:+"--perf-report=$REPORT"} "$@"
