@@ -97,6 +97,12 @@ bench: $(ENVIRONMENT) $(PACKAGE) ## measure regimeter against its peers (benchma
 	@for script in benchmarks/[a-z]*.py; do [ -e "$$script" ] || continue; echo "== $$script"; \
 	    $(PY) $$script $$([ "$$script" != benchmarks/scaling.py ] || echo --quick); done
 
+.PHONY: dist
+dist: $(BASE) ## what a release has, checked: source distribution, wheel, list of materials (SOURCE_DATE_EPOCH)
+	$(PIP) install --quiet --constraint constraints.txt --group release
+	$(PY) tools/make_dist.py
+	$(PY) tools/check_wheel.py $$(ls -t dist/*.whl | head -n 1)
+
 # --- checks --------------------------------------------------------------------------------------
 
 .PHONY: lint tidy fix test-js

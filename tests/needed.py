@@ -24,6 +24,7 @@ THINGS = {
     "chromium": "no browser at /usr/bin/chromium; CHROMIUM names another",
     "cupti": "no CUPTI that can plan counters; pip install nvidia-cuda-cupti",
     "gpu": "no CUDA device",
+    "groff": "no groff; the system's package of that name",
     "nvcc": "no CUDA toolkit",
     "nvrtc": "no NVRTC; pip install nvidia-cuda-nvrtc, or name it in REGIMETER_LIBNVRTC",
     "packages": "a Python package of the group `test` is not installed; make env",

@@ -7,7 +7,7 @@ import inspect
 import types
 from collections.abc import Mapping, Sequence
 from datetime import date
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Any, ClassVar, Literal, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 Schema = dict[str, Any]
 SIMPLE = {str: "string", int: "integer", float: "number", bool: "boolean", types.NoneType: "null"}
@@ -45,13 +45,17 @@ def schema_of(kind: Any, parts: dict[str, Schema]) -> Schema:
 
 
 def object_of(kind: Any, parts: dict[str, Schema]) -> Schema:
-    """Return the schema of a TypedDict, or of a dataclass without the fields that it neither shows nor compares."""
+    """Return the schema of a TypedDict, or of a dataclass.
+
+    Of a dataclass what it neither shows nor compares is left out, and what its class says of all is there.
+    """
     if is_typeddict(kind):
         fields, required = get_type_hints(kind), kind.__required_keys__
     else:
         hints = get_type_hints(kind)
         fields = {f.name: hints[f.name] for f in dataclasses.fields(kind) if f.repr or f.compare}
         fields = {name: hint | None if hint is float else hint for name, hint in fields.items()}
+        fields |= {name: get_args(hint)[0] for name, hint in hints.items() if get_origin(hint) is ClassVar}
         required = frozenset(fields)
     return {
         "type": "object",
