@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "capture/sampler.h"
 
-#include <malloc.h>
+#include <dlfcn.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -65,15 +66,19 @@ int64_t rgm_memory_resident_peak(void) {
 }
 
 bool rgm_memory_malloc(int64_t *in_use, int64_t *held) {
-#if defined(__GLIBC__) && (__GLIBC__ > 2 || (__GLIBC__ == 2 && __GLIBC_MINOR__ >= 33))
-    struct mallinfo2 info = mallinfo2();
+    *in_use = *held = -1;
+    // glibc has it from 2.33 on, and a wheel is built with an older one: so it is looked for where it runs.
+    void *address = dlsym(RTLD_DEFAULT, "mallinfo2");
+    if (!address) return false;
+    typedef struct {
+        size_t arena, ordblks, smblks, hblks, hblkhd, usmblks, fsmblks, uordblks, fordblks, keepcost;
+    } malloc_counts;
+    malloc_counts (*ask)(void);
+    memcpy(&ask, &address, sizeof ask);
+    malloc_counts info = ask();
     *in_use = (int64_t)(info.uordblks + info.hblkhd);
     *held = (int64_t)(info.arena + info.hblkhd);
     return true;
-#else
-    *in_use = *held = -1;
-    return false;
-#endif
 }
 
 static void *sample_loop(void *arg) {

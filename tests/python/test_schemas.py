@@ -76,17 +76,16 @@ def test_verbs_that_compare_and_join(printed):
     check(printed("ranks", trace_path(TRACES[1])))
 
 
-@pytest.mark.parametrize(
-    "words",
-    [["show"], ["suggest"], ["explain"], ["regime"], ["memory"], ["doctor"], ["top", "--once"], ["timeline"], ["hta"],
-     ["query", "SELECT name, duration_ns FROM spans"]],
-)  # fmt: skip
 @pytest.mark.parametrize("of", ["recording", "trace"])
-def test_verbs_of_a_run(words, of, run_file, printed):
-    if (words[0], of) in (("memory", "trace"), ("top", "trace")):
-        pytest.skip("needs a recording")
-    file = run_file if of == "recording" else trace_path(TRACES[1])
-    check(printed(words[0], file, *words[1:]))
+@pytest.mark.parametrize("verb", ["show", "suggest", "explain", "regime", "doctor", "timeline", "hta"])
+def test_verbs_of_a_run(verb, of, run_file, printed):
+    check(printed(verb, run_file if of == "recording" else trace_path(TRACES[1])))
+
+
+def test_verbs_of_a_recording(run_file, printed):
+    check(printed("memory", run_file))
+    check(printed("top", run_file, "--once"))
+    check(printed("query", run_file, "SELECT name, duration_ns FROM spans"))
 
 
 def test_flame_graphs_state_no_format(printed):
