@@ -111,8 +111,9 @@ def test_compile_prints_breaks_and_writes_pages(program, capsys):
     assert "torch.compile" in (program / "c.html").read_text()
     words[1:4] = ["model.py:model", "--inputs", "make"]
     assert main([*words, "--mode", "default", "--mode", "reduce-overhead", "--json"]) == 0
-    found = check(json.loads(capsys.readouterr().out))
+    found = json.loads(capsys.readouterr().out)
     assert list(found) == ["default", "reduce-overhead"]
+    assert all(check(one) for one in found.values())
     assert found["default"]["graphs"] == 1
 
 
