@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from published import check
 from watching import Watched
 
 from regimeter import GPUProfiler, _core
@@ -187,7 +188,7 @@ def test_an_alert_reaches_all_and_fails_the_command(
     )
     watched = Watched(tmp_path, *options, program=PROGRAM)
     try:
-        change = hook[1].get(timeout=120)
+        change = check(hook[1].get(timeout=120), "alert")
         found = watched.scrape()
     finally:
         code, said = watched.end()

@@ -38,6 +38,7 @@ DOCUMENTS = {
     "memory": Document((runs.Memory,)),
     "recover": Document((runs.Recover,)),
     "top": Document((runs.Top,)),
+    "alert": Document((runs.MonitorAlert,), named=False),
     "ranks": Document((runs.Ranks,)),
     "comparison": Document((comparisons.Comparison,)),
     "ab": Document((comparisons.Ab,)),

@@ -2,7 +2,7 @@
 """Documents about one run: exported, shown, recorded, explained, asked."""
 
 from dataclasses import dataclass
-from typing import Any, NotRequired, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 
 from ..run.records import ProfileEntry, ProfileSummary
 from ..suggest.suggestion import OptimizationSuggestion
@@ -216,6 +216,20 @@ class Top(TypedDict):
     complete: bool
     duration_ns: int
     verdict: Limits | None
+
+
+class MonitorAlert(TypedDict):
+    """A change of an alert, as `regimeter monitor --webhook URL` posts it (docs/monitor.md). It states no format."""
+
+    alert: str
+    state: Literal["firing", "cleared"]
+    value: float
+    threshold: float
+    unit: str
+    what: str
+    recording: str
+    pid: int
+    time: str | float
 
 
 class Ranks(TypedDict):
