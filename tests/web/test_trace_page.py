@@ -160,11 +160,13 @@ def test_every_panel_opens(browsing: Browsing, with_panels: None) -> None:
     tabs = page.get_by_role("tab")
     assert tabs.all_inner_texts() == ["Nodes", "Devices"]
     table = run.analyse("flame")
-    rows = page.locator(".result-table tbody tr")
+    rows = page.locator("#analyses .result-table tbody tr")
     rows.first.wait_for()
     assert rows.count() == 25
     page.get_by_role("button", name="host", exact=True).click()
-    shown = page.locator(".result-table tbody tr td:nth-child(5)").evaluate_all("(all) => all.map((one) => one.title)")
+    shown = page.locator("#analyses .result-table tbody tr td:nth-child(5)").evaluate_all(
+        "(all) => all.map((one) => one.title)"
+    )
     assert [numbers(text)[0] for text in shown] == sorted(table.total_host_ns.tolist(), reverse=True)[:25]
     page.get_by_label("Search Nodes").fill("aten:: addmm")
     wanted = [
@@ -178,7 +180,7 @@ def test_every_panel_opens(browsing: Browsing, with_panels: None) -> None:
     analyses.get_by_text("1 row", exact=True).wait_for()
     assert tabs.nth(1).get_attribute("aria-selected") == "true"
     share = run.analyse("breakdown").idle_share[0]
-    assert f"{share * 100:.1f}" in page.locator(".result-table").inner_text()
+    assert f"{share * 100:.1f}" in page.locator("#analyses .result-table").inner_text()
     page.keyboard.press("ArrowLeft")
     assert tabs.nth(0).get_attribute("aria-selected") == "true"
 
@@ -211,7 +213,7 @@ def test_without_analyses_there_is_no_panel(browsing: Browsing, monkeypatch: pyt
 def test_a_name_in_a_table_is_found_in_the_timeline(browsing: Browsing, with_panels: None) -> None:
     page = open_trace(browsing, "h100_bert_small.json.gz")
     page.get_by_label("Search Nodes").fill("aten::addmm")
-    page.locator(".result-table button.operation").first.click()
+    page.locator("#analyses .result-table button.operation").first.click()
     assert timeline(browsing, "t.scene.bright.reduce((a, b) => a + b, 0)") == 1
     page.get_by_role("button", name="Next match").click()
     assert "aten::addmm" in page.locator(".span-name").inner_text()
@@ -328,7 +330,7 @@ def test_hostile_names_are_text(browsing: Browsing, with_panels: None) -> None:
     run: Run = Run._build(["", HOSTILE], tables, environment, "kineto", 0, 50, -1, True)
     page = browsing.open(trace_data(run, title=HOSTILE))
     assert page.locator("h1").inner_text().startswith("</script>")
-    page.locator(".result-table button.operation").first.click()
+    page.locator("#analyses .result-table button.operation").first.click()
     page.get_by_role("button", name="Next match").click()
     assert "</script>" in page.locator(".span-details").inner_text()
     page.locator("canvas.flame").press("ArrowDown")

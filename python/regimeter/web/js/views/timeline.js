@@ -26,6 +26,17 @@
     return el("label", { class: "python" }, box, " Python functions");
   }
 
+  /** The critical path is drawn until it is switched off. */
+  function pathSwitch({ path }, timeline) {
+    if (!path) return null;
+    const change = () => {
+      timeline.scene.path = box.checked ? path : null;
+      timeline.request();
+    };
+    const box = el("input", { type: "checkbox", checked: true, on: { change } });
+    return el("label", { class: "python", title: app.criticalPath.HELP }, box, ` ${app.criticalPath.label(path)}`);
+  }
+
   /** A choice of one rank where the trace has several. */
   function rankChoice(lanes, timeline) {
     const ranks = [...new Set(lanes.map(({ rank }) => rank))].filter((rank) => rank >= 0).sort((a, b) => a - b);
@@ -126,6 +137,7 @@
       el("span", { class: "pair" }, button("‹", () => go(-1), { "aria-label": "Previous match" }), button("›", () => go(1), { "aria-label": "Next match" })),
       found,
       python,
+      pathSwitch(line, timeline),
       ranks,
       range,
       el(
