@@ -273,6 +273,52 @@ def test_the_flame_graph_zooms_and_switches(browsing: Browsing) -> None:
     flame.get_by_label("Highlight names in the flame graph").fill("aten::")
 
 
+LEFT_HEAVY = """(() => {
+  const { flame, left, total } = g;
+  const last = new Map();
+  const order = [...total.keys()].slice(1).sort((a, b) => flame.parent[a] - flame.parent[b] || left[a] - left[b]);
+  return order.every((row) => {
+    const before = last.get(flame.parent[row]) ?? Infinity;
+    last.set(flame.parent[row], total[row]);
+    return total[row] <= before || flame.grouped[row] > 0;
+  });
+})()"""
+
+
+def flame_graph(browsing: Browsing, expression: str) -> Any:
+    """Value of a JavaScript expression in which g is the page's flame graph."""
+    find = "regimeter.current.handles.find((handle) => handle.graph).graph"
+    return browsing.page.evaluate(f"() => {{ const g = {find}; return {expression}; }}")
+
+
+def test_the_flame_graph_is_left_heavy_in_each_form(browsing: Browsing) -> None:
+    run = load_trace("h100_owlv2_with_stack.json.gz")
+    page = browsing.open(trace_data(run))
+    for picture in ("Device time", "Host time"):
+        page.get_by_role("button", name=picture).click()
+        assert flame_graph(browsing, LEFT_HEAVY), picture
+    browsing.settle()
+    top = flame_graph(browsing, "g.boxes.find((box) => box.row === 0).top")
+    page.get_by_label("Flames").check()
+    browsing.settle()
+    assert top == 0
+    assert flame_graph(browsing, "g.boxes.find((box) => box.row === 0).top") == flame_graph(
+        browsing, "Math.max(...g.boxes.map((box) => box.top))"
+    )
+    page.locator("canvas.flame").press("ArrowUp")  # to the longest callee, which is above now
+    assert flame_graph(browsing, "g.flame.parent[g.focus]") == 0
+
+
+def test_recursion_is_shown_as_one_node_on_demand(browsing: Browsing) -> None:
+    page = browsing.open(trace_data(load_trace("mi300_vllm_decode_graph.json.gz")))
+    assert not page.get_by_label("Recursion as one").is_visible(), "there is none"
+    page = browsing.open(trace_data(load_trace("cpu_only_no_schema.json.gz")))
+    whole, rows = flame_graph(browsing, "[g.total[0], g.total.length]")
+    page.get_by_label("Recursion as one").check()
+    assert flame_graph(browsing, "g.total[0]") == whole
+    assert flame_graph(browsing, "g.total.length") < 0.99 * rows
+
+
 def test_a_flame_graph_alone(browsing: Browsing, tmp_path: Path) -> None:
     generator = FlameGraphGenerator()
     generator.export(generator.from_run(load_trace("h100_bert_small.json.gz")), tmp_path / "flame.html")

@@ -38,6 +38,8 @@ RECORDED = ("live", "journal", "run", "export")  # sources of runs that our own 
 # Python stacks of real programs are deeper than the generator's default; kernels are told apart by name.
 FLAME = {"flame_max_depth": 200, "flame_small_share": 0}
 
+LEAST_RECURSION = 0.01  # of the rows of a flame graph: for fewer a page need not hold the tree twice
+
 
 def is_trace(run: "Run") -> bool:
     """Return whether the run was imported from another profiler's file."""
@@ -162,8 +164,15 @@ def lanes_of(run: "Run") -> list[dict[str, Any]]:
 
 
 def flame_of(run: "Run", names: Names) -> dict[str, Any]:
-    """Return the merged call tree."""
+    """Return the merged call tree, and as `collapsed` the same with direct recursion as one row."""
     table = run.analyse("flame", thresholds=FLAME)
+    collapsed = run.analyse("flame", thresholds=FLAME | {"flame_collapse": 1})
+    shown = _packed_flame(table, names)
+    fewer = len(collapsed) < (1 - LEAST_RECURSION) * len(table)
+    return shown | ({"collapsed": _packed_flame(collapsed, names)} if fewer else {})
+
+
+def _packed_flame(table: Any, names: Names) -> dict[str, Any]:
     types = {column["name"]: column["type"] for column in _core.schema()["results"]["flame"]["columns"]}
     kinds = {"roles": list(_core.FLAME_ROLES), "kinds": list(_core.SPAN_KINDS)}
     return packed_table(table, types, types, names, slice(None)) | kinds

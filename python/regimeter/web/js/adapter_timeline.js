@@ -158,8 +158,9 @@
 
   async function flame(data, lanes) {
     if (!data.flame || data.flame.count === 0) return null;
-    const columns = await app.columns.read(data.flame, FLAME, "flame");
-    return { ...columns, rows: data.flame.count, roles: data.flame.roles, kinds: data.flame.kinds, laneNames: lanes.map(laneName) };
+    const tree = async (table, place) => ({ ...(await app.columns.read(table, FLAME, place)), rows: table.count, roles: table.roles, kinds: table.kinds, laneNames: lanes.map(laneName) });
+    const { collapsed } = data.flame;
+    return { ...(await tree(data.flame, "flame")), collapsed: collapsed ? await tree(collapsed, "flame.collapsed") : null };
   }
 
   /** The flame graph of the samples of host stacks, which has names and lanes of its own; null without samples. */
