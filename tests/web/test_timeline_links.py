@@ -51,6 +51,22 @@ def test_the_address_follows_what_is_seen(browsing: Browsing) -> None:
     browsing.until("location.hash === ''")
 
 
+def test_what_is_switched_stands_in_the_address(browsing: Browsing) -> None:
+    page = browsing.open(trace_data(load_trace("h100_owlv2_with_stack.json.gz")))
+    python, path = page.get_by_label("Python functions"), page.get_by_label("Critical path", exact=False)
+    python.check()
+    path.uncheck()
+    browsing.until("location.hash.includes('path=0')")
+    assert page.evaluate("location.hash") == "#python=1&path=0"
+    page.reload()
+    page.wait_for_selector("html[data-ready]")
+    assert (python.is_checked(), path.is_checked()) == (True, False)
+    assert timeline(browsing, "t.scene.path") is None
+    path.check()
+    python.uncheck()
+    browsing.until("location.hash === ''")
+
+
 def test_a_range_says_what_ran_in_it(browsing: Browsing) -> None:
     run = load_trace(TRACE)
     page = open_at(browsing, "#range=1ms..2ms")
