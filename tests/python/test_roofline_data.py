@@ -112,6 +112,7 @@ def test_operators_have_a_place_under_the_roofs_of_a_processor() -> None:
     flops: Any = run.analyse("operator_flops")
     known = np.flatnonzero((flops.intensity > 0) & (flops.flops > 0) & (flops.host_ns > 0))
     assert found["noun"] == "operator"
+    assert "no formula are not counted" in found["notes"][1]
     assert found["points"]["count"] == len(known) > 0
     assert points(found, "total_ns").tolist() == sorted(flops.host_ns[known].tolist(), reverse=True)
     assert sorted(points(found, "rate")) == pytest.approx(sorted(flops.flops[known] / flops.host_ns[known] * 1e9))

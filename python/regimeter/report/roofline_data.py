@@ -25,7 +25,11 @@ HEADINGS = {
     "number": ("#", "", "Its number in the picture."),
     "name": ("name", "name", "Kernel or operator."),
     "total_ns": ("total", "ns", "Sum of the durations."),
-    "share": ("of all", "share", "Of the time of all kernels or operators, those whose work is not known too."),
+    "share": (
+        "of all",
+        "share",
+        "Of the time of all kernels, those whose work is not known too, or of operators with a formula.",
+    ),
     "count": ("count", "", "How many there were."),
     "intensity": ("intensity", "op/byte", "Operations over bytes; an upper bound where the work is from shapes."),
     "rate": ("reached", "op/s", "Operations over the time in which they were done."),
@@ -135,6 +139,8 @@ def _notes(ceilings: "Choice", roofs: bool, noun: str, all_: int, known: int, sh
     """Return what a reader must know of points and roofs, as sentences."""
     said = f"The work of {known} of {counted(all_, noun)} is known, {percent(share)} of their time."
     notes = [said if known == all_ else f"{said} {LACKING}"]
+    if noun == "operator":
+        notes.append("Operators for whose work there is no formula are not counted.")
     if not roofs:
         return [*notes, f"No ceilings: {ceilings.note}. {MEASURE}"]
     text = f"Roofs: {ceilings.note}."
