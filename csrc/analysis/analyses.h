@@ -78,7 +78,8 @@ typedef struct {
 #define RGM_CRITICAL_PATH_ANALYSES(X)                                                                        \
     X(critical_path, critical_path, "What the duration of a run or step hangs on, segment by segment.")      \
     X(critical_path_shares, critical_path_shares, "The critical path by kind, and the bound without each.")  \
-    X(critical_path_top, critical_path_top, "The operators and kernels on the critical path.")
+    X(critical_path_top, critical_path_top, "The operators and kernels on the critical path.")               \
+    X(critical_ties, critical_ties, "What took nearly as long beside the critical path.")
 
 // Two runs.
 #define RGM_TRACE_DIFF_ANALYSES(X)                                                                           \

@@ -142,6 +142,22 @@ void rgm_critical_release(rgm_critical *graph);
 rgm_status rgm_critical_length(const rgm_critical *graph, unsigned muted, int64_t *length,
                                rgm_error *err) RGM_NODISCARD;
 
+// Edges of a node, as many as rgm_critical_edge_count says; -1 where there is none.
+int rgm_critical_edge_count(const rgm_critical *graph, size_t node);
+int32_t rgm_critical_edge(const rgm_critical *graph, size_t node, int which);
+// How much sooner than the binding edge another one let its node go; never negative.
+int64_t rgm_critical_slack(const rgm_critical *graph, size_t node, int which);
+
+typedef struct {
+    int64_t start_ns, duration_ns;
+    int64_t span, lane, from; // -1 for none
+    int32_t node;             // with which it ends
+    uint8_t kind, inferred, reason;
+} rgm_critical_segment;
+
+// The time from the binding edge of a node to it, within the window.
+rgm_critical_segment rgm_critical_segment_of(const rgm_critical *graph, int32_t node);
+
 // The steps of building, one file each.
 rgm_status rgm_critical_host(rgm_critical *graph, rgm_error *err) RGM_NODISCARD;
 rgm_status rgm_critical_device(rgm_critical *graph, rgm_error *err) RGM_NODISCARD;

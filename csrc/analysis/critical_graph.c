@@ -92,14 +92,14 @@ static size_t more_first(const rgm_critical *graph, size_t node) {
     return low;
 }
 
-static int edge_count(const rgm_critical *graph, size_t node) {
+int rgm_critical_edge_count(const rgm_critical *graph, size_t node) {
     if (!(graph->flags[node] & RGM_NODE_MORE)) return EDGES;
     size_t first = more_first(graph, node), end = first;
     while (end < graph->n_more && (size_t)graph->more[end].node == node) end++;
     return EDGES + (int)(end - first);
 }
 
-static int32_t edge(const rgm_critical *graph, size_t node, int which) {
+int32_t rgm_critical_edge(const rgm_critical *graph, size_t node, int which) {
     if (which == 0) return edge_along(graph, node);
     if (which == 1) return graph->other[node];
     if (which >= EDGES) return graph->more[more_first(graph, node) + (size_t)(which - EDGES)].before;
@@ -139,14 +139,14 @@ static rgm_status order_nodes(rgm_critical *graph, rgm_error *err) {
         while (depth) {
             uint32_t node = stack[depth - 1];
             int which = tried[node];
-            if (which == edge_count(graph, node)) {
+            if (which == rgm_critical_edge_count(graph, node)) {
                 state[node] = DONE;
                 graph->order[placed++] = node;
                 depth--;
                 continue;
             }
             tried[node]++;
-            int32_t before = edge(graph, node, which);
+            int32_t before = rgm_critical_edge(graph, node, which);
             if (before < 0 || state[before] == DONE) continue;
             if (state[before]) {
                 drop_edge(graph, node, which);
@@ -197,9 +197,9 @@ static int64_t ready_at(const rgm_critical *graph, size_t node, int32_t before, 
 static int binding_edge(const rgm_critical *graph, size_t node) {
     int64_t latest = INT64_MIN;
     int best = -1;
-    if (graph->flags[node] & RGM_NODE_BEHIND && edge(graph, node, 2) >= 0) return 2;
+    if (graph->flags[node] & RGM_NODE_BEHIND && rgm_critical_edge(graph, node, 2) >= 0) return 2;
     for (int which = 0; which < EDGES; which++) {
-        int32_t before = edge(graph, node, which);
+        int32_t before = rgm_critical_edge(graph, node, which);
         if (before < 0) continue;
         int64_t ready = ready_at(graph, node, before, which);
         if (best >= 0 && ready <= latest) continue;
@@ -207,6 +207,13 @@ static int binding_edge(const rgm_critical *graph, size_t node) {
         best = which;
     }
     return best;
+}
+
+int64_t rgm_critical_slack(const rgm_critical *graph, size_t node, int which) {
+    int64_t binding = ready_at(graph, node, graph->bound_by[node], binding_edge(graph, node));
+    int64_t slack =
+        rgm_critical_between(binding, ready_at(graph, node, rgm_critical_edge(graph, node, which), which));
+    return slack > 0 ? slack : 0;
 }
 
 // A wait beside other work is that one's time; a launch that took too long otherwise is no latency.
@@ -224,7 +231,7 @@ static void bind(rgm_critical *graph) {
         int best = binding_edge(graph, node);
         graph->bound_kind[node] = RGM_PATH_OUTSIDE;
         if (best < 0) continue;
-        graph->bound_by[node] = edge(graph, node, best);
+        graph->bound_by[node] = rgm_critical_edge(graph, node, best);
         graph->bound_kind[node] = (uint8_t)binding_kind(graph, node, graph->bound_by[node], best);
     }
 }
@@ -280,8 +287,8 @@ static int64_t reach_of(const rgm_critical *graph, uint32_t node, const int64_t 
                    ? 0
                    : in_window(graph, (int32_t)node) - graph->start_ns;
     int64_t longest = 0;
-    for (int which = 0, count = edge_count(graph, node); which < count; which++) {
-        int32_t before = edge(graph, node, which);
+    for (int which = 0, count = rgm_critical_edge_count(graph, node); which < count; which++) {
+        int32_t before = rgm_critical_edge(graph, node, which);
         if (before < 0) continue;
         int64_t sum = reach[before] + weight(graph, node, before, which, muted);
         if (sum > longest) longest = sum;

@@ -9,13 +9,6 @@
 #include "analysis/order.h"
 #include "base/memory.h"
 
-typedef struct {
-    int64_t start_ns, duration_ns;
-    int64_t span, lane, from; // -1 for none
-    int32_t node;             // with which it ends
-    uint8_t kind, inferred, reason;
-} segment;
-
 static int64_t lane_of(const rgm_critical *graph, int32_t node) {
     if ((size_t)node >= graph->n_points) return rgm_view_lane(graph->view, graph->span[node]);
     size_t low = 0, high = graph->n_threads;
@@ -49,17 +42,17 @@ static bool launches_graph(const rgm_critical *graph, uint32_t launch) {
            memmem(name.data, name.length, "GraphLaunch", 11) != NULL;
 }
 
-static segment segment_of(const rgm_critical *graph, int32_t node) {
+rgm_critical_segment rgm_critical_segment_of(const rgm_critical *graph, int32_t node) {
     int32_t before = graph->bound_by[node];
     int64_t start =
         before < 0 || graph->time[before] < graph->start_ns ? graph->start_ns : graph->time[before];
-    segment s = {.start_ns = start,
-                 .duration_ns = graph->time[node] - start,
-                 .span = span_of(graph, node),
-                 .lane = lane_of(graph, node),
-                 .from = before < 0 ? -1 : span_of(graph, before),
-                 .node = node,
-                 .kind = graph->bound_kind[node]};
+    rgm_critical_segment s = {.start_ns = start,
+                              .duration_ns = graph->time[node] - start,
+                              .span = span_of(graph, node),
+                              .lane = lane_of(graph, node),
+                              .from = before < 0 ? -1 : span_of(graph, before),
+                              .node = node,
+                              .kind = graph->bound_kind[node]};
     if (before < 0) {
         s.span = -1;
         return s;
@@ -86,7 +79,7 @@ static segment segment_of(const rgm_critical *graph, int32_t node) {
 }
 
 typedef struct {
-    segment *items;
+    rgm_critical_segment *items;
     size_t count;
 } path;
 
@@ -136,7 +129,7 @@ static rgm_status follow(const rgm_critical *graph, path *out, rgm_error *err) {
     if (!out->items) return rgm_error_no_memory(err);
     size_t at = count;
     for (int32_t node = graph->last; at > 0; node = graph->bound_by[node]) {
-        out->items[--at] = segment_of(graph, node);
+        out->items[--at] = rgm_critical_segment_of(graph, node);
     }
     for (size_t i = 0; i < count; i++)
         if (out->items[i].duration_ns > 0) out->items[out->count++] = out->items[i];
@@ -152,7 +145,7 @@ rgm_status rgm_critical_path_compute(const rgm_view *view, const rgm_policy *pol
     RGM_GOTO(follow(&graph, &found, err));
     RGM_GOTO(rgm_table_reserve(&rgm_critical_path_desc, out, RGM_ALL_COLUMNS, found.count + 1, err));
     for (size_t i = 0; i < found.count; i++) {
-        const segment *s = &found.items[i];
+        const rgm_critical_segment *s = &found.items[i];
         out->start_ns[i] = s->start_ns;
         out->duration_ns[i] = s->duration_ns;
         out->kind[i] = s->kind;
@@ -279,7 +272,7 @@ static rgm_status group(const rgm_view *view, const path *found, uint64_t *of, n
                         rgm_error *err) {
     rgm_groups groups = {0};
     for (size_t i = 0; i < found->count; i++) {
-        const segment *s = &found->items[i];
+        const rgm_critical_segment *s = &found->items[i];
         of[i] = (uint64_t)s->kind << 32 | (s->span < 0 ? 0 : rgm_view_name(view, (size_t)s->span));
     }
     RGM_TRY(rgm_groups_init(&groups, of, found->count, err));

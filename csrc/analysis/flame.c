@@ -101,7 +101,9 @@ static rgm_status child_of(tree *t, uint32_t parent, uint8_t role, uint32_t key,
 // The child for a span, or the one node that takes everything below the greatest depth.
 static rgm_status enter(tree *t, uint32_t parent, uint32_t row, uint32_t *found, rgm_error *err) {
     const node *above = &t->nodes[parent];
-    if (above->role == RGM_FLAME_DEEPER)
+    bool again = t->policy->flame_collapse > 0 && above->role == RGM_FLAME_SPAN &&
+                 above->key == rgm_view_name(t->view, row) && !rgm_kind_is_work(rgm_view_kind(t->view, row));
+    if (above->role == RGM_FLAME_DEEPER || again)
         *found = parent;
     else if (above->depth >= t->policy->flame_max_depth)
         RGM_TRY(child_of(t, parent, RGM_FLAME_DEEPER, 0, rgm_view_kind(t->view, row), found, err));

@@ -61,7 +61,8 @@
 #define RGM_FLAME_POLICY(X)                                                                                  \
     X(flame_min_duration_ns, 10000, "ns", "FlameGraphGenerator's min_duration_us")                           \
     X(flame_max_depth, 50, "rows", "FlameGraphGenerator's max_depth")                                        \
-    X(flame_small_share, 0.01, "", "FlameGraphGenerator's small_kernel_threshold_pct")
+    X(flame_small_share, 0.01, "", "FlameGraphGenerator's small_kernel_threshold_pct")                       \
+    X(flame_collapse, 0, "", "1: host code that calls itself directly is one row")
 
 // Clocks of the ranks.
 #define RGM_RANKS_POLICY(X)                                                                                  \

@@ -2006,6 +2006,29 @@ class CriticalPathTopTable(Table):
     """Segments."""
 
 @type_check_only
+class CriticalTiesTable(Table):
+    """A segment of what took nearly as long as the critical path."""
+
+    tie: NDArray[np.int32]
+    """Number of the detour, from 0, in the order in which they come back to the path."""
+    start_ns: NDArray[np.int64]
+    """Start of the segment. [ns]"""
+    duration_ns: NDArray[np.int64]
+    """Length of the segment. [ns]"""
+    kind: NDArray[np.uint8]
+    """What the time went into: an index of PATH_KINDS."""
+    name: NDArray[np.uint32]
+    """Name of the span, "" where nothing was recorded."""
+    span: NDArray[np.int32]
+    """Span whose self time or execution it is, or that was waited for to begin."""
+    lane: NDArray[np.int32]
+    """Host thread or stream."""
+    slack_ns: NDArray[np.int64]
+    """How much before the path its detour was over. [ns]"""
+    beside_ns: NDArray[np.int64]
+    """Length of the part of the path beside which its detour runs. [ns]"""
+
+@type_check_only
 class TraceDiffTable(Table):
     """What changed between two runs."""
 

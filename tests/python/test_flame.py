@@ -75,6 +75,19 @@ def test_own_times_and_counts_match_a_count_of_every_nanosecond(spans: list[Span
     assert found == expected
 
 
+@given(span_lists())
+def test_direct_recursion_as_one_row_adds_up_what_it_had(spans: list[Span]) -> None:
+    run = run_of_tuples(spans)
+    hosts = {NAMES[span[1]] for span in spans if span[0] not in DEVICE}
+    expected: dict[tuple[str, ...], list[int]] = defaultdict(lambda: [0, 0, 0])
+    for path, times in paths_of(run, run.analyse("flame", thresholds=PLAIN)).items():
+        kept = tuple(name for at, name in enumerate(path) if at == 0 or name != path[at - 1] or name not in hosts)
+        for at, time in enumerate(times):
+            expected[kept][at] += time
+    if not hosts & {NAMES[span[1]] for span in spans if span[0] in DEVICE}:  # work of the same name is no recursion
+        assert paths_of(run, run.analyse("flame", thresholds=PLAIN | {"flame_collapse": 1})) == expected
+
+
 @given(span_lists(), st.integers(0, 60), st.floats(0, 1), st.integers(1, 6), st.integers(0, 1))
 def test_gathering_and_cutting_lose_no_time(spans: list[Span], least: int, share: float, depth: int, by: int) -> None:
     run = run_of_tuples(spans)
@@ -193,8 +206,8 @@ def test_export(tmp_path: Path) -> None:
     assert "connect-src 'none'" in text
     assert "d3js" not in text
     assert "d3." not in text.split('id="regimeter-data"')[0]
-    with pytest.raises(ValueError, match="svg"):
-        generator.export(data, tmp_path / "x", format="svg")
+    with pytest.raises(ValueError, match="png"):
+        generator.export(data, tmp_path / "x", format="png")
 
 
 def test_bad_options_are_refused() -> None:

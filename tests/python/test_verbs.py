@@ -13,7 +13,13 @@ from regimeter.analysis.catalog import find_verbs
 from regimeter.analysis.verb import Verb
 
 VERBS = list(find_verbs().values())
-NAMES = ["gp100_steps_2022.json.gz", "a100_nccl_2024.json.gz", "a100_cupti_counters.json.gz", "h100_bert_small.json.gz"]
+NAMES = [
+    "gp100_steps_2022.json.gz",
+    "a100_nccl_2024.json.gz",
+    "a100_cupti_counters.json.gz",
+    "a100_event_sync_multi_stream.json.gz",
+    "h100_bert_small.json.gz",
+]
 
 
 @pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.name)

@@ -54,6 +54,8 @@ def test_a_run_is_opened_from_the_list(page: Any) -> None:
     page.get_by_role("link", name=TRACE, exact=True).click()
     page.wait_for_selector("html[data-ready]")
     assert TRACE in page.title()
+    assert page.locator("#roofline .chart > svg > circle").count() == 8
+    assert page.get_by_label("Critical path").is_checked()
     page.go_back()
     page.get_by_role("link", name=HOSTILE, exact=True).click()
     page.wait_for_selector("html[data-ready]")

@@ -9,7 +9,8 @@ import pytest
 from browsing import Browsing, timeline
 from traces import load_trace
 
-from regimeter.report.trace_data import trace_data
+from regimeter.report.trace_data import timeline_data, trace_data
+from regimeter.server.lines import MOST_WIDTH, lines_of, window_of
 
 pytestmark = pytest.mark.web
 
@@ -50,6 +51,22 @@ def test_the_address_follows_what_is_seen(browsing: Browsing) -> None:
     browsing.until("location.hash === ''")
 
 
+def test_what_is_switched_stands_in_the_address(browsing: Browsing) -> None:
+    page = browsing.open(trace_data(load_trace("h100_owlv2_with_stack.json.gz")))
+    python, path = page.get_by_label("Python functions"), page.get_by_label("Critical path", exact=False)
+    python.check()
+    path.uncheck()
+    browsing.until("location.hash.includes('path=0')")
+    assert page.evaluate("location.hash") == "#python=1&path=0"
+    page.reload()
+    page.wait_for_selector("html[data-ready]")
+    assert (python.is_checked(), path.is_checked()) == (True, False)
+    assert timeline(browsing, "t.scene.path") is None
+    path.check()
+    python.uncheck()
+    browsing.until("location.hash === ''")
+
+
 def test_a_range_says_what_ran_in_it(browsing: Browsing) -> None:
     run = load_trace(TRACE)
     page = open_at(browsing, "#range=1ms..2ms")
@@ -73,6 +90,38 @@ def test_a_range_says_what_ran_in_it(browsing: Browsing) -> None:
     assert (number(said[1]), number(said[2])) == (int(inside.sum()), len(times))
     first = page.locator(".range-panel tbody th").first.inner_text()
     assert times[first] == max(times.values())
+
+
+@pytest.mark.parametrize(
+    ("name", "start"), [(TRACE, 0.3), (TRACE, 0.62), ("a100_nccl_2024.json.gz", 0.5), ("diff_v100_test.json.gz", 0.4)]
+)
+def test_figures_of_a_range_are_those_of_the_api(browsing: Browsing, name: str, start: float) -> None:
+    """Each name's spans and time, from the rows that the server gives for the same window, a nanosecond a pixel."""
+    run = load_trace(name)
+    low = int(run.duration_ns * start)
+    high = low + MOST_WIDTH
+    window = window_of(run, lines_of(run), low, high, MOST_WIDTH)
+    assert window["aggregated"] == 0
+    expected: dict[str, list[int]] = {}
+    columns = window["columns"]
+    for text, at, long in zip(columns["name"], columns["start_ns"], columns["duration_ns"], strict=True):
+        one = expected.setdefault(window["names"][text], [0, 0])
+        one[0] += 1
+        one[1] += max(0, min(at + long, high) - max(at, low))
+    page = browsing.open(timeline_data(run))
+    timeline(browsing, f"(t.setDepth(t.scene.line.depths.all), t.setRange([{low}, {high}]))")
+    found = timeline(
+        browsing,
+        f"""regimeter.rangeStats.of(t.scene.line, t.scene.layout.rows.map(({{ row }}) => row), {low}, {high})
+            .rows.map((one) => [t.scene.names[one.name], one.spans, one.time])""",
+    )
+    assert {text: [spans, time] for text, spans, time in found} == expected
+    # And what a reader sees of it: the names in that order, with their number.
+    page.locator(".range-panel table").wait_for()
+    shown = page.locator(".range-panel tbody tr")
+    for row, (text, spans, _) in enumerate(found[: shown.count()]):
+        assert shown.nth(row).locator("th").inner_text() == text
+        assert number(shown.nth(row).locator("td").first.inner_text()) == spans
 
 
 def test_keys_have_a_sheet(browsing: Browsing) -> None:

@@ -160,11 +160,13 @@ def test_every_panel_opens(browsing: Browsing, with_panels: None) -> None:
     tabs = page.get_by_role("tab")
     assert tabs.all_inner_texts() == ["Nodes", "Devices"]
     table = run.analyse("flame")
-    rows = page.locator(".result-table tbody tr")
+    rows = page.locator("#analyses .result-table tbody tr")
     rows.first.wait_for()
     assert rows.count() == 25
     page.get_by_role("button", name="host", exact=True).click()
-    shown = page.locator(".result-table tbody tr td:nth-child(5)").evaluate_all("(all) => all.map((one) => one.title)")
+    shown = page.locator("#analyses .result-table tbody tr td:nth-child(5)").evaluate_all(
+        "(all) => all.map((one) => one.title)"
+    )
     assert [numbers(text)[0] for text in shown] == sorted(table.total_host_ns.tolist(), reverse=True)[:25]
     page.get_by_label("Search Nodes").fill("aten:: addmm")
     wanted = [
@@ -178,7 +180,7 @@ def test_every_panel_opens(browsing: Browsing, with_panels: None) -> None:
     analyses.get_by_text("1 row", exact=True).wait_for()
     assert tabs.nth(1).get_attribute("aria-selected") == "true"
     share = run.analyse("breakdown").idle_share[0]
-    assert f"{share * 100:.1f}" in page.locator(".result-table").inner_text()
+    assert f"{share * 100:.1f}" in page.locator("#analyses .result-table").inner_text()
     page.keyboard.press("ArrowLeft")
     assert tabs.nth(0).get_attribute("aria-selected") == "true"
 
@@ -211,7 +213,7 @@ def test_without_analyses_there_is_no_panel(browsing: Browsing, monkeypatch: pyt
 def test_a_name_in_a_table_is_found_in_the_timeline(browsing: Browsing, with_panels: None) -> None:
     page = open_trace(browsing, "h100_bert_small.json.gz")
     page.get_by_label("Search Nodes").fill("aten::addmm")
-    page.locator(".result-table button.operation").first.click()
+    page.locator("#analyses .result-table button.operation").first.click()
     assert timeline(browsing, "t.scene.bright.reduce((a, b) => a + b, 0)") == 1
     page.get_by_role("button", name="Next match").click()
     assert "aten::addmm" in page.locator(".span-name").inner_text()
@@ -271,6 +273,52 @@ def test_the_flame_graph_zooms_and_switches(browsing: Browsing) -> None:
     flame.get_by_label("Highlight names in the flame graph").fill("aten::")
 
 
+LEFT_HEAVY = """(() => {
+  const { flame, left, total } = g;
+  const last = new Map();
+  const order = [...total.keys()].slice(1).sort((a, b) => flame.parent[a] - flame.parent[b] || left[a] - left[b]);
+  return order.every((row) => {
+    const before = last.get(flame.parent[row]) ?? Infinity;
+    last.set(flame.parent[row], total[row]);
+    return total[row] <= before || flame.grouped[row] > 0;
+  });
+})()"""
+
+
+def flame_graph(browsing: Browsing, expression: str) -> Any:
+    """Value of a JavaScript expression in which g is the page's flame graph."""
+    find = "regimeter.current.handles.find((handle) => handle.graph).graph"
+    return browsing.page.evaluate(f"() => {{ const g = {find}; return {expression}; }}")
+
+
+def test_the_flame_graph_is_left_heavy_in_each_form(browsing: Browsing) -> None:
+    run = load_trace("h100_owlv2_with_stack.json.gz")
+    page = browsing.open(trace_data(run))
+    for picture in ("Device time", "Host time"):
+        page.get_by_role("button", name=picture).click()
+        assert flame_graph(browsing, LEFT_HEAVY), picture
+    browsing.settle()
+    top = flame_graph(browsing, "g.boxes.find((box) => box.row === 0).top")
+    page.get_by_label("Flames").check()
+    browsing.settle()
+    assert top == 0
+    assert flame_graph(browsing, "g.boxes.find((box) => box.row === 0).top") == flame_graph(
+        browsing, "Math.max(...g.boxes.map((box) => box.top))"
+    )
+    page.locator("canvas.flame").press("ArrowUp")  # to the longest callee, which is above now
+    assert flame_graph(browsing, "g.flame.parent[g.focus]") == 0
+
+
+def test_recursion_is_shown_as_one_node_on_demand(browsing: Browsing) -> None:
+    page = browsing.open(trace_data(load_trace("mi300_vllm_decode_graph.json.gz")))
+    assert not page.get_by_label("Recursion as one").is_visible(), "there is none"
+    page = browsing.open(trace_data(load_trace("cpu_only_no_schema.json.gz")))
+    whole, rows = flame_graph(browsing, "[g.total[0], g.total.length]")
+    page.get_by_label("Recursion as one").check()
+    assert flame_graph(browsing, "g.total[0]") == whole
+    assert flame_graph(browsing, "g.total.length") < 0.99 * rows
+
+
 def test_a_flame_graph_alone(browsing: Browsing, tmp_path: Path) -> None:
     generator = FlameGraphGenerator()
     generator.export(generator.from_run(load_trace("h100_bert_small.json.gz")), tmp_path / "flame.html")
@@ -328,7 +376,7 @@ def test_hostile_names_are_text(browsing: Browsing, with_panels: None) -> None:
     run: Run = Run._build(["", HOSTILE], tables, environment, "kineto", 0, 50, -1, True)
     page = browsing.open(trace_data(run, title=HOSTILE))
     assert page.locator("h1").inner_text().startswith("</script>")
-    page.locator(".result-table button.operation").first.click()
+    page.locator("#analyses .result-table button.operation").first.click()
     page.get_by_role("button", name="Next match").click()
     assert "</script>" in page.locator(".span-details").inner_text()
     page.locator("canvas.flame").press("ArrowDown")

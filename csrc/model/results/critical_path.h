@@ -44,9 +44,24 @@
     X(f64, path_share, "", NAN, "total_ns over the length of the path: where it runs, no more.")             \
     X(i64, count, "", 0, "Segments.")
 
+// Result of the critical_ties analysis: one row is one segment of a detour, one after the other. A detour
+// leaves the path, comes back to it, and was over so little before that what the path does beside it could
+// not save more than slack_ns.
+#define RGM_CRITICAL_TIES(X)                                                                                 \
+    X(i32, tie, "", 0, "Number of the detour, from 0, in the order in which they come back to the path.")    \
+    X(i64, start_ns, "ns", 0, "Start of the segment.")                                                       \
+    X(i64, duration_ns, "ns", 0, "Length of the segment.")                                                   \
+    X(u8, kind, "", 0, "What the time went into: an index of PATH_KINDS.")                                   \
+    X(name, name, "", 0, "Name of the span, \"\" where nothing was recorded.")                               \
+    X(i32, span, "", -1, "Span whose self time or execution it is, or that was waited for to begin.")        \
+    X(i32, lane, "", -1, "Host thread or stream.")                                                           \
+    X(i64, slack_ns, "ns", 0, "How much before the path its detour was over.")                               \
+    X(i64, beside_ns, "ns", 0, "Length of the part of the path beside which its detour runs.")
+
 #define RGM_CRITICAL_PATH_RESULTS(X)                                                                         \
     X(critical_path, RGM_CRITICAL_PATH, "A segment of the critical path.")                                   \
     X(critical_path_shares, RGM_CRITICAL_PATH_SHARES, "What one kind contributes to the critical path.")     \
-    X(critical_path_top, RGM_CRITICAL_PATH_TOP, "A name on the critical path.")
+    X(critical_path_top, RGM_CRITICAL_PATH_TOP, "A name on the critical path.")                              \
+    X(critical_ties, RGM_CRITICAL_TIES, "A segment of what took nearly as long as the critical path.")
 
 #endif

@@ -113,4 +113,21 @@ VERBS = (
         text_option="step",
         top=LISTED,
     ),
+    Verb(
+        name="critical-path-ties",
+        analysis="critical_ties",
+        help="what took nearly as long beside the critical path: without a part of the path that would take its place",
+        columns=(
+            Column("tie", "detour"),
+            Column("start_ns", "start", "at"),
+            Column("duration_ns", "duration", "ns"),
+            _KIND,
+            Column("name", "name"),
+            Column("slack_ns", "over before the path", "ns"),
+            Column("beside_ns", "beside", "ns"),
+        ),
+        empty="nothing beside the path took nearly as long",
+        text_option="step",
+        top=LISTED,
+    ),
 )

@@ -21,17 +21,27 @@ _TIMES = {
 
 
 def flame_tree(
-    run: "Run", *, least_ns: float, most_depth: int, small_share: float, metric: str | None = None
+    run: "Run",
+    *,
+    least_ns: float,
+    most_depth: int,
+    small_share: float,
+    metric: str | None = None,
+    collapse: bool = False,
 ) -> dict[str, Any]:
     """Return the root of the tree, as ``regimeter.FlameGraphGenerator`` documents nodes.
 
     least_ns: siblings below it are gathered; most_depth: deeper callees are; small_share: kernels below that share of
     all device time are. metric: "device" or "host", which time the value of a node is; None: device where there is any.
+    collapse: host code that calls itself directly is one node.
     """
-    table = run.analyse(
-        "flame",
-        thresholds={"flame_min_duration_ns": least_ns, "flame_max_depth": most_depth, "flame_small_share": small_share},
-    )
+    thresholds = {
+        "flame_min_duration_ns": least_ns,
+        "flame_max_depth": most_depth,
+        "flame_small_share": small_share,
+        "flame_collapse": float(collapse),
+    }
+    table = run.analyse("flame", thresholds=thresholds)
     return _tree(run, table, metric) | {"trace": title_of(run), "anomalies": anomalies_of(run)}
 
 

@@ -169,6 +169,24 @@ class Analyses:
             rules=rules,
         )
 
+    def critical_path_ties(
+        self,
+        *,
+        text: str | None = None,
+        top: int | None = None,
+        thresholds: Mapping[str, float] | None = None,
+        rules: Iterable[tuple[str, str]] = (),
+    ) -> "Result":
+        """What took nearly as long beside the critical path: without a part of the path that would take its place."""
+        return _result(
+            self,
+            "critical-path-ties",
+            text=text,
+            top=top,
+            thresholds=thresholds,
+            rules=rules,
+        )
+
     def allocations(
         self,
         by: Literal["stack", "line", "category", "own"] = "stack",

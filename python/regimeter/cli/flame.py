@@ -14,6 +14,17 @@ OUTPUT = "flame.html"
 METRICS = ("device", "host")
 OF = ("samples", "spans")
 STATES = ("all", "running", "waiting")
+STACKS = ("collapsed", "speedscope")  # written from the run, not from the merged tree
+# The first suffix that matches counts.
+FORMATS = {
+    ".html": "html",
+    ".htm": "html",
+    ".svg": "svg",
+    ".speedscope.json": "speedscope",
+    ".json": "json",
+    ".folded": "collapsed",
+    ".collapsed": "collapsed",
+}
 
 
 def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
@@ -25,12 +36,12 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
         help="write the flame graph of a trace: host stacks with the device work that they launched",
         description="Write the flame graph of a trace: host stacks with the device work that they launched, or of a"
         " recording: where samples of its call stacks found the threads. The suffix of the output names the format,"
-        " .html, .json or .folded; --json without -o prints the data.",
+        " .html, .svg, .json (of d3-flame-graph), .folded or .speedscope.json; --json without -o prints the data.",
     )
     parser.add_argument("trace", metavar="TRACE", help="trace of torch.profiler, recording or saved run")
     parser.add_argument("-o", "--output", metavar="FILE", help=f"default: {OUTPUT}")
     parser.add_argument(
-        "--of", choices=OF, help="what is drawn; default: samples where the only scope is the program, and in .folded"
+        "--of", choices=OF, help="what is drawn; default: samples where the only scope is the program, and in stacks"
     )
     parser.add_argument(
         "--state", choices=STATES, default="all", help="of samples: those of threads that ran, or waited (default: all)"
@@ -41,13 +52,18 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--keep-small-kernels", action="store_true", help="do not gather kernels below 1 %% of device time"
     )
+    parser.add_argument(
+        "--collapse-recursion",
+        action="store_true",
+        help="what calls itself directly is one node (not in .folded and .speedscope.json)",
+    )
     parser.add_argument("--strict", action="store_true", help="damage in the trace is an error")
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the flame graph."""
-    from ..run.formats import PAGES, choose
+    from ..run.formats import choose
     from ..run.summary_text import anomaly_lines
     from ..suite.flame import FlameGraphGenerator, sampled_by_default, spans_of
     from .errors import CommandError
@@ -56,20 +72,25 @@ def run(arguments: argparse.Namespace) -> int:
 
     printed = arguments.json and arguments.output is None
     output = arguments.output or OUTPUT
-    chosen = choose(output, PAGES | {".json": "json", ".folded": "collapsed", ".collapsed": "collapsed"})
+    chosen = choose(output, FORMATS)
+    stacks = chosen in STACKS
     if not printed:
         check_output(output, arguments.trace)
     if arguments.max_depth < 1:
         raise CommandError(f"--max-depth must be at least 1, got {arguments.max_depth}")
     generator = FlameGraphGenerator(
-        arguments.min_duration_us, arguments.max_depth, not arguments.keep_small_kernels, metric=arguments.metric
+        arguments.min_duration_us,
+        arguments.max_depth,
+        not arguments.keep_small_kernels,
+        metric=arguments.metric,
+        collapse=arguments.collapse_recursion,
     )
     run = load_run(arguments.trace, strict=arguments.strict, quiet=arguments.quiet, told=not arguments.json)
-    default = sampled_by_default(run) or (chosen == "collapsed" and len(run.samples) > 0)
+    default = sampled_by_default(run) or (stacks and len(run.samples) > 0)
     run = spans_of(run, arguments.of, arguments.state, default=default)
-    if chosen == "collapsed" and not printed:
+    if stacks and not printed:
         with step(f"writing {output}", quiet=arguments.quiet):
-            run.export(output, "collapsed", stacks=arguments.metric or "host")
+            run.export(output, chosen, stacks=arguments.metric or "host")
         if arguments.json:
             print_document({"file": output, "bytes": os.path.getsize(output)})
         elif not arguments.quiet:

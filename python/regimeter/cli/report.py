@@ -17,6 +17,8 @@ DASHBOARD = "profiler_visualization.html"
 
 def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     """Declare the verb."""
+    from .analyse import CEILINGS
+
     parser = verbs.add_parser(
         "report",
         parents=[common],
@@ -30,11 +32,13 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
         "-o", "--output", metavar="FILE", help=f"default: {REPORT}, or {DASHBOARD} for the dashboard without RUN"
     )
     parser.add_argument("--title", help="heading of the page (default: the recorded command)")
+    parser.add_argument("--ceilings", metavar="FILE", help=CEILINGS)
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the page."""
+    from ..calibration.choice import read_calibration
     from ..run.formats import PAGES, choose
     from .files import check_output
     from .progress import bar
@@ -44,9 +48,10 @@ def run(arguments: argparse.Namespace) -> int:
     output = arguments.output or REPORT
     choose(output, PAGES, default="html")
     check_output(output, arguments.run_file)
+    ceilings = read_calibration(arguments.ceilings) if arguments.ceilings else None
     loaded = load_run(arguments.run_file, quiet=arguments.quiet)
     with bar(f"writing {output}", quiet=arguments.quiet) as progress:
-        loaded.write_html(output, title=arguments.title, progress=progress)
+        loaded.write_html(output, title=arguments.title, progress=progress, ceilings=ceilings)
     noun, number = ("scopes", len(loaded.entries)) if len(loaded.entries) else ("spans", len(loaded.spans))
     _tell(arguments, output, {noun: number}, f"{number:,} {noun}", "")
     return 0

@@ -300,20 +300,30 @@ class Run(_core.Run, Analyses):
         *,
         title: str | None = None,
         progress: Callable[[str, float], None] | None = None,
+        ceilings: "Calibration | str | os.PathLike[str] | None" = None,
     ) -> None:
         """Write the self-contained HTML report, atomically.
 
         progress: called at the beginning of each stage with its name and the part of all stages that is done, 0 to 1.
+        ceilings: a calibration, or a file of `regimeter calibrate --json`, that kernels are held against; by default
+        that of this machine where the run used its device, else a datasheet's. FormatError or OSError for a file that
+        is none.
         """
         from ..system.files import atomic_writer
 
-        text = self.to_html(title=title, progress=progress)
+        text = self.to_html(title=title, progress=progress, ceilings=ceilings)
         with atomic_writer(path) as file:
             file.write(text)
 
-    def to_html(self, *, title: str | None = None, progress: Callable[[str, float], None] | None = None) -> str:
-        """Return the self-contained HTML report; progress: as of `write_html`."""
-        text: str = joint("page of a run")(self, title=title, progress=progress)
+    def to_html(
+        self,
+        *,
+        title: str | None = None,
+        progress: Callable[[str, float], None] | None = None,
+        ceilings: "Calibration | str | os.PathLike[str] | None" = None,
+    ) -> str:
+        """Return the self-contained HTML report; progress and ceilings: as of `write_html`."""
+        text: str = joint("page of a run")(self, title=title, progress=progress, ceilings=ceilings)
         return text
 
 

@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the panels show: series by operation, and the roofs. No drawing here."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
+from .. import _core
 from .sweep import Point
 from .work import PIPES
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from ..calibration import Calibration
 
 REGIMES = ("OVERHEAD_BOUND", "MEMORY_BOUND", "COMPUTE_BOUND", "AMBIGUOUS", "UNKNOWN")
@@ -45,6 +49,24 @@ class Roof:
 
 
 @dataclass(frozen=True, slots=True)
+class Band:
+    """A roof with its interval of 95 %: of "memory" in bytes/s, of "compute" in operations/s.
+
+    low, high: None where no spread is known.
+    """
+
+    name: str
+    of: str
+    value: float
+    low: float | None
+    high: float | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON values."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
 class Plot:
     """All that is drawn."""
 
@@ -64,11 +86,40 @@ PANELS = (
 
 def roof(ceilings: "Calibration", dtype: str) -> Roof:
     """Return the roofs of a type: the better of copy and triad, and the pipe's peak."""
-    memory = {name: ceilings.ceilings[name].value for name in ("memory_copy", "memory_triad")}
-    known = {name: value for name, value in memory.items() if value is not None}
-    best = max(known, key=lambda name: known[name]) if known else "memory_copy"
+    known = {name: found.value for name, found in ceilings.ceilings.items() if found.value is not None}
+    best = _memory(known)
     pipe = f"compute_{PIPES[dtype]}"
-    return Roof(known.get(best), ceilings.ceilings[pipe].value, best, pipe)
+    return Roof(known.get(best), known.get(pipe), best, pipe)
+
+
+def bands(vector: "NDArray[Any]") -> list[Band]:
+    """Return the roofs of a calibration's vector (value and spread of each ceiling): the memory's, then each pipe's.
+
+    A spread is two standard deviations of the logarithm, as docs/regimes.md says.
+    """
+    rows = dict(zip(_core.CEILINGS, vector.tolist(), strict=True))
+    known = {name: value for name, (value, _) in rows.items() if not math.isnan(value)}
+    shown = [
+        name for name in (_memory(known), *(name for name in known if name.startswith("compute_"))) if name in known
+    ]
+    return [_band(name, *rows[name]) for name in shown]
+
+
+def _band(name: str, value: float, spread: float) -> Band:
+    of, _, short = name.partition("_")
+    wide = not math.isnan(spread)
+    return Band(
+        "memory" if of == "memory" else short,
+        of,
+        value,
+        value / (1 + spread) if wide else None,
+        value * (1 + spread) if wide else None,
+    )
+
+
+def _memory(known: Mapping[str, float]) -> str:
+    """Return the ceiling that is the roof of the memory: the faster of copy and triad."""
+    return max(("memory_copy", "memory_triad"), key=lambda name: known.get(name, 0.0))
 
 
 def lines(points: Sequence[Point]) -> tuple[Line, ...]:

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 from .. import _core
 from ..analysis.catalog import find_verbs
 from ..analysis.result import Result
-from ..calibration.choice import choose
 from .pack import Names, packed, packed_table
 
 if TYPE_CHECKING:
     from ..analysis.verb import Verb
+    from ..calibration.choice import Choice
     from ..public.run import Run
 
 MOST_ROWS = 5_000  # of one table; the page says how many it does not hold
@@ -31,7 +31,7 @@ def _compares(verb: "Verb") -> bool:
     )
 
 
-def panel_of(run: "Run", verb: "Verb", names: Names) -> dict[str, Any]:
+def panel_of(run: "Run", verb: "Verb", names: Names, ceilings: "Choice") -> dict[str, Any]:
     """Return the panel of a verb: its columns and its table by each grouping."""
     table_name = _core.analyses()[verb.analysis]["table"]
     described = {column["name"]: column for column in _core.schema()["results"][table_name]["columns"]}
@@ -53,7 +53,7 @@ def panel_of(run: "Run", verb: "Verb", names: Names) -> dict[str, Any]:
             for column in shown
         ],
         "tables": [
-            {"by": label, **_table(run, verb, number, [column.name for column in shown], described, names)}
+            {"by": label, **_table(run, verb, number, [column.name for column in shown], described, names, ceilings)}
             for label, number in groups.items()
         ],
     }
@@ -80,9 +80,15 @@ def _codes(unit: str) -> list[str] | None:
 
 
 def _table(
-    run: "Run", verb: "Verb", group_by: int, columns: list[str], described: dict[str, Any], names: Names
+    run: "Run",
+    verb: "Verb",
+    group_by: int,
+    columns: list[str],
+    described: dict[str, Any],
+    names: Names,
+    ceilings: "Choice",
 ) -> dict[str, Any]:
-    table = run.analyse(verb.analysis, group_by=group_by, ceilings=choose(run).vector if verb.ceilings else None)
+    table = run.analyse(verb.analysis, group_by=group_by, ceilings=ceilings.vector if verb.ceilings else None)
     types = {name: column["type"] for name, column in described.items()}
     found = {"total": len(table), **packed_table(table, columns, types, names, slice(0, MOST_ROWS))}
     found["headline"] = Result(verb, table, run).headline()

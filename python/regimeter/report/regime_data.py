@@ -4,7 +4,6 @@
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
-from ..calibration.choice import choose
 from ..system.text import percent
 
 if TYPE_CHECKING:
@@ -33,9 +32,8 @@ def reason_of(row: dict[str, Any], of: str = "device span") -> str:
     return f"{words} {percent(share)} of the {of}, the largest group"
 
 
-def regimes_of(run: "Run") -> dict[str, Any]:
+def regimes_of(run: "Run", ceilings: "Choice") -> dict[str, Any]:
     """Return verdicts of devices, kernels and scopes (a recording's own) with the texts of their reasons."""
-    ceilings = choose(run)
     texts = _core.regime_texts()
 
     def told(row: dict[str, Any]) -> dict[str, Any]:

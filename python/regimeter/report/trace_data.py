@@ -7,6 +7,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
+from ..calibration.choice import choose
 from ..run.trace_facts import anomalies_of, facts_of, files_of, heads_of, title_of
 from ..suggest.paragraphs import suggestions_data
 from .counter_tracks import counters_of
@@ -15,7 +16,9 @@ from .idle_data import idle_of
 from .memory_data import memory_of
 from .pack import Names, packed_table
 from .panels import divided, panel_of, panel_verbs
+from .path_data import path_of
 from .regime_data import regimes_of
+from .roofline_data import roofline_of
 from .scopes import scopes_of
 from .scopes import title_of as command_of
 from .stages import Progress, Stages
@@ -23,6 +26,10 @@ from .trace_timeline import timeline_of
 from .verdict import verdict_data
 
 if TYPE_CHECKING:
+    import os
+
+    from ..calibration.ceiling import Calibration
+    from ..calibration.choice import Choice
     from ..public.run import Run
 
 FORMAT = "regimeter.report"
@@ -31,6 +38,8 @@ RECORDED = ("live", "journal", "run", "export")  # sources of runs that our own 
 # Python stacks of real programs are deeper than the generator's default; kernels are told apart by name.
 FLAME = {"flame_max_depth": 200, "flame_small_share": 0}
 
+LEAST_RECURSION = 0.01  # of the rows of a flame graph: for fewer a page need not hold the tree twice
+
 
 def is_trace(run: "Run") -> bool:
     """Return whether the run was imported from another profiler's file."""
@@ -38,10 +47,19 @@ def is_trace(run: "Run") -> bool:
 
 
 def trace_data(
-    run: "Run", *, title: str | None = None, file: str | None = None, progress: Progress | None = None
+    run: "Run",
+    *,
+    title: str | None = None,
+    file: str | None = None,
+    progress: Progress | None = None,
+    ceilings: "Calibration | str | os.PathLike[str] | None" = None,
 ) -> dict[str, Any]:
-    """Return the page's data for a run; what only a recording of ours knows is left out for a trace of others."""
+    """Return the page's data for a run; what only a recording of ours knows is left out for a trace of others.
+
+    ceilings: a calibration or its file, by default what `choose` finds. FormatError or OSError for no calibration.
+    """
     names, recorded = Names(run), not is_trace(run)
+    chosen = choose(run, ceilings)
     files = files_of(run)
     verbs = panel_verbs()
     stages = Stages(len(OVERVIEW) + len(verbs) + 1, progress)
@@ -68,11 +86,11 @@ def trace_data(
         data |= scopes_of(run)
     for name, view in OVERVIEW.items():
         stages.begin(name)
-        data[name] = view(run, names)
+        data[name] = view(run, names, chosen)
     panels = []
     for verb in verbs:
         stages.begin(f"{verb.name} table")
-        panels.append(panel_of(run, verb, names))
+        panels.append(panel_of(run, verb, names, chosen))
     data |= divided(panels)
     stages.begin("page")
     tables = {panel["name"] for panel in data["panels"]}
@@ -83,8 +101,12 @@ def trace_data(
 def timeline_data(run: "Run", *, title: str | None = None) -> dict[str, Any]:
     """Return the page's data for the timeline alone."""
     names = Names(run)
-    shown = {"breakdown": breakdown_of(run), "lanes": lanes_of(run), "timeline": timeline_of(run, names)}
-    shown |= {"counters": counters_of(run), "anomalies": anomalies_of(run)}
+    shown: dict[str, Any] = {
+        "breakdown": breakdown_of(run),
+        "lanes": lanes_of(run),
+        "timeline": timeline_of(run, names),
+    }
+    shown |= {"path": path_of(run), "counters": counters_of(run), "anomalies": anomalies_of(run)}
     return _head(title or f"Timeline of {title_of(run) or 'a run'}") | shown | {"names": names.packed()}
 
 
@@ -104,9 +126,9 @@ def environment_of(run: "Run") -> dict[str, Any]:
     return {name: value for name, value in run.environment.items() if name not in ("cost", "skipped")}
 
 
-def judged_regimes_of(run: "Run") -> dict[str, Any] | None:
+def judged_regimes_of(run: "Run", ceilings: "Choice") -> dict[str, Any] | None:
     """Return what limits the run; None for a recording without device work, of which nothing can be judged."""
-    found = regimes_of(run)
+    found = regimes_of(run, ceilings)
     judged = is_trace(run) or any(row["reason"] != "no_device" for row in found["devices"])
     return found if judged else None
 
@@ -142,8 +164,15 @@ def lanes_of(run: "Run") -> list[dict[str, Any]]:
 
 
 def flame_of(run: "Run", names: Names) -> dict[str, Any]:
-    """Return the merged call tree."""
+    """Return the merged call tree, and as `collapsed` the same with direct recursion as one row."""
     table = run.analyse("flame", thresholds=FLAME)
+    collapsed = run.analyse("flame", thresholds=FLAME | {"flame_collapse": 1})
+    shown = _packed_flame(table, names)
+    fewer = len(collapsed) < (1 - LEAST_RECURSION) * len(table)
+    return shown | ({"collapsed": _packed_flame(collapsed, names)} if fewer else {})
+
+
+def _packed_flame(table: Any, names: Names) -> dict[str, Any]:
     types = {column["name"]: column["type"] for column in _core.schema()["results"]["flame"]["columns"]}
     kinds = {"roles": list(_core.FLAME_ROLES), "kinds": list(_core.SPAN_KINDS)}
     return packed_table(table, types, types, names, slice(None)) | kinds
@@ -159,14 +188,16 @@ def sampled_flame_of(run: "Run") -> dict[str, Any] | None:
 
 
 # The views of the page that are no panels: each is a stage of its making, in this order.
-OVERVIEW: dict[str, Callable[["Run", Names], Any]] = {
-    "breakdown": lambda run, _names: breakdown_of(run),
-    "regimes": lambda run, _names: judged_regimes_of(run),
-    "suggestions": lambda run, _names: suggestions_data(run.suggestions()),
-    "timeline": timeline_of,
-    "idle": idle_of,
-    "counters": lambda run, _names: counters_of(run),
-    "flame": flame_of,
-    "samples": lambda run, _names: sampled_flame_of(run),
-    "memory": lambda run, _names: memory_of(run, recorded=not is_trace(run)),
+OVERVIEW: dict[str, Callable[["Run", Names, "Choice"], Any]] = {
+    "breakdown": lambda run, _names, _ceilings: breakdown_of(run),
+    "regimes": lambda run, _names, ceilings: judged_regimes_of(run, ceilings),
+    "roofline": roofline_of,
+    "suggestions": lambda run, _names, _ceilings: suggestions_data(run.suggestions()),
+    "timeline": lambda run, names, _ceilings: timeline_of(run, names),
+    "path": lambda run, _names, _ceilings: path_of(run),
+    "idle": lambda run, names, _ceilings: idle_of(run, names),
+    "counters": lambda run, _names, _ceilings: counters_of(run),
+    "flame": lambda run, names, _ceilings: flame_of(run, names),
+    "samples": lambda run, _names, _ceilings: sampled_flame_of(run),
+    "memory": lambda run, _names, _ceilings: memory_of(run, recorded=not is_trace(run)),
 }

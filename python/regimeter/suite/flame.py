@@ -28,6 +28,7 @@ class FlameGraphGenerator:
     group_small_kernels: kernels with less than small_kernel_threshold_pct percent of all device time are gathered
     likewise. Gathering never changes a total. ValueError for what is no number in bounds.
     metric: what the value of a node is, "device" or "host" time; None takes device time where there is any.
+    collapse: host code that calls itself directly is one node.
 
     The data is a node ``{name, value, children}`` as d3-flame-graph takes it: `value` is the time of the node and all
     below it in microseconds. The root also has `trace`, the name of the file, and its `anomalies`.
@@ -44,6 +45,7 @@ class FlameGraphGenerator:
         small_kernel_threshold_pct: float = 1.0,
         *,
         metric: str | None = None,
+        collapse: bool = False,
     ) -> None:
         if metric is not None and metric not in METRICS:
             raise ValueError(f"metric must be one of {METRICS} or None, got {metric!r}")
@@ -58,6 +60,7 @@ class FlameGraphGenerator:
         self.group_small_kernels = group_small_kernels
         self.small_kernel_threshold_pct = small_kernel_threshold_pct
         self.metric = metric
+        self.collapse = collapse
 
     def from_run(self, run: Run) -> dict[str, Any]:
         """Return the flame graph of a run."""
@@ -67,6 +70,7 @@ class FlameGraphGenerator:
             most_depth=self.max_depth,
             small_share=self.small_kernel_threshold_pct / 100 if self.group_small_kernels else 0.0,
             metric=self.metric,
+            collapse=self.collapse,
         )
 
     def from_chrome_trace(self, path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -103,18 +107,25 @@ class FlameGraphGenerator:
         return self.from_run(run)
 
     def export(self, data: Mapping[str, Any], path: str | os.PathLike[str], format: str = "html") -> None:
-        """Write the data as a page that needs no network (``html``) or as it is (``json``), atomically."""
+        """Write the data as a page that needs no network (``html``), a picture (``svg``) or as it is (``json``).
+
+        ValueError for another format. The file is written atomically.
+        """
         from ..report.flame_data import flame_data
+        from ..report.flame_svg import flame_svg
         from ..report.html import write_html
         from ..system.files import atomic_writer
 
         if format == "html":
             write_html(flame_data(data), path)
+        elif format == "svg":
+            with atomic_writer(path) as file:
+                file.write(flame_svg(data))
         elif format == "json":
             with atomic_writer(path) as file:
                 json.dump(data, file, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
         else:
-            raise ValueError(f"format must be 'html' or 'json', got {format!r}")
+            raise ValueError(f"format must be 'html', 'svg' or 'json', got {format!r}")
 
 
 def sampled_by_default(run: Run) -> bool:

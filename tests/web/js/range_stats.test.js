@@ -49,7 +49,7 @@ test("the picture of the whole conserves time", () => {
 });
 
 test("an address is read back as it was written; anything else names nothing", () => {
-  const state = { view: [10, 200], range: [20, 30], selected: 5, query: "a b&c=#" };
+  const state = { view: [10, 200], range: [20, 30], selected: 5, query: "a b&c=#", shown: { python: "1", path: "0", rank: "2" } };
   assert.deepEqual(deepLink.parse(deepLink.format(state)), state);
   assert.deepEqual(deepLink.parse("#t=1.5ms..2s").view, [1.5e6, 2e9]);
   assert.equal(deepLink.format({ view: null, range: null, selected: null, query: "" }), "");
@@ -58,6 +58,7 @@ test("an address is read back as it was written; anything else names nothing", (
     assert.ok(found === null || found.view?.length === 2, other);
   }
   assert.equal(deepLink.parse("#t=9..2&sel=3").view, null);
+  assert.equal(deepLink.parse("#python=x"), null);
 });
 
 test("a row of chunks gives the same blocks as one without", () => {

@@ -196,14 +196,14 @@ test("the search finds words in any order in all texts", () => {
 const FLAME = { parent: [-1, 0, 1, 1, 0, 4], depth: [0, 1, 2, 2, 1, 2], name: [0, 1, 2, 3, 0, 1], role: [1, 0, 0, 2, 3, 4], roles: ["span", "all", "deeper", "lane", "small"], grouped: [0, 0, 0, 0, 0, 1234], lane: [-1, -1, -1, -1, 0, -1], laneNames: ["thread 7"] };
 const TOTAL = [100, 60, 20, 30, 40, 40];
 
-test("a node starts where its elder sibling ends, inside its caller", () => {
-  assert.deepEqual([...app.flameLayout.lefts(FLAME.parent, TOTAL)], [0, 0, 0, 20, 60, 60]);
+test("the longest of siblings stands left, the next where it ends, inside their caller", () => {
+  assert.deepEqual([...app.flameLayout.lefts(FLAME, TOTAL)], [0, 0, 30, 0, 60, 60]);
   assert.equal(app.flameLayout.endOf(FLAME.depth, 1), 4);
   assert.equal(app.flameLayout.endOf(FLAME.depth, 4), 6);
 });
 
 test("a zoom shows the callers, the node and what is wide enough below it", () => {
-  const left = app.flameLayout.lefts(FLAME.parent, TOTAL);
+  const left = app.flameLayout.lefts(FLAME, TOTAL);
   assert.deepEqual(app.flameLayout.visible(FLAME, TOTAL, left, 0, 0), [0, 1, 2, 3, 4, 5]);
   assert.deepEqual(app.flameLayout.visible(FLAME, TOTAL, left, 0, 35), [0, 1, 4, 5]);
   assert.deepEqual(app.flameLayout.visible(FLAME, TOTAL, left, 1, 25), [0, 1, 3]);

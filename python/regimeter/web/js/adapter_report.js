@@ -156,6 +156,7 @@
       environment: objectOr(data.environment, "environment", {}),
       breakdown: data.breakdown === undefined ? null : listOr(data.breakdown, "breakdown"),
       regimes: regimes(data),
+      roofline: data.roofline ? await app.roofline.read(data.roofline, names) : null,
       suggestions: suggestions(data),
       panels: listOr(data.panels, "panels").map((panel, i) => object(panel, `panels[${i}]`)),
       emptyPanels: listOr(data.empty_panels, "empty_panels"),

@@ -60,7 +60,7 @@
     const placed = new Uint32Array(lane.length);
     for (let i = 0; i < lane.length; i += 1) placed[i] = placeOf[lane[i]];
     const ranked = new Set(lanes.map((one) => one.rank)).size > 1;
-    return { placed, lanes: order.map((at) => ({ name: laneName(lanes[at]), note: laneNote(lanes[at], ranked), rank: lanes[at].rank })) };
+    return { placed, placeOf, lanes: order.map((at) => ({ name: laneName(lanes[at]), note: laneNote(lanes[at], ranked), rank: lanes[at].rank })) };
   }
 
   async function details(items) {
@@ -125,7 +125,7 @@
     }
     await app.pause();
     leaveOutMarks(columns, lanes);
-    const { placed, lanes: ordered } = placeLanes(lanes, columns.lane);
+    const { placed, placeOf, lanes: ordered } = placeLanes(lanes, columns.lane);
     const line = {
       count: table.count,
       spans: table.spans,
@@ -150,6 +150,7 @@
       kinds: table.kinds,
       activities: table.activities,
       details: await details(table.details),
+      path: data.path ? await app.criticalPath.read(data.path, placeOf) : null,
       caution: null,
     };
     return { line, lanes: ordered };
@@ -157,8 +158,9 @@
 
   async function flame(data, lanes) {
     if (!data.flame || data.flame.count === 0) return null;
-    const columns = await app.columns.read(data.flame, FLAME, "flame");
-    return { ...columns, rows: data.flame.count, roles: data.flame.roles, kinds: data.flame.kinds, laneNames: lanes.map(laneName) };
+    const tree = async (table, place) => ({ ...(await app.columns.read(table, FLAME, place)), rows: table.count, roles: table.roles, kinds: table.kinds, laneNames: lanes.map(laneName) });
+    const { collapsed } = data.flame;
+    return { ...(await tree(data.flame, "flame")), collapsed: collapsed ? await tree(collapsed, "flame.collapsed") : null };
   }
 
   /** The flame graph of the samples of host stacks, which has names and lanes of its own; null without samples. */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The flame graph on a canvas, callers above callees (an icicle). Click a node to zoom, click a caller to zoom out.
+// The flame graph on a canvas, callers above callees (an icicle) or below them (flames). Click a node to zoom, click a caller
+// to zoom out.
 (function (app) {
   "use strict";
 
@@ -11,6 +12,7 @@
     /** changed(graph) is called after every change of focus. */
     constructor(canvas, changed) {
       Object.assign(this, { canvas, changed, flame: null, names: [] });
+      this.flames = false; // grows upwards
       this.focus = 0;
       this.at = null; // row under the pointer
       this.colors = null;
@@ -33,7 +35,7 @@
     /** Draws a tree by its column of totals `total`. hueOf: colour of a name, null for colours by kind. */
     show({ flame, names, total, hueOf = null }) {
       if (this.flame !== flame) this.focus = 0;
-      Object.assign(this, { flame, names, total, hueOf, left: app.flameLayout.lefts(flame.parent, total) });
+      Object.assign(this, { flame, names, total, hueOf, left: app.flameLayout.lefts(flame, total) });
       if (!(total[this.focus] > 0)) this.focus = 0;
       this.recolor();
       this.changed(this);
@@ -55,6 +57,13 @@
       this.leave();
       this.request();
       this.changed(this);
+    }
+
+    /** Draws flames, which grow upwards, or an icicle. */
+    setFlames(flames) {
+      this.flames = flames;
+      this.paint();
+      this.canvas.parentNode.scrollTop = flames ? this.canvas.clientHeight : 0;
     }
 
     highlight(test) {
@@ -81,7 +90,8 @@
       const below = app.flameLayout.endOf(depth, this.focus);
       let heaviest = -1;
       for (let row = this.focus + 1; row < below; row += 1) if (parent[row] === this.focus && (heaviest < 0 || this.total[row] > this.total[heaviest])) heaviest = row;
-      const next = { ArrowUp: parent[this.focus], ArrowDown: heaviest, Home: 0, Escape: 0 }[event.key];
+      const [caller, callee] = this.flames ? ["ArrowDown", "ArrowUp"] : ["ArrowUp", "ArrowDown"];
+      const next = { [caller]: parent[this.focus], [callee]: heaviest, Home: 0, Escape: 0 }[event.key];
       if (next === undefined) return;
       event.preventDefault();
       if (next >= 0 && (next === 0 || this.total[next] > 0)) this.zoom(next);
@@ -109,6 +119,7 @@
       let deepest = 0;
       for (const row of rows) deepest = Math.max(deepest, depth[row]);
       const height = (deepest + 1) * LINE + 2;
+      this.lowest = this.flames ? deepest : null;
       this.canvas.style.height = `${height}px`;
       const pen = app.timelineCanvas.sizeTo(this.canvas, width, height);
       pen.fillStyle = this.colors.surface;
@@ -119,9 +130,10 @@
     }
 
     box(row, scale, width) {
-      const above = this.flame.depth[row] < this.flame.depth[this.focus];
+      const depth = this.flame.depth[row];
+      const above = depth < this.flame.depth[this.focus];
       const left = above ? 0 : (this.left[row] - this.left[this.focus]) * scale;
-      return { row, left, width: above ? width : this.total[row] * scale, top: this.flame.depth[row] * LINE };
+      return { row, left, width: above ? width : this.total[row] * scale, top: (this.lowest === null ? depth : this.lowest - depth) * LINE };
     }
 
     paintBox(pen, { row, left, width, top }) {

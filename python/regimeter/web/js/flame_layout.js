@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Places of a flame graph: each row starts where its elder siblings end, inside its parent. Rows are in preorder, so one
-// pass is enough; positions are in the unit of the times (ns).
+// Places of a flame graph: siblings from the left by their time, inside their parent; what was gathered comes last. Rows
+// are in preorder; positions are in the unit of the times (ns).
 (function (app) {
   "use strict";
 
-  /** Left edge of each row for a column of totals. */
-  function lefts(parent, total) {
+  /** Left edge of each row for a column of totals; gathered[row] is above 0 for what stands for several rows. */
+  function lefts({ parent, grouped }, total) {
     const left = new Float64Array(total.length);
     const used = new Float64Array(total.length);
-    for (let row = 1; row < total.length; row += 1) {
-      const above = parent[row];
-      left[row] = left[above] + used[above];
-      used[above] += total[row];
+    const order = Uint32Array.from(total, (_, row) => row).subarray(1);
+    const last = (row) => (grouped[row] > 0 ? 1 : 0);
+    order.sort((a, b) => parent[a] - parent[b] || last(a) - last(b) || total[b] - total[a] || a - b);
+    for (const row of order) {
+      left[row] = left[parent[row]] + used[parent[row]];
+      used[parent[row]] += total[row];
     }
     return left;
   }

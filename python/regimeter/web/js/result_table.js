@@ -13,8 +13,12 @@
     const { number, unit } = units.bytes(value);
     return { number, unit: `${unit}/s` };
   };
+  const work = (value) => {
+    const { number, unit } = units.si(value);
+    return { number, unit: `${unit}op/s` };
+  };
   const at = (ns) => ({ number: (ns / 1e6).toLocaleString("en-US", { minimumFractionDigits: 3, maximumFractionDigits: 3 }), unit: "ms" });
-  const FORMATS = { at, ns: units.time, bytes: units.bytes, share: units.share, rate };
+  const FORMATS = { at, ns: units.time, bytes: units.bytes, share: units.share, rate, "op/s": work };
 
   const isText = (column) => column.unit === "name" || column.unit === "code";
   /** Whether -1 stands for "unknown": always for plain numbers, where the description says so for measured ones. */

@@ -26,6 +26,7 @@
         fills: this.coloured.fills,
         layout: app.timelineLayout.layout(this.built),
         arrows: [],
+        path: line.path,
         view: new app.Viewport(0, Math.max(end, 1)),
         scroll: 0,
         selected: null,
@@ -186,10 +187,12 @@
 
     hover(x, y, event) {
       const found = this.at(x, y);
-      const idle = this.headingAt(y) === null ? "grab" : "pointer";
+      const heading = this.headingAt(y);
+      const idle = heading === null ? "grab" : "pointer";
       this.canvas.style.cursor = y < app.timelineCanvas.RULER ? "col-resize" : found === null ? idle : "pointer";
-      if (found === null) app.tooltip.hide();
-      else app.tooltip.show(event.clientX, event.clientY, app.timelineReadout.tooltip(this.scene, found));
+      const said = found !== null ? app.timelineReadout.tooltip(this.scene, found) : heading === null ? [] : app.criticalPath.words(this.scene, heading.lane, x / this.scale, 2 / this.scale);
+      if (said.length > 0) app.tooltip.show(event.clientX, event.clientY, said);
+      else app.tooltip.hide();
     }
 
     leave() {

@@ -187,6 +187,7 @@
     paintBlocks(pen, scene, gather(scene, width, height, scale), colors, cache);
     if (scene.selected !== null) paintOutline(pen, scene, scene.selected, colors.text, scale, width);
     paintArrows(pen, scene, scale, colors);
+    if (scene.path) app.criticalPath.paint(pen, scene, width, colors);
     pen.restore();
     paintRuler(pen, ticks, scene.view, width, colors);
     if (scene.range !== null) {

@@ -18,6 +18,15 @@
     [1e12, "TB"],
   ];
 
+  const SI_STEPS = [
+    [1, ""],
+    [1e3, "k"],
+    [1e6, "M"],
+    [1e9, "G"],
+    [1e12, "T"],
+    [1e15, "P"],
+  ];
+
   const grouped = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
 
   /** Three significant digits, but never fewer than the integer part has: 9.87, 12.3, 456, 1,234. */
@@ -50,6 +59,7 @@
   }
 
   const bytes = (value) => scaled(value, BYTE_STEPS);
+  const si = (value) => scaled(value, SI_STEPS);
   const count = (value) => ({ number: grouped.format(value), unit: "" });
   const plain = (value) => ({ number: significant(value), unit: "" });
 
@@ -57,7 +67,7 @@
   function share(value) {
     const percent = value * 100;
     if (percent > 0 && percent < 0.1) return { number: "<0.1", unit: "%" };
-    return { number: percent >= 99.95 ? "100" : percent.toFixed(1), unit: "%" };
+    return { number: percent >= 99.95 && percent < 100.05 ? "100" : percent.toFixed(1), unit: "%" };
   }
 
   /** A percentage that is already 0..100. */
@@ -97,6 +107,7 @@
   app.units = {
     time,
     bytes,
+    si,
     count,
     plain,
     share,

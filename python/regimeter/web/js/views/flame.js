@@ -6,7 +6,7 @@
 
   const { el, button } = app.dom;
   const { units } = app;
-  const HELP = "Callers are above what they call; device work hangs below the call that launched it. Click a node to zoom into it, a caller to zoom out; arrow keys go to the caller and to the longest callee, Home shows all.";
+  const HELP = "The widest stand left; device work hangs at the call that launched it. Click a node to zoom into it, a caller to zoom out; arrow keys go to the caller and to the longest callee, Home shows all.";
 
   /** Hue of a scope by its operation's rank, as in the timeline. */
   const byOperation = (model) => (name) => app.palette.fillIndex(model.rankOfName.get(name));
@@ -20,16 +20,22 @@
     return sum % app.palette.HUES;
   }
 
-  /** What can be drawn: {label, flame, names, total, hueOf}. */
+  /** What can be drawn: {label, flame, names, total, hueOf}, the total being the name of a column. */
   function picturesOf(model) {
     const { flame, samples, names } = model;
     const hueOf = app.spanKinds.byOperation(model) ? byOperation(model) : null;
     const found = flame === null ? [] : [
-      { label: "Device time", flame, names, total: flame.total_device_ns, hueOf },
-      { label: "Host time", flame, names, total: flame.total_host_ns, hueOf },
+      { label: "Device time", flame, names, total: "total_device_ns", hueOf },
+      { label: "Host time", flame, names, total: "total_host_ns", hueOf },
     ];
-    if (samples) found.push({ label: "Samples of stacks", flame: samples, names: samples.names, total: samples.total_host_ns, hueOf: byFile });
-    return found.filter(({ total }) => total[0] > 0);
+    if (samples) found.push({ label: "Samples of stacks", flame: samples, names: samples.names, total: "total_host_ns", hueOf: byFile });
+    return found.filter((one) => one.flame[one.total][0] > 0);
+  }
+
+  /** A box that is ticked or not, with its label. */
+  function box(label, title, change) {
+    const input = el("input", { type: "checkbox", on: { change: () => change(input.checked) } });
+    return el("label", { class: "python", title }, input, ` ${label}`);
   }
 
   function path(graph) {
@@ -62,15 +68,25 @@
       const { nodes, share } = graph.matches();
       found.textContent = graph.test === null ? "" : `${units.countText(nodes)} ${nodes === 1 ? "match" : "matches"}, ${units.shareText(share)} of the time`;
     };
+    let [chosen, collapsed] = [0, false];
     const choose = (at) => {
+      chosen = at;
       choices.forEach((choice, i) => choice.setAttribute("aria-pressed", String(i === at)));
-      graph.show(pictures[at]);
+      const picture = pictures[at];
+      const flame = (collapsed && picture.flame.collapsed) || picture.flame;
+      recursion.hidden = !picture.flame.collapsed;
+      graph.show({ ...picture, flame, total: flame[picture.total] });
       emphasise();
     };
+    const flames = box("Flames", "Callers below what they call", (on) => graph.setFlames(on));
+    const recursion = box("Recursion as one", "What calls itself directly is one node", (on) => {
+      collapsed = on;
+      choose(chosen);
+    });
     const choices = pictures.map(({ label }, i) => button(label, () => choose(i), { "aria-pressed": "false" }));
     const group = el("div", { class: "choice", role: "group", "aria-label": "What a node's width is" }, choices);
     search.addEventListener("input", emphasise);
-    body.append(el("div", { class: "tools" }, search, found, group, button("Show all", () => graph.zoom(0))), el("div", { class: "tools" }, where), el("div", { class: "flame-frame" }, canvas), readout, el("p", { class: "help", id: "flame-help" }, HELP));
+    body.append(el("div", { class: "tools" }, search, found, group, flames, recursion, button("Show all", () => graph.zoom(0))), el("div", { class: "tools" }, where), el("div", { class: "flame-frame" }, canvas), readout, el("p", { class: "help", id: "flame-help" }, HELP));
     choose(0);
     return {
       graph,

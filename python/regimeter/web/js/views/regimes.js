@@ -77,7 +77,7 @@
   }
 
   function kernelRow(row) {
-    const roof = (share) => (share === null ? "n/a" : share > 1 ? `${(100 * share).toFixed(1)} %` : units.shareText(share)); // above 1 is no rounding
+    const roof = (share) => (share === null ? "n/a" : units.shareText(share));
     const work = row.source === "none" ? "no work known" : `${roof(row.sol_compute)} of the compute roof, ${roof(row.sol_memory)} of the memory roof, work from ${row.source}`;
     return el("li", null, el("span", { class: "regime-kernel clip", title: row.name }, row.name), el("span", { class: "dim" }, `${units.timeText(row.total_ns)}, ${units.shareText(row.share)} of kernel time`), el("span", { class: "regime-label", title: row.reason_text }, label(row)), el("span", { class: "dim" }, work));
   }

@@ -26,6 +26,17 @@
     return el("label", { class: "python" }, box, " Python functions");
   }
 
+  /** The critical path is drawn until it is switched off. */
+  function pathSwitch({ path }, timeline) {
+    if (!path) return null;
+    const change = () => {
+      timeline.scene.path = box.checked ? path : null;
+      timeline.request();
+    };
+    const box = el("input", { type: "checkbox", checked: true, on: { change } });
+    return el("label", { class: "python", title: app.criticalPath.HELP }, box, ` ${app.criticalPath.label(path)}`);
+  }
+
   /** A choice of one rank where the trace has several. */
   function rankChoice(lanes, timeline) {
     const ranks = [...new Set(lanes.map(({ rank }) => rank))].filter((rank) => rank >= 0).sort((a, b) => a - b);
@@ -35,15 +46,37 @@
     return choice;
   }
 
+  const valueOf = (control) => (control.type === "checkbox" ? String(Number(control.checked)) : control.value);
+
+  /** The switches that there are, by their name in the address: {name: {control, first}}. */
+  function switchesOf(nodes, timeline) {
+    const found = Object.entries(nodes).filter(([, node]) => node !== null);
+    return Object.fromEntries(found.map(([name, node]) => {
+      const control = node.querySelector("input") ?? node;
+      control.addEventListener("change", () => timeline.touch());
+      return [name, { control, first: valueOf(control) }];
+    }));
+  }
+
+  function turn(control, value) {
+    if (valueOf(control) === value) return;
+    if (control.type === "checkbox") control.checked = value === "1";
+    else control.value = value;
+    control.dispatchEvent(new Event("change"));
+  }
+
   /** What is seen, as the address has it. */
-  function stateOf({ scene }, search) {
+  function stateOf({ scene }, search, switches) {
     const { view, range, selected } = scene;
-    return { view: view.zoomed ? [view.start, view.end] : null, range, selected, query: search.value.trim() };
+    const turned = Object.entries(switches).filter(([, { control, first }]) => valueOf(control) !== first);
+    const shown = Object.fromEntries(turned.map(([name, { control }]) => [name, valueOf(control)]));
+    return { view: view.zoomed ? [view.start, view.end] : null, range, selected, query: search.value.trim(), shown };
   }
 
   /** Shows what an address names, and the timeline with it; null changes nothing. */
-  function restore(state, timeline, search, body) {
+  function restore(state, timeline, search, switches, body) {
     if (state === null) return;
+    for (const [name, { control, first }] of Object.entries(switches)) turn(control, state.shown[name] ?? first);
     const { line, view } = timeline.scene;
     search.value = state.query;
     search.dispatchEvent(new Event("input"));
@@ -85,7 +118,7 @@
       settled = setTimeout(() => {
         if (counted !== scene.range) app.rangePanel.fill(statistics, timeline);
         counted = scene.range;
-        if (linked) app.deepLink.write(stateOf(timeline, search));
+        if (linked) app.deepLink.write(stateOf(timeline, search, switches));
       }, SETTLE_MS);
     });
     timeline.minimap = new app.Minimap(timeline);
@@ -106,7 +139,9 @@
       return page.selected === null ? null : (name) => name === page.selected;
     };
     const python = pythonSwitch(line, timeline);
+    const path = pathSwitch(line, timeline);
     const ranks = rankChoice(model.lanes, timeline);
+    const switches = switchesOf({ python, path, rank: ranks }, timeline);
     const emphasise = () => {
       const test = wanted();
       timeline.highlight(test);
@@ -126,6 +161,7 @@
       el("span", { class: "pair" }, button("‹", () => go(-1), { "aria-label": "Previous match" }), button("›", () => go(1), { "aria-label": "Next match" })),
       found,
       python,
+      path,
       ranks,
       range,
       el(
@@ -141,7 +177,7 @@
     app.spanDetails.fill(details, timeline);
     shown = null;
     timeline.changed(timeline);
-    const follow = () => restore(app.deepLink.read(), timeline, search, body);
+    const follow = () => restore(app.deepLink.read(), timeline, search, switches, body);
     addEventListener("hashchange", follow);
     return {
       timeline,
