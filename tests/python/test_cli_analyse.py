@@ -234,7 +234,7 @@ def test_analyses_are_methods_of_a_run():
     assert run.breakdown()[0]["n_kernel"] == 79
     assert run.breakdown(top=0).left_out == 1
     assert run.breakdown(rules=[("sgemm", "communication")])[0]["n_comm"] > 0
-    assert {"spans", "launches", "counters"} <= set(vars(Run))  # tables stay tables
+    assert run.launches(top=1).table.table_name != run.tables.launches.table_name  # a table has another place
 
 
 def test_a_narrow_terminal_loses_the_last_columns(result):

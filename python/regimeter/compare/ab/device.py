@@ -59,7 +59,7 @@ class DeviceClock:
             return []
         try:
             run = self._profiler.run()
-            lengths = [int(length) for length in run.intervals.duration_ns if length >= 0]
+            lengths = [int(length) for length in run.tables.intervals.duration_ns if length >= 0]
             if not lengths:
                 device = run.environment.get("device") or {}
                 self.reason = str(device.get("reason") or "no device work was timed in the rounds")
