@@ -65,7 +65,7 @@ def test_answers_are_those_of_the_commands(
         assert answer == printed(capsys, name, TRACE), name
     timeline = server.ask(f"/api/profiler/timeline?run={TRACE}").json()
     figures = printed(capsys, "timeline", TRACE)
-    assert (figures.pop("format"), timeline["format"]) == ("regimeter.suite.timeline", "regimeter.timeline")  # has spans
+    assert (figures.pop("format"), timeline["format"]) == ("regimeter.suite.timeline", "regimeter.timeline")
     assert {name: timeline[name] for name in figures} == figures
     shown = printed(capsys, "show", "base.rgm")["verdict"]
     assert server.ask(f"/api/runs/{server.id_of('base.rgm')}/verdict").json() == shown

@@ -151,7 +151,7 @@ def test_a_program_that_fails_ends_the_other(run, tmp_path):
     commands = {name: Command.parse([str(tmp_path / f"{name}.py")]) for name in ("sleeper", "failing")}
     files = [str(tmp_path / f"{name}.rgm") for name in commands]
     with pytest.raises(LaunchError, match=r"failing: .*exit code 3"):
-        launch_in_turns(commands, files, (), 0)
+        launch_in_turns(commands, files, (), 1)
 
 
 def test_counts_take_no_turns(tmp_path, capsys):
