@@ -4,11 +4,14 @@
 import pytest
 
 # Each file of the integrations is for one package, and imports it. Left out: `sitecustomize` acts when it is imported,
-# `__main__` is the command, and migrations belong to Alembic.
+# `__main__` is the command, migrations belong to Alembic, and three packages take seconds (test_integrations.py).
 PROGRAM = """
 import os, pkgutil, sys, traceback
+import asyncio, multiprocessing, numpy, sqlalchemy  # which the children have then
 import regimeter
-ACT = ("regimeter.__main__", "regimeter.bootstrap", "regimeter.history.migrations")
+SLOW = ("accelerate", "lightning", "transformers")
+ACT = ("regimeter.__main__", "regimeter.bootstrap", "regimeter.history.migrations",
+       *(f"regimeter.integrations.{name}" for name in SLOW))
 HEAVY = {"torch", "matplotlib", "pandas", "pyarrow", "rich"}
 loaded = HEAVY & set(sys.modules)
 assert not loaded, loaded
