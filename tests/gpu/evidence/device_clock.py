@@ -11,7 +11,7 @@ import os
 import sys
 from typing import Any
 
-from .claims import Claim, at_least, at_most, equal, shown
+from .claims import Claim, at_least, at_most, equal, physical, shown
 from .common import (
     PYTHON_TESTS,
     UnavailableHere,
@@ -115,7 +115,7 @@ def judge(found: dict[str, Any]) -> list[Claim]:
         stamped, events, record = (medians[longer][which] - medians[shorter][which] for which in range(3))
         for label, value in (("events", events), ("CUPTI's records", record)):
             text = f"{label} against the device's clock, {longer} less {shorter} cycles"
-            claims.append(at_most(text, 100 * abs(value / stamped - 1), SLOPE_PERCENT, "%"))
+            claims.append(physical(at_most(text, 100 * abs(value / stamped - 1), SLOPE_PERCENT, "%")))
     for cycles, (stamped, events, record) in medians.items():
         claims.append(shown(f"events less stamps, {cycles} cycles", events - stamped, "ns"))
         claims.append(shown(f"stamps less record, {cycles} cycles", stamped - record, "ns"))

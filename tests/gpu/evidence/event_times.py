@@ -95,9 +95,8 @@ def judge(found: dict[str, Any]) -> list[Claim]:
         if all(pairs):
             low, high = ([spread(row[which] for row in rows)["median"] for which in (0, 1)] for rows in pairs)
             apart = 100 * abs((high[0] - low[0]) / (high[1] - low[1]) - 1)
-            claims.append(
-                at_most(f"slope of events against records, {shorter} to {longer} cycles", apart, percent, "%")
-            )
+            text = f"slope of events against records, {shorter} to {longer} cycles"
+            claims.append(physical(at_most(text, apart, percent, "%")))
     claims.append(shown("two events with nothing between them, traced", spread(found["nothing_ns"]), "ns"))
     untraced = found.get("untraced_nothing_ns", [])
     claims.append(shown("two events with nothing between them, not traced", spread(untraced), "ns"))

@@ -8,7 +8,7 @@ the spread of each: where both see the same kernels, the least and the median of
 from typing import Any
 
 from . import loops
-from .claims import Claim, at_most, equal, shown
+from .claims import Claim, at_most, equal, physical, shown
 from .common import finished, in_process, kernel_rows, name_of, ready, tracing
 
 RUNS = 3
@@ -78,9 +78,11 @@ def judge(found: dict[str, Any]) -> list[Claim]:
         claims.append(shown("sums, ours and torch.profiler's", totals, "ns"))
         for label, place in (("least", 0), ("median", RUNS // 2)):
             mine, other = (side[min(place, len(side) - 1)] for side in totals)
-            claims.append(at_most(f"difference of the {label} sums", 100 * abs(mine / other - 1), 0.5, "%"))
+            claims.append(physical(at_most(f"difference of the {label} sums", 100 * abs(mine / other - 1), 0.5, "%")))
     # Of the kernel that memory limits, whose clock stands still: here no power limit can be the excuse.
     for name in (name for name in shared if "add" in name.lower()):
         mine, other = (min(sums[name][1] for sums in side) for side in (ours, theirs))
-        claims.append(at_most(f"difference of the sums of {name[:60]}", 100 * abs(mine / other - 1), 0.5, "%"))
+        claims.append(
+            physical(at_most(f"difference of the sums of {name[:60]}", 100 * abs(mine / other - 1), 0.5, "%"))
+        )
     return claims
