@@ -138,6 +138,14 @@ test-js: ## syntax and unit tests of the report page's JavaScript (needs node)
 	@tests=$$(find tests -path '*/web/js/*test*.*js'); \
 	if [ -n "$$tests" ]; then node --test $$tests; else echo 'no JavaScript tests'; fi
 
+.PHONY: screenshots
+screenshots: $(ENVIRONMENT) $(PACKAGE) ## renew the pictures that pages are compared with (tests/web/screenshots; needs chromium)
+	$(PY) tests/web/screenshots.py
+
+.PHONY: pictures
+pictures: $(ENVIRONMENT) $(PACKAGE) ## take the pictures of README and docs anew (needs chromium and a quiet machine)
+	$(PY) tools/take_pictures.py
+
 # --- C tests -------------------------------------------------------------------------------------
 
 .PHONY: test-core test-asan test-tsan fuzz
@@ -155,6 +163,18 @@ test-tsan: ## C tests under ThreadSanitizer
 	$(CMAKE) --preset tsan >/dev/null
 	$(CMAKE) --build --preset tsan --parallel $(JOBS)
 	$(NO_ASLR) $(CTEST) --preset tsan
+
+.PHONY: site
+site: $(ENVIRONMENT) $(PACKAGE) ## the documentation as a site, its links checked: build/site/html
+	$(PIP) install --quiet --constraint constraints.txt --group docs
+	$(PY) tools/make_site.py
+
+# COVERAGE_TESTS: arguments for pytest, to look at some of the tests.
+COVERAGE_TESTS ?= tests
+.PHONY: coverage
+coverage: $(ENVIRONMENT) ## lines and branches that the tests run, of C and Python: build/coverage/report
+	$(PIP) install --quiet --constraint constraints.txt --group coverage
+	$(PY) tools/measure_coverage.py --jobs $(JOBS) $(COVERAGE_TESTS)
 
 # FUZZ_SECONDS is the whole time of the processors; the targets share it evenly. The corpus stays in build/fuzz/corpus.
 fuzz: ## fuzz the parsers with libFuzzer for FUZZ_SECONDS in all (needs clang-19)

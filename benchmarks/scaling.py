@@ -35,6 +35,7 @@ GROWTH = 1.5
 REPORT_SECONDS = 40.0
 ENOUGH_SECONDS, ENOUGH_BYTES = 0.02, 10e6  # at the largest input: below, growth says nothing
 ROUNDS, LONG_SECONDS = 5, 0.2
+JSON_BYTES = 2_500  # of a scope, while a JSON profile is read: what does not fit the memory is not tried
 
 Case = Callable[[], object]
 
@@ -129,15 +130,22 @@ def shared_cases(run: Any, folder: str) -> Iterator[tuple[str, Case]]:
     yield "hta page", lambda: hta.export_report(hta.analyze_trace(run), f"{folder}/out.html")
 
 
-def recording_cases(run: Any, path: str, folder: str) -> Iterator[tuple[str, Case]]:
+def recording_cases(run: Any, path: str) -> Iterator[tuple[str, Case]]:
     """Yield what only a recording can be asked."""
     import regimeter
 
-    profile = f"{folder}/profile.json"
     yield "summary", run.get_summary
     yield "entries", run.get_entries
     yield "recover", lambda: regimeter.load(path, recover=True)
     yield "compare", lambda: regimeter.compare_profiling_runs(path, path)
+
+
+def profile_cases(run: Any, path: str, folder: str) -> Iterator[tuple[str, Case]]:
+    """Yield what is done with the JSON profile of a recording."""
+    import regimeter
+
+    profile = f"{folder}/profile.json"
+    run.export_json(profile)
     yield "compare with a JSON profile", lambda: regimeter.compare_profiling_runs(path, profile)
     yield "load a JSON profile", lambda: regimeter.load(profile)
 
@@ -214,8 +222,9 @@ def measure(path: str, folder: str, only: str) -> dict[str, Any]:
     run.analyse("active_times")
     cases = list(shared_cases(run, folder))
     if recorded:
-        run.export_json(f"{folder}/profile.json")
-        cases += recording_cases(run, path, folder)
+        cases += recording_cases(run, path)
+        if events * JSON_BYTES < os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"):
+            cases += profile_cases(run, path, folder)
     for name, case in cases:
         if only in name:
             print(f"  {name}", file=sys.stderr, flush=True)

@@ -23,6 +23,7 @@ THINGS = {
     "benchmarks": "no folder of benchmarks, which a source distribution leaves out",
     "chromium": "no browser at /usr/bin/chromium; CHROMIUM names another",
     "cupti": "no CUPTI that can plan counters; pip install nvidia-cuda-cupti",
+    "fonts": "other fonts than those of the kept pictures of pages; make screenshots makes pictures with these",
     "gpu": "no CUDA device",
     "groff": "no groff; the system's package of that name",
     "nvcc": "no CUDA toolkit",

@@ -40,7 +40,7 @@ LOOPS = ["-O3", "-ffp-contract=fast", "-Wno-psabi"]
 # Files with flags of their own; those for wide vectors on x86-64 only.
 WIDE = ("_avx2", "_avx512")
 OPTIONS = {
-    "csrc/io/trace_parse_avx2.c": ["-mavx2", "-mbmi", "-mbmi2"],
+    "csrc/io/trace/trace_parse_avx2.c": ["-mavx2", "-mbmi", "-mbmi2"],
     "csrc/calibrate/loops_portable.c": LOOPS,
     "csrc/calibrate/loops_avx2.c": [*LOOPS, "-mavx2", "-mfma"],
     "csrc/calibrate/loops_avx512.c": [*LOOPS, "-mavx512f", "-mfma"],
@@ -111,17 +111,23 @@ def find_headers() -> list[str]:
     return [f"-I{folder}" for folder in sorted(folders)]
 
 
+def object_stem(source: Path) -> str:
+    """Return what a source's object is called: its folders below csrc and its name."""
+    within = source.relative_to(ROOT / "csrc") if source.is_relative_to(ROOT / "csrc") else Path(source.name)
+    return "-".join(within.with_suffix("").parts)
+
+
 def compile_all(compiler: list[str], objects: Path, jobs: int) -> list[Path]:
     """Compile what is not current; return the objects."""
     generated = objects / "kernel_sources.c"
     embed_kernels(generated)
-    sources = [source for layer in LAYERS for source in sorted((ROOT / "csrc" / layer).glob("*.c"))] + [generated]
+    sources = [source for layer in LAYERS for source in sorted((ROOT / "csrc" / layer).rglob("*.c"))] + [generated]
     headers = [file.stat().st_mtime for file in (ROOT / "csrc").rglob("*.h")]
     newest = max([*headers, Path(__file__).stat().st_mtime, (ROOT / "pyproject.toml").stat().st_mtime])
     common = [*FLAGS, f"-I{ROOT / 'csrc'}", *find_headers(), f'-DRGM_VERSION_STRING="{version()}"']
 
     def compile_one(source: Path) -> Path:
-        target = objects / f"{source.parent.name}-{source.stem}.o"
+        target = objects / f"{object_stem(source)}.o"
         if target.exists() and target.stat().st_mtime > max(newest, source.stat().st_mtime):
             return target
         own = OPTIONS.get(source.relative_to(ROOT).as_posix(), []) if source.is_relative_to(ROOT) else []

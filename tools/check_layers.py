@@ -2,7 +2,8 @@
 """Check that the includes of the C core and the imports of the Python package point downward, and go in no circle.
 
 base <- model <- {capture, cuda, io, analysis <- suggest, compare, workloads, calibrate} <- python
-The rooms of the Python package are in python_layers.py.
+Some layers are divided into rooms, each a folder; the arrows among these are listed too, and headers include each
+other in no circle. The rooms of the Python package are in python_layers.py.
 
 Prints ``file:line: reason`` for each that does not, and exits with 1.
 Usage: check_layers.py [FOLDER ...]; one with an __init__.py is a Python package, any other the C core.
@@ -40,6 +41,37 @@ ALLOWED["python"] = set(ALLOWED)
 # Single files that join two folders of the same level.
 JOINTS = {"capture/device.c": {"cuda"}, "capture/device.h": {"cuda"}}
 
+# Layers that are divided: what the files of a room may include, besides their own room and the layer's own files.
+# Those lie below the rooms, and so include none.
+ROOMS = {
+    "analysis": {
+        "times": set(),
+        "memory": {"times"},
+        "waiting": set(),
+        "communication": {"times", "waiting"},
+        "critical": {"waiting"},
+        "counters": set(),
+        "regimes": {"times", "waiting", "counters"},
+        "diff": set(),
+        "views": set(),
+    },
+    "cuda": {
+        "library": set(),
+        "events": {"library"},
+        "trace": {"library"},
+        "counters": {"library"},
+        "nvml": {"library"},
+        "compile": {"library"},
+    },
+    "io": {
+        "json": set(),
+        "journal": set(),
+        "trace": {"json"},
+        "export": {"json"},
+        "snapshot": {"json"},
+    },
+}
+
 # Headers that only one place may know: what the include looks like, and which files may have it.
 FENCED = [
     (re.compile(r"Python\.h$|structmember\.h$"), re.compile(r"python/"), "only csrc/python includes it"),
@@ -51,7 +83,8 @@ INCLUDE = re.compile(r'\s*#\s*include\s*(["<])([^">]+)[">]')
 
 
 def find_violations(csrc: Path) -> Iterator[str]:
-    """Yield ``file:line: reason`` for each include under `csrc` that the layers forbid."""
+    """Yield ``file:line: reason`` for each include under `csrc` that the layers or rooms forbid, and each circle."""
+    arrows: dict[str, set[str]] = {}
     for path in sorted(csrc.rglob("*.[ch]")):
         file = path.relative_to(csrc).as_posix()
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
@@ -59,6 +92,12 @@ def find_violations(csrc: Path) -> Iterator[str]:
             reason = match and _forbidden(csrc, file, match[2], quoted=match[1] == '"')
             if reason:
                 yield f"{path}:{number}: {reason}"
+            target = reached(csrc, file, match[2]) if match and match[1] == '"' else None
+            if target and file.endswith(".h"):
+                arrows.setdefault(file, set()).add(target.as_posix())
+                arrows.setdefault(target.as_posix(), set())
+    for circle in python_layers.circles(arrows):
+        yield f"{csrc / circle[0]}:1: a circle of headers: {' -> '.join(circle)}"
 
 
 def _forbidden(csrc: Path, file: str, include: str, *, quoted: bool) -> str | None:
@@ -69,22 +108,45 @@ def _forbidden(csrc: Path, file: str, include: str, *, quoted: bool) -> str | No
         target = layer(csrc, file, include)
         if target in ALLOWED and target not in {folder} | ALLOWED[folder] | JOINTS.get(file, set()):
             return f"{folder} may not include {target} ({include})"
-        if target in ALLOWED:
-            return None  # a file of ours, whatever it is called
+        if target in ALLOWED:  # a file of ours, whatever it is called
+            return _forbidden_room(csrc, file, include) if folder in ROOMS and target == folder else None
     for header, place, reason in FENCED:
         if header.match(include) and not place.match(file):
             return f"{include}: {reason}"
     return None
 
 
-def layer(csrc: Path, file: str, include: str) -> str | None:
-    """Return the folder that a quoted include reaches: from the file if it is there, else from `csrc`."""
+def _forbidden_room(csrc: Path, file: str, include: str) -> str | None:
+    """Return why a file may not include that one of its own layer, which is divided into rooms."""
+    folder, rooms = file.split("/")[0], ROOMS[file.split("/")[0]]
+    own, target = room(Path(file)), room(reached(csrc, file, include) or Path())
+    for name in (own, target):
+        if name and name not in rooms:
+            return f"csrc/{folder}/{name} is no room; the rooms are {', '.join(rooms)}"
+    if target and target != own and target not in rooms.get(own, set()):
+        return f"{'/'.join(filter(None, (folder, own)))} may not include {folder}/{target} ({include})"
+    return None
+
+
+def room(file: Path) -> str:
+    """Return in which room of its layer a file below `csrc` lies; empty for the layer's own."""
+    return file.parts[1] if len(file.parts) > 2 else ""
+
+
+def reached(csrc: Path, file: str, include: str) -> Path | None:
+    """Return the file below `csrc` that a quoted include reaches: from the file if it is there, else from `csrc`."""
     beside = (csrc / file).parent / include
     target = beside if include.startswith(".") or beside.exists() else csrc / include
     try:
-        return target.resolve().relative_to(csrc.resolve()).parts[0]
+        return target.resolve().relative_to(csrc.resolve())
     except ValueError:
         return None
+
+
+def layer(csrc: Path, file: str, include: str) -> str | None:
+    """Return the folder that a quoted include reaches."""
+    target = reached(csrc, file, include)
+    return target.parts[0] if target else None
 
 
 def main() -> int:

@@ -26,6 +26,22 @@ def uses_of_core(csrc: Path) -> dict[str, set[str]]:
             target = check_layers.layer(csrc, file, match[2]) if match and match[1] == '"' else None
             if target in check_layers.ALLOWED and target != file.split("/")[0]:
                 found[file.split("/")[0]].add(target)
+    return dict(sorted(found.items()))
+
+
+def rooms_of_core(csrc: Path) -> dict[str, dict[str, set[str]]]:
+    """Return of each layer that is divided which of its rooms each one includes."""
+    found: dict[str, dict[str, set[str]]] = {}
+    for name, known in check_layers.ROOMS.items():
+        rooms = found[name] = {room: set() for room in known}
+        for path in (csrc / name).rglob("*.[ch]"):
+            file = path.relative_to(csrc)
+            for line in path.read_text(encoding="utf-8").splitlines():
+                match = check_layers.INCLUDE.match(line)
+                target = check_layers.reached(csrc, file.as_posix(), match[2]) if match and match[1] == '"' else None
+                to = check_layers.room(target) if target and target.parts[0] == name else ""
+                if to not in ("", check_layers.room(file)):
+                    rooms[check_layers.room(file)].add(to)
     return found
 
 
@@ -41,7 +57,7 @@ def uses_of_package(package: Path) -> dict[str, set[str]]:
             to = python_layers.ROOMS.get(one.target.split(".")[0], one.target.split(".")[0])
             if to and to not in (room, python_layers.CORE):
                 found[room].add(to)
-    return found
+    return dict(sorted(found.items()))
 
 
 def reduced(uses: dict[str, set[str]]) -> list[tuple[str, str]]:
@@ -58,20 +74,34 @@ def reduced(uses: dict[str, set[str]]) -> list[tuple[str, str]]:
     ]
 
 
+def arrows(uses: dict[str, set[str]], prefix: str) -> list[str]:
+    """Return the lines of the rooms of one folder; those that use the same stand in one line."""
+    users: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    for room in uses:
+        users[tuple(to for one, to in reduced(uses) if one == room)].append(room)
+    used = set().union(*uses.values())
+    node = f"{prefix}{{0}}[{{0}}]".format
+    lines = []
+    for targets, rooms in sorted(users.items(), key=lambda one: one[1]):
+        if targets:
+            lines.append(f"{' & '.join(map(node, rooms))} --> {' & '.join(map(node, targets))}")
+        elif alone := [room for room in rooms if room not in used]:
+            lines.append("; ".join(map(node, alone)))
+    return lines
+
+
 def picture() -> str:
     """Return the picture as Mermaid, which hosts of repositories draw."""
-    lines = ["```mermaid", "flowchart BT"]
-    for title, uses, prefix in (
-        ("csrc", uses_of_core(ROOT / "csrc"), "c_"),
-        ("python/regimeter", uses_of_package(ROOT / "python" / "regimeter"), "p_"),
-    ):
-        lines.append(f'  subgraph {prefix}all["{title}"]')
-        below: dict[str, list[str]] = defaultdict(list)
-        for room, to in reduced(uses):
-            below[room].append(f"{prefix}{to}[{to}]")
-        lines += [f"    {prefix}{room}[{room}] --> {' & '.join(to)}" for room, to in below.items()]
-        lines.append("  end")
-    return "\n".join([*lines, "  p_all --> c_python", "```"])
+    csrc, package = ROOT / "csrc", ROOT / "python" / "regimeter"
+    lines = ["```mermaid", "flowchart BT", '  subgraph c_all["csrc"]']
+    lines += [f"    {line}" for line in arrows(uses_of_core(csrc), "c_")]
+    for name, rooms in rooms_of_core(csrc).items():
+        lines.append(f'    subgraph c_{name}["{name}"]')
+        lines += [f"      {line}" for line in arrows(rooms, f"c_{name}_")]
+        lines.append("    end")
+    lines += ["  end", '  subgraph p_all["python/regimeter"]']
+    lines += [f"    {line}" for line in arrows(uses_of_package(package), "p_")]
+    return "\n".join([*lines, "  end", "  p_all --> c_python", "```"])
 
 
 def main() -> int:

@@ -95,7 +95,7 @@ def find_violations(package: Path) -> Iterator[str]:
                 yield f"{path}:{one.line}: {reason}"
             elif one.target in modules and one.target != module:
                 arrows[module].add(one.target)
-    yield from (f"{modules[circle[0]]}:1: a circle of imports: {' -> '.join(circle)}" for circle in _circles(arrows))
+    yield from (f"{modules[circle[0]]}:1: a circle of imports: {' -> '.join(circle)}" for circle in circles(arrows))
     yield from _lost_joints(package, modules)
 
 
@@ -126,8 +126,8 @@ def _forbidden(room: str, target: str) -> str | None:
     return None if LEVEL[to] < LEVEL[room] else f"{room} may not import {to} ({target})"
 
 
-def _circles(arrows: dict[str, set[str]]) -> Iterator[list[str]]:
-    """Yield each strongly connected set of modules, as a path around it."""
+def circles(arrows: dict[str, set[str]]) -> Iterator[list[str]]:
+    """Yield each strongly connected set of modules or headers, as a path around it."""
     order: list[str] = []
     seen: set[str] = set()
     for start in sorted(arrows):

@@ -216,6 +216,13 @@
     X(verdict_faults, 500, "faults/s", "huge pages make few faults: 500 of 2 MiB are 1 GB/s")                \
     X(verdict_own_busy, 0.8, "",                                                                             \
       "of its processors that a program and its children use, from which on they crowd themselves")          \
+    X(verdict_displaced, 0.1, "",                                                                            \
+      "of the samples without a processor, from which on helpers of compiled code lack them too")            \
+    X(verdict_calling, 0.8, "",                                                                              \
+      "of a line's samples in calls that keep the lock: without its own steps it saves a fifth")             \
+    X(verdict_others_most, 0.4, "", "of the time that others had: then a step tells nothing, a run little")  \
+    X(verdict_children, 0.2, "",                                                                             \
+      "of a processor that other processes of the program use, from which on it waits for them")             \
     X(verdict_blocks, 1000, "blocks/s", "of 512 bytes: half a megabyte a second")                            \
     X(verdict_system_share, 0.2, "", "of the window in the kernel, below which faults are not told")         \
     X(verdict_growth_bytes, 5e7, "bytes", "of growth over three fifths of the window; allocators hold less") \

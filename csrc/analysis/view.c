@@ -5,6 +5,7 @@
 
 #include "base/hash.h"
 #include "base/memory.h"
+#include "base/search.h"
 #include "base/sort.h"
 #include "model/lane_order.h"
 
@@ -180,15 +181,11 @@ static bool names_op(const rgm_view *view, size_t row) {
 static int32_t op_by_id(const rgm_view *view, const op_ids *ops, size_t row) {
     if (!names_op(view, row)) return -1;
     uint64_t id = (uint64_t)view->run->spans.external_id[row];
-    size_t low = 0, high = ops->count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (ops->ids[ops->order[middle]] < id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < ops->count && ops->ids[ops->order[low]] == id ? (int32_t)ops->rows[ops->order[low]] : -1;
+    rgm_search search = rgm_search_in(0, ops->count);
+    while (rgm_search_on(&search)) rgm_search_tell(&search, ops->ids[ops->order[search.middle]] < id);
+    return search.low < ops->count && ops->ids[ops->order[search.low]] == id
+               ? (int32_t)ops->rows[ops->order[search.low]]
+               : -1;
 }
 
 static rgm_status link_operators(rgm_view *view, rgm_error *err) {

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/memory.h"
 
+#include <malloc.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+
+#include "base/spill.h"
 
 static _Atomic(uint64_t) calls;
 
@@ -39,21 +42,42 @@ static bool refuse(void) {
 
 uint64_t rgm_memory_calls(void) { return atomic_load_explicit(&calls, memory_order_relaxed); }
 
-void *rgm_malloc(size_t bytes) { return refuse() ? NULL : born(malloc(bytes ? bytes : 1)); }
+// What does not lie in the heap is spilled, also where it lies in memory; it never goes back to the heap.
+static void *spilled_from(void *old, size_t held, size_t bytes, bool column) {
+    void *fresh = rgm_spill_take(bytes, column);
+    if (fresh) memcpy(fresh, old, held < bytes ? held : bytes);
+    return fresh;
+}
+
+void *rgm_malloc(size_t bytes) {
+    if (refuse()) return NULL;
+    return born(rgm_spill_takes(bytes) ? rgm_spill_take(bytes, false) : malloc(bytes ? bytes : 1));
+}
 
 void *rgm_calloc(size_t count, size_t bytes) {
-    return refuse() ? NULL : born(calloc(count ? count : 1, bytes ? bytes : 1));
+    size_t all;
+    if (refuse()) return NULL;
+    bool spilled = !__builtin_mul_overflow(count, bytes, &all) && rgm_spill_takes(all);
+    return born(spilled ? rgm_spill_take(all, false) : calloc(count ? count : 1, bytes ? bytes : 1));
 }
 
 void *rgm_realloc(void *old, size_t bytes) {
     if (!old) return rgm_malloc(bytes);
-    return refuse() ? NULL : realloc(old, bytes ? bytes : 1);
+    if (refuse()) return NULL;
+    if (rgm_spill_owns(old)) return rgm_spill_resize(old, bytes);
+    if (!rgm_spill_takes(bytes)) return realloc(old, bytes ? bytes : 1);
+    void *fresh = spilled_from(old, malloc_usable_size(old), bytes, false);
+    if (fresh) free(old);
+    return fresh;
 }
 
 void rgm_free(void *block) {
     if (!block) return;
     died();
-    free(block);
+    if (rgm_spill_owns(block))
+        rgm_spill_give_back(block);
+    else
+        free(block);
 }
 
 char *rgm_strdup(const char *text, size_t length) {
@@ -99,11 +123,27 @@ static block_head *resize(block_head *old, size_t bytes) {
     return fresh;
 }
 
+static void release(block_head *head) {
+    if (head->mapped)
+        (void)munmap(head, head->bytes);
+    else
+        free(head);
+}
+
+static void *spill_block(block_head *old, size_t bytes) {
+    if (!old) return born(rgm_spill_take(bytes, true));
+    void *fresh = spilled_from(old + 1, old->bytes - sizeof *old, bytes, true);
+    if (fresh) release(old);
+    return fresh;
+}
+
 void *rgm_block_realloc(void *block, size_t bytes) {
+    if (refuse()) return NULL;
+    if (rgm_spill_owns(block)) return rgm_spill_resize(block, bytes);
     block_head *old = block ? (block_head *)block - 1 : NULL;
+    if (rgm_spill_takes(bytes)) return spill_block(old, bytes);
     size_t size = bytes + sizeof *old;
     bool mapped = size >= large_bytes || (old && old->mapped);
-    if (refuse()) return NULL;
     block_head *head = resize(old, size);
     if (!head) return NULL;
     *head = (block_head){size, mapped};
@@ -112,10 +152,9 @@ void *rgm_block_realloc(void *block, size_t bytes) {
 
 void rgm_block_free(void *block) {
     if (!block) return;
-    block_head *head = (block_head *)block - 1;
     died();
-    if (head->mapped)
-        (void)munmap(head, head->bytes);
+    if (rgm_spill_owns(block))
+        rgm_spill_give_back(block);
     else
-        free(head);
+        release((block_head *)block - 1);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The only door to the heap. Every allocation of the core passes here, so that tests can make the
-// n-th one fail and can count what is still alive, and so that the hot path can be shown to make none.
+// n-th one fail and can count what is still alive, so that the hot path can be shown to make none, and so
+// that what goes beyond a budget can lie in a file (base/spill.h).
 #ifndef RGM_BASE_MEMORY_H
 #define RGM_BASE_MEMORY_H
 

@@ -2,6 +2,7 @@
 #include "base/sort_runs.h"
 
 #include <string.h>
+#include "base/search.h"
 
 enum {
     SHORTEST = 16, // a shorter run is made that long by insertion
@@ -10,16 +11,12 @@ enum {
 
 // How many of the rows have a key that is less than the given one, or also those equal to it.
 static size_t place(const int64_t *keys, const uint32_t *rows, size_t count, int64_t key, int equal) {
-    size_t low = 0, high = count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        int64_t here = keys[rows[middle]];
-        if (here < key || (equal && here == key))
-            low = middle + 1;
-        else
-            high = middle;
+    rgm_search search = rgm_search_in(0, count);
+    while (rgm_search_on(&search)) {
+        int64_t here = keys[rows[search.middle]];
+        rgm_search_tell(&search, here < key || (equal && here == key));
     }
-    return low;
+    return search.low;
 }
 
 // Runs that follow each other in time, or nearly so, are merged where they overlap only.

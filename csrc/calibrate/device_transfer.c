@@ -107,8 +107,7 @@ static rgm_status run(transfer_job *transfer, rgm_figures *figures) {
     size_t batches = bounded(RGM_EFFORT(effort, batches), MOST_BATCHES);
     size_t samples = bounded(RGM_EFFORT(effort, batch), MOST_BATCHES);
     for (size_t b = 0; b < batches; b++) {
-        if (effort->goes_on && !effort->goes_on(effort->arg))
-            return rgm_error_set(transfer->job->queue.err, RGM_LIMIT, "calibration: interrupted");
+        RGM_TRY(rgm_effort_goes_on(effort, transfer->job->queue.err));
         RGM_TRY(run_batch(transfer, b, samples));
     }
     uint32_t all = (uint32_t)(batches * samples * transfer->n_sizes);

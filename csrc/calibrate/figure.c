@@ -54,7 +54,10 @@ typedef struct {
     bool clean; // little was taken of it
 } batch_best;
 
-static bool goes_on(const rgm_effort *effort) { return !effort->goes_on || effort->goes_on(effort->arg); }
+rgm_status rgm_effort_goes_on(const rgm_effort *effort, rgm_error *err) {
+    bool on = !effort->goes_on || effort->goes_on(effort->arg);
+    return on ? RGM_OK : rgm_error_set(err, RGM_LIMIT, "calibration: interrupted");
+}
 
 static bool is_late(const rgm_effort *effort) {
     return effort->deadline_ns && rgm_clock_monotonic_ns() > effort->deadline_ns;
@@ -63,7 +66,7 @@ static bool is_late(const rgm_effort *effort) {
 // A value that is no positive number is an error of ours.
 static rgm_status take(const rgm_probe *probe, const rgm_effort *effort, batch_best *sample, rgm_error *err) {
     double value = NAN;
-    if (!goes_on(effort)) return rgm_error_set(err, RGM_LIMIT, "calibration: interrupted");
+    RGM_TRY(rgm_effort_goes_on(effort, err));
     RGM_TRY(probe->sample(probe->arg, probe->what, &value, err));
     if (!(value > 0) || isinf(value))
         return rgm_error_set(err, RGM_INVALID, "calibration: %s gave %g", probe->source, value);

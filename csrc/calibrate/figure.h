@@ -57,6 +57,9 @@ typedef struct {
     bool shared;          // other processors use what is measured, too: others disturb it from there as well
 } rgm_probe;
 
+// RGM_LIMIT where goes_on has ended the measurement: to be asked every tenth of a second of what prepares it,
+// too.
+rgm_status rgm_effort_goes_on(const rgm_effort *effort, rgm_error *err) RGM_NODISCARD;
 void rgm_figures_clear(rgm_figures *figures);
 void rgm_figure_refuse(rgm_figures *figures, rgm_ceiling_id id, const char *format, ...) RGM_PRINTF(3, 4);
 // Of the best of each batch, which get sorted.

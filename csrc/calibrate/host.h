@@ -56,7 +56,8 @@ size_t rgm_host_buffer_bytes(const rgm_host_request *request, size_t count);
 void rgm_host_large_pages(void *block, size_t bytes);
 
 // Writes indices that lead through all `count` places in one cycle, in an order of chance; place i is the
-// 32-bit word at i * stride_words.
-void rgm_chase_write(uint32_t *places, size_t count, size_t stride_words, uint64_t seed);
+// 32-bit word at i * stride_words. RGM_LIMIT when it was ended; effort NULL: it is not.
+rgm_status rgm_chase_write(uint32_t *places, size_t count, size_t stride_words, uint64_t seed,
+                           const rgm_effort *effort, rgm_error *err) RGM_NODISCARD;
 
 #endif

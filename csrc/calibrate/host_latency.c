@@ -10,7 +10,7 @@
 #include "calibrate/host.h"
 #include "calibrate/loops.h"
 
-enum { LINE_WORDS = RGM_LOOP_ALIGN / 4 };
+enum { LINE_WORDS = RGM_LOOP_ALIGN / 4, BETWEEN_LOOKS = 1 << 18 };
 
 typedef struct {
     rgm_crew *crew;
@@ -22,15 +22,21 @@ typedef struct {
 } chase_job;
 
 // Sattolo 1986: exchanges with an earlier place only, which leaves one cycle.
-void rgm_chase_write(uint32_t *places, size_t count, size_t stride_words, uint64_t seed) {
-    for (size_t i = 0; i < count; i++) places[i * stride_words] = (uint32_t)i;
+rgm_status rgm_chase_write(uint32_t *places, size_t count, size_t stride_words, uint64_t seed,
+                           const rgm_effort *effort, rgm_error *err) {
+    for (size_t i = 0; i < count; i++) {
+        if (effort && i % BETWEEN_LOOKS == 0) RGM_TRY(rgm_effort_goes_on(effort, err));
+        places[i * stride_words] = (uint32_t)i;
+    }
     for (size_t i = count; i-- > 1;) {
+        if (effort && i % BETWEEN_LOOKS == 0) RGM_TRY(rgm_effort_goes_on(effort, err));
         seed += UINT64_C(0x9E3779B97F4A7C15);
         size_t other = (size_t)(((unsigned __int128)rgm_hash_u64(seed) * i) >> 64);
         uint32_t kept = places[i * stride_words];
         places[i * stride_words] = places[other * stride_words];
         places[other * stride_words] = kept;
     }
+    return RGM_OK;
 }
 
 static void chase(void *arg, unsigned number) {
@@ -54,7 +60,7 @@ static rgm_status sample(void *arg, int what, double *value, rgm_error *err) {
 static rgm_status run(chase_job *job, const rgm_host_request *request, rgm_figures *figures, rgm_error *err) {
     char source[sizeof(rgm_figure){0}.source];
     unsigned count = rgm_crew_members(job->crew);
-    rgm_chase_write(job->places, job->lines, LINE_WORDS, 1);
+    RGM_TRY(rgm_chase_write(job->places, job->lines, LINE_WORDS, 1, &request->effort, err));
     for (unsigned i = 0; i < count; i++) job->last[i] = (uint32_t)(job->lines / count * i);
     job->steps = (uint64_t)RGM_EFFORT(&request->effort, chase_steps);
     if (job->steps < 1) job->steps = 1;

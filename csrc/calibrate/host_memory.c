@@ -19,7 +19,8 @@ static const rgm_ceiling_id ids[KINDS] = {[COPY] = RGM_CEILING_MEMORY_COPY,
                                           [FILL] = RGM_CEILING_MEMORY_FILL,
                                           [UPDATE] = RGM_CEILING_MEMORY_UPDATE};
 enum { PLAIN, PAST, LIBRARY, WAYS };
-enum { BUFFERS = 3, VALUES = 1024 };
+enum { BUFFERS = 3, VALUES = 1024, PART = 1 << 24 };
+_Static_assert(PART % (VALUES * sizeof(double)) == 0, "a part begins with a round of values");
 static const double factor = 3, second = 2, filling = 6;
 
 typedef struct {
@@ -46,10 +47,11 @@ static size_t words_of(const memory_job *job) { return job->slice / sizeof(doubl
 
 static void first_touch(void *arg, unsigned number) {
     memory_job *job = arg;
-    double *b = (double *)(void *)(job->b + number * job->slice);
-    double *c = (double *)(void *)(job->c + number * job->slice);
-    memset(job->a + number * job->slice, 0, job->slice);
-    for (size_t i = 0; i < words_of(job); i++) {
+    size_t at = number * job->slice + job->from;
+    double *b = (double *)(void *)(job->b + at);
+    double *c = (double *)(void *)(job->c + at);
+    memset(job->a + at, 0, job->bytes);
+    for (size_t i = 0; i < job->bytes / sizeof(double); i++) {
         b[i] = (double)(i % VALUES);
         c[i] = second;
     }
@@ -163,11 +165,22 @@ static void divide(memory_job *job, double pieces) {
         job->piece = job->slice;
 }
 
-static rgm_status make_buffers(memory_job *job, size_t bytes, double pieces, rgm_error *err) {
+// Gigabytes that nobody has touched yet take seconds.
+static rgm_status touch(memory_job *job, const rgm_effort *effort, rgm_error *err) {
+    for (job->from = 0; job->from < job->slice; job->from += PART) {
+        RGM_TRY(rgm_effort_goes_on(effort, err));
+        job->bytes = job->slice - job->from < PART ? job->slice - job->from : PART;
+        (void)rgm_crew_run(job->crew, first_touch, job);
+    }
+    job->from = 0;
+    return RGM_OK;
+}
+
+static rgm_status make_buffers(memory_job *job, size_t bytes, const rgm_effort *effort, rgm_error *err) {
     char *aligned[BUFFERS];
     unsigned count = rgm_crew_members(job->crew);
     job->slice = bytes / count / RGM_LOOP_UNIT * RGM_LOOP_UNIT;
-    divide(job, pieces);
+    divide(job, effort->policy->memory_pieces);
     job->members = rgm_calloc(count, sizeof *job->members);
     if (!job->members) return rgm_error_no_memory(err);
     for (int i = 0; i < BUFFERS; i++) {
@@ -180,8 +193,7 @@ static rgm_status make_buffers(memory_job *job, size_t bytes, double pieces, rgm
     job->a = aligned[0];
     job->b = aligned[1];
     job->c = aligned[2];
-    (void)rgm_crew_run(job->crew, first_touch, job);
-    return RGM_OK;
+    return touch(job, effort, err);
 }
 
 // The best of the ways to do one kind of thing.
@@ -239,7 +251,7 @@ rgm_status rgm_host_memory(const rgm_host_request *request, rgm_figures *figures
     }
     job.loops = sets[rgm_loops_here(sets) - 1];
     rgm_status status = rgm_crew_start(&job.crew, request->threads, err);
-    if (status == RGM_OK) status = make_buffers(&job, bytes, request->effort.policy->memory_pieces, err);
+    if (status == RGM_OK) status = make_buffers(&job, bytes, &request->effort, err);
     if (status == RGM_OK) status = run(&job, request, figures, err);
     rgm_crew_end(job.crew);
     for (int i = 0; i < BUFFERS; i++) rgm_block_free(job.blocks[i]);

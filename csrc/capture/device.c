@@ -11,6 +11,14 @@ static void on_activities(void *arg, const rgm_activity_row *rows, size_t count)
     rgm_session_rows(arg, RGM_LOG_ACTIVITIES, rows, count);
 }
 
+static void on_memory(void *arg, const rgm_device_memory_row *rows, size_t count) {
+    rgm_session_rows(arg, RGM_LOG_DEVICE_MEMORY, rows, count);
+}
+
+static void on_queue_times(void *arg, const rgm_queue_time_row *rows, size_t count) {
+    rgm_session_rows(arg, RGM_LOG_QUEUE_TIMES, rows, count);
+}
+
 static void on_counters(void *arg, const rgm_counter_row *rows, size_t count) {
     rgm_session_rows(arg, RGM_LOG_VALUES, rows, count);
 }
@@ -50,5 +58,13 @@ static uint32_t on_intern(void *arg, const char *text, size_t length) {
 static void on_note(void *arg, rgm_anomaly code, int64_t count) { rgm_session_note(arg, code, count); }
 
 rgm_device_sink rgm_session_sink(rgm_session *session) {
-    return (rgm_device_sink){session, on_interval, on_activities, on_counters, on_call, on_intern, on_note};
+    return (rgm_device_sink){.arg = session,
+                             .interval = on_interval,
+                             .activities = on_activities,
+                             .memory = on_memory,
+                             .queue_times = on_queue_times,
+                             .counters = on_counters,
+                             .call = on_call,
+                             .intern = on_intern,
+                             .note = on_note};
 }

@@ -4,7 +4,7 @@
 
 #include "base/memory.h"
 #include "capture/extent.h"
-#include "io/frame.h"
+#include "io/journal/frame.h"
 
 enum { RETRY_INTERVAL_NS = 500 * 1000 * 1000 };
 

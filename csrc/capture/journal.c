@@ -13,7 +13,7 @@
 #include "base/crc32c.h"
 #include "base/descriptor.h"
 #include "base/memory.h"
-#include "io/frame.h"
+#include "io/journal/frame.h"
 
 enum {
     LAST_BYTES = 16 << 10,     // for the frames that say what is missing, and that the recording was closed

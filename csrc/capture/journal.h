@@ -10,7 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/status.h"
-#include "io/frame.h"
+#include "io/journal/frame.h"
 
 typedef struct rgm_journal {
     int fd;

@@ -35,6 +35,9 @@
     X(int64_t, allocations_bytes, 0, "bytes",                                                                \
       "Of so many bytes that the process asks for, one is drawn on average, and the block around it is "     \
       "recorded; 0 for none.")                                                                               \
+    X(int64_t, budget_ppm, 0, "millionths",                                                                  \
+      "Part of the time that recording may cost; sampling becomes rarer to keep to it. 0 for no budget.")    \
+    X(int64_t, scope_cost_ps, 0, "ps", "What a scope costs, as it was calibrated; counts for the budget.")   \
     X(int64_t, seed, 0, "", "Start of the pseudo-random sequence that sampling uses.")
 
 typedef struct {

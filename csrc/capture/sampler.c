@@ -87,6 +87,8 @@ static void *sample_loop(void *arg) {
     pthread_mutex_lock(&sampler->mutex);
     while (!sampler->stop) {
         int64_t interval = sampler->interval_ns;
+        uint32_t one_in = atomic_load(&sampler->one_in);
+        if (!one_in) one_in = 1;
         pthread_mutex_unlock(&sampler->mutex);
         rgm_sample sample = {.ticks = rgm_clock_ticks(),
                              .bytes = rgm_memory_resident(),
@@ -101,7 +103,7 @@ static void *sample_loop(void *arg) {
         }
         atomic_store_explicit(&sampler->cpu_ns, rgm_thread_cpu_ns(), memory_order_relaxed);
         pthread_mutex_lock(&sampler->mutex);
-        if (!sampler->stop) rgm_cond_wait(&sampler->wake, &sampler->mutex, interval);
+        if (!sampler->stop) rgm_cond_wait(&sampler->wake, &sampler->mutex, interval * one_in);
     }
     pthread_mutex_unlock(&sampler->mutex);
     return NULL;

@@ -32,7 +32,8 @@ typedef struct rgm_sampler {
     bool stop;
     int64_t interval_ns;
     int64_t heartbeat_ns;
-    _Atomic(int64_t) cpu_ns; // spent by the thread so far
+    _Atomic(uint32_t) one_in; // looks that are taken, 0 or 1: all
+    _Atomic(int64_t) cpu_ns;  // spent by the thread so far
     rgm_sampler_sink sink;
     void *arg;
 } rgm_sampler;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "capture/session.h"
 
-#include <errno.h>
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,14 +9,8 @@
 #include "base/memory.h"
 #include "base/thread.h"
 #include "capture/session_state.h"
-#include "capture/turns.h"
 
 enum { POOL_FIRST = 16, POOL_MOST = 64, ROWS_PRESSING = 1 << 20 };
-
-static pthread_mutex_t registry_mutex = PTHREAD_MUTEX_INITIALIZER;
-static rgm_session *registry;
-static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
-static _Atomic(uint64_t) id_source = 1;
 
 // --- warnings and counters --------------------------------------------------------------------------------
 
@@ -120,13 +112,17 @@ static void take_pressure(rgm_session *session, bool last) {
     rgm_pressure_row row;
     if (session->witness.interval_ns <= 0 || (!last && rgm_clock_monotonic_ns() < session->pressure.due_ns))
         return;
+    int64_t begin_ns = rgm_thread_cpu_ns();
     pthread_mutex_lock(&session->state_mutex);
     for (rgm_recorder *r = session->recorders; r && count < RGM_PRESSURE_THREADS; r = r->next)
         if (!atomic_load(&r->orphaned))
             threads[count++] = session->threads[atomic_load(&r->thread_row)].thread;
     pthread_mutex_unlock(&session->state_mutex);
-    if (rgm_pressure_read(&session->pressure, threads, count, 2 * session->witness.interval_ns, &row))
+    int64_t interval_ns =
+        2 * session->witness.interval_ns * atomic_load(&session->one_in[RGM_GOVERNED_machine]);
+    if (rgm_pressure_read(&session->pressure, threads, count, interval_ns, &row))
         rgm_session_rows(session, RGM_LOG_PRESSURES, &row, 1);
+    atomic_fetch_add(&session->pressure_cpu_ns, rgm_thread_cpu_ns() - begin_ns);
 }
 
 static void *drain_loop(void *arg) {
@@ -140,6 +136,7 @@ static void *drain_loop(void *arg) {
         hot_seen = hot;
         rgm_session_fill_pool(session, target);
         take_pressure(session, false);
+        rgm_session_govern(session, rgm_clock_monotonic_ns());
         pthread_mutex_lock(&session->drain_mutex);
         rgm_session_drain(session, false);
         pthread_mutex_unlock(&session->drain_mutex);
@@ -309,127 +306,11 @@ void rgm_session_name_thread(rgm_session *session, const char *name, size_t leng
     pthread_mutex_unlock(&session->state_mutex);
 }
 
-// --- fork -------------------------------------------------------------------------------------------------
-
-static struct {
-    uint64_t ticks;
-    int64_t cpu_ns, wall_ns;
-} fork_began; // under the registry's lock
-
-static void fork_prepare(void) {
-    pthread_mutex_lock(&registry_mutex);
-    for (rgm_session *s = registry; s; s = s->next) {
-        uint64_t begin = rgm_clock_ticks();
-        pthread_mutex_lock(&s->drain_mutex);
-        pthread_mutex_lock(&s->state_mutex);
-        rgm_stack_sampler_hold(&s->stacks);
-        for (int log = 0; log < RGM_LOG_COUNT; log++) pthread_mutex_lock(&s->logs[log].mutex);
-        pthread_mutex_lock(&s->strings.mutex);
-        pthread_mutex_lock(&s->time_mutex);
-        rgm_session_own(s, RGM_OWN_forks, rgm_clock_ticks() - begin);
-    }
-    fork_began.ticks = rgm_clock_ticks();
-    fork_began.cpu_ns = rgm_thread_cpu_ns();
-    fork_began.wall_ns = rgm_clock_monotonic_ns();
-}
-
-static void fork_unlock(void) {
-    for (rgm_session *s = registry; s; s = s->next) {
-        pthread_mutex_unlock(&s->time_mutex);
-        pthread_mutex_unlock(&s->strings.mutex);
-        for (int log = RGM_LOG_COUNT; log-- > 0;) pthread_mutex_unlock(&s->logs[log].mutex);
-        rgm_stack_sampler_release_hold(&s->stacks);
-        pthread_mutex_unlock(&s->state_mutex);
-        pthread_mutex_unlock(&s->drain_mutex);
-    }
-    pthread_mutex_unlock(&registry_mutex);
-}
-
-// A fork takes as long as there are pages to be shared with the child: a session has cost its blocks' part of
-// the processor time. Elapsed time would count the child's, which often runs first.
-static void fork_parent(void) {
-    double ticks = (double)(rgm_clock_ticks() - fork_began.ticks);
-    double busy = (double)(rgm_thread_cpu_ns() - fork_began.cpu_ns);
-    double wall = (double)(rgm_clock_monotonic_ns() - fork_began.wall_ns);
-    int64_t held = registry ? rgm_memory_private() : -1;
-    for (rgm_session *s = registry; s && held > 0 && wall > 0; s = s->next) {
-        double share = (double)atomic_load(&s->blocks) * sizeof(rgm_block) / (double)held;
-        rgm_session_own(s, RGM_OWN_forks, (uint64_t)(ticks * fmin(busy / wall, 1) * fmin(share, 1)));
-    }
-    fork_unlock();
-}
-
-// What the parent's recorders hold stays the parent's; only their frames are kept, closed, because scopes
-// that were open at the fork still name them.
-static void child_retire(rgm_session *s, rgm_recorder *r) {
-    atomic_store(&r->session_id, RGM_SESSION_ENDED);
-    for (rgm_track *t = atomic_load(&r->tracks); t; t = t->next)
-        for (rgm_frame *f = atomic_load(&t->top); f; f = atomic_load(&f->parent))
-            atomic_store(&f->closed, true);
-    for (rgm_block *block = r->first, *next; block; block = next) {
-        next = atomic_load(&block->next);
-        rgm_free(block);
-    }
-    r->first = r->block = NULL;
-    r->next = s->retired;
-    s->retired = r;
-}
-
-static void child_reset(rgm_session *s) {
-    uint64_t begin = rgm_clock_ticks();
-    while (s->recorders) {
-        rgm_recorder *r = s->recorders;
-        s->recorders = r->next;
-        child_retire(s, r);
-    }
-    rgm_queue_reset(&s->pool, rgm_free); // threads of the parent may have been at it without a lock
-    atomic_store(&s->blocks, 0);
-    atomic_store(&s->hot_blocks, 0);
-    for (int code = 0; code < RGM_ANOMALY_COUNT; code++) atomic_store(&s->counters[code], 0);
-    for (int what = 0; what < RGM_OWN_COUNT; what++) atomic_store(&s->own[what], 0);
-    atomic_store(&s->drainer_cpu_ns, 0);
-    atomic_store(&s->sampler.cpu_ns, 0);
-    for (uint32_t id = 0; id < atomic_load(&s->site_count); id++)
-        atomic_store(&rgm_session_site_at(s, id)->skipped, 0);
-    s->recorder_count = 0;
-    s->thread_count = 0;
-    for (int log = 0; log < RGM_LOG_COUNT; log++) rgm_row_log_forget(&s->logs[log]);
-    s->drained_records = 0;
-    s->warning[0] = '\0';
-    rgm_timebase_release(&s->time);
-    // Under the lock of the fork. Without memory for it the next drain tries again.
-    rgm_anchor anchor = rgm_clock_anchor();
-    if (rgm_timebase_add(&s->time, anchor, NULL) != RGM_OK) rgm_session_note(s, RGM_ANOMALY_INTERNAL, 1);
-    rgm_witness_start(&s->witness, s->options.witness_interval_ns, anchor);
-    rgm_pressure_reset(&s->pressure);
-    rgm_bytes_reset(&s->buffer);
-    rgm_journal_close(&s->journal);
-    rgm_session_journal(s, false);
-    s->journal_void = false;
-    s->stalled = s->stall_told = false;
-    atomic_store(&s->child_pending, s->path && atomic_load(&s->id));
-    s->drainer_running = false;
-    s->sampler.running = false;
-    rgm_stack_sampler_forked(&s->stacks);
-    rgm_cond_init(&s->drainer_wake);
-    if (atomic_load(&s->id)) atomic_store(&s->id, s->last_id = atomic_fetch_add(&id_source, 1));
-    rgm_session_own(s, RGM_OWN_forks, rgm_clock_ticks() - begin);
-}
-
-static void fork_child(void) {
-    rgm_memory_reopen();
-    rgm_turns_forget();
-    for (rgm_session *s = registry; s; s = s->next) child_reset(s);
-    fork_unlock();
-}
-
-static void watch_forks(void) { pthread_atfork(fork_prepare, fork_parent, fork_child); }
-
 // --- life -------------------------------------------------------------------------------------------------
 
 rgm_status rgm_session_new(rgm_session **session, const rgm_session_options *options, const char *path,
                            rgm_error *err) {
-    pthread_once(&fork_once, watch_forks);
+    rgm_session_watch_forks();
     rgm_clock_init();
     rgm_session *s = rgm_calloc(1, sizeof *s);
     if (!s) return rgm_error_no_memory(err);
@@ -452,6 +333,7 @@ rgm_status rgm_session_new(rgm_session **session, const rgm_session_options *opt
     for (int log = 0; log < RGM_LOG_COUNT; log++) rgm_row_log_init(&s->logs[log], widths[log]);
     rgm_cond_init(&s->drainer_wake);
     rgm_stack_sampler_init(&s->stacks);
+    rgm_session_govern_anew(s);
     s->metadata.max_bytes = (size_t)options->metadata_budget_bytes;
     RGM_GOTO(rgm_strings_init(&s->strings, (size_t)options->text_budget_bytes, err));
     RGM_GOTO(rgm_strings_intern(&s->strings, "<other operations>", 18, &other, err));
@@ -475,11 +357,7 @@ rgm_status rgm_session_new(rgm_session **session, const rgm_session_options *opt
         if (status != RGM_OK && err) *err = reason;
         if (status != RGM_OK) goto done;
     }
-    atomic_store(&s->id, s->last_id = atomic_fetch_add(&id_source, 1));
-    pthread_mutex_lock(&registry_mutex);
-    s->next = registry;
-    registry = s;
-    pthread_mutex_unlock(&registry_mutex);
+    rgm_session_register(s);
     *session = s;
     return RGM_OK;
 done:
@@ -505,16 +383,6 @@ void rgm_session_stop(rgm_session *session) {
     pthread_mutex_unlock(&session->drain_mutex);
 }
 
-static void unregister(rgm_session *session) {
-    pthread_mutex_lock(&registry_mutex);
-    for (rgm_session **link = &registry; *link; link = &(*link)->next) {
-        if (*link != session) continue;
-        *link = session->next;
-        break;
-    }
-    pthread_mutex_unlock(&registry_mutex);
-}
-
 static void release_all(rgm_recorder *recorder) {
     while (recorder) {
         rgm_recorder *next = recorder->next;
@@ -530,7 +398,7 @@ void rgm_session_free(rgm_session *session) {
     if (!session) return;
     if (session->last_id) {
         rgm_session_stop(session);
-        unregister(session);
+        rgm_session_unregister(session);
     }
     release_all(session->recorders);
     release_all(session->retired);
@@ -590,6 +458,7 @@ void rgm_session_get_stats(rgm_session *session, rgm_session_stats *stats) {
         stats->lost += atomic_load(&r->lost);
     }
     stats->stopped = session->stopped;
+    for (int i = 0; i < RGM_GOVERNED_COUNT; i++) stats->one_in[i] = atomic_load(&session->one_in[i]);
     stats->sites = atomic_load(&session->site_count);
     for (uint32_t id = 0; id < stats->sites; id++)
         stats->sampled_out += atomic_load(&rgm_session_site_at(session, id)->skipped);

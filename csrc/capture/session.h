@@ -10,6 +10,7 @@
 
 #include "base/queue.h"
 #include "base/strings.h"
+#include "capture/governor.h"
 #include "capture/options.h"
 #include "capture/own_cost.h"
 #include "capture/recorder.h"
@@ -48,6 +49,7 @@ typedef struct {
     uint64_t text_bytes;
     int64_t service_cpu_ns; // of the drainer and the samplers
     int64_t own_ns[RGM_OWN_COUNT];
+    uint32_t one_in[RGM_GOVERNED_COUNT]; // taken now, of what the budget governs
     bool journal_active;
     bool stopped;
 } rgm_session_stats;
@@ -81,6 +83,8 @@ void rgm_session_name_thread(rgm_session *session, const char *name, size_t leng
 void rgm_session_note(rgm_session *session, rgm_anomaly code, int64_t count);
 // Adds to what recording has cost.
 void rgm_session_own(rgm_session *session, rgm_own_cost what, uint64_t ticks);
+// Whether the budget lets the scope that begins now read memory.
+bool rgm_session_reads_memory(const rgm_session *session, const rgm_recorder *recorder);
 // Keeps rows of one of the logs; what finds no room is counted, and false returned.
 bool rgm_session_rows(rgm_session *session, rgm_log log, const void *rows, size_t count);
 

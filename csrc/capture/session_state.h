@@ -10,6 +10,7 @@
 
 #include <pthread.h>
 
+#include "capture/governor.h"
 #include "capture/journal.h"
 #include "capture/pressure.h"
 #include "capture/row_log.h"
@@ -65,6 +66,9 @@ struct rgm_session {
     rgm_sampler sampler;
     int64_t sampler_interval_ns;
     rgm_stack_sampler stacks;
+    rgm_governor governor; // of the drainer
+    _Atomic(uint32_t) one_in[RGM_GOVERNED_COUNT];
+    _Atomic(int64_t) pressure_cpu_ns; // part of drainer_cpu_ns
 
     rgm_witness_state witness;
     rgm_pressure_state pressure; // of the drainer; when it has ended, of who has joined it
@@ -102,11 +106,18 @@ static inline void rgm_session_journal(rgm_session *session, bool on) {
 // session.c
 void rgm_session_warn(rgm_session *session, const char *format, ...) RGM_PRINTF(2, 3);
 void rgm_session_alarm(void);
-void rgm_session_open_child(rgm_session *session);         // in a forked child, the file of its own, once
+void rgm_session_open_child(rgm_session *session); // in a forked child, the file of its own, once
+// session_fork.c
+void rgm_session_watch_forks(void);              // any number of times
+void rgm_session_register(rgm_session *session); // gives it its id; forks see it from now on
+void rgm_session_unregister(rgm_session *session);
 rgm_recorder *rgm_session_recorders(rgm_session *session); // extent.c; the list only grows at its head
 rgm_site_row rgm_site_row_of(const rgm_site *site);        // sites.c
 void rgm_session_give_block(rgm_session *session, rgm_block *block); // pool.c
 void rgm_session_fill_pool(rgm_session *session, int64_t blocks);
+// governed.c; the first by the drainer alone
+void rgm_session_govern(rgm_session *session, int64_t now_ns);
+void rgm_session_govern_anew(rgm_session *session);
 // drain.c, each under the drain lock
 bool rgm_session_is_stopped(rgm_session *session);
 int64_t rgm_session_counter(rgm_session *session, rgm_anomaly code); // total so far

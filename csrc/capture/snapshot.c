@@ -3,7 +3,7 @@
 // and put together without.
 #include "base/memory.h"
 #include "capture/extent.h"
-#include "io/run_file.h"
+#include "io/journal/run_file.h"
 #include "model/builder.h"
 
 static rgm_status range_to_builder(void *arg, uint32_t stream, const rgm_record *records, uint32_t count,

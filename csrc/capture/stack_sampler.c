@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "capture/stack_sampler.h"
 
+#include <time.h>
+
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/memory.h"
@@ -20,24 +22,55 @@ static rgm_sampled_thread *thread_of(rgm_stack_sampler *stacks, int64_t thread) 
     return fresh;
 }
 
-static rgm_sample_state running(const rgm_stack_sampler *stacks, const rgm_walker *walker) {
-    return stacks->source->has_lock(walker) ? RGM_SAMPLE_RUNNING : RGM_SAMPLE_NATIVE;
+// What a thread with the interpreter's lock does: its own steps take 20 to 100 ns, so one that has run for
+// longer and has not moved is in one call. One move may be the end of a call, two while it ran for a moment
+// are steps. Where the machine is busy it may not get to run meanwhile (and is charged for being put aside),
+// or this thread comes late to look: then nothing is known. A loop that makes objects at two addresses in
+// turn is as it was every other time, hence several looks at uneven distances.
+static rgm_sample_state with_lock(const rgm_stack_sampler *stacks, rgm_walker *walker,
+                                  const rgm_sampled_thread *t, int64_t cpu_ns) {
+    enum { PAUSES = 3, PAUSE_NS = 50000, STEPS_NS = 20000, LATE_NS = 300000, STILL = 6, APART_NS = 1700 };
+    int64_t begin_ns = rgm_clock_monotonic_ns();
+    int moves = 0, still = 0;
+    for (int pauses = 0;;) {
+        int64_t now_ns = rgm_clock_monotonic_ns(), ran_ns = rgm_thread_clock_ns(t->thread) - cpu_ns;
+        bool moved = stacks->source->moved(walker), in_time = ran_ns < LATE_NS;
+        if (!moved && ran_ns >= STEPS_NS && 2 * ran_ns >= now_ns - begin_ns) {
+            if (++still == STILL) return RGM_SAMPLE_CALLING;
+            while (rgm_clock_monotonic_ns() < now_ns + still * APART_NS) continue;
+            continue;
+        }
+        if (moved) {
+            if (in_time && ++moves == 2) return RGM_SAMPLE_INTERPRETING;
+            cpu_ns += ran_ns;
+            begin_ns = now_ns;
+            still = 0;
+            if (in_time) continue;
+        }
+        if (pauses == PAUSES) return RGM_SAMPLE_RUNNING;
+        nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS << pauses++}, NULL);
+    }
+}
+
+static rgm_sample_state running(const rgm_stack_sampler *stacks, rgm_walker *walker,
+                                const rgm_sampled_thread *t, int64_t cpu_ns) {
+    return stacks->source->has_lock(walker) ? with_lock(stacks, walker, t, cpu_ns) : RGM_SAMPLE_NATIVE;
 }
 
 static bool in_a_wait(uint8_t state) {
-    return state == RGM_SAMPLE_WAITING || state == RGM_SAMPLE_WAITING_FOR_LOCK ||
-           state >= RGM_SAMPLE_SLEEPING;
+    return state != RGM_SAMPLE_UNKNOWN && state != RGM_SAMPLE_WAITING_FOR_PROCESSOR &&
+           !rgm_sample_runs((rgm_sample_state)state);
 }
 
 // Who sleeps in the system waits; who is ready may have been put aside by this thread a moment ago.
-static rgm_sample_state state_without_progress(const rgm_stack_sampler *stacks, const rgm_walker *walker,
+static rgm_sample_state state_without_progress(const rgm_stack_sampler *stacks, rgm_walker *walker,
                                                rgm_sampled_thread *t, int64_t cpu_ns, int64_t now_ns) {
     uint64_t address;
     bool kept = t - stacks->known < RGM_STACK_FILES;
     switch (rgm_thread_waits(t->thread, kept ? &t->file : NULL, &address)) {
     case RGM_WAITS_FOR_PROCESSOR: {
         bool mostly_ran = t->cpu_ns >= 0 && 2 * (cpu_ns - t->cpu_ns) > now_ns - t->at_ns;
-        return mostly_ran && rgm_thread_displaced(t->thread) ? running(stacks, walker)
+        return mostly_ran && rgm_thread_displaced(t->thread) ? running(stacks, walker, t, cpu_ns)
                                                              : RGM_SAMPLE_WAITING_FOR_PROCESSOR;
     }
     case RGM_WAITS_AT_ADDRESS:
@@ -78,7 +111,7 @@ static bool look(rgm_stack_sampler *stacks, rgm_walker *walker, rgm_sampled_thre
         return false;
     }
     t->state = cpu_ns > begin_cpu_ns
-                   ? (uint8_t)running(stacks, walker)
+                   ? (uint8_t)running(stacks, walker, t, cpu_ns)
                    : (uint8_t)state_without_progress(stacks, walker, t, begin_cpu_ns, now_ns);
     return true;
 }
@@ -129,6 +162,8 @@ static bool sample_all(rgm_stack_sampler *stacks, rgm_walker *walker) {
 
 // From half the interval to one and a half.
 static int64_t next_pause(rgm_stack_sampler *stacks, int64_t interval_ns) {
+    uint32_t one_in = atomic_load(&stacks->one_in);
+    if (one_in > 1) interval_ns *= one_in;
     stacks->random = rgm_hash_u64(stacks->random + 1);
     return interval_ns / 2 + (int64_t)(stacks->random % (uint64_t)(interval_ns > 0 ? interval_ns : 1));
 }

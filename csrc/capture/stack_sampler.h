@@ -39,6 +39,7 @@ typedef struct {
     rgm_sampled_thread *known;
     size_t known_count;
     rgm_source_frame *frames;
+    _Atomic(uint32_t) one_in;      // looks that are taken, 0 or 1: all
     _Atomic(int64_t) cpu_ns;       // spent by the thread so far
     _Atomic(const char *) refused; // why stacks are not sampled (any more), NULL where they are
 } rgm_stack_sampler;

@@ -49,6 +49,8 @@ typedef struct {
     bool (*is_lock)(const rgm_walker *walker, uint64_t address);
     // Whether the thread of the walk has that lock.
     bool (*has_lock)(const rgm_walker *walker);
+    // Whether the innermost function is in another step than the last `frames` or `moved` found it in.
+    bool (*moved)(rgm_walker *walker);
 } rgm_stack_source;
 
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/list.h"
 #include "base/memory.h"
 
 enum {
@@ -98,13 +99,7 @@ static bool table_room(const rgm_stack_tree *tree, index_table *t) {
 }
 
 static bool list_room(void **rows, size_t *room, size_t count, size_t width) {
-    if (count < *room) return true;
-    size_t wanted = *room ? *room * 2 : 256;
-    void *grown = rgm_realloc(*rows, wanted * width);
-    if (!grown) return false;
-    *rows = grown;
-    *room = wanted;
-    return true;
+    return count < *room || rgm_list_grow(rows, room, 256, width, NULL) == RGM_OK;
 }
 
 #define LIST_ROOM(tree, list, table)                                                                         \

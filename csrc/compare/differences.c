@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "compare/autocorrelation.h"
 #include "compare/distributions.h"
 #include "compare/ranks.h"
 

@@ -9,7 +9,7 @@
 #include "base/memory.h"
 #include "compare/distributions.h"
 
-enum { EXACT_SIDE = 8, EXACT_SIGNED = 50, EXACT_CELLS = 4000000 };
+enum { EXACT_SIDE = 8, EXACT_SIGNED = 50, EXACT_CELLS = 4000000, TURNS = 6 };
 
 static int ascending(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
@@ -292,24 +292,43 @@ static double cut_of(const selection *s, const bracket *b, uint64_t k, double gu
     return cut > b->low && cut < b->high ? cut : middle;
 }
 
-// The k-th smallest difference, k from 0, near `guess`. Cuts until few enough are left to gather; of more
-// equal ones than that no cut goes through, and they are what is sought.
+// Of the differences in question the least, or the largest.
+static double end_of(const matrix *m, bool largest) {
+    double end = largest ? -INFINITY : INFINITY;
+    for (size_t i = 0; i < m->n_a; i++) {
+        if (m->first[i] == m->past[i]) continue;
+        double one = m->b[largest ? m->past[i] - 1 : m->first[i]] - m->a[i];
+        end = largest ? fmax(end, one) : fmin(end, one);
+    }
+    return end;
+}
+
+// Whether the k-th lies below the cut; what is in question ends there, or begins.
+static bool take_cut(selection *s, bracket *b, double cut, uint64_t k) {
+    matrix *m = &s->m;
+    uint64_t below = count_below(m, cut, s->places);
+    memcpy(k < below ? m->past : m->first, s->places, m->n_a * sizeof *s->places);
+    if (k < below)
+        b->high = cut, b->below_high = below, b->cut_high = true;
+    else
+        b->low = cut, b->below_low = below;
+    return k < below;
+}
+
+// The k-th smallest difference, k from 0, near `guess`. Cuts until few enough are left to gather. Times of a
+// clock with few digits leave many equal ones, through which no cut goes: after some turns the least and the
+// largest of what is left are each cut off, and are the answer where the k-th is among them.
 static double select_difference(selection *s, uint64_t k, double guess) {
     matrix *m = &s->m;
     bracket b = {m->b[0] - m->a[m->n_a - 1], nextafter(m->b[m->n_b - 1] - m->a[0], INFINITY), 0,
                  (uint64_t)m->n_a * m->n_b, false};
     for (size_t i = 0; i < m->n_a; i++) m->first[i] = 0, m->past[i] = m->n_b;
     for (int turn = 0; b.below_high - b.below_low > s->room; turn++) {
-        double cut = cut_of(s, &b, k, guess, turn);
-        if (!(cut > b.low && cut < b.high)) return b.low; // neighbours among the doubles
-        uint64_t below = count_below(m, cut, s->places);
-        if (k < below) {
-            b.high = cut, b.below_high = below, b.cut_high = true;
-            memcpy(m->past, s->places, m->n_a * sizeof *s->places);
-        } else {
-            b.low = cut, b.below_low = below;
-            memcpy(m->first, s->places, m->n_a * sizeof *s->places);
-        }
+        bool at_end = turn >= TURNS && turn % 3, largest = turn % 3 == 2;
+        double end = at_end ? end_of(m, largest) : 0;
+        double cut = !at_end ? cut_of(s, &b, k, guess, turn) : largest ? end : nextafter(end, INFINITY);
+        if (!(cut > b.low && cut < b.high)) return at_end ? end : b.low; // neighbours among the doubles
+        if (take_cut(s, &b, cut, k) != largest && at_end) return end;
     }
     return select_value(s->gathered, gather(s), (size_t)(k - b.below_low));
 }
@@ -356,30 +375,4 @@ rgm_status rgm_shift_of(const double *a, size_t n_a, const double *b, size_t n_b
     rgm_free(places);
     rgm_free(gathered);
     return RGM_OK;
-}
-
-// --- autocorrelation --------------------------------------------------------------------------------------
-
-rgm_status rgm_autocorrelation_time(const double *values, size_t count, double *time, rgm_error *err) {
-    *time = 1.0;
-    if (count < 4) return RGM_OK;
-    double *ranks = rgm_malloc(count * sizeof *ranks), ties, variance = 0;
-    if (!ranks) return rgm_error_no_memory(err);
-    rgm_status status;
-    RGM_GOTO(rgm_mid_ranks(values, count, ranks, &ties, err));
-    double mean = (double)(count + 1) / 2;
-    for (size_t i = 0; i < count; i++) {
-        ranks[i] -= mean;
-        variance += ranks[i] * ranks[i];
-    }
-    for (size_t lag = 1; variance > 0 && lag < count / 2; lag++) {
-        double product = 0;
-        for (size_t i = 0; i + lag < count; i++) product += ranks[i] * ranks[i + lag];
-        *time += 2 * product / variance;
-        if ((double)lag >= 5 * *time) break;
-    }
-    *time = fmax(*time, 1.0);
-done:
-    rgm_free(ranks);
-    return status;
 }

@@ -41,9 +41,4 @@ typedef struct {
 rgm_status rgm_shift_of(const double *a, size_t n_a, const double *b, size_t n_b, double alpha,
                         double inflation, rgm_shift *out, rgm_error *err) RGM_NODISCARD;
 
-// Integrated autocorrelation time of the ranks of a series, at least 1: by how much its values count as fewer
-// than they are. Sokal's automatic window (the first lag of at least 5 times the sum so far).
-rgm_status rgm_autocorrelation_time(const double *values, size_t count, double *time,
-                                    rgm_error *err) RGM_NODISCARD;
-
 #endif

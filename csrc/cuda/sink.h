@@ -17,6 +17,8 @@ typedef struct {
     void *arg;
     void (*interval)(void *arg, const rgm_interval_row *row);
     void (*activities)(void *arg, const rgm_activity_row *rows, size_t count);
+    void (*memory)(void *arg, const rgm_device_memory_row *rows, size_t count);
+    void (*queue_times)(void *arg, const rgm_queue_time_row *rows, size_t count);
     void (*counters)(void *arg, const rgm_counter_row *rows, size_t count);
     // A call by the current thread that launched device work: ticks at begin and end, string id of its name.
     void (*call)(void *arg, uint64_t begin, uint64_t end, uint32_t name, uint32_t correlation);

@@ -361,6 +361,14 @@ rgm_status rgm_builder_activity(rgm_builder *builder, const rgm_activity_row *ro
     return rgm_device_rows_activity(&builder->device, row, rgm_builder_text(builder, row->name), err);
 }
 
+rgm_status rgm_builder_device_memory(rgm_builder *builder, const rgm_device_memory_row *row, rgm_error *err) {
+    return rgm_device_rows_memory(&builder->device, row, rgm_builder_text(builder, row->memory), err);
+}
+
+rgm_status rgm_builder_queue_time(rgm_builder *builder, const rgm_queue_time_row *row, rgm_error *err) {
+    return rgm_device_rows_wait(&builder->device, row, err);
+}
+
 rgm_status rgm_builder_counter(rgm_builder *builder, const rgm_counter_row *row, rgm_error *err) {
     rgm_counters *counters = &builder->run->counters;
     size_t at;

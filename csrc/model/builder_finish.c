@@ -263,6 +263,7 @@ rgm_status rgm_builder_finish(rgm_builder *builder, bool keep_open, rgm_run **ru
     rgm_free(place);
     RGM_TRY(status);
     RGM_TRY(rgm_links_threads(builder->run, err));
+    RGM_TRY(rgm_device_rows_to_memory(&builder->device, builder->run, err));
     RGM_TRY(rgm_links_samples(builder->run, err));
     if (builder->device.activity_count) RGM_TRY(rgm_run_link_work(builder->run, err));
     if (builder->device.activity_count) RGM_TRY(rgm_links_captures(builder->run, err));

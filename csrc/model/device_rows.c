@@ -5,20 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/list.h"
 #include "base/memory.h"
+#include "base/search.h"
 #include "model/links.h"
 
 // --- what is kept -----------------------------------------------------------------------------------------
 
 static rgm_status keep(void **rows, size_t *count, size_t *capacity, const void *row, size_t width,
                        rgm_error *err) {
-    if (*count == *capacity) {
-        size_t more = *capacity ? *capacity * 2 : 64;
-        void *grown = rgm_realloc(*rows, more * width);
-        if (!grown) return rgm_error_no_memory(err);
-        *rows = grown;
-        *capacity = more;
-    }
+    if (*count == *capacity) RGM_TRY(rgm_list_grow(rows, capacity, 64, width, err));
     memcpy((char *)*rows + *count * width, row, width);
     (*count)++;
     return RGM_OK;
@@ -57,14 +53,34 @@ rgm_status rgm_device_rows_activity(rgm_device_rows *rows, const rgm_activity_ro
     KEEP(rows, activities, activity, &own, err);
 }
 
+rgm_status rgm_device_rows_memory(rgm_device_rows *rows, const rgm_device_memory_row *row, uint32_t memory,
+                                  rgm_error *err) {
+    if (row->action >= RGM_ACTION_COUNT || !rgm_time_in_range(row->time_ns))
+        return rgm_error_set(err, RGM_FORMAT, "a record of memory of unknown action %u or without a time",
+                             row->action);
+    rgm_device_memory_row own = *row;
+    own.memory = memory;
+    KEEP(rows, blocks, block, &own, err);
+}
+
+rgm_status rgm_device_rows_wait(rgm_device_rows *rows, const rgm_queue_time_row *row, rgm_error *err) {
+    if (!rgm_time_in_range(row->start_ns) || !rgm_time_in_range(row->buffered_ns) ||
+        !rgm_time_in_range(row->waiting_ns) || row->buffered_ns < 0 || row->waiting_ns < 0)
+        return rgm_error_set(err, RGM_FORMAT, "a queue time outside the range of times");
+    KEEP(rows, waits, wait, row, err);
+}
+
 void rgm_device_rows_clear(rgm_device_rows *rows) {
     rows->interval_count = rows->owner_count = rows->activity_count = 0;
+    rows->block_count = rows->wait_count = 0;
 }
 
 void rgm_device_rows_release(rgm_device_rows *rows) {
     rgm_free(rows->intervals);
     rgm_free(rows->owners);
     rgm_free(rows->activities);
+    rgm_free(rows->blocks);
+    rgm_free(rows->waits);
     *rows = (rgm_device_rows){0};
 }
 
@@ -146,8 +162,27 @@ static bool sound_cluster(const uint8_t *cluster) {
     return blocks >= 1 && blocks <= MOST_BLOCKS;
 }
 
+static int by_kernel(const void *a, const void *b) {
+    const rgm_queue_time_row *x = a, *y = b;
+    if (x->start_ns != y->start_ns) return x->start_ns < y->start_ns ? -1 : 1;
+    if (x->correlation != y->correlation) return x->correlation < y->correlation ? -1 : 1;
+    return x->device < y->device ? -1 : x->device > y->device;
+}
+
+static void set_wait(const rgm_device_rows *rows, rgm_launches *launches, size_t at,
+                     const rgm_activity_row *row) {
+    const rgm_queue_time_row key = {
+        .start_ns = row->start_ns, .correlation = row->correlation, .device = row->device};
+    if (!rows->wait_count) return;
+    const rgm_queue_time_row *wait = bsearch(&key, rows->waits, rows->wait_count, sizeof key, by_kernel);
+    if (!wait) return;
+    launches->buffered_ns[at] = wait->buffered_ns;
+    launches->waiting_ns[at] = wait->waiting_ns;
+}
+
 // Of a kernel, or of a copy or set that is a node of a graph.
-static rgm_status launch_row(rgm_run *run, size_t span, const rgm_activity_row *row, rgm_error *err) {
+static rgm_status launch_row(const rgm_device_rows *rows, rgm_run *run, size_t span,
+                             const rgm_activity_row *row, rgm_error *err) {
     rgm_launches *launches = &run->launches;
     size_t at;
     RGM_TRY(rgm_table_append(&rgm_launches_desc, launches, RGM_ALL_COLUMNS, &at, err));
@@ -172,6 +207,7 @@ static rgm_status launch_row(rgm_run *run, size_t span, const rgm_activity_row *
     launches->occupancy[at] = (double)row->occupancy;
     if (row->occupancy_limit < RGM_OCCUPANCY_LIMIT_COUNT && !isnan(row->occupancy))
         launches->occupancy_limit[at] = row->occupancy_limit;
+    set_wait(rows, launches, at, row);
     return RGM_OK;
 }
 
@@ -188,7 +224,8 @@ static rgm_status sync_row(rgm_run *run, size_t span, const rgm_activity_row *ro
     return RGM_OK;
 }
 
-static rgm_status span_row(rgm_run *run, const rgm_activity_row *row, uint32_t lane, rgm_error *err) {
+static rgm_status span_row(const rgm_device_rows *rows, rgm_run *run, const rgm_activity_row *row,
+                           uint32_t lane, rgm_error *err) {
     rgm_spans *spans = &run->spans;
     size_t at = spans->rows;
     for (size_t c = 0; c < rgm_spans_desc.n_columns; c++)
@@ -203,7 +240,7 @@ static rgm_status span_row(rgm_run *run, const rgm_activity_row *row, uint32_t l
     spans->bytes[at] = row->bytes;
     spans->flags[at] = row->flags & RGM_FLAG_OPEN;
     if (row->external) spans->external_id[at] = row->external;
-    if (row->kind == RGM_KIND_KERNEL || is_of_graph(row)) return launch_row(run, at, row, err);
+    if (row->kind == RGM_KIND_KERNEL || is_of_graph(row)) return launch_row(rows, run, at, row, err);
     return row->kind == RGM_KIND_SYNC ? sync_row(run, at, row, err) : RGM_OK;
 }
 
@@ -219,7 +256,7 @@ static uint64_t columns_needed(const rgm_device_rows *rows) {
     return DEVICE_COLUMNS;
 }
 
-rgm_status rgm_device_rows_to_spans(const rgm_device_rows *rows, rgm_run *run, rgm_error *err) {
+rgm_status rgm_device_rows_to_spans(rgm_device_rows *rows, rgm_run *run, rgm_error *err) {
     rgm_spans *spans = &run->spans;
     stream_lanes known = {0};
     rgm_status status = RGM_OK;
@@ -228,10 +265,11 @@ rgm_status rgm_device_rows_to_spans(const rgm_device_rows *rows, rgm_run *run, r
         return rgm_error_set(err, RGM_LIMIT, "more than %d spans in one run", INT32_MAX);
     RGM_TRY(rgm_table_reserve(&rgm_spans_desc, spans, columns_needed(rows),
                               spans->rows + rows->activity_count, err));
+    if (rows->wait_count) qsort(rows->waits, rows->wait_count, sizeof *rows->waits, by_kernel);
     for (size_t i = 0; i < rows->activity_count; i++) {
         uint32_t lane = 0;
         RGM_GOTO(lane_of(&known, run, &rows->activities[i], &lane, err));
-        RGM_GOTO(span_row(run, &rows->activities[i], lane, err));
+        RGM_GOTO(span_row(rows, run, &rows->activities[i], lane, err));
     }
 done:
     rgm_free(known.rows);
@@ -285,17 +323,13 @@ static void lower(passing *p, size_t count) {
 
 // Distance of the clocks when an event was recorded; every recorded event is among the passings.
 static int64_t distance_at(const passing *p, size_t count, uint32_t timeline, int64_t host_ns) {
-    size_t low = 0, high = count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        bool before =
-            p[middle].timeline < timeline || (p[middle].timeline == timeline && p[middle].host_ns < host_ns);
-        if (before)
-            low = middle + 1;
-        else
-            high = middle;
+    rgm_search search = rgm_search_in(0, count);
+    while (rgm_search_on(&search)) {
+        const passing *here = &p[search.middle];
+        rgm_search_tell(&search,
+                        here->timeline < timeline || (here->timeline == timeline && here->host_ns < host_ns));
     }
-    return low < count ? p[low].distance_ns : 0;
+    return search.low < count ? p[search.low].distance_ns : 0;
 }
 
 static bool is_timed(const rgm_interval_row *row) {

@@ -24,6 +24,10 @@ typedef struct {
     size_t owner_count, owner_capacity;
     rgm_activity_row *activities; // names are ids of the run
     size_t activity_count, activity_capacity;
+    rgm_device_memory_row *blocks; // kinds of memory are ids of the run
+    size_t block_count, block_capacity;
+    rgm_queue_time_row *waits;
+    size_t wait_count, wait_capacity;
 } rgm_device_rows;
 
 void rgm_device_rows_release(rgm_device_rows *rows);
@@ -35,12 +39,20 @@ rgm_status rgm_device_rows_owner(rgm_device_rows *rows, rgm_interval_owner owner
 // `name` is the id of its name in the run.
 rgm_status rgm_device_rows_activity(rgm_device_rows *rows, const rgm_activity_row *row, uint32_t name,
                                     rgm_error *err) RGM_NODISCARD;
+rgm_status rgm_device_rows_memory(rgm_device_rows *rows, const rgm_device_memory_row *row, uint32_t memory,
+                                  rgm_error *err) RGM_NODISCARD;
+rgm_status rgm_device_rows_wait(rgm_device_rows *rows, const rgm_queue_time_row *row,
+                                rgm_error *err) RGM_NODISCARD;
 
 // Appends the device work to spans, lanes and launches; times of the spans so far are nanoseconds by then.
-rgm_status rgm_device_rows_to_spans(const rgm_device_rows *rows, rgm_run *run, rgm_error *err) RGM_NODISCARD;
+// The queue times are put in order.
+rgm_status rgm_device_rows_to_spans(rgm_device_rows *rows, rgm_run *run, rgm_error *err) RGM_NODISCARD;
 // Fills `intervals`, in order of span; `place` tells the final row of each span by its row so far. The
 // distance of the two clocks follows from the events themselves: none can pass before it was recorded.
 rgm_status rgm_device_rows_to_intervals(const rgm_device_rows *rows, const uint32_t *place,
                                         const rgm_timebase *time, rgm_run *run, rgm_error *err) RGM_NODISCARD;
+// Appends what CUDA gave out and took back to `memory`, each with the scope of the call that asked for it: by
+// the call's correlation, when spans stand in their order and calls of threads without scopes have theirs.
+rgm_status rgm_device_rows_to_memory(const rgm_device_rows *rows, rgm_run *run, rgm_error *err) RGM_NODISCARD;
 
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which scope a sampled thread was in.
 #include "base/memory.h"
+#include "base/search.h"
 #include "base/sort.h"
 #include "model/lane_order.h"
 #include "model/links.h"
@@ -33,30 +34,19 @@ static rgm_status sort_lanes(const rgm_run *run, thread_lanes *of, rgm_error *er
 }
 
 static size_t first_of(const thread_lanes *of, int64_t thread) {
-    size_t low = 0, high = of->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (of->threads[middle] < thread)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    rgm_search search = rgm_search_in(0, of->count);
+    while (rgm_search_on(&search)) rgm_search_tell(&search, of->threads[search.middle] < thread);
+    return search.low;
 }
 
 // The innermost scope of a lane that is open at a time, -1 for none.
 static int64_t open_at(const rgm_run *run, const rgm_lane_order *order, uint32_t lane, int64_t time_ns) {
     const rgm_spans *spans = &run->spans;
-    size_t low = order->first[lane], high = order->first[lane + 1];
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (spans->start_ns[order->rows[middle]] <= time_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == order->first[lane]) return -1;
-    int64_t row = order->rows[low - 1];
+    rgm_search search = rgm_search_in(order->first[lane], order->first[lane + 1]);
+    while (rgm_search_on(&search))
+        rgm_search_tell(&search, spans->start_ns[order->rows[search.middle]] <= time_ns);
+    if (search.low == order->first[lane]) return -1;
+    int64_t row = order->rows[search.low - 1];
     while (row >= 0 && RGM_CELL(spans, lane, row, 0) == lane) {
         bool scope = RGM_CELL(spans, kind, row, RGM_KIND_SCOPE) == RGM_KIND_SCOPE;
         if (scope && time_ns - spans->start_ns[row] < spans->duration_ns[row]) return row;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/search.h"
 #include "base/sort_runs.h"
 #include "model/links_parts.h"
 
@@ -52,15 +53,10 @@ static rgm_status collect(row_list *lists, const rgm_run *run, rgm_error *err) {
 
 // Of the calls with one correlation: the last that starts no later than the work, or else the first.
 static uint32_t nearest_call(const rgm_run *run, const uint32_t *calls, size_t count, int64_t start) {
-    size_t low = 0, high = count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (run->spans.start_ns[calls[middle]] <= start)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return calls[low ? low - 1 : 0];
+    rgm_search search = rgm_search_in(0, count);
+    while (rgm_search_on(&search))
+        rgm_search_tell(&search, run->spans.start_ns[calls[search.middle]] <= start);
+    return calls[search.low ? search.low - 1 : 0];
 }
 
 rgm_status rgm_links_launches(const rgm_run *run, rgm_i32 *launch, int64_t *reused, rgm_error *err) {

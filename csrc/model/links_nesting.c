@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What spans, flows and memory events lie in: one lane at a time.
 #include "base/memory.h"
+#include "base/search.h"
 #include "base/sort_runs.h"
 #include "model/links_parts.h"
 
@@ -14,15 +15,9 @@ static int64_t end_of(const rgm_run *run, size_t row) {
 // How many spans of the stack reach at least to `end`. Ends never grow towards the top.
 static size_t enclosing(const rgm_run *run, const uint32_t *stack, size_t depth, int64_t end) {
     if (depth == 0 || end_of(run, stack[depth - 1]) >= end) return depth;
-    size_t low = 0, high = depth - 1;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (end_of(run, stack[middle]) >= end)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    rgm_search search = rgm_search_in(0, depth - 1);
+    while (rgm_search_on(&search)) rgm_search_tell(&search, end_of(run, stack[search.middle]) >= end);
+    return search.low;
 }
 
 // Nests the spans of one lane. `stack` has room for all of them. A span that reaches beyond an enclosing one

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/search.h"
 #include "model/links_parts.h"
 
 static uint32_t lane_of(const rgm_run *run, size_t row) { return RGM_CELL(&run->spans, lane, row, 0); }
@@ -58,16 +59,11 @@ static bool begins_after(const step_search *s, size_t i, int32_t rank, int64_t t
 // The range of that rank that begins last at or before the time and has not ended, -1 for none.
 static int32_t step_at(step_search *s, int32_t rank, int64_t time) {
     if (begins_after(s, s->last, rank, time) || !begins_after(s, s->last + 1, rank, time)) {
-        size_t low = 0, high = s->count;
-        while (low < high) {
-            size_t middle = (low + high) / 2;
-            if (begins_after(s, middle, rank, time))
-                high = middle;
-            else
-                low = middle + 1;
-        }
-        if (low == 0) return -1;
-        s->last = low - 1;
+        rgm_search search = rgm_search_in(0, s->count);
+        while (rgm_search_on(&search))
+            rgm_search_tell(&search, !(begins_after(s, search.middle, rank, time)));
+        if (search.low == 0) return -1;
+        s->last = search.low - 1;
     }
     const step_range *step = &s->steps[s->last];
     return step->rank == rank && time < step->end ? step->number : -1;

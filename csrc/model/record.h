@@ -197,6 +197,31 @@ typedef struct {
     uint32_t padding;
 } rgm_allocation_row;
 
+// Memory of a device, or of the host that a device reaches, was given out or back, or a pool changed.
+typedef struct {
+    int64_t time_ns;      // CLOCK_MONOTONIC
+    uint64_t address;     // of the block; of the pool where it is one's row
+    uint64_t pool;        // address of the pool that it is of, 0 for none
+    int64_t bytes;        // of the block or the pool, -1 unknown
+    int64_t pool_bytes;   // of the pool after it, -1 unknown
+    int64_t pool_used;    // of that in blocks, -1 unknown
+    uint32_t memory;      // string id: the kind of memory
+    uint32_t correlation; // of the call that asked
+    int16_t device;       // -1: host
+    uint8_t action;       // rgm_action
+    uint8_t padding[5];
+} rgm_device_memory_row;
+
+// How long a kernel waited before it ran, in two parts. Its activity is that of the same start.
+typedef struct {
+    int64_t start_ns;    // of the kernel, CLOCK_MONOTONIC
+    int64_t buffered_ns; // from when its launch was put into the command buffer to when that was submitted
+    int64_t waiting_ns;  // from there to the start
+    uint32_t correlation;
+    int16_t device;
+    uint16_t padding;
+} rgm_queue_time_row;
+
 // Rows that come beside the scopes: X(FRAMES, name, row type, anomaly of what found no room).
 #define RGM_ROW_LOGS(X)                                                                                      \
     X(SAMPLES, sample, rgm_sample, DROPPED_SAMPLES)                                                          \
@@ -207,7 +232,9 @@ typedef struct {
     X(PRESSURES, pressure, rgm_pressure_row, DROPPED_SAMPLES)                                                \
     X(HOST_SAMPLES, host_sample, rgm_host_sample_row, DROPPED_SAMPLES)                                       \
     X(STACKS, stack, rgm_stack_row, DROPPED_SAMPLES)                                                         \
-    X(ALLOCATIONS, allocation, rgm_allocation_row, DROPPED_SAMPLES)
+    X(ALLOCATIONS, allocation, rgm_allocation_row, DROPPED_SAMPLES)                                          \
+    X(DEVICE_MEMORY, device_memory, rgm_device_memory_row, DROPPED_DEVICE_ROWS)                              \
+    X(QUEUE_TIMES, queue_time, rgm_queue_time_row, DROPPED_DEVICE_ROWS)
 
 #define RGM_ROW_LOG_ENUM(frames, name, type, anomaly) RGM_LOG_##frames,
 typedef enum { RGM_ROW_LOGS(RGM_ROW_LOG_ENUM) RGM_LOG_COUNT } rgm_log;
@@ -238,6 +265,8 @@ _Static_assert(sizeof(rgm_pressure_row) == 96, "written to files");
 _Static_assert(sizeof(rgm_stack_row) == 24, "written to files");
 _Static_assert(sizeof(rgm_host_sample_row) == 24, "written to files");
 _Static_assert(sizeof(rgm_allocation_row) == 32, "written to files");
+_Static_assert(sizeof(rgm_device_memory_row) == 64, "written to files");
+_Static_assert(sizeof(rgm_queue_time_row) == 32, "written to files");
 _Static_assert(sizeof(rgm_site_row) == 8, "written to files");
 _Static_assert(sizeof(rgm_thread_row) == 16, "written to files");
 

@@ -21,10 +21,11 @@ typedef struct {
     bool complete;         // the recording was closed properly
 } rgm_run;
 
-// Columns of `memory` that only snapshots of an allocator fill; elsewhere they have no memory of their own.
+// Columns of `memory` that snapshots of an allocator and memory of CUDA fill; elsewhere they have no memory
+// of their own.
 #define RGM_MEMORY_OF_SNAPSHOTS                                                                              \
     (RGM_COLUMN_BIT(memory, stream) | RGM_COLUMN_BIT(memory, stack) | RGM_COLUMN_BIT(memory, device_free) |  \
-     RGM_COLUMN_BIT(memory, note) | RGM_COLUMN_BIT(memory, category))
+     RGM_COLUMN_BIT(memory, note) | RGM_COLUMN_BIT(memory, category) | RGM_COLUMN_BIT(memory, pool))
 
 rgm_status rgm_run_new(rgm_run **run, rgm_error *err) RGM_NODISCARD;
 void rgm_run_free(rgm_run *run);

@@ -188,7 +188,7 @@ static rgm_status open_level(sampling *s, const level *l, int64_t start_ns, rgm_
 // --- samples ----------------------------------------------------------------------------------------------
 
 static bool counts(const sampling *s, uint8_t state) {
-    bool running = state == RGM_SAMPLE_RUNNING || state == RGM_SAMPLE_NATIVE;
+    bool running = rgm_sample_runs((rgm_sample_state)state);
     return s->choice == RGM_SAMPLES_ALL || running == (s->choice == RGM_SAMPLES_RUNNING);
 }
 

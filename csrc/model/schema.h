@@ -10,6 +10,7 @@
 #define RGM_MODEL_SCHEMA_H
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "model/results.h"
@@ -91,7 +92,12 @@ typedef uint32_t rgm_name;
     X(i64, graph_node, "", -1, "Node of that graph, -1 when not known.")                                     \
     X(i64, capture, "", -1,                                                                                  \
       "Row in `spans` of the call that made the graph node, inside the scopes of the capture, -1 when not "  \
-      "known.")
+      "known.")                                                                                              \
+    X(i64, buffered_ns, "ns", -1,                                                                            \
+      "Of a kernel: from when its launch was put into the program's command buffer to when that was given "  \
+      "to the device, -1 when not recorded.")                                                                \
+    X(i64, waiting_ns, "ns", -1,                                                                             \
+      "Of a kernel: from there to its start, behind other work of the device; -1 when not recorded.")
 
 #define RGM_MEMORY(X)                                                                                        \
     X(i64, time_ns, "ns", 0, "When, on the clock of the spans.")                                             \
@@ -108,7 +114,13 @@ typedef uint32_t rgm_name;
     X(i64, device_free, "bytes", -1, "Of an end of memory: what the device had left, -1 elsewhere.")         \
     X(name, note, "", 0,                                                                                     \
       "What the program or the compiler said of itself then (JSON object), \"\" for none.")                  \
-    X(name, category, "", 0, "Of what the memory is, where the recording says so, \"\" elsewhere.")
+    X(name, category, "", 0,                                                                                 \
+      "Of what the memory is, where the recording says so, \"\" elsewhere; of memory that CUDA gave out "    \
+      "its "                                                                                                 \
+      "kind.")                                                                                               \
+    X(i64, pool, "", 0,                                                                                      \
+      "Address of the pool of CUDA that the block is of, 0 for none; `allocated` and `reserved` are then "   \
+      "that pool's.")
 
 // What an allocator holds at the end of a recording.
 #define RGM_SEGMENTS(X)                                                                                      \
@@ -390,7 +402,10 @@ typedef uint32_t rgm_name;
     X(SEGMENT_UNMAP, "segment_unmap")                                                                        \
     X(OOM, "oom")                                                                                            \
     X(SNAPSHOT, "snapshot")                                                                                  \
-    X(OTHER, "other")
+    X(OTHER, "other")                                                                                        \
+    X(POOL_CREATE, "pool_create")                                                                            \
+    X(POOL_TRIM, "pool_trim")                                                                                \
+    X(POOL_DESTROY, "pool_destroy")
 
 #define RGM_SEGMENT_KINDS(X)                                                                                 \
     X(UNKNOWN, "unknown")                                                                                    \
@@ -419,7 +434,7 @@ typedef uint32_t rgm_name;
 
 // What a thread was doing when its stack was read. X(NAME, token, text)
 #define RGM_SAMPLE_STATES(X)                                                                                 \
-    X(RUNNING, "running", "on a processor, with the interpreter's lock where that can be told")              \
+    X(RUNNING, "running", "on a processor, which of `native`, `calling` and `interpreting` is not known")    \
     X(WAITING_FOR_LOCK, "waiting_for_lock", "for the interpreter's lock")                                    \
     X(WAITING_FOR_PROCESSOR, "waiting_for_processor", "ready to run, while others had the processors")       \
     X(WAITING, "waiting", "for something that is none of the others: a device, a signal")                    \
@@ -429,7 +444,9 @@ typedef uint32_t rgm_name;
     X(WAITING_FOR_THREAD, "waiting_for_thread", "for another lock, a condition or the end of a thread")      \
     X(WAITING_FOR_FILE, "waiting_for_file", "for a file: to be read, written or forced to the disk")         \
     X(WAITING_FOR_SOCKET, "waiting_for_socket", "for a socket, a pipe or any of several descriptors")        \
-    X(WAITING_FOR_PROCESS, "waiting_for_process", "for another process to end")
+    X(WAITING_FOR_PROCESS, "waiting_for_process", "for another process to end")                              \
+    X(CALLING, "calling", "on a processor, in one call of compiled code that keeps the interpreter's lock")  \
+    X(INTERPRETING, "interpreting", "on a processor, in Python's own steps and calls of a few microseconds")
 
 // What allows the fewest blocks on a multiprocessor; of several the first. X(NAME, token, text)
 #define RGM_OCCUPANCY_LIMITS(X)                                                                              \
@@ -519,7 +536,11 @@ typedef uint32_t rgm_name;
       "out")                                                                                                 \
     X(CHANGED_METADATA, "changed_metadata",                                                                  \
       "metadata was too long, too large or no finite number; it was cut or written as a text")               \
-    X(TORN_STACKS, "torn_stacks", "call stacks changed while they were read; those samples were left out")
+    X(TORN_STACKS, "torn_stacks", "call stacks changed while they were read; those samples were left out")   \
+    X(RATES_CHANGED, "rates_changed",                                                                        \
+      "sampling was made rarer, or denser again, to keep to the budget of the own cost: samples of denser "  \
+      "times weigh more in shares, memory of scopes is that of those that were read; counts and durations "  \
+      "of scopes are not touched")
 
 #define RGM_KIND_ENUM(name, token) RGM_KIND_##name,
 #define RGM_DEVICE_ENUM(name, token) RGM_DEVICE_##name,
@@ -544,6 +565,12 @@ typedef enum { RGM_BLOCK_STATES(RGM_BLOCK_STATE_ENUM) RGM_BLOCK_STATE_COUNT } rg
 typedef enum { RGM_MEMORY_SOURCES(RGM_SOURCE_ENUM) RGM_SOURCE_COUNT } rgm_memory_source;
 typedef enum { RGM_INTERVAL_STATES(RGM_INTERVAL_STATE_ENUM) RGM_INTERVAL_STATE_COUNT } rgm_interval_state;
 typedef enum { RGM_SAMPLE_STATES(RGM_SAMPLE_STATE_ENUM) RGM_SAMPLE_STATE_COUNT } rgm_sample_state;
+
+// Whether the thread has a processor.
+static inline bool rgm_sample_runs(rgm_sample_state state) {
+    return state == RGM_SAMPLE_RUNNING || state == RGM_SAMPLE_NATIVE || state == RGM_SAMPLE_CALLING ||
+           state == RGM_SAMPLE_INTERPRETING;
+}
 typedef enum { RGM_OCCUPANCY_LIMITS(RGM_OCCUPANCY_LIMIT_ENUM) RGM_OCCUPANCY_LIMIT_COUNT } rgm_occupancy_limit;
 typedef enum { RGM_FLOW_KINDS(RGM_FLOW_KIND_ENUM) RGM_FLOW_KIND_COUNT } rgm_flow_kind;
 typedef enum { RGM_FLOW_PHASES(RGM_FLOW_PHASE_ENUM) RGM_FLOW_PHASE_COUNT } rgm_flow_phase;

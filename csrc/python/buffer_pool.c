@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "cuda/device_buffers.h"
+#include "cuda/library/device_buffers.h"
 #include "python/fields.h"
 #include "python/state.h"
 

@@ -7,30 +7,21 @@
 #include "calibrate/host.h"
 #include "model/datasheets.h"
 #include "python/fields.h"
-#include "python/state.h"
+#include "python/rows.h"
 
 // --- lists ------------------------------------------------------------------------------------------------
 
-static int put_row(PyObject *dict, const char *key, PyObject *row) {
-    int failed = row ? PyDict_SetItemString(dict, key, row) : -1;
-    Py_XDECREF(row);
-    return failed;
-}
-
 static PyObject *core_ceilings(PyObject *module, PyObject *unused) {
-    static const struct {
+    typedef struct {
         const char *token, *unit, *doc;
-    } rows[] = {
+    } ceiling;
+    static const ceiling rows[] = {
 #define CEILING_ROW(name, token, unit, doc) {token, unit, doc},
         RGM_CEILINGS(CEILING_ROW)
 #undef CEILING_ROW
     };
-    PyObject *dict = PyDict_New();
-    for (size_t i = 0; dict && i < RGM_CEILING_COUNT; i++)
-        if (put_row(dict, rows[i].token, Py_BuildValue("{ssss}", "unit", rows[i].unit, "doc", rows[i].doc)) <
-            0)
-            Py_CLEAR(dict);
-    return dict;
+    static const rgm_member members[] = {RGM_MEMBER(ceiling, unit), RGM_MEMBER(ceiling, doc)};
+    return RGM_ROWS_DICT(rows, RGM_CEILING_COUNT, members);
 }
 
 static PyObject *describe_datasheet(const rgm_datasheet *sheet) {
@@ -41,7 +32,7 @@ static PyObject *describe_datasheet(const rgm_datasheet *sheet) {
     };
     PyObject *peaks = PyDict_New();
     for (size_t i = 0; peaks && i < RGM_PIPE_COUNT; i++)
-        if (sheet->peak[i] > 0 && put_row(peaks, pipes[i], PyFloat_FromDouble(sheet->peak[i])) < 0)
+        if (sheet->peak[i] > 0 && rgm_dict_put(peaks, pipes[i], PyFloat_FromDouble(sheet->peak[i])) < 0)
             Py_CLEAR(peaks);
     return peaks ? Py_BuildValue("{sdsN}", "bytes_per_s", sheet->bytes_per_s, "peaks", peaks) : NULL;
 }
@@ -49,7 +40,8 @@ static PyObject *describe_datasheet(const rgm_datasheet *sheet) {
 static PyObject *core_datasheets(PyObject *module, PyObject *unused) {
     PyObject *dict = PyDict_New();
     for (size_t i = 0; dict && i < rgm_datasheets_count; i++)
-        if (put_row(dict, rgm_datasheets[i].name, describe_datasheet(&rgm_datasheets[i])) < 0) Py_CLEAR(dict);
+        if (rgm_dict_put(dict, rgm_datasheets[i].name, describe_datasheet(&rgm_datasheets[i])) < 0)
+            Py_CLEAR(dict);
     return dict;
 }
 
@@ -102,7 +94,7 @@ static PyObject *describe_figures(const rgm_figures *figures) {
     for (size_t i = 0; dict && i < RGM_CEILING_COUNT; i++) {
         const rgm_figure *figure = &figures->at[i];
         if (isnan(figure->value) && !figure->reason[0]) continue;
-        if (put_row(dict, tokens[i], describe_figure(figure)) < 0) Py_CLEAR(dict);
+        if (rgm_dict_put(dict, tokens[i], describe_figure(figure)) < 0) Py_CLEAR(dict);
     }
     return dict;
 }
@@ -193,12 +185,22 @@ static PyObject *core_device_about(PyObject *module, PyObject *args) {
     status = rgm_device_describe(device, &about, &err);
     Py_END_ALLOW_THREADS;
     if (status != RGM_OK) return rgm_raise(rgm_module_of(module), status, &err);
-    return Py_BuildValue("{sssssisisLsLsisdsdsdsd}", "name", about.name, "uuid", about.uuid, "capability",
-                         about.capability, "multiprocessors", about.multiprocessors, "l2_bytes",
-                         (long long)about.l2_bytes, "memory_bytes", (long long)about.memory_bytes, "driver",
-                         about.driver_version, "derived_bytes_per_s", about.derived_bytes_per_s,
-                         "derived_fp32", about.derived_fp32, "clock_hz", about.clock_hz, "memory_hz",
-                         about.memory_hz);
+    static const rgm_member members[] = {
+#define ABOUT(member) RGM_MEMBER(rgm_device_about, member)
+        ABOUT(name),
+        ABOUT(uuid),
+        ABOUT(capability),
+        ABOUT(multiprocessors),
+        ABOUT(l2_bytes),
+        ABOUT(memory_bytes),
+        RGM_MEMBER_AS(rgm_device_about, driver_version, "driver"),
+        ABOUT(derived_bytes_per_s),
+        ABOUT(derived_fp32),
+        ABOUT(clock_hz),
+        ABOUT(memory_hz),
+#undef ABOUT
+    };
+    return RGM_DICT_OF(&about, members);
 }
 
 static PyObject *core_figure(PyObject *module, PyObject *args) {
@@ -222,17 +224,16 @@ static PyObject *core_figure(PyObject *module, PyObject *args) {
     return Py_BuildValue("(dd)", figure.value, figure.spread);
 }
 
+static PyObject *level_of(const void *of, size_t i) {
+    const rgm_host_caches *caches = of;
+    return Py_BuildValue("{snsLsi}", "level", (Py_ssize_t)i + 1, "bytes", (long long)caches->bytes[i],
+                         "sharers", caches->sharers[i]);
+}
+
 static PyObject *core_host_caches(PyObject *module, PyObject *unused) {
     rgm_host_caches caches;
     rgm_host_caches_read(&caches);
-    PyObject *list = PyList_New(0);
-    for (int i = 0; list && i < RGM_CACHE_LEVELS; i++) {
-        PyObject *row = Py_BuildValue("{sisLsi}", "level", i + 1, "bytes", (long long)caches.bytes[i],
-                                      "sharers", caches.sharers[i]);
-        if (!row || PyList_Append(list, row) < 0) Py_CLEAR(list);
-        Py_XDECREF(row);
-    }
-    return list;
+    return rgm_list_of(RGM_CACHE_LEVELS, level_of, &caches);
 }
 
 static PyMethodDef methods[] = {

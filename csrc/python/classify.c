@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The classifier of regimes, for what is not a run.
-#include "analysis/classify.h"
+#include "analysis/regimes/classify.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "python/fields.h"
 #include "python/policy.h"
-#include "python/state.h"
+#include "python/rows.h"
 
 #define TOKEN_2(name, token, doc) token,
 #define TOKEN_3(name, token, unit, doc) token,
@@ -171,24 +171,15 @@ static int take_dispatch(PyObject *given, rgm_work *work) {
     X(confidence)
 
 static PyObject *verdict_dict(const rgm_regime_verdict *v) {
-    const struct {
-        const char *name;
-        double value;
-    } figures[] = {
-#define FIGURE(member) {#member, v->member},
-        FIGURES(FIGURE)
+#define FIGURE(member) RGM_MEMBER_OR_NONE(rgm_regime_verdict, member),
+    static const rgm_member figures[] = {FIGURES(FIGURE)};
 #undef FIGURE
-    };
     const char *roof = v->memory_roof < RGM_CEILING_COUNT ? ceilings[v->memory_roof] : NULL;
     PyObject *dict =
         Py_BuildValue("{ssssssssszsO}", "regime", regimes[v->regime], "leans_to", regimes[v->leans_to],
                       "detail", details[v->detail], "reason", reasons[v->reason], "memory_roof", roof,
                       "floor_assumed", v->floor_assumed ? Py_True : Py_False);
-    for (size_t i = 0; dict && i < sizeof figures / sizeof figures[0]; i++) {
-        PyObject *value = isnan(figures[i].value) ? Py_NewRef(Py_None) : PyFloat_FromDouble(figures[i].value);
-        if (!value || PyDict_SetItemString(dict, figures[i].name, value) < 0) Py_CLEAR(dict);
-        Py_XDECREF(value);
-    }
+    if (dict && rgm_members_put(dict, v, figures, sizeof figures / sizeof *figures) < 0) Py_CLEAR(dict);
     return dict;
 }
 
@@ -238,11 +229,8 @@ static PyObject *core_classify(PyObject *module, PyObject *args, PyObject *kwarg
 #define TEXT_ROW(name, token, text) {token, text},
 static PyObject *texts_of(const char *const (*rows)[2], size_t count) {
     PyObject *dict = PyDict_New();
-    for (size_t i = 0; dict && i < count; i++) {
-        PyObject *text = PyUnicode_FromString(rows[i][1]);
-        if (!text || PyDict_SetItemString(dict, rows[i][0], text) < 0) Py_CLEAR(dict);
-        Py_XDECREF(text);
-    }
+    for (size_t i = 0; dict && i < count; i++)
+        if (rgm_dict_put(dict, rows[i][0], PyUnicode_FromString(rows[i][1])) < 0) Py_CLEAR(dict);
     return dict;
 }
 

@@ -3,10 +3,10 @@
 // object keeps the rows in memory; stop returns them.
 #include <string.h>
 
-#include "cuda/counter_rows.h"
-#include "cuda/counter_sampling.h"
-#include "cuda/range_profiler.h"
-#include "python/state.h"
+#include "cuda/counters/counter_rows.h"
+#include "cuda/counters/counter_sampling.h"
+#include "cuda/counters/range_profiler.h"
+#include "python/rows.h"
 
 enum { MAX_ROWS = 1 << 22 }; // of 24 bytes
 
@@ -124,61 +124,37 @@ static PyObject *measure_pop(PyObject *object, PyObject *unused) {
 
 // --- stop -------------------------------------------------------------------------------------------------
 
+static PyObject *plan_row(const void *plan, size_t i) {
+    const rgm_counter_plan_row *row = &((const rgm_counter_plan *)plan)->rows[i];
+    return Py_BuildValue("(ssi)", rgm_counter_roles[row->role].token, row->metric, row->pass);
+}
+
 static PyObject *plan_of(const rgm_counter_plan *plan) {
     if (!plan) Py_RETURN_NONE;
-    PyObject *metrics = PyList_New(0);
-    for (size_t i = 0; metrics && i < plan->count; i++) {
-        PyObject *pair = Py_BuildValue("(ssi)", rgm_counter_roles[plan->rows[i].role].token,
-                                       plan->rows[i].metric, plan->rows[i].pass);
-        if (!pair || PyList_Append(metrics, pair) < 0) Py_CLEAR(metrics);
-        Py_XDECREF(pair);
-    }
-    return metrics ? Py_BuildValue("{sssssN}", "chip", plan->chip, "set", rgm_counter_sets[plan->set].token,
-                                   "rows", metrics)
-                   : NULL;
+    return Py_BuildValue("{sssssN}", "chip", plan->chip, "set", rgm_counter_sets[plan->set].token, "rows",
+                         rgm_list_of(plan->count, plan_row, plan));
 }
 
-static PyObject *names_of(const rgm_counter_rows *rows) {
-    Py_ssize_t count = (Py_ssize_t)rgm_strings_count(&rows->names);
-    PyObject *names = PyTuple_New(count);
-    for (Py_ssize_t i = 0; names && i < count; i++) {
-        rgm_string text = rgm_strings_view(&rows->names, (uint32_t)i);
-        PyObject *name = PyUnicode_DecodeUTF8(text.data, (Py_ssize_t)text.length, "replace");
-        if (!name) Py_CLEAR(names);
-        if (names) PyTuple_SET_ITEM(names, i, name);
-    }
-    return names;
+static PyObject *name_of(const void *names, size_t i) {
+    rgm_string text = rgm_strings_view(names, (uint32_t)i);
+    return PyUnicode_DecodeUTF8(text.data, (Py_ssize_t)text.length, "replace");
 }
 
-static PyObject *ranges_of(const rgm_counter_rows *rows) {
-    PyObject *list = PyList_New((Py_ssize_t)rows->n_ranges);
-    for (size_t i = 0; list && i < rows->n_ranges; i++) {
-        const rgm_activity_row *row = &rows->ranges[i];
-        PyObject *made = Py_BuildValue("(ILLi)", (unsigned)row->name, (long long)row->start_ns,
-                                       (long long)row->duration_ns, (int)row->device);
-        if (!made) Py_CLEAR(list);
-        if (list) PyList_SET_ITEM(list, (Py_ssize_t)i, made);
-    }
-    return list;
+static PyObject *range_of(const void *ranges, size_t i) {
+    const rgm_activity_row *row = &((const rgm_activity_row *)ranges)[i];
+    return Py_BuildValue("(ILLi)", (unsigned)row->name, (long long)row->start_ns, (long long)row->duration_ns,
+                         (int)row->device);
 }
 
-static PyObject *result_of(const rgm_counter_rows *rows, PyObject *plan, PyObject *source, PyObject *reason,
-                           PyObject *counts) {
-    PyObject *names = names_of(rows), *ranges = ranges_of(rows);
-    PyObject *data =
-        PyBytes_FromStringAndSize((const char *)rows->rows, (Py_ssize_t)(rows->n_rows * sizeof *rows->rows));
-    if (names && ranges && data && plan && source && reason && counts)
-        return Py_BuildValue("{sNsNsNsNsNsNsNsL}", "names", names, "rows", data, "ranges", ranges, "plan",
-                             plan, "source", source, "reason", reason, "counts", counts, "dropped_rows",
-                             (long long)rows->dropped);
-    Py_XDECREF(names);
-    Py_XDECREF(ranges);
-    Py_XDECREF(data);
-    Py_XDECREF(plan);
-    Py_XDECREF(source);
-    Py_XDECREF(reason);
-    Py_XDECREF(counts);
-    return NULL;
+// Takes the objects over, of which any may be NULL with an exception.
+static PyObject *result_of(const rgm_counter_rows *rows, PyObject *plan, const char *source,
+                           const char *reason, PyObject *counts) {
+    return Py_BuildValue(
+        "{sNsNsNsNsssssNsL}", "names", rgm_tuple_of(rgm_strings_count(&rows->names), name_of, &rows->names),
+        "rows",
+        PyBytes_FromStringAndSize((const char *)rows->rows, (Py_ssize_t)(rows->n_rows * sizeof *rows->rows)),
+        "ranges", rgm_list_of(rows->n_ranges, range_of, rows->ranges), "plan", plan, "source", source,
+        "reason", reason, "counts", counts, "dropped_rows", (long long)rows->dropped);
 }
 
 static PyObject *stop_sampling(measure *self) {
@@ -197,11 +173,14 @@ static PyObject *stop_sampling(measure *self) {
         (long long)report.pm.late, "failures", (long long)(pm ? report.pm.failures : report.gpm.failures),
         "cpu_ns", (long long)(pm ? report.pm.cpu_ns : report.gpm.cpu_ns), "times_guessed",
         report.pm.guessed ? Py_True : Py_False);
-    return result_of(&self->rows, plan, PyUnicode_FromString(pm ? "pm" : "gpm"),
-                     PyUnicode_FromString(report.reason), counts);
+    return result_of(&self->rows, plan, pm ? "pm" : "gpm", report.reason, counts);
 }
 
 static PyObject *stop_ranges(measure *self) {
+    static const rgm_member members[] = {
+        RGM_MEMBER(rgm_range_counts, ranges), RGM_MEMBER(rgm_range_counts, dropped),
+        RGM_MEMBER(rgm_range_counts, nested), RGM_MEMBER(rgm_range_counts, foreign),
+        RGM_MEMBER(rgm_range_counts, failures)};
     rgm_range_counts counts = {0};
     rgm_range_profiler *ranges = self->ranges;
     PyObject *plan = plan_of(rgm_range_profiler_plan(ranges));
@@ -209,10 +188,7 @@ static PyObject *stop_ranges(measure *self) {
     Py_BEGIN_ALLOW_THREADS;
     rgm_range_profiler_stop(ranges, &counts);
     Py_END_ALLOW_THREADS;
-    PyObject *made = Py_BuildValue("{sLsLsLsLsL}", "ranges", (long long)counts.ranges, "dropped",
-                                   (long long)counts.dropped, "nested", (long long)counts.nested, "foreign",
-                                   (long long)counts.foreign, "failures", (long long)counts.failures);
-    return result_of(&self->rows, plan, PyUnicode_FromString("ranges"), PyUnicode_FromString(""), made);
+    return result_of(&self->rows, plan, "ranges", "", RGM_DICT_OF(&counts, members));
 }
 
 static PyObject *measure_stop(PyObject *object, PyObject *unused) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hardware counters: what can be planned without a device, as plain dictionaries. regimeter.counters gives
 // them names and a form.
-#include "cuda/counter_plan.h"
-#include "python/state.h"
+#include "cuda/counters/counter_plan.h"
+#include "python/rows.h"
 
 static const char *profiler_token(int profiler) {
     return profiler == RGM_CUPTI_PM_SAMPLING ? "pm_sampling" : "range";
@@ -11,23 +11,17 @@ static const char *profiler_token(int profiler) {
 // --- lists ------------------------------------------------------------------------------------------------
 
 static PyObject *candidates(const char *const *names) {
-    PyObject *list = PyList_New(0);
-    for (int i = 0; list && i < RGM_COUNTER_CANDIDATES && names[i] && *names[i]; i++) {
-        PyObject *name = PyUnicode_FromString(names[i]);
-        if (!name || PyList_Append(list, name) < 0) Py_CLEAR(list);
-        Py_XDECREF(name);
-    }
-    return list;
+    size_t count = 0;
+    while (count < RGM_COUNTER_CANDIDATES && names[count] && *names[count]) count++;
+    return rgm_list_of(count, rgm_row_text, names);
 }
 
 static PyObject *gpm_series(int role) {
     PyObject *list = PyList_New(0);
-    for (size_t i = 0; list && i < rgm_gpm_metrics_count; i++) {
-        if ((int)rgm_gpm_metrics[i].role != role) continue;
-        PyObject *name = PyUnicode_FromString(rgm_gpm_metrics[i].series);
-        if (!name || PyList_Append(list, name) < 0) Py_CLEAR(list);
-        Py_XDECREF(name);
-    }
+    for (size_t i = 0; list && i < rgm_gpm_metrics_count; i++)
+        if ((int)rgm_gpm_metrics[i].role == role &&
+            rgm_list_add(list, PyUnicode_FromString(rgm_gpm_metrics[i].series)) < 0)
+            Py_CLEAR(list);
     return list;
 }
 
@@ -38,27 +32,22 @@ static PyObject *core_counter_roles(PyObject *module, PyObject *unused) {
         PyObject *row = Py_BuildValue("{sssssNsNsN}", "unit", role->unit, "doc", role->doc, "range",
                                       candidates(role->range), "pm_sampling", candidates(role->sampled),
                                       "gpm", gpm_series(i));
-        if (!row || PyDict_SetItemString(dict, role->token, row) < 0) Py_CLEAR(dict);
-        Py_XDECREF(row);
+        if (rgm_dict_put(dict, role->token, row) < 0) Py_CLEAR(dict);
     }
     return dict;
+}
+
+static PyObject *role_of_set(const void *set, size_t i) {
+    return PyUnicode_FromString(rgm_counter_roles[((const rgm_counter_set_row *)set)->roles[i]].token);
 }
 
 static PyObject *core_counter_sets(PyObject *module, PyObject *unused) {
     PyObject *dict = PyDict_New();
     for (int i = 0; dict && i < RGM_COUNTER_SET_COUNT; i++) {
         const rgm_counter_set_row *set = &rgm_counter_sets[i];
-        PyObject *roles = PyTuple_New(set->count);
-        for (int r = 0; roles && r < set->count; r++) {
-            PyObject *token = PyUnicode_FromString(rgm_counter_roles[set->roles[r]].token);
-            if (!token) Py_CLEAR(roles);
-            if (roles) PyTuple_SET_ITEM(roles, r, token);
-        }
-        PyObject *row = roles ? Py_BuildValue("{sssssN}", "doc", set->doc, "profiler",
-                                              profiler_token(set->profiler), "roles", roles)
-                              : NULL;
-        if (!row || PyDict_SetItemString(dict, set->token, row) < 0) Py_CLEAR(dict);
-        Py_XDECREF(row);
+        PyObject *row = Py_BuildValue("{sssssN}", "doc", set->doc, "profiler", profiler_token(set->profiler),
+                                      "roles", rgm_tuple_of((size_t)set->count, role_of_set, set));
+        if (rgm_dict_put(dict, set->token, row) < 0) Py_CLEAR(dict);
     }
     return dict;
 }
@@ -80,29 +69,17 @@ static PyObject *core_counter_chips(PyObject *module, PyObject *unused) {
     if (status == RGM_OK) status = rgm_counter_chips(library, &chips, &count, &err);
     Py_END_ALLOW_THREADS;
     if (status != RGM_OK) return rgm_raise(rgm_module_of(module), status, &err);
-    PyObject *names = PyTuple_New((Py_ssize_t)count);
-    for (size_t i = 0; names && i < count; i++) {
-        PyObject *name = PyUnicode_FromString(chips[i]);
-        if (!name) Py_CLEAR(names);
-        if (names) PyTuple_SET_ITEM(names, (Py_ssize_t)i, name);
-    }
-    return names ? Py_BuildValue("{sNsN}", "chips", names, "library", library_facts(library)) : NULL;
+    return Py_BuildValue("{sNsN}", "chips", rgm_tuple_of(count, rgm_row_text, chips), "library",
+                         library_facts(library));
 }
 
 // --- plan -------------------------------------------------------------------------------------------------
 
-static PyObject *plan_rows(const rgm_counter_plan *plan) {
-    PyObject *rows = PyList_New((Py_ssize_t)plan->count);
-    for (size_t i = 0; rows && i < plan->count; i++) {
-        const rgm_counter_plan_row *from = &plan->rows[i];
-        const rgm_counter_role_row *role = &rgm_counter_roles[from->role];
-        PyObject *row =
-            Py_BuildValue("{sssssssssisi}", "role", role->token, "metric", from->metric, "unit", role->unit,
-                          "doc", role->doc, "group", from->pass, "passes", from->passes);
-        if (!row) Py_CLEAR(rows);
-        if (rows) PyList_SET_ITEM(rows, (Py_ssize_t)i, row);
-    }
-    return rows;
+static PyObject *plan_row(const void *plan, size_t i) {
+    const rgm_counter_plan_row *from = &((const rgm_counter_plan *)plan)->rows[i];
+    const rgm_counter_role_row *role = &rgm_counter_roles[from->role];
+    return Py_BuildValue("{sssssssssisi}", "role", role->token, "metric", from->metric, "unit", role->unit,
+                         "doc", role->doc, "group", from->pass, "passes", from->passes);
 }
 
 static PyObject *core_counter_plan(PyObject *module, PyObject *args) {
@@ -122,11 +99,10 @@ static PyObject *core_counter_plan(PyObject *module, PyObject *args) {
     if (status == RGM_OK) status = rgm_counter_plan_make(&plan, library, set, chip, NULL, &err);
     Py_END_ALLOW_THREADS;
     if (status != RGM_OK) return rgm_raise(rgm_module_of(module), status, &err);
-    PyObject *rows = plan_rows(&plan);
-    if (!rows) return NULL;
     return Py_BuildValue("{sssssssnsisNsN}", "chip", plan.chip, "set", token, "profiler",
                          profiler_token(rgm_counter_sets[set].profiler), "passes", (Py_ssize_t)plan.passes,
-                         "groups", plan.groups, "library", library_facts(library), "rows", rows);
+                         "groups", plan.groups, "library", library_facts(library), "rows",
+                         rgm_list_of(plan.count, plan_row, &plan));
 }
 
 static PyMethodDef counter_methods[] = {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device time of scopes: which stream a block works in, and the profiler's side of csrc/cuda/events.h.
+// Device time of scopes: which stream a block works in, and the profiler's side of csrc/cuda/events/events.h.
 //
 // A block without `stream=` works in the current stream of the library that the program uses: torch, CuPy or
 // Numba, told by a callable of that library, which is looked for now and then (streams.find) and called at

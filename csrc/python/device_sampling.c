@@ -3,9 +3,10 @@
 #include <string.h>
 
 #include "capture/device.h"
-#include "cuda/counter_sampling.h"
-#include "cuda/telemetry.h"
+#include "cuda/counters/counter_sampling.h"
+#include "cuda/nvml/telemetry.h"
 #include "python/profiler.h"
+#include "python/rows.h"
 
 static bool is_open(profiler_object *self) {
     if (!self->session) PyErr_SetString(PyExc_RuntimeError, "the profiler has not been initialised");
@@ -39,20 +40,23 @@ PyObject *rgm_profiler_telemetry_state(profiler_object *self, PyObject *unused) 
     if (!self->telemetry) Py_RETURN_NONE;
     rgm_telemetry_stats s;
     rgm_telemetry_stats_read(self->telemetry, &s);
-    return Py_BuildValue("{sLsdsLsLsKsKsnsnsnss}", "interval_ns", (long long)s.interval_ns, "budget",
-                         s.budget, "wall_ns", (long long)s.wall_ns, "nvml_ns", (long long)s.nvml_ns, "calls",
-                         (unsigned long long)s.calls, "values", (unsigned long long)s.values, "devices",
-                         (Py_ssize_t)s.devices, "lost", (Py_ssize_t)s.lost, "slowed", (Py_ssize_t)s.slowed,
-                         "remark", s.remark);
+    static const rgm_member members[] = {
+#define STAT(member) RGM_MEMBER(rgm_telemetry_stats, member)
+        STAT(interval_ns), STAT(budget),  STAT(wall_ns), STAT(nvml_ns), STAT(calls),
+        STAT(values),      STAT(devices), STAT(lost),    STAT(slowed),  STAT(remark),
+#undef STAT
+    };
+    return RGM_DICT_OF(&s, members);
 }
+
+static const char *const feeds[] = {
+#define FEED_TOKEN(name, token) token,
+    RGM_COUNTER_FEEDS(FEED_TOKEN)
+#undef FEED_TOKEN
+};
 
 // The reason why there are no counters, "" when there are.
 PyObject *rgm_profiler_counters_start(profiler_object *self, PyObject *args) {
-    static const char *const feeds[] = {
-#define FEED_TOKEN(name, token) token,
-        RGM_COUNTER_FEEDS(FEED_TOKEN)
-#undef FEED_TOKEN
-    };
     rgm_sampling_options options = {0};
     const char *set;
     PyObject *feed;
@@ -87,11 +91,6 @@ void rgm_profiler_sampling_close(profiler_object *self, rgm_sampling_report *rep
 
 // Ends both; what the counters came to, None without them.
 PyObject *rgm_profiler_sampling_stop(profiler_object *self, PyObject *unused) {
-    static const char *const feeds[] = {
-#define FEED_TOKEN(name, token) token,
-        RGM_COUNTER_FEEDS(FEED_TOKEN)
-#undef FEED_TOKEN
-    };
     rgm_sampling_report report = {0};
     bool had = self->counters != NULL;
     rgm_profiler_ranges_close(self);

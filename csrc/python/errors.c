@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // All raising of core errors. The exception classes are made here so that C and Python raise the same ones.
+#include "base/spill.h"
 #include "python/state.h"
 
 static PyObject *make(PyObject *module, const char *name, const char *doc, PyObject *bases) {
@@ -50,21 +51,28 @@ static PyObject *raise_format(rgm_module *state, const rgm_error *err) {
     return NULL;
 }
 
+// OSError(errno, text) picks FileNotFoundError and its like.
+static PyObject *raise_os(int os_errno, const char *message) {
+    PyObject *args = Py_BuildValue("(is)", os_errno, message);
+    if (args) PyErr_SetObject(PyExc_OSError, args);
+    Py_XDECREF(args);
+    return NULL;
+}
+
+static PyObject *raise_no_memory(void) {
+    rgm_error err;
+    return rgm_spill_refused(&err) ? raise_os(err.os_errno, err.message) : PyErr_NoMemory();
+}
+
 PyObject *rgm_raise(rgm_module *state, rgm_status status, const rgm_error *err) {
     const char *message = err && err->message[0] ? err->message : rgm_status_text(status);
     switch (status) {
-    case RGM_NO_MEMORY: return PyErr_NoMemory();
+    case RGM_NO_MEMORY: return raise_no_memory();
     case RGM_FORMAT: return raise_format(state, err);
     case RGM_BUSY: PyErr_SetString(state->busy_error, message); return NULL;
     case RGM_UNAVAILABLE: PyErr_SetString(state->unavailable_error, message); return NULL;
     case RGM_INVALID: PyErr_SetString(PyExc_ValueError, message); return NULL;
-    case RGM_IO: {
-        // OSError(errno, text) picks FileNotFoundError and its like.
-        PyObject *args = Py_BuildValue("(is)", err ? err->os_errno : 0, message);
-        if (args) PyErr_SetObject(PyExc_OSError, args);
-        Py_XDECREF(args);
-        return NULL;
-    }
+    case RGM_IO: return raise_os(err ? err->os_errno : 0, message);
     default: PyErr_SetString(state->error, message); return NULL;
     }
 }

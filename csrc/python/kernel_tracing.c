@@ -3,10 +3,11 @@
 #include <string.h>
 
 #include "capture/device.h"
-#include "cuda/cupti.h"
-#include "cuda/tracing.h"
+#include "cuda/trace/cupti.h"
+#include "cuda/trace/tracing.h"
 #include "python/fields.h"
 #include "python/profiler.h"
+#include "python/rows.h"
 
 static int read_options(PyObject *given, rgm_tracing_options *options) {
     static const rgm_field rows[] = {
@@ -70,34 +71,55 @@ PyObject *rgm_profiler_kernels_stop(profiler_object *self, PyObject *unused) {
 
 // CUPTI's number of each kind of record that came: how many, and how many of them were of no use.
 static PyObject *kinds_of(const rgm_tracing_stats *s) {
+    static const rgm_member members[] = {RGM_MEMBER(rgm_activity_kind_counts, records),
+                                         RGM_MEMBER(rgm_activity_kind_counts, invalid)};
     PyObject *kinds = PyDict_New();
     for (unsigned kind = 0; kinds && kind < RGM_ACTIVITY_KINDS; kind++) {
+        char key[16];
         if (!s->kinds[kind].records) continue;
-        PyObject *key = PyUnicode_FromFormat("%u", kind);
-        PyObject *counts =
-            Py_BuildValue("{sKsK}", "records", s->kinds[kind].records, "invalid", s->kinds[kind].invalid);
-        if (!key || !counts || PyDict_SetItem(kinds, key, counts) != 0) Py_CLEAR(kinds);
-        Py_XDECREF(key);
-        Py_XDECREF(counts);
+        (void)snprintf(key, sizeof key, "%u", kind);
+        if (rgm_dict_put(kinds, key, RGM_DICT_OF(&s->kinds[kind], members)) < 0) Py_CLEAR(kinds);
     }
     return kinds;
 }
+
+#define STATE(member) RGM_MEMBER(rgm_tracing_stats, member)
+static const rgm_member state_members[] = {
+    STATE(path),
+    STATE(origin),
+    STATE(conflict),
+    STATE(version),
+    STATE(graph_nodes),
+    STATE(calls),
+    STATE(records),
+    STATE(invalid),
+    STATE(dropped),
+    STATE(unknown),
+    STATE(untimed),
+    STATE(buffers),
+    STATE(buffers_out),
+    STATE(declined),
+    STATE(foreign),
+    STATE(service_cpu_ns),
+    STATE(memory),
+    STATE(queue_times_reason),
+    RGM_MEMBER_AS(rgm_tracing_stats, queue_times_asked, "queue_times"),
+    RGM_MEMBER_AS(rgm_tracing_stats, queue_times, "queue_times_known"),
+};
+#undef STATE
 
 PyObject *rgm_profiler_kernels_state(PyObject *unused, PyObject *ignored) {
     rgm_tracing_stats s;
     Py_BEGIN_ALLOW_THREADS;
     rgm_tracing_get_stats(&s);
     Py_END_ALLOW_THREADS;
-    PyObject *kinds = kinds_of(&s);
-    if (!kinds) return NULL;
-    return Py_BuildValue(
-        "{sssssssssssksssOsOsKsKsKsKsKsKsKsKsKsKsNsL}", "state", rgm_tracing_state_token(s.state), "meaning",
-        rgm_tracing_state_text(s.state), "path", s.path, "origin", s.origin, "conflict", s.conflict,
-        "version", (unsigned long)s.version, "clock", s.own_clock ? "monotonic" : "converted", "graph_nodes",
-        s.graph_nodes ? Py_True : Py_False, "running", s.state == RGM_TRACING_RUNNING ? Py_True : Py_False,
-        "calls", s.calls, "records", s.records, "invalid", s.invalid, "dropped", s.dropped, "unknown",
-        s.unknown, "untimed", s.untimed, "buffers", s.buffers, "buffers_out", s.buffers_out, "declined",
-        s.declined, "foreign", s.foreign, "kinds", kinds, "service_cpu_ns", (long long)s.service_cpu_ns);
+    PyObject *dict =
+        Py_BuildValue("{sssssssOsN}", "state", rgm_tracing_state_token(s.state), "meaning",
+                      rgm_tracing_state_text(s.state), "clock", s.own_clock ? "monotonic" : "converted",
+                      "running", s.state == RGM_TRACING_RUNNING ? Py_True : Py_False, "kinds", kinds_of(&s));
+    if (dict && rgm_members_put(dict, &s, state_members, sizeof state_members / sizeof *state_members) < 0)
+        Py_CLEAR(dict);
+    return dict;
 }
 
 // What doctor shows: nothing is traced.

@@ -2,22 +2,21 @@
 // Kernels and workloads: what there is, and compiling.
 #include <string.h>
 
-#include "python/state.h"
+#include "python/rows.h"
 #include "workloads/kernels.h"
 #include "workloads/workload.h"
 
 // --- descriptions -----------------------------------------------------------------------------------------
 
 static PyObject *list_of_entries(const char *file) {
+    static const rgm_member members[] = {
+        RGM_MEMBER_AS(rgm_calibration_kernel, entry, "name"), RGM_MEMBER(rgm_calibration_kernel, work),
+        RGM_MEMBER(rgm_calibration_kernel, unit), RGM_MEMBER(rgm_calibration_kernel, doc)};
     PyObject *list = PyList_New(0);
-    for (size_t i = 0; list && i < rgm_calibration_kernels_count; i++) {
-        const rgm_calibration_kernel *kernel = &rgm_calibration_kernels[i];
-        if (strcmp(kernel->file, file) != 0) continue;
-        PyObject *row = Py_BuildValue("{sssissss}", "name", kernel->entry, "work", kernel->work, "unit",
-                                      kernel->unit, "doc", kernel->doc);
-        if (!row || PyList_Append(list, row) < 0) Py_CLEAR(list);
-        Py_XDECREF(row);
-    }
+    for (size_t i = 0; list && i < rgm_calibration_kernels_count; i++)
+        if (strcmp(rgm_calibration_kernels[i].file, file) == 0 &&
+            rgm_list_add(list, RGM_DICT_OF(&rgm_calibration_kernels[i], members)) < 0)
+            Py_CLEAR(list);
     return list;
 }
 
@@ -25,58 +24,45 @@ static PyObject *core_kernels(PyObject *module, PyObject *unused) {
     PyObject *dict = PyDict_New();
     for (size_t i = 0; dict && i < rgm_kernel_files_count; i++) {
         const rgm_kernel_file *file = &rgm_kernel_files[i];
-        PyObject *entries = list_of_entries(file->name);
-        PyObject *row = entries ? Py_BuildValue("{sisssN}", "lowest_capability", file->lowest, "doc",
-                                                file->doc, "calibration", entries)
-                                : NULL;
-        if (!row || PyDict_SetItemString(dict, file->name, row) < 0) Py_CLEAR(dict);
-        Py_XDECREF(row);
+        if (rgm_dict_put(dict, file->name,
+                         Py_BuildValue("{sisssN}", "lowest_capability", file->lowest, "doc", file->doc,
+                                       "calibration", list_of_entries(file->name))) < 0)
+            Py_CLEAR(dict);
     }
     return dict;
 }
 
 static PyObject *describe_parameters(const rgm_workload *workload) {
-    PyObject *dict = PyDict_New();
-    for (size_t i = 0; dict && workload->parameters[i].name; i++) {
-        const rgm_workload_parameter *p = &workload->parameters[i];
-        PyObject *row = Py_BuildValue("{sdsdsdsOss}", "value", p->value, "least", p->least, "most", p->most,
-                                      "whole", p->whole ? Py_True : Py_False, "doc", p->doc);
-        if (!row || PyDict_SetItemString(dict, p->name, row) < 0) Py_CLEAR(dict);
-        Py_XDECREF(row);
-    }
-    return dict;
+    static const rgm_member members[] = {
+        RGM_MEMBER(rgm_workload_parameter, value), RGM_MEMBER(rgm_workload_parameter, least),
+        RGM_MEMBER(rgm_workload_parameter, most), RGM_MEMBER(rgm_workload_parameter, whole),
+        RGM_MEMBER(rgm_workload_parameter, doc)};
+    size_t count = 0;
+    while (workload->parameters[count].name) count++;
+    return RGM_ROWS_DICT(workload->parameters, count, members);
 }
 
 static PyObject *describe_buffers(const rgm_workload *workload) {
     PyObject *dict = PyDict_New();
-    for (size_t i = 0; dict && workload->buffers[i].name; i++) {
-        const rgm_workload_buffer *buffer = &workload->buffers[i];
-        PyObject *row = Py_BuildValue("{ssss}", "role", rgm_buffer_role_text(buffer->role), "dtype",
-                                      rgm_element_text(buffer->element));
-        if (!row || PyDict_SetItemString(dict, buffer->name, row) < 0) Py_CLEAR(dict);
-        Py_XDECREF(row);
-    }
+    for (const rgm_workload_buffer *buffer = workload->buffers; dict && buffer->name; buffer++)
+        if (rgm_dict_put(dict, buffer->name,
+                         Py_BuildValue("{ssss}", "role", rgm_buffer_role_text(buffer->role), "dtype",
+                                       rgm_element_text(buffer->element))) < 0)
+            Py_CLEAR(dict);
     return dict;
 }
 
 static PyObject *describe_workload(const rgm_workload *workload) {
-    PyObject *parameters = describe_parameters(workload), *buffers = describe_buffers(workload);
-    if (parameters && buffers)
-        return Py_BuildValue("{sssssNsNsO}", "doc", workload->doc, "unit", workload->unit, "parameters",
-                             parameters, "buffers", buffers, "any_block",
-                             workload->per_thread ? Py_True : Py_False);
-    Py_XDECREF(parameters);
-    Py_XDECREF(buffers);
-    return NULL;
+    return Py_BuildValue("{sssssNsNsO}", "doc", workload->doc, "unit", workload->unit, "parameters",
+                         describe_parameters(workload), "buffers", describe_buffers(workload), "any_block",
+                         workload->per_thread ? Py_True : Py_False);
 }
 
 static PyObject *core_workloads(PyObject *module, PyObject *unused) {
     PyObject *dict = PyDict_New();
-    for (size_t i = 0; dict && i < rgm_workloads_count; i++) {
-        PyObject *row = describe_workload(rgm_workloads[i]);
-        if (!row || PyDict_SetItemString(dict, rgm_workloads[i]->name, row) < 0) Py_CLEAR(dict);
-        Py_XDECREF(row);
-    }
+    for (size_t i = 0; dict && i < rgm_workloads_count; i++)
+        if (rgm_dict_put(dict, rgm_workloads[i]->name, describe_workload(rgm_workloads[i])) < 0)
+            Py_CLEAR(dict);
     return dict;
 }
 

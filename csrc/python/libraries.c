@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where vendor libraries are looked for beside the loader's own path.
-#include "cuda/library.h"
+#include "cuda/library/library.h"
 #include "python/state.h"
 
 static PyObject *core_library_search(PyObject *module, PyObject *folders) {

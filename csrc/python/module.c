@@ -4,22 +4,23 @@
 #include <sys/prctl.h>
 
 #include "analysis/analyses.h"
-#include "analysis/collective.h"
-#include "analysis/counter_item.h"
-#include "analysis/critical.h"
-#include "analysis/diff.h"
-#include "analysis/kernel_types.h"
+#include "analysis/communication/collective.h"
+#include "analysis/counters/counter_item.h"
+#include "analysis/critical/critical.h"
+#include "analysis/diff/diff.h"
+#include "analysis/times/kernel_types.h"
 #include "base/memory.h"
 #include "calibrate/device.h"
 #include "calibrate/host.h"
 #include "capture/heap_sampler.h"
 #include "capture/sampler.h"
 #include "compare/race.h"
-#include "io/export.h"
-#include "io/frame.h"
-#include "io/trace_fields.h"
+#include "io/export/export.h"
+#include "io/journal/frame.h"
+#include "io/trace/trace_fields.h"
 #include "model/regimes.h"
 #include "python/profiler.h"
+#include "python/rows.h"
 
 rgm_module *rgm_module_of(PyObject *module) { return PyModule_GetState(module); }
 
@@ -30,69 +31,53 @@ rgm_module *rgm_module_of_type(PyTypeObject *type) {
 
 // --- descriptions -----------------------------------------------------------------------------------------
 
-static PyObject *describe_columns(const rgm_table_desc *desc) {
-    PyObject *list = PyList_New((Py_ssize_t)desc->n_columns);
-    for (size_t i = 0; list && i < desc->n_columns; i++) {
-        const rgm_column_desc *c = &desc->columns[i];
-        PyObject *row = Py_BuildValue("{ssssssssss}", "name", c->name, "type",
-                                      c->type == RGM_TYPE_name ? "name" : rgm_types[c->type].dtype, "dtype",
-                                      rgm_types[c->type].dtype, "unit", c->unit, "doc", c->doc);
-        if (!row) Py_CLEAR(list);
-        if (list) PyList_SET_ITEM(list, (Py_ssize_t)i, row);
-    }
-    return list;
+static PyObject *describe_column(const void *columns, size_t i) {
+    const rgm_column_desc *c = &((const rgm_column_desc *)columns)[i];
+    const char *dtype = rgm_types[c->type].dtype;
+    return Py_BuildValue("{ssssssssss}", "name", c->name, "type", c->type == RGM_TYPE_name ? "name" : dtype,
+                         "dtype", dtype, "unit", c->unit, "doc", c->doc);
 }
 
-static int describe_tables(PyObject *dict, const rgm_table_desc *const *tables, size_t count) {
-    for (size_t t = 0; t < count; t++) {
-        PyObject *columns = describe_columns(tables[t]);
-        PyObject *row = columns ? Py_BuildValue("{sssN}", "doc", tables[t]->doc, "columns", columns) : NULL;
-        int failed = row ? PyDict_SetItemString(dict, tables[t]->name, row) : -1;
-        Py_XDECREF(row);
-        if (failed) return -1;
+static PyObject *describe_tables(const rgm_table_desc *const *tables, size_t count) {
+    PyObject *dict = PyDict_New();
+    for (size_t t = 0; dict && t < count; t++) {
+        PyObject *columns = rgm_list_of(tables[t]->n_columns, describe_column, tables[t]->columns);
+        if (rgm_dict_put(dict, tables[t]->name,
+                         Py_BuildValue("{sssN}", "doc", tables[t]->doc, "columns", columns)) < 0)
+            Py_CLEAR(dict);
     }
-    return 0;
+    return dict;
 }
 
 static PyObject *core_schema(PyObject *module, PyObject *unused) {
-    PyObject *run = PyDict_New(), *results = PyDict_New();
-    if (run && results && describe_tables(run, rgm_run_tables, rgm_run_tables_count) == 0 &&
-        describe_tables(results, rgm_result_tables, rgm_result_tables_count) == 0)
-        return Py_BuildValue("{sNsN}", "run", run, "results", results);
-    Py_XDECREF(run);
-    Py_XDECREF(results);
-    return NULL;
+    return Py_BuildValue("{sNsN}", "run", describe_tables(rgm_run_tables, rgm_run_tables_count), "results",
+                         describe_tables(rgm_result_tables, rgm_result_tables_count));
 }
 
 static PyObject *core_analyses(PyObject *module, PyObject *unused) {
     PyObject *dict = PyDict_New();
-    for (size_t i = 0; dict && i < rgm_analyses_count; i++) {
-        PyObject *row =
-            Py_BuildValue("{ssss}", "table", rgm_analyses[i].desc->name, "doc", rgm_analyses[i].doc);
-        if (!row || PyDict_SetItemString(dict, rgm_analyses[i].name, row) < 0) Py_CLEAR(dict);
-        Py_XDECREF(row);
-    }
+    for (size_t i = 0; dict && i < rgm_analyses_count; i++)
+        if (rgm_dict_put(
+                dict, rgm_analyses[i].name,
+                Py_BuildValue("{ssss}", "table", rgm_analyses[i].desc->name, "doc", rgm_analyses[i].doc)) < 0)
+            Py_CLEAR(dict);
     return dict;
 }
 
 static PyObject *core_options(PyObject *module, PyObject *unused) {
-    static const struct {
+    typedef struct {
         const char *name;
-        long long initial;
+        int64_t initial;
         const char *unit, *doc;
-    } rows[] = {
+    } option;
+    static const option rows[] = {
 #define OPTION_ROW(type, name, initial, unit, doc) {#name, initial, unit, doc},
         RGM_SESSION_OPTIONS(OPTION_ROW)
 #undef OPTION_ROW
     };
-    PyObject *dict = PyDict_New();
-    for (size_t i = 0; dict && i < sizeof rows / sizeof rows[0]; i++) {
-        PyObject *row =
-            Py_BuildValue("{sLssss}", "default", rows[i].initial, "unit", rows[i].unit, "doc", rows[i].doc);
-        if (!row || PyDict_SetItemString(dict, rows[i].name, row) < 0) Py_CLEAR(dict);
-        Py_XDECREF(row);
-    }
-    return dict;
+    static const rgm_member members[] = {RGM_MEMBER_AS(option, initial, "default"), RGM_MEMBER(option, unit),
+                                         RGM_MEMBER(option, doc)};
+    return RGM_ROWS_DICT(rows, sizeof rows / sizeof rows[0], members);
 }
 
 // --- small services ---------------------------------------------------------------------------------------
@@ -124,19 +109,17 @@ static PyObject *core_die_with_parent(PyObject *module, PyObject *signal_number)
     Py_RETURN_NONE;
 }
 
+static PyObject *pair_of(const void *rows, size_t i) {
+    const char *const(*pairs)[2] = rows;
+    return Py_BuildValue("(ss)", pairs[i][0], pairs[i][1]);
+}
+
 // What the importer of traces knows and does not keep: (keys, reason).
 static PyObject *core_not_kept(PyObject *module, PyObject *unused) {
 #define NOT_KEPT(keys, reason) {keys, reason},
     static const char *const rows[][2] = {RGM_EVENT_KEYS_NOT_KEPT(NOT_KEPT) RGM_ARGUMENTS_NOT_KEPT(NOT_KEPT)};
 #undef NOT_KEPT
-    Py_ssize_t count = (Py_ssize_t)(sizeof rows / sizeof rows[0]);
-    PyObject *list = PyTuple_New(count);
-    for (Py_ssize_t i = 0; list && i < count; i++) {
-        PyObject *row = Py_BuildValue("(ss)", rows[i][0], rows[i][1]);
-        if (!row) Py_CLEAR(list);
-        if (list) PyTuple_SET_ITEM(list, i, row);
-    }
-    return list;
+    return rgm_tuple_of(sizeof rows / sizeof rows[0], pair_of, rows);
 }
 
 static PyObject *core_heap_reason(PyObject *module, PyObject *unused) {
@@ -335,7 +318,8 @@ static int core_exec(PyObject *module) {
         rgm_profiler_type_init(module, state) < 0)
         return -1;
     if (rgm_function_type_init(module, state) < 0 || rgm_table_types_init(module, state) < 0) return -1;
-    if (rgm_feed_type_init(module, state) < 0 || rgm_policy_init(module) < 0 || rgm_compare_init(module) < 0)
+    if (rgm_feed_type_init(module, state) < 0 || rgm_policy_init(module) < 0 ||
+        rgm_compare_init(module) < 0 || rgm_spill_init(module) < 0)
         return -1;
     if (rgm_buffer_pool_types_init(module, state) < 0 || rgm_monitor_type_init(module, state) < 0) return -1;
     if (rgm_race_type_init(module, state) < 0 || rgm_telemetry_init(module) < 0) return -1;

@@ -3,7 +3,7 @@
 #include "capture/monitor.h"
 
 #include "base/memory.h"
-#include "python/state.h"
+#include "python/rows.h"
 
 typedef struct {
     PyObject_HEAD
@@ -47,25 +47,20 @@ static PyObject *monitor_add(monitor_object *self, PyObject *args) {
 }
 
 static PyObject *describe_kernel(const rgm_monitor_kernel *kernel) {
-    PyObject *dict = PyDict_New();
-#define ENTRY(type, name, unit, doc)                                                                         \
-    if (dict) {                                                                                              \
-        PyObject *value = PyLong_FromLongLong(kernel->name);                                                 \
-        if (!value || PyDict_SetItemString(dict, #name, value) < 0) Py_CLEAR(dict);                          \
-        Py_XDECREF(value);                                                                                   \
-    }
-    RGM_MONITOR_KERNEL(ENTRY)
+#define ENTRY(type, name, unit, doc) RGM_MEMBER(rgm_monitor_kernel, name),
+    static const rgm_member members[] = {RGM_MONITOR_KERNEL(ENTRY)};
 #undef ENTRY
-    return dict;
+    return RGM_DICT_OF(kernel, members);
 }
 
 static PyObject *monitor_totals(monitor_object *self, PyObject *unused) {
+    static const rgm_member members[] = {
+        RGM_MEMBER(rgm_monitor_totals, current_memory_bytes), RGM_MEMBER(rgm_monitor_totals, kept),
+        RGM_MEMBER(rgm_monitor_totals, dropped), RGM_MEMBER(rgm_monitor_totals, kernels)};
     rgm_monitor_totals totals = rgm_monitor_totals_of(self->monitor);
-    PyObject *all = describe_kernel(&totals.all);
-    if (!all) return NULL;
-    return Py_BuildValue("{sNsLsLsLsI}", "all", all, "current_memory_bytes",
-                         (long long)totals.current_memory_bytes, "kept", (long long)totals.kept, "dropped",
-                         (long long)totals.dropped, "kernels", (unsigned)totals.kernels);
+    PyObject *dict = RGM_DICT_OF(&totals, members);
+    if (dict && rgm_dict_put(dict, "all", describe_kernel(&totals.all)) < 0) Py_CLEAR(dict);
+    return dict;
 }
 
 static PyObject *monitor_kernels(monitor_object *self, PyObject *unused) {

@@ -4,9 +4,9 @@
 #define RGM_PYTHON_PROFILER_H
 
 #include "base/bytes.h"
-#include "cuda/counter_sampling.h"
-#include "cuda/events.h"
-#include "cuda/telemetry.h"
+#include "cuda/counters/counter_sampling.h"
+#include "cuda/events/events.h"
+#include "cuda/nvml/telemetry.h"
 #include "python/state.h"
 
 enum { SITE_CACHE = 256, FREE_SCOPES = 64 };
@@ -157,6 +157,16 @@ static inline void rgm_scope_enter_any(scope_object *scope) {
 static inline void rgm_scope_leave_any(scope_object *scope, bool failed) {
     (scope->profiler->special & SPECIAL_COUNTS ? rgm_scope_count_leave : rgm_scope_leave)(scope, failed);
 }
+
+// scope_memory.c
+void rgm_scope_memory_begin(scope_object *scope);
+void rgm_scope_memory_end(scope_object *scope, rgm_recorder *recorder, bool record);
+// Takes an exception back and counts it: a scope never raises.
+void rgm_scope_internal_failure(scope_object *scope);
+
+// scope_protocol.c: the descriptor of the scope type, and the idle scope
+extern const char rgm_annotate_doc[];
+int rgm_scope_protocol_init(PyObject *module, rgm_module *state);
 
 // device_events.c
 // The handle in a value of `stream=`; false when it is none.

@@ -5,6 +5,7 @@
 #include "capture/heap_sampler.h"
 #include "python/fields.h"
 #include "python/profiler.h"
+#include "python/rows.h"
 #include "python/walk.h"
 
 static rgm_module *module_or_raise(profiler_object *self) {
@@ -119,12 +120,46 @@ static PyObject *own_costs(const rgm_session_stats *s) {
     static const char *const names[] = {RGM_OWN_COSTS(OWN_NAME)};
 #undef OWN_NAME
     PyObject *own = PyDict_New();
-    for (int what = 0; own && what < RGM_OWN_COUNT; what++) {
-        PyObject *ns = PyLong_FromLongLong(s->own_ns[what]);
-        if (!ns || PyDict_SetItemString(own, names[what], ns) < 0) Py_CLEAR(own);
-        Py_XDECREF(ns);
-    }
+    for (int what = 0; own && what < RGM_OWN_COUNT; what++)
+        if (rgm_dict_put(own, names[what], PyLong_FromLongLong(s->own_ns[what])) < 0) Py_CLEAR(own);
     return own;
+}
+
+#define STAT(member) RGM_MEMBER(rgm_session_stats, member)
+#define ROWS(log, name) RGM_MEMBER_AS(rgm_session_stats, rows[log], name)
+static const rgm_member stats_members[] = {
+    RGM_MEMBER_AS(rgm_session_stats, scopes, "records"),
+    STAT(dropped),
+    STAT(lost),
+    STAT(sampled_out),
+    ROWS(RGM_LOG_SAMPLES, "samples"),
+    ROWS(RGM_LOG_INTERVALS, "intervals"),
+    ROWS(RGM_LOG_ACTIVITIES, "activities"),
+    ROWS(RGM_LOG_VALUES, "values"),
+    ROWS(RGM_LOG_HOST_SAMPLES, "host_samples"),
+    STAT(blocks),
+    STAT(hot_blocks),
+    STAT(sites),
+    STAT(strings),
+    STAT(text_bytes),
+    STAT(service_cpu_ns),
+    STAT(journal_active),
+    STAT(stopped),
+};
+#undef STAT
+#undef ROWS
+
+static PyObject *taken_now(const rgm_session_stats *s) {
+#define GOVERNED_NAME(name, series, doc) #name,
+    static const char *const names[] = {RGM_GOVERNED(GOVERNED_NAME)};
+#undef GOVERNED_NAME
+    PyObject *one_in = PyDict_New();
+    for (int i = 0; one_in && i < RGM_GOVERNED_COUNT; i++) {
+        PyObject *value = PyLong_FromUnsignedLong(s->one_in[i]);
+        if (!value || PyDict_SetItemString(one_in, names[i], value) < 0) Py_CLEAR(one_in);
+        Py_XDECREF(value);
+    }
+    return one_in;
 }
 
 static PyObject *profiler_stats(profiler_object *self, PyObject *unused) {
@@ -133,16 +168,11 @@ static PyObject *profiler_stats(profiler_object *self, PyObject *unused) {
     Py_BEGIN_ALLOW_THREADS;
     rgm_session_get_stats(self->session, &s);
     Py_END_ALLOW_THREADS;
-    PyObject *own = own_costs(&s);
-    if (!own) return NULL;
-    return Py_BuildValue("{sKsKsKsKsKsKsKsKsKsKsKsKsKsKsLsNsOsO}", "records", s.scopes, "dropped", s.dropped,
-                         "lost", s.lost, "sampled_out", s.sampled_out, "samples", s.rows[RGM_LOG_SAMPLES],
-                         "intervals", s.rows[RGM_LOG_INTERVALS], "activities", s.rows[RGM_LOG_ACTIVITIES],
-                         "values", s.rows[RGM_LOG_VALUES], "host_samples", s.rows[RGM_LOG_HOST_SAMPLES],
-                         "blocks", s.blocks, "hot_blocks", s.hot_blocks, "sites", s.sites, "strings",
-                         s.strings, "text_bytes", s.text_bytes, "service_cpu_ns", (long long)s.service_cpu_ns,
-                         "own_ns", own, "journal_active", s.journal_active ? Py_True : Py_False, "stopped",
-                         s.stopped ? Py_True : Py_False);
+    PyObject *dict = RGM_DICT_OF(&s, stats_members);
+    if (dict &&
+        (rgm_dict_put(dict, "own_ns", own_costs(&s)) < 0 || rgm_dict_put(dict, "one_in", taken_now(&s)) < 0))
+        Py_CLEAR(dict);
+    return dict;
 }
 
 static PyObject *profiler_environment(profiler_object *self, PyObject *text) {

@@ -5,7 +5,6 @@
 #include "base/memory.h"
 #include "compare/pseudo_median.h"
 #include "python/fields.h"
-#include "python/state.h"
 
 typedef struct {
     PyObject_HEAD
@@ -121,23 +120,12 @@ static PyObject *race_candidate(race_object *self, PyObject *candidate) {
 // --- functions --------------------------------------------------------------------------------------------
 
 static PyObject *core_race_policy(PyObject *module, PyObject *unused) {
-    static const struct {
-        const char *name;
-        double initial;
-        const char *unit, *source;
-    } rows[] = {
-#define POLICY_ROW(name, initial, unit, source) {#name, initial, unit, source},
-        RGM_RACE_POLICY(POLICY_ROW)
+#define POLICY_ROW(name, initial, unit, source)                                                              \
+    {#name, offsetof(rgm_race_policy, name), initial, unit, source},
+    static const rgm_field rows[] = {RGM_RACE_POLICY(POLICY_ROW)};
 #undef POLICY_ROW
-    };
-    PyObject *dict = PyDict_New();
-    for (size_t i = 0; dict && i < sizeof rows / sizeof *rows; i++) {
-        PyObject *row = Py_BuildValue("{sdssss}", "default", rows[i].initial, "unit", rows[i].unit, "source",
-                                      rows[i].source);
-        if (!row || PyDict_SetItemString(dict, rows[i].name, row) < 0) Py_CLEAR(dict);
-        Py_XDECREF(row);
-    }
-    return dict;
+    static const rgm_fields policy = {.rows = rows, .count = sizeof rows / sizeof *rows};
+    return rgm_fields_describe(&policy);
 }
 
 static PyObject *core_pseudo_median(PyObject *module, PyObject *args) {

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "analysis/analyses.h"
-#include "analysis/summary.h"
+#include "analysis/times/summary.h"
 #include "base/memory.h"
 #include "python/policy.h"
 #include "python/run_object.h"

@@ -9,10 +9,10 @@
 
 #include "base/clock.h"
 #include "base/descriptor.h"
-#include "io/export.h"
-#include "io/memory_snapshot.h"
-#include "io/run_file.h"
-#include "io/trace_import.h"
+#include "io/export/export.h"
+#include "io/journal/run_file.h"
+#include "io/snapshot/memory_snapshot.h"
+#include "io/trace/trace_import.h"
 #include "python/run_object.h"
 
 PyObject *rgm_method_load(PyTypeObject *type, PyObject *args) {

@@ -8,8 +8,8 @@
 
 #include "base/memory.h"
 #include "capture/device.h"
-#include "cuda/driver.h"
-#include "cuda/range_profiler.h"
+#include "cuda/counters/range_profiler.h"
+#include "cuda/library/driver.h"
 #include "python/profiler.h"
 
 typedef enum { RANGES_WAITING, RANGES_RUNNING, RANGES_REFUSED, RANGES_ENDED } ranges_state;

@@ -89,6 +89,7 @@ int rgm_workload_run_init(PyObject *module);
 int rgm_calibrate_init(PyObject *module);
 // policy.c, compare.c: functions of the module.
 int rgm_policy_init(PyObject *module);
+int rgm_spill_init(PyObject *module);
 int rgm_compare_init(PyObject *module);
 // classify.c
 int rgm_classify_init(PyObject *module);

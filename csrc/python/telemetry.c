@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions of the module that read devices through NVML. Nothing is kept between calls but the library.
-#include "cuda/device_facts.h"
-#include "cuda/telemetry_read.h"
-#include "python/state.h"
+#include "cuda/nvml/device_facts.h"
+#include "cuda/nvml/telemetry_read.h"
+#include "python/rows.h"
 
 static PyObject *text_or_none(const char *text) {
     if (!text[0]) Py_RETURN_NONE;
@@ -12,13 +12,6 @@ static PyObject *text_or_none(const char *text) {
 static PyObject *number_or_none(int number) {
     if (number < 0) Py_RETURN_NONE;
     return PyLong_FromLong(number);
-}
-
-// Steals both; -1 with an exception set when either is NULL or the key cannot be set.
-static int put(PyObject *dict, const char *key, PyObject *value) {
-    int failed = value ? PyDict_SetItemString(dict, key, value) : -1;
-    Py_XDECREF(value);
-    return failed;
 }
 
 // The library and its devices, without the interpreter's lock. False with an exception set.
@@ -40,15 +33,17 @@ static PyObject *describe_device(const rgm_nvml_gpu *gpu) {
     if (!dict) return NULL;
     const char *reason = gpu->handle ? "" : rgm_nvml_text(gpu->result);
     const char *mapping = rgm_device_mapping_text(gpu->mapping);
-    if (put(dict, "ordinal", number_or_none(gpu->ordinal)) < 0 ||
-        put(dict, "mapping", PyUnicode_FromString(mapping)) < 0 ||
-        put(dict, "index", PyLong_FromUnsignedLong(gpu->index)) < 0 ||
-        put(dict, "uuid", text_or_none(gpu->uuid)) < 0 || put(dict, "name", text_or_none(gpu->name)) < 0 ||
-        put(dict, "bus", text_or_none(gpu->bus)) < 0 || put(dict, "part", PyBool_FromLong(gpu->mig)) < 0 ||
-        put(dict, "mig_mode", number_or_none(gpu->mig_mode)) < 0 ||
-        put(dict, "gpu_instance", number_or_none(gpu->gpu_instance)) < 0 ||
-        put(dict, "compute_instance", number_or_none(gpu->compute_instance)) < 0 ||
-        put(dict, "reason", text_or_none(reason)) < 0)
+    if (rgm_dict_put(dict, "ordinal", number_or_none(gpu->ordinal)) < 0 ||
+        rgm_dict_put(dict, "mapping", PyUnicode_FromString(mapping)) < 0 ||
+        rgm_dict_put(dict, "index", PyLong_FromUnsignedLong(gpu->index)) < 0 ||
+        rgm_dict_put(dict, "uuid", text_or_none(gpu->uuid)) < 0 ||
+        rgm_dict_put(dict, "name", text_or_none(gpu->name)) < 0 ||
+        rgm_dict_put(dict, "bus", text_or_none(gpu->bus)) < 0 ||
+        rgm_dict_put(dict, "part", PyBool_FromLong(gpu->mig)) < 0 ||
+        rgm_dict_put(dict, "mig_mode", number_or_none(gpu->mig_mode)) < 0 ||
+        rgm_dict_put(dict, "gpu_instance", number_or_none(gpu->gpu_instance)) < 0 ||
+        rgm_dict_put(dict, "compute_instance", number_or_none(gpu->compute_instance)) < 0 ||
+        rgm_dict_put(dict, "reason", text_or_none(reason)) < 0)
         Py_CLEAR(dict);
     return dict;
 }
@@ -123,7 +118,7 @@ static PyObject *core_telemetry_read(PyObject *module, PyObject *args) {
             !expensive && rgm_telemetry_calls[rgm_telemetry_metrics[i].call].cost == RGM_COST_EXPENSIVE;
         PyObject *row = skipped ? Py_BuildValue("(Os)", Py_None, left_out)
                                 : describe_reading(readings, (rgm_telemetry_metric)i);
-        if (put(dict, rgm_telemetry_metrics[i].name, row) < 0) Py_CLEAR(dict);
+        if (rgm_dict_put(dict, rgm_telemetry_metrics[i].name, row) < 0) Py_CLEAR(dict);
     }
     rgm_nvml_list_release(&list);
     return dict;
@@ -137,11 +132,11 @@ static int put_facts(PyObject *dict, const rgm_device_facts *facts) {
         char reason[256];
         const char *name = rgm_device_fact_name(i);
         if (facts->result[i] == RGM_NVML_SUCCESS) {
-            failed = put(dict, name, PyFloat_FromDouble(facts->value[i]));
+            failed = rgm_dict_put(dict, name, PyFloat_FromDouble(facts->value[i]));
             continue;
         }
         rgm_device_fact_reason(reason, sizeof reason, facts, i);
-        failed = put(reasons, name, PyUnicode_FromString(reason));
+        failed = rgm_dict_put(reasons, name, PyUnicode_FromString(reason));
     }
     if (!failed && PyDict_GET_SIZE(reasons)) failed = PyDict_SetItemString(dict, "unavailable", reasons);
     Py_DECREF(reasons);
@@ -193,12 +188,13 @@ static PyObject *core_telemetry_library(PyObject *module, PyObject *unused) {
         Py_XDECREF(name);
     }
     PyObject *dict = missing ? PyDict_New() : NULL;
-    if (dict &&
-        (put(dict, "path", text_or_none(nvml->library.path)) < 0 ||
-         put(dict, "origin", PyUnicode_FromString(rgm_library_origin_text(nvml->library.origin))) < 0 ||
-         put(dict, "driver", text_or_none(driver)) < 0 || put(dict, "version", text_or_none(library)) < 0 ||
-         put(dict, "init_ns", PyLong_FromLongLong(nvml->init_ns)) < 0 ||
-         PyDict_SetItemString(dict, "missing", missing) < 0))
+    if (dict && (rgm_dict_put(dict, "path", text_or_none(nvml->library.path)) < 0 ||
+                 rgm_dict_put(dict, "origin",
+                              PyUnicode_FromString(rgm_library_origin_text(nvml->library.origin))) < 0 ||
+                 rgm_dict_put(dict, "driver", text_or_none(driver)) < 0 ||
+                 rgm_dict_put(dict, "version", text_or_none(library)) < 0 ||
+                 rgm_dict_put(dict, "init_ns", PyLong_FromLongLong(nvml->init_ns)) < 0 ||
+                 PyDict_SetItemString(dict, "missing", missing) < 0))
         Py_CLEAR(dict);
     Py_XDECREF(missing);
     return dict;
@@ -214,7 +210,7 @@ static PyObject *core_telemetry_metrics(PyObject *module, PyObject *unused) {
             rgm_telemetry_cost_text(call->cost), "call", call->symbol, "of_part",
             call->of_part ? Py_True : Py_False, "dcgm", desc->dcgm, "opentelemetry", desc->otel,
             "opentelemetry_attributes", desc->otel_attributes, "doc", desc->doc);
-        if (put(dict, desc->name, row) < 0) Py_CLEAR(dict);
+        if (rgm_dict_put(dict, desc->name, row) < 0) Py_CLEAR(dict);
     }
     return dict;
 }
@@ -223,7 +219,8 @@ static PyObject *core_telemetry_metrics(PyObject *module, PyObject *unused) {
 static PyObject *core_clock_reasons(PyObject *module, PyObject *unused) {
     PyObject *dict = PyDict_New();
 #define REASON(name, bit, token, text, slows)                                                                \
-    if (dict && put(dict, token, Py_BuildValue("(isO)", bit, text, (slows) ? Py_True : Py_False)) < 0)       \
+    if (dict &&                                                                                              \
+        rgm_dict_put(dict, token, Py_BuildValue("(isO)", bit, text, (slows) ? Py_True : Py_False)) < 0)      \
         Py_CLEAR(dict);
     RGM_CLOCK_REASONS(REASON)
 #undef REASON

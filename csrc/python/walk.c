@@ -25,6 +25,8 @@ enum {
     STATE_ROOM = 1024,
     HEAD_ROOM = 512,
     FRAME_ROOM = 256,
+    INNERMOST_MOST = 512,
+    ATTEMPTS = 4, // at the frames of one thread
 };
 
 // A piece of a thread's frames as it was a moment ago.
@@ -45,7 +47,8 @@ static const int64_t believed_ns = 1000000000;
 struct rgm_walker {
     pid_t process;
     int64_t now_ns;
-    uintptr_t interpreter, state, next;
+    uintptr_t interpreter, state, before,
+        next; // of the list of threads: the one that is looked at, its neighbours
     size_t threads;
     rgm_frame_memory lock;
     char copied_state[STATE_ROOM];
@@ -57,6 +60,9 @@ struct rgm_walker {
     uintptr_t codes[RGM_STACK_DEEPEST], instructions[RGM_STACK_DEEPEST];
     place *of_frame[RGM_STACK_DEEPEST];
     uint16_t unknown[RGM_STACK_DEEPEST]; // frames whose codes have to be read
+    uintptr_t innermost;                 // function: its frame with its variables and its stack, as they were
+    size_t innermost_bytes;
+    char innermost_then[INNERMOST_MOST];
     place places[PLACES];
     char heads[HEADS_AT_ONCE * HEAD_ROOM];
     char *lines;
@@ -98,15 +104,19 @@ static bool walk_begin(rgm_walker *w, const char **reason) {
     return read_memory(w, w->interpreter + rgm_layout.interpreter.threads, &w->next, sizeof w->next);
 }
 
+// Whether what lies there is still a state of the list.
+static bool read_state(rgm_walker *w) {
+    return read_memory(w, w->state, w->copied_state, rgm_layout.state.bytes) &&
+           word_at(w->copied_state, rgm_layout.state.interpreter) == w->interpreter &&
+           word_at(w->copied_state, rgm_layout.state.previous) == w->before;
+}
+
 static rgm_walk walk_next(rgm_walker *w, int64_t *thread) {
-    uintptr_t before = w->state;
     if (!w->next) return RGM_WALK_END;
+    w->before = w->state;
     w->state = w->next;
     w->next = 0;
-    if (++w->threads > THREADS_MOST || !read_memory(w, w->state, w->copied_state, rgm_layout.state.bytes) ||
-        word_at(w->copied_state, rgm_layout.state.interpreter) != w->interpreter ||
-        word_at(w->copied_state, rgm_layout.state.previous) != before)
-        return RGM_WALK_TORN;
+    if (++w->threads > THREADS_MOST || !read_state(w)) return RGM_WALK_TORN;
     w->next = word_at(w->copied_state, rgm_layout.state.next);
     *thread = (int64_t)word_at(w->copied_state, rgm_layout.state.thread);
     return RGM_WALK_FOUND;
@@ -190,6 +200,21 @@ static place *place_of(rgm_walker *w, uintptr_t frame, uintptr_t previous) {
     return p;
 }
 
+// Of a frame with a block the rest of the block, which is what lies above it; of another as much as can be
+// read.
+static void keep_innermost(rgm_walker *w, uintptr_t frame) {
+    w->innermost = frame;
+    w->innermost_bytes = 0;
+    for (size_t i = 0; i < w->block_count; i++) {
+        const block *of = &w->blocks[i];
+        if (frame < of->begin || frame >= of->end) continue;
+        w->innermost_bytes = of->end - frame < INNERMOST_MOST ? of->end - frame : INNERMOST_MOST;
+        memcpy(w->innermost_then, w->copy + of->at + (frame - of->begin), w->innermost_bytes);
+        return;
+    }
+    if (read_memory(w, frame, w->innermost_then, FRAME_ROOM)) w->innermost_bytes = FRAME_ROOM;
+}
+
 static rgm_walk follow(rgm_walker *w, uintptr_t frame, size_t *count, bool *cut) {
     char alone[FRAME_ROOM];
     size_t foreign = 0;
@@ -202,6 +227,7 @@ static rgm_walk follow(rgm_walker *w, uintptr_t frame, size_t *count, bool *cut)
             *cut = true;
             return RGM_WALK_FOUND;
         } else {
+            if (!*count) keep_innermost(w, frame);
             // The lowest bits tell who owns the code.
             w->codes[*count] = word_at(found, rgm_layout.frame.code) & ~(uintptr_t)7;
             w->instructions[*count] = word_at(found, rgm_layout.frame.instruction);
@@ -259,7 +285,7 @@ static rgm_walk read_codes(rgm_walker *w, const uint16_t *which, size_t count, r
     return RGM_WALK_FOUND;
 }
 
-static rgm_walk walk_frames(rgm_walker *w, rgm_source_frame *frames, size_t *count, bool *cut) {
+static rgm_walk look_once(rgm_walker *w, rgm_source_frame *frames, size_t *count, bool *cut) {
     uintptr_t frame;
     size_t unknown = 0;
     *count = 0;
@@ -279,6 +305,18 @@ static rgm_walk walk_frames(rgm_walker *w, rgm_source_frame *frames, size_t *cou
         found = read_codes(w, w->unknown + from,
                            unknown - from < HEADS_AT_ONCE ? unknown - from : HEADS_AT_ONCE, frames);
     return found == RGM_WALK_FOUND && !*count ? RGM_WALK_END : found;
+}
+
+// Whoever calls and returns all the time is met in the middle of it more often than others. Left out at once,
+// it would be found too seldom.
+static rgm_walk walk_frames(rgm_walker *w, rgm_source_frame *frames, size_t *count, bool *cut) {
+    uintptr_t thread = word_at(w->copied_state, rgm_layout.state.thread);
+    rgm_walk found = look_once(w, frames, count, cut);
+    for (int i = 1; i < ATTEMPTS && found == RGM_WALK_TORN; i++) {
+        if (!read_state(w) || word_at(w->copied_state, rgm_layout.state.thread) != thread) return found;
+        found = look_once(w, frames, count, cut);
+    }
+    return found;
 }
 
 // What a thread is in stays while it looks.
@@ -394,6 +432,15 @@ static bool walk_is_lock(const rgm_walker *w, uint64_t address) {
 
 static bool walk_has_lock(const rgm_walker *w) { return rgm_frames_has_lock(w->state); }
 
+// Each step of a function writes where it is, and most write its stack or a variable.
+static bool walk_moved(rgm_walker *w) {
+    char now[INNERMOST_MOST];
+    if (!w->innermost_bytes || !read_memory(w, w->innermost, now, w->innermost_bytes)) return true;
+    if (memcmp(now, w->innermost_then, w->innermost_bytes) == 0) return false;
+    memcpy(w->innermost_then, now, w->innermost_bytes);
+    return true;
+}
+
 // --- life -------------------------------------------------------------------------------------------------
 
 static void walk_stop(rgm_walker *w) {
@@ -430,8 +477,9 @@ static rgm_walker *walk_start(const char **reason) {
     return NULL;
 }
 
-const rgm_stack_source rgm_python_stacks = {walk_start, walk_stop,  walk_begin, walk_next,    walk_frames,
-                                            walk_own,   walk_names, walk_line,  walk_is_lock, walk_has_lock};
+const rgm_stack_source rgm_python_stacks = {walk_start,   walk_stop,     walk_begin, walk_next,
+                                            walk_frames,  walk_own,      walk_names, walk_line,
+                                            walk_is_lock, walk_has_lock, walk_moved};
 
 // --- the self-test ----------------------------------------------------------------------------------------
 

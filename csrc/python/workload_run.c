@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "python/state.h"
+#include "python/rows.h"
 #include "workloads/arrays.h"
 #include "workloads/gpu_run.h"
 #include "workloads/host_run.h"
@@ -104,16 +104,6 @@ static PyObject *outputs_of(const workload_call *call) {
     return dict;
 }
 
-static PyObject *list_of_times(const int64_t *times_ns, unsigned count) {
-    PyObject *list = PyList_New((Py_ssize_t)count);
-    for (unsigned i = 0; list && i < count; i++) {
-        PyObject *value = PyLong_FromLongLong(times_ns[i]);
-        if (!value) Py_CLEAR(list);
-        if (list) PyList_SET_ITEM(list, (Py_ssize_t)i, value);
-    }
-    return list;
-}
-
 // What is asked of a run, on whichever side.
 typedef struct {
     int device; // -1: this processor
@@ -124,16 +114,12 @@ typedef struct {
 } workload_asked;
 
 static PyObject *result_of(const workload_call *call, const workload_asked *asked, PyObject *facts) {
-    PyObject *outputs = outputs_of(call), *times = NULL, *calls = NULL;
-    if (facts && outputs) times = list_of_times(asked->times_ns, asked->iterations);
-    if (times) calls = list_of_times(asked->call_times_ns, asked->calls);
-    bool good = calls && PyDict_SetItemString(facts, "outputs", outputs) == 0 &&
-                PyDict_SetItemString(facts, "times_ns", times) == 0 &&
-                PyDict_SetItemString(facts, "call_times_ns", calls) == 0;
-    if (!good) Py_CLEAR(facts);
-    Py_XDECREF(outputs);
-    Py_XDECREF(times);
-    Py_XDECREF(calls);
+    if (facts &&
+        (rgm_dict_put(facts, "outputs", outputs_of(call)) < 0 ||
+         rgm_dict_put(facts, "times_ns", rgm_list_of(asked->iterations, rgm_row_i64, asked->times_ns)) < 0 ||
+         rgm_dict_put(facts, "call_times_ns", rgm_list_of(asked->calls, rgm_row_i64, asked->call_times_ns)) <
+             0))
+        Py_CLEAR(facts);
     return facts;
 }
 
@@ -265,10 +251,11 @@ static PyObject *core_run_workload(PyObject *module, PyObject *args, PyObject *k
 static PyObject *inputs_of(const workload_call *call, const rgm_arrays *arrays) {
     PyObject *dict = PyDict_New();
     for (size_t i = 0; dict && call->workload->buffers[i].name; i++) {
-        if (call->workload->buffers[i].role != RGM_BUFFER_INPUT) continue;
-        PyObject *bytes = PyByteArray_FromStringAndSize(arrays->data[i], (Py_ssize_t)arrays->bytes[i]);
-        if (!bytes || PyDict_SetItemString(dict, call->workload->buffers[i].name, bytes) < 0) Py_CLEAR(dict);
-        Py_XDECREF(bytes);
+        const rgm_workload_buffer *buffer = &call->workload->buffers[i];
+        if (buffer->role == RGM_BUFFER_INPUT &&
+            rgm_dict_put(dict, buffer->name,
+                         PyByteArray_FromStringAndSize(arrays->data[i], (Py_ssize_t)arrays->bytes[i])) < 0)
+            Py_CLEAR(dict);
     }
     return dict;
 }

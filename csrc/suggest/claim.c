@@ -5,19 +5,14 @@
 #include <stdlib.h>
 
 #include "analysis/stats.h"
+#include "base/list.h"
 #include "base/memory.h"
 
 enum { FIRST_CAPACITY = 16 };
 
 rgm_status rgm_claim_add(rgm_claim *claim, int64_t start, int64_t end, rgm_error *err) {
     if (end <= start) return RGM_OK;
-    if (claim->count == claim->capacity) {
-        size_t capacity = claim->capacity ? 2 * claim->capacity : FIRST_CAPACITY;
-        rgm_claim_part *parts = rgm_realloc(claim->parts, capacity * sizeof *parts);
-        if (!parts) return rgm_error_no_memory(err);
-        claim->parts = parts;
-        claim->capacity = capacity;
-    }
+    RGM_TRY(RGM_LIST_ROOM(claim->parts, claim->count, claim->capacity, FIRST_CAPACITY, err));
     claim->parts[claim->count++] = (rgm_claim_part){start, end};
     return RGM_OK;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/search.h"
 
 enum { UNKNOWN_TYPE = 0xFF, MOST_PARENTS = 256 };
 
@@ -65,15 +66,10 @@ int32_t rgm_facts_operator(const rgm_facts *facts, size_t row) {
 
 uint32_t rgm_facts_first_from(const rgm_facts *facts, uint32_t lane, int64_t time) {
     const rgm_view *view = facts->view;
-    uint32_t low = view->lane_first[lane], high = view->lane_first[lane + 1];
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (rgm_view_start(view, view->lane_spans[middle]) < time)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    rgm_search search = rgm_search_in(view->lane_first[lane], view->lane_first[lane + 1]);
+    while (rgm_search_on(&search))
+        rgm_search_tell(&search, rgm_view_start(view, view->lane_spans[search.middle]) < time);
+    return (uint32_t)search.low;
 }
 
 int64_t rgm_facts_on_path(const rgm_facts *facts, size_t row, unsigned kinds) {

@@ -7,10 +7,10 @@
 #define RGM_SUGGEST_FACTS_H
 
 #include "analysis/analyses.h"
-#include "analysis/critical.h"
-#include "analysis/hosts.h"
-#include "analysis/idle.h"
-#include "analysis/kernel_types.h"
+#include "analysis/critical/critical.h"
+#include "analysis/times/kernel_types.h"
+#include "analysis/waiting/hosts.h"
+#include "analysis/waiting/idle.h"
 #include "base/text.h"
 #include "model/regimes.h"
 #include "suggest/claim.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "suggest/host_work.h"
 
-#include "analysis/op_arguments.h"
+#include "analysis/times/op_arguments.h"
 
 void rgm_suggest_claim_host(rgm_suggester *s, size_t row) {
     rgm_suggest_claim_between(s, rgm_view_start(s->facts->view, row), rgm_view_end(s->facts->view, row),

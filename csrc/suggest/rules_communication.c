@@ -2,7 +2,7 @@
 // Rules about communication between devices, and about ranks that others wait for.
 #include <math.h>
 
-#include "analysis/instance.h"
+#include "analysis/communication/instance.h"
 #include "suggest/host_work.h"
 
 static bool communicates(const rgm_facts *facts, size_t row) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rules about device work that only changes the form of data, and about data made in the wrong place.
-#include "analysis/copies.h"
+#include "analysis/waiting/copies.h"
 #include "suggest/suggester.h"
 
 static void claim_work(rgm_suggester *s, uint32_t row) {

@@ -2,8 +2,8 @@
 // Rules about copies between host and device.
 #include <math.h>
 
-#include "analysis/copies.h"
 #include "analysis/stats.h"
+#include "analysis/waiting/copies.h"
 #include "suggest/suggester.h"
 
 static bool is_copy(const rgm_facts *facts, size_t row) {

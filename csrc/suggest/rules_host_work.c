@@ -4,7 +4,7 @@
 // path is what is claimed.
 #include <string.h>
 
-#include "analysis/op_arguments.h"
+#include "analysis/times/op_arguments.h"
 #include "suggest/host_work.h"
 
 static const char *const copying[] = {"aten::contiguous", "aten::clone", NULL};

@@ -2,7 +2,7 @@
 // Rules about kernels that could be one, about the longest of them, and about those far from the ceilings.
 #include <math.h>
 
-#include "analysis/streams.h"
+#include "analysis/waiting/streams.h"
 #include "suggest/suggester.h"
 
 static bool is_pointwise(const rgm_facts *facts, size_t row) {

@@ -2,9 +2,9 @@
 // Rules about launching work: kernels shorter than their launch, sequences to fuse, calls that take long.
 #include <math.h>
 
-#include "analysis/launched.h"
-#include "analysis/sequence.h"
 #include "analysis/stats.h"
+#include "analysis/times/sequence.h"
+#include "analysis/waiting/launched.h"
 #include "base/memory.h"
 #include "suggest/suggester.h"
 

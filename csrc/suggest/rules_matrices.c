@@ -7,8 +7,8 @@
 // silence.
 #include <math.h>
 
-#include "analysis/dtype.h"
-#include "analysis/op_arguments.h"
+#include "analysis/communication/dtype.h"
+#include "analysis/times/op_arguments.h"
 #include "suggest/suggester.h"
 
 typedef enum { PIPE_UNKNOWN, PIPE_TENSOR, PIPE_PLAIN } pipe_kind;

@@ -2,7 +2,7 @@
 // Rules about patterns of operators: optimizers, loops, attention and convolutions written in parts.
 #include <string.h>
 
-#include "analysis/op_arguments.h"
+#include "analysis/times/op_arguments.h"
 #include "suggest/host_work.h"
 
 // --- optimizers -------------------------------------------------------------------------------------------

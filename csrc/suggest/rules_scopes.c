@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "analysis/stats.h"
-#include "analysis/summary.h"
+#include "analysis/times/summary.h"
 #include "base/memory.h"
 #include "suggest/scopes_of.h"
 #include "suggest/suggester.h"

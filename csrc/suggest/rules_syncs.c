@@ -5,6 +5,7 @@
 // do because the host could not prepare more work meanwhile: gaps whose cause is host_sync or after_sync.
 #include <math.h>
 
+#include "base/search.h"
 #include "suggest/suggester.h"
 
 static const char *const item_operators[] = {"aten::item", "aten::_local_scalar_dense", "aten::is_nonzero",
@@ -91,16 +92,13 @@ static bool waits_for_nothing(const rgm_facts *facts, size_t call) {
     int64_t from = rgm_view_start(view, call), to = rgm_view_end(view, call);
     for (size_t d = 0; d < view->n_devices; d++) {
         if (view->devices[d].rank != facts->rank) continue;
-        size_t low = view->device_first[d], high = view->device_first[d + 1];
-        while (low < high) { // after the last work that starts before the call returns
-            size_t middle = (low + high) / 2;
-            if (rgm_view_start(view, view->work[middle]) < to)
-                low = middle + 1;
-            else
-                high = middle;
-        }
+        rgm_search search = rgm_search_in(
+            view->device_first[d],
+            view->device_first[d + 1]); // after the last work that starts before the call returns
+        while (rgm_search_on(&search))
+            rgm_search_tell(&search, rgm_view_start(view, view->work[search.middle]) < to);
         enum { LOOK_BACK = 256 };
-        for (size_t i = low, seen = 0; i > view->device_first[d] && seen < LOOK_BACK; i--, seen++)
+        for (size_t i = search.low, seen = 0; i > view->device_first[d] && seen < LOOK_BACK; i--, seen++)
             if (rgm_view_end(view, view->work[i - 1]) > from) return false;
     }
     return true;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "base/search.h"
 
 enum { DEVICE_BITS = 8 };
 
@@ -94,17 +95,11 @@ static void claim_times(rgm_suggester *s, open_time *times, size_t count) {
 void rgm_scopes_of_claim(const rgm_scopes_of *scopes, rgm_suggester *s, rgm_name operation,
                          rgm_device device) {
     uint64_t wanted = key_of(operation, device);
-    size_t low = 0, high = scopes->groups.count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (scopes->keys[middle] < wanted)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == scopes->groups.count || scopes->keys[low] != wanted) return;
-    size_t count = scopes->groups.first[low + 1] - scopes->groups.first[low];
-    for (uint32_t i = scopes->groups.first[low]; i < scopes->groups.first[low + 1]; i++) {
+    rgm_search search = rgm_search_in(0, scopes->groups.count);
+    while (rgm_search_on(&search)) rgm_search_tell(&search, scopes->keys[search.middle] < wanted);
+    if (search.low == scopes->groups.count || scopes->keys[search.low] != wanted) return;
+    size_t count = scopes->groups.first[search.low + 1] - scopes->groups.first[search.low];
+    for (uint32_t i = scopes->groups.first[search.low]; i < scopes->groups.first[search.low + 1]; i++) {
         uint32_t row = scopes->rows[scopes->groups.items[i]];
         if (s->open.span < 0 || rgm_facts_before(scopes->facts, row, (size_t)s->open.span))
             s->open.span = (int64_t)row;
@@ -114,6 +109,6 @@ void rgm_scopes_of_claim(const rgm_scopes_of *scopes, rgm_suggester *s, rgm_name
         rgm_suggest_fail(s, rgm_error_no_memory(s->err));
         return;
     }
-    claim_times(s, times, times_of(scopes, low, times));
+    claim_times(s, times, times_of(scopes, search.low, times));
     rgm_free(times);
 }

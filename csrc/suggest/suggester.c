@@ -4,7 +4,9 @@
 #include <math.h>
 
 #include "analysis/stats.h"
+#include "base/list.h"
 #include "base/memory.h"
+#include "base/search.h"
 
 void rgm_suggest_open(rgm_suggester *s, rgm_suggestion_rule rule) {
     rgm_claim kept = s->open.claim;
@@ -49,15 +51,10 @@ void rgm_suggest_claim_span(rgm_suggester *s, size_t row, unsigned kinds) {
 
 // First segment that ends after `time`.
 static size_t segment_at(const rgm_critical_path *path, int64_t time) {
-    size_t low = 0, high = path->rows;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (path->start_ns[middle] + path->duration_ns[middle] <= time)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    rgm_search search = rgm_search_in(0, path->rows);
+    while (rgm_search_on(&search))
+        rgm_search_tell(&search, path->start_ns[search.middle] + path->duration_ns[search.middle] <= time);
+    return search.low;
 }
 
 void rgm_suggest_claim_between(rgm_suggester *s, int64_t start, int64_t end, unsigned kinds, int32_t lane) {
@@ -73,29 +70,21 @@ void rgm_suggest_claim_between(rgm_suggester *s, int64_t start, int64_t end, uns
 void rgm_suggest_claim_lane(rgm_suggester *s, int64_t start, int64_t end, int32_t lane) {
     const rgm_facts *facts = s->facts;
     const rgm_critical_path *path = &facts->path;
-    uint32_t low = facts->lane_segment_first[lane], high = facts->lane_segment_first[lane + 1], until = high;
-    while (low < high) { // the first segment that ends after `start`
-        uint32_t middle = low + (high - low) / 2, segment = facts->lane_segments[middle];
-        if (path->start_ns[segment] + path->duration_ns[segment] <= start)
-            low = middle + 1;
-        else
-            high = middle;
+    const size_t until = facts->lane_segment_first[lane + 1];
+    rgm_search search = rgm_search_in(facts->lane_segment_first[lane], until);
+    while (rgm_search_on(&search)) { // the first segment that ends after `start`
+        uint32_t segment = facts->lane_segments[search.middle];
+        rgm_search_tell(&search, path->start_ns[segment] + path->duration_ns[segment] <= start);
     }
-    for (; low < until && path->start_ns[facts->lane_segments[low]] < end; low++)
-        claim_segment(s, facts->lane_segments[low], start, end);
+    for (size_t i = search.low; i < until && path->start_ns[facts->lane_segments[i]] < end; i++)
+        claim_segment(s, facts->lane_segments[i], start, end);
 }
 
 void rgm_suggest_claim_idle(rgm_suggester *s, int64_t start, int64_t end, unsigned kinds, int32_t lane) {
     const rgm_claim *idle = &s->facts->idle_times;
-    size_t low = 0, high = idle->count;
-    while (low < high) { // the first part that ends after `start`
-        size_t middle = (low + high) / 2;
-        if (idle->parts[middle].end <= start)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (size_t i = low; i < idle->count && idle->parts[i].start < end; i++) {
+    rgm_search search = rgm_search_in(0, idle->count); // the first part that ends after `start`
+    while (rgm_search_on(&search)) rgm_search_tell(&search, idle->parts[search.middle].end <= start);
+    for (size_t i = search.low; i < idle->count && idle->parts[i].start < end; i++) {
         int64_t from = idle->parts[i].start, to = idle->parts[i].end;
         rgm_suggest_claim_between(s, from > start ? from : start, to < end ? to : end, kinds, lane);
     }
@@ -120,17 +109,10 @@ bool rgm_suggest_matters(const rgm_suggester *s, const rgm_finding *finding, dou
 
 static rgm_figure *new_figure(rgm_suggester *s) {
     enum { FIRST = 64 };
-    if (s->n_figures == s->figures_capacity) {
-        size_t capacity = s->figures_capacity ? 2 * s->figures_capacity : FIRST;
-        rgm_figure *figures = rgm_realloc(s->figures, capacity * sizeof *figures);
-        if (!figures) {
-            rgm_suggest_fail(s, rgm_error_no_memory(s->err));
-            return NULL;
-        }
-        s->figures = figures;
-        s->figures_capacity = capacity;
-    }
-    return &s->figures[s->n_figures++];
+    rgm_status status = RGM_LIST_ROOM(s->figures, s->n_figures, s->figures_capacity, FIRST, s->err);
+    if (status == RGM_OK) return &s->figures[s->n_figures++];
+    rgm_suggest_fail(s, status);
+    return NULL;
 }
 
 void rgm_suggest_note(rgm_suggester *s, rgm_quantity quantity, double value, double threshold, int64_t span) {
@@ -142,15 +124,9 @@ void rgm_suggest_note(rgm_suggester *s, rgm_quantity quantity, double value, dou
 
 static void keep(rgm_suggester *s) {
     enum { FIRST = 16 };
-    if (s->status == RGM_OK && s->count == s->capacity) {
-        size_t capacity = s->capacity ? 2 * s->capacity : FIRST;
-        rgm_finding *findings = rgm_realloc(s->findings, capacity * sizeof *findings);
-        if (!findings) {
-            rgm_suggest_fail(s, rgm_error_no_memory(s->err));
-        } else {
-            s->findings = findings;
-            s->capacity = capacity;
-        }
+    if (s->status == RGM_OK) {
+        rgm_status status = RGM_LIST_ROOM(s->findings, s->count, s->capacity, FIRST, s->err);
+        if (status != RGM_OK) rgm_suggest_fail(s, status);
     }
     if (s->status != RGM_OK) {
         rgm_suggest_drop(s);

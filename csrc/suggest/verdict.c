@@ -58,12 +58,15 @@ static int place_of_device(const rgm_verdict_facts *facts) {
     return other >= facts->policy->verdict_wait_share ? AFTER : BY_SHARE;
 }
 
-static int place_of(const rgm_verdict_facts *facts, rgm_limit_cause cause, double largest, double others) {
+static int place_of(const rgm_verdict_facts *facts, rgm_limit_cause cause, rgm_limit_cause what,
+                    double others) {
     const rgm_policy *policy = facts->policy;
+    double largest = share_of(facts, what);
     switch (cause) {
     case RGM_CAUSE_MEMORY_GROWTH: return DANGER;
-    case RGM_CAUSE_FIRST_STEP:
-    case RGM_CAUSE_UNEVEN_STEPS: return explains(facts, cause, largest) ? FIRST : AFTER;
+    case RGM_CAUSE_FIRST_STEP: return explains(facts, cause, largest) ? FIRST : AFTER;
+    // A wait that could go says more than which steps have it.
+    case RGM_CAUSE_UNEVEN_STEPS: return explains(facts, cause, largest) && !may_go[what] ? FIRST : AFTER;
     // Paid once: what follows matters more, where there is enough of it to be the program.
     case RGM_CAUSE_IMPORTS: return others >= policy->verdict_imports_ns ? AFTER : BY_SHARE;
     case RGM_CAUSE_UNKNOWN: return AFTER;
@@ -73,11 +76,11 @@ static int place_of(const rgm_verdict_facts *facts, rgm_limit_cause cause, doubl
 }
 
 static size_t rank(const rgm_verdict_facts *facts, ranked *rows) {
-    double largest = 0, imports = (double)facts->causes[RGM_CAUSE_IMPORTS].time_ns;
-    double window = whole_of(facts);
+    double imports = (double)facts->causes[RGM_CAUSE_IMPORTS].time_ns, window = whole_of(facts);
+    rgm_limit_cause what = RGM_CAUSE_UNKNOWN;
     size_t count = 0;
-    for (int i = 0; i < RGM_CAUSE_COUNT; i++)
-        if (is_what((rgm_limit_cause)i)) largest = fmax(largest, share_of(facts, (rgm_limit_cause)i));
+    for (int i = 0; is_what((rgm_limit_cause)i); i++)
+        if (facts->causes[i].time_ns > facts->causes[what].time_ns) what = (rgm_limit_cause)i;
     for (int i = 0; i < RGM_CAUSE_COUNT; i++) {
         rgm_limit_cause cause = (rgm_limit_cause)i;
         const rgm_cause_time *time = &facts->causes[i];
@@ -85,7 +88,7 @@ static size_t rank(const rgm_verdict_facts *facts, ranked *rows) {
         rows[count++] = (ranked){.cause = cause,
                                  .share = share_of(facts, cause),
                                  .error = window > 0 ? sqrt(time->variance) / window : 0,
-                                 .place = place_of(facts, cause, largest, window - imports)};
+                                 .place = place_of(facts, cause, what, window - imports)};
     }
     qsort(rows, count, sizeof *rows, by_rank);
     return count;
@@ -99,9 +102,12 @@ static bool tied(const rgm_policy *policy, const ranked *first, const ranked *ot
     return first->place == other->place && first->share - other->share < margin(policy, first, other);
 }
 
-static rgm_degree confidence_of(const rgm_policy *policy, const ranked *rows, size_t count) {
+static rgm_degree confidence_of(const rgm_verdict_facts *facts, const ranked *rows, size_t count) {
+    const rgm_policy *policy = facts->policy;
+    double looked = (double)(facts->samples + facts->displaced);
     double next = count > 1 && rows[1].place == rows[0].place ? rows[1].share : 0;
     if (count > 1 && tied(policy, &rows[0], &rows[1])) return RGM_DEGREE_LOW;
+    if (looked > 0 && (double)facts->displaced >= policy->verdict_others_most * looked) return RGM_DEGREE_LOW;
     bool clear =
         rows[0].share >= policy->verdict_clear_share && rows[0].share - next >= policy->verdict_clear_lead;
     bool placed = rows[0].place <= FIRST && rows[0].cause != RGM_CAUSE_DEVICE;
@@ -125,6 +131,8 @@ static rgm_status put(const rgm_verdict_facts *facts, const ranked *of, rgm_caus
     out->figure[*row] = time->figure;
     out->window_ns[*row] = rgm_verdict_window(facts);
     out->steps[*row] = (rgm_i32)facts->n_steps;
+    out->elsewhere[*row] = time->elsewhere;
+    out->calling[*row] = time->calling;
     out->samples[*row] = facts->samples;
     out->displaced[*row] = facts->displaced;
     return RGM_OK;
@@ -145,7 +153,7 @@ rgm_status rgm_verdict_compute(const rgm_view *view, const rgm_policy *policy, r
         size_t row;
         RGM_GOTO(put(&facts, &rows[i], out, &row, err));
         out->tied[row] = i > 0 && tied(policy, &rows[0], &rows[i]);
-        out->confidence[row] = (rgm_u8)(i ? RGM_DEGREE_LOW : confidence_of(policy, rows, count));
+        out->confidence[row] = (rgm_u8)(i ? RGM_DEGREE_LOW : confidence_of(&facts, rows, count));
     }
 done:
     rgm_verdict_facts_release(&facts);

@@ -4,12 +4,13 @@
 #include <math.h>
 #include <string.h>
 
-#include "analysis/activity_time.h"
-#include "analysis/idle.h"
 #include "analysis/keyed.h"
-#include "analysis/stack_line.h"
 #include "analysis/stats.h"
+#include "analysis/times/activity_time.h"
+#include "analysis/times/stack_line.h"
+#include "analysis/waiting/idle.h"
 #include "base/memory.h"
+#include "base/search.h"
 #include "suggest/verdict_facts.h"
 
 typedef struct {
@@ -173,15 +174,11 @@ static void name_roles(device_time *d) {
 }
 
 static bool in_late(const device_time *d, int64_t time) {
-    size_t low = 0, high = d->n_late;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (d->late[middle].start_ns + d->late[middle].duration_ns > time)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return low < d->n_late && d->late[low].start_ns <= time;
+    rgm_search search = rgm_search_in(0, d->n_late);
+    while (rgm_search_on(&search))
+        rgm_search_tell(&search,
+                        !(d->late[search.middle].start_ns + d->late[search.middle].duration_ns > time));
+    return search.low < d->n_late && d->late[search.low].start_ns <= time;
 }
 
 static rgm_status find_line(device_time *d, rgm_error *err) {

@@ -10,12 +10,14 @@
 // The time of a cause, with what shows it.
 typedef struct {
     int64_t time_ns, count;
-    double variance; // of time_ns, where samples tell it
+    int64_t elsewhere; // samples of other threads that the driving one waits for
+    double variance;   // of time_ns, where samples tell it
     double subject_share, figure;
     rgm_name subject;
     int32_t stack;
     int64_t span;
     bool found;
+    bool calling; // most samples of its line are in calls that keep the interpreter's lock
 } rgm_cause_time;
 
 typedef struct {

@@ -7,22 +7,10 @@
 #include <string.h>
 
 #include "analysis/keyed.h"
-#include "analysis/stack_line.h"
+#include "analysis/times/stack_line.h"
 #include "base/memory.h"
-#include "suggest/verdict_facts.h"
-
-typedef struct {
-    rgm_verdict_facts *facts;
-    int64_t exclusive[RGM_ROLE_COUNT]; // NONE: outside of all roles, and steps without what is in them
-    int64_t spans[RGM_ROLE_COUNT];
-    int64_t *own;                  // [n_spans] of spans with a role on the lane: exclusive time in the window
-    uint32_t *seen;                // rows of samples of the thread in the window
-    uint8_t *cause_of, *bucket_of; // [n_seen]
-    size_t n_seen;
-    bool iterates; // batches are made by what hands out items
-    int64_t of_bucket[RGM_ROLE_COUNT], displaced[RGM_ROLE_COUNT];
-    int64_t of_cause[RGM_ROLE_COUNT][RGM_CAUSE_COUNT];
-} partition;
+#include "suggest/verdict_partition.h"
+#include "suggest/verdict_waits.h"
 
 // What a bucket is put down to whatever its thread did; UNKNOWN where samples tell.
 static rgm_limit_cause whole_cause(rgm_role role) {
@@ -45,7 +33,7 @@ static rgm_role bucket_of(rgm_role role) { return role == RGM_ROLE_STEP ? RGM_RO
 
 // --- spans ------------------------------------------------------------------------------------------------
 
-static void divide_by_spans(partition *p) {
+static void divide_by_spans(rgm_partition *p) {
     rgm_verdict_facts *facts = p->facts;
     const rgm_view *view = facts->view;
     int64_t covered = 0;
@@ -72,7 +60,7 @@ static void divide_by_spans(partition *p) {
 }
 
 // The span of a role with the most time, all of one name together; its share of the role's time.
-static rgm_status find_subject(partition *p, rgm_role role, rgm_cause_time *out, rgm_error *err) {
+static rgm_status find_subject(rgm_partition *p, rgm_role role, rgm_cause_time *out, rgm_error *err) {
     rgm_verdict_facts *facts = p->facts;
     const rgm_view *view = facts->view;
     uint64_t *keys = NULL;
@@ -119,11 +107,8 @@ static rgm_limit_cause running_cause(rgm_role bucket, rgm_sample_state state) {
     }
 }
 
-static rgm_limit_cause cause_of(const partition *p, rgm_role bucket, rgm_sample_state state, int32_t stack) {
-    const rgm_view *view = p->facts->view;
-    rgm_limit_cause whole = whole_cause(bucket);
-    if (whole != RGM_CAUSE_UNKNOWN) return whole;
-    if (bucket == RGM_ROLE_NONE && p->iterates && rgm_stack_iterates(view, stack)) return RGM_CAUSE_INPUT;
+// Of a sample that its bucket and its stack tell nothing of.
+static rgm_limit_cause cause_of_state(rgm_role bucket, rgm_sample_state state) {
     switch (state) {
     case RGM_SAMPLE_SLEEPING: return RGM_CAUSE_SLEEP;
     case RGM_SAMPLE_WAITING_FOR_THREAD: return RGM_CAUSE_LOCK;
@@ -133,8 +118,26 @@ static rgm_limit_cause cause_of(const partition *p, rgm_role bucket, rgm_sample_
     case RGM_SAMPLE_WAITING: return RGM_CAUSE_WAITING;
     case RGM_SAMPLE_WAITING_FOR_LOCK: return RGM_CAUSE_INTERPRETER_LOCK;
     case RGM_SAMPLE_WAITING_FOR_PROCESSOR: return RGM_CAUSE_PROCESSOR;
-    default: return rgm_stack_imports(view, stack) ? RGM_CAUSE_IMPORTS : running_cause(bucket, state);
+    default: return running_cause(bucket, state);
     }
+}
+
+// The cause of a sample, and the stack that shows it.
+static rgm_awaited told_by(const rgm_partition *p, size_t sample, rgm_role bucket, int32_t stack) {
+    const rgm_view *view = p->facts->view;
+    rgm_sample_state state =
+        (rgm_sample_state)RGM_CELL(&view->run->samples, state, sample, RGM_SAMPLE_UNKNOWN);
+    rgm_awaited told = {.cause = whole_cause(bucket), .stack = stack, .state = state};
+    if (told.cause != RGM_CAUSE_UNKNOWN) return told;
+    if (bucket == RGM_ROLE_NONE && p->iterates && rgm_stack_iterates(view, stack))
+        return (rgm_awaited){.cause = RGM_CAUSE_INPUT, .stack = stack};
+    told.cause = cause_of_state(bucket, state);
+    if (told.cause != RGM_CAUSE_PROCESSOR && rgm_stack_imports(view, stack)) told.cause = RGM_CAUSE_IMPORTS;
+    if (rgm_verdict_awaits_helpers(p->facts, bucket, sample))
+        told.cause = running_cause(bucket, RGM_SAMPLE_NATIVE);
+    else if (told.cause == RGM_CAUSE_LOCK || told.cause == RGM_CAUSE_NETWORK)
+        told = rgm_verdict_awaited(p->facts, sample, told.cause);
+    return told;
 }
 
 // Whether those who have the processors are the program's own: it and its children keep most of them busy.
@@ -154,7 +157,7 @@ static bool crowded_by_itself(const rgm_verdict_facts *facts) {
 }
 
 // The bucket of a sample, and its stack; false where it is of another thread or time.
-static bool is_seen(const partition *p, size_t sample, rgm_role *bucket, int32_t *stack) {
+static bool is_seen(const rgm_partition *p, size_t sample, rgm_role *bucket, int32_t *stack) {
     const rgm_view *view = p->facts->view;
     const rgm_samples *samples = &view->run->samples;
     int64_t time = samples->time_ns[sample], span = RGM_CELL(samples, span, sample, -1);
@@ -167,7 +170,7 @@ static bool is_seen(const partition *p, size_t sample, rgm_role *bucket, int32_t
 
 // Whether what hands out items between the steps is where a batch is made, without a DataLoader. Not where
 // the steps themselves are within it.
-static bool batches_are_handed_out(const partition *p) {
+static bool batches_are_handed_out(const rgm_partition *p) {
     rgm_role bucket;
     int32_t stack;
     for (size_t i = 0; i < p->facts->view->run->samples.rows; i++) {
@@ -178,21 +181,22 @@ static bool batches_are_handed_out(const partition *p) {
     return p->facts->n_steps > 0;
 }
 
-static rgm_status look_at_samples(partition *p, rgm_error *err) {
+static rgm_status look_at_samples(rgm_partition *p, rgm_error *err) {
     enum { IMPORTS_TO_ONE = 3 };
     const rgm_samples *samples = &p->facts->view->run->samples;
     bool crowded = p->facts->crowded = crowded_by_itself(p->facts);
     int64_t imports = 0, most = 0; // of the samples so far, those that import by those that do not
-    RGM_TRY(RGM_ROWS(p->seen, samples->rows, err));
+    RGM_TRY(RGM_ROWS(p->stack_of, samples->rows, err));
     RGM_TRY(RGM_ROWS(p->cause_of, samples->rows, err));
     RGM_TRY(RGM_ROWS(p->bucket_of, samples->rows, err));
+    RGM_TRY(RGM_ROWS(p->state_of, samples->rows, err));
     p->iterates = batches_are_handed_out(p);
     for (size_t i = 0; i < samples->rows; i++) {
         rgm_role bucket;
         int32_t stack;
         if (!is_seen(p, i, &bucket, &stack)) continue;
-        rgm_sample_state state = (rgm_sample_state)RGM_CELL(samples, state, i, RGM_SAMPLE_UNKNOWN);
-        rgm_limit_cause cause = cause_of(p, bucket, state, stack);
+        rgm_awaited told = told_by(p, i, bucket, stack);
+        rgm_limit_cause cause = told.cause;
         if (cause == RGM_CAUSE_PROCESSOR && !crowded) {
             p->facts->displaced++;
             p->displaced[bucket]++;
@@ -207,87 +211,12 @@ static rgm_status look_at_samples(partition *p, rgm_error *err) {
         p->of_cause[bucket][cause]++;
         p->cause_of[p->n_seen] = (uint8_t)cause;
         p->bucket_of[p->n_seen] = (uint8_t)bucket;
-        p->seen[p->n_seen++] = (uint32_t)i;
+        p->state_of[p->n_seen] = (uint8_t)told.state;
+        p->stack_of[p->n_seen++] = told.stack;
+        p->facts->causes[cause].elsewhere += told.elsewhere;
     }
     p->facts->samples = (int64_t)p->n_seen;
     return RGM_OK;
-}
-
-// The line that a sample was at, one number for each.
-static uint64_t line_key(const rgm_view *view, int32_t stack) {
-    enum { LINE_BITS = 24 };
-    uint64_t line = (uint64_t)(uint32_t)RGM_CELL(&view->run->stacks, line, stack, -1);
-    return (uint64_t)RGM_CELL(&view->run->stacks, file, stack, 0) << LINE_BITS |
-           (line & ((1u << LINE_BITS) - 1));
-}
-
-// Samples of one line of the program that it called compiled code from.
-typedef struct {
-    int64_t native, python;
-} line_of_calls;
-
-static line_of_calls calls_of(const partition *p, const rgm_keyed *lines, const uint32_t *rows, size_t g) {
-    line_of_calls found = {0};
-    for (uint32_t i = lines->first[g]; i < lines->first[g + 1]; i++) {
-        bool native = p->cause_of[rows[lines->items[i]]] == RGM_CAUSE_NATIVE;
-        found.native += native;
-        found.python += !native;
-    }
-    return found;
-}
-
-// Outside of modules: a line that calls compiled code is found within the code, which has given the
-// interpreter's lock up, or before and after it, which takes a microsecond or two. Where several lines are
-// found in both ways, and the latter is a large part, the calls are of a few microseconds. What is Python in
-// itself is on lines of its own, or is most of its line.
-static rgm_status find_small_calls(partition *p, rgm_error *err) {
-    const rgm_view *view = p->facts->view;
-    const rgm_policy *policy = p->facts->policy;
-    uint64_t *keys = NULL;
-    uint32_t *rows = NULL;
-    rgm_keyed lines = {0};
-    rgm_status status;
-    size_t count = 0, mixed = 0;
-    line_of_calls all = {0};
-    RGM_GOTO(RGM_ROWS(keys, p->n_seen, err));
-    RGM_GOTO(RGM_ROWS(rows, p->n_seen, err));
-    for (size_t i = 0; i < p->n_seen; i++) {
-        int32_t stack = (int32_t)RGM_CELL(&view->run->samples, stack, p->seen[i], 0);
-        bool runs = p->cause_of[i] == RGM_CAUSE_NATIVE || p->cause_of[i] == RGM_CAUSE_PYTHON;
-        if (!runs || p->bucket_of[i] != RGM_ROLE_NONE || rgm_stack_own_line(view, stack) != stack) continue;
-        keys[count] = line_key(view, stack);
-        rows[count++] = (uint32_t)i;
-    }
-    RGM_GOTO(rgm_keyed_init(&lines, keys, count, err));
-    for (size_t g = 0; g < lines.count; g++) {
-        line_of_calls line = calls_of(p, &lines, rows, g);
-        if (line.native <= line.python) continue;
-        all.native += line.native;
-        all.python += line.python;
-        mixed += line.python > 0;
-    }
-    bool small = (double)mixed >= policy->verdict_small_lines &&
-                 (double)all.python >= policy->verdict_small_calling * (double)(all.native + all.python);
-    for (size_t g = 0; small && g < lines.count; g++) {
-        line_of_calls line = calls_of(p, &lines, rows, g);
-        if (line.native <= line.python || !line.python) continue;
-        for (uint32_t i = lines.first[g]; i < lines.first[g + 1]; i++) {
-            uint8_t *cause = &p->cause_of[rows[lines.items[i]]];
-            p->of_cause[RGM_ROLE_NONE][*cause]--;
-            p->of_cause[RGM_ROLE_NONE][ *cause = RGM_CAUSE_SMALL_WORK]++;
-        }
-    }
-done:
-    rgm_keyed_release(&lines);
-    rgm_free(keys);
-    rgm_free(rows);
-    return status;
-}
-
-static void add(rgm_cause_time *cause, double time, double variance) {
-    cause->time_ns += (int64_t)time;
-    cause->variance += variance;
-    cause->found = true;
 }
 
 // Samples follow each other closely where the program does one thing for long, so two count as one.
@@ -295,7 +224,7 @@ static double variance_of(double whole, double share, double samples) {
     return samples > 0 ? whole * whole * share * (1 - share) / fmax(1, samples / 2) : 0;
 }
 
-static void divide_by_samples(partition *p) {
+static void divide_by_samples(rgm_partition *p) {
     for (int bucket = 0; bucket < RGM_ROLE_COUNT; bucket++) {
         double whole =
             rgm_verdict_given((double)p->exclusive[bucket], p->of_bucket[bucket], p->displaced[bucket]);
@@ -305,19 +234,32 @@ static void divide_by_samples(partition *p) {
         if (fixed == RGM_CAUSE_UNKNOWN && !(samples > 0) && bucket != RGM_ROLE_NONE)
             fixed = running_cause((rgm_role)bucket, RGM_SAMPLE_RUNNING);
         if (fixed != RGM_CAUSE_UNKNOWN || !(samples > 0)) {
-            add(&p->facts->causes[fixed], whole, 0);
+            rgm_cause_time_add(&p->facts->causes[fixed], whole, 0);
             p->facts->causes[fixed].count += p->spans[bucket];
             continue;
         }
         for (int cause = 0; cause < RGM_CAUSE_COUNT; cause++) {
             double share = (double)p->of_cause[bucket][cause] / samples;
-            if (share > 0) add(&p->facts->causes[cause], whole * share, variance_of(whole, share, samples));
+            if (share > 0)
+                rgm_cause_time_add(&p->facts->causes[cause], whole * share,
+                                   variance_of(whole, share, samples));
         }
     }
 }
 
+// Whether a line with the interpreter's lock is in calls of compiled code, rather than in steps of Python.
+static bool is_calling(const rgm_partition *p, const rgm_keyed *lines, size_t g) {
+    double calling = 0, known = 0;
+    for (uint32_t i = lines->first[g]; i < lines->first[g + 1]; i++) {
+        uint8_t state = p->state_of[lines->items[i]];
+        calling += state == RGM_SAMPLE_CALLING;
+        known += state == RGM_SAMPLE_CALLING || state == RGM_SAMPLE_INTERPRETING;
+    }
+    return known > 0 && calling >= p->facts->policy->verdict_calling * known;
+}
+
 // The line of the program that most samples of each cause fell into. A key holds cause, file and line.
-static rgm_status find_lines(partition *p, rgm_error *err) {
+static rgm_status find_lines(rgm_partition *p, rgm_error *err) {
     enum { CAUSE_SHIFT = 56 };
     const rgm_view *view = p->facts->view;
     uint64_t *keys = NULL;
@@ -328,9 +270,8 @@ static rgm_status find_lines(partition *p, rgm_error *err) {
     RGM_GOTO(RGM_ROWS(keys, p->n_seen, err));
     RGM_GOTO(RGM_ROWS(lines, p->n_seen, err));
     for (size_t i = 0; i < p->n_seen; i++) {
-        int32_t at = lines[i] =
-            rgm_stack_own_line(view, (int32_t)RGM_CELL(&view->run->samples, stack, p->seen[i], 0));
-        keys[i] = (uint64_t)p->cause_of[i] << CAUSE_SHIFT | line_key(view, at);
+        int32_t at = lines[i] = rgm_stack_own_line(view, p->stack_of[i]);
+        keys[i] = (uint64_t)p->cause_of[i] << CAUSE_SHIFT | rgm_line_key(view, at);
         total[p->cause_of[i]]++;
     }
     RGM_GOTO(rgm_keyed_init(&groups, keys, p->n_seen, err));
@@ -340,6 +281,7 @@ static rgm_status find_lines(partition *p, rgm_error *err) {
         uint8_t cause = p->cause_of[item];
         if (count <= most[cause]) continue;
         most[cause] = count;
+        p->facts->causes[cause].calling = is_calling(p, &groups, g);
         p->facts->causes[cause].stack = lines[item];
         p->facts->causes[cause].subject_share = (double)count / (double)total[cause];
     }
@@ -352,39 +294,8 @@ done:
     return status;
 }
 
-// --- modules ----------------------------------------------------------------------------------------------
-
-// Modules with no module within them: how much of their time is in calls so short that calling is most of it.
-static void find_small_work(partition *p) {
-    rgm_verdict_facts *facts = p->facts;
-    const rgm_view *view = facts->view;
-    int64_t small = 0, all = 0, calls = 0;
-    for (uint32_t i = view->lane_first[facts->lane]; i < view->lane_first[facts->lane + 1]; i++) {
-        uint32_t row = view->lane_spans[i];
-        if (facts->role[row] != RGM_ROLE_MODULE || p->own[row] <= 0) continue;
-        bool leaf = p->own[row] == rgm_verdict_inside(facts, row);
-        all += p->own[row];
-        calls += leaf;
-        if (!leaf || (double)p->own[row] < facts->policy->verdict_small_ns) small += p->own[row];
-    }
-    rgm_cause_time *forward = &facts->causes[RGM_CAUSE_FORWARD],
-                   *backward = &facts->causes[RGM_CAUSE_BACKWARD];
-    bool many =
-        (double)calls >= facts->policy->verdict_small_calls * (double)(facts->n_steps ? facts->n_steps : 1);
-    if (!all || !many || (double)small < facts->policy->verdict_small_share * (double)all) return;
-    rgm_cause_time *cause = &facts->causes[RGM_CAUSE_SMALL_WORK];
-    rgm_cause_time outside = *cause; // of modules, found by samples
-    *cause = *forward;
-    add(cause, (double)backward->time_ns, backward->variance);
-    add(cause, (double)outside.time_ns, outside.variance);
-    cause->count = calls;
-    cause->figure = (double)all / (double)calls;
-    cause->subject = 0;
-    *forward = *backward = (rgm_cause_time){.stack = -1, .span = -1, .subject_share = NAN, .figure = NAN};
-}
-
 // One module that has most of the forward pass is what limits it.
-static void find_layer(partition *p) {
+static void find_layer(rgm_partition *p) {
     rgm_cause_time *forward = &p->facts->causes[RGM_CAUSE_FORWARD];
     if (!forward->subject || !(forward->subject_share >= p->facts->policy->verdict_layer_share)) return;
     p->facts->causes[RGM_CAUSE_LAYER] = *forward;
@@ -394,7 +305,7 @@ static void find_layer(partition *p) {
 // --- scopes of the program's own --------------------------------------------------------------------------
 
 // Without samples the scopes that the program has marked are all that tells: the one with the most time.
-static rgm_status find_scope(partition *p, rgm_error *err) {
+static rgm_status find_scope(rgm_partition *p, rgm_error *err) {
     rgm_verdict_facts *facts = p->facts;
     const rgm_view *view = facts->view;
     rgm_cause_time *unknown = &facts->causes[RGM_CAUSE_UNKNOWN], *scope = &facts->causes[RGM_CAUSE_SCOPE];
@@ -420,14 +331,14 @@ static rgm_status find_scope(partition *p, rgm_error *err) {
     if (time > unknown->time_ns) time = unknown->time_ns;
     unknown->time_ns -= time;
     unknown->found = unknown->time_ns > 0;
-    add(scope, (double)time, 0);
+    rgm_cause_time_add(scope, (double)time, 0);
     scope->subject_share = NAN;
     return RGM_OK;
 }
 
 // --- together ---------------------------------------------------------------------------------------------
 
-static rgm_status name_subjects(partition *p, rgm_error *err) {
+static rgm_status name_subjects(rgm_partition *p, rgm_error *err) {
     static const struct {
         rgm_role role;
         rgm_limit_cause cause;
@@ -445,24 +356,25 @@ static rgm_status name_subjects(partition *p, rgm_error *err) {
 }
 
 rgm_status rgm_verdict_of_host(rgm_verdict_facts *facts, rgm_error *err) {
-    partition p = {.facts = facts};
+    rgm_partition p = {.facts = facts};
     rgm_status status;
     if (facts->lane < 0 || rgm_verdict_window(facts) <= 0) return RGM_OK;
     p.own = rgm_calloc(facts->view->n_spans + 1, sizeof *p.own);
     RGM_GOTO(p.own ? RGM_OK : rgm_error_no_memory(err));
     divide_by_spans(&p);
     RGM_GOTO(look_at_samples(&p, err));
-    RGM_GOTO(find_small_calls(&p, err));
+    RGM_GOTO(rgm_verdict_small_calls(&p, err));
     divide_by_samples(&p);
     RGM_GOTO(find_lines(&p, err));
     RGM_GOTO(name_subjects(&p, err));
-    find_small_work(&p);
+    RGM_GOTO(rgm_verdict_small_work(&p, err));
     find_layer(&p);
     RGM_GOTO(find_scope(&p, err));
 done:
     rgm_free(p.own);
-    rgm_free(p.seen);
+    rgm_free(p.stack_of);
     rgm_free(p.cause_of);
+    rgm_free(p.state_of);
     rgm_free(p.bucket_of);
     return status;
 }

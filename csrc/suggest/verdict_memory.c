@@ -3,9 +3,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "analysis/lifetimes.h"
-#include "analysis/stack_places.h"
+#include "analysis/memory/lifetimes.h"
 #include "analysis/stats.h"
+#include "analysis/times/stack_places.h"
 #include "base/memory.h"
 #include "suggest/verdict_facts.h"
 

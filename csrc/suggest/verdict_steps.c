@@ -5,20 +5,44 @@
 
 #include "analysis/stats.h"
 #include "base/memory.h"
+#include "base/search.h"
 #include "suggest/verdict_facts.h"
+#include "suggest/verdict_waits.h"
 
 // The step that a time lies in; n_steps where it lies in none.
 static size_t step_at(const rgm_verdict_facts *facts, int64_t time) {
-    size_t low = 0, high = facts->n_steps;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (rgm_view_end(facts->view, facts->steps[middle]) > time)
-            high = middle;
-        else
-            low = middle + 1;
+    rgm_search search = rgm_search_in(0, facts->n_steps);
+    while (rgm_search_on(&search))
+        rgm_search_tell(&search, !(rgm_view_end(facts->view, facts->steps[search.middle]) > time));
+    return search.low < facts->n_steps && rgm_view_start(facts->view, facts->steps[search.low]) <= time
+               ? search.low
+               : facts->n_steps;
+}
+
+// Whether a sample found the thread held up by other programs: without a processor, or, where they have taken
+// much of them, waiting for helpers of compiled code that have none either.
+static bool is_held_up(const rgm_verdict_facts *facts, size_t sample, bool helpers) {
+    const rgm_samples *samples = &facts->view->run->samples;
+    if (RGM_CELL(samples, state, sample, RGM_SAMPLE_UNKNOWN) == RGM_SAMPLE_WAITING_FOR_PROCESSOR) return true;
+    int64_t span = RGM_CELL(samples, span, sample, -1);
+    int32_t inner = helpers && span >= 0 && (size_t)span < facts->view->n_spans ? facts->inner[span] : -1;
+    return inner >= 0 && rgm_verdict_awaits_helpers(facts, (rgm_role)facts->role[inner], sample);
+}
+
+// At most so much of a step has the thread been ready to run without a processor: all that it waited in the
+// intervals that the step has a part in. `*at` is the first of them that may be of the next step too.
+static int64_t held_up_at_most(const rgm_verdict_facts *facts, size_t row, size_t *at) {
+    const rgm_pressure *pressure = &facts->view->run->pressure;
+    int64_t start = rgm_view_start(facts->view, row), end = rgm_view_end(facts->view, row), sum = 0;
+    while (*at < pressure->rows && pressure->time_ns[*at] <= start) ++*at;
+    for (size_t i = *at; i < pressure->rows && !facts->crowded; i++) {
+        int64_t from = pressure->time_ns[i] - RGM_CELL(pressure, interval_ns, i, 0);
+        int64_t to = pressure->time_ns[i], waited = RGM_CELL(pressure, waiting_ns, i, -1);
+        if (from >= end) break;
+        int64_t shared = (to < end ? to : end) - (from > start ? from : start);
+        if (waited > 0 && shared > 0) sum += waited < shared ? waited : shared;
     }
-    return low < facts->n_steps && rgm_view_start(facts->view, facts->steps[low]) <= time ? low
-                                                                                          : facts->n_steps;
+    return sum;
 }
 
 // How long each step took, less what other programs took of it.
@@ -26,11 +50,12 @@ static rgm_status given_durations(const rgm_verdict_facts *facts, int64_t *given
     enum { FEWEST = 3 }; // samples that tell of a step by itself
     const rgm_samples *samples = &facts->view->run->samples;
     int64_t(*found)[2] = rgm_calloc(facts->n_steps + 1, sizeof *found);
+    bool helpers = (double)facts->displaced >=
+                   facts->policy->verdict_displaced * (double)(facts->samples + facts->displaced);
     if (!found) return rgm_error_no_memory(err);
     for (size_t i = 0; i < samples->rows && !facts->crowded; i++) {
         if (RGM_CELL(samples, thread, i, -1) != facts->thread) continue;
-        bool displaced = RGM_CELL(samples, state, i, RGM_SAMPLE_UNKNOWN) == RGM_SAMPLE_WAITING_FOR_PROCESSOR;
-        found[step_at(facts, samples->time_ns[i])][displaced]++;
+        found[step_at(facts, samples->time_ns[i])][is_held_up(facts, i, helpers)]++;
     }
     for (size_t i = 0; i < facts->n_steps; i++) {
         bool few = found[i][0] + found[i][1] < FEWEST;
@@ -42,13 +67,24 @@ static rgm_status given_durations(const rgm_verdict_facts *facts, int64_t *given
     return RGM_OK;
 }
 
+// What a step took in any case, whatever other programs may have taken of it; 0 where they had so much of it
+// that its length tells nothing: helpers of compiled code without a processor let the thread spin. Steps are
+// asked for in order.
+static int64_t surely(const rgm_verdict_facts *facts, const int64_t *given, size_t step, size_t *at) {
+    int64_t whole = facts->view->run->spans.duration_ns[facts->steps[step]];
+    if ((double)given[step] <= (1 - facts->policy->verdict_others_most) * (double)whole) return 0;
+    whole -= held_up_at_most(facts, facts->steps[step], at);
+    return whole < given[step] ? whole : given[step];
+}
+
 static void first_step(rgm_verdict_facts *facts, const int64_t *given, double usual) {
     rgm_cause_time *cause = &facts->causes[RGM_CAUSE_FIRST_STEP];
-    double excess = (double)given[0] - usual;
-    if (!(usual > 0) || !((double)given[0] >= facts->policy->verdict_first_ratio * usual)) return;
+    size_t at = 0;
+    double own = (double)surely(facts, given, 0, &at), excess = own - usual;
+    if (!(usual > 0) || !(own >= facts->policy->verdict_first_ratio * usual)) return;
     *cause = (rgm_cause_time){.time_ns = (int64_t)excess,
                               .count = 1,
-                              .figure = (double)given[0] / usual,
+                              .figure = own / usual,
                               .stack = -1,
                               .span = facts->steps[0],
                               .subject_share = NAN,
@@ -59,12 +95,15 @@ static void first_step(rgm_verdict_facts *facts, const int64_t *given, double us
 static void uneven_steps(rgm_verdict_facts *facts, const int64_t *given, double usual) {
     double limit = facts->policy->verdict_uneven_ratio * usual, excess = 0;
     int64_t count = 0, longest = 0, span = -1;
+    size_t at = 0;
     for (size_t i = 1; i < facts->n_steps; i++) {
         if (!((double)given[i] > limit)) continue;
-        excess += (double)given[i] - usual;
+        int64_t own = surely(facts, given, i, &at);
+        if (!((double)own > limit)) continue;
+        excess += (double)own - usual;
         count++;
-        if (given[i] <= longest) continue;
-        longest = given[i];
+        if (own <= longest) continue;
+        longest = own;
         span = facts->steps[i];
     }
     if (!count || !(usual > 0)) return;

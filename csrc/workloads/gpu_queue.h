@@ -12,7 +12,7 @@
 #ifndef RGM_WORKLOADS_GPU_QUEUE_H
 #define RGM_WORKLOADS_GPU_QUEUE_H
 
-#include "cuda/driver.h"
+#include "cuda/library/driver.h"
 #include "workloads/kernels.h"
 
 enum {

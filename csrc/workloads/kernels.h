@@ -6,7 +6,7 @@
 #ifndef RGM_WORKLOADS_KERNELS_H
 #define RGM_WORKLOADS_KERNELS_H
 
-#include "cuda/cubin_cache.h"
+#include "cuda/compile/cubin_cache.h"
 
 // X(file, lowest compute capability times ten, what it is for).
 #define RGM_KERNEL_FILES(X)                                                                                  \

@@ -320,6 +320,11 @@ class LaunchesTable(Table):
     """Node of that graph, -1 when not known."""
     capture: NDArray[np.int64]
     """Row in `spans` of the call that made the graph node, inside the scopes of the capture, -1 when not known."""
+    buffered_ns: NDArray[np.int64]
+    """Of a kernel: from when its launch was put into the program's command buffer to when that was given to the device,
+    -1 when not recorded. [ns]"""
+    waiting_ns: NDArray[np.int64]
+    """Of a kernel: from there to its start, behind other work of the device; -1 when not recorded. [ns]"""
 
 @type_check_only
 class MemoryTable(Table):
@@ -352,7 +357,9 @@ class MemoryTable(Table):
     note: NDArray[np.uint32]
     """What the program or the compiler said of itself then (JSON object), "" for none."""
     category: NDArray[np.uint32]
-    """Of what the memory is, where the recording says so, "" elsewhere."""
+    """Of what the memory is, where the recording says so, "" elsewhere; of memory that CUDA gave out its kind."""
+    pool: NDArray[np.int64]
+    """Address of the pool of CUDA that the block is of, 0 for none; `allocated` and `reserved` are then that pool's."""
 
 @type_check_only
 class SegmentsTable(Table):
@@ -1070,6 +1077,10 @@ class MemoryLevelsTable(Table):
     """What blocks in use hold after it on that device, as asked for. [bytes]"""
     reserved: NDArray[np.int64]
     """What the allocator has reserved there after it, -1 when not known. [bytes]"""
+    category: NDArray[np.uint32]
+    """Of what the memory of the event is, "" when not known."""
+    live_of_category: NDArray[np.int64]
+    """What blocks in use of that category hold after it on that device. [bytes]"""
 
 @type_check_only
 class AllocationsTable(Table):
@@ -1087,6 +1098,8 @@ class AllocationsTable(Table):
     """Row in `stacks`; of a line or category one of them; -1 when not known."""
     category: NDArray[np.uint32]
     """Of what the memory is, "" when not known."""
+    scope: NDArray[np.uint32]
+    """By scope: the scope or operator that asked, "" when not known or not asked by."""
     peak_bytes: NDArray[np.int64]
     """Live when the device had most, the first time that it had. [bytes]"""
     peak_blocks: NDArray[np.int64]
@@ -1375,6 +1388,23 @@ class LaunchTimesTable(Table):
     """Pieces of work shorter than short_kernel_ns."""
     launch_bound_calls: NDArray[np.int64]
     """Calls that took longer than all the work they launched."""
+    queued_work: NDArray[np.int64]
+    """Kernels of which it was recorded when their launch was queued and submitted; the following columns are of those
+    alone."""
+    buffered_mean_ns: NDArray[np.float64]
+    """Mean time in the program's own queue, before the launch was submitted. [ns]"""
+    buffered_median_ns: NDArray[np.float64]
+    """Median of the same. [ns]"""
+    buffered_p95_ns: NDArray[np.float64]
+    """95th percentile (percentile_tail) of the same. [ns]"""
+    waiting_mean_ns: NDArray[np.float64]
+    """Mean time from the submission to the start: behind other work of the device, or on the way to it. [ns]"""
+    waiting_median_ns: NDArray[np.float64]
+    """Median of the same. [ns]"""
+    waiting_p95_ns: NDArray[np.float64]
+    """95th percentile (percentile_tail) of the same. [ns]"""
+    on_device_mean_ns: NDArray[np.float64]
+    """Mean duration of these kernels. [ns]"""
 
 @type_check_only
 class ShortKernelsTable(Table):
@@ -2460,6 +2490,10 @@ class CausesTable(Table):
     """Row in `spans` of an example, -1 for none."""
     count: NDArray[np.int64]
     """Spans that are it, or samples that show it."""
+    elsewhere: NDArray[np.int64]
+    """Samples that show it in other threads, for which the main one waits."""
+    calling: NDArray[np.uint8]
+    """1 where the line waits for calls of compiled code that keep the interpreter's lock."""
     figure: NDArray[np.float64]
     """Its own figure: growth in bytes per second, mean length of the calls in ns, the first step by the usual one."""
     window_ns: NDArray[np.int64]
@@ -2636,6 +2670,8 @@ def analyses() -> dict[str, dict[str, str]]: ...
 def options() -> dict[str, dict[str, Any]]: ...
 def heap_reason() -> str: ...
 def host_memory() -> dict[str, Any]: ...
+def spill_begin(folder: str, budget: int, /) -> None: ...
+def spill_use() -> dict[str, int]: ...
 def clock_name() -> str: ...
 def allocations() -> int: ...
 def die_with_parent(signal: int, /) -> None: ...

@@ -59,8 +59,9 @@ class GPUProfiler(OperationMethods, _core.Profiler):
     program does so, and where it never does, it costs a look at a clock.
     profile_kernels: record every kernel, copy and wait of the device with CUPTI, each under the scope that launched
     it (docs/gpu/kernels_tracing.md); a mapping sets options: ``{"graph_nodes": 1}`` tells the nodes of CUDA graphs
-    apart. This starts the CUDA driver. Where it is not possible there is one warning, and the reason is in
-    ``kernels_reason`` and in the environment of the run. One profiler of a process can do it at a time.
+    apart, ``{"memory": 1}`` records memory that CUDA gives out, ``{"queue_times": 1}`` how launches wait. This starts
+    the CUDA driver. Where it is not possible there is one warning, and the reason is in ``kernels_reason`` and in the
+    environment of the run. One profiler of a process can do it at a time.
     telemetry: sample utilisation, memory, power, clocks and more of the devices through NVML, every 100 ms or the
     given milliseconds (docs/gpu/telemetry.md). counters: sample hardware counters of the device, True for the set
     'pm'; the name of a set for ranges, or a mapping ``{"set": "fp", "scopes": ["attention"], "max_ranges": 1000}``,
@@ -79,6 +80,8 @@ class GPUProfiler(OperationMethods, _core.Profiler):
     structure: find the steps, waits for batches, modules, backward passes, optimizers, waits for the device,
     checkpoints, compilations and collections of garbage of a program that uses torch, without a change to it, until
     the profiler is closed (docs/structure.md). One profiler of a process does it at a time.
+    budget: what recording may cost, in per cent of the time, as "0.5%": samples of stacks and of memory are taken more
+    rarely where more is spent, and scopes whose memory is read; never fewer scopes (docs/own_cost.md).
     force_recalibration: measure the ceilings of `profile_operation` anew, whatever is kept of them. verbose: calibrate
     at once, not at the first call that needs it, and print the table.
     options: budgets and intervals of the session, see ``regimeter.GPUProfiler.options()``.
@@ -106,6 +109,7 @@ class GPUProfiler(OperationMethods, _core.Profiler):
         stacks: bool | float = False,
         allocations: bool | int = False,
         structure: bool = False,
+        budget: str | float | None = None,
         force_recalibration: bool = False,
         verbose: bool = False,
         **options: int,
@@ -124,6 +128,7 @@ class GPUProfiler(OperationMethods, _core.Profiler):
             stacks = stacks or told.get("stacks", False)
             allocations = allocations or told.get("allocations", False)
             witness = witness and told.get("witness", True) and counting.OPTION not in told
+            budget = told.get("budget") if budget is None else budget
             structure = structure or (bool(told.get("structure")) and counting.OPTION not in told)
         rate = rates.check_rate(sample_rate)
         interval = rates.memory_interval_ns(memory_interval_ms, track_memory, enable_detailed_metrics)
@@ -148,6 +153,8 @@ class GPUProfiler(OperationMethods, _core.Profiler):
         session.setdefault("stacks_interval_ns", 0 if quiet else rates.stacks_interval_ns(stacks))
         period = rates.allocation_bytes(allocations)
         session.setdefault("allocations_bytes", period if session["stacks_interval_ns"] else 0)
+        self._budget_ppm = rates.budget_ppm(budget)
+        session |= {"budget_ppm": self._budget_ppm, "scope_cost_ps": round(self._cost_ns * 1e3)}
         if record_file:
             self._open_recorded(record_file, session)
         else:
@@ -396,6 +403,8 @@ class GPUProfiler(OperationMethods, _core.Profiler):
         described |= counting.describe(self._count_reason if hasattr(self, "_count_reason") else None)
         described |= {"stand_in": True} if self._stands_in else {}
         described["stacks"] = {"hz": self._stacks_hz, "reason": self._stacks_reason()}
+        if self._budget_ppm:
+            described["budget"] = {"share": self._budget_ppm / 1e6, "one_in": stats["one_in"]}
         if self._allocations_bytes:
             described["allocations"] = {"bytes": self._allocations_bytes, "reason": _core.heap_reason()}
         described["device"] = timing = streams.describe(self._device_state(), asked=self.device_timing)

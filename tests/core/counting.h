@@ -7,8 +7,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "cuda/counter_host.h"
-#include "cuda/driver.h"
+#include "cuda/counters/counter_host.h"
+#include "cuda/library/driver.h"
 #include "cuda/sink.h"
 
 enum { KEPT_ROWS = 65536, KEPT_NAMES = 256, KEPT_ACTIVITIES = 1024 };

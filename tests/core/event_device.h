@@ -4,13 +4,13 @@
 #ifndef RGM_TEST_EVENT_DEVICE_H
 #define RGM_TEST_EVENT_DEVICE_H
 
-#include "cuda/events.h"
+#include "cuda/events/events.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
 
 #include "../fakes/cuda.h"
-#include "cuda/driver.h"
+#include "cuda/library/driver.h"
 #include "recording.h"
 
 // --- the double, loaded as the driver is ------------------------------------------------------------------

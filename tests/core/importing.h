@@ -3,7 +3,7 @@
 #ifndef RGM_TEST_IMPORTING_H
 #define RGM_TEST_IMPORTING_H
 
-#include "io/trace_import.h"
+#include "io/trace/trace_import.h"
 #include "recording.h"
 
 UNUSED static uint64_t random_state = 1;

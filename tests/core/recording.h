@@ -11,7 +11,7 @@
 #include "base/memory.h"
 #include "capture/session.h"
 #include "harness.h"
-#include "io/run_file.h"
+#include "io/journal/run_file.h"
 
 #define UNUSED __attribute__((unused))
 

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "cuda/nvml.h"
+#include "cuda/nvml/nvml.h"
 
 static void *scripted_handle;
 static void (*script_set)(const char *name, long long value);

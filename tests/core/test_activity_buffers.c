@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "cuda/activity_buffers.h"
+#include "cuda/trace/activity_buffers.h"
 #include "harness.h"
 
 enum { BYTES = 4096 };

@@ -99,7 +99,7 @@ TEST(a_chase_visits_every_place_once) {
         bool seen[PLACES] = {false};
         uint32_t at = 0;
         size_t visited = 0, in_order = 0;
-        rgm_chase_write(places, PLACES, STRIDE, seed);
+        CHECK(rgm_chase_write(places, PLACES, STRIDE, seed, NULL, NULL) == RGM_OK);
         for (; !seen[at]; visited++) {
             uint32_t next = places[(size_t)at * STRIDE];
             REQUIRE(next < PLACES);
@@ -111,7 +111,7 @@ TEST(a_chase_visits_every_place_once) {
         CHECK_EQ_U64(at, 0);
         CHECK(in_order < 20); // an order of chance has about one
     }
-    rgm_chase_write(places, 1, STRIDE, 1);
+    CHECK(rgm_chase_write(places, 1, STRIDE, 1, NULL, NULL) == RGM_OK);
     CHECK_EQ_U64(places[0], 0);
     free(places);
 }

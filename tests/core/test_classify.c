@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The classifier on cases worked out by hand. The device reaches 100 T operations/s in fp32, 1000 T in bf16,
 // 1 TB/s, and its shortest kernel takes 2 us: 100 operations a ns, 1 byte a ps.
-#include "analysis/classify.h"
+#include "analysis/regimes/classify.h"
 
 #include "harness.h"
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The choice of a source of samples, and the rows that are kept in memory.
-#include "cuda/counter_rows.h"
+#include "cuda/counters/counter_rows.h"
 
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "cuda/counter_sampling.h"
+#include "cuda/counters/counter_sampling.h"
 #include "harness.h"
 
 #include "counting.h"

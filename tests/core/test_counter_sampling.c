@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Either source of counters outlives the function that starts it, as in a binding: what it was handed must
 // too.
-#include "cuda/counter_sampling.h"
+#include "cuda/counters/counter_sampling.h"
 
 #include <string.h>
 #include <unistd.h>

@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "cuda/counter_plan.h"
+#include "cuda/counters/counter_plan.h"
 #include "harness.h"
 #include "model/counter_roles.h"
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "analysis/analyses.h"
-#include "analysis/critical.h"
+#include "analysis/critical/critical.h"
 #include "base/memory.h"
 #include "harness.h"
 

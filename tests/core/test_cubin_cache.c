@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cuda/cubin_cache.h"
+#include "cuda/compile/cubin_cache.h"
 
 #include <dirent.h>
 #include <fcntl.h>

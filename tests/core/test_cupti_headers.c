@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Our declarations of CUPTI's interface against the real headers, at compile time, where they are installed.
-#include "cuda/cupti_records.h"
-#include "cuda/cupti_types.h"
+#include "cuda/trace/cupti_records.h"
+#include "cuda/trace/cupti_types.h"
 #include "harness.h"
 
 #if defined(__has_include)
@@ -111,6 +111,43 @@ SAME(rgm_cupti_memset_graph, graph, CUpti_ActivityMemset4, graphId);
 SYNC(CUpti_ActivitySynchronization);
 SYNC(CUpti_ActivitySynchronization2);
 
+#define MEMORY(theirs)                                                                                       \
+    SAME(rgm_cupti_memory, operation, theirs, memoryOperationType);                                          \
+    SAME(rgm_cupti_memory, memory_kind, theirs, memoryKind);                                                 \
+    SAME(rgm_cupti_memory, correlation, theirs, correlationId);                                              \
+    SAME(rgm_cupti_memory, address, theirs, address);                                                        \
+    SAME(rgm_cupti_memory, bytes, theirs, bytes);                                                            \
+    SAME(rgm_cupti_memory, time, theirs, timestamp);                                                         \
+    SAME(rgm_cupti_memory, device, theirs, deviceId);                                                        \
+    SAME(rgm_cupti_memory, context, theirs, contextId);                                                      \
+    SAME(rgm_cupti_memory, stream, theirs, streamId);                                                        \
+    SAME(rgm_cupti_memory, is_async, theirs, isAsync);                                                       \
+    SAME(rgm_cupti_memory, pool_type, theirs, memoryPoolConfig.memoryPoolType);                              \
+    SAME(rgm_cupti_memory, pool, theirs, memoryPoolConfig.address);                                          \
+    SAME(rgm_cupti_memory, pool_bytes, theirs, memoryPoolConfig.pool.size);                                  \
+    _Static_assert(sizeof(rgm_cupti_memory) <= sizeof(theirs), #theirs)
+MEMORY(CUpti_ActivityMemory2);
+MEMORY(CUpti_ActivityMemory3);
+MEMORY(CUpti_ActivityMemory4);
+SAME(rgm_cupti_memory_use, pool_used, CUpti_ActivityMemory3, memoryPoolConfig.utilizedSize);
+SAME(rgm_cupti_memory_use, pool_used, CUpti_ActivityMemory4, memoryPoolConfig.utilizedSize);
+_Static_assert(sizeof(rgm_cupti_memory_use) <= sizeof(CUpti_ActivityMemory3), "Memory3");
+
+#define POOL(theirs)                                                                                         \
+    SAME(rgm_cupti_pool, operation, theirs, memoryPoolOperationType);                                        \
+    SAME(rgm_cupti_pool, pool_type, theirs, memoryPoolType);                                                 \
+    SAME(rgm_cupti_pool, correlation, theirs, correlationId);                                                \
+    SAME(rgm_cupti_pool, device, theirs, deviceId);                                                          \
+    SAME(rgm_cupti_pool, pool, theirs, address);                                                             \
+    SAME(rgm_cupti_pool, bytes, theirs, size);                                                               \
+    SAME(rgm_cupti_pool, time, theirs, timestamp);                                                           \
+    _Static_assert(sizeof(rgm_cupti_pool) <= sizeof(theirs), #theirs)
+POOL(CUpti_ActivityMemoryPool);
+POOL(CUpti_ActivityMemoryPool2);
+POOL(CUpti_ActivityMemoryPool3);
+SAME(rgm_cupti_pool_use, used, CUpti_ActivityMemoryPool2, utilizedSize);
+SAME(rgm_cupti_pool_use, used, CUpti_ActivityMemoryPool3, utilizedSize);
+
 #define EVENT(theirs)                                                                                        \
     SAME(rgm_cupti_event, correlation, theirs, correlationId);                                               \
     SAME(rgm_cupti_event, context, theirs, contextId);                                                       \
@@ -172,6 +209,8 @@ RGM_CUPTI_MEMORIES(MEMORY_KIND)
 _Static_assert((int)CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED == RGM_CUPTI_GRAPH_NODE_CREATED, "ids");
 _Static_assert((int)CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED == RGM_CUPTI_GRAPH_NODE_CLONED, "ids");
 _Static_assert((int)CUPTI_CBID_RESOURCE_GRAPHNODE_DESTROY_STARTING == RGM_CUPTI_GRAPH_NODE_DESTROY, "ids");
+_Static_assert((int)CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATE_STARTING == RGM_CUPTI_GRAPH_EXEC_CREATE, "ids");
+_Static_assert((int)CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATED == RGM_CUPTI_GRAPH_EXEC_CREATED, "ids");
 _Static_assert((int)CUPTI_CBID_RESOURCE_GRAPHEXEC_DESTROY_STARTING == RGM_CUPTI_GRAPH_EXEC_DESTROY, "ids");
 _Static_assert((int)CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_POOL_LIMIT == RGM_CUPTI_ATTRIBUTE_DEVICE_BUFFER_LIMIT,
                "attributes");

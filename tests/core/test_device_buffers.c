@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The pool over the driver's memory, on the double of the driver.
-#include "cuda/device_buffers.h"
+#include "cuda/library/device_buffers.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
 
 #include "base/memory.h"
-#include "cuda/driver.h"
+#include "cuda/library/driver.h"
 #include "harness.h"
 
 static const char fake[] = FAKES "/libfake_cuda.so";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Waiting for the device ends at its deadline, whatever the device does.
-#include "cuda/device_wait.h"
+#include "cuda/library/device_wait.h"
 
 #include "base/clock.h"
 

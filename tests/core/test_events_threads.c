@@ -2,7 +2,7 @@
 // Device time of scopes in threads and forked children, and with HIP.
 #include <sys/wait.h>
 
-#include "cuda/hip_library.h"
+#include "cuda/library/hip_library.h"
 #include "event_device.h"
 
 // --- threads ----------------------------------------------------------------------------------------------

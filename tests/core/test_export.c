@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Exports of small runs into memory: what the writers make of texts and numbers, refused allocations, sinks
 // that fail. What the formats hold as a whole is read back by other readers in tests/python.
-#include "io/export.h"
+#include "io/export/export.h"
 
 #include <stdlib.h>
 
@@ -9,10 +9,10 @@
 #include "base/memory.h"
 #include "base/utf8.h"
 #include "harness.h"
-#include "io/json_value.h"
-#include "io/json_write.h"
-#include "io/nesting.h"
-#include "io/proto_write.h"
+#include "io/export/nesting.h"
+#include "io/export/proto_write.h"
+#include "io/json/json_value.h"
+#include "io/json/json_write.h"
 
 typedef struct {
     char *text;

@@ -2,11 +2,11 @@
 // A whole life of a recording with the n-th allocation refused, for every n; and again and again without a
 // fault. Whatever happens, calls answer with an error or losses are counted, and no block is left behind.
 #include "analysis/stats.h"
-#include "analysis/summary.h"
+#include "analysis/times/summary.h"
 #include "base/bytes.h"
 #include "base/sort.h"
 #include "capture/sampler.h"
-#include "io/frame.h"
+#include "io/journal/frame.h"
 #include "recording.h"
 
 enum { SCOPES_A_THREAD = 30 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cuda/gpm.h"
+#include "cuda/counters/gpm.h"
 
 #include <sys/wait.h>
 #include <unistd.h>

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
-#include "cuda/driver.h"
+#include "cuda/library/driver.h"
 #include "harness.h"
 
 static const char fake_driver[] = FAKES "/libfake_cuda_host.so";

@@ -6,7 +6,7 @@
 // bound takes twice that, and what is quadratic takes FACTOR times FACTOR.
 #include "analysis/analyses.h"
 #include "importing.h"
-#include "io/export.h"
+#include "io/export/export.h"
 #include "model/links.h"
 #include "model/merge.h"
 #include "suggest/suggest.h"

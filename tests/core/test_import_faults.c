@@ -5,7 +5,7 @@
 #include "base/thread.h"
 #include "everything.h"
 #include "importing.h"
-#include "io/export.h"
+#include "io/export/export.h"
 #include "model/links.h"
 #include "model/merge.h"
 

@@ -4,7 +4,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-#include "io/frame.h"
+#include "io/journal/frame.h"
 #include "recording.h"
 
 static rgm_session *journaling(const char *path, int64_t drain_ns) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pieces of JSON text: unescaping, quoting, removing spaces, checks, members.
-#include "io/json_text.h"
+#include "io/json/json_text.h"
 
 #include "base/utf8.h"
-#include "io/json_value.h"
+#include "io/json/json_value.h"
 
 #include "importing.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory snapshots: in pieces of every size, cut at every byte, without memory at every allocation.
-#include "io/memory_snapshot.h"
+#include "io/snapshot/memory_snapshot.h"
 
 #include "analysis/analyses.h"
 #include "importing.h"

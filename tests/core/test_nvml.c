@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "cuda/driver.h"
-#include "cuda/telemetry_read.h"
+#include "cuda/library/driver.h"
+#include "cuda/nvml/telemetry_read.h"
 #include "scripted_nvml.h"
 
 // Our own declarations against NVIDIA's, where those are installed.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cuda/nvrtc.h"
+#include "cuda/compile/nvrtc.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cuda/pm_sampling.h"
+#include "cuda/counters/pm_sampling.h"
 
 #include <sys/wait.h>
 #include <unistd.h>

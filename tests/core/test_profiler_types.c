@@ -2,7 +2,7 @@
 // Our declarations of CUPTI's counter interfaces against the real headers, where those are installed (CMake's
 // REGIMETER_CUPTI_INCLUDE, found by itself). The struct size that a function is told, the size and place of
 // every member, and the numbers are compared when this is compiled.
-#include "cuda/profiler_types.h"
+#include "cuda/counters/profiler_types.h"
 
 #include "harness.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cuda/range_profiler.h"
+#include "cuda/counters/range_profiler.h"
 
 #include <sys/wait.h>
 #include <unistd.h>

@@ -13,6 +13,7 @@ static struct rgm_walker the_walker;
 static rgm_source_frame scripted[RGM_STACK_DEEPEST];
 static _Atomic(size_t) scripted_count;
 static _Atomic(bool) scripted_torn;
+static _Atomic(int) scripted_moves, moves_left; // of each look
 static int64_t scripted_thread;
 static bool told_thread;
 static const char *named = "f";
@@ -39,6 +40,7 @@ static rgm_walk on_next(rgm_walker *walker, int64_t *thread) {
 static rgm_walk on_frames(rgm_walker *walker, rgm_source_frame *frames, size_t *count, bool *cut) {
     (void)walker;
     atomic_fetch_add(&walks, 1);
+    atomic_store(&moves_left, scripted_moves);
     if (scripted_torn) return RGM_WALK_TORN;
     *count = scripted_count;
     *cut = false;
@@ -64,8 +66,12 @@ static bool on_has_lock(const rgm_walker *walker) {
     (void)walker;
     return true;
 }
-static const rgm_stack_source source = {on_start, on_stop,  on_begin, on_next,    on_frames,
-                                        NULL,     on_names, on_line,  on_is_lock, on_has_lock};
+static bool on_moved(rgm_walker *walker) {
+    (void)walker;
+    return atomic_fetch_sub(&moves_left, 1) > 0;
+}
+static const rgm_stack_source source = {on_start, on_stop, on_begin,   on_next,     on_frames, NULL,
+                                        on_names, on_line, on_is_lock, on_has_lock, on_moved};
 
 static rgm_source_frame frame_of(uint64_t code, int32_t unit) {
     return (rgm_source_frame){
@@ -238,6 +244,33 @@ TEST(samples_are_rows_in_the_scope_that_is_open) {
         rgm_session_free(session);
     }
     unlink(path);
+}
+
+TEST(calls_of_compiled_code_are_told_from_the_interpreters_own_steps) {
+    scripted_thread = rgm_thread_native_id();
+    scripted[0] = frame_of(3, 0);
+    scripted_count = 1;
+    for (int script = 0; script < 3; script++) {
+        enum { ALWAYS = 1000000 };
+        scripted_moves = script == 2 ? ALWAYS : script; // none, the end of one call, steps
+        rgm_session *session = sampled_session(NULL);
+        REQUIRE(session);
+        open_scope scope = scope_begin(session, "scope");
+        wait_for_walks(20);
+        scope_end(session, scope);
+        rgm_session_stop(session);
+        rgm_run *run = snapshot_of(session);
+        REQUIRE(run);
+        size_t ran = 0;
+        for (size_t i = 0; i < run->samples.rows; i++) {
+            ran += rgm_sample_runs((rgm_sample_state)run->samples.state[i]);
+            CHECK(run->samples.state[i] != (script == 2 ? RGM_SAMPLE_CALLING : RGM_SAMPLE_INTERPRETING));
+        }
+        CHECK(ran > 0);
+        rgm_run_free(run);
+        rgm_session_free(session);
+    }
+    scripted_moves = 0;
 }
 
 TEST(torn_walks_are_counted_and_left_out) {

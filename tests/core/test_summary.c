@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Entries, summary and timeline against figures worked out by hand.
-#include "analysis/summary.h"
+#include "analysis/times/summary.h"
 
 #include "recording.h"
 

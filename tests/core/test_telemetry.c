@@ -8,8 +8,8 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/thread.h"
-#include "cuda/budget.h"
-#include "cuda/telemetry.h"
+#include "cuda/nvml/budget.h"
+#include "cuda/nvml/telemetry.h"
 #include "scripted_nvml.h"
 
 // --- a sink that remembers --------------------------------------------------------------------------------

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Traces by hand, and the same trace read in pieces of every size, by one thread and by two.
-#include "io/trace_import.h"
+#include "io/trace/trace_import.h"
 
 #include <unistd.h>
 
 #include "everything.h"
 #include "importing.h"
-#include "io/json_text.h"
-#include "io/json_value.h"
-#include "io/trace_parse.h"
+#include "io/json/json_text.h"
+#include "io/json/json_value.h"
+#include "io/trace/trace_parse.h"
 
 // --- documents --------------------------------------------------------------------------------------------
 

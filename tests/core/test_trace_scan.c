@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The inner loops of reading a trace: both variants against each other and against naive loops; numbers
 // against the C library.
-#include "io/trace_scan.h"
+#include "io/trace/trace_scan.h"
 
 #include <stdlib.h>
 

@@ -7,9 +7,9 @@
 #include "../fakes/cuda.h"
 #include "../fakes/cupti.h"
 #include "capture/device.h"
-#include "cuda/cupti.h"
-#include "cuda/cupti_records.h"
-#include "cuda/tracing.h"
+#include "cuda/trace/cupti.h"
+#include "cuda/trace/cupti_records.h"
+#include "cuda/trace/tracing.h"
 #include "recording.h"
 
 #define EACH_FUNCTION(X)                                                                                     \
@@ -19,6 +19,8 @@
     X(fake_cupti_without_record)                                                                             \
     X(fake_cupti_capture)                                                                                    \
     X(fake_cupti_clone)                                                                                      \
+    X(fake_cupti_instantiate)                                                                                \
+    X(fake_cupti_exec_destroy)                                                                               \
     X(fake_cupti_graph_launch)                                                                               \
     X(fake_cupti_range)                                                                                      \
     X(fake_cupti_overhead)                                                                                   \
@@ -227,6 +229,32 @@ TEST(graphs_as_a_whole) {
     CHECK_EQ_I64(run->launches.graph[0], 4);
     CHECK_EQ_I64(run->launches.graph_node[0], -1);
     CHECK_EQ_I64(anomaly(run, RGM_ANOMALY_ORPHAN_KERNELS), 0);
+    rgm_run_free(run);
+}
+
+// A graph that is made executable three times, of which the first is taken down: nodes of the others, and
+// those that the graph itself holds for the third, stay known.
+TEST(an_executable_graph_takes_down_its_own_nodes_alone) {
+    traced t;
+    rgm_tracing_options options = few_flushes();
+    options.graph_nodes = 1;
+    begin(&t, &options);
+    open_scope capture = step_begin(&t);
+    uint64_t made = do_fake_cupti_capture("node_kernel", 1), nodes[3] = {made, made, made};
+    step_end(&t, capture);
+    uint64_t first = do_fake_cupti_instantiate(1, &nodes[0], 1);
+    (void)do_fake_cupti_instantiate(1, &nodes[1], 1);
+    (void)do_fake_cupti_graph_launch(4, &nodes[0], 1);
+    do_fake_cupti_exec_destroy(1, first);
+    for (int i = 0; i < 3; i++) rgm_tracing_flush(t.sink.arg, wait_ns); // its last buffer comes back
+    (void)do_fake_cupti_graph_launch(5, &nodes[0], 1); // no program can do that: it shows what is forgotten
+    (void)do_fake_cupti_graph_launch(6, &nodes[1], 1);
+    (void)do_fake_cupti_instantiate(1, &nodes[2], 1);
+    (void)do_fake_cupti_graph_launch(7, &nodes[2], 1);
+    rgm_run *run = finish(&t);
+    REQUIRE(run->launches.rows == 4);
+    for (size_t i = 0; i < run->launches.rows; i++)
+        CHECK((run->launches.capture[i] >= 0) == (run->launches.graph[i] != 5));
     rgm_run_free(run);
 }
 

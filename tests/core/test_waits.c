@@ -4,12 +4,12 @@
 #include <stdlib.h>
 
 #include "analysis/analyses.h"
-#include "analysis/copies.h"
-#include "analysis/coverage.h"
-#include "analysis/host_activity.h"
-#include "analysis/hosts.h"
 #include "analysis/keyed.h"
 #include "analysis/stats.h"
+#include "analysis/waiting/copies.h"
+#include "analysis/waiting/coverage.h"
+#include "analysis/waiting/host_activity.h"
+#include "analysis/waiting/hosts.h"
 #include "base/memory.h"
 #include "harness.h"
 

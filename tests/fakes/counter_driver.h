@@ -4,7 +4,7 @@
 #ifndef RGM_FAKES_COUNTER_DRIVER_H
 #define RGM_FAKES_COUNTER_DRIVER_H
 
-#include "cuda/driver_types.h"
+#include "cuda/library/driver_types.h"
 
 #define FAKE_DRIVER_NOTHING(symbol)                                                                          \
     FAKE_EXPORT rgm_cu_result symbol(void) { return RGM_CU_SUCCESS; }

@@ -20,7 +20,7 @@
 //   invalidated             stream captures that a call from outside spoilt
 #include "cuda.h"
 
-#include "cuda/driver_types.h"
+#include "cuda/library/driver_types.h"
 #include "device_model.h"
 #include "fake.h"
 
@@ -71,6 +71,13 @@
     F(X, cuMemGetInfo_v2)                                                                                    \
     F(X, cuMemHostAlloc)                                                                                     \
     F(X, cuMemFreeHost)                                                                                      \
+    F(X, cuMemAllocManaged)                                                                                  \
+    F(X, cuMemAllocAsync)                                                                                    \
+    F(X, cuMemAllocFromPoolAsync)                                                                            \
+    F(X, cuMemFreeAsync)                                                                                     \
+    F(X, cuMemPoolCreate)                                                                                    \
+    F(X, cuMemPoolTrimTo)                                                                                    \
+    F(X, cuMemPoolDestroy)                                                                                   \
     F(X, cuMemcpyHtoDAsync_v2)                                                                               \
     F(X, cuMemcpyDtoHAsync_v2)                                                                               \
     F(X, cuMemcpyDtoDAsync_v2)                                                                               \

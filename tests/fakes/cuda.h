@@ -28,7 +28,20 @@ typedef struct {
     size_t bytes;
     const char *name; // of the kernel
     unsigned grid[3], block[3], shared_bytes;
+    // Of a call about memory, at its end; else memory is 0. What is freed has neither kind nor bytes.
+    int memory;      // FAKE_MEMORY_GIVEN and so on
+    int memory_kind; // CUPTI's number of it
+    uint64_t address, pool;
+    size_t pool_bytes, pool_used; // of the pool after it
 } fake_cuda_call;
+
+enum {
+    FAKE_MEMORY_GIVEN = 1,
+    FAKE_MEMORY_TAKEN,
+    FAKE_POOL_MADE,
+    FAKE_POOL_ENDED,
+    FAKE_POOL_TRIMMED,
+};
 
 typedef void (*fake_cuda_listener)(void *arg, const fake_cuda_call *call);
 // Runs on the host in place of a kernel.

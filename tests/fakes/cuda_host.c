@@ -7,7 +7,7 @@
 // page that cannot be touched, so an access beyond the end of a buffer is a crash.
 #include <pthread.h>
 
-#include "cuda/driver_types.h"
+#include "cuda/library/driver_types.h"
 #include "fake.h"
 
 // X(number, initial).

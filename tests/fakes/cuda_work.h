@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of the double of the driver that give the device work, and who listens to them: memory, copies,
-// kernels. A part of cuda.c, which includes it once.
+// Calls of the double of the driver that give the device work, and who listens to them: copies,
+// kernels, and memory (cuda_memory.h). A part of cuda.c, which includes it once.
 #ifndef RGM_FAKES_CUDA_WORK_H
 #define RGM_FAKES_CUDA_WORK_H
 
@@ -53,46 +53,9 @@ static void queue(fake_cuda_call *call, model_stream *stream, int kind, int64_t 
     call->end_ns = model_work(stream, now_ns(), ns, &call->start_ns);
 }
 
-// --- memory: the device's is the host's -------------------------------------------------------------------
+#include "cuda_memory.h"
 
-FAKE_EXPORT int cuMemAlloc_v2(rgm_cu_pointer *address, size_t bytes) {
-    ENTER(cuMemAlloc_v2);
-    CURRENT(context);
-    if ((result = offence()) != RGM_CU_SUCCESS) goto done;
-    void *block = bytes ? calloc(1, bytes) : NULL;
-    if (!block) ANSWER(bytes ? RGM_CU_OUT_OF_MEMORY : RGM_CU_INVALID_VALUE);
-    *address = (rgm_cu_pointer)(uintptr_t)block;
-    LEAVE;
-}
-
-FAKE_EXPORT int cuMemFree_v2(rgm_cu_pointer address) {
-    ENTER(cuMemFree_v2);
-    if ((result = offence()) != RGM_CU_SUCCESS) goto done;
-    free((void *)(uintptr_t)address);
-    LEAVE;
-}
-
-FAKE_EXPORT int cuMemGetInfo_v2(size_t *left, size_t *total) {
-    ENTER(cuMemGetInfo_v2);
-    CURRENT(context);
-    *total = (size_t)FAKE_VALUE(memory_bytes);
-    *left = *total / 2;
-    LEAVE;
-}
-
-FAKE_EXPORT int cuMemHostAlloc(void **address, size_t bytes, unsigned flags) {
-    ENTER(cuMemHostAlloc);
-    CURRENT(context);
-    *address = calloc(1, bytes ? bytes : 1);
-    if (!*address) ANSWER(RGM_CU_OUT_OF_MEMORY);
-    LEAVE;
-}
-
-FAKE_EXPORT int cuMemFreeHost(void *address) {
-    ENTER(cuMemFreeHost);
-    free(address);
-    LEAVE;
-}
+// --- copies and sets --------------------------------------------------------------------------------------
 
 static int64_t transfer_ns(size_t bytes) {
     return 1000 + (int64_t)bytes * 1000 / FAKE_VALUE(copy_bytes_per_us);

@@ -18,8 +18,11 @@
 //   cluster                 blocks of the clusters that kernels are launched in, 0 for none
 //   flush_calls             1: a flush makes a call in the driver that a capture of another thread forbids
 //   own_ids                 1: a driver's call inside a runtime's call has an id of its own, which no record
-//   has untimed_syncs       1: the times of waits could not be collected, and are 0 copy_node           which
-//   node of each launched graph is a copy, -1 for none
+//                           has
+//   untimed_syncs           1: the times of waits could not be collected, and are 0
+//   copy_node               which node of each launched graph is a copy, -1 for none
+//   submit_ns               from the queueing of a launch to its submission, where those times are asked for
+//   used_before             1: the program used CUDA before it asked for those times: accepted, and all are 0
 // and counts: flushes, delivered (records), declined (buffers that were refused), subscribed, kinds
 // (enabled), callbacks (enabled), finalized, clock (registered), records (made), dropped (for want of a
 // buffer).
@@ -31,7 +34,7 @@
 #include <unistd.h>
 
 #include "cuda.h"
-#include "cuda/cupti_types.h"
+#include "cuda/trace/cupti_types.h"
 #include "cupti_layout.h"
 #include "fake.h"
 
@@ -57,6 +60,9 @@
     X(cluster, 0)                                                                                            \
     X(flush_calls, 1)                                                                                        \
     X(own_ids, 0)                                                                                            \
+    X(submit_ns, 2000)                                                                                       \
+    X(used_before, 0)                                                                                        \
+    X(refuse_ActivityEnableLatencyTimestamps, 0)                                                             \
     X(untimed_syncs, 0)                                                                                      \
     X(flushes, 0)                                                                                            \
     X(delivered, 0)                                                                                          \
@@ -227,9 +233,20 @@ static void add_stamped(uint32_t kind, layout_work *w, int64_t end_ns) {
     add_record(kind, record, size, end_ns);
 }
 
-static void add_work(uint32_t kind, layout_work *w, int64_t start_ns, int64_t end_ns) {
+static bool queue_times;
+
+// The launch was queued when its call began, and submitted a little later, but before the work began.
+static void set_queue(layout_work *w, int64_t start_ns, int64_t begun_ns) {
+    if (!queue_times || FAKE_VALUE(used_before) || begun_ns > start_ns) return;
+    uint64_t before = (uint64_t)(start_ns - begun_ns), submit = (uint64_t)FAKE_VALUE(submit_ns);
+    w->queued = w->start - before;
+    w->submitted = w->queued + (submit < before ? submit : before);
+}
+
+static void add_work(uint32_t kind, layout_work *w, int64_t start_ns, int64_t end_ns, int64_t begun_ns) {
     w->start = stamp(start_ns);
     w->end = w->start + (uint64_t)(end_ns - start_ns);
+    if (kind == LAYOUT_KERNEL) set_queue(w, start_ns, begun_ns);
     add_stamped(kind, w, end_ns);
 }
 
@@ -247,6 +264,17 @@ static const struct {
     {1, 279, "cuMemcpyDtoHAsync_v2", "cuMemcpyDtoHAsync_v2"},
     {1, 281, "cuMemcpyDtoDAsync_v2", "cuMemcpyDtoDAsync_v2"},
     {1, 218, "cuMemsetD8Async", "cuMemsetD8Async"},
+    {1, 243, "cuMemAlloc_v2", "cuMemAlloc_v2"},
+    {1, 245, "cuMemFree_v2", "cuMemFree_v2"},
+    {1, 39, "cuMemHostAlloc", "cuMemHostAlloc"},
+    {1, 38, "cuMemFreeHost", "cuMemFreeHost"},
+    {1, 371, "cuMemAllocManaged", "cuMemAllocManaged"},
+    {1, 598, "cuMemAllocAsync", "cuMemAllocAsync"},
+    {1, 600, "cuMemFreeAsync", "cuMemFreeAsync"},
+    {1, 602, "cuMemPoolTrimTo", "cuMemPoolTrimTo"},
+    {1, 607, "cuMemPoolCreate", "cuMemPoolCreate"},
+    {1, 608, "cuMemPoolDestroy", "cuMemPoolDestroy"},
+    {1, 611, "cuMemAllocFromPoolAsync", "cuMemAllocFromPoolAsync"},
     {1, 124, "cuStreamSynchronize", "cuStreamSynchronize"},
     {1, 17, "cuCtxSynchronize", "cuCtxSynchronize"},
     {1, 527, "cuLaunchHostFunc", ""},
@@ -256,7 +284,7 @@ static const struct {
     {2, 505, "__cudaLaunchKernel_v13000", ""},
     {2, 262, "cudaGraphAddKernelNode_v10000", ""},
 };
-enum { CALLS = sizeof calls / sizeof *calls, LAST_ID = 560 };
+enum { CALLS = sizeof calls / sizeof *calls, LAST_ID = 620 };
 
 static void tell(int domain, uint32_t id, int site, uint32_t correlation, int result) {
     rgm_cupti_callback to = NULL;
@@ -288,9 +316,13 @@ static void add_sync(const fake_cuda_call *call) {
     add_record(LAYOUT_SYNC, record, size, monotonic());
 }
 
+#include "cupti_memory.h"
+
 // What the double of the driver tells.
 static void on_driver(void *arg, const fake_cuda_call *call) {
+    static _Thread_local int64_t begun_ns;
     (void)arg;
+    if (!call->exit) begun_ns = monotonic();
     uint32_t id = id_of(call->symbol);
     if (call->exit && call->kind) {
         static const uint8_t copies[4] = {0, 1, 2, 8}, from[4] = {0, 1, 3, 3}, to[4] = {0, 3, 1, 3};
@@ -311,9 +343,10 @@ static void on_driver(void *arg, const fake_cuda_call *call) {
         memcpy(w.grid, call->grid, sizeof w.grid);
         memcpy(w.block, call->block, sizeof w.block);
         static const uint32_t kinds[] = {0, LAYOUT_KERNEL, LAYOUT_MEMCPY, LAYOUT_MEMSET};
-        add_work(kinds[call->kind & 3], &w, call->host_start_ns, call->host_end_ns);
+        add_work(kinds[call->kind & 3], &w, call->host_start_ns, call->host_end_ns, begun_ns);
     }
     if (call->exit) add_sync(call);
+    if (call->exit && call->memory && call->result == 0) add_memory(call);
     if (id) tell(1, id, call->exit ? RGM_CUPTI_EXIT : RGM_CUPTI_ENTER, call->correlation, call->result);
 }
 
@@ -442,6 +475,12 @@ FAKE_EXPORT int cuptiActivityRegisterTimestampCallback(rgm_cupti_clock clock) {
     return 0;
 }
 
+FAKE_EXPORT int cuptiActivityEnableLatencyTimestamps(uint8_t on) {
+    REFUSE(ActivityEnableLatencyTimestamps);
+    queue_times = on != 0;
+    return 0;
+}
+
 FAKE_EXPORT int cuptiSetThreadIdType(int type) { return 0; }
 FAKE_EXPORT int cuptiActivitySetAttribute(int attribute, size_t *size, void *value) { return 0; }
 
@@ -540,8 +579,8 @@ FAKE_EXPORT uint32_t fake_cupti_launch(const char *name, uint32_t stream, long l
     uint32_t inner = FAKE_VALUE(own_ids) ? correlation_new() : correlation;
     tell(2, 211, RGM_CUPTI_ENTER, correlation, 0);
     tell(1, 307, RGM_CUPTI_ENTER, inner, 0);
-    int64_t start = monotonic() + delay_ns;
-    add_work(LAYOUT_KERNEL, &w, start, start + ns);
+    int64_t begun = monotonic(), start = begun + delay_ns;
+    add_work(LAYOUT_KERNEL, &w, start, start + ns, begun);
     tell(1, 307, RGM_CUPTI_EXIT, inner, 0);
     tell(2, 211, RGM_CUPTI_EXIT, correlation, 0);
     return correlation;
@@ -557,8 +596,9 @@ FAKE_EXPORT void fake_cupti_launches(const char *name, long long count) {
     while (count-- > 0) (void)fake_cupti_launch(name, 7, 0, 1000);
 }
 
-static void tell_graph(uint32_t id, uint64_t node, uint64_t original, uint64_t graph) {
+static void tell_exec(uint32_t id, uint64_t node, uint64_t original, uint64_t graph, uint64_t exec) {
     rgm_cupti_graph data = {.graph = (rgm_cu_graph)(uintptr_t)graph,
+                            .exec = (rgm_cu_graph_exec)(uintptr_t)exec,
                             .node = (rgm_cu_graph_node)(uintptr_t)node,
                             .original_node = (rgm_cu_graph_node)(uintptr_t)original};
     const rgm_cupti_resource resource = {.descriptor = &data};
@@ -569,6 +609,10 @@ static void tell_graph(uint32_t id, uint64_t node, uint64_t original, uint64_t g
     inside = INSIDE_RESOURCE;
     to(callback_user, 3, id, &resource);
     inside = 0;
+}
+
+static void tell_graph(uint32_t id, uint64_t node, uint64_t original, uint64_t graph) {
+    tell_exec(id, node, original, graph, 0);
 }
 
 static uint64_t node_new(void) {
@@ -593,6 +637,20 @@ FAKE_EXPORT uint64_t fake_cupti_clone(uint64_t node, uint64_t graph) {
     return copy;
 }
 
+// What is named beside the executable graph is the graph that it is made of, also at its end: the least
+// helpful that NVIDIA's header allows.
+FAKE_EXPORT uint64_t fake_cupti_instantiate(uint64_t graph, uint64_t *nodes, size_t count) {
+    uint64_t exec = node_new();
+    tell_exec(RGM_CUPTI_GRAPH_EXEC_CREATE, 0, 0, graph, 0);
+    for (size_t i = 0; i < count; i++) nodes[i] = fake_cupti_clone(nodes[i], graph);
+    tell_exec(RGM_CUPTI_GRAPH_EXEC_CREATED, 0, 0, graph, exec);
+    return exec;
+}
+
+FAKE_EXPORT void fake_cupti_exec_destroy(uint64_t graph, uint64_t exec) {
+    tell_exec(RGM_CUPTI_GRAPH_EXEC_DESTROY, 0, 0, graph, exec);
+}
+
 FAKE_EXPORT uint32_t fake_cupti_graph_launch(uint32_t graph, const uint64_t *nodes, size_t count) {
     uint32_t correlation = correlation_new();
     bool whole = enabled_kinds[LAYOUT_GRAPH];
@@ -606,7 +664,7 @@ FAKE_EXPORT uint32_t fake_cupti_graph_launch(uint32_t graph, const uint64_t *nod
     tell(2, 311, RGM_CUPTI_ENTER, correlation, 0);
     int64_t now = monotonic();
     uint64_t from = stamp(now);
-    if (whole) add_work(LAYOUT_GRAPH, &w, now, now + 1000);
+    if (whole) add_work(LAYOUT_GRAPH, &w, now, now + 1000, now);
     for (size_t i = 0; i < count && !whole; i++) {
         bool copies = (long long)i == FAKE_VALUE(copy_node);
         w.node = nodes[i];

@@ -19,6 +19,9 @@ void fake_cupti_without_record(void);
 uint64_t fake_cupti_capture(const char *name, uint64_t graph);
 // Copies a node into another graph, as an instantiation does.
 uint64_t fake_cupti_clone(uint64_t node, uint64_t graph);
+// Makes a graph executable: its nodes are replaced by their copies; and takes it down.
+uint64_t fake_cupti_instantiate(uint64_t graph, uint64_t *nodes, size_t count);
+void fake_cupti_exec_destroy(uint64_t graph, uint64_t exec);
 // cudaGraphLaunch: one record, or one per node where nodes are traced.
 uint32_t fake_cupti_graph_launch(uint32_t graph, const uint64_t *nodes, size_t count);
 void fake_cupti_range(const char *name, uint32_t id, int end);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Activity records as bytes, by version of CUPTI's interface: sizes, and fields at their offsets. Written
-// apart from the views that the parser reads with (csrc/cuda/cupti_records.h), so that one checks the other.
+// apart from the views that the parser reads with (csrc/cuda/trace/cupti_records.h), so that one checks the
+// other.
 #ifndef RGM_FAKES_CUPTI_LAYOUT_H
 #define RGM_FAKES_CUPTI_LAYOUT_H
 
@@ -19,6 +20,8 @@ enum {
     LAYOUT_EVENT = 36,
     LAYOUT_SYNC = 38,
     LAYOUT_EXTERNAL = 39,
+    LAYOUT_MEMORY = 49,
+    LAYOUT_MEMORY_POOL = 50,
     LAYOUT_GRAPH = 51,
     LAYOUT_LARGEST = 256,
 };
@@ -53,6 +56,8 @@ static inline size_t layout_size(uint32_t version, uint32_t kind) {
     case LAYOUT_EVENT: return version < 26 ? 24 : 56;
     case LAYOUT_SYNC: return version < 26 ? 40 : 56;
     case LAYOUT_EXTERNAL: return 24;
+    case LAYOUT_MEMORY: return version < 19 ? 112 : version < 26 ? 120 : 128;
+    case LAYOUT_MEMORY_POOL: return version < 19 ? 64 : version < 130000 ? 72 : 80;
     case LAYOUT_GRAPH: return version < 26 ? 48 : 56;
     default: return 0;
     }
@@ -63,7 +68,7 @@ static inline void put32(uint8_t *record, size_t at, uint32_t value) { memcpy(re
 static inline void put64(uint8_t *record, size_t at, uint64_t value) { memcpy(record + at, &value, 8); }
 
 typedef struct {
-    uint64_t start, end, bytes, name, node;
+    uint64_t start, end, bytes, name, node, queued, submitted;
     uint32_t device, context, stream, correlation, graph;
     uint32_t grid[3], block[3], cluster[3], static_shared, dynamic_shared;
     uint16_t registers;
@@ -89,6 +94,8 @@ static inline size_t layout_kernel(uint8_t *r, uint32_t version, const layout_wo
     put32(r, 80, w->dynamic_shared);
     put32(r, 92, w->correlation);
     put64(r, 104, w->name);
+    put64(r, 120, w->queued);
+    put64(r, 128, w->submitted);
     if (size >= 160) put64(r, 144, w->node);
     if (size >= 168) put32(r, 156, w->graph);
     if (size >= 200)
@@ -220,6 +227,49 @@ static inline size_t layout_context(uint8_t *r, uint32_t version, uint32_t conte
     put32(r, 0, LAYOUT_CONTEXT);
     put32(r, 4, context);
     put32(r, 8, device);
+    return size;
+}
+
+typedef struct {
+    uint32_t operation, kind, correlation, process, device, context, stream, pool_type;
+    uint64_t address, bytes, time, pool, pool_bytes, pool_used;
+} layout_memory;
+
+static inline size_t layout_memory_record(uint8_t *r, uint32_t version, const layout_memory *m) {
+    size_t size = layout_size(version, LAYOUT_MEMORY);
+    memset(r, 0, size);
+    put32(r, 0, LAYOUT_MEMORY);
+    put32(r, 4, m->operation);
+    put32(r, 8, m->kind);
+    put32(r, 12, m->correlation);
+    put64(r, 16, m->address);
+    put64(r, 24, m->bytes);
+    put64(r, 32, m->time);
+    put32(r, 48, m->process);
+    put32(r, 52, m->device);
+    put32(r, 56, m->context);
+    put32(r, 60, m->stream);
+    put32(r, 72, m->pool_type != 0);
+    put32(r, 80, m->pool_type);
+    put64(r, 88, m->pool);
+    put64(r, 104, m->pool_bytes);
+    if (size >= 120) put64(r, 112, m->pool_used);
+    return size;
+}
+
+static inline size_t layout_pool_record(uint8_t *r, uint32_t version, const layout_memory *m) {
+    size_t size = layout_size(version, LAYOUT_MEMORY_POOL);
+    memset(r, 0, size);
+    put32(r, 0, LAYOUT_MEMORY_POOL);
+    put32(r, 4, m->operation);
+    put32(r, 8, m->pool_type);
+    put32(r, 12, m->correlation);
+    put32(r, 16, m->process);
+    put32(r, 20, m->device);
+    put64(r, 32, m->pool);
+    put64(r, 40, m->pool_bytes);
+    put64(r, 56, m->time);
+    if (size >= 72) put64(r, 64, m->pool_used);
     return size;
 }
 

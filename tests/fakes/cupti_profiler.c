@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <time.h>
 
-#include "cuda/profiler_types.h"
+#include "cuda/counters/profiler_types.h"
 #include "cupti_sizes.h"
 
 #define NUMBERS(X)                                                                                           \

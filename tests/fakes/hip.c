@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Double of AMD's HIP runtime (libamdhip64.so): device_model.h behind the runtime's functions. A device has
 // one context, and every thread begins on device 0. The numbers are those of the same names in cuda.c.
-#include "cuda/hip_library.h"
+#include "cuda/library/hip_library.h"
 #include "device_model.h"
 #include "fake.h"
 

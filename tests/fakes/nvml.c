@@ -11,8 +11,8 @@
 #include <stdbool.h>
 #include <time.h>
 
-#include "cuda/driver_types.h"
-#include "cuda/nvml_types.h"
+#include "cuda/library/driver_types.h"
+#include "cuda/nvml/nvml_types.h"
 
 // Functions that can be made slow or made to fail, by the place in this list.
 #define FAKE_FUNCTIONS(X)                                                                                    \

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <unistd.h>
 
-#include "cuda/nvrtc.h"
+#include "cuda/compile/nvrtc.h"
 #include "fake.h"
 
 // X(number, initial).

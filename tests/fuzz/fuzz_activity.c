@@ -6,7 +6,7 @@
 
 #include "../fakes/cupti_layout.h"
 #include "base/memory.h"
-#include "cuda/activity_parse.h"
+#include "cuda/trace/activity_parse.h"
 
 static uint32_t version_now;
 static const uint32_t versions[] = {12, 13, 14, 18, 19, 24, 26, 28, 130000, 130100, 130200, 130400};
@@ -30,6 +30,18 @@ static void take(void *arg, const rgm_activity_row *rows, size_t count) {
             abort();
 }
 
+static void take_memory(void *arg, const rgm_device_memory_row *rows, size_t count) {
+    (void)arg;
+    for (size_t i = 0; i < count; i++)
+        if (rows[i].action >= RGM_ACTION_COUNT || rows[i].time_ns <= INT64_MIN + 1) abort();
+}
+
+static void take_waits(void *arg, const rgm_queue_time_row *rows, size_t count) {
+    (void)arg;
+    for (size_t i = 0; i < count; i++)
+        if (rows[i].buffered_ns < 0 || rows[i].waiting_ns < 0) abort();
+}
+
 static uint32_t intern(void *arg, const char *name, size_t length) {
     (void)arg;
     return length ? (uint32_t)(unsigned char)name[length - 1] : 0;
@@ -37,21 +49,23 @@ static uint32_t intern(void *arg, const char *name, size_t length) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static const rgm_device_limits limits[1] = {{9, 0, 32, 2048, 32, 65536, 233472, 1024}};
-    static const rgm_device_sink sink = {.activities = take, .intern = intern};
+    static const rgm_device_sink sink = {
+        .activities = take, .memory = take_memory, .queue_times = take_waits, .intern = intern};
     uint32_t cut = 0;
     if (size < 6) return 0;
     version_now = versions[data[0] % (sizeof versions / sizeof *versions)];
     memcpy(&cut, data + 2, sizeof cut);
     rgm_graph_nodes nodes;
     rgm_graph_nodes_init(&nodes);
-    rgm_graph_nodes_add(&nodes, 77, 1, 33);
+    rgm_graph_nodes_add(&nodes, 77, 33);
     const rgm_activity_reading how = {.version = version_now,
                                       .next = next,
                                       .text = text,
                                       .sink = sink,
                                       .limits = limits,
                                       .devices = data[1] & 1 ? 1 : 2,
-                                      .nodes = &nodes};
+                                      .nodes = &nodes,
+                                      .queue_times = (data[1] & 4) != 0};
     static const rgm_device_limits two[2] = {{9, 0, 32, 2048, 32, 65536, 233472, 1024}};
     rgm_activity_parser *parser = malloc(sizeof *parser);
     if (!parser) return 0;

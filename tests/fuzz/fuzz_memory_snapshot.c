@@ -7,7 +7,7 @@
 
 #include "analysis/analyses.h"
 #include "base/crc32c.h"
-#include "io/memory_snapshot.h"
+#include "io/snapshot/memory_snapshot.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 #include "analysis/analyses.h"
-#include "analysis/summary.h"
+#include "analysis/times/summary.h"
 #include "base/crc32c.h"
-#include "io/frame.h"
-#include "io/run_file.h"
+#include "io/journal/frame.h"
+#include "io/journal/run_file.h"
 
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed);

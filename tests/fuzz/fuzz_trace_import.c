@@ -6,8 +6,8 @@
 
 #include "analysis/analyses.h"
 #include "base/crc32c.h"
-#include "io/trace_import.h"
-#include "io/trace_parse.h"
+#include "io/trace/trace_import.h"
+#include "io/trace/trace_parse.h"
 #include "json_mutator.h"
 
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);

@@ -15,6 +15,8 @@ static size_t all_kinds(uint8_t *to, uint32_t version) {
                               .end = 1800,
                               .bytes = 4096,
                               .name = 2,
+                              .queued = 600,
+                              .submitted = 900,
                               .node = 77,
                               .context = 3,
                               .stream = 7,
@@ -26,6 +28,19 @@ static size_t all_kinds(uint8_t *to, uint32_t version) {
                               .copy = 1,
                               .from = 1,
                               .to = 3};
+    const layout_memory given = {.operation = 1,
+                                 .kind = 3,
+                                 .correlation = 43,
+                                 .context = 3,
+                                 .stream = UINT32_MAX,
+                                 .pool_type = 1,
+                                 .address = 0x7000,
+                                 .bytes = 4096,
+                                 .time = 500,
+                                 .pool = 0x10,
+                                 .pool_bytes = 8192,
+                                 .pool_used = 4096};
+    const layout_memory taken = {.operation = 2, .correlation = 44, .address = 0x7000, .time = 900};
     uint8_t *at = to;
     at += layout_context(at, version, 3, 0);
     at += layout_external(at, 900, 42);
@@ -42,6 +57,9 @@ static size_t all_kinds(uint8_t *to, uint32_t version) {
     at += layout_marker(at, 4, 300, 1, 55, 0);
     at += layout_marker(at, 1, 300, 2, 55, 3);
     at += layout_marker(at, 2, 400, 3, 55, 4);
+    at += layout_memory_record(at, version, &given);
+    at += layout_memory_record(at, version, &taken);
+    at += layout_pool_record(at, version, &given);
     return (size_t)(at - to);
 }
 
@@ -52,7 +70,7 @@ int main(int argc, char **argv) {
     for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) {
         uint32_t cut = 300;
         bytes[0] = (uint8_t)i;
-        bytes[1] = (uint8_t)(i & 3);
+        bytes[1] = (uint8_t)(i & 7);
         memcpy(bytes + 2, &cut, 4);
         size_t size = 6 + all_kinds(bytes + 6, versions[i]);
         (void)snprintf(path, sizeof path, "%s/version_%u.bin", argv[1], versions[i]);

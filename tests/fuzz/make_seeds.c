@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "capture/session.h"
-#include "io/run_file.h"
-#include "io/trace_import.h"
+#include "io/journal/run_file.h"
+#include "io/trace/trace_import.h"
 #include "model/merge.h"
 
 typedef struct {

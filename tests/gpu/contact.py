@@ -44,6 +44,8 @@ STEPS = (
     Step("libraries", 20, "Are all libraries found, and can CUPTI plan counters?"),
     Step("tracing", 40, "Do kernels, launches and scopes join, also from other threads and beside a capture?"),
     Step("tracing_nodes", 40, "The same with a record for each node of a graph."),
+    Step("memory", 25, "What do records of memory say: kinds, what is freed, pools, mappings, torch's segments?"),
+    Step("queue_times", 40, "Do queued and submitted times come, and also where CUDA was used before?"),
     Step("events", 25, "What does an event cost, and what does a scope's device time hold beside the kernel?"),
     Step("ranges", 30, "Does a range drain the device, are its counts exact, may it stand beside tracing?"),
     Step("samples", 25, "Which clock do the times of PM samples carry?"),

@@ -11,81 +11,24 @@ import json
 import os
 import platform
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from evidence.bounded import write_answer
+from contact_answers import Answers, driver, ready, spread, text_of
+from contact_memory import memory, queue_times
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 DOUBLES = os.environ.get("REGIMETER_DOUBLES") == "1"
 # On the doubles time means nothing, so the loops are short.
 SCALE = 0.05 if DOUBLES else 1.0
-
-
-class Answers:
-    """What a step has seen so far, on disk after each part."""
-
-    def __init__(self, path: Path) -> None:
-        self.path, self.found = path, dict[str, Any]()
-
-    def put(self, name: str, value: Any) -> None:
-        """Keep an answer."""
-        self.found[name] = value
-        write_answer(self.path, self.found)
-
-    @contextlib.contextmanager
-    def part(self, name: str) -> Iterator[dict[str, Any]]:
-        """Collect the answers of a part; its error becomes one of them."""
-        row: dict[str, Any] = {}
-        begin = time.monotonic()
-        try:
-            yield row
-        except Exception as error:
-            row["error"] = f"{type(error).__name__}: {error}"
-        row["seconds"] = round(time.monotonic() - begin, 3)
-        self.put(name, row)
-
-
-def text_of(*command: str, limit_s: float = 10) -> str:
-    """Return what a command prints, or why it cannot be had."""
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=limit_s, check=False)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return f"not to be had: {error}"
-    return (done.stdout + done.stderr).strip()
-
-
-def spread(values: list[float]) -> dict[str, float]:
-    """Return count, least, quartiles and most."""
-    known = sorted(values)
-    if len(known) < 2:
-        return {"count": len(known), **({"median": known[0]} if known else {})}
-    low, middle, high = statistics.quantiles(known, n=4, method="inclusive")
-    return {"count": len(known), "least": known[0], "low": low, "median": middle, "high": high, "most": known[-1]}
-
-
-def ready() -> Any:
-    """Return torch after the device has been used."""
-    import torch
-
-    torch.cuda.init()
-    torch.ones(1, device="cuda").add_(1)
-    torch.cuda.synchronize()
-    return torch
-
-
-def driver() -> Any:
-    """Return the CUDA driver that the process uses."""
-    return ctypes.CDLL(os.environ.get("REGIMETER_LIBCUDA", "libcuda.so.1"))
 
 
 # --- 0, 1, 2: the machine, the build, the libraries -----------------------------------------------------------------
@@ -447,10 +390,26 @@ def endings(answers: Answers, out: Path) -> None:
                 row["status"] = "no end after 12 s"
 
 
+STEPS = (
+    facts,
+    build,
+    libraries,
+    tracing,
+    tracing_nodes,
+    memory,
+    queue_times,
+    events,
+    ranges,
+    samples,
+    evidence,
+    endings,
+)
+
+
 def main() -> int:
     """Run one step."""
     name, result, out = sys.argv[1:]
-    step: Callable[[Answers, Path], None] = globals()[name]
+    step = next(step for step in STEPS if step.__name__ == name)
     step(Answers(Path(result)), Path(out))
     return 0
 

@@ -250,3 +250,37 @@ def test_no_slowdown_is_left_behind():
     assert found["state"] == "left_attached"
     with hardware.claim("launches are as fast after tracing as before it"):
         assert found["after"] < 1.05 * found["before"]
+
+
+def test_memory_and_queue_times():
+    """What the driver gives out past torch is in the run to the byte, and launches have both times of their queue."""
+    found = run(
+        """
+        import ctypes, json
+        from regimeter import GPUProfiler
+        profiler = GPUProfiler(profile_kernels={"memory": 1, "queue_times": 1})
+        assert profiler.kernels_reason == "", profiler.kernels_reason
+        import torch
+        torch.cuda.init()
+        torch.ones(1, device="cuda")
+        cuda, address = ctypes.CDLL("libcuda.so.1"), ctypes.c_uint64()
+        with profiler.profile("block"):
+            assert cuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(32 << 20)) == 0
+            assert cuda.cuMemFree_v2(address) == 0
+        with profiler.profile("spins"):
+            for _ in range(10):
+                torch.cuda._sleep(2_000_000)
+        torch.cuda.synchronize()
+        profiler.close()
+        run = profiler.run()
+        rows = [row for row in run.result("allocations", by="scope") if row["scope"] == "block"]
+        launches = run.tables.launches
+        print(json.dumps({
+            "given": sum(row["allocated_bytes"] for row in rows), "left": sum(row["end_bytes"] for row in rows),
+            "known": int((launches.waiting_ns >= 0).sum()), "kernels": len(launches),
+            "reason": run.environment["device"]["kernels"]["queue_times_reason"],
+        }))
+        """
+    )
+    assert (found["given"], found["left"]) == (32 << 20, 0)
+    assert found["known"] == found["kernels"] > 0, found["reason"]

@@ -10,8 +10,6 @@ from typing import Any
 import pytest
 
 QUICK = ("-p", "no:cacheprovider", "--perf-max-time=10ms", "--perf-min-rounds=3")
-# Plugins that would be loaded by their entry points; a session names those that it wants.
-OTHERS = ("benchmark", "memray", "xdist", "_cov", "pytest_cov", "hypothesispytest", "anyio")
 
 
 def loading() -> list[str]:
@@ -20,15 +18,20 @@ def loading() -> list[str]:
     return [] if installed else ["-p", "regimeter.pytest_plugin"]
 
 
-def run(pytester: pytest.Pytester, *arguments: str, apart: bool = False, guests: bool = False) -> pytest.RunResult:
-    """Run pytest with the plugin, in this process or apart from it; guests: with all other plugins that there are."""
-    if not apart:
-        return pytester.runpytest_inprocess(*loading(), *QUICK, *arguments)
-    if guests:
-        return pytester.runpytest_subprocess(*loading(), *QUICK, *arguments)
-    # Most of the start of a process would be plugins that the session does not use.
+def run(
+    pytester: pytest.Pytester, *arguments: str, apart: bool = False, guests: Sequence[str] | None = ()
+) -> pytest.RunResult:
+    """Run pytest with the plugin, in this process or apart from it.
+
+    guests: the plugins that it is loaded with, None for all that are installed, each by its entry point.
+    """
+    start = pytester.runpytest_subprocess if apart else pytester.runpytest_inprocess
+    if guests is None:
+        return start(*loading(), *QUICK, *arguments)
+    # Most of the start of a process, of the session and of those that it starts, would be plugins that nobody uses.
     pytester._monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-    return pytester.runpytest_subprocess("-p", "regimeter.pytest_plugin", *QUICK, *arguments)
+    loaded = [word for name in ("regimeter.pytest_plugin", *guests) for word in ("-p", name)]
+    return start(*loaded, *QUICK, *arguments)
 
 
 def session(tests: Mapping[str, Mapping[str, Sequence[Sequence[float]]]], **more: Any) -> dict[str, Any]:

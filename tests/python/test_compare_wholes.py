@@ -97,6 +97,22 @@ def test_calls_that_differ_make_a_total_in_which_calls_count():
     assert "Calls a process: b 1 -> 2" in comparison.to_text()
 
 
+@pytest.mark.parametrize("role", ["gc", "backward"])
+def test_what_the_program_does_not_decide_makes_no_other_calls(role):
+    """A collection of garbage more, or a backward pass more that the recorder took apart, is no other work."""
+
+    def made(often):
+        rows = [span("scope", "pass", 0, 0, 10 * MS, parent=-1, category=role)]
+        rows += [span("scope", "part", 0, (n + 1) * MS, MS // 2, parent=0, category=role) for n in range(often)]
+        return build_run(rows)
+
+    comparison = ProfilerComparison([made(2)] * 3, [made(3)] * 3)
+    (row,) = comparison.wholes
+    assert (row.operation, row.reason == "calls") == (TOTAL, False)
+    assert comparison.comparisons[1].calls == (2, 3)
+    assert "Calls a process" not in comparison.to_text()
+
+
 def test_a_longer_recording_is_no_slower_program():
     comparison = ProfilerComparison([run_of([[MS, MS]] * 4)] * 3, [run_of([[MS, MS]] * 9)] * 3)
     (row,) = comparison.wholes

@@ -122,6 +122,16 @@ def lanes_of(run: Run) -> list[Counter[tuple[Any, ...]]]:
     return sorted(lanes.values(), key=lambda c: sorted(c.items()))
 
 
+def unlike(found: Any, expected: Any) -> list[Any]:
+    """Return rows that only one side has, a few of them: pytest would compare texts of 60,000 rows for minutes."""
+    return (
+        []
+        if found == expected
+        else list(((Counter(found) - Counter(expected)) | (Counter(expected) - Counter(found))).items())[:4]
+        or ["another order"]
+    )
+
+
 @pytest.mark.parametrize("name", TRACES)
 def test_real_traces_come_back(name, tmp_path):
     run = load_trace(name)
@@ -129,18 +139,18 @@ def test_real_traces_come_back(name, tmp_path):
     check_nested(document)
     assert document["schemaVersion"] == 1
     shift = shift_of(run, document)
-    assert written(document, shift) == spans_of(run)
+    assert not unlike(written(document, shift), spans_of(run))
     again = import_again(tmp_path / "out.trace.json")
     assert len(again.spans) == len(run.spans)
     expected = [(a - shift, *rest) for a, *rest in rows_of(run)]
-    assert rows_of(again) == expected
+    assert not unlike(rows_of(again), expected)
     naive = slow_import(tmp_path / "out.trace.json")
-    assert rows_of(naive) == expected
+    assert not unlike(rows_of(naive), expected)
     for column in ("correlation", "external_id", "bytes", "step"):
         ours, theirs = getattr(run.spans, column), getattr(again.spans, column)
         assert np.array_equal(np.sort(ours), np.sort(theirs)), column
     for table in ("launches", "operators", "frames", "collectives", "syncs", "memory"):
-        assert contents(again, table, 0) == contents(run, table, shift), table
+        assert not unlike(contents(again, table, 0), contents(run, table, shift)), table
     if not any("(overlapping" in e["args"].get("name", "") for e in document["traceEvents"] if e["ph"] == "M"):
         assert shift or lanes_of(again) == lanes_of(run)
 

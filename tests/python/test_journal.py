@@ -62,7 +62,7 @@ def interrupted(tmp_path):
 
 
 def blocks(data):
-    """(type, offset of the end, number of scopes) of every block of a recording; csrc/io/frame.h is the format."""
+    """(type, offset of the end, number of scopes) of every block of a recording (csrc/io/journal/frame.h)."""
     found, at = [], 32
     while at < len(data):
         _, kind, _, _, _, length, _, _ = struct.unpack_from("=IHHIIQII", data, at)

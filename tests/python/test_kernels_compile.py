@@ -175,7 +175,7 @@ def test_our_declarations_are_nvidias(variables, tmp_path):
     header = Path(variables["REGIMETER_LIBNVRTC"]).parent.parent / "include" / "nvrtc.h"
     need("nvrtc", header.exists(), f"no {header}")
     names = {"SUCCESS": "NVRTC_SUCCESS"}
-    source = '#include <nvrtc.h>\n#include "cuda/nvrtc.h"\n'
+    source = '#include <nvrtc.h>\n#include "cuda/compile/nvrtc.h"\n'
     for name in ["SUCCESS", "OUT_OF_MEMORY", "INVALID_OPTION", "COMPILATION", "BUILTIN_OPERATION_FAILURE"]:
         theirs = names.get(name, f"NVRTC_ERROR_{name}")
         source += f'_Static_assert((int)RGM_NVRTC_{name} == (int){theirs}, "{name}");\n'
@@ -190,7 +190,7 @@ def test_our_declarations_are_nvidias(variables, tmp_path):
         }
     """
     prototypes = re.sub(r"/\*.*?\*/", "", header.read_text(), flags=re.S)
-    for symbol, member in re.findall(r'(\w+), "(nvrtc\w+)"', (ROOT / "csrc/cuda/nvrtc.h").read_text()):
+    for symbol, member in re.findall(r'(\w+), "(nvrtc\w+)"', (ROOT / "csrc/cuda/compile/nvrtc.h").read_text()):
         found = re.search(rf"\w[\w *]*\b{member}\s*\(([^)]*)\)", prototypes)
         assert found, member
         types = [re.sub(r"\w+$", "", part.strip()).strip() for part in found[1].split(",")]

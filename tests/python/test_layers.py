@@ -30,14 +30,19 @@ def test_the_core_keeps_its_layers():
     [
         ("base/arena.c", '"model/run.h"'),
         ("base/arena.c", '"../model/run.h"'),
-        ("model/run.h", '"io/json.h"'),
-        ("analysis/flame.c", '"io/json.h"'),
-        ("capture/scope.c", '"cuda/events.h"'),
-        ("io/json.c", '"python/module.h"'),
+        ("model/run.h", '"io/json/json_text.h"'),
+        ("analysis/views/flame.c", '"io/json/json_text.h"'),
+        ("capture/scope.c", '"cuda/events/events.h"'),
+        ("io/json/json_text.c", '"python/module.h"'),
         ("model/run.c", "<Python.h>"),
         ("python/module.c", "<numpy/arrayobject.h>"),
         ("capture/session.c", "<cuda.h>"),
         ("misc/stray.c", "<stdio.h>"),
+        ("analysis/view.c", '"analysis/times/lines.h"'),
+        ("analysis/waiting/idle.c", '"analysis/times/lines.h"'),
+        ("analysis/times/lines.c", '"../waiting/idle.h"'),
+        ("analysis/misc/stray.c", '"analysis/view.h"'),
+        ("io/trace/trace_join.c", '"io/export/stacks.h"'),
     ],
 )
 def test_an_upward_include_is_found(tmp_path, file, include):
@@ -52,16 +57,39 @@ def test_an_upward_include_is_found(tmp_path, file, include):
     [
         ("model/run.c", '"base/arena.h"'),
         ("model/run.c", '"../base/arena.h"'),
-        ("analysis/flame.c", '"model/run.h"'),
-        ("capture/device.c", '"cuda/events.h"'),
+        ("analysis/views/flame.c", '"model/run.h"'),
+        ("capture/device.c", '"cuda/events/events.h"'),
         ("cuda/loader.c", "<cuda.h>"),
-        ("io/json.c", '"json.h"'),
-        ("python/module.c", '"analysis/flame.h"'),
+        ("io/json/json_text.c", '"json.h"'),
+        ("python/module.c", '"analysis/views/flame.h"'),
+        ("analysis/critical/critical_path.c", '"analysis/waiting/calls.h"'),
+        ("analysis/critical/critical_path.c", '"analysis/view.h"'),
     ],
 )
 def test_a_downward_include_is_left_alone(tmp_path, file, include):
     write(tmp_path, file, include)
     assert check(tmp_path).returncode == 0
+
+
+def test_a_circle_of_headers_is_found(tmp_path):
+    write(tmp_path, "io/json/a.h", '"io/json/b.h"')
+    write(tmp_path, "io/json/b.h", '"a.h"')
+    write(tmp_path, "io/json/a.c", '"io/json/a.h"')
+    done = check(tmp_path)
+    assert done.returncode == 1
+    assert "a circle of headers: io/json/a.h -> io/json/b.h -> io/json/a.h" in done.stderr
+
+
+def test_every_room_says_what_lies_in_it():
+    sys.path.insert(0, str(ROOT / "tools"))
+    import check_layers
+
+    for layer, rooms in check_layers.ROOMS.items():
+        folders = {path.name for path in (ROOT / "csrc" / layer).iterdir() if path.is_dir()}
+        assert folders == set(rooms)
+        for room in rooms:
+            text = (ROOT / "csrc" / layer / room / "README.md").read_text(encoding="utf-8")
+            assert len(text.splitlines()) <= 10
 
 
 def package_of(tmp_path, files):

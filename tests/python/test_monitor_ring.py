@@ -21,7 +21,7 @@ from regimeter.monitor.look import Look
 from regimeter.monitor.ring import Ring, can_punch
 from regimeter.monitor.rings import Rings
 from regimeter.monitor.tail import Tail
-from regimeter.monitor.triggers import Trigger, bytes_of, seconds_of
+from regimeter.monitor.triggers import Trigger
 
 # The drainer wakes up by itself never, so what a file holds depends on the calls of flush alone.
 ON_FLUSH = {"enable_detailed_metrics": False, "drain_interval_ns": 3_600_000_000_000}
@@ -185,19 +185,9 @@ def test_conditions() -> None:
         assert Trigger.of(text).reason(look, fired) == reason
         assert not Trigger.of(text).reason(Look({}, 0.4, 0, 1), [])
     assert not Trigger.of("SIGUSR2").reason(look, fired)
-    assert (seconds_of("10m"), bytes_of("1.5GB")) == (600, 1.5e9)
     for wrong in ("slow-step", "slow-step>", "slow-step>1", "slow-step>0s", "memory>x", "alert>1", "SIGKILL", "", ">"):
         with pytest.raises(ValueError, match="expected"):
             Trigger.of(wrong)
-
-
-@given(st.text(max_size=20))
-def test_any_text_is_a_condition_or_one_error(text: str) -> None:
-    for read in (Trigger.of, seconds_of, bytes_of):
-        try:
-            read(text)
-        except ValueError as error:
-            assert "expected" in str(error)
 
 
 def test_conditions_rest_and_end(tmp_path: Path) -> None:
@@ -276,7 +266,7 @@ def test_a_signal_and_a_request_write_it_out(tmp_path: Path) -> None:
     [
         (["--on", "alert"], "--on is for the last minutes"),
         (["--disk", "1G"], "--disk is for the last minutes"),
-        (["--keep", "soon"], "--keep: expected a duration such as 500ms, 2s, 10m or 1h, got 'soon'"),
+        (["--keep", "soon"], "--keep: expected a time above 0 such as 500ms, 2s, 10m or 1h, got 'soon'"),
         (["--keep", "1m", "--on", "slow"], "--on: expected one of slow-step>500ms"),
         (["--keep", "1m", "--disk", "much"], "--disk: expected a size"),
         (["--webhook", "http://here"], "--webhook is for alerts"),

@@ -66,6 +66,21 @@ def test_other_systems_are_refused_with_one_sentence(platform, tmp_path):
     assert line.startswith("regimeter records on Linux only")
 
 
+def test_a_free_threaded_python_is_refused_with_the_reason(tmp_path):
+    (tmp_path / "sitecustomize.py").write_text(
+        "import sysconfig\nsysconfig.get_config_vars()['Py_GIL_DISABLED'] = 1  # as such a build says\n"
+    )
+    cmake = shutil.which("cmake") or Path(sys.executable).with_name("cmake")
+    command = [cmake, "-S", ROOT, "-B", tmp_path / "build", "-DREGIMETER_PYTHON=ON"]
+    told = subprocess.run(
+        [*command, f"-DPython_EXECUTABLE={sys.executable}"],
+        env=os.environ | {"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert told.returncode != 0
+    assert "regimeter does not build for a free-threaded Python" in told.stderr
+    assert "Use the ordinary build" in told.stderr
+
+
 def test_the_conda_recipe_asks_for_what_the_project_does():
     yaml, jinja2 = package("yaml"), package("jinja2")
     text = jinja2.Template((ROOT / "conda/meta.yaml").read_text(), undefined=jinja2.StrictUndefined).render(

@@ -10,36 +10,10 @@ from plugin_session import run
 
 from regimeter import _core
 from regimeter.compare.ab import device
-from regimeter.testing import gate, quantities
+from regimeter.testing import gate
 from regimeter.testing.budgets import Figures, check
 
 pytest_plugins = ["pytester"]
-
-
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [("3 ms", 3e-3), ("250us", 250e-6), ("1.5 s", 1.5), ("2 min", 120), (0.25, 0.25), ("5 ns", 5e-9)],
-)
-def test_times(text: str | float, seconds: float) -> None:
-    assert quantities.seconds(text) == pytest.approx(seconds, rel=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("text", "size"), [("2 GiB", 2**31), ("300 MB", 3e8), ("1kb", 1000), ("1.5 KiB", 1536), (7, 7), ("12 B", 12)]
-)
-def test_sizes(text: str | float, size: float) -> None:
-    assert quantities.size(text) == size
-
-
-@pytest.mark.parametrize("text", ["", "ms", "-3 ms", "3 parsecs", "0 s", "nan", "inf", "3 ms 4", True, None, "1e999 s"])
-def test_what_is_no_time(text: Any) -> None:
-    with pytest.raises(ValueError, match="is not a time"):
-        quantities.seconds(text)
-
-
-@pytest.mark.parametrize(("text", "number"), [("5%", 5), ("2.5 %", 2.5), ("300%", 300), (3, 3), ("0", 0)])
-def test_percentages(text: str | float, number: float) -> None:
-    assert quantities.percent(text) == number
 
 
 # --- in a session -----------------------------------------------------------------------------------------------

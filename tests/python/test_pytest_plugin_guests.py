@@ -2,6 +2,7 @@
 """The pytest plugin beside others: pytest-xdist, pytest-benchmark, pytest-cov, pytest-memray."""
 
 import json
+import os
 from importlib.util import find_spec
 
 import pytest
@@ -26,6 +27,13 @@ def _guest(request: pytest.FixtureRequest) -> None:
         need("packages", find_spec(MODULES[name]), f"{name} is not installed")
 
 
+@pytest.fixture(autouse=True)
+def _uncounted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep pytest-cov of a session within a test from the files of `make coverage`: it begins by removing them."""
+    for name in [name for name in os.environ if name.startswith("COVERAGE_")]:
+        monkeypatch.delenv(name)
+
+
 def needs(name: str) -> pytest.MarkDecorator:
     return pytest.mark.guest(name)
 
@@ -44,7 +52,7 @@ TESTS = """
 @needs("pytest-xdist")
 def test_workers_send_their_samples_to_the_controller(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(TESTS)
-    result = run(pytester, "-n", "2", "--perf-save=main", "--junitxml=out.xml", apart=True, guests=True)
+    result = run(pytester, "-n", "2", "--perf-save=main", "--junitxml=out.xml", apart=True, guests=["xdist"])
     result.assert_outcomes(passed=3)
     result.stdout.fnmatch_lines(["*2 workers of pytest-xdist shared the processor*", "Saved: *0001_main.json"])
     document = json.loads((pytester.path / ".regimeter/perf/0001_main.json").read_text())
@@ -64,7 +72,7 @@ def test_a_regression_found_by_workers_fails_the_session_once(pytester: pytest.P
         # A baseline that no machine reaches.
         one["metrics"]["time"] = [[1e-12 * (1 + 0.001 * i) for i in range(9)]]
     path.write_text(json.dumps(document))
-    result = run(pytester, "-n", "2", "--perf-compare=main", apart=True, guests=True)
+    result = run(pytester, "-n", "2", "--perf-compare=main", apart=True, guests=["xdist"])
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert sum("PERF GATE FAILED  2 regressions" in line for line in result.outlines) == 1
 
@@ -92,7 +100,7 @@ def test_device_work_is_not_timed_by_workers_that_share_a_device(pytester: pytes
             gpu_benchmark(int)
         """
     )
-    result = run(pytester, "-n", "2", apart=True, guests=True)
+    result = run(pytester, "-n", "2", apart=True, guests=["xdist"])
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(["limit_time cannot be checked: 2 workers of pytest-xdist share the device*"])
     result.stdout.fnmatch_lines(["*::test_it *not timed: 2 workers of pytest-xdist share the device*"])
@@ -115,7 +123,8 @@ def test_beside_pytest_benchmark_both_time_their_own(
         gpu_benchmark.pedantic(sum, args=([1],), rounds=3)
     """
     )
-    result = run(pytester, "--benchmark-json=theirs.json", "--perf-json=ours.json", apart=True, guests=True)
+    written = ("--benchmark-json=theirs.json", "--perf-json=ours.json")
+    result = run(pytester, *written, apart=True, guests=["benchmark"])
     result.assert_outcomes(passed=5)
     theirs = json.loads((pytester.path / "theirs.json").read_text())
     ours = json.loads((pytester.path / "ours.json").read_text())
@@ -140,7 +149,7 @@ def test_beside_pytest_cov_the_timed_code_is_covered(pytester: pytest.Pytester) 
             assert gpu_benchmark(function, 1) == 1
         """
     )
-    result = run(pytester, "--cov=covered", "--cov-report=term-missing", apart=True, guests=True)
+    result = run(pytester, "--cov=covered", "--cov-report=term-missing", apart=True, guests=["pytest_cov"])
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines(["covered.py *4 *1 *75% *4"])
 
@@ -155,7 +164,7 @@ def test_beside_pytest_memray_its_marker_is_its_own(pytester: pytest.Pytester) -
         gpu_benchmark.pedantic(lambda: bytearray(8 << 20), rounds=2)
     """
     )
-    result = run(pytester, "--memray", apart=True, guests=True)
+    result = run(pytester, "--memray", apart=True, guests=["memray"])
     result.assert_outcomes(passed=3, failed=1)
     result.stdout.fnmatch_lines(["Test was limited to*", "Warning: memray was tracking*"])
 
@@ -167,7 +176,7 @@ def test_beside_pytest_memray_its_marker_is_its_own(pytester: pytest.Pytester) -
 def test_all_of_them_together(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(TESTS)
     result = run(
-        pytester, "-n", "2", "--cov=.", "--memray", "--perf-save=main", "--perf-launches=2", apart=True, guests=True
+        pytester, "-n", "2", "--cov=.", "--memray", "--perf-save=main", "--perf-launches=2", apart=True, guests=None
     )
     result.assert_outcomes(passed=3)
     assert result.ret == 0

@@ -5,16 +5,19 @@ import json
 import shutil
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from needed import package
 from serving import SPANS_A_COUNT, Server, record, serving
+from test_regime_operation import calibration
 from traces import trace_path
 
 from regimeter import load
 from regimeter.analysis.catalog import find_verbs
+from regimeter.calibration.choice import device_names
 from regimeter.cli import main
 
 COUNT = 500
@@ -222,6 +225,24 @@ def test_one_file_needs_no_name_and_its_page_is_the_first(folder: Path) -> None:
         assert [run["name"] for run in one.ask("/api/runs").json()["runs"]] == ["base.rgm"]
 
 
+def test_ceilings_are_those_of_runs_of_their_device(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    (device,) = device_names(load(TRACE))
+    of_device, of_another = tmp_path / "this.json", tmp_path / "another.json"
+    of_device.write_text(json.dumps(replace(calibration(), name=device).to_dict()))
+    of_another.write_text(json.dumps(replace(calibration(), name="another device").to_dict()))
+    told = []
+    for file in (of_device, of_another):
+        with serving(str(folder), "--ceilings", str(file), "--memory", "500MB") as one:
+            told.append(one.ask(f"/api/runs/{one.id_of(TRACE)}/analyses/kernel-regimes").json())
+            page = one.ask(f"/runs/{one.id_of(TRACE)}").body.decode()
+            assert (f"calibration of {device}" in page) == (file == of_device)
+    assert told[0] == printed(capsys, "kernel-regimes", TRACE, "--ceilings", of_device)
+    assert told[1] == printed(capsys, "kernel-regimes", TRACE) != told[0]
+
+
 def test_a_changed_file_is_read_again(folder: Path, tmp_path: Path) -> None:
     path = tmp_path / "run.rgm"
     shutil.copy(folder / "base.rgm", path)
@@ -268,6 +289,12 @@ def test_what_it_is_told_wrong_is_one_line(tmp_path: Path, capsys: pytest.Captur
     assert "nothing: No such file" in capsys.readouterr().err
     assert main(["serve", "--port", "99999"]) == 2
     assert "0 to 65535" in capsys.readouterr().err
+    assert main(["serve", "--memory", "much"]) == 2
+    assert "500MB, 8G or 2GiB" in capsys.readouterr().err
+    (tmp_path / "wrong.json").write_text('{"ceilings": 1}')
+    assert main(["serve", str(tmp_path), "--ceilings", str(tmp_path / "wrong.json")]) == 2
+    assert "regimeter calibrate --json > FILE" in capsys.readouterr().err
+    (tmp_path / "wrong.json").unlink()
     with serving(str(tmp_path)) as one:
         assert main(["serve", str(tmp_path), "--port", str(one.port)]) == 2
         assert "--port" in capsys.readouterr().err

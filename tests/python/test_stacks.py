@@ -21,6 +21,7 @@ from regimeter import GPUProfiler, Run, _core
 
 RUNNING, FOR_LOCK, FOR_PROCESSOR, WAITING = _core.SAMPLE_STATES[:4]
 NATIVE, SLEEPING, FOR_THREAD = _core.SAMPLE_STATES[5:8]
+CALLING, INTERPRETING = _core.SAMPLE_STATES[11:13]
 RECORD = [sys.executable, "-m", "regimeter", "record", "-q", "-o", "run.rgm"]
 
 
@@ -329,6 +330,29 @@ def test_calls_of_native_code_run_or_wait():
     # Where others have the processors, one who has slept enough waits for one.
     assert found[SLEEPING] + found[FOR_PROCESSOR] >= 0.9 * sum(found.values())
     assert found[SLEEPING] > found[FOR_PROCESSOR]
+
+
+def test_a_call_that_keeps_the_lock_is_told_from_a_loop_of_python():
+    values = [((index * 7919) % 1000003) / 7 for index in range(200_000)]
+
+    def sorts() -> None:
+        end = time.thread_time() + 0.3
+        while time.thread_time() < end:
+            sorted(values)
+
+    found = count(recorded(sorts), lambda frames, state: state)
+    assert found[CALLING] > 5, found
+    assert found[CALLING] > 8 * found[INTERPRETING], found
+
+    def loops() -> None:
+        end, total = time.thread_time() + 0.3, 0.0
+        while time.thread_time() < end:
+            for value in values[:10_000]:
+                total += abs(value)  # of what it calls nothing is long
+
+    found = count(recorded(loops), lambda frames, state: state)
+    assert found[INTERPRETING] > 5, found
+    assert found[INTERPRETING] > found[CALLING], found
 
 
 def test_eight_threads_and_who_has_the_lock():

@@ -95,7 +95,7 @@ def test_a_training_loop():
     named = [name for name, _ in Net().named_modules()]
     assert set(found.names("module")) <= set(named)
     parts = [name for name, role in found.within("backward", "backward") if role == "backward"]
-    assert parts == ["CrossEntropyLoss", "head", "Net", "layers.1", "Net", "layers.0"]
+    assert parts == [f"{name} backward" for name in ("CrossEntropyLoss", "head", "Net", "layers.1", "Net", "layers.0")]
 
 
 def test_backward_is_booked_on_the_module_that_made_it():
@@ -119,7 +119,7 @@ def test_backward_is_booked_on_the_module_that_made_it():
     run = profiler.run()
     row = next(i for i in range(len(run.spans)) if run.string(run.spans.name[i]) == "here")
     around = run.spans.parent[row]
-    assert (run.string(run.spans.name[around]), run.string(run.spans.category[around])) == ("1", "backward")
+    assert (run.string(run.spans.name[around]), run.string(run.spans.category[around])) == ("1 backward", "backward")
 
 
 def test_every_epoch_and_iterations_that_do_not_train():
@@ -261,7 +261,9 @@ def test_threads_have_their_own():
 
     found = found_in(program)
     assert found.names("forward") == ["Net"] * 4
-    lanes = [int(found.run.spans.lane[i]) for name, role, i in found.rows if role == "backward" and name == "head"]
+    lanes = [
+        int(found.run.spans.lane[i]) for name, role, i in found.rows if role == "backward" and name == "head backward"
+    ]
     assert len(set(lanes)) == 4
     assert not (found.run.spans.flags & 0b110).any()
 

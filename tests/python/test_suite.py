@@ -74,7 +74,7 @@ def page(): return 1
 def pytest_collection_modifyitems(items):
     leave_out(items, [item for item in items if "page" in item.fixturenames], "chromium")
 """)
-    (suite.path / "sub" / "test_pages.py").write_text(
+    (suite.path / "sub" / "test_of_a_browser.py").write_text(
         "def test_with(page): pass\ndef test_too(page): pass\ndef test_without(): pass\n"
     )
     result = suite.runpytest("-rs", "-p", "no:regimeter", "sub")

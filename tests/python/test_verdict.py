@@ -1,18 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """What limits a program: recorded as it is, and through every door."""
 
+import contextlib
 import json
+import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from needed import package
 
 import regimeter
 from regimeter import _core
 from regimeter.report.verdict import verdict_lines
-from regimeter.suggest.causes import CAUSES
+from regimeter.suggest.causes import CALLS, CAUSES
 from regimeter.suggest.verdict import Verdict
 
 TRACES = Path(__file__).parents[1] / "data" / "traces"
@@ -66,6 +70,144 @@ for batch in Feed():
     model(batch[0]).sum().backward()
     optimizer.step()
 """
+# The main thread waits for what others do: cause, where, whether that is in another thread of it, the program.
+AWAITED = {
+    "a pool of threads": (
+        "native",
+        "pack",
+        True,
+        (
+            "import os, zlib\nfrom concurrent.futures import ThreadPoolExecutor\nblock = os.urandom(1 << 18) * 4\n"
+            "def pack(_):\n    return len(zlib.compress(block, 6))\n"
+            "with ThreadPoolExecutor(2) as pool:\n    print(sum(pool.map(pack, range(40))))\n"
+        ),
+    ),
+    "a thread's end": (
+        "sleep",
+        "pause",
+        True,
+        (
+            "import threading, time\ndef pause():\n    for _ in range(25):\n        time.sleep(0.04)\n"
+            "thread = threading.Thread(target=pause)\nthread.start()\nthread.join()\n"
+        ),
+    ),
+    "a thread of an event loop": (
+        "native",
+        "pack",
+        True,
+        (
+            "import asyncio, os, zlib\nblock = os.urandom(1 << 18) * 4\n"
+            "def pack():\n    for _ in range(20):\n        zlib.compress(block, 6)\n"
+            "asyncio.run(asyncio.to_thread(pack))\n"
+        ),
+    ),
+    "an event loop whose tasks wait": (
+        "event_loop",
+        "<module>",
+        False,
+        (
+            "import asyncio\nasync def one():\n    for _ in range(40):\n        await asyncio.sleep(0.02)\n"
+            "async def both():\n    await asyncio.gather(one(), one())\nasyncio.run(both())\n"
+        ),
+    ),
+    "a task that does not let others run": (
+        "network",
+        "ask",
+        False,
+        (
+            "import asyncio, socket, threading, time\nhere, there = socket.socketpair()\n"
+            "def answer():\n    for _ in range(20):\n        time.sleep(0.04)\n        there.send(b'x')\n"
+            "async def ask():\n    for _ in range(20):\n        here.recv(1)\n"
+            "threading.Thread(target=answer, daemon=True).start()\nasyncio.run(ask())\n"
+        ),
+    ),
+    "a pool of processes": (
+        "child",
+        "<module>",
+        False,
+        (
+            "import multiprocessing\ndef work(count):\n    return sum(value % 7 for value in range(count))\n"
+            "if __name__ == '__main__':\n    with multiprocessing.get_context('fork').Pool(2) as pool:\n"
+            "        print(sum(pool.imap_unordered(work, [400_000] * 30)))\n"
+        ),
+    ),
+    "processes of futures": (
+        "child",
+        "<module>",
+        False,
+        (
+            "from concurrent.futures import ProcessPoolExecutor\n"
+            "def work(count):\n    return sum(value % 7 for value in range(count))\n"
+            "if __name__ == '__main__':\n    with ProcessPoolExecutor(2) as pool:\n"
+            "        print(sum(pool.map(work, [400_000] * 30)))\n"
+        ),
+    ),
+    "what a command prints": (
+        "child",
+        "<module>",
+        False,
+        (
+            "import subprocess\nfor _ in range(3):\n"
+            "    subprocess.run('echo a; sleep 0.3', shell=True, capture_output=True)\n"
+        ),
+    ),
+}
+# Steps of one length, by one thread, on one processor that others take for four tenths of the time.
+STEPS = """
+import os, torch
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+torch.set_num_threads(1)
+model = torch.nn.Linear(300, 300)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.001)
+for _ in range(300):
+    for _ in range(6):
+        model(torch.ones(64, 300)).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+# A thread holds the lock that one step in three waits for.
+HELD_UP = """
+import threading, time, torch
+asked, held, lock = threading.Event(), threading.Event(), threading.Lock()
+def hold():
+    while True:
+        asked.wait()
+        asked.clear()
+        with lock:
+            held.set()
+            time.sleep(0.04)
+threading.Thread(target=hold, daemon=True).start()
+model = torch.nn.Linear(64, 64)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.001)
+for step in range(60):
+    optimizer.zero_grad()
+    if step % 3 == 2:
+        held.clear()
+        asked.set()
+        held.wait()
+        with lock:
+            pass
+    model(torch.ones(8, 64)).sum().backward()
+    optimizer.step()
+"""
+SMALL = """
+import os, torch
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+torch.set_num_threads(1)
+model = torch.nn.Sequential(*(layer for _ in range(20) for layer in (torch.nn.Linear(16, 16), torch.nn.GELU())))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for row in torch.randn(250, 1, 16):
+    optimizer.zero_grad()
+    model(row).mean().backward()
+    optimizer.step()
+"""
+BURSTS = """
+import os, time
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+while os.getppid() == PARENT:
+    if time.time() % 0.5 < 0.3:
+        time.sleep(0.01)
+"""
 
 
 def record(folder: Path, code: str, *options: str) -> Path:
@@ -94,6 +236,91 @@ def test_a_program_that_does_one_thing_is_limited_by_it(tmp_path: Path, cause: s
     line = next(one for one in found.causes if one.cause == cause)
     assert "program.py" in line.place or cause == "garbage_collection", line
     assert sum(found.shares.values()) == pytest.approx(1, abs=0.02)
+
+
+@pytest.mark.parametrize("awaited", AWAITED)
+def test_work_that_the_main_thread_waits_for_is_what_limits_it(tmp_path: Path, awaited: str) -> None:
+    cause, function, elsewhere, code = AWAITED[awaited]
+    found = verdict(regimeter.load(record(tmp_path, code)))
+    assert found.cause == cause, (found.sentence, found.why)
+    assert found.causes[0].place.startswith(f"{function} (program.py:"), found.causes[0]
+    assert found.causes[0].elsewhere == elsewhere
+    assert ("in other threads that the main one waits for" in found.why) == elsewhere
+
+
+@pytest.mark.parametrize("where", ["by itself", "in another thread"])
+def test_a_call_that_keeps_the_lock_is_no_loop_of_python(where: str, tmp_path: Path) -> None:
+    call = "values = [index * 7919 % 1000003 / 7 for index in range(100_000)]\n"
+    call += "def order():\n    for _ in range(60):\n        sorted(values)\n"
+    by_itself = where == "by itself"
+    start = (
+        "order()\n"
+        if by_itself
+        else "import threading\none = threading.Thread(target=order)\none.start()\none.join()\n"
+    )
+    found = verdict(regimeter.load(record(tmp_path, call + start)))
+    assert found.cause == "python"
+    assert found.causes[0].calling
+    assert found.causes[0].elsewhere != by_itself
+    assert found.sentence.startswith("Compiled code that keeps the interpreter's lock")
+    assert "order (program.py:4)" in found.next
+    found = verdict(regimeter.load(record(tmp_path, PROGRAMS["python"])))
+    assert not found.causes[0].calling
+    assert found.sentence.startswith("Python code is the limit")
+
+
+def test_what_an_import_waits_for_is_the_import(tmp_path: Path) -> None:
+    package = tmp_path / "site-packages"
+    package.mkdir()
+    (package / "waits.py").write_text("import time\nfor _ in range(20):\n    time.sleep(0.04)\n")
+    code = f"import sys\nsys.path.insert(0, {str(package)!r})\nimport waits\n"
+    found = verdict(regimeter.load(record(tmp_path, code)))
+    assert found.cause == "imports", (found.sentence, found.why)
+
+
+@contextlib.contextmanager
+def crowd(count: int) -> Iterator[None]:
+    """Let other programs want the first processor, for four tenths of the time."""
+    burst = BURSTS.replace("PARENT", str(os.getpid()))
+    others = [subprocess.Popen([sys.executable, "-c", burst]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for one in others:
+            one.kill()
+            one.wait()
+
+
+def test_what_some_steps_wait_for_comes_before_that_they_differ(tmp_path: Path) -> None:
+    torch = package("torch")
+    model = torch.nn.Linear(64, 64)  # read from the disk now and not in the first step
+    model(torch.ones(8, 64)).sum().backward()
+    torch.optim.SGD(model.parameters(), lr=0.001).step()
+    found = verdict(regimeter.load(record(tmp_path, HELD_UP)))
+    assert found.cause == "lock", (found.sentence, found.why)
+    assert "uneven_steps" in [one.cause for one in found.causes]
+
+
+def test_calls_that_others_interrupt_stay_small(tmp_path: Path) -> None:
+    with crowd(6):
+        run = regimeter.load(record(tmp_path, SMALL))
+    found = verdict(run)
+    assert found.displaced > 0
+    assert found.cause == "small_work", (found.sentence, found.why)
+    sure, unsure = (run.verdict({"verdict_others_most": most}) for most in (1.0, 1e-6))
+    assert sure is not None
+    assert unsure is not None
+    assert (sure.confidence, unsure.confidence) == ("high", "low")
+
+
+def test_steps_that_others_hold_up_are_not_uneven(tmp_path: Path) -> None:
+    with crowd(6):
+        run = regimeter.load(record(tmp_path, STEPS))
+    found = verdict(run)
+    assert found.steps == 300
+    # Only what the program's threads waited for a processor makes them uneven: up to 14 times the usual one.
+    uneven = sum(one.share or 0 for one in found.causes if one.cause == "uneven_steps")
+    assert uneven < 0.05, (found.sentence, found.why)
 
 
 def test_a_batch_that_the_loop_makes_by_itself_is_its_input(tmp_path: Path) -> None:
@@ -181,6 +408,19 @@ def test_scopes_alone_name_the_largest() -> None:
     profiler.close()
 
 
+def test_a_run_too_short_for_samples_says_so(tmp_path: Path) -> None:
+    found = verdict(regimeter.load(record(tmp_path, "print(1)\n")))
+    if found.samples == 0:  # a machine that is busy may take as long for this as others for a program
+        assert found.next.startswith("The run is too short for samples of its stack")
+    profiler = regimeter.GPUProfiler(stacks=0)
+    with profiler.profile("scope", device="cpu"):
+        sum(range(20_000))
+    assert verdict(profiler.run()).next.startswith(
+        "Mark the parts of it with scopes of their own, or record with stacks"
+    )
+    profiler.close()
+
+
 def test_nothing_recorded_has_no_verdict() -> None:
     profiler = regimeter.GPUProfiler()
     assert profiler.run().verdict() is None
@@ -216,7 +456,7 @@ def test_a_device_that_works_most_of_the_time_is_the_limit(file: str) -> None:
 def test_every_cause_has_words() -> None:
     assert set(CAUSES) == set(_core.LIMIT_CAUSES)
     known = {"share": "", "of": "", "place": "", "at": "", "by_line": "", "figure": ""}
-    for words in CAUSES.values():
+    for words in (*CAUSES.values(), CALLS):
         assert words.sentence.format_map(known)
         assert words.next.format_map(known)
 

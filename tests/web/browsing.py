@@ -23,9 +23,11 @@ class Browsing:
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
         page.on("request", lambda request: self.requests.append(request.url))
 
-    def open(self, data: dict[str, Any] | None, name: str = "report.html") -> Any:
+    def open(self, data: dict[str, Any] | None, name: str = "report.html", at: str = "#page=all") -> Any:
+        """Open the page of this data where the address says, by default with all of it on one page."""
         write_html(data, self.folder / name)
-        self.page.goto((self.folder / name).as_uri())
+        self.page.goto("about:blank")  # so that the same file with another address is read again
+        self.page.goto((self.folder / name).as_uri() + at)
         self.page.wait_for_selector("html[data-ready]")
         return self.page
 
@@ -56,6 +58,12 @@ def timeline(browsing: Browsing, expression: str) -> Any:
     """Value of a JavaScript expression in which t is the page's timeline."""
     find = "regimeter.current.handles.find((handle) => handle.timeline).timeline"
     return browsing.page.evaluate(f"() => {{ const t = {find}; return {expression.strip()}; }}")
+
+
+def flame_graph(browsing: Browsing, expression: str) -> Any:
+    """Value of a JavaScript expression in which g is the page's flame graph."""
+    find = "regimeter.current.handles.find((handle) => handle.graph).graph"
+    return browsing.page.evaluate(f"() => {{ const g = {find}; return {expression}; }}")
 
 
 def pixels(page: Any, area: str) -> int:

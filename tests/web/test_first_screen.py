@@ -47,7 +47,7 @@ def test_it_says_what_the_verdict_says_in_420_pixels(traced: tuple[Any, dict[str
 def test_evidence_is_one_click_away(browsing: Browsing) -> None:
     run = load_trace("h100_bert_small.json.gz")
     data = trace_data(run)
-    page = browsing.open(data)
+    page = browsing.open(data, at="")
     at, action = next((i, one) for i, one in enumerate(data["limit"]["actions"]) if one["time"] and one["table"])
     wanted = next(one for one in run.suggestions() if one.description == action["title"])
     start, end = action["time"]
@@ -57,6 +57,7 @@ def test_evidence_is_one_click_away(browsing: Browsing) -> None:
     item.get_by_role("link", name="where").click()
     browsing.until(f"document.querySelector('#timeline input[type=search]').value === {action['query']!r}")
     assert timeline(browsing, "[t.scene.view.start, t.scene.view.end]") == [start, end]
+    page.go_back()
     item.get_by_role("link", name="table").click()
     browsing.until("document.querySelector('#analyses .tab[aria-selected=true]') !== null")
     tab = page.locator("#analyses .tab[aria-selected=true]").inner_text()

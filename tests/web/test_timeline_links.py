@@ -42,29 +42,30 @@ def test_an_address_brings_back_what_was_seen(browsing: Browsing) -> None:
 
 
 def test_the_address_follows_what_is_seen(browsing: Browsing) -> None:
-    page = browsing.open(trace_data(load_trace(TRACE)))
-    assert page.evaluate("location.hash") == "", "until something is chosen the address stays as it is"
+    page = browsing.open(trace_data(load_trace(TRACE)), at="#page=trace")
+    browsing.settle()
+    assert page.evaluate("location.hash") == "#page=trace", "until something is chosen the address stays as it is"
     timeline(browsing, "t.scene.view.set(1000, 5000), t.choose(7, false)")
     browsing.until("location.hash.includes('sel=7')")
-    assert page.evaluate("location.hash") == "#t=1000..5000&sel=7"
+    assert page.evaluate("location.hash") == "#page=trace&t=1000..5000&sel=7"
     timeline(browsing, "t.fit(), t.clear()")
-    browsing.until("location.hash === ''")
+    browsing.until("location.hash === '#page=trace'")
 
 
 def test_what_is_switched_stands_in_the_address(browsing: Browsing) -> None:
-    page = browsing.open(trace_data(load_trace("h100_owlv2_with_stack.json.gz")))
+    page = browsing.open(trace_data(load_trace("h100_owlv2_with_stack.json.gz")), at="#page=trace")
     python, path = page.get_by_label("Python functions"), page.get_by_label("Critical path", exact=False)
     python.check()
     path.uncheck()
     browsing.until("location.hash.includes('path=0')")
-    assert page.evaluate("location.hash") == "#python=1&path=0"
+    assert page.evaluate("location.hash") == "#page=trace&python=1&path=0"
     page.reload()
     page.wait_for_selector("html[data-ready]")
     assert (python.is_checked(), path.is_checked()) == (True, False)
     assert timeline(browsing, "t.scene.path") is None
     path.check()
     python.uncheck()
-    browsing.until("location.hash === ''")
+    browsing.until("location.hash === '#page=trace'")
 
 
 def test_a_range_says_what_ran_in_it(browsing: Browsing) -> None:

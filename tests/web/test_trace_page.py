@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from browsing import Browsing, timeline
+from browsing import Browsing, flame_graph, timeline
 from runs import KIND
 from traces import load_trace, trace_path
 
@@ -283,12 +283,6 @@ LEFT_HEAVY = """(() => {
     return total[row] <= before || flame.grouped[row] > 0;
   });
 })()"""
-
-
-def flame_graph(browsing: Browsing, expression: str) -> Any:
-    """Value of a JavaScript expression in which g is the page's flame graph."""
-    find = "regimeter.current.handles.find((handle) => handle.graph).graph"
-    return browsing.page.evaluate(f"() => {{ const g = {find}; return {expression}; }}")
 
 
 def test_the_flame_graph_is_left_heavy_in_each_form(browsing: Browsing) -> None:

@@ -18,6 +18,7 @@
     X(PROCESSOR, "processor", 1, "others have the processors")                                               \
     X(FILE, "file", 1, "the thread waits for a file")                                                        \
     X(NETWORK, "network", 1, "the thread waits for a socket or a pipe")                                      \
+    X(EVENT_LOOP, "event_loop", 1, "an event loop has nothing to run: its tasks wait for sockets or timers") \
     X(CHILD, "child", 1, "the thread waits for another process")                                             \
     X(WAITING, "waiting", 1, "the thread waits, the system does not tell for what")                          \
     X(GARBAGE_COLLECTION, "garbage_collection", 1, "Python collects garbage")                                \
@@ -55,6 +56,9 @@
     X(i32, stack, "", -1, "Row in `stacks` of the line that takes most of it, -1 for none.")                 \
     X(i64, span, "", -1, "Row in `spans` of an example, -1 for none.")                                       \
     X(i64, count, "", 0, "Spans that are it, or samples that show it.")                                      \
+    X(i64, elsewhere, "", 0, "Samples that show it in other threads, for which the main one waits.")         \
+    X(u8, calling, "", 0,                                                                                    \
+      "1 where the line waits for calls of compiled code that keep the interpreter's lock.")                 \
     X(f64, figure, "", NAN,                                                                                  \
       "Its own figure: growth in bytes per second, mean length of the calls in ns, the first step by the "   \
       "usual one.")                                                                                          \

@@ -9,7 +9,9 @@
     X(i16, device, "", -1, "Device ordinal, -1 for the host.")                                               \
     X(u32, event, "", 0, "Its row in `memory`.")                                                             \
     X(i64, live, "bytes", 0, "What blocks in use hold after it on that device, as asked for.")               \
-    X(i64, reserved, "bytes", -1, "What the allocator has reserved there after it, -1 when not known.")
+    X(i64, reserved, "bytes", -1, "What the allocator has reserved there after it, -1 when not known.")      \
+    X(name, category, "", 0, "Of what the memory of the event is, \"\" when not known.")                     \
+    X(i64, live_of_category, "bytes", 0, "What blocks in use of that category hold after it on that device.")
 
 // Result of the allocations analysis: one row is who asked, or what for, on one device.
 #define RGM_ALLOCATIONS(X)                                                                                   \
@@ -19,6 +21,8 @@
     X(i32, line, "", -1, "Its line, -1 when not known.")                                                     \
     X(i32, stack, "", -1, "Row in `stacks`; of a line or category one of them; -1 when not known.")          \
     X(name, category, "", 0, "Of what the memory is, \"\" when not known.")                                  \
+    X(name, scope, "", 0,                                                                                    \
+      "By scope: the scope or operator that asked, \"\" when not known or not asked by.")                    \
     X(i64, peak_bytes, "bytes", 0, "Live when the device had most, the first time that it had.")             \
     X(i64, peak_blocks, "", 0, "Blocks of that.")                                                            \
     X(f64, peak_share, "", NAN, "peak_bytes over all that lived then.")                                      \

@@ -95,7 +95,19 @@ typedef enum { RGM_IDLE_CAUSES(RGM_IDLE_ENUM) RGM_IDLE_COUNT } rgm_idle_cause;
     X(i64, device_total_ns, "ns", 0, "Sum of the durations of the work.")                                    \
     X(f64, device_mean_ns, "ns", NAN, "Mean duration of a piece of work.")                                   \
     X(i64, short_work, "", 0, "Pieces of work shorter than short_kernel_ns.")                                \
-    X(i64, launch_bound_calls, "", 0, "Calls that took longer than all the work they launched.")
+    X(i64, launch_bound_calls, "", 0, "Calls that took longer than all the work they launched.")             \
+    X(i64, queued_work, "", 0,                                                                               \
+      "Kernels of which it was recorded when their launch was queued and submitted; the following columns "  \
+      "are of those alone.")                                                                                 \
+    X(f64, buffered_mean_ns, "ns", NAN,                                                                      \
+      "Mean time in the program's own queue, before the launch was submitted.")                              \
+    X(f64, buffered_median_ns, "ns", NAN, "Median of the same.")                                             \
+    X(f64, buffered_p95_ns, "ns", NAN, "95th percentile (percentile_tail) of the same.")                     \
+    X(f64, waiting_mean_ns, "ns", NAN,                                                                       \
+      "Mean time from the submission to the start: behind other work of the device, or on the way to it.")   \
+    X(f64, waiting_median_ns, "ns", NAN, "Median of the same.")                                              \
+    X(f64, waiting_p95_ns, "ns", NAN, "95th percentile (percentile_tail) of the same.")                      \
+    X(f64, on_device_mean_ns, "ns", NAN, "Mean duration of these kernels.")
 
 // Result of the short_kernels analysis: one row is one class of kernel durations on one device, in order;
 // classes double, from the first (below 1 us) to the longest kernel's, empty ones between included.

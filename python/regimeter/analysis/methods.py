@@ -189,7 +189,7 @@ class Analyses:
 
     def allocations(
         self,
-        by: Literal["stack", "line", "category", "own"] = "stack",
+        by: Literal["stack", "line", "category", "own", "scope"] = "stack",
         *,
         top: int | None = None,
         thresholds: Mapping[str, float] | None = None,

@@ -8,6 +8,11 @@ from typing import Any
 
 OFF = "profile_kernels is off"
 BAD_ENDS = ("stuck", "abandoned", "lost_by_fork")
+KERNEL_KIND = "10"  # CUPTI's number
+LATE = (
+    "CUPTI took no times of queues: it wants to be asked before the program's first use of CUDA; record it with"
+    " `regimeter record --queue-times`, or make the profiler before anything uses CUDA"
+)
 COUNTS = ("calls", "records", "invalid", "dropped", "buffers", "declined", "foreign")
 
 
@@ -44,6 +49,13 @@ def explain(reason: str) -> str:
     return reason
 
 
+def queue_times_reason(state: Mapping[str, Any]) -> str:
+    """Return why queue times that were asked for are not in the run, '' where they are or were not asked for."""
+    if state["queue_times_reason"] or not state["queue_times"] or state["queue_times_known"]:
+        return str(state["queue_times_reason"])
+    return LATE if state["kinds"].get(KERNEL_KIND) else "no kernel was traced"
+
+
 def describe(reason: str, state: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a run's environment says of kernels: the reason, and what was counted."""
     ended_badly = state["meaning"] if state["state"] in BAD_ENDS else ""
@@ -57,6 +69,9 @@ def describe(reason: str, state: Mapping[str, Any]) -> dict[str, Any]:
             "version": state["version"],
             "clock": state["clock"],
             "graph_nodes": state["graph_nodes"],
+            "memory": state["memory"],
+            "queue_times": state["queue_times"],
+            "queue_times_reason": queue_times_reason(state),
             **{name: state[name] for name in COUNTS},
         }
     return described

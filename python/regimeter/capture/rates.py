@@ -3,6 +3,8 @@
 
 import math
 
+from ..system import quantities
+
 DETAILED_SAMPLE_INTERVAL_MS = 10.0
 TRACKING_SAMPLE_INTERVAL_MS = 1.0
 STACKS_HZ = 100.0
@@ -32,6 +34,16 @@ def allocation_bytes(asked: bool | int) -> int:
     if period < 0:
         raise ValueError(f"allocations are drawn once in so many bytes, got {asked!r}")
     return period
+
+
+def budget_ppm(asked: str | float | None) -> int:
+    """Return a budget in millionths of the time, 0 for none; ValueError unless it is above 0 and at most 100 %."""
+    if asked is None:
+        return 0
+    percent = quantities.percent(asked)
+    if not 0.0 < percent <= 100.0:
+        raise ValueError(f"a budget of the own cost is above 0 and at most 100 %, such as '0.5%'; got {asked!r}")
+    return max(1, round(percent * 1e4))
 
 
 def stacks_interval_ns(asked: bool | float) -> int:

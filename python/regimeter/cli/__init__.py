@@ -51,6 +51,28 @@ MODULES = (
     "completion",
 )
 WHOLE = ("analyse", "completion")  # of several verbs, and about all of them
+# Those that load a run into this process. `serve` and `record` have another --memory; the variable holds for all.
+LOADING = frozenset(
+    (
+        "show",
+        "report",
+        "export",
+        "recover",
+        "analyse",
+        "regime",
+        "suggest",
+        "explain",
+        "query",
+        "flame",
+        "timeline",
+        "hta",
+        "memory",
+        "compare",
+    )
+)
+LISTS = ("schema", "completion")  # whose text is for programs
+# What these print is not ours alone, or is read by programs: it is printed as it is.
+AS_IT_IS = ("record", "serve", "top", "export", "query", "profile", "memory", "compile", "ab", "monitor", *LISTS)
 DEBUG_VARIABLE = "REGIMETER_DEBUG"
 FAILED, USAGE = 1, 2
 EXAMPLES = """\
@@ -104,6 +126,27 @@ def _common_options() -> argparse.ArgumentParser:
     return common
 
 
+def _loading_options(common: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    loading = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS, parents=[common])
+    loading.add_argument(
+        "--memory",
+        metavar="SIZE",
+        type=_size,
+        dest="memory_limit",
+        help="how much memory to take, such as 512MB; more lies in a file (REGIMETER_SPILL names the folder)",
+    )
+    return loading
+
+
+def _size(text: str) -> float:
+    from ..system.quantities import size
+
+    try:
+        return size(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
 def _module(name: str) -> ModuleType:
     return import_module(f".{name}", __name__)
 
@@ -111,6 +154,7 @@ def _module(name: str) -> ModuleType:
 def make_parser(only: str | None = None) -> RootParser:
     """Return the parser of the whole command, or of one verb of MODULES alone."""
     common = _common_options()
+    loading = _loading_options(common)
     parser = _Root(
         prog="regimeter",
         description="GPU profiler for Python: where time and memory went, and what the profiling itself cost.",
@@ -121,7 +165,7 @@ def make_parser(only: str | None = None) -> RootParser:
     )
     verbs = parser.verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True, parser_class=_Parser)
     for name in MODULES if only is None else (only,):
-        _module(name).add_parser(verbs, common)
+        _module(name).add_parser(verbs, loading if name in LOADING else common)
     return parser
 
 
@@ -163,9 +207,24 @@ def _call(words: list[str]) -> int:
     if first and first not in parser.verbs.choices:
         parser.error(unknown(first, parser.verbs.choices))
     arguments = parser.parse_args(words, argparse.Namespace(json=False, quiet=False, program=program))
-    status: int = arguments.run(arguments)
+    if "memory_limit" in arguments:
+        from ..system.spill import limit_memory
+
+        limit_memory(arguments.memory_limit)
+    with _fitted(arguments):
+        status: int = arguments.run(arguments)
     sys.stdout.flush()
     return status
+
+
+def _fitted(arguments: argparse.Namespace) -> contextlib.AbstractContextManager[None]:
+    """Let the text of a verb fit the terminal; documents and reports in a format stay as they are."""
+    form = getattr(arguments, "format", None) or "text"
+    if arguments.json or form != "text" or arguments.verb in AS_IT_IS:
+        return contextlib.nullcontext()
+    from ..system.fitting import fitted
+
+    return fitted(sys.stdout)
 
 
 def _forget_output() -> None:

@@ -12,8 +12,11 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
+from ..system import quantities
+from .common import as_option
 from .compare import FORMATS, add_rule_options, percent, rule_options
 
 if TYPE_CHECKING:
@@ -24,7 +27,6 @@ if TYPE_CHECKING:
 
 USAGE = "regimeter ab --base CMD|REF --current CMD|REF [options] [-- ARGS ...]"
 HERE = "."
-UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 EPILOG = """\
 CMD is a command line in one word: --base "bench.py --old" --current "bench.py --new"; ARGS follow both.
 REF is a commit, branch or tag of the repository around this folder, checked out into a temporary worktree, or `.` for
@@ -94,11 +96,8 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
 
 
 def duration(text: str) -> float:
-    """Read a time such as 90s, 5m or 1.5h, in seconds; ArgumentTypeError for anything else."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh]?)", text.strip())
-    if not found:
-        raise argparse.ArgumentTypeError(f"expected a time such as 90s, 5m or 1h, got {text!r}")
-    return float(found[1]) * UNITS[found[2]]
+    """Read a time such as 90s, 5m or 1.5h, in seconds, also without a unit; ArgumentTypeError for anything else."""
+    return as_option(partial(quantities.seconds, bare="s"), text)
 
 
 def processors(text: str) -> frozenset[int]:

@@ -7,13 +7,15 @@ import re
 import shlex
 import sys
 from collections.abc import Callable
-from typing import IO, TYPE_CHECKING, Any, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
     from ..public.run import Run
 
     Verbs: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
+
+Value = TypeVar("Value")
 
 # Of the input itself; all other anomalies say something of what was recorded.
 DAMAGE = frozenset(("truncated", "trailing_bytes", "invalid_json", "corrupt_bytes", "bad_event", "unfinished"))
@@ -40,6 +42,14 @@ def load_run(
             if row["code"] == "skipped_files" or row["code"] in DAMAGE:
                 print(f"regimeter: {shown}: {row['detail']}", file=sys.stderr)
     return run
+
+
+def as_option(read: Callable[[str], Value], text: str) -> Value:
+    """Return what `read` makes of the value of an option; ArgumentTypeError for its ValueError."""
+    try:
+        return read(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def print_document(document: object) -> None:

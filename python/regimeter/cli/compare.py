@@ -7,6 +7,9 @@ import re
 import sys
 from typing import TYPE_CHECKING, Any
 
+from ..system import quantities
+from .common import as_option
+
 if TYPE_CHECKING:
     from ..compare import ProfilerComparison
     from .common import Verbs
@@ -90,13 +93,7 @@ def whole(text: str) -> int:
 
 def percent(text: str) -> float:
     """Read a percentage, with or without its sign; ArgumentTypeError for anything else."""
-    try:
-        value = float(text.strip().removesuffix("%"))
-    except ValueError:
-        value = -1.0
-    if not 0.0 <= value < 1e9:
-        raise argparse.ArgumentTypeError(f"expected a percentage such as 5% or 2.5, got {text!r}")
-    return value
+    return as_option(quantities.percent, text)
 
 
 def rule_options(arguments: argparse.Namespace) -> dict[str, Any]:

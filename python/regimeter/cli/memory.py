@@ -110,7 +110,7 @@ def _write_document(document: dict[str, Any], path: str) -> None:
 def run_text(document: dict[str, Any]) -> str:
     """Return what a run says of memory for a terminal."""
     from ..report.memory_run import sample_text
-    from ..system.text import amount, duration
+    from ..system.text import amount, duration, printable
 
     lines: list[str] = []
     if document["drawn_bytes"] is not None:
@@ -127,7 +127,15 @@ def run_text(document: dict[str, Any]) -> str:
             f" {amount(row['start_bytes'])}, at the end {amount(row['end_bytes'])}"
         )
     lines += [_pool(row) for row in document["pools"]]
+    lines += [_cuda_pool(row) for row in document["cuda_pools"]]
     lines += [f"  {amount(row['peak_bytes']):>10}  {row['category'] or 'not said'}" for row in document["categories"]]
+    asked = [row for row in document["scopes"][:TOP] if row["peak_bytes"] or row["end_bytes"]]
+    if asked:
+        lines += ["", "By scope, at the peak and at the end"]
+        lines += [
+            f"  {amount(row['peak_bytes']):>10} {amount(row['end_bytes']):>10}  {printable(row['scope'])}"
+            for row in asked
+        ]
     for title, key, size, number in (
         ("Largest at the peak", "allocations", "peak_bytes", "peak_blocks"),
         ("Asked for in the recording and alive at its end", "growth", "kept_bytes", "kept_blocks"),
@@ -155,6 +163,17 @@ def _pool(row: dict[str, Any]) -> str:
         f" {amount(row['free_segments'])} in free segments, {amount(row['inactive_split'])} in free parts of others;"
         f" the largest free block has {amount(row['largest_free'])}"
     )
+
+
+def _cuda_pool(row: dict[str, Any]) -> str:
+    from ..system.text import UNAVAILABLE, amount
+
+    held, used, left = (
+        UNAVAILABLE if row[name] is None else amount(row[name])
+        for name in ("peak_bytes", "peak_used_bytes", "end_bytes")
+    )
+    where = "host" if row["device"] < 0 else f"device {row['device']}"
+    return f"  pool of CUDA on {where}: held at most {held}, {used} of it in blocks; {left} at the end"
 
 
 def _shortage(row: dict[str, Any]) -> str:

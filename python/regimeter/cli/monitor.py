@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .common import next_step
+from .record import add_budget_option
 from .watching import ALERTED, add_options, remarks, signals_of, watch_of, webhook_of
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
         default=INTERVAL_S,
         help=f"seconds between looks at the recording (default: {INTERVAL_S:g})",
     )
+    add_budget_option(parser)
     add_options(parser)
     parser.set_defaults(run=run)
 
@@ -105,6 +107,8 @@ def _watched(
 
     file = os.path.abspath(recording.file)
     options: dict[str, Any] = {"program": name, "structure": True}
+    if arguments.budget is not None:
+        options["budget"] = arguments.budget
     stated = {told.FILE: file, told.OPTIONS: json.dumps(options), **bootstrap()}
     if not arguments.quiet:
         print(f"regimeter: {monitor.url}", file=sys.stderr, flush=True)

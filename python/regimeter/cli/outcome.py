@@ -308,4 +308,6 @@ def _describe_other(path: str) -> str:
     state = "" if found.complete else ", not closed"
     if not len(found.spans):
         return f"{count(len(found.samples), 'sample')} of call stacks{state}{note}"
-    return f"{count(len(found.spans), 'scope')} of process {found.lanes.process.max()}{state}{note}"
+    verdict = found.verdict()
+    limit = f": {verdict.sentence.rstrip('.')}" if verdict and verdict.samples else ""
+    return f"{count(len(found.spans), 'scope')} of process {found.lanes.process.max()}{state}{note}{limit}"

@@ -11,7 +11,8 @@ import tempfile
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from ..capture.rates import STACKS_HZ
+from ..capture.rates import STACKS_HZ, budget_ppm
+from .common import as_option
 
 if TYPE_CHECKING:
     from .common import Verbs
@@ -29,12 +30,13 @@ VALUED = (
     "--count",
     "--layout",
     "--turns",
+    "--budget",
 )
 # Verbs that start a program -> their options that take a value.
 STARTING = {
     "record": VALUED,
     "profile": ("-o", "--output", "--disk-budget-mb"),
-    "memory": ("-o", "--output", "--interval"),
+    "memory": ("-o", "--output", "--interval", "--memory"),
     "monitor": (
         "-o",
         "--output",
@@ -47,6 +49,7 @@ STARTING = {
         "--alert",
         "--baseline",
         "--webhook",
+        "--budget",
     ),
 }
 TORCHRUN = "torchrun"  # torch's command, which is a module
@@ -100,10 +103,21 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
         "--graph-nodes", action="store_true", help="with --kernels, a record for each node of a CUDA graph"
     )
     parser.add_argument(
+        "--device-memory",
+        action="store_true",
+        help="with --kernels, memory that CUDA gives out, by kind, pool and scope: `regimeter memory RUN`",
+    )
+    parser.add_argument(
+        "--queue-times",
+        action="store_true",
+        help="with --kernels, when each launch was queued and when it was submitted: `regimeter launches RUN`",
+    )
+    parser.add_argument(
         "--telemetry",
         action="store_true",
         help="sample power, clocks, utilisation and memory of the devices every 100 ms",
     )
+    add_budget_option(parser)
     parser.add_argument("--counters", action="store_true", help="sample hardware counters of the device")
     parser.add_argument(
         "--counter-ranges",
@@ -125,6 +139,21 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     # Of `regimeter ab`: FD,SIDE of a table of turns that was handed down.
     parser.add_argument("--turns", metavar="FD,SIDE", type=_turns, help=argparse.SUPPRESS)
     parser.set_defaults(run=run)
+
+
+def add_budget_option(parser: argparse.ArgumentParser) -> None:
+    """Declare --budget, as `record` and `monitor` take it."""
+    parser.add_argument(
+        "--budget",
+        metavar="PERCENT",
+        type=_budget,
+        help="what recording may cost, such as 0.5%%: sampling becomes rarer to keep to it",
+    )
+
+
+def _budget(text: str) -> str:
+    as_option(budget_ppm, text)
+    return text
 
 
 def add_count_options(parser: argparse.ArgumentParser) -> None:
@@ -288,15 +317,26 @@ def command_of(program: list[str], verb: str = "record", usage: str = USAGE) -> 
     return [sys.executable, *_args_from_interpreter_flags(), *program], name
 
 
+def _kernel_options(arguments: argparse.Namespace) -> dict[str, bool]:
+    return {
+        "graph_nodes": arguments.graph_nodes,
+        "memory": arguments.device_memory,
+        "queue_times": arguments.queue_times,
+    }
+
+
 def _options(arguments: argparse.Namespace, name: str) -> dict[str, Any]:
     """Return the options of the program's profilers; CommandError for a wrong one."""
     options: dict[str, Any] = {"program": name}
     if arguments.track_memory:
         options["track_memory"] = True
-    if arguments.kernels or arguments.graph_nodes:
-        options["profile_kernels"] = {"graph_nodes": 1} if arguments.graph_nodes else True
+    kernels = {name: 1 for name, asked in _kernel_options(arguments).items() if asked}
+    if arguments.kernels or kernels:
+        options["profile_kernels"] = kernels or True
     if arguments.stacks and arguments.count is None:
         options["stacks"] = arguments.stacks
+    if arguments.budget is not None:
+        options["budget"] = arguments.budget
     if arguments.memory:
         options["allocations"] = _allocations(arguments)
     if not arguments.no_structure and arguments.count is None:

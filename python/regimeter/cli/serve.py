@@ -2,7 +2,11 @@
 """``regimeter serve``: runs over HTTP: their pages, what is known of them as JSON, and two of them compared."""
 
 import argparse
+from functools import partial
 from typing import TYPE_CHECKING
+
+from ..system import quantities
+from .common import as_option
 
 if TYPE_CHECKING:
     from .common import Verbs
@@ -18,6 +22,8 @@ then every request needs the token that is printed. Nothing is ever written into
 
 def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     """Declare the verb."""
+    from .analyse import CEILINGS
+
     parser = verbs.add_parser(
         "serve",
         parents=[common],
@@ -32,15 +38,16 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     parser.add_argument("--name", metavar="HOST", action="append", default=[], help="a further name of this server")
     parser.add_argument("--keep", metavar="DIR", help="where uploads and tags stay; default: they go with the server")
     parser.add_argument("--history", metavar="WHERE", default="", help="path or URL of a history of runs to show")
+    parser.add_argument("--ceilings", metavar="FILE", help=f"{CEILINGS}; for runs of its device")
     parser.add_argument("--allow-delete", action="store_true", help="let clients delete the files that are served")
     parser.add_argument(
-        "--upload-limit", metavar="MB", type=_megabytes, default=1024 * MB, help="of one file (default: 1024)"
+        "--upload-limit", metavar="SIZE", type=_size, default=1024 * MB, help="of one file (default: 1024MB)"
     )
     parser.add_argument(
-        "--unpacked-limit", metavar="MB", type=_megabytes, default=4096 * MB, help="of it unpacked (default: 4096)"
+        "--unpacked-limit", metavar="SIZE", type=_size, default=4096 * MB, help="of it unpacked (default: 4096MB)"
     )
     parser.add_argument(
-        "--memory", metavar="MB", type=_megabytes, default=1024 * MB, help="for runs that stay loaded (default: 1024)"
+        "--memory", metavar="SIZE", type=_size, default=1024 * MB, help="for runs that stay loaded (default: 1024MB)"
     )
     parser.set_defaults(run=run)
 
@@ -51,15 +58,14 @@ def _port(text: str) -> int:
     return int(text)
 
 
-def _megabytes(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and 0 < int(text) < 1 << 30):
-        raise argparse.ArgumentTypeError(f"expected a number of MB of at least 1, got {text!r}")
-    return int(text) * MB
+def _size(text: str) -> int:
+    return round(as_option(partial(quantities.size, bare="mb"), text))
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Serve until interrupted."""
     from .._core import UnavailableError
+    from ..calibration.choice import read_calibration
 
     try:
         from ..server.options import Options
@@ -80,5 +86,6 @@ def run(arguments: argparse.Namespace) -> int:
         cache_bytes=arguments.memory,
         allow_delete=arguments.allow_delete,
         history=arguments.history,
+        ceilings=read_calibration(arguments.ceilings) if arguments.ceilings else None,
     )
     return serve(Shelf(arguments.paths, arguments.keep), options, quiet=arguments.quiet, as_json=arguments.json)

@@ -3,17 +3,19 @@
 
 import argparse
 from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from ..system import quantities
 from ..system.text import count
-from .common import next_step, print_document
+from .common import as_option, next_step, print_document
 
 if TYPE_CHECKING:
     from ..system.telemetry import Device, Reading
     from .common import Verbs
 
 MOST_SAMPLES = 100_000
-UNITS_MS = {"ms": 1.0, "s": 1e3}
+SHORTEST_S, LONGEST_S = 0.01, 86_400.0
 
 
 def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
@@ -43,14 +45,7 @@ def _count(text: str) -> int:
 
 def _interval(text: str) -> float:
     """Return milliseconds; a number without a unit is milliseconds, as for the memory sampler."""
-    unit = "ms" if text.endswith("ms") else "s" if text.endswith("s") else ""
-    try:
-        value = float(text.removesuffix(unit)) * UNITS_MS[unit or "ms"]
-    except ValueError:
-        value = -1.0
-    if not 10.0 <= value <= 86_400_000.0:
-        raise argparse.ArgumentTypeError(f"expected a time of 10ms to a day, as 500ms or 2s, got {text!r}")
-    return value
+    return as_option(partial(quantities.seconds, bare="ms", least=SHORTEST_S, most=LONGEST_S), text) * 1e3
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -57,7 +57,8 @@ def watch_of(arguments: argparse.Namespace, webhook: "Webhook | None") -> "Watch
     from ..monitor.alerts import line_of
     from ..monitor.ring import can_punch
     from ..monitor.server import Watch
-    from ..monitor.triggers import Trigger, bytes_of, seconds_of
+    from ..monitor.triggers import Trigger
+    from ..system import quantities
     from .errors import CommandError
 
     for option in ("disk", "on"):
@@ -67,7 +68,7 @@ def watch_of(arguments: argparse.Namespace, webhook: "Webhook | None") -> "Watch
         if getattr(arguments, option) and not arguments.alert:
             raise CommandError(f"--{option.replace('_', '-')} is for alerts: say which with --alert")
     rules = _rules(arguments.alert)
-    keep_s = _read("--keep", seconds_of, arguments.keep) if arguments.keep else 0.0
+    keep_s = _read("--keep", quantities.seconds, arguments.keep) if arguments.keep else 0.0
     if keep_s and not can_punch(os.path.dirname(os.path.abspath(arguments.output or "."))):
         raise CommandError(
             "--keep: the file system gives the room of a part of a file not back; choose another place with -o"
@@ -81,7 +82,7 @@ def watch_of(arguments: argparse.Namespace, webhook: "Webhook | None") -> "Watch
         baseline_ns=_step_of(arguments.baseline) if arguments.baseline else None,
         tell=(say, *([webhook] if webhook is not None else [])),
         keep_s=keep_s,
-        disk_bytes=round(_read("--disk", bytes_of, arguments.disk or DISK)),
+        disk_bytes=round(_read("--disk", quantities.size, arguments.disk or DISK)),
         triggers=[_read("--on", Trigger.of, text) for text in arguments.on],
     )
 

@@ -104,7 +104,7 @@ def _add_ab(ab: argparse.ArgumentParser) -> None:
 def _add_watch(watch: argparse.ArgumentParser) -> None:
     _add_kernels(watch)
     _add_measuring(watch)
-    watch.add_argument("--every", metavar="TIME", type=_interval, required=True, help="30s, 5m, 1h")
+    watch.add_argument("--every", metavar="TIME", type=duration, required=True, help="30s, 5m, 1h")
     watch.add_argument("--count", metavar="N", type=at_least_one, help="runs (default: until Ctrl-C)")
     add_place(watch)
     add_commit(watch)
@@ -158,13 +158,6 @@ def _numbers(text: str) -> list[float]:
 
 def _device(text: str) -> int | str:
     return int(text) if text.isascii() and text.isdigit() else text
-
-
-def _interval(text: str) -> float:
-    seconds = duration(text)
-    if seconds <= 0:
-        raise argparse.ArgumentTypeError(f"expected a time above 0 such as 30s or 1h, got {text!r}")
-    return seconds
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -75,7 +75,9 @@ def _add_scopes(side: Side, run: "Run") -> None:
     devices = [DEVICES[(int(pair) % 16) % len(DEVICES)] for pair in known]
     labels = [_label(name, device) if name in twice else name for name, device in zip(names, devices, strict=True)]
     side.devices |= dict(zip(labels, zip(names, devices, strict=True), strict=True))
-    where = {int(span): at for at, span in enumerate(rows.tolist())}
+    side.not_counted |= {labels[key] for key in np.unique(keys[_by_chance(run, rows)]).tolist()}
+    asked = len(run.tables.counters) or len(run.tables.intervals)
+    where = {int(span): at for at, span in enumerate(rows.tolist())} if asked else {}
     if _add_counts(side, run, labels, keys, where):
         return  # how long an emulated processor took says nothing
     # Of an entry whose times are none in the file the reader keeps the name alone: its operation is invalid.
@@ -89,6 +91,17 @@ def _add_scopes(side: Side, run: "Run") -> None:
     _add_memory(side, run, labels, keys)
     if len(run.tables.launches):
         _add_launches(side, run, labels)
+
+
+def _by_chance(run: "Run", rows: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return of each scope whether something else than the program decides how many of its kind there are."""
+    spans, texts = run.spans, run.strings
+    roles, of_span = np.unique(spans.category, return_inverse=True)
+    names = [texts[int(role)] for role in roles]
+    gc, backward = (np.array([name == role for name in names], dtype=bool)[of_span] for role in ("gc", "backward"))
+    parents = spans.parent[rows]
+    found: NDArray[np.bool_] = gc[rows] | (backward[rows] & (parents >= 0) & backward[parents])
+    return found
 
 
 def _add_counts(side: Side, run: "Run", labels: list[str], keys: NDArray[Any], where: dict[int, int]) -> bool:

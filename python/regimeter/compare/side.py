@@ -100,13 +100,16 @@ class Side:
     """All metrics of one side, and what is known of where they were measured.
 
     witnesses: what each process saw of its machine, None where it did not look. devices: (name, device) of the
-    operations whose device is known, by label. run: the first run, for its stacks.
+    operations whose device is known, by label. not_counted: operations of which the program does not decide how many
+    there are: collections of garbage, and parts of backward passes, of which the recorder takes some. run: the first
+    run, for its stacks.
     """
 
     label: str
     metrics: dict[str, Samples] = field(default_factory=dict)
     memory_mb: dict[str, float] = field(default_factory=dict)
     devices: dict[str, tuple[str, str]] = field(default_factory=dict)
+    not_counted: set[str] = field(default_factory=set)
     environments: list[dict[str, Any]] = field(default_factory=list)
     witnesses: list[Witness | None] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -128,6 +131,8 @@ class Side:
                     _rename(table, old, new)
         _rename(self.memory_mb, old, new)
         _rename(self.devices, old, new)
+        if old in self.not_counted:
+            self.not_counted = self.not_counted - {old} | {new}
 
 
 def _rename(table: dict[str, Any], old: str, new: str) -> None:

@@ -59,6 +59,7 @@ def merged(sides: Sequence[Side], label: str) -> Side:
         for name, value in side.memory_mb.items():
             found.memory_mb[name] = max(value, found.memory_mb.get(name, value))
         found.devices |= side.devices
+        found.not_counted |= side.not_counted
         found.environments += side.environments
         found.witnesses += side.witnesses
         found.warnings += side.warnings

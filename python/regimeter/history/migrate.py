@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 # Of an advisory lock in PostgreSQL: two processes that migrate wait for each other.
 LOCK = 0x72676D
+REVISIONS = "alembic_version"  # the table that names the schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +58,11 @@ def state_of(engine: sa.Engine) -> State:
 
 
 def _state(connection: sa.Connection) -> State:
-    revision = _revision(connection)
-    names = sa.inspect(connection).get_table_names() if revision is None else []
-    return State(revision, HEAD, tuple(sorted(set(names) & set(metadata.tables))))
+    # The names are of one moment, so that tables which another process is making are seen all, with their revision,
+    # or none.
+    names = set(sa.inspect(connection).get_table_names())
+    revision = _revision(connection) if REVISIONS in names else None
+    return State(revision, HEAD, () if revision is not None else tuple(sorted(names & set(metadata.tables))))
 
 
 @functools.cache
@@ -79,9 +82,7 @@ def _config() -> "Config":
 
 
 def _revision(connection: sa.Connection) -> str | None:
-    if not sa.inspect(connection).has_table("alembic_version"):
-        return None
-    row = connection.execute(sa.text("SELECT version_num FROM alembic_version")).first()
+    row = connection.execute(sa.text(f"SELECT version_num FROM {REVISIONS}")).first()
     return str(row[0]) if row else None
 
 

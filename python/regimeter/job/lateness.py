@@ -8,7 +8,7 @@ to it. The largest is the cause where it explains more than `ranks_cause_share`:
     compute        its kernels took longer, or it had more of them
     host           its device had nothing to do: work was launched late
     copies         copies and sets that nothing hid
-    communication  it left the communication before late: another group, a transfer between two, the network
+    communication  it came late out of another communication: of another group, a transfer between two, the network
     several        none of them explains as much
 
 Before the first communication of a rank is the start of its device's first work: a late beginning is the host's.

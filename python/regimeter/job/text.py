@@ -12,7 +12,7 @@ BECAUSE = {
     "compute": "its compute took longer than that of the others",
     "host": "its device had nothing to do: the host launched late",
     "copies": "copies that nothing hid",
-    "communication": "it left the communication before late",
+    "communication": "it came late out of another communication",
     "several": "no single cause explains half of it",
 }
 

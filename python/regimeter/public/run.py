@@ -335,7 +335,7 @@ def _anomaly(code: int) -> str:
     return _core.ANOMALY_CODES[code] if code < len(_core.ANOMALY_CODES) else f"anomaly {code}"
 
 
-def load(path: "Source", strict: bool = False, recover: bool = False) -> Run:
+def load(path: "Source", strict: bool = False, recover: bool = False, *, memory: str | float | None = None) -> Run:
     """Read a trace, a recording, a saved run or an exported profile.
 
     path: a file, plain or compressed by gzip or zstd; "-" for standard input; a pipe; a binary file object; the bytes
@@ -348,10 +348,19 @@ def load(path: "Source", strict: bool = False, recover: bool = False) -> Run:
     strict: the first damage of a trace is an error, and so is an event that cannot be kept as it stands. recover: skip
     damage of a recording instead of raising.
 
+    memory: how much memory this process may take from now on, in bytes or as "512MB", for this run and what is
+    computed from it; columns beyond lie in a file in $REGIMETER_SPILL, else $TMPDIR, else /var/tmp, and all results
+    are the same (docs/traces.md). None: as $REGIMETER_MEMORY says, else without limit.
+
     FormatError, with byte offset, for what cannot be read; OSError when a file cannot be opened; UnavailableError
-    when zstd data needs a package that is not installed.
+    when zstd data needs a package that is not installed, or the file of `memory` cannot be had; ValueError for a memory
+    that is no size.
     """
     from ..run import inputs, ranks
 
+    if memory is not None:
+        from ..system.spill import limit_memory
+
+        limit_memory(memory)
     files = ranks.find_files(path)
     return inputs.read(Run, path, strict, recover) if files is None else ranks.read(Run, path, files, strict)

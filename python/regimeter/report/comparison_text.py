@@ -241,7 +241,12 @@ def _count(number: int, noun: str) -> str:
 
 def calls_line(comparison: "ProfilerComparison") -> str:
     """Return which operations were called more or less often by a process, '' when none was."""
-    rows = [row for row in comparison.comparisons if row.metric == "time" and row.calls_changed]
+    chance = comparison.baseline.not_counted | comparison.current.not_counted
+    rows = [
+        row
+        for row in comparison.comparisons
+        if row.metric == "time" and row.calls_changed and row.operation not in chance
+    ]
     changed = [(row.operation, *row.calls) for row in rows if row.calls is not None]
     if not changed:
         return ""

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 def render_compile(report: "CompileReport") -> str:
     """Return the page."""
-    title = f"torch.compile, {report.source or f'{report.backend}, {report.mode}'}"
+    what = report.source or f"{report.subject} ({report.backend}, {report.mode})"
+    title = f"torch.compile: {what}"
     body = "\n".join(
         (
             f"<h1>{escape(title)}</h1>",
@@ -60,7 +61,7 @@ def _figures(report: "CompileReport") -> list[tuple[str, str, str]]:
         ("peak memory", "peak_memory_mb", _number(report.peak_memory_mb, "{:,.3f} MB")),
         ("memory saved", "memory_savings_mb", _number(report.memory_savings_mb, "{:,.3f} MB")),
         ("largest difference", "max_abs_difference", _number(report.max_abs_difference, "{:.3g}")),
-        ("of the size", "max_rel_difference", _number(report.max_rel_difference, "{:.3g}")),
+        ("relative to the largest value", "max_rel_difference", _number(report.max_rel_difference, "{:.3g}")),
     ]
     return [
         (label, text, report.unavailable.get(name) or report.definitions.get(name, "")) for label, name, text in rows

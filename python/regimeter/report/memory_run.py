@@ -24,7 +24,8 @@ def has_allocations(run: "Run") -> bool:
 
 
 def memory_document(run: "Run", file: str, top: int = TOP) -> dict[str, Any]:
-    """Return {format, version, file, devices, readings, allocations, growth, categories, pools, shortages}.
+    """Return {format, version, file, devices, readings, allocations, growth, categories, kinds, scopes, cuda_pools,
+    pools, shortages}.
 
     Ready for JSON. readings: of a recording {device, peak_bytes, peak_ns, start_bytes, end_bytes, count, timeline:
     [{time_ns, live, reserved}]}, of the host the resident set of the process, of a device what torch's allocator had
@@ -33,7 +34,11 @@ def memory_document(run: "Run", file: str, top: int = TOP) -> dict[str, Any]:
 
     devices: [{device, peak_bytes, peak_ns (since the start of the run), start_bytes, end_bytes, reserved_bytes (most,
     None where not known), events, timeline: [{time_ns, live, reserved}]}]; of many events the timeline has the
-    extremes. allocations and growth are rows of `regimeter allocations`, most bytes at the peak or most growth first,
+    extremes. kinds: the same {device, category, peak_bytes, end_bytes, timeline: [{time_ns, live}]} of each kind of
+    memory that the recording tells apart. scopes: {device, scope, ...} of `regimeter allocations --by scope`, where the
+    recording says which scope or operator asked. cuda_pools: [{device, pool (its address), peak_bytes, end_bytes,
+    peak_used_bytes, end_used_bytes, allocations}] of pools of CUDA, sizes None where not known. allocations and growth
+    are rows of `regimeter allocations`, most bytes at the peak or most growth first,
     with `stack` as text, the innermost function first. ValueError where nothing is known of memory.
     """
     readings = _readings(run)
@@ -53,6 +58,9 @@ def memory_document(run: "Run", file: str, top: int = TOP) -> dict[str, Any]:
         "allocations": [_with_stack(run, row) for row in rows[:top]],
         "growth": [_with_stack(run, row) for row in growing[:top]],
         "categories": list(run.result("allocations", by="category")) if run.memory.category.any() else [],
+        "kinds": _kinds(run),
+        "scopes": [row for row in run.result("allocations", by="scope") if row["scope"]][:top],
+        "cuda_pools": _cuda_pools(run),
         "pools": list(run.result("pools")),
         "shortages": [_known(_with_stack(run, row)) for row in run.result("shortages")],
     }
@@ -124,6 +132,63 @@ def _devices(run: "Run", rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
             }
         )
     return found
+
+
+def _kinds(run: "Run") -> list[dict[str, Any]]:
+    """Return the level of each kind of memory on each device over time; [] where no kinds are told apart."""
+    import numpy as np
+
+    levels = run.analyse("memory_levels")
+    found = []
+    for device, category in sorted(set(zip(levels.device.tolist(), levels.category.tolist(), strict=True))):
+        if not category:
+            continue
+        at = np.flatnonzero((levels.device == device) & (levels.category == category))
+        live, time_ns = levels.live_of_category[at], levels.time_ns[at] - run.start_ns
+        points = _timeline(time_ns, live, np.full(len(at), -1))
+        found.append(
+            {
+                "device": device,
+                "category": run.string(category),
+                "peak_bytes": int(live.max()),
+                "end_bytes": int(live[-1]),
+                "timeline": [{"time_ns": point["time_ns"], "live": point["live"]} for point in points],
+            }
+        )
+    return found
+
+
+def _cuda_pools(run: "Run") -> list[dict[str, Any]]:
+    """Return what each pool of CUDA held and had given out, by what it said after each of its events."""
+    import numpy as np
+
+    from .. import _core
+
+    memory = run.memory
+    gone, alloc = (_core.MEMORY_ACTIONS.index(action) for action in ("pool_destroy", "alloc"))
+    order = np.argsort(memory.time_ns, kind="stable")
+    found = []
+    for device, pool in sorted(set(zip(memory.device.tolist(), memory.pool.tolist(), strict=True))):
+        at = order[(memory.pool[order] == pool) & (memory.device[order] == device)] if pool else order[:0]
+        if not len(at):
+            continue
+        ended = memory.action[at[-1]] == gone
+        found.append(
+            {
+                "device": device,
+                "pool": pool,
+                "peak_bytes": _known_or_none(memory.reserved[at].max()),
+                "end_bytes": 0 if ended else _known_or_none(memory.reserved[at[-1]]),
+                "peak_used_bytes": _known_or_none(memory.allocated[at].max()),
+                "end_used_bytes": 0 if ended else _known_or_none(memory.allocated[at[-1]]),
+                "allocations": int((memory.action[at] == alloc).sum()),
+            }
+        )
+    return found
+
+
+def _known_or_none(size: Any) -> int | None:
+    return int(size) if size >= 0 else None
 
 
 def _readings(run: "Run") -> list[dict[str, Any]]:

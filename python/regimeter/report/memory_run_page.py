@@ -47,6 +47,11 @@ def render_memory_run(run: "Run", name: str) -> str:
         table("Figures", ("", "peak", "when", "at the end", "reserved at most"), map(_figures, document["devices"])),
         table("By category", ("", "device", "at the peak", "at the end"), map(_category, document["categories"]),
               "The recording does not say what memory is for."),
+        *(f"<h2>{_place(one['device'])}: {escape(one['category'])}</h2>{_levels(one)}" for one in document["kinds"]),
+        table("By scope", ("asked for in", "device", "at the peak", "at the end", "asked for", "times"),
+              map(_scope, document["scopes"]), "The recording does not say which scopes asked."),
+        table("Pools of CUDA", ("address", "device", "held at most", "in blocks at most", "at the end", "allocations"),
+              map(_cuda_pool, document["cuda_pools"]), "The recording has no pools of CUDA."),
         table("At the peak, by who asked", ("asked for by", "device", "size", "share", "blocks", "at the end"),
               [_allocation(row) for row in document["allocations"] if row["peak_bytes"]], "Nothing lived."),
         table("Growth: asked for in the recording, and alive at its end", ("asked for by", "device", "size", "blocks"),
@@ -90,6 +95,16 @@ def _figures(row: dict[str, Any]) -> tuple[str, ...]:
 def _category(row: dict[str, Any]) -> tuple[str, ...]:
     name = row["category"] or "not said"
     return name, _place(row["device"]), amount(row["peak_bytes"]), amount(row["end_bytes"])
+
+
+def _scope(row: dict[str, Any]) -> tuple[str, ...]:
+    sizes = (row["peak_bytes"], row["end_bytes"], row["allocated_bytes"])
+    return row["scope"], _place(row["device"]), *(amount(size) for size in sizes), f"{row['allocations']:,}"
+
+
+def _cuda_pool(row: dict[str, Any]) -> tuple[str, ...]:
+    sizes = (row["peak_bytes"], row["peak_used_bytes"], row["end_bytes"])
+    return f"{row['pool']:#x}", _place(row["device"]), *(_size(size) for size in sizes), f"{row['allocations']:,}"
 
 
 def _allocation(row: dict[str, Any]) -> tuple[str, ...]:

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results as a notebook shows them: a piece of HTML without scripts, every name escaped, short enough for a cell."""
+"""Results as a notebook shows them: a piece of HTML without scripts, every name escaped, short enough for a cell.
+
+Only the page of a run has scripts. It stands in a frame whose sandbox keeps it from the notebook, its cookies and its
+server; its own policy keeps it from every network.
+"""
 
 from html import escape
 from typing import TYPE_CHECKING
@@ -16,8 +20,26 @@ if TYPE_CHECKING:
 ROWS = 8  # of a table; the page and the methods have the rest
 LEAST = 0.02  # of the window; smaller shares are not worth a bar
 SHOWN = 6  # bars
+MOST_SPANS = 50_000  # of a run whose page is kept in the notebook; it is then half a megabyte
+FRAME = "width:100%;height:640px;border:1px solid #8886;border-radius:6px"
+SANDBOX = "allow-scripts allow-downloads allow-modals"  # and nothing of the notebook's: no allow-same-origin
 # What a table of the summary does without, in a cell.
 NOT_SHOWN = ("device", "backend", "min", "max", "std dev")
+
+
+def framed(run: "Run") -> str:
+    """Return the page of a run in a frame that has no part in the notebook, and the same in plain form below.
+
+    The plain form is closed, and is what remains where a notebook is shown without scripts or frames. A run of more
+    than MOST_SPANS spans has the plain form alone, with what to call for the page.
+    """
+    plain = of_run(run)
+    if len(run.spans) > MOST_SPANS:
+        call = "<code>run.write_html(&quot;report.html&quot;)</code>"
+        return _piece(f"{plain}<p>{len(run.spans):,} spans are too many for a cell; {call} writes their page.</p>")
+    document = escape(run.to_html(), quote=True)
+    frame = f'<iframe title="Report of the run" sandbox="{SANDBOX}" style="{FRAME}" srcdoc="{document}"></iframe>'
+    return _piece(f"{frame}<details><summary>The same in plain form</summary>{plain}</details>")
 
 
 def of_run(run: "Run", lines: TextTable | None = None) -> str:

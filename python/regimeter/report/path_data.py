@@ -11,7 +11,7 @@ from .pack import packed
 if TYPE_CHECKING:
     from ..public.run import Run
 
-MOST_PIECES = 50_000  # the longest of the path and of the detours; of the others the page has the number
+MOST_PIECES = 50_000  # the longest of the path and of the detours; of the others the page has number and time
 
 
 def path_of(run: "Run") -> dict[str, Any] | None:
@@ -51,4 +51,5 @@ def _pieces(run: "Run", table: Any, keys: list[Any], more: tuple[str, ...]) -> d
         "lane": packed(table.lane[first][shown]),
         "kind": packed(times.argmax(axis=1)[shown]),
     } | {name: packed(getattr(table, name)[first][shown]) for name in more}
-    return {"count": len(shown), "omitted": len(first) - len(shown), "columns": columns}
+    left_out = {"omitted": len(first) - len(shown), "omitted_ns": int(duration.sum() - duration[shown].sum())}
+    return {"count": len(shown), **left_out, "columns": columns}

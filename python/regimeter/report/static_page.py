@@ -3,29 +3,35 @@
 
 import base64
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from html import escape
 
 STYLE = """
 :root { color-scheme: light dark; --line: #8884; --compute: #2a78d6; --communication: #d9822b; --memory: #7a5bc2;
- --idle: #9aa0a6; }
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem; }
-h1 { font-size: 1.5rem; overflow-wrap: anywhere; } h2 { font-size: 1.15rem; margin-top: 2rem; }
+ --idle: #9aa0a6; --link: #1a5fb4; --quiet: #5f6368; }
+@media (prefers-color-scheme: dark) { :root { --link: #8ab4f8; --quiet: #a5a9ae; } }
+html { background: Canvas; color: CanvasText; }
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem;
+ overflow-wrap: anywhere; }
+h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2rem; }
 table { border-collapse: collapse; width: 100%; } th, td { text-align: right; padding: .25rem .5rem;
  border-bottom: 1px solid var(--line); font-variant-numeric: tabular-nums; vertical-align: top; }
 th, td { white-space: nowrap; }
 th:first-child, td:first-child { text-align: left; white-space: normal; overflow-wrap: anywhere; min-width: 12rem; }
+td.text { text-align: left; white-space: normal; min-width: 14rem; }
 .key { display: inline-block; width: .8em; height: .8em; margin-right: .5em; }
 .scroll { overflow-x: auto; }
 svg { width: 100%; height: 2rem; display: block; }
 .compute { fill: var(--compute); } .communication { fill: var(--communication); } .memory { fill: var(--memory); }
 .idle { fill: var(--idle); } .reserved { fill: var(--line); } svg.map { height: auto; }
 .key.compute { background: var(--compute); } .key.communication { background: var(--communication); }
-.key.memory { background: var(--memory); } .key.idle { background: var(--idle); } .note { opacity: .75; }
-.under { display: block; font-size: .87rem; opacity: .8; }
+.key.memory { background: var(--memory); } .key.idle { background: var(--idle); } .note { color: var(--quiet); }
+.under { display: block; font-size: .87rem; color: var(--quiet); }
+a { color: var(--link); }
 @media print { body { max-width: none; margin: 0; } }
 """
 UNAVAILABLE = "unavailable"
+SENTENCE = 24  # characters: a longer cell of words is broken into lines
 
 
 class Markup(str):
@@ -53,21 +59,29 @@ def page(title: str, body: str, *, head: str = "", forms: str = "'none'", style:
 
 
 def lines(title: str, found: Iterable[str], nothing: str) -> str:
-    """Return a section with a list; without any, what is said of that."""
+    """Return a section with a list; without any, what is said of that. Without a title, the list alone."""
     items = "".join(f"<li>{escape(line)}</li>" for line in found)
-    return f"<h2>{title}</h2>" + (f"<ul>{items}</ul>" if items else f'<p class="note">{nothing}</p>')
+    return _heading(title) + (f"<ul>{items}</ul>" if items else f'<p class="note">{escape(nothing)}</p>')
 
 
-def table(title: str, header: Iterable[str], rows: Iterable[Iterable[str]], nothing: str = "None in the trace.") -> str:
-    """Return a section with a table; without a title, the table alone."""
-    head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in header)
-    body = "".join("<tr>" + "".join(f"<td>{_cell(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-    heading = f"<h2>{title}</h2>" if title else ""
+def table(title: str, header: Sequence[str], rows: Iterable[Iterable[str]], nothing: str = "None in the trace.") -> str:
+    """Return a section with a table; without a title, the table alone. Without names of columns it has no head."""
+    body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
     if not body:
-        return f'{heading}<p class="note">{escape(nothing)}</p>'
-    made = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-    return f'{heading}<div class="scroll">{made}</div>'
+        return f'{_heading(title)}<p class="note">{escape(nothing)}</p>'
+    names = "".join(f'<th scope="col">{escape(cell)}</th>' if cell else "<td></td>" for cell in header)
+    head = f"<thead><tr>{names}</tr></thead>" if any(header) else ""
+    label = escape(title or ", ".join(filter(None, header)))
+    # What may be wider than the screen is reached by keys, too.
+    scrolled = f'<div class="scroll" tabindex="0" role="group" aria-label="{label}">'
+    return f"{_heading(title)}{scrolled}<table>{head}<tbody>{body}</tbody></table></div>"
+
+
+def _heading(title: str) -> str:
+    return f"<h2>{escape(title)}</h2>" if title else ""
 
 
 def _cell(text: str) -> str:
-    return text if isinstance(text, Markup) else escape(text)
+    if isinstance(text, Markup):
+        return f"<td>{text}</td>"
+    return f"<td{' class=text' if len(text) > SENTENCE and ' ' in text else ''}>{escape(text)}</td>"

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs of workloads as text, Markdown or one static page; every figure is taken as it is."""
 
-import base64
-import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -11,6 +9,7 @@ from typing import TYPE_CHECKING
 from ..system.text import UNAVAILABLE, TextTable, percent, printable
 from ..system.text import render as render_text
 from ..workloads.steady import ABOUT
+from .static_page import lines, page, table
 from .trend_picture import STYLE as PICTURE_STYLE
 from .trend_picture import trend_picture
 
@@ -22,17 +21,6 @@ if TYPE_CHECKING:
     from ..workloads.trend import Trend
 
 STYLES = ("text", "markdown", "html")
-STYLE = (
-    """
-:root { color-scheme: light dark; --line: #8884; }
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 75rem; margin: 2rem auto; padding: 0 1rem; }
-h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2rem; } .scroll { overflow-x: auto; }
-table { border-collapse: collapse; } th, td { text-align: right; padding: .25rem .6rem;
- border-bottom: 1px solid var(--line); font-variant-numeric: tabular-nums; }
-th:first-child, td:first-child { text-align: left; }
-"""
-    + PICTURE_STYLE
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +45,8 @@ def _text(sections: list[Section], title: str) -> str:
     parts = []
     for section in sections:
         rows = [[printable(cell) for cell in row] for row in section.rows]
-        table = render_text(TextTable(section.title, section.header, rows)) if rows else section.title
-        parts.append("\n".join([*([table] if table else []), *map(printable, section.lines)]))
+        shown = render_text(TextTable(section.title, section.header, rows)) if rows else section.title
+        parts.append("\n".join([*([shown] if shown else []), *map(printable, section.lines)]))
     return "\n\n".join(parts)
 
 
@@ -81,8 +69,6 @@ def _markdown(sections: list[Section], title: str) -> str:
 
 
 def _html(sections: list[Section], title: str) -> str:
-    digest = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
     body = [f"<h1>{escape(title)}</h1>"]
     for section in sections:
         if section.title:
@@ -90,22 +76,10 @@ def _html(sections: list[Section], title: str) -> str:
         if section.picture:
             body.append(section.picture)
         if section.rows:
-            head = "".join(f'<th scope="col">{escape(name)}</th>' for name in section.header)
-            rows = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>\n" for row in section.rows)
-            body.append(
-                f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>\n{rows}</tbody></table></div>'
-            )
+            body.append(table("", section.header, section.rows))
         if section.lines:
-            body.append(f"<ul>{''.join(f'<li>{escape(line)}</li>' for line in section.lines)}</ul>")
-    text = (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n"
-        + "\n".join(body)
-        + "\n</main>\n</body>\n</html>\n"
-    )
-    return text.encode("utf-8", "replace").decode("utf-8")
+            body.append(lines("", section.lines, ""))
+    return page(title, "\n".join(body), style=PICTURE_STYLE)
 
 
 # --- what is shown ------------------------------------------------------------------------------------------------

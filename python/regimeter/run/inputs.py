@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
 from .. import _core
+from ..system.spill import limit_memory
 from . import remote
 from .format_error import BYTE_ORDER_MARK, format_error
 from .inflate import CHUNK_BYTES, GZIP_MAGIC, READ_BYTES, Damage, gunzip, is_zstd, unzstd
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 Source: TypeAlias = "str | os.PathLike[str] | bytes | bytearray | memoryview | IO[bytes] | list[str] | tuple[str, ...]"
 
 RUN_MAGIC = b"\x89RGM\r\n\x1a\n"
-BLOCK_MAGIC = re.compile(rb"RGM[FB].\0\0\0", re.DOTALL)  # of csrc/io/frame_format.h, with a type below 256
+BLOCK_MAGIC = re.compile(rb"RGM[FB].\0\0\0", re.DOTALL)  # of csrc/io/journal/frame_format.h, with a type below 256
 SQLITE_MAGIC = b"SQLite format 3\0"
 PICKLE_MAGICS = tuple(b"\x80" + bytes((protocol,)) for protocol in (2, 3, 4, 5))
 STANDARD_INPUT = "-"
@@ -235,6 +236,7 @@ def is_young(modified_ns: int) -> bool:
 def read(kind: "type[Run]", source: Source, strict: bool, recover: bool, name: str | None = None) -> "Run":
     """Read one input; name: what it is called in the place of its path. FormatError, with byte offset, for what cannot
     be read."""
+    limit_memory()
     with open_input(source) as opened:
         opened.name = opened.name if name is None else name
         try:

@@ -8,6 +8,7 @@ sent twice gives the same spans. What has no attribute of the semantic conventio
 import hashlib
 import json
 import os
+from array import array
 from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -49,14 +50,14 @@ def spans_of(run: "Run") -> Iterator[Any]:
     starts, lengths = run.spans.start_ns[rows].tolist(), run.spans.duration_ns[rows].tolist()
     threads = run.lanes.thread[run.spans.lane[rows]].tolist() if len(run.lanes) else [0] * len(rows)
     identify = _Ids(run)
-    contexts: list[Any] = []
+    outermost = array("q")
     for row, entry in enumerate(iterate_entries(run)):
-        parent = None if entry.parent is None else contexts[entry.parent]
-        contexts.append(identify(row, parent))
+        outermost.append(row if entry.parent is None else outermost[entry.parent])
+        parent = None if entry.parent is None else identify(entry.parent, outermost[row])
         begun = starts[row] - run.start_ns + run.start_unix_ns
         yield trace.ReadableSpan(
             entry.operation,
-            contexts[-1],
+            identify(row, outermost[row]),
             parent,
             resource,
             {**_attributes(entry), "thread.id": threads[row]},
@@ -76,11 +77,11 @@ class _Ids:
         self._trace = int.from_bytes(digest, "big") >> 32 << 32
         self._span = self._trace >> 64 >> 32 << 32
 
-    def __call__(self, row: int, parent: Any) -> Any:
+    def __call__(self, row: int, outermost: int) -> Any:
         from opentelemetry.trace import SpanContext, TraceFlags
 
-        trace = self._trace | (row + 1) if parent is None else parent.trace_id
-        return SpanContext(trace, self._span | (row + 1), is_remote=False, trace_flags=TraceFlags(TraceFlags.SAMPLED))
+        trace, span = self._trace | (outermost + 1), self._span | (row + 1)
+        return SpanContext(trace, span, is_remote=False, trace_flags=TraceFlags(TraceFlags.SAMPLED))
 
 
 def _resource(environment: dict[str, Any]) -> dict[str, Any]:

@@ -57,12 +57,12 @@ def export_json(run: "Run", path: str | os.PathLike[str]) -> None:
         }
         out.write(_dumps(head)[:-1])
         out.write(',\n"entries":[')
-        samples: dict[str, list[int]] = {}
+        samples: dict[str, array.array[int]] = {}
         separator = "\n"
         rows = run.entries.span
         # Seconds and milliseconds are doubles; the nanoseconds beside them are exact.
         columns = (run.spans.start_ns, run.spans.duration_ns, run.spans.own_ns)
-        exact = zip(*(column[rows].tolist() for column in columns), strict=True)
+        exact = records.in_blocks(len(rows), lambda block: [column[rows[block]] for column in columns])
         for entry, (start_ns, duration_ns, own_ns) in zip(records.iterate_entries(run), exact, strict=True):
             row = {name: getattr(entry, name) for name in records.ENTRY_FIELDS}
             row |= {"start_ns": start_ns, "duration_ns": duration_ns, "own_ns": own_ns}
@@ -70,11 +70,16 @@ def export_json(run: "Run", path: str | os.PathLike[str]) -> None:
                 row |= {"start_ns": None, "start_time": None, "end_time": None}
             out.write(separator + _dumps(row))
             separator = ",\n"
-            samples.setdefault(entry.operation, []).append(duration_ns)
+            samples.setdefault(entry.operation, array.array("q")).append(duration_ns)
         out.write('],\n"summary":')
         out.write(_dumps({key: summary_facts(summary) for key, summary in run.get_summary().items()}))
-        launch = {"id": 0, "pid": run.environment.get("pid"), "unit": "ns", "samples": samples}
-        out.write(',\n"launches":' + _dumps([launch]) + "}\n")
+        launch = {"id": 0, "pid": run.environment.get("pid"), "unit": "ns"}
+        out.write(',\n"launches":[' + _dumps(launch)[:-1] + ',"samples":')
+        separator = "{"
+        for operation, values in samples.items():
+            out.write(f"{separator}{_dumps(operation)}:{_dumps(values.tolist())}")
+            separator = ","
+        out.write("}}]}\n" if samples else "{}}]}\n")
 
 
 def _memory_columns(run: "Run") -> dict[str, list[int]]:

@@ -7,7 +7,7 @@ was not measured is None, and `unavailable` says why.
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -15,8 +15,11 @@ from .._core import BACKENDS, DEVICES, FLAG_FAILED, FLAG_OPEN, INTERVAL_STATES, 
 from . import fixed_shares
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from ..public.run import Run
 
+AT_ONCE = 16_384  # rows that exist as Python's values
 # Values of an entry that came from a file and that regimeter cannot derive again are kept in the span's
 # metadata under this key.
 IMPORTED = "regimeter.imported"
@@ -240,35 +243,47 @@ def entries_of(run: "Run") -> list[ProfileEntry]:
     return list(iterate_entries(run))
 
 
+def in_blocks(count: int, columns: "Callable[[slice], Iterable[NDArray[Any]]]") -> Iterator[tuple[Any, ...]]:
+    """Yield rows of columns as Python's values, of which only some exist at a time."""
+    for begin in range(0, count, AT_ONCE):
+        block = slice(begin, begin + AT_ONCE)
+        yield from zip(*(column.tolist() for column in columns(block)), strict=True)
+
+
 def iterate_entries(run: "Run") -> Iterator[ProfileEntry]:
     """Yield the entries of a run one by one."""
+    import numpy as np
+
     table, spans = run.entries, run.spans
     rows = table.span
     strings = run.strings
     lanes = [strings[name] for name in run.lanes.name.tolist()]
     metadata: dict[int, dict[str, Any]] = {}
-    entry_of_span = {span: row for row, span in enumerate(rows.tolist())}
+    entry_of_span = np.full(len(spans) + 1, -1, dtype=np.int64)  # the last one is that of no span
+    entry_of_span[rows] = np.arange(len(rows))
     host = unavailable_fields(run, "cpu")
     device = unavailable_fields(run, "gpu")
     timed = {state: _unavailable_with_events(device, state) for state in range(len(INTERVAL_STATES))}
     nested = run.has_start_times
     behind = Reasons({**timed[MEASURED], "overhead_ms": BEYOND_HOST})
-    columns = zip(
-        spans.name[rows].tolist(),
-        spans.start_ns[rows].tolist(),
-        spans.duration_ns[rows].tolist(),
-        spans.flags[rows].tolist(),
-        spans.lane[rows].tolist(),
-        spans.parent[rows].tolist(),
-        spans.metadata[rows].tolist(),
-        table.exclusive_ns.tolist(),
-        table.depth.tolist(),
-        table.memory_allocated_bytes.tolist(),
-        table.memory_peak_bytes.tolist(),
-        table.memory_source.tolist(),
-        table.device_ns.tolist(),
-        table.device_state.tolist(),
-        strict=True,
+    columns = in_blocks(
+        len(rows),
+        lambda block: (
+            spans.name[rows[block]],
+            spans.start_ns[rows[block]],
+            spans.duration_ns[rows[block]],
+            spans.flags[rows[block]],
+            spans.lane[rows[block]],
+            entry_of_span[spans.parent[rows[block]]],
+            spans.metadata[rows[block]],
+            table.exclusive_ns[block],
+            table.depth[block],
+            table.memory_allocated_bytes[block],
+            table.memory_peak_bytes[block],
+            table.memory_source[block],
+            table.device_ns[block],
+            table.device_state[block],
+        ),
     )
     for (
         name,
@@ -315,7 +330,7 @@ def iterate_entries(run: "Run") -> Iterator[ProfileEntry]:
             failed=bool(flags & FLAG_FAILED),
             open=bool(flags & FLAG_OPEN),
             depth=depth,
-            parent=entry_of_span.get(parent),
+            parent=parent if parent >= 0 else None,
             thread=lanes[lane] if lane < len(lanes) else "",
             memory_source=MEMORY_SOURCES[source],
             unavailable=missing,

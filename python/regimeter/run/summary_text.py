@@ -13,6 +13,14 @@ from .witness import witness_line
 if TYPE_CHECKING:
     from ..public.run import Run
 
+OWN_COST = "budget/own_cost_share"
+# What a budget governs (csrc/capture/governor.h) -> what a reader is told that it is.
+GOVERNED = {
+    "stacks": "stacks",
+    "machine": "what else ran",
+    "resident": "the resident set",
+    "scope_memory": "memory of scopes",
+}
 UPPER_BOUND = "upper bound: time between two events in the stream of the scope"
 
 
@@ -81,6 +89,27 @@ def cost_line(run: "Run") -> str:
     )
 
 
+def budget_line(run: "Run") -> str | None:
+    """Return what the budget of the own cost made of the recording, None where there was none."""
+    budget = run.environment.get("budget")
+    if not isinstance(budget, Mapping) or not isinstance(budget.get("share"), float):
+        return None
+    counters = run.tables.counters
+    names = [run.strings[int(at)] for at in counters.series]
+    changes = sum(name.startswith("budget/") and name.endswith("_one_in") for name in names)
+    spent = [value for name, value in zip(names, counters.value, strict=True) if name == OWN_COST]
+    over = sum(value > budget["share"] for value in spent)
+    held = f"{over} of {len(spent)} seconds cost more" if spent else "no second of it was over"
+    one_in = budget.get("one_in")
+    rare = [
+        f"{words} one in {one_in[name]}"
+        for name, words in GOVERNED.items()
+        if isinstance(one_in, Mapping) and isinstance(one_in.get(name), int) and one_in[name] > 1
+    ]
+    taken = f"; at the end {', '.join(rare)}" if rare else ""
+    return f"Budget of that cost: {percent(budget['share'], 2)}; {held}; rates changed {changes} times{taken}."
+
+
 def _watching(run: "Run") -> str:
     """Say what is not in the figure: what stands before malloc cannot time itself, each call takes some nanoseconds."""
     watched = drawn_bytes(run.environment) is not None
@@ -96,7 +125,8 @@ def _of_the_run(share: float | None) -> str:
 
 def notes(run: "Run", summaries: Sequence[ProfileSummary]) -> list[str]:
     """Return what a reader must know beside the figures."""
-    lines = [cost_line(run), witness_line(run)]
+    budget = budget_line(run)
+    lines = [cost_line(run), *([budget] if budget else []), witness_line(run)]
     missing = {
         s.unavailable.get("total_gpu_time_ms") for s in summaries if s.device != "cpu" and s.total_gpu_time_ms is None
     }

@@ -192,6 +192,9 @@ class Memory(TypedDict):
     allocations: list[Row]
     growth: list[Row]
     categories: list[Row]
+    kinds: list[Row]
+    scopes: list[Row]
+    cuda_pools: list[Row]
     pools: list[Row]
     shortages: list[Row]
 

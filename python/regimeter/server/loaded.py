@@ -12,6 +12,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
+from ..calibration.ceiling import Calibration
+from ..calibration.choice import device_names
 from ..public.run import Run
 from ..run import inputs, ranks
 from ..suite.timeline_data import TimelineGenerator
@@ -38,6 +40,7 @@ class Loaded:
     entry: Entry
     run: Run | None
     document: dict[str, Any] | None
+    given: Calibration | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _making: dict[str, threading.Lock] = field(default_factory=dict)
     _made: dict[str, Any] = field(default_factory=dict)
@@ -61,6 +64,12 @@ class Loaded:
         """What limits the run."""
         found: Verdict | None = self._once("verdict", lambda: self.need_run().verdict())
         return found
+
+    @property
+    def ceilings(self) -> Calibration | None:
+        """The calibration that the server was given, unless the run says that it is of other devices."""
+        names = device_names(self.need_run()) if self.given else []
+        return None if self.given is None or (names and names != [self.given.name]) else self.given
 
     def _once(self, name: str, make: Callable[[], Any]) -> Any:
         """Return what is kept under a name; the first who asks makes it, others wait for that."""
@@ -101,8 +110,9 @@ class Loaded:
 class LoadedRuns:
     """Loads what is asked for once, and forgets what was not used for longest where memory passes `most_bytes`."""
 
-    def __init__(self, shelf: Shelf, most_bytes: int) -> None:
+    def __init__(self, shelf: Shelf, most_bytes: int, ceilings: Calibration | None = None) -> None:
         self.shelf = shelf
+        self.ceilings = ceilings
         self.most_bytes = most_bytes
         self._lock = threading.Lock()
         self._loaded: OrderedDict[tuple[str, int, int], Loaded] = OrderedDict()
@@ -124,6 +134,7 @@ class LoadedRuns:
                 self.shelf.check(entry)
                 try:
                     known = read(entry)
+                    known.given = self.ceilings
                 finally:
                     with self._lock:
                         self._loading.pop(key, None)

@@ -4,6 +4,8 @@
 import ipaddress
 from dataclasses import dataclass
 
+from ..calibration.ceiling import Calibration
+
 PORT = 6970
 MIB = 1 << 20
 
@@ -16,7 +18,8 @@ class Options:
     names: Host names that requests may use beside those of this machine. upload_bytes: the largest upload as it is
     sent; inflated_bytes: the same when it is unpacked. cache_bytes: memory for runs that stay loaded. answer_bytes:
     memory for answers that stay ready. allow_delete: whether files that were there before may be deleted too.
-    history: the URL or path of a history of runs, "" for none.
+    history: the URL or path of a history of runs, "" for none. ceilings: what runs of that device are held to, None for
+    what is known of each run's device.
     """
 
     host: str = "127.0.0.1"
@@ -29,6 +32,7 @@ class Options:
     answer_bytes: int = 128 * MIB
     allow_delete: bool = False
     history: str = ""
+    ceilings: Calibration | None = None
 
 
 def is_loopback(host: str) -> bool:

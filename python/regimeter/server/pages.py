@@ -24,7 +24,7 @@ def run_page(loaded: Loaded) -> str:
         return render_memory(loaded.document, loaded.entry.name)
     if loaded.entry.kind == COMPILE and loaded.document is not None:
         return _compile_page(loaded.entry, loaded.document)
-    return loaded.need_run().to_html(title=loaded.entry.name)
+    return loaded.need_run().to_html(title=loaded.entry.name, ceilings=loaded.ceilings)
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,7 +105,8 @@ def analysis(
     """Return an analysis by the name of its command, as that prints it with --json."""
     limits = rows_option(verb, top)
     limits["thresholds"] = limits.get("thresholds", {}) | thresholds
-    found = loaded.need_run().result(verb, other=other.need_run() if other else None, **limits, **options)
+    base = other.need_run() if other else None
+    found = loaded.need_run().result(verb, other=base, ceilings=loaded.ceilings, **limits, **options)
     compared = {"baseline": other.entry.name} if other else {}
     return found.to_document(loaded.entry.name) | compared
 

@@ -25,7 +25,7 @@ class Service:
     def __init__(self, shelf: Shelf, options: Options) -> None:
         self.shelf = shelf
         self.options = options
-        self.loaded = LoadedRuns(shelf, options.cache_bytes)
+        self.loaded = LoadedRuns(shelf, options.cache_bytes, options.ceilings)
         self.answers = Answers(options.answer_bytes, _core.__version__)
         self.sentences = Sentences(self.loaded)
         self.past = Past(options.history)

@@ -73,9 +73,15 @@ CAUSES: dict[str, Words] = {
         "The program waits for an answer through a socket or a pipe in {share} of {of}.",
         "Ask for several things{at} at once or ahead of time, or keep the answers.",
     ),
+    "event_loop": Words(
+        "The event loop has nothing to run in {share} of {of}: its tasks wait, for sockets, pipes or timers.",
+        "Let more of them wait at once (asyncio.gather, more workers), or shorten what they wait for; scopes around "
+        "what they await (regimeter.profile) tell it apart.",
+    ),
     "child": Words(
         "The program waits for another process in {share} of {of}.",
-        "Record the process that is started{at} instead, or run several of them at once.",
+        "Look at what it does: recordings of forked and spawned Python processes lie beside this one, record others "
+        "by themselves. Or run more of them at once{at}.",
     ),
     "waiting": Words(
         "The program waits in {share} of {of}; the system does not tell for what.",
@@ -166,3 +172,17 @@ CAUSES: dict[str, Words] = {
         "{by_line}",
     ),
 }
+
+# Of "scope", where stacks were looked for.
+TOO_SHORT = (
+    "The run is too short for samples of its stack: give it more to do, or take more of them (regimeter record "
+    "--stacks 1000)."
+)
+NO_STACKS = "Mark the parts of it with scopes of their own. Stacks could not be sampled: {reason}."
+
+# Of "python", where what its line does is calls: their own loop is not what takes the time.
+CALLS = Words(
+    "Compiled code that keeps the interpreter's lock is the limit in {share} of {of}.",
+    "Look at the call{at}: give it less, or use a routine or library that is faster at it. Other threads stand still "
+    "meanwhile: side by side it runs in processes only.",
+)

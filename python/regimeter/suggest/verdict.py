@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from .. import _core
 from ..system.joints import joint
 from ..system.text import duration
-from .causes import CAUSES
+from .causes import CALLS, CAUSES, NO_STACKS, TOO_SHORT
 from .words import figure, subject
 
 if TYPE_CHECKING:
@@ -27,7 +27,9 @@ UNITS = {"page_faults": "", "small_work": "ns", "first_step": "", "uneven_steps"
 class Cause:
     """One cause. share: of the window, None for one that takes no time of its own. error: its standard error.
     saved_ms: what its going saves at most, None where that is not known. place: the line or name with most of it, ''
-    where none is known, and place_share its share of the cause. tied: within the margin of the first."""
+    where none is known, and place_share its share of the cause. tied: within the margin of the first. elsewhere: most
+    samples that show it are of other threads, for which the main one waits. calling: its line waits for calls of
+    compiled code that keep the interpreter's lock, and does little itself."""
 
     cause: str
     share: float | None
@@ -39,6 +41,8 @@ class Cause:
     figure: float | None
     count: int
     tied: bool
+    elsewhere: bool
+    calling: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,14 +107,15 @@ def verdict_of(run: "Run", policy: Mapping[str, float] | None = None) -> Verdict
         return None
     causes = tuple(_cause(run, table, row) for row in range(len(table)))
     first, window, steps = causes[0], int(table.window_ns[0]) * MS, int(table.steps[0])
-    words, of = CAUSES[first.cause], _of(window, steps, any(one.cause == "device" for one in causes))
+    words = CALLS if first.cause == "python" and first.calling else CAUSES[first.cause]
+    of = _of(window, steps, any(one.cause == "device" for one in causes))
     filled = _filled(first, of)
     sentence = words.plain if words.plain and first.figure is None else words.sentence
     return Verdict(
         cause=first.cause,
         sentence=sentence.format_map(filled) + _tie(causes),
         why=_why(causes, int(table.samples[0]), int(table.displaced[0]), first),
-        next=words.next.format_map(filled) + _bound(first),
+        next=(_without_stacks(run, first) or words.next.format_map(filled)) + _bound(first),
         confidence=_core.DEGREES[table.confidence[0]],
         window_ms=window,
         steps=steps,
@@ -118,6 +123,15 @@ def verdict_of(run: "Run", policy: Mapping[str, float] | None = None) -> Verdict
         displaced=int(table.displaced[0]),
         causes=causes,
     )
+
+
+def _without_stacks(run: "Run", first: Cause) -> str:
+    """Return what to do where samples of stacks would tell, were asked for and are not there."""
+    asked = run.environment.get("stacks") or {}
+    if first.cause != "scope" or not asked.get("hz"):
+        return ""
+    reason = asked.get("reason")
+    return NO_STACKS.format(reason=reason) if reason else TOO_SHORT
 
 
 def _cause(run: "Run", table: Any, row: int) -> Cause:
@@ -135,6 +149,8 @@ def _cause(run: "Run", table: Any, row: int) -> Cause:
         figure=None if math.isnan(value) else value,
         count=int(table.count[row]),
         tied=bool(table.tied[row]),
+        elsewhere=2 * int(table.elsewhere[row]) > int(table.count[row]),
+        calling=bool(table.calling[row]),
     )
 
 
@@ -179,7 +195,8 @@ def _why(causes: tuple[Cause, ...], samples: int, displaced: int, first: Cause) 
     """Say where the time of the first cause is, and what the rest of the window went into."""
     parts = []
     if first.place and first.place_share is not None:
-        parts.append(f"{_share(first.place_share)} of it in {first.place}")
+        other = ", in other threads that the main one waits for" if first.elsewhere else ""
+        parts.append(f"{_share(first.place_share)} of it in {first.place}{other}")
     rest = [one for one in causes if one is not first and one.cause not in WHEN and (one.share or 0) >= LEAST_SHOWN]
     rest.sort(key=lambda one: -(one.share or 0))
     if rest:

@@ -116,6 +116,7 @@ class CompileReport:
     None where the backend does not tell. phases_ms: parts of the cold compile time, one within the other: frame,
     backend, inductor, code generation. graphs: that were compiled; captured_ops: operators in them. error: why
     compiling failed, '' where it did not; `result` is that of the eager call then, else of the compiled one.
+    subject: the name of what was compiled.
 
     Of a log: source: its path; breaks, recompiles, graphs, operators and caches are those of all processes, times those
     of the one that compiled longest. events_ms: torch's own phases by name, one within the other. caches: of each,
@@ -156,6 +157,7 @@ class CompileReport:
     logs: list[str] = field(default_factory=list)
     unavailable: dict[str, str] = field(default_factory=dict)
     source: str = ""
+    subject: str = ""
     events_ms: dict[str, float] = field(default_factory=dict)
     caches: dict[str, dict[str, int]] = field(default_factory=dict)
     frames: list[CompiledFrame] = field(default_factory=list)

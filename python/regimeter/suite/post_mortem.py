@@ -8,10 +8,10 @@ import time
 from pathlib import Path
 from typing import Any
 
+from ..system import quantities
 from ..system.files import atomic_writer
 
 FORMAT, VERSION = "regimeter.suite.out_of_memory", 1
-_UNITS = {"": 1, "bytes": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 _ASKED = re.compile(r"[Tt]ried to allocate ([\d.]+) (\w*)")
 _HOST = re.compile(r"can't allocate memory|not enough memory|Cannot allocate memory")
 
@@ -25,9 +25,10 @@ def is_out_of_memory(torch: Any, error: BaseException) -> bool:
 def requested_bytes(text: str) -> int | None:
     """Return what was asked for, as the message says it."""
     found = _ASKED.search(text)
-    if found is None or found[2] not in _UNITS:
+    try:
+        return None if found is None else int(quantities.size(f"{found[1]} {found[2]}", bare="B"))
+    except ValueError:  # in words of a torch to come
         return None
-    return int(float(found[1]) * _UNITS[found[2]])
 
 
 def write_report(folder: Path, name: str, error: BaseException, facts: dict[str, Any]) -> Path:

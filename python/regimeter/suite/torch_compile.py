@@ -96,7 +96,7 @@ class TorchCompileAnalyzer:
         if warmup < 0 or iterations < 1:
             raise ValueError(f"warmup must be at least 0 and iterations at least 1, got {warmup} and {iterations}")
         given = _bound(model_or_fn, sample_inputs, kwargs)
-        report = CompileReport(self.backend, self.mode)
+        report = CompileReport(self.backend, self.mode, subject=_name_of(model_or_fn))
         torch = self._torch
         with torch.random.fork_rng(), _state_kept(torch, model_or_fn), self._logs(report), Dynamo() as dynamo:
             report.result = self._call(model_or_fn, given)
@@ -326,6 +326,10 @@ class _Given:
 
         args, kwargs = torch.utils._pytree.tree_map(one, (self.args, self.kwargs))
         return _Given(args, kwargs)
+
+
+def _name_of(subject: Callable[..., Any]) -> str:
+    return str(getattr(subject, "__qualname__", None) or type(subject).__qualname__)
 
 
 def _bound(fn: Callable[..., Any], inputs: Any, kwargs: Mapping[str, Any] | None) -> _Given:

@@ -2,7 +2,8 @@
 """Where files are kept that a later process may use: calibrations, tuning decisions, noise floors.
 
 The folder is ``$REGIMETER_CACHE``, else ``$XDG_CACHE_HOME/regimeter``, else ``~/.cache/regimeter``. With
-``REGIMETER_CACHE=off`` nothing is kept. Compiled kernels lie below it too (csrc/cuda/cubin_cache.c has the same rule).
+``REGIMETER_CACHE=off`` nothing is kept. Compiled kernels lie below it too
+(csrc/cuda/compile/cubin_cache.c has the same rule).
 """
 
 import hashlib

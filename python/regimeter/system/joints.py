@@ -15,7 +15,7 @@ JOINTS = {
     "comparison": "regimeter.report.comparison:render",
     "changes": "regimeter.report.comparison_text:change_lines",
     "verdict of a comparison": "regimeter.report.comparison_text:verdict_line",
-    "run in a notebook": "regimeter.report.notebook:of_run",
+    "run in a notebook": "regimeter.report.notebook:framed",
     "verdict in a notebook": "regimeter.report.notebook:of_verdict",
     "comparison in a notebook": "regimeter.report.notebook:of_comparison",
     "result in a notebook": "regimeter.report.notebook:of_result",

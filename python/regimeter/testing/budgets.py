@@ -4,7 +4,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from . import quantities
+from ..system import quantities
 from .gate import Budget
 
 

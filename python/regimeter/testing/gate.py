@@ -5,16 +5,17 @@ import datetime
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
-from . import quantities
+from ..system import quantities
 
 METRICS = ("time", "device_time", "memory_peak", "launches", "instructions")
 ALIASES = {"gpu_time": "device_time", "peak_memory": "memory_peak", "memory": "memory_peak"}
 # Budgets, and how the limit of each is read; those without a limit are promises.
 LIMITS: dict[str, Callable[[Any], float] | None] = {
-    "limit_time": quantities.seconds,
-    "limit_memory": quantities.size,
+    "limit_time": partial(quantities.seconds, bare="s"),
+    "limit_memory": partial(quantities.size, bare="B"),
     "limit_launches": None,
 }
 PROMISES = ("no_host_sync", "no_leak")

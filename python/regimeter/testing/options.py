@@ -10,8 +10,7 @@ import pytest
 
 from .._core import UnavailableError, compare_policy
 from ..compare.side import COUNTED
-from ..system import callgrind
-from . import quantities
+from ..system import callgrind, quantities
 from .gate import metric
 
 REPORTS = ("github", "junit", "html", "markdown", "json", "csv", "text")
@@ -97,7 +96,7 @@ def read(config: pytest.Config) -> Options:
 def effort(config: pytest.Config) -> dict[str, Any]:
     """Return what the options say about how long to measure."""
     try:
-        longest = quantities.seconds(config.getoption("perf_max_time"))
+        longest = quantities.seconds(config.getoption("perf_max_time"), bare="s")
     except ValueError as error:
         raise pytest.UsageError(f"--perf-max-time: {error}") from None
     rounds = _number(config.getoption("perf_min_rounds"), "--perf-min-rounds", 1000)

@@ -4,7 +4,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from . import quantities
+from ..system import quantities
 from .records import Record
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every inner loop of io/trace_scan.h behind a pointer, so that both variants can be asked the same. Included
-// by portable.c and avx2.c with SCAN_VARIANT defined.
-#include "io/trace_scan.h"
+// Every inner loop of io/trace/trace_scan.h behind a pointer, so that both variants can be asked the same.
+// Included by portable.c and avx2.c with SCAN_VARIANT defined.
+#include "io/trace/trace_scan.h"
 #include "table.h"
 
 static const uint8_t *text_end(const uint8_t *at, const uint8_t *end) { return rgm_skip_string(at, end); }

@@ -59,6 +59,7 @@ MEASUREMENTS = (
     Measurement("device_telemetry", 40, 15, "telemetry"),
     Measurement("stream_lanes", 40, 8),
     Measurement("torch_memory", 40, 8),
+    Measurement("driver_records", 40, 8),
     Measurement("forked_workers", 60, 15),
     Measurement("million_kernels", 90, 40),
     Measurement("coexistence", 60, 15),

@@ -18,6 +18,7 @@
       unit: app.shape.textOr(given.unit, `${place}.unit`, "s"),
       verdict: app.shape.textOr(given.change_type, `${place}.change_type`, "invalid"),
       conclusive: given.conclusive === true,
+      reason: app.shape.textOr(given.reason, `${place}.reason`, ""),
       gates: given.gates !== false,
       fails: given.fails === true,
       data: app.shape.textOr(given.data, `${place}.data`, ""),

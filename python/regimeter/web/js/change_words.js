@@ -6,7 +6,11 @@
   const WORDS = { regression: "slower", improvement: "faster", no_change: "unchanged", new_operation: "new", removed_operation: "removed", invalid: "invalid" };
   const LARGER = { slower: "larger", faster: "smaller" };
   const stateOf = (row) => (row.verdict === "no_change" && !row.conclusive ? "undecided" : WORDS[row.verdict] ?? row.verdict);
-  const wordOf = (row) => (row.unit === "s" ? stateOf(row) : LARGER[stateOf(row)] ?? stateOf(row));
+  /** Of a whole whose sides made other calls nothing is said. */
+  function wordOf(row) {
+    if (row.reason === "calls") return "not judged";
+    return row.unit === "s" ? stateOf(row) : LARGER[stateOf(row)] ?? stateOf(row);
+  }
 
   app.changeWords = { stateOf, wordOf };
 })((globalThis.regimeter ||= {}));

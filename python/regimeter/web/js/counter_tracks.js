@@ -89,12 +89,18 @@
     }
   }
 
+  /** A row for each sample of each series. */
+  function columnsOf(series) {
+    const column = (heading, unit, of) => ({ heading, unit, values: series.flatMap((one) => Array.from(one.time, (_, i) => of(one, i))) });
+    return [column("series", "text", app.counterSeries.title), column("time", "at", ({ time }, i) => time[i]), column("value", "", ({ value }, i) => value[i])];
+  }
+
   /** Puts the tracks of a model below its timeline; null where it has no series. */
   function attach(model, timeline, frame) {
     const { series, omitted } = model.counters ?? { series: [], omitted: 0 };
     if (series.length === 0) return null;
     const tracks = new CounterTracks(series, timeline);
-    frame.after(el("div", { class: "counter-frame" }, tracks.canvas));
+    frame.after(el("div", { class: "counter-frame" }, tracks.canvas), app.asTable("Time series below the timeline", () => columnsOf(series)));
     if (omitted > 0) frame.parentNode.append(el("p", { class: "help" }, `${units.countText(omitted)} further time series are not drawn.`));
     return tracks;
   }

@@ -14,7 +14,7 @@
   async function pieces(table, wanted, placeOf, place) {
     const columns = await app.columns.read(table, wanted, place);
     const lane = Int32Array.from(columns.lane, (one) => (one < 0 ? -1 : placeOf[one]));
-    return { ...columns, lane, count: table.count, omitted: table.omitted };
+    return { ...columns, lane, count: table.count, omitted: table.omitted ?? 0, omittedNs: table.omitted_ns ?? null };
   }
 
   /** Path and ties of a file, lanes by their place. */
@@ -24,6 +24,13 @@
   }
 
   const label = ({ tied }) => `Critical path${tied === 0 ? "" : ` and ${units.countText(tied)} near ${tied === 1 ? "tie" : "ties"}`}`;
+
+  /** What of path and ties is not drawn, as a sentence; "" where all of it is. */
+  function leftOut({ along, ties }) {
+    const one = ({ count, omitted, omittedNs }, name) => (omitted === 0 ? [] : [`of the ${units.countText(count + omitted)} pieces of the ${name} the ${units.countText(omitted)} shortest${omittedNs === null ? "" : `, ${units.timeText(omittedNs)} in all,`} are left out`]);
+    const said = [...one(along, "critical path"), ...one(ties, "near ties")].join("; ");
+    return said === "" ? "" : `On the timeline, ${said}. The tables of the critical path count all of it.`;
+  }
 
   /** Pieces in view as [left, right, y], each pixel of a lane once. */
   function lines(all, scene, width) {
@@ -79,5 +86,5 @@
     return said;
   }
 
-  app.criticalPath = { read, paint, lines, words, label, HELP };
+  app.criticalPath = { read, paint, lines, words, label, leftOut, HELP };
 })((globalThis.regimeter ||= {}));

@@ -1,10 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sheet of keys and gestures of the timeline.
+// The sheet of keys and gestures, of every page and of the timeline.
 (function (app) {
   "use strict";
 
   const { el, button } = app.dom;
-  const KEYS = [
+  const EVERYWHERE = [
+    ["[ ]", "previous and next page"],
+    ["/", "search on this page"],
+    ["↑ ↓, k j", "previous and next row of a table, from a name in it"],
+    ["t", "light, dark, or as the system has it"],
+    ["Tab, Enter", "from one control to the next, and what it does"],
+    ["Esc", "close what is open, clear the chosen operation"],
+    ["?", "this sheet"],
+  ];
+  const TIMELINE = [
     ["w s, + −, wheel, pinch", "zoom in and out, once the timeline has been clicked"],
     ["a d, ← →, drag", "earlier and later"],
     ["↑ ↓", "scroll the lanes"],
@@ -17,14 +26,24 @@
     ["/", "find spans by name; Enter and Shift+Enter go through the matches"],
     ["Esc", "clear the selected span, then the range"],
     ["click on a lane's name", "fold and unfold it"],
-    ["?", "this sheet"],
   ];
 
-  /** A dialog that show() opens. */
-  function sheet() {
+  const list = (title, keys) => el("div", null, el("h3", null, title), el("dl", null, keys.map(([key, what]) => el("div", null, el("dt", null, key), el("dd", null, what)))));
+
+  /** A dialog that show() opens, for a page with these leaves and perhaps a timeline. */
+  function sheet(leaves, timeline) {
     const close = button("Close", () => dialog.close());
-    const dialog = el("dialog", { class: "keys", "aria-label": "Keys of the timeline" }, el("h3", null, "Keys of the timeline"), el("dl", null, KEYS.map(([keys, what]) => el("div", null, el("dt", null, keys), el("dd", null, what)))), close);
+    const pages = leaves.map(({ key, title }) => [`g ${key}`, title]);
+    const dialog = el(
+      "dialog",
+      { class: "keys", "aria-label": "Keys" },
+      list("Keys", EVERYWHERE),
+      pages.length > 0 ? list("Pages", pages) : null,
+      timeline ? list("Timeline, once it has been clicked", TIMELINE) : null,
+      close,
+    );
     dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
+    dialog.addEventListener("close", () => dialog.remove());
     return dialog;
   }
 

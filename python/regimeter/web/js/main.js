@@ -32,12 +32,15 @@
   }
 
   async function start() {
+    app.address.wire();
     const page = new app.Page(byId("main"), byId("nav"), byId("heading"));
     const opener = new app.Opener(page, byId("messages"));
     const [data, demo] = [embedded("regimeter-data"), embedded("regimeter-demo")];
     app.current = page;
     wireTheme(page);
     wirePrint(page);
+    app.keys.wire(page);
+    byId("keys").addEventListener("click", () => app.keys.show());
     app.files?.wire(opener, demo);
     if (data !== null) await opener.openData("the data inside this page", JSON.parse(data), { demo: false, file: null });
     else if (demo !== null) await opener.openData("demo data", JSON.parse(demo), { demo: true, file: null });

@@ -44,7 +44,7 @@
 
   class MemoryChart {
     constructor(series, unit) {
-      this.series = series;
+      Object.assign(this, { series, unit });
       this.text = format(unit);
       this.bytes = unit === "bytes";
       this.fromZero = null;

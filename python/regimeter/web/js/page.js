@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page: holds the model, builds every registered view from it, and passes selection, theme and print on to them.
 // A view is {id, title, short?, order, span (of 12 columns), note(model)?, bare?, render(body, model, page) -> handle}. A
-// handle may have shown() (it is in the page), selected(), recolor(), beforePrint(), afterPrint() and destroy(). `of` names
-// the models that a view shows: "run" (the default), "comparison" or "any"; fits(model) may refuse more. Adding a view is
-// adding a file to js/views/ and to manifest.json.
+// handle may have shown() (it is in the page), follow(state, leaf) (the address says this now; `leaf` is the page of pages.js),
+// selected(), recolor(), beforePrint(), afterPrint() and destroy(). `of` names the models that a view shows: "run" (the
+// default), "comparison" or "any"; fits(model) may refuse more. Adding a view is adding a file to js/views/, to manifest.json
+// and to a page in pages.js.
 (function (app) {
   "use strict";
 
@@ -15,6 +16,11 @@
       this.model = null;
       this.selected = null;
       this.handles = [];
+      this.leaves = []; // the pages that it is divided into; none where all is shown at once
+      this.leaf = null;
+      this.kept = new Map(); // page -> what was seen there when it was left
+      this.unknown = el("p", { class: "notice", role: "status" }); // stands in the heading while the address names no page
+      app.address.watch((state) => this.follow(state));
     }
 
     /** Replaces what is shown. `origin` is {demo, file}. If a view throws, the previous page stays as it was. */
@@ -39,13 +45,79 @@
       }
       for (const handle of this.handles) handle.destroy?.();
       this.handles = handles;
-      this.nav.replaceChildren(...this.views().filter((view) => !view.bare).map(({ id, title, short }) => el("a", { href: `#${id}` }, short ?? title)));
       app.heading.fill(this.heading, model, origin);
       this.main.replaceChildren(...sections);
+      this.title = document.title;
+      this.divide();
       this.markSelected();
       this.each("recolor");
       this.each("shown");
+      this.follow(app.address.current());
       this.count(model.timeline);
+    }
+
+    /** Offers the pages that the model has something for. */
+    divide() {
+      this.leaves = app.pages.offered(this.model, [...this.main.children].map(({ id }) => id));
+      this.leaf = null;
+      this.kept.clear();
+      this.nav.hidden = this.leaves.length === 0;
+      this.links = this.leaves.map(({ id, title }) => el("a", { href: `#page=${id}` }, title));
+      this.nav.replaceChildren(...this.links);
+    }
+
+    /** Shows what the address says: its page, and in each view what it names. */
+    follow(state) {
+      if (this.model === null) return;
+      const before = this.leaf;
+      if (this.leaves.length > 0) this.turn(app.pages.meant(this.leaves, state));
+      if (this.leaf === null || !state.page || this.leaves.some(({ id }) => id === state.page)) this.unknown.remove();
+      else {
+        this.unknown.textContent = `There is no page “${state.page}” here; this is “${this.leaf.title}”.`;
+        this.heading.append(this.unknown);
+      }
+      if ((state.op ?? null) !== this.selected && (state.op || before !== null)) this.select(state.op ?? null);
+      for (const handle of this.handles) handle.follow?.(state, this.leaf);
+      if (state.section) document.getElementById(state.section)?.scrollIntoView();
+      else if (before !== null && before !== this.leaf) scrollTo(0, 0);
+    }
+
+    /** Shows the views of a page and hides the others. */
+    turn(leaf) {
+      if (leaf === this.leaf) return;
+      app.tooltip.hide();
+      this.leaf = leaf;
+      const sections = new Map([...this.main.children].map((section) => [section.id, section]));
+      const order = [...leaf.views, ...[...sections.keys()].filter((id) => !leaf.views.has(id))].map((id) => sections.get(id));
+      if (order.some((section, i) => section !== this.main.children[i])) this.main.append(...order);
+      for (const [id, section] of sections) section.hidden = !leaf.views.has(id);
+      this.main.classList.toggle("apart", leaf !== this.leaves[0] && leaf.id !== "all");
+      this.leaves.forEach(({ id }, i) => {
+        const link = this.links[i];
+        link.toggleAttribute("aria-current", id === leaf.id);
+        if (id === leaf.id) link.setAttribute("aria-current", "page");
+        link.setAttribute("href", (id !== leaf.id && this.kept.get(id)) || `#page=${id}`);
+      });
+      this.links[this.leaves.indexOf(leaf)].scrollIntoView({ block: "nearest", inline: "center" });
+      document.title = leaf === this.leaves[0] || leaf.id === "all" ? this.title : `${leaf.title} - ${this.title}`;
+    }
+
+    /** Goes to the page that is so many further on. */
+    next(by) {
+      const at = this.leaves.indexOf(this.leaf);
+      if (at >= 0) this.links[(at + by + this.leaves.length) % this.leaves.length].click();
+    }
+
+    /** A view says what is seen of it: parts of the address by name, null for what is as it was at first. */
+    say(changes) {
+      const state = { ...app.address.current(), ...changes };
+      for (const [name, value] of Object.entries(state)) if (value === null || value === "") delete state[name];
+      if (this.leaf === null) return app.address.say(state);
+      delete state.page;
+      const plain = this.leaf === this.leaves[0] && app.address.format(state) === "";
+      const next = plain ? {} : { page: this.leaf.id, ...state };
+      this.kept.set(this.leaf.id, app.address.format(next));
+      return app.address.say(next);
     }
 
     /** Says in the document how many spans the page holds: each is drawn, or counted in a block of neighbours. */
@@ -85,6 +157,7 @@
       this.selected = this.selected === name ? null : name;
       this.markSelected();
       this.each("selected");
+      if ((app.address.current().op ?? null) !== this.selected) this.say({ op: this.selected });
     }
 
     markSelected() {

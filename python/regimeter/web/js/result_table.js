@@ -90,23 +90,26 @@
   };
 
   class ResultTable {
-    /** table: {count, total, columns: [{name, heading, unit, codes, doc, values}]}; chosen(text) is called for a name. */
-    constructor(table, names, noun, chosen) {
+    /** table: {count, total, columns: [{name, heading, unit, codes, doc, values}]}; chosen(text) is called for a name, null: names are texts,
+        changed({sort, find}) when a reader sorts or searches, as restore() takes them. */
+    constructor(table, names, noun, chosen, changed = () => {}) {
       const [shown, empty] = split(table.columns, names);
-      Object.assign(this, { table: { ...table, columns: shown }, names, noun, chosen, empty });
+      Object.assign(this, { table: { ...table, columns: shown }, names, noun, chosen, changed, empty });
       this.depths = table.columns.find(({ name }) => name === "depth")?.values; // of a tree, in the analysis' order
       this.sort = null; // the analysis' own order
       this.descending = true;
       this.limit = STEP;
-      this.search = el("input", { type: "search", placeholder: "Search names", "aria-label": `Search ${noun}`, on: { input: () => this.fill() } });
+      this.search = el("input", { type: "search", placeholder: "Search names", "aria-label": `Search ${noun}`, on: { input: () => this.turned() } });
       this.found = el("span", { class: "dim", role: "status" });
       this.headings = shown.map((column) => this.heading(column));
       this.rows = el("tbody");
       this.more = button("", () => this.show(this.limit * 4), { class: "quiet more" });
       const head = el("thead", null, el("tr", null, this.headings));
       const grid = el("table", { class: "statistics result-table" }, head, this.rows);
+      this.rove = app.keys.rows(this.rows);
       const searched = shown.some(isText) && table.count > 8;
-      this.node = el("div", null, el("div", { class: "tools" }, searched ? this.search : null, this.found), el("div", { class: "scroller", tabindex: 0, role: "region", "aria-label": noun }, grid), this.more, this.missing());
+      const csv = app.csv.control(noun, () => this.plain());
+      this.node = el("div", null, el("div", { class: "tools" }, searched ? this.search : null, this.found, csv), el("div", { class: "scroller", tabindex: 0, role: "region", "aria-label": noun }, grid), this.more, this.missing());
       this.fill();
     }
 
@@ -126,12 +129,47 @@
     sortBy(column) {
       this.descending = this.sort === column ? !this.descending : !isText(column);
       this.sort = column;
+      this.turned();
+    }
+
+    turned() {
       this.fill();
+      this.changed({ sort: this.sort === null ? null : `${this.descending ? "-" : ""}${this.sort.name}`, find: this.search.value.trim() || null });
+    }
+
+    /** Sorts and searches as an address says. */
+    restore({ sort, find }) {
+      const column = this.table.columns.find(({ name }) => name === (sort ?? "").replace(/^-/, "")) ?? null;
+      Object.assign(this, { sort: column, descending: column === null || sort.startsWith("-") });
+      if (this.search.value.trim() !== (find ?? "")) this.search.value = find ?? "";
+      this.fill();
+    }
+
+    /** The headings with their units, and the rows that were found, as plain texts and numbers. */
+    plain() {
+      const { columns } = this.table;
+      const unit = ({ unit: one }) => ({ at: " (ns)", name: "", code: "", nested: "", "": "" })[one] ?? ` (${one === "rate" ? "bytes/s" : one})`;
+      const value = (column, row) => (isText(column) ? textOf(column, column.values[row], this.names) : unknown(column, column.values[row]) ? null : column.values[row]);
+      return [columns.map((column) => column.heading + unit(column)), ...this.foundRows().map((row) => columns.map((column) => value(column, row)))];
+    }
+
+    foundRows() {
+      const found = matching(this.table.count, this.table.columns, this.search.value, this.names);
+      return this.sort === null ? found : ordered(found, this.sort, this.descending, this.names);
     }
 
     show(limit) {
       this.limit = limit;
       this.fill();
+    }
+
+    /** A row of the table; one with a name is chosen with what has that name. */
+    row(row) {
+      const { columns } = this.table;
+      const named = columns.find(({ unit }) => unit === "name");
+      const name = named && this.chosen !== null ? textOf(named, named.values[row], this.names) : "";
+      const chosen = name !== "" && app.current?.selected === name;
+      return el("tr", { "data-operation": name === "" ? null : name, class: chosen ? "is-selected" : null }, columns.map((column, i) => this.cell(column, row, i === 0)));
     }
 
     cell(column, row, first) {
@@ -146,7 +184,7 @@
     }
 
     nameCell(text, first, depth) {
-      const shown = text === "" ? el("span", { class: "dim" }, "(none)") : button(el("span", { class: "clip" }, text), () => this.chosen(text), { class: "operation", title: text, "aria-pressed": "false" });
+      const shown = text === "" ? el("span", { class: "dim" }, "(none)") : this.chosen === null ? el("span", { class: "clip", title: text }, text) : button(el("span", { class: "clip" }, text), () => this.chosen(text), { class: "operation", title: text, "aria-pressed": String(app.current?.selected === text) });
       const style = depth > 0 ? { "padding-left": `${0.5 + Math.min(depth, DEEPEST)}rem` } : null;
       return el(first ? "th" : "td", { class: "name", style, ...(first ? { scope: "row" } : {}) }, shown);
     }
@@ -159,13 +197,13 @@
 
     fill() {
       const { columns, count } = this.table;
-      const found = matching(count, columns, this.search.value, this.names);
-      const rows = this.sort === null ? found : ordered(found, this.sort, this.descending, this.names);
-      this.rows.replaceChildren(...rows.slice(0, this.limit).map((row) => el("tr", null, columns.map((column, i) => this.cell(column, row, i === 0)))));
+      const rows = this.foundRows();
+      this.rows.replaceChildren(...rows.slice(0, this.limit).map((row) => this.row(row)));
       this.headings.forEach((heading, i) => heading.setAttribute("aria-sort", columns[i] !== this.sort ? "none" : this.descending ? "descending" : "ascending"));
-      this.found.textContent = found.length === count ? rowsText(count) : `${units.countText(found.length)} of ${rowsText(count)}`;
+      this.found.textContent = rows.length === count ? rowsText(count) : `${units.countText(rows.length)} of ${rowsText(count)}`;
       this.more.hidden = rows.length <= this.limit;
       this.more.textContent = `Show more of ${units.countText(rows.length)} rows`;
+      this.rove();
     }
   }
 

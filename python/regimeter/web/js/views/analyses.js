@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every analysis of the run that has rows, as a tab: its table, grouped in each way that the analysis offers. A table is
-// unpacked when it is first looked at. What has no rows is named below, with what the run does not hold.
+// Every analysis of the run that has rows, as a tab of the page that it belongs to: its table, grouped in each way that the
+// analysis offers. A table is unpacked when it is first looked at. What has no rows is named below, with what the run does
+// not hold. The address has what is seen: table, by, sort, find.
 (function (app) {
   "use strict";
 
@@ -19,30 +20,42 @@
     constructor(panel, model, page, place) {
       Object.assign(this, { panel, model, page, place });
       this.body = el("div", { class: "panel-table" });
-      this.choices = panel.tables.map((table, i) => button(spoken(table.by), () => this.show(i), { "aria-pressed": "false" }));
+      this.choices = panel.tables.map((table, i) => button(spoken(table.by), () => this.say({ by: i === 0 ? null : table.by, sort: null, find: null }), { "aria-pressed": "false" }));
       const choice = panel.tables.length > 1 ? el("div", { class: "choice", role: "group", "aria-label": "Grouped by" }, el("span", { class: "dim" }, "by"), this.choices) : null;
       this.node = el("div", { role: "tabpanel", id: `panel-${place}`, "aria-labelledby": `tab-${place}` }, el("div", { class: "tools" }, el("span", { class: "dim" }, `${panel.help.replace(/^./, (c) => c.toUpperCase())}.`), choice), this.body);
       this.made = new Map();
     }
 
-    /** Resolves when the table is in the page. */
-    async show(at = 0) {
+    /** What a reader changed, into the address and from there into the table. */
+    say(changes) {
+      this.page.say({ table: this.panel.name, ...changes });
+      this.show(app.address.current());
+    }
+
+    /** Shows what the address says; resolves when the table is in the page. */
+    async show(state) {
+      const named = this.panel.tables.findIndex((table) => table.by === state.by);
+      const at = Math.max(0, named);
       this.choices.forEach((choice, i) => choice.setAttribute("aria-pressed", String(i === at)));
       this.shown = at;
-      if (!this.made.has(at)) this.made.set(at, await this.make(this.panel.tables[at], at));
-      if (this.shown === at) this.body.replaceChildren(this.made.get(at));
+      if (!this.made.has(at)) this.made.set(at, this.make(this.panel.tables[at], at));
+      const { node, table } = await this.made.get(at);
+      if (this.shown !== at) return;
+      table?.restore(state);
+      if (this.body.firstChild !== node) this.body.replaceChildren(node);
       this.page.markSelected();
     }
 
     async make(table, at) {
-      if (table.count === 0) return el("p", { class: "empty" }, `Nothing to show: ${this.panel.empty}.`);
+      if (table.count === 0) return { node: el("p", { class: "empty" }, `Nothing to show: ${this.panel.empty}.`) };
       try {
         const ready = await unpacked(this.panel, table, `panels[${this.place}].tables[${at}]`);
         const said = (table.headline ?? []).map((line) => el("p", null, line));
-        const grid = new app.ResultTable(ready, this.model.names, spoken(this.panel.name), (name) => this.page.select(name)).node;
-        return said.length ? el("div", null, said, grid) : grid;
+        const changed = (parts) => this.page.say({ table: this.panel.name, by: at === 0 ? null : table.by, ...parts });
+        const grid = new app.ResultTable(ready, this.model.names, spoken(this.panel.name), (name) => this.page.select(name), changed);
+        return { node: said.length ? el("div", null, said, grid.node) : grid.node, table: grid };
       } catch (error) {
-        return el("p", { class: "empty bad" }, `This table cannot be shown: ${error.message}`);
+        return { node: el("p", { class: "empty bad" }, `This table cannot be shown: ${error.message}`) };
       }
     }
   }
@@ -56,44 +69,63 @@
   }
 
   function withoutRows(panels) {
-    if (panels.length === 0) return [];
     const reasons = panels.map(({ name, reason }) => el("div", null, el("dt", null, spoken(name)), el("dd", null, `${reason}.`)));
-    return [el("details", { class: "no-rows" }, el("summary", null, `${panels.length} other ${panels.length === 1 ? "analysis has" : "analyses have"} nothing to show`), el("dl", { class: "pairs" }, reasons))];
+    return el("details", { class: "no-rows" }, el("summary", null, `${panels.length} other ${panels.length === 1 ? "analysis has" : "analyses have"} nothing to show`), el("dl", { class: "pairs" }, reasons));
+  }
+
+  /** Of the analyses without rows, those of a page; on the page of the trace also those of no page that is offered. */
+  function emptyOn(model, page, leaf) {
+    if (leaf === null || leaf.id === "all") return model.emptyPanels;
+    const homes = [...page.leaves].filter(({ id }) => id !== "all");
+    const home = ({ name }) => homes.find(({ id }) => (app.pages.RUN.find((one) => one.id === id)?.tables ?? []).includes(name))?.id ?? homes.at(-1).id;
+    return model.emptyPanels.filter((panel) => home(panel) === leaf.id);
   }
 
   function render(body, model, page) {
     const panels = inOrder(model.panels).map((panel, i) => new Panel(panel, model, page, i));
     const place = el("div");
-    const tabs = panels.map(({ panel }, i) => button(spoken(panel.name), () => choose(i), { class: "tab", role: "tab", id: `tab-${i}`, "aria-controls": `panel-${i}`, "aria-selected": "false" }));
-    function choose(at) {
+    const tabs = panels.map(({ panel }, i) => button(spoken(panel.name), () => open(i), { class: "tab", role: "tab", id: `tab-${i}`, "aria-controls": `panel-${i}`, "aria-selected": "false" }));
+    const nothing = el("div");
+    function open(i) {
+      page.say({ table: panels[i].panel.name, by: null, sort: null, find: null });
+      choose(i, app.address.current());
+    }
+    function choose(at, state) {
       tabs.forEach((tab, i) => {
         tab.setAttribute("aria-selected", String(i === at));
         tab.tabIndex = i === at ? 0 : -1;
       });
       place.replaceChildren(panels[at].node);
-      panels[at].show(panels[at].shown);
+      return panels[at].show(state);
     }
     const bar = el("div", { class: "tabs", role: "tablist", "aria-label": "Analyses" }, tabs);
     bar.addEventListener("keydown", (event) => {
       const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
       if (by === undefined) return;
-      const next = (tabs.indexOf(document.activeElement) + by + tabs.length) % tabs.length;
-      choose(next);
-      tabs[next].focus();
+      const seen = tabs.filter((tab) => !tab.hidden);
+      const next = seen[(seen.indexOf(document.activeElement) + by + seen.length) % seen.length];
+      next.click();
+      next.focus();
     });
-    body.append(bar, place, ...withoutRows(model.emptyPanels));
-    choose(0);
-    // An address that ends in #table=NAME opens that table.
-    const follow = () => {
-      const wanted = new URLSearchParams(location.hash.slice(1)).get("table");
-      const at = panels.findIndex(({ panel }) => panel.name === wanted);
-      if (at < 0) return;
-      choose(at);
-      body.parentNode?.scrollIntoView();
-    };
-    addEventListener("hashchange", follow);
-    return { shown: follow, destroy: () => removeEventListener("hashchange", follow) };
+    body.append(bar, place, nothing);
+    function follow(state, leaf) {
+      if (leaf !== null && !leaf.views.has("analyses")) return;
+      const here = ({ panel }) => leaf === null || leaf.tables.has(panel.name);
+      panels.forEach((panel, i) => (tabs[i].hidden = !here(panel)));
+      const empty = emptyOn(model, page, leaf);
+      nothing.replaceChildren(...(empty.length > 0 ? [withoutRows(empty)] : []));
+      const named = panels.findIndex((one) => one.panel.name === state.table && here(one));
+      choose(named >= 0 ? named : Math.max(panels.findIndex(here), 0), state);
+      if (named >= 0 && !inView(body)) body.parentNode.scrollIntoView();
+    }
+    return { follow };
   }
 
-  (app.views ??= []).push({ id: "analyses", title: "Analyses", order: 45, span: 12, fits: (model) => model.panels.length > 0, render });
+  /** Whether the head of a section can be seen. */
+  function inView(body) {
+    const { top } = body.getBoundingClientRect();
+    return top >= 0 && top < innerHeight * 0.7;
+  }
+
+  (app.views ??= []).push({ id: "analyses", title: "Tables", order: 45, span: 12, fits: (model) => model.panels.length > 0, render });
 })((globalThis.regimeter ||= {}));

@@ -23,6 +23,14 @@
     return { selected: show, destroy: clear };
   }
 
+  /** A row for each sample that is drawn. */
+  function columnsOf(row, { baseline, current }) {
+    const sides = [["baseline", baseline.values], ["current", current.values]];
+    const values = sides.flatMap(([, of]) => Array.from(of));
+    const seconds = row.unit === "s";
+    return [{ heading: "side", unit: "text", values: sides.flatMap(([side, of]) => Array.from(of, () => side)) }, { heading: "value", unit: seconds ? "ns" : row.unit, values: seconds ? values.map((one) => one * 1e9) : values }];
+  }
+
   function content(row, model, charts) {
     const parts = [];
     const add = (chart) => {
@@ -30,7 +38,10 @@
       parts.push(chart.node);
     };
     const samples = model.samples.get(row.key);
-    if (samples !== undefined) add(new app.SampleChart(row, samples));
+    if (samples !== undefined) {
+      add(new app.SampleChart(row, samples));
+      parts.push(app.asTable(`Samples of ${row.key}`, () => columnsOf(row, samples)));
+    }
     const history = model.history.get(row.name);
     if (history !== undefined && history.points.length > 0 && row.metric === "time") {
       parts.push(el("h3", { class: "part" }, "Trend"));

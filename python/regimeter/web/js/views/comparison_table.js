@@ -51,10 +51,11 @@
       this.columns = COLUMNS.filter((column) => wanted[column.key] !== false && filled(column));
       this.scale = new app.ChangeScale([...model.wholes, ...model.rows], model.threshold, WIDTH);
       this.headings = new Map(this.columns.map((column) => [column.key, this.heading(column)]));
-      this.search = el("input", { type: "search", placeholder: "Search operations", "aria-label": "Search operations", on: { input: () => this.fill() } });
-      this.changed = el("input", { type: "checkbox", on: { change: () => this.fill() } });
+      this.search = el("input", { type: "search", placeholder: "Search operations", "aria-label": "Search operations", on: { input: () => this.turned() } });
+      this.changed = el("input", { type: "checkbox", on: { change: () => this.turned() } });
       this.found = el("span", { class: "dim", role: "status" });
       this.body = el("tbody");
+      this.rove = app.keys.rows(this.body);
       this.more = button("", () => this.showAll(), { class: "quiet more" });
     }
 
@@ -74,7 +75,29 @@
     sortBy(column) {
       this.descending = this.key === column.key ? !this.descending : column.text !== true;
       this.key = column.key;
+      this.turned();
+    }
+
+    turned() {
       this.fill();
+      const order = this.key === null ? null : `${this.descending ? "-" : ""}${this.key}`;
+      this.page.say({ order, rows: this.search.value.trim() || null, changed: this.changed.checked ? "1" : null });
+    }
+
+    /** Sorts and searches as the address says. */
+    restore({ order = "-", rows = "", changed = "" }) {
+      const key = order.replace(/^-/, "");
+      Object.assign(this, { key: this.headings.has(key) ? key : null, descending: order.startsWith("-") });
+      if (this.search.value.trim() !== rows) this.search.value = rows;
+      this.changed.checked = changed === "1";
+      this.fill();
+    }
+
+    /** Headings and rows that were found, as plain texts and numbers. */
+    plain() {
+      const columns = this.columns.flatMap((column) => (column.chart === true ? [{ key: "low_percent", label: "Change, low (%)" }, { key: "high_percent", label: "Change, high (%)" }] : [column]));
+      const value = (row, { key }) => (key === "calls" ? callText(row) : row[key]);
+      return [[...columns.map(({ label }) => label), "Unit"], ...[...this.model.wholes, ...this.foundRows()].map((row) => [...columns.map((column) => value(row, column)), row.unit])];
     }
 
     showAll() {
@@ -139,13 +162,13 @@
       }
     }
 
-    rows() {
+    foundRows() {
       const wanted = this.model.rows.filter((row) => tableRows.matches(row, ["name", "metric", "note"], this.search.value) && !(this.changed.checked && plainly(row)));
       return this.key === null ? wanted : tableRows.sorted(wanted, this.key, this.descending);
     }
 
     fill() {
-      const rows = this.rows();
+      const rows = this.foundRows();
       const wholes = this.model.wholes.map((row) => el("tr", { class: "whole" }, this.columns.map((column) => this.cell(row, column))));
       this.body.replaceChildren(
         ...wholes,
@@ -161,6 +184,7 @@
       this.more.hidden = rows.length <= this.limit;
       this.more.textContent = `Show all ${units.countText(rows.length)} rows`;
       this.page.markSelected();
+      this.rove();
     }
   }
 
@@ -172,13 +196,13 @@
     const table = new ComparisonTable(model, page);
     const head = el("thead", null, el("tr", null, [...table.headings.values()]));
     body.append(
-      el("div", { class: "tools" }, table.search, el("label", null, table.changed, " Only what changed or is undecided"), table.found),
-      el("div", { class: "scroller", tabindex: 0, role: "region", "aria-label": "Operations" }, el("table", { class: "statistics comparison" }, head, table.body)),
+      el("div", { class: "tools" }, table.search, el("label", null, table.changed, " Only what changed or is undecided"), table.found, app.csv.control("Operations compared", () => table.plain())),
+      el("div", { class: "scroller", tabindex: 0, role: "region", "aria-label": "Table of operations" }, el("table", { class: "statistics comparison" }, head, table.body)),
       table.more,
       el("p", { class: "help" }, `The shaded band is the threshold of ${model.threshold} %. An arrow marks a change beyond the scale. ${table.common === "" ? "" : `Each row rests on ${table.common}. `}Choose an operation to see its samples.`),
     );
     table.fill();
-    return { table, beforePrint: () => table.showAll() };
+    return { table, follow: (state) => table.restore(state), beforePrint: () => table.showAll() };
   }
 
   (app.views ??= []).push({ id: "operations", title: "Operations", order: 10, span: 12, of: "comparison", render });

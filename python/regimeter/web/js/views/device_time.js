@@ -74,6 +74,12 @@
     return el("dl", { class: "overlaps" }, busy, OVERLAPS.map(pair), counts);
   }
 
+  function columnsOf(breakdown, ranked) {
+    const of = ([key, heading]) => ({ heading, unit: key.endsWith("_ns") ? "ns" : "", values: breakdown.map((row) => row[key]) });
+    const device = { heading: "device", unit: "text", values: breakdown.map((row) => deviceName(row, ranked)) };
+    return [device, ...[["span_ns", "device span"], ["busy_ns", "busy"], ...PARTS.map(({ key, label }) => [`${key}_ns`, label]), ...OVERLAPS, ...COUNTS].map(of)];
+  }
+
   function render(body, { breakdown }) {
     if (breakdown.length === 0) {
       body.append(el("p", { class: "empty" }, "The trace holds no device work: no kernel, copy or set was recorded. What the host did is below."));
@@ -93,7 +99,7 @@
     }, { class: "quiet more" });
     more.hidden = lines.length <= FEW;
     lines.slice(FEW).forEach((line) => (line.hidden = true));
-    body.append(el("div", { class: "breakdown-lines" }, lines), more, chosen);
+    body.append(el("div", { class: "breakdown-lines" }, lines), more, chosen, app.asTable("Time of each device", () => columnsOf(breakdown, ranked)));
     choose(0);
     return {};
   }

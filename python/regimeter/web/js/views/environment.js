@@ -4,10 +4,20 @@
   "use strict";
 
   const { el } = app.dom;
-  const MANY = 40; // more scroll in their own frame
+  const MANY = 16; // more scroll in their own frame
   const FIRST = ["host", "python", "platform", "cpu", "cores", "torch", "command"];
 
+  /** Whether all entries of a list say the same but for their number. */
+  function alike(list) {
+    const texts = list.map((one) => JSON.stringify({ ...one, id: null }));
+    return list.length > 1 && texts.every((text) => text === texts[0]);
+  }
+
   function flatten(value, name, pairs) {
+    if (Array.isArray(value) && value.length > 1 && typeof value[0] === "object" && alike(value)) {
+      const { id, ...one } = value[0] ?? {};
+      return flatten(one, `${name} (${value.length} alike)`, pairs);
+    }
     if (Array.isArray(value) && value.every((item) => typeof item !== "object" || item === null)) pairs.push([name, value.join(" ")]);
     else if (typeof value === "object" && value !== null) {
       for (const [key, inner] of Object.entries(value)) flatten(inner, name === "" ? key : `${name}.${key}`, pairs);
@@ -37,7 +47,7 @@
       el(
         "dl",
         { class: pairs.length > MANY ? "pairs is-long" : "pairs", tabindex: pairs.length > MANY ? 0 : null },
-        pairs.map(([name, value]) => el("div", null, el("dt", null, name), el("dd", null, shown(name, value)))),
+        pairs.map(([name, value]) => el("div", null, el("dt", null, name.split(/(?<=\.)/).flatMap((part) => [part, el("wbr")])), el("dd", null, shown(name, value)))),
       ),
     );
     return {};

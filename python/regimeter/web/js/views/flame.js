@@ -20,22 +20,32 @@
     return sum % app.palette.HUES;
   }
 
-  /** What can be drawn: {label, flame, names, total, hueOf}, the total being the name of a column. */
+  /** What can be drawn: {key, label, flame, names, total, hueOf}, the total being the name of a column. */
   function picturesOf(model) {
     const { flame, samples, names } = model;
     const hueOf = app.spanKinds.byOperation(model) ? byOperation(model) : null;
     const found = flame === null ? [] : [
-      { label: "Device time", flame, names, total: "total_device_ns", hueOf },
-      { label: "Host time", flame, names, total: "total_host_ns", hueOf },
+      { key: "device", label: "Device time", flame, names, total: "total_device_ns", hueOf },
+      { key: "host", label: "Host time", flame, names, total: "total_host_ns", hueOf },
     ];
-    if (samples) found.push({ label: "Samples of stacks", flame: samples, names: samples.names, total: "total_host_ns", hueOf: byFile });
+    if (samples) found.push({ key: "samples", label: "Samples of stacks", flame: samples, names: samples.names, total: "total_host_ns", hueOf: byFile });
     return found.filter((one) => one.flame[one.total][0] > 0);
   }
 
   /** A box that is ticked or not, with its label. */
   function box(label, title, change) {
-    const input = el("input", { type: "checkbox", on: { change: () => change(input.checked) } });
-    return el("label", { class: "python", title }, input, ` ${label}`);
+    const input = el("input", { type: "checkbox", on: { change } });
+    return { input, node: el("label", { class: "python", title }, input, ` ${label}`) };
+  }
+
+  /** The nodes with time as columns of a table. */
+  function columnsOf(graph) {
+    const { flame, total } = graph;
+    const rows = [...total.keys()].filter((row) => total[row] > 0);
+    const of = (heading, unit, column) => ({ heading, unit, values: rows.map((row) => column[row]) });
+    const sides = ["host", "device"].filter((side) => flame[`total_${side}_ns`]?.some((value) => value > 0));
+    const times = sides.flatMap((side) => [of(`${side} time`, "ns", flame[`total_${side}_ns`]), of(`own ${side} time`, "ns", flame[`self_${side}_ns`])]);
+    return [{ heading: "node", unit: "text", values: rows.map((row) => graph.label(row)) }, of("depth", "", flame.depth), ...times, of("spans", "", flame.count)];
   }
 
   function path(graph) {
@@ -57,9 +67,12 @@
     const found = el("span", { class: "dim", role: "status" });
     const where = el("span", { class: "links" });
     const readout = el("output", { class: "readout", "aria-live": "polite" });
+    let [chosen, following] = [0, false];
+    const say = () => following || page.say({ flame: chosen === 0 ? null : pictures[chosen].key, node: graph.focus > 0 ? String(graph.focus) : null, form: flames.input.checked ? "flames" : null, recursion: recursion.input.checked ? "one" : null, match: search.value.trim() || null });
     const graph = new app.FlameGraph(canvas, () => {
       where.replaceChildren(...path(graph));
       readout.value = graph.sentence(graph.focus);
+      say();
     });
     const emphasise = () => {
       const query = search.value.trim().toLowerCase();
@@ -68,28 +81,51 @@
       const { nodes, share } = graph.matches();
       found.textContent = graph.test === null ? "" : `${units.countText(nodes)} ${nodes === 1 ? "match" : "matches"}, ${units.shareText(share)} of the time`;
     };
-    let [chosen, collapsed] = [0, false];
     const choose = (at) => {
       chosen = at;
       choices.forEach((choice, i) => choice.setAttribute("aria-pressed", String(i === at)));
       const picture = pictures[at];
-      const flame = (collapsed && picture.flame.collapsed) || picture.flame;
-      recursion.hidden = !picture.flame.collapsed;
+      const flame = (recursion.input.checked && picture.flame.collapsed) || picture.flame;
+      recursion.node.hidden = !picture.flame.collapsed;
       graph.show({ ...picture, flame, total: flame[picture.total] });
       emphasise();
     };
-    const flames = box("Flames", "Callers below what they call", (on) => graph.setFlames(on));
-    const recursion = box("Recursion as one", "What calls itself directly is one node", (on) => {
-      collapsed = on;
-      choose(chosen);
+    const flames = box("Flames", "Callers below what they call", () => {
+      graph.setFlames(flames.input.checked);
+      say();
     });
+    const recursion = box("Recursion as one", "What calls itself directly is one node", () => choose(chosen));
     const choices = pictures.map(({ label }, i) => button(label, () => choose(i), { "aria-pressed": "false" }));
     const group = el("div", { class: "choice", role: "group", "aria-label": "What a node's width is" }, choices);
-    search.addEventListener("input", emphasise);
-    body.append(el("div", { class: "tools" }, search, found, group, flames, recursion, button("Show all", () => graph.zoom(0))), el("div", { class: "tools" }, where), el("div", { class: "flame-frame" }, canvas), readout, el("p", { class: "help", id: "flame-help" }, HELP));
+    search.addEventListener("input", () => {
+      emphasise();
+      say();
+    });
+    const table = app.asTable("Nodes of the flame graph", () => columnsOf(graph), (name) => page.select(name));
+    body.append(el("div", { class: "tools" }, search, found, group, flames.node, recursion.node, button("Show all", () => graph.zoom(0))), el("div", { class: "tools" }, where), el("div", { class: "flame-frame" }, canvas), readout, el("p", { class: "help", id: "flame-help" }, HELP), table);
+    /** Shows what the address says: picture, form, zoom and search. */
+    function follow(state, leaf) {
+      if (leaf !== null && !leaf.views.has("flame")) return;
+      following = true;
+      const at = Math.max(0, pictures.findIndex(({ key }) => key === state.flame));
+      const [form, one] = [state.form === "flames", state.recursion === "one"];
+      if (search.value.trim() !== (state.match ?? "")) search.value = state.match ?? "";
+      if (flames.input.checked !== form) graph.setFlames((flames.input.checked = form));
+      if (at !== chosen || recursion.input.checked !== one) {
+        recursion.input.checked = one;
+        choose(at);
+      }
+      const node = Number(state.node ?? 0);
+      graph.zoom(graph.total[node] > 0 ? node : 0);
+      emphasise();
+      following = false;
+    }
+    following = true;
     choose(0);
+    following = false;
     return {
       graph,
+      follow,
       selected: emphasise,
       recolor: () => graph.recolor(),
       beforePrint: () => graph.recolor(),

@@ -40,11 +40,10 @@
   /** Links to the evidence of an action: a range of the timeline, a table. */
   function links({ time, query, table }, model) {
     const made = [];
-    const state = { view: time ?? null, range: null, selected: null, query: query ?? "" };
-    const hash = model.timeline === null ? "" : app.deepLink.format(state);
-    if (hash !== "") made.push(el("a", { href: hash }, time ? "where" : "in the timeline"));
-    if (table) made.push(el("a", { href: `#table=${table}` }, "table"));
-    return made;
+    const parts = app.deepLink.parts({ view: time ?? null, range: null, selected: null, query: query ?? "" });
+    if (model.timeline !== null && (parts.t ?? parts.q) !== null) made.push([app.address.format(parts), time ? "where" : "in the timeline"]);
+    if (table) made.push([app.address.format({ table }), "table"]);
+    return made.map(([href, text]) => el("a", { href }, text));
   }
 
   function action(one, model) {
@@ -52,13 +51,17 @@
     return el("li", null, el("div", { class: "limit-what" }, el("span", { class: "limit-title", title: one.title }, one.title), one.hint === "" ? null : el("span", { class: "limit-hint", title: one.hint }, one.hint)), el("span", { class: "limit-side" }, bound, links(one, model)));
   }
 
+  const columnsOf = (parts) => [{ heading: "where the time went", unit: "text", values: parts.map(({ cause }) => cause) }, { heading: "share", unit: "share", values: parts.map(({ share }) => share) }];
+
   function render(body, model) {
     const { limit } = model;
+    const parts = partsOf(limit.shares);
     body.append(
       el("p", { class: "limit-sentence" }, unbroken(limit.sentence)),
       el("p", { class: "limit-why" }, `${unbroken(limit.why)} `, el("span", { class: "dim" }, `Confidence: ${limit.confidence}, ${CONFIDENCE[limit.confidence] ?? "not stated"}.`)),
-      ...bar(partsOf(limit.shares)),
+      ...bar(parts),
       limit.actions.length > 0 ? el("ol", { class: "limit-actions", "aria-label": "What to do next" }, limit.actions.map((one) => action(one, model))) : el("p", null, limit.next),
+      app.asTable("Where the time went", () => columnsOf(parts)),
     );
     return {};
   }

@@ -9,6 +9,13 @@
     return el("dl", { class: "reasons" }, unavailable.map(({ name, reason }) => el("div", null, el("dt", null, name), el("dd", null, `unavailable: ${reason}`))));
   }
 
+  /** A row for each sample, of the series of one unit. */
+  function columnsOf(series, unit) {
+    const flat = (of) => series.flatMap((one) => Array.from(one.time, (_, i) => of(one, i)));
+    const column = (heading, kind, of) => ({ heading, unit: kind, values: flat(of) });
+    return [column("series", "text", ({ name }) => name), column("time", "at", ({ time }, i) => time[i]), column("value", unit, ({ value }, i) => value[i])];
+  }
+
   function render(body, model) {
     const { series, unavailable } = model.memory;
     const drawable = series.filter((one) => one.time.length > 0);
@@ -16,7 +23,7 @@
     if (charts.length === 0) body.append(el("p", { class: "empty" }, "Memory was not recorded."));
     else {
       const zero = el("input", { type: "checkbox", on: { change: () => charts.forEach((chart) => chart.setFromZero(zero.checked)) } });
-      body.append(el("div", { class: "tools" }, el("label", null, zero, " Axis from zero")), ...charts.map((chart) => chart.node));
+      body.append(el("div", { class: "tools" }, el("label", null, zero, " Axis from zero")), ...charts.flatMap((chart) => [chart.node, app.asTable("Memory over time", () => columnsOf(chart.series, chart.unit))]));
       charts.forEach((chart) => chart.draw());
       zero.checked = charts.every((chart) => chart.box.low === 0);
     }

@@ -87,6 +87,12 @@
     return el("li", null, el("span", { class: "regime-kernel clip", title: row.name }, row.name), el("span", { class: "dim" }, calls), el("span", { class: "regime-label" }, label(row)), el("span", { class: "dim" }, row.reason_text));
   }
 
+  /** A row for each part of each device's time. */
+  function columnsOf(devices, ranked) {
+    const rows = devices.filter((row) => row.device >= 0).flatMap((row) => partsOf(row).map((part) => ({ ...part, device: deviceName(row, ranked) })));
+    return [["device", "text", "device"], ["what it went into", "text", "label"], ["time", "ns", "ns"], ["share", "share", "share"]].map(([heading, unit, key]) => ({ heading, unit, values: rows.map((row) => row[key]) }));
+  }
+
   function render(body, { regimes }) {
     const { devices, kernels, scopes } = regimes;
     if (devices.length === 0) {
@@ -101,7 +107,8 @@
     }, { class: "quiet more" });
     more.hidden = shown.length <= FEW;
     shown.slice(FEW).forEach((one) => (one.hidden = true));
-    body.append(...shown, more);
+    const table = devices.some((row) => row.device >= 0) ? [app.asTable("What the time of each device went into", () => columnsOf(devices, ranked))] : [];
+    body.append(...shown, more, ...table);
     if (kernels.length) body.append(el("h3", null, "Kernels with most time"), el("ol", { class: "regime-kernels" }, kernels.map(kernelRow)));
     if (scopes.length) body.append(el("h3", null, "Scopes with most time"), el("ol", { class: "regime-kernels" }, scopes.map(scopeRow)));
     body.append(el("p", { class: "help" }, `Ceilings: ${regimes.ceilings}.`));

@@ -24,10 +24,36 @@
       this.descending = true;
       this.limit = FEW;
       this.headings = new Map(this.columns.shown.map((field) => [field.key, this.heading(field)]));
-      this.search = el("input", { type: "search", placeholder: "Search name, device, backend", "aria-label": "Search operations", on: { input: () => this.fill() } });
+      this.search = el("input", { type: "search", placeholder: "Search name, device, backend", "aria-label": "Search operations", on: { input: () => this.turned() } });
       this.found = el("span", { class: "dim", role: "status" });
       this.rows = el("tbody");
+      this.rove = app.keys.rows(this.rows);
       this.more = button("", () => this.showAll(), { class: "quiet more" });
+    }
+
+    turned() {
+      this.fill();
+      const first = this.key === "share" && this.descending;
+      this.page.say({ order: first ? null : `${this.descending ? "-" : ""}${this.key}`, rows: this.search.value.trim() || null });
+    }
+
+    /** Sorts and searches as the address says. */
+    restore({ order = "-share", rows = "" }) {
+      const key = order.replace(/^-/, "");
+      if (this.headings.has(key)) Object.assign(this, { key, descending: order.startsWith("-") });
+      if (this.search.value.trim() !== rows) this.search.value = rows;
+      this.fill();
+    }
+
+    /** The operations that were found, in order. */
+    foundRows() {
+      return tableRows.sorted(this.model.operations.filter((one) => tableRows.matches(one, SEARCHED, this.search.value)), this.key, this.descending);
+    }
+
+    plain() {
+      const { shown } = this.columns;
+      const unit = { time: " (ns)", bytes: " (bytes)", share: " (share)", percent: " (%)" };
+      return [shown.map(({ label, kind }) => label + (unit[kind] ?? "")), ...this.foundRows().map((one) => shown.map(({ key }) => one[key]))];
     }
 
     heading(field) {
@@ -38,7 +64,7 @@
     sortBy(field) {
       this.descending = this.key === field.key ? !this.descending : field.kind !== "text";
       this.key = field.key;
-      this.fill();
+      this.turned();
     }
 
     showAll() {
@@ -56,8 +82,7 @@
     }
 
     fill() {
-      const matching = this.model.operations.filter((one) => tableRows.matches(one, SEARCHED, this.search.value));
-      const ordered = tableRows.sorted(matching, this.key, this.descending);
+      const ordered = this.foundRows();
       this.rows.replaceChildren(
         ...ordered.slice(0, this.limit).map((one) => {
           const line = el("tr", null, this.columns.shown.map((field) => this.cell(one, field)));
@@ -67,10 +92,11 @@
       );
       for (const [key, heading] of this.headings) heading.setAttribute("aria-sort", key !== this.key ? "none" : this.descending ? "descending" : "ascending");
       const all = this.model.operations.length;
-      this.found.textContent = matching.length === all ? `${units.countText(all)} operations` : `${units.countText(matching.length)} of ${units.countText(all)} operations`;
+      this.found.textContent = ordered.length === all ? `${units.countText(all)} operations` : `${units.countText(ordered.length)} of ${units.countText(all)} operations`;
       this.more.hidden = ordered.length <= this.limit;
       this.more.textContent = `Show all ${units.countText(ordered.length)} rows`;
       this.page.markSelected();
+      this.rove();
     }
 
     notes() {
@@ -92,10 +118,10 @@
     }
     const table = new Statistics(model, page);
     const derived = model.derived.map((key) => app.fieldOf(key)?.label ?? key);
-    body.append(el("div", { class: "tools" }, table.search, table.found));
+    body.append(el("div", { class: "tools" }, table.search, table.found, app.csv.control("Detailed statistics", () => table.plain())));
     if (derived.length > 0) body.append(el("p", { class: "caution" }, `Derived in the page from the entries, because the file lacks them: ${derived.join(", ")}.`));
     body.append(
-      el("div", { class: "scroller", tabindex: 0, role: "region", "aria-label": "Detailed statistics" }, el("table", { class: "statistics" }, el("thead", null, el("tr", null, [...table.headings.values()])), table.rows)),
+      el("div", { class: "scroller", tabindex: 0, role: "region", "aria-label": "Table of operations" }, el("table", { class: "statistics" }, el("thead", null, el("tr", null, [...table.headings.values()])), table.rows)),
       table.more,
     );
     const notes = table.notes();
@@ -106,7 +132,7 @@
     scroller.addEventListener("scroll", cue, { passive: true });
     const observer = new ResizeObserver(cue);
     observer.observe(scroller);
-    return { destroy: () => observer.disconnect(), beforePrint: () => table.showAll() };
+    return { follow: (state) => table.restore(state), destroy: () => observer.disconnect(), beforePrint: () => table.showAll() };
   }
 
   (app.views ??= []).push({ id: "statistics", title: "Detailed statistics", short: "Statistics", order: 65, span: 12, fits: (model) => model.scoped, render });

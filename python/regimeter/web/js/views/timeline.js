@@ -14,9 +14,10 @@
 
   /** Notes above the timeline: what its times are, and what it does not draw one by one. */
   function cautions(line) {
-    if (line.aggregated === 0) return [line.caution];
+    const path = line.path ? app.criticalPath.leftOut(line.path) : "";
+    if (line.aggregated === 0) return [line.caution, path];
     const { countText } = units;
-    return [line.caution, `${countText(line.spans)} spans: ${countText(line.drawn)} are drawn one by one, ${countText(line.aggregated)} shorter ones share paler blocks that say how many they are and how long they ran.`];
+    return [line.caution, path, `${countText(line.spans)} spans: ${countText(line.drawn)} are drawn one by one, ${countText(line.aggregated)} shorter ones share paler blocks that say how many they are and how long they ran.`];
   }
 
   /** Python functions hide the rest where stacks were recorded, so they are shown on demand. */
@@ -73,18 +74,18 @@
     return { view: view.zoomed ? [view.start, view.end] : null, range, selected, query: search.value.trim(), shown };
   }
 
-  /** Shows what an address names, and the timeline with it; null changes nothing. */
+  /** Shows what an address names, and all of the run where it names nothing. */
   function restore(state, timeline, search, switches, body) {
-    if (state === null) return;
     for (const [name, { control, first }] of Object.entries(switches)) turn(control, state.shown[name] ?? first);
     const { line, view } = timeline.scene;
     search.value = state.query;
     search.dispatchEvent(new Event("input"));
     timeline.setRange(state.range);
-    if (state.selected !== null && state.selected < line.count) timeline.choose(state.selected, state.view === null);
+    if (state.view === null) view.fit();
+    timeline.choose(state.selected !== null && state.selected < line.count ? state.selected : null, state.view === null);
     if (state.view !== null) view.set(...state.view);
     timeline.touch();
-    body.parentNode?.scrollIntoView();
+    if (Object.keys(state.named).length > 0) body.parentNode?.scrollIntoView();
   }
 
   function render(body, model, page) {
@@ -104,9 +105,8 @@
     const key = el("div");
     body.append(tools, key, ...cautions(line).filter(Boolean).map((text) => el("p", { class: "caution" }, text)));
     const statistics = el("div", { class: "range-panel", hidden: true });
-    const keys = app.keyHelp.sheet();
     const frame = el("div", { class: "timeline-frame" }, canvas);
-    body.append(frame, statistics, details, el("p", { class: "help", id: "timeline-help" }, HELP), keys);
+    body.append(frame, statistics, details, el("p", { class: "help", id: "timeline-help" }, HELP));
     let [shown, counted] = [undefined, null]; // the span and the range that the page speaks of
     let settled = 0;
     const timeline = new app.Timeline(canvas, model, ({ scene }) => {
@@ -118,14 +118,14 @@
       settled = setTimeout(() => {
         if (counted !== scene.range) app.rangePanel.fill(statistics, timeline);
         counted = scene.range;
-        if (linked) app.deepLink.write(stateOf(timeline, search, switches));
+        if (linked && canvas.clientWidth > 0) page.say(app.deepLink.parts(stateOf(timeline, search, switches)));
       }, SETTLE_MS);
     });
     timeline.minimap = new app.Minimap(timeline);
     frame.before(timeline.minimap.canvas);
     timeline.idle = app.idleStrip.attach(model, timeline, frame);
     timeline.searchFor = () => search.focus();
-    timeline.showKeys = () => keys.showModal();
+    timeline.showKeys = () => app.keys.show();
     key.replaceWith(legend(timeline.coloured.legend));
     timeline.tracks = app.counterTracks.attach(model, timeline, canvas.parentNode);
     timeline.follow = () => {
@@ -170,19 +170,20 @@
         button("−", () => timeline.zoom(1.8, 0.5), { "aria-label": "Zoom out" }),
         button("+", () => timeline.zoom(1 / 1.8, 0.5), { "aria-label": "Zoom in" }),
         button("Show all", () => timeline.fit()),
-        button("?", () => keys.showModal(), { "aria-label": "Keys of the timeline" }),
+        button("?", () => app.keys.show(), { "aria-label": "Keys of the timeline" }),
       ),
     ];
     tools.append(...controls.filter((one) => one !== null));
     app.spanDetails.fill(details, timeline);
     shown = null;
     timeline.changed(timeline);
-    const follow = () => restore(app.deepLink.read(), timeline, search, switches, body);
-    addEventListener("hashchange", follow);
+    const seen = () => Object.fromEntries(Object.entries(app.deepLink.parts(stateOf(timeline, search, switches))).filter(([, part]) => part !== null));
     return {
       timeline,
-      shown: () => {
-        follow();
+      follow: (state, leaf) => {
+        if (leaf !== null && !leaf.views.has("timeline")) return;
+        const wanted = app.deepLink.state(state);
+        if (app.address.format(wanted.named) !== app.address.format(seen())) restore(wanted, timeline, search, switches, body);
         linked = true; // from here on the address says what is seen
       },
       selected: emphasise,
@@ -190,7 +191,6 @@
       beforePrint: () => timeline.paintForPrint(),
       afterPrint: () => timeline.recolor(),
       destroy: () => {
-        removeEventListener("hashchange", follow);
         clearTimeout(settled);
         timeline.destroy();
       },

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which line of a stack a reader would look at.
+#ifndef RGM_ANALYSIS_STACK_LINE_H
+#define RGM_ANALYSIS_STACK_LINE_H
+
+#include "analysis/view.h"
+
+// The innermost function of the program itself, not of the interpreter's library or of an installed package;
+// where there is none the innermost of all. A row of `stacks`.
+int32_t rgm_stack_own_line(const rgm_view *view, int32_t stack);
+// Whether the stack is in an import that no line of the program within it has begun.
+bool rgm_stack_imports(const rgm_view *view, int32_t stack);
+// Whether the stack is in what hands out items: in __next__ or __iter__, or in the program's own __getitem__
+// or collate function.
+bool rgm_stack_iterates(const rgm_view *view, int32_t stack);
+// Whether a line of the program itself is in the stack.
+bool rgm_stack_is_own(const rgm_view *view, int32_t stack);
+// Whether a function of the stack is in a file whose path has `part` in it.
+bool rgm_stack_passes(const rgm_view *view, int32_t stack, const char *part);
+// Whether the stack ends where the interpreter's library waits for what other threads do: the end of one, a
+// result, an event, an item of a queue. Not where it takes a lock, which is no function of Python's.
+bool rgm_stack_awaits_work(const rgm_view *view, int32_t stack);
+// Whether the stack ends where an event loop (asyncio's, uvloop's, trio's) looks for what is ready, rather
+// than in a call of a task.
+bool rgm_stack_is_of_loop(const rgm_view *view, int32_t stack);
+
+#endif

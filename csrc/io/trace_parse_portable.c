@@ -1,3 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-#define RGM_PARSE_NAME rgm_trace_parse_portable
-#include "io/trace_parse_body.h"

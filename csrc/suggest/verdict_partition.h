@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// The time of the driving thread while it is divided among causes: by roles of scopes, then by samples.
+#ifndef RGM_SUGGEST_VERDICT_PARTITION_H
+#define RGM_SUGGEST_VERDICT_PARTITION_H
+
+#include "suggest/verdict_facts.h"
+
+typedef struct {
+    rgm_verdict_facts *facts;
+    int64_t exclusive[RGM_ROLE_COUNT]; // NONE: outside of all roles, and steps without what is in them
+    int64_t spans[RGM_ROLE_COUNT];
+    int64_t *own;      // [n_spans] of spans with a role on the lane: exclusive time in the window
+    int32_t *stack_of; // [n_seen], of samples in the window: its own stack, or that of who is waited for
+    uint8_t *cause_of, *bucket_of; // [n_seen]
+    uint8_t *state_of;             // [n_seen] an rgm_sample_state
+    size_t n_seen;
+    bool iterates; // batches are made by what hands out items
+    int64_t of_bucket[RGM_ROLE_COUNT], displaced[RGM_ROLE_COUNT];
+    int64_t of_cause[RGM_ROLE_COUNT][RGM_CAUSE_COUNT];
+} rgm_partition;
+
+// The line that a sample was at, one number for each.
+static inline uint64_t rgm_line_key(const rgm_view *view, int32_t stack) {
+    enum { LINE_BITS = 24 };
+    uint64_t line = (uint64_t)(uint32_t)RGM_CELL(&view->run->stacks, line, stack, -1);
+    return (uint64_t)RGM_CELL(&view->run->stacks, file, stack, 0) << LINE_BITS |
+           (line & ((1u << LINE_BITS) - 1));
+}
+
+static inline void rgm_cause_time_add(rgm_cause_time *cause, double time, double variance) {
+    cause->time_ns += (int64_t)time;
+    cause->variance += variance;
+    cause->found = true;
+}
+
+// Outside of modules: samples of lines whose calls of compiled code take a few microseconds become small
+// work.
+rgm_status rgm_verdict_small_calls(rgm_partition *p, rgm_error *err) RGM_NODISCARD;
+// Where most of the time in modules is in calls so short that calling is most of them, it is small work.
+rgm_status rgm_verdict_small_work(rgm_partition *p, rgm_error *err) RGM_NODISCARD;
+
+#endif

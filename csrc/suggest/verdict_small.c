@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators so short that calling them is most of their time: by samples where lines call them, by the times
+// of modules where those do.
+#include <math.h>
+
+#include "analysis/keyed.h"
+#include "analysis/stats.h"
+#include "analysis/times/stack_line.h"
+#include "base/memory.h"
+#include "suggest/verdict_partition.h"
+
+// --- lines ------------------------------------------------------------------------------------------------
+
+// Samples of one line of the program that it called compiled code from.
+typedef struct {
+    int64_t native, python;
+} line_of_calls;
+
+static line_of_calls calls_of(const rgm_partition *p, const rgm_keyed *lines, const uint32_t *rows,
+                              size_t g) {
+    line_of_calls found = {0};
+    for (uint32_t i = lines->first[g]; i < lines->first[g + 1]; i++) {
+        bool native = p->cause_of[rows[lines->items[i]]] == RGM_CAUSE_NATIVE;
+        found.native += native;
+        found.python += !native;
+    }
+    return found;
+}
+
+// Outside of modules: a line that calls compiled code is found within the code, which has given the
+// interpreter's lock up, or before and after it, which takes a microsecond or two. Where several lines are
+// found in both ways, and the latter is a large part, the calls are of a few microseconds. What is Python in
+// itself is on lines of its own, or is most of its line.
+rgm_status rgm_verdict_small_calls(rgm_partition *p, rgm_error *err) {
+    const rgm_view *view = p->facts->view;
+    const rgm_policy *policy = p->facts->policy;
+    uint64_t *keys = NULL;
+    uint32_t *rows = NULL;
+    rgm_keyed lines = {0};
+    rgm_status status;
+    size_t count = 0, mixed = 0;
+    line_of_calls all = {0};
+    RGM_GOTO(RGM_ROWS(keys, p->n_seen, err));
+    RGM_GOTO(RGM_ROWS(rows, p->n_seen, err));
+    for (size_t i = 0; i < p->n_seen; i++) {
+        int32_t stack = p->stack_of[i];
+        bool runs = p->cause_of[i] == RGM_CAUSE_NATIVE || p->cause_of[i] == RGM_CAUSE_PYTHON;
+        if (!runs || p->bucket_of[i] != RGM_ROLE_NONE || rgm_stack_own_line(view, stack) != stack) continue;
+        keys[count] = rgm_line_key(view, stack);
+        rows[count++] = (uint32_t)i;
+    }
+    RGM_GOTO(rgm_keyed_init(&lines, keys, count, err));
+    for (size_t g = 0; g < lines.count; g++) {
+        line_of_calls line = calls_of(p, &lines, rows, g);
+        if (line.native <= line.python) continue;
+        all.native += line.native;
+        all.python += line.python;
+        mixed += line.python > 0;
+    }
+    bool small = (double)mixed >= policy->verdict_small_lines &&
+                 (double)all.python >= policy->verdict_small_calling * (double)(all.native + all.python);
+    for (size_t g = 0; small && g < lines.count; g++) {
+        line_of_calls line = calls_of(p, &lines, rows, g);
+        if (line.native <= line.python || !line.python) continue;
+        for (uint32_t i = lines.first[g]; i < lines.first[g + 1]; i++) {
+            uint8_t *cause = &p->cause_of[rows[lines.items[i]]];
+            p->of_cause[RGM_ROLE_NONE][*cause]--;
+            p->of_cause[RGM_ROLE_NONE][ *cause = RGM_CAUSE_SMALL_WORK]++;
+        }
+    }
+done:
+    rgm_keyed_release(&lines);
+    rgm_free(keys);
+    rgm_free(rows);
+    return status;
+}
+
+// --- modules ----------------------------------------------------------------------------------------------
+
+static bool is_module(const rgm_partition *p, uint32_t row) {
+    return p->facts->role[row] == RGM_ROLE_MODULE && p->own[row] > 0;
+}
+
+// took[row]: how long a call of a module took. Where other programs had the processors for a part of the
+// time, a call that took 20 times as long as most of its name was interrupted, and counts as they do.
+static rgm_status calls_of_modules(const rgm_partition *p, int64_t *took, rgm_error *err) {
+    enum { INTERRUPTED = 20 };
+    const rgm_view *view = p->facts->view;
+    uint64_t *keys = NULL;
+    uint32_t *rows = NULL;
+    int64_t *values = NULL, *scratch = NULL;
+    rgm_keyed names = {0};
+    rgm_status status;
+    size_t count = 0;
+    RGM_GOTO(RGM_ROWS(keys, view->n_spans, err));
+    RGM_GOTO(RGM_ROWS(rows, view->n_spans, err));
+    RGM_GOTO(RGM_ROWS(values, view->n_spans, err));
+    RGM_GOTO(RGM_ROWS(scratch, view->n_spans, err));
+    for (uint32_t i = view->lane_first[p->facts->lane]; i < view->lane_first[p->facts->lane + 1]; i++) {
+        uint32_t row = view->lane_spans[i];
+        if (!is_module(p, row)) continue;
+        took[row] = p->own[row];
+        keys[count] = rgm_view_name(view, row);
+        rows[count++] = row;
+    }
+    if (!p->facts->displaced) goto done;
+    RGM_GOTO(rgm_keyed_init(&names, keys, count, err));
+    for (size_t g = 0; g < names.count; g++) {
+        const uint32_t *items = &names.items[names.first[g]];
+        size_t calls = names.first[g + 1] - names.first[g];
+        for (size_t i = 0; i < calls; i++) values[i] = p->own[rows[items[i]]];
+        int64_t usual = (int64_t)rgm_spread_of(values, calls, scratch, 1).median;
+        for (size_t i = 0; i < calls; i++)
+            if (took[rows[items[i]]] / INTERRUPTED > usual) took[rows[items[i]]] = usual;
+    }
+done:
+    rgm_keyed_release(&names);
+    rgm_free(keys);
+    rgm_free(rows);
+    rgm_free(values);
+    rgm_free(scratch);
+    return status;
+}
+
+// Modules with no module within them: how much of their time is in calls so short that calling is most of it.
+rgm_status rgm_verdict_small_work(rgm_partition *p, rgm_error *err) {
+    rgm_verdict_facts *facts = p->facts;
+    const rgm_view *view = facts->view;
+    int64_t small = 0, all = 0, calls = 0, *took = NULL;
+    rgm_status status;
+    RGM_GOTO(RGM_ROWS(took, view->n_spans, err));
+    RGM_GOTO(calls_of_modules(p, took, err));
+    for (uint32_t i = view->lane_first[facts->lane]; i < view->lane_first[facts->lane + 1]; i++) {
+        uint32_t row = view->lane_spans[i];
+        if (!is_module(p, row)) continue;
+        bool leaf = p->own[row] == rgm_verdict_inside(facts, row);
+        all += took[row];
+        calls += leaf;
+        if (!leaf || (double)took[row] < facts->policy->verdict_small_ns) small += took[row];
+    }
+    rgm_cause_time *forward = &facts->causes[RGM_CAUSE_FORWARD],
+                   *backward = &facts->causes[RGM_CAUSE_BACKWARD];
+    bool many =
+        (double)calls >= facts->policy->verdict_small_calls * (double)(facts->n_steps ? facts->n_steps : 1);
+    if (!all || !many || (double)small < facts->policy->verdict_small_share * (double)all) goto done;
+    rgm_cause_time *cause = &facts->causes[RGM_CAUSE_SMALL_WORK];
+    rgm_cause_time outside = *cause; // of modules, found by samples
+    *cause = *forward;
+    rgm_cause_time_add(cause, (double)backward->time_ns, backward->variance);
+    rgm_cause_time_add(cause, (double)outside.time_ns, outside.variance);
+    cause->count = calls;
+    cause->figure = (double)all / (double)calls;
+    cause->subject = 0;
+    *forward = *backward = (rgm_cause_time){.stack = -1, .span = -1, .subject_share = NAN, .figure = NAN};
+done:
+    rgm_free(took);
+    return status;
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// A look at the stacks finds all threads of the process within a millisecond or so. Where the driving thread
+// waits for work, what the others do in that look is what the program waits for: first one that has a
+// processor, else one that waits for something itself. Threads without a line of the program are helpers of a
+// library; those of a pool of processes say that the work is in other processes. An event loop that waits
+// while none of them works has nothing to run.
+#include "suggest/verdict_waits.h"
+
+#include "analysis/times/stack_line.h"
+
+enum { THREADS = 64 }; // of a look; more are not looked at
+
+typedef struct {
+    const rgm_verdict_facts *facts;
+    int64_t seen[THREADS];
+    size_t n_seen;
+    bool by_pool; // only threads of a pool count
+    rgm_awaited best;
+    int weight;
+    bool of_processes;
+} others;
+
+static const char *const process_files[] = {"/multiprocessing/", "/concurrent/futures/process.py",
+                                            "process_executor.py", NULL};
+
+static bool passes_any(const rgm_view *view, int32_t stack, const char *const *files) {
+    for (; *files; files++)
+        if (rgm_stack_passes(view, stack, *files)) return true;
+    return false;
+}
+
+// How much the state of a thread says of what is waited for; 0 where it waits for work itself.
+static int weight_of(rgm_sample_state state, rgm_limit_cause *cause) {
+    switch (state) {
+    case RGM_SAMPLE_NATIVE: *cause = RGM_CAUSE_NATIVE; return 4;
+    case RGM_SAMPLE_CALLING:
+    case RGM_SAMPLE_INTERPRETING:
+    case RGM_SAMPLE_RUNNING: *cause = RGM_CAUSE_PYTHON; return 4;
+    case RGM_SAMPLE_WAITING_FOR_LOCK: *cause = RGM_CAUSE_INTERPRETER_LOCK; return 3;
+    case RGM_SAMPLE_WAITING_FOR_PROCESSOR: *cause = RGM_CAUSE_PROCESSOR; return 3;
+    case RGM_SAMPLE_WAITING_FOR_FILE: *cause = RGM_CAUSE_FILE; return 2;
+    case RGM_SAMPLE_WAITING_FOR_PROCESS: *cause = RGM_CAUSE_CHILD; return 2;
+    case RGM_SAMPLE_WAITING_FOR_SOCKET: *cause = RGM_CAUSE_NETWORK; return 1;
+    case RGM_SAMPLE_SLEEPING: *cause = RGM_CAUSE_SLEEP; return 1;
+    default: return 0;
+    }
+}
+
+static int32_t stack_of(const rgm_view *view, size_t sample) {
+    int64_t stack = RGM_CELL(&view->run->samples, stack, sample, 0);
+    return stack >= 0 && (size_t)stack < view->run->stacks.rows ? (int32_t)stack : -1;
+}
+
+// Takes a sample of another thread in; false where the look is over.
+static bool take(others *o, size_t sample) {
+    const rgm_view *view = o->facts->view;
+    const rgm_samples *samples = &view->run->samples;
+    int64_t thread = RGM_CELL(samples, thread, sample, -1);
+    if (thread == o->facts->thread || o->n_seen == THREADS) return false;
+    for (size_t i = 0; i < o->n_seen; i++)
+        if (o->seen[i] == thread) return false;
+    o->seen[o->n_seen++] = thread;
+    int32_t stack = stack_of(view, sample);
+    rgm_limit_cause cause = RGM_CAUSE_UNKNOWN;
+    rgm_sample_state state = (rgm_sample_state)RGM_CELL(samples, state, sample, RGM_SAMPLE_UNKNOWN);
+    int weight = weight_of(state, &cause);
+    if (stack < 0) return true;
+    o->of_processes |= passes_any(view, stack, process_files);
+    if (weight <= o->weight || !rgm_stack_is_own(view, stack)) return true;
+    if (o->by_pool && !rgm_stack_passes(view, stack, "/concurrent/futures/thread.py")) return true;
+    o->weight = weight;
+    o->best = (rgm_awaited){.cause = cause, .stack = stack, .elsewhere = true, .state = state};
+    return true;
+}
+
+// Of several processes in one run nobody knows whose a thread without scopes is.
+static bool of_one_process(const rgm_run *run) {
+    for (size_t i = 1; i < run->lanes.rows; i++)
+        if (RGM_CELL(&run->lanes, process, i, -1) != RGM_CELL(&run->lanes, process, 0, -1) &&
+            RGM_CELL(&run->lanes, device, i, -1) < 0)
+            return false;
+    return true;
+}
+
+// Whether the processes that the program has started use much of a processor at that time.
+static bool children_work(const rgm_verdict_facts *facts, int64_t time) {
+    const rgm_pressure *pressure = &facts->view->run->pressure;
+    for (size_t i = 0; i < pressure->rows; i++) {
+        int64_t interval = RGM_CELL(pressure, interval_ns, i, 0), tree = RGM_CELL(pressure, tree_ns, i, -1);
+        if (time > pressure->time_ns[i] || time <= pressure->time_ns[i] - interval || tree < 0) continue;
+        int64_t own = RGM_CELL(pressure, running_ns, i, 0);
+        return (double)(tree - (own > 0 ? own : 0)) >= facts->policy->verdict_children * (double)interval;
+    }
+    return false;
+}
+
+rgm_awaited rgm_verdict_awaited(const rgm_verdict_facts *facts, size_t sample, rgm_limit_cause found) {
+    const rgm_view *view = facts->view;
+    int32_t stack = stack_of(view, sample);
+    rgm_awaited itself = {.cause = found, .stack = stack};
+    bool network = found == RGM_CAUSE_NETWORK;
+    if (stack < 0) return itself;
+    if (passes_any(view, stack, process_files) ||
+        (network && rgm_stack_passes(view, stack, "/subprocess.py")))
+        itself.cause = RGM_CAUSE_CHILD;
+    if (!(network ? rgm_stack_is_of_loop(view, stack) : rgm_stack_awaits_work(view, stack))) return itself;
+    others o = {.facts = facts, .by_pool = network};
+    if (!of_one_process(view->run)) return itself;
+    for (size_t i = sample; i > 0 && take(&o, i - 1); i--) continue;
+    for (size_t i = sample + 1; i < view->run->samples.rows && take(&o, i); i++) continue;
+    if (o.weight) return o.best;
+    if (network && itself.cause == found) itself.cause = RGM_CAUSE_EVENT_LOOP;
+    int64_t time = view->run->samples.time_ns[sample];
+    if (!network && (o.of_processes || children_work(facts, time))) itself.cause = RGM_CAUSE_CHILD;
+    return itself;
+}
+
+bool rgm_verdict_awaits_helpers(const rgm_verdict_facts *facts, rgm_role bucket, size_t sample) {
+    const rgm_view *view = facts->view;
+    int32_t stack = stack_of(view, sample);
+    bool computes = bucket == RGM_ROLE_MODULE || bucket == RGM_ROLE_FORWARD || bucket == RGM_ROLE_BACKWARD ||
+                    bucket == RGM_ROLE_OPTIMIZER || bucket == RGM_ROLE_ZERO_GRAD ||
+                    bucket == RGM_ROLE_GRAD_CLIP;
+    return computes && stack >= 0 && !rgm_stack_awaits_work(view, stack) &&
+           RGM_CELL(&view->run->samples, state, sample, RGM_SAMPLE_UNKNOWN) == RGM_SAMPLE_WAITING_FOR_THREAD;
+}

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a thread that waits is waiting for, where that is work: of other threads, or of other processes.
+#ifndef RGM_SUGGEST_VERDICT_WAITS_H
+#define RGM_SUGGEST_VERDICT_WAITS_H
+
+#include "suggest/verdict_facts.h"
+
+// Why the time goes, and the stack that shows it: of the thread that works, or of the one that waits.
+typedef struct {
+    rgm_limit_cause cause;
+    int32_t stack;
+    bool elsewhere; // in another thread
+    rgm_sample_state state;
+} rgm_awaited;
+
+// Row `sample` of the driving thread has found it waiting, which is `found`: LOCK or NETWORK.
+rgm_awaited rgm_verdict_awaited(const rgm_verdict_facts *facts, size_t sample, rgm_limit_cause found);
+// Whether a sample of the driving thread within compiled code of a framework waits for helpers of that code.
+bool rgm_verdict_awaits_helpers(const rgm_verdict_facts *facts, rgm_role bucket, size_t sample);
+
+#endif

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// The pages of a run and of a comparison: which views, in this order, and which tables of analyses each holds, and its key
+// after "g". A view
+// that no page names is on the first one, a table that none names on the page of the trace. A page without any is not offered.
+(function (app) {
+  "use strict";
+
+  const RUN = [
+    { id: "overview", title: "Overview", key: "o", views: ["limit", "overview", "breakdown", "shares", "bottlenecks", "timeline:scoped", "memory:scoped", "split", "statistics"], tables: [] },
+    { id: "kernels", title: "Kernels", key: "k", views: ["analyses", "flame:kernels"], tables: ["kernels", "short-kernels", "sequences", "sequence-kernels", "flops", "counters", "counter-flops"] },
+    { id: "operators", title: "Operators", key: "h", views: ["statistics", "analyses", "flame"], tables: ["operators", "scopes", "annotations", "steps", "tree", "lines"] },
+    { id: "regimes", title: "Regimes", key: "r", views: ["regimes", "roofline", "analyses"], tables: ["kernel-regimes", "region-regimes"] },
+    { id: "memory", title: "Memory", key: "m", views: ["memory", "analyses"], tables: ["allocations", "pools", "shortages", "memcpy", "memory-bandwidth", "bandwidth-series"] },
+    { id: "ranks", title: "Communication and ranks", key: "c", views: ["analyses"], tables: ["communication", "collectives", "ranks", "stragglers", "collective-instances", "clock-offsets"] },
+    { id: "idle", title: "Idle and launches", key: "i", views: ["analyses", "timeline:idle"], tables: ["idle", "idle-gaps", "launches", "queues", "queue-series", "sync"] },
+    { id: "path", title: "Critical path", key: "p", views: ["timeline:path", "analyses"], tables: ["critical-path", "critical-path-top", "critical-path-segments", "critical-path-ties"] },
+    { id: "suggestions", title: "Suggestions", key: "s", views: ["roadmap"], tables: [] },
+    { id: "trace", title: "Trace", key: "t", views: ["timeline", "analyses", "facts", "environment", "cost", "anomalies"], tables: [] },
+  ];
+  const COMPARISON = [
+    { id: "overview", title: "Overview", key: "o", views: ["verdict", "limit", "operations", "basis"], tables: [] },
+    { id: "distributions", title: "Distributions", key: "d", views: ["samples"], tables: [] },
+    { id: "flame", title: "Flame graph", key: "f", views: ["flame-diff"], tables: [] },
+    { id: "regimes", title: "Regimes", key: "r", views: ["regimes", "roofline"], tables: [] },
+    { id: "suggestions", title: "Suggestions", key: "s", views: ["roadmap"], tables: [] },
+    { id: "environments", title: "Environments", key: "e", views: ["environments", "environment", "anomalies"], tables: [] },
+  ];
+  const ALL = { id: "all", title: "All on one page", key: "a" };
+  const ELSE = "trace";
+
+  // A view may be on a page under a condition: "timeline:path" is there where there is a path.
+  const CONDITIONS = {
+    scoped: (model) => model.scoped === true,
+    idle: (model) => Boolean(model.idle),
+    path: (model) => Boolean(model.timeline?.path),
+    kernels: (model) => (model.panels ?? []).some(({ name }) => name === "kernels"),
+  };
+
+  /** The pages that a model has something for: {id, title, key, views: Set, tables: Set}, and all of it on one as the last;
+      none where it is too little to be divided. `views` are the names of those that the model has. */
+  function offered(model, views) {
+    const known = model.kind === "comparison" ? COMPARISON : RUN;
+    if (model.kind !== "comparison" && model.described === false) return [];
+    const tables = (model.panels ?? []).map(({ name }) => name);
+    const named = new Set(known.flatMap((page) => page.tables));
+    const placed = new Set(known.flatMap((page) => page.views.map((view) => view.split(":")[0])));
+    const made = known.map((page, i) => {
+      const wanted = page.views.map((view) => view.split(":")).filter(([, condition]) => condition === undefined || CONDITIONS[condition](model)).map(([view]) => view);
+      const more = i === 0 ? views.filter((view) => !placed.has(view)) : [];
+      const own = tables.filter((name) => page.tables.includes(name) || (page.id === ELSE && !named.has(name)));
+      const shown = new Set([...wanted, ...more].filter((view) => views.includes(view) && (view !== "analyses" || own.length > 0)));
+      // What is on a page under a condition stands beside something else: a path on the timeline beside its tables.
+      if (!page.views.some((view) => !view.includes(":") && shown.has(view))) shown.clear();
+      return { ...page, views: shown, tables: new Set(own) };
+    });
+    const kept = made.filter((page) => page.views.size > 0);
+    return kept.length < 2 ? [] : [...kept, { ...ALL, views: new Set(views), tables: new Set(tables) }];
+  }
+
+  /** The page of a table of an analysis, "" where none is offered with it. */
+  const ofTable = (pages, table) => pages.find((page) => page.tables.has(table))?.id ?? "";
+
+  /** Which of the pages an address means: the one that it names, else that of what it names, else the first. */
+  function meant(pages, state) {
+    const named = pages.find(({ id }) => id === state.page);
+    if (named) return named;
+    const wanted = state.table ? ofTable(pages, state.table) : "";
+    const part = Object.keys(app.deepLink?.state(state).named ?? {}).length > 0 ? ELSE : "";
+    return pages.find(({ id }) => id === (wanted || part)) ?? pages.find(({ views }) => views.has(state.section)) ?? pages[0];
+  }
+
+  app.pages = { offered, ofTable, meant, RUN, COMPARISON };
+})((globalThis.regimeter ||= {}));
