@@ -12,7 +12,7 @@ from pathlib import Path
 
 PROGRAM = """
     import gc, os, sys, time
-    gc.disable()  # a collection that takes long has a scope
+    gc.disable()  # a collection of an older generation has a scope
     import regimeter
     from regimeter import _core
     profiler = regimeter.get_profiler()
@@ -57,15 +57,21 @@ class Watched:
         families = parser.text_string_to_metric_families(text)
         return {(s.name, tuple(sorted(s.labels.items()))): s.value for family in families for s in family.samples}
 
-    def until(self, scopes: int) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
+    def until(self, scopes: int, operation: str = "") -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
+        """Scrape until so many scopes are counted, of one operation where one is named."""
+        figure = (
+            ("regimeter_scope_duration_seconds_count", (("operation", operation),))
+            if operation
+            else ("regimeter_scopes_total", ())
+        )
         assert self.process.stdout
         assert self.process.stdout.readline() == "recorded\n"
         for _ in range(600):
             found = self.scrape()
-            if found["regimeter_scopes_total", ()] >= scopes:
+            if found.get(figure, 0) >= scopes:
                 return found
             time.sleep(0.05)
-        raise AssertionError(f"{found['regimeter_scopes_total', ()]} of {scopes} scopes")
+        raise AssertionError(f"{found.get(figure, 0)} of {scopes} scopes")
 
     def end(self) -> tuple[int, str]:
         assert self.process.stderr

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The blocks of a recording while it is written, as csrc/io/frame_format.h has them, version 2."""
+"""The blocks of a recording while it is written, as csrc/io/journal/frame_format.h has them, version 2."""
 
 import os
 import struct
@@ -29,6 +29,13 @@ class Block:
     def payload(self, fd: int) -> bytes:
         """Read what it holds."""
         return os.pread(fd, self.length, self.offset + BLOCK_HEAD.size)
+
+
+def identity(fd: int) -> tuple[int, int, bytes]:
+    """Return what tells a recording from another at the same path: a file's inode, which one that is made right after
+    it was removed may have too, and its head, which is empty until it is written."""
+    about = os.fstat(fd)
+    return about.st_dev, about.st_ino, os.pread(fd, FILE_HEAD, 0)
 
 
 def blocks(fd: int, offset: int, end: int) -> Iterator[Block]:

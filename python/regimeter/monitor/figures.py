@@ -63,6 +63,14 @@ class Figures:
         """Begin with nothing."""
         self._lock = threading.Lock()
         self._clock = clock
+        self._begin()
+
+    def begin_anew(self) -> None:
+        """Forget all: another recording stands in the place of the one before, as the program's own profiler does it."""
+        with self._lock:
+            self._begin()
+
+    def _begin(self) -> None:
         self.scopes = 0
         self.failed = 0
         self.own_ns = 0.0
@@ -70,7 +78,7 @@ class Figures:
         self.anomalies: dict[str, int] = {}
         self.steps = Durations()
         self.operations: dict[str, Durations] = {}
-        self._looked = clock()
+        self._looked = self._clock()
 
     def add(self, part: "Run | None", anomalies: Mapping[str, int]) -> None:
         """Add what has come since the last call; anomalies: totals so far."""

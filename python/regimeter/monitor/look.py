@@ -44,8 +44,10 @@ class Looks:
 
     def take(self, part: "Run | None", figures: "Figures", resident: int, now: float) -> Look:
         """Return the look at `now`, in seconds; part: what has come, already added to the figures."""
-        elapsed, own, failed = (x - y for x, y in zip((now, figures.own_ns, figures.failed), self._before, strict=True))
-        first, self._before = not self._before[0], (now, figures.own_ns, figures.failed)
+        totals = now, figures.own_ns, figures.failed
+        # Totals are smaller than before where the figures began anew.
+        elapsed, own, failed = (x - y if x >= y else x for x, y in zip(totals, self._before, strict=True))
+        first, self._before = not self._before[0], totals
         steps = steps_of(part) if part is not None else np.empty(0, np.int64)
         self._levels.append(resident)
         busy, slowed = utilization() if {"gpu-idle", "throttling"} & set(self._wanted) else (None, None)

@@ -60,7 +60,7 @@ class Ring:
         self.path = path
         self.shortened = False
         self._keep_s = keep_s
-        self._identity: tuple[int, int] | None = None
+        self._identity: tuple[int, int, bytes] | None = None
         self._marks: deque[_Mark] = deque()
         self._front = of.FILE_HEAD
 
@@ -68,8 +68,9 @@ class Ring:
         """Take out what is too old, or too much for so many bytes. OSError where the file cannot be read or written."""
         with contextlib.suppress(FileNotFoundError), open(self.path, "r+b", buffering=0) as file:
             about = os.fstat(file.fileno())
-            if (about.st_dev, about.st_ino) != self._identity or about.st_size < self._marks[-1].offset:
-                self._identity = (about.st_dev, about.st_ino)  # another file stands there now
+            identity = of.identity(file.fileno())
+            if identity != self._identity or about.st_size < self._marks[-1].offset:
+                self._identity = identity  # another file stands there now
                 self._marks, self._front = deque([_Mark(now, of.FILE_HEAD, 0)]), of.FILE_HEAD
             self._follow(file.fileno(), about.st_size, now)
             exceeded = about.st_blocks * 512 > disk_bytes

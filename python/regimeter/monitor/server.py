@@ -124,6 +124,8 @@ class Monitor:
         with contextlib.suppress(OSError, _core.Error):  # what is wrong with the file is told at its end
             while True:
                 part = self._tail.read()
+                if self._tail.anew:
+                    self.figures.begin_anew()
                 self.figures.add(part, self._tail.anomalies)
                 self._judge(part, now)
                 if not self._tail.behind:

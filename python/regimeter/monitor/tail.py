@@ -30,7 +30,8 @@ class Tail:
         """Begin at the beginning of the file, which may not be there yet."""
         self.path = path
         self.behind = False  # the last part was as long as one may be: there is more
-        self._identity: tuple[int, int] | None = None
+        self.anew = False  # the last part is the first of another file than the parts before it
+        self._identity: tuple[int, int, bytes] | None = None
         self._begin()
 
     def _begin(self) -> None:
@@ -44,11 +45,13 @@ class Tail:
 
     def read(self) -> "Run | None":
         """Return what has come since the last call, None where nothing has. OSError where the file cannot be read."""
+        self.anew = False
         try:
             with open(self.path, "rb") as file:
-                about = os.fstat(file.fileno())
-                if (about.st_dev, about.st_ino) != self._identity or about.st_size < self._offset:
-                    self._identity = (about.st_dev, about.st_ino)  # another file stands there now
+                identity = of.identity(file.fileno())
+                if identity != self._identity or os.fstat(file.fileno()).st_size < self._offset:
+                    self.anew = self._identity is not None
+                    self._identity = identity  # another file stands there now
                     self._begin()
                 file.seek(self._offset)
                 new = file.read(MOST_BYTES)
