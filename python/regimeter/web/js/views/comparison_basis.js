@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the verdicts rest on: the environments' differences, the kind of data, warnings, and what to run next.
+// What the verdicts rest on: the environments' differences, the kind of data, and warnings.
 (function (app) {
   "use strict";
 
@@ -17,12 +17,11 @@
     return {};
   }
 
-  function basis(body, { basis: lines, warnings, next }) {
-    if (lines.length + warnings.length + next.length === 0) body.append(el("p", { class: "empty" }, "This file does not say."));
+  function basis(body, { basis: lines, warnings }) {
+    if (lines.length + warnings.length === 0) body.append(el("p", { class: "empty" }, "This file does not say."));
     if (lines.length > 0) body.append(sentences(lines, "plain"));
     if (warnings.length > 0) body.append(el("h3", { class: "part" }, "Warnings"), sentences(warnings.slice(0, 50), "warnings"));
     if (warnings.length > 50) body.append(el("p", { class: "help" }, `and ${warnings.length - 50} more`));
-    if (next.length > 0) body.append(el("h3", { class: "part" }, "Next"), el("ul", { class: "sentences" }, next.map((line) => el("li", null, el("code", null, line)))));
     return {};
   }
 

@@ -47,8 +47,11 @@
       // What all rows have in common is said once, below the table.
       const data = new Set(model.rows.map((row) => row.data).filter((text) => text !== ""));
       this.common = data.size === 1 ? [...data][0] : "";
-      const wanted = { metric: several, data: this.common === "", calls: model.rows.some(callsChanged) };
-      this.columns = COLUMNS.filter((column) => wanted[column.key] !== false && filled(column));
+      const tested = [...model.wholes, ...model.rows].some((row) => row.q !== null);
+      const wanted = { metric: several, data: this.common === "", calls: model.rows.some(callsChanged), q: tested };
+      // Notes are sentences: each has the whole width below its row.
+      this.written = COLUMNS.filter((column) => wanted[column.key] !== false && filled(column));
+      this.columns = this.written.filter((column) => column.key !== "note");
       this.scale = new app.ChangeScale([...model.wholes, ...model.rows], model.threshold, WIDTH);
       this.headings = new Map(this.columns.map((column) => [column.key, this.heading(column)]));
       this.search = el("input", { type: "search", placeholder: "Search operations", "aria-label": "Search operations", on: { input: () => this.turned() } });
@@ -95,7 +98,7 @@
 
     /** Headings and rows that were found, as plain texts and numbers. */
     plain() {
-      const columns = this.columns.flatMap((column) => (column.chart === true ? [{ key: "low_percent", label: "Change, low (%)" }, { key: "high_percent", label: "Change, high (%)" }] : [column]));
+      const columns = this.written.flatMap((column) => (column.chart === true ? [{ key: "low_percent", label: "Change, low (%)" }, { key: "high_percent", label: "Change, high (%)" }] : [column]));
       const value = (row, { key }) => (key === "calls" ? callText(row) : row[key]);
       return [[...columns.map(({ label }) => label), "Unit"], ...[...this.model.wholes, ...this.foundRows()].map((row) => [...columns.map((column) => value(row, column)), row.unit])];
     }
@@ -158,8 +161,14 @@
         case "detectable_percent":
           return number(value === null ? "" : value >= 1000 ? ">1,000 %" : `${value.toFixed(1)} %`);
         default:
-          return el("td", { class: column.key === "note" ? "note-cell" : null }, value);
+          return el("td", null, value);
       }
+    }
+
+    /** A row's cells and, below them, its note. */
+    lines(row, attributes = null) {
+      const line = el("tr", attributes, this.columns.map((column) => this.cell(row, column)));
+      return row.note === "" ? [line] : [line, el("tr", { class: "note-row" }, el("td", { colspan: this.columns.length }, el("span", { class: "row-note" }, row.note)))];
     }
 
     foundRows() {
@@ -169,14 +178,9 @@
 
     fill() {
       const rows = this.foundRows();
-      const wholes = this.model.wholes.map((row) => el("tr", { class: "whole" }, this.columns.map((column) => this.cell(row, column))));
       this.body.replaceChildren(
-        ...wholes,
-        ...rows.slice(0, this.limit).map((row) => {
-          const line = el("tr", null, this.columns.map((column) => this.cell(row, column)));
-          line.dataset.operation = row.key;
-          return line;
-        }),
+        ...this.model.wholes.flatMap((row) => this.lines(row, { class: "whole" })),
+        ...rows.slice(0, this.limit).flatMap((row) => this.lines(row, { "data-operation": row.key })),
       );
       for (const [key, heading] of this.headings) heading.setAttribute("aria-sort", key !== this.key ? "none" : this.descending ? "descending" : "ascending");
       const all = this.model.rowsInAll;

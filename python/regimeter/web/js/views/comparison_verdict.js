@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The verdict of a comparison first: passed or failed, how many of each kind, what could have been missed.
+// The verdict of a comparison first: passed or failed, how many of each kind, what could have been missed, what to run next.
 (function (app) {
   "use strict";
 
@@ -34,7 +34,7 @@
         summary.new_operations + summary.removed_operations > 0 ? card("New or removed", summary.new_operations + summary.removed_operations, "") : null,
         summary.invalid > 0 ? card("Invalid", summary.invalid, "slower") : null,
       ),
-      el("ul", { class: "sentences" }, model.facts_text.map((text) => el("li", null, text))),
+      el("ul", { class: "sentences" }, model.facts_text.map((text) => el("li", null, text)), model.next.map((line) => el("li", null, el("code", null, line)))),
     );
     return {};
   }
