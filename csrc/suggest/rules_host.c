@@ -92,8 +92,13 @@ static void long_gaps(rgm_suggester *s) {
 }
 
 void rgm_suggest_host(rgm_suggester *s) {
-    static const char *const collector[] = {
-        "gc.collect", "built-in function collect", "Garbage collection", "gc_collect", "Python GC", NULL};
+    static const char *const collector[] = {"gc.collect",
+                                            "built-in function collect",
+                                            "Garbage collection",
+                                            "gc_collect",
+                                            "Python GC",
+                                            "gc generation",
+                                            NULL};
     static const char *const compilers[] = {"torch/_dynamo/convert_frame",
                                             "_compile.compile_inner",
                                             "compile_fx",
@@ -112,7 +117,10 @@ void rgm_suggest_host(rgm_suggester *s) {
     claim_named(s, RGM_RULE_COMPILE_IN_WINDOW, compilers);
     claim_kinds(s, RGM_RULE_PYTHON_OVERHEAD, RGM_PATH_BIT(HOST_PYTHON), policy->suggest_python_share);
     if (device) claim_kinds(s, RGM_RULE_HOST_BOUND, RGM_ASKING_PATH, policy->suggest_host_share);
-    claim_kinds(s, RGM_RULE_UNRECORDED_HOST, RGM_PATH_BIT(OUTSIDE), policy->suggest_unrecorded_share);
+    // Between the scopes of a program without device work, samples of its stacks say what it did: the verdict
+    // tells it.
+    if (device || s->facts->view->run->samples.rows == 0)
+        claim_kinds(s, RGM_RULE_UNRECORDED_HOST, RGM_PATH_BIT(OUTSIDE), policy->suggest_unrecorded_share);
     device_idle(s);
     long_gaps(s);
 }

@@ -10,6 +10,7 @@ import asyncio
 import concurrent.futures
 import contextlib
 import functools
+import gc
 import json
 import sys
 import tempfile
@@ -56,7 +57,7 @@ def program(recorder: str, why: str, must: Iterable[str] = (), must_not: Iterabl
     """Add a program to the list; its must_not goes beside what its recorder cannot show."""
 
     def add(function: Callable[..., Any]) -> Callable[..., Any]:
-        never = UNMEASURED if recorder == "scopes" else OF_DEVICES
+        never = OF_DEVICES if recorder == "operators" else UNMEASURED
         PROGRAMS[function.__name__] = Program(function, recorder, set(must), never | set(must_not) - set(must), why)
         return function
 
@@ -161,6 +162,24 @@ def outside_of_scopes(profile: Any) -> None:
         with profile("seen"):
             busy(0.5)
         busy(10)
+
+
+@program("everything", "the same: samples of its stacks say what it does there", must_not={"unrecorded_host"})
+def outside_of_scopes_with_stacks(profile: Any) -> None:
+    for _ in range(10):
+        with profile("seen"):
+            busy(0.5)
+        busy(10)
+
+
+@program("everything", "it collects garbage again and again while it holds 300,000 objects", must={"gc_pause"})
+def collects(profile: Any) -> None:
+    held = [[number] for number in range(300_000)]
+    for _ in range(10):
+        with profile("work"):
+            busy(5)
+            gc.collect()
+    del held
 
 
 @program("scopes", "every tenth call does two hundred times the work", must={"variable_scope"})
@@ -337,9 +356,10 @@ def loader_with_worker() -> None:
 
 def recorded(one: Program) -> regimeter.Run:
     """Return the run of a program, after a first turn that is not recorded."""
-    if one.recorder == "scopes":
+    if one.recorder != "operators":
         one.run(lambda _name: contextlib.nullcontext())
-        with regimeter.GPUProfiler() as profiler:
+        everything = {"stacks": 100, "structure": True} if one.recorder == "everything" else {}
+        with regimeter.GPUProfiler(**everything) as profiler:
             one.run(functools.partial(profiler.profile, device="cpu"))
             return profiler.run()
     from torch.profiler import ProfilerActivity, profile

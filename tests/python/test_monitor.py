@@ -58,7 +58,7 @@ def test_what_prometheus_is_told(watched: Watched) -> None:
 
 
 def test_the_recording_that_stood_in_is_not_counted(tmp_path: Path) -> None:
-    """Until the program makes a profiler, another records it; what that one saw was counted too where a look fell on it."""
+    """Until the program makes a profiler, another records it; what that one saw was counted where a look fell on it."""
     program = """
         import gc, sys
         gc.collect()  # a scope

@@ -66,7 +66,7 @@ class Figures:
         self._begin()
 
     def begin_anew(self) -> None:
-        """Forget all: another recording stands in the place of the one before, as the program's own profiler does it."""
+        """Forget all: another recording stands in the place of the one before, that of the program's own profiler."""
         with self._lock:
             self._begin()
 

@@ -90,7 +90,7 @@ MESSAGES = {
     ),
     "gc_pause": Message(
         "The garbage collector takes {path_ns} on the critical path",
-        "spans of the collector (gc.collect and PyTorch's own) on the path",
+        "spans of the collector (gc.collect, PyTorch's own, those that a recording finds) on the path",
         "Call gc.freeze() after the setup, raise gc.set_threshold, or collect at a chosen moment off the step.",
         AMDAHL,
         "The pauses stay with the collector disabled.",
@@ -106,7 +106,8 @@ MESSAGES = {
     ),
     "unrecorded_host": Message(
         "{path_share} of the critical path lies where no span of the host was recorded",
-        "time outside any span ≥ {suggest_unrecorded_share} of the path",
+        "time outside any span ≥ {suggest_unrecorded_share} of the path; without device work only where no stacks were"
+        " sampled",
         "Record what the host does there: scopes around it, in a trace the host's activity (ProfilerActivity.CPU) and"
         " Python stacks (with_stack=True). It may be input, logging or waiting.",
         AMDAHL,
