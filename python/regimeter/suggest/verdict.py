@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 MS = 1e-6  # per nanosecond
 TOLD = 0.05  # of the time that others had the processors
+OUTSIDE = 0.2  # of the run: what lies outside of the steps is told from here on
 LEAST_SHOWN = 0.01  # of the window; a share below is not worth a bar's segment
 WHEN = ("first_step", "uneven_steps", "memory_growth")  # these look at the same time in another way
 UNITS = {"page_faults": "", "small_work": "ns", "first_step": "", "uneven_steps": "", "memory_growth": "bytes"}
@@ -108,13 +109,15 @@ def verdict_of(run: "Run", policy: Mapping[str, float] | None = None) -> Verdict
     causes = tuple(_cause(run, table, row) for row in range(len(table)))
     first, window, steps = causes[0], int(table.window_ns[0]) * MS, int(table.steps[0])
     words = CALLS if first.cause == "python" and first.calling else CAUSES[first.cause]
-    of = _of(window, steps, any(one.cause == "device" for one in causes))
+    on_device = any(one.cause == "device" for one in causes)
+    of = _of(window, steps, on_device)
     filled = _filled(first, of)
     sentence = words.plain if words.plain and first.figure is None else words.sentence
     return Verdict(
         cause=first.cause,
         sentence=sentence.format_map(filled) + _tie(causes),
-        why=_why(causes, int(table.samples[0]), int(table.displaced[0]), first),
+        why=_why(causes, int(table.samples[0]), int(table.displaced[0]), first)
+        + _outside(run.duration_ns * MS, window, steps, on_device),
         next=(_without_stacks(run, first) or words.next.format_map(filled)) + _bound(first),
         confidence=_core.DEGREES[table.confidence[0]],
         window_ms=window,
@@ -210,6 +213,14 @@ def _why(causes: tuple[Cause, ...], samples: int, displaced: int, first: Cause) 
     )
     said = "; ".join(parts) or "nothing else was found"
     return f"{said[0].upper()}{said[1:]} (from {basis}{error}{left})."
+
+
+def _outside(run_ms: float, window_ms: float, steps: int, on_device: bool) -> str:
+    """Say how much of the run no share above is of, where that is much: imports, loading, what follows the last step."""
+    rest = run_ms - window_ms
+    if on_device or not steps or rest < OUTSIDE * run_ms:
+        return ""
+    return f" Outside of these steps: {duration(rest)} of the run's {duration(run_ms)}."
 
 
 def _bound(cause: Cause) -> str:
