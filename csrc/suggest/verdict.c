@@ -122,7 +122,8 @@ static rgm_status put(const rgm_verdict_facts *facts, const ranked *of, rgm_caus
     out->time_ns[*row] = time->time_ns;
     out->share[*row] = of->share;
     out->error[*row] = of->error;
-    if (may_go[of->cause]) out->saved_ns[*row] = time->time_ns;
+    // What other programs took of the window, they took of each cause alike.
+    if (may_go[of->cause]) out->saved_ns[*row] = (rgm_i64)(of->share * (double)rgm_verdict_window(facts));
     out->subject[*row] = time->subject;
     out->subject_share[*row] = time->subject_share;
     out->stack[*row] = time->stack;

@@ -128,6 +128,7 @@ static rgm_awaited told_by(const rgm_partition *p, size_t sample, rgm_role bucke
     rgm_sample_state state =
         (rgm_sample_state)RGM_CELL(&view->run->samples, state, sample, RGM_SAMPLE_UNKNOWN);
     rgm_awaited told = {.cause = whole_cause(bucket), .stack = stack, .state = state};
+    if (told.cause == RGM_CAUSE_INPUT) told.elsewhere = rgm_verdict_awaits_processes(view, stack);
     if (told.cause != RGM_CAUSE_UNKNOWN) return told;
     if (bucket == RGM_ROLE_NONE && p->iterates && rgm_stack_iterates(view, stack))
         return (rgm_awaited){.cause = RGM_CAUSE_INPUT, .stack = stack};
@@ -338,21 +339,37 @@ static rgm_status find_scope(rgm_partition *p, rgm_error *err) {
 
 // --- together ---------------------------------------------------------------------------------------------
 
+// A batch that the loader makes in this process has the line that makes it; else it is waited for.
+static rgm_status name_input(rgm_partition *p, rgm_error *err) {
+    rgm_cause_time *input = &p->facts->causes[RGM_CAUSE_INPUT], line = *input;
+    RGM_TRY(find_subject(p, RGM_ROLE_DATA_WAIT, input, err));
+    if (2 * line.elsewhere > p->of_bucket[RGM_ROLE_DATA_WAIT])
+        input->elsewhere = input->count;
+    else if (line.stack >= 0 && rgm_stack_passes(p->facts->view, line.stack, "/torch/utils/data/"))
+        input->subject = 0, input->subject_share = line.subject_share;
+    return RGM_OK;
+}
+
 static rgm_status name_subjects(rgm_partition *p, rgm_error *err) {
     static const struct {
         rgm_role role;
         rgm_limit_cause cause;
     } named[] = {
-        {RGM_ROLE_MODULE, RGM_CAUSE_FORWARD},        {RGM_ROLE_BACKWARD, RGM_CAUSE_BACKWARD},
-        {RGM_ROLE_OPTIMIZER, RGM_CAUSE_OPTIMIZER},   {RGM_ROLE_DATA_WAIT, RGM_CAUSE_INPUT},
-        {RGM_ROLE_CHECKPOINT, RGM_CAUSE_CHECKPOINT}, {RGM_ROLE_COMPILE, RGM_CAUSE_COMPILE},
-        {RGM_ROLE_GC, RGM_CAUSE_GARBAGE_COLLECTION}, {RGM_ROLE_SYNC, RGM_CAUSE_SYNCHRONISATION},
-        {RGM_ROLE_COPY, RGM_CAUSE_COPIES},           {RGM_ROLE_GRAD_CLIP, RGM_CAUSE_GRADIENT_CLIPPING},
+        {RGM_ROLE_MODULE, RGM_CAUSE_FORWARD},
+        {RGM_ROLE_BACKWARD, RGM_CAUSE_BACKWARD},
+        {RGM_ROLE_OPTIMIZER, RGM_CAUSE_OPTIMIZER},
+        {RGM_ROLE_CHECKPOINT, RGM_CAUSE_CHECKPOINT},
+        {RGM_ROLE_COMPILE, RGM_CAUSE_COMPILE},
+        {RGM_ROLE_GC, RGM_CAUSE_GARBAGE_COLLECTION},
+        {RGM_ROLE_SYNC, RGM_CAUSE_SYNCHRONISATION},
+        {RGM_ROLE_COPY, RGM_CAUSE_COPIES},
+        {RGM_ROLE_GRAD_CLIP, RGM_CAUSE_GRADIENT_CLIPPING},
     };
     for (size_t i = 0; i < sizeof named / sizeof named[0]; i++)
         if (p->facts->causes[named[i].cause].found && p->spans[named[i].role])
             RGM_TRY(find_subject(p, named[i].role, &p->facts->causes[named[i].cause], err));
-    return RGM_OK;
+    return p->facts->causes[RGM_CAUSE_INPUT].found && p->spans[RGM_ROLE_DATA_WAIT] ? name_input(p, err)
+                                                                                   : RGM_OK;
 }
 
 rgm_status rgm_verdict_of_host(rgm_verdict_facts *facts, rgm_error *err) {

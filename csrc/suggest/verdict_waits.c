@@ -29,6 +29,10 @@ static bool passes_any(const rgm_view *view, int32_t stack, const char *const *f
     return false;
 }
 
+bool rgm_verdict_awaits_processes(const rgm_view *view, int32_t stack) {
+    return stack >= 0 && passes_any(view, stack, process_files);
+}
+
 // How much the state of a thread says of what is waited for; 0 where it waits for work itself.
 static int weight_of(rgm_sample_state state, rgm_limit_cause *cause) {
     switch (state) {

@@ -9,12 +9,14 @@
 typedef struct {
     rgm_limit_cause cause;
     int32_t stack;
-    bool elsewhere; // in another thread
+    bool elsewhere; // in another thread or process
     rgm_sample_state state;
 } rgm_awaited;
 
 // Row `sample` of the driving thread has found it waiting, which is `found`: LOCK or NETWORK.
 rgm_awaited rgm_verdict_awaited(const rgm_verdict_facts *facts, size_t sample, rgm_limit_cause found);
+// Whether a stack is in code that waits for other processes of the program.
+bool rgm_verdict_awaits_processes(const rgm_view *view, int32_t stack);
 // Whether a sample of the driving thread within compiled code of a framework waits for helpers of that code.
 bool rgm_verdict_awaits_helpers(const rgm_verdict_facts *facts, rgm_role bucket, size_t sample);
 

@@ -2475,7 +2475,7 @@ class CausesTable(Table):
     error: NDArray[np.float64]
     """Standard error of the share, where samples of stacks tell it; 0 where spans do."""
     saved_ns: NDArray[np.int64]
-    """What its going would save at most, -1 where that is not known. [ns]"""
+    """What its going would save of the window at most, -1 where that is not known. [ns]"""
     tied: NDArray[np.uint8]
     """1 where it is within the margin of the first."""
     confidence: NDArray[np.uint8]
@@ -2491,7 +2491,7 @@ class CausesTable(Table):
     count: NDArray[np.int64]
     """Spans that are it, or samples that show it."""
     elsewhere: NDArray[np.int64]
-    """Samples that show it in other threads, for which the main one waits."""
+    """Samples that show it in other threads or processes, for which the main thread waits."""
     calling: NDArray[np.uint8]
     """1 where the line waits for calls of compiled code that keep the interpreter's lock."""
     figure: NDArray[np.float64]

@@ -345,6 +345,26 @@ def test_a_step_within_an_iterator_is_not_its_input(tmp_path: Path) -> None:
     assert "input" not in found.shares, found.why
 
 
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_loader_that_is_late_is_told_where_its_batches_are_made(workers: int, tmp_path: Path) -> None:
+    package("torch")
+    code = (
+        "import time, torch\nfrom torch.utils.data import DataLoader, Dataset\ntorch.set_num_threads(1)\n"
+        "class Slow(Dataset):\n    def __len__(self):\n        return 160\n"
+        "    def __getitem__(self, index):\n        time.sleep(0.01)\n        return torch.zeros(8), index % 2\n"
+        "model = torch.nn.Linear(8, 2)\noptimizer = torch.optim.SGD(model.parameters(), lr=0.01)\n"
+        f"for rows, labels in DataLoader(Slow(), batch_size=8, num_workers={workers}):\n"
+        "    optimizer.zero_grad()\n    torch.nn.functional.cross_entropy(model(rows), labels).backward()\n"
+        "    optimizer.step()\n"
+    )
+    found = verdict(regimeter.load(record(tmp_path, code)))
+    assert found.cause == "input", (found.sentence, found.why)
+    assert found.causes[0].elsewhere == bool(workers)
+    assert ("worker processes of its loader" in found.sentence) == bool(workers)
+    assert ("Load ahead in worker processes" in found.next) == (not workers)
+    assert found.causes[0].place.startswith("DataLoader.__next__" if workers else "Slow.__getitem__ (program.py:8)")
+
+
 def test_large_products_on_several_lines_are_no_small_work(tmp_path: Path) -> None:
     lines = "".join(f"    {name} = left @ right\n" for name in ("one", "two", "three", "four"))
     code = "import torch\nleft = right = torch.rand(500, 500)\n" + f"for _ in range(60):\n{lines}"

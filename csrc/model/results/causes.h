@@ -48,7 +48,8 @@
     X(i64, time_ns, "ns", 0, "Time of the window that it takes.")                                            \
     X(f64, share, "", NAN, "time_ns of the window.")                                                         \
     X(f64, error, "", 0, "Standard error of the share, where samples of stacks tell it; 0 where spans do.")  \
-    X(i64, saved_ns, "ns", -1, "What its going would save at most, -1 where that is not known.")             \
+    X(i64, saved_ns, "ns", -1,                                                                               \
+      "What its going would save of the window at most, -1 where that is not known.")                        \
     X(u8, tied, "", 0, "1 where it is within the margin of the first.")                                      \
     X(u8, confidence, "", 0, "An index of DEGREES: how clearly it comes before the others.")                 \
     X(name, subject, "", 0, "Module, scope, operator or kernel that takes most of it, \"\" for none.")       \
@@ -56,7 +57,8 @@
     X(i32, stack, "", -1, "Row in `stacks` of the line that takes most of it, -1 for none.")                 \
     X(i64, span, "", -1, "Row in `spans` of an example, -1 for none.")                                       \
     X(i64, count, "", 0, "Spans that are it, or samples that show it.")                                      \
-    X(i64, elsewhere, "", 0, "Samples that show it in other threads, for which the main one waits.")         \
+    X(i64, elsewhere, "", 0,                                                                                 \
+      "Samples that show it in other threads or processes, for which the main thread waits.")                \
     X(u8, calling, "", 0,                                                                                    \
       "1 where the line waits for calls of compiled code that keep the interpreter's lock.")                 \
     X(f64, figure, "", NAN,                                                                                  \

@@ -180,6 +180,13 @@ TOO_SHORT = (
 )
 NO_STACKS = "Mark the parts of it with scopes of their own. Stacks could not be sampled: {reason}."
 
+# Of "input", where the main process waits for others that make its batches.
+WORKERS = Words(
+    "The program waits for the worker processes of its loader in {share} of {of}.",
+    "Make what a worker does cheaper (`regimeter lines RUN.PID` has its lines), or start more of them while processors "
+    "are free; with persistent_workers they are started once.",
+)
+
 # Of "python", where what its line does is calls: their own loop is not what takes the time.
 CALLS = Words(
     "Compiled code that keeps the interpreter's lock is the limit in {share} of {of}.",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from .. import _core
 from ..system.joints import joint
 from ..system.text import duration
-from .causes import CALLS, CAUSES, NO_STACKS, TOO_SHORT
+from .causes import CALLS, CAUSES, NO_STACKS, TOO_SHORT, WORKERS, Words
 from .words import figure, subject
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def verdict_of(run: "Run", policy: Mapping[str, float] | None = None) -> Verdict
         return None
     causes = tuple(_cause(run, table, row) for row in range(len(table)))
     first, window, steps = causes[0], int(table.window_ns[0]) * MS, int(table.steps[0])
-    words = CALLS if first.cause == "python" and first.calling else CAUSES[first.cause]
+    words = _words(first)
     on_device = any(one.cause == "device" for one in causes)
     of = _of(window, steps, on_device)
     filled = _filled(first, of)
@@ -126,6 +126,12 @@ def verdict_of(run: "Run", policy: Mapping[str, float] | None = None) -> Verdict
         displaced=int(table.displaced[0]),
         causes=causes,
     )
+
+
+def _words(first: Cause) -> Words:
+    if first.cause == "python" and first.calling:
+        return CALLS
+    return WORKERS if first.cause == "input" and first.elsewhere else CAUSES[first.cause]
 
 
 def _without_stacks(run: "Run", first: Cause) -> str:
@@ -198,7 +204,8 @@ def _why(causes: tuple[Cause, ...], samples: int, displaced: int, first: Cause) 
     """Say where the time of the first cause is, and what the rest of the window went into."""
     parts = []
     if first.place and first.place_share is not None:
-        other = ", in other threads that the main one waits for" if first.elsewhere else ""
+        threads = first.elsewhere and first.cause != "input"
+        other = ", in other threads that the main one waits for" if threads else ""
         parts.append(f"{_share(first.place_share)} of it in {first.place}{other}")
     rest = [one for one in causes if one is not first and one.cause not in WHEN and (one.share or 0) >= LEAST_SHOWN]
     rest.sort(key=lambda one: -(one.share or 0))
@@ -216,7 +223,7 @@ def _why(causes: tuple[Cause, ...], samples: int, displaced: int, first: Cause) 
 
 
 def _outside(run_ms: float, window_ms: float, steps: int, on_device: bool) -> str:
-    """Say how much of the run no share above is of, where that is much: imports, loading, what follows the last step."""
+    """Say how much of the run no share is of, where that is much: imports, loading, what follows the last step."""
     rest = run_ms - window_ms
     if on_device or not steps or rest < OUTSIDE * run_ms:
         return ""
