@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The first screen of real traces: the sentence of the verdict, one bar, at most three things to do with evidence."""
 
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 from browsing import Browsing, timeline
+from needed import package
 from traces import load_trace
 
+from regimeter import load
 from regimeter.report.trace_data import trace_data
 
 pytestmark = pytest.mark.web
@@ -62,3 +67,24 @@ def test_evidence_is_one_click_away(browsing: Browsing) -> None:
     browsing.until("document.querySelector('#analyses .tab[aria-selected=true]') !== null")
     tab = page.locator("#analyses .tab[aria-selected=true]").inner_text()
     assert tab.lower().replace(" ", "-") == action["table"]
+
+
+def test_nothing_is_said_twice(tmp_path: Path) -> None:
+    """A loader that is late is the verdict; the suggestion that says the same of the critical path is left out."""
+    package("torch")
+    (tmp_path / "program.py").write_text(
+        "import time, torch\nfrom torch.utils.data import DataLoader, Dataset\n"
+        "class Slow(Dataset):\n    def __len__(self):\n        return 80\n"
+        "    def __getitem__(self, index):\n        time.sleep(0.02)\n        return torch.zeros(8)\n"
+        "model = torch.nn.Linear(8, 2)\noptimizer = torch.optim.SGD(model.parameters(), lr=0.01)\n"
+        "for rows in DataLoader(Slow(), batch_size=8):\n    optimizer.zero_grad()\n    model(rows).sum().backward()\n"
+        "    optimizer.step()\n"
+    )
+    command = [sys.executable, "-m", "regimeter", "record", "-q", "-o", "run.rgm", "program.py"]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    run = load(tmp_path / "run.rgm")
+    assert "data_loader" in {one.rule for one in run.suggestions()}
+    limit = trace_data(run)["limit"]
+    assert limit["cause"] == "input"
+    assert limit["actions"][0]["of"] == "of the steps"
+    assert not any("loader" in one["title"].lower() for one in limit["actions"][1:])

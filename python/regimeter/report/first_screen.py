@@ -20,8 +20,17 @@ TABLES = {
     "scope": "scopes",
     "optimizer": "operators",
 }
+# Rules of suggestions that say of the critical path what a cause says of its window.
+SAME = {
+    "input": {"data_loader", "loader_without_workers"},
+    "garbage_collection": {"gc_pause"},
+    "compile": {"compile_in_window"},
+    "device_idle": {"device_idle"},
+    "launches": {"launch_bound"},
+}
+OF_PATH = "of the critical path"
 _COMMAND = re.compile(r"\bregimeter ([a-z][a-z-]*)")
-_LINE = re.compile(r":\d+$")
+_LINE = re.compile(r":\d+\)?$")
 
 
 def first_screen(
@@ -29,13 +38,15 @@ def first_screen(
 ) -> dict[str, Any] | None:
     """Return the verdict with its `actions`; None without a verdict.
 
-    What the verdict says to do comes first, then the first suggestions. An action is {title, hint, saved_ns, share}
-    (None where it is not bounded) and its evidence: `time`, a range in ns since the start of the run, `query`, what to
-    look for in the timeline, and `table`, one of the page's `tables`; each None where there is none.
+    What the verdict says to do comes first, then the first suggestions that say something else. An action is {title,
+    hint, saved_ns, share, of} (None where it is not bounded; `of` is what it is a share of) and its evidence: `time`,
+    a range in ns since the start of the run, `query`, what to look for in the timeline, and `table`, one of the page's
+    `tables`; each None where there is none.
     """
     if verdict is None:
         return None
-    chosen = [one for one in suggestions if not one["folded"]]
+    same = SAME.get(verdict["cause"], set())
+    chosen = [one for one in suggestions if not one["folded"] and one["rule"] not in same]
     actions = [_of_verdict(verdict, tables), *(_of_suggestion(run, one, tables) for one in chosen)]
     return verdict | {"actions": actions[:MOST_ACTIONS]}
 
@@ -50,10 +61,17 @@ def _of_verdict(verdict: dict[str, Any], tables: Collection[str]) -> dict[str, A
         "hint": "",
         "saved_ns": saved * 1e6 if bound and saved is not None else None,
         "share": first["share"] if bound and saved is not None else None,
+        "of": _window(verdict),
         "time": None,
         "query": None if place is None or _LINE.search(place) else place,
         "table": _table_of_cause(verdict, tables),
     }
+
+
+def _window(verdict: dict[str, Any]) -> str:
+    if any(one["cause"] == "device" for one in verdict["causes"]):
+        return "of the device's time"
+    return "of the steps" if verdict["steps"] else "of the run"
 
 
 def _of_suggestion(run: "Run", one: dict[str, Any], tables: Collection[str]) -> dict[str, Any]:
@@ -63,6 +81,7 @@ def _of_suggestion(run: "Run", one: dict[str, Any], tables: Collection[str]) -> 
         "hint": one["implementation_hint"],
         "saved_ns": one["saved_high_ms"] * 1e6 if one["bounded"] else None,
         "share": one["share"] if one["bounded"] else None,
+        "of": OF_PATH,
         "time": _around(run, spans[0]) if spans else None,
         "query": one["operation"] or None,
         "table": _table(one["verify"], tables),

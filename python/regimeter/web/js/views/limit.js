@@ -47,7 +47,7 @@
   }
 
   function action(one, model) {
-    const bound = one.saved_ns === null ? null : el("span", { class: "limit-saves" }, "up to ", el("strong", null, units.timeText(one.saved_ns)), one.share === null ? null : `, ${units.shareText(one.share)}`);
+    const bound = one.saved_ns === null ? null : el("span", { class: "limit-saves" }, "up to ", el("strong", null, units.timeText(one.saved_ns)), one.share === null ? null : `, ${units.shareText(one.share)} ${one.of}`);
     return el("li", null, el("div", { class: "limit-what" }, el("span", { class: "limit-title", title: one.title }, one.title), one.hint === "" ? null : el("span", { class: "limit-hint", title: one.hint }, one.hint)), el("span", { class: "limit-side" }, bound, links(one, model)));
   }
 
