@@ -108,6 +108,8 @@ static rgm_degree confidence_of(const rgm_verdict_facts *facts, const ranked *ro
     double next = count > 1 && rows[1].place == rows[0].place ? rows[1].share : 0;
     if (count > 1 && tied(policy, &rows[0], &rows[1])) return RGM_DEGREE_LOW;
     if (looked > 0 && (double)facts->displaced >= policy->verdict_others_most * looked) return RGM_DEGREE_LOW;
+    if (rows[0].cause == RGM_CAUSE_SCOPE && share_of(facts, RGM_CAUSE_UNKNOWN) > rows[0].share)
+        return RGM_DEGREE_LOW; // most is between what was marked
     bool clear =
         rows[0].share >= policy->verdict_clear_share && rows[0].share - next >= policy->verdict_clear_lead;
     bool placed = rows[0].place <= FIRST && rows[0].cause != RGM_CAUSE_DEVICE;

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -430,13 +431,26 @@ def test_scopes_alone_name_the_largest() -> None:
     profiler.close()
 
 
+def test_scopes_with_more_between_them_do_not_limit_the_program() -> None:
+    with regimeter.GPUProfiler() as profiler:
+        for _ in range(2):
+            with profiler.profile("seen", device="cpu"):
+                time.sleep(0.01)
+            time.sleep(0.1)
+        with profiler.profile("end", device="cpu"):
+            pass
+        found = verdict(profiler.run())
+    assert (found.cause, found.confidence) == ("scope", "low")
+    assert "where most of it went is not recorded" in found.sentence
+
+
 def test_a_run_too_short_for_samples_says_so(tmp_path: Path) -> None:
     found = verdict(regimeter.load(record(tmp_path, "print(1)\n")))
     if found.samples == 0:  # a machine that is busy may take as long for this as others for a program
         assert found.next.startswith("The run is too short for samples of its stack")
     profiler = regimeter.GPUProfiler(stacks=0)
     with profiler.profile("scope", device="cpu"):
-        sum(range(20_000))
+        time.sleep(0.5)
     assert verdict(profiler.run()).next.startswith(
         "Mark the parts of it with scopes of their own, or record with stacks"
     )

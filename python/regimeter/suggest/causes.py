@@ -187,6 +187,12 @@ WORKERS = Words(
     "are free; with persistent_workers they are started once.",
 )
 
+# Of "scope", where more time lies between the scopes.
+SPARSE = Words(
+    "The scope {place} takes {share} of {of}; where most of it went is not recorded.",
+    "Put scopes around more of the program, or record with stacks: regimeter record PROGRAM.",
+)
+
 # Of "python", where what its line does is calls: their own loop is not what takes the time.
 CALLS = Words(
     "Compiled code that keeps the interpreter's lock is the limit in {share} of {of}.",

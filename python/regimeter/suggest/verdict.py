@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from .. import _core
 from ..system.joints import joint
 from ..system.text import duration
-from .causes import CALLS, CAUSES, NO_STACKS, TOO_SHORT, WORKERS, Words
+from .causes import CALLS, CAUSES, NO_STACKS, SPARSE, TOO_SHORT, WORKERS, Words
 from .words import figure, subject
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def verdict_of(run: "Run", policy: Mapping[str, float] | None = None) -> Verdict
         return None
     causes = tuple(_cause(run, table, row) for row in range(len(table)))
     first, window, steps = causes[0], int(table.window_ns[0]) * MS, int(table.steps[0])
-    words = _words(first)
+    words = _words(causes)
     on_device = any(one.cause == "device" for one in causes)
     of = _of(window, steps, on_device)
     filled = _filled(first, of)
@@ -128,7 +128,10 @@ def verdict_of(run: "Run", policy: Mapping[str, float] | None = None) -> Verdict
     )
 
 
-def _words(first: Cause) -> Words:
+def _words(causes: tuple[Cause, ...]) -> Words:
+    first, unknown = causes[0], next((one.share or 0.0 for one in causes if one.cause == "unknown"), 0.0)
+    if first.cause == "scope" and unknown > (first.share or 0.0):
+        return SPARSE
     if first.cause == "python" and first.calling:
         return CALLS
     return WORKERS if first.cause == "input" and first.elsewhere else CAUSES[first.cause]
