@@ -544,6 +544,25 @@ def test_ctrl_c_in_a_terminal_reaches_the_program_once(program, tmp_path):
     assert b"[2, 2]" not in seen
 
 
+@pytest.mark.parametrize("interpreter", ["python", "python3", sys.executable])
+def test_python_may_stand_before_the_program(interpreter, program, run_in, tmp_path):
+    done = run_in(*RECORD, "-o", "run.rgm", "--", interpreter, program(SCOPES))
+    assert done.returncode == 0, done.stderr
+    assert regimeter.load(tmp_path / "run.rgm").environment["command"][-1].endswith(".py")
+
+
+def test_another_python_is_one_clear_error(program, run_in, tmp_path):
+    other = tmp_path / "bin/python3"
+    other.parent.mkdir()
+    other.write_text("")
+    done = run_in(*RECORD, str(other), program(SCOPES))
+    assert done.returncode == 2
+    assert (
+        done.stderr.rstrip()
+        == f"regimeter: {other}: another Python than {sys.executable}, where regimeter is installed"
+    )
+
+
 # --- files --------------------------------------------------------------------------------------------------------
 
 

@@ -5,6 +5,7 @@ import argparse
 import contextlib
 import json
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -53,6 +54,7 @@ STARTING = {
     ),
 }
 TORCHRUN = "torchrun"  # torch's command, which is a module
+INTERPRETER = re.compile(r"python(3(\.\d+)?)?")
 INTERVAL_MS = 10.0
 FAILED = 1
 DESCRIPTION = """\
@@ -298,6 +300,7 @@ def command_of(program: list[str], verb: str = "record", usage: str = USAGE) -> 
 
     from .errors import CommandError
 
+    program = _without_interpreter(program)
     if not program:
         raise CommandError(f"{verb}: no program given; usage: {usage}")
     if program[0] == TORCHRUN and not os.path.exists(TORCHRUN):
@@ -315,6 +318,18 @@ def command_of(program: list[str], verb: str = "record", usage: str = USAGE) -> 
     else:
         name = os.path.basename(os.path.abspath(first))
     return [sys.executable, *_args_from_interpreter_flags(), *program], name
+
+
+def _without_interpreter(program: list[str]) -> list[str]:
+    """Return a command without the `python` before the program, as people write it; CommandError for another one."""
+    from .errors import CommandError
+
+    if not program or not INTERPRETER.fullmatch(os.path.basename(program[0])):
+        return program
+    there = os.path.isfile(program[0])
+    if there and os.path.realpath(program[0]) != os.path.realpath(sys.executable):
+        raise CommandError(f"{program[0]}: another Python than {sys.executable}, where regimeter is installed")
+    return program[1:]
 
 
 def _kernel_options(arguments: argparse.Namespace) -> dict[str, bool]:

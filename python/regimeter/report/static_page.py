@@ -50,7 +50,7 @@ def page(title: str, body: str, *, head: str = "", forms: str = "'none'", style:
     digest = base64.b64encode(hashlib.sha256(rules.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action {forms}"
     text = (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<!DOCTYPE html>\n<html lang="en" data-ready="1">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{escape(title)}</title>\n{head}<style>{rules}</style>\n</head>\n<body>\n<main>\n{body}\n</main>\n</body>\n</html>\n"
