@@ -18,9 +18,13 @@ def idle_of(run: "Run", names: Names) -> dict[str, Any] | None:
     """Return the gaps of whole devices, in order of device and time; None where there are none.
 
     Times are ns since the start of the run. `devices` are {rank, device, count}, in the order of the rows; `omitted`
-    and `omitted_ns` are of the gaps that are left out, the shortest.
+    and `omitted_ns` are of the gaps that are left out, the shortest. `cause_ns` is the idle time of each cause, as
+    `regimeter idle` has it: a gap before work that was launched late has two, and its row that of the first part.
     """
     table: Any = run.analyse("idle_gaps")
+    times: Any = run.analyse("idle_times")
+    whole = times.lane < 0
+    sums = np.bincount(times.cause[whole], times.total_ns[whole], len(_core.IDLE_CAUSES))
     shown = np.arange(min(len(table), MOST_GAPS))  # the longest come first
     if not len(shown):
         return None
@@ -37,6 +41,7 @@ def idle_of(run: "Run", names: Names) -> dict[str, Any] | None:
         "count": len(rows),
         "columns": columns,
         "causes": list(_core.IDLE_CAUSES),
+        "cause_ns": [int(total) for total in sums],
         "devices": [
             {"rank": rank, "device": device, "count": places.count((rank, device))}
             for rank, device in dict.fromkeys(places)

@@ -30,7 +30,7 @@
     let at = 0;
     const ranked = new Set(table.devices.map(({ rank }) => rank)).size > 1;
     const devices = table.devices.map(({ rank, device, count }) => ({ label: `${ranked && rank >= 0 ? `rank ${rank}, ` : ""}GPU ${device}`, from: at, to: (at += count) }));
-    return { ...columns, causes: table.causes, devices, count: table.count, omitted: table.omitted, omittedNs: table.omitted_ns };
+    return { ...columns, causes: table.causes, causeNs: table.cause_ns, devices, count: table.count, omitted: table.omitted, omittedNs: table.omitted_ns };
   }
 
   /** First gap of a device that ends after `when`. */
@@ -80,9 +80,7 @@
 
     legend() {
       const { idle } = this;
-      const times = new Map();
-      for (let i = 0; i < idle.count; i += 1) times.set(idle.cause[i], (times.get(idle.cause[i]) ?? 0) + idle.duration_ns[i]);
-      const shown = [...times].sort((a, b) => b[1] - a[1]);
+      const shown = idle.causeNs.map((time, cause) => [cause, time]).filter(([, time]) => time > 0).sort((a, b) => b[1] - a[1]);
       const rest = idle.omitted > 0 ? [el("li", { class: "dim" }, `${units.countText(idle.omitted)} shorter gaps, ${units.timeText(idle.omittedNs)}, are not drawn`)] : [];
       return el("ul", { class: "legend" }, el("li", { class: "dim" }, "Idle:"), shown.map(([cause, time]) => el("li", null, app.spanKinds.swatch(CAUSES[idle.causes[cause]]?.[1] ?? "--series-other"), `${CAUSES[idle.causes[cause]]?.[0] ?? idle.causes[cause]} `, el("span", { class: "dim" }, units.timeText(time)))), rest);
     }
