@@ -193,6 +193,7 @@ static void *sample_loop(void *arg) {
         }
         pthread_mutex_unlock(&stacks->mutex);
         bool more = sample_all(stacks, walker);
+        rgm_witness_beside(stacks->session);
         atomic_store_explicit(&stacks->cpu_ns, rgm_thread_cpu_ns(), memory_order_relaxed);
         pthread_mutex_lock(&stacks->mutex);
         due_ns += next_pause(stacks, interval_ns);

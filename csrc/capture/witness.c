@@ -155,20 +155,38 @@ rgm_witness_row rgm_witness_mark(const rgm_recorder *r, uint64_t ticks) {
 
 static uint32_t cut(uint64_t ticks) { return ticks > UINT32_MAX ? UINT32_MAX : (uint32_t)ticks; }
 
-// Returns what it cost: the time that the thread worked for it, not what others took meanwhile.
-static int64_t look(rgm_recorder *r, int64_t begin_ns) {
-    rgm_session *session = r->session;
+// Does the work and writes the row. Returns what it cost since then: the time that the thread worked for it,
+// not what others took meanwhile.
+static int64_t look(rgm_session *session, rgm_witness_row row, int64_t begin_ns) {
     uint64_t throughput, memory;
-    rgm_witness_row row = rgm_witness_mark(r, rgm_clock_ticks());
     rgm_witness_work(&throughput, &memory);
     row.throughput = cut(throughput);
     row.memory = cut(memory);
     rgm_session_rows(session, RGM_LOG_WITNESSES, &row, 1);
     int64_t worked = rgm_thread_cpu_ns() - row.cpu_ns, end_ns = rgm_clock_monotonic_ns();
-    int64_t cost = worked < end_ns - begin_ns ? worked : end_ns - begin_ns;
     atomic_store(&session->witness.last_ns, end_ns);
-    rgm_session_own(session, RGM_OWN_witness, rgm_witness_ticks(&session->witness, rgm_clock_ticks(), cost));
+    return worked < end_ns - begin_ns ? worked : end_ns - begin_ns;
+}
+
+static int64_t look_of(rgm_recorder *r, int64_t begin_ns) {
+    rgm_witness_state *witness = &r->session->witness;
+    int64_t cost = look(r->session, rgm_witness_mark(r, rgm_clock_ticks()), begin_ns);
+    rgm_session_own(r->session, RGM_OWN_witness, rgm_witness_ticks(witness, rgm_clock_ticks(), cost));
     return cost;
+}
+
+// Whether it is the caller's turn; who sets the time of the next look takes this one.
+static bool take_turn(rgm_witness_state *witness, int64_t now_ns, int64_t next_ns) {
+    return now_ns >= next_ns &&
+           atomic_compare_exchange_strong(&witness->next_ns, &next_ns, now_ns + witness->interval_ns);
+}
+
+// Returns in what time the next one is due.
+static int64_t wait_after(rgm_witness_state *witness, int64_t begin_ns, int64_t cost) {
+    int64_t wait_ns = cost * RGM_WITNESS_SHARE;
+    if (wait_ns < witness->interval_ns) wait_ns = witness->interval_ns;
+    atomic_store(&witness->next_ns, begin_ns + wait_ns);
+    return wait_ns;
 }
 
 void rgm_witness_turn(rgm_recorder *r, uint64_t now) {
@@ -182,17 +200,12 @@ void rgm_witness_turn(rgm_recorder *r, uint64_t now) {
     uint32_t depth = depth_at(around);
     if (!is_here(r, depth, now)) return;
     int64_t begin_ns = rgm_clock_monotonic_ns(), next_ns = atomic_load(&witness->next_ns);
-    // Whoever sets the time of the next one takes this one.
-    if (begin_ns < next_ns ||
-        !atomic_compare_exchange_strong(&witness->next_ns, &next_ns, begin_ns + witness->interval_ns)) {
+    if (!take_turn(witness, begin_ns, next_ns)) {
         wait_until(r, now, next_ns - begin_ns);
         return;
     }
     uint64_t begin = rgm_clock_ticks();
-    int64_t wait_ns = look(r, begin_ns) * RGM_WITNESS_SHARE;
-    if (wait_ns < witness->interval_ns) wait_ns = witness->interval_ns;
-    atomic_store(&witness->next_ns, begin_ns + wait_ns);
-    wait_until(r, begin, wait_ns);
+    wait_until(r, begin, wait_after(witness, begin_ns, look_of(r, begin_ns)));
     r->witness_level = depth;
     if (around) around->own += rgm_clock_ticks() - begin;
 }
@@ -204,7 +217,26 @@ void rgm_witness_last(rgm_session *session, uint64_t session_id) {
         return;
     int64_t now_ns = rgm_clock_monotonic_ns();
     if (now_ns - atomic_load(&session->witness.last_ns) < RGM_WITNESS_LEAST_NS) return;
-    (void)look(r, now_ns);
+    (void)look_of(r, now_ns);
+}
+
+void rgm_witness_beside(rgm_session *session) {
+    rgm_witness_state *witness = &session->witness;
+    int64_t begin_ns = rgm_clock_monotonic_ns(), next_ns = atomic_load(&witness->next_ns);
+    if (witness->interval_ns <= 0 || begin_ns < next_ns + witness->interval_ns) return;
+    if (!take_turn(witness, begin_ns, next_ns)) return;
+    uint64_t throughput, memory;
+    int64_t begin_cpu_ns = rgm_thread_cpu_ns();
+    int processor = sched_getcpu();
+    rgm_witness_work(&throughput, &memory); // a thread that has slept begins slowly
+    rgm_witness_row row = {
+        .ticks = rgm_clock_ticks(),
+        .cpu_ns = rgm_thread_cpu_ns(),
+        .thread = RGM_WITNESS_NO_THREAD,
+        .processor = processor > INT16_MAX ? -1 : (int16_t)processor,
+    };
+    (void)look(session, row, begin_ns);
+    (void)wait_after(witness, begin_ns, rgm_thread_cpu_ns() - begin_cpu_ns);
 }
 
 void rgm_witness_block(rgm_recorder *r, uint64_t now) {

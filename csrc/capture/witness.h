@@ -16,6 +16,9 @@
 // booked as own time, which is not exclusive time. One look of a session is due an interval after the last,
 // and no sooner than the last has come to RGM_WITNESS_SHARE of the time, whatever the number of threads.
 //
+// Where no scope ends for two intervals, the thread that samples call stacks takes the look, beside the
+// program.
+//
 // Threads: a look by the recorder's thread; the time of the next one is shared by all of the session.
 #ifndef RGM_CAPTURE_WITNESS_H
 #define RGM_CAPTURE_WITNESS_H
@@ -28,6 +31,7 @@ enum {
     RGM_WITNESS_SHARE = 2000, // one part in so many of the time at most: 0.05 %
     RGM_WITNESS_DEEPEST = 64, // scopes further in are as good as each other
 };
+#define RGM_WITNESS_NO_THREAD UINT32_MAX // of a row: of no thread that records
 #define RGM_WITNESS_MARK_NS                                                                                  \
     10000000 // at most one mark of a thread in this time, however many blocks it fills
 #define RGM_WITNESS_LEAST_NS 1000000 // between the last look and the one that ends a recording
@@ -50,6 +54,8 @@ rgm_witness_row rgm_witness_mark(const rgm_recorder *recorder, uint64_t ticks);
 void rgm_witness_turn(rgm_recorder *recorder, uint64_t now);
 // The look that ends a recording, by the calling thread if it has recorded.
 void rgm_witness_last(rgm_session *session, uint64_t session_id);
+// A look by a thread that records nothing, where none was taken for an interval after it was due.
+void rgm_witness_beside(rgm_session *session);
 // Where the next block begins: on which processor its thread is, and how much it has worked.
 void rgm_witness_block(rgm_recorder *recorder, uint64_t now);
 

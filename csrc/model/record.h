@@ -141,13 +141,13 @@ typedef struct {
     uint16_t padding;
 } rgm_counter_row;
 
-// A look at the machine by a thread that records, or a mark at the end of a block.
+// A look at the machine by a thread that records or beside them, or a mark at the end of a block.
 typedef struct {
     uint64_t ticks;      // when it began
     int64_t cpu_ns;      // processor time of the thread so far
     uint32_t throughput; // ticks that the fixed work took, 0 for a mark
     uint32_t memory;     // the same for the fixed reads, 0 for a mark or where there are none
-    uint32_t thread;     // its row
+    uint32_t thread;     // its row, UINT32_MAX for one beside those that record
     uint16_t track;
     int16_t processor; // -1 unknown
 } rgm_witness_row;

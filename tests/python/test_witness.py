@@ -17,7 +17,7 @@ from regimeter import GPUProfiler
 from regimeter.report.counter_tracks import MOST_POINTS
 from regimeter.report.trace_data import trace_data
 from regimeter.run.trace_facts import facts_of
-from regimeter.run.witness import NO_SCOPE, NOT_RECORDED, Witness, witness_line
+from regimeter.run.witness import NO_SCOPE, NOT_RECORDED, POLICY, Witness, witness_line
 from regimeter.run.witness_device import devices_of
 
 OFTEN = {"witness_interval_ns": 1}  # what looks may cost is the only limit
@@ -193,6 +193,27 @@ def test_a_short_program_has_a_look_at_its_begin_and_its_end():
     assert found.time_ns[0] >= steps.start_ns[0] + steps.duration_ns[0]
 
 
+def test_where_no_scope_ends_the_thread_that_samples_stacks_looks(make_profiler):
+    """In a program without scopes; looks are then of no lane, and no change of processor of a thread that records."""
+    profiler = make_profiler(stacks=100)
+    began = time.monotonic()
+    with profiler.profile("all of it", device="cpu"):
+        while not (looked := len(Witness.of(profiler.run()) or ())) >= POLICY.least_looks:
+            time.sleep(0.2)
+            assert time.monotonic() - began < 100
+    found = Witness.of(profiler.run())
+    assert (found.lane == -1).sum() >= looked
+    assert found.migrations == 0
+    assert (found.throughput_ns > 0).all()
+    assert "too few" not in found.sentence()
+    assert np.diff(found.time_ns).min() > 0
+
+
+def test_too_few_looks_say_nothing_of_a_machine_whose_waiting_is_known():
+    waits = {"interval_ns": np.arange(40, dtype=np.int64) * 100_000_000, "stretch": np.linspace(1.0, 1.02, 40)}
+    assert "1 look at the machine: too few to say" in series([1500.0], **waits).sentence()
+
+
 def test_without_a_scope_there_is_the_reason():
     with GPUProfiler(**OFTEN) as profiler:
         run = profiler.run()
@@ -319,6 +340,7 @@ def test_a_machine_without_levels_is_not_called_steady():
     drifting = 1500 * np.exp(np.linspace(0, 1.0, 200) * np.sin(np.arange(200) / 6.0))
     found = series(drifting)
     assert "steady" not in found.sentence()
+    assert "throughout (arithmetic; " in found.sentence()
 
 
 def test_too_few_looks_are_a_reason():

@@ -179,34 +179,39 @@ class Witness:
                 kept.append(window)
         return tuple(sorted(kept, key=lambda window: window.start_ns))
 
-    @functools.cached_property
+    @property
     def spread(self) -> float | None:
         """How far the level moved around its median, as a part of it; None with fewer than POLICY.least_looks looks.
 
         Half the distance of the first and the ninth decile of the medians of consecutive pieces of the run, of the
         witness in which it is larger.
         """
+        return max(self._spreads.values(), default=None)
+
+    @functools.cached_property
+    def _spreads(self) -> dict[str, float]:
         import numpy as np
 
-        spreads = []
-        for _, _, values in self._series():
+        spreads = {}
+        for what, _, values in self._series():
             pieces = np.array_split(values, max(1, min(POLICY.pieces, len(values) // POLICY.least_looks)))
             levels = np.array([np.median(piece) for piece in pieces])
             low, high = np.quantile(levels, (0.1, 0.9))
-            spreads.append(float(high - low) / 2 / float(np.median(values)))
-        return max(spreads, default=None)
+            spreads[what] = float(high - low) / 2 / float(np.median(values))
+        return spreads
 
     def sentence(self) -> str:
         """Return in one sentence, without a full stop, how fast and how steady the machine was."""
         looks = "1 look" if len(self) == 1 else f"{len(self):,} looks"
-        if self.spread is None:
-            said = f"the run had {looks} at the machine: too few to say whether it was steady"
-        elif self.slow_windows:
+        if self.slow_windows:
             said = self._slow_sentence()
+        elif self.spread is None or len(self) < POLICY.least_looks:
+            said = f"the run had {looks} at the machine: too few to say whether it was steady"
         elif self.spread <= POLICY.steady:
             said = f"the machine was steady within {max(1, round(self.spread * 100))} % ({looks})"
         else:
-            said = f"the machine's speed varied by ± {self.spread * 100:.0f} % throughout ({looks})"
+            most = max(self._spreads, key=lambda what: self._spreads[what])
+            said = f"the machine's speed varied by ± {self.spread * 100:.0f} % throughout ({WORDS[most]}; {looks})"
         return said + self._pressed()
 
     def facts(self) -> dict[str, Any]:
@@ -390,5 +395,5 @@ def _migrations(looks: Any) -> int:
 
     order = np.lexsort((looks.time_ns, looks.lane))
     lane, processor = looks.lane[order], looks.processor[order]
-    moved = (lane[1:] == lane[:-1]) & (processor[1:] != processor[:-1]) & (processor[1:] >= 0) & (processor[:-1] >= 0)
-    return int(np.sum(moved))
+    known = (lane[1:] >= 0) & (processor[1:] >= 0) & (processor[:-1] >= 0)
+    return int(np.sum(known & (lane[1:] == lane[:-1]) & (processor[1:] != processor[:-1])))
