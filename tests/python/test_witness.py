@@ -340,7 +340,8 @@ def test_a_machine_without_levels_is_not_called_steady():
     drifting = 1500 * np.exp(np.linspace(0, 1.0, 200) * np.sin(np.arange(200) / 6.0))
     found = series(drifting)
     assert "steady" not in found.sentence()
-    assert "throughout (arithmetic; " in found.sentence()
+    uncertain = series(noisy(1500 * np.exp(np.linspace(0, 0.4, 40)), 40, 1, spread=0.3))
+    assert "throughout (arithmetic; 40 looks)" in uncertain.sentence()
 
 
 def test_too_few_looks_are_a_reason():
