@@ -223,6 +223,8 @@
     X(verdict_others_most, 0.4, "", "of the time that others had: then a step tells nothing, a run little")  \
     X(verdict_children, 0.2, "",                                                                             \
       "of a processor that other processes of the program use, from which on it waits for them")             \
+    X(verdict_helpers, 0.2, "",                                                                              \
+      "of a processor that threads of libraries use, from which on a call that waits is at work")            \
     X(verdict_blocks, 1000, "blocks/s", "of 512 bytes: half a megabyte a second")                            \
     X(verdict_system_share, 0.2, "", "of the window in the kernel, below which faults are not told")         \
     X(verdict_growth_bytes, 5e7, "bytes", "of growth over three fifths of the window; allocators hold less") \

@@ -3,10 +3,12 @@
 // waits for work, what the others do in that look is what the program waits for: first one that has a
 // processor, else one that waits for something itself. Threads without a line of the program are helpers of a
 // library; those of a pool of processes say that the work is in other processes. An event loop that waits
-// while none of them works has nothing to run.
+// while none of them works has nothing to run. Where no thread of the program could hold what a call of
+// compiled code waits for, and there is work on the processors beside those, threads of that code do it.
 #include "suggest/verdict_waits.h"
 
 #include "analysis/times/stack_line.h"
+#include "base/search.h"
 
 enum { THREADS = 64 }; // of a look; more are not looked at
 
@@ -15,6 +17,7 @@ typedef struct {
     int64_t seen[THREADS];
     size_t n_seen;
     bool by_pool; // only threads of a pool count
+    bool own;     // one that is in the program's own code has been seen
     rgm_awaited best;
     int weight;
     bool of_processes;
@@ -70,7 +73,9 @@ static bool take(others *o, size_t sample) {
     int weight = weight_of(state, &cause);
     if (stack < 0) return true;
     o->of_processes |= passes_any(view, stack, process_files);
-    if (weight <= o->weight || !rgm_stack_is_own(view, stack)) return true;
+    if (!rgm_stack_is_own(view, stack)) return true;
+    o->own = true;
+    if (weight <= o->weight) return true;
     if (o->by_pool && !rgm_stack_passes(view, stack, "/concurrent/futures/thread.py")) return true;
     o->weight = weight;
     o->best = (rgm_awaited){.cause = cause, .stack = stack, .elsewhere = true, .state = state};
@@ -86,36 +91,49 @@ static bool of_one_process(const rgm_run *run) {
     return true;
 }
 
-// Whether the processes that the program has started use much of a processor at that time.
-static bool children_work(const rgm_verdict_facts *facts, int64_t time) {
+static void look_at_others(others *o, size_t sample) {
+    for (size_t i = sample; i > 0 && take(o, i - 1); i--) continue;
+    for (size_t i = sample + 1; i < o->facts->view->run->samples.rows && take(o, i); i++) continue;
+}
+
+// Processors in use at a time by what has no lane: threads of libraries, and processes that the program has
+// started. 0 where it is not known.
+static double used_beside(const rgm_verdict_facts *facts, int64_t time) {
     const rgm_pressure *pressure = &facts->view->run->pressure;
-    for (size_t i = 0; i < pressure->rows; i++) {
-        int64_t interval = RGM_CELL(pressure, interval_ns, i, 0), tree = RGM_CELL(pressure, tree_ns, i, -1);
-        if (time > pressure->time_ns[i] || time <= pressure->time_ns[i] - interval || tree < 0) continue;
-        int64_t own = RGM_CELL(pressure, running_ns, i, 0);
-        return (double)(tree - (own > 0 ? own : 0)) >= facts->policy->verdict_children * (double)interval;
-    }
-    return false;
+    rgm_search search = rgm_search_in(0, pressure->rows);
+    while (rgm_search_on(&search)) rgm_search_tell(&search, pressure->time_ns[search.middle] < time);
+    if (search.low == pressure->rows) return 0;
+    int64_t interval = RGM_CELL(pressure, interval_ns, search.low, 0);
+    int64_t tree = RGM_CELL(pressure, tree_ns, search.low, -1);
+    int64_t own = RGM_CELL(pressure, running_ns, search.low, 0);
+    if (time <= pressure->time_ns[search.low] - interval || tree < 0 || interval <= 0) return 0;
+    return (double)(tree - (own > 0 ? own : 0)) / (double)interval;
 }
 
 rgm_awaited rgm_verdict_awaited(const rgm_verdict_facts *facts, size_t sample, rgm_limit_cause found) {
     const rgm_view *view = facts->view;
     int32_t stack = stack_of(view, sample);
+    int64_t time = view->run->samples.time_ns[sample];
     rgm_awaited itself = {.cause = found, .stack = stack};
     bool network = found == RGM_CAUSE_NETWORK;
     if (stack < 0) return itself;
     if (passes_any(view, stack, process_files) ||
         (network && rgm_stack_passes(view, stack, "/subprocess.py")))
         itself.cause = RGM_CAUSE_CHILD;
-    if (!(network ? rgm_stack_is_of_loop(view, stack) : rgm_stack_awaits_work(view, stack))) return itself;
+    bool awaits = network ? rgm_stack_is_of_loop(view, stack) : rgm_stack_awaits_work(view, stack);
+    if ((network && !awaits) || !of_one_process(view->run)) return itself;
     others o = {.facts = facts, .by_pool = network};
-    if (!of_one_process(view->run)) return itself;
-    for (size_t i = sample; i > 0 && take(&o, i - 1); i--) continue;
-    for (size_t i = sample + 1; i < view->run->samples.rows && take(&o, i); i++) continue;
+    look_at_others(&o, sample);
+    if (!awaits) {
+        bool helpers =
+            itself.cause == found && !o.own && used_beside(facts, time) >= facts->policy->verdict_helpers;
+        return helpers ? (rgm_awaited){.cause = RGM_CAUSE_NATIVE, .stack = stack, .state = RGM_SAMPLE_NATIVE}
+                       : itself;
+    }
     if (o.weight) return o.best;
     if (network && itself.cause == found) itself.cause = RGM_CAUSE_EVENT_LOOP;
-    int64_t time = view->run->samples.time_ns[sample];
-    if (!network && (o.of_processes || children_work(facts, time))) itself.cause = RGM_CAUSE_CHILD;
+    if (!network && (o.of_processes || used_beside(facts, time) >= facts->policy->verdict_children))
+        itself.cause = RGM_CAUSE_CHILD;
     return itself;
 }
 
