@@ -19,6 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from leaks import leak_of
 from published import check
+from small_calibration import SMALL
 
 from regimeter import Calibration, FormatError, GPUProfiler, _core, calibrate
 from regimeter.calibration import Ceiling, calibration_for, device, host, identity, measure, sampling, store
@@ -27,19 +28,6 @@ from regimeter.calibration.notice import Notice
 from regimeter.cli import main
 from regimeter.system import memory, processors
 from regimeter.system.processors import usable_processors
-
-# A calibration in a fraction of a second; its figures mean nothing.
-SMALL = {
-    "batches_quick": 1,
-    "batch_quick": 1,
-    "sample_seconds_quick": 1e-5,
-    "buffer_caches_quick": 0,
-    "buffer_bytes_quick": 1 << 20,
-    "cache_ratio": 0,
-    "chase_steps_quick": 100,
-    "product_size_quick": 16,
-    "dispatch_calls_quick": 50_000,
-}
 
 
 @pytest.fixture(autouse=True)

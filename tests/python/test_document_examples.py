@@ -9,6 +9,7 @@ from pathlib import Path
 
 import fakes
 import pytest
+import small_calibration
 from traces import trace_path
 
 from regimeter import GPUProfiler
@@ -37,7 +38,7 @@ torch.set_num_threads(1)
 a = b = torch.ones(8, 8)
 """
 HAVING = {
-    "README.md": TORCH,
+    "README.md": TORCH + small_calibration.PROGRAM,
     "docs/trace_tour.md": TORCH,
     "docs/marking.md": "profiler = regimeter.get_profiler()",
     "docs/tuning.md": """

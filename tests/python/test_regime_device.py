@@ -11,6 +11,7 @@ from pathlib import Path
 
 import fakes
 import pytest
+import small_calibration
 
 HERE = Path(__file__).parent
 PRELUDE = """
@@ -208,7 +209,8 @@ def test_operators_of_the_program_are_counted_on_a_device(on_device):
 
 
 def test_a_block_finds_out_whether_the_device_worked(on_device):
-    on, off = on_device("""
+    on, off = on_device(
+        """
     from regimeter import profile_block
     takes("matmul_float16", 210_000)
     a = floats(4096, 4096, dtype=torch.float16)
@@ -217,7 +219,9 @@ def test_a_block_finds_out_whether_the_device_worked(on_device):
     with profile_block("host") as two:
         sum(range(1000))
     print(json.dumps([one.analysis, two.analysis]))
-    """)
+    """,
+        before=TORCH + small_calibration.PROGRAM,
+    )
     assert on["device"] == "cuda:0"
     assert on["runtime_ms"] == pytest.approx(0.21)
     assert off["device"] == "cpu"

@@ -30,11 +30,14 @@ folder, *paths = sys.argv[1:]
 def tell(name, value):
     print(name, json.dumps(value, default=str, sort_keys=True))
 
-def ask(run):
+def ask_tables(run):
     for table in sorted(_core.schema()["run"]):
         columns = _core.schema()["run"][table]["columns"]
         found = run.table(table)
         tell(table, [hash(getattr(found, column["name"]).tobytes()) for column in columns])
+
+def ask(run):
+    ask_tables(run)
     for verb in find_verbs().values():
         for by in verb.by or [None]:
             result = run.result(verb.name, by=by, other=run if verb.other else None)
@@ -47,9 +50,10 @@ def ask(run):
 
 for path in paths:
     run = regimeter.load(path)
-    ask(run)
     run.save(f"{folder}/saved.rgm")
-    ask(regimeter.load(f"{folder}/saved.rgm"))
+    ask(run)
+    saved = regimeter.load(f"{folder}/saved.rgm")
+    ask(saved) if path == paths[0] else ask_tables(saved)
 print(json.dumps(_core.spill_use()))
 """
 

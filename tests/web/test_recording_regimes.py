@@ -79,7 +79,7 @@ def test_a_recording_of_scopes_alone_has_no_such_panel(browsing: Browsing) -> No
     assert data["regimes"] is None
     page = browsing.open(data)
     assert page.locator("#regimes").count() == 0
-    assert page.locator("#limit .limit-actions li").count() == 1, "what there is to do stands in the first screen"
+    assert page.locator("#limit .limit-actions li").count() >= 1, "what there is to do stands in the first screen"
     assert page.locator("#roadmap").count() == 0
 
 
