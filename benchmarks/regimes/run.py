@@ -7,8 +7,8 @@ Usage: python -m benchmarks.regimes.run [--set all|tuning|heldout|later|unseen] 
 Rules, floors and calibration were worked on with the set `tuning`; `heldout` has other functions, sizes and types, and
 its misses were looked into too, as were those of `later`; `unseen` came last, and only its first run was unseen.
 `usual` is code of every day (sorts, filters, files, loops), which the limits beside the roofs were worked on with;
-`usual_unseen` was written before they were tried on it, `usual_second` by another writer, who knew neither the rules nor
-the other sets.
+`usual_unseen` was written before they were tried on it, `usual_second` by another writer, who knew neither the rules
+nor the other sets.
 Operations that their construction puts between two regimes are shown, not counted.
 
 Prints. Exit code 0 whatever the figures; the labels say by construction what is right, never our own classifier.
