@@ -2,14 +2,18 @@
 """What limits a call beside arithmetic and bandwidth: each limit by what was measured, and what is said of it."""
 
 import hashlib
+import json
 import os
+import re
+import subprocess
+import sys
 import time
 
 import numpy as np
 import pytest
 
 from regimeter import _core, suggest_optimization
-from regimeter.regime import limits, replay, stopwatch, unwrap
+from regimeter.regime import known_work, limits, plain_data, replay, stopwatch, unwrap
 from regimeter.regime.stopwatch import Measurement
 
 KNOWN = {"host": True, "time_ns": 1e7, "time_spread": 0.05}
@@ -51,13 +55,25 @@ def test_two_halves_are_no_answer():
     assert (told["regime"], told["reason"]) == ("AMBIGUOUS", "uncertain")
 
 
-def test_a_roof_comes_before_the_parts():
+def roofed(bytes, **shares):
+    """Judge 10 ms in which a call moved so many bytes of 100 MB that are possible, and computed next to nothing."""
     ceilings = np.full((len(_core.CEILINGS), 2), np.nan)
     for token in ("memory_copy", "compute_fp64"):
         ceilings[_core.CEILINGS.index(token)] = (1e10, 0.05)
-    work = KNOWN | {"ceilings": ceilings, "operations": {"fp64": 1e3}, "bytes": 9e7}
-    told = _core.classify(**work, limits={"interpreter": (0.9, 0.1)})
+    work = KNOWN | {"ceilings": ceilings, "operations": {"fp64": 1e3}, "bytes": bytes}
+    return _core.classify(**work, limits={name: (share, 0.05) for name, share in shares.items()})
+
+
+def test_a_roof_comes_before_the_parts():
+    told = roofed(9e7, interpreter=0.9)
     assert (told["regime"], told["reason"]) == ("MEMORY_BOUND", "roof")
+
+
+def test_a_part_beside_which_the_other_roof_explains_as_much_is_no_answer():
+    assert roofed(5.6e7, arithmetic=0.58)["regime"] == "AMBIGUOUS"
+    assert roofed(3e7, arithmetic=0.58)["regime"] == "COMPUTE_BOUND"
+    assert roofed(5.6e7, strided=0.58)["regime"] == "MEMORY_BOUND"
+    assert roofed(5.6e7, interpreter=0.58)["regime"] == "OVERHEAD_BOUND"
 
 
 @pytest.mark.parametrize(
@@ -151,6 +167,13 @@ def test_the_systems_time_is_named_by_what_moved():
     assert limits.of_measurement(measurement(), 1e10) == {}
 
 
+def test_large_pages_cost_what_they_were_measured_to(monkeypatch):
+    busy = measurement(system_share=0.8, system_cpu_ns=5e8, faults=500)
+    for large, name in ((200_000.0, "first_touch"), (1000.0, "system")):
+        monkeypatch.setattr(limits, "page_ns", lambda size=0, large=large: large if size > limits.HUGE_BYTES else 500.0)
+        assert set(limits.of_measurement(busy, None)) == {name}
+
+
 def test_few_ticks_tell_less():
     few, many = (limits.system_part(measurement(system_share=0.5, system_cpu_ns=ns))[1] for ns in (5e7, 5e9))
     assert few > 2 * many
@@ -241,6 +264,73 @@ def test_new_memory_is_told_from_what_the_rest_is(inside, moves, name, monkeypat
     assert max(found, key=lambda limit: found[limit][0]) == name
 
 
+def test_what_moves_only_data_and_cannot_be_replayed_is_first_touch_where_pages_are_new():
+    values, rest = random(1000), {"new_memory": (0.4, 0.1), "interpreter": (0.1, 0.1)}
+    args = (np.full, (1000, 1.5), {}, values, measurement())
+    assert limits.of_function(*args, rest, True) == {"first_touch": (0.9, 0.0)}
+    assert limits.of_function(*args, rest, False) == {}
+    assert limits.of_function(*args, {"interpreter": (0.1, 0.1)}, True) == {}
+
+
+# --- data of Python ------------------------------------------------------------------------------------------------
+
+
+def test_what_data_occupies_is_all_that_is_in_it():
+    text, blob = "x" * 1000, b"y" * 500
+    values = [text, text, blob]
+    assert plain_data.occupied(values) == sum(map(sys.getsizeof, (values, text, blob)))
+    assert plain_data.occupied({"a": [1.5, None], (2, 3): {"b"}}) > 500
+    assert plain_data.occupied([Own()]) is None
+    assert plain_data.occupied(list(range(1000)), most=100) is None
+
+
+@pytest.mark.parametrize(
+    ("function", "args"),
+    [
+        (json.loads, ("[1, 2]",)),
+        (re.compile("a+").findall, ("aab",)),
+        (pow, (3, 10**50, 10**40 + 1)),
+        ("a b".split, ()),
+    ],
+)
+def test_the_interpreters_library_computes_where_its_data_lies_in_a_cache(function, args, monkeypatch):
+    result, rest = function(*args), {"interpreter": (0.02, 0.1), "system": (0.05, 0.1)}
+    found = limits.of_plain_data(function, args, {}, result, measurement(), rest)
+    assert found["arithmetic"][0] == pytest.approx(0.93)
+    monkeypatch.setattr(limits, "cache_sizes", lambda: (64, 64, 64))
+    assert limits.of_plain_data(function, args, {}, result, measurement(), rest) == {}, "it lies in memory"
+
+
+@pytest.mark.parametrize(
+    ("function", "args"),
+    [
+        (spin, (1,)),
+        (lambda: json.loads("[1]"), ()),
+        (json.loads, (Own(),)),
+        (subprocess.run, (["true"],)),
+        (time.sleep, (1,)),
+        (exec, ("1",)),
+        (os.listdir, (".",)),
+    ],
+)
+def test_of_what_may_wait_or_runs_other_code_nothing_is_said(function, args):
+    assert limits.of_plain_data(function, args, {}, None, measurement(), {"interpreter": (0.0, 0.1)}) == {}
+
+
+def test_python_whose_pace_is_not_known_may_be_steps_of_python():
+    assert limits.of_plain_data(json.loads, ("[1]",), {}, [1], measurement(), {}) == {}
+
+
+def test_searches_and_copies_of_bytes_have_work():
+    blob = bytes(1_000_000)
+    searched = known_work.of_call(blob.find, (b"x",), {}, -1, None)
+    assert (searched.flops, searched.bytes) == (None, pytest.approx(1e6, rel=0.01))
+    copied = known_work.of_call(bytearray, (blob,), {}, bytearray(blob), None)
+    assert (copied.flops, copied.bytes) == (0.0, 2e6)
+    assert known_work.of_call(bytearray, (5,), {}, bytearray(5), None).bytes is None
+    assert replay.of_call(blob.find, (b"x",), {}, -1).ns > 0
+
+
 def test_patterns_come_from_the_arguments():
     table = random(2_000_000)
     chance = np.random.default_rng(1).integers(0, len(table), 50_000)
@@ -262,6 +352,26 @@ def test_a_function_of_one_call_is_that_call():
     assert unwrap.single_call(lambda: hashlib.sha256(b"a").hexdigest(), (), {})[0] is hashlib.sha256
 
 
+def test_views_are_made_and_indices_are_the_function_that_takes_them():
+    values, matrix, chance = random(10), random(4, 3), np.array([2, 0, 1])
+    taken = unwrap.single_call(lambda x, at: x[at], (values, chance), {})
+    assert taken == (np.take, (values, chance), {"axis": 0})
+    for function, view in (
+        (lambda x: x[:, 1].copy(), matrix[:, 1]),
+        (lambda x: x[1:].copy(), matrix[1:]),
+        (lambda x: x[..., None, 2].copy(), matrix[..., None, 2]),
+        (lambda x: x.T.copy(), matrix.T),
+        (lambda x: x.transpose().copy(), matrix.T),
+    ):
+        copy, args, _ = unwrap.single_call(function, (matrix,), {})
+        assert args == ()
+        assert copy.__self__.strides == view.strides
+        assert np.shares_memory(copy.__self__, matrix)
+    found, args, _ = unwrap.single_call(lambda blob: blob.find(b"x"), (b"abc",), {})
+    assert found(b"c") == 2
+    assert args == (b"x",)
+
+
 def test_more_than_one_call_is_not():
     values = random(10)
     for function in (
@@ -270,6 +380,10 @@ def test_more_than_one_call_is_not():
         lambda: [np.sort(values) for _ in range(3)],
         lambda: np.sort(values) if len(values) else None,
         lambda: Own().attribute(values),
+        lambda: values[values > 0.5],
+        lambda: values[np.array([1, 2])],
+        lambda: {"a": 1}["a"],
+        lambda: values[99],
         np.sort,
         spin,
     ):

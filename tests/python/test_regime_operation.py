@@ -374,6 +374,8 @@ def test_a_ceiling_that_a_call_beats_is_measured_again(flops, regime, part, monk
         (np.cos, 4, 30, "OVERHEAD_BOUND"),
         (np.add, 2000, 30, "AMBIGUOUS"),
         (lambda a, b: a, 4, 30, "UNKNOWN"),
+        (np.cross, 3, 30, "OVERHEAD_BOUND"),  # written in Python, on three numbers
+        (np.cross, 3, 3000, "UNKNOWN"),
     ],
 )
 def test_a_cold_call_on_a_few_elements_is_overhead(function, count, microseconds, regime, monkeypatch):

@@ -136,12 +136,24 @@ static int largest_limit(const rgm_roofs *roofs, const bool *without) {
     return largest;
 }
 
+// Probability that the roof of the other label explains about as much of the time as a limit does, or more.
+static double roof_beside_limit(const draws *d, double time, int limit) {
+    rgm_regime label = outcomes[OUT_LIMIT + limit].label;
+    rgm_estimate roof = label == RGM_REGIME_COMPUTE_BOUND  ? d->roofs->memory
+                        : label == RGM_REGIME_MEMORY_BOUND ? d->roofs->compute
+                                                           : (rgm_estimate){.centre = NAN};
+    if (!is_known(roof) || isinf(roof.centre)) return 0;
+    return 1 - below(roof, time + d->roofs->limits[limit].centre - d->cut.margin);
+}
+
 // Parts of the time that are known beside the roofs, the largest first. Returns what none of them explains.
-static double add_limits(draws *d, double weight) {
+static double add_limits(draws *d, double time, double weight) {
     bool done[RGM_LIMIT_COUNT] = {false};
     for (int i; (i = largest_limit(d->roofs, done)) >= 0; done[i] = true) {
         double explains = 1 - below(d->roofs->limits[i], d->cut.part);
-        d->mass[OUT_LIMIT + i] += weight * explains;
+        double beside = roof_beside_limit(d, time, i);
+        d->mass[OUT_LIMIT + i] += weight * explains * (1 - beside);
+        d->mass[OUT_BALANCED] += weight * explains * beside;
         weight *= 1 - explains;
     }
     return weight;
@@ -151,7 +163,7 @@ static double add_limits(draws *d, double weight) {
 // left.
 static double add_chain(draws *d, double time, double near, double weight) {
     rgm_estimate chain = d->roofs->chain;
-    weight = add_limits(d, weight);
+    weight = add_limits(d, time, weight);
     if (!is_known(chain)) return weight;
     double wrong = 1 - below(chain, time + d->cut.error);
     double explains = within(chain, time + near, time + d->cut.error);

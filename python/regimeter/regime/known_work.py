@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from . import plain_data
 from .arguments import Array, arrays_in, distinct_bytes
 from .work import LOWER_BOUND, Work, pipe_of
 
@@ -19,6 +20,8 @@ def of_call(
     work = counted
     if work is None:
         work = _of_library(libraries, function, args, kwargs, result)
+    if work is None and not found and not kwargs:
+        work = plain_data.of_call(function, args)
     if work is None:
         work = _lower_bound(found, footprint)
     pipe = work.pipe or pipe_of(found)

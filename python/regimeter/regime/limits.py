@@ -9,12 +9,13 @@ placement, random_access and strided: what a call takes beyond all of these, whi
 
 import functools
 import mmap
+import resource
 import statistics
 import sys
 import time
 from typing import Any
 
-from . import replay
+from . import plain_data, replay
 from .arguments import Array, arrays_in
 from .caches import cache_sizes
 from .policy import VALUE
@@ -22,7 +23,7 @@ from .stopwatch import PAGE_BYTES, Measurement
 
 HUGE_BYTES = 2 * 2**20
 LINE_BYTES = 64
-TOUCHED_PAGES = 256
+SMALL_BLOCK, LARGE_BLOCK = 256 * PAGE_BYTES, 8 * HUGE_BYTES
 INDEX_SAMPLE = 4096
 USUAL_SECOND_CACHE = 512 * 2**10
 
@@ -45,9 +46,8 @@ def of_measurement(measured: Measurement, fill_rate: float | None) -> Limits:
     pages = measured.faults * PAGE_BYTES
     if measured.file_bytes > max(pages / 2, PAGE_BYTES):
         return found | {"file": (system, spread)}
-    filled = measured.faults * HUGE_BYTES / (fill_rate or float("inf"))
-    new = measured.faults >= 1 and (pages_ns(measured) > 0.5 * system * measured.process_cpu_ns or (
-        filled * 1e9 > 0.5 * system * measured.process_cpu_ns))  # fmt: skip
+    filled = measured.faults * max(HUGE_BYTES / (fill_rate or float("inf")) * 1e9, page_ns(LARGE_BLOCK))
+    new = measured.faults >= 1 and max(pages_ns(measured), filled) > 0.5 * system * measured.process_cpu_ns
     if new and system < VALUE["mostly"]:
         return found | {"new_memory": (system, spread)}
     return found | {"first_touch" if new else "system": (system, spread)}
@@ -75,20 +75,26 @@ def pages_ns(measured: Measurement) -> float:
 
 
 @functools.cache
-def page_ns() -> float:
-    """Return ns of touching one page for the first time, measured once."""
+def page_ns(size: int = SMALL_BLOCK) -> float:
+    """Return ns of a page fault in a block of so many bytes, measured once; in a large one pages may be large."""
     times = []
     for _ in range(5):
-        with mmap.mmap(-1, TOUCHED_PAGES * PAGE_BYTES) as block:
-            begin = time.thread_time_ns()
+        with mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as block:
+            if size > HUGE_BYTES and hasattr(mmap, "MADV_HUGEPAGE"):
+                block.madvise(mmap.MADV_HUGEPAGE)  # as NumPy asks for
+            faults, begin = _faults(), time.thread_time_ns()
             for at in range(0, len(block), PAGE_BYTES):
                 block[at] = 1
-            first = time.thread_time_ns()
+            first, faults = time.thread_time_ns(), _faults() - faults
             for at in range(0, len(block), PAGE_BYTES):
                 block[at] = 1
             again = time.thread_time_ns()
-        times.append((first - begin - (again - first)) / TOUCHED_PAGES)
+        times.append((first - begin - (again - first)) / max(1, faults))
     return max(0.0, statistics.median(times))
+
+
+def _faults() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
 
 
 def of_function(
@@ -107,8 +113,13 @@ def of_function(
     """
     taken = sum(rest[name][0] for name in ("file", "system", *NEW) if name in rest)
     found = replay.of_call(function, args, kwargs, result)
-    if found is None or measured.process_cpu_ns <= 0:
+    if measured.process_cpu_ns <= 0:
         return {}
+    if found is None:
+        new = max((rest[name][0] for name in NEW if name in rest), default=0.0)
+        others = sum(rest[name][0] for name in ("file", "system", "interpreter") if name in rest)
+        # Without arithmetic what new memory does not take is the data's way to it.
+        return {"first_touch": (max(0.0, 1 - others), 0.0)} if moves and new > VALUE["rarely"] else {}
     moves = moves and not found.chain
     whole = measured.own_ns if found.threaded else measured.process_cpu_ns
     inside = min(found.ns / max(whole, 1.0), max(0.0, 1 - taken))
@@ -128,6 +139,28 @@ def of_function(
         name = "new_memory"  # into memory that exists, arithmetic would be most of it
     spread = min(1.0, (inside * found.spread) / (beyond + touched))
     return limits | {name: (beyond + touched, spread)}
+
+
+def of_plain_data(
+    function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any, measured: Measurement, rest: Limits
+) -> Limits:
+    """Return the arithmetic of a function of the interpreter's library (a parser, a matcher, long numbers).
+
+    Where the thread worked all the time, neither in steps of Python nor in the system, and what the data occupies
+    stays in the caches, nothing else is left.
+    """
+    owner = plain_data.owner_of(function)
+    if not plain_data.is_of_library(function) or measured.own_ns < VALUE["plain_least_ns"]:
+        return {}
+    size = plain_data.occupied(owner, *args, *kwargs.values(), result)
+    most = cache_sizes()[2] or cache_sizes()[1] or USUAL_SECOND_CACHE
+    if size is None or size > most / 2:
+        return {}
+    if "interpreter" not in rest and hasattr(function, "__code__"):
+        return {}
+    others = sum(share for share, _ in rest.values())
+    worked = min(1.0, measured.thread_cpu_ns / max(1.0, measured.own_ns))
+    return {"arithmetic": (max(0.0, worked - others), VALUE["replay_spread"])}
 
 
 def pattern(args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> str:

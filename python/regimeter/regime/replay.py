@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..system import scheduling
-from . import numpy_work, torch_work
+from . import numpy_work, plain_data, torch_work
 from .arguments import arrays_in, distinct_bytes
 from .policy import VALUE
 
@@ -106,6 +106,9 @@ def _known(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tupl
         return _of_torch(plain, args if bound is None else (bound, *args), kwargs)
     if _is_module_of_torch(function):
         return function, args
+    owner = plain_data.owner_of(function)
+    if isinstance(owner, bytes | bytearray):
+        return getattr(type(owner), function.__name__), (owner, *args)
     numpy: Any = sys.modules.get("numpy")
     if numpy is not None:
         if isinstance(function, numpy.ufunc):

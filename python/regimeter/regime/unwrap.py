@@ -2,19 +2,36 @@
 """The one call that a short function of the program consists of: ``lambda: numpy.sort(x)`` is judged as that call.
 
 The function's instructions are read, not run. Names are looked up in its globals, cells and arguments; attributes of
-modules and arrays alone. Whatever else is in it (a loop, a second call, an attribute of another object) gives None.
+modules, arrays, text and bytes alone. Views of arrays, which cost next to nothing, are made (`x[:, 3]`, `x.T`), and
+`x[indices]` is the function of the library that does the same. Whatever else is in it (a loop, a second call, an
+attribute of another object) gives None.
 """
 
 import builtins
 import dis
+import re
 import sys
-from types import FunctionType, ModuleType
+from types import EllipsisType, FunctionType, ModuleType
 from typing import Any
 
 Inner = tuple[Any, tuple[Any, ...], dict[str, Any]]
 
 SKIPPED = ("RESUME", "NOP", "CACHE", "COPY_FREE_VARS", "MAKE_CELL", "PRECALL", "PUSH_NULL", "EXTENDED_ARG")
 LAST_METHODS = ("hexdigest", "digest", "item")  # of a result: they take next to no time
+VIEWS = (
+    "t",
+    "transpose",
+    "permute",
+    "view",
+    "squeeze",
+    "unsqueeze",
+    "swapaxes",
+    "swapdims",
+    "diagonal",
+    "expand",
+    "narrow",
+)
+PLAIN = (ModuleType, str, bytes, bytearray, re.Pattern)
 MOST = 40  # instructions
 
 
@@ -44,7 +61,7 @@ def single_call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
         return None
     try:
         return _Reading(function, local).read()
-    except (_OtherError, IndexError, KeyError, ValueError, AttributeError):
+    except (_OtherError, LookupError, ValueError, AttributeError, TypeError, RuntimeError):
         return None
 
 
@@ -85,7 +102,15 @@ class _Reading:
             self.names = value if isinstance(value, tuple) else self.function.__code__.co_consts[arg]
         elif name in ("CALL", "CALL_KW"):
             self._call(arg, self.stack.pop() if name == "CALL_KW" else self.names)
-        elif name == "BINARY_OP" and sys.intern("@") == dis._nb_ops[arg][1]:  # type: ignore[attr-defined]
+        elif name == "BINARY_SUBSCR" or (name == "BINARY_OP" and _operator(arg) == "[]"):
+            key, owner = self.stack.pop(), self.stack.pop()
+            self._item(owner, key)
+        elif name == "BINARY_SLICE":
+            stop, start, owner = self.stack.pop(), self.stack.pop(), self.stack.pop()
+            self._item(owner, slice(start, stop))
+        elif name == "BUILD_SLICE":
+            self.stack[len(self.stack) - arg :] = [slice(*self.stack[len(self.stack) - arg :])]
+        elif name == "BINARY_OP" and _operator(arg) == "@":
             right, left = self.stack.pop(), self.stack.pop()
             self._record(_product_of(left), (left, right), {})
         elif name == "BUILD_TUPLE":
@@ -107,8 +132,26 @@ class _Reading:
         if isinstance(called, _Method):
             self.stack.append(called)
             return
+        if not names and _is_view(called):
+            self.stack.append(called(*values))
+            return
         split = len(values) - len(names)
         self._record(called, tuple(values[:split]), dict(zip(names, values[split:], strict=True)))
+
+    def _item(self, owner: Any, key: Any) -> None:
+        if not _is_array(owner):
+            raise _OtherError
+        if all(isinstance(part, int | slice | EllipsisType | None) for part in (key if type(key) is tuple else (key,))):
+            self.stack.append(owner[key])  # a view
+            return
+        if not _is_array(key) or "int" not in str(key.dtype):
+            raise _OtherError
+        if type(owner).__module__ == "numpy":
+            self._record(sys.modules["numpy"].take, (owner, key), {"axis": 0})
+        elif key.ndim == 1:
+            self._record(sys.modules["torch"].index_select, (owner, 0, key), {})
+        else:
+            raise _OtherError
 
     def _record(self, called: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if self.found is not None or any(isinstance(value, _Result | _Method) for value in (*args, *kwargs.values())):
@@ -122,7 +165,7 @@ def _attribute(owner: Any, name: str) -> Any:
         if name in LAST_METHODS:
             return _Method()
         raise _OtherError
-    if not isinstance(owner, ModuleType) and not _is_array(owner):
+    if not isinstance(owner, PLAIN) and not _is_array(owner):
         raise _OtherError
     return getattr(owner, name)
 
@@ -131,6 +174,15 @@ def _is_array(value: Any) -> bool:
     numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
     plain = numpy is not None and type(value) is numpy.ndarray
     return plain or (torch is not None and type(value) in (torch.Tensor, torch.nn.Parameter))
+
+
+def _is_view(called: Any) -> bool:
+    """Say whether it is a method of an array that makes another view of the same data."""
+    return _is_array(getattr(called, "__self__", None)) and getattr(called, "__name__", "") in VIEWS
+
+
+def _operator(number: int) -> str:
+    return str(dis._nb_ops[number][1])  # type: ignore[attr-defined]
 
 
 def _product_of(value: Any) -> Any:

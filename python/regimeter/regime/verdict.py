@@ -5,12 +5,14 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import _core
-from . import floor, inner_rate, limits, torch_work
+from . import floor, inner_rate, limits, plain_data, replay, torch_work
+from .arguments import arrays_in, distinct_bytes
 from .caches import cache_sizes
 from .policy import VALUE
 from .stopwatch import Measurement
@@ -109,6 +111,8 @@ def _beside_the_roofs(
         share = max((inside[name][0] for name in ("arithmetic", "dependent") if name in inside), default=0.0)
         if share and not known.get("operations"):
             known["compute_share"] = share
+        if call.inner and not inside and judged["reason"] == "no_work":
+            inside = limits.of_plain_data(*call.inner, call.result, call.measured, found)
         if inside:  # they say better what first touch means
             found = {name: value for name, value in found.items() if name not in limits.NEW}
         found |= inside
@@ -339,7 +343,10 @@ def _is_nothing_but_the_call(call: Call) -> bool:
         return True
     if work.flops is None and work.bytes is None and call.library == "python":
         cold = call.measured.calls == 1
-        return call.measured.own_ns < VALUE["cold_python_ns" if cold else "python_ns"]
+        if call.measured.own_ns < VALUE["cold_python_ns" if cold else "python_ns"]:
+            return True
+    if _is_wrapper_on_little(call):
+        return True
     whole = FORMULA in work.flops_source or FORMULA in work.bytes_source or call.outside is not None
     if call.library not in ("numpy", "torch") or not whole or work.bytes is None or not work.footprint:
         return False
@@ -352,6 +359,22 @@ def _is_nothing_but_the_call(call: Call) -> bool:
     serial = VALUE["slow_operation_ns"] * (operations or 0.0) + VALUE["slow_element_ns"] * elements
     serial += VALUE["slow_line_ns"] * work.bytes / LINE_BYTES
     return serial < VALUE["negligible_share"] * call.measured.own_ns
+
+
+def _is_wrapper_on_little(call: Call) -> bool:
+    """Say whether it is a library's function in Python on so little data that its own steps are the time."""
+    if call.inner is None or call.measured.own_ns > VALUE["wrapper_ns"]:
+        return False
+    function, args, kwargs = call.inner
+    written = getattr(function, "__wrapped__", function)
+    if not isinstance(written, FunctionType) or not (
+        plain_data.is_of_library(function) or replay.is_known(*call.inner)
+    ):
+        return False
+    arrays = arrays_in(args, kwargs, call.result)
+    plain = [value for value in (*args, *kwargs.values(), call.result) if not isinstance(value, np.ndarray)]
+    size = plain_data.occupied(*plain)
+    return size is not None and size + distinct_bytes(arrays) <= VALUE["wrapper_bytes"]
 
 
 def _host_floor(call: Call, calibration: "Calibration", again: bool = False) -> dict[str, Any]:

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Data of Python itself: numbers, text, bytes, patterns, and lists and dictionaries of these.
+
+A function of the interpreter's library on such data runs nothing of the program, and touches what the data occupies.
+"""
+
+import re
+import sys
+from typing import Any
+
+from .work import FORMULA, Work
+
+ATOMS = (bool, int, float, complex, str, bytes, bytearray, type(None), re.Pattern)
+NESTED = (list, tuple, set, frozenset, dict)
+MOST_OBJECTS = 250_000
+# Modules of the interpreter's library whose functions may wait, start something, or run what is in a file.
+OUTSIDE = frozenset((
+    "asyncio", "concurrent", "ctypes", "fcntl", "ftplib", "gc", "http", "importlib", "io", "multiprocessing", "os",
+    "pathlib", "posix", "pty", "runpy", "select", "selectors", "shelve", "shutil", "signal", "smtplib", "socket",
+    "sqlite3", "ssl", "subprocess", "sys", "tempfile", "_thread", "threading", "time", "trace", "urllib", "webbrowser",
+))  # fmt: skip
+NOT_COMPUTING = (
+    "open",
+    "input",
+    "print",
+    "exec",
+    "eval",
+    "compile",
+    "breakpoint",
+    "__import__",
+    "iter",
+    "map",
+    "filter",
+)
+SEARCHES = ("find", "rfind", "index", "rindex", "count")  # go over what they belong to once
+
+
+def occupied(*values: Any, most: int = MOST_OBJECTS) -> int | None:
+    """Return the bytes that values occupy with all that is in them; None for other objects, or for more than `most`."""
+    seen: set[int] = set()
+    total, left = 0, list(values)
+    while left:
+        value = left.pop()
+        if id(value) in seen:
+            continue
+        if len(seen) == most:
+            return None
+        seen.add(id(value))
+        if type(value) in NESTED:
+            left.extend(value)
+            if type(value) is dict:
+                left.extend(value.values())
+        elif type(value) not in ATOMS:
+            return None
+        total += sys.getsizeof(value)
+    return total
+
+
+def owner_of(function: Any) -> Any:
+    """Return the text, bytes or pattern whose method a function is, else None."""
+    owner = getattr(function, "__self__", None)
+    return owner if type(owner) in (str, bytes, bytearray, re.Pattern) else None
+
+
+def is_of_library(function: Any) -> bool:
+    """Say whether a function is one of the interpreter's library that computes from its arguments alone."""
+    if owner_of(function) is not None:
+        return True
+    module, name = str(getattr(function, "__module__", None) or ""), str(getattr(function, "__name__", ""))
+    first = module.partition(".")[0]
+    home = sys.modules.get(module)
+    if first not in sys.stdlib_module_names or first in OUTSIDE or name in NOT_COMPUTING:
+        return False
+    return home is not None and getattr(home, name, None) is function
+
+
+def of_call(function: Any, args: tuple[Any, ...]) -> Work | None:
+    """Return the work of searching and of copying bytes or text, None for anything else."""
+    owner = owner_of(function)
+    if owner is not None and getattr(function, "__name__", "") in SEARCHES and type(owner) is not re.Pattern:
+        size = sys.getsizeof(owner)
+        return Work(bytes=float(size), bytes_source=FORMULA, footprint=size)
+    if function in (bytes, bytearray) and len(args) == 1 and type(args[0]) in (bytes, bytearray):
+        size = 2 * len(args[0])
+        return Work(0.0, float(size), flops_source=FORMULA, bytes_source=FORMULA, footprint=size)
+    return None
