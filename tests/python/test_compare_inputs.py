@@ -7,6 +7,8 @@ import json
 import math
 import re
 import stat
+import subprocess
+import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -255,6 +257,31 @@ def test_a_name_twice_on_two_devices_stays_two_rows(tmp_path):
     path = write(tmp_path / "two.json", {"entries": rows})
     comparison = regimeter.compare_profiling_runs(path, path)
     assert sorted(row.operation for row in comparison.comparisons) == ["op [cpu]", "op [gpu]"]
+
+
+def test_programs_of_different_names_are_compared_as_wholes(tmp_path):
+    """Two versions of a program in two files, which record no scope of their own; loaded again from JSON, too."""
+    runs = []
+    for name in ("old.py", "new.py"):
+        (tmp_path / name).write_text("import gc\nfor _ in range(3):\n    gc.collect()\n")
+        run = tmp_path / f"{name}.rgm"
+        command = [sys.executable, "-m", "regimeter", "record", "--quiet", "-o", str(run), str(tmp_path / name)]
+        subprocess.run(command, check=True, timeout=300)
+        regimeter.load(run).export(tmp_path / f"{name}.json", "json")
+        runs.append(run)
+    before, after = runs
+    for one, other in (
+        (before, after),
+        (before, tmp_path / "new.py.json"),
+        ([before, before], [after, tmp_path / "new.py.json"]),
+        ([before, after], before),
+    ):
+        rows = regimeter.compare_profiling_runs(one, other).comparisons
+        [whole] = [row for row in rows if not row.operation.startswith("gc ")]
+        assert whole.operation == "program"
+        assert whole.change_type.name not in ("NEW_OPERATION", "REMOVED_OPERATION")
+    names = {row.operation for row in regimeter.compare_profiling_runs(before, before).comparisons}
+    assert "old.py" in names, "of one program its name stays"
 
 
 def test_launches_without_samples_count_for_nothing():

@@ -4,6 +4,7 @@
 import csv
 import io
 import json
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import numpy as np
@@ -17,6 +18,7 @@ from regimeter.public.run import load
 from regimeter.report.comparison_flame import differential
 from regimeter.report.comparison_github import SUMMARY_BYTES, SUMMARY_VARIABLE, escape_data, escape_property
 from regimeter.report.comparison_html import SAMPLES, page_data
+from regimeter.report.comparison_text import interval
 from regimeter.report.comparison_view import View
 
 
@@ -35,6 +37,13 @@ def sides(slow, count=30, seed=1, pairs=8):
 @pytest.fixture(scope="module")
 def comparison():
     return compare_samples(*sides({3: 1.2, 7: 0.8, 11: 1.4}), paired=True)
+
+
+def test_an_interval_beyond_tenfold_has_no_digits(comparison):
+    row = comparison.comparisons[3]
+    assert interval(row).startswith("[+1")
+    assert interval(replace(row, low_percent=-100.0, high_percent=1164897.2)) == "[-100.0, over +900]"
+    assert interval(replace(row, low_percent=None)) == ""
 
 
 def test_the_text_has_verdict_evidence_what_was_missed_and_what_to_do(comparison):

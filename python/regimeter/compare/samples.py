@@ -38,6 +38,7 @@ def add_run(side: Side, run: "Run") -> None:
     side.environments.append(run.environment)
     side.witnesses.append(Witness.of(run))
     side.run = run if side.run is None else side.run
+    side.program = side.program or _program_of(run)
     for row in run.anomaly_list():
         if row["code"] in ("unfinished", "truncated", "dropped_scopes", "corrupt_bytes"):
             side.warnings.append(f"{side.label}: {row['count']} x {row['detail']}")
@@ -48,6 +49,13 @@ def add_run(side: Side, run: "Run") -> None:
         _add_trace(side, run, kinds)
     if "instructions" not in side.metrics:
         add_wholes(side, run)
+
+
+def _program_of(run: "Run") -> str:
+    """Return the name of the scope that `regimeter record` makes of a program without scopes of its own."""
+    if not run.environment.get("stand_in") or not len(run.spans):
+        return ""
+    return run.string(int(run.spans.name[int(np.argmin(run.spans.start_ns))]))
 
 
 def _add_groups(

@@ -27,6 +27,7 @@ NS = 1e-9
 
 # Of a program as a whole, each with its unit; see wholes.py.
 TOTAL_TIME, TOTAL_MEMORY = "total_time", "total_memory"
+PROGRAM = "program"  # the whole of a program, where its name does not matter
 WHOLE_METRICS = {TOTAL_TIME: "s", TOTAL_MEMORY: "bytes"}
 # Metrics with noise, in the order of the core's numbers; the others are compared exactly.
 TIMES = ("time", "device_time")
@@ -102,7 +103,7 @@ class Side:
     witnesses: what each process saw of its machine, None where it did not look. devices: (name, device) of the
     operations whose device is known, by label. not_counted: operations of which the program does not decide how many
     there are: collections of garbage, and parts of backward passes, of which the recorder takes some. run: the first
-    run, for its stacks.
+    run, for its stacks. program: the operation that is the whole of a program without scopes of its own, "" for none.
     """
 
     label: str
@@ -114,6 +115,7 @@ class Side:
     witnesses: list[Witness | None] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     run: "Run | None" = None
+    program: str = ""
 
     def metric(self, name: str) -> Samples:
         """Return the samples of a metric, made when it is new."""
@@ -133,6 +135,11 @@ class Side:
         _rename(self.devices, old, new)
         if old in self.not_counted:
             self.not_counted = self.not_counted - {old} | {new}
+
+    def name_program(self, name: str) -> None:
+        """Call the whole of a program, which has its name, ``program``."""
+        self.rename(name, PROGRAM)
+        self.program = PROGRAM
 
 
 def _rename(table: dict[str, Any], old: str, new: str) -> None:

@@ -64,6 +64,7 @@ def merged(sides: Sequence[Side], label: str) -> Side:
         found.witnesses += side.witnesses
         found.warnings += side.warnings
         found.run = side.run if found.run is None else found.run
+        found.program = found.program or side.program
     return found
 
 
@@ -71,13 +72,18 @@ def aligned(sides: Sequence[Side]) -> None:
     """Give operations one label on all sides: where one side tells an operation's devices apart, all do.
 
     An operation that ran on one device alone carries its plain name; beside a side on which it also ran on another, it
-    gets its device's, so that what both have is compared and what is new is new.
+    gets its device's, so that what both have is compared and what is new is new. The whole of a program has the
+    program's name; where these differ, as of two versions of one, it is ``program``.
     """
     split = {name for side in sides for label, (name, _) in side.devices.items() if label != name}
     for side in sides:
         for name in split & side.devices.keys():
             if side.devices[name][0] == name:
                 side.rename(name, _label(*side.devices[name]))
+    programs = {side.program for side in sides}
+    if len(programs) > 1 and "" not in programs:
+        for side in sides:
+            side.name_program(side.program)
 
 
 def _parts(source: Any) -> Iterable[Any]:

@@ -24,6 +24,7 @@ COMMANDS = ("More data:", "Accept:")
 TABLE = "\0"  # stands for the rows while the lines around them are broken
 NAME, LEAST_NAME = 36, 12  # columns of an operation's name
 MOST_CALLS = 5  # operations whose calls changed
+TENFOLD = 900  # percent more: beyond, digits say nothing
 MODES_MOVED = 0.05  # part of the samples that changes its mode, from which it is worth a note
 SAME_PERCENT = 0.05  # below, the changes of a call and of all calls print alike
 APART_PERCENT = 5.0  # of both, when their directions differ
@@ -77,9 +78,11 @@ def signed(percent: float | None, digits: int = 1) -> str:
 
 
 def interval(row: OperationComparison) -> str:
-    """Return the interval of the change."""
+    """Return the interval of the change; beyond tenfold the digits say nothing."""
     ends = row.ci_percent
-    return "" if ends is None else f"[{ends[0]:+.1f}, {ends[1]:+.1f}]"
+    if ends is None:
+        return ""
+    return f"[{ends[0]:+.1f}, {f'{ends[1]:+.1f}' if ends[1] < TENFOLD else f'over +{TENFOLD}'}]"
 
 
 def probability(q: float | None, least: float | None = None) -> str:
@@ -316,7 +319,7 @@ def missed_line(comparison: "ProfilerComparison") -> str:
 
 def size(percent: float) -> str:
     """Return the size of a change; beyond tenfold the digits say nothing."""
-    return f"{percent:.1f} %" if percent < 1000 else "tenfold and more"
+    return f"{percent:.1f} %" if percent <= TENFOLD else "tenfold and more"
 
 
 def common_line(comparison: "ProfilerComparison") -> str:

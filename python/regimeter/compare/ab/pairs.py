@@ -76,11 +76,8 @@ def launch_side(run: "Run", label: str, program: str) -> Side:
     """Return what one launch measured. A program without scopes of its own is one operation, ``program``, so that two
     programs of different names can be compared."""
     side = side_of(run, label)
-    if len(run.spans) == 1:
-        for samples in side.metrics.values():
-            for table in samples.tables:
-                if program in table:
-                    table["program"] = table.pop(program)
+    if side.program or len(run.spans) == 1:
+        side.name_program(side.program or program)
     return side
 
 
