@@ -256,14 +256,14 @@ def test_memory_and_queue_times():
     """What the driver gives out past torch is in the run to the byte, and launches have both times of their queue."""
     found = run(
         """
-        import ctypes, json
+        import ctypes, json, os
         from regimeter import GPUProfiler
         profiler = GPUProfiler(profile_kernels={"memory": 1, "queue_times": 1})
         assert profiler.kernels_reason == "", profiler.kernels_reason
         import torch
         torch.cuda.init()
         torch.ones(1, device="cuda")
-        cuda, address = ctypes.CDLL("libcuda.so.1"), ctypes.c_uint64()
+        cuda, address = ctypes.CDLL(os.environ.get("REGIMETER_LIBCUDA") or "libcuda.so.1"), ctypes.c_uint64()
         with profiler.profile("block"):
             assert cuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(32 << 20)) == 0
             assert cuda.cuMemFree_v2(address) == 0
