@@ -369,6 +369,16 @@ rgm_status rgm_builder_queue_time(rgm_builder *builder, const rgm_queue_time_row
     return rgm_device_rows_wait(&builder->device, row, err);
 }
 
+rgm_status rgm_builder_collective(rgm_builder *builder, const rgm_collective_row *row, rgm_error *err) {
+    rgm_collective_row own = *row;
+    own.collective = rgm_builder_text(builder, row->collective);
+    own.element_type = rgm_builder_text(builder, row->element_type);
+    own.group_name = rgm_builder_text(builder, row->group_name);
+    own.group_description = rgm_builder_text(builder, row->group_description);
+    own.group_ranks = rgm_builder_text(builder, row->group_ranks);
+    return rgm_device_rows_collective(&builder->device, &own, err);
+}
+
 rgm_status rgm_builder_counter(rgm_builder *builder, const rgm_counter_row *row, rgm_error *err) {
     rgm_counters *counters = &builder->run->counters;
     size_t at;

@@ -267,6 +267,7 @@ rgm_status rgm_builder_finish(rgm_builder *builder, bool keep_open, rgm_run **ru
     RGM_TRY(rgm_links_samples(builder->run, err));
     if (builder->device.activity_count) RGM_TRY(rgm_run_link_work(builder->run, err));
     if (builder->device.activity_count) RGM_TRY(rgm_links_captures(builder->run, err));
+    RGM_TRY(rgm_device_rows_to_collectives(&builder->device, builder->run, err));
     if (builder->device.activity_count) RGM_TRY(rgm_links_ranges(builder->run, err));
     if (steps) RGM_TRY(rgm_links_steps(builder->run, err));
     if (builder->run->spans.metadata) drop_empty_metadata(&builder->run->spans);

@@ -70,9 +70,15 @@ rgm_status rgm_device_rows_wait(rgm_device_rows *rows, const rgm_queue_time_row 
     KEEP(rows, waits, wait, row, err);
 }
 
+rgm_status rgm_device_rows_collective(rgm_device_rows *rows, const rgm_collective_row *row, rgm_error *err) {
+    if (!rgm_time_in_range(row->time_ns))
+        return rgm_error_set(err, RGM_FORMAT, "a collective outside the range of times");
+    KEEP(rows, collectives, collective, row, err);
+}
+
 void rgm_device_rows_clear(rgm_device_rows *rows) {
     rows->interval_count = rows->owner_count = rows->activity_count = 0;
-    rows->block_count = rows->wait_count = 0;
+    rows->block_count = rows->wait_count = rows->collective_count = 0;
 }
 
 void rgm_device_rows_release(rgm_device_rows *rows) {
@@ -81,6 +87,7 @@ void rgm_device_rows_release(rgm_device_rows *rows) {
     rgm_free(rows->activities);
     rgm_free(rows->blocks);
     rgm_free(rows->waits);
+    rgm_free(rows->collectives);
     *rows = (rgm_device_rows){0};
 }
 

@@ -28,6 +28,8 @@ typedef struct {
     size_t block_count, block_capacity;
     rgm_queue_time_row *waits;
     size_t wait_count, wait_capacity;
+    rgm_collective_row *collectives; // texts are ids of the run
+    size_t collective_count, collective_capacity;
 } rgm_device_rows;
 
 void rgm_device_rows_release(rgm_device_rows *rows);
@@ -43,6 +45,9 @@ rgm_status rgm_device_rows_memory(rgm_device_rows *rows, const rgm_device_memory
                                   rgm_error *err) RGM_NODISCARD;
 rgm_status rgm_device_rows_wait(rgm_device_rows *rows, const rgm_queue_time_row *row,
                                 rgm_error *err) RGM_NODISCARD;
+// The texts are ids of the run.
+rgm_status rgm_device_rows_collective(rgm_device_rows *rows, const rgm_collective_row *row,
+                                      rgm_error *err) RGM_NODISCARD;
 
 // Appends the device work to spans, lanes and launches; times of the spans so far are nanoseconds by then.
 // The queue times are put in order.
@@ -54,5 +59,9 @@ rgm_status rgm_device_rows_to_intervals(const rgm_device_rows *rows, const uint3
 // Appends what CUDA gave out and took back to `memory`, each with the scope of the call that asked for it: by
 // the call's correlation, when spans stand in their order and calls of threads without scopes have theirs.
 rgm_status rgm_device_rows_to_memory(const rgm_device_rows *rows, rgm_run *run, rgm_error *err) RGM_NODISCARD;
+// Tells the kernels of NCCL what they do, as rows of `collectives`, when launches are known. A kernel is that
+// of the collective which its thread queued after its last such kernel, if just one of them has the kernel's
+// word in its name; several that one kernel does (a group) are told of none.
+rgm_status rgm_device_rows_to_collectives(rgm_device_rows *rows, rgm_run *run, rgm_error *err) RGM_NODISCARD;
 
 #endif

@@ -222,6 +222,17 @@ typedef struct {
     uint16_t padding;
 } rgm_queue_time_row;
 
+// A collective as the framework queued it: what its kernel does, which the kernel's record does not tell.
+typedef struct {
+    int64_t time_ns;                   // CLOCK_MONOTONIC, before the launch of its kernel
+    int64_t thread;                    // native id of the thread that queued it, -1 unknown
+    int64_t in_elements, out_elements; // of this rank, -1 unknown
+    int64_t sequence;                  // within its group, -1 unknown
+    uint32_t collective, element_type; // string ids
+    uint32_t group_name, group_description, group_ranks;
+    int32_t group_size; // -1 unknown
+} rgm_collective_row;
+
 // Rows that come beside the scopes: X(FRAMES, name, row type, anomaly of what found no room).
 #define RGM_ROW_LOGS(X)                                                                                      \
     X(SAMPLES, sample, rgm_sample, DROPPED_SAMPLES)                                                          \
@@ -234,7 +245,8 @@ typedef struct {
     X(STACKS, stack, rgm_stack_row, DROPPED_SAMPLES)                                                         \
     X(ALLOCATIONS, allocation, rgm_allocation_row, DROPPED_SAMPLES)                                          \
     X(DEVICE_MEMORY, device_memory, rgm_device_memory_row, DROPPED_DEVICE_ROWS)                              \
-    X(QUEUE_TIMES, queue_time, rgm_queue_time_row, DROPPED_DEVICE_ROWS)
+    X(QUEUE_TIMES, queue_time, rgm_queue_time_row, DROPPED_DEVICE_ROWS)                                      \
+    X(COLLECTIVES, collective, rgm_collective_row, DROPPED_DEVICE_ROWS)
 
 #define RGM_ROW_LOG_ENUM(frames, name, type, anomaly) RGM_LOG_##frames,
 typedef enum { RGM_ROW_LOGS(RGM_ROW_LOG_ENUM) RGM_LOG_COUNT } rgm_log;
@@ -267,6 +279,7 @@ _Static_assert(sizeof(rgm_host_sample_row) == 24, "written to files");
 _Static_assert(sizeof(rgm_allocation_row) == 32, "written to files");
 _Static_assert(sizeof(rgm_device_memory_row) == 64, "written to files");
 _Static_assert(sizeof(rgm_queue_time_row) == 32, "written to files");
+_Static_assert(sizeof(rgm_collective_row) == 64, "written to files");
 _Static_assert(sizeof(rgm_site_row) == 8, "written to files");
 _Static_assert(sizeof(rgm_thread_row) == 16, "written to files");
 

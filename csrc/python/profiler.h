@@ -206,6 +206,9 @@ PyObject *rgm_profiler_kernels_state(PyObject *unused, PyObject *ignored);
 PyObject *rgm_profiler_cupti(PyObject *unused, PyObject *ignored);
 void rgm_profiler_kernels_close(profiler_object *self);
 
+// collectives.c
+PyObject *rgm_profiler_collectives(profiler_object *self, PyObject *rows);
+
 // profiler_methods.c
 extern PyMethodDef rgm_profiler_methods[];
 extern PyGetSetDef rgm_profiler_getset[];

@@ -13,7 +13,18 @@ from time import perf_counter_ns
 from typing import Any, ParamSpec, TypeVar, overload
 
 from . import _core
-from .capture import backend, counting, decorated, device_memory, kernels, rates, recording, series, streams
+from .capture import (
+    backend,
+    collectives,
+    counting,
+    decorated,
+    device_memory,
+    kernels,
+    rates,
+    recording,
+    series,
+    streams,
+)
 from .capture.structure import attachment
 from .public.run import Run
 from .regime.methods import OperationMethods
@@ -143,6 +154,7 @@ class GPUProfiler(OperationMethods, _core.Profiler):
         self._memory_probe = device_memory.TorchMemoryProbe() if track_memory else None
         # What is done in the program's threads outside scopes, in nanoseconds; the core measures what scopes do.
         self._spent = {"starting": 0, "collecting": 0}
+        self._collectives_told = collectives.Told()
         self._service_before_reset = 0
         self._cost_ns = cost.scope_cost_ns()
         self._interval_asked = memory_interval_ms
@@ -265,6 +277,7 @@ class GPUProfiler(OperationMethods, _core.Profiler):
         with self._lock, self._collecting():
             self._device_drain()
             self._kernels_flush()
+            self._take_collectives()
             stats = self._stats()
             counts = (
                 "records",
@@ -273,6 +286,7 @@ class GPUProfiler(OperationMethods, _core.Profiler):
                 "activities",
                 "values",
                 "host_samples",
+                "collectives",
                 "sampled_out",
                 "dropped",
                 "lost",
@@ -363,6 +377,7 @@ class GPUProfiler(OperationMethods, _core.Profiler):
             attachment.detach(self._structure)
             with self._collecting():
                 self._kernels_stop()
+                self._take_collectives()
                 series.stop(self, self._series)
                 self._flush()
             self._send_environment()
@@ -392,7 +407,14 @@ class GPUProfiler(OperationMethods, _core.Profiler):
             warnings.warn(f"kernels are not traced: {reason}", RuntimeWarning, stacklevel=3)
         else:
             kernels.hear_ranges(asked, self._kernels_state()["path"])
+            self._collectives_told = collectives.begin()
         return reason
+
+    def _take_collectives(self) -> None:
+        """Record what collectives were queued; without kernels there is nothing that they would be told of."""
+        if not self.kernels_reason:
+            rows, self._collectives_told = collectives.read(self._collectives_told)
+            self._collectives(rows)
 
     def _send_environment(self, stats: dict[str, Any] | None = None) -> dict[str, Any]:
         stats = stats or self._stats()
@@ -416,6 +438,8 @@ class GPUProfiler(OperationMethods, _core.Profiler):
             "parts_ns": stats["own_ns"] | self._spent,
         }
         described["device"].update(kernels.describe(self.kernels_reason, self._kernels_state()))
+        if not self.kernels_reason:
+            described["device"].update(collectives.describe(self._collectives_told))
         described["device"].update(series.describe(self, self._series))
         described["structure"] = attachment.describe(self._structure, self._structure_asked)
         reason = device_memory.reason()
