@@ -185,6 +185,7 @@ def test_every_measurement_has_its_module():
         "operations",
         "report",
         "runner",
+        "triton_add",
     }
     assert {row.name for row in runner.MEASUREMENTS} == modules - helpers - {"runner"}
 
@@ -346,7 +347,7 @@ def test_regimes_are_judged_by_hardware_counters():
 
 
 def test_everything_is_expected_to_end_in_time():
-    assert sum(row.expected_s for row in runner.MEASUREMENTS) <= runner.SECONDS
+    assert sum(row.expected_s for row in runner.MEASUREMENTS[:-1]) <= runner.SECONDS  # the last has what is left
     assert all(0 < row.expected_s <= row.limit_s for row in runner.MEASUREMENTS)
     assert runner.SECONDS < 600  # what one command on a borrowed machine may take
 

@@ -96,6 +96,17 @@ def test_lost_records_fail_the_rehearsal(tmp_path):
     assert held["decode: kernels without their launch"] is True
 
 
+def test_frameworks_are_measured_where_they_are_installed(tmp_path):
+    """Of the three only CuPy has a stub; kernels of it are judged, and why the others are not is said."""
+    rows, done = evidence(tmp_path, "frameworks")
+    assert done.returncode == 0, done.stdout + done.stderr
+    claims = {claim["claim"]: claim for claim in rows["frameworks"]["claims"]}
+    assert claims["cupy: kernels in the scopes of its calls"]["value"] == 20
+    assert claims["cupy: kernels without a scope"]["holds"] is True
+    assert "triton.language" in claims["triton: not measured"]["value"]
+    assert "jax" in claims["jax: not measured"]["value"]
+
+
 def table(folder, *words):
     tool = GPU.parent.parent / "tools" / "evidence_table.py"
     return rehearse(tool, "--folder", folder, *words)

@@ -34,7 +34,8 @@ def variables(kind: str) -> dict[str, str]:
         sys.path.insert(0, str(PYTHON_TESTS))
     import fakes
 
-    paths = [str(PYTHON_TESTS / "stub_torch"), *filter(None, [os.environ.get("PYTHONPATH")])]
+    stubs = (str(PYTHON_TESTS / stub) for stub in ("stub_torch", "stub_cupy"))
+    paths = [*stubs, *filter(None, [os.environ.get("PYTHONPATH")])]
     return {
         **fakes.environment(**KINDS[kind]),
         "REGIMETER_LIBHIP": "off",

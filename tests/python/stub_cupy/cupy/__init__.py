@@ -70,3 +70,7 @@ def get_default_memory_pool() -> Any:
 
 def asarray(shape: Any) -> ndarray:
     return ndarray(shape)
+
+
+def zeros(shape: Any, dtype: Any = float32) -> ndarray:
+    return ndarray(shape, dtype)
