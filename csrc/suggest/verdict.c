@@ -27,17 +27,8 @@ static int by_rank(const void *a, const void *b) {
     return (int)x->cause - (int)y->cause;
 }
 
-static bool is_what(rgm_limit_cause cause) { return cause < RGM_CAUSE_FIRST_STEP; }
-
-// What the window divides into: all of it, less what other programs took.
-static double whole_of(const rgm_verdict_facts *facts) {
-    double sum = 0;
-    for (int i = 0; is_what((rgm_limit_cause)i); i++) sum += fmax(0, (double)facts->causes[i].time_ns);
-    return sum;
-}
-
 static double share_of(const rgm_verdict_facts *facts, rgm_limit_cause cause) {
-    double whole = whole_of(facts);
+    double whole = rgm_verdict_whole(facts);
     return whole > 0 ? (double)facts->causes[cause].time_ns / whole : 0;
 }
 
@@ -76,15 +67,15 @@ static int place_of(const rgm_verdict_facts *facts, rgm_limit_cause cause, rgm_l
 }
 
 static size_t rank(const rgm_verdict_facts *facts, ranked *rows) {
-    double imports = (double)facts->causes[RGM_CAUSE_IMPORTS].time_ns, window = whole_of(facts);
+    double imports = (double)facts->causes[RGM_CAUSE_IMPORTS].time_ns, window = rgm_verdict_whole(facts);
     rgm_limit_cause what = RGM_CAUSE_UNKNOWN;
     size_t count = 0;
-    for (int i = 0; is_what((rgm_limit_cause)i); i++)
+    for (int i = 0; rgm_cause_is_what((rgm_limit_cause)i); i++)
         if (facts->causes[i].time_ns > facts->causes[what].time_ns) what = (rgm_limit_cause)i;
     for (int i = 0; i < RGM_CAUSE_COUNT; i++) {
         rgm_limit_cause cause = (rgm_limit_cause)i;
         const rgm_cause_time *time = &facts->causes[i];
-        if (!time->found || (is_what(cause) && time->time_ns <= 0)) continue;
+        if (!time->found || (rgm_cause_is_what(cause) && time->time_ns <= 0)) continue;
         rows[count++] = (ranked){.cause = cause,
                                  .share = share_of(facts, cause),
                                  .error = window > 0 ? sqrt(time->variance) / window : 0,

@@ -184,3 +184,10 @@ void rgm_verdict_facts_release(rgm_verdict_facts *facts) {
     rgm_free(facts->inner);
     *facts = (rgm_verdict_facts){0};
 }
+
+double rgm_verdict_whole(const rgm_verdict_facts *facts) {
+    double sum = 0;
+    for (int i = 0; rgm_cause_is_what((rgm_limit_cause)i); i++)
+        if (facts->causes[i].time_ns > 0) sum += (double)facts->causes[i].time_ns;
+    return sum;
+}

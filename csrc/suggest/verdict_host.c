@@ -295,12 +295,37 @@ done:
     return status;
 }
 
-// One module that has most of the forward pass is what limits it.
+static const rgm_cause_time no_time = {.stack = -1, .span = -1, .subject_share = NAN, .figure = NAN};
+
+// Whether a scope is the part of a backward pass that belongs to a module.
+static bool is_backward_of(const rgm_view *view, rgm_name part, rgm_name module) {
+    static const char suffix[] = " backward"; // as capture/structure names them
+    rgm_string whole = rgm_view_text(view, part), begin = rgm_view_text(view, module);
+    return whole.length == begin.length + sizeof suffix - 1 &&
+           memcmp(whole.data, begin.data, begin.length) == 0 &&
+           memcmp(whole.data + begin.length, suffix, sizeof suffix - 1) == 0;
+}
+
+static bool has_most(const rgm_partition *p, const rgm_cause_time *time) {
+    return time->subject && time->subject_share >= p->facts->policy->verdict_layer_share;
+}
+
+// One module that has most of the forward pass is what limits it, and the backward pass where it has most of
+// that, too.
 static void find_layer(rgm_partition *p) {
-    rgm_cause_time *forward = &p->facts->causes[RGM_CAUSE_FORWARD];
-    if (!forward->subject || !(forward->subject_share >= p->facts->policy->verdict_layer_share)) return;
-    p->facts->causes[RGM_CAUSE_LAYER] = *forward;
-    *forward = (rgm_cause_time){.stack = -1, .span = -1, .subject_share = NAN, .figure = NAN};
+    rgm_cause_time *forward = &p->facts->causes[RGM_CAUSE_FORWARD],
+                   *backward = &p->facts->causes[RGM_CAUSE_BACKWARD],
+                   *layer = &p->facts->causes[RGM_CAUSE_LAYER];
+    if (!has_most(p, forward)) return;
+    *layer = *forward;
+    *forward = no_time;
+    if (!has_most(p, backward) || !is_backward_of(p->facts->view, backward->subject, layer->subject)) return;
+    double time = (double)layer->time_ns + (double)backward->time_ns;
+    layer->subject_share = ((double)layer->time_ns * layer->subject_share +
+                            (double)backward->time_ns * backward->subject_share) /
+                           time;
+    rgm_cause_time_add(layer, (double)backward->time_ns, backward->variance);
+    *backward = no_time;
 }
 
 // --- scopes of the program's own --------------------------------------------------------------------------

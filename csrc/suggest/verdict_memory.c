@@ -48,7 +48,7 @@ static void move_kernel_time(rgm_verdict_facts *facts, const kernel_time *k, rgm
         busy += (double)from->time_ns;
         if (from->time_ns > largest->time_ns) largest = from;
     }
-    if (!(busy * part >= facts->policy->verdict_system_share * (double)rgm_verdict_window(facts))) return;
+    if (!(busy * part >= facts->policy->verdict_system_share * rgm_verdict_whole(facts))) return;
     int64_t before = cause->time_ns;
     if (before < largest->time_ns) {
         *cause = *largest;

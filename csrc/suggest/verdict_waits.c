@@ -3,21 +3,24 @@
 // waits for work, what the others do in that look is what the program waits for: first one that has a
 // processor, else one that waits for something itself. Threads without a line of the program are helpers of a
 // library; those of a pool of processes say that the work is in other processes. An event loop that waits
-// while none of them works has nothing to run. Where no thread of the program could hold what a call of
+// while none of them works has nothing to run. Where more of them wait for a lock than work, the lock is what
+// is waited for. Where no thread of the program could hold what a call of
 // compiled code waits for, and there is work on the processors beside those, threads of that code do it.
 #include "suggest/verdict_waits.h"
 
 #include "analysis/times/stack_line.h"
 #include "base/search.h"
 
-enum { THREADS = 64 }; // of a look; more are not looked at
+enum { THREADS = 64, WORKS = 4 }; // of a look, more are not looked at; the weight of who has a processor
 
 typedef struct {
     const rgm_verdict_facts *facts;
     int64_t seen[THREADS];
     size_t n_seen;
-    bool by_pool; // only threads of a pool count
-    bool own;     // one that is in the program's own code has been seen
+    bool by_pool;        // only threads of a pool count
+    bool own;            // one that is in the program's own code has been seen
+    int working, locked; // of those: that have a processor; that wait for a lock
+    int32_t at_lock;     // where one of these stands
     rgm_awaited best;
     int weight;
     bool of_processes;
@@ -39,10 +42,10 @@ bool rgm_verdict_awaits_processes(const rgm_view *view, int32_t stack) {
 // How much the state of a thread says of what is waited for; 0 where it waits for work itself.
 static int weight_of(rgm_sample_state state, rgm_limit_cause *cause) {
     switch (state) {
-    case RGM_SAMPLE_NATIVE: *cause = RGM_CAUSE_NATIVE; return 4;
+    case RGM_SAMPLE_NATIVE: *cause = RGM_CAUSE_NATIVE; return WORKS;
     case RGM_SAMPLE_CALLING:
     case RGM_SAMPLE_INTERPRETING:
-    case RGM_SAMPLE_RUNNING: *cause = RGM_CAUSE_PYTHON; return 4;
+    case RGM_SAMPLE_RUNNING: *cause = RGM_CAUSE_PYTHON; return WORKS;
     case RGM_SAMPLE_WAITING_FOR_LOCK: *cause = RGM_CAUSE_INTERPRETER_LOCK; return 3;
     case RGM_SAMPLE_WAITING_FOR_PROCESSOR: *cause = RGM_CAUSE_PROCESSOR; return 3;
     case RGM_SAMPLE_WAITING_FOR_FILE: *cause = RGM_CAUSE_FILE; return 2;
@@ -75,6 +78,11 @@ static bool take(others *o, size_t sample) {
     o->of_processes |= passes_any(view, stack, process_files);
     if (!rgm_stack_is_own(view, stack)) return true;
     o->own = true;
+    o->working += weight == WORKS;
+    if (state == RGM_SAMPLE_WAITING_FOR_THREAD && !rgm_stack_awaits_work(view, stack)) {
+        o->locked++;
+        o->at_lock = stack;
+    }
     if (weight <= o->weight) return true;
     if (o->by_pool && !rgm_stack_passes(view, stack, "/concurrent/futures/thread.py")) return true;
     o->weight = weight;
@@ -130,6 +138,8 @@ rgm_awaited rgm_verdict_awaited(const rgm_verdict_facts *facts, size_t sample, r
         return helpers ? (rgm_awaited){.cause = RGM_CAUSE_NATIVE, .stack = stack, .state = RGM_SAMPLE_NATIVE}
                        : itself;
     }
+    if (!network && o.working && o.locked > 1 && o.locked > o.working)
+        return (rgm_awaited){.cause = RGM_CAUSE_LOCK, .stack = o.at_lock, .elsewhere = true};
     if (o.weight) return o.best;
     if (network && itself.cause == found) itself.cause = RGM_CAUSE_EVENT_LOOP;
     if (!network && (o.of_processes || used_beside(facts, time) >= facts->policy->verdict_children))

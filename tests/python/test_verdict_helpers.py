@@ -57,3 +57,32 @@ def test_without_what_the_kernel_counted_the_thread_waits_for_another(tmp_path: 
     run = regimeter.load(record(tmp_path, GROUPS + ALONE, "--no-witness"))
     shares = verdict(run).shares
     assert shares.get("lock", 0) > shares.get("native", 0), shares
+
+
+# Three threads want the lock that a fourth holds while it computes; the main one waits for them.
+CROWD = """import hashlib, threading, time
+lock, enough, block = threading.Lock(), time.perf_counter() + 1.5, bytes(3_000_000)
+def rebuild():
+    while time.perf_counter() < enough:
+        with lock:
+            for _ in range(8):
+                hashlib.sha256(block).digest()
+        time.sleep(0.0005)
+def ask():
+    while time.perf_counter() < enough:
+        with lock:
+            pass
+        time.sleep(0.0005)
+threads = [threading.Thread(target=target) for target in (rebuild, ask, ask, ask)]
+for one in threads:
+    one.start()
+for one in threads:
+    one.join()
+"""
+
+
+@pytest.mark.slow
+def test_threads_that_want_what_one_of_them_holds_wait_for_its_lock(tmp_path: Path) -> None:
+    found = verdict(regimeter.load(record(tmp_path, CROWD)))
+    assert found.cause == "lock", (found.sentence, found.why)
+    assert found.causes[0].place.startswith("ask (program.py:")

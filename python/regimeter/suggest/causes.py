@@ -130,7 +130,7 @@ CAUSES: dict[str, Words] = {
         "Clip once a step, with foreach=True, and without reading the norm back.",
     ),
     "layer": Words(
-        "One layer, {place}, takes most of the forward pass; that is {share} of {of}.",
+        "One layer, {place}, takes most of what the model computes; that is {share} of {of}.",
         "Look at that layer first: its shapes, its data type and its algorithm.",
     ),
     "forward": Words(
@@ -185,6 +185,12 @@ WORKERS = Words(
     "The program waits for the worker processes of its loader in {share} of {of}.",
     "Make what a worker does cheaper (`regimeter lines RUN.PID` has its lines), or start more of them while processors "
     "are free; with persistent_workers they are started once.",
+)
+
+# Of "layer", where the backward pass counts by itself: another part of it is the largest.
+FORWARD_LAYER = Words(
+    "One layer, {place}, takes most of the forward pass; that is {share} of {of}.",
+    CAUSES["layer"].next,
 )
 
 # Of "scope", where more time lies between the scopes.

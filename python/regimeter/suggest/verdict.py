@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from .. import _core
 from ..system.joints import joint
 from ..system.text import duration
-from .causes import CALLS, CAUSES, NO_STACKS, SPARSE, TOO_SHORT, WORKERS, Words
+from .causes import CALLS, CAUSES, FORWARD_LAYER, NO_STACKS, SPARSE, TOO_SHORT, WORKERS, Words
 from .words import figure, subject
 
 if TYPE_CHECKING:
@@ -134,6 +134,8 @@ def _words(causes: tuple[Cause, ...]) -> Words:
         return SPARSE
     if first.cause == "python" and first.calling:
         return CALLS
+    if first.cause == "layer" and any(one.cause == "backward" for one in causes):
+        return FORWARD_LAYER
     return WORKERS if first.cause == "input" and first.elsewhere else CAUSES[first.cause]
 
 
