@@ -50,8 +50,8 @@ def test_the_text_has_verdict_evidence_what_was_missed_and_what_to_do(comparison
     text = comparison.to_text()
     lines = text.splitlines()
     assert lines[0].startswith("PERF FAILED  2 regressions, 1 improvement, 27 unchanged  [")
-    assert "95 % interval" in lines[2]
-    assert [line.split()[0] for line in lines[4:7]] == ["op0011", "op0003", "op0007"], "by what moves the whole most"
+    assert "95 % interval" in lines[3]
+    assert [line.split()[0] for line in lines[5:8]] == ["op0011", "op0003", "op0007"], "by what moves the whole most"
     assert any(line.startswith("Could have missed: slowdowns below ") for line in lines)
     assert any("regimeter baseline accept --op op0011" in line for line in lines)
 

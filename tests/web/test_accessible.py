@@ -76,7 +76,6 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
         ("record", "-q", "--memory", "-o", "run.rgm", "keeps.py"),
         ("memory", "run.rgm", "-o", "run.html"),
         ("memory", trace_path("memory_snapshot.pickle"), "-o", "snapshot.html"),
-        ("hta", trace_path("h100_bert_small.json.gz"), "-o", "hta.html"),
         ("compile", COMPILED, "-o", "compile.html"),
         (*WORKLOADS, "-o", "workloads.html", "--keep", "--db", "kept.db"),
         ("workloads", "trend", "conv2d", "--db", "kept.db", "--format", "html", "-o", "trend.html"),

@@ -1,20 +1,79 @@
 # SPDX-License-Identifier: Apache-2.0
 """The first screen of real traces: the sentence of the verdict, one bar, at most three things to do with evidence."""
 
+import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from browsing import Browsing, timeline
 from needed import package
-from traces import load_trace
+from traces import load_trace, trace_path
 
-from regimeter import load
+from regimeter import compare_samples, load
+from regimeter.cli import main
 from regimeter.report.trace_data import trace_data
 
 pytestmark = pytest.mark.web
+
+STEADY = [[1.0 + 0.001 * ((7 * i + 3 * j) % 11) for j in range(12)] for i in range(6)]
+SLOWER = [[1.2 * value for value in one] for one in STEADY]
+Maker = Callable[[Path], str]
+
+
+def of_trace(name: str) -> Maker:
+    """Return what makes the page of a trace, and returns what `regimeter show` prints of it."""
+
+    def make(folder: Path) -> str:
+        path = str(trace_path(name))
+        main(["report", path, "-q", "-o", str(folder / "page.html")])
+        return printed("show", path)
+
+    return make
+
+
+def of_command(verb: str, name: str) -> Maker:
+    """Return what makes the page of a verb, and returns what that prints, or else `regimeter show`."""
+
+    def make(folder: Path) -> str:
+        path = str(trace_path(name))
+        said = printed(verb, path, "-o", str(folder / "page.html"))
+        return said if verb == "flame" else said + printed("show", path)
+
+    return make
+
+
+def of_comparison(baseline: Any, current: Any) -> Maker:
+    """Return what makes the page of a comparison of samples, and returns its report as text."""
+
+    def make(folder: Path) -> str:
+        comparison = compare_samples(baseline, current, paired=len(baseline["op"]) > 1)
+        (folder / "page.html").write_text(comparison.to_html())
+        return comparison.to_text()
+
+    return make
+
+
+def of_recording(folder: Path) -> str:
+    """Make the page of a recording of scopes, one of which takes most of it."""
+    (folder / "program.py").write_text(
+        "import time, regimeter\nprofiler = regimeter.get_profiler()\n"
+        "for _ in range(6):\n    with profiler.profile('forward'):\n        time.sleep(0.004)\n"
+        "    with profiler.profile('backward'):\n        time.sleep(0.03)\n"
+    )
+    command = [sys.executable, "-m", "regimeter", "record", "-q", "--stacks", "0", "-o", "run.rgm", "program.py"]
+    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    main(["report", str(folder / "run.rgm"), "-q", "-o", str(folder / "page.html")])
+    return printed("show", str(folder / "run.rgm"))
+
+
+def printed(*words: str) -> str:
+    command = [sys.executable, "-m", "regimeter", *words]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
 
 TRACES = (
     "h100_bert_small.json.gz",
@@ -38,7 +97,7 @@ def test_it_says_what_the_verdict_says_in_420_pixels(traced: tuple[Any, dict[str
     browsing.page.set_viewport_size({"width": 1440, "height": 900})
     page = browsing.open(data)
     screen = page.locator("#limit")
-    assert screen.locator(".limit-sentence").inner_text().replace("\u00a0", " ") == verdict.sentence
+    assert screen.locator(".headline").inner_text().replace("\u00a0", " ") == verdict.sentence
     assert screen.bounding_box()["height"] <= 420
     assert page.locator("main > section").first.get_attribute("id") == "limit"
     actions = screen.locator(".limit-actions li")
@@ -47,6 +106,60 @@ def test_it_says_what_the_verdict_says_in_420_pixels(traced: tuple[Any, dict[str
     parts = screen.locator(".limit-bar .strip-part").evaluate_all("(all) => all.map((one) => one.style.flexGrow)")
     assert sum(map(float, parts)) == pytest.approx(1, abs=0.01)
     assert {action["table"] for action in data["limit"]["actions"]} <= {None} | {p["name"] for p in data["panels"]}
+
+
+# What a newcomer must read first, of each kind of page: how it is made, and the words that it says, with figures that
+# the analyses give.
+SAID: dict[str, tuple[Callable[[Path], str], tuple[str, ...]]] = {
+    "v100": (of_trace("v100_ddp_large.json.gz"), ("waits for the host in 35 %", "no all-reduce is hidden")),
+    "bert": (of_trace("h100_bert_small.json.gz"), ("waits for the host in 78 %",)),
+    "owlv2": (of_trace("h100_owlv2_with_stack.json.gz"), ("waits for its input in 46 %",)),
+    "vllm": (of_trace("mi300_vllm_decode_graph.json.gz"), ("computes in 99 %", "two kernels take 66 % of its work")),
+    "ranks": (
+        of_trace("dlrm8"),
+        ("Rank 7 comes last in 5 of 8 collectives", "causes 76 % of the others' waiting", "35.5 ms of rank time"),
+    ),
+    "host": (of_trace("cpu_only_no_schema.json.gz"), ("No GPU work in this trace: 75.5 ms on the host.",)),
+    "nothing": (
+        of_trace("cpu_only_rank34.json.gz"),
+        ("No GPU work in this trace: 1.31 s on the host. Nothing in the recording tells where 100 % of it went",),
+    ),
+    "recording": (of_recording, ("backward", "takes")),
+    "one process a side": (
+        of_comparison({"op": [[1.0, 1.01, 0.99]]}, {"op": [[1.08, 1.09, 1.07]]}),
+        ("Cannot tell: one process a side.",),
+    ),
+    "slower": (
+        of_comparison({"op": STEADY, "b": STEADY}, {"op": SLOWER, "b": STEADY}),
+        ("op is 20.0 % slower (",),
+    ),
+    "unchanged": (of_comparison({"op": STEADY}, {"op": STEADY}), ("Nothing is slower or faster",)),
+    "flame": (
+        of_command("flame", "v100_ddp_large.json.gz"),
+        ("36 % of the device time (357 ms) hangs under c10d::allred",),
+    ),
+    "timeline": (of_command("timeline", "v100_ddp_large.json.gz"), ("waits for the host in 35 %", "no all-reduce")),
+    "hta": (of_command("hta", "v100_ddp_large.json.gz"), ("waits for the host in 35 %", "no all-reduce")),
+}
+
+
+@pytest.mark.parametrize("kind", SAID)
+def test_each_page_begins_with_one_sentence(kind: str, browsing: Browsing, capsys: pytest.CaptureFixture[str]) -> None:
+    """The same words stand at the top of the page and in what the command prints."""
+    make, words = SAID[kind]
+    said = make(browsing.folder)
+    browsing.page.set_viewport_size({"width": 1280, "height": 900})
+    browsing.page.goto((browsing.folder / "page.html").as_uri())
+    browsing.page.wait_for_selector("html[data-ready]")
+    headline = browsing.page.locator("main .headline")
+    assert headline.count() == 1
+    text = headline.inner_text().replace("\u00a0", " ")
+    assert [word for word in words if word not in text] == [], text
+    assert headline.bounding_box()["y"] < 300
+    assert re.search(r"\d|one process", text)
+    assert "UNKNOWN" not in text
+    printed = " ".join((said + capsys.readouterr().out).split())
+    assert " ".join(text.split()) in printed
 
 
 def test_evidence_is_one_click_away(browsing: Browsing) -> None:

@@ -46,7 +46,7 @@ def test_the_page_of_a_run_stands_in_its_cell(tab: Any, tmp_path: Path, template
     frame.locator("html[data-ready='1']").wait_for(state="attached")
     verdict = run.verdict()
     assert verdict is not None
-    assert frame.locator(".limit-sentence").inner_text().replace("\u00a0", " ") == verdict.sentence
+    assert frame.locator(".headline").inner_text().replace("\u00a0", " ") == verdict.sentence
     frame.get_by_role("link", name="Kernels").click()
     frame.get_by_role("tab", name="Flops").click()
     frame.locator("#analyses tbody tr").first.wait_for()

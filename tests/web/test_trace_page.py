@@ -319,7 +319,7 @@ def test_a_flame_graph_alone(browsing: Browsing, tmp_path: Path) -> None:
     browsing.page.goto((tmp_path / "flame.html").as_uri())
     browsing.page.wait_for_selector("html[data-ready]")
     ids = browsing.page.locator("main > section").evaluate_all("(all) => all.map((one) => one.id)")
-    assert ids == ["flame", "anomalies"], "two spans of this trace overlap"
+    assert ids == ["limit", "flame", "anomalies"], "two spans of this trace overlap"
     assert browsing.page.locator(".notice").count() == 0, "no banner over a full flame graph"
     assert browsing.page.locator("h1").inner_text() == "Flame graph of h100_bert_small.json.gz"
     assert "device time 309 µs" in browsing.page.locator("#flame .readout").inner_text()
@@ -335,7 +335,7 @@ def test_a_timeline_alone(browsing: Browsing) -> None:
     run = load_trace("h100_bert_small.json.gz")
     page = browsing.open(timeline_data(run))
     ids = page.locator("main > section").evaluate_all("(all) => all.map((one) => one.id)")
-    assert ids == ["breakdown", "timeline", "anomalies"]
+    assert ids == ["limit", "timeline", "breakdown", "anomalies"]
     marks = (run.spans.duration_ns == 0) & (run.lanes.thread[run.spans.lane] < 0)
     last = int((run.spans.start_ns + run.spans.duration_ns)[~marks].max()) - run.start_ns
     assert timeline(browsing, "t.scene.view.end") == last, "the axis ends with the trace, not with a mark after it"

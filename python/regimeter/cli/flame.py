@@ -63,6 +63,7 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the flame graph."""
+    from ..report.flame_sentence import sentence
     from ..run.formats import choose
     from ..run.summary_text import anomaly_lines
     from ..suite.flame import FlameGraphGenerator, sampled_by_default, spans_of
@@ -107,5 +108,6 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_document({"file": output, "bytes": size, "anomalies": data["anomalies"]})
     elif not arguments.quiet:
-        print("\n".join((f"{output}: {size / 1e3:,.0f} kB", *anomaly_lines(data["anomalies"]))))
+        told = [text for text in (sentence(data),) if text]
+        print("\n".join((f"{output}: {size / 1e3:,.0f} kB", *told, *anomaly_lines(data["anomalies"]))))
     return 0

@@ -11,6 +11,7 @@ import numpy as np
 from .. import _core
 from ..compare.result import OperationComparison
 from .comparison_flame import differential
+from .comparison_sentence import sentence
 from .comparison_text import (
     basis_lines,
     calls_line,
@@ -61,6 +62,7 @@ def page_data(comparison: "ProfilerComparison", view: View) -> dict[str, Any]:
         "rows_in_all": len(rows),
         "level": level_of(comparison),
         "verdict": verdict_line(comparison),
+        "sentence": sentence(comparison),
         "facts_text": [
             line
             for line in (

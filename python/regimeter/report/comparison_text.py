@@ -13,6 +13,7 @@ from ..compare.floors import INFERRED, KINDS, UNSTATED
 from ..compare.result import ChangeType, OperationComparison
 from ..compare.side import COUNTED
 from ..system.text import TextTable, amount, duration, padded, printable, render, shorten
+from .comparison_sentence import sentence
 from .comparison_view import View, rows_of
 
 if TYPE_CHECKING:
@@ -398,7 +399,7 @@ def report(comparison: "ProfilerComparison", view: View | None = None) -> str:
     """Return the whole report: verdict, evidence, what could have been missed, what to run next."""
     view = view or View(only_changed=True)
     rows = rows_of(comparison, view)
-    lines = [f"PERF {verdict_line(comparison)}", *whole_lines(comparison), ""]
+    lines = [f"PERF {verdict_line(comparison)}", sentence(comparison), *whole_lines(comparison), ""]
     width = view.width
     table: list[str] = []
     if rows:

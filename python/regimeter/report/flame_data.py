@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from .flame_sentence import sentence
 from .pack import packed
 from .trace_data import FORMAT, VERSION
 
@@ -51,6 +52,7 @@ def flame_data(root: Mapping[str, Any]) -> dict[str, Any]:
         "version": VERSION,
         "title": f"Flame graph of {root['trace']}" if root.get("trace") else "Flame graph",
         "anomalies": list(root.get("anomalies") or ()),
+        "limit": {"sentence": sentence(root)},
         "names": names,
         "flame": {
             "count": len(nodes),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from ..calibration.choice import choose
-from ..run.trace_facts import anomalies_of, facts_of, files_of, heads_of, title_of
+from ..run.trace_facts import anomalies_of, facts_of, files_of, heads_of, is_trace, title_of
 from ..suggest.paragraphs import suggestions_data
 from .counter_tracks import counters_of
 from .first_screen import first_screen
@@ -34,16 +34,10 @@ if TYPE_CHECKING:
 
 FORMAT = "regimeter.report"
 VERSION = 2
-RECORDED = ("live", "journal", "run", "export")  # sources of runs that our own profiler recorded
 # Python stacks of real programs are deeper than the generator's default; kernels are told apart by name.
 FLAME = {"flame_max_depth": 200, "flame_small_share": 0}
 
 LEAST_RECURSION = 0.01  # of the rows of a flame graph: for fewer a page need not hold the tree twice
-
-
-def is_trace(run: "Run") -> bool:
-    """Return whether the run was imported from another profiler's file."""
-    return run.source not in RECORDED
 
 
 def trace_data(
@@ -107,6 +101,9 @@ def timeline_data(run: "Run", *, title: str | None = None) -> dict[str, Any]:
         "timeline": timeline_of(run, names),
     }
     shown |= {"path": path_of(run), "counters": counters_of(run), "anomalies": anomalies_of(run)}
+    verdict = verdict_data(run)
+    if verdict is not None:
+        shown["limit"] = {name: verdict[name] for name in ("sentence", "confidence", "shares")}
     return _head(title or f"Timeline of {title_of(run) or 'a run'}") | shown | {"names": names.packed()}
 
 

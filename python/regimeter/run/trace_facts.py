@@ -22,7 +22,13 @@ _VERSIONS = (
     ("CUPTI", "cupti_version"),
     ("roctracer", "roctracer_version"),
 )
+RECORDED = ("live", "journal", "run", "export")  # sources of runs that our own profiler recorded
 _ON = ("record_shapes", "with_stack", "profile_memory", "with_flops", "with_modules")
+
+
+def is_trace(run: "Run") -> bool:
+    """Return whether the run was imported from another profiler's file."""
+    return run.source not in RECORDED
 
 
 def heads_of(run: "Run") -> list[dict[str, Any]]:

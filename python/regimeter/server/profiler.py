@@ -10,7 +10,8 @@ from typing import Any
 from .. import _core
 from ..analysis.catalog import find_verbs
 from ..report.memory_data import memory_series
-from ..report.trace_data import RECORDED, lanes_of
+from ..report.trace_data import lanes_of
+from ..run.trace_facts import is_trace
 from ..suite.flame import FlameGraphGenerator, sampled_by_default, spans_of
 from ..suite.hta import HTAAnalyzer
 from .lines import window_of
@@ -76,7 +77,7 @@ def memory(loaded: Loaded) -> dict[str, Any]:
     if loaded.entry.kind == MEMORY and loaded.document is not None:
         return loaded.document
     run = loaded.need_run()
-    found = memory_series(run, recorded=run.source in RECORDED)
+    found = memory_series(run, recorded=not is_trace(run))
     if not found["series"]:
         why = "; ".join(f"{row['name']}: {row['reason']}" for row in found["unavailable"])
         return unavailable("memory", loaded, why or NO_MEMORY)

@@ -199,6 +199,21 @@ SPARSE = Words(
     "Put scopes around more of the program, or record with stacks: regimeter record PROGRAM.",
 )
 
+# Of "communication", where one rank keeps the others waiting.
+LATE_RANK = Words(
+    "Rank {rank} comes last in {last} of {collectives} collectives and causes {caused} of the others' waiting, "
+    "{waited} of rank time.",
+    "Look at what rank {rank} does before them: more work, a slower device, a later start (regimeter stragglers RUN, "
+    "regimeter collective-instances RUN).",
+)
+
+# Of a trace without work of a device.
+HOST_ONLY = Words(
+    "No GPU work in this trace: {run} on the host. ",
+    "If a GPU was used, record its work as well: torch.profiler.profile(activities=[ProfilerActivity.CPU, "
+    "ProfilerActivity.CUDA]).",
+)
+
 # Of "python", where what its line does is calls: their own loop is not what takes the time.
 CALLS = Words(
     "Compiled code that keeps the interpreter's lock is the limit in {share} of {of}.",

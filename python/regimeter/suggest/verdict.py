@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from .. import _core
 from ..system.joints import joint
 from ..system.text import duration
-from .causes import CALLS, CAUSES, FORWARD_LAYER, NO_STACKS, SPARSE, TOO_SHORT, WORKERS, Words
+from . import particulars
+from .causes import CALLS, CAUSES, FORWARD_LAYER, HOST_ONLY, LATE_RANK, NO_STACKS, SPARSE, TOO_SHORT, WORKERS, Words
 from .words import figure, subject
 
 if TYPE_CHECKING:
@@ -108,17 +109,31 @@ def verdict_of(run: "Run", policy: Mapping[str, float] | None = None) -> Verdict
         return None
     causes = tuple(_cause(run, table, row) for row in range(len(table)))
     first, window, steps = causes[0], int(table.window_ns[0]) * MS, int(table.steps[0])
-    words = _words(causes)
     on_device = any(one.cause == "device" for one in causes)
-    of = _of(window, steps, on_device)
-    filled = _filled(first, of)
-    sentence = words.plain if words.plain and first.figure is None else words.sentence
+    host_only = not on_device and particulars.without_device(run)
+    of = "it" if host_only and not steps else _of(window, steps, on_device)
+    late = particulars.late_rank(run) if on_device and first.cause == "communication" else None
+    words = LATE_RANK if late else _words(causes, host_only)
+    filled = (
+        _filled(causes[-1] if words is CAUSES["unknown"] else first, of)
+        | _of_rank(late)
+        | {"run": duration(run.duration_ns * MS)}
+    )
+    sentence = (words.plain if words.plain and first.figure is None else words.sentence).format_map(filled)
+    kernels, together = particulars.largest_kernels(run) if first.cause == "device" else ([], 0.0)
+    places = [_waits(first, of)] if late else _places(first, kernels)
+    if host_only:
+        sentence = HOST_ONLY.sentence.format_map(filled) + sentence
+        places += _operator(run)
+    elif on_device and not late:
+        sentence = sentence.removesuffix(".") + (_together(kernels, together) or _unhidden(run, first)) + "."
     return Verdict(
         cause=first.cause,
-        sentence=sentence.format_map(filled) + _tie(causes),
-        why=_why(causes, int(table.samples[0]), int(table.displaced[0]), first)
+        sentence=sentence + _tie(causes),
+        why=_why(causes, int(table.samples[0]), int(table.displaced[0]), places)
         + _outside(run.duration_ns * MS, window, steps, on_device),
-        next=(_without_stacks(run, first) or words.next.format_map(filled)) + _bound(first),
+        next=(HOST_ONLY.next if host_only else _without_stacks(run, first) or words.next.format_map(filled))
+        + _bound(first),
         confidence=_core.DEGREES[table.confidence[0]],
         window_ms=window,
         steps=steps,
@@ -128,10 +143,10 @@ def verdict_of(run: "Run", policy: Mapping[str, float] | None = None) -> Verdict
     )
 
 
-def _words(causes: tuple[Cause, ...]) -> Words:
+def _words(causes: tuple[Cause, ...], host_only: bool) -> Words:
     first, unknown = causes[0], next((one.share or 0.0 for one in causes if one.cause == "unknown"), 0.0)
     if first.cause == "scope" and unknown > (first.share or 0.0):
-        return SPARSE
+        return CAUSES["unknown"] if host_only and (first.share or 0.0) < LEAST_SHOWN else SPARSE
     if first.cause == "python" and first.calling:
         return CALLS
     if first.cause == "layer" and any(one.cause == "backward" for one in causes):
@@ -200,18 +215,68 @@ def _filled(cause: Cause, of: str) -> dict[str, str]:
     }
 
 
+def _of_rank(late: particulars.LateRank | None) -> dict[str, str]:
+    if late is None:
+        return {}
+    return {
+        "rank": str(late.rank),
+        "last": str(late.last),
+        "collectives": str(late.collectives),
+        "caused": _share(late.share),
+        "waited": duration(late.time_ms),
+    }
+
+
+def _places(first: Cause, kernels: list[tuple[str, float]]) -> list[str]:
+    """Say where the time of the first cause is."""
+    if kernels:
+        return [
+            ", ".join(
+                f"{_share(share)}{' of it' if not at else ''} in {name}" for at, (name, share) in enumerate(kernels)
+            )
+        ]
+    if not first.place or first.place_share is None:
+        return []
+    threads = first.elsewhere and first.cause != "input"
+    other = ", in other threads that the main one waits for" if threads else ""
+    return [f"{_share(first.place_share)} of it in {first.place}{other}"]
+
+
+def _waits(first: Cause, of: str) -> str:
+    return f"the device waits for communication, or does nothing else, in {_share(first.share)} of {of}"
+
+
+def _operator(run: "Run") -> list[str]:
+    largest = particulars.largest_operator(run)
+    if largest is None:
+        return []
+    name, own_ms, share = largest
+    return [
+        f"the largest operator is {name} with {duration(own_ms)}, {_share(share)} of what operators take themselves"
+    ]
+
+
+def _together(kernels: list[tuple[str, float]], share: float) -> str:
+    return f"; {particulars.NUMBERS[len(kernels)]} {_share(share)} of its work" if kernels else ""
+
+
+def _unhidden(run: "Run", first: Cause) -> str:
+    if first.cause == "device":
+        return ""
+    what = particulars.unhidden(run)
+    if first.cause == "communication":
+        return ", and none of it is hidden behind computation" if what else ""
+    return f", and no {what} is hidden behind computation" if what else ""
+
+
 def _tie(causes: tuple[Cause, ...]) -> str:
     others = [f"{one.cause.replace('_', ' ')} ({_share(one.share)})" for one in causes if one.tied]
     return f" Within the margin of it: {', '.join(others)}." if others else ""
 
 
-def _why(causes: tuple[Cause, ...], samples: int, displaced: int, first: Cause) -> str:
-    """Say where the time of the first cause is, and what the rest of the window went into."""
-    parts = []
-    if first.place and first.place_share is not None:
-        threads = first.elsewhere and first.cause != "input"
-        other = ", in other threads that the main one waits for" if threads else ""
-        parts.append(f"{_share(first.place_share)} of it in {first.place}{other}")
+def _why(causes: tuple[Cause, ...], samples: int, displaced: int, places: list[str]) -> str:
+    """Say where the time of the first cause is (`places`), and what the rest of the window went into."""
+    first, parts = causes[0], list(places)
     rest = [one for one in causes if one is not first and one.cause not in WHEN and (one.share or 0) >= LEAST_SHOWN]
     rest.sort(key=lambda one: -(one.share or 0))
     if rest:

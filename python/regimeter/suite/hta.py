@@ -53,6 +53,7 @@ class HTAReport:
     memory_efficiency_pct: bytes read and written by copies within a device, by their time, of the peak bandwidth that
     the datasheet of that device states.
     raw_analysis: the rows of the analyses by name. result: what the function of profile_and_analyze returned.
+    run: what was analysed, of which the page is made.
     """
 
     gpu_idle_time_pct: float = math.nan
@@ -72,10 +73,11 @@ class HTAReport:
     anomalies: list[dict[str, Any]] = field(default_factory=list)
     trace_path: str = ""
     result: Any = field(default=None, repr=False, compare=False)
+    run: Run | None = field(default=None, repr=False, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all fields but `result`, ready for JSON: null stands for a figure that is not there."""
-        found = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "result"}
+        """Return all fields but `result` and `run`, ready for JSON: null stands for a figure that is not there."""
+        found = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("result", "run")}
         found |= {name: None for name in FIGURES if math.isnan(found[name])}
         plain: dict[str, Any] = json.loads(json.dumps(found, default=str))
         return {"format": FORMAT, "version": VERSION} | plain
@@ -224,15 +226,22 @@ class HTAAnalyzer:
         return report
 
     def export_report(self, report: HTAReport, path: str | os.PathLike[str], format: str = "html") -> Path:
-        """Write the report as "html" (one file, no network) or "json", atomically; return the path."""
+        """Write the report as "html" (the trace's page with what the rules found, no network) or "json", atomically;
+        return the path.
+
+        ValueError for another format, and for a page of a report that was not made by an analysis.
+        """
         from ..system.files import atomic_writer
 
         if format == "json":
             text = json.dumps(report.to_dict(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
         elif format == "html":
-            from ..report.hta_page import render_hta
+            from ..report.html import render_html
+            from ..report.trace_data import trace_data
 
-            text = render_hta(report)
+            if report.run is None:
+                raise ValueError("the report holds no run to make a page of; analyze_trace makes one that does")
+            text = render_html(trace_data(report.run, file=report.trace_path) | {"findings": report.bottlenecks})
         else:
             raise ValueError(f"unknown format {format!r}; valid are: html, json")
         target = Path(path)
@@ -244,7 +253,7 @@ class HTAAnalyzer:
     # --- the parts --------------------------------------------------------------------------------------------------
 
     def _report(self, run: Run, name: str, parts: tuple[str, ...]) -> HTAReport:
-        report = HTAReport(trace_path=name, anomalies=run.anomaly_list())
+        report = HTAReport(trace_path=name, anomalies=run.anomaly_list(), run=run)
         raw = _Raw(run, {key: value for key, value in self.thresholds.items() if not key.startswith("hta_")})
         for part in parts:
             _PARTS[part](report, raw)

@@ -66,6 +66,7 @@
       summary: shape.object(data.summary, "summary"),
       outcome: shape.textOr(data.outcome, "outcome", "nothing compared"),
       verdict: shape.textOr(data.verdict, "verdict", ""),
+      sentence: shape.textOr(data.sentence, "sentence", ""),
       nothing: shape.textOr(data.nothing_compared, "nothing_compared", ""),
       facts_text: shape.listOr(data.facts_text, "facts_text"),
       basis: shape.listOr(data.basis_text, "basis_text"),

@@ -167,6 +167,7 @@
       samples: await app.adapterTimeline.samples(data, namesOf),
       idle: data.timeline && data.idle ? await app.idleStrip.read(data) : null,
       memory: await memory(data),
+      findings: data.findings === undefined || data.findings === null ? null : listOr(data.findings, "findings").map(String),
       anomalies: found,
       cautions: cautions(data, found),
     };

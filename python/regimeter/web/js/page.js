@@ -131,17 +131,20 @@
 
     views() {
       const { kind } = this.model;
+      // Of a page of one thing alone, such as a timeline, what else is there comes after it.
+      const place = ({ order, after }) => (this.model.described === false && after) || order;
       const shown = (view) => (view.of === "any" || (view.of ?? "run") === kind) && (view.fits?.(this.model) ?? true);
-      return (app.views ?? []).filter(shown).sort((a, b) => a.order - b.order);
+      return (app.views ?? []).filter(shown).sort((a, b) => place(a) - place(b));
     }
 
     section(view, handles) {
       const body = el("div", { class: "view-body" });
       handles.push(view.render(body, this.model, this) ?? {});
-      const title = el("h2", { id: `${view.id}-title`, class: view.bare ? "unseen" : null }, view.title);
+      const bare = typeof view.bare === "function" ? view.bare(this.model) : view.bare === true;
+      const title = el("h2", { id: `${view.id}-title`, class: bare ? "unseen" : null }, view.title);
       return el(
         "section",
-        { id: view.id, class: view.bare ? "view bare" : "view", "aria-labelledby": title.id, "data-span": view.span },
+        { id: view.id, class: bare ? "view bare" : "view", "aria-labelledby": title.id, "data-span": view.span },
         title,
         view.note ? el("p", { class: "note" }, view.note(this.model)) : null,
         body,

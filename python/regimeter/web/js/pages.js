@@ -6,7 +6,7 @@
   "use strict";
 
   const RUN = [
-    { id: "overview", title: "Overview", key: "o", views: ["limit", "overview", "breakdown", "shares", "bottlenecks", "timeline:scoped", "memory:scoped", "split", "statistics"], tables: [] },
+    { id: "overview", title: "Overview", key: "o", views: ["limit", "findings", "overview", "breakdown", "shares", "bottlenecks", "timeline:scoped", "memory:scoped", "split", "statistics"], tables: [] },
     { id: "kernels", title: "Kernels", key: "k", views: ["analyses", "flame:kernels"], tables: ["kernels", "short-kernels", "sequences", "sequence-kernels", "flops", "counters", "counter-flops"] },
     { id: "operators", title: "Operators", key: "h", views: ["statistics", "analyses", "flame"], tables: ["operators", "scopes", "annotations", "steps", "tree", "lines"] },
     { id: "regimes", title: "Regimes", key: "r", views: ["regimes", "roofline", "analyses"], tables: ["kernel-regimes", "region-regimes"] },

@@ -104,7 +104,11 @@
     return `${number} ${chosen[1]}`;
   }
 
+  /** A figure and its unit stay on one line. */
+  const unbroken = (text) => text.replace(/(\d) (?=(?:%|[nµm]?s)(?![a-z]))/g, "$1\u00a0");
+
   app.units = {
+    unbroken,
     time,
     bytes,
     si,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The verdict of a comparison first: passed or failed, how many of each kind, what could have been missed, what to run next.
+// The verdict of a comparison first: in one sentence, whether it passed, how many of each kind, what could have been missed, what to run next.
 (function (app) {
   "use strict";
 
@@ -22,6 +22,7 @@
     const word = model.outcome.charAt(0).toUpperCase() + model.outcome.slice(1);
     const state = model.outcome === "failed" || model.outcome === "passed" ? model.outcome : "nothing";
     body.append(
+      model.sentence === "" ? "" : el("p", { class: "headline" }, app.units.unbroken(model.sentence)),
       el("p", { class: `verdict verdict-${state}` }, el("strong", null, word), model.nothing !== "" ? el("span", null, model.nothing) : el("span", null, rule(model))),
       el(
         "dl",

@@ -104,5 +104,5 @@
     return {};
   }
 
-  (app.views ??= []).push({ id: "breakdown", title: "Where the device time went", short: "Device time", order: 12, span: 12, fits: ({ breakdown, scoped }) => breakdown !== null && (breakdown.length > 0 || !scoped), render });
+  (app.views ??= []).push({ id: "breakdown", title: "Where the device time went", short: "Device time", order: 12, after: 40, span: 12, fits: ({ breakdown, scoped }) => breakdown !== null && (breakdown.length > 0 || !scoped), render });
 })((globalThis.regimeter ||= {}));

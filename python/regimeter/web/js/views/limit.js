@@ -8,20 +8,20 @@
   const { units } = app;
   const SHOWN = 7; // parts that can be told apart
   const LEAST = 0.005;
-  const CONFIDENCE = { low: "others are as large, within the margin", medium: "clear, though not by much", high: "clear" };
+  // The verdict's thresholds (verdict_* of docs/schema.md) as words: how far the first cause is ahead of the next.
+  const CONFIDENCE = { low: "Cannot tell which: others are within the margin.", medium: "Likely: ahead of the next, by less than 15 points or with less than 40 %.", high: "Sure: ahead of the next by 15 points or more." };
   // What has a colour of its own in every picture; all other causes take the hues of operations, in order.
   const COLOURS = { device: "kind-compute", communication: "kind-communication", device_copies: "kind-memory", synchronisation: "bar", launches: "idle-launch", device_idle: "idle-host", unknown: "line", waiting: "idle-wait" };
   const HUES = ["series-1", "series-7", "series-5", "series-2", "series-6"];
 
   const words = (cause) => cause.replaceAll("_", " ");
-  /** A figure and its unit stay on one line. */
-  const unbroken = (text) => text.replace(/(\d) (?=(?:%|[nµm]?s)(?![a-z]))/g, "$1\u00a0");
 
   /** The largest parts, and what is left of the window as one more: {cause, share, colour}. */
   function partsOf(shares) {
     const parts = Object.entries(shares).filter(([, share]) => share >= LEAST).slice(0, SHOWN);
     const free = HUES.values();
     const made = parts.map(([cause, share]) => ({ cause: words(cause), share, colour: COLOURS[cause] ?? free.next().value ?? "series-other" }));
+    if (made.length === 0) return [];
     const rest = 1 - made.reduce((sum, one) => sum + one.share, 0);
     return rest >= LEAST ? [...made, { cause: "everything else", share: rest, colour: "faint" }] : made;
   }
@@ -57,14 +57,14 @@
     const { limit } = model;
     const parts = partsOf(limit.shares);
     body.append(
-      el("p", { class: "limit-sentence" }, unbroken(limit.sentence)),
-      el("p", { class: "limit-why" }, `${unbroken(limit.why)} `, el("span", { class: "dim" }, `Confidence: ${limit.confidence}, ${CONFIDENCE[limit.confidence] ?? "not stated"}.`)),
-      ...bar(parts),
-      limit.actions.length > 0 ? el("ol", { class: "limit-actions", "aria-label": "What to do next" }, limit.actions.map((one) => action(one, model))) : el("p", null, limit.next),
-      app.asTable("Where the time went", () => columnsOf(parts)),
+      el("p", { class: "headline" }, units.unbroken(limit.sentence)),
+      limit.why === "" ? "" : el("p", { class: "limit-why" }, `${units.unbroken(limit.why)} `, el("span", { class: "dim" }, CONFIDENCE[limit.confidence] ?? "")),
+      ...(parts.length === 0 ? [] : bar(parts)),
+      limit.actions.length > 0 ? el("ol", { class: "limit-actions", "aria-label": "What to do next" }, limit.actions.map((one) => action(one, model))) : "",
+      parts.length === 0 ? "" : app.asTable("Where the time went", () => columnsOf(parts)),
     );
     return {};
   }
 
-  (app.views ??= []).push({ id: "limit", title: "What limits the program", short: "Verdict", order: 4, span: 12, of: "any", fits: (model) => Boolean(model.limit), render });
+  (app.views ??= []).push({ id: "limit", title: "What limits the program", short: "Verdict", order: 4, span: 12, of: "any", bare: (model) => model.described === false && model.kind === "run", fits: (model) => Boolean(model.limit), render });
 })((globalThis.regimeter ||= {}));
