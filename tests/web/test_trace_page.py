@@ -406,3 +406,25 @@ def test_a_large_trace_opens_soon_and_stays_fluid(browsing: Browsing, record_pro
     record_property("frame_ms", frames)
     print(f"loaded after {ready:.0f} ms; milliseconds a frame:", [round(frame, 1) for frame in frames])
     assert data["timeline"]["count"] == data["timeline"]["spans"]
+
+
+def test_work_has_the_same_colour_in_flame_graph_and_timeline(browsing: Browsing) -> None:
+    browsing.open(trace_data(load_trace("a100_nccl_2024.json.gz")))
+    classes = "regimeter.spanKinds.CLASSES.map(({ key }) => key)"
+    kernels = "g.flame.kinds[g.flame.kind[row]] === 'kernel' && g.flame.roles[g.flame.role[row]] === 'span'"
+    at = f"[...g.flame.kind.keys()].filter((row) => {kernels})"
+    pairs = flame_graph(browsing, f"{at}.map((row) => [g.label(row), {classes}[g.colorOf(row)]])")
+    shown = {colour for name, colour in pairs if name.startswith("nccl")}
+    assert shown == {"communication"}
+    assert "compute" in {colour for _, colour in pairs}
+
+
+def test_names_of_kernels_are_short_with_the_full_one_on_hover(browsing: Browsing) -> None:
+    page = browsing.open(trace_data(load_trace("h100_bert_small.json.gz")), at="#page=kernels")
+    cell = page.locator("#analyses tbody th button", has_text="add<").first
+    assert " - " in cell.inner_text()
+    full = cell.get_attribute("title")
+    assert full is not None
+    assert "at::native::" in full
+    cell.click()
+    assert page.evaluate("regimeter.current.selected") == full

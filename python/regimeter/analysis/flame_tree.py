@@ -3,6 +3,8 @@
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from .. import _core
 from ..run.trace_facts import anomalies_of, title_of
 
@@ -10,6 +12,7 @@ if TYPE_CHECKING:
     from ..public.run import Run
 
 METRICS = ("device", "host")
+WORK = ("kernel", "accelerator", "memcpy", "memset")
 _NAMES = {"all": "all", "unlaunched": "device work without a recorded launch", "deeper": "(deeper)"}
 # Key of a node -> column of the analysis, both in ns there and in µs here.
 _TIMES = {
@@ -45,6 +48,15 @@ def flame_tree(
     return _tree(run, table, metric) | {"trace": title_of(run), "anomalies": anomalies_of(run)}
 
 
+def activities_of(run: "Run", table: Any) -> Any:
+    """Return for each row of the analysis what its device work does, an index of ``_core.ACTIVITIES``."""
+    kernels = run.analyse("kernel_times")
+    known = dict(zip(kernels.name.tolist(), kernels.activity.tolist(), strict=True))
+    work = np.isin(table.kind, [_core.SPAN_KINDS.index(kind) for kind in WORK])
+    names = table.name.tolist()
+    return np.array([known.get(name, 0) if is_work else 0 for name, is_work in zip(names, work, strict=True)], "uint8")
+
+
 def _tree(run: "Run", table: Any, metric: str | None) -> dict[str, Any]:
     """Return the rows of the analysis as nested nodes; parents come before their children there."""
     if not len(table):
@@ -52,6 +64,7 @@ def _tree(run: "Run", table: Any, metric: str | None) -> dict[str, Any]:
     times = {key: (getattr(table, column) / 1e3).tolist() for key, column in _TIMES.items()}
     chosen = metric or ("device" if times["device_us"][0] > 0 else "host")
     strings = {name: run.string(name) for name in set(table.name.tolist())}
+    activities = activities_of(run, table).tolist()
     nodes: list[dict[str, Any]] = []
     for row, (parent, role, kind, name, count, grouped) in enumerate(
         zip(
@@ -64,6 +77,7 @@ def _tree(run: "Run", table: Any, metric: str | None) -> dict[str, Any]:
             "name": _name(token, strings[name], grouped),
             "value": times[f"{chosen}_us"][row],
             "kind": _core.SPAN_KINDS[kind] if token == "span" else token,
+            "activity": _core.ACTIVITIES[activities[row]],
             "count": count,
             **{key: column[row] for key, column in times.items()},
             "children": [],

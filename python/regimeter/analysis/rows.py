@@ -4,6 +4,7 @@
 import textwrap
 from typing import TYPE_CHECKING, Any
 
+from ..system.kernel_name import short_names
 from ..system.text import UNAVAILABLE, amount, duration, padded, percent, printable, shorten
 
 if TYPE_CHECKING:
@@ -62,6 +63,9 @@ def render_rows(result: "Result", width: int = 0) -> str:
     if width:
         kept = {column.name: widths[column.name] for column in fitting}
         _narrow(kept, [name for name in flexible if name in kept], width - len(GAP) * (len(fitting) - 1))
+        cells |= {
+            name: _briefly(cells[name], kept[name]) for name in kept if name in flexible and kept[name] < widths[name]
+        }
         widths = kept
     lines = [[column.heading for column in fitting], ["-" * widths[column.name] for column in fitting]]
     lines += [list(row) for row in zip(*(cells[column.name] for column in fitting), strict=True)]
@@ -145,6 +149,12 @@ def _narrow(widths: dict[str, int], texts: list[str], room: int) -> None:
         share = left // (len(texts) - place)
         widths[name] = min(widths[name], max(share, NARROWEST))
         left -= widths[name]
+
+
+def _briefly(texts: list[str], width: int) -> list[str]:
+    """Return names with the short forms of those that are kernels' and wider than the column."""
+    short = short_names(texts)
+    return [short.get(text, text) if len(text) > width else text for text in texts]
 
 
 def _fit(cell: str, width: int, text: bool) -> str:

@@ -101,6 +101,7 @@ def _load_torch(arguments: argparse.Namespace) -> None:
 def text(operation: str, size: int, profile: dict[str, Any]) -> str:
     """Return the profile as a few lines."""
     from ..regime.suggestion import suggest_optimization
+    from ..system.text import sureness
 
     def number(value: float | None, factor: float, unit: str) -> str:
         return "unavailable" if value is None else f"{value * factor:,.4g} {unit}"
@@ -112,7 +113,7 @@ def text(operation: str, size: int, profile: dict[str, Any]) -> str:
     used = (number(profile["flops_utilization"], 100, "%"), number(profile["bandwidth_utilization"], 100, "%"))
     rows = [
         ("regime", f"{profile['regime']} ({profile['detail']}, {profile['evidence']['reason']})"),
-        ("confidence", number(profile["confidence"], 100, "%")),
+        ("confidence", "unavailable" if profile["confidence"] is None else sureness(profile["confidence"])),
         ("time", f"{profile['runtime_ms']:,.4g} ms, median of {profile['calls']} calls"),
         ("achieved", f"{achieved[0]}, {achieved[1]}"),
         ("of the ceilings", f"compute {used[0]}, bandwidth {used[1]}"),

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 FORMAT, VERSION = "regimeter.regime", 1
 KERNELS, REGIONS = 15, 12
-NOTICED = 0.05  # of the time: from there on it is said that nothing is known of it
 PARTS = (
     ("compute kernels", "kernels_ns"),
     ("exposed communication", "communication_ns"),
@@ -143,20 +142,15 @@ def verdict(row: dict[str, Any], of: str = "device span") -> str:
 
 
 def _label(row: dict[str, Any]) -> str:
-    from ..system.text import percent
+    from ..report.regime_data import sureness_of
 
     words = [row["regime"]]
     if row["detail"] not in (None, "none"):
         words.append(row["detail"].replace("_", " "))
     if row["regime"] == "AMBIGUOUS" and row["leans_to"] not in (None, "UNKNOWN"):
         words.append(f"leans to {row['leans_to']}")
-    unknown = (row.get("unjudged_kernels_share") or 0.0) + (row.get("unknown_ns") or 0) / (row.get("wall_ns") or 1)
-    if row["confidence"] is not None and unknown < NOTICED:
-        words.append(f"confidence {percent(row['confidence'])}")
-    elif row["confidence"] is not None and row["confidence"] > 1 - NOTICED:
-        words.append(f"whatever limits the {percent(unknown)} of the time that nothing is known of")
-    elif row["confidence"] is not None:
-        words.append(f"confidence {percent(row['confidence'])}, nothing is known of {percent(unknown)} of the time")
+    if sure := sureness_of(row):
+        words.append(sure)
     return ", ".join(words)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from ..system.kernel_name import short_names
 from .flame_sentence import sentence
 from .pack import packed
 from .trace_data import FORMAT, VERSION
@@ -36,10 +37,12 @@ def flame_data(root: Mapping[str, Any]) -> dict[str, Any]:
     numbers = {name: number for number, name in enumerate(names)}
     kinds = {kind: number for number, kind in enumerate(_core.SPAN_KINDS)}
     other = kinds["other"]
+    activities = {activity: number for number, activity in enumerate(_core.ACTIVITIES)}
     columns = {
         "name": np.array([numbers[str(node["name"])] for node in nodes]),
         "role": np.zeros(len(nodes), dtype="uint8"),  # names are complete, so every node is shown by its name
         "kind": np.array([kinds.get(str(node.get("kind")), other) for node in nodes]),
+        "activity": np.array([activities.get(str(node.get("activity")), 0) for node in nodes]),
         "parent": np.array([parent for _, parent, _ in rows]),
         "depth": np.array([depth for _, _, depth in rows]),
         "lane": np.full(len(nodes), -1),
@@ -54,13 +57,19 @@ def flame_data(root: Mapping[str, Any]) -> dict[str, Any]:
         "anomalies": list(root.get("anomalies") or ()),
         "limit": {"sentence": sentence(root)},
         "names": names,
+        "short_names": [[numbers[name], short] for name, short in short_names(_kernels(nodes)).items()],
         "flame": {
             "count": len(nodes),
             "roles": list(_core.FLAME_ROLES),
             "kinds": list(_core.SPAN_KINDS),
+            "activities": list(_core.ACTIVITIES),
             "columns": {name: packed(column) for name, column in columns.items()},
         },
     }
+
+
+def _kernels(nodes: list[Mapping[str, Any]]) -> list[str]:
+    return [str(node["name"]) for node in nodes if node.get("kind") == "kernel"]
 
 
 def _times(nodes: list[Mapping[str, Any]], key: str) -> Any:

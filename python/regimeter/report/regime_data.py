@@ -4,7 +4,7 @@
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
-from ..system.text import percent
+from ..system.text import percent, sureness
 
 if TYPE_CHECKING:
     from ..calibration.choice import Choice
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 KERNELS = SCOPES = 12  # names; the tables of the analyses have all
 MOST_DEVICES = 256
+NOTICED = 0.05  # of the time: from there on it is said that nothing is known of it
 
 
 # What the time of a group goes into, by the label that it gives a region.
@@ -32,12 +33,25 @@ def reason_of(row: dict[str, Any], of: str = "device span") -> str:
     return f"{words} {percent(share)} of the {of}, the largest group"
 
 
+def sureness_of(row: dict[str, Any]) -> str:
+    """Return how sure the label of a row is, and how much of the time nothing is known of; '' where nothing is."""
+    if row["confidence"] is None:
+        return ""
+    unknown = (row.get("unjudged_kernels_share") or 0.0) + (row.get("unknown_ns") or 0) / (row.get("wall_ns") or 1)
+    if unknown < NOTICED:
+        return sureness(row["confidence"])
+    if row["confidence"] > 1 - NOTICED:
+        return f"whatever limits the {percent(unknown)} of the time that nothing is known of"
+    return f"{sureness(row['confidence'])}, nothing is known of {percent(unknown)} of the time"
+
+
 def regimes_of(run: "Run", ceilings: "Choice") -> dict[str, Any]:
     """Return verdicts of devices, kernels and scopes (a recording's own) with the texts of their reasons."""
     texts = _core.regime_texts()
 
     def told(row: dict[str, Any]) -> dict[str, Any]:
-        return row | {"reason_text": reason_of(row), "detail_text": texts["details"][row["detail"]]}
+        words = {"reason_text": reason_of(row), "detail_text": texts["details"][row["detail"]]}
+        return row | words | {"sureness": sureness_of(row)}
 
     regions = run.result("region-regimes", by="run", ceilings=ceilings, top=MOST_DEVICES)
     kernels = run.result("kernel-regimes", ceilings=ceilings, top=KERNELS)

@@ -7,14 +7,16 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
+from ..analysis.flame_tree import activities_of
 from ..calibration.choice import choose
 from ..run.trace_facts import anomalies_of, facts_of, files_of, heads_of, is_trace, title_of
 from ..suggest.paragraphs import suggestions_data
+from ..system.kernel_name import short_names
 from .counter_tracks import counters_of
 from .first_screen import first_screen
 from .idle_data import idle_of
 from .memory_data import memory_of
-from .pack import Names, packed_table
+from .pack import Names, packed, packed_table
 from .panels import divided, panel_of, panel_verbs
 from .path_data import path_of
 from .regime_data import regimes_of
@@ -89,6 +91,7 @@ def trace_data(
     stages.begin("page")
     tables = {panel["name"] for panel in data["panels"]}
     data["limit"] = first_screen(run, verdict_data(run), data["suggestions"], tables)
+    data["short_names"] = short_names_of(names)
     return data | {"names": names.packed()}
 
 
@@ -104,7 +107,15 @@ def timeline_data(run: "Run", *, title: str | None = None) -> dict[str, Any]:
     verdict = verdict_data(run)
     if verdict is not None:
         shown["limit"] = {name: verdict[name] for name in ("sentence", "confidence", "shares")}
+    shown["short_names"] = short_names_of(names)
     return _head(title or f"Timeline of {title_of(run) or 'a run'}") | shown | {"names": names.packed()}
+
+
+def short_names_of(names: Names) -> list[list[Any]]:
+    """Return the short forms of kernels' names, as pairs of the name's number on the page and the form."""
+    ids = names.run.analyse("kernel_times").name.tolist()
+    known = {names.run.string(name): number for name, number in zip(ids, names.number(ids).tolist(), strict=True)}
+    return [[known[name], short] for name, short in short_names(known).items()]
 
 
 def _head(title: str) -> dict[str, Any]:
@@ -171,8 +182,10 @@ def flame_of(run: "Run", names: Names) -> dict[str, Any]:
 
 def _packed_flame(table: Any, names: Names) -> dict[str, Any]:
     types = {column["name"]: column["type"] for column in _core.schema()["results"]["flame"]["columns"]}
-    kinds = {"roles": list(_core.FLAME_ROLES), "kinds": list(_core.SPAN_KINDS)}
-    return packed_table(table, types, types, names, slice(None)) | kinds
+    kinds = {"roles": list(_core.FLAME_ROLES), "kinds": list(_core.SPAN_KINDS), "activities": list(_core.ACTIVITIES)}
+    made = packed_table(table, types, types, names, slice(None)) | kinds
+    made["columns"]["activity"] = packed(activities_of(names.run, table))
+    return made
 
 
 def sampled_flame_of(run: "Run") -> dict[str, Any] | None:

@@ -32,6 +32,13 @@ def duration(ms: float | None) -> str:
     return UNAVAILABLE
 
 
+def sureness(probability: float) -> str:
+    """Return a probability of a verdict as a word with its range: no digits that nobody can stand for."""
+    if probability > 0.95:
+        return "sure (over 95 %)"
+    return "likely (80 to 95 %)" if probability >= 0.8 else "cannot tell (under 80 %)"
+
+
 def amount(value: float | None) -> str:
     """Return bytes in a readable decimal unit."""
     if value is None:

@@ -141,6 +141,7 @@
   async function read(data) {
     const { listOr, object, objectOr, textOr } = app.shape;
     const names = await namesOf(data);
+    app.shortNames.use(listOr(data.short_names, "short_names"), names);
     const rawLanes = app.adapterTimeline.lanesOf(data);
     const found = anomalies(data);
     const drawn = data.timeline ? await app.adapterTimeline.timeline(data, names, rawLanes) : { line: null, lanes: [] };

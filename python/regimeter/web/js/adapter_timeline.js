@@ -4,7 +4,7 @@
   "use strict";
 
   const TIMELINE = ["start_ns", "lane", "name", "op", "launch", "correlation", "step", "bytes", "flags", "depth", "plain_depth", "duration_ns", "kind", "activity"];
-  const FLAME = ["name", "role", "kind", "parent", "depth", "lane", "count", "grouped", "total_host_ns", "self_host_ns", "total_device_ns", "self_device_ns"];
+  const FLAME = ["name", "role", "kind", "activity", "parent", "depth", "lane", "count", "grouped", "total_host_ns", "self_host_ns", "total_device_ns", "self_device_ns"];
   const FAILED = 1;
   const NUMBERS = /^-?\d+$/;
 
@@ -76,10 +76,9 @@
     );
   }
 
-  /** Marks of the profiler that stand on no thread, such as "Record Window End", would be a lane without anything in it. */
+  /** Marks of the profiler that stand on no thread, such as "Record Window End", would be lanes without anything in them. */
   function leaveOutMarks(columns, lanes) {
-    const bare = lanes.map((lane) => lane.device < 0 && lane.thread < 0 && lane.name === "");
-    if (!bare.includes(true)) return;
+    const bare = lanes.map(({ device, thread }) => device < 0 && thread < 0);
     const { lane, duration_ns: duration } = columns;
     for (let i = 0; i < lane.length; i += 1) if (duration[i] !== 0) bare[lane[i]] = false;
     if (!bare.includes(true)) return;
@@ -158,7 +157,7 @@
 
   async function flame(data, lanes) {
     if (!data.flame || data.flame.count === 0) return null;
-    const tree = async (table, place) => ({ ...(await app.columns.read(table, FLAME, place)), rows: table.count, roles: table.roles, kinds: table.kinds, laneNames: lanes.map(laneName) });
+    const tree = async (table, place) => ({ ...(await app.columns.read(table, FLAME, place)), rows: table.count, roles: table.roles, kinds: table.kinds, activities: table.activities, laneNames: lanes.map(laneName) });
     const { collapsed } = data.flame;
     return { ...(await tree(data.flame, "flame")), collapsed: collapsed ? await tree(collapsed, "flame.collapsed") : null };
   }

@@ -102,10 +102,10 @@
     }
 
     colorOf(row) {
-      const { roles, role, kinds, kind } = this.flame;
+      const { roles, role, kinds, kind, activities, activity } = this.flame;
       if (roles[role[row]] !== "span") return this.colors.fills.length - 1;
       if (this.hueOf) return this.hueOf(this.names[this.flame.name[row]]);
-      return app.spanKinds.classOf(kinds[kind[row]], "compute").slot;
+      return app.spanKinds.classOf(kinds[kind[row]], activities[activity[row]]).slot;
     }
 
     paint(fullHeight = false) {
@@ -151,7 +151,7 @@
       if (width < 26 || !bright) return;
       pen.font = FONT;
       pen.fillStyle = this.colors.inks[fill];
-      pen.fillText(app.timelineCanvas.shorten(pen, this.label(row), width - 9, this.widths), left + 4, top + LINE / 2);
+      pen.fillText(app.timelineCanvas.shorten(pen, app.shortNames.of(this.label(row)), width - 9, this.widths), left + 4, top + LINE / 2);
     }
 
     rowAt(event) {

@@ -184,7 +184,8 @@
     }
 
     nameCell(text, first, depth) {
-      const shown = text === "" ? el("span", { class: "dim" }, "(none)") : this.chosen === null ? el("span", { class: "clip", title: text }, text) : button(el("span", { class: "clip" }, text), () => this.chosen(text), { class: "operation", title: text, "aria-pressed": String(app.current?.selected === text) });
+      const short = app.shortNames.of(text);
+      const shown = text === "" ? el("span", { class: "dim" }, "(none)") : this.chosen === null ? el("span", { class: "clip", title: text }, short) : button(el("span", { class: "clip" }, short), () => this.chosen(text), { class: "operation", title: text, "aria-pressed": String(app.current?.selected === text) });
       const style = depth > 0 ? { "padding-left": `${0.5 + Math.min(depth, DEEPEST)}rem` } : null;
       return el(first ? "th" : "td", { class: "name", style, ...(first ? { scope: "row" } : {}) }, shown);
     }

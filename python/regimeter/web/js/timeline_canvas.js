@@ -86,7 +86,7 @@
   const standsForMany = (line, span) => line.stands[span] > 1;
 
   function labelOf({ line, names }, span) {
-    return standsForMany(line, span) ? `${app.units.countText(line.stands[span])} spans` : names[line.name[span]];
+    return standsForMany(line, span) ? `${app.units.countText(line.stands[span])} spans` : app.shortNames.of(names[line.name[span]]);
   }
 
   function paintBlocks(pen, scene, groups, colors, cache) {

@@ -44,7 +44,7 @@
   }
 
   function verdict(row) {
-    const sure = row.confidence === null ? null : el("span", { class: "dim" }, ` confidence ${units.shareText(row.confidence)}`);
+    const sure = row.sureness ? el("span", { class: "dim" }, ` ${row.sureness}`) : null;
     return el("p", { class: "regime-verdict" }, el("strong", null, label(row)), sure, el("span", { class: "regime-reason" }, row.reason_text));
   }
 
@@ -79,7 +79,7 @@
   function kernelRow(row) {
     const roof = (share) => (share === null ? "n/a" : units.shareText(share));
     const work = row.source === "none" ? "no work known" : `${roof(row.sol_compute)} of the compute roof, ${roof(row.sol_memory)} of the memory roof, work from ${row.source}`;
-    return el("li", null, el("span", { class: "regime-kernel clip", title: row.name }, row.name), el("span", { class: "dim" }, `${units.timeText(row.total_ns)}, ${units.shareText(row.share)} of kernel time`), el("span", { class: "regime-label", title: row.reason_text }, label(row)), el("span", { class: "dim" }, work));
+    return el("li", null, el("span", { class: "regime-kernel clip", title: row.name }, app.shortNames.of(row.name)), el("span", { class: "dim" }, `${units.timeText(row.total_ns)}, ${units.shareText(row.share)} of kernel time`), el("span", { class: "regime-label", title: row.reason_text }, label(row)), el("span", { class: "dim" }, work));
   }
 
   function scopeRow(row) {
