@@ -31,9 +31,10 @@ class Browsing:
         self.page.wait_for_selector("html[data-ready]")
         return self.page
 
-    def load(self, name: str, content: str | dict[str, Any]) -> None:
+    def load(self, name: str, content: str | bytes | dict[str, Any]) -> None:
         path = self.folder / name
-        path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+        text = json.dumps(content) if isinstance(content, dict) else content
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
         self.page.set_input_files("#file", path)
         until = time.monotonic() + 300
         while self.page.evaluate("document.querySelector('#file').value") != "":  # emptied once the file is dealt with

@@ -2,7 +2,10 @@
 """The page in a real browser, from disk, with every other request refused and counted."""
 
 import copy
+import gzip
+import json
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import report_data
@@ -48,11 +51,31 @@ def test_a_report_shows_every_view(browsing: Browsing) -> None:
 
 def test_the_dashboard_says_that_its_data_is_a_demo(browsing: Browsing) -> None:
     page = browsing.open(None)
+    assert page.locator("h1").inner_text() == "Open a profile"
+    assert page.locator("#welcome code").count() == 5
+    page.get_by_role("button", name="See a demo").click()
+    page.wait_for_selector(".notice")
     assert "Demo data, not measured on this machine" in page.locator(".notice").inner_text()
     browsing.load("mine.json", report_data.profile())
     assert page.locator(".notice").count() == 0
     page.click("#demo")
     page.wait_for_selector(".notice")
+    page = browsing.open(None, at="#demo")
+    assert "Demo data" in page.locator(".notice").inner_text()
+
+
+def test_a_compressed_profile_is_read_and_a_recording_says_what_to_do(browsing: Browsing) -> None:
+    page = browsing.open(None)
+    made = gzip.compress(json.dumps(report_data.profile()).encode())
+    browsing.load("mine.json.gz", made)
+    assert page.locator("h1").inner_text() == "mine.json.gz"
+    assert len(browsing.rows()) == 10
+    browsing.load("cut.json.gz", made[:-200])
+    assert "cut or damaged" in page.get_by_role("alert").inner_text()
+    recording = Path(__file__).parents[1] / "data/recordings/version1.rgm"
+    browsing.load("mine.rgm", recording.read_bytes())
+    assert "regimeter report mine.rgm -o report.html" in page.get_by_role("alert").inner_text()
+    assert page.locator("h1").inner_text() == "mine.json.gz"
 
 
 def test_the_table_sorts_by_every_column(browsing: Browsing) -> None:

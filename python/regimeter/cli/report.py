@@ -66,7 +66,7 @@ def _write_dashboard(arguments: argparse.Namespace) -> int:
     choose(output, PAGES, default="html")
     check_writable(output)
     write_html(None, output, title=arguments.title)
-    _tell(arguments, output, {}, "demo data", " and load a file written by export_json or `regimeter export`")
+    _tell(arguments, output, {}, "the dashboard", " and load a file written by export_json or `regimeter export`")
     return 0
 
 

@@ -23,9 +23,10 @@ from . import page_parts
 def render_html(data: dict[str, object] | None, *, title: str | None = None) -> str:
     """Return the page for report data (format ``regimeter.report``), as one HTML document.
 
-    With ``data=None`` the page is the drop-in dashboard: it opens with demo data, labelled as such, and reads any file
-    that ``export_json`` wrote. ``title`` replaces the title that the data carries. Columns may be lists or anything
-    with ``tolist()``; values that JSON cannot hold (NaN, infinities) become null, which the page shows as unavailable.
+    With ``data=None`` the page is the drop-in dashboard: it opens empty, reads any file that ``export_json`` wrote,
+    plain or compressed, and has demo data, labelled as such. ``title`` replaces the title that the data carries. Columns
+    may be lists or anything with ``tolist()``; values that JSON cannot hold (NaN, infinities) become null, which the page
+    shows as unavailable.
     """
     if data is not None and title is not None:
         data = {**data, "title": title}

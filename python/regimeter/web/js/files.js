@@ -21,7 +21,7 @@
     });
   }
 
-  /** Shows the controls and wires them. demo: text of the demo data, null without. */
+  /** Shows the controls and wires them. demo: text of the demo data, null without. Returns how each of both is opened. */
   function wire(opener, demo) {
     const [picker, open, example] = ["file", "open", "demo"].map(byId);
     open.hidden = false;
@@ -32,8 +32,10 @@
       picker.value = ""; // the same file can be chosen again after it was corrected
     });
     acceptDrops(document.body, opener);
+    const showDemo = demo === null ? null : () => opener.openData("demo data", JSON.parse(demo), { demo: true, file: null });
     example.hidden = demo === null;
-    example.addEventListener("click", () => opener.openData("demo data", JSON.parse(demo), { demo: true, file: null }));
+    example.addEventListener("click", () => showDemo());
+    return { pick: () => picker.click(), demo: showDemo };
   }
 
   app.files = { wire };

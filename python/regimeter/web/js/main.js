@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts the page: wires the header's controls and shows the embedded data, or the demo data, or an invitation.
+// Starts the page: wires the header's controls and shows the embedded data, or an invitation (at #demo, the demo data).
 (function (app) {
   "use strict";
 
@@ -41,9 +41,10 @@
     wirePrint(page);
     app.keys.wire(page);
     byId("keys").addEventListener("click", () => app.keys.show());
-    app.files?.wire(opener, demo);
+    const doors = app.files?.wire(opener, demo);
     if (data !== null) await opener.openData("the data inside this page", JSON.parse(data), { demo: false, file: null });
-    else if (demo !== null) await opener.openData("demo data", JSON.parse(demo), { demo: true, file: null });
+    else if (demo !== null && location.hash === "#demo") await doors.demo();
+    else if (doors) app.welcome.show(byId("heading"), byId("main"), doors.pick, doors.demo);
   }
 
   if (typeof document !== "undefined") app.started = start();

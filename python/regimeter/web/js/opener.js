@@ -28,7 +28,7 @@
     async open(file) {
       const turn = (this.turn += 1);
       this.say(el("p", { class: "busy", role: "status" }, `Reading ${file.name} …`));
-      await this.load(turn, file.name, async () => app.model.fromText(await file.text()), { demo: false, file: file.name });
+      await this.load(turn, file.name, async () => app.model.fromText(await app.fileText.read(file)), { demo: false, file: file.name });
     }
 
     async openData(name, data, origin) {
