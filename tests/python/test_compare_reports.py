@@ -192,7 +192,9 @@ def test_the_differential_flame_graph_keeps_both_totals():
         assert columns[side][0] == tree.total_device_ns[0]
         children = [i for i in range(flame["count"]) if columns["parent"][i] == 0]
         assert sum(columns[side][i] for i in children) == pytest.approx(columns[side][0], abs=len(children))
+        assert sum(columns[side.replace("_ns", "_calls")]) > 0
     same = columns_of(differential(before, before))
+    assert same["baseline_calls"] == same["current_calls"]
     assert same["baseline_ns"] == same["current_ns"]
     assert all(parent < i for i, parent in enumerate(columns["parent"]))
 

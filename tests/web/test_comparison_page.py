@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import traces
-from browsing import Browsing
+from browsing import Browsing, flame_graph
 
 from regimeter import compare_profiling_runs, compare_samples
 from regimeter.report.comparison_html import page_data
@@ -129,6 +129,13 @@ def test_a_differential_flame_graph_is_drawn_for_traces(browsing: Browsing) -> N
         "(c) => new Set(new Uint32Array(c.getContext('2d').getImageData(0, 0, c.width, c.height).data.buffer)).size"
     )
     assert colours > 3
+    told = "g.row(at) === undefined || regimeter.changeWords.stateOf(g.row(at)) === 'undecided'"
+    grey = "regimeter.flameDiff.fillOf(g.row(at)) === 'untold'"
+    assert flame_graph(browsing, f"[...g.flame.name.keys()].every((at) => ({told}) === ({grey}))")
+    assert (
+        "calls" in page.locator("#flame-diff output").inner_text()
+        or "a call" in page.locator("#flame-diff").inner_text()
+    )
     assert page.locator("#flame-diff output").inner_text().startswith("all: baseline ")
     page.locator("#flame-diff").get_by_role("button", name="Baseline").click()
     assert page.locator("#flame-diff button[aria-pressed=true]").inner_text() == "Baseline"

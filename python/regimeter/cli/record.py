@@ -237,9 +237,15 @@ def split_program(words: list[str]) -> tuple[list[str], list[str]]:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the program, then report; the exit code is the program's, or 1 where only the recording is incomplete."""
+    from .errors import CommandError
     from .outcome import Recording
     from .supervise import end_like, run_child
 
+    if not arguments.program and (arguments.html or "").endswith(".py"):
+        raise CommandError(
+            f"record: no program given: {arguments.html} was read as the value of --html; "
+            f"write --html report.html {arguments.html}"
+        )
     command, name = command_of(arguments.program)
     if arguments.html is not None:
         from ..run.formats import PAGES, choose

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two flame graphs as one tree: each node with its time on both sides, for colouring by change."""
+"""Two flame graphs as one tree: each node with its time and its calls on both sides. Verdicts are the comparison's."""
 
 import re
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ def differential(baseline: "Run | None", current: "Run | None") -> dict[str, Any
     """Return the page's table of both runs' call trees, None where a side has no stacks.
 
     A node is found again by its name and its callers; threads that have other names are matched in the order of
-    their time. Times are ns of the device where both sides have some, of the host otherwise.
+    their time. Times are ns of the device where both sides have some, of the host otherwise; calls are spans.
     """
     if baseline is None or current is None:
         return None
@@ -46,11 +46,12 @@ def _depth_beyond(root: Node, depth: int) -> bool:
 
 def _merge(before: Node | None, after: Node | None, key: str) -> Node:
     """Return the tree of both; iterative, because stacks may be deeper than Python's own."""
-    root: Node = {"name": "all", "times": [0.0, 0.0], "children": []}
+    root: Node = _node("all")
     waiting: list[tuple[Node, list[list[Node]]]] = [(root, [[before] if before else [], [after] if after else []])]
     while waiting:
         node, sides = waiting.pop()
         node["times"] = [sum(one[key] for one in side) for side in sides]
+        node["calls"] = [sum(one["count"] for one in side) for side in sides]
         found: dict[str, list[list[Node]]] = {}
         lanes = _lane_names([[child for one in side for child in one["children"]] for side in sides])
         for number, side in enumerate(sides):
@@ -59,10 +60,14 @@ def _merge(before: Node | None, after: Node | None, key: str) -> Node:
                     name = lanes.get(id(child), STEP.sub("", str(child["name"])))
                     found.setdefault(name, [[], []])[number].append(child)
         for name, pair in found.items():
-            child = {"name": name, "times": [0.0, 0.0], "children": []}
+            child = _node(name)
             node["children"].append(child)
             waiting.append((child, pair))
     return root
+
+
+def _node(name: str, times: list[float] | None = None) -> Node:
+    return {"name": name, "times": times or [0.0, 0.0], "calls": [0, 0], "children": []}
 
 
 def _lane_names(sides: list[list[Node]]) -> dict[int, str]:
@@ -94,11 +99,12 @@ def _table(root: Node, metric: str) -> dict[str, Any]:
                 small = [a + b for a, b in zip(small, child["times"], strict=True)]
         kept.sort(key=lambda child: max(child["times"]))
         if any(small):
-            kept.insert(0, {"name": SMALL, "times": small, "children": []})
+            kept.insert(0, _node(SMALL, small))
         waiting += [(child, place, depth + 1) for child in kept]
     names = list(dict.fromkeys(node["name"] for node, _, _ in rows))
     numbers = {name: number for number, name in enumerate(names)}
     times = [[round(node["times"][side] * 1e3) for node, _, _ in rows] for side in (0, 1)]
+    calls = [[node["calls"][side] for node, _, _ in rows] for side in (0, 1)]
     return {
         "metric": metric,
         "count": len(rows),
@@ -109,5 +115,7 @@ def _table(root: Node, metric: str) -> dict[str, Any]:
             "depth": packed([depth for _, _, depth in rows]),
             "baseline_ns": packed(times[0]),
             "current_ns": packed(times[1]),
+            "baseline_calls": packed(calls[0]),
+            "current_calls": packed(calls[1]),
         },
     }

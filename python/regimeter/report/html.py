@@ -24,9 +24,9 @@ def render_html(data: dict[str, object] | None, *, title: str | None = None) -> 
     """Return the page for report data (format ``regimeter.report``), as one HTML document.
 
     With ``data=None`` the page is the drop-in dashboard: it opens empty, reads any file that ``export_json`` wrote,
-    plain or compressed, and has demo data, labelled as such. ``title`` replaces the title that the data carries. Columns
-    may be lists or anything with ``tolist()``; values that JSON cannot hold (NaN, infinities) become null, which the page
-    shows as unavailable.
+    plain or compressed, and has demo data, labelled as such. ``title`` replaces the title that the data carries.
+    Columns may be lists or anything with ``tolist()``; values that JSON cannot hold (NaN, infinities) become null,
+    which the page shows as unavailable.
     """
     if data is not None and title is not None:
         data = {**data, "title": title}

@@ -5,7 +5,7 @@
   "use strict";
 
   const NUMBERS = ["baseline", "current", "change_percent", "low_percent", "high_percent", "q", "least_q", "share", "detectable_percent", "run_change_percent", "impact_percent"];
-  const COLUMNS = ["name", "parent", "depth", "baseline_ns", "current_ns"];
+  const COLUMNS = ["name", "parent", "depth", "baseline_ns", "current_ns", "baseline_calls", "current_calls"];
 
   function row(value, place) {
     const given = app.shape.object(value, place);

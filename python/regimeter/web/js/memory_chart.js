@@ -23,7 +23,7 @@
         }
       }
     }
-    if (fromZero ?? low < high * 0.6) low = Math.min(0, low);
+    if (fromZero) low = Math.min(0, low);
     const air = (high - low || Math.abs(high) || 1) * 0.06;
     return { t0, t1: t1 > t0 ? t1 : t0 + 1, low: low === 0 ? 0 : low - air, high: high + air };
   }
@@ -47,7 +47,7 @@
       Object.assign(this, { series, unit });
       this.text = format(unit);
       this.bytes = unit === "bytes";
-      this.fromZero = null;
+      this.fromZero = true;
       this.plot = svg("svg", { class: "memory", height: HEIGHT, role: "img", tabindex: 0 });
       this.readout = el("output", { class: "readout", "aria-live": "polite" });
       this.node = el("div", { class: "chart" }, this.legend(), this.plot, this.readout);

@@ -4,6 +4,7 @@
   "use strict";
 
   const { el } = app.dom;
+  const BYTES = /(_bytes|Mem|MemPer\w+|MemSize)$/;
   const MANY = 16; // more scroll in their own frame
   const FIRST = ["host", "python", "platform", "cpu", "cores", "torch", "command"];
 
@@ -28,7 +29,7 @@
   function shown(name, value) {
     if (value === null || value === "") return el("span", { class: "absent" }, "none");
     if (name === "command") return el("code", null, value);
-    if (name.endsWith("_bytes") && typeof value === "number") return app.units.bytesText(value);
+    if (BYTES.test(name) && typeof value === "number") return el("span", { title: `${app.units.countText(value)} bytes` }, app.units.bytesText(value));
     return String(value);
   }
 

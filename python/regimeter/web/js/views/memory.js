@@ -25,7 +25,7 @@
       const zero = el("input", { type: "checkbox", on: { change: () => charts.forEach((chart) => chart.setFromZero(zero.checked)) } });
       body.append(el("div", { class: "tools" }, el("label", null, zero, " Axis from zero")), ...charts.flatMap((chart) => [chart.node, app.asTable("Memory over time", () => columnsOf(chart.series, chart.unit))]));
       charts.forEach((chart) => chart.draw());
-      zero.checked = charts.every((chart) => chart.box.low === 0);
+      zero.checked = true;
     }
     if (unavailable.length > 0) body.append(missing(unavailable));
     return { beforePrint: () => charts.forEach((chart) => chart.draw()), destroy: () => charts.forEach((chart) => chart.observer.disconnect()) };

@@ -8,6 +8,7 @@
   const { units } = app;
 
   const MS = 1e6;
+  const CONFIDENCE = { low: "a hint: look before you change anything", medium: "likely", high: "sure: the evidence shows it directly" };
 
   function bar(one) {
     if (!one.bounded) return el("p", { class: "roadmap-unbounded dim" }, "not bounded: the run does not show what it would save");
@@ -24,7 +25,7 @@
   const line = (label, text) => (text ? el("div", null, el("dt", null, label), el("dd", null, text)) : null);
 
   function item(one, place) {
-    const tags = [one.priority, one.type, `effort ${one.effort}`, `confidence ${one.confidence}`];
+    const words = [one.type.replaceAll("_", " "), `${one.effort} effort`, CONFIDENCE[one.confidence]];
     return el(
       "li",
       { class: `roadmap-item priority-${one.priority}` },
@@ -33,7 +34,7 @@
         "div",
         { class: "roadmap-body" },
         el("p", { class: "roadmap-title" }, one.description),
-        el("p", { class: "roadmap-tags" }, tags.map((tag) => el("span", { class: "roadmap-tag" }, tag))),
+        el("p", { class: "roadmap-tags dim" }, el("strong", null, `${one.priority} priority`), ` \u00b7 ${words.join(" \u00b7 ")}`),
         bar(one),
         el("p", { class: "roadmap-hint" }, one.implementation_hint),
         el(
