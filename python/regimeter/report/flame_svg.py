@@ -12,12 +12,13 @@ LEAST_PIXELS = 0.5
 LETTER = 6.6  # pixels of one of the font
 # The colours of the page in its light theme (css/tokens.css), and which kinds of spans have them.
 FILLS = {
-    "compute": "#5ea24b",
-    "memory": "#e98d9e",
-    "operator": "#2f6fb3",
-    "call": "#c7bf43",
-    "annotation": "#9babfd",
-    "other": "#9aa3ad",
+    "compute": "#2a64d1",
+    "communication": "#a85442",
+    "memory": "#6f4683",
+    "operator": "#263541",
+    "call": "#bc8a01",
+    "annotation": "#aa79fc",
+    "other": "#87919c",
 }
 KINDS = {
     "kernel": "compute",
@@ -30,7 +31,7 @@ KINDS = {
     "driver": "call",
     "annotation": "annotation",
 }
-LIGHT = ("operator",)  # on these the text is white
+LIGHT = ("compute", "communication", "memory", "operator")  # on these the text is white
 
 
 def flame_svg(root: Mapping[str, Any]) -> str:
@@ -71,8 +72,10 @@ def _placed(root: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], float,
 
 def _box(root: Mapping[str, Any], node: Mapping[str, Any], left: float, depth: int, scale: float) -> str:
     kind = KINDS.get(str(node.get("kind")), "other")
+    if kind in ("compute", "memory") and node.get("activity") in ("compute", "communication", "memory"):
+        kind = str(node["activity"])
     wide, top = node["value"] * scale, HEAD + depth * LINE
-    ink = "#ffffff" if kind in LIGHT else "#10161d"
+    ink = "#ffffff" if kind in LIGHT else "#0a0e13"
     room = int((wide - 8) / LETTER)
     name = printable(str(node["name"]))
     shown = name if len(name) <= room else f"{name[: room - 1]}…" if room > 2 else ""

@@ -6,31 +6,32 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from html import escape
 
+from .page_parts import texts
+
+# Colours and sizes are the tokens of all pages (css/tokens.css).
 STYLE = """
-:root { color-scheme: light dark; --line: #8884; --compute: #2a78d6; --communication: #d9822b; --memory: #7a5bc2;
- --idle: #9aa0a6; --link: #1a5fb4; --quiet: #5f6368; }
-@media (prefers-color-scheme: dark) { :root { --link: #8ab4f8; --quiet: #a5a9ae; } }
-html { background: Canvas; color: CanvasText; }
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem;
+html { background: var(--surface); color: var(--text); }
+body { font: var(--type-3)/1.4 var(--font); max-width: 70rem; margin: 32px auto; padding: 0 16px;
  overflow-wrap: anywhere; }
-h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2rem; }
-table { border-collapse: collapse; width: 100%; } th, td { text-align: right; padding: .25rem .5rem;
+h1 { font-size: var(--type-5); font-weight: 600; } h2 { font-size: var(--type-4); font-weight: 600; margin-top: 32px; }
+table { border-collapse: collapse; width: 100%; } th, td { text-align: right; padding: 4px 8px;
  border-bottom: 1px solid var(--line); font-variant-numeric: tabular-nums; vertical-align: top; }
-th, td { white-space: nowrap; }
+th, td { white-space: nowrap; } th { font-weight: 600; }
 th:first-child, td:first-child { text-align: left; white-space: normal; overflow-wrap: anywhere; min-width: 12rem; }
 td.text { text-align: left; white-space: normal; min-width: 14rem; }
 .key { display: inline-block; width: .8em; height: .8em; margin-right: .5em; }
 .scroll { overflow-x: auto; }
 svg { width: 100%; height: 2rem; display: block; }
-.compute { fill: var(--compute); } .communication { fill: var(--communication); } .memory { fill: var(--memory); }
-.idle { fill: var(--idle); } .reserved { fill: var(--line); } svg.map { height: auto; }
+.compute { fill: var(--compute); } .communication { fill: var(--communication); } .memory { fill: var(--copies); }
+.idle { fill: var(--idle-line); } .reserved { fill: var(--line); } svg.map { height: auto; }
 .key.compute { background: var(--compute); } .key.communication { background: var(--communication); }
-.key.memory { background: var(--memory); } .key.idle { background: var(--idle); } .note { color: var(--quiet); }
-.under { display: block; font-size: .87rem; color: var(--quiet); }
-a { color: var(--link); }
+.key.memory { background: var(--copies); } .key.idle { background: var(--idle-line); } .note { color: var(--muted); }
+.under { display: block; font-size: var(--type-1); color: var(--muted); }
+a { color: var(--accent); }
 @media print { body { max-width: none; margin: 0; } }
 """
 UNAVAILABLE = "unavailable"
+TOKENS = "css/tokens.css"
 SENTENCE = 24  # characters: a longer cell of words is broken into lines
 
 
@@ -46,7 +47,7 @@ def page(title: str, body: str, *, head: str = "", forms: str = "'none'", style:
     head: further elements of the head. style: further rules. forms: where forms may be sent, as the content-security
     policy names it.
     """
-    rules = STYLE + style
+    rules = texts()[TOKENS] + STYLE + style
     digest = base64.b64encode(hashlib.sha256(rules.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action {forms}"
     text = (

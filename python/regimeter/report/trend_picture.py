@@ -12,12 +12,13 @@ WIDTH, HEIGHT = 720, 200
 LEFT, RIGHT, TOP, BOTTOM = 76, 110, 12, 34
 STYLE = """
 svg.trend { width: 100%; max-width: 60rem; height: auto; display: block; }
-svg.trend text { fill: currentColor; font-size: 11px; }
-svg.trend .axis { stroke: var(--line); fill: none; } svg.trend .line { fill: none; stroke: #2a78d6; stroke-width: 1.5; }
-svg.trend circle { fill: #2a78d6; } svg.trend .over { fill: #c8352b; }
-svg.trend .baseline { stroke: #2f8f4e; stroke-dasharray: 6 3; }
-svg.trend .limit { stroke: #c8352b; stroke-dasharray: 2 3; }
-svg.trend .change { stroke: #d9822b; stroke-dasharray: 4 2; }
+svg.trend text { fill: currentColor; font-size: 12px; }
+svg.trend .axis { stroke: var(--line); fill: none; }
+svg.trend .line { fill: none; stroke: var(--compute); stroke-width: 1.5; }
+svg.trend circle { fill: var(--compute); } svg.trend .over { fill: var(--bad); }
+svg.trend .baseline { stroke: var(--muted); stroke-dasharray: 6 3; }
+svg.trend .limit { stroke: var(--bad); stroke-dasharray: 2 3; }
+svg.trend .change { stroke: var(--overhead); stroke-dasharray: 4 2; }
 svg.trend .end { text-anchor: end; } svg.trend .middle { text-anchor: middle; }
 """
 

@@ -33,7 +33,7 @@
       const pen = app.timelineCanvas.sizeTo(canvas, width, this.height);
       pen.fillStyle = colors.surface;
       pen.fillRect(0, 0, width, this.height);
-      pen.font = "11px system-ui, sans-serif";
+      pen.font = "12px system-ui, sans-serif";
       pen.textBaseline = "middle";
       this.series.forEach((one, k) => this.track(pen, one, k * TRACK, view, width, colors));
     }

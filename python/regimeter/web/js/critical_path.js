@@ -56,6 +56,9 @@
     for (const [left, right, y] of lines(ties, scene, width)) pen.strokeRect(left + 0.5, y + 0.5, Math.max(right - left - 1, 0.5), THICK - 1.5);
     let [before, joined] = [null, -APART];
     for (const [left, right, y] of lines(along, scene, width)) {
+      pen.fillStyle = colors.surface; // a line apart from what it lies on, which may be as dark
+      pen.fillRect(left, y + THICK, right - left, 1);
+      pen.fillStyle = colors.text;
       pen.fillRect(left, y, right - left, THICK);
       if (before !== null && before !== y && left - joined >= APART) {
         pen.globalAlpha = 0.6;

@@ -5,7 +5,7 @@
   "use strict";
 
   const LINE = 19;
-  const FONT = "11px system-ui, sans-serif";
+  const FONT = "12px system-ui, sans-serif";
   const LEAST_PIXELS = 0.7;
 
   class FlameGraph {

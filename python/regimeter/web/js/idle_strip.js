@@ -11,8 +11,8 @@
   // Causes as a reader tells them apart: label, and the custom property with the colour.
   const CAUSES = {
     host_late: ["host late", "--idle-host"],
-    host_sync: ["host in a synchronisation", "--series-3"],
-    after_sync: ["host late after a synchronisation", "--series-2"],
+    host_sync: ["host in a synchronisation", "--series-4"],
+    after_sync: ["host late after a synchronisation", "--seventh"],
     launch_gap: ["launch gap", "--idle-launch"],
     launch_call: ["slow launch call", "--idle-launch"],
     communication: ["waits for communication", "--kind-communication"],

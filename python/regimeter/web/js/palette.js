@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Colours by rank. The values are in css/tokens.css: seven hues that stay apart (OKLab distance of 0.1 or more) with
-// normal sight and with each of the three colour-vision deficiencies, and a grey for all further operations.
+// Colours by rank. The values are in css/tokens.css: seven hues that stay apart with normal sight and with each of the
+// three colour-vision deficiencies, and a grey for all further operations.
 (function (app) {
   "use strict";
 
@@ -14,7 +14,7 @@
     const [r, g, b] = color.match(/[\d.]+/g).map(Number);
     const linear = (c) => (c / 255 <= 0.04045 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4);
     const luminance = 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
-    return luminance > 0.22 ? "#10161d" : "#ffffff";
+    return luminance > 0.189 ? "#0a0e13" : "#ffffff"; // from there on the dark one has more contrast
   }
 
   /** Resolved colours for canvases. `probe` is any element in the page: custom properties may hold light-dark(). */

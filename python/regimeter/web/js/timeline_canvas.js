@@ -4,7 +4,7 @@
   "use strict";
 
   const RULER = 26;
-  const FONT = "11px system-ui, sans-serif";
+  const FONT = "12px system-ui, sans-serif";
   const OUTSIDE = 4; // pixels a wide block may reach past the canvas edge; keeps coordinates small when zoomed in
 
   function sizeTo(canvas, width, height) {
