@@ -123,7 +123,7 @@
 
     heading(column) {
       const label = button(column.heading, () => this.sortBy(column), { class: "sort", title: column.doc });
-      return el("th", { scope: "col", class: isText(column) ? (column.unit === "name" ? "name" : null) : "number" }, label);
+      return el("th", { scope: "col", class: isText(column) ? column.unit : "number" }, label);
     }
 
     sortBy(column) {
@@ -176,7 +176,7 @@
       const value = column.values[row];
       const text = textOf(column, value, this.names);
       if (column.unit === "name") return this.nameCell(text, first, column.nested && this.sort === null ? this.depths[row] : 0);
-      if (isText(column)) return el("td", null, text);
+      if (isText(column)) return el("td", { class: first ? null : "code" }, text);
       if (text === null) return el("td", { class: "number" }, hasMinusOne(column) && value === -1 ? el("span", { class: "dim", title: column.doc }, "–") : absent(column.doc));
       const bar = column.unit === "share" || column === this.sort ? this.bar(column, value) : null;
       const exact = column.unit === "ns" || column.unit === "bytes" ? `${units.countText(value)} ${column.unit}` : null;

@@ -9,7 +9,7 @@
   const SHOWN = 7; // parts that can be told apart
   const LEAST = 0.005;
   // The verdict's thresholds (verdict_* of docs/schema.md) as words: how far the first cause is ahead of the next.
-  const CONFIDENCE = { low: "Cannot tell which: others are within the margin.", medium: "Likely: ahead of the next, by less than 15 points or with less than 40 %.", high: "Sure: ahead of the next by 15 points or more." };
+  const CONFIDENCE = { low: "Cannot tell: others are within the margin, or most is not recorded.", medium: "Likely: ahead of the next, by less than 15 points or with less than 40 %.", high: "Sure: ahead of the next by 15 points or more." };
   // What has a colour of its own in every picture; all other causes take the hues of operations, in order.
   const COLOURS = { device: "kind-compute", communication: "kind-communication", device_copies: "kind-memory", synchronisation: "bar", launches: "hatched", device_idle: "overhead", unknown: "idle", waiting: "dotted" };
   const HUES = ["series-4", "series-7", "series-6", "series-2", "series-1"];
