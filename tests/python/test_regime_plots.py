@@ -27,6 +27,7 @@ def test_the_page_holds_what_was_measured(tmp_path):
     path = plots.create_performance_plots(tmp_path / "p.html", operations=("add", "matmul"), elements=(16, 256))
     text = path.read_text()
     assert text.count("<figure>") == 5
+    assert re.search(r"<h1>.*he best (add|matmul) reaches [\d.]+ GFLOP/s, \d+ % of the roof\.</h1>", text)
     assert not re.search(r'(src|href)="|https?://(?!www\.w3\.org)|@import', text)
     drawings = [ElementTree.fromstring(drawing) for drawing in re.findall(r"<svg viewBox.*?</svg>", text, re.S)]
     assert len(drawings) == 5

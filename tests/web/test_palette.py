@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from regimeter.regime import plot_picture
 from regimeter.report.flame_svg import FILLS
 
 CSS = Path(__file__).resolve().parents[2] / "python/regimeter/web/css"
@@ -111,6 +112,8 @@ def test_colours_stand_in_one_place() -> None:
 def test_pictures_have_the_colours_of_the_page() -> None:
     tokens = {kind: colour(f"kind-{kind}", 0) for kind in FILLS}
     assert tokens == FILLS
+    series = [colour(f"series-{number}", 1) for number in (*range(1, 8), "other")]
+    assert series == list(plot_picture.COLOURS)
 
 
 def test_sizes_are_those_of_the_scales() -> None:

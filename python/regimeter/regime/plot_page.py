@@ -4,18 +4,24 @@
 import base64
 import hashlib
 import html
+import json
 import math
 from pathlib import Path
 
 from ..system.files import atomic_writer
-from .plot_picture import COLOURS, REGIME_COLOURS
-from .roofline import PANELS, REGIMES, Line, Plot, Roof
+from .roofline import PANELS, REGIMES, Line, Plot, Roof, sentence
 
 WIDTH, HEIGHT = 460, 300
 LEFT, RIGHT, TOP, BOTTOM = 64, 14, 26, 44
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 ROOM = 1.6  # factor above the highest value of a logarithmic axis, so that a roof does not lie on the frame
 FOLDER = Path(__file__).resolve().parent / "page"
+# Colours of all pages (web/css/tokens.css), as the build has stripped them.
+PARTS, TOKENS = FOLDER.parent.parent / "web" / "page_parts.json", "css/tokens.css"
+COLOURS = tuple(f"var(--series-{number})" for number in ("1", "2", "3", "4", "5", "6", "7", "other"))
+REGIME_COLOURS = tuple(
+    f"var(--{name})" for name in ("overhead", "memory-limited", "compute", "series-other", "idle-line")
+)
 
 Range = tuple[float, float]
 
@@ -28,7 +34,7 @@ def write(plot: Plot, path: Path) -> None:
 
 def render(plot: Plot) -> str:
     """Return the page as one document; every name in it is escaped."""
-    style = (FOLDER / "plots.css").read_text(encoding="utf-8")
+    style = json.loads(PARTS.read_text("utf-8"))[TOKENS] + (FOLDER / "plots.css").read_text(encoding="utf-8")
     script = (FOLDER / "plots.js").read_text(encoding="utf-8")
     policy = f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}"
     names = list(dict.fromkeys(line.name for line in plot.lines))
@@ -38,13 +44,16 @@ def render(plot: Plot) -> str:
         f"{html.escape(name)}</button>"
         for name in names
     )
-    panels = [_panel(plot, names, panel, title, across, up) for panel, title, across, up in PANELS]
-    panels.append(_regimes(plot))
+    panels = {panel: _panel(plot, names, panel, title, across, up) for panel, title, across, up in PANELS}
+    shown = [panels.pop("roofline"), _regimes(plot), *panels.values()]  # what the sentence says comes first
+    said = sentence(plot)
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{html.escape(policy)}">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{html.escape(plot.title)} - regimeter</title><style>{style}</style></head><body>"
-        f"<h1>{html.escape(plot.title)}</h1><p class='keys'>{keys}</p><main>{''.join(panels)}</main>"
+        f"<h1>{html.escape(said or plot.title)}</h1>{f'<p>{html.escape(plot.title)}</p>' if said else ''}"
+        f"<p class='keys'>{keys}</p><main>{''.join(shown)}</main>"
         f'<p id="readout" role="status"></p><script>{script}</script></body></html>\n'
     )
 

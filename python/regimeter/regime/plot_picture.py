@@ -8,9 +8,10 @@ from typing import Any
 from .._core import UnavailableError
 from .roofline import PANELS, REGIMES, Plot
 
-BACKGROUND, PAPER, INK, GRID = "#14171c", "#1b1f26", "#e3e6ea", "#3a414c"
-COLOURS = ("#5aa9e6", "#f4a259", "#7bd389", "#e46d8b", "#b59be6", "#d9c85b", "#6fd0d0", "#c0c4ca")
-REGIME_COLOURS = ("#f4a259", "#5aa9e6", "#7bd389", "#8a929e", "#4a505a")
+# The dark theme of pages (css/tokens.css).
+BACKGROUND, PAPER, INK, GRID = "#11151a", "#181d24", "#e4e9ee", "#2e3741"
+COLOURS = ("#1a7ce4", "#f6b839", "#8b5780", "#45c1ca", "#dc5f28", "#dae8fb", "#9183a9", "#6b7784")
+REGIME_COLOURS = ("#f6b839", "#45c1ca", "#1a7ce4", "#6b7784", "#5a6672")
 DPI = 130
 
 

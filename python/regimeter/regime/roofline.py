@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from ..calibration import Calibration
 
+UNDECIDED = ("AMBIGUOUS", "UNKNOWN")
+LEAST_SIZES = 2  # in a row, up to the largest
 REGIMES = ("OVERHEAD_BOUND", "MEMORY_BOUND", "COMPUTE_BOUND", "AMBIGUOUS", "UNKNOWN")
 
 
@@ -82,6 +84,27 @@ PANELS = (
     ("bandwidth", "Bandwidth, part of the measured roof", "elements", "1 = roof"),
     ("roofline", "Roofline", "FLOP/byte", "FLOP/s"),
 )
+
+
+def sentence(plot: Plot) -> str:
+    """Return what the plots show: from which size on memory limits an operation, and how near one comes to the roof."""
+    said = []
+    for name in dict.fromkeys(point.operation for point in plot.points):
+        sizes = [(point.elements, point.profile["regime"]) for point in plot.points if point.operation == name]
+        judged = [(size, regime) for size, regime in sorted(sizes) if regime not in UNDECIDED]
+        tail = len(judged)
+        while tail and judged[tail - 1][1] == "MEMORY_BOUND":
+            tail -= 1
+        if len(judged) - tail >= LEAST_SIZES:
+            said.append(f"memory limits {name} from {judged[tail][0]:,} elements on")
+            break
+    best = max(plot.points, key=lambda point: point.profile["achieved_flops"] or 0.0, default=None)
+    reached = (best.profile["achieved_flops"] or 0.0) if best else 0.0
+    if best and reached:
+        of = f", {100 * reached / plot.roof.flops:.0f} % of the roof" if plot.roof.flops else ""
+        said.append(f"the best {best.operation} reaches {reached / 1e9:,.3g} GFLOP/s{of}")
+    text = "; ".join(said)
+    return f"{text[0].upper()}{text[1:]}." if text else ""
 
 
 def roof(ceilings: "Calibration", dtype: str) -> Roof:
