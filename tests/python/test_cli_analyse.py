@@ -21,7 +21,7 @@ from regimeter.analysis.result import Result
 from regimeter.analysis.verb import Column, Verb
 from regimeter.cli import main, make_parser
 
-GEMM = "void cutlass::Kernel<" + "very, long, " * 30 + "name>(Params)"
+GEMM = "volta_sgemm_" + "very_long_" * 30 + "name"
 
 
 def document(capsys):
@@ -189,8 +189,16 @@ def test_long_names_are_cut_in_the_middle(result):
         lines = result.text(width).splitlines()
         assert max(map(len, lines)) <= width
         assert "…" in lines[-1]
-        assert lines[-1].startswith("void cut")
+        assert lines[-1].startswith("volta_sg")
     assert GEMM in result.text()
+
+
+def test_kernels_that_do_not_fit_have_their_short_names():
+    kernels = regimeter.load(trace_path("h100_bert_small.json.gz")).kernels()
+    assert "void at::native::vectorized_elementwise_kernel" in kernels.text()
+    narrow = kernels.text(120)
+    assert "void " not in narrow
+    assert "add<BFloat16>" in narrow
 
 
 def test_a_table_goes_to_arrow_and_pandas(result):

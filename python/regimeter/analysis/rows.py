@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .verb import Column
 
 GAP = "  "
+KERNELS = ("void ", "_Z")  # how names of kernels begin; other functions are called by their lines
 NARROWEST = 16  # characters that a shortened name keeps
 NAMELESS = "(none)"  # work without an operator or module, or what one side of a comparison does not have
 NOTHING = "none"  # the code for it
@@ -152,8 +153,8 @@ def _narrow(widths: dict[str, int], texts: list[str], room: int) -> None:
 
 
 def _briefly(texts: list[str], width: int) -> list[str]:
-    """Return names with the short forms of those that are kernels' and wider than the column."""
-    short = short_names(texts)
+    """Return names with the short forms of those that are kernels of C++ and wider than the column."""
+    short = short_names(text for text in texts if text.startswith(KERNELS))
     return [short.get(text, text) if len(text) > width else text for text in texts]
 
 
