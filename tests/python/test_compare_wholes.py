@@ -2,6 +2,7 @@
 """The single tests beside the family: total time and peak memory of a program, against SciPy and by hand."""
 
 import json
+import re
 import math
 from xml.etree import ElementTree
 
@@ -254,9 +255,10 @@ def grown():
 def test_every_format_tells_the_single_tests(grown):
     text = grown.to_text().splitlines()
     assert text[0].startswith("PERF FAILED")
-    assert text[1].startswith("Total time of a round: SLOWER, fails the gate, ")
-    assert "could have missed: below" in text[1]
-    assert text[2] == "Peak memory: LARGER, fails the gate, 50 MB -> 55 MB, +10.0 %, exact"
+    assert re.match(r"Total time of a round is \d+\.\d % slower \(", text[1]), "first what it comes to, in a sentence"
+    assert text[2].startswith("Total time of a round: SLOWER, fails the gate, ")
+    assert "could have missed: below" in text[2]
+    assert text[3] == "Peak memory: LARGER, fails the gate, 50 MB -> 55 MB, +10.0 %, exact"
     document = json.loads(grown.to_json())
     assert [(row["operation"], row["metric"], row["change_type"]) for row in document["wholes"]] == [
         (ROUND, "total_time", "regression"),
