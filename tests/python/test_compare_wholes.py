@@ -2,8 +2,8 @@
 """The single tests beside the family: total time and peak memory of a program, against SciPy and by hand."""
 
 import json
-import re
 import math
+import re
 from xml.etree import ElementTree
 
 import numpy as np
