@@ -2,14 +2,12 @@
 """The analyses of a trace as verbs, one per ``Verb`` of regimeter.analysis: ``regimeter kernels TRACE``."""
 
 import argparse
-import shutil
-import sys
 from typing import TYPE_CHECKING
 
 from ..analysis.catalog import find_verbs
 from ..analysis.verb import Verb
 from . import counters, ranks
-from .common import check_thresholds, load_run, not_negative, only, print_document
+from .common import check_thresholds, load_run, not_negative, only, print_document, text_width
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -17,7 +15,6 @@ if TYPE_CHECKING:
     from ..analysis.result import Result
     from .common import Verbs
 
-PIPE_WIDTH = 200  # of text that no terminal shows
 TRACE = (
     "trace, recording or saved run; plain, gzip or zstd; - for standard input; several or a directory: a job's ranks"
 )
@@ -148,11 +145,6 @@ def _special(name: str) -> "ModuleType | None":
 
         return breakdown
     return None
-
-
-def text_width() -> int:
-    """Return the width of the terminal; text for a file or a pipe is wide, unless COLUMNS says otherwise."""
-    return shutil.get_terminal_size((PIPE_WIDTH if not sys.stdout.isatty() else 80, 24)).columns
 
 
 def _explain(result: "Result", quiet: bool) -> None:

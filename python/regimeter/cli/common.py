@@ -5,6 +5,7 @@ import argparse
 import json
 import re
 import shlex
+import shutil
 import sys
 from collections.abc import Callable
 from typing import IO, TYPE_CHECKING, Any, TypeAlias, TypeVar
@@ -22,6 +23,7 @@ DAMAGE = frozenset(("truncated", "trailing_bytes", "invalid_json", "corrupt_byte
 
 
 SIZE = re.compile(r"([A-Za-z_0-9.]+)=([-+0-9.eE]+)")  # NAME=NUMBER
+PIPE_WIDTH = 200  # of text that no terminal shows
 
 
 def load_run(
@@ -114,6 +116,11 @@ def program_of(run: "Run") -> str:
 def next_step(*words: str) -> str:
     """Return a command of ours as the user would type it."""
     return shlex.join(("regimeter", *words))
+
+
+def text_width() -> int:
+    """Return the width of the terminal; text for a file or a pipe is wide, unless COLUMNS says otherwise."""
+    return shutil.get_terminal_size((PIPE_WIDTH if not sys.stdout.isatty() else 80, 24)).columns
 
 
 # --- verbs that run a program in this process ----------------------------------------------------------------------

@@ -18,6 +18,7 @@ FORMATS = ("text", "json", "junit", "markdown", "github", "html", "csv")
 SORTS = ("impact", "ratio", "name")
 WHOLES = ("total_time", "total_memory")
 # A name of the history: the last run, a branch, a tag or a commit of it.
+ROWS, TERMINAL_ROWS = 20, 8
 MOST_TRENDS = 200  # operations whose earlier values the page draws
 COMMIT = re.compile(r"[0-9a-f]{7,40}")
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_@+-]*")  # of a baseline, where it cannot be taken for a file
@@ -50,7 +51,12 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     parser.add_argument("--paired", action="store_true", help="file i of both sides ran together, in random order")
     parser.add_argument("--only-changed", action="store_true", help="leave out what is plainly unchanged")
     parser.add_argument("--sort", choices=SORTS, default="impact", help="order of the rows (default: impact)")
-    parser.add_argument("--top", metavar="N", type=whole, default=20, help="rows of the text report (default: 20)")
+    parser.add_argument(
+        "--top",
+        metavar="N",
+        type=whole,
+        help=f"rows of the text report (default: {ROWS}, in a terminal {TERMINAL_ROWS})",
+    )
     parser.add_argument("--format", choices=FORMATS, default=None, help="format of the report (default: text)")
     parser.add_argument("-o", "--output", metavar="FILE", help="write the report there instead of printing it")
     parser.add_argument("--save", action="store_true", help="keep CURRENT and the verdicts in the history")
@@ -272,15 +278,18 @@ def _report(
 ) -> None:
     from ..report.comparison import render
     from ..system.text import width_of
+
+    width = None if arguments.output else width_of(sys.stdout)
     from .files import style_of
 
     style = style_of(arguments, FORMATS)
+    default = ROWS if style != "text" or width is None else TERMINAL_ROWS
     view = {
-        "top": arguments.top,
+        "top": default if arguments.top is None else arguments.top,
         "only_changed": arguments.only_changed,
         "sort": arguments.sort,
         "history": trends,
-        "width": None if arguments.output else width_of(sys.stdout),
+        "width": width,
         "title": f"{_shown(arguments.base)} compared with {_shown(arguments.current)}",
     }
     if style == "github":

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 DAMAGED = 1
 # Extra of the package -> (module that it brings, what it is for).
 EXTRAS = {
-    "rich": ("rich", "tables and progress in a terminal"),
+    "rich": ("rich", "progress in a terminal"),
     "arrow": ("pyarrow", "export to Arrow and Parquet"),
     "isal": ("isal", "fast reading of gzip"),
     "zstd": ("zstandard", "reading of zstd"),

@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``regimeter flame``: the flame graph of a trace, as a page or as data."""
+"""``regimeter flame``: the flame graph of a trace, as a tree in the terminal, a page or data."""
 
 import argparse
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from .common import load_run, print_document
+from .common import load_run, next_step, print_document
 
 if TYPE_CHECKING:
     from .common import Verbs
 
-OUTPUT = "flame.html"
 METRICS = ("device", "host")
 OF = ("samples", "spans")
 STATES = ("all", "running", "waiting")
@@ -33,13 +32,15 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
         "flame",
         parents=[common],
         allow_abbrev=False,
-        help="write the flame graph of a trace: host stacks with the device work that they launched",
-        description="Write the flame graph of a trace: host stacks with the device work that they launched, or of a"
-        " recording: where samples of its call stacks found the threads. The suffix of the output names the format,"
-        " .html, .svg, .json (of d3-flame-graph), .folded or .speedscope.json; --json without -o prints the data.",
+        help="the flame graph of a trace: host stacks with the device work that they launched",
+        description="Print the heaviest part of the flame graph as a tree: host stacks with the device work that they"
+        " launched, or of a recording: where samples of its call stacks found the threads. With -o, write all of it;"
+        " the suffix names the format, .html, .svg, .json (of d3-flame-graph), .folded or .speedscope.json. --json"
+        " without -o prints the data.",
     )
     parser.add_argument("trace", metavar="TRACE", help="trace of torch.profiler, recording or saved run")
-    parser.add_argument("-o", "--output", metavar="FILE", help=f"default: {OUTPUT}")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write the flame graph instead")
+    parser.add_argument("--full", action="store_true", help="print every node, not the heaviest")
     parser.add_argument(
         "--of", choices=OF, help="what is drawn; default: samples where the only scope is the program, and in stacks"
     )
@@ -71,11 +72,10 @@ def run(arguments: argparse.Namespace) -> int:
     from .files import check_output
     from .progress import step
 
-    printed = arguments.json and arguments.output is None
-    output = arguments.output or OUTPUT
-    chosen = choose(output, FORMATS)
+    output = arguments.output
+    chosen = choose(output, FORMATS) if output else "json"
     stacks = chosen in STACKS
-    if not printed:
+    if output:
         check_output(output, arguments.trace)
     if arguments.max_depth < 1:
         raise CommandError(f"--max-depth must be at least 1, got {arguments.max_depth}")
@@ -89,7 +89,7 @@ def run(arguments: argparse.Namespace) -> int:
     run = load_run(arguments.trace, strict=arguments.strict, quiet=arguments.quiet, told=not arguments.json)
     default = sampled_by_default(run) or (stacks and len(run.samples) > 0)
     run = spans_of(run, arguments.of, arguments.state, default=default)
-    if stacks and not printed:
+    if stacks:
         with step(f"writing {output}", quiet=arguments.quiet):
             run.export(output, chosen, stacks=arguments.metric or "host")
         if arguments.json:
@@ -99,8 +99,8 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     data = generator.from_run(run)
     data["trace"] = data["trace"] or os.path.basename(arguments.trace)
-    if printed:
-        print_document(data)
+    if not output:
+        print_document(data) if arguments.json else _print(data, arguments)
         return 0
     with step(f"writing {output}", quiet=arguments.quiet):
         generator.export(data, output, chosen)
@@ -111,3 +111,14 @@ def run(arguments: argparse.Namespace) -> int:
         told = [text for text in (sentence(data),) if text]
         print("\n".join((f"{output}: {size / 1e3:,.0f} kB", *told, *anomaly_lines(data["anomalies"]))))
     return 0
+
+
+def _print(data: dict[str, Any], arguments: argparse.Namespace) -> None:
+    from ..report.flame_text import ROWS, flame_lines
+    from ..run.summary_text import anomaly_lines
+    from .common import text_width
+
+    print(*flame_lines(data, text_width(), None if arguments.full else ROWS), sep="\n")
+    print(*anomaly_lines(data["anomalies"]), sep="\n", end="\n" if data["anomalies"] else "")
+    if not arguments.quiet:
+        print(f"\nNext: {next_step('flame', arguments.trace, '-o', 'flame.html')}")

@@ -67,6 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
         print_document(document)
     elif not arguments.output:
         from ..job.text import text
+        from .common import text_width
 
-        print(text(document))
+        print(text(document, text_width()))
     return 0

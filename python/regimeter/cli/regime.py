@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from .common import Verbs
 
 FORMAT, VERSION = "regimeter.regime", 1
-KERNELS, REGIONS = 15, 12
+KERNELS, REGIONS = 8, 12
+UNJUDGED = 3  # kernels that are named of those of which nothing is known
+NOTICED = 0.05  # of the time: from there on it is said that nothing is known of it
 PARTS = (
     ("compute kernels", "kernels_ns"),
     ("exposed communication", "communication_ns"),
@@ -76,7 +78,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_document(document(loaded, ceilings, arguments.by, arguments.target))
     else:
-        print(*text_of(loaded, ceilings, arguments.by, arguments.top), sep="\n")
+        from .common import text_width
+
+        print(*text_of(loaded, ceilings, arguments.by, arguments.top, text_width()), sep="\n")
     return code
 
 
@@ -120,8 +124,10 @@ def document(run: "Run", ceilings: "Choice", by: str, file: str) -> dict[str, An
 # --- text -----------------------------------------------------------------------------------------------------
 
 
-def text_of(run: "Run", ceilings: "Choice", by: str, top: int) -> list[str]:
-    """Return the whole report as lines."""
+def text_of(run: "Run", ceilings: "Choice", by: str, top: int, width: int) -> list[str]:
+    """Return the whole report as lines; width: of the picture and of rows with a name, in cells."""
+    from ..report.roofline_text import roofline_lines
+
     whole = run.result("region-regimes", by="run", ceilings=ceilings)
     lines = [line for row in whole for line in (*region_lines(row), "")] or ["nothing was recorded", ""]
     lines.append(f"ceilings: {ceilings.note}")
@@ -131,7 +137,9 @@ def text_of(run: "Run", ceilings: "Choice", by: str, top: int) -> list[str]:
         regions = run.result("region-regimes", by=by, ceilings=ceilings)
         lines += ["", *_regions(regions, by)] if len(regions) else []
     kernels = run.result("kernel-regimes", ceilings=ceilings)
-    return [*lines, "", *_kernels(kernels, top)] if len(kernels) else lines
+    lines += ["", *_kernels(kernels, top, width)] if len(kernels) else []
+    roofs = roofline_lines(run, ceilings, width)
+    return [*lines, "", *roofs] if roofs else lines
 
 
 def verdict(row: dict[str, Any], of: str = "device span") -> str:
@@ -178,26 +186,53 @@ def region_lines(row: dict[str, Any], by: str = "run") -> list[str]:
 
 
 def _regions(regions: "Result", by: str) -> list[str]:
+    """Return a line a region; neighbours with the same verdict are one line, without their times."""
     from ..system.text import duration, percent, shorten
 
     lines = [f"by {by}; shares are of the time of the {SPANS[by]}"]
+    groups: list[tuple[str, list[dict[str, Any]]]] = []
     for row in regions[: REGIONS if by == "scope" else len(regions)]:
-        label = shorten(row["name"], 40) if by == "scope" else f"step {row['step']}"
-        place = f"device {row['device']}" if row["device"] >= 0 else ""
-        share = percent(row["overhead_share"])
-        times = f"{duration(row['wall_ns'] / 1e6):>9} {share:>8} not in kernels"
         known = _label(row) if row["reason"] == "shares" else verdict(row)  # the share stands before it
-        lines.append(f"  {label:40} {place:9} {times}  {known}")
+        if by == "step" and groups and groups[-1][0] == known and row["overhead_share"] is None:
+            groups[-1][1].append(row)
+        else:
+            groups.append((known, [row]))
+    for known, rows in groups:
+        row = rows[0]
+        label = shorten(row["name"], 40) if by == "scope" else f"step {row['step']}"
+        place = f"  device {row['device']}" if row["device"] >= 0 else ""
+        if len(rows) > 1:
+            lines.append(f"  steps {row['step']} to {rows[-1]['step']}{place}: {known}")
+            continue
+        share = "" if row["overhead_share"] is None else f" {percent(row['overhead_share']):>8} not in kernels"
+        lines.append(f"  {label}{place}: {duration(row['wall_ns'] / 1e6)}{share}  {known}")
     return lines
 
 
-def _kernels(kernels: "Result", top: int) -> list[str]:
-    from ..system.text import duration, percent, shorten
+def _kernels(kernels: "Result", top: int, width: int) -> list[str]:
+    """Return two lines a kernel, and one for all those of which the same is not known."""
+    from ..system.text import count, duration, percent, shorten
 
-    shown = kernels[: top or len(kernels)]
-    lines = [f"kernels with most time ({len(shown)} of {len(kernels)} names); shares are of the time of all kernels"]
+    room = max(12, min(60, width - 21))
+    judged = [row for row in kernels if row["regime"] != "UNKNOWN"]
+    shown = judged[: top or len(judged)]
+    unknown: dict[str, list[dict[str, Any]]] = {}
+    for row in kernels:
+        if row["regime"] == "UNKNOWN":
+            unknown.setdefault(verdict(row), []).append(row)
+    blocks = []
     for row in shown:
         roofs = f"compute {percent(row['sol_compute'])}, memory {percent(row['sol_memory'])}"
-        lines.append(f"  {percent(row['share']):>7} {duration(row['total_ns'] / 1e6):>9}  {shorten(row['name'], 60)}")
-        lines.append(f"  {'':17}  {verdict(row)}; {roofs} of the roof; work from {row['source']}")
-    return lines
+        said = f"{verdict(row)}; {roofs} of the roof; work from {row['source']}"
+        blocks.append((row["total_ns"], row["share"], shorten(row["name"], room), [said]))
+    for said, rows in unknown.items():
+        names = [shorten(row["name"], room) for row in (rows[:UNJUDGED] if top else rows)]
+        more = [f"and {len(rows) - len(names)} more"] if len(rows) > len(names) else []
+        share, time = sum(row["share"] or 0.0 for row in rows), sum(row["total_ns"] for row in rows)
+        blocks.append((time, share, f"{count(len(rows), 'kernel')} in all: {said}", [*names, *more]))
+    blocks.sort(key=lambda block: -block[0])
+    lines = [f"kernels with most time (of {count(len(kernels), 'name')}); shares are of the time of all kernels"]
+    for time, share, head, texts in blocks:
+        lines.append(f"  {percent(share):>7} {duration(time / 1e6):>9}  {head}")
+        lines += [f"  {'':17}  {text}" for text in texts]
+    return [*lines, f"  ({len(judged) - len(shown):,} more: --top 0)"] if len(judged) > len(shown) else lines

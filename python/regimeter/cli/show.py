@@ -66,7 +66,7 @@ def _print_trace(loaded: "Run", arguments: argparse.Namespace) -> None:
     from ..report.verdict import print_verdict
     from ..system.text import duration
     from . import breakdown
-    from .analyse import text_width
+    from .common import text_width
 
     width = text_width()
     top = BOTTLENECKS if arguments.top is None else arguments.top

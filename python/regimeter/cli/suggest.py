@@ -63,19 +63,25 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _text(optimizer: "ProfilerOptimizer", arguments: argparse.Namespace) -> str:
-    from ..suggest.paragraphs import render_roadmap, render_suggestions, shown
+    from ..suggest.paragraphs import WIDTH, render_roadmap, render_suggestions, shown
+    from .common import text_width
 
+    width = text_width()
     top, more = (
         shown(dict(arguments.policy)) if arguments.top is None else arguments.top or None,
         f"regimeter suggest {shlex.join(arguments.trace)}",
     )
     if arguments.roadmap:
         roadmap = optimizer.get_roadmap()
-        return render_roadmap(roadmap[:top], len(roadmap), more=f"{more} --roadmap --top 0")
+        return render_roadmap(roadmap[:top], len(roadmap), more=f"{more} --roadmap --top 0", width=width)
     if arguments.critical:
         critical = optimizer.get_critical_suggestions()
         return render_suggestions(
-            critical[:top], len(critical), "critical suggestion", more=f"{more} --critical --top 0"
+            critical[:top],
+            len(critical),
+            "critical suggestion",
+            more=f"{more} --critical --top 0",
+            width=min(width, WIDTH),
         )
     found = optimizer.get_suggestions()
-    return render_suggestions(found[:top], len(found), more=f"{more} --top 0")
+    return render_suggestions(found[:top], len(found), more=f"{more} --top 0", width=min(width, WIDTH))

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``regimeter timeline``: how long host and device were active, and the timeline as a page."""
+"""``regimeter timeline``: how long host and device were active, as bars in the terminal, and as a page."""
 
 import argparse
 import os
 from typing import TYPE_CHECKING
 
 from ..system.text import count
-from .common import load_run, print_document
+from .common import load_run, next_step, print_document
 
 if TYPE_CHECKING:
     from ..suite.timeline_data import TimelineData
@@ -20,11 +20,13 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
         parents=[common],
         allow_abbrev=False,
         help="host and device activity of a trace, and its timeline as a page",
-        description="Print how long host and device were active and overlapped, as unions of intervals. With -o, write"
-        " the timeline: .html is a page that needs no network, .json a Chrome trace that has the same figures.",
+        description="Print how long host and device were active and overlapped, as unions of intervals, and each"
+        " thread and stream as a line of bars. With -o, write the timeline: .html is a page that needs no network,"
+        " .json a Chrome trace that has the same figures.",
     )
     parser.add_argument("trace", metavar="TRACE", help="trace of torch.profiler, recording or saved run")
     parser.add_argument("-o", "--output", metavar="FILE", help=".html or .json")
+    parser.add_argument("--full", action="store_true", help="print every lane, not the busiest")
     parser.add_argument("--min-duration-us", type=float, default=1.0, metavar="US", help="list no shorter event")
     parser.add_argument("--no-python", action="store_true", help="leave Python functions out")
     parser.add_argument("--no-runtime", action="store_true", help="leave runtime and driver calls out")
@@ -54,15 +56,17 @@ def run(arguments: argparse.Namespace) -> int:
         head = {"format": "regimeter.suite.timeline", "version": 1}
         print_document(head | timeline.to_dict() | ({"file": output} if output else {}))
         return 0
-    _print(timeline)
+    _print(timeline, arguments)
     if output and not arguments.quiet:
         print(f"{output}: {os.path.getsize(output) / 1e3:,.0f} kB")
     return 0
 
 
-def _print(timeline: "TimelineData") -> None:
+def _print(timeline: "TimelineData", arguments: argparse.Namespace) -> None:
+    from ..report.timeline_text import LANES, timeline_lines
     from ..run.summary_text import anomaly_lines
     from ..system.text import duration, percent
+    from .common import text_width
 
     rows = (
         ("total", timeline.total_time_us, None),
@@ -74,4 +78,8 @@ def _print(timeline: "TimelineData") -> None:
         share = "" if used is None else f"  {percent(used / 100):>7} of the total"
         print(f"{label:<14}{duration(time_us / 1e3):>10}{share}")
     print(f"{len(timeline.events):,} events on {count(len(timeline.streams), 'stream')} and the host")
+    bars = timeline_lines(timeline.run, text_width(), None if arguments.full else LANES)
+    print(*(["", *bars, ""] if bars else []), sep="\n", end="\n" if bars else "")
     print(*anomaly_lines(timeline.run.anomaly_list()), sep="\n", end="\n" if len(timeline.run.tables.anomalies) else "")
+    if not arguments.output and not arguments.quiet:
+        print(f"Next: {next_step('timeline', arguments.trace, '-o', 'timeline.html')}")

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..analysis.rows import format_cell
-from ..system.text import TextTable, duration, percent, printable, render
+from ..system.text import TextTable, duration, percent, printable, render_fitting
 
 MOST_ROWS = 20
 BECAUSE = {
@@ -89,14 +89,14 @@ def _time(ns: float | None) -> str:
     return duration(None if ns is None else ns / 1e6)
 
 
-def text(found: dict[str, Any]) -> str:
-    """Return the whole report."""
+def text(found: dict[str, Any], width: int = 0) -> str:
+    """Return the whole report; width: of its tables, 0 for no limit."""
     clocks = found["clocks"]
     facts = (
         f"{found['ranks']:,} ranks; clocks aligned by {clocks['rule']}, "
         f"remaining {_time(clocks['remaining_ns'])}, spread {_time(clocks['spread_ns'])}"
     )
-    return "\n".join([*found["headline"], "", facts, *(part for part in _tables(found) if part)])
+    return "\n".join([*found["headline"], "", facts, *(part for part in _tables(found, width) if part)])
 
 
 Describe = Sequence[tuple[str, str, str]]  # column, heading, unit
@@ -129,25 +129,25 @@ STAGES: Describe = (
 )  # fmt: skip
 
 
-def _tables(found: dict[str, Any]) -> list[str]:
+def _tables(found: dict[str, Any], width: int) -> list[str]:
     stages = [{**row, "ranks": len(row["ranks"])} for row in found["pipeline"]["stages"]]
     return [
-        _table("Who is waited for", STRAGGLERS, found["stragglers"]),
-        _table("Step by step", STEPS, found["steps"]),
-        _table("Communication", COLLECTIVES, found["collectives"]),
-        _table("Pipeline stages", STAGES, stages),
-        _table("Where the time went", RANKS, found["rows"]),
+        _table("Who is waited for", STRAGGLERS, found["stragglers"], width),
+        _table("Step by step", STEPS, found["steps"], width),
+        _table("Communication", COLLECTIVES, found["collectives"], width),
+        _table("Pipeline stages", STAGES, stages, width),
+        _table("Where the time went", RANKS, found["rows"], width),
     ]
 
 
-def _table(title: str, columns: Describe, rows: list[dict[str, Any]], most: int = MOST_ROWS) -> str:
+def _table(title: str, columns: Describe, rows: list[dict[str, Any]], width: int) -> str:
     if not rows:
         return ""
-    shown = rows[:most]
+    shown = rows[:MOST_ROWS]
     columns = [c for c in columns if any(row[c[0]] not in (None, -1) for row in shown)]
     format_row: Callable[[dict[str, Any]], list[str]] = lambda row: [  # noqa: E731
         "-" if row[name] in (None, -1) else format_cell(row[name], unit) for name, _, unit in columns
     ]
     table = TextTable(title, [heading for _, heading, _ in columns], [format_row(row) for row in shown])
-    more = f"\n{len(shown)} of {len(rows):,} rows; --json has all" if len(rows) > most else ""
-    return f"\n{render(table)}{more}"
+    more = f"\n{len(shown)} of {len(rows):,} rows; --json has all" if len(rows) > MOST_ROWS else ""
+    return f"\n{render_fitting(table, width)}{more}"

@@ -3,7 +3,6 @@
 
 import math
 import shlex
-import textwrap
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -12,7 +11,9 @@ from ..compare.basis import PROCESSES
 from ..compare.floors import INFERRED, KINDS, UNSTATED
 from ..compare.result import ChangeType, OperationComparison
 from ..compare.side import COUNTED
-from ..system.text import TextTable, amount, duration, padded, printable, render, shorten
+from ..system.text import TextTable, amount, broken, duration, padded, printable, render, shorten
+from ..system.text import cells as cells_of
+from .comparison_forest import DRAWN, forest, lifted
 from .comparison_sentence import sentence
 from .comparison_view import View, rows_of
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 DEFAULTS = {name: row["default"] for name, row in compare_policy().items()}
 INTERVAL = 0.95  # the policy's default, for rows without their comparison
-COMMANDS = ("More data:", "Accept:")
+MORE, ACCEPT = "More data:", "Accept:"
 TABLE = "\0"  # stands for the rows while the lines around them are broken
 NAME, LEAST_NAME = 36, 12  # columns of an operation's name
 MOST_CALLS = 5  # operations whose calls changed
@@ -381,12 +382,12 @@ def next_lines(comparison: "ProfilerComparison") -> list[str]:
     doubtful = [row for row in rows if row.needed and not row.conclusive and row.gates]
     if doubtful or comparison.untold:
         pairs = max([10, *(row.needed or 0 for row in doubtful)])
-        lines.append(f"{COMMANDS[0]} " + comparison.basis.more.replace("{pairs}", str(pairs)))
+        lines.append(f"{MORE} " + comparison.basis.more.replace("{pairs}", str(pairs)))
     if not comparison.basis.acceptable:
         return lines
     for row in [*comparison.failures, *comparison.whole_failures][:1]:
         operation = shlex.quote(printable(row.operation))
-        lines.append(f"{COMMANDS[1]}    regimeter baseline accept --op {operation} --reason TEXT")
+        lines.append(f"{ACCEPT}    regimeter baseline accept --op {operation} --reason TEXT")
     return lines
 
 
@@ -405,10 +406,11 @@ def report(comparison: "ProfilerComparison", view: View | None = None) -> str:
     if rows:
         shown = rows[: view.top]
         if shown:
-            table = table_lines(rows_table("", shown, level_of(comparison)), width)
+            table = change_lines(comparison, shown, width)
             lines += [TABLE, ""]
         if len(rows) > len(shown):
-            lines += [f"... and {_count(len(rows) - len(shown), 'more row')}", ""]
+            how = "" if width is None else f": --top {len(rows)}"
+            lines += [f"... and {_count(len(rows) - len(shown), 'more row')}{how}", ""]
     facts = [
         total_line(comparison),
         calls_line(comparison),
@@ -428,38 +430,40 @@ def report(comparison: "ProfilerComparison", view: View | None = None) -> str:
 
 def change_lines(comparison: "ProfilerComparison", rows: Sequence[OperationComparison], width: int | None) -> list[str]:
     """Return some rows of a comparison as lines."""
-    return table_lines(rows_table("", rows, level_of(comparison)), width)
+    table = rows_table("", rows, level_of(comparison))
+    if width is not None:
+        heading, drawn = forest(rows)
+        at = table.header.index("q")
+        header = [*table.header[:at], heading, *table.header[at:]]
+        cells = [[*line[:at], one, *line[at:]] for line, one in zip(table.rows, drawn, strict=True)]
+        table = TextTable("", header, cells)
+    return table_lines(table, width, [signed(row.change_percent) for row in rows])
 
 
 def _broken(line: str, width: int | None) -> list[str]:
-    """Return the line, broken between words where it is wider than the terminal; a command stays whole."""
-    if width is None or len(line) <= width or line.startswith(COMMANDS):
-        return [line]
-    indent = line[: len(line) - len(line.lstrip())] + "  "
-    return textwrap.wrap(line, width, subsequent_indent=indent, break_long_words=False)
+    return [line] if width is None else broken(line, width)
 
 
-def table_lines(table: TextTable, width: int | None) -> list[str]:
+def table_lines(table: TextTable, width: int | None, changes: Sequence[str] = ()) -> list[str]:
     """Return the lines of the table; where they are wider than the terminal, without the least useful columns, and with
-    each row's note below it."""
+    each row's note below it, below all rows what several of them say. changes: of the rows, which notes repeat."""
     lines = render(table).split("\n")[2:]
-    if width is None or max(map(len, lines)) <= width:
+    if width is None or max(map(cells_of, lines)) <= width:
         return lines
-    notes = [row[-1].strip() for row in table.rows]
     kept = list(range(len(table.header) - 1))
-    for name in ("data", "q", "all calls", "metric"):
-        lines = _without_notes(table, kept)
-        if max(map(len, lines)) > width:
+    drawn = [name for name in table.header if name.endswith(DRAWN)]
+    for name in ("data", "q", "all calls", *drawn, "metric"):
+        if max(map(cells_of, _without_notes(table, kept, LEAST_NAME))) > width:
             kept = [at for at in kept if table.header[at] != name]
-    lines = _without_notes(table, kept)
-    excess = max(map(len, lines)) - width
-    if excess > 0:
-        lines = _without_notes(table, kept, max(LEAST_NAME, max(len(row[0]) for row in table.rows) - excess))
+    excess = max(map(cells_of, _without_notes(table, kept))) - width
+    names = max(cells_of(row[0]) for row in table.rows)
+    lines = _without_notes(table, kept, max(LEAST_NAME, names - max(0, excess)))
+    own, common = lifted([row[-1].strip() for row in table.rows], changes)
     found = lines[:2]
-    for line, note_text in zip(lines[2:], notes, strict=True):
+    for line, note_text in zip(lines[2:], own, strict=True):
         found.append(line)
         found += _broken(f"    {note_text}", width) if note_text else []
-    return found
+    return found + [part for text in common for part in _broken(text, width)]
 
 
 def _without_notes(table: TextTable, kept: Sequence[int], name_width: int = NAME) -> list[str]:

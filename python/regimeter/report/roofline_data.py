@@ -53,7 +53,7 @@ def roofline_of(run: "Run", names: Names, ceilings: "Choice") -> dict[str, Any] 
     Rates are operations/s and bytes/s. `roofs` are {name, of, value, low, high}: the interval of 95 %, None where no
     spread is known. Points are columns of one table, described as those of panels.
     """
-    found = _kernels(run, ceilings) or (_operators(run) if _of_host(ceilings) else None)
+    found = work_of(run, ceilings)
     if found is None:
         return None
     noun, columns, known = found
@@ -77,6 +77,11 @@ def roofline_of(run: "Run", names: Names, ceilings: "Choice") -> dict[str, Any] 
             if name in shown
         ],
     }
+
+
+def work_of(run: "Run", ceilings: "Choice") -> tuple[str, dict[str, Any], Any] | None:
+    """Return what a point is, columns of all of them by name, and of which the work is known; None without kernels."""
+    return _kernels(run, ceilings) or (_operators(run) if _of_host(ceilings) else None)
 
 
 def _kernels(run: "Run", ceilings: "Choice") -> tuple[str, dict[str, Any], Any] | None:

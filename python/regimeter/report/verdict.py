@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The verdict in a terminal: a sentence, why, what to do next, and one bar of where the time went."""
 
-import shutil
+import sys
 import textwrap
 from typing import TYPE_CHECKING, Any, TextIO
 
-from ..system.text import printable
+from ..system.text import bar, printable, width_of
 
 if TYPE_CHECKING:
     from ..public.run import Run
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 INDENT = "       "
 BAR = 40
+WIDE, WIDEST = 100, 120  # columns where there is no terminal, and at the most
 SHOWN = 6  # shares in the bar's legend
 LEAST = 0.02  # of the window
 
@@ -27,7 +28,7 @@ def print_verdict(run: "Run", file: TextIO | None = None) -> None:
     """Print what limits the run, and nothing where there is none."""
     found = run.verdict()
     if found is not None:
-        print(*verdict_lines(found, min(120, shutil.get_terminal_size((100, 24)).columns)), "", sep="\n", file=file)
+        print(*verdict_lines(found, min(WIDEST, width_of(file or sys.stdout) or WIDE)), "", sep="\n", file=file)
 
 
 def verdict_lines(verdict: "Verdict", width: int) -> list[str]:
@@ -46,4 +47,4 @@ def bar_lines(verdict: "Verdict", width: int) -> list[str]:
     """Return a line a cause: its share as a bar, as a figure, and its name."""
     shown = [(cause, share) for cause, share in verdict.shares.items() if share >= LEAST][:SHOWN]
     cells = min(BAR, width - 30)
-    return [f"{'#' * max(1, round(share * cells)):<{cells}} {100 * share:4.0f} %  {cause}" for cause, share in shown]
+    return [f"{bar(share, cells)} {100 * share:4.0f} %  {cause}" for cause, share in shown]

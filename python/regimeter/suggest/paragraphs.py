@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-from ..system.text import TextTable, duration, percent, printable, render, shorten
+from ..system.text import TextTable, duration, percent, printable, render_fitting, shorten
 
 if TYPE_CHECKING:
     from . import OptimizationSuggestion
@@ -15,9 +15,9 @@ WIDTH = 100
 NOTHING = "Nothing stands out by the rules of docs/suggestions.md."
 
 
-def _paragraph(label: str, text: str) -> list[str]:
+def _paragraph(label: str, text: str, width: int) -> list[str]:
     head = f"    {label + ':':<13}"
-    return wrap(printable(text), WIDTH, initial_indent=head, subsequent_indent=" " * len(head))
+    return wrap(printable(text), width, initial_indent=head, subsequent_indent=" " * len(head))
 
 
 def _figures(one: "OptimizationSuggestion") -> str:
@@ -42,26 +42,36 @@ def _folded(found: "Sequence[OptimizationSuggestion]", total: int, more: str) ->
 
 
 def render_suggestions(
-    found: "Sequence[OptimizationSuggestion]", total: int, what: str = "suggestion", *, more: str = "--top 0"
+    found: "Sequence[OptimizationSuggestion]",
+    total: int,
+    what: str = "suggestion",
+    *,
+    more: str = "--top 0",
+    width: int = WIDTH,
 ) -> str:
-    """Return suggestions with their evidence; more: what shows those that are folded."""
+    """Return suggestions with their evidence; more: what shows those that are folded; width: of the longest line."""
     if not found:
         return NOTHING if what == "suggestion" else f"No {what}."
     lines: list[str] = []
     for place, one in enumerate(found, 1):
         head = f"[{place}] {one.rule} ({one.type.value}, {one.priority.value}, confidence {one.confidence})"
-        lines += [head, *wrap(printable(one.description), WIDTH, initial_indent="    ", subsequent_indent="    ")]
-        lines += _paragraph("improvement", one.expected_improvement)
-        lines += _paragraph("try", one.implementation_hint)
-        lines += _paragraph("evidence", _figures(one))
-        lines += _paragraph("bound", one.bound)
-        lines += _paragraph("wrong if", one.refuted_by)
+        lines += [head, *wrap(printable(one.description), width, initial_indent="    ", subsequent_indent="    ")]
+        lines += _paragraph("improvement", one.expected_improvement, width)
+        lines += _paragraph("try", one.implementation_hint, width)
+        lines += _paragraph("evidence", _figures(one), width)
+        lines += _paragraph("bound", one.bound, width)
+        lines += _paragraph("wrong if", one.refuted_by, width)
         lines += [f"    look:        {one.verify}", ""]
     return "\n".join(lines + _folded(found, total, more)).rstrip()
 
 
-def render_roadmap(found: "Sequence[OptimizationSuggestion]", total: int, *, more: str = "--top 0") -> str:
-    """Return suggestions in order of saved time against effort, one a line; more: as in render_suggestions."""
+def render_roadmap(
+    found: "Sequence[OptimizationSuggestion]", total: int, *, more: str = "--top 0", width: int = 0
+) -> str:
+    """Return suggestions in order of saved time against effort, one a line.
+
+    more: as in render_suggestions; width: of the table, 0 for no limit.
+    """
     if not found:
         return NOTHING
     header = ("rule", "about", "saves at most", "of the run", "effort", "confidence", "priority")
@@ -77,7 +87,7 @@ def render_roadmap(found: "Sequence[OptimizationSuggestion]", total: int, *, mor
         )
         for one in found
     ]
-    table = render(TextTable("Roadmap: saved time against effort", header, rows))
+    table = render_fitting(TextTable("Roadmap: saved time against effort", header, rows), width)
     return "\n".join([table, *_folded(found, total, more)])
 
 

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Text for a terminal: figures in readable units, names that fit, tables.
-
-Plain text by default; with the `rich` package and a terminal the same rows are drawn by it.
-"""
+"""Text for a terminal: figures in readable units, names that fit, tables and bars."""
 
 import os
+import re
 import shutil
 import sys
 import textwrap
@@ -16,6 +14,13 @@ from unicodedata import combining, east_asian_width
 NAME_WIDTH = 44
 MIN_WIDTH = 40  # a narrower terminal breaks lines itself
 UNAVAILABLE = "n/a"
+GAP = "  "  # between columns
+LEAST_COLUMNS, LEAST_NAME = 2, 12  # columns that a table keeps, and cells of its first one
+LEAST_HANG = 2  # blanks more before what a line is continued with
+MOST_HANG = 0.2  # of the width
+UNIT = re.compile(r"(?<=\d) (?=%|[nµum]?s\b|[kMGT]?B\b)")  # a figure and its unit stay on one line
+COMMAND = re.compile(r" *(Next|look|More data|Accept): +regimeter ")
+WIDE, TOGETHER = "\0", "\1"  # behind a wide character, so that it counts as two; for a blank where no line is broken
 # Columns of the summary that a narrow terminal does without, in this order.
 LEAST_USEFUL = ("std dev", "min", "median", "max", "backend", "device", "p95", "total")
 
@@ -88,6 +93,11 @@ def padded(text: str, width: int, *, right: bool = False) -> str:
     return blanks + text if right else text + blanks
 
 
+def bar(share: float, width: int) -> str:
+    """Return a share of one as a bar, one cell at the least, padded to so many cells."""
+    return f"{'#' * max(1, min(width, round(share * width))):<{width}}"
+
+
 @dataclass(frozen=True, slots=True)
 class TextTable:
     """Rows of text; the first column is aligned left, the others right."""
@@ -102,14 +112,25 @@ def _widths(table: TextTable) -> list[int]:
 
 
 def fit(table: TextTable, width: int) -> TextTable:
-    """Return the table without the columns that a terminal of that width has no room for, least useful first."""
+    """Return the table as a terminal of that width has room for it.
+
+    Columns go in a fixed order, the least useful of all tables first, then the last one that is left beside the first
+    two; then names are shortened.
+    """
     kept = list(range(len(table.header)))
     widths = _widths(table)
+
+    def excess() -> int:
+        return sum(widths[i] + len(GAP) for i in kept) - len(GAP) - width
+
     for name in LEAST_USEFUL:
-        if sum(widths[i] + 3 for i in kept) <= width:
-            break
-        kept = [i for i in kept if table.header[i] != name]
-    return TextTable(table.title, [table.header[i] for i in kept], [[row[i] for i in kept] for row in table.rows])
+        if excess() > 0:
+            kept = [i for i in kept if table.header[i] != name]
+    while excess() > 0 and len(kept) > LEAST_COLUMNS and widths[0] - excess() < LEAST_NAME:
+        kept.pop()
+    room = max(LEAST_NAME, widths[0] - max(0, excess()))
+    rows = [[shorten(row[0], room), *(row[i] for i in kept[1:])] for row in table.rows]
+    return TextTable(table.title, [table.header[i] for i in kept], rows)
 
 
 def render(table: TextTable) -> str:
@@ -118,8 +139,33 @@ def render(table: TextTable) -> str:
     lines = [table.title, ""]
     for row in (table.header, ["-" * width for width in widths], *table.rows):
         first, *others = (padded(cell, w, right=i > 0) for i, (cell, w) in enumerate(zip(row, widths, strict=True)))
-        lines.append("  ".join((first, *others)).rstrip())
+        lines.append(GAP.join((first, *others)).rstrip())
     return "\n".join(lines)
+
+
+def render_fitting(table: TextTable, width: int) -> str:
+    """Return the table as `fit` makes it, plain text, and what there was no room for; width: 0 for no limit."""
+    shown = fit(table, width) if width else table
+    kept = list(shown.header)
+    dropped = [name for name in table.header if name not in kept]
+    note = textwrap.wrap(f"(no room for: {', '.join(dropped)})", width) if dropped else []
+    return "\n".join([render(shown), *note])
+
+
+def broken(line: str, width: int) -> list[str]:
+    """Return a line in pieces of at most so many cells, continued below its text; a longer word stays whole.
+
+    A line that names the next command stays whole, too, because it is copied.
+    The text begins after the last wide gap, as in a line of a list, unless that leaves less than half of the width.
+    """
+    if cells(line) <= width or "\x1b" in line or COMMAND.match(line):
+        return [line]
+    begin = len(line) - len(line.lstrip())
+    gaps = [gap.end() for gap in re.finditer(r"(?<=\S) {2,}(?=\S)", line[: width // 2 + 1])]
+    hang = " " * min(gaps[-1] if gaps else begin + LEAST_HANG, round(MOST_HANG * width))
+    text = UNIT.sub(TOGETHER, "".join(c + (WIDE if cells(c) == 2 else "") for c in line))
+    pieces = textwrap.wrap(text, width, subsequent_indent=hang, break_long_words=False, break_on_hyphens=False)
+    return [piece.replace(WIDE, "").replace(TOGETHER, " ") for piece in pieces] or [""]
 
 
 def say(file: TextIO | None, *lines: str, wrapped: bool = False) -> None:
@@ -131,9 +177,9 @@ def say(file: TextIO | None, *lines: str, wrapped: bool = False) -> None:
     file = file or sys.stdout
     if file is None:  # started with a closed standard output
         return
-    if wrapped and file.isatty():
-        width = max(MIN_WIDTH, shutil.get_terminal_size().columns)
-        lines = tuple(part for line in lines for part in _broken(line, width))
+    width = width_of(file) if wrapped and file.isatty() else None
+    if width is not None:
+        lines = tuple(part for line in lines for part in broken(line, width))
     encoding = getattr(file, "encoding", None) or "utf-8"
     for line in lines:
         print(line.encode(encoding, "backslashreplace").decode(encoding), file=file)
@@ -147,32 +193,9 @@ def width_of(file: TextIO | None) -> int | None:
     return max(MIN_WIDTH, shutil.get_terminal_size().columns)
 
 
-def _broken(line: str, width: int) -> list[str]:
-    indent = line[: len(line) - len(line.lstrip())]
-    return textwrap.wrap(line, width, subsequent_indent=f"{indent}  ", break_long_words=False) or [""]
-
-
 def print_table(table: TextTable, file: TextIO | None = None) -> None:
-    """Print the table: by rich when it is installed and the output is a terminal, plain otherwise."""
-    file = file or sys.stdout
-    if file is not None and file.isatty():
-        try:
-            from rich.console import Console
-            from rich.table import Table
-            from rich.text import Text
-        except ImportError:
-            pass
-        else:
-            console = Console(file=file)
-            table = fit(table, console.width)
-            drawn = Table(title=Text(table.title), title_justify="left", pad_edge=False)
-            for number, name in enumerate(table.header):
-                drawn.add_column(Text(name), justify="left" if number == 0 else "right", no_wrap=number > 0)
-            for row in table.rows:
-                drawn.add_row(*(Text(cell) for cell in row))
-            console.print(drawn)
-            return
-    say(file, render(table))
+    """Print the table, without the columns that the terminal has no room for."""
+    say(file, render_fitting(table, width_of(file or sys.stdout) or 0))
 
 
 def count(number: int, noun: str) -> str:

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What verbs print in a terminal: as wide as it is, in its encoding, and what the pictures of text say."""
+
+import fcntl
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+from itertools import pairwise
+
+import pytest
+from traces import trace_path
+
+import regimeter
+from regimeter.report.comparison_forest import CELLS, forest, lifted
+from regimeter.report.flame_text import flame_lines
+from regimeter.report.timeline_text import HEIGHTS, timeline_lines
+from regimeter.suite.flame import FlameGraphGenerator
+from regimeter.system.text import COMMAND, TextTable, cells, fit
+
+RUN, OTHER, TRACE, BERT = "RUN", "OTHER", "v100_2021_gpu_metrics.json", "h100_bert_small.json.gz"
+VERBS = [
+    ["show", RUN], ["show", BERT], ["flame", RUN], ["flame", RUN, "--full"], ["flame", BERT], ["timeline", RUN],
+    ["timeline", BERT], ["regime", RUN], ["regime", BERT], ["breakdown", BERT], ["kernels", BERT], ["operators", BERT],
+    ["idle", BERT], ["suggest", BERT], ["suggest", BERT, "--roadmap"], ["critical-path", BERT], ["explain", BERT],
+    ["hta", BERT], ["lines", RUN], ["compare", RUN, OTHER], ["ranks", "dlrm8"], ["doctor", RUN],
+]  # fmt: skip
+ENCODINGS = {"utf-8": "utf-8", "ascii": "ascii"}
+STYLE = re.compile(r"\x1b\[[0-9;]*m")
+NAMES = ("训练步骤", "forward", "e\u0301tape \U0001f680", "a name of very many words " * 4)
+
+
+@pytest.fixture(scope="module")
+def recordings(tmp_path_factory):
+    """Record twice what has scopes with wide, combining and long names."""
+    folder = tmp_path_factory.mktemp("terminal")
+    files = {}
+    for name in (RUN, OTHER):
+        profiler = regimeter.GPUProfiler()
+        with profiler:
+            for _ in range(4):
+                with profiler.profile(NAMES[0], device="cpu"):
+                    for inner in NAMES[1:]:
+                        with profiler.profile(inner, device="cpu"):
+                            sum(range(20_000))
+        files[name] = str(folder / f"{name.lower()}.rgm")
+        profiler.run().save(files[name])
+    return files
+
+
+def printed(words, width, encoding):
+    """Return what the command writes to a terminal of that width."""
+    main, other = pty.openpty()
+    fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", 40, width, 0, 0))
+    env = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
+    env |= {"TERM": "xterm-256color", "PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"}
+    command = [sys.executable, "-m", "regimeter", *words]
+    process = subprocess.Popen(command, stdout=other, stderr=subprocess.DEVNULL, env=env, stdin=subprocess.DEVNULL)
+    os.close(other)
+    found = b""
+    while True:
+        try:
+            part = os.read(main, 65536)
+        except OSError:
+            break
+        if not part:
+            break
+        found += part
+    os.close(main)
+    return process.wait(), found
+
+
+def paths_of(words, recordings):
+    """Return the words with the files that they stand for."""
+    known = {**recordings, BERT: str(trace_path(BERT)), "dlrm8": str(trace_path("dlrm8"))}
+    return [known.get(word, word) for word in words]
+
+
+@pytest.mark.parametrize("encoding", list(ENCODINGS))
+@pytest.mark.parametrize("words", VERBS, ids=" ".join)
+def test_no_line_is_wider_than_the_terminal(words, encoding, recordings):
+    for width in (60, 80, 200):
+        code, found = printed(paths_of(words, recordings), width, encoding)
+        text = found.decode(ENCODINGS[encoding])  # mojibake would not be decoded
+        assert code in (0, 1), text  # 1: a comparison that tells of a regression
+        plain = STYLE.sub("", text)
+        assert "\x1b" not in plain, "a sequence that was cut"
+        assert "\ufffd" not in plain
+        lines = plain.replace("\r\n", "\n").split("\n")
+        wide = [line for line in lines if cells(line) > width and not COMMAND.match(line)]
+        # One word alone may be longer than the terminal is wide, such as the name of a file.
+        assert [line for line in wide if len(line.split()) > 1] == [], width
+        assert any(lines)
+
+
+def test_a_pipe_gets_whole_lines_without_styles(recordings):
+    command = [sys.executable, "-m", "regimeter", "show", recordings[RUN]]
+    env = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+    found = subprocess.run(command, capture_output=True, text=True, env=env, encoding="utf-8").stdout
+    assert "\x1b" not in found
+    assert any(len(line) > 80 for line in found.splitlines())
+    narrow = subprocess.run(command, capture_output=True, text=True, env=env | {"COLUMNS": "60"}, encoding="utf-8")
+    lines = narrow.stdout.splitlines()
+    table = lines[lines.index(next(line for line in lines if line.startswith("operation "))) :]
+    assert max(cells(line) for line in table[: table.index("")]) <= 60
+
+
+def test_the_tree_has_the_heaviest_nodes_and_says_what_is_left():
+    data = FlameGraphGenerator().from_run(regimeter.load(str(trace_path(BERT))))
+    lines = flame_lines(data, 80)
+    assert len(lines) == 2 + 8 + 1  # a sentence, a blank, the rows, what is left
+    assert "of device time to itself" in lines[0]
+    shares = [float(found.group(1)) for line in lines[2:10] if (found := re.search(r"([0-9.]+) %", line))]
+    assert len(shares) == 8
+    assert max(shares) <= 100
+    whole = flame_lines(data, 80, None)
+    assert len(whole) > len(lines)
+    assert "--full" in lines[-1]
+    assert "--full" not in whole[-1]
+    assert flame_lines({"name": "all", "value": 0.0, "children": []}, 80) == ["Nothing took time here."]
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_bars_of_a_lane_add_up_to_its_active_time(width):
+    run = regimeter.load(str(trace_path(BERT)))  # its steps lie on the stream, too, and are no work
+    lines = timeline_lines(run, width, None)
+    row = next(line for line in lines if line.startswith("device 0"))
+    share = float(re.search(r"([0-9.]+) %$", row).group(1))
+    busy = run.result("breakdown")[0]["busy_ns"]
+    spans = run.spans
+    window = int((spans.start_ns + spans.duration_ns).max()) - int(spans.start_ns.min())
+    assert share == pytest.approx(100 * busy / window, abs=0.06)
+    drawn = row[: row.rindex("%")].rstrip(" 0123456789.")
+    heights = [HEIGHTS.index(c) for c in drawn if c in HEIGHTS[1:]]
+    assert heights, "the device worked"
+    assert all(cells(line) <= width for line in lines)
+
+
+def test_a_roofline_is_drawn_where_work_is_known(capsys):
+    from regimeter.cli import main
+
+    assert main(["regime", str(trace_path(BERT))]) == 0
+    text = capsys.readouterr().out
+    picture = text[text.index("roofline: kernels") :]
+    assert "op/byte" in picture
+    assert {"1", "2"} <= set(re.findall(r"^([0-9])  ", picture, re.MULTILINE))
+    assert re.search(r"2  .* 38\.4 % of the memory roof", picture)
+    assert main(["regime", str(trace_path("exact_gpu_time.json").parent / "v100_ddp_large.json.gz")]) == 0
+    assert "45 kernels in all: UNKNOWN" in capsys.readouterr().out
+
+
+def test_intervals_are_drawn_over_one_axis(recordings):
+    found = regimeter.compare_profiling_runs(recordings[RUN], recordings[OTHER])
+    heading, drawn = forest(found.comparisons)
+    assert heading.startswith("-")
+    assert heading.endswith(" %")
+    assert {len(one) for one in drawn if one} == {CELLS}
+    for row, one in zip(found.comparisons, drawn, strict=True):
+        low, high = row.ci_percent
+        middle = CELLS // 2
+        assert (low < 0 < high) == ("├" in one[:middle] or "<" in one[:middle]) or not low < 0 < high
+        assert one.count("●") + one.count("<") + one.count(">") >= 1
+
+
+def test_what_several_rows_say_is_said_once():
+    own, common = lifted(["differs by +1.0 %; x", "y; x", "x"], ["+1.0 %", "+2.0 %", "+3.0 %"])
+    assert own == ["", "y", ""]
+    assert common == ["All 3 rows: x"]
+    assert lifted(["x", "x", "y"]) == (["x", "x", "y"], [])
+
+
+def test_columns_go_in_a_fixed_order_and_the_name_stays():
+    table = TextTable("t", ("operation", "calls", "share", "min", "max", "std dev"), [("n" * 60, *("12345678",) * 5)])
+    kept = [fit(table, width).header for width in (200, 60, 50, 40, 24)]
+    assert kept[0] == list(table.header)
+    for wide, narrow in pairwise(kept):
+        assert set(narrow) <= set(wide)
+    assert kept[-1] == ["operation", "calls"]
+    assert "std dev" not in kept[2]
