@@ -78,7 +78,7 @@ def render_roadmap(
     rows = [
         (
             one.rule,
-            shorten(one.operation or "-", 40),
+            shorten(one.operation or "-", max(12, min(40, width - 44)) if width else 40),
             duration(one.saved_high_ms) if one.bounded else "not bounded",
             percent(_share(one)) if one.bounded else "-",
             one.effort,
