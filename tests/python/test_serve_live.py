@@ -4,52 +4,15 @@
 import http.client
 import json
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from growing import Program
 from serving import Server, record, serving
 
 from regimeter import load
-
-# It goes on when it is told so, a line each time, and ends when there is no more to read.
-PROGRAM = """
-import sys
-from regimeter import GPUProfiler
-
-profiler = GPUProfiler()
-for line in sys.stdin:
-    for _ in range(int(line)):
-        with profiler.profile("step"):
-            with profiler.profile("forward"):
-                pass
-    print("done", flush=True)
-"""
-
-
-class Program:
-    """A program that is being recorded and does what it is told."""
-
-    def __init__(self, folder: Path, path: Path) -> None:
-        script = folder / "program.py"
-        script.write_text(PROGRAM)
-        words = [sys.executable, "-m", "regimeter", "record", "-q", "-o", str(path), str(script)]
-        self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-    def go_on(self, count: int) -> None:
-        """Have it record that many steps of two scopes."""
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        self.process.stdin.write(f"{count}\n")
-        self.process.stdin.flush()
-        assert self.process.stdout.readline() == "done\n"
-
-    def end(self) -> None:
-        """Let it end, and wait until the recording is closed."""
-        self.process.communicate(timeout=60)
 
 
 @pytest.fixture
@@ -58,9 +21,7 @@ def program(tmp_path: Path) -> Iterator[Program]:
     made = Program(tmp_path, tmp_path / "served" / "run.rgm")
     made.go_on(10)
     yield made
-    if made.process.poll() is None:
-        made.process.kill()
-        made.process.communicate()
+    made.kill()
 
 
 def events(server: Server, query: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
@@ -89,17 +50,20 @@ def test_a_recording_is_watched_to_its_end(program: Program, tmp_path: Path) -> 
         program.go_on(500)
         name, state = next(event for event in stream if event[1]["spans"] >= 1020)
         assert {row["operation"] for row in state["summary"]} >= {"step", "forward"}
-        page = server.ask(f"/runs/{server.id_of('run.rgm')}/live").body.decode()
-        assert "being written" in page
-        assert 'http-equiv="refresh"' in page
+        run = server.id_of("run.rgm")
+        page = server.ask(f"/runs/{run}")
+        assert "connect-src 'self'" in page.headers["content-security-policy"]
+        told = server.ask(f"/api/runs/{run}/page").json()
+        assert told["live"]["events"] == f"/api/live?run={run}"
+        assert {row["operation"] for row in told["summary"]} >= {"step", "forward"}
         program.end()
         name, state = list(stream)[-1]
         assert name == "end"
         assert state["complete"]
         assert state["spans"] == len(load(tmp_path / "served" / "run.rgm").spans)
-        page = server.ask(f"/runs/{server.id_of('run.rgm')}/live").body.decode()
-        assert "closed" in page
-        assert 'http-equiv="refresh"' not in page
+        page = server.ask(f"/runs/{run}")
+        assert "connect-src 'none'" in page.headers["content-security-policy"]
+        assert "live" not in server.ask(f"/api/runs/{run}/page").json()
 
 
 def test_every_view_of_an_unfinished_recording_can_be_had(program: Program, tmp_path: Path) -> None:

@@ -19,27 +19,32 @@ from pathlib import Path
 from ..system.files import atomic_writer
 from . import page_parts
 
+FOOT = "This page is complete in one file and opens no network connection."
+FOOT_LIVE = "This page asks the server that it came from for new figures, and nobody else."
+
 
 def render_html(data: dict[str, object] | None, *, title: str | None = None) -> str:
     """Return the page for report data (format ``regimeter.report``), as one HTML document.
 
     With ``data=None`` the page is the drop-in dashboard: it opens empty, reads any file that ``export_json`` wrote,
-    plain or compressed, and has demo data, labelled as such. ``title`` replaces the title that the data carries.
-    Columns may be lists or anything with ``tolist()``; values that JSON cannot hold (NaN, infinities) become null,
-    which the page shows as unavailable.
+    plain or compressed, and has demo data, labelled as such. With ``live`` in the data it may ask the server that it
+    came from, and nobody else. ``title`` replaces the title that the data carries. Columns may be lists or anything
+    with ``tolist()``; values that JSON cannot hold (NaN, infinities) become null, which the page shows as unavailable.
     """
     if data is not None and title is not None:
         data = {**data, "title": title}
     shown = title if data is None else data.get("title")
+    live = None if data is None else data.get("live")
     carried = page_parts.parts_of(data)
     style, app, loader = page_parts.style(carried), page_parts.script(carried), page_parts.texts()[page_parts.LOADER]
     slots = {
-        "policy": _policy(style, loader, app),
+        "policy": _policy(style, loader, app, connect="'none'" if live is None else "'self'"),
         "title": html.escape(_encodable(f"{shown} - regimeter" if shown else "regimeter")),
         "style": style,
         "app": base64.b64encode(gzip.compress(app.encode(), 9, mtime=0)).decode("ascii"),
         "loader": loader,
         "data": "" if data is None else _embed(data),
+        "foot": FOOT if live is None else FOOT_LIVE,
         "demo": "" if data is not None else _embed(json.loads(_read(page_parts.WEB / "demo-data.json"))),
     }
     return re.sub(r"\{\{(\w+)\}\}", lambda slot: slots[slot[1]], _read(page_parts.WEB / "page.html"))
@@ -64,8 +69,8 @@ def _encodable(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def _policy(style: str, *scripts: str) -> str:
-    """Content-security policy that allows exactly this style and these scripts, and no connection."""
+def _policy(style: str, *scripts: str, connect: str) -> str:
+    """Content-security policy that allows exactly this style and these scripts, and to `connect` alone a connection."""
 
     def source(text: str) -> str:
         return "'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'"
@@ -75,19 +80,24 @@ def _policy(style: str, *scripts: str) -> str:
             "default-src 'none'",
             f"script-src {' '.join(map(source, scripts))}",
             f"style-src {source(style)}",
-            "connect-src 'none'",
+            f"connect-src {connect}",
             "base-uri 'none'",
             "form-action 'none'",
         )
     )
 
 
+def as_json(data: object) -> str:
+    """Return a page's data as JSON, in which what JSON cannot hold is null."""
+    try:
+        return json.dumps(data, separators=(",", ":"), allow_nan=False, default=_listed)
+    except ValueError:
+        return json.dumps(_finite(data), separators=(",", ":"), allow_nan=False)
+
+
 def _embed(data: object) -> str:
     """JSON that can stand inside a script element whatever the names in it are."""
-    try:
-        text = json.dumps(data, separators=(",", ":"), allow_nan=False, default=_listed)
-    except ValueError:
-        text = json.dumps(_finite(data), separators=(",", ":"), allow_nan=False)
+    text = as_json(data)
     # Non-ASCII (with it U+2028) is escaped by json; these three could end the element or open a comment or a reference.
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 

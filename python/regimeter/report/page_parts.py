@@ -38,6 +38,8 @@ def _has(data: Mapping[str, object] | None) -> set[str]:
     found = {name for name, value in (data or {}).items() if value is not None}
     if "comparisons" in found:
         return {"page", "comparison"}
+    if "live" in found:  # it may come to hold whatever a run can hold
+        return {when for when, _ in manifest()} - {"comparison", "dashboard"}
     return found | {"page", "run"}
 
 

@@ -8,10 +8,11 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from ..analysis.catalog import find_verbs
+from ..report.html import as_json
 from . import comparing, profiler
 from .answers import JSON, to_json
 from .api_profiler import INT64, OBJECT, Run
-from .live import Watchers
+from .live import Watchers, page_data
 from .problems import RESPONSES, Problem
 from .service import Service
 from .shelf import TAG, Entry
@@ -116,6 +117,15 @@ def _add_questions(router: APIRouter, service: Service) -> None:
     def verdict(request: Request, run: Id) -> Response:
         """What limits the run: sentence, why, what to do next, shares of all causes."""
         return service.of_run(request, run, profiler.verdict)
+
+    @router.get("/runs/{run}/page")
+    def page(request: Request, run: Id) -> Response:
+        """All that the page of the run shows, its columns packed as the page reads them."""
+        entry = service.shelf.find(run)
+        content = service.content_of_page(entry)
+        return service.answers.respond(
+            request, content, lambda: service.computed(entry, lambda one: as_json(page_data(one))).encode(), JSON
+        )
 
     @router.get("/runs/{run}/analyses/{verb}")
     def analysis(

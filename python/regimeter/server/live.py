@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A recording that is still being written: what its journal holds so far, as server-sent events and as a page.
+"""A recording that is still being written: what its journal holds so far, as server-sent events and as a page that
+follows them.
 
 The journal is read anew each time (0.3 s for a million scopes), so the pause between two looks is at least four times
 what the last one took. Everybody who watches the same recording shares one look.
@@ -9,13 +10,11 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from functools import partial
-from html import escape
 from typing import TYPE_CHECKING, Any
 
-from ..report.static_page import page, table
+from ..report.trace_data import trace_data
 from ..run.profile_json import summary_facts
 from ..run.records import summaries_of
-from ..system.text import amount, duration, percent
 from .answers import to_json
 from .loaded import Loaded
 from .problems import Problem
@@ -28,7 +27,7 @@ TOP = 10
 SHARE_OF_TIME = 4.0  # pauses for each second that a look takes
 POLL_S = 0.1  # in which the end of the server is noticed
 MOST_WATCHERS = 64
-REFRESH = '<meta http-equiv="refresh" content="2">\n'
+GOING_ON = ("unfinished", "open_scopes")  # what is odd about a recording that has ended
 
 
 def state_of(loaded: Loaded) -> dict[str, Any]:
@@ -101,26 +100,14 @@ def _event(name: str, data: dict[str, Any]) -> bytes:
     return b"event: " + name.encode() + b"\ndata: " + to_json(data) + b"\n\n"
 
 
-def live_page(loaded: Loaded) -> str:
-    """Return the page that comes again while the recording is written."""
-    state = state_of(loaded)
-    rows = [
-        (
-            row["operation"],
-            f"{row['call_count']:,}",
-            duration(row["total_time_ms"]),
-            duration(row["avg_time_ms"]),
-            percent(row["share"]),
-        )
-        for row in state["summary"]
-    ]
-    how = (
-        "being written" if state["writing"] else "closed" if state["complete"] else "not closed, and no longer written"
-    )
-    facts = f"{duration(state['duration_ns'] / 1e6)}, {state['spans']:,} spans, {amount(state['bytes'])}, {how}"
-    body = (
-        f"<h1>{escape(state['file'])}</h1><p>{escape(facts)}</p><p>{escape(state['limit'] or '')}</p>"
-        + table("Where the time went so far", ("operation", "calls", "total", "mean", "share"), rows, "No scopes yet.")
-        + f'<p class="note"><a href="/runs/{loaded.entry.id}">The whole page</a></p>'
-    )
-    return page(f"{state['file']} - live", body, head=REFRESH if state["writing"] else "")
+def page_data(loaded: Loaded) -> dict[str, Any]:
+    """Return what the page of a run shows; of a recording that is being written with `live`: where the page hears that
+    it has grown (`events`), where it has its figures from (`data`), and of how many bytes these are (`bytes`)."""
+    entry = loaded.entry
+    data = trace_data(loaded.need_run(), title=entry.name, ceilings=loaded.ceilings)
+    if not is_written(loaded):
+        return data
+    live = {"events": f"/api/live?run={entry.id}", "data": f"/api/runs/{entry.id}/page", "bytes": entry.bytes}
+    # It has not ended early, it has not ended.
+    odd = [row for row in data["anomalies"] if row["code"] not in GOING_ON]
+    return data | {"run": {**data["run"], "complete": True}, "anomalies": odd, "live": live}

@@ -9,12 +9,10 @@ from fastapi.responses import RedirectResponse
 
 from . import comparing
 from .answers import HTML, policy_of
-from .live import live_page
 from .pages import Listed, home_page, run_page
 from .past import history_page, series_page
 from .problems import Problem
 from .service import Service
-from .shelf import is_young
 from .uploads import CHUNK_BYTES, take
 
 
@@ -36,13 +34,6 @@ def page_addresses(service: Service) -> APIRouter:
     def run(request: Request, run: str) -> Response:
         """The page of one run."""
         return service.page_of_run(request, run, run_page)
-
-    @router.get("/runs/{run}/live")
-    def live(request: Request, run: str) -> Response:
-        """What a recording holds so far."""
-        entry = service.shelf.find(run)
-        content = f"{service.loaded.digest(entry)} {entry.name} {is_young(entry)}"
-        return service.answers.html(request, content, lambda: service.computed(entry, live_page))
 
     @router.get("/history")
     def history(request: Request, operation: str = "") -> Response:

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+from ..report.html import render_html
 from ..report.memory_page import render_memory
 from ..report.static_page import Markup, page, table
 from ..system.text import UNAVAILABLE, amount
+from .live import page_data
 from .loaded import Loaded
 from .sentences import UNREADABLE
 from .shelf import COMPILE, MEMORY, RANKS, Entry
@@ -24,7 +26,7 @@ def run_page(loaded: Loaded) -> str:
         return render_memory(loaded.document, loaded.entry.name)
     if loaded.entry.kind == COMPILE and loaded.document is not None:
         return _compile_page(loaded.entry, loaded.document)
-    return loaded.need_run().to_html(title=loaded.entry.name, ceilings=loaded.ceilings)
+    return render_html(page_data(loaded))
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +107,7 @@ def _row(run: Listed) -> list[str]:
             f'<a href="/runs/{entry.id}">{escape(entry.name)}</a>'
             f'<span class="under">{escape("…" if run.sentence is None else run.sentence)}</span>'
         ),
-        Markup(f'<a href="/runs/{entry.id}/live">being written</a>') if run.written else kind,
+        Markup(f'<a href="/runs/{entry.id}">being written</a>') if run.written else kind,
         amount(entry.bytes),
         f"{modified:%Y-%m-%d %H:%M}",
         ", ".join(run.tags),

@@ -14,7 +14,7 @@ from .options import Options
 from .past import Past
 from .problems import Problem
 from .sentences import Sentences
-from .shelf import Entry, Shelf
+from .shelf import Entry, Shelf, is_young
 
 T = TypeVar("T")
 
@@ -45,7 +45,11 @@ class Service:
     def page_of_run(self, request: Request, run: str | None, make: Callable[[Loaded], str]) -> Response:
         """Answer with a page about a run."""
         entry = self.shelf.find(run)
-        return self.answers.html(request, self.loaded.digest(entry) + entry.name, lambda: self.computed(entry, make))
+        return self.answers.html(request, self.content_of_page(entry), lambda: self.computed(entry, make))
+
+    def content_of_page(self, entry: Entry) -> str:
+        """Return a hash of all that the page of a run is made of: the same file may be one that is being written."""
+        return f"{self.loaded.digest(entry)} {entry.name} {is_young(entry)}"
 
     def computed(self, entry: Entry, make: Callable[[Loaded], T]) -> T:
         """Return what is made of a run. Problem where a parameter is out of its range, or nothing can be had."""

@@ -37,6 +37,9 @@
     return parts.filter(Boolean).join(", ");
   }
 
+  /** What tells a lane from the others of a run, also of one that has grown since. */
+  const keyOf = ({ rank, process, device, thread, name }) => JSON.stringify([rank, process, device, thread, name]);
+
   /** Display order: by rank; device streams before host threads, busy threads before quiet ones. */
   function orderOf(lanes, spansOf) {
     const order = lanes.map((_, i) => i);
@@ -60,7 +63,7 @@
     const placed = new Uint32Array(lane.length);
     for (let i = 0; i < lane.length; i += 1) placed[i] = placeOf[lane[i]];
     const ranked = new Set(lanes.map((one) => one.rank)).size > 1;
-    return { placed, placeOf, lanes: order.map((at) => ({ name: laneName(lanes[at]), note: laneNote(lanes[at], ranked), rank: lanes[at].rank })) };
+    return { placed, placeOf, lanes: order.map((at) => ({ name: laneName(lanes[at]), note: laneNote(lanes[at], ranked), rank: lanes[at].rank, key: keyOf(lanes[at]) })) };
   }
 
   async function details(items) {

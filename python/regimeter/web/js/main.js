@@ -42,8 +42,11 @@
     app.keys.wire(page);
     byId("keys").addEventListener("click", () => app.keys.show());
     const doors = app.files?.wire(opener, demo);
-    if (data !== null) await opener.openData("the data inside this page", JSON.parse(data), { demo: false, file: null });
-    else if (demo !== null && location.hash === "#demo") await doors.demo();
+    if (data !== null) {
+      const inside = JSON.parse(data);
+      await opener.openData("the data inside this page", inside, { demo: false, file: null });
+      app.following = app.live?.start(page, inside, byId("live"));
+    } else if (demo !== null && location.hash === "#demo") await doors.demo();
     else if (doors) app.welcome.show(byId("heading"), byId("main"), doors.pick, doors.demo);
   }
 

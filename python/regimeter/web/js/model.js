@@ -35,12 +35,13 @@
     throw new app.InputFault(`this is not a profile: ${label}`, data.format === undefined ? "at the top of the document" : "at format", "Choose a file that profiler.export_json(\"profile.json\") wrote.");
   }
 
-  /** Ranks by share decide colours: the same operation has the same colour in every view. */
-  function rank(model) {
+  /** Ranks by share decide colours: the same operation has the same colour in every view. What was ranked `before`, when
+      the recording was shorter, keeps its colour. */
+  function rank(model, before) {
     const order = model.operations.map((_, i) => i).sort((a, b) => (model.operations[b].share ?? -1) - (model.operations[a].share ?? -1));
     model.ranked = order;
     model.bottlenecks ??= order;
-    model.rankOfName = new Map();
+    model.rankOfName = new Map(before?.rankOfName);
     for (const at of order) {
       const { name } = model.operations[at];
       if (!model.rankOfName.has(name)) model.rankOfName.set(name, model.rankOfName.size);
@@ -69,14 +70,14 @@
     return { sentence, why, next, confidence, actions, shares: Object.fromEntries(shares.map(([cause, share]) => [cause, app.shape.numberOrNull(share, `limit.shares.${cause}`) ?? 0])) };
   }
 
-  async function fromData(data) {
+  async function fromData(data, before = null) {
     const format = formatOf(data);
-    const model = rank(await format.adapter().read(data));
+    const model = rank(await format.adapter().read(data), before);
     model.machine = machine(data);
     model.limit = limit(data);
     model.counters = await app.counterSeries.read(data);
     const empty = model.operations.length === 0 && (model.timeline?.count ?? 0) === 0 && !model.flame;
-    if (empty) model.cautions.push("This file holds no operations: nothing was recorded.");
+    if (empty) model.cautions.push(data.live ? "The program has not recorded anything yet." : "This file holds no operations: nothing was recorded.");
     return model;
   }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page: holds the model, builds every registered view from it, and passes selection, theme and print on to them.
 // A view is {id, title, short?, order, span (of 12 columns), note(model)?, bare?, render(body, model, page) -> handle}. A
-// handle may have shown() (it is in the page), follow(state, leaf) (the address says this now; `leaf` is the page of pages.js),
-// selected(), recolor(), beforePrint(), afterPrint() and destroy(). `of` names the models that a view shows: "run" (the
+// handle may have shown() (it is in the page), follow(state, leaf) (the address says this now; `leaf` is the page of pages.js;
+// a promise of it where that takes a moment), keep() and resume(kept) (update.js), selected(), recolor(), beforePrint(), afterPrint() and destroy(). `of` names the models that a view shows: "run" (the
 // default), "comparison" or "any"; fits(model) may refuse more. Adding a view is adding a file to js/views/, to manifest.json
 // and to a page in pages.js.
 (function (app) {
@@ -15,7 +15,7 @@
       Object.assign(this, { main, nav, heading });
       this.model = null;
       this.selected = null;
-      this.handles = [];
+      this.parts = []; // {section, handle} of each view that is shown
       this.leaves = []; // the pages that it is divided into; none where all is shown at once
       this.leaf = null;
       this.kept = new Map(); // page -> what was seen there when it was left
@@ -27,26 +27,27 @@
     async show(model, origin) {
       const before = { model: this.model, selected: this.selected };
       Object.assign(this, { model, selected: null });
-      const handles = [];
-      const sections = [];
+      const parts = [];
+      const drop = (made) => made.forEach(({ handle }) => handle.destroy?.());
       try {
         for (const view of this.views()) {
-          sections.push(this.section(view, handles));
+          parts.push(this.part(view));
           await app.pause();
         }
       } catch (error) {
-        for (const handle of handles) handle.destroy?.();
+        drop(parts);
         Object.assign(this, before);
         throw error;
       }
       if (this.model !== model) {
-        for (const handle of handles) handle.destroy?.(); // another one was opened meanwhile
+        drop(parts); // another one was opened meanwhile
         return;
       }
-      for (const handle of this.handles) handle.destroy?.();
-      this.handles = handles;
+      drop(this.parts);
+      this.parts = parts;
+      this.kept.clear();
       app.heading.fill(this.heading, model, origin);
-      this.main.replaceChildren(...sections);
+      this.main.replaceChildren(...parts.map(({ section }) => section));
       this.title = document.title;
       this.divide();
       this.markSelected();
@@ -56,11 +57,19 @@
       this.count(model.timeline);
     }
 
-    /** Offers the pages that the model has something for. */
-    divide() {
+    get handles() {
+      return this.parts.map(({ handle }) => handle);
+    }
+
+    /** Offers the pages that the model has something for; `before` is the one that stays open where it is still there. */
+    divide(before = null) {
+      const known = this.leaves.map(({ id }) => id).join();
       this.leaves = app.pages.offered(this.model, [...this.main.children].map(({ id }) => id));
+      if (before !== null && this.leaves.map(({ id }) => id).join() === known) {
+        this.turn(this.leaves.find(({ id }) => id === before.id));
+        return;
+      }
       this.leaf = null;
-      this.kept.clear();
       this.nav.hidden = this.leaves.length === 0;
       this.links = this.leaves.map(({ id, title }) => el("a", { href: `#page=${id}` }, title));
       this.nav.replaceChildren(...this.links);
@@ -137,18 +146,20 @@
       return (app.views ?? []).filter(shown).sort((a, b) => place(a) - place(b));
     }
 
-    section(view, handles) {
+    /** {section, handle} of a view. */
+    part(view) {
       const body = el("div", { class: "view-body" });
-      handles.push(view.render(body, this.model, this) ?? {});
+      const handle = view.render(body, this.model, this) ?? {};
       const bare = typeof view.bare === "function" ? view.bare(this.model) : view.bare === true;
       const title = el("h2", { id: `${view.id}-title`, class: bare ? "unseen" : null }, view.title);
-      return el(
+      const section = el(
         "section",
         { id: view.id, class: bare ? "view bare" : "view", "aria-labelledby": title.id, "data-span": view.span },
         title,
         view.note ? el("p", { class: "note" }, view.note(this.model)) : null,
         body,
       );
+      return { section, handle };
     }
 
     each(verb) {

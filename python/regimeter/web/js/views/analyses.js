@@ -115,8 +115,9 @@
       const empty = emptyOn(model, page, leaf);
       nothing.replaceChildren(...(empty.length > 0 ? [withoutRows(empty)] : []));
       const named = panels.findIndex((one) => one.panel.name === state.table && here(one));
-      choose(named >= 0 ? named : Math.max(panels.findIndex(here), 0), state);
-      if (named >= 0 && !inView(body)) body.parentNode.scrollIntoView();
+      const shown = choose(named >= 0 ? named : Math.max(panels.findIndex(here), 0), state);
+      if (named >= 0 && body.isConnected && !inView(body)) body.parentNode.scrollIntoView();
+      return shown;
     }
     return { follow };
   }

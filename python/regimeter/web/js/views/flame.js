@@ -126,6 +126,8 @@
     return {
       graph,
       follow,
+      keep: () => app.sight.keepFlame(graph),
+      resume: (kept) => app.sight.resumeFlame(graph, kept),
       selected: emphasise,
       recolor: () => graph.recolor(),
       beforePrint: () => graph.recolor(),

@@ -28,7 +28,17 @@
       zero.checked = true;
     }
     if (unavailable.length > 0) body.append(missing(unavailable));
-    return { beforePrint: () => charts.forEach((chart) => chart.draw()), destroy: () => charts.forEach((chart) => chart.observer.disconnect()) };
+    const at = new Map(charts.map((chart) => [chart.unit, chart]));
+    const keep = () => charts.map(({ unit, fromZero, when }) => ({ unit, fromZero, when }));
+    const resume = (kept) => {
+      for (const { unit, fromZero, when } of kept) {
+        if (fromZero !== null) at.get(unit)?.setFromZero(fromZero);
+        at.get(unit)?.say(when);
+      }
+      const zero = body.querySelector(".tools input");
+      if (zero !== null) zero.checked = charts.every((chart) => chart.box.low === 0);
+    };
+    return { keep, resume, beforePrint: () => charts.forEach((chart) => chart.draw()), destroy: () => charts.forEach((chart) => chart.observer.disconnect()) };
   }
 
   (app.views ??= []).push({ id: "memory", title: "Memory over time", short: "Memory", order: 50, span: 7, fits: (model) => model.scoped || model.memory.series.length > 0, render });

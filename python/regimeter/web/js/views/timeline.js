@@ -180,6 +180,8 @@
     const seen = () => Object.fromEntries(Object.entries(app.deepLink.parts(stateOf(timeline, search, switches))).filter(([, part]) => part !== null));
     return {
       timeline,
+      keep: () => app.sight.keepTimeline(timeline),
+      resume: (kept) => app.sight.resumeTimeline(timeline, kept),
       follow: (state, leaf) => {
         if (leaf !== null && !leaf.views.has("timeline")) return;
         const wanted = app.deepLink.state(state);

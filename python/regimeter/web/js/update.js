@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// The page of a recording that goes on: shows what the model has become, and keeps what the reader looks at. Each view is
+// made anew beside the document and takes the place of its old form at once; the address says what is seen in it, and what an
+// address cannot say a view hands over itself: keep() of the old handle, resume(kept) of the new one.
+(function (app) {
+  "use strict";
+
+  /** Makes all views of a model, detached: what there is to show, before anything is taken away. */
+  async function made(page) {
+    const parts = [];
+    try {
+      for (const view of page.views()) {
+        parts.push(page.part(view));
+        await app.pause();
+      }
+      // What is unpacked only when it is looked at is there before it is put in.
+      await Promise.all(parts.map(({ handle }) => handle.follow?.(app.address.current(), page.leaf)));
+    } catch (error) {
+      for (const { handle } of parts) handle.destroy?.();
+      throw error;
+    }
+    return parts;
+  }
+
+  /** Puts the new sections where the old ones are; those of a hidden page stay hidden. */
+  function swap(page, parts) {
+    const old = new Map(page.parts.map((part) => [part.section.id, part]));
+    for (const { section } of parts) {
+      const before = old.get(section.id);
+      if (before === undefined) page.main.append(section);
+      else {
+        section.hidden = before.section.hidden;
+        before.section.replaceWith(section);
+        old.delete(section.id);
+      }
+    }
+    for (const { section } of old.values()) section.remove();
+    for (const { handle } of page.parts) handle.destroy?.();
+    page.parts = parts;
+  }
+
+  /** Resolves when the page shows the model. If a view throws, the page stays as it was. */
+  async function update(page, model, origin) {
+    const before = page.model;
+    page.model = model;
+    let parts;
+    try {
+      parts = await made(page);
+    } catch (error) {
+      page.model = before;
+      throw error;
+    }
+    const { scrollX, scrollY } = globalThis;
+    const kept = new Map(page.parts.map(({ section, handle }) => [section.id, { place: app.place.take(section), own: handle.keep?.() }]));
+    page.main.style.minHeight = `${page.main.offsetHeight}px`; // nothing moves while canvases have no height yet
+    app.tooltip.hide();
+    swap(page, parts);
+    app.heading.fill(page.heading, model, origin);
+    page.title = document.title;
+    page.divide(page.leaf);
+    page.markSelected();
+    page.each("recolor");
+    page.each("shown");
+    page.follow(app.address.current());
+    for (const { section, handle } of parts) {
+      const had = kept.get(section.id);
+      if (had === undefined) continue;
+      if (had.own !== undefined) handle.resume?.(had.own);
+      app.place.give(section, had.place);
+    }
+    page.count(model.timeline);
+    scrollTo({ left: scrollX, top: scrollY, behavior: "instant" });
+    requestAnimationFrame(() => requestAnimationFrame(() => (page.main.style.minHeight = "")));
+  }
+
+  app.update = update;
+})((globalThis.regimeter ||= {}));

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page of a recording that is still being written, in a browser: it grows without being loaded again, keeps what
+the reader looks at, and says when the recording has ended."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from growing import Program
+from needed import package
+from serving import Server, serving
+
+from regimeter import load
+
+pytestmark = pytest.mark.web
+TIMELINE = "regimeter.current.handles.find((handle) => handle.timeline).timeline"
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Iterator[Program]:
+    made = Program(tmp_path, tmp_path / "run.rgm")
+    made.go_on(10)
+    yield made
+    made.kill()
+
+
+@pytest.fixture
+def server(program: Program) -> Iterator[Server]:
+    with serving(str(program.path)) as running:
+        yield running
+
+
+@pytest.fixture
+def monitored(tmp_path: Path) -> Iterator[Program]:
+    package("prometheus_client")
+    made = Program(tmp_path, tmp_path / "run.rgm", "monitor", "--port", "0")
+    made.go_on(10)
+    yield made
+    made.kill()
+
+
+@pytest.fixture
+def page(context: Any, server: Server) -> Iterator[Any]:
+    context.set_offline(False)
+    opened, complaints, requests = context.new_page(), [], []
+    opened.on("console", lambda said: complaints.append(said.text) if said.type in ("error", "warning") else None)
+    opened.on("pageerror", lambda error: complaints.append(str(error)))
+    opened.on("request", lambda request: requests.append(request.url))
+    opened.goto(f"http://127.0.0.1:{server.port}/")
+    opened.wait_for_selector("html[data-ready]", state="attached")
+    opened.evaluate("window.loadedOnce = true")
+    yield opened
+    assert complaints == []
+    assert opened.evaluate("window.violations") == []
+    assert all(url.startswith((f"http://127.0.0.1:{server.port}/", "data:")) for url in requests), requests
+    opened.close()
+    context.set_offline(True)
+
+
+def until(page: Any, expression: str) -> None:
+    """Wait until an expression holds; the page's policy forbids Playwright's own way."""
+    for _ in range(1200):
+        if page.evaluate(expression):
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError(f"{expression} did not come true: {page.inner_text('#live')}")
+
+
+def spans(page: Any) -> int:
+    return int(page.evaluate("document.documentElement.dataset.spans"))
+
+
+def test_a_page_grows_to_the_end_of_the_recording(page: Any, program: Program) -> None:
+    until(page, "document.querySelector('#live').innerText.includes('live')")
+    until(page, "Number(document.documentElement.dataset.spans) >= 20")
+    assert "ended early" not in page.inner_text("#heading")
+    assert page.evaluate("regimeter.current.model.anomalies.map(({ code }) => code)") == []
+    program.go_on(500)
+    until(page, "Number(document.documentElement.dataset.spans) >= 1020")
+    assert page.evaluate("window.loadedOnce")
+    calls = page.locator(".statistics tbody tr", has_text="forward").first.inner_text()
+    assert "510" in calls, calls
+    program.end()
+    until(page, "document.querySelector('#live').dataset.state === 'ended'")
+    whole = load(program.path)
+    assert spans(page) == len(whole.spans)
+    assert page.inner_text("#live").startswith("ended, 1,020 spans")
+    assert page.locator("#live button").is_hidden()
+
+
+def test_what_the_page_shows_is_what_the_api_says(page: Any, program: Program, server: Server) -> None:
+    program.go_on(200)
+    program.end()
+    until(page, "document.querySelector('#live').dataset.state === 'ended'")
+    run = server.ask("/api/runs").json()["runs"][0]["id"]
+    told = server.ask(f"/api/runs/{run}/page").json()
+    assert "live" not in told
+    inside = json.loads(
+        page.evaluate("JSON.stringify(regimeter.current.model.operations.map((one) => [one.name, one.calls]))")
+    )
+    assert dict(inside) == {row["operation"]: row["call_count"] for row in told["summary"]}
+    assert page.inner_text(".limit-sentence").replace("\N{NO-BREAK SPACE}", " ") == told["limit"]["sentence"]
+
+
+def test_what_the_reader_looks_at_stays(page: Any, program: Program) -> None:
+    until(page, "Number(document.documentElement.dataset.spans) >= 20")
+    page.goto(page.url.split("#")[0] + "#page=trace")
+    page.evaluate(f"() => {{ const t = {TIMELINE}; t.choose(7, true); t.scene.view.zoom(0.25, 0.5); t.touch(); }}")
+    where = "[s.view.start, s.view.end, s.names[s.line.name[s.selected]], s.line.start[s.selected]]"
+    seen = f"(() => {{ const s = {TIMELINE}.scene; return {where}; }})()"
+    before = page.evaluate(seen)
+    search = page.get_by_label("Find spans by name")
+    search.fill("forw")
+    page.wait_for_timeout(300)  # the address follows
+    page.evaluate("document.querySelector('#timeline input[type=search]').setSelectionRange(1, 3)")
+    page.evaluate("scrollTo(0, 120)")
+    top = page.evaluate("scrollY")
+    program.go_on(300)
+    until(page, "Number(document.documentElement.dataset.spans) >= 620")
+    assert page.evaluate(seen) == pytest.approx(before)
+    assert search.input_value() == "forw"
+    assert page.evaluate("[document.activeElement.ariaLabel, document.activeElement.selectionStart]") == [
+        "Find spans by name",
+        1,
+    ]
+    assert page.evaluate("scrollY") == top
+    assert "page=trace" in page.url
+    assert page.evaluate("window.loadedOnce")
+
+
+def test_a_page_that_is_paused_stays(page: Any, program: Program) -> None:
+    until(page, "Number(document.documentElement.dataset.spans) >= 20")
+    page.get_by_role("button", name="Pause").click()
+    before = spans(page)
+    program.go_on(100)
+    until(page, "regimeter.following.wanted !== regimeter.following.shown")
+    assert spans(page) == before
+    assert page.inner_text("#live").startswith("paused, figures of ")
+    page.get_by_role("button", name="Go on").click()
+    until(page, f"Number(document.documentElement.dataset.spans) >= {before + 200}")
+
+
+def test_the_recording_of_a_monitor_is_followed(context: Any, monitored: Program) -> None:
+    context.set_offline(False)
+    with serving(str(monitored.path)) as server:
+        page = context.new_page()
+        page.goto(f"http://127.0.0.1:{server.port}/#page=trace")
+        page.wait_for_selector("html[data-ready]", state="attached")
+        monitored.go_on(100)
+        until(page, "Number(document.documentElement.dataset.spans) >= 220")
+        monitored.end()
+        until(page, "document.querySelector('#live').dataset.state === 'ended'")
+        page.close()
+    context.set_offline(True)
+
+
+def test_a_server_that_is_gone_is_told(context: Any, program: Program) -> None:
+    context.set_offline(False)
+    page = context.new_page()
+    with serving(str(program.path)) as server:
+        page.goto(f"http://127.0.0.1:{server.port}/")
+        page.wait_for_selector("html[data-ready]", state="attached")
+        until(page, "Number(document.documentElement.dataset.spans) >= 20")
+    until(page, "document.querySelector('#live').dataset.state === 'broken'")
+    assert page.inner_text("#live").startswith("no connection, figures of ")
+    assert page.locator(".statistics tbody tr").count() == 2  # and what was shown is there still
+    page.close()
+    context.set_offline(True)
