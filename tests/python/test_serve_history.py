@@ -53,11 +53,16 @@ def test_answers_are_those_of_the_command(server: Server, place: str, capsys: py
 def test_its_pages(server: Server, place: str) -> None:
     assert b'href="/history"' in server.ask("/").body
     page = server.ask("/history")
-    assert b'href="/history?operation=forward"' in page.body
-    one = server.ask("/history?operation=forward").body
-    assert b'<svg class="trend"' in one
-    for answer in (page.body, one):
-        assert place.encode() not in answer
+    assert page.status == 200
+    assert "connect-src 'none'" in page.headers["content-security-policy"]
+    told = server.ask("/api/history/page").json()
+    assert {trend["operation"] for trend in told["trends"]} >= {"step", "forward", "layer", "backward"}
+    assert all(len(trend["points"]) == 3 for trend in told["trends"])
+    assert len(told["runs"]) == told["runs_in_all"] == 3
+    moved = server.ask("/history?operation=forward")
+    assert (moved.status, moved.headers["location"]) == (303, "/history#op=forward")
+    assert place.encode() not in page.body
+    assert place not in json.dumps(told)
 
 
 def test_what_is_wrong_names_no_place(server: Server, place: str) -> None:

@@ -14,13 +14,14 @@ if TYPE_CHECKING:
     from ..history import HistoryComparison, Series
     from .common import Verbs
 
-ACTIONS = ("add", "judge", "list", "export", "migrate", "info")
+ACTIONS = ("add", "judge", "list", "export", "page", "migrate", "info")
 EPILOG = """\
 regimeter history OP [--branch B] [--limit N]       the series of an operation with its changes of level
 regimeter history add FILE... [--state clean]       keep a run (its processes)
 regimeter history judge FILE... [--confirm FILE]    one run against at least 8 accepted ones before it
 regimeter history list                              the runs
 regimeter history export --parquet FILE             all samples for other tools
+regimeter history page --html FILE                  all operations and runs as one page
 regimeter history migrate, regimeter history info   bring the database up to date; say what it holds
 
 An operation that is called like one of these words is given with --op. Exit codes of judge: 1 confirmed regression,
@@ -49,6 +50,7 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     parser.add_argument("--confirm", metavar="FILE", action="append", help="judge: the confirming run; repeatable")
     parser.add_argument("--threshold", metavar="PERCENT", type=float, default=5.0, help="judge: change that matters")
     parser.add_argument("--parquet", metavar="FILE", help="export: the file to write")
+    parser.add_argument("--html", metavar="FILE", help="page: the file to write")
     parser.set_defaults(run=run)
 
 
@@ -56,8 +58,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Show the series, or do what the first word says."""
     words = arguments.words
     if arguments.op is None and words and words[0] in ACTIONS:
-        handler = {"add": _add, "judge": _judge, "list": _list, "export": _export, "migrate": _migrate, "info": _info}
-        return handler[words[0]](arguments, words[1:])
+        handlers = (_add, _judge, _list, _export, _page, _migrate, _info)
+        return dict(zip(ACTIONS, handlers, strict=True))[words[0]](arguments, words[1:])
     name = arguments.op if arguments.op is not None else " ".join(words)
     if not name or (arguments.op is not None and words):
         refuse("name an operation, or one of: " + ", ".join(ACTIONS))
@@ -227,6 +229,26 @@ def _export(arguments: argparse.Namespace, rest: list[str]) -> int:
         print_document({"file": arguments.parquet, "rows": rows})
     elif not arguments.quiet:
         print(f"{arguments.parquet}: {count(rows, 'row')}")
+    return 0
+
+
+def _page(arguments: argparse.Namespace, rest: list[str]) -> int:
+    _nothing_more(rest)
+    if not arguments.html:
+        refuse("usage: regimeter history page --html FILE")
+    from .files import check_writable
+
+    check_writable(arguments.html)
+    history = open_place(arguments, create=False)
+    from ..report.history_page import history_data
+    from ..report.html import write_html
+
+    data = history_data(history, metric=arguments.metric, limit=arguments.limit)
+    write_html(data, arguments.html)
+    if arguments.json:
+        print_document({"file": arguments.html, "operations": data["trends_in_all"], "runs": data["runs_in_all"]})
+    elif not arguments.quiet:
+        print(f"{arguments.html}: {data['sentence']}")
     return 0
 
 

@@ -2,7 +2,7 @@
 """Which scripts and styles a page carries: those of the panels that it shows, as ``regimeter/web/manifest.json`` says.
 
 The manifest lists groups in the order in which they are loaded: `when` names a part of the page's data, or ``page``
-(every page), ``run``, ``comparison`` or ``dashboard`` (a page without data, which carries everything). Texts are those
+(every page), ``run``, ``comparison``, ``history`` or ``dashboard`` (a page without data, which carries everything). Texts are those
 that ``cmake/strip_web.py`` made when the package was built.
 """
 
@@ -38,8 +38,10 @@ def _has(data: Mapping[str, object] | None) -> set[str]:
     found = {name for name, value in (data or {}).items() if value is not None}
     if "comparisons" in found:
         return {"page", "comparison"}
+    if "trends" in found:
+        return {"page", "history"}
     if "live" in found:  # it may come to hold whatever a run can hold
-        return {when for when, _ in manifest()} - {"comparison", "dashboard"}
+        return {when for when, _ in manifest()} - {"comparison", "dashboard", "history"}
     return found | {"page", "run"}
 
 

@@ -43,6 +43,11 @@ def history_addresses(past: Past) -> APIRouter:
         found = past.series(operation, metric=metric, branch=branch, environment=environment, limit=limit)
         return _plain({"series": [one.to_dict() for one in found]})
 
+    @router.get("/page")
+    def page() -> Response:
+        """All that the page of the history shows."""
+        return _plain(past.page_data())
+
     return router
 
 

@@ -3,6 +3,7 @@
 
 from collections.abc import AsyncIterator
 from typing import Annotated
+from urllib.parse import quote
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import RedirectResponse
@@ -10,7 +11,7 @@ from fastapi.responses import RedirectResponse
 from . import comparing
 from .answers import HTML, policy_of
 from .pages import Listed, home_page, run_page
-from .past import history_page, series_page
+from .past import history_page
 from .problems import Problem
 from .service import Service
 from .uploads import CHUNK_BYTES, take
@@ -37,9 +38,11 @@ def page_addresses(service: Service) -> APIRouter:
 
     @router.get("/history")
     def history(request: Request, operation: str = "") -> Response:
-        """The history: all operations and runs, or one operation."""
-        text = series_page(service.past, operation) if operation else history_page(service.past)
-        return _page(text.encode("utf-8", "replace"))
+        """The history; with an operation, there where it is shown."""
+        if operation:
+            service.past.series(operation)  # says so where there is none
+            return RedirectResponse(f"/history#op={quote(operation, safe='')}", status_code=303)
+        return _page(history_page(service.past).encode("utf-8", "replace"))
 
     @router.get("/compare")
     def compare(

@@ -6,6 +6,7 @@
   const FORMATS = [
     { name: "regimeter.report", version: 2, fits: () => false, adapter: () => app.adapterReport },
     { name: "regimeter.comparison", version: 1, fits: () => false, adapter: () => app.adapterComparison },
+    { name: "regimeter.history", version: 1, fits: () => false, adapter: () => app.adapterHistory },
     { name: "regimeter.profile", version: 1, fits: (data) => Array.isArray(data.entries) || isTable(data.summary), adapter: () => app.adapterProfile },
   ];
 
@@ -76,7 +77,7 @@
     model.machine = machine(data);
     model.limit = limit(data);
     model.counters = await app.counterSeries.read(data);
-    const empty = model.operations.length === 0 && (model.timeline?.count ?? 0) === 0 && !model.flame;
+    const empty = model.kind === "run" && model.operations.length === 0 && (model.timeline?.count ?? 0) === 0 && !model.flame;
     if (empty) model.cautions.push(data.live ? "The program has not recorded anything yet." : "This file holds no operations: nothing was recorded.");
     return model;
   }

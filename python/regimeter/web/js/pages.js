@@ -25,6 +25,11 @@
     { id: "suggestions", title: "Suggestions", key: "s", views: ["roadmap"], tables: [] },
     { id: "environments", title: "Environments", key: "e", views: ["environments", "environment", "anomalies"], tables: [] },
   ];
+  const HISTORY = [
+    { id: "overview", title: "Overview", key: "o", views: ["changed", "trend", "operations-of-runs"], tables: [] },
+    { id: "runs", title: "Runs", key: "u", views: ["runs"], tables: [] },
+  ];
+  const KINDS = { comparison: COMPARISON, history: HISTORY };
   const ALL = { id: "all", title: "All on one page", key: "a" };
   const ELSE = "trace";
 
@@ -39,8 +44,8 @@
   /** The pages that a model has something for: {id, title, key, views: Set, tables: Set}, and all of it on one as the last;
       none where it is too little to be divided. `views` are the names of those that the model has. */
   function offered(model, views) {
-    const known = model.kind === "comparison" ? COMPARISON : RUN;
-    if (model.kind !== "comparison" && model.described === false) return [];
+    const known = KINDS[model.kind] ?? RUN;
+    if (known === RUN && model.described === false) return [];
     const tables = (model.panels ?? []).map(({ name }) => name);
     const named = new Set(known.flatMap((page) => page.tables));
     const placed = new Set(known.flatMap((page) => page.views.map((view) => view.split(":")[0])));
@@ -69,5 +74,5 @@
     return pages.find(({ id }) => id === (wanted || part)) ?? pages.find(({ views }) => views.has(state.section)) ?? pages[0];
   }
 
-  app.pages = { offered, ofTable, meant, RUN, COMPARISON };
+  app.pages = { offered, ofTable, meant, RUN, COMPARISON, HISTORY };
 })((globalThis.regimeter ||= {}));

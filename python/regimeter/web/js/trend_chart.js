@@ -6,6 +6,7 @@
   const { el, svg } = app.dom;
   const { units } = app;
   const HEIGHT = 210;
+  const CHARACTER = 7; // pixels
   const PAD = { left: 76, right: 16, top: 14, bottom: 24 };
 
   class TrendChart {
@@ -56,8 +57,10 @@
       this.say(this.at);
     }
 
+    /** As much of a label as fits into half of the width. */
     short(label) {
-      return label.length > 28 ? `${label.slice(0, 27)}\u2026` : label;
+      const room = Math.min(28, Math.floor((this.width - PAD.left - PAD.right) / 2 / CHARACTER));
+      return label.length > room ? `${label.slice(0, room - 1)}\u2026` : label;
     }
 
     /** The level between change points, and a line at each of them. */
