@@ -80,10 +80,8 @@ def _why(ordered: "Sequence[Series]", runs: "Sequence[RunRow]") -> str:
     changed = sum(1 for series in ordered if series.changes)
     short = sum(1 for series in ordered if len(series.points) < LEAST_RUNS)
     environments = len({series.environment for series in ordered})
-    said = [
-        f"{changed:,} of {len(ordered):,} series changed their level at least once, over {count(len(runs), 'run')}"
-        f" in {count(environments, 'environment')}."
-    ]
+    over = f"over {count(len(runs), 'run')} in {count(environments, 'environment')}"
+    said = [f"{changed:,} of {len(ordered):,} series changed their level at least once, {over}."]
     if short:
         said.append(f"{short:,} have fewer than {LEAST_RUNS} runs: no change of theirs can be told from noise.")
     return " ".join(said)

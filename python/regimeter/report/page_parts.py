@@ -2,8 +2,8 @@
 """Which scripts and styles a page carries: those of the panels that it shows, as ``regimeter/web/manifest.json`` says.
 
 The manifest lists groups in the order in which they are loaded: `when` names a part of the page's data, or ``page``
-(every page), ``run``, ``comparison``, ``history`` or ``dashboard`` (a page without data, which carries everything). Texts are those
-that ``cmake/strip_web.py`` made when the package was built.
+(every page), ``run``, ``comparison``, ``history`` or ``dashboard`` (a page without data, which carries everything).
+Texts are those that ``cmake/strip_web.py`` made when the package was built.
 """
 
 import functools
