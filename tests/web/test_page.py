@@ -300,3 +300,15 @@ def test_two_hundred_thousand_spans_stay_fluid(
     record_property("frame_ms", frames)
     print("milliseconds a frame, whole to 0.1 %:", [round(frame, 1) for frame in frames])
     assert "200,000" in page.locator("#overview").inner_text()
+
+
+def test_shares_are_a_pie_on_demand(browsing: Browsing) -> None:
+    page = browsing.open(report_data.report(), at="#page=overview")
+    page.get_by_role("button", name="Pie", exact=True).click()
+    shares = page.evaluate("regimeter.current.model.operations.map((one) => one.share).filter((one) => one > 0).length")
+    assert page.locator("svg.pie path.slice").count() == min(shares, 9)
+    assert "shares=pie" in page.url
+    page.locator(".pie-list button").first.click()
+    assert page.locator(".slice.is-selected").count() == 1
+    page.get_by_role("button", name="Strip", exact=True).click()
+    assert page.locator(".strip .strip-part").first.is_visible()

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time per operation: share of the recorded time, mean duration and call count, side by side.
+// Time per operation: share of the recorded time, mean duration and call count, side by side; above it the shares as a strip
+// or as a pie. The address says which (shares=pie).
 (function (app) {
   "use strict";
 
@@ -7,6 +8,8 @@
   const { units } = app;
   const SHOWN = 12;
   const STRIP_PARTS = 16; // more would be thinner than the gaps between them
+  const PIE_PARTS = 8; // more could not be told apart
+  const FORMS = ["strip", "pie"];
   const COLUMNS = [
     { key: "share", label: "Share of time", what: units.share, also: "exclusiveNs" },
     { key: "meanNs", label: "Mean duration", what: units.time },
@@ -17,9 +20,34 @@
     return el("span", { class: "strip-part", title: `${name}: ${units.shareText(share)}`, style: { "flex-grow": share, background: `var(--series-${app.palette.slot(rank)})` } });
   }
 
+  const partsOf = (model) => model.ranked.map((at) => model.operations[at]).filter((one) => one.share > 0);
+
+  function pie(model, page) {
+    const parts = partsOf(model);
+    const most = parts.length > PIE_PARTS + 1 ? PIE_PARTS : parts.length; // one that is left has a slice of its own
+    const shown = parts.slice(0, most).map(({ name, share, rank }) => ({ name, share, rank, operation: name }));
+    const rest = parts.slice(most);
+    if (rest.length > 0) shown.push({ name: `${units.countText(rest.length)} other operations`, share: app.derive.sumPresent(rest.map((one) => one.share)), rank: null, operation: null });
+    return app.pie.pie(shown, (name) => page.select(name));
+  }
+
+  /** The shares as a strip or a pie, and the buttons that choose. */
+  function picture(model, page) {
+    const place = el("div");
+    const choices = FORMS.map((form) => button(form.replace(/^./, (c) => c.toUpperCase()), () => show(form, true), { "aria-pressed": "false" }));
+    const show = (form, chosen) => {
+      choices.forEach((choice, i) => choice.setAttribute("aria-pressed", String(FORMS[i] === form)));
+      place.replaceChildren(form === "pie" ? pie(model, page) : strip(model));
+      page.markSelected();
+      if (chosen) page.say({ shares: form === FORMS[0] ? null : form });
+    };
+    show(FORMS[0], false);
+    const group = el("div", { class: "choice", role: "group", "aria-label": "Shares as" }, choices);
+    return { node: el("div", null, el("div", { class: "tools" }, group), place), show };
+  }
+
   function strip(model) {
-    const parts = model.ranked.map((at) => model.operations[at]).filter((one) => one.share > 0);
-    if (parts.length === 0) return null;
+    const parts = partsOf(model);
     const bar = el("div", { class: "strip", "aria-hidden": "true" });
     for (const one of parts.slice(0, STRIP_PARTS)) {
       const part = stripPart(one.name, one.share, one.rank);
@@ -66,9 +94,11 @@
       page.markSelected();
     }
     const head = el("thead", null, el("tr", null, el("th", { scope: "col" }, "Operation"), COLUMNS.map((column) => el("th", { scope: "col", class: `bar-${column.key}` }, column.label))));
-    body.append(...[strip(model), el("table", { class: "bars" }, head, list), more].filter(Boolean));
+    const shares = partsOf(model).length > 0 ? picture(model, page) : null;
+    body.append(...[shares?.node, el("table", { class: "bars" }, head, list), more].filter(Boolean));
     fill(all);
-    return { beforePrint: () => fill(true) };
+    const follow = (state) => shares?.show(FORMS.includes(state.shares) ? state.shares : FORMS[0], false);
+    return { follow, keep: () => all, resume: (everything) => everything && fill(true), beforePrint: () => fill(true) };
   }
 
   function note(model) {
