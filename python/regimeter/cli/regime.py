@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 FORMAT, VERSION = "regimeter.regime", 1
 KERNELS, REGIONS = 8, 12
 UNJUDGED = 3  # kernels that are named of those of which nothing is known
-NOTICED = 0.05  # of the time: from there on it is said that nothing is known of it
 PARTS = (
     ("compute kernels", "kernels_ns"),
     ("exposed communication", "communication_ns"),
