@@ -37,6 +37,7 @@ typedef struct {
     size_t first_lane;
     int64_t delta[MOVES];
     int64_t position;
+    rgm_merge_of of;
     bool wide;     // an id did not fit below 2^40
     bool unlinked; // a run does not know its launches: they are to be found by correlation
 } merge;
@@ -111,17 +112,17 @@ static bool knows_rank(const rgm_run *run) {
     return false;
 }
 
-static int32_t rank_of(const rgm_run *run, size_t position) {
+static int32_t rank_of(const rgm_run *run, int32_t otherwise) {
     for (size_t lane = 0; run->lanes.rank && lane < run->lanes.rows; lane++)
         if (run->lanes.rank[lane] >= 0) return run->lanes.rank[lane];
     for (size_t i = 0; run->files.rank && i < run->files.rows; i++)
         if (run->files.rank[i] >= 0) return run->files.rank[i];
-    return (int32_t)position;
+    return otherwise;
 }
 
 static void fill_ranks(merge *m) {
-    if (knows_rank(m->from)) return;
-    int32_t rank = rank_of(m->from, (size_t)m->position);
+    if (m->of == RGM_MERGE_PROCESSES || knows_rank(m->from)) return;
+    int32_t rank = rank_of(m->from, (int32_t)m->position);
     for (size_t lane = m->first_lane; lane < m->to->lanes.rows; lane++) m->to->lanes.rank[lane] = rank;
 }
 
@@ -138,7 +139,7 @@ static rgm_status add_file(merge *m, rgm_error *err) {
     RGM_TRY(intern(m->to, m->from->source, &files->format[row], err));
     RGM_TRY(intern(m->to, m->from->environment, &files->environment[row], err));
     files->events[row] = files->kept[row] = (int64_t)m->from->spans.rows;
-    files->rank[row] = rank_of(m->from, (size_t)m->position);
+    files->rank[row] = rank_of(m->from, m->of == RGM_MERGE_RANKS ? (int32_t)m->position : -1);
     files->shift_ns[row] = m->delta[TIME];
     if (m->from->start_unix_ns >= 0) files->base_ns[row] = m->from->start_unix_ns - m->from->start_ns;
     return RGM_OK;
@@ -198,7 +199,7 @@ static rgm_status check_ranks(rgm_run *const *runs, size_t count, rgm_error *err
     for (size_t r = 0; status == RGM_OK && r < count; r++) {
         bool known = knows_rank(runs[r]);
         for (size_t lane = 0; lane < runs[r]->lanes.rows; lane++) {
-            int32_t rank = known ? RGM_CELL(&runs[r]->lanes, rank, lane, -1) : rank_of(runs[r], r);
+            int32_t rank = known ? RGM_CELL(&runs[r]->lanes, rank, lane, -1) : rank_of(runs[r], (int32_t)r);
             if (rank >= 0) keys[n++] = (uint64_t)rank << 32 | r;
         }
     }
@@ -214,16 +215,16 @@ static rgm_status check_ranks(rgm_run *const *runs, size_t count, rgm_error *err
     return status;
 }
 
-rgm_status rgm_run_merge(rgm_run *const *runs, const int64_t *shift_ns, size_t count, rgm_run **out,
-                         rgm_error *err) {
-    merge m = {0};
+rgm_status rgm_run_merge(rgm_run *const *runs, const int64_t *shift_ns, size_t count, rgm_merge_of of,
+                         rgm_run **out, rgm_error *err) {
+    merge m = {.of = of};
     rgm_status status;
     size_t spans = 0;
     for (size_t r = 0; r < count; r++) spans += runs[r]->spans.rows;
     if (!count) return rgm_error_set(err, RGM_INVALID, "there is no run to merge");
     if (spans > INT32_MAX) return rgm_error_set(err, RGM_LIMIT, "%zu spans are too many", spans);
     if (count > 1 << 20) return rgm_error_set(err, RGM_LIMIT, "%zu runs are too many", count);
-    RGM_TRY(check_ranks(runs, count, err));
+    if (of == RGM_MERGE_RANKS) RGM_TRY(check_ranks(runs, count, err));
     RGM_GOTO(rgm_run_new(&m.to, err));
     for (size_t r = 0; r < count; r++) {
         m.from = runs[r];

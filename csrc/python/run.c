@@ -103,8 +103,9 @@ PyDoc_STRVAR(export_doc,
 PyDoc_STRVAR(build_doc, "_build($type, strings, tables, environment, source, start_ns, end_ns, "
                         "start_unix_ns, complete, /)\n--\n\n"
                         "A Run from columns; `name` columns are indexes of `strings`. All ids are checked.");
-PyDoc_STRVAR(merge_doc, "_merge($type, runs, shifts, /)\n--\n\n"
-                        "The runs of several ranks as one; shifts: ns added to the times of each.");
+PyDoc_STRVAR(merge_doc, "_merge($type, runs, shifts, processes=False, /)\n--\n\n"
+                        "The runs of several ranks as one, or of the processes of one program; shifts: ns "
+                        "added to the times of each.");
 PyDoc_STRVAR(summarise_doc,
              "summarise($self, thresholds, /)\n--\n\n"
              "The summary table with other thresholds than the default ones (a dict by name).");

@@ -156,8 +156,10 @@ static int take_runs(rgm_module *state, PyObject *given, PyObject *shifts, rgm_r
 // Both lists may be changed meanwhile, by another thread or by an integer's __index__: they are copied.
 PyObject *rgm_method_merge(PyTypeObject *type, PyObject *args) {
     PyObject *given, *shifts, *kept;
+    int processes = 0;
     rgm_module *state = rgm_module_of_type(type);
-    if (!state || !PyArg_ParseTuple(args, "O!O!", &PyList_Type, &given, &PyList_Type, &shifts)) return NULL;
+    if (!state || !PyArg_ParseTuple(args, "O!O!|p", &PyList_Type, &given, &PyList_Type, &shifts, &processes))
+        return NULL;
     kept = PyList_GetSlice(given, 0, PyList_GET_SIZE(given));
     shifts = PyList_AsTuple(shifts);
     if (kept && shifts && PyList_GET_SIZE(kept) != PyTuple_GET_SIZE(shifts)) {
@@ -181,7 +183,8 @@ PyObject *rgm_method_merge(PyTypeObject *type, PyObject *args) {
         PyErr_NoMemory();
     } else if (take_runs(state, kept, shifts, runs, shift_ns) == 0) {
         Py_BEGIN_ALLOW_THREADS;
-        status = rgm_run_merge(runs, shift_ns, count, &run, &err);
+        status = rgm_run_merge(runs, shift_ns, count, processes ? RGM_MERGE_PROCESSES : RGM_MERGE_RANKS, &run,
+                               &err);
         Py_END_ALLOW_THREADS;
         result = status == RGM_OK ? rgm_run_wrap(type, run) : rgm_raise(state, status, &err);
     }

@@ -39,6 +39,11 @@ static bool explains(const rgm_verdict_facts *facts, rgm_limit_cause when, doubl
            share >= facts->policy->verdict_when_of_what * largest;
 }
 
+static bool awaits_processes(const rgm_verdict_facts *facts, rgm_limit_cause what) {
+    const rgm_cause_time *time = &facts->causes[what];
+    return what == RGM_CAUSE_INPUT && 2 * time->elsewhere > time->count;
+}
+
 // A device that works most of the time is the limit; one that does not is limited by what it waits for, where
 // that is known.
 static int place_of_device(const rgm_verdict_facts *facts) {
@@ -55,7 +60,9 @@ static int place_of(const rgm_verdict_facts *facts, rgm_limit_cause cause, rgm_l
     double largest = share_of(facts, what);
     switch (cause) {
     case RGM_CAUSE_MEMORY_GROWTH: return DANGER;
-    case RGM_CAUSE_FIRST_STEP: return explains(facts, cause, largest) ? FIRST : AFTER;
+    // Where the loop waits for other processes, that they have to start first is the same wait.
+    case RGM_CAUSE_FIRST_STEP:
+        return explains(facts, cause, largest) && !awaits_processes(facts, what) ? FIRST : AFTER;
     // A wait that could go says more than which steps have it.
     case RGM_CAUSE_UNEVEN_STEPS: return explains(facts, cause, largest) && !may_go[what] ? FIRST : AFTER;
     // Paid once: what follows matters more, where there is enough of it to be the program.
@@ -126,6 +133,7 @@ static rgm_status put(const rgm_verdict_facts *facts, const ranked *of, rgm_caus
     out->window_ns[*row] = rgm_verdict_window(facts);
     out->steps[*row] = (rgm_i32)facts->n_steps;
     out->elsewhere[*row] = time->elsewhere;
+    if (time->process) out->process[*row] = time->process;
     out->calling[*row] = time->calling;
     out->samples[*row] = facts->samples;
     out->displaced[*row] = facts->displaced;

@@ -11,6 +11,7 @@
 typedef struct {
     int64_t time_ns, count;
     int64_t elsewhere; // samples of other threads that the driving one waits for
+    int64_t process;   // of the line, where it is not that of the driving thread; 0 where it is
     double variance;   // of time_ns, where samples tell it
     double subject_share, figure;
     rgm_name subject;

@@ -189,6 +189,7 @@ static rgm_status look_at_samples(rgm_partition *p, rgm_error *err) {
     int64_t imports = 0, most = 0; // of the samples so far, those that import by those that do not
     RGM_TRY(RGM_ROWS(p->stack_of, samples->rows, err));
     RGM_TRY(RGM_ROWS(p->cause_of, samples->rows, err));
+    RGM_TRY(RGM_ROWS(p->time_of, samples->rows, err));
     RGM_TRY(RGM_ROWS(p->bucket_of, samples->rows, err));
     RGM_TRY(RGM_ROWS(p->state_of, samples->rows, err));
     p->iterates = batches_are_handed_out(p);
@@ -213,6 +214,7 @@ static rgm_status look_at_samples(rgm_partition *p, rgm_error *err) {
         p->cause_of[p->n_seen] = (uint8_t)cause;
         p->bucket_of[p->n_seen] = (uint8_t)bucket;
         p->state_of[p->n_seen] = (uint8_t)told.state;
+        p->time_of[p->n_seen] = samples->time_ns[i];
         p->stack_of[p->n_seen++] = told.stack;
         p->facts->causes[cause].elsewhere += told.elsewhere;
     }
@@ -412,9 +414,11 @@ rgm_status rgm_verdict_of_host(rgm_verdict_facts *facts, rgm_error *err) {
     RGM_GOTO(rgm_verdict_small_work(&p, err));
     find_layer(&p);
     RGM_GOTO(find_scope(&p, err));
+    RGM_GOTO(rgm_verdict_of_processes(&p, err));
 done:
     rgm_free(p.own);
     rgm_free(p.stack_of);
+    rgm_free(p.time_of);
     rgm_free(p.cause_of);
     rgm_free(p.state_of);
     rgm_free(p.bucket_of);

@@ -11,6 +11,7 @@ typedef struct {
     int64_t spans[RGM_ROLE_COUNT];
     int64_t *own;      // [n_spans] of spans with a role on the lane: exclusive time in the window
     int32_t *stack_of; // [n_seen], of samples in the window: its own stack, or that of who is waited for
+    int64_t *time_of;  // [n_seen], in order
     uint8_t *cause_of, *bucket_of; // [n_seen]
     uint8_t *state_of;             // [n_seen] an rgm_sample_state
     size_t n_seen;
@@ -33,6 +34,8 @@ static inline void rgm_cause_time_add(rgm_cause_time *cause, double time, double
     cause->found = true;
 }
 
+// The line of other processes that most of a wait for them goes into, where the run holds their samples.
+rgm_status rgm_verdict_of_processes(rgm_partition *p, rgm_error *err) RGM_NODISCARD;
 // Outside of modules: samples of lines whose calls of compiled code take a few microseconds become small
 // work.
 rgm_status rgm_verdict_small_calls(rgm_partition *p, rgm_error *err) RGM_NODISCARD;

@@ -17,10 +17,12 @@ typedef struct {
     const rgm_verdict_facts *facts;
     int64_t seen[THREADS];
     size_t n_seen;
-    bool by_pool;        // only threads of a pool count
-    bool own;            // one that is in the program's own code has been seen
-    int working, locked; // of those: that have a processor; that wait for a lock
-    int32_t at_lock;     // where one of these stands
+    bool by_pool; // only threads of a pool count
+    int64_t process;
+    bool several, unknown; // processes in the run, and a thread of one of them
+    bool own;              // one that is in the program's own code has been seen
+    int working, locked;   // of those: that have a processor; that wait for a lock
+    int32_t at_lock;       // where one of these stands
     rgm_awaited best;
     int weight;
     bool of_processes;
@@ -66,6 +68,10 @@ static bool take(others *o, size_t sample) {
     const rgm_view *view = o->facts->view;
     const rgm_samples *samples = &view->run->samples;
     int64_t thread = RGM_CELL(samples, thread, sample, -1);
+    int64_t process = rgm_verdict_process(o->facts, sample);
+    if (process < 0 && o->several) o->unknown = true;
+    if (o->unknown) return false;
+    if (process >= 0 && o->process >= 0 && process != o->process) return true;
     if (thread == o->facts->thread || o->n_seen == THREADS) return false;
     for (size_t i = 0; i < o->n_seen; i++)
         if (o->seen[i] == thread) return false;
@@ -90,13 +96,19 @@ static bool take(others *o, size_t sample) {
     return true;
 }
 
-// Of several processes in one run nobody knows whose a thread without scopes is.
+// Of several processes in one run nobody knows whose a thread without a lane is.
 static bool of_one_process(const rgm_run *run) {
     for (size_t i = 1; i < run->lanes.rows; i++)
         if (RGM_CELL(&run->lanes, process, i, -1) != RGM_CELL(&run->lanes, process, 0, -1) &&
             RGM_CELL(&run->lanes, device, i, -1) < 0)
             return false;
     return true;
+}
+
+int64_t rgm_verdict_process(const rgm_verdict_facts *facts, size_t sample) {
+    const rgm_run *run = facts->view->run;
+    int64_t lane = RGM_CELL(&run->samples, lane, sample, -1);
+    return lane >= 0 && (size_t)lane < run->lanes.rows ? RGM_CELL(&run->lanes, process, lane, -1) : -1;
 }
 
 static void look_at_others(others *o, size_t sample) {
@@ -129,12 +141,14 @@ rgm_awaited rgm_verdict_awaited(const rgm_verdict_facts *facts, size_t sample, r
         (network && rgm_stack_passes(view, stack, "/subprocess.py")))
         itself.cause = RGM_CAUSE_CHILD;
     bool awaits = network ? rgm_stack_is_of_loop(view, stack) : rgm_stack_awaits_work(view, stack);
-    if ((network && !awaits) || !of_one_process(view->run)) return itself;
-    others o = {.facts = facts, .by_pool = network};
+    if (network && !awaits) return itself;
+    others o = {.facts = facts, .by_pool = network, .process = rgm_verdict_process(facts, sample)};
+    o.several = !of_one_process(view->run);
     look_at_others(&o, sample);
+    if (o.unknown) return itself;
     if (!awaits) {
-        bool helpers =
-            itself.cause == found && !o.own && used_beside(facts, time) >= facts->policy->verdict_helpers;
+        bool alone = itself.cause == found && !o.own && !o.several;
+        bool helpers = alone && used_beside(facts, time) >= facts->policy->verdict_helpers;
         return helpers ? (rgm_awaited){.cause = RGM_CAUSE_NATIVE, .stack = stack, .state = RGM_SAMPLE_NATIVE}
                        : itself;
     }

@@ -15,6 +15,8 @@ typedef struct {
 
 // Row `sample` of the driving thread has found it waiting, which is `found`: LOCK or NETWORK.
 rgm_awaited rgm_verdict_awaited(const rgm_verdict_facts *facts, size_t sample, rgm_limit_cause found);
+// The process of a sample, -1 where its thread has no lane.
+int64_t rgm_verdict_process(const rgm_verdict_facts *facts, size_t sample);
 // Whether a stack is in code that waits for other processes of the program.
 bool rgm_verdict_awaits_processes(const rgm_view *view, int32_t stack);
 // Whether a sample of the driving thread within compiled code of a framework waits for helpers of that code.

@@ -2493,6 +2493,8 @@ class CausesTable(Table):
     """Spans that are it, or samples that show it."""
     elsewhere: NDArray[np.int64]
     """Samples that show it in other threads or processes, for which the main thread waits."""
+    process: NDArray[np.int64]
+    """Process of the line where that is another than the main thread's, which waits for it; -1 where not."""
     calling: NDArray[np.uint8]
     """1 where the line waits for calls of compiled code that keep the interpreter's lock."""
     figure: NDArray[np.float64]
@@ -2609,7 +2611,7 @@ class Run:
     @classmethod
     def _import_snapshot(cls, source: str | Feed, name: str, /) -> Self: ...
     @classmethod
-    def _merge(cls, runs: list[Any], shifts: list[int], /) -> Self: ...
+    def _merge(cls, runs: list[Any], shifts: list[int], processes: bool = False, /) -> Self: ...
     @classmethod
     def _build(
         cls,

@@ -424,6 +424,7 @@ class GPUProfiler(OperationMethods, _core.Profiler):
         described["skipped"] = self._skipped()
         described |= counting.describe(self._count_reason if hasattr(self, "_count_reason") else None)
         described |= {"stand_in": True} if self._stands_in else {}
+        described |= recording.describe()
         described["stacks"] = {"hz": self._stacks_hz, "reason": self._stacks_reason()}
         if self._budget_ppm:
             described["budget"] = {"share": self._budget_ppm / 1e6, "one_in": stats["one_in"]}

@@ -195,7 +195,7 @@ static void merging(int size, rgm_run *run, const char *text) {
     for (size_t lane = 0; lane < both[1]->lanes.rows; lane++) both[1]->lanes.rank[lane] = 1;
     for (size_t lane = 0; lane < run->lanes.rows; lane++) run->lanes.rank[lane] = 0;
     uint64_t begin = steps;
-    CHECK_OK(rgm_run_merge(both, NULL, 2, &merged, NULL));
+    CHECK_OK(rgm_run_merge(both, NULL, 2, RGM_MERGE_RANKS, &merged, NULL));
     note(size, "merge", begin);
     rgm_run_free(merged);
     rgm_run_free(both[1]);

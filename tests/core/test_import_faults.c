@@ -215,7 +215,7 @@ TEST(every_export) {
 static rgm_status merge(rgm_run *unused, const void *runs, rgm_error *err) {
     (void)unused;
     rgm_run *merged = NULL;
-    rgm_status status = rgm_run_merge(runs, NULL, SEEDS, &merged, err);
+    rgm_status status = rgm_run_merge(runs, NULL, SEEDS, RGM_MERGE_RANKS, &merged, err);
     rgm_run_free(merged);
     return status;
 }

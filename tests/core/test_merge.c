@@ -105,7 +105,7 @@ static rgm_status life(int64_t from, int64_t apart, int64_t duration, int64_t sh
         RGM_GOTO(rgm_run_new(&runs[rank], NULL));
         RGM_GOTO(fill(runs[rank], rank, from, apart, duration));
     }
-    RGM_GOTO(rgm_run_merge(runs, shifts, 2, &merged, NULL));
+    RGM_GOTO(rgm_run_merge(runs, shifts, 2, RGM_MERGE_RANKS, &merged, NULL));
     RGM_GOTO(analyse_all(merged));
 done:
     for (int rank = 0; rank < 2; rank++) rgm_run_free(runs[rank]);
@@ -145,7 +145,7 @@ TEST(a_merge_shifts_what_refers_to_rows_and_ids) {
         CHECK_OK(rgm_run_new(&runs[rank], NULL));
         CHECK_OK(fill(runs[rank], rank, 100, 20, 15));
     }
-    CHECK_OK(rgm_run_merge(runs, NULL, 2, &merged, NULL));
+    CHECK_OK(rgm_run_merge(runs, NULL, 2, RGM_MERGE_RANKS, &merged, NULL));
     REQUIRE(merged);
     size_t half = runs[0]->spans.rows;
     CHECK_EQ_U64(merged->spans.rows, 2 * half);
@@ -157,8 +157,8 @@ TEST(a_merge_shifts_what_refers_to_rows_and_ids) {
     rgm_run_free(merged);
     merged = NULL;
     runs[1]->lanes.rank[0] = 0;
-    CHECK_EQ_I64(rgm_run_merge(runs, NULL, 2, &merged, NULL), RGM_INVALID);
+    CHECK_EQ_I64(rgm_run_merge(runs, NULL, 2, RGM_MERGE_RANKS, &merged, NULL), RGM_INVALID);
     CHECK(merged == NULL);
-    CHECK_EQ_I64(rgm_run_merge(runs, NULL, 0, &merged, NULL), RGM_INVALID);
+    CHECK_EQ_I64(rgm_run_merge(runs, NULL, 0, RGM_MERGE_RANKS, &merged, NULL), RGM_INVALID);
     for (int rank = 0; rank < 2; rank++) rgm_run_free(runs[rank]);
 }

@@ -253,7 +253,7 @@ TEST(runs_that_are_merged_keep_their_looks) {
     rgm_run *runs[] = {one_look_at(1000), one_look_at(5000)}, *merged = NULL;
     const int64_t shift_ns[] = {0, -3000 * (int64_t)MS};
     REQUIRE(runs[0] && runs[1]);
-    CHECK_OK(rgm_run_merge(runs, shift_ns, 2, &merged, NULL));
+    CHECK_OK(rgm_run_merge(runs, shift_ns, 2, RGM_MERGE_RANKS, &merged, NULL));
     REQUIRE(merged && merged->witness.rows == 2);
     for (int i = 0; i < 2; i++) {
         CHECK_EQ_I64(merged->witness.lane[i], i);

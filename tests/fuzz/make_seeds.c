@@ -122,7 +122,7 @@ static void imported(const char *folder, const char *traces) {
     for (size_t i = 0; i < RUNS; i++)
         for (size_t lane = 0; lane < runs[i]->lanes.rows; lane++) runs[i]->lanes.rank[lane] = (rgm_i32)i;
     (void)snprintf(path, sizeof path, "%s/imported_ranks", folder);
-    if (rgm_run_merge(runs, NULL, RUNS, &merged, NULL) != RGM_OK ||
+    if (rgm_run_merge(runs, NULL, RUNS, RGM_MERGE_RANKS, &merged, NULL) != RGM_OK ||
         rgm_run_save(merged, path, NULL) != RGM_OK)
         exit(1);
     for (size_t i = 0; i < RUNS; i++) rgm_run_free(runs[i]);

@@ -51,6 +51,21 @@ int32_t rgm_stack_own_line(const rgm_view *view, int32_t stack) {
     return stack;
 }
 
+// Where processes are started and handed their work, and what of a fork lies below is of the one that forked.
+static bool hands_out_work(rgm_string file) {
+    return rgm_text_has(file, "/multiprocessing/") || rgm_text_has(file, "/concurrent/futures/process.py") ||
+           rgm_text_has(file, "/torch/utils/data/_utils/worker.py");
+}
+
+int32_t rgm_stack_line_of_work(const rgm_view *view, int32_t stack) {
+    for (int32_t at = stack; at >= 0; at = caller_of(view, at)) {
+        rgm_string file = file_of(view, at);
+        if (of_the_program(file)) return at;
+        if (hands_out_work(file)) return at == stack ? -1 : stack;
+    }
+    return stack;
+}
+
 bool rgm_stack_imports(const rgm_view *view, int32_t stack) {
     for (int32_t at = stack; at >= 0; at = caller_of(view, at)) {
         rgm_string file = file_of(view, at);

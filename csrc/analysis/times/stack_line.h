@@ -8,6 +8,9 @@
 // The innermost function of the program itself, not of the interpreter's library or of an installed package;
 // where there is none the innermost of all. A row of `stacks`.
 int32_t rgm_stack_own_line(const rgm_view *view, int32_t stack);
+// Of a process that another one has started to work for it: the innermost function of the program that is
+// part of that work, or, where there is none, the innermost of all; -1 where it waits for work.
+int32_t rgm_stack_line_of_work(const rgm_view *view, int32_t stack);
 // Whether the stack is in an import that no line of the program within it has begun.
 bool rgm_stack_imports(const rgm_view *view, int32_t stack);
 // Whether the stack is in what hands out items: in __next__ or __iter__, or in the program's own __getitem__

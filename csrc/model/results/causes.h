@@ -59,6 +59,8 @@
     X(i64, count, "", 0, "Spans that are it, or samples that show it.")                                      \
     X(i64, elsewhere, "", 0,                                                                                 \
       "Samples that show it in other threads or processes, for which the main thread waits.")                \
+    X(i64, process, "", -1,                                                                                  \
+      "Process of the line where that is another than the main thread's, which waits for it; -1 where not.") \
     X(u8, calling, "", 0,                                                                                    \
       "1 where the line waits for calls of compiled code that keep the interpreter's lock.")                 \
     X(f64, figure, "", NAN,                                                                                  \

@@ -91,6 +91,17 @@ def take_turns() -> None:
         os.close(turns[0])
 
 
+def describe() -> dict[str, Any]:
+    """Return what a recording's environment says of the program that `regimeter record` runs: the id of the process
+    that it has started, which is the same in the recordings of all its processes, and RUN. Empty where there is none.
+    """
+    run = os.environ.get(FILE)
+    owner = os.environ.get(OWNER, "").partition(" ")[0]
+    if not run or not (owner.isascii() and owner.isdigit()):
+        return {}
+    return {"program": {"process": int(owner), "file": run}}
+
+
 def owner_of(run: str) -> str:
     """Return the value of OWNER by which this process owns the file: its names carry no process id."""
     return f"{os.getpid()} {run}"

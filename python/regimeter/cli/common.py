@@ -22,6 +22,8 @@ Value = TypeVar("Value")
 DAMAGE = frozenset(("truncated", "trailing_bytes", "invalid_json", "corrupt_bytes", "bad_event", "unfinished"))
 
 
+RUNS = "recording, saved run, exported JSON or trace; RUN* also has what its forked and spawned processes did"
+
 SIZE = re.compile(r"([A-Za-z_0-9.]+)=([-+0-9.eE]+)")  # NAME=NUMBER
 PIPE_WIDTH = 200  # of text that no terminal shows
 
@@ -68,6 +70,11 @@ def write_document(document: object, file: IO[str]) -> None:
 def only(traces: str | list[str]) -> str | list[str]:
     """Return a single file as itself; several are the ranks of a job."""
     return traces[0] if isinstance(traces, list) and len(traces) == 1 else traces
+
+
+def shown_name(files: list[str]) -> str:
+    """Return what several files are called: the first, which is the program's own where RUN* was asked for."""
+    return files[0] if len(files) == 1 else f"{files[0]} and {len(files) - 1} more"
 
 
 def check_thresholds(thresholds: dict[str, float]) -> None:

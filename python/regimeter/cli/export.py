@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from ..run.formats import COLUMNAR, FORMATS, SUFFIXES, choose, is_address, is_folder, need_pyarrow, write_columnar
-from .common import load_run, next_step, print_document
+from .common import RUNS, load_run, next_step, only, print_document
 
 if TYPE_CHECKING:
     from .._core import Table
@@ -47,7 +47,7 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
         "in a file of the folder OUT. Arrow and Parquet need pyarrow. A name in .gz is compressed. otlp is "
         "the scopes as spans of OpenTelemetry; OUT may be a collector, http://HOST:4318/v1/traces.",
     )
-    parser.add_argument("run_file", metavar="RUN", help="recording, saved run or exported JSON")
+    parser.add_argument("run_files", metavar="RUN", nargs="+", help=RUNS)
     parser.add_argument("-o", "--output", metavar="OUT", required=True, help="the suffix names the format")
     parser.add_argument("--format", choices=FORMATS, help="where the suffix does not tell")
     parser.add_argument("--table", choices=TABLES, help="default: spans; for JSON the whole profile")
@@ -80,14 +80,14 @@ def run(arguments: argparse.Namespace) -> int:
     if sent and chosen != "otlp":
         raise CommandError(f"{arguments.output}: an address takes spans of OpenTelemetry only, not {chosen}")
     if not sent:
-        check_output(arguments.output, arguments.run_file)
+        check_output(arguments.output, arguments.run_files)
     if chosen in COLUMNAR:
         need_pyarrow(chosen)
     if chosen == "otlp":
         from ..run.otlp import need_sdk
 
         need_sdk()
-    loaded = load_run(arguments.run_file, quiet=arguments.quiet)
+    loaded = load_run(only(arguments.run_files), quiet=arguments.quiet)
     if chosen in PICTURES or arguments.of == "samples":
         from ..suite.flame import sampled_by_default, spans_of
 

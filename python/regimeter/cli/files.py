@@ -17,15 +17,16 @@ def style_of(arguments: argparse.Namespace, formats: tuple[str, ...]) -> str:
     return choose(arguments.output, writes, chosen=stated, default="text")
 
 
-def check_output(output: str, source: str) -> None:
-    """Refuse an output that cannot be written, or that is the input by whatever name."""
+def check_output(output: str, source: str | list[str]) -> None:
+    """Refuse an output that cannot be written, or that is an input by whatever name."""
     check_writable(output)
-    try:
-        same = os.path.samefile(output, source)
-    except OSError:  # one of them does not exist
-        return
-    if same:
-        raise CommandError(f"{output}: is the input file, which is never overwritten; name another with -o")
+    for name in [source] if isinstance(source, str) else source:
+        try:
+            same = os.path.samefile(output, name)
+        except OSError:  # one of them does not exist
+            continue
+        if same:
+            raise CommandError(f"{output}: is the input file, which is never overwritten; name another with -o")
 
 
 def check_writable(output: str) -> None:

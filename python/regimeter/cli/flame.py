@@ -5,7 +5,7 @@ import argparse
 import os
 from typing import TYPE_CHECKING, Any
 
-from .common import load_run, next_step, print_document
+from .common import RUNS, load_run, next_step, only, print_document
 
 if TYPE_CHECKING:
     from .common import Verbs
@@ -38,7 +38,7 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
         " the suffix names the format, .html, .svg, .json (of d3-flame-graph), .folded or .speedscope.json. --json"
         " without -o prints the data.",
     )
-    parser.add_argument("trace", metavar="TRACE", help="trace of torch.profiler, recording or saved run")
+    parser.add_argument("trace", metavar="TRACE", nargs="+", help=RUNS)
     parser.add_argument("-o", "--output", metavar="FILE", help="write the flame graph instead")
     parser.add_argument("--full", action="store_true", help="print every node, not the heaviest")
     parser.add_argument(
@@ -86,7 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
         metric=arguments.metric,
         collapse=arguments.collapse_recursion,
     )
-    run = load_run(arguments.trace, strict=arguments.strict, quiet=arguments.quiet, told=not arguments.json)
+    run = load_run(only(arguments.trace), strict=arguments.strict, quiet=arguments.quiet, told=not arguments.json)
     default = sampled_by_default(run) or (stacks and len(run.samples) > 0)
     run = spans_of(run, arguments.of, arguments.state, default=default)
     if stacks:
@@ -98,7 +98,7 @@ def run(arguments: argparse.Namespace) -> int:
             print(f"{output}: {os.path.getsize(output) / 1e3:,.0f} kB")
         return 0
     data = generator.from_run(run)
-    data["trace"] = data["trace"] or os.path.basename(arguments.trace)
+    data["trace"] = data["trace"] or os.path.basename(arguments.trace[0])
     if not output:
         print_document(data) if arguments.json else _print(data, arguments)
         return 0

@@ -44,12 +44,18 @@ class Recording:
     unsaved: str = ""  # why the run could not be saved
     outcome: Outcome | None = None
     _run: "Run | None" = None
+    _whole: "Run | None" = None
 
     @property
     def run(self) -> "Run":
         """The run, once finished."""
         assert self._run is not None
         return self._run
+
+    @property
+    def whole(self) -> "Run":
+        """The run with what the program's forked and spawned processes did, once finished; the run where none did."""
+        return self.run if self._whole is None else self._whole
 
     # --- before ------------------------------------------------------------------------------------------------
 
@@ -110,8 +116,9 @@ class Recording:
             except OSError as error:
                 self.unsaved = error.strerror or str(error)
         self._run = found
-        self.others = [(path, _describe_other(path)) for path in self._new_files()]
-        self.others = [(path, text) for path, text in self.others if text]
+        found_beside = [(path, *_describe_other(path)) for path in self._new_files()]
+        self.others = [(path, text) for path, text, _ in found_beside if text]
+        self._whole = _with_processes(found, [run for _, text, run in found_beside if text and run is not None])
 
     def _new_files(self) -> list[str]:
         return [
@@ -128,7 +135,7 @@ class Recording:
         assert self.outcome is not None
         if not quiet:
             print(file=out)
-            print_verdict(self.run, file=out)
+            print_verdict(self.whole, file=out)
             print_summary(self.run, TOP, file=out)
             print(file=out)
         kept = os.path.exists(self.file) and (not self.gone or os.path.getsize(self.file) > 0) and not self.foreign
@@ -139,7 +146,8 @@ class Recording:
             lines += [f"regimeter: {line}" for line in self._remarks()]
             watched = drawn_bytes(self.run.environment) is not None
             page = ("memory", "memory.html") if watched else ("report", "report.html")
-            following = f"open {html} in a browser" if html else next_step(page[0], self.file, "-o", page[1])
+            files = [self.file] if self._whole is None or watched else [self.file, *(path for path, _ in self.others)]
+            following = f"open {html} in a browser" if html else next_step(page[0], *files, "-o", page[1])
             lines.append(f"Next: {following}")
         print(*lines, sep="\n", file=out, flush=True)
 
@@ -186,10 +194,12 @@ class Recording:
 
     def document(self, html: str | None) -> dict[str, Any]:
         """Return the closing lines as a JSON-ready dictionary."""
+        from ..report.verdict import verdict_data
         from .show import document
 
         assert self.outcome is not None
         return document(self.run, self.file) | {
+            "verdict": verdict_data(self.whole),
             "format": "regimeter.record",
             "html": html,
             "exit_code": None if self.outcome.killed_by else self.outcome.code,
@@ -283,31 +293,41 @@ def _became(file: str) -> str:
     return "" if head.startswith(RUN_MAGIC) or BLOCK_MAGIC.search(head) else FOREIGN
 
 
-def _describe_other(path: str) -> str:
-    """Say what another process or profiler of the program left; one without a scope is removed, and '' returned."""
+def _with_processes(run: "Run", others: "list[Run]") -> "Run | None":
+    """Return the run with those of the program's other processes, None where there are none; ranks are no such."""
+    from ..run.processes import merge_processes, program_of
+
+    program, rank = program_of(run), run.environment.get("distributedInfo")
+    mine = [one for one in others if program_of(one) == program and one.environment.get("distributedInfo") == rank]
+    return merge_processes([run, *mine]) if mine and program is not None else None
+
+
+def _describe_other(path: str) -> "tuple[str, Run | None]":
+    """Say what another process or profiler of the program left, and its run where it can be read; one without a scope
+    is removed, and '' returned."""
     from ..public.run import load
 
     try:
         with open(path, "rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
-        return "still being written"
+        return "still being written", None
     except OSError:
-        return ""
+        return "", None
     try:
         found, note = load(path), ""
     except _core.FormatError:
         try:
             found, note = load(path, recover=True), f"; {next_step('recover', path, '-o', 'OUT')} keeps what is intact"
         except _core.FormatError:
-            return "unreadable"
+            return "unreadable", None
     if not len(found.spans) and not len(found.samples):
         with contextlib.suppress(OSError):
             os.unlink(path)
-        return ""
+        return "", None
     state = "" if found.complete else ", not closed"
     if not len(found.spans):
-        return f"{count(len(found.samples), 'sample')} of call stacks{state}{note}"
+        return f"{count(len(found.samples), 'sample')} of call stacks{state}{note}", found
     verdict = found.verdict()
     limit = f": {verdict.sentence.rstrip('.')}" if verdict and verdict.samples else ""
-    return f"{count(len(found.spans), 'scope')} of process {found.lanes.process.max()}{state}{note}{limit}"
+    return f"{count(len(found.spans), 'scope')} of process {found.lanes.process.max()}{state}{note}{limit}", found

@@ -454,7 +454,7 @@ def _report(arguments: argparse.Namespace, recording: "Recording") -> None:
 
     if arguments.html is not None:
         with step(f"writing {arguments.html}", quiet=arguments.quiet):
-            recording.run.write_html(arguments.html)
+            recording.whole.write_html(arguments.html)
     if arguments.json:
         _say(json.dumps(recording.document(arguments.html), ensure_ascii=False, default=str))
     else:

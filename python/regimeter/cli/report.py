@@ -5,7 +5,7 @@ import argparse
 import os
 from typing import TYPE_CHECKING
 
-from .common import load_run, print_document
+from .common import RUNS, load_run, only, print_document
 
 if TYPE_CHECKING:
     from .common import Verbs
@@ -27,7 +27,7 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
         description="Write a run as one HTML file that needs no network. Without RUN: the dashboard, a page that"
         " shows demo data and into which exported JSON files can be loaded.",
     )
-    parser.add_argument("run_file", metavar="RUN", nargs="?", help="recording, trace, saved run or exported JSON")
+    parser.add_argument("run_files", metavar="RUN", nargs="*", help=RUNS)
     parser.add_argument(
         "-o", "--output", metavar="FILE", help=f"default: {REPORT}, or {DASHBOARD} for the dashboard without RUN"
     )
@@ -43,13 +43,13 @@ def run(arguments: argparse.Namespace) -> int:
     from .files import check_output
     from .progress import bar
 
-    if arguments.run_file is None:
+    if not arguments.run_files:
         return _write_dashboard(arguments)
     output = arguments.output or REPORT
     choose(output, PAGES, default="html")
-    check_output(output, arguments.run_file)
+    check_output(output, arguments.run_files)
     ceilings = read_calibration(arguments.ceilings) if arguments.ceilings else None
-    loaded = load_run(arguments.run_file, quiet=arguments.quiet)
+    loaded = load_run(only(arguments.run_files), quiet=arguments.quiet)
     with bar(f"writing {output}", quiet=arguments.quiet) as progress:
         loaded.write_html(output, title=arguments.title, progress=progress, ceilings=ceilings)
     noun, number = ("scopes", len(loaded.entries)) if len(loaded.entries) else ("spans", len(loaded.spans))

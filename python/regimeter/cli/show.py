@@ -5,7 +5,17 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from ..system.text import count
-from .common import load_run, next_step, not_negative, print_document, program_of, run_line
+from .common import (
+    RUNS,
+    load_run,
+    next_step,
+    not_negative,
+    only,
+    print_document,
+    program_of,
+    run_line,
+    shown_name,
+)
 
 if TYPE_CHECKING:
     from ..public.run import Run
@@ -20,7 +30,7 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     parser = verbs.add_parser(
         "show", parents=[common], allow_abbrev=False, help="print summary, bottlenecks, anomalies and cost of a run"
     )
-    parser.add_argument("run_file", metavar="RUN", help="recording, saved run, exported JSON or trace")
+    parser.add_argument("run_files", metavar="RUN", nargs="+", help=RUNS)
     parser.add_argument(
         "--top", metavar="N", type=not_negative, help="operations to show (default: 10; with --json all)"
     )
@@ -29,9 +39,10 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the run."""
-    loaded = load_run(arguments.run_file, quiet=arguments.quiet)
+    loaded = load_run(only(arguments.run_files), quiet=arguments.quiet)
+    name = shown_name(arguments.run_files)
     if arguments.json:
-        print_document(document(loaded, arguments.run_file, arguments.top))
+        print_document(document(loaded, name, arguments.top))
         return 0
     from ..report.verdict import print_verdict
     from ..run.summary_text import print_bottlenecks, print_summary
@@ -42,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     if not arguments.quiet:
         program = program_of(loaded)
-        print(f"{arguments.run_file}: {run_line(loaded)}")
+        print(f"{name}: {run_line(loaded)}")
         said = [f"recorded from: {printable(program)}"] if program else []
         ring = loaded.environment.get("ring")
         said += (
@@ -57,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
         print()
         print_bottlenecks(loaded, BOTTLENECKS if arguments.top is None else min(BOTTLENECKS, arguments.top))
     if not arguments.quiet:
-        print(f"\nNext: {next_step('report', arguments.run_file, '-o', 'report.html')}")
+        print(f"\nNext: {next_step('report', *arguments.run_files, '-o', 'report.html')}")
     return 0
 
 
@@ -73,7 +84,7 @@ def _print_trace(loaded: "Run", arguments: argparse.Namespace) -> None:
     if not arguments.quiet:
         facts = (count(len(loaded.spans), "span"), count(len(loaded.lanes), "lane"))
         window = f"window {duration(loaded.duration_ns / 1e6)} (first to last event)"
-        print(f"{arguments.run_file}: a trace, {', '.join(facts)}, {window}\n")
+        print(f"{shown_name(arguments.run_files)}: a trace, {', '.join(facts)}, {window}\n")
     print_verdict(loaded)
     print(breakdown.text(loaded.result("breakdown"), width))
     for name in ("kernels", "operators"):
@@ -81,7 +92,7 @@ def _print_trace(loaded: "Run", arguments: argparse.Namespace) -> None:
         if len(found):
             print(f"\n{name}\n{found.text(width)}")
     if not arguments.quiet:
-        print(f"\nNext: {next_step('report', arguments.run_file, '-o', 'report.html')}")
+        print(f"\nNext: {next_step('report', *arguments.run_files, '-o', 'report.html')}")
 
 
 def document(run: "Run", file: str, top: int | None = None) -> dict[str, Any]:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files of a job's ranks as one run: a directory or a pattern, and which of its files belong together.
+"""Several files as one run: a directory, a pattern or a list, and which of its files belong together.
+
+Recordings of the processes of one program (`regimeter record` writes RUN, and RUN.PID of what it forks and spawns)
+state the same program and are one run. What is left are the ranks of a job.
 
 Files belong together when they state the same world size and the same trace id; where they state neither, nothing
 tells them apart. Of several jobs the one with most files is read. What is left out is named in `anomalies`.
@@ -17,6 +20,7 @@ from .. import _core
 from . import inputs, remote
 from .alignment import merge_ranks
 from .format_error import format_error
+from .processes import merge_processes, process_of, program_of
 from .rebuild import with_anomaly, with_rank
 
 if TYPE_CHECKING:
@@ -90,7 +94,7 @@ def read(
             left_out.append((path, part))
         else:
             parts.append(part)
-    chosen = choose(parts, left_out, source, files)
+    chosen = choose(_by_program(parts, left_out), left_out, source, files)
     runs = [part.held if rank in (part.stated, -1) else with_rank(part.held, rank) for part, rank in chosen]
     if left_out:
         runs[0] = with_anomaly(runs[0], SKIPPED, len(left_out), _name(left_out))
@@ -106,7 +110,35 @@ def read_part(kind: "type[Run]", path: str, strict: bool, name: str | None = Non
     except _core.FormatError as error:
         return str(error).removeprefix(f"{path}: ").partition("; expected")[0]
     part = _part(path, run)
-    return part if len(run.tables.files) or (run.start_unix_ns is not None and part.rank >= 0) else "not a trace"
+    known = part.rank >= 0 or program_of(run) is not None
+    return part if len(run.tables.files) or (run.start_unix_ns is not None and known) else "not a trace"
+
+
+def _by_program(parts: "list[Part[Run]]", left_out: list[tuple[str, str]]) -> "list[Part[Run]]":
+    """Return the parts with those of one program's processes, of one rank where they have one, as one part.
+
+    What lacks the recording of its program beside one that has it is of an earlier program, and left out.
+    """
+    groups: dict[Any, list[Part[Run]]] = {}
+    for place, part in enumerate(parts):
+        program = program_of(part.held)
+        groups.setdefault(place if program is None else (program, part.rank), []).append(part)
+    whole = any(_has_program(group) for group in groups.values())
+    found = []
+    for group in groups.values():
+        if whole and group[0].rank < 0 and program_of(group[0].held) is not None and not _has_program(group):
+            left_out += [(part.path, "of another program's recording") for part in group]
+        elif len(group) > 1:
+            held = merge_processes([part.held for part in group])
+            found.append(Part(group[0].path, held, group[0].stated, group[0].job))
+        else:
+            found += group
+    return found
+
+
+def _has_program(group: "list[Part[Run]]") -> bool:
+    """Return whether the recording of the process that `regimeter record` started is among them."""
+    return any((program_of(part.held) or (None,))[0] == process_of(part.held) for part in group)
 
 
 def choose(

@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
 def with_rank(run: "Run", rank: int) -> "Run":
     """Return a copy of a run whose lanes and files have a rank."""
-    tables = _tables(run)
+    tables = tables_of(run)
     for name in ("lanes", "files"):
         tables.setdefault(name, {})["rank"] = array("i", [rank]) * len(run.table(name))
-    return _build(run, run.strings, tables)
+    return build(run, run.strings, tables)
 
 
 def with_anomaly(run: "Run", code: str, count: int, detail: str) -> "Run":
     """Return a copy of a run with one anomaly more."""
     import numpy as np
 
-    tables, strings = _tables(run), run.strings
+    tables, strings = tables_of(run), run.strings
     row = {"code": _core.ANOMALY_CODES.index(code), "count": count, "detail": len(strings)}
     row |= {"first_ns": -1, "first_offset": -1, "lost": 0}
     described = _core.schema()["run"]["anomalies"]["columns"]
@@ -34,10 +34,11 @@ def with_anomaly(run: "Run", code: str, count: int, detail: str) -> "Run":
         )
         for column in described
     }
-    return _build(run, [*strings, detail.encode("utf-8", "replace").decode()], tables)
+    return build(run, [*strings, detail.encode("utf-8", "replace").decode()], tables)
 
 
-def _tables(run: "Run") -> "Tables":
+def tables_of(run: "Run") -> "Tables":
+    """Return the columns of all tables that have rows."""
     tables: Tables = {}
     for name in _core.schema()["run"]:
         table = run.table(name)
@@ -46,7 +47,8 @@ def _tables(run: "Run") -> "Tables":
     return tables
 
 
-def _build(run: "Run", strings: list[str], tables: "Tables") -> "Run":
+def build(run: "Run", strings: list[str], tables: "Tables") -> "Run":
+    """Return a run of these tables that is the given one else."""
     unix = -1 if run.start_unix_ns is None else run.start_unix_ns
     built: Run = type(run)._build(
         strings, tables, run.environment_json, run.source, run.start_ns, run.end_ns, unix, run.complete

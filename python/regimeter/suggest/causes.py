@@ -183,8 +183,14 @@ NO_STACKS = "Mark the parts of it with scopes of their own. Stacks could not be 
 # Of "input", where the main process waits for others that make its batches.
 WORKERS = Words(
     "The program waits for the worker processes of its loader in {share} of {of}.",
-    "Make what a worker does cheaper (`regimeter lines RUN.PID` has its lines), or start more of them while processors "
-    "are free; with persistent_workers they are started once.",
+    "Make what a worker does{in_process} cheaper, or start more of them while processors are free; with "
+    "persistent_workers they are started once.",
+)
+
+# Of "child", where its recording is part of the run.
+CHILD_WORK = Words(
+    "The program waits for another process in {share} of {of}.",
+    "Make what it does{in_process} cheaper, or run more of them at once while processors are free.",
 )
 
 # Of "layer", where the backward pass counts by itself: another part of it is the largest.

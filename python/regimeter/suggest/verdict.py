@@ -11,7 +11,19 @@ from .. import _core
 from ..system.joints import joint
 from ..system.text import duration
 from . import particulars
-from .causes import CALLS, CAUSES, FORWARD_LAYER, HOST_ONLY, LATE_RANK, NO_STACKS, SPARSE, TOO_SHORT, WORKERS, Words
+from .causes import (
+    CALLS,
+    CAUSES,
+    CHILD_WORK,
+    FORWARD_LAYER,
+    HOST_ONLY,
+    LATE_RANK,
+    NO_STACKS,
+    SPARSE,
+    TOO_SHORT,
+    WORKERS,
+    Words,
+)
 from .words import figure, subject
 
 if TYPE_CHECKING:
@@ -30,7 +42,8 @@ class Cause:
     """One cause. share: of the window, None for one that takes no time of its own. error: its standard error.
     saved_ms: what its going saves at most, None where that is not known. place: the line or name with most of it, ''
     where none is known, and place_share its share of the cause. tied: within the margin of the first. elsewhere: most
-    samples that show it are of other threads, for which the main one waits. calling: its line waits for calls of
+    samples that show it are of other threads, for which the main one waits. process: that of the place, where it is
+    another one of the program, for which the main one waits, else None. calling: its line waits for calls of
     compiled code that keep the interpreter's lock, and does little itself."""
 
     cause: str
@@ -44,6 +57,7 @@ class Cause:
     count: int
     tied: bool
     elsewhere: bool
+    process: int | None
     calling: bool
 
 
@@ -151,6 +165,8 @@ def _words(causes: tuple[Cause, ...], host_only: bool) -> Words:
         return CALLS
     if first.cause == "layer" and any(one.cause == "backward" for one in causes):
         return FORWARD_LAYER
+    if first.cause == "child" and first.process is not None:
+        return CHILD_WORK
     return WORKERS if first.cause == "input" and first.elsewhere else CAUSES[first.cause]
 
 
@@ -179,6 +195,7 @@ def _cause(run: "Run", table: Any, row: int) -> Cause:
         count=int(table.count[row]),
         tied=bool(table.tied[row]),
         elsewhere=2 * int(table.elsewhere[row]) > int(table.count[row]),
+        process=None if int(table.process[row]) < 0 else int(table.process[row]),
         calling=bool(table.calling[row]),
     )
 
@@ -210,6 +227,7 @@ def _filled(cause: Cause, of: str) -> dict[str, str]:
         "of": of,
         "place": cause.place or "the largest",
         "at": f" in {cause.place}" if cause.place else "",
+        "in_process": f" in {cause.place}" if cause.process else " (`regimeter show RUN*` names its line)",
         "by_line": "" if cause.place else " `regimeter record --memory` names the line.",
         "figure": figure(cause.figure, UNITS.get(cause.cause, "")),
     }
@@ -237,9 +255,7 @@ def _places(first: Cause, kernels: list[tuple[str, float]]) -> list[str]:
         ]
     if not first.place or first.place_share is None:
         return []
-    threads = first.elsewhere and first.cause != "input"
-    other = ", in other threads that the main one waits for" if threads else ""
-    return [f"{_share(first.place_share)} of it in {first.place}{other}"]
+    return [f"{_share(first.place_share)} of it in {first.place}{_whose(first)}"]
 
 
 def _waits(first: Cause, of: str) -> str:
@@ -290,6 +306,14 @@ def _why(causes: tuple[Cause, ...], samples: int, displaced: int, places: list[s
     )
     said = "; ".join(parts) or "nothing else was found"
     return f"{said[0].upper()}{said[1:]} (from {basis}{error}{left})."
+
+
+def _whose(first: Cause) -> str:
+    """Say whose the place of a cause is, where it is not of the main thread."""
+    if first.process is not None:
+        return f", of what the processes that it waits for do then (process {first.process} and others)"
+    threads = first.elsewhere and first.cause != "input"
+    return ", in other threads that the main one waits for" if threads else ""
 
 
 def _outside(run_ms: float, window_ms: float, steps: int, on_device: bool) -> str:

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The recordings of one program's processes as one run: its own, and those of what it has forked or spawned."""
+
+from array import array
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from .rebuild import build, tables_of
+
+if TYPE_CHECKING:
+    from ..public.run import Run
+
+NOT_STATED = {"device": -1, "rank": -1}  # of a lane; other columns are 0
+MACHINE = ("witness", "pressure")  # what is of the machine, or of a process and all its children: told once
+
+
+def program_of(run: "Run") -> tuple[int, str] | None:
+    """Return what the recordings of one program's processes have in common; None where a run is of no such program."""
+    stated = run.environment.get("program")
+    if not isinstance(stated, dict):
+        return None
+    process, file = stated.get("process"), stated.get("file")
+    return (process, file) if type(process) is int and isinstance(file, str) else None
+
+
+def process_of(run: "Run") -> int:
+    """Return the process that a recording is of, -1 where it does not say.
+
+    A forked one that was killed has its parent's environment: its own threads tell, the first of which has its number.
+    """
+    lanes = [p for p, d in zip(run.lanes.process.tolist(), run.lanes.device.tolist(), strict=True) if d < 0]
+    stated, threads = run.environment.get("pid"), run.samples.thread.tolist()
+    if lanes:
+        return int(lanes[0])
+    return int(threads[0]) if threads and stated not in threads else stated if type(stated) is int else -1
+
+
+def merge_processes(runs: Sequence["Run"]) -> "Run":
+    """Return the recordings of one program's processes as one run on the clock of the first, which they share.
+
+    The process that was started first comes first, and is the program: its environment, its pressure and the looks at
+    the machine are the run's. Each thread with samples gets a lane of its process. Of several recordings of one process
+    the samples of the first count. The runs are left as they are. ValueError when there is none.
+    """
+    owner = next((program[0] for run in runs if (program := program_of(run))), -1)
+    ordered = sorted(runs, key=lambda run: (process_of(run) != owner, run.start_ns))
+    seen: set[int] = set()
+    parts = []
+    for place, run in enumerate(ordered):
+        without = () if place == 0 else MACHINE
+        parts.append(_with_lanes(run, without if process_of(run) not in seen else (*without, "samples", "stacks")))
+        seen.add(process_of(run))
+    if not parts:
+        raise ValueError("there is no run to merge")
+    return type(parts[0])._merge(parts, [0] * len(parts), True)
+
+
+def _with_lanes(run: "Run", without: tuple[str, ...]) -> "Run":
+    """Return a copy without some tables, in which each thread that was sampled has a lane of its process."""
+    tables = {name: columns for name, columns in tables_of(run).items() if name not in without}
+    process, samples = process_of(run), tables.get("samples")
+    known = run.lanes.thread.tolist()
+    if samples is not None and process >= 0:
+        missing = sorted({t for t, lane in _pairs(samples) if lane < 0})
+        first = len(known)
+        places = {thread: first + place for place, thread in enumerate(missing)}
+        samples["lane"] = array("i", [places[t] if lane < 0 else lane for t, lane in _pairs(samples)])
+        strings = [*run.strings, "MainThread"]
+        added = {
+            "process": [process] * len(missing),
+            "thread": missing,
+            "name": [len(strings) - 1 if thread == process else 0 for thread in missing],
+        }
+        tables["lanes"] = _appended(run, added, len(missing))
+        return build(run, strings, tables)
+    return build(run, run.strings, tables)
+
+
+def _pairs(samples: dict[str, Any]) -> list[tuple[int, int]]:
+    return list(zip(samples["thread"].tolist(), samples["lane"].tolist(), strict=True))
+
+
+def _appended(run: "Run", added: dict[str, list[int]], count: int) -> dict[str, Any]:
+    """Return the columns of the lanes with rows of host threads more."""
+    import numpy as np
+
+    from .. import _core
+
+    columns = {}
+    for described in _core.schema()["run"]["lanes"]["columns"]:
+        name = described["name"]
+        rows = added.get(name, [NOT_STATED.get(name, 0)] * count)
+        columns[name] = np.append(getattr(run.lanes, name), rows).astype(described["dtype"])
+    return columns

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A program and the processes that it forks or spawns: a recording each, one run, one verdict."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import regimeter
+from regimeter.run.processes import process_of, program_of
+
+POOL = """
+import multiprocessing, sys, time
+
+def work(number):
+    time.sleep(0.05)
+    return number
+
+if __name__ == "__main__":
+    with multiprocessing.get_context(sys.argv[1]).Pool(2) as pool:
+        for _ in range(12):
+            pool.map(work, range(4), 1)
+"""
+LOADER = """
+import sys, time
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+class Slow(Dataset):
+    def __len__(self):
+        return 96
+    def __getitem__(self, index):
+        time.sleep(0.03)
+        return torch.zeros(8), index % 2
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    model = torch.nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for rows, labels in DataLoader(Slow(), batch_size=8, num_workers=2, multiprocessing_context=sys.argv[1]):
+        optimizer.zero_grad()
+        torch.nn.functional.cross_entropy(model(rows), labels).backward()
+        optimizer.step()
+"""
+
+
+def record(folder: Path, code: str, method: str) -> tuple[list[Path], dict[str, object]]:
+    """Record a program; return its file and those of its processes, and what `record` said."""
+    folder.mkdir(exist_ok=True)
+    (folder / "program.py").write_text(code)
+    command = [sys.executable, "-m", "regimeter", "record", "--json", "-o", "run.rgm", "--html", "page.html"]
+    done = subprocess.run(
+        [*command, "program.py", method], cwd=folder, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    files = sorted(folder.glob("run.rgm*"))
+    return files, json.loads(done.stderr[done.stderr.index("{") :])
+
+
+def check_is_whole(files: list[Path], run: regimeter.Run) -> None:
+    """Hold a merged run against the recordings that it is made of."""
+    alone = [regimeter.load(file) for file in files]
+    assert len(run.samples) == sum(len(one.samples) for one in alone)
+    assert len(run.spans) == sum(len(one.spans) for one in alone)
+    assert set(run.lanes.process.tolist()) == {process_of(one) for one in alone}
+    assert {str(process_of(one)) for one in alone[1:]} == {file.suffix[1:] for file in files[1:]}
+    assert run.environment["pid"] == alone[0].environment["pid"]
+    assert set(run.lanes.rank.tolist()) == {-1}
+    # Each sampled thread is on a lane of its process, at the times of its own recording: they have one clock.
+    times: dict[int, set[int]] = {}
+    for time, lane in zip(run.samples.time_ns.tolist(), run.samples.lane.tolist(), strict=True):
+        times.setdefault(int(run.lanes.process[lane]), set()).add(time)
+    assert times == {process_of(one): set(one.samples.time_ns.tolist()) for one in alone if len(one.samples)}
+    assert all(run.start_ns <= one.start_ns and one.end_ns <= run.end_ns for one in alone)
+    bases = [one.start_unix_ns - one.start_ns for one in alone]
+    assert max(bases) - min(bases) < 1_000_000
+    assert len(run.tables.pressure) == len(alone[0].tables.pressure)  # of the program and all its children already
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_a_pool_is_one_run_with_its_program_through_every_door(method: str, tmp_path: Path) -> None:
+    files, said = record(tmp_path, POOL, method)
+    assert len(files) >= 3
+    run = regimeter.load([str(file) for file in files])
+    check_is_whole(files, run)
+    found = run.verdict()
+    assert found is not None
+    assert found.cause == "child", found.why
+    assert found.causes[0].place == "work (program.py:5)", found.why
+    assert found.causes[0].process in run.lanes.process
+    assert "work (program.py:5)" in found.next
+    assert said["verdict"] == found.to_dict()
+    assert json.dumps(found.why).strip('"') in (tmp_path / "page.html").read_text()
+    tool = [sys.executable, "-m", "regimeter"]
+    for names in ([str(file) for file in files], [str(tmp_path / "run.rgm*")]):
+        shown = subprocess.run([*tool, "show", *names, "--json"], check=True, capture_output=True, text=True)
+        assert json.loads(shown.stdout)["verdict"] == found.to_dict()
+    alone = regimeter.load(files[0]).verdict()
+    assert alone is not None
+    assert alone.causes[0].process is None
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_workers_of_a_loader_have_the_line_of_the_wait(method: str, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    files, said = record(tmp_path, LOADER, method)
+    assert len(files) == 3
+    run = regimeter.load([str(file) for file in files])
+    check_is_whole(files, run)
+    found = run.verdict()
+    assert found is not None
+    assert found.cause == "input", (found.sentence, found.why)
+    assert "worker processes of its loader" in found.sentence
+    # Spawned ones import first what the program imports, and are waited for as well.
+    assert "(program.py:" in found.causes[0].place
+    assert method == "spawn" or found.causes[0].place == "Slow.__getitem__ (program.py:10)"
+    assert found.causes[0].process in run.lanes.process.tolist()
+    assert said["verdict"] == found.to_dict()
+
+
+def test_what_an_earlier_program_has_left_is_no_part_of_it(tmp_path: Path) -> None:
+    earlier, _ = record(tmp_path / "earlier", POOL, "fork")
+    files, _ = record(tmp_path / "later", POOL, "fork")
+    run = regimeter.load([str(file) for file in (*files, earlier[1])])
+    assert set(run.lanes.process.tolist()) == {process_of(regimeter.load(file)) for file in files}
+    assert any("of another program" in row["detail"] for row in run.anomaly_list())
+    # Without the program's own recording those of its processes are one run still.
+    assert len(regimeter.load([str(file) for file in earlier[1:]]).samples)
+    assert program_of(run) is not None
