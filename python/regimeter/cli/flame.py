@@ -121,4 +121,4 @@ def _print(data: dict[str, Any], arguments: argparse.Namespace) -> None:
     print(*flame_lines(data, text_width(), None if arguments.full else ROWS), sep="\n")
     print(*anomaly_lines(data["anomalies"]), sep="\n", end="\n" if data["anomalies"] else "")
     if not arguments.quiet:
-        print(f"\nNext: {next_step('flame', arguments.trace, '-o', 'flame.html')}")
+        print(f"\nNext: {next_step('flame', *arguments.trace, '-o', 'flame.html')}")
