@@ -101,7 +101,7 @@ def test_what_the_page_shows_is_what_the_api_says(page: Any, program: Program, s
         page.evaluate("JSON.stringify(regimeter.current.model.operations.map((one) => [one.name, one.calls]))")
     )
     assert dict(inside) == {row["operation"]: row["call_count"] for row in told["summary"]}
-    assert page.inner_text(".limit-sentence").replace("\N{NO-BREAK SPACE}", " ") == told["limit"]["sentence"]
+    assert page.inner_text(".headline").replace("\N{NO-BREAK SPACE}", " ") == told["limit"]["sentence"]
 
 
 def test_what_the_reader_looks_at_stays(page: Any, program: Program) -> None:

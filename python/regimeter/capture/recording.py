@@ -93,13 +93,13 @@ def take_turns() -> None:
 
 def describe() -> dict[str, Any]:
     """Return what a recording's environment says of the program that `regimeter record` runs: the id of the process
-    that it has started, which is the same in the recordings of all its processes, and RUN. Empty where there is none.
+    that it has started, the same in the recordings of all its processes, and the name of RUN. Empty where there is none.
     """
     run = os.environ.get(FILE)
     owner = os.environ.get(OWNER, "").partition(" ")[0]
     if not run or not (owner.isascii() and owner.isdigit()):
         return {}
-    return {"program": {"process": int(owner), "file": run}}
+    return {"recorded_program": {"process": int(owner), "file": os.path.basename(run)}}
 
 
 def owner_of(run: str) -> str:

@@ -16,7 +16,7 @@ MACHINE = ("witness", "pressure")  # what is of the machine, or of a process and
 
 def program_of(run: "Run") -> tuple[int, str] | None:
     """Return what the recordings of one program's processes have in common; None where a run is of no such program."""
-    stated = run.environment.get("program")
+    stated = run.environment.get("recorded_program")
     if not isinstance(stated, dict):
         return None
     process, file = stated.get("process"), stated.get("file")

@@ -12,6 +12,7 @@ class Frame(TypedDict):
     name: str
     value: float
     kind: str
+    activity: str
     count: int
     host_us: float
     host_self_us: float

@@ -109,6 +109,7 @@
     body.append(frame, statistics, details, el("p", { class: "help", id: "timeline-help" }, HELP));
     let [shown, counted] = [undefined, null]; // the span and the range that the page speaks of
     let settled = 0;
+    const tell = () => linked && canvas.clientWidth > 0 && page.say(app.deepLink.parts(stateOf(timeline, search, switches)));
     const timeline = new app.Timeline(canvas, model, ({ scene }) => {
       const at = (time) => units.onAxis(time, scene.view.length / 100, scene.view.end);
       range.textContent = `${at(scene.view.start)} to ${at(scene.view.end)}, ${units.timeText(scene.view.length)} in view`;
@@ -118,7 +119,7 @@
       settled = setTimeout(() => {
         if (counted !== scene.range) app.rangePanel.fill(statistics, timeline);
         counted = scene.range;
-        if (linked && canvas.clientWidth > 0) page.say(app.deepLink.parts(stateOf(timeline, search, switches)));
+        tell();
       }, SETTLE_MS);
     });
     timeline.minimap = new app.Minimap(timeline);
@@ -180,7 +181,10 @@
     const seen = () => Object.fromEntries(Object.entries(app.deepLink.parts(stateOf(timeline, search, switches))).filter(([, part]) => part !== null));
     return {
       timeline,
-      keep: () => app.sight.keepTimeline(timeline),
+      keep: () => {
+        tell(); // what was typed a moment ago is not in the address yet, which the new form follows
+        return app.sight.keepTimeline(timeline);
+      },
       resume: (kept) => app.sight.resumeTimeline(timeline, kept),
       follow: (state, leaf) => {
         if (leaf !== null && !leaf.views.has("timeline")) return;
