@@ -93,7 +93,7 @@ def take_turns() -> None:
 
 def describe() -> dict[str, Any]:
     """Return what a recording's environment says of the program that `regimeter record` runs: the id of the process
-    that it has started, the same in the recordings of all its processes, and the name of RUN. Empty where there is none.
+    that it has started, the same in the recordings of all its processes, and the name of RUN. Empty without one.
     """
     run = os.environ.get(FILE)
     owner = os.environ.get(OWNER, "").partition(" ")[0]
