@@ -104,12 +104,12 @@ static int32_t queued_for(const rgm_device_rows *rows, const rgm_run *run, const
     rgm_search search = rgm_search_in(0, rows->collective_count);
     while (rgm_search_on(&search))
         rgm_search_tell(&search, rows->collectives[search.middle].time_ns <= kernel->called_ns);
-    for (size_t i = search.low; i-- > 0 && rows->collectives[i].time_ns > since;) {
-        const rgm_collective_row *row = &rows->collectives[i];
+    for (size_t i = search.low; i > 0 && rows->collectives[i - 1].time_ns > since; i--) {
+        const rgm_collective_row *row = &rows->collectives[i - 1];
         if (row->thread >= 0 && row->thread != kernel->thread) continue;
         if (does == OTHER || does_of(rgm_strings_view(&run->strings, row->collective)) != does) continue;
         if (found >= 0) return -1;
-        found = (int32_t)i;
+        found = (int32_t)(i - 1);
     }
     return found;
 }
