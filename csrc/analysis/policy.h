@@ -227,7 +227,7 @@
       "of a processor that threads of libraries use, from which on a call that waits is at work")            \
     X(verdict_blocks, 1000, "blocks/s", "of 512 bytes: half a megabyte a second")                            \
     X(verdict_system_share, 0.2, "",                                                                         \
-      "of the time that is divided in the kernel, below which faults are not told")                          \
+      "of the time that the program had, spent in the kernel: below it faults are not told")                 \
     X(verdict_growth_bytes, 5e7, "bytes", "of growth over three fifths of the window; allocators hold less") \
     X(verdict_growth_share, 0.1, "", "the same as a share of what there was")
 

@@ -40,8 +40,7 @@ static bool explains(const rgm_verdict_facts *facts, rgm_limit_cause when, doubl
 }
 
 static bool awaits_processes(const rgm_verdict_facts *facts, rgm_limit_cause what) {
-    const rgm_cause_time *time = &facts->causes[what];
-    return what == RGM_CAUSE_INPUT && 2 * time->elsewhere > time->count;
+    return what == RGM_CAUSE_INPUT && rgm_cause_is_elsewhere(&facts->causes[what]);
 }
 
 // A device that works most of the time is the limit; one that does not is limited by what it waits for, where

@@ -69,6 +69,10 @@ rgm_status rgm_verdict_of_memory(rgm_verdict_facts *facts, rgm_error *err) RGM_N
 // Where a device has worked its partition takes the place of the host's.
 rgm_status rgm_verdict_of_device(rgm_verdict_facts *facts, rgm_error *err) RGM_NODISCARD;
 
+// Whether most samples that show a cause show it in other threads or processes.
+static inline bool rgm_cause_is_elsewhere(const rgm_cause_time *time) {
+    return 2 * time->elsewhere > time->count;
+}
 // A part of the window, rather than another way to look at it.
 static inline bool rgm_cause_is_what(rgm_limit_cause cause) { return cause < RGM_CAUSE_FIRST_STEP; }
 // What the window divides into, in ns: all of it, less what other programs took.

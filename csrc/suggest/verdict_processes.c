@@ -11,8 +11,8 @@
 #include "suggest/verdict_waits.h"
 
 static bool may_wait(const rgm_verdict_facts *facts, uint8_t cause) {
-    const rgm_cause_time *time = &facts->causes[cause];
-    return cause == RGM_CAUSE_CHILD || (cause == RGM_CAUSE_INPUT && 2 * time->elsewhere > time->count);
+    return cause == RGM_CAUSE_CHILD ||
+           (cause == RGM_CAUSE_INPUT && rgm_cause_is_elsewhere(&facts->causes[cause]));
 }
 
 // Twice the mean distance of the main thread's samples.
