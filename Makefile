@@ -18,6 +18,10 @@ SHELL := bash
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 
+# What Python has compiled is kept, whatever the shell says: pytest alone spends half of its start on the asserts of all
+# tests, in each worker.
+export PYTHONDONTWRITEBYTECODE :=
+
 # The environment brings cmake and ninja for machines that have none.
 export PATH := $(PATH):$(CURDIR)/$(VENV)/bin
 CMAKE = $(firstword $(wildcard $(VENV)/bin/cmake) cmake)
@@ -69,7 +73,7 @@ $(ENVIRONMENT): $(BASE)
 	@touch $@
 
 # Not editable: what is tested is what a user gets. The build tree is kept, so a rebuild compiles what changed.
-$(PACKAGE): $(BASE) CMakeLists.txt pyproject.toml README.md LICENSE $(SOURCES)
+$(PACKAGE): $(BASE) CMakeLists.txt pyproject.toml README.md LICENSE docs/regimeter.1 $(SOURCES)
 	$(PIP) install --quiet --no-deps --no-build-isolation --force-reinstall \
 	    -Cbuild-dir='build/{wheel_tag}' -Ccmake.define.REGIMETER_DEV=ON .
 	@touch $@
@@ -80,7 +84,7 @@ $(PACKAGE): $(BASE) CMakeLists.txt pyproject.toml README.md LICENSE $(SOURCES)
 demo: $(PACKAGE) ## record a real training loop, import a real trace; leaves demo/report.html and trace.html
 	PYTHON=$(PY) bash demo/run.sh
 
-# CORE_TESTS=test-asan runs the C tests under the sanitizers instead, and builds nothing without them.
+# CORE_TESTS=test-asan runs the C tests under the sanitizers instead; CORE_TESTS= runs none of them.
 CORE_TESTS ?= test-core
 test: $(ENVIRONMENT) $(PACKAGE) $(CORE_TESTS) ## C tests, then the Python tests that need no GPU, in random order (SEED)
 	$(PY) -m pytest -n $(JOBS) --dist worksteal -m 'not gpu' --shuffle $(SEED)
@@ -113,17 +117,19 @@ lint: $(ENVIRONMENT) $(PACKAGE) ## ruff, mypy, include layers, generated documen
 	$(PY) tools/check_layers.py
 	$(PY) tools/draw_rooms.py --check
 	$(PY) tools/describe_docs.py --check
+	$(PY) tools/describe_manual.py --check
 	$(PY) tools/evidence_table.py --check
 	@if [ -e tools/check_stubs.py ]; then echo '$(PY) tools/check_stubs.py'; $(PY) tools/check_stubs.py; fi
 	@if [ -n '$(CLANG_FORMAT)' ]; then echo '$(notdir $(CLANG_FORMAT)) --dry-run -Werror'; \
 	    $(CLANG_FORMAT) --dry-run -Werror $(C_FILES); \
 	else echo 'clang-format-19 not found: C formatting not checked'; [ -z "$${CI:-}" ]; fi
 
-# The analyser takes ten times as long as all other checks. TIDY_SINCE=COMMIT: it looks at what changed since.
+# TIDY_SINCE=COMMIT: only what changed since; TIDY_MOST=FILES: of it the analyser looks at so many, the last ones.
 TIDY_SINCE ?=
-tidy: $(ENVIRONMENT) ## clang-tidy over the core
+TIDY_MOST ?=
+tidy: $(BASE) ## clang-tidy over the core
 	$(CMAKE) --preset debug >/dev/null
-	$(PY) tools/tidy.py --tool $(or $(CLANG_TIDY),clang-tidy-19) --jobs $(JOBS) $(addprefix --since ,$(TIDY_SINCE))
+	$(PY) tools/tidy.py --tool $(or $(CLANG_TIDY),clang-tidy-19) --jobs $(JOBS) $(addprefix --since ,$(TIDY_SINCE)) $(addprefix --most ,$(TIDY_MOST))
 
 fix: $(ENVIRONMENT) ## let ruff and clang-format mend what they can
 	$(PY) -m ruff check --fix
@@ -148,7 +154,7 @@ pictures: $(ENVIRONMENT) $(PACKAGE) ## take the pictures of README and docs anew
 
 # --- C tests -------------------------------------------------------------------------------------
 
-.PHONY: test-core test-asan test-tsan fuzz
+.PHONY: test-core test-asan test-tsan fuzz fuzz-python
 test-core: ## C tests, debug build
 	$(CMAKE) --preset debug >/dev/null
 	$(CMAKE) --build --preset debug --parallel $(JOBS)
@@ -159,10 +165,15 @@ test-asan: ## C tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	$(CMAKE) --build --preset asan --parallel $(JOBS)
 	$(CTEST) --preset asan
 
-test-tsan: ## C tests under ThreadSanitizer
+# A program that neither starts a thread nor loads a double, which may, has no races.
+test-tsan: ## C tests under ThreadSanitizer, those that have threads
 	$(CMAKE) --preset tsan >/dev/null
 	$(CMAKE) --build --preset tsan --parallel $(JOBS)
-	$(NO_ASLR) $(CTEST) --preset tsan
+	@alone=$$(for program in build/tsan/test_*; do \
+	    [ ! -f "$$program" ] || grep -qE ' (pthread_create|dlopen)(@|$$)' <<<"$$(nm -u "$$program")" || basename "$$program"; \
+	done); \
+	echo "left out, without threads: $$(echo $$alone)"; \
+	$(NO_ASLR) $(CTEST) --preset tsan -E "^($$(echo $$alone | tr ' ' '|'))$$"
 
 .PHONY: site
 site: $(ENVIRONMENT) $(PACKAGE) ## the documentation as a site, its links checked: build/site/html
@@ -194,6 +205,15 @@ fuzz: ## fuzz the parsers with libFuzzer for FUZZ_SECONDS in all (needs clang-19
 	}; \
 	export count; export -f fuzz_one; \
 	printf '%s\n' $$targets | xargs -n 1 -P $(JOBS) bash -euo pipefail -c 'fuzz_one "$$1"' fuzz
+
+# FUZZ_RUNS=N: so many inputs, the same each time, instead of a time.
+FUZZ_RUNS ?=
+fuzz-python: $(ENVIRONMENT) $(PACKAGE) ## fuzz what Python reads for FUZZ_SECONDS, with atheris
+	$(PIP) install --quiet --constraint constraints.txt --group fuzz
+	@mkdir -p build/fuzz
+	$(PY) tests/fuzz/fuzz_python.py build/fuzz/corpus/fuzz_python \
+	    $(if $(FUZZ_RUNS),-runs=$(FUZZ_RUNS) -seed=1,-max_total_time=$(FUZZ_SECONDS)) \
+	    -timeout=20 -rss_limit_mb=2048 -verbosity=0 -artifact_prefix=build/fuzz/
 
 # --- GPU: on a machine with a device, which may have no network and no environment ----------------
 

@@ -90,6 +90,13 @@ PROGRAMS: dict[str, Callable[[float], str]] = {
     "arrays": lambda s: ARRAYS.format(steps=max(3, round(s / 0.0004))),
     "python": lambda s: PYTHON.format(steps=max(10, round(s / 0.002))),
 }
+# torch.profiler knows no command; what it is asked for is what `regimeter record` tells: modules and lines.
+UNDER_TORCH = (
+    "import runpy, sys, torch\n"
+    "with torch.profiler.profile(with_stack=True, with_modules=True) as found:\n"
+    "    runpy.run_path(sys.argv[1], run_name='__main__')\n"
+    "found.export_chrome_trace(sys.argv[2])\n"
+)
 Tool = Callable[[str, str], list[str]]
 
 
@@ -120,8 +127,11 @@ def memory_tools() -> dict[str, Tool]:
     return found
 
 
-def tools() -> dict[str, Tool]:
-    """Return how each tool runs a program, by its name; files of its own go to the folder."""
+def tools(*, torch: bool) -> dict[str, Tool]:
+    """Return how each tool runs a program, by its name; files of its own go to the folder.
+
+    torch: whether the program uses it, without which some tools have nothing to tell.
+    """
     py = sys.executable
     found: dict[str, Tool] = {
         "regimeter record": lambda program, folder: [
@@ -145,6 +155,13 @@ def tools() -> dict[str, Tool]:
         found["py-spy"] = lambda program, folder: [
             *(str(spy), "record", "-r", "100", "-f", "raw", "-o", f"{folder}/y.txt", "--", py, program)
         ]
+    if torch:
+        found["torch.profiler"] = lambda program, folder: [py, "-c", UNDER_TORCH, program, f"{folder}/t.json"]
+        if _installed("traceml_ai"):
+            found["traceml"] = lambda program, folder: [
+                *(py, "-m", "traceml_ai.launcher.cli", "run", "--no-save-training-output"),
+                *("--logs-dir", tempfile.mkdtemp(dir=folder), program),
+            ]
     return found
 
 
@@ -166,7 +183,7 @@ def measure(name: str, rounds: int, seconds: float, *, memory: bool) -> None:
     """Print a line for each tool."""
     ways: dict[str, Tool] = {
         "bare": lambda program, folder: [sys.executable, program],
-        **(memory_tools() if memory else tools()),
+        **(memory_tools() if memory else tools(torch="import torch" in PROGRAMS[name](seconds))),
     }
     results: dict[str, list[tuple[float, float, float]]] = {way: [] for way in ways}
     with tempfile.TemporaryDirectory() as folder:

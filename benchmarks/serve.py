@@ -12,6 +12,7 @@ import collections
 import contextlib
 import http.client
 import json
+import os
 import random
 import re
 import statistics
@@ -74,6 +75,12 @@ def resident_mb(process: int) -> float:
     """Return the resident set of a process."""
     status = Path(f"/proc/{process}/status").read_text()
     return int(re.search(r"VmRSS:\s*(\d+)", status)[1]) * 1024 / 1e6  # type: ignore[index]
+
+
+def processor_s(process: int) -> float:
+    """Return the processor time that a process has taken."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 class Clients:

@@ -3,7 +3,8 @@
 
 Usage: stacks.py [--seconds S] [--hz HZ] [--rounds N]
 
-cost: processor time of the sampler's thread with 8 threads of 40 functions each, as part of one processor.
+cost: processor time of the sampler's thread with 8 threads of 40 functions each, as part of one processor: the median
+of all rounds and the least. Beside it that of a program with one thread that sleeps: waking up is most of that.
 bias: a program of six functions measures each by the clock; shares by regimeter, py-spy and pyinstrument beside it,
 each on a run of its own. py-spy and pyinstrument are taken from PATH and PYTHONPATH; one that is missing is absent.
 """
@@ -13,6 +14,7 @@ import importlib.util
 import json
 import os
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -98,7 +100,7 @@ def cost(hz: float, seconds: float, pace: str) -> tuple[float, int, dict[str, in
     profiler = regimeter.GPUProfiler(
         enable_detailed_metrics=False, stacks=hz, witness=False, drain_interval_ns=3_600_000_000_000
     )
-    threads = [threading.Thread(target=deep, args=(DEEP - 3,)) for _ in range(THREADS)]
+    threads = [threading.Thread(target=deep, args=(DEEP - 3,)) for _ in range(0 if pace == "alone" else THREADS)]
     with profiler.profile("all", device="cpu"):
         begin = time.perf_counter()
         for thread in threads:
@@ -199,11 +201,18 @@ def main() -> None:
     parser.add_argument("--hz", type=float, default=100.0)
     parser.add_argument("--rounds", type=int, default=2)
     arguments = parser.parse_args()
-    print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors, Python {sys.version.split()[0]}")
-    for pace in ("asleep", "busy", "contended"):
-        used, count, states = cost(arguments.hz, arguments.seconds, pace)
-        print(f"cost at {arguments.hz:g} Hz, {THREADS} threads {pace}, {DEEP} deep: {100 * used:.2f} % of a processor, "
-              f"{count:,} samples: {states}")  # fmt: skip
+    print(
+        f"load {os.getloadavg()[0]:.1f} when it begins, on {os.cpu_count()} processors, Python {sys.version.split()[0]}"
+    )
+    rounds: dict[str, list[tuple[float, int, dict[str, int]]]] = {}
+    for _ in range(arguments.rounds):
+        for pace in ("alone", "asleep", "busy", "contended"):
+            rounds.setdefault(pace, []).append(cost(arguments.hz, arguments.seconds, pace))
+    for pace, found in rounds.items():
+        used = [100 * one for one, _, _ in found]
+        what = "one thread, asleep" if pace == "alone" else f"{THREADS} threads {pace}, {DEEP} deep"
+        print(f"cost at {arguments.hz:g} Hz, {what}: {statistics.median(used):.2f} % of a processor, "
+              f"least {min(used):.2f}; {found[-1][1]:,} samples in the last round: {found[-1][2]}")  # fmt: skip
     bias(arguments.seconds, arguments.hz, arguments.rounds)
 
 

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a page of many spans costs a reader: its size, the time until it can be used, the longest task of the browser.
 
-``python benchmarks/views.py [--json] [COUNT ...]``, by default 10,000, 100,000 and 1,000,000 spans. Recordings are made
+``python benchmarks/views.py [--json] [--speedscope FOLDER] [COUNT ...]``, by default 10,000, 100,000 and 1,000,000
+spans. With the folder of the npm package speedscope, that opens the same recordings beside it. Recordings are made
 by the recorder itself: training steps of nested scopes whose work differs, so that times are no simple pattern.
 Chromium runs without a window; each page is opened several times, and medians are given beside those of an
 empty page. Needs playwright and a Chromium (CHROMIUM, /usr/bin/chromium).
 """
 
 import argparse
+import base64
 import json
 import os
 import statistics
@@ -31,6 +33,13 @@ WATCH = """
     new MutationObserver(() => {
         if (document.documentElement?.dataset.ready) window.readyAt ??= performance.now();
     }).observe(document, { attributes: true, subtree: true, childList: true });
+"""
+# It puts the profile's name before its own in the title once it has read it; with the next painting a reader sees it.
+WATCH_TITLE = """
+    (function look() {
+        if (!document.title.endsWith(" - speedscope")) requestAnimationFrame(look);
+        else requestAnimationFrame(() => (window.readyAt ??= performance.now()));
+    })();
 """
 FRAMES = """
     () => {
@@ -86,7 +95,9 @@ def make(count: int, folder: str) -> dict[str, Any]:
     run = load(recording)
     begin = time.perf_counter()
     run.write_html(page)
+    run.export(f"{folder}/{count}.speedscope.json")
     return {
+        "exported": f"{folder}/{count}.speedscope.json",
         "page": page,
         "spans": len(run.spans),
         "page_bytes": os.path.getsize(page),
@@ -94,25 +105,26 @@ def make(count: int, folder: str) -> dict[str, Any]:
     }
 
 
-def longest_of(events: list[dict[str, Any]]) -> float:
-    """Return the processor time in ms of the longest task of a page's main thread, from the browser's own trace."""
+def tasks_of(events: list[dict[str, Any]]) -> list[float]:
+    """Return the processor time in ms of each task of a page's main thread, from the browser's own trace."""
     threads = {
         (event["pid"], event["tid"])
         for event in events
         if event.get("name") == "thread_name" and event["args"].get("name") == "CrRendererMain"
     }
     tasks = [e for e in events if e.get("ph") == "X" and "RunTask" in e["name"] and (e["pid"], e["tid"]) in threads]
-    return max((task.get("tdur", 0) for task in tasks), default=0) / 1e3
+    return [task.get("tdur", 0) / 1e3 for task in tasks]
 
 
-def processor_time(browser: Any, page: str) -> float:
-    """Open a page under the browser's tracing; return the processor time in ms of its longest task."""
+def processor_time(browser: Any, page: str) -> dict[str, Any]:
+    """Open a page under the browser's tracing; return the processor time in ms of its longest task, and of all."""
     browser.start_tracing(categories=["toplevel", "devtools.timeline", "disabled-by-default-devtools.timeline"])
     tab = browser.new_context(viewport={"width": 1440, "height": 900}, offline=True).new_page()
     tab.goto(Path(page).as_uri())
     tab.wait_for_selector("html[data-ready]", state="attached", timeout=120_000)
     tab.wait_for_timeout(500)
-    return longest_of(json.loads(browser.stop_tracing())["traceEvents"])
+    tasks = tasks_of(json.loads(browser.stop_tracing())["traceEvents"])
+    return {"longest_task_cpu_ms": max(tasks, default=0), "all_tasks_cpu_ms": sum(tasks)}
 
 
 def opened(browser: Any, page: str, *, frames: bool) -> dict[str, Any]:
@@ -133,7 +145,27 @@ def opened(browser: Any, page: str, *, frames: bool) -> dict[str, Any]:
     return found
 
 
-def measure(counts: list[int]) -> list[dict[str, Any]]:
+def speedscope_ms(browser: Any, package: Path, exported: str) -> float | None:
+    """Open an exported recording in speedscope, in the way of its own command; None where it did not in two minutes."""
+    name = Path(exported).name
+    loaded = Path(exported).with_suffix(".js")
+    text = base64.b64encode(Path(exported).read_bytes()).decode()
+    loaded.write_text(f"speedscope.loadFileFromBase64({json.dumps(name)}, {json.dumps(text)})", encoding="utf-8")
+    tab = browser.new_context(viewport={"width": 1440, "height": 900}, offline=True).new_page()
+    tab.add_init_script(WATCH_TITLE)
+    address = (package / "dist/release/index.html").as_uri()
+    tab.goto(f"{address}#localProfilePath={loaded.as_posix()}", wait_until="commit")
+    try:
+        tab.wait_for_function("window.readyAt > 0", timeout=120_000)
+    except Exception as error:  # Playwright is imported by those who measure alone
+        if type(error).__name__ != "TimeoutError":
+            raise
+        return None
+    found: float = tab.evaluate("window.readyAt")
+    return found
+
+
+def measure(counts: list[int], speedscope: Path | None) -> list[dict[str, Any]]:
     """Return a row for an empty page and for each count."""
     from playwright.sync_api import sync_playwright
 
@@ -151,8 +183,12 @@ def measure(counts: list[int]) -> list[dict[str, Any]]:
                 runs.append(opened(browser, one["page"], frames=one["spans"] > 0))
                 browser.close()
             browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
-            alone = {"longest_task_cpu_ms": processor_time(browser, one["page"])}
+            alone = processor_time(browser, one["page"])
             browser.close()
+            if speedscope is not None and "exported" in one:
+                browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+                alone["speedscope_ms"] = speedscope_ms(browser, speedscope, one["exported"])
+                browser.close()
             rows.append(one | summary(runs) | alone)
     return rows
 
@@ -174,17 +210,21 @@ def summary(runs: list[dict[str, Any]]) -> dict[str, Any]:
 def print_rows(rows: list[dict[str, Any]]) -> None:
     """Print a line a page."""
     print(bursts.machine())
-    print("   spans     drawn  in blocks      page  a span   written     ready  task: elapsed, processor  frame, 95 %")
+    print("   spans     drawn  in blocks      page  a span   written     ready, processor", end="")
+    print("  longest task: elapsed, processor  frame, 95 %")
     for row in rows:
         spans = row["spans"]
         a_span = f"{row['page_bytes'] / spans:5.1f} B" if spans else "      -"
         frames = f"{row['frame_median_ms']:.1f}, {row['frame_p95_ms']:.1f} ms" if spans else "-"
         print(
             f"{spans:8,}  {row['drawn']:8,}  {row['aggregated']:9,}  {row['page_bytes'] / 1e3:5,.0f} kB {a_span}"
-            f"  {row['write_seconds']:6.1f} s  {row['ready_ms']:5.0f} ms"
-            f"  {row['longest_task_ms']:10.0f} ms, {row['longest_task_cpu_ms']:6.0f} ms"
+            f"  {row['write_seconds']:6.1f} s  {row['ready_ms']:5.0f} ms, {row['all_tasks_cpu_ms']:5.0f} ms"
+            f"  {row['longest_task_ms']:10.0f} ms, {row['longest_task_cpu_ms']:14.0f} ms"
             f"  {frames:>11}"
         )
+        if "speedscope_ms" in row:
+            taken = row["speedscope_ms"]
+            print(f"{'':8}  speedscope of the same: {'not in 120 s' if taken is None else f'{taken:,.0f} ms'}")
 
 
 def main() -> None:
@@ -192,8 +232,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("counts", metavar="COUNT", type=int, nargs="*", default=list(COUNTS))
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--speedscope", metavar="FOLDER", type=Path, help="the folder of the npm package")
     options = parser.parse_args()
-    rows = measure(options.counts)
+    rows = measure(options.counts, options.speedscope and options.speedscope.resolve())
     if options.json:
         print(json.dumps(rows))
     else:

@@ -19,6 +19,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import needed
 import pytest
 from _pytest import pytester as inner_sessions
@@ -27,6 +28,10 @@ DRAW = "random"
 FILE, ENVIRONMENT = pytest.StashKey[Any](), pytest.StashKey[dict[str, str]]()
 CRASH, CRASHES = pytest.StashKey[Any](), pytest.StashKey["tempfile.TemporaryDirectory[str]"]()
 INSTALLED = tuple(sysconfig.get_paths()[kind] for kind in ("purelib", "platlib", "stdlib"))
+
+# An example may take as long as it takes: how long says who else has the processors.
+hypothesis.settings.register_profile("any-time", deadline=None)
+hypothesis.settings.load_profile("any-time")
 
 # A script's background jobs ignore interrupts, and so would every program that the tests start and interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -86,7 +91,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish() -> None:
-    """Let the collector pass over what stays anyway: modules and tests. Else each collection takes half a second."""
+    """Let the collector pass over what stays anyway: modules, tests, what the tests of a file have imported.
+
+    Else each collection takes half a second.
+    """
     gc.collect()
     gc.freeze()
 
@@ -120,7 +128,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
         for name in os.environ.keys() - before.keys():
             del os.environ[name]
         os.environ.update(before)
-        gc.collect()
+        pytest_collection_finish()
     return outcome
 
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Check a wheel as its users get it: size, what its libraries need, an empty environment, what importing it costs.
 
-Usage: check_wheel.py WHEEL. Needs the dependency group `release`, and an index once, for NumPy. The environment has no
-compiler in its PATH, and no network where the system lets us take it away. Exits with 1 where something does not hold.
+Usage: check_wheel.py WHEEL. Needs the dependency group `release`, and an index once, for what the package depends on.
+The environment has no compiler in its PATH, and no network where the system lets us take it away. Exits with 1 where
+something does not hold.
 """
 
 import os
@@ -12,6 +13,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import tomllib
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -51,7 +53,8 @@ def find_problems(wheel: Path) -> Iterator[str]:
 
 def find_problems_installed(wheel: Path, folder: Path) -> Iterator[str]:
     """Install into an empty environment, run what a user would, and yield what does not hold."""
-    run(sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", folder, "numpy")
+    needed = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
+    run(sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", folder, *needed)
     run(sys.executable, "-m", "venv", folder / "venv")
     python = folder / "venv/bin/python"
     alone = {"cwd": folder, "env": {"PATH": str(python.parent), "HOME": str(folder), "LANG": "C.UTF-8"}}

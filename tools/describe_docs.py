@@ -16,6 +16,7 @@ from describe_verbs import method_name
 
 from regimeter import _core
 from regimeter.analysis.catalog import find_verbs
+from regimeter.analysis.words import words_of
 from regimeter.run.identity import FACTS, KEYS, Severity
 from regimeter.suggest.messages import MESSAGES
 from regimeter.suggest.undecided import TOOLS, UNDECIDED
@@ -68,7 +69,8 @@ def not_kept() -> str:
 
 def idle_causes() -> str:
     """Return the causes of idle time, in the order of their codes."""
-    return table(("cause", "when"), ((f"`{token}`", text) for token, text in texts("RGM_IDLE_CAUSES")))
+    rows = ((f"`{token}`", words_of("IDLE_CAUSES", token), text) for token, text in texts("RGM_IDLE_CAUSES"))
+    return table(("cause", "in words", "when"), rows)
 
 
 def verbs() -> str:

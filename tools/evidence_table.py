@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Write the table of claims in evidence/README.md from the collections in evidence/.
+"""Write the table of claims in evidence/README.md, and README.md's sentence, from the collections in evidence/.
 
-    python3 tools/evidence_table.py [--check] [--folder evidence]
+    python3 tools/evidence_table.py [--check] [--folder evidence] [--readme README.md]
 
 The list of what can be claimed is that of the measurements; what a collection says of each stands beside it. A
 collection of doubles is refused. Exit status: 0 written or current, 1 not current, 2 a collection cannot be used.
@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-BEGIN, END = "<!-- claims: tools/evidence_table.py -->", "<!-- end of claims -->"
+TABLE = "<!-- claims: tools/evidence_table.py -->", "<!-- end of claims -->"
+SENTENCE = "<!-- confirmed: tools/evidence_table.py -->", "<!-- end of confirmed -->"
 
 
 class Unusable(Exception):
@@ -57,9 +58,25 @@ def verdict(row: dict[str, Any] | None) -> str:
     return f"{len(judged) - len(failed)} of {len(judged)} hold" + "".join(f"; not: {text}" for text in failed)
 
 
-def table(folder: Path) -> str:
+def collections(folder: Path) -> list[tuple[str, dict[str, Any]]]:
+    """Return name and contents of each collection."""
+    return [(path.parent.name, collection(path)) for path in sorted(folder.glob("*/evidence.json"))]
+
+
+def sentence(runs: list[tuple[str, dict[str, Any]]]) -> str:
+    """Return what hardware has confirmed so far, in a sentence."""
+    if not runs:
+        return "**No GPU has confirmed the live GPU layer yet**: it is tested against doubles of\nthe libraries."
+    told = []
+    for name, run in runs:
+        judged = [claim["holds"] for row in run["measurements"] for claim in row.get("claims", ())]
+        judged = [held for held in judged if held is not None]
+        told.append(f"{sum(judged)} of {len(judged)} claims hold on {run['device']['name']} ({name})")
+    return f"The live GPU layer ran on hardware:\n{'; '.join(told)}; [which](evidence/README.md)."
+
+
+def table(runs: list[tuple[str, dict[str, Any]]]) -> str:
     """Return the table: a line for each measurement, a column for each collection."""
-    runs = [(path.parent.name, collection(path)) for path in sorted(folder.glob("*/evidence.json"))]
     columns = [name for name, _ in runs] or ["collections"]
     lines = [f"| measurement | what it shows | {' | '.join(columns)} |", f"|---|---|{'---|' * len(columns)}"]
     for name, text in measurements():
@@ -73,23 +90,32 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="say whether the table is current, write nothing")
     parser.add_argument("--folder", type=Path, default=ROOT / "evidence", help="where the collections are")
+    parser.add_argument("--readme", type=Path, default=ROOT / "README.md", help="where the sentence is")
     asked = parser.parse_args()
-    document = asked.folder / "README.md"
-    before = document.read_text(encoding="utf-8")
     try:
-        made = f"{BEGIN}\n{table(asked.folder)}\n{END}"
+        runs = collections(asked.folder)
+        parts = [
+            (asked.folder / "README.md", TABLE, f"\n{table(runs)}\n"),
+            (asked.readme, SENTENCE, sentence(runs)),
+        ]
+        return max([write(*part, check=asked.check) for part in parts])
     except Unusable as error:
         print(error, file=sys.stderr)
         return 2
-    after = re.sub(f"{re.escape(BEGIN)}.*?{re.escape(END)}", lambda _: made, before, flags=re.S)
-    if BEGIN not in before:
-        print(f"{document}: no line {BEGIN}, where the table goes", file=sys.stderr)
-        return 2
-    if asked.check:
-        if after != before:
-            print(f"{document} is not current; run python3 tools/evidence_table.py", file=sys.stderr)
-        return int(after != before)
-    document.write_text(after, encoding="utf-8")
+
+
+def write(document: Path, marks: tuple[str, str], text: str, *, check: bool) -> int:
+    """Put a text between its marks; Unusable for a document without them."""
+    before = document.read_text(encoding="utf-8")
+    begin, end = marks
+    if begin not in before:
+        raise Unusable(f"{document}: no mark {begin}, where the text goes")
+    after = re.sub(f"{re.escape(begin)}.*?{re.escape(end)}", lambda _: begin + text + end, before, flags=re.S)
+    if check and after != before:
+        print(f"{document} is not current; run python3 tools/evidence_table.py", file=sys.stderr)
+        return 1
+    if not check:
+        document.write_text(after, encoding="utf-8")
     return 0
 
 

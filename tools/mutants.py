@@ -26,7 +26,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PLACE = ROOT / "build" / "mutants"
 SITE = PLACE / "site"
-COPIED = ("csrc", "cmake", "tests/core", "tests/fakes", "CMakeLists.txt", "pyproject.toml")
+COPIED = ("csrc", "cmake", "tests/core", "tests/fakes", "CMakeLists.txt", "pyproject.toml", "docs/regimeter.1")
 PACKAGE = "python/regimeter"
 # A mutant that loops for ever is found too.
 PATIENCE_S = 600

@@ -18,10 +18,13 @@ import random
 import subprocess
 import sys
 import time
+import timeit
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from field_work import UNITS, operations
 
 from regimeter.compare import ChangeType, Decision, Options, decide
 from regimeter.compare.ab.launches import Command, launch_in_turns
@@ -37,7 +40,7 @@ OPERATIONS = ("product", "stream", "order", "text", "spectrum", "count", "small"
 SETS = ("quiet", "load", "beside", "threads", "one")
 DOUBLED, PAIRED, BUDGETED = 100, 30, 5  # per cent more work
 PAIRS, BUDGET_S, RECORDED_S = 5, 60.0, 75.0  # a third more than a budget, to draw from
-SMALL = 0.4  # of the usual size: operations of about 1 ms
+MILLISECOND = 1e-3  # that `text` is to take, where operations are to be small
 DRAWS = 100  # of several processes, and of pairs
 MOST_CALLED, MOST_FAILED = 0.05, 0.02
 
@@ -102,9 +105,9 @@ def record_one(folder: Path, count: int) -> None:
 
 def record_alike(folder: Path, count: int) -> None:
     """Record pairs of the program with itself."""
-    dice = random.Random(3)
+    dice, size = random.Random(3), small()
     for number in range(2 * count):
-        record_pair(folder / "alike", number, dice, size=SMALL)
+        record_pair(folder / "alike", number, dice, size=size)
 
 
 def record_pairs(folder: Path, count: int) -> None:
@@ -116,12 +119,18 @@ def record_pairs(folder: Path, count: int) -> None:
 
 def record_budget(folder: Path, count: int) -> None:
     """Record pairs of small operations, with a little more work in one, for longer than a budget."""
-    dice, start, number = random.Random(2), time.monotonic(), 0
-    place = folder / f"budget-text-{SMALL:g}"
+    dice, size, start, number = random.Random(2), small(), time.monotonic(), 0
+    place = folder / "budget-text"
     while time.monotonic() - start < RECORDED_S * count / 20:
-        record_pair(place, number, dice, "--more", f"text={BUDGETED}", size=SMALL)
+        record_pair(place, number, dice, "--more", f"text={BUDGETED}", size=size)
         number += 1
     (place / "seconds.json").write_text(json.dumps((time.monotonic() - start) / number))
+
+
+def small() -> float:
+    """Return the part of its usual work with which `text` takes a millisecond here."""
+    work = operations()["text"]
+    return MILLISECOND / min(timeit.repeat(lambda: work(UNITS), number=1, repeat=50))
 
 
 def record_pair(place: Path, number: int, dice: random.Random, *more: str, size: float = 1.0) -> None:

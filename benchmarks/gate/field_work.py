@@ -18,6 +18,8 @@ from regimeter import get_profiler
 ROUNDS = 25
 # Repetitions of the body of each operation that take some milliseconds together; 100 of them are divided by per cent.
 UNITS = 100
+# Repetitions before a scope: the first ones after another operation are slower, and per cent are of all alike.
+WARM = 4
 
 
 def operations() -> dict[str, Callable[[int], object]]:
@@ -78,6 +80,7 @@ def main() -> None:
     for _ in range(arguments.rounds):
         for name, work in works.items():
             times = UNITS * arguments.size * (1 + float(percent) / 100 if name == slowed else 1)
+            work(WARM)
             with profiler.profile(name, device="cpu"):
                 work(round(times))
     if arguments.export:

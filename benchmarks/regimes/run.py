@@ -7,8 +7,8 @@ Usage: python -m benchmarks.regimes.run [--set all|tuning|heldout|later|unseen] 
 Rules, floors and calibration were worked on with the set `tuning`; `heldout` has other functions, sizes and types, and
 its misses were looked into too, as were those of `later`; `unseen` came last, and only its first run was unseen.
 `usual` is code of every day (sorts, filters, files, loops), which the limits beside the roofs were worked on with;
-`usual_unseen` was written before they were tried on it, `usual_second` by another writer, who knew neither the rules
-nor the other sets.
+`usual_unseen` was written before they were tried on it, `usual_second` and `usual_third` by other writers, who knew
+neither the rules nor the other sets; `usual_fourth` after the rules, and its first run was unseen.
 Operations that their construction puts between two regimes are shown, not counted.
 
 Prints. Exit code 0 whatever the figures; the labels say by construction what is right, never our own classifier.
@@ -28,7 +28,19 @@ from typing import Any
 
 from regimeter import GPUProfiler
 
-from . import cases_c, cases_numpy, heldout_numpy, heldout_others, later, unseen, usual, usual_second, usual_unseen
+from . import (
+    cases_c,
+    cases_numpy,
+    heldout_numpy,
+    heldout_others,
+    later,
+    unseen,
+    usual,
+    usual_fourth,
+    usual_second,
+    usual_third,
+    usual_unseen,
+)
 from .case import Case
 
 LABELS = ("OVERHEAD_BOUND", "MEMORY_BOUND", "COMPUTE_BOUND")
@@ -61,8 +73,16 @@ class Row:
         return self.verdict in LABELS and not self.right and sure
 
 
-SETS = ("tuning", "heldout", "later", "unseen", "usual", "usual_unseen", "usual_second")
-LATER = {"later": later, "unseen": unseen, "usual": usual, "usual_unseen": usual_unseen, "usual_second": usual_second}
+LATER = {
+    "later": later,
+    "unseen": unseen,
+    "usual": usual,
+    "usual_unseen": usual_unseen,
+    "usual_second": usual_second,
+    "usual_third": usual_third,
+    "usual_fourth": usual_fourth,
+}
+SETS = ("tuning", "heldout", *LATER)
 
 
 def cases_of(name: str) -> Iterator[Case]:

@@ -4,7 +4,6 @@
 import csv
 import datetime
 import hashlib
-import importlib
 import io
 import json
 import lzma
@@ -20,27 +19,15 @@ from typing import Any
 
 import numpy as np
 
-from .case import COMPUTE, MEMORY, OVERHEAD, Case, Made
+from .case import COMPUTE, MEMORY, OVERHEAD, Case, Parts, library, of_parts, ramp
 
 GIGA = 128_000_000  # doubles: 1 GB an array, beyond the last-level cache also of the largest servers
 WORDS = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa", "lambda", "mu")
 
-Parts = tuple[Any, ...]  # a function, then its arguments
-
-
-def library(name: str) -> Any:
-    """Import a module when it is needed; what it holds has no types here."""
-    return importlib.import_module(name)
-
 
 def case(name: str, labels: str | tuple[str, ...], reason: str, make: Callable[[], Parts]) -> Case:
-    """Return a case of a function and arguments that are made when it is measured."""
-
-    def made() -> Made:
-        function, *arguments = make()
-        return function, tuple(arguments), {}
-
-    return Case(f"second {name}", (labels,) if isinstance(labels, str) else labels, reason, made)
+    """Return a case of this set."""
+    return of_parts(f"second {name}", labels, reason, make)
 
 
 def uniform(*shape: int, dtype: Any = np.float64, seed: int = 11) -> Any:
@@ -51,11 +38,6 @@ def uniform(*shape: int, dtype: Any = np.float64, seed: int = 11) -> Any:
 def tensor(*shape: int, seed: int = 11) -> Any:
     """Return a torch tensor of random float32."""
     return library("torch").from_numpy(uniform(*shape, dtype=np.float32, seed=seed))
-
-
-def ramp(count: int, dtype: Any = np.float64) -> Any:
-    """Return count numbers that were written, made faster than random ones."""
-    return np.arange(count, dtype=dtype)
 
 
 def anywhere(count: int, most: int) -> Any:

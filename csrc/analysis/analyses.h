@@ -72,7 +72,9 @@ typedef struct {
     X(counter_values, counter_values,                                                                        \
       "Hardware counters by kernel name (0), by operator (1) or kernel by kernel (2).")                      \
     X(counter_flops, counter_flops,                                                                          \
-      "Counted floating-point operations by kernel name (0), operator (1) or kernel (2).")
+      "Counted floating-point operations by kernel name (0), operator (1) or kernel (2).")                   \
+    X(stall_shares, stall_shares,                                                                            \
+      "Why warps stalled, by kernel (0), over all (1), by instruction (2), scope (3) or line (4).")
 
 // What the duration hangs on.
 #define RGM_CRITICAL_PATH_ANALYSES(X)                                                                        \

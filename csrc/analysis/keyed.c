@@ -30,17 +30,11 @@ void rgm_keyed_release(rgm_keyed *groups) {
     *groups = (rgm_keyed){0};
 }
 
-static int compare_texts(rgm_string a, rgm_string b) {
-    size_t length = a.length < b.length ? a.length : b.length;
-    int order = length ? memcmp(a.data, b.data, length) : 0;
-    return order ? order : (a.length > b.length) - (a.length < b.length);
-}
-
 static int compare_ranked(const void *a, const void *b) {
     const rgm_ranked *x = a, *y = b;
     if (x->weight != y->weight) return x->weight > y->weight ? -1 : 1;
-    int order = compare_texts(x->text, y->text);
-    if (order == 0) order = compare_texts(x->second, y->second);
+    int order = rgm_string_compare(x->text, y->text);
+    if (order == 0) order = rgm_string_compare(x->second, y->second);
     return order ? order : (x->group > y->group) - (x->group < y->group);
 }
 

@@ -6,6 +6,7 @@
 // Statistics of times, and the rules by which the report of HTAAnalyzer judges.
 #define RGM_TIMES_POLICY(X)                                                                                  \
     X(timeline_max_spans, 1000000, "spans", "a page of at most 9 MB that is ready within 3 s")               \
+    X(timeline_overview_spans, 20000, "spans", "a page that asks its server for more, ready in 1 s")         \
     X(counter_max_points, 4000, "points", "of one series: four for each of 1,000 columns of a screen")       \
     X(percentile_tail, 0.95, "", "p95 of the summary")                                                       \
     X(hta_idle_share, 0.30, "", "HTAAnalyzer of the profiling suite: idle device")                           \
@@ -20,6 +21,9 @@
 // Gaps, launches, queues, copies.
 #define RGM_WAITING_POLICY(X)                                                                                \
     X(idle_min_ns, 0, "ns", "every gap is listed; a table for the eye may want 1000")                        \
+    X(idle_line_reach_ns, 20000000, "ns",                                                                    \
+      "a gap between two samples has the line of the nearest: twice the interval at which `record` takes "   \
+      "them")                                                                                                \
     X(launch_gap_ns, 30000, "ns",                                                                            \
       "early launches leave at most 21 us (99.9th percentile) in traces of V100 to MI300; HTA's 30 in "      \
       "effect")                                                                                              \
@@ -207,6 +211,7 @@
     X(verdict_first_ratio, 3, "", "the first step by the usual one; warm-up of caches is below it")          \
     X(verdict_uneven_ratio, 2, "", "a step by the usual one, from which on it is told; a judgement")         \
     X(verdict_imports_ns, 1e9, "ns", "of anything else, from which on imports come last")                    \
+    X(verdict_served, 0.02, "", "of the window that a server works, from which on its waiting comes last")   \
     X(verdict_small_ns, 6e4, "ns", "a module's call: calling an operator of PyTorch takes 5 to 20 us")       \
     X(verdict_small_share, 0.6, "", "of the modules' time in calls that are shorter; a judgement")           \
     X(verdict_small_calls, 10, "calls", "of such modules a step; a model of few layers is no loop of calls") \
@@ -214,8 +219,13 @@
     X(verdict_small_calling, 0.1, "", "of their samples in Python: 1 us of a call of 10 us; a judgement")    \
     X(verdict_layer_share, 0.6, "", "of the modules' time that one of them has; a judgement")                \
     X(verdict_faults, 500, "faults/s", "huge pages make few faults: 500 of 2 MiB are 1 GB/s")                \
+    X(verdict_fault_ns, 1e6, "ns", "of one fault at most: a huge page on a slow machine")                    \
     X(verdict_own_busy, 0.8, "",                                                                             \
       "of its processors that a program and its children use, from which on they crowd themselves")          \
+    X(verdict_own_wanted, 2, "",                                                                             \
+      "times its processors that they want, from which on they do whatever else runs")                       \
+    X(verdict_own_told, 0.03, "",                                                                            \
+      "of what they used, which recorded threads must have run for their waiting to tell of all")            \
     X(verdict_displaced, 0.1, "",                                                                            \
       "of the samples without a processor, from which on helpers of compiled code lack them too")            \
     X(verdict_calling, 0.8, "",                                                                              \

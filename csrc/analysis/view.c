@@ -226,10 +226,11 @@ static void classify(rgm_view *view, const rgm_rule *rules, size_t n_rules) {
 
 rgm_status rgm_view_init(rgm_view *view, const rgm_run *run, const rgm_rule *rules, size_t n_rules,
                          rgm_error *err) {
-    *view = (rgm_view){.run = run};
+    *view = (rgm_view){.run = run, .home = rgm_home_of(run)};
     uint32_t *order = NULL;
     rgm_lane_order lanes = {0};
     rgm_status status;
+    RGM_GOTO(rgm_kept_init(&view->kept, err));
     RGM_GOTO(allocate(view, err));
     order = rgm_malloc((view->n_spans ? view->n_spans : 1) * sizeof *order);
     if (!order) {
@@ -254,6 +255,7 @@ done:
 }
 
 void rgm_view_release(rgm_view *view) {
+    rgm_kept_release(view->kept);
     rgm_free(view->lane_first);
     rgm_block_free(view->lane_spans);
     rgm_free(view->devices);

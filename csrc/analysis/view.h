@@ -10,6 +10,8 @@
 
 #include <stdbool.h>
 
+#include "analysis/home.h"
+#include "analysis/kept.h"
 #include "analysis/rules.h"
 #include "model/links.h"
 
@@ -34,6 +36,8 @@ typedef struct {
     uint32_t *launched_first; // [n_spans + 1] into launched, NULL when there is no device work
     uint32_t *launched;       // rows of device work by launch, in order of start
     uint8_t *activity;        // [n_strings] activity of a kernel of that name
+    rgm_home home;            // of the recorded program
+    rgm_kept *kept;           // what several analyses ask for
 } rgm_view;
 
 // `rules` (may be NULL) go before the built-in ones; they are not kept.

@@ -49,16 +49,29 @@ static void *spilled_from(void *old, size_t held, size_t bytes, bool column) {
     return fresh;
 }
 
+// Asks for pages of two megabytes for what takes very many small ones: a page that nobody has touched yet
+// costs as much as a sort of what is on it. What is not touched costs at most one such page a block. All
+// pages of a block are asked for, or those that differ could not be moved together.
+static void *in_large_pages(void *block, size_t bytes) {
+    const size_t least = 16 << 20, page = 4096;
+    if (!block || bytes < least) return block;
+    uintptr_t from = (uintptr_t)block / page * page, to = ((uintptr_t)block + bytes + page - 1) / page * page;
+    (void)madvise((void *)from, to - from, MADV_HUGEPAGE); // where there are none, nothing is lost
+    return block;
+}
+
 void *rgm_malloc(size_t bytes) {
     if (refuse()) return NULL;
-    return born(rgm_spill_takes(bytes) ? rgm_spill_take(bytes, false) : malloc(bytes ? bytes : 1));
+    if (rgm_spill_takes(bytes)) return born(rgm_spill_take(bytes, false));
+    return born(in_large_pages(malloc(bytes ? bytes : 1), bytes));
 }
 
 void *rgm_calloc(size_t count, size_t bytes) {
     size_t all;
     if (refuse()) return NULL;
     bool spilled = !__builtin_mul_overflow(count, bytes, &all) && rgm_spill_takes(all);
-    return born(spilled ? rgm_spill_take(all, false) : calloc(count ? count : 1, bytes ? bytes : 1));
+    if (spilled) return born(rgm_spill_take(all, false));
+    return born(in_large_pages(calloc(count ? count : 1, bytes ? bytes : 1), count * bytes));
 }
 
 void *rgm_realloc(void *old, size_t bytes) {
@@ -105,12 +118,12 @@ static const size_t large_bytes = 256 << 10;
 
 static block_head *new_pages(size_t bytes) {
     void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return pages == MAP_FAILED ? NULL : pages;
+    return pages == MAP_FAILED ? NULL : in_large_pages(pages, bytes);
 }
 
 static block_head *move_pages(block_head *old, size_t bytes) {
     void *pages = mremap(old, old->bytes, bytes, MREMAP_MAYMOVE);
-    return pages == MAP_FAILED ? NULL : pages;
+    return pages == MAP_FAILED ? NULL : in_large_pages(pages, bytes);
 }
 
 // NULL leaves the old block as it is.

@@ -15,6 +15,8 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
+#include "base/fork.h"
+
 enum { FIRST_ORDER = 16, ORDERS = 48, PATH_BYTES = 4096 };
 _Static_assert(1 << FIRST_ORDER == RGM_SPILL_LEAST, "the smallest room");
 
@@ -65,7 +67,7 @@ static void in_child(void) {
     spill.inherit = true;
     pthread_mutex_unlock(&spill.mutex);
 }
-static void watch_forks(void) { pthread_atfork(before_fork, after_fork, in_child); }
+static const rgm_fork_hooks hooks = {before_fork, after_fork, in_child};
 
 static rgm_status check_folder(const char *folder, rgm_error *err) {
     struct statfs system;
@@ -116,7 +118,6 @@ static rgm_status map_file(const char *folder, int file, rgm_error *err) {
 }
 
 static rgm_status begin(const char *folder, rgm_error *err) {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
     int file = -1;
     rgm_status status = RGM_OK;
     size_t length = strlen(folder);
@@ -128,7 +129,7 @@ static rgm_status begin(const char *folder, rgm_error *err) {
     memcpy(spill.folder, folder, length + 1);
     spill.file = file;
     file = -1;
-    pthread_once(&once, watch_forks);
+    rgm_fork_watch(RGM_FORK_SPILL, &hooks);
 done:
     if (file >= 0) close(file);
     return status;

@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/status.h"
 
@@ -21,6 +22,13 @@ typedef struct {
     uint32_t length;
     uint32_t hash;
 } rgm_string;
+
+// By bytes, the shorter first where one begins with the other; as memcmp returns it.
+static inline int rgm_string_compare(rgm_string a, rgm_string b) {
+    size_t shorter = a.length < b.length ? a.length : b.length;
+    int order = shorter ? memcmp(a.data, b.data, shorter) : 0;
+    return order ? order : (a.length > b.length) - (a.length < b.length);
+}
 
 typedef struct rgm_strings_slab rgm_strings_slab;
 

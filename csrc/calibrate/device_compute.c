@@ -107,7 +107,8 @@ static rgm_status load(compute_job *compute, int row, rgm_figures *figures) {
     if (!is_native(rows[row].id, queue->capability)) {
         rgm_figure_refuse(
             figures, rows[row].id,
-            "compute capability %d.%d multiplies fp8 by warp groups only, which no kernel here does",
+            "compute capability %d.%d multiplies fp8 by warp groups only, which no kernel here does; "
+            "torch._scaled_mm is measured where the program has imported torch",
             queue->capability / 10, queue->capability % 10);
         return RGM_OK;
     }

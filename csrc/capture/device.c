@@ -23,6 +23,10 @@ static void on_counters(void *arg, const rgm_counter_row *rows, size_t count) {
     rgm_session_rows(arg, RGM_LOG_VALUES, rows, count);
 }
 
+static void on_stalls(void *arg, const rgm_stall_row *rows, size_t count) {
+    rgm_session_rows(arg, RGM_LOG_STALLS, rows, count);
+}
+
 static uint32_t innermost(const rgm_track *track) {
     const rgm_frame *frame = rgm_innermost_open(atomic_load_explicit(&track->top, memory_order_relaxed));
     if (frame) return atomic_load_explicit(&frame->seq, memory_order_relaxed);
@@ -64,6 +68,7 @@ rgm_device_sink rgm_session_sink(rgm_session *session) {
                              .memory = on_memory,
                              .queue_times = on_queue_times,
                              .counters = on_counters,
+                             .stalls = on_stalls,
                              .call = on_call,
                              .intern = on_intern,
                              .note = on_note};

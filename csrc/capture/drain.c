@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // From the recorders to the journal. Everything here runs under the drain lock.
 #include <string.h>
+#include <time.h>
 
 #include "base/memory.h"
 #include "capture/extent.h"
 #include "io/journal/frame.h"
 
 enum { RETRY_INTERVAL_NS = 500 * 1000 * 1000 };
+
+// While the files of the recording have all the room they may take: how often is looked whether somebody has
+// taken something out, and how long the end of the recording waits for that.
+enum { ROOM_INTERVAL_NS = 20 * 1000 * 1000 };
+static const int64_t ROOM_WAIT_NS = 5000000000;
 
 static void row_frame(rgm_bytes *out, rgm_frame_type type, uint32_t first, uint32_t count, const void *rows,
                       size_t bytes) {
@@ -144,6 +150,12 @@ static void stall(rgm_session *session, const char *reason) {
     rgm_session_alarm();
 }
 
+// The files may take no more room now, as is to be expected; nothing is lost as long as the memory is enough.
+static void wait_for_room(rgm_session *session) {
+    session->stalled = true;
+    session->retry_ns = rgm_clock_monotonic_ns() + ROOM_INTERVAL_NS;
+}
+
 static bool write_out(rgm_session *session, bool last) {
     rgm_error err;
     rgm_bytes *buffer = &session->buffer;
@@ -154,8 +166,12 @@ static bool write_out(rgm_session *session, bool last) {
     else if (buffer->length)
         status = rgm_journal_append(&session->journal, buffer, last, &err);
     rgm_bytes_reset(buffer);
-    if (status != RGM_OK) stall(session, err.message);
-    return status == RGM_OK;
+    if (status == RGM_OK) return true;
+    if (session->journal.crowded)
+        wait_for_room(session);
+    else
+        stall(session, err.message);
+    return false;
 }
 
 static rgm_status range_to_buffer(void *arg, uint32_t stream, const rgm_record *records, uint32_t count,
@@ -381,28 +397,38 @@ static void write_last(rgm_session *session) {
 
 static bool write_reset(rgm_session *session);
 
+// Writes what is due; false where some of it stays in memory.
+static bool write_due(rgm_session *session, bool closing) {
+    portion p;
+    if (!take_portion(session, &p)) { // nothing has left memory
+        if (closing) rgm_session_note(session, RGM_ANOMALY_JOURNAL_FAILED, 1);
+        return false;
+    }
+    rgm_session_anchor(session, p.any || closing);
+    bool due = p.any || closing || session->stalled || anchors_due(session);
+    pthread_mutex_lock(&session->state_mutex);
+    due = due || dictionary_due(session, p.strings, p.sites);
+    pthread_mutex_unlock(&session->state_mutex);
+    bool whole =
+        !due || ((!session->journal_void || write_reset(session)) && write_portion(session, &p, closing));
+    if (whole && due) session->stalled = false;
+    rgm_free(p.extents);
+    return whole;
+}
+
 void rgm_session_drain(rgm_session *session, bool closing) {
     if (!session->journal_on) {
         if (closing || !rgm_session_is_stopped(session)) rgm_session_anchor(session, closing);
         return;
     }
     if (session->stalled && !closing && rgm_clock_monotonic_ns() < session->retry_ns) return;
-    portion p;
-    bool whole = false;
-    if (take_portion(session, &p)) {
-        rgm_session_anchor(session, p.any || closing);
-        bool due = p.any || closing || session->stalled || anchors_due(session);
-        pthread_mutex_lock(&session->state_mutex);
-        due = due || dictionary_due(session, p.strings, p.sites);
-        pthread_mutex_unlock(&session->state_mutex);
-        whole =
-            !due || ((!session->journal_void || write_reset(session)) && write_portion(session, &p, closing));
-        if (whole && due) session->stalled = false;
-        rgm_free(p.extents);
-    } else if (closing) { // nothing has left memory
-        rgm_session_note(session, RGM_ANOMALY_JOURNAL_FAILED, 1);
-    }
+    bool whole = write_due(session, closing);
     if (!closing) return;
+    int64_t end_ns = rgm_clock_monotonic_ns() + ROOM_WAIT_NS;
+    while (!whole && session->journal.crowded && rgm_clock_monotonic_ns() < end_ns) {
+        (void)nanosleep(&(struct timespec){.tv_nsec = ROOM_INTERVAL_NS}, NULL);
+        whole = write_due(session, true);
+    }
     if (!whole) write_last(session);
     rgm_session_journal(session, false); // nothing may follow the END frame
 }
@@ -453,6 +479,7 @@ void rgm_session_reset(rgm_session *session) {
     rgm_stack_sampler_hold(&session->stacks); // rows of samples name rows of stacks
     for (int log = 0; log < RGM_LOG_COUNT; log++) rgm_row_log_reset(&session->logs[log]);
     rgm_stack_sampler_clear(&session->stacks);
+    atomic_store(&session->listening.found, false);
     rgm_stack_sampler_release_hold(&session->stacks);
     session->drained_records = 0;
     for (int code = 0; code < RGM_ANOMALY_COUNT; code++) atomic_store(&session->counters[code], 0);

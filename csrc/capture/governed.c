@@ -38,7 +38,7 @@ static rgm_governor_cost cost_of(rgm_session *session) {
     return cost;
 }
 
-static void keep(rgm_session *session, const char *name, double value, int64_t now_ns) {
+void rgm_session_value(rgm_session *session, const char *name, double value, int64_t now_ns) {
     rgm_counter_row row = {.time_ns = now_ns, .value = value, .device = -1};
     if (rgm_strings_intern(&session->strings, name, strlen(name), &row.series, NULL) == RGM_OK)
         rgm_session_rows(session, RGM_LOG_VALUES, &row, 1);
@@ -47,7 +47,7 @@ static void keep(rgm_session *session, const char *name, double value, int64_t n
 static void pass_on(rgm_session *session, const uint32_t *one_in, int64_t now_ns) {
     for (int i = 0; i < RGM_GOVERNED_COUNT; i++) {
         if (atomic_exchange(&session->one_in[i], one_in[i]) == one_in[i]) continue;
-        keep(session, series[i], one_in[i], now_ns);
+        rgm_session_value(session, series[i], one_in[i], now_ns);
         rgm_session_note(session, RGM_ANOMALY_RATES_CHANGED, 1);
     }
     atomic_store(&session->stacks.one_in, one_in[RGM_GOVERNED_stacks]);
@@ -67,7 +67,7 @@ void rgm_session_govern(rgm_session *session, int64_t now_ns) {
     if (governor->looked && now_ns - governor->last_ns < RGM_GOVERNOR_LOOK_NS) return;
     rgm_governor_cost cost = cost_of(session);
     if (!rgm_governor_look(governor, now_ns, &cost)) return;
-    keep(session, "budget/own_cost_share", governor->spent, now_ns);
+    rgm_session_value(session, "budget/own_cost_share", governor->spent, now_ns);
     pass_on(session, governor->one_in, now_ns);
 }
 

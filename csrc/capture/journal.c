@@ -13,6 +13,7 @@
 #include "base/crc32c.h"
 #include "base/descriptor.h"
 #include "base/memory.h"
+#include "capture/disk_budget.h"
 #include "io/journal/frame.h"
 
 enum {
@@ -99,13 +100,16 @@ static int keep_room(rgm_journal *journal, int64_t bytes) {
         return EFBIG;
     int64_t more = PROMISE_BYTES;
     while (end > journal->promised) {
-        if (fallocate(journal->fd, FALLOC_FL_KEEP_SIZE, journal->length, end + more - journal->length) == 0)
+        int64_t from = journal->promised > journal->length ? journal->promised : journal->length;
+        int reason = rgm_disk_budget_reserve(journal->disk_limit, journal->fd, from, end + more - from);
+        if (!reason)
             journal->promised = end + more;
-        else if (is_full(errno) && more)
+        else if (is_full(reason) && more)
             more = 0;
-        else if (is_full(errno))
-            return errno;
-        else if (errno != EINTR)
+        else if (is_full(reason)) {
+            journal->crowded = reason == EDQUOT && journal->disk_limit;
+            return reason;
+        } else if (reason != EINTR)
             journal->promised = INT64_MAX; // this file system promises nothing
     }
     return 0;
@@ -120,6 +124,7 @@ static bool was_cut(const rgm_journal *journal) {
 static rgm_status write_all(rgm_journal *journal, const rgm_bytes *bytes, bool last, rgm_error *err) {
     if (was_cut(journal))
         return rgm_error_set(err, RGM_IO, "%s was cut or written over by another program", journal->path);
+    journal->crowded = false;
     int reason = last ? 0 : keep_room(journal, (int64_t)bytes->length);
     for (size_t done = 0; !reason && done < bytes->length;) {
         ssize_t wrote =
@@ -147,8 +152,8 @@ static rgm_status write_head(rgm_journal *journal, rgm_error *err) {
     return status;
 }
 
-rgm_status rgm_journal_open(rgm_journal *journal, const char *path, char *kept, size_t kept_room,
-                            rgm_error *err) {
+rgm_status rgm_journal_open(rgm_journal *journal, const char *path, int64_t disk_limit, char *kept,
+                            size_t kept_room, rgm_error *err) {
     *journal = (rgm_journal){.fd = -1};
     kept[0] = '\0';
     rgm_status status = RGM_OK;
@@ -168,6 +173,7 @@ rgm_status rgm_journal_open(rgm_journal *journal, const char *path, char *kept, 
         goto done;
     }
     journal->series.file = new_file_id(journal->fd);
+    journal->disk_limit = disk_limit;
     rgm_error reason;
     rgm_error_clear(&reason);
     status = write_head(journal, &reason);

@@ -16,7 +16,9 @@ typedef struct rgm_journal {
     int fd;
     char *path;
     int64_t length;
-    int64_t promised; // end of the room that the file system keeps for us
+    int64_t promised;   // end of the room that the file system keeps for us
+    int64_t disk_limit; // bytes that this file and those beside it may take, 0 for any (disk_budget.h)
+    bool crowded;       // the last append found no room within that
     rgm_frame_series series;
 } rgm_journal;
 
@@ -24,8 +26,8 @@ typedef struct rgm_journal {
 // PATH.unfinished-N, a finished one is replaced, and a file of another kind is refused. A disk that has no
 // room for the head is no failure: the head comes with the first frames that find room. *kept receives the
 // new name of an unfinished recording, or "".
-rgm_status rgm_journal_open(rgm_journal *journal, const char *path, char *kept, size_t kept_room,
-                            rgm_error *err) RGM_NODISCARD;
+rgm_status rgm_journal_open(rgm_journal *journal, const char *path, int64_t disk_limit, char *kept,
+                            size_t kept_room, rgm_error *err) RGM_NODISCARD;
 // After the END frame: gives back the room that was promised and not used. From here on another session may
 // take the name; this one keeps its file for reading. Not for a forked child, whose length may be out of
 // date.

@@ -38,6 +38,9 @@
     X(int64_t, budget_ppm, 0, "millionths",                                                                  \
       "Part of the time that recording may cost; sampling becomes rarer to keep to it. 0 for no budget.")    \
     X(int64_t, scope_cost_ps, 0, "ps", "What a scope costs, as it was calibrated; counts for the budget.")   \
+    X(int64_t, disk_budget_bytes, 0, "bytes",                                                                \
+      "Room that the files of the recording may take together; without room they wait until somebody takes " \
+      "something out, as `regimeter monitor --keep` does. 0 for any.")                                       \
     X(int64_t, seed, 0, "", "Start of the pseudo-random sequence that sampling uses.")
 
 typedef struct {

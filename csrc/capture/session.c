@@ -10,7 +10,7 @@
 #include "base/thread.h"
 #include "capture/session_state.h"
 
-enum { POOL_FIRST = 16, POOL_MOST = 64, ROWS_PRESSING = 1 << 20 };
+enum { POOL_FIRST = 16, ROWS_PRESSING = 1 << 20 };
 
 // --- warnings and counters --------------------------------------------------------------------------------
 
@@ -49,6 +49,16 @@ void rgm_session_alarm(void) {
     if (alarm_call) alarm_call();
 }
 
+void rgm_session_on_pass(rgm_session *session, rgm_session_look look, void *arg) {
+    session->look_arg = arg;
+    atomic_store(&session->look, look);
+}
+
+void rgm_session_look_around(rgm_session *session, bool may_wait) {
+    rgm_session_look look = atomic_load_explicit(&session->look, memory_order_acquire);
+    if (look) look(session->look_arg, may_wait);
+}
+
 // --- rows -------------------------------------------------------------------------------------------------
 
 bool rgm_session_rows(rgm_session *session, rgm_log log, const void *rows, size_t count) {
@@ -69,15 +79,12 @@ bool rgm_session_rows(rgm_session *session, rgm_log log, const void *rows, size_
     return kept;
 }
 
-static void sample_sink(void *arg, const rgm_sample *sample) {
-    rgm_session_rows(arg, RGM_LOG_SAMPLES, sample, 1);
-}
-
 // --- journal file -----------------------------------------------------------------------------------------
 
 static rgm_status journal_begin(rgm_session *session, const char *path, rgm_error *err) {
     char kept[4200];
-    RGM_TRY(rgm_journal_open(&session->journal, path, kept, sizeof kept, err));
+    RGM_TRY(rgm_journal_open(&session->journal, path, session->options.disk_budget_bytes, kept, sizeof kept,
+                             err));
     if (kept[0])
         rgm_session_warn(session, "an unfinished recording stood in the way; it was kept as %s", kept);
     session->written = (rgm_written){0};
@@ -101,112 +108,6 @@ void rgm_session_open_child(rgm_session *session) {
     pthread_mutex_lock(&session->drain_mutex);
     if (atomic_exchange(&session->child_pending, false)) child_journal(session);
     pthread_mutex_unlock(&session->drain_mutex);
-}
-
-// --- threads ----------------------------------------------------------------------------------------------
-
-// What else ran on the machine, by the drainer, or by whoever has joined it.
-static void take_pressure(rgm_session *session, bool last) {
-    int64_t threads[RGM_PRESSURE_THREADS];
-    size_t count = 0;
-    rgm_pressure_row row;
-    if (session->witness.interval_ns <= 0 || (!last && rgm_clock_monotonic_ns() < session->pressure.due_ns))
-        return;
-    int64_t begin_ns = rgm_thread_cpu_ns();
-    pthread_mutex_lock(&session->state_mutex);
-    for (rgm_recorder *r = session->recorders; r && count < RGM_PRESSURE_THREADS; r = r->next)
-        if (!atomic_load(&r->orphaned))
-            threads[count++] = session->threads[atomic_load(&r->thread_row)].thread;
-    pthread_mutex_unlock(&session->state_mutex);
-    int64_t interval_ns =
-        2 * session->witness.interval_ns * atomic_load(&session->one_in[RGM_GOVERNED_machine]);
-    if (rgm_pressure_read(&session->pressure, threads, count, interval_ns, &row))
-        rgm_session_rows(session, RGM_LOG_PRESSURES, &row, 1);
-    atomic_fetch_add(&session->pressure_cpu_ns, rgm_thread_cpu_ns() - begin_ns);
-}
-
-static void *drain_loop(void *arg) {
-    rgm_session *session = arg;
-    int64_t hot_seen = 0;
-    pthread_mutex_lock(&session->state_mutex);
-    while (!session->drainer_stop) {
-        pthread_mutex_unlock(&session->state_mutex);
-        int64_t hot = atomic_load(&session->hot_blocks), target = atomic_load(&session->pool_target);
-        if (hot > hot_seen && target < POOL_MOST) atomic_store(&session->pool_target, target *= 2);
-        hot_seen = hot;
-        rgm_session_fill_pool(session, target);
-        take_pressure(session, false);
-        rgm_session_govern(session, rgm_clock_monotonic_ns());
-        pthread_mutex_lock(&session->drain_mutex);
-        rgm_session_drain(session, false);
-        pthread_mutex_unlock(&session->drain_mutex);
-        atomic_store_explicit(&session->drainer_cpu_ns, rgm_thread_cpu_ns(), memory_order_relaxed);
-        pthread_mutex_lock(&session->state_mutex);
-        if (!session->drainer_stop)
-            rgm_cond_wait(&session->drainer_wake, &session->state_mutex, session->options.drain_interval_ns);
-    }
-    pthread_mutex_unlock(&session->state_mutex);
-    return NULL;
-}
-
-static void sampler_begin(rgm_session *session) {
-    rgm_error err;
-    rgm_error_clear(&err);
-    if (session->sampler.running || session->sampler_interval_ns <= 0) return;
-    if (rgm_sampler_start(&session->sampler, session->sampler_interval_ns,
-                          session->options.sample_heartbeat_ns, sample_sink, session, &err) != RGM_OK)
-        rgm_session_note(session, RGM_ANOMALY_INTERNAL, 1);
-}
-
-// Under the state lock.
-static void start_threads(rgm_session *session) {
-    if (session->drainer_running) return;
-    session->drainer_stop = false;
-    // Without the thread recording still works: blocks come from the heap, the journal is written at stop.
-    session->drainer_running =
-        rgm_thread_start(&session->drainer, "rgm-drain", drain_loop, session, NULL) == RGM_OK;
-    if (!session->drainer_running) rgm_session_note(session, RGM_ANOMALY_INTERNAL, 1);
-    sampler_begin(session);
-    if (session->stacks.source && rgm_stack_sampler_start(&session->stacks, session) != RGM_OK)
-        rgm_session_note(session, RGM_ANOMALY_INTERNAL, 1);
-}
-
-// The sampler takes no state lock, so it may be waited for under it.
-static void stop_threads(rgm_session *session) {
-    pthread_mutex_lock(&session->state_mutex);
-    bool running = session->drainer_running;
-    session->drainer_stop = true;
-    session->drainer_running = false;
-    pthread_cond_signal(&session->drainer_wake);
-    rgm_sampler_stop(&session->sampler);
-    pthread_mutex_unlock(&session->state_mutex);
-    rgm_stack_sampler_stop(&session->stacks);
-    if (running) pthread_join(session->drainer, NULL);
-}
-
-void rgm_session_stacks(rgm_session *session, const rgm_stack_source *source) {
-    pthread_mutex_lock(&session->state_mutex);
-    session->stacks.source = session->options.stacks_interval_ns > 0 ? source : NULL;
-    pthread_mutex_unlock(&session->state_mutex);
-}
-
-const char *rgm_session_stacks_refused(rgm_session *session) {
-    const char *refused = atomic_load(&session->stacks.refused);
-    return refused ? refused : "";
-}
-
-void rgm_session_resume(rgm_session *session) {
-    pthread_mutex_lock(&session->state_mutex);
-    if (session->stacks.source && session->stacks.forked && atomic_load(&session->id)) start_threads(session);
-    pthread_mutex_unlock(&session->state_mutex);
-}
-
-void rgm_session_sampling(rgm_session *session, int64_t interval_ns) {
-    pthread_mutex_lock(&session->state_mutex);
-    rgm_sampler_stop(&session->sampler);
-    session->sampler_interval_ns = interval_ns;
-    if (session->recorders && !session->stopped) sampler_begin(session);
-    pthread_mutex_unlock(&session->state_mutex);
 }
 
 // --- recorders --------------------------------------------------------------------------------------------
@@ -281,7 +182,7 @@ rgm_recorder *rgm_session_adopt_thread(rgm_session *session) {
     if (recorder) {
         atomic_fetch_add(&recorder->references, 1);
         atomic_store(&recorder->thread_row, row);
-        start_threads(session);
+        rgm_session_start_threads(session);
     } else if (id) {
         rgm_session_note(session, RGM_ANOMALY_DROPPED_SCOPES, 1);
     }
@@ -375,8 +276,8 @@ void rgm_session_stop(rgm_session *session) {
         atomic_store(&r->session_id, RGM_SESSION_ENDED);
     pthread_mutex_unlock(&session->state_mutex);
     if (!first) return;
-    stop_threads(session);
-    if (session->pressure.taken_ns) take_pressure(session, true);
+    rgm_session_stop_threads(session);
+    if (session->pressure.taken_ns) rgm_session_take_pressure(session, true);
     pthread_mutex_lock(&session->drain_mutex);
     rgm_session_drain(session, true);
     rgm_journal_finish(&session->journal);

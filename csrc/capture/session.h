@@ -114,6 +114,10 @@ void rgm_session_sampling(rgm_session *session, int64_t interval_ns);
 void rgm_session_stacks(rgm_session *session, const rgm_stack_source *source);
 // Why they are not sampled any more, "" where they are or nobody asked for it.
 const char *rgm_session_stacks_refused(rgm_session *session);
+// Has a session's threads call this in passing: the drainer, which may be held up by it, and the stack
+// sampler, which may not. Once, before the first scope; the argument outlives the session.
+typedef void (*rgm_session_look)(void *arg, bool may_wait);
+void rgm_session_on_pass(rgm_session *session, rgm_session_look look, void *arg);
 // In a forked child whose parent's stacks were sampled: sample the child's, without waiting for a scope.
 void rgm_session_resume(rgm_session *session);
 // Allocates and touches blocks ahead of time.

@@ -3,6 +3,7 @@
 // of the child begin anew in what is left of them.
 #include <math.h>
 
+#include "base/fork.h"
 #include "base/memory.h"
 #include "base/thread.h"
 #include "capture/session_state.h"
@@ -10,7 +11,6 @@
 
 static pthread_mutex_t registry_mutex = PTHREAD_MUTEX_INITIALIZER;
 static rgm_session *registry;
-static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 static _Atomic(uint64_t) id_source = 1;
 
 static struct {
@@ -105,6 +105,7 @@ static void child_reset(rgm_session *s) {
     if (rgm_timebase_add(&s->time, anchor, NULL) != RGM_OK) rgm_session_note(s, RGM_ANOMALY_INTERNAL, 1);
     rgm_witness_start(&s->witness, s->options.witness_interval_ns, anchor);
     rgm_pressure_reset(&s->pressure);
+    rgm_listening_reset(&s->listening);
     rgm_bytes_reset(&s->buffer);
     rgm_journal_close(&s->journal);
     rgm_session_journal(s, false);
@@ -127,9 +128,9 @@ static void fork_child(void) {
     fork_unlock();
 }
 
-static void watch_forks(void) { pthread_atfork(fork_prepare, fork_parent, fork_child); }
+static const rgm_fork_hooks hooks = {fork_prepare, fork_parent, fork_child};
 
-void rgm_session_watch_forks(void) { pthread_once(&fork_once, watch_forks); }
+void rgm_session_watch_forks(void) { rgm_fork_watch(RGM_FORK_SESSIONS, &hooks); }
 
 void rgm_session_register(rgm_session *session) {
     atomic_store(&session->id, session->last_id = atomic_fetch_add(&id_source, 1));

@@ -12,6 +12,7 @@
 
 #include "capture/governor.h"
 #include "capture/journal.h"
+#include "capture/listening.h"
 #include "capture/pressure.h"
 #include "capture/row_log.h"
 #include "capture/sampler.h"
@@ -66,12 +67,15 @@ struct rgm_session {
     rgm_sampler sampler;
     int64_t sampler_interval_ns;
     rgm_stack_sampler stacks;
+    _Atomic(rgm_session_look) look; // in passing, NULL for none
+    void *look_arg;
     rgm_governor governor; // of the drainer
     _Atomic(uint32_t) one_in[RGM_GOVERNED_COUNT];
     _Atomic(int64_t) pressure_cpu_ns; // part of drainer_cpu_ns
 
     rgm_witness_state witness;
     rgm_pressure_state pressure; // of the drainer; when it has ended, of who has joined it
+    rgm_listening listening;     // of the drainer
 
     pthread_mutex_t time_mutex;
     rgm_timebase time;
@@ -106,7 +110,12 @@ static inline void rgm_session_journal(rgm_session *session, bool on) {
 // session.c
 void rgm_session_warn(rgm_session *session, const char *format, ...) RGM_PRINTF(2, 3);
 void rgm_session_alarm(void);
+void rgm_session_look_around(rgm_session *session, bool may_wait);
 void rgm_session_open_child(rgm_session *session); // in a forked child, the file of its own, once
+// session_threads.c
+void rgm_session_start_threads(rgm_session *session); // under the state lock
+void rgm_session_stop_threads(rgm_session *session);
+void rgm_session_take_pressure(rgm_session *session, bool last);
 // session_fork.c
 void rgm_session_watch_forks(void);              // any number of times
 void rgm_session_register(rgm_session *session); // gives it its id; forks see it from now on
@@ -118,6 +127,7 @@ void rgm_session_fill_pool(rgm_session *session, int64_t blocks);
 // governed.c; the first by the drainer alone
 void rgm_session_govern(rgm_session *session, int64_t now_ns);
 void rgm_session_govern_anew(rgm_session *session);
+void rgm_session_value(rgm_session *session, const char *name, double value, int64_t now_ns); // a counter
 // drain.c, each under the drain lock
 bool rgm_session_is_stopped(rgm_session *session);
 int64_t rgm_session_counter(rgm_session *session, rgm_anomaly code); // total so far

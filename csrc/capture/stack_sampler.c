@@ -54,7 +54,8 @@ static rgm_sample_state with_lock(const rgm_stack_sampler *stacks, rgm_walker *w
 
 static rgm_sample_state running(const rgm_stack_sampler *stacks, rgm_walker *walker,
                                 const rgm_sampled_thread *t, int64_t cpu_ns) {
-    return stacks->source->has_lock(walker) ? with_lock(stacks, walker, t, cpu_ns) : RGM_SAMPLE_NATIVE;
+    return stacks->source->has_lock(walker, t->number) ? with_lock(stacks, walker, t, cpu_ns)
+                                                       : RGM_SAMPLE_NATIVE;
 }
 
 static bool in_a_wait(uint8_t state) {
@@ -62,17 +63,10 @@ static bool in_a_wait(uint8_t state) {
            !rgm_sample_runs((rgm_sample_state)state);
 }
 
-// Who sleeps in the system waits; who is ready may have been put aside by this thread a moment ago.
-static rgm_sample_state state_without_progress(const rgm_stack_sampler *stacks, rgm_walker *walker,
-                                               rgm_sampled_thread *t, int64_t cpu_ns, int64_t now_ns) {
-    uint64_t address;
-    bool kept = t - stacks->known < RGM_STACK_FILES;
-    switch (rgm_thread_waits(t->thread, kept ? &t->file : NULL, &address)) {
-    case RGM_WAITS_FOR_PROCESSOR: {
-        bool mostly_ran = t->cpu_ns >= 0 && 2 * (cpu_ns - t->cpu_ns) > now_ns - t->at_ns;
-        return mostly_ran && rgm_thread_displaced(t->thread) ? running(stacks, walker, t, cpu_ns)
-                                                             : RGM_SAMPLE_WAITING_FOR_PROCESSOR;
-    }
+static rgm_sample_state waiting(const rgm_stack_sampler *stacks, const rgm_walker *walker,
+                                rgm_thread_wait wait, uint64_t address) {
+    switch (wait) {
+    case RGM_WAITS_FOR_PROCESSOR: return RGM_SAMPLE_WAITING_FOR_PROCESSOR;
     case RGM_WAITS_AT_ADDRESS:
         return stacks->source->is_lock(walker, address) ? RGM_SAMPLE_WAITING_FOR_LOCK
                                                         : RGM_SAMPLE_WAITING_FOR_THREAD;
@@ -85,8 +79,40 @@ static rgm_sample_state state_without_progress(const rgm_stack_sampler *stacks, 
     }
 }
 
-static bool add_row(rgm_stack_sampler *stacks, const rgm_sampled_thread *t, uint64_t ticks) {
-    rgm_host_sample_row row = {.ticks = ticks, .thread = t->thread, .stack = t->stack, .state = t->state};
+// What a thread does at the moment: its clock goes on, or it waits.
+typedef struct {
+    int64_t cpu_ns;
+    rgm_thread_wait wait;
+    uint64_t address;
+} activity;
+
+static bool has_waited(const rgm_sampled_thread *t) { return t->fresh && in_a_wait(t->state); }
+
+// Who waited last time mostly does again, and then the clock need not be read.
+static activity ask(const rgm_stack_sampler *stacks, rgm_sampled_thread *t, int64_t begin_cpu_ns) {
+    rgm_thread_file *file = t - stacks->known < RGM_STACK_FILES ? &t->file : NULL;
+    activity now = {.cpu_ns = begin_cpu_ns};
+    bool waited = has_waited(t);
+    if (waited) now.wait = rgm_thread_waits(t->thread, file, &now.address);
+    if (now.wait != RGM_WAITS_UNKNOWN && now.wait != RGM_WAITS_FOR_PROCESSOR) return now;
+    now.cpu_ns = rgm_thread_clock_ns(t->thread);
+    if (!waited && now.cpu_ns <= begin_cpu_ns) now.wait = rgm_thread_waits(t->thread, file, &now.address);
+    return now;
+}
+
+// Who gets on runs, who sleeps in the system waits, and who is ready may have been put aside by this thread a
+// moment ago.
+static rgm_sample_state state_of(const rgm_stack_sampler *stacks, rgm_walker *walker,
+                                 const rgm_sampled_thread *t, activity now, int64_t begin_cpu_ns) {
+    if (now.cpu_ns > begin_cpu_ns) return running(stacks, walker, t, now.cpu_ns);
+    bool mostly_ran = t->cpu_ns >= 0 && 2 * (begin_cpu_ns - t->cpu_ns) > t->now_ns - t->at_ns;
+    if (now.wait == RGM_WAITS_FOR_PROCESSOR && mostly_ran && rgm_thread_displaced(t->thread))
+        return running(stacks, walker, t, begin_cpu_ns);
+    return waiting(stacks, walker, now.wait, now.address);
+}
+
+static bool add_row(rgm_stack_sampler *stacks, const rgm_sampled_thread *t) {
+    rgm_host_sample_row row = {.ticks = t->ticks, .thread = t->thread, .stack = t->stack, .state = t->state};
     return rgm_session_rows(stacks->session, RGM_LOG_HOST_SAMPLES, &row, 1);
 }
 
@@ -95,41 +121,59 @@ static void note(rgm_stack_sampler *stacks, rgm_stack_found found) {
     rgm_session_note(stacks->session, torn ? RGM_ANOMALY_TORN_STACKS : RGM_ANOMALY_DROPPED_SAMPLES, 1);
 }
 
-// Where it stands, by a walk; false where nothing can be said of it.
-static bool look(rgm_stack_sampler *stacks, rgm_walker *walker, rgm_sampled_thread *t, int64_t begin_cpu_ns,
-                 int64_t now_ns) {
+// The number of the stack that it is in.
+static rgm_stack_found number(rgm_stack_sampler *stacks, rgm_walker *walker, rgm_sampled_thread *t,
+                              size_t count, bool cut) {
+    rgm_kept_stack *kept = &t->kept;
+    if (cut || kept->count < count)
+        return rgm_stack_tree_find(stacks->tree, stacks->source, walker, stacks->frames, count, cut,
+                                   t->now_ns, &t->stack);
+    size_t same = kept->count - count;
+    t->stack = same ? kept->frames[same - 1].node : RGM_STACK_NONE;
+    return rgm_stack_tree_follow(stacks->tree, stacks->source, walker, stacks->frames, count, t->now_ns,
+                                 kept->frames + same, &t->stack);
+}
+
+// Where it stands, by a walk, and what it does; false where nothing can be said of it. Of one that ran it has
+// to be told whether it does now: others have been looked at since its clock was read.
+static bool look(rgm_stack_sampler *stacks, rgm_walker *walker, rgm_sampled_thread *t) {
     size_t count;
     bool cut;
-    rgm_walk walk = stacks->source->frames(walker, stacks->frames, &count, &cut);
-    int64_t cpu_ns = rgm_thread_clock_ns(t->thread);
+    int64_t begin_cpu_ns = has_waited(t) ? t->now_cpu_ns : rgm_thread_clock_ns(t->thread);
+    rgm_walk walk = stacks->source->frames(walker, t->number, &t->kept, stacks->frames, &count, &cut);
     if (walk == RGM_WALK_TORN) note(stacks, RGM_STACK_UNREADABLE);
     if (walk != RGM_WALK_FOUND) return false;
-    rgm_stack_found found = rgm_stack_tree_find(stacks->tree, stacks->source, walker, stacks->frames, count,
-                                                cut, now_ns, &t->stack);
+    activity now = ask(stacks, t, begin_cpu_ns);
+    rgm_stack_found found = number(stacks, walker, t, count, cut);
     if (found != RGM_STACK_KNOWN) {
+        t->kept.count = 0;
         note(stacks, found);
         return false;
     }
-    t->state = cpu_ns > begin_cpu_ns
-                   ? (uint8_t)running(stacks, walker, t, cpu_ns)
-                   : (uint8_t)state_without_progress(stacks, walker, t, begin_cpu_ns, now_ns);
+    t->state = (uint8_t)state_of(stacks, walker, t, now, begin_cpu_ns);
     return true;
 }
 
-static void sample_thread(rgm_stack_sampler *stacks, rgm_walker *walker, int64_t thread) {
+// Reads its clock: one that has not got on since is where it was. Nor does one move that was ready and has
+// not got to run meanwhile.
+static void meet(rgm_stack_sampler *stacks, int64_t thread, uint32_t number) {
     rgm_sampled_thread *t = thread_of(stacks, thread);
-    uint64_t ticks = rgm_clock_ticks();
-    int64_t cpu_ns = rgm_thread_clock_ns(thread), now_ns = rgm_clock_monotonic_ns();
-    if (!t || cpu_ns < 0) return;
-    t->seen = true;
-    bool rests = t->fresh && cpu_ns == t->cpu_ns && in_a_wait(t->state);
-    if (!rests) t->fresh = look(stacks, walker, t, cpu_ns, now_ns);
-    t->cpu_ns = cpu_ns;
-    t->at_ns = now_ns;
-    if (t->fresh) (void)add_row(stacks, t, ticks);
+    if (!t) return;
+    t->ticks = rgm_clock_ticks();
+    t->now_cpu_ns = rgm_thread_clock_ns(thread);
+    t->now_ns = rgm_clock_monotonic_ns();
+    t->number = number;
+    t->seen = t->now_cpu_ns >= 0;
+    t->due = t->seen && !(t->fresh && t->now_cpu_ns == t->cpu_ns && t->state != RGM_SAMPLE_UNKNOWN &&
+                          !rgm_sample_runs((rgm_sample_state)t->state));
 }
 
 // --- all threads ------------------------------------------------------------------------------------------
+
+static void forget(rgm_sampled_thread *t) {
+    rgm_thread_file_close(&t->file);
+    rgm_free(t->kept.frames);
+}
 
 static void forget_gone(rgm_stack_sampler *stacks) {
     size_t kept = 0;
@@ -137,14 +181,40 @@ static void forget_gone(rgm_stack_sampler *stacks) {
         if (stacks->known[i].seen)
             stacks->known[kept++] = stacks->known[i];
         else
-            rgm_thread_file_close(&stacks->known[i].file);
+            forget(&stacks->known[i]);
     stacks->known_count = kept;
+}
+
+static void look_at_due(rgm_stack_sampler *stacks, rgm_walker *walker, bool with_lock_too) {
+    for (size_t i = 0; i < stacks->known_count; i++) {
+        rgm_sampled_thread *t = &stacks->known[i];
+        if (!t->due || (!with_lock_too && stacks->source->has_lock(walker, t->number))) continue;
+        if (with_lock_too) t->ticks = rgm_clock_ticks();
+        t->fresh = look(stacks, walker, t);
+        t->due = false;
+    }
+}
+
+static void look_at_all(rgm_stack_sampler *stacks, rgm_walker *walker) {
+    size_t due = 0;
+    for (size_t i = 0; i < stacks->known_count; i++)
+        if (stacks->known[i].due) stacks->due[due++] = stacks->known[i].number;
+    stacks->source->together(walker, stacks->due, due);
+    look_at_due(stacks, walker, false);
+    look_at_due(stacks, walker, true);
+    for (size_t i = 0; i < stacks->known_count; i++) {
+        rgm_sampled_thread *t = &stacks->known[i];
+        t->cpu_ns = t->now_cpu_ns;
+        t->at_ns = t->now_ns;
+        if (t->fresh) (void)add_row(stacks, t);
+    }
 }
 
 // False when there is nothing to be sampled any more.
 static bool sample_all(rgm_stack_sampler *stacks, rgm_walker *walker) {
     const char *reason = "";
     int64_t thread;
+    uint32_t number = 0;
     rgm_walk walk = RGM_WALK_END;
     rgm_session_open_child(stacks->session);
     pthread_mutex_lock(&stacks->rows_mutex);
@@ -152,9 +222,10 @@ static bool sample_all(rgm_stack_sampler *stacks, rgm_walker *walker) {
     if (stacks->watches_heap && begun) rgm_heap_take(stacks, walker);
     for (size_t i = 0; i < stacks->known_count; i++) stacks->known[i].seen = false;
     while (begun && (walk = stacks->source->next(walker, &thread)) == RGM_WALK_FOUND)
-        sample_thread(stacks, walker, thread);
+        meet(stacks, thread, number++);
     if (walk == RGM_WALK_TORN) note(stacks, RGM_STACK_UNREADABLE);
     forget_gone(stacks);
+    look_at_all(stacks, walker);
     pthread_mutex_unlock(&stacks->rows_mutex);
     if (*reason) atomic_store(&stacks->refused, reason);
     return !*reason;
@@ -194,6 +265,7 @@ static void *sample_loop(void *arg) {
         pthread_mutex_unlock(&stacks->mutex);
         bool more = sample_all(stacks, walker);
         rgm_witness_beside(stacks->session);
+        rgm_session_look_around(stacks->session, false);
         atomic_store_explicit(&stacks->cpu_ns, rgm_thread_cpu_ns(), memory_order_relaxed);
         pthread_mutex_lock(&stacks->mutex);
         due_ns += next_pause(stacks, interval_ns);
@@ -242,7 +314,7 @@ rgm_status rgm_stack_sampler_start(rgm_stack_sampler *stacks, rgm_session *sessi
 }
 
 static void forget_all(rgm_stack_sampler *stacks) {
-    for (size_t i = 0; i < stacks->known_count; i++) rgm_thread_file_close(&stacks->known[i].file);
+    for (size_t i = 0; i < stacks->known_count; i++) forget(&stacks->known[i]);
     stacks->known_count = 0;
 }
 

@@ -3,8 +3,10 @@
 // of themselves around their mean, so that they do not keep step with a loop. The threads that it looks at do
 // nothing for it.
 //
-// A thread that has used no processor time since the last look stands where it stood then, and is not walked
-// again. A walk that contradicts itself is left out and counted.
+// A look: the clocks of all threads are read, then at once where those stand whose clocks went on, then what
+// each of them does, the one with the language's lock last: it may have to be waited for. A thread that has
+// used no processor time since the last look stands where it stood then, and is not walked again. A walk that
+// contradicts itself is left out and counted.
 #ifndef RGM_CAPTURE_STACK_SAMPLER_H
 #define RGM_CAPTURE_STACK_SAMPLER_H
 
@@ -19,11 +21,14 @@ enum { RGM_STACK_THREADS = 512, RGM_STACK_FILES = 16 }; // looked at; with a fil
 
 // What is kept of a thread from one look to the next.
 typedef struct {
-    int64_t thread, cpu_ns, at_ns;
+    int64_t thread, cpu_ns, at_ns; // its clock at the last look
+    int64_t now_cpu_ns, now_ns;    // at this one
+    uint64_t ticks;
     rgm_thread_file file;
-    uint32_t stack;
+    rgm_kept_stack kept;
+    uint32_t stack, number; // number: the walker's
     uint8_t state;
-    bool seen, fresh; // in this look; `stack` is of the tree as it is
+    bool seen, due, fresh; // in this look; to be walked in it; `stack` is of the tree as it is
 } rgm_sampled_thread;
 
 typedef struct {
@@ -39,9 +44,10 @@ typedef struct {
     rgm_sampled_thread *known;
     size_t known_count;
     rgm_source_frame *frames;
-    _Atomic(uint32_t) one_in;      // looks that are taken, 0 or 1: all
-    _Atomic(int64_t) cpu_ns;       // spent by the thread so far
-    _Atomic(const char *) refused; // why stacks are not sampled (any more), NULL where they are
+    uint32_t due[RGM_STACK_THREADS]; // numbers
+    _Atomic(uint32_t) one_in;        // looks that are taken, 0 or 1: all
+    _Atomic(int64_t) cpu_ns;         // spent by the thread so far
+    _Atomic(const char *) refused;   // why stacks are not sampled (any more), NULL where they are
 } rgm_stack_sampler;
 
 void rgm_stack_sampler_init(rgm_stack_sampler *stacks);

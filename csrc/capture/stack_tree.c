@@ -238,6 +238,17 @@ static rgm_stack_found take_step(rgm_stack_tree *tree, const rgm_stack_source *s
     return RGM_STACK_KNOWN;
 }
 
+rgm_stack_found rgm_stack_tree_follow(rgm_stack_tree *tree, const rgm_stack_source *source,
+                                      rgm_walker *walker, const rgm_source_frame *frames, size_t count,
+                                      int64_t now_ns, rgm_kept_frame *kept, uint32_t *node) {
+    rgm_stack_found found = RGM_STACK_KNOWN;
+    for (size_t i = count; found == RGM_STACK_KNOWN && i-- > 0;) {
+        found = take_step(tree, source, walker, &frames[i], now_ns, node);
+        if (kept) kept[count - 1 - i].node = *node;
+    }
+    return found;
+}
+
 rgm_stack_found rgm_stack_tree_find(rgm_stack_tree *tree, const rgm_stack_source *source, rgm_walker *walker,
                                     const rgm_source_frame *frames, size_t count, bool cut, int64_t now_ns,
                                     uint32_t *node) {
@@ -250,7 +261,6 @@ rgm_stack_found rgm_stack_tree_find(rgm_stack_tree *tree, const rgm_stack_source
                               .first_line = -1};
         found = find_node(tree, root, node);
     }
-    for (size_t i = count; found == RGM_STACK_KNOWN && i-- > 0;)
-        found = take_step(tree, source, walker, &frames[i], now_ns, node);
-    return found;
+    if (found != RGM_STACK_KNOWN) return found;
+    return rgm_stack_tree_follow(tree, source, walker, frames, count, now_ns, NULL, node);
 }

@@ -32,5 +32,10 @@ void rgm_stack_tree_clear(rgm_stack_tree *tree);
 rgm_stack_found rgm_stack_tree_find(rgm_stack_tree *tree, const rgm_stack_source *source, rgm_walker *walker,
                                     const rgm_source_frame *frames, size_t count, bool cut, int64_t now_ns,
                                     uint32_t *node);
+// The same from the stack *node on, on which these functions are called. `kept` (of `count`, may be NULL)
+// gets the numbers on the way, outermost first.
+rgm_stack_found rgm_stack_tree_follow(rgm_stack_tree *tree, const rgm_stack_source *source,
+                                      rgm_walker *walker, const rgm_source_frame *frames, size_t count,
+                                      int64_t now_ns, rgm_kept_frame *kept, uint32_t *node);
 
 #endif

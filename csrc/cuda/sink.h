@@ -20,6 +20,7 @@ typedef struct {
     void (*memory)(void *arg, const rgm_device_memory_row *rows, size_t count);
     void (*queue_times)(void *arg, const rgm_queue_time_row *rows, size_t count);
     void (*counters)(void *arg, const rgm_counter_row *rows, size_t count);
+    void (*stalls)(void *arg, const rgm_stall_row *rows, size_t count);
     // A call by the current thread that launched device work: ticks at begin and end, string id of its name.
     void (*call)(void *arg, uint64_t begin, uint64_t end, uint32_t name, uint32_t correlation);
     // Id of a text; 0, and a count, when there is no room.

@@ -56,6 +56,7 @@ void rgm_builder_free(rgm_builder *builder) {
     rgm_free(builder->stacks.rows);
     rgm_free(builder->host_samples.rows);
     rgm_free(builder->allocations.rows);
+    rgm_free(builder->stalls.rows);
     rgm_timebase_release(&builder->time);
     rgm_device_rows_release(&builder->device);
     rgm_run_free(builder->run);
@@ -419,6 +420,7 @@ void rgm_builder_reset(rgm_builder *builder) {
     builder->stacks.count = 0;
     builder->host_samples.count = 0;
     builder->allocations.count = 0;
+    builder->stalls.count = 0;
     rgm_device_rows_clear(&builder->device);
     builder->migrated = 0;
     rgm_timebase_release(&builder->time);

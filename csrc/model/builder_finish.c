@@ -251,6 +251,7 @@ rgm_status rgm_builder_finish(rgm_builder *builder, bool keep_open, rgm_run **ru
     RGM_TRY(name_spans(builder, err));
     RGM_TRY(rgm_builder_witnesses(builder, err));
     RGM_TRY(rgm_builder_host_samples(builder, err));
+    RGM_TRY(rgm_builder_stalls(builder, err));
     RGM_TRY(name_lanes(builder, err));
     convert_times(builder);
     RGM_TRY(rgm_device_rows_to_spans(&builder->device, builder->run, err));

@@ -40,6 +40,7 @@ struct rgm_builder {
     rgm_builder_list stacks;       // rgm_stack_row, by number
     rgm_builder_list host_samples; // rgm_host_sample_row
     rgm_builder_list allocations;  // rgm_allocation_row
+    rgm_builder_list stalls;       // rgm_stall_row, names are ids of the run
     rgm_device_rows device;
     uint64_t last_tick; // latest time that anything tells of
     int64_t migrated;
@@ -58,6 +59,8 @@ rgm_status rgm_builder_witnesses(rgm_builder *builder, rgm_error *err) RGM_NODIS
 // builder_stacks.c: the tables `stacks` and `samples`, but for what is derived from spans.
 rgm_status rgm_builder_host_samples(rgm_builder *builder, rgm_error *err) RGM_NODISCARD;
 
+// builder_stalls.c: the table `stalls`.
+rgm_status rgm_builder_stalls(rgm_builder *builder, rgm_error *err) RGM_NODISCARD;
 // builder.c: a scope that has ended; room for its span has been made.
 rgm_status rgm_builder_scope(rgm_builder *builder, rgm_builder_stream *s, const rgm_record *record,
                              rgm_error *err) RGM_NODISCARD;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/datasheets.h"
 
-#include <string.h>
-
 #define GIGA 1e9
 #define TERA 1e12
 
@@ -21,9 +19,3 @@ const rgm_datasheet rgm_datasheets[] = {
 #undef DATASHEET_ROW
 };
 const size_t rgm_datasheets_count = sizeof rgm_datasheets / sizeof *rgm_datasheets;
-
-const rgm_datasheet *rgm_datasheet_find(const char *name) {
-    for (size_t i = 0; i < rgm_datasheets_count; i++)
-        if (strcmp(rgm_datasheets[i].name, name) == 0) return &rgm_datasheets[i];
-    return NULL;
-}

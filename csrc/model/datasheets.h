@@ -44,7 +44,4 @@ typedef struct {
 extern const rgm_datasheet rgm_datasheets[];
 extern const size_t rgm_datasheets_count;
 
-// The row of that very name, NULL when there is none.
-const rgm_datasheet *rgm_datasheet_find(const char *name);
-
 #endif

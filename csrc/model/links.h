@@ -25,6 +25,8 @@ rgm_status rgm_links_launches(const rgm_run *run, rgm_i32 *launch, int64_t *reus
 
 // Whether the run says of any work what launched it. Recordings and files of others may have the ids only.
 bool rgm_run_knows_launches(const rgm_run *run);
+// Whether it has work that something launched, and does not say what.
+bool rgm_run_lacks_launches(const rgm_run *run);
 // Row of the call that launched each piece of device work, -1 elsewhere: as the run says, which may name any
 // row where it comes from a file, or by the rule above where the run says nothing. The one answer for
 // analyses and exports.

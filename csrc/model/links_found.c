@@ -236,14 +236,20 @@ static rgm_status add_step(finding *f, const open_step *open, size_t next, rgm_e
     bool trains = open->roles & (ROLE_BIT(BACKWARD) | ROLE_BIT(OPTIMIZER));
     const char *name = trains ? "training step" : "iteration";
     int32_t parent = common_parent(f, open->first, next);
-    int64_t end = next < f->n_events ? start_of(f, next) : end_of(f, next - 1);
-    if (parent >= 0 && spans->start_ns[parent] + spans->duration_ns[parent] < end)
-        end = spans->start_ns[parent] + spans->duration_ns[parent];
+    int64_t begin = start_of(f, open->first),
+            end = next < f->n_events ? start_of(f, next) : end_of(f, next - 1);
+    if (parent >= 0) {
+        int64_t most = spans->start_ns[parent] + spans->duration_ns[parent];
+        if (most < begin)
+            parent = -1; // damaged: it had ended
+        else if (most < end)
+            end = most;
+    }
     size_t row;
     RGM_TRY(rgm_table_append(&rgm_spans_desc, spans, STEP_COLUMNS, &row, err));
     RGM_TRY(rgm_strings_intern(&f->run->strings, name, strlen(name), &spans->name[row], err));
-    spans->start_ns[row] = start_of(f, open->first);
-    spans->duration_ns[row] = end - spans->start_ns[row];
+    spans->start_ns[row] = begin;
+    spans->duration_ns[row] = end - begin;
     spans->lane[row] = spans->lane[f->events[open->first].row];
     spans->parent[row] = parent;
     spans->category[row] = f->names[RGM_ROLE_STEP];

@@ -92,6 +92,19 @@ bool rgm_run_knows_launches(const rgm_run *run) {
     return false;
 }
 
+// Accelerators other than GPUs do not say who launched them.
+static bool has_launch(const rgm_run *run, size_t row) {
+    unsigned kind = rgm_links_kind(run, row);
+    return rgm_kind_is_work(kind) && kind != RGM_KIND_ACCELERATOR;
+}
+
+bool rgm_run_lacks_launches(const rgm_run *run) {
+    if (rgm_run_knows_launches(run)) return false;
+    for (size_t i = 0; i < run->spans.rows; i++)
+        if (has_launch(run, i)) return true;
+    return false;
+}
+
 rgm_status rgm_run_launches(const rgm_run *run, rgm_i32 *launch, rgm_error *err) {
     int64_t reused;
     size_t n = run->spans.rows;
@@ -103,12 +116,6 @@ rgm_status rgm_run_launches(const rgm_run *run, rgm_i32 *launch, rgm_error *err)
         launch[i] = right ? call : -1;
     }
     return RGM_OK;
-}
-
-// Accelerators other than GPUs do not say who launched them.
-static bool has_launch(const rgm_run *run, size_t row) {
-    unsigned kind = rgm_links_kind(run, row);
-    return rgm_kind_is_work(kind) && kind != RGM_KIND_ACCELERATOR;
 }
 
 rgm_status rgm_links_join(rgm_run *run, rgm_links_found *found, rgm_error *err) {

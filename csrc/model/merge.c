@@ -180,7 +180,7 @@ static rgm_status set_extent(merge *m, rgm_error *err) {
 static rgm_status append_run(merge *m, rgm_error *err) {
     m->first_lane = m->to->lanes.rows;
     m->delta[ID] = m->position << RGM_MERGE_ID_BITS;
-    m->unlinked = m->unlinked || (m->from->spans.rows && !rgm_run_knows_launches(m->from));
+    m->unlinked = m->unlinked || rgm_run_lacks_launches(m->from);
     RGM_TRY(map_names(m, err));
     RGM_TRY(append_tables(m, err));
     fill_ranks(m);

@@ -40,6 +40,18 @@ rgm_occupancy rgm_occupancy_of(const rgm_device_limits *limits, int64_t block_th
     return (rgm_occupancy){(double)(blocks * warps) / (double)most_warps, limit};
 }
 
+rgm_occupancy rgm_occupancy_in_clusters(const rgm_device_limits *limits, rgm_occupancy without,
+                                        int64_t block_threads, int64_t cluster_blocks,
+                                        int64_t most_clusters) {
+    if (without.limit == RGM_OCCUPANCY_LIMIT_UNKNOWN || cluster_blocks < 2 || most_clusters < 1 ||
+        most_clusters > INT32_MAX || limits->multiprocessors < 1)
+        return without;
+    int64_t warps = up(block_threads, limits->warp_threads) / limits->warp_threads;
+    int64_t most_warps = (int64_t)(limits->threads / limits->warp_threads) * limits->multiprocessors;
+    double share = (double)(most_clusters * cluster_blocks * warps) / (double)most_warps;
+    return share < without.share ? (rgm_occupancy){share, RGM_OCCUPANCY_LIMIT_CLUSTERS} : without;
+}
+
 // The table of technical specifications per compute capability in the CUDA C++ Programming Guide.
 static const struct {
     int32_t major, minor, blocks, reserved_bytes;

@@ -26,6 +26,7 @@ typedef struct {
     int32_t registers;       // per multiprocessor
     int32_t shared_bytes;    // per multiprocessor
     int32_t reserved_bytes;  // of shared memory per block, for the system
+    int32_t multiprocessors; // of the device; only what is said of clusters needs it
 } rgm_device_limits;
 
 typedef struct {
@@ -35,6 +36,12 @@ typedef struct {
 
 rgm_occupancy rgm_occupancy_of(const rgm_device_limits *limits, int64_t block_threads, int32_t registers,
                                int64_t shared_bytes);
+// The same of a kernel that is launched in clusters of so many blocks, of which the device holds
+// `most_clusters` at a time: a cluster lies in one GPC, whose multiprocessors may be no multiple of it, so
+// this is of the device and not of one multiprocessor. Where it is not known how many (0) the answer is that
+// without clusters, an upper bound.
+rgm_occupancy rgm_occupancy_in_clusters(const rgm_device_limits *limits, rgm_occupancy without,
+                                        int64_t block_threads, int64_t cluster_blocks, int64_t most_clusters);
 // Adds what follows from the compute capability alone, as it does not stand in traces: blocks and reserved
 // shared memory. False for a compute capability that is not known.
 bool rgm_device_limits_complete(rgm_device_limits *limits);

@@ -34,6 +34,10 @@ enum {
 #define RGM_RECORD_NO_PARENT UINT32_MAX
 // The series of `counters` that holds what scopes counted.
 #define RGM_INSTRUCTIONS_SERIES "instructions"
+// The series that has a 1 when an event loop of the process was found to wait for who asks.
+#define RGM_LISTENING_SERIES "process/listening"
+// The series that has a 1 when the process was found to be connected to a socket of its own that listens.
+#define RGM_ASKS_ITSELF_SERIES "process/asks_itself"
 #define RGM_RECORD_META_MAX ((1u << 24) - 1)
 #define RGM_RECORD_VALUE_MAX ((UINT64_C(1) << 48) - 1)
 #define RGM_RECORD_TRACK_MAX UINT16_MAX
@@ -233,6 +237,19 @@ typedef struct {
     int32_t group_size; // -1 unknown
 } rgm_collective_row;
 
+// Samples of one instruction of a kernel that found a warp there, by why it did not go on.
+typedef struct {
+    uint64_t cubin;  // what the library calls the binary by
+    uint64_t offset; // of the instruction in the function
+    uint32_t kernel; // string ids
+    uint32_t reason; // as "long_scoreboard"
+    uint32_t samples;
+    uint32_t not_issued; // of them where the scheduler issued no instruction of any warp
+    int16_t device;
+    uint16_t padding[3];
+    uint32_t file, line; // of the source: a string id, and from 1; 0 and 0 unknown
+} rgm_stall_row;
+
 // Rows that come beside the scopes: X(FRAMES, name, row type, anomaly of what found no room).
 #define RGM_ROW_LOGS(X)                                                                                      \
     X(SAMPLES, sample, rgm_sample, DROPPED_SAMPLES)                                                          \
@@ -246,7 +263,8 @@ typedef struct {
     X(ALLOCATIONS, allocation, rgm_allocation_row, DROPPED_SAMPLES)                                          \
     X(DEVICE_MEMORY, device_memory, rgm_device_memory_row, DROPPED_DEVICE_ROWS)                              \
     X(QUEUE_TIMES, queue_time, rgm_queue_time_row, DROPPED_DEVICE_ROWS)                                      \
-    X(COLLECTIVES, collective, rgm_collective_row, DROPPED_DEVICE_ROWS)
+    X(COLLECTIVES, collective, rgm_collective_row, DROPPED_DEVICE_ROWS)                                      \
+    X(STALLS, stall, rgm_stall_row, DROPPED_DEVICE_ROWS)
 
 #define RGM_ROW_LOG_ENUM(frames, name, type, anomaly) RGM_LOG_##frames,
 typedef enum { RGM_ROW_LOGS(RGM_ROW_LOG_ENUM) RGM_LOG_COUNT } rgm_log;
@@ -280,6 +298,7 @@ _Static_assert(sizeof(rgm_allocation_row) == 32, "written to files");
 _Static_assert(sizeof(rgm_device_memory_row) == 64, "written to files");
 _Static_assert(sizeof(rgm_queue_time_row) == 32, "written to files");
 _Static_assert(sizeof(rgm_collective_row) == 64, "written to files");
+_Static_assert(sizeof(rgm_stall_row) == 48, "written to files");
 _Static_assert(sizeof(rgm_site_row) == 8, "written to files");
 _Static_assert(sizeof(rgm_thread_row) == 16, "written to files");
 

@@ -198,6 +198,19 @@ typedef uint32_t rgm_name;
     X(i64, sequence, "", -1, "Number of the collective within its group.")                                   \
     X(i64, communicator, "", -1, "Communicator id.")
 
+// Samples of the instructions that warps were found at, summed over the recording.
+#define RGM_STALLS(X)                                                                                        \
+    X(name, kernel, "", 0, "Kernel function, as kernels are called in `spans`.")                             \
+    X(name, reason, "", 0, "Why the warp did not go on, in NVIDIA's words: long_scoreboard, selected, ...")  \
+    X(i64, offset, "bytes", 0, "Of the instruction in the function.")                                        \
+    X(i64, cubin, "", 0, "Number by which CUPTI tells binaries apart.")                                      \
+    X(i64, samples, "", 0, "Samples that found a warp there for that reason.")                               \
+    X(i64, not_issued, "", 0,                                                                                \
+      "Of them in which the scheduler issued no instruction of any warp, as CUPTI counts them.")             \
+    X(i16, device, "", -1, "Device ordinal.")                                                                \
+    X(name, file, "", 0, "Of the source; empty where the binary has no line information, or was not seen.")  \
+    X(i64, line, "", 0, "Of the source, from 1; 0 where it is not known.")
+
 #define RGM_SYNCS(X)                                                                                         \
     X(u32, span, "", 0, "Row of the synchronisation in `spans`.")                                            \
     X(name, sync, "", 0, "Stream Sync, Event Sync, Stream Wait Event or Context Sync.")                      \
@@ -307,6 +320,7 @@ typedef uint32_t rgm_name;
     X(operators, RGM_OPERATORS, "Arguments of a framework operator (sparse).")                               \
     X(frames, RGM_FRAMES, "Identity of a Python function call (sparse).")                                    \
     X(collectives, RGM_COLLECTIVES, "Arguments of a collective (sparse).")                                   \
+    X(stalls, RGM_STALLS, "Samples of an instruction of a kernel that waited for one reason.")               \
     X(syncs, RGM_SYNCS, "Arguments of a synchronisation (sparse).")                                          \
     X(flows, RGM_FLOWS, "One end of an arrow between two spans.")                                            \
     X(intervals, RGM_INTERVALS, "Device time of a scope, between two events (sparse).")                      \
@@ -454,7 +468,8 @@ typedef uint32_t rgm_name;
     X(WARPS, "warps", "as many warps as the multiprocessor holds, in whole blocks")                          \
     X(BLOCKS, "blocks", "the number of blocks that it holds")                                                \
     X(REGISTERS, "registers", "registers")                                                                   \
-    X(SHARED, "shared memory", "shared memory")
+    X(SHARED, "shared memory", "shared memory")                                                              \
+    X(CLUSTERS, "clusters", "the clusters of blocks that the whole device holds")
 
 // X(NAME, token, consequence)
 #define RGM_ANOMALY_CODES(X)                                                                                 \
@@ -540,7 +555,10 @@ typedef uint32_t rgm_name;
     X(RATES_CHANGED, "rates_changed",                                                                        \
       "sampling was made rarer, or denser again, to keep to the budget of the own cost: samples of denser "  \
       "times weigh more in shares, memory of scopes is that of those that were read; counts and durations "  \
-      "of scopes are not touched")
+      "of scopes are not touched")                                                                           \
+    X(UNMAPPED_NODES, "unmapped_nodes",                                                                      \
+      "nodes of CUDA graphs found no room among those that are followed; their work is booked where the "    \
+      "graph is launched, and on no scope of the capture")
 
 #define RGM_KIND_ENUM(name, token) RGM_KIND_##name,
 #define RGM_DEVICE_ENUM(name, token) RGM_DEVICE_##name,

@@ -81,10 +81,12 @@ PyObject *rgm_profiler_counters_start(profiler_object *self, PyObject *args) {
     return reason_of(status, &err);
 }
 
-// Without the interpreter's lock; any number of times.
+// Also of stalls, which end before the tracing of kernels. Without the interpreter's lock; any number of
+// times.
 void rgm_profiler_sampling_close(profiler_object *self, rgm_sampling_report *report) {
     rgm_counter_sampling *counters = self->counters;
     self->counters = NULL;
+    rgm_profiler_stalls_close(self);
     if (counters) rgm_counter_sampling_stop(counters, report);
     if (self->telemetry) rgm_telemetry_stop(self->telemetry);
 }

@@ -31,6 +31,7 @@ typedef struct {
         size_t frame;    // the innermost frame, or what points to it
         size_t block;    // newest block of frames
         size_t from_top; // first free word in it
+        size_t limit;    // its end
     } state;
     bool frame_is_indirect; // the field points to a structure that begins at `frame_of_that` with the frame
     size_t frame_of_that;

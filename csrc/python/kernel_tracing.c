@@ -4,7 +4,7 @@
 
 #include "capture/device.h"
 #include "cuda/trace/cupti.h"
-#include "cuda/trace/tracing.h"
+#include "cuda/trace/tracing_watch.h"
 #include "python/fields.h"
 #include "python/profiler.h"
 #include "python/rows.h"
@@ -29,23 +29,85 @@ static bool is_open(profiler_object *self) {
     return self->session != NULL;
 }
 
-// The reason why kernels are not traced, "" when they are.
-PyObject *rgm_profiler_kernels_start(profiler_object *self, PyObject *given) {
-    rgm_tracing_options options = RGM_TRACING_DEFAULTS;
+static bool can_start(profiler_object *self, PyObject *given, rgm_tracing_options *options) {
+    *options = RGM_TRACING_DEFAULTS;
     if (!PyDict_Check(given)) {
         PyErr_SetString(PyExc_TypeError, "options are a dict");
-        return NULL;
+        return false;
     }
-    if (!is_open(self) || read_options(given, &options) < 0) return NULL;
+    return is_open(self) && read_options(given, options) == 0;
+}
+
+// The reason why kernels are not traced, "" when they are.
+PyObject *rgm_profiler_kernels_start(profiler_object *self, PyObject *given) {
+    rgm_tracing_options options;
+    if (!can_start(self, given, &options)) return NULL;
     rgm_error err;
     rgm_status status;
     rgm_error_clear(&err);
     rgm_device_sink sink = rgm_session_sink(self->session);
     Py_BEGIN_ALLOW_THREADS;
+    rgm_tracing_watch_make_room(self->options.device_wait_ns);
     status = rgm_tracing_start(sink, &options, &err);
     Py_END_ALLOW_THREADS;
     if (status == RGM_OK) return PyUnicode_FromString("");
     return PyUnicode_DecodeUTF8(err.message, (Py_ssize_t)strlen(err.message), "replace");
+}
+
+static void look(void *watch, bool may_wait) { rgm_tracing_watch_look(watch, may_wait); }
+
+// From the program's first use of the driver on.
+PyObject *rgm_profiler_kernels_await(profiler_object *self, PyObject *given) {
+    rgm_tracing_options options;
+    rgm_error err;
+    rgm_status status = RGM_OK;
+    rgm_error_clear(&err);
+    if (!can_start(self, given, &options)) return NULL;
+    if (self->kernels) Py_RETURN_NONE;
+    rgm_device_sink sink = rgm_session_sink(self->session);
+    Py_BEGIN_ALLOW_THREADS;
+    status = rgm_tracing_watch_new(&self->kernels, sink, &options, &err);
+    Py_END_ALLOW_THREADS;
+    if (status != RGM_OK) return PyErr_NoMemory(); // which is all that can be
+    rgm_session_on_pass(self->session, look, self->kernels);
+    Py_RETURN_NONE;
+}
+
+static bool is_awaiting(profiler_object *self) {
+    if (!self->kernels) PyErr_SetString(PyExc_RuntimeError, "the profiler does not wait for kernels");
+    return self->kernels != NULL;
+}
+
+PyObject *rgm_profiler_kernels_begin(profiler_object *self, PyObject *unused) {
+    if (!is_awaiting(self)) return NULL;
+    Py_BEGIN_ALLOW_THREADS;
+    rgm_tracing_watch_begin(self->kernels);
+    Py_END_ALLOW_THREADS;
+    Py_RETURN_NONE;
+}
+
+PyObject *rgm_profiler_kernels_yield(profiler_object *self, PyObject *reason) {
+    const char *text = PyUnicode_AsUTF8(reason);
+    if (!text || !is_awaiting(self)) return NULL;
+    Py_BEGIN_ALLOW_THREADS;
+    rgm_tracing_watch_yield(self->kernels, text, self->options.device_wait_ns);
+    Py_END_ALLOW_THREADS;
+    Py_RETURN_NONE;
+}
+
+PyObject *rgm_profiler_kernels_watch(profiler_object *self, PyObject *unused) {
+    static const rgm_member members[] = {
+        RGM_MEMBER(rgm_tracing_watch_state, phase),          RGM_MEMBER(rgm_tracing_watch_state, reason),
+        RGM_MEMBER(rgm_tracing_watch_state, late_ns),        RGM_MEMBER(rgm_tracing_watch_state, started_ns),
+        RGM_MEMBER(rgm_tracing_watch_state, yielded_ns),     RGM_MEMBER(rgm_tracing_watch_state, cpu_ns),
+        RGM_MEMBER(rgm_tracing_watch_state, context_before),
+    };
+    rgm_tracing_watch_state state;
+    if (!is_awaiting(self)) return NULL;
+    Py_BEGIN_ALLOW_THREADS;
+    rgm_tracing_watch_get_state(self->kernels, &state);
+    Py_END_ALLOW_THREADS;
+    return RGM_DICT_OF(&state, members);
 }
 
 PyObject *rgm_profiler_kernels_flush(profiler_object *self, PyObject *unused) {
@@ -58,7 +120,9 @@ PyObject *rgm_profiler_kernels_flush(profiler_object *self, PyObject *unused) {
 
 // Without the interpreter's lock.
 void rgm_profiler_kernels_close(profiler_object *self) {
-    if (self->session) rgm_tracing_stop(self->session, self->options.device_wait_ns);
+    if (!self->session) return;
+    rgm_tracing_watch_end(self->kernels, self->options.device_wait_ns);
+    rgm_tracing_stop(self->session, self->options.device_wait_ns);
 }
 
 PyObject *rgm_profiler_kernels_stop(profiler_object *self, PyObject *unused) {
@@ -90,6 +154,7 @@ static const rgm_member state_members[] = {
     STATE(conflict),
     STATE(version),
     STATE(graph_nodes),
+    STATE(several),
     STATE(calls),
     STATE(records),
     STATE(invalid),
@@ -102,6 +167,8 @@ static const rgm_member state_members[] = {
     STATE(foreign),
     STATE(service_cpu_ns),
     STATE(memory),
+    STATE(green_contexts),
+    STATE(green_multiprocessors),
     STATE(queue_times_reason),
     RGM_MEMBER_AS(rgm_tracing_stats, queue_times_asked, "queue_times"),
     RGM_MEMBER_AS(rgm_tracing_stats, queue_times, "queue_times_known"),

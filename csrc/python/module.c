@@ -300,6 +300,14 @@ static int show_warnings(void *unused) {
 static void alarm_from_session(void) { (void)Py_AddPendingCall(show_warnings, NULL); }
 
 static int core_exec(PyObject *module) {
+    // Python 3.12 and later refuse some of the others themselves; in the rest threads outlive what they
+    // belong to.
+    if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
+        PyErr_SetString(PyExc_ImportError,
+                        "regimeter records in the main interpreter of a process only, and this is a "
+                        "subinterpreter: import it in the main one, or start a process");
+        return -1;
+    }
     rgm_session_on_alarm(alarm_from_session);
     rgm_module *state = rgm_module_of(module);
     state->word_device = PyUnicode_InternFromString("device");

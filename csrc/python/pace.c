@@ -12,7 +12,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -20,6 +19,7 @@
 #include "base/descriptor.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "base/peek.h"
 #include "python/frames.h"
 #include "python/state.h"
 
@@ -66,8 +66,7 @@ static uint64_t look(const pace *p) {
         const volatile uintptr_t *live = (const volatile uintptr_t *)(const void *)from;
         for (int i = 0; i < FRAME_WORDS; i++) words[i] = live[i];
     } else {
-        struct iovec to = {words, sizeof words}, place = {(void *)(uintptr_t)from, sizeof words};
-        if (process_vm_readv(p->process, &to, 1, &place, 1, 0) != (ssize_t)sizeof words) return 0;
+        if (!rgm_peek(p->process, from, words, sizeof words)) return 0;
     }
     uint64_t mixed = rgm_hash_u64((uintptr_t)frame);
     for (int i = 0; i < FRAME_WORDS; i++) mixed = rgm_hash_u64(mixed ^ words[i]);

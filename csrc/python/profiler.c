@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The C half of GPUProfiler: the session, the fast profile(), and what Python's half builds on.
 #include "python/profiler.h"
+
+#include "base/memory.h"
 #include "capture/instructions.h"
 
 // --- sites ------------------------------------------------------------------------------------------------
@@ -371,10 +373,12 @@ static void profiler_dealloc(profiler_object *self) {
         Py_BEGIN_ALLOW_THREADS;
         rgm_profiler_sampling_close(self, NULL);
         rgm_telemetry_free(self->telemetry);
+        rgm_free(self->stalls_state);
         rgm_profiler_kernels_close(self);
         rgm_profiler_device_close(self); // its last rows go to the session
         rgm_events_free(self->events);
         rgm_session_free(self->session);
+        rgm_tracing_watch_free(self->kernels);
         Py_END_ALLOW_THREADS;
     }
     type->tp_free((PyObject *)self);

@@ -7,6 +7,8 @@
 #include "cuda/counters/counter_sampling.h"
 #include "cuda/events/events.h"
 #include "cuda/nvml/telemetry.h"
+#include "cuda/stalls/stall_sampling.h"
+#include "cuda/trace/tracing_watch.h"
 #include "python/state.h"
 
 enum { SITE_CACHE = 256, FREE_SCOPES = 64 };
@@ -47,6 +49,9 @@ typedef struct {
     rgm_events *events; // NULL: no device time
     rgm_telemetry *telemetry; // NULL: not sampled
     rgm_counter_sampling *counters;
+    rgm_stall_sampling *stalls;              // NULL: not sampled
+    rgm_stall_state *stalls_state;           // at the end of the samples, NULL before
+    rgm_tracing_watch *kernels;              // NULL: they are not waited for
     struct scope_ranges *ranges;             // NULL: scopes are no ranges of hardware counters
     uint32_t device_scopes;                  // begun, to time some of them
     uint64_t device_timed, device_ticks;     // of those timed: how many, and what they cost
@@ -189,6 +194,13 @@ PyObject *rgm_profiler_counters_start(profiler_object *self, PyObject *args);
 PyObject *rgm_profiler_sampling_stop(profiler_object *self, PyObject *unused);
 void rgm_profiler_sampling_close(profiler_object *self, rgm_sampling_report *report);
 
+// stalls.c
+PyObject *rgm_profiler_stalls_start(profiler_object *self, PyObject *period);
+PyObject *rgm_profiler_stalls_collect(profiler_object *self, PyObject *unused);
+PyObject *rgm_profiler_stalls_stop(profiler_object *self, PyObject *unused);
+PyObject *rgm_profiler_stalls_state(profiler_object *self, PyObject *unused);
+void rgm_profiler_stalls_close(profiler_object *self);
+
 // scope_ranges.c
 void rgm_scope_range_begin(scope_object *scope);
 void rgm_scope_range_end(const scope_object *scope);
@@ -200,6 +212,10 @@ void rgm_profiler_ranges_free(profiler_object *self);
 
 // kernel_tracing.c
 PyObject *rgm_profiler_kernels_start(profiler_object *self, PyObject *given);
+PyObject *rgm_profiler_kernels_await(profiler_object *self, PyObject *given);
+PyObject *rgm_profiler_kernels_begin(profiler_object *self, PyObject *unused);
+PyObject *rgm_profiler_kernels_yield(profiler_object *self, PyObject *reason);
+PyObject *rgm_profiler_kernels_watch(profiler_object *self, PyObject *unused);
 PyObject *rgm_profiler_kernels_flush(profiler_object *self, PyObject *unused);
 PyObject *rgm_profiler_kernels_stop(profiler_object *self, PyObject *unused);
 PyObject *rgm_profiler_kernels_state(PyObject *unused, PyObject *ignored);

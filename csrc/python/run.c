@@ -13,11 +13,15 @@ PyObject *rgm_run_wrap(PyTypeObject *type, rgm_run *run) {
         return NULL;
     }
     self->run = run;
+    rgm_once_init(&self->computed);
+    rgm_once_init(&self->viewed);
+    for (int i = 0; i < 2; i++) rgm_once_init(&self->tiled[i]);
     return (PyObject *)self;
 }
 
 static int run_traverse(run_object *self, visitproc visit, void *arg) {
     Py_VISIT(Py_TYPE(self));
+    Py_VISIT(self->strings);
     return 0;
 }
 
@@ -27,8 +31,13 @@ static void run_dealloc(run_object *self) {
     if (self->weakrefs) PyObject_ClearWeakRefs((PyObject *)self);
     rgm_table_release(&rgm_entries_desc, &self->entries);
     rgm_table_release(&rgm_summary_desc, &self->summary);
+    for (int i = 0; i < 2; i++) rgm_tiles_release(&self->tiles[i]);
     rgm_view_release(&self->view);
+    rgm_once_release(&self->computed);
+    rgm_once_release(&self->viewed);
+    for (int i = 0; i < 2; i++) rgm_once_release(&self->tiled[i]);
     rgm_shown_free(self->shown);
+    Py_CLEAR(self->strings);
     rgm_run_free(self->run);
     type->tp_free((PyObject *)self);
     Py_DECREF(type);
@@ -60,16 +69,21 @@ static PyObject *run_string(run_object *self, PyObject *id) {
     return PyUnicode_DecodeUTF8(string.data, string.length, "replace");
 }
 
+// Made anew only when names have come since: a reader that takes one name after another makes one tuple of
+// all.
 static PyObject *run_strings(run_object *self, void *unused) {
     uint32_t count = rgm_strings_count(&self->run->strings);
-    PyObject *list = PyList_New(count);
-    for (uint32_t id = 0; list && id < count; id++) {
+    if (self->strings && PyTuple_GET_SIZE(self->strings) == (Py_ssize_t)count)
+        return Py_NewRef(self->strings);
+    PyObject *names = PyTuple_New(count);
+    for (uint32_t id = 0; names && id < count; id++) {
         rgm_string string = rgm_strings_view(&self->run->strings, id);
         PyObject *text = PyUnicode_DecodeUTF8(string.data, string.length, "replace");
-        if (!text) Py_CLEAR(list);
-        if (list) PyList_SET_ITEM(list, id, text);
+        if (!text) Py_CLEAR(names);
+        if (names) PyTuple_SET_ITEM(names, id, text);
     }
-    return list;
+    if (names) Py_XSETREF(self->strings, Py_NewRef(names));
+    return names;
 }
 
 static PyObject *run_environment(run_object *self, void *unused) {
@@ -117,6 +131,20 @@ PyDoc_STRVAR(
 PyDoc_STRVAR(suggest_doc, "_suggest($self, thresholds, ceilings, /)\n--\n\n"
                           "The tables `suggestions` and `suggestion_evidence`. thresholds: dict by name; "
                           "ceilings: dict by token, or None.");
+PyDoc_STRVAR(tile_doc, "_tile($self, python, from_ns, to_ns, pixel_ns, lane_low, lane_high, /)\n--\n\n"
+                       "The table `timeline_blocks` of a part of the timeline, short neighbours of a pixel "
+                       "gathered. python: whether with Python functions; times as in `spans`.");
+PyDoc_STRVAR(tile_span_doc,
+             "_tile_span($self, python, span, /)\n--\n\n"
+             "The same table of one span, then its launch, or the device work that it launched.");
+PyDoc_STRVAR(find_doc,
+             "_find($self, python, passes, span, direction, /)\n--\n\n"
+             "(spans, duration_ns, next) of spans whose name passes. passes: a byte a name; span: after "
+             "which the next is, -1 for the first; direction: negative for the one before.");
+PyDoc_STRVAR(range_times_doc,
+             "_range_times($self, python, from_ns, to_ns, lanes, /)\n--\n\n"
+             "The table `range_times`: what runs in a range. lanes: a byte a lane, 0 hidden, "
+             "1 shown, 2 its first line alone.");
 PyDoc_STRVAR(causes_doc, "_causes($self, thresholds, /)\n--\n\n"
                          "The table `causes`: what limits the program. thresholds: dict by name.");
 
@@ -142,6 +170,10 @@ static PyMethodDef run_methods[] = {
     {"summarise", (PyCFunction)rgm_method_summarise, METH_O, summarise_doc},
     {"_analyse", (PyCFunction)rgm_method_analyse, METH_VARARGS, analyse_doc},
     {"_suggest", (PyCFunction)rgm_method_suggest, METH_VARARGS, suggest_doc},
+    {"_tile", (PyCFunction)rgm_method_tile, METH_VARARGS, tile_doc},
+    {"_tile_span", (PyCFunction)rgm_method_tile_span, METH_VARARGS, tile_span_doc},
+    {"_find", (PyCFunction)rgm_method_find, METH_VARARGS, find_doc},
+    {"_range_times", (PyCFunction)rgm_method_range_times, METH_VARARGS, range_times_doc},
     {"_causes", (PyCFunction)rgm_method_causes, METH_O, causes_doc},
     {NULL},
 };

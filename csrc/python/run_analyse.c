@@ -8,30 +8,33 @@
 #include "python/policy.h"
 #include "python/run_object.h"
 
-// Fills both result tables once. Computed without the GIL into locals, so that two threads that ask at the
-// same time do no harm: the second to finish throws its own away.
-static int compute_results(run_object *self, rgm_module *state) {
-    if (self->computed) return 0;
-    rgm_entries entries = {0};
-    rgm_summary summary = {0};
-    rgm_policy policy = RGM_POLICY_DEFAULTS;
+int rgm_run_make(run_object *self, rgm_module *state, rgm_once *once, rgm_making make) {
+    if (rgm_once_made(once)) return 0;
     rgm_error err;
     rgm_status status;
     rgm_error_clear(&err);
     Py_BEGIN_ALLOW_THREADS;
-    status = rgm_entries_compute(self->run, &entries, &err);
-    if (status == RGM_OK) status = rgm_summary_compute(self->run, &entries, &policy, &summary, &err);
+    status = rgm_once_make(once, make, self, &err);
     Py_END_ALLOW_THREADS;
-    if (status == RGM_OK && !self->computed) {
-        self->entries = entries;
-        self->summary = summary;
-        self->computed = true;
-        return 0;
-    }
-    rgm_table_release(&rgm_entries_desc, &entries);
-    rgm_table_release(&rgm_summary_desc, &summary);
-    if (status != RGM_OK) rgm_raise(state, status, &err);
-    return status == RGM_OK ? 0 : -1;
+    if (status == RGM_OK) return 0;
+    rgm_raise(state, status, &err);
+    return -1;
+}
+
+static rgm_status make_results(void *owner, rgm_error *err) {
+    run_object *self = owner;
+    rgm_policy policy = RGM_POLICY_DEFAULTS;
+    rgm_status status = rgm_entries_compute(self->run, &self->entries, err);
+    if (status == RGM_OK)
+        status = rgm_summary_compute(self->run, &self->entries, &policy, &self->summary, err);
+    if (status == RGM_OK) return RGM_OK;
+    rgm_table_release(&rgm_entries_desc, &self->entries);
+    rgm_table_release(&rgm_summary_desc, &self->summary);
+    return status;
+}
+
+static int compute_results(run_object *self, rgm_module *state) {
+    return rgm_run_make(self, state, &self->computed, make_results);
 }
 
 PyObject *rgm_method_entries(run_object *self, void *unused) {
@@ -96,28 +99,13 @@ static int read_rules(PyObject *given, rgm_rule **rules, size_t *count) {
     return 0;
 }
 
-// The view with the built-in rules is made once; as with the results, the second of two threads that make it
-// at the same time throws its own away.
+static rgm_status make_view(void *owner, rgm_error *err) {
+    run_object *self = owner;
+    return rgm_view_init(&self->view, self->run, NULL, 0, err);
+}
+
 const rgm_view *rgm_run_view(run_object *self, rgm_module *state) {
-    if (self->viewed) return &self->view;
-    rgm_view view = {0};
-    rgm_error err;
-    rgm_status status;
-    rgm_error_clear(&err);
-    Py_BEGIN_ALLOW_THREADS;
-    status = rgm_view_init(&view, self->run, NULL, 0, &err);
-    Py_END_ALLOW_THREADS;
-    if (status != RGM_OK) {
-        rgm_raise(state, status, &err);
-        return NULL;
-    }
-    if (self->viewed) {
-        rgm_view_release(&view);
-    } else {
-        self->view = view;
-        self->viewed = true;
-    }
-    return &self->view;
+    return rgm_run_make(self, state, &self->viewed, make_view) < 0 ? NULL : &self->view;
 }
 
 static PyObject *analyse(rgm_module *state, PyObject *self, const rgm_analysis *analysis,

@@ -96,9 +96,12 @@ PyObject *rgm_method_build(PyTypeObject *type, PyObject *args) {
     long long start_ns, end_ns, start_unix_ns;
     int complete;
     rgm_module *state = rgm_module_of_type(type);
-    if (!state || !PyArg_ParseTuple(args, "O!O!ssLLLp", &PyList_Type, &strings, &PyDict_Type, &tables,
-                                    &environment, &source, &start_ns, &end_ns, &start_unix_ns, &complete))
+    if (!state || !PyArg_ParseTuple(args, "OO!ssLLLp", &strings, &PyDict_Type, &tables, &environment, &source,
+                                    &start_ns, &end_ns, &start_unix_ns, &complete))
         return NULL;
+    if (!PyList_Check(strings) && !PyTuple_Check(strings))
+        return PyErr_Format(PyExc_TypeError, "strings: a list or tuple is expected, not %s",
+                            Py_TYPE(strings)->tp_name);
     rgm_error err;
     rgm_run *run = NULL;
     uint32_t *ids = NULL;

@@ -5,19 +5,25 @@
 
 #include "analysis/policy.h"
 #include "analysis/view.h"
+#include "analysis/views/tiles.h"
+#include "base/once.h"
 #include "python/state.h"
 
 // Results are kept here, beside the run, and handed out as views: a table that the run's dictionary kept
-// would hold the run in turn.
+// would hold the run in turn. Each is made by the first thread that asks, without the interpreter's lock, and
+// others wait for it.
 typedef struct {
     PyObject_HEAD
     rgm_run *run;
     rgm_entries entries;
     rgm_summary summary;
-    bool computed;
+    rgm_once computed;
     rgm_view view; // with the built-in rules
-    bool viewed;
+    rgm_once viewed;
+    rgm_tiles tiles[2]; // of the view, without and with Python functions
+    rgm_once tiled[2];
     rgm_shown *shown;
+    PyObject *strings; // a tuple of all names, once somebody has asked for it
     PyObject *weakrefs;
 } run_object;
 
@@ -39,8 +45,15 @@ PyObject *rgm_method_summarise(run_object *self, PyObject *thresholds);
 PyObject *rgm_method_analyse(run_object *self, PyObject *args);
 // Thresholds by name into a policy; sets an exception and returns -1 for what is none.
 int rgm_policy_read(PyObject *given, rgm_policy *policy);
+// Has something made once; -1 with an exception set.
+int rgm_run_make(run_object *self, rgm_module *state, rgm_once *once, rgm_making make);
 // The view with the built-in rules, NULL with an exception set.
 const rgm_view *rgm_run_view(run_object *self, rgm_module *state);
+// run_tiles.c
+PyObject *rgm_method_tile(run_object *self, PyObject *args);
+PyObject *rgm_method_tile_span(run_object *self, PyObject *args);
+PyObject *rgm_method_find(run_object *self, PyObject *args);
+PyObject *rgm_method_range_times(run_object *self, PyObject *args);
 // run_suggest.c
 PyObject *rgm_method_suggest(run_object *self, PyObject *args);
 PyObject *rgm_method_causes(run_object *self, PyObject *thresholds);

@@ -12,6 +12,11 @@ enum { FIRST_CAPACITY = 16 };
 
 rgm_status rgm_claim_add(rgm_claim *claim, int64_t start, int64_t end, rgm_error *err) {
     if (end <= start) return RGM_OK;
+    rgm_claim_part *last = claim->count ? &claim->parts[claim->count - 1] : NULL;
+    if (last && start >= last->start && start <= last->end) {
+        if (end > last->end) last->end = end;
+        return RGM_OK;
+    }
     RGM_TRY(RGM_LIST_ROOM(claim->parts, claim->count, claim->capacity, FIRST_CAPACITY, err));
     claim->parts[claim->count++] = (rgm_claim_part){start, end};
     return RGM_OK;
@@ -23,9 +28,16 @@ static int by_start(const void *a, const void *b) {
     return (x->end > y->end) - (x->end < y->end);
 }
 
+// Most rules go through a thread from its first span to its last.
+static bool is_sorted(const rgm_claim *claim) {
+    for (size_t i = 1; i < claim->count; i++)
+        if (by_start(&claim->parts[i - 1], &claim->parts[i]) > 0) return false;
+    return true;
+}
+
 void rgm_claim_close(rgm_claim *claim) {
     if (claim->count == 0) return;
-    qsort(claim->parts, claim->count, sizeof *claim->parts, by_start);
+    if (!is_sorted(claim)) qsort(claim->parts, claim->count, sizeof *claim->parts, by_start);
     size_t kept = 0;
     for (size_t i = 1; i < claim->count; i++) {
         rgm_claim_part *last = &claim->parts[kept];

@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "base/search.h"
+#include "suggest/environment.h"
 
 enum { UNKNOWN_TYPE = 0xFF, MOST_PARENTS = 256 };
 
@@ -86,36 +87,6 @@ int64_t rgm_facts_path_total(const rgm_facts *facts, unsigned kinds) {
     for (size_t i = 0; i < facts->path.rows; i++)
         if (kinds >> facts->path.kind[i] & 1u) total += facts->path.duration_ns[i];
     return total;
-}
-
-// --- what the environment says ----------------------------------------------------------------------------
-
-// The number after "key": in a JSON text, NaN for none. Good enough for what a writer of traces says of its
-// device; nothing hangs on it but whether a rule may speak.
-static double number_after(const char *text, const char *key) {
-    const char *at = text ? strstr(text, key) : NULL;
-    if (!at) return NAN;
-    at += strlen(key);
-    char *end;
-    double value = strtod(at, &end);
-    return end != at && isfinite(value) ? value : NAN;
-}
-
-static double environment_number(const rgm_run *run, const char *key) {
-    double value = number_after(run->environment, key);
-    for (size_t i = 0; isnan(value) && i < run->files.rows; i++)
-        value =
-            number_after(rgm_strings_view(&run->strings, RGM_CELL(&run->files, environment, i, 0)).data, key);
-    return value;
-}
-
-// Telemetry says it too.
-static double memory_of_telemetry(const rgm_run *run) {
-    for (size_t i = 0; i < run->counters.rows; i++) {
-        rgm_string series = rgm_strings_view(&run->strings, RGM_CELL(&run->counters, series, i, 0));
-        if (rgm_text_is(series, "memory_total_bytes")) return RGM_CELL(&run->counters, value, i, NAN);
-    }
-    return NAN;
 }
 
 // --- making -----------------------------------------------------------------------------------------------
@@ -262,10 +233,11 @@ static rgm_status fill(rgm_facts *facts, rgm_error *err) {
     RGM_TRY(rgm_hosts_init(&facts->hosts, facts->view, err));
     RGM_TRY(rgm_idle_init(&facts->idle, facts->view, facts->policy, false, err));
     find_blocks(facts);
-    facts->memory_total = environment_number(facts->view->run, "\"totalGlobalMem\":");
-    if (isnan(facts->memory_total)) facts->memory_total = memory_of_telemetry(facts->view->run);
-    facts->memory_of_host = environment_number(facts->view->run, "\"memory_bytes\":");
-    facts->compute_major = environment_number(facts->view->run, "\"computeMajor\":");
+    facts->memory_total = rgm_environment_number(facts->view->run, "\"totalGlobalMem\":");
+    if (isnan(facts->memory_total))
+        facts->memory_total = rgm_first_value(facts->view->run, "memory_total_bytes");
+    facts->memory_of_host = rgm_environment_number(facts->view->run, "\"memory_bytes\":");
+    facts->compute_major = rgm_environment_number(facts->view->run, "\"computeMajor\":");
     return RGM_OK;
 }
 

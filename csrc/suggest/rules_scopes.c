@@ -17,7 +17,7 @@
 typedef struct {
     rgm_suggester *s;
     const rgm_summary *all;
-    const rgm_scopes_of *scopes;
+    rgm_scopes_of *scopes;
     size_t row;
 } operation;
 

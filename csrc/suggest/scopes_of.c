@@ -44,6 +44,7 @@ rgm_status rgm_scopes_of_init(rgm_scopes_of *scopes, const rgm_facts *facts, rgm
 void rgm_scopes_of_release(rgm_scopes_of *scopes) {
     rgm_free(scopes->rows);
     rgm_free(scopes->keys);
+    rgm_claim_release(&scopes->last);
     rgm_keyed_release(&scopes->groups);
     *scopes = (rgm_scopes_of){0};
 }
@@ -79,36 +80,62 @@ static size_t times_of(const rgm_scopes_of *scopes, size_t g, open_time *times) 
 // Times of several lanes overlap, as in concurrent tasks: of the device the path is walked once for all of
 // them, of the host each lane's own part.
 static void claim_times(rgm_suggester *s, open_time *times, size_t count) {
-    for (size_t i = 0; i < count; i++)
-        rgm_suggest_claim_lane(s, times[i].start, times[i].end, (int32_t)times[i].lane);
+    const uint32_t *first = s->facts->lane_segment_first;
+    const size_t others = s->facts->view->n_lanes; // where segments of no host thread are
+    size_t from = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0 && times[i].lane != times[i - 1].lane) from = 0;
+        rgm_suggest_claim_lane(s, times[i].start, times[i].end, (int32_t)times[i].lane, &from);
+    }
+    if (first[others] == first[others + 1]) return;
     if (count) qsort(times, count, sizeof *times, by_start);
+    from = 0;
     for (size_t i = 0; i < count;) {
         int64_t end = times[i].end;
         size_t next = i + 1;
         for (; next < count && times[next].start <= end; next++)
             if (times[next].end > end) end = times[next].end;
-        rgm_suggest_claim_lane(s, times[i].start, end, (int32_t)s->facts->view->n_lanes);
+        rgm_suggest_claim_lane(s, times[i].start, end, (int32_t)others, &from);
         i = next;
     }
 }
 
-void rgm_scopes_of_claim(const rgm_scopes_of *scopes, rgm_suggester *s, rgm_name operation,
-                         rgm_device device) {
+// The earliest scope of a group.
+static int64_t example_of(const rgm_scopes_of *scopes, size_t g) {
+    const rgm_view *view = scopes->facts->view;
+    size_t found = scopes->rows[scopes->groups.items[scopes->groups.first[g]]];
+    for (uint32_t i = scopes->groups.first[g]; i < scopes->groups.first[g + 1]; i++) {
+        uint32_t row = scopes->rows[scopes->groups.items[i]];
+        bool later = rgm_view_start(view, row) > rgm_view_start(view, found);
+        if (!later && rgm_facts_before(scopes->facts, row, found)) found = row;
+    }
+    return (int64_t)found;
+}
+
+static rgm_status claim_group(rgm_scopes_of *scopes, rgm_suggester *s, size_t g) {
+    open_time *times;
+    RGM_TRY(RGM_ROWS(times, scopes->groups.first[g + 1] - scopes->groups.first[g], s->err));
+    claim_times(s, times, times_of(scopes, g, times));
+    rgm_free(times);
+    RGM_TRY(s->status);
+    rgm_claim_close(&s->open.claim);
+    rgm_claim_release(&scopes->last);
+    scopes->claimed = g + 1;
+    scopes->example = example_of(scopes, g);
+    return rgm_claim_join(&scopes->last, &s->open.claim, s->err);
+}
+
+void rgm_scopes_of_claim(rgm_scopes_of *scopes, rgm_suggester *s, rgm_name operation, rgm_device device) {
     uint64_t wanted = key_of(operation, device);
     rgm_search search = rgm_search_in(0, scopes->groups.count);
     while (rgm_search_on(&search)) rgm_search_tell(&search, scopes->keys[search.middle] < wanted);
-    if (search.low == scopes->groups.count || scopes->keys[search.low] != wanted) return;
-    size_t count = scopes->groups.first[search.low + 1] - scopes->groups.first[search.low];
-    for (uint32_t i = scopes->groups.first[search.low]; i < scopes->groups.first[search.low + 1]; i++) {
-        uint32_t row = scopes->rows[scopes->groups.items[i]];
-        if (s->open.span < 0 || rgm_facts_before(scopes->facts, row, (size_t)s->open.span))
-            s->open.span = (int64_t)row;
-    }
-    open_time *times = rgm_malloc(count * sizeof *times);
-    if (!times) {
-        rgm_suggest_fail(s, rgm_error_no_memory(s->err));
+    size_t g = search.low;
+    if (g == scopes->groups.count || scopes->keys[g] != wanted || s->status != RGM_OK) return;
+    rgm_status status = scopes->claimed == g + 1 ? rgm_claim_join(&s->open.claim, &scopes->last, s->err)
+                                                 : claim_group(scopes, s, g);
+    if (status != RGM_OK) {
+        rgm_suggest_fail(s, status);
         return;
     }
-    claim_times(s, times, times_of(scopes, search.low, times));
-    rgm_free(times);
+    s->open.span = scopes->example;
 }

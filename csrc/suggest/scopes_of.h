@@ -11,6 +11,9 @@ typedef struct {
     uint32_t *rows; // spans of scopes, by operation and device, within these by lane and start
     uint64_t *keys; // [groups.count], ascending
     rgm_keyed groups;
+    size_t claimed;  // the group that was claimed last, plus one; rules ask for the same several times
+    rgm_claim last;  // what it claims
+    int64_t example; // and its example
     bool any_device; // some scope was declared to be of a GPU, or the run has device work
 } rgm_scopes_of;
 
@@ -24,7 +27,6 @@ static inline bool rgm_scopes_on_device(rgm_device device) {
 
 // Claims the path while scopes of the operation are open: of host work that of their own threads. The
 // earliest becomes the example. Takes steps in proportion to these scopes and to the path within them.
-void rgm_scopes_of_claim(const rgm_scopes_of *scopes, rgm_suggester *s, rgm_name operation,
-                         rgm_device device);
+void rgm_scopes_of_claim(rgm_scopes_of *scopes, rgm_suggester *s, rgm_name operation, rgm_device device);
 
 #endif

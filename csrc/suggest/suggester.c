@@ -67,16 +67,21 @@ void rgm_suggest_claim_between(rgm_suggester *s, int64_t start, int64_t end, uns
     }
 }
 
-void rgm_suggest_claim_lane(rgm_suggester *s, int64_t start, int64_t end, int32_t lane) {
+static bool ends_by(const rgm_facts *facts, size_t i, int64_t time) {
+    uint32_t segment = facts->lane_segments[i];
+    return facts->path.start_ns[segment] + facts->path.duration_ns[segment] <= time;
+}
+
+void rgm_suggest_claim_lane(rgm_suggester *s, int64_t start, int64_t end, int32_t lane, size_t *from) {
     const rgm_facts *facts = s->facts;
-    const rgm_critical_path *path = &facts->path;
     const size_t until = facts->lane_segment_first[lane + 1];
-    rgm_search search = rgm_search_in(facts->lane_segment_first[lane], until);
-    while (rgm_search_on(&search)) { // the first segment that ends after `start`
-        uint32_t segment = facts->lane_segments[search.middle];
-        rgm_search_tell(&search, path->start_ns[segment] + path->duration_ns[segment] <= start);
-    }
-    for (size_t i = search.low; i < until && path->start_ns[facts->lane_segments[i]] < end; i++)
+    size_t low = facts->lane_segment_first[lane], step = 1;
+    if (low < *from) low = *from;
+    for (; step < until - low && ends_by(facts, low + step - 1, start); step *= 2) low += step;
+    rgm_search search = rgm_search_in(low, step < until - low ? low + step : until);
+    while (rgm_search_on(&search)) rgm_search_tell(&search, ends_by(facts, search.middle, start));
+    *from = search.low; // the first segment that ends after `start`
+    for (size_t i = search.low; i < until && facts->path.start_ns[facts->lane_segments[i]] < end; i++)
         claim_segment(s, facts->lane_segments[i], start, end);
 }
 

@@ -57,7 +57,8 @@ void rgm_suggest_about(rgm_suggester *s, size_t row);
 void rgm_suggest_claim_span(rgm_suggester *s, size_t row, unsigned kinds);
 void rgm_suggest_claim_between(rgm_suggester *s, int64_t start, int64_t end, unsigned kinds, int32_t lane);
 // What a thread did between two times; with the number of lanes for `lane` all that is not work of the host.
-void rgm_suggest_claim_lane(rgm_suggester *s, int64_t start, int64_t end, int32_t lane);
+// `from` is 0, and stays the caller's for later times of the same lane.
+void rgm_suggest_claim_lane(rgm_suggester *s, int64_t start, int64_t end, int32_t lane, size_t *from);
 // As between two times, within those in which the device has nothing to do.
 void rgm_suggest_claim_idle(rgm_suggester *s, int64_t start, int64_t end, unsigned kinds, int32_t lane);
 // A figure with what it is compared with, NaN for nothing, and a span that shows it, -1 for none.

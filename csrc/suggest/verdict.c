@@ -39,6 +39,9 @@ static bool explains(const rgm_verdict_facts *facts, rgm_limit_cause when, doubl
            share >= facts->policy->verdict_when_of_what * largest;
 }
 
+// Whether a cause is that a server waits to be asked, rather than for something of its own.
+static bool serves(const rgm_cause_time *time) { return 2 * time->serving > time->count; }
+
 static bool awaits_processes(const rgm_verdict_facts *facts, rgm_limit_cause what) {
     return what == RGM_CAUSE_INPUT && rgm_cause_is_elsewhere(&facts->causes[what]);
 }
@@ -53,6 +56,11 @@ static int place_of_device(const rgm_verdict_facts *facts) {
     return other >= facts->policy->verdict_wait_share ? AFTER : BY_SHARE;
 }
 
+// What a server has done of the window, but for waiting and for what it imports once.
+static double works(const rgm_verdict_facts *facts) {
+    return 1 - share_of(facts, RGM_CAUSE_EVENT_LOOP) - share_of(facts, RGM_CAUSE_IMPORTS);
+}
+
 static int place_of(const rgm_verdict_facts *facts, rgm_limit_cause cause, rgm_limit_cause what,
                     double others) {
     const rgm_policy *policy = facts->policy;
@@ -62,10 +70,16 @@ static int place_of(const rgm_verdict_facts *facts, rgm_limit_cause cause, rgm_l
     // Where the loop waits for other processes, that they have to start first is the same wait.
     case RGM_CAUSE_FIRST_STEP:
         return explains(facts, cause, largest) && !awaits_processes(facts, what) ? FIRST : AFTER;
-    // A wait that could go says more than which steps have it.
-    case RGM_CAUSE_UNEVEN_STEPS: return explains(facts, cause, largest) && !may_go[what] ? FIRST : AFTER;
+    // What could go and is most of what these steps take more says more than which steps they are.
+    case RGM_CAUSE_UNEVEN_STEPS: {
+        bool most = may_go[what] && largest >= policy->verdict_when_of_what * share_of(facts, cause);
+        return explains(facts, cause, largest) && !most ? FIRST : AFTER;
+    }
     // Paid once: what follows matters more, where there is enough of it to be the program.
     case RGM_CAUSE_IMPORTS: return others >= policy->verdict_imports_ns ? AFTER : BY_SHARE;
+    // What a server does when it is asked is what limits it, where it was asked at all.
+    case RGM_CAUSE_EVENT_LOOP:
+        return serves(&facts->causes[cause]) && works(facts) >= policy->verdict_served ? AFTER : BY_SHARE;
     case RGM_CAUSE_UNKNOWN: return AFTER;
     case RGM_CAUSE_DEVICE: return place_of_device(facts);
     default: return BY_SHARE;
@@ -102,8 +116,10 @@ static bool tied(const rgm_policy *policy, const ranked *first, const ranked *ot
 static rgm_degree confidence_of(const rgm_verdict_facts *facts, const ranked *rows, size_t count) {
     const rgm_policy *policy = facts->policy;
     double looked = (double)(facts->samples + facts->displaced);
+    double doubt = 2 * rows[0].error;
     double next = count > 1 && rows[1].place == rows[0].place ? rows[1].share : 0;
     if (count > 1 && tied(policy, &rows[0], &rows[1])) return RGM_DEGREE_LOW;
+    if (facts->samples && doubt > 0 && doubt >= rows[0].share) return RGM_DEGREE_LOW;
     if (looked > 0 && (double)facts->displaced >= policy->verdict_others_most * looked) return RGM_DEGREE_LOW;
     if (rows[0].cause == RGM_CAUSE_SCOPE && share_of(facts, RGM_CAUSE_UNKNOWN) > rows[0].share)
         return RGM_DEGREE_LOW; // most is between what was marked
@@ -122,7 +138,9 @@ static rgm_status put(const rgm_verdict_facts *facts, const ranked *of, rgm_caus
     out->share[*row] = of->share;
     out->error[*row] = of->error;
     // What other programs took of the window, they took of each cause alike.
-    if (may_go[of->cause]) out->saved_ns[*row] = (rgm_i64)(of->share * (double)rgm_verdict_window(facts));
+    out->serving[*row] = serves(time);
+    if (may_go[of->cause] && !serves(time))
+        out->saved_ns[*row] = (rgm_i64)(of->share * (double)rgm_verdict_window(facts));
     out->subject[*row] = time->subject;
     out->subject_share[*row] = time->subject_share;
     out->stack[*row] = time->stack;

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "model/record.h"
+#include "suggest/environment.h"
 #include "suggest/facts.h"
 
 // --- roles ------------------------------------------------------------------------------------------------
@@ -168,6 +170,8 @@ rgm_status rgm_verdict_facts_init(rgm_verdict_facts *facts, const rgm_view *view
         RGM_TRY(find_steps(facts, err));
     }
     find_window(facts);
+    facts->listening = rgm_first_value(view->run, RGM_LISTENING_SERIES) > 0;
+    facts->asks_itself = rgm_first_value(view->run, RGM_ASKS_ITSELF_SERIES) > 0;
     facts->settled_ns = facts->start_ns;
     return RGM_OK;
 }

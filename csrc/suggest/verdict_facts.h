@@ -17,6 +17,7 @@ typedef struct {
     rgm_name subject;
     int32_t stack;
     int64_t span;
+    int64_t serving; // samples that found a server waiting for who asks
     bool found;
     bool calling; // most samples of its line are in calls that keep the interpreter's lock
 } rgm_cause_time;
@@ -34,6 +35,8 @@ typedef struct {
     int32_t *inner; // [n_spans] the span itself or the nearest around it that has a role, -1
     rgm_cause_time causes[RGM_CAUSE_COUNT];
     int64_t samples;   // that tell
+    bool listening;    // an event loop of it waits for who asks
+    bool asks_itself;  // it is server and client at once
     bool crowded;      // who has the processors is the program itself
     int64_t displaced; // that found the thread without a processor for others' sake, and tell nothing of it
 } rgm_verdict_facts;
@@ -57,9 +60,14 @@ static inline int64_t rgm_verdict_inside(const rgm_verdict_facts *facts, size_t 
 // The part of the window that an interval that ended at `time` has in it, 0 to 1 of the interval.
 double rgm_verdict_part(const rgm_verdict_facts *facts, int64_t time, int64_t interval);
 
-// What the machine gave of a time in which so many samples told, and others found the thread displaced.
-static inline double rgm_verdict_given(double ns, int64_t told, int64_t displaced) {
-    return told + displaced > 0 ? ns * (double)told / (double)(told + displaced) : ns;
+// What the machine gave of a time in which so many samples told, and others found the thread displaced. Where
+// that is too few to tell, others took as much of it as of the rest.
+static inline double rgm_verdict_given(const rgm_verdict_facts *facts, double ns, int64_t told,
+                                       int64_t displaced) {
+    enum { FEWEST = 3 };
+    bool few = told + displaced < FEWEST;
+    double kept = (double)(few ? facts->samples : told), lost = (double)(few ? facts->displaced : displaced);
+    return kept + lost > 0 ? ns * kept / (kept + lost) : ns;
 }
 
 // Fill the causes. Each looks at one side of the program.

@@ -9,6 +9,7 @@
 #include "analysis/keyed.h"
 #include "analysis/times/stack_line.h"
 #include "base/memory.h"
+#include "suggest/verdict_displaced.h"
 #include "suggest/verdict_partition.h"
 #include "suggest/verdict_waits.h"
 
@@ -123,10 +124,9 @@ static rgm_limit_cause cause_of_state(rgm_role bucket, rgm_sample_state state) {
 }
 
 // The cause of a sample, and the stack that shows it.
-static rgm_awaited told_by(const rgm_partition *p, size_t sample, rgm_role bucket, int32_t stack) {
+static rgm_awaited told_by(const rgm_partition *p, size_t sample, rgm_sample_state state, rgm_role bucket,
+                           int32_t stack) {
     const rgm_view *view = p->facts->view;
-    rgm_sample_state state =
-        (rgm_sample_state)RGM_CELL(&view->run->samples, state, sample, RGM_SAMPLE_UNKNOWN);
     rgm_awaited told = {.cause = whole_cause(bucket), .stack = stack, .state = state};
     if (told.cause == RGM_CAUSE_INPUT) told.elsewhere = rgm_verdict_awaits_processes(view, stack);
     if (told.cause != RGM_CAUSE_UNKNOWN) return told;
@@ -141,32 +141,39 @@ static rgm_awaited told_by(const rgm_partition *p, size_t sample, rgm_role bucke
     return told;
 }
 
-// Whether those who have the processors are the program's own: it and its children keep most of them busy.
-// Where it cannot be told, they are.
+// Whether those who have the processors are the program's own: it and its children keep most of them busy,
+// or would without other programs. They had of each thread's wish the part that the recorded threads had of
+// theirs, so what was used by that part is what was wanted; a thread that only waits for others tells nothing
+// of it. Where it cannot be told, they are.
 static bool crowded_by_itself(const rgm_verdict_facts *facts) {
+    const rgm_policy *policy = facts->policy;
     const rgm_pressure *pressure = &facts->view->run->pressure;
-    double used = 0, there = 0;
+    double used = 0, there = 0, ran = 0, waited = 0;
     for (size_t i = 0; i < pressure->rows; i++) {
         int64_t interval = RGM_CELL(pressure, interval_ns, i, 0), tree = RGM_CELL(pressure, tree_ns, i, -1);
         double part = rgm_verdict_part(facts, pressure->time_ns[i], interval);
         int32_t processors = RGM_CELL(pressure, processors, i, -1);
+        int64_t running = RGM_CELL(pressure, running_ns, i, -1);
         if (tree < 0 || processors <= 0) continue;
         used += part * (double)tree;
         there += part * (double)interval * processors;
+        if (running < 0) continue;
+        ran += part * (double)running;
+        waited += part * (double)RGM_CELL(pressure, waiting_ns, i, 0);
     }
-    return !(there > 0) || used >= facts->policy->verdict_own_busy * there;
+    bool wanted = ran > 0 && ran >= policy->verdict_own_told * used &&
+                  used * (ran + waited) >= policy->verdict_own_wanted * there * ran;
+    return !(there > 0) || used >= policy->verdict_own_busy * there || wanted;
 }
 
 // The bucket of a sample, and its stack; false where it is of another thread or time.
 static bool is_seen(const rgm_partition *p, size_t sample, rgm_role *bucket, int32_t *stack) {
     const rgm_view *view = p->facts->view;
-    const rgm_samples *samples = &view->run->samples;
-    int64_t time = samples->time_ns[sample], span = RGM_CELL(samples, span, sample, -1);
+    int64_t span = RGM_CELL(&view->run->samples, span, sample, -1);
     int32_t inner = span >= 0 && (size_t)span < view->n_spans ? p->facts->inner[span] : -1;
     *bucket = inner >= 0 ? bucket_of((rgm_role)p->facts->role[inner]) : RGM_ROLE_NONE;
-    *stack = (int32_t)RGM_CELL(samples, stack, sample, 0);
-    return RGM_CELL(samples, thread, sample, -1) == p->facts->thread && time >= p->facts->start_ns &&
-           time <= p->facts->end_ns && *stack >= 0 && (size_t)*stack < view->run->stacks.rows;
+    *stack = rgm_stack_of_sample(view, sample);
+    return rgm_verdict_is_driving(p->facts, sample);
 }
 
 // Whether what hands out items between the steps is where a batch is made, without a DataLoader. Not where
@@ -187,6 +194,7 @@ static rgm_status look_at_samples(rgm_partition *p, rgm_error *err) {
     const rgm_samples *samples = &p->facts->view->run->samples;
     bool crowded = p->facts->crowded = crowded_by_itself(p->facts);
     int64_t imports = 0, most = 0; // of the samples so far, those that import by those that do not
+    RGM_TRY(rgm_verdict_states(p->facts, &p->states, err));
     RGM_TRY(RGM_ROWS(p->stack_of, samples->rows, err));
     RGM_TRY(RGM_ROWS(p->cause_of, samples->rows, err));
     RGM_TRY(RGM_ROWS(p->time_of, samples->rows, err));
@@ -197,9 +205,12 @@ static rgm_status look_at_samples(rgm_partition *p, rgm_error *err) {
         rgm_role bucket;
         int32_t stack;
         if (!is_seen(p, i, &bucket, &stack)) continue;
-        rgm_awaited told = told_by(p, i, bucket, stack);
+        rgm_sample_state state = (rgm_sample_state)p->states[i];
+        rgm_awaited told = told_by(p, i, state, bucket, stack);
         rgm_limit_cause cause = told.cause;
-        if (cause == RGM_CAUSE_PROCESSOR && !crowded) {
+        // A collection of garbage or an optimizer's step is held up like the rest, and so is who is waited
+        // for.
+        if (!crowded && (state == RGM_SAMPLE_WAITING_FOR_PROCESSOR || cause == RGM_CAUSE_PROCESSOR)) {
             p->facts->displaced++;
             p->displaced[bucket]++;
             continue;
@@ -217,6 +228,7 @@ static rgm_status look_at_samples(rgm_partition *p, rgm_error *err) {
         p->time_of[p->n_seen] = samples->time_ns[i];
         p->stack_of[p->n_seen++] = told.stack;
         p->facts->causes[cause].elsewhere += told.elsewhere;
+        p->facts->causes[cause].serving += told.serving;
     }
     p->facts->samples = (int64_t)p->n_seen;
     return RGM_OK;
@@ -229,15 +241,15 @@ static double variance_of(double whole, double share, double samples) {
 
 static void divide_by_samples(rgm_partition *p) {
     for (int bucket = 0; bucket < RGM_ROLE_COUNT; bucket++) {
-        double whole =
-            rgm_verdict_given((double)p->exclusive[bucket], p->of_bucket[bucket], p->displaced[bucket]);
-        double samples = (double)p->of_bucket[bucket];
+        double there = (double)p->exclusive[bucket], samples = (double)p->of_bucket[bucket];
+        double whole = rgm_verdict_given(p->facts, there, p->of_bucket[bucket], p->displaced[bucket]);
         if (!(whole > 0)) continue;
+        double variance = variance_of(there, whole / there, samples + (double)p->displaced[bucket]);
         rgm_limit_cause fixed = whole_cause((rgm_role)bucket);
         if (fixed == RGM_CAUSE_UNKNOWN && !(samples > 0) && bucket != RGM_ROLE_NONE)
             fixed = running_cause((rgm_role)bucket, RGM_SAMPLE_RUNNING);
         if (fixed != RGM_CAUSE_UNKNOWN || !(samples > 0)) {
-            rgm_cause_time_add(&p->facts->causes[fixed], whole, 0);
+            rgm_cause_time_add(&p->facts->causes[fixed], whole, variance);
             p->facts->causes[fixed].count += p->spans[bucket];
             continue;
         }
@@ -245,7 +257,7 @@ static void divide_by_samples(rgm_partition *p) {
             double share = (double)p->of_cause[bucket][cause] / samples;
             if (share > 0)
                 rgm_cause_time_add(&p->facts->causes[cause], whole * share,
-                                   variance_of(whole, share, samples));
+                                   variance_of(whole, share, samples) + share * share * variance);
         }
     }
 }
@@ -417,6 +429,7 @@ rgm_status rgm_verdict_of_host(rgm_verdict_facts *facts, rgm_error *err) {
     RGM_GOTO(rgm_verdict_of_processes(&p, err));
 done:
     rgm_free(p.own);
+    rgm_free(p.states);
     rgm_free(p.stack_of);
     rgm_free(p.time_of);
     rgm_free(p.cause_of);

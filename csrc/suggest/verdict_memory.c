@@ -68,7 +68,8 @@ static void move_kernel_time(rgm_verdict_facts *facts, const kernel_time *k, rgm
 static void explain_kernel_time(rgm_verdict_facts *facts) {
     kernel_time k = look_at_kernel(facts);
     if (!(k.seconds > 0) || !(k.spent > 0)) return;
-    if (k.faults / k.seconds >= facts->policy->verdict_faults)
+    bool enough = k.faults * facts->policy->verdict_fault_ns >= k.system;
+    if (enough && k.faults / k.seconds >= facts->policy->verdict_faults)
         move_kernel_time(facts, &k, RGM_CAUSE_PAGE_FAULTS, k.faults);
     else if (k.blocks / k.seconds >= facts->policy->verdict_blocks)
         move_kernel_time(facts, &k, RGM_CAUSE_FILE, k.blocks);

@@ -10,6 +10,7 @@ typedef struct {
     int64_t exclusive[RGM_ROLE_COUNT]; // NONE: outside of all roles, and steps without what is in them
     int64_t spans[RGM_ROLE_COUNT];
     int64_t *own;      // [n_spans] of spans with a role on the lane: exclusive time in the window
+    uint8_t *states;   // [samples] as rgm_verdict_states tells them
     int32_t *stack_of; // [n_seen], of samples in the window: its own stack, or that of who is waited for
     int64_t *time_of;  // [n_seen], in order
     uint8_t *cause_of, *bucket_of; // [n_seen]

@@ -47,7 +47,6 @@ static int64_t held_up_at_most(const rgm_verdict_facts *facts, size_t row, size_
 
 // How long each step took, less what other programs took of it.
 static rgm_status given_durations(const rgm_verdict_facts *facts, int64_t *given, rgm_error *err) {
-    enum { FEWEST = 3 }; // samples that tell of a step by itself
     const rgm_samples *samples = &facts->view->run->samples;
     int64_t(*found)[2] = rgm_calloc(facts->n_steps + 1, sizeof *found);
     bool helpers = (double)facts->displaced >=
@@ -58,10 +57,8 @@ static rgm_status given_durations(const rgm_verdict_facts *facts, int64_t *given
         found[step_at(facts, samples->time_ns[i])][is_held_up(facts, i, helpers)]++;
     }
     for (size_t i = 0; i < facts->n_steps; i++) {
-        bool few = found[i][0] + found[i][1] < FEWEST;
-        int64_t told = few ? facts->samples : found[i][0], displaced = few ? facts->displaced : found[i][1];
         double whole = (double)facts->view->run->spans.duration_ns[facts->steps[i]];
-        given[i] = (int64_t)rgm_verdict_given(whole, told, displaced);
+        given[i] = (int64_t)rgm_verdict_given(facts, whole, found[i][0], found[i][1]);
     }
     rgm_free(found);
     return RGM_OK;

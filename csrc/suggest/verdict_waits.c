@@ -3,15 +3,18 @@
 // waits for work, what the others do in that look is what the program waits for: first one that has a
 // processor, else one that waits for something itself. Threads without a line of the program are helpers of a
 // library; those of a pool of processes say that the work is in other processes. An event loop that waits
-// while none of them works has nothing to run. Where more of them wait for a lock than work, the lock is what
-// is waited for. Where no thread of the program could hold what a call of
-// compiled code waits for, and there is work on the processors beside those, threads of that code do it.
+// while none of them works has nothing to run. Where more of them wait for a lock than work or wait for
+// anything else, the lock is what is waited for. Where no thread of the program could hold what a call of
+// compiled code waits for, and there is work on the processors beside those, threads of that code do it;
+// where there is none the call waits for something that nothing here tells. In a program that is its own
+// client who waits for an answer waits for work, too; a thread of it that waits to be asked is no one's work.
 #include "suggest/verdict_waits.h"
 
 #include "analysis/times/stack_line.h"
 #include "base/search.h"
 
-enum { THREADS = 64, WORKS = 4 }; // of a look, more are not looked at; the weight of who has a processor
+// Of a look, more threads are not looked at; the weights of who has a processor, and of who could use one.
+enum { THREADS = 64, WORKS = 4, WANTS = 3 };
 
 typedef struct {
     const rgm_verdict_facts *facts;
@@ -19,15 +22,17 @@ typedef struct {
     size_t n_seen;
     bool by_pool; // only threads of a pool count
     int64_t process;
-    bool several, unknown; // processes in the run, and a thread of one of them
-    bool own;              // one that is in the program's own code has been seen
-    int working, locked;   // of those: that have a processor; that wait for a lock
-    int32_t at_lock;       // where one of these stands
-    rgm_awaited best;
-    int weight;
+    bool several, unknown;    // processes in the run, and a thread of one of them
+    bool own;                 // one that is in the program's own code has been seen
+    int busy, locked;         // of those: that work, or wait for what is no thread; that wait for a lock
+    int32_t at_lock;          // where one of these stands
+    rgm_awaited best, helper; // of the program's own threads; of a library's, without its stack
+    int weight, helps;
     bool of_processes;
 } others;
 
+// Threads that an event loop hands its work to.
+static const char *const pool_files[] = {"/concurrent/futures/thread.py", "/anyio/", NULL};
 static const char *const process_files[] = {"/multiprocessing/", "/concurrent/futures/process.py",
                                             "process_executor.py", NULL};
 
@@ -48,19 +53,14 @@ static int weight_of(rgm_sample_state state, rgm_limit_cause *cause) {
     case RGM_SAMPLE_CALLING:
     case RGM_SAMPLE_INTERPRETING:
     case RGM_SAMPLE_RUNNING: *cause = RGM_CAUSE_PYTHON; return WORKS;
-    case RGM_SAMPLE_WAITING_FOR_LOCK: *cause = RGM_CAUSE_INTERPRETER_LOCK; return 3;
-    case RGM_SAMPLE_WAITING_FOR_PROCESSOR: *cause = RGM_CAUSE_PROCESSOR; return 3;
+    case RGM_SAMPLE_WAITING_FOR_LOCK: *cause = RGM_CAUSE_INTERPRETER_LOCK; return WANTS;
+    case RGM_SAMPLE_WAITING_FOR_PROCESSOR: *cause = RGM_CAUSE_PROCESSOR; return WANTS;
     case RGM_SAMPLE_WAITING_FOR_FILE: *cause = RGM_CAUSE_FILE; return 2;
     case RGM_SAMPLE_WAITING_FOR_PROCESS: *cause = RGM_CAUSE_CHILD; return 2;
     case RGM_SAMPLE_WAITING_FOR_SOCKET: *cause = RGM_CAUSE_NETWORK; return 1;
     case RGM_SAMPLE_SLEEPING: *cause = RGM_CAUSE_SLEEP; return 1;
     default: return 0;
     }
-}
-
-static int32_t stack_of(const rgm_view *view, size_t sample) {
-    int64_t stack = RGM_CELL(&view->run->samples, stack, sample, 0);
-    return stack >= 0 && (size_t)stack < view->run->stacks.rows ? (int32_t)stack : -1;
 }
 
 // Takes a sample of another thread in; false where the look is over.
@@ -76,21 +76,26 @@ static bool take(others *o, size_t sample) {
     for (size_t i = 0; i < o->n_seen; i++)
         if (o->seen[i] == thread) return false;
     o->seen[o->n_seen++] = thread;
-    int32_t stack = stack_of(view, sample);
+    int32_t stack = rgm_stack_of_sample(view, sample);
     rgm_limit_cause cause = RGM_CAUSE_UNKNOWN;
     rgm_sample_state state = (rgm_sample_state)RGM_CELL(samples, state, sample, RGM_SAMPLE_UNKNOWN);
     int weight = weight_of(state, &cause);
     if (stack < 0) return true;
+    if (cause == RGM_CAUSE_NETWORK && rgm_stack_is_of_server(view, stack)) weight = 0;
     o->of_processes |= passes_any(view, stack, process_files);
-    if (!rgm_stack_is_own(view, stack)) return true;
+    if (!rgm_stack_is_own(view, stack)) {
+        if (weight > o->helps) o->helper = (rgm_awaited){.cause = cause, .state = state};
+        o->helps = weight > o->helps ? weight : o->helps;
+        return true;
+    }
     o->own = true;
-    o->working += weight == WORKS;
+    o->busy += weight > 0 && weight != WANTS;
     if (state == RGM_SAMPLE_WAITING_FOR_THREAD && !rgm_stack_awaits_work(view, stack)) {
         o->locked++;
         o->at_lock = stack;
     }
     if (weight <= o->weight) return true;
-    if (o->by_pool && !rgm_stack_passes(view, stack, "/concurrent/futures/thread.py")) return true;
+    if (o->by_pool && !passes_any(view, stack, pool_files)) return true;
     o->weight = weight;
     o->best = (rgm_awaited){.cause = cause, .stack = stack, .elsewhere = true, .state = state};
     return true;
@@ -132,7 +137,7 @@ static double used_beside(const rgm_verdict_facts *facts, int64_t time) {
 
 rgm_awaited rgm_verdict_awaited(const rgm_verdict_facts *facts, size_t sample, rgm_limit_cause found) {
     const rgm_view *view = facts->view;
-    int32_t stack = stack_of(view, sample);
+    int32_t stack = rgm_stack_of_sample(view, sample);
     int64_t time = view->run->samples.time_ns[sample];
     rgm_awaited itself = {.cause = found, .stack = stack};
     bool network = found == RGM_CAUSE_NETWORK;
@@ -140,22 +145,33 @@ rgm_awaited rgm_verdict_awaited(const rgm_verdict_facts *facts, size_t sample, r
     if (passes_any(view, stack, process_files) ||
         (network && rgm_stack_passes(view, stack, "/subprocess.py")))
         itself.cause = RGM_CAUSE_CHILD;
-    bool awaits = network ? rgm_stack_is_of_loop(view, stack) : rgm_stack_awaits_work(view, stack);
+    bool serves = network && rgm_stack_is_of_server(view, stack);
+    bool of_loop = network && !serves && rgm_stack_is_of_loop(view, stack);
+    bool of_itself = network && !serves && !of_loop && facts->asks_itself && itself.cause == found;
+    bool awaits = network ? serves || of_loop || of_itself : rgm_stack_awaits_work(view, stack);
     if (network && !awaits) return itself;
-    others o = {.facts = facts, .by_pool = network, .process = rgm_verdict_process(facts, sample)};
+    others o = {.facts = facts, .by_pool = of_loop, .process = rgm_verdict_process(facts, sample)};
     o.several = !of_one_process(view->run);
     look_at_others(&o, sample);
     if (o.unknown) return itself;
     if (!awaits) {
         bool alone = itself.cause == found && !o.own && !o.several;
-        bool helpers = alone && used_beside(facts, time) >= facts->policy->verdict_helpers;
-        return helpers ? (rgm_awaited){.cause = RGM_CAUSE_NATIVE, .stack = stack, .state = RGM_SAMPLE_NATIVE}
-                       : itself;
+        if (!alone) return itself;
+        if (used_beside(facts, time) >= facts->policy->verdict_helpers)
+            return (rgm_awaited){.cause = RGM_CAUSE_NATIVE, .stack = stack, .state = RGM_SAMPLE_NATIVE};
+        return (rgm_awaited){.cause = RGM_CAUSE_WAITING, .stack = stack};
     }
-    if (!network && o.working && o.locked > 1 && o.locked > o.working)
+    if (!network && o.busy && o.locked > 1 && o.locked > o.busy)
         return (rgm_awaited){.cause = RGM_CAUSE_LOCK, .stack = o.at_lock, .elsewhere = true};
     if (o.weight) return o.best;
-    if (network && itself.cause == found) itself.cause = RGM_CAUSE_EVENT_LOOP;
+    if (!network && !o.of_processes && o.helps >= WANTS) {
+        o.helper.stack = stack;
+        return o.helper;
+    }
+    if (network && itself.cause == found && !of_itself) {
+        itself.cause = RGM_CAUSE_EVENT_LOOP;
+        itself.serving = !facts->asks_itself && (serves || facts->listening);
+    }
     if (!network && (o.of_processes || used_beside(facts, time) >= facts->policy->verdict_children))
         itself.cause = RGM_CAUSE_CHILD;
     return itself;
@@ -163,7 +179,7 @@ rgm_awaited rgm_verdict_awaited(const rgm_verdict_facts *facts, size_t sample, r
 
 bool rgm_verdict_awaits_helpers(const rgm_verdict_facts *facts, rgm_role bucket, size_t sample) {
     const rgm_view *view = facts->view;
-    int32_t stack = stack_of(view, sample);
+    int32_t stack = rgm_stack_of_sample(view, sample);
     bool computes = bucket == RGM_ROLE_MODULE || bucket == RGM_ROLE_FORWARD || bucket == RGM_ROLE_BACKWARD ||
                     bucket == RGM_ROLE_OPTIMIZER || bucket == RGM_ROLE_ZERO_GRAD ||
                     bucket == RGM_ROLE_GRAD_CLIP;

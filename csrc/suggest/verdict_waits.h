@@ -10,6 +10,7 @@ typedef struct {
     rgm_limit_cause cause;
     int32_t stack;
     bool elsewhere; // in another thread or process
+    bool serving;   // it may have waited for who asks
     rgm_sample_state state;
 } rgm_awaited;
 

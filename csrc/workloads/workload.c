@@ -21,18 +21,6 @@ const rgm_workload *rgm_workload_find(const char *name) {
     return NULL;
 }
 
-size_t rgm_workload_n_buffers(const rgm_workload *workload) {
-    size_t n = 0;
-    while (workload->buffers[n].name) n++;
-    return n;
-}
-
-size_t rgm_workload_n_parameters(const rgm_workload *workload) {
-    size_t n = 0;
-    while (workload->parameters[n].name) n++;
-    return n;
-}
-
 const char *rgm_element_text(rgm_element element) {
     static const char *const texts[] = {
 #define ELEMENT_TEXT(name, token) token,

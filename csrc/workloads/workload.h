@@ -93,8 +93,6 @@ extern const size_t rgm_workloads_count;
 
 // NULL when there is none of that name.
 const rgm_workload *rgm_workload_find(const char *name);
-size_t rgm_workload_n_buffers(const rgm_workload *workload);
-size_t rgm_workload_n_parameters(const rgm_workload *workload);
 const char *rgm_element_text(rgm_element element);
 const char *rgm_buffer_role_text(rgm_buffer_role role);
 // Checks the parameters (as many as the workload has; NULL: the documented ones), copies them to `values` and

@@ -9,9 +9,11 @@
     profiler.print_summary()
 
 Names are imported on first use, so that importing the package costs next to nothing.
+
+PYTEST_DONT_REWRITE: nothing here asserts, and a program that is recorded has imported it before pytest begins.
 """
 
-from typing import TYPE_CHECKING
+TYPE_CHECKING = False  # type checkers know it by this name; importing it takes as long as all of Python's start
 
 if TYPE_CHECKING:
     from ._core import BusyError, Error, FormatError, UnavailableError, __version__

@@ -98,7 +98,15 @@ class Profiler:
     def _ranges_start(self, set: str, max_ranges: int, names: Iterable[str] | None, /) -> None: ...
     def _ranges_state(self) -> dict[str, Any] | None: ...
     def _sampling_stop(self) -> dict[str, Any] | None: ...
+    def _stalls_start(self, period: int, /) -> str: ...
+    def _stalls_collect(self) -> None: ...
+    def _stalls_stop(self) -> None: ...
+    def _stalls_state(self) -> dict[str, Any] | None: ...
     def _kernels_start(self, options: dict[str, int], /) -> str: ...
+    def _kernels_await(self, options: dict[str, int], /) -> None: ...
+    def _kernels_begin(self) -> None: ...
+    def _kernels_yield(self, reason: str, /) -> None: ...
+    def _kernels_watch(self) -> dict[str, Any]: ...
     def _kernels_flush(self) -> None: ...
     def _kernels_stop(self) -> None: ...
     def _collectives(self, rows: list[tuple[int, int, int, int, int, str, str, str, str, str, int]], /) -> None: ...
@@ -516,6 +524,29 @@ class CollectivesTable(Table):
     """Number of the collective within its group."""
     communicator: NDArray[np.int64]
     """Communicator id."""
+
+@type_check_only
+class StallsTable(Table):
+    """Samples of an instruction of a kernel that waited for one reason."""
+
+    kernel: NDArray[np.uint32]
+    """Kernel function, as kernels are called in `spans`."""
+    reason: NDArray[np.uint32]
+    """Why the warp did not go on, in NVIDIA's words: long_scoreboard, selected, ..."""
+    offset: NDArray[np.int64]
+    """Of the instruction in the function. [bytes]"""
+    cubin: NDArray[np.int64]
+    """Number by which CUPTI tells binaries apart."""
+    samples: NDArray[np.int64]
+    """Samples that found a warp there for that reason."""
+    not_issued: NDArray[np.int64]
+    """Of them in which the scheduler issued no instruction of any warp, as CUPTI counts them."""
+    device: NDArray[np.int16]
+    """Device ordinal."""
+    file: NDArray[np.uint32]
+    """Of the source; empty where the binary has no line information, or was not seen."""
+    line: NDArray[np.int64]
+    """Of the source, from 1; 0 where it is not known."""
 
 @type_check_only
 class SyncsTable(Table):
@@ -1297,6 +1328,17 @@ class IdleGapsTable(Table):
     """Name of `activity`, empty for none."""
     activity_share: NDArray[np.float64]
     """Share of the gap that `activity` covers."""
+    function: NDArray[np.uint32]
+    """Function of the program in which the launching thread was, by samples of its call stack: before the launch began,
+    of an early one in the whole gap. Empty for none."""
+    file: NDArray[np.uint32]
+    """Its file."""
+    line: NDArray[np.int32]
+    """The line at which most of these samples stood, -1 for none."""
+    samples: NDArray[np.int64]
+    """Samples; 0 where none fell into the gap: then the line is that of the nearest, within idle_line_reach_ns."""
+    samples_share: NDArray[np.float64]
+    """Share of the samples at the line."""
     step: NDArray[np.int32]
     """Step of `next`."""
 
@@ -1962,6 +2004,40 @@ class CounterFlopsTable(Table):
     """Operations on double precision. [FLOP]"""
 
 @type_check_only
+class StallSharesTable(Table):
+    """Samples of warps of a kernel, by why they did not go on."""
+
+    name: NDArray[np.uint32]
+    """Kernel function; the scope, where that is asked for: empty where launches of the kernel are in several, in none,
+    or not in the recording. Empty by reason."""
+    reason: NDArray[np.uint32]
+    """Why the warp did not go on, in NVIDIA's words."""
+    offset: NDArray[np.int64]
+    """Of the instruction in the function, where instructions are told apart. [bytes]"""
+    cubin: NDArray[np.int64]
+    """Number by which CUPTI tells binaries apart, where instructions are."""
+    file: NDArray[np.uint32]
+    """Of the source, where lines or instructions are told apart and it is known."""
+    line: NDArray[np.int64]
+    """Of the source, 0 where it is not known."""
+    samples: NDArray[np.int64]
+    """Samples that found a warp there."""
+    share: NDArray[np.float64]
+    """Of all samples with a record, 0 to 1."""
+    name_share: NDArray[np.float64]
+    """Of the samples of the same name, 0 to 1."""
+    not_issued: NDArray[np.int64]
+    """Of the samples those in which the scheduler issued nothing at all."""
+    not_issued_share: NDArray[np.float64]
+    """Of the samples of the row, 0 to 1."""
+    launches: NDArray[np.int64]
+    """Kernels of that name in the recording, -1 where kernels were not recorded."""
+    scope: NDArray[np.uint32]
+    """The one scope, by name, whose launches all of them are; empty elsewhere."""
+    scopes: NDArray[np.int32]
+    """In how many scopes, by name, it was launched, none counted as one; -1 not known."""
+
+@type_check_only
 class CriticalPathTable(Table):
     """A segment of the critical path."""
 
@@ -2139,6 +2215,19 @@ class TimelineBlocksTable(Table):
     """Row of this table that shows the launch of this device work, -1 for none."""
     op: NDArray[np.uint32]
     """Operator that issued this call or device work, "" for none."""
+
+@type_check_only
+class RangeTimesTable(Table):
+    """What runs in a range of the timeline."""
+
+    name: NDArray[np.uint32]
+    """Name of the spans."""
+    spans: NDArray[np.int64]
+    """Spans that have a part in the range."""
+    time_ns: NDArray[np.int64]
+    """Sum of those parts; spans within others count in both. [ns]"""
+    longest: NDArray[np.int64]
+    """Row in `spans` of the longest of them."""
 
 @type_check_only
 class FlameTable(Table):
@@ -2497,6 +2586,8 @@ class CausesTable(Table):
     """Process of the line where that is another than the main thread's, which waits for it; -1 where not."""
     calling: NDArray[np.uint8]
     """1 where the line waits for calls of compiled code that keep the interpreter's lock."""
+    serving: NDArray[np.uint8]
+    """1 where a server waits for who asks it, or for what its requests wait for."""
     figure: NDArray[np.float64]
     """Its own figure: growth in bytes per second, mean length of the calls in ns, the first step by the usual one."""
     window_ns: NDArray[np.int64]
@@ -2615,7 +2706,7 @@ class Run:
     @classmethod
     def _build(
         cls,
-        strings: list[str],
+        strings: list[str] | tuple[str, ...],
         tables: Mapping[str, Mapping[str, Any]],
         environment: str,
         source: str,
@@ -2636,6 +2727,12 @@ class Run:
         self, thresholds: dict[str, float], ceilings: dict[str, float] | None, /
     ) -> tuple[SuggestionsTable, SuggestionEvidenceTable]: ...
     def _causes(self, thresholds: dict[str, float], /) -> CausesTable: ...
+    def _tile(
+        self, python: bool, from_ns: int, to_ns: int, pixel_ns: int, lane_low: int, lane_high: int, /
+    ) -> TimelineBlocksTable: ...
+    def _tile_span(self, python: bool, span: int, /) -> TimelineBlocksTable: ...
+    def _find(self, python: bool, passes: bytes, span: int, direction: int, /) -> tuple[int, int, int]: ...
+    def _range_times(self, python: bool, from_ns: int, to_ns: int, lanes: bytes, /) -> RangeTimesTable: ...
     def _analyse(
         self,
         name: str,
@@ -2652,7 +2749,7 @@ class Run:
     @property
     def summary(self) -> SummaryTable: ...
     @property
-    def strings(self) -> list[str]: ...
+    def strings(self) -> tuple[str, ...]: ...
     @property
     def environment_json(self) -> str: ...
     @property
@@ -2748,7 +2845,7 @@ def classify(
     loads that each depend on the one before; limits: by name of LIMITS, the part of a host's time that it takes, and
     its spread; calls: kernels, or calls of `dispatch` (python, numpy, torch) of a host.
     ceilings and single: as `Calibration.vector()` has them, of all threads and of one. ValueError or TypeError for
-    anything else. docs/regimes.md states the rules.
+    anything else. docs/regime_profiler.md states the rules.
     """
 
 def light_call(

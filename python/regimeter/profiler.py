@@ -25,12 +25,13 @@ from .capture import (
     series,
     streams,
 )
+from .capture import stalls as stall_samples
 from .capture.structure import attachment
 from .public.run import Run
 from .regime.methods import OperationMethods
 from .run import cost
 from .run.records import ProfileEntry, ProfileSummary
-from .system import description, gpus, libraries
+from .system import description, gpus
 from .system.cgroup import throttling_folders
 
 P = ParamSpec("P")
@@ -71,14 +72,18 @@ class GPUProfiler(OperationMethods, _core.Profiler):
     profile_kernels: record every kernel, copy and wait of the device with CUPTI, each under the scope that launched
     it (docs/gpu/kernels_tracing.md); a mapping sets options: ``{"graph_nodes": 1}`` tells the nodes of CUDA graphs
     apart, ``{"memory": 1}`` records memory that CUDA gives out, ``{"queue_times": 1}`` how launches wait. This starts
-    the CUDA driver. Where it is not possible there is one warning, and the reason is in ``kernels_reason`` and in the
-    environment of the run. One profiler of a process can do it at a time.
+    the CUDA driver; ``"auto"`` waits until the program has done so, for which it costs a look a hundred times a second,
+    and makes room for torch.profiler. Where it is not possible there is one warning (none with "auto"), and the reason
+    is in ``kernels_reason`` and in the environment of the run. One profiler of a process can do it at a time.
     telemetry: sample utilisation, memory, power, clocks and more of the devices through NVML, every 100 ms or the
     given milliseconds (docs/gpu/telemetry.md). counters: sample hardware counters of the device, True for the set
     'pm'; the name of a set for ranges, or a mapping ``{"set": "fp", "scopes": ["attention"], "max_ranges": 1000}``,
     counts in the outermost scopes (of these names) of the first thread that uses CUDA in one, and has the values when
     the profiler is closed (docs/gpu/counters.md). Both are rows of the table `counters`; what cannot be had is told
     with its reason in the environment of the run.
+    stalls: sample which instructions the warps of kernels are at and why they do not go on (PC sampling), True for
+    CUPTI's own period, 5 to 31 for a sample of each multiprocessor every 2^5 to 2^31 cycles; kernels run as without
+    (docs/gpu/stalls.md). Rows of the table `stalls`; it takes the device's counters from every other tool.
     witness: look every 50 ms, for some 15 microseconds after the end of an outermost block, how fast the machine is,
     and ask the kernel what else ran; so a reader, and a comparison, can tell a slow machine from a slow program
     (docs/witness.md).
@@ -113,9 +118,10 @@ class GPUProfiler(OperationMethods, _core.Profiler):
         track_memory: bool = False,
         memory_interval_ms: float | None = None,
         device_timing: bool = True,
-        profile_kernels: bool | Mapping[str, int] = False,
+        profile_kernels: kernels.Asked = False,
         telemetry: bool | float = False,
         counters: bool | str | Mapping[str, Any] = False,
+        stalls: bool | int = False,
         witness: bool = True,
         stacks: bool | float = False,
         allocations: bool | int = False,
@@ -136,10 +142,12 @@ class GPUProfiler(OperationMethods, _core.Profiler):
             profile_kernels = profile_kernels or told.get("profile_kernels", False)
             telemetry = telemetry or told.get("telemetry", False)
             counters = counters or told.get("counters", False)
+            stalls = stalls or told.get("stalls", False)
             stacks = stacks or told.get("stacks", False)
             allocations = allocations or told.get("allocations", False)
             witness = witness and told.get("witness", True) and counting.OPTION not in told
             budget = told.get("budget") if budget is None else budget
+            options = {name: told[name] for name in ("disk_budget_bytes",) if name in told} | options
             structure = structure or (bool(told.get("structure")) and counting.OPTION not in told)
         rate = rates.check_rate(sample_rate)
         interval = rates.memory_interval_ns(memory_interval_ms, track_memory, enable_detailed_metrics)
@@ -154,7 +162,6 @@ class GPUProfiler(OperationMethods, _core.Profiler):
         self._memory_probe = device_memory.TorchMemoryProbe() if track_memory else None
         # What is done in the program's threads outside scopes, in nanoseconds; the core measures what scopes do.
         self._spent = {"starting": 0, "collecting": 0}
-        self._collectives_told = collectives.Told()
         self._service_before_reset = 0
         self._cost_ns = cost.scope_cost_ns()
         self._interval_asked = memory_interval_ms
@@ -181,8 +188,10 @@ class GPUProfiler(OperationMethods, _core.Profiler):
         self._set_probes(backend.detect if enable_detailed_metrics else None, self._memory_probe, track_memory)
         # Where no GPU can turn up scopes do not even ask.
         self._device_timing(device_timing and gpus.possible(), streams.find, streams.handle)
-        self.kernels_reason = kernels.OFF if profile_kernels is False else self._trace_kernels(profile_kernels)
+        self._kernels = kernels.Tracing(self, profile_kernels)
+        self._collectives_told = collectives.begin() if self._kernels.may_run else collectives.Told()
         self._series = series.start(self, telemetry, counters, device_id)
+        self._stalls_reason = stall_samples.start(self, stalls)
         self._structure = attachment.attach(self) if structure else None
         self._structure_asked = structure
         if rate < 1.0:
@@ -267,6 +276,11 @@ class GPUProfiler(OperationMethods, _core.Profiler):
         with self._lock:
             self._sampler(rates.memory_interval_ns(self._interval_asked, self.track_memory, enabled))
 
+    @property
+    def kernels_reason(self) -> str:
+        """Why kernels are not traced, '' where they are, or were until the profiler was closed."""
+        return self._kernels.reason
+
     # --- results -------------------------------------------------------------------------------------------
 
     def run(self) -> Run:
@@ -277,6 +291,7 @@ class GPUProfiler(OperationMethods, _core.Profiler):
         with self._lock, self._collecting():
             self._device_drain()
             self._kernels_flush()
+            self._stalls_collect()
             self._take_collectives()
             stats = self._stats()
             counts = (
@@ -287,6 +302,7 @@ class GPUProfiler(OperationMethods, _core.Profiler):
                 "values",
                 "host_samples",
                 "collectives",
+                "stalls",
                 "sampled_out",
                 "dropped",
                 "lost",
@@ -315,13 +331,13 @@ class GPUProfiler(OperationMethods, _core.Profiler):
 
     def print_summary(self, top_n: int = 10) -> None:
         """Print a table of the operations, and what the profiler itself cost."""
-        from .run.summary_text import print_summary
+        from .run.summary_text import print_summary  # with NumPy, 100 ms: no program that records begins with it
 
         print_summary(self.run(), top_n)
 
     def print_bottlenecks(self, top_n: int = 5) -> None:
         """Print the operations with the most exclusive time."""
-        from .run.summary_text import print_bottlenecks
+        from .run.summary_text import print_bottlenecks  # as above
 
         print_bottlenecks(self.run(), top_n)
 
@@ -376,7 +392,8 @@ class GPUProfiler(OperationMethods, _core.Profiler):
                 return
             attachment.detach(self._structure)
             with self._collecting():
-                self._kernels_stop()
+                stall_samples.stop(self)
+                self._kernels.stop(self)
                 self._take_collectives()
                 series.stop(self, self._series)
                 self._flush()
@@ -398,21 +415,9 @@ class GPUProfiler(OperationMethods, _core.Profiler):
             warnings.warn(f"{error}; recording continues in memory", RuntimeWarning, stacklevel=4)
             self._open(None, session)
 
-    def _trace_kernels(self, asked: bool | Mapping[str, int]) -> str:
-        """Start tracing; return the reason why kernels are not traced, which is no error, or ''."""
-        libraries.search_wheels()
-        reason = self._kernels_start(kernels.options(asked))
-        if reason:
-            reason = kernels.explain(reason)
-            warnings.warn(f"kernels are not traced: {reason}", RuntimeWarning, stacklevel=3)
-        else:
-            kernels.hear_ranges(asked, self._kernels_state()["path"])
-            self._collectives_told = collectives.begin()
-        return reason
-
     def _take_collectives(self) -> None:
         """Record what collectives were queued; without kernels there is nothing that they would be told of."""
-        if not self.kernels_reason:
+        if self._kernels.has_run:
             rows, self._collectives_told = collectives.read(self._collectives_told)
             self._collectives(rows)
 
@@ -438,10 +443,11 @@ class GPUProfiler(OperationMethods, _core.Profiler):
             "device_ns": timing.pop("scope_ns", 0) * timing.get("begun", 0),
             "parts_ns": stats["own_ns"] | self._spent,
         }
-        described["device"].update(kernels.describe(self.kernels_reason, self._kernels_state()))
-        if not self.kernels_reason:
+        described["device"].update(self._kernels.describe())
+        if self._kernels.has_run:
             described["device"].update(collectives.describe(self._collectives_told))
         described["device"].update(series.describe(self, self._series))
+        described["device"].update(stall_samples.describe(self, self._stalls_reason))
         described["structure"] = attachment.describe(self._structure, self._structure_asked)
         reason = device_memory.reason()
         described["device"]["device_id"] = self.device_id
@@ -453,9 +459,8 @@ class GPUProfiler(OperationMethods, _core.Profiler):
     def _service_cpu_ns(self, stats: Mapping[str, Any]) -> int:
         """Return the processor time of all threads that work for this profiler, by their own clocks."""
         used = stats["service_cpu_ns"] + (self._device_state() or {}).get("service_cpu_ns", 0)
-        if not self.kernels_reason:
-            used += self._kernels_state()["service_cpu_ns"]
-        return int(used) + series.service_cpu_ns(self, self._series)
+        used += self._kernels.service_cpu_ns()
+        return int(used) + series.service_cpu_ns(self, self._series) + stall_samples.service_cpu_ns(self)
 
     @contextlib.contextmanager
     def _collecting(self) -> Iterator[None]:

@@ -113,7 +113,7 @@ TEST(synchronisation_names_what_it_waits_for) {
     uint8_t buffer[8 * LAYOUT_LARGEST];
     size_t valid = 0;
     rgm_activity_parser *parser = parser_new(130000, NULL);
-    valid += layout_context(buffer + valid, 130000, 3, 1);
+    valid += layout_context(buffer + valid, 130000, 3, 1, 0);
     valid += layout_event(buffer + valid, 130000, 40, 3, 7, 12);
     valid += layout_sync(buffer + valid, 130000, 2, 100, 110, 41, 3, 9, 12);
     valid += layout_sync(buffer + valid, 130000, 4, 200, 300, 43, 3, UINT32_MAX, 0);
@@ -132,6 +132,25 @@ TEST(synchronisation_names_what_it_waits_for) {
     CHECK_STR_EQ(name_of(&seen.rows[2]), "Stream Sync");
     CHECK_EQ_U64(parser->counts.work, 0);
     parser_end(parser);
+}
+
+// Told of each once, and only by versions whose record has the field.
+TEST(green_contexts_and_the_smallest_of_them) {
+    uint8_t buffer[8 * LAYOUT_LARGEST];
+    static const uint32_t versions[] = {18, 24, 130000};
+    for (int i = 0; i < 3; i++) {
+        size_t valid = 0;
+        rgm_activity_parser *parser = parser_new(versions[i], NULL);
+        valid += layout_context(buffer + valid, versions[i], 3, 1, 0);
+        valid += layout_context(buffer + valid, versions[i], 4, 1, 32);
+        valid += layout_context(buffer + valid, versions[i], 5, 1, 16);
+        valid += layout_context(buffer + valid, versions[i], 5, 1, 16);
+        rgm_activity_parse(parser, buffer, valid);
+        CHECK_EQ_U64(parser->counts.green_contexts, i ? 2 : 0);
+        CHECK_EQ_U64(parser->counts.green_least, i ? 16 : 0);
+        CHECK_EQ_U64(parser->counts.invalid, 0);
+        parser_end(parser);
+    }
 }
 
 // The context of a wait is known only from a kernel behind it, or not at all.

@@ -66,8 +66,7 @@ static rgm_policy short_policy(void) {
     return policy;
 }
 
-static rgm_status analyse(const rgm_view *view, const rgm_view *other, rgm_error *err) {
-    rgm_policy policy = short_policy();
+static rgm_status analyse(const rgm_view *view, const rgm_view *other, rgm_policy policy, rgm_error *err) {
     for (size_t i = 0; i < rgm_analyses_count; i++) {
         const rgm_analysis *analysis = &rgm_analyses[i];
         bool path = strncmp(analysis->name, "critical", 8) == 0;
@@ -92,7 +91,8 @@ static rgm_status whole(size_t rows, int64_t spread, rgm_error *err) {
     RGM_GOTO(rgm_run_new(&run, err));
     RGM_GOTO(fill(run, rows, spread, err));
     RGM_GOTO(rgm_view_init(&view, run, NULL, 0, err));
-    RGM_GOTO(analyse(&view, &view, err));
+    RGM_GOTO(analyse(&view, &view, short_policy(), err));
+    RGM_GOTO(analyse(&view, &view, (rgm_policy)RGM_POLICY_DEFAULTS, err));
 done:
     rgm_view_release(&view);
     rgm_run_free(run);
@@ -144,10 +144,42 @@ TEST(the_segments_of_random_runs_tile_the_window) {
     }
 }
 
+TEST(the_graph_of_the_usual_question_is_kept_and_others_are_not) {
+    rgm_error err;
+    rgm_run *run = NULL;
+    rgm_view view = {0};
+    rgm_policy usual = RGM_POLICY_DEFAULTS, other = short_policy();
+    rgm_question whole_run = {0}, first_rank = {.group_by = 1};
+    const rgm_critical *kept, *again, *own, *of_rank;
+    rgm_critical alone;
+    seed = 5;
+    REQUIRE(rgm_run_new(&run, &err) == RGM_OK && fill(run, 150, 300, &err) == RGM_OK);
+    REQUIRE(rgm_view_init(&view, run, NULL, 0, &err) == RGM_OK);
+    REQUIRE(rgm_critical_open(&kept, &view, &usual, &whole_run, &err) == RGM_OK);
+    rgm_critical_close(kept);
+    REQUIRE(rgm_critical_open(&again, &view, &usual, &whole_run, &err) == RGM_OK);
+    REQUIRE(rgm_critical_open(&own, &view, &other, &whole_run, &err) == RGM_OK);
+    REQUIRE(rgm_critical_open(&of_rank, &view, &usual, &first_rank, &err) == RGM_OK);
+    REQUIRE(rgm_critical_build(&alone, &view, &usual, &whole_run, &err) == RGM_OK);
+    CHECK(again == kept);
+    CHECK(own != kept);
+    CHECK(of_rank != kept);
+    CHECK_EQ_U64(kept->n_nodes, alone.n_nodes);
+    for (size_t node = 0; node < alone.n_nodes; node++)
+        CHECK_EQ_I64(kept->bound_by[node], alone.bound_by[node]);
+    rgm_critical_release(&alone);
+    rgm_critical_close(of_rank);
+    rgm_critical_close(own);
+    rgm_critical_close(again);
+    rgm_critical_close(NULL);
+    rgm_view_release(&view);
+    rgm_run_free(run);
+}
+
 TEST(every_failed_allocation_is_reported_and_nothing_leaks) {
     rgm_error err;
     int64_t alive = rgm_memory_live();
-    for (int64_t after = 0; after < 2000; after++) {
+    for (int64_t after = 0; after < 4000; after++) {
         seed = 7;
         rgm_memory_fail_after(after);
         rgm_status status = whole(60, 200, &err);

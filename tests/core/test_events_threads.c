@@ -77,6 +77,84 @@ TEST(a_scope_may_end_on_another_thread) {
     stop(events);
 }
 
+// --- a handle that is another stream in each thread -------------------------------------------------------
+
+static uint64_t numbers[2];
+static rgm_event_slot *of_thread;
+
+static void *own_stream(void *arg) {
+    rgm_events *events = arg;
+    use_device(0);
+    numbers[0] = scope(events, 2, 5000000);
+    of_thread = rgm_events_begin(events, 2, true, -1);
+    return NULL;
+}
+
+TEST(the_default_streams_of_threads_do_not_hold_each_other_up) {
+    pthread_t thread;
+    REQUIRE(load_fake("cuda"));
+    use_device(0);
+    rgm_events *events = start(0, 0);
+    CHECK_OK(pthread_create(&thread, NULL, own_stream, events));
+    CHECK_OK(pthread_join(thread, NULL)); // what takes long is asked for first
+    numbers[1] = scope(events, 2, 3000);
+    REQUIRE(of_thread);
+    uint64_t across = rgm_events_end(events, of_thread, 2); // in this thread's stream, which is another one
+    cu.advance(100000);
+    rgm_events_poll(events);
+    check_row(numbers[1], RGM_INTERVAL_MEASURED, 3000, 500);
+    check_row(across, RGM_INTERVAL_STREAM_CHANGED, -1, 0);
+    CHECK(!row_of(numbers[0]));
+    cu.advance(6000000);
+    rgm_events_poll(events);
+    check_row(numbers[0], RGM_INTERVAL_MEASURED, 5000000, 500);
+    stop(events);
+}
+
+// --- green contexts ---------------------------------------------------------------------------------------
+
+// Fills a pointer to a function of the double.
+#define OF_DOUBLE(pointer, symbol)                                                                           \
+    *(void **)&(pointer) = dlsym(cu.handle, symbol);                                                         \
+    REQUIRE(pointer)
+
+// What only one thread may have current is never made current in the resolver's.
+TEST(a_green_context_is_left_to_its_thread) {
+    int (*create)(void **, void *, int, unsigned), (*convert)(void **, void *), (*destroy)(void *);
+    int (*create_stream)(void **, void *, unsigned, int);
+    void *green = NULL, *context = NULL, *stream = NULL;
+    REQUIRE(load_fake("cuda"));
+    OF_DOUBLE(create, "cuGreenCtxCreate");
+    OF_DOUBLE(convert, "cuCtxFromGreenCtx");
+    OF_DOUBLE(destroy, "cuGreenCtxDestroy");
+    OF_DOUBLE(create_stream, "cuGreenCtxStreamCreate");
+    use_device(1);
+    CHECK_OK(create(&green, NULL, 1, 1));
+    CHECK_OK(convert(&context, green));
+    CHECK_OK(create_stream(&stream, green, 1, 0));
+    rgm_events *events = start(100000, 0);
+    uint64_t before = scope(events, 0, 1000);
+    CHECK_OK(cu.set_current(context));
+    uint64_t inside = scope(events, 0, 7000), own = scope(events, handle(stream), 9000);
+    cu.advance(100000);
+    CHECK_EQ_I64(rgm_events_drain(events, 10000000000), 0);
+    check_row(before, RGM_INTERVAL_MEASURED, 1000, 500);
+    check_row(inside, RGM_INTERVAL_MEASURED, 7000, 500);
+    check_row(own, RGM_INTERVAL_MEASURED, 9000, 500);
+    CHECK_EQ_I64(row_of(inside)->device, 1);
+    CHECK_EQ_I64(row_of(inside)->timeline, row_of(own)->timeline);
+    CHECK(row_of(inside)->timeline != row_of(before)->timeline);
+    // Its events outlive it, because they are the primary context's.
+    uint64_t last = scope(events, 0, 4000);
+    use_device(1);
+    CHECK_OK(destroy(green));
+    cu.advance(100000);
+    CHECK_EQ_I64(rgm_events_drain(events, 10000000000), 0);
+    check_row(last, RGM_INTERVAL_MEASURED, 4000, 500);
+    CHECK_EQ_I64(cu.get("shared_green"), 0);
+    stop(events);
+}
+
 // --- fork -------------------------------------------------------------------------------------------------
 
 static int in_child(rgm_events *events, rgm_event_slot *open) {

@@ -5,7 +5,7 @@
 #include "importing.h"
 #include "io/trace/trace_gap.h"
 
-enum { LONG = 1 << 20 };
+enum { LONG = 1 << 20, COSTLY = 640 << 10 }; // windows have 256 KiB
 
 static const char *const shapes[] = {
     EVENT("plain", "7"),
@@ -94,13 +94,13 @@ TEST(damage_is_read_alike_in_all_pieces_and_by_two_threads) {
     }
 }
 
-// Each level seems to go on to the end of its block, so that reading it costs the block: 50 times in all.
+// Each level seems to go on to the end of its block, so that reading it costs the block: 20 times in all.
 static char *costly_text(void) {
-    char *text = malloc(LONG + 512);
+    char *text = malloc(COSTLY + 512);
     if (!text) abort();
     size_t length = (size_t)sprintf(text, "[" EVENT("first", "1"));
-    while (length < LONG - 20000) {
-        for (int i = 0; i < 50; i++)
+    while (length < COSTLY - 20000) {
+        for (int i = 0; i < 20; i++)
             length += (size_t)sprintf(text + length, ",%s{\"ph\":[1", i % 2 ? "" : "\n");
         for (int i = 0; i < 100; i++)
             length +=

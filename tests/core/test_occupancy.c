@@ -11,14 +11,14 @@
 #endif
 
 static const rgm_device_limits devices[] = {
-    {6, 0, 32, 2048, 32, 65536, 65536, 0},      // P100
-    {7, 0, 32, 2048, 32, 65536, 98304, 0},      // V100
-    {7, 5, 32, 1024, 16, 65536, 65536, 0},      // T4
-    {8, 0, 32, 2048, 32, 65536, 167936, 1024},  // A100
-    {8, 6, 32, 1536, 16, 65536, 102400, 1024},  // A10
-    {8, 9, 32, 1536, 24, 65536, 102400, 1024},  // L4
-    {9, 0, 32, 2048, 32, 65536, 233472, 1024},  // H100
-    {10, 0, 32, 2048, 32, 65536, 233472, 1024}, // B200
+    {6, 0, 32, 2048, 32, 65536, 65536, 0, 56},       // P100
+    {7, 0, 32, 2048, 32, 65536, 98304, 0, 80},       // V100
+    {7, 5, 32, 1024, 16, 65536, 65536, 0, 40},       // T4
+    {8, 0, 32, 2048, 32, 65536, 167936, 1024, 108},  // A100
+    {8, 6, 32, 1536, 16, 65536, 102400, 1024, 72},   // A10
+    {8, 9, 32, 1536, 24, 65536, 102400, 1024, 58},   // L4
+    {9, 0, 32, 2048, 32, 65536, 233472, 1024, 132},  // H100
+    {10, 0, 32, 2048, 32, 65536, 233472, 1024, 148}, // B200
 };
 
 // From the "Achieved Occupancy" and "Multiprocessor Level" sections of NVIDIA's guides and the calculator's
@@ -58,6 +58,23 @@ TEST(limits_by_compute_capability) {
         CHECK_EQ_I64(limits.reserved_bytes, devices[i].reserved_bytes);
     }
     CHECK(!rgm_device_limits_complete(&(rgm_device_limits){.major = 99, .minor = 9}));
+}
+
+// By hand: 132 multiprocessors of 64 warps hold 8,448; 120 clusters of two blocks of 32 warps are 7,680.
+TEST(clusters_that_the_device_holds) {
+    rgm_device_limits limits = {
+        .major = 9, .warp_threads = 32, .threads = 2048, .blocks = 32, .multiprocessors = 132};
+    rgm_occupancy without = rgm_occupancy_of(&limits, 1024, 0, 0);
+    CHECK_NEAR(without.share, 1, 1e-12);
+    rgm_occupancy found = rgm_occupancy_in_clusters(&limits, without, 1024, 2, 120);
+    CHECK_NEAR(found.share, 7680.0 / 8448, 1e-12);
+    CHECK_EQ_I64(found.limit, RGM_OCCUPANCY_LIMIT_CLUSTERS);
+    // What clusters do not take away, and what is not known of them, changes nothing.
+    CHECK_EQ_I64(rgm_occupancy_in_clusters(&limits, without, 1024, 2, 132).limit, without.limit);
+    CHECK_EQ_I64(rgm_occupancy_in_clusters(&limits, without, 1024, 2, 0).limit, without.limit);
+    CHECK_EQ_I64(rgm_occupancy_in_clusters(&limits, without, 1024, 1, 1).limit, without.limit);
+    limits.multiprocessors = 0;
+    CHECK_EQ_I64(rgm_occupancy_in_clusters(&limits, without, 1024, 2, 120).limit, without.limit);
 }
 
 TEST(what_is_not_known) {

@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our declarations of CUPTI's counter interfaces against the real headers, where those are installed (CMake's
-// REGIMETER_CUPTI_INCLUDE, found by itself). The struct size that a function is told, the size and place of
-// every member, and the numbers are compared when this is compiled.
+// Our declarations of CUPTI's counter interfaces against the real headers, from those of 12.6 on, where they
+// are installed (CMake's REGIMETER_CUPTI_INCLUDE, found by itself). The struct size that a function is told,
+// the size and place of every member, and the numbers are compared when this is compiled.
 #include "cuda/counters/profiler_types.h"
 
 #include "harness.h"
 
-#ifdef REGIMETER_CUPTI_HEADERS
+#if defined(__has_include)
+#if __has_include(<cupti_range_profiler.h>)
+#define HAS_CUPTI 1
+#endif
+#endif
+
+#ifdef HAS_CUPTI
 // cupti_profiler_host.h of 12.6 to 13.2 includes <string> of C++ and uses nothing of it; the folder beside
 // this file has an empty one.
 #include <cupti_profiler_host.h>
@@ -14,6 +20,7 @@
 #include <cupti_pmsampling.h>
 #include <cupti_range_profiler.h>
 #include <cupti_target.h>
+#include <cupti_version.h>
 
 #define SAME(ours, our_member, theirs, their_member)                                                         \
     _Static_assert(offsetof(ours, our_member) == offsetof(theirs, their_member) &&                           \
@@ -120,14 +127,25 @@ SAME(rgm_cupti_pm_control, pm, CUpti_PmSampling_Start_Params, pPmSamplingObject)
 SAME_SIZE(rgm_cupti_pm_control, pm, CUpti_PmSampling_Stop_Params);
 SAME(rgm_cupti_pm_control, pm, CUpti_PmSampling_Stop_Params, pPmSamplingObject);
 
+#if CUPTI_API_VERSION >= 26 // 12.8
 SAME_SIZE(rgm_cupti_pm_config, append, CUpti_PmSampling_SetConfig_Params);
+SAME(rgm_cupti_pm_config, append, CUpti_PmSampling_SetConfig_Params, hwBufferAppendMode);
+SAME_NUMBER(RGM_CUPTI_KEEP_OLDEST, CUPTI_PM_SAMPLING_HARDWARE_BUFFER_APPEND_MODE_KEEP_OLDEST);
+SAME_NUMBER(RGM_CUPTI_KEEP_LATEST, CUPTI_PM_SAMPLING_HARDWARE_BUFFER_APPEND_MODE_KEEP_LATEST);
+SAME_NUMBER(RGM_CUPTI_MIG, CUPTI_ERROR_MIG_DEVICE_NOT_SUPPORTED);
+SAME_NUMBER(RGM_CUPTI_WSL, CUPTI_ERROR_WSL_DEVICE_NOT_SUPPORTED);
+#else
+SAME_SIZE(rgm_cupti_pm_config, trigger, CUpti_PmSampling_SetConfig_Params);
+#endif
+#if CUPTI_API_VERSION >= 130000
+SAME_NUMBER(RGM_CUPTI_INVALID_CHIP_NAME, CUPTI_ERROR_INVALID_CHIP_NAME);
+#endif
 SAME(rgm_cupti_pm_config, pm, CUpti_PmSampling_SetConfig_Params, pPmSamplingObject);
 SAME(rgm_cupti_pm_config, image_size, CUpti_PmSampling_SetConfig_Params, configSize);
 SAME(rgm_cupti_pm_config, image, CUpti_PmSampling_SetConfig_Params, pConfig);
 SAME(rgm_cupti_pm_config, buffer_size, CUpti_PmSampling_SetConfig_Params, hardwareBufferSize);
 SAME(rgm_cupti_pm_config, interval, CUpti_PmSampling_SetConfig_Params, samplingInterval);
 SAME(rgm_cupti_pm_config, trigger, CUpti_PmSampling_SetConfig_Params, triggerMode);
-SAME(rgm_cupti_pm_config, append, CUpti_PmSampling_SetConfig_Params, hwBufferAppendMode);
 
 SAME_SIZE(rgm_cupti_pm_data_size, data_size, CUpti_PmSampling_GetCounterDataSize_Params);
 SAME(rgm_cupti_pm_data_size, pm, CUpti_PmSampling_GetCounterDataSize_Params, pPmSamplingObject);
@@ -258,9 +276,6 @@ SAME_NUMBER(RGM_CUPTI_INSUFFICIENT_PRIVILEGES, CUPTI_ERROR_INSUFFICIENT_PRIVILEG
 SAME_NUMBER(RGM_CUPTI_LEGACY_PROFILER_NOT_SUPPORTED, CUPTI_ERROR_LEGACY_PROFILER_NOT_SUPPORTED);
 SAME_NUMBER(RGM_CUPTI_VIRTUAL_PRIVILEGES, CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES);
 SAME_NUMBER(RGM_CUPTI_CONFIDENTIAL, CUPTI_ERROR_CONFIDENTIAL_COMPUTING_NOT_SUPPORTED);
-SAME_NUMBER(RGM_CUPTI_MIG, CUPTI_ERROR_MIG_DEVICE_NOT_SUPPORTED);
-SAME_NUMBER(RGM_CUPTI_WSL, CUPTI_ERROR_WSL_DEVICE_NOT_SUPPORTED);
-SAME_NUMBER(RGM_CUPTI_INVALID_CHIP_NAME, CUPTI_ERROR_INVALID_CHIP_NAME);
 SAME_NUMBER(RGM_CUPTI_UNKNOWN, CUPTI_ERROR_UNKNOWN);
 SAME_NUMBER(RGM_CUPTI_METRIC_COUNTER, CUPTI_METRIC_TYPE_COUNTER);
 SAME_NUMBER(RGM_CUPTI_METRIC_RATIO, CUPTI_METRIC_TYPE_RATIO);
@@ -271,8 +286,6 @@ SAME_NUMBER(RGM_CUPTI_TRIGGER_CYCLES, CUPTI_PM_SAMPLING_TRIGGER_MODE_GPU_SYSCLK_
 SAME_NUMBER(RGM_CUPTI_TRIGGER_TIME, CUPTI_PM_SAMPLING_TRIGGER_MODE_GPU_TIME_INTERVAL);
 SAME_NUMBER(RGM_CUPTI_STOPPED_FULL, CUPTI_PM_SAMPLING_DECODE_STOP_REASON_COUNTER_DATA_FULL);
 SAME_NUMBER(RGM_CUPTI_STOPPED_AT_END, CUPTI_PM_SAMPLING_DECODE_STOP_REASON_END_OF_RECORDS);
-SAME_NUMBER(RGM_CUPTI_KEEP_OLDEST, CUPTI_PM_SAMPLING_HARDWARE_BUFFER_APPEND_MODE_KEEP_OLDEST);
-SAME_NUMBER(RGM_CUPTI_KEEP_LATEST, CUPTI_PM_SAMPLING_HARDWARE_BUFFER_APPEND_MODE_KEEP_LATEST);
 SAME_NUMBER(RGM_CUPTI_AUTO_RANGE, CUPTI_AutoRange);
 SAME_NUMBER(RGM_CUPTI_USER_RANGE, CUPTI_UserRange);
 SAME_NUMBER(RGM_CUPTI_APPLICATION_REPLAY, CUPTI_ApplicationReplay);

@@ -500,7 +500,11 @@ TEST(files_that_are_not_ours) {
     free(data);
 }
 
+// In the first blocks and in the last at every byte; what lies between are columns, one as the other, some
+// two hundred of them.
 TEST(a_saved_run_cut_at_every_byte) {
+    enum { FRAMES = 1024, FIRST = 40 };
+    static size_t at[FRAMES];
     const char *path = temp_path("cutrun.rgm");
     rgm_run *run = full_run();
     CHECK_OK(rgm_run_save(run, path, NULL));
@@ -508,7 +512,11 @@ TEST(a_saved_run_cut_at_every_byte) {
     size_t length;
     uint8_t *data = file_read(path, &length);
     REQUIRE(data);
-    for (size_t cut = 0; cut < length; cut += ONE_IN(13)) {
+    size_t count = frames_of(data, length, at, FRAMES);
+    REQUIRE(count > 2 * FIRST && count + 1 < FRAMES);
+    size_t last = at[count - 1];
+    for (size_t cut = 0, next; cut < length; cut = next) {
+        next = cut + (cut < at[FIRST] || cut >= last ? ONE_IN(13) : last - cut < 13 ? last - cut : 13);
         REQUIRE(file_write(path, data, cut));
         rgm_error err;
         rgm_error_clear(&err);
@@ -557,6 +565,39 @@ TEST(strings_of_a_file_get_the_ids_of_the_run) {
     CHECK_STR_EQ(name_of(run, 0), "b");
     CHECK_STR_EQ(name_of(run, 1), "a");
     CHECK_STR_EQ(name_of(run, 2), "a");
+    rgm_run_free(run);
+    unlink(path);
+}
+
+// Rows of stalls had no line of source at first: 40 bytes each.
+TEST(stalls_of_before_there_were_lines) {
+    const char *path = temp_path("stalls.rgm");
+    typedef struct {
+        uint64_t cubin, offset;
+        uint32_t kernel, reason, samples, not_issued;
+        int16_t device;
+        uint16_t padding[3];
+    } row_of_before;
+    const struct {
+        uint32_t zero, count;
+        row_of_before rows[2];
+    } stalls = {0, 2, {{7, 0x80, 0, 1, 30, 20, 0, {0}}, {7, 0x50, 0, 1, 5, 0, 0, {0}}}};
+    _Static_assert(sizeof stalls == 8 + 2 * 40, "as it was written");
+    rgm_bytes out = {0};
+    rgm_frame_write_head(&out, RGM_FILE_JOURNAL, 7);
+    frame_put(&out, RGM_FRAME_STRINGS, "\0\0\0\0\2\0\0\0\1\0\0\0k\4\0\0\0wait", 21);
+    frame_put(&out, RGM_FRAME_STALLS, &stalls, sizeof stalls);
+    frame_put(&out, RGM_FRAME_END, (uint64_t[]){2}, 8);
+    rgm_frame_number(&out, &(rgm_frame_series){.file = 7});
+    REQUIRE(!out.failed && file_write(path, out.data, out.length));
+    rgm_bytes_release(&out);
+    rgm_run *run = load_of(path, RGM_LOAD_STRICT);
+    REQUIRE(run && run->stalls.rows == 2);
+    CHECK_EQ_I64(run->stalls.offset[1], 0x80);
+    CHECK_EQ_I64(run->stalls.samples[1], 30);
+    CHECK_EQ_I64(run->stalls.not_issued[1], 20);
+    CHECK_EQ_I64(run->stalls.line[1], 0);
+    CHECK_STR_EQ(rgm_strings_view(&run->strings, run->stalls.reason[1]).data, "wait");
     rgm_run_free(run);
     unlink(path);
 }

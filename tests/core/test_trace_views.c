@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "analysis/analyses.h"
+#include "analysis/views/tiles.h"
 #include "base/memory.h"
+#include "base/sort.h"
 #include "harness.h"
 
 typedef struct {
@@ -179,7 +181,152 @@ TEST(wild_runs_lose_nothing) {
     }
 }
 
+// Every span in exactly one tile of a tiling with random cuts; in `seen`, those with rows of their own.
+static void check_tiling(const rgm_tiles *tiles, uint64_t *state, int64_t spans, int64_t sum) {
+    int64_t cuts[8] = {-INT64_MAX / 2, INT64_MAX / 2 + 1}, scratch[8], counted = 0, summed = 0;
+    for (int i = 2; i < 8; i++) cuts[i] = (int64_t)(next_random(state) % 1100) - 10;
+    rgm_sort_i64(cuts, 8, scratch);
+    for (int i = 0; i < 7; i++) {
+        rgm_tile tile = {cuts[i], cuts[i + 1], 1 + (int64_t)(next_random(state) % 60), 0, 3};
+        if (next_random(state) % 4 == 0) tile.pixel_ns = INT64_MAX;
+        rgm_timeline_blocks out = {0};
+        CHECK_OK(rgm_tiles_draw(tiles, &tile, &out, NULL));
+        for (size_t row = 0; row < out.rows; row++) {
+            CHECK(out.start_ns[row] < tile.to);
+            CHECK(out.start_ns[row] + out.duration_ns[row] >= tile.from);
+            CHECK(out.count[row] == 1 || out.sum_ns[row] / out.count[row] < tile.pixel_ns);
+            CHECK(out.launch[row] < (int64_t)out.rows);
+            if (out.start_ns[row] < tile.from) continue;
+            counted += out.count[row];
+            summed = out.sum_ns[row] > INT64_MAX - summed ? INT64_MAX : summed + out.sum_ns[row];
+        }
+        rgm_table_release(&rgm_timeline_blocks_desc, &out);
+    }
+    CHECK_EQ_I64(counted, spans);
+    CHECK_EQ_I64(summed, sum);
+}
+
+// The statistics of a range against a look at every span.
+static void check_range(const rgm_tiles *tiles, const rgm_run *run, int64_t from, int64_t to) {
+    const uint8_t lanes[] = {RGM_LANE_SHOWN, RGM_LANE_HIDDEN, RGM_LANE_SHOWN};
+    int64_t spans = 0, counted = 0;
+    rgm_range_times out = {0};
+    CHECK_OK(rgm_tiles_range(tiles, from, to, lanes, &out, NULL));
+    for (size_t i = 0; i < run->spans.rows; i++) {
+        int64_t start = run->spans.start_ns[i], end = start + run->spans.duration_ns[i];
+        bool shown = run->spans.lane[i] != 1 && (tiles->python || run->spans.kind[i] != RGM_KIND_PYTHON);
+        spans += shown && start <= to && end >= from;
+    }
+    for (size_t row = 0; row < out.rows; row++) {
+        counted += out.spans[row];
+        CHECK(row == 0 || out.time_ns[row] <= out.time_ns[row - 1]);
+        CHECK(out.time_ns[row] <= (to - from) * out.spans[row]);
+        CHECK_EQ_U64(run->spans.name[out.longest[row]], out.name[row]);
+    }
+    CHECK_EQ_I64(counted, spans);
+    rgm_table_release(&rgm_range_times_desc, &out);
+}
+
+// Going from match to match meets each once, in order of start, and then begins again.
+static void check_search(const rgm_tiles *tiles, uint64_t *state, int direction) {
+    const rgm_run *run = tiles->view->run;
+    uint8_t passes[16] = {0};
+    CHECK(tiles->view->n_strings < sizeof passes);
+    for (int i = 0; i < 16; i++) passes[i] = next_random(state) % 2;
+    rgm_tiles_found found = rgm_tiles_find(tiles, passes, -1, direction);
+    int64_t first = found.next, at = first;
+    for (int64_t met = 1; met < found.spans; met++) {
+        int64_t next = rgm_tiles_find(tiles, passes, at, direction).next;
+        CHECK(passes[run->spans.name[next]]);
+        CHECK(direction * (run->spans.start_ns[next] / 2 - run->spans.start_ns[at] / 2) >= 0);
+        CHECK(next != at && next != first);
+        at = next;
+    }
+    CHECK_EQ_I64(found.spans ? rgm_tiles_find(tiles, passes, at, direction).next : -1, first);
+}
+
+TEST(every_span_is_in_one_tile_of_any_tiling) {
+    uint64_t state = 17;
+    for (int round = 0; round < 200; round++) {
+        analysed a = fresh();
+        add_wild(&a, &state, (int)(next_random(&state) % 400));
+        CHECK_OK(rgm_view_init(&a.view, a.run, NULL, 0, NULL));
+        for (int python = 0; python < 2; python++) {
+            int64_t spans = 0, sum = 0;
+            for (size_t i = 0; i < a.run->spans.rows; i++) {
+                int64_t duration = a.run->spans.duration_ns[i];
+                if (!python && a.run->spans.kind[i] == RGM_KIND_PYTHON) continue;
+                spans++;
+                sum = duration > INT64_MAX - sum ? INT64_MAX : sum + duration;
+            }
+            rgm_tiles tiles;
+            CHECK_OK(rgm_tiles_init(&tiles, &a.view, python, NULL));
+            CHECK_EQ_U64(tiles.n_spans, (uint64_t)spans);
+            for (int i = 0; i < 5; i++) check_tiling(&tiles, &state, spans, sum);
+            int64_t from = (int64_t)(next_random(&state) % 1100);
+            check_search(&tiles, &state, python ? 1 : -1);
+            check_range(&tiles, a.run, from, from + (int64_t)(next_random(&state) % 100));
+            rgm_tiles_release(&tiles);
+        }
+        release(&a);
+    }
+}
+
+TEST(a_span_comes_with_what_it_launched) {
+    analysed a = small_program();
+    rgm_tiles tiles;
+    CHECK_OK(rgm_view_init(&a.view, a.run, NULL, 0, NULL));
+    CHECK_OK(rgm_tiles_init(&tiles, &a.view, true, NULL));
+    for (uint32_t span = 2; span < 4; span++) {
+        rgm_timeline_blocks out = {0};
+        CHECK_OK(rgm_tiles_span(&tiles, span, &out, NULL));
+        CHECK_EQ_U64(out.rows, 2);
+        CHECK_EQ_I64(out.span[0], span);
+        CHECK_EQ_I64(out.span[1], 5 - span);
+        CHECK_EQ_I64(out.launch[span == 2 ? 1 : 0],
+                     span == 2 ? 0 : 1); // the row of the launch, in that of the kernel
+        rgm_table_release(&rgm_timeline_blocks_desc, &out);
+    }
+    rgm_tiles_release(&tiles);
+    release(&a);
+}
+
 #ifdef RGM_FAULTS
+static rgm_status tile_all(const rgm_view *view) {
+    const uint8_t lanes[] = {RGM_LANE_SHOWN, RGM_LANE_SHOWN, RGM_LANE_FOLDED};
+    const rgm_tile tile = {-100, 2000, 7, 0, 3};
+    rgm_timeline_blocks drawn = {0};
+    rgm_range_times times = {0};
+    rgm_tiles tiles;
+    rgm_status status;
+    RGM_GOTO(rgm_tiles_init(&tiles, view, true, NULL));
+    RGM_GOTO(rgm_tiles_draw(&tiles, &tile, &drawn, NULL));
+    RGM_GOTO(rgm_tiles_range(&tiles, 0, 100, lanes, &times, NULL));
+done:
+    rgm_table_release(&rgm_timeline_blocks_desc, &drawn);
+    rgm_table_release(&rgm_range_times_desc, &times);
+    rgm_tiles_release(&tiles);
+    return status;
+}
+
+TEST(every_allocation_of_tiles_may_fail) {
+    analysed a = small_program();
+    uint64_t state = 5;
+    add_wild(&a, &state, 300);
+    CHECK_OK(rgm_view_init(&a.view, a.run, NULL, 0, NULL));
+    rgm_status status = RGM_NO_MEMORY;
+    for (int64_t after = 0; status != RGM_OK && after < 2000; after++) {
+        int64_t live = rgm_memory_live();
+        rgm_memory_fail_after(after);
+        status = tile_all(&a.view);
+        rgm_memory_fail_after(-1);
+        if (status != RGM_OK) CHECK_EQ_I64(status, RGM_NO_MEMORY);
+        CHECK_EQ_I64(rgm_memory_live(), live);
+    }
+    CHECK_OK(status);
+    release(&a);
+}
+
 TEST(every_allocation_may_fail) {
     analysed a = small_program();
     uint64_t state = 3;

@@ -1,129 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tracing from start to stop with the doubles of CUPTI and the CUDA driver, loaded as the real ones are. What
-// the double forbids (flushing from a callback, a call in a child) it fails loudly for.
-#include <dlfcn.h>
-#include <sys/wait.h>
-
-#include "../fakes/cuda.h"
-#include "../fakes/cupti.h"
-#include "capture/device.h"
-#include "cuda/trace/cupti.h"
+// Tracing from its start: kernels and their scopes, graphs, what is refused, records that are odd or lost.
 #include "cuda/trace/cupti_records.h"
-#include "cuda/trace/tracing.h"
-#include "recording.h"
-
-#define EACH_FUNCTION(X)                                                                                     \
-    X(fake_cupti_set)                                                                                        \
-    X(fake_cupti_get)                                                                                        \
-    X(fake_cupti_launch)                                                                                     \
-    X(fake_cupti_without_record)                                                                             \
-    X(fake_cupti_capture)                                                                                    \
-    X(fake_cupti_clone)                                                                                      \
-    X(fake_cupti_instantiate)                                                                                \
-    X(fake_cupti_exec_destroy)                                                                               \
-    X(fake_cupti_graph_launch)                                                                               \
-    X(fake_cupti_range)                                                                                      \
-    X(fake_cupti_overhead)                                                                                   \
-    X(fake_cupti_take_over)                                                                                  \
-    X(fake_cupti_foreign_buffer)                                                                             \
-    X(fake_cupti_restart)
-
-#define DECLARE(name) static __typeof__(&name) do_##name;
-EACH_FUNCTION(DECLARE)
-static const int64_t wait_ns = INT64_C(5000000000);
-
-static bool find_doubles(void) {
-    static void *handle;
-    if (handle) return true;
-    setenv("REGIMETER_LIBCUDA", FAKES "/libfake_cuda.so", 1);
-    setenv("REGIMETER_LIBCUPTI", FAKES "/libfake_cupti.so", 1);
-    handle = dlopen(FAKES "/libfake_cupti.so", RTLD_NOW);
-    if (!handle) return false;
-    void *address;
-#define FIND(name)                                                                                           \
-    address = dlsym(handle, #name);                                                                          \
-    memcpy(&do_##name, &address, sizeof address);
-    EACH_FUNCTION(FIND)
-    return true;
-}
-
-__attribute__((constructor)) static void load_doubles(void) {
-    if (!find_doubles()) abort();
-}
-
-typedef struct {
-    rgm_session *session;
-    rgm_device_sink sink;
-    rgm_site *site;
-} traced;
-
-static rgm_tracing_options few_flushes(void) {
-    rgm_tracing_options options = RGM_TRACING_DEFAULTS;
-    options.flush_interval_ns = INT64_C(3600) * 1000000000; // only when asked to
-    return options;
-}
-
-static void open_session(traced *t) {
-    *t = (traced){0};
-    do_fake_cupti_restart();
-    rgm_cupti_forget(); // the version may have changed
-    rgm_clock_init();
-    CHECK_OK(rgm_session_new(&t->session, &RGM_SESSION_DEFAULTS, NULL, NULL));
-    t->sink = rgm_session_sink(t->session);
-    CHECK_OK(rgm_session_site(t->session, "step", 4, RGM_DEVICE_GPU, RGM_ROLE_NONE, &t->site, NULL));
-}
-
-static void begin(traced *t, const rgm_tracing_options *options) {
-    rgm_error err;
-    rgm_error_clear(&err);
-    open_session(t);
-    rgm_status status = rgm_tracing_start(t->sink, options, &err);
-    if (status != RGM_OK) HARNESS_FAIL("tracing did not start: %s", err.message);
-}
-
-static rgm_run *finish(traced *t) {
-    rgm_run *run = NULL;
-    rgm_tracing_stop(t->sink.arg, wait_ns);
-    rgm_session_stop(t->session);
-    CHECK_OK(rgm_session_snapshot(t->session, &run, NULL));
-    rgm_session_free(t->session);
-    CHECK_EQ_I64(do_fake_cupti_get("forbidden"), 0);
-    return run;
-}
-
-static rgm_tracing_stats stats_now(void) {
-    rgm_tracing_stats stats;
-    rgm_tracing_get_stats(&stats);
-    return stats;
-}
-
-static open_scope step_begin(const traced *t) {
-    open_scope scope;
-    rgm_recorder *r = rgm_recorder_get(t->session, rgm_session_id(t->session));
-    scope.frame = rgm_scope_begin(r, t, t->site->id, 0, &scope.seq);
-    return scope;
-}
-
-static void step_end(const traced *t, open_scope scope) {
-    rgm_recorder *r = rgm_recorder_get(t->session, rgm_session_id(t->session));
-    rgm_scope_end(r, scope.frame, scope.seq, rgm_clock_ticks(), 0);
-}
-
-static size_t count_kind(const rgm_run *run, int kind) {
-    size_t count = 0;
-    for (size_t i = 0; i < run->spans.rows; i++) count += RGM_CELL(&run->spans, kind, i, 0) == kind;
-    return count;
-}
-
-static int64_t anomaly(const rgm_run *run, rgm_anomaly code) {
-    for (size_t i = 0; i < run->anomalies.rows; i++)
-        if (run->anomalies.code[i] == code) return run->anomalies.count[i];
-    return 0;
-}
-
-static const char *span_name(const rgm_run *run, size_t row) {
-    return rgm_strings_view(&run->strings, run->spans.name[row]).data;
-}
+#include "traced.h"
 
 // --- a kernel and its scope -------------------------------------------------------------------------------
 
@@ -279,6 +157,27 @@ TEST(graphs_by_node) {
     rgm_run_free(run);
 }
 
+// The map finds no memory for the first node, and room for the one after it.
+TEST(a_node_that_finds_no_room_is_told) {
+    traced t;
+    rgm_tracing_options options = few_flushes();
+    options.graph_nodes = 1;
+    begin(&t, &options);
+    open_scope capture = step_begin(&t);
+    rgm_memory_fail_after(0);
+    uint64_t lost = do_fake_cupti_capture("lost_kernel", 1);
+    rgm_memory_fail_after(-1);
+    uint64_t nodes[2] = {lost, do_fake_cupti_capture("node_kernel", 1)};
+    step_end(&t, capture);
+    (void)do_fake_cupti_graph_launch(4, nodes, 2);
+    rgm_run *run = finish(&t);
+    CHECK_EQ_I64(anomaly(run, RGM_ANOMALY_UNMAPPED_NODES), 1);
+    REQUIRE(run->launches.rows == 2);
+    for (size_t i = 0; i < 2; i++)
+        CHECK((run->launches.capture[i] >= 0) == (run->launches.graph_node[i] == (int64_t)nodes[1]));
+    rgm_run_free(run);
+}
+
 // --- trouble ----------------------------------------------------------------------------------------------
 
 static void refused(const char *number, long long value, const char *text, bool conflict) {
@@ -420,158 +319,4 @@ TEST(a_long_capture_is_no_conflict) {
     rgm_run *run = finish(&t);
     CHECK_EQ_I64(anomaly(run, RGM_ANOMALY_TRACING_CONFLICT), 0);
     rgm_run_free(run);
-}
-
-TEST(flush_brings_what_has_ended) {
-    traced t;
-    rgm_run *run = NULL;
-    rgm_tracing_options options = few_flushes();
-    begin(&t, &options);
-    (void)do_fake_cupti_launch("k", 7, 0, 10);
-    rgm_tracing_flush(t.sink.arg, wait_ns);
-    CHECK_OK(rgm_session_snapshot(t.session, &run, NULL));
-    CHECK_EQ_U64(count_kind(run, RGM_KIND_KERNEL), 1);
-    rgm_run_free(run);
-    // Work that goes on for an hour is not waited for, and at the end it is counted.
-    (void)do_fake_cupti_launch("endless", 7, 0, INT64_C(3600000000000));
-    rgm_tracing_flush(t.sink.arg, 1000000);
-    rgm_tracing_stop(t.sink.arg, 1000000);
-    run = finish(&t);
-    CHECK_EQ_U64(count_kind(run, RGM_KIND_KERNEL), 2); // the double writes the end beforehand
-    rgm_run_free(run);
-}
-
-// A program may be closed while CUPTI hangs: stop comes back, the session can go, nothing is used after.
-TEST(takeover_is_noticed) {
-    traced t;
-    rgm_tracing_options options = RGM_TRACING_DEFAULTS;
-    options.flush_interval_ns = 1000000;
-    options.buffer_bytes = 4096;
-    begin(&t, &options);
-    do_fake_cupti_take_over();
-    for (int i = 0; i < 4000 && !stats_now().conflict[0]; i++) {
-        (void)do_fake_cupti_launch("k", 7, 0, 10);
-        usleep(1000);
-    }
-    CHECK(strstr(stats_now().conflict, "another tool") != NULL);
-    rgm_tracing_stop(t.sink.arg, 1000000);
-    rgm_run *run = finish(&t);
-    CHECK_EQ_I64(anomaly(run, RGM_ANOMALY_TRACING_CONFLICT), 1);
-    CHECK_EQ_U64(count_kind(run, RGM_KIND_RUNTIME) > 0, 1);
-    rgm_run_free(run);
-}
-
-TEST(detaching) {
-    traced t;
-    rgm_tracing_options options = few_flushes();
-    options.detach = 1;
-    begin(&t, &options);
-    (void)do_fake_cupti_launch("k", 7, 0, 10);
-    rgm_tracing_stop(t.sink.arg, 20000000); // no call comes at whose end it could be done
-    CHECK_EQ_I64(stats_now().state, RGM_TRACING_ATTACHED);
-    rgm_run_free(finish(&t));
-    CHECK_EQ_I64(do_fake_cupti_get("finalized"), 0);
-}
-
-// --- threads ----------------------------------------------------------------------------------------------
-
-enum { THREADS = 4, LAUNCHES = 400 };
-static _Atomic(bool) go_on;
-
-static void *launch_many(void *arg) {
-    const traced *t = arg;
-    for (int i = 0; i < LAUNCHES; i++) {
-        open_scope scope = step_begin(t);
-        (void)do_fake_cupti_launch("k", 7, 0, 10);
-        step_end(t, scope);
-    }
-    return NULL;
-}
-
-static void *launch_on(void *arg) {
-    (void)arg;
-    while (atomic_load(&go_on)) {
-        (void)do_fake_cupti_launch("k", 7, 0, 10);
-        usleep(50); // more would be a backlog that a busy machine does not read before the deadline
-    }
-    return NULL;
-}
-
-TEST(many_threads) {
-    traced t;
-    pthread_t threads[THREADS];
-    rgm_tracing_options options = RGM_TRACING_DEFAULTS;
-    options.flush_interval_ns = 2000000;
-    begin(&t, &options);
-    for (int i = 0; i < THREADS; i++) pthread_create(&threads[i], NULL, launch_many, &t);
-    for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
-    rgm_run *run = finish(&t);
-    CHECK_EQ_U64(count_kind(run, RGM_KIND_KERNEL), THREADS * LAUNCHES);
-    CHECK_EQ_U64(count_kind(run, RGM_KIND_RUNTIME), THREADS * LAUNCHES);
-    for (size_t i = 0; i < run->spans.rows; i++)
-        if (run->spans.kind[i] == RGM_KIND_KERNEL)
-            CHECK(run->spans.launch[i] >= 0 && run->spans.parent[run->spans.launch[i]] >= 0);
-    rgm_run_free(run);
-}
-
-// The program goes on launching while the profiler is closed, again and again.
-TEST(stop_beside_launches) {
-    pthread_t threads[2];
-    atomic_store(&go_on, true);
-    for (int i = 0; i < 2; i++) pthread_create(&threads[i], NULL, launch_on, NULL);
-    for (int i = 0; i < 10; i++) {
-        traced t;
-        rgm_tracing_options options = few_flushes();
-        options.flush_interval_ns = 1000000;
-        CHECK_OK(rgm_session_new(&t.session, &RGM_SESSION_DEFAULTS, NULL, NULL));
-        t.sink = rgm_session_sink(t.session);
-        CHECK_OK(rgm_tracing_start(t.sink, &options, NULL));
-        usleep(3000);
-        rgm_tracing_stop(t.sink.arg, 5000000);
-        CHECK(stats_now().state == RGM_TRACING_ATTACHED);
-        rgm_session_free(t.session);
-    }
-    atomic_store(&go_on, false);
-    for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
-}
-
-TEST(a_child_of_a_fork) {
-    if (SANITIZED) return;
-    traced t;
-    rgm_tracing_options options = few_flushes();
-    begin(&t, &options);
-    pid_t child = fork();
-    if (child == 0) {
-        rgm_tracing_flush(t.sink.arg, wait_ns);
-        rgm_tracing_stop(t.sink.arg, wait_ns);
-        bool lost = stats_now().state == RGM_TRACING_LOST;
-        bool refuses = rgm_tracing_start(t.sink, &options, NULL) == RGM_UNAVAILABLE;
-        _exit(lost && refuses && do_fake_cupti_get("calls_child") == 0 ? 0 : 1);
-    }
-    int status = -1;
-    waitpid(child, &status, 0);
-    CHECK_EQ_I64(status, 0);
-    (void)do_fake_cupti_launch("k", 7, 0, 10);
-    rgm_run *run = finish(&t);
-    CHECK_EQ_U64(count_kind(run, RGM_KIND_KERNEL), 1);
-    rgm_run_free(run);
-}
-
-// Last, because CUPTI is of no use afterwards.
-TEST(zz_stop_while_cupti_hangs) {
-    traced t;
-    rgm_tracing_options options = few_flushes();
-    begin(&t, &options);
-    (void)do_fake_cupti_launch("k", 7, 0, 10);
-    do_fake_cupti_set("hang", 1);
-    rgm_tracing_stop(t.sink.arg, 10000000);
-    CHECK_EQ_I64(stats_now().state, RGM_TRACING_STUCK);
-    rgm_session_free(t.session);
-    CHECK_EQ_I64(rgm_tracing_start(t.sink, &options, NULL), RGM_UNAVAILABLE);
-    (void)do_fake_cupti_launch("k", 7, 0, 10); // a callback after the end
-    do_fake_cupti_set("hang", 0);
-    // It comes back late, delivers, and finds nobody.
-    for (int i = 0; i < 2000 && do_fake_cupti_get("subscribed") > 0; i++) usleep(1000);
-    CHECK_EQ_I64(do_fake_cupti_get("subscribed"), 0);
-    usleep(50000);
 }

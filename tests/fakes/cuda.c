@@ -18,6 +18,8 @@
 //   tell_waits              1: the listener is told of waits for the context, too
 //   dead_events             calls that named an event of a context that is gone
 //   invalidated             stream captures that a call from outside spoilt
+//   green_multiprocessors   of a green context, whatever resources it was made of
+//   shared_green            times that a green context was made current that another thread had current
 #include "cuda.h"
 
 #include "cuda/library/driver_types.h"
@@ -42,6 +44,11 @@
     F(X, cuCtxPopCurrent_v2)                                                                                 \
     F(X, cuCtxSynchronize)                                                                                   \
     F(X, cuCtxGetId)                                                                                         \
+    F(X, cuGreenCtxCreate)                                                                                   \
+    F(X, cuGreenCtxDestroy)                                                                                  \
+    F(X, cuGreenCtxStreamCreate)                                                                             \
+    F(X, cuCtxFromGreenCtx)                                                                                  \
+    F(X, cuStreamGetGreenCtx)                                                                                \
     F(X, cuDevicePrimaryCtxRetain)                                                                           \
     F(X, cuDevicePrimaryCtxRelease_v2)                                                                       \
     F(X, cuDevicePrimaryCtxReset_v2)                                                                         \
@@ -112,6 +119,8 @@
     X(tell_waits, 0)                                                                                         \
     X(dead_events, 0)                                                                                        \
     X(invalidated, 0)                                                                                        \
+    X(shared_green, 0)                                                                                       \
+    X(green_multiprocessors, 16)                                                                             \
     FUNCTIONS(FUNCTION_NUMBERS, X)
 
 FAKE_NUMBERS(cuda, "FAKE_CUDA", NUMBERS)
@@ -159,7 +168,7 @@ static int admit(int calls) {
     }
     if (FAKE_VALUE(ready)) {
         initialised = true;
-        if (!model_here.depth) model_here.stack[model_here.depth++] = model_primary_retain(0);
+        if (!model_here.depth) (void)model_push(model_primary_retain(0));
     }
     return initialised || starts_up(calls) ? RGM_CU_SUCCESS : RGM_CU_NOT_INITIALIZED;
 }
@@ -284,24 +293,6 @@ FAKE_EXPORT int cuDeviceTotalMem_v2(size_t *bytes, int device) {
     LEAVE;
 }
 
-FAKE_EXPORT int cuCtxCreate_v2(void **context, unsigned flags, int device) {
-    ENTER(cuCtxCreate_v2);
-    model_context *made = model_context_new(device, false);
-    if (!made || model_here.depth == MODEL_STACK) ANSWER(RGM_CU_OUT_OF_MEMORY);
-    model_here.stack[model_here.depth++] = made;
-    *context = made;
-    LEAVE;
-}
-
-FAKE_EXPORT int cuCtxDestroy_v2(void *context) {
-    ENTER(cuCtxDestroy_v2);
-    model_context *known = model_context_of(context);
-    if (!known || !known->alive) ANSWER(RGM_CU_INVALID_CONTEXT);
-    model_context_end(known);
-    if (model_current() == known) model_here.depth--;
-    LEAVE;
-}
-
 FAKE_EXPORT int cuCtxGetCurrent(void **context) {
     ENTER(cuCtxGetCurrent);
     *context = model_current();
@@ -311,8 +302,8 @@ FAKE_EXPORT int cuCtxGetCurrent(void **context) {
 FAKE_EXPORT int cuCtxSetCurrent(void *context) {
     ENTER(cuCtxSetCurrent);
     if (context && !model_context_of(context)) ANSWER(RGM_CU_INVALID_CONTEXT);
-    if (model_here.depth) model_here.depth--;
-    if (context) model_here.stack[model_here.depth++] = context;
+    if (model_here.depth) (void)model_pop();
+    if (context) FAKE_VALUE(shared_green) += !model_push(context);
     LEAVE;
 }
 
@@ -328,14 +319,14 @@ FAKE_EXPORT int cuCtxPushCurrent_v2(void *context) {
     model_context *known = model_context_of(context);
     if (!known || model_here.depth == MODEL_STACK) ANSWER(RGM_CU_INVALID_CONTEXT);
     if (!known->alive) ANSWER(RGM_CU_CONTEXT_IS_DESTROYED);
-    model_here.stack[model_here.depth++] = known;
+    FAKE_VALUE(shared_green) += !model_push(known);
     LEAVE;
 }
 
 FAKE_EXPORT int cuCtxPopCurrent_v2(void **context) {
     ENTER(cuCtxPopCurrent_v2);
     if (!model_here.depth) ANSWER(RGM_CU_INVALID_CONTEXT);
-    model_context *top = model_here.stack[--model_here.depth];
+    model_context *top = model_pop();
     if (context) *context = top;
     LEAVE;
 }
@@ -384,6 +375,8 @@ FAKE_EXPORT int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *act
 #include "cuda_events.h"
 
 #include "cuda_work.h"
+
+#include "cuda_green.h"
 
 // --- graphs: what was captured is not known, a replay takes the number graph_ns ---------------------------
 
@@ -460,6 +453,6 @@ FAKE_EXPORT void fake_cuda_restart(void) {
         if (!strncmp(name, "calls", 5) || !strncmp(name, "fail_", 5) || !strncmp(name, "skip_", 5))
             fake_numbers[i].value = 0;
     }
-    FAKE_VALUE(gone) = FAKE_VALUE(dead_events) = FAKE_VALUE(invalidated) = 0;
+    FAKE_VALUE(gone) = FAKE_VALUE(dead_events) = FAKE_VALUE(invalidated) = FAKE_VALUE(shared_green) = 0;
     pthread_mutex_unlock(&model_mutex);
 }

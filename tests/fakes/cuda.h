@@ -26,8 +26,11 @@ typedef struct {
     int64_t start_ns, end_ns;           // device clock
     int64_t host_start_ns, host_end_ns; // the same on CLOCK_MONOTONIC
     size_t bytes;
-    const char *name; // of the kernel
+    const char *name;  // of the kernel
+    const void *image; // of a module that was loaded, and of that of a kernel; NULL where it is no ELF file
+    size_t image_bytes;
     unsigned grid[3], block[3], shared_bytes;
+    unsigned multiprocessors; // of a green context that was made: the context of the call
     // Of a call about memory, at its end; else memory is 0. What is freed has neither kind nor bytes.
     int memory;      // FAKE_MEMORY_GIVEN and so on
     int memory_kind; // CUPTI's number of it

@@ -4,14 +4,16 @@
 #ifndef RGM_FAKES_CUDA_WORK_H
 #define RGM_FAKES_CUDA_WORK_H
 
+#include <elf.h>
+
 // --- listeners --------------------------------------------------------------------------------------------
 
 // Under the mutex: what a listener is told; it is called without the mutex.
-static fake_cuda_call begin_call(const char *symbol, void *stream) {
+static fake_cuda_call begin_call_of(const char *symbol, void *stream, model_context *context) {
     fake_cuda_call call = {.symbol = symbol, .stream = stream, .device = -1};
     pthread_mutex_lock(&model_mutex);
     call.correlation = ++next_correlation;
-    model_context *context = model_current();
+    if (!context) context = model_current();
     if (context) {
         call.context = context;
         call.context_number = (unsigned)context->id;
@@ -22,6 +24,10 @@ static fake_cuda_call begin_call(const char *symbol, void *stream) {
     pthread_mutex_unlock(&model_mutex);
     if (tell) tell(arg, &call);
     return call;
+}
+
+static fake_cuda_call begin_call(const char *symbol, void *stream) {
+    return begin_call_of(symbol, stream, NULL);
 }
 
 static int end_call(fake_cuda_call *call, int result) {
@@ -48,12 +54,43 @@ FAKE_EXPORT void fake_cuda_subscribe(fake_cuda_listener tell, void *arg) {
 // Queues the work of a call, except in a stream that is being captured.
 static void queue(fake_cuda_call *call, model_stream *stream, int kind, int64_t ns) {
     call->stream_number = stream->number;
+    call->context_number = (unsigned)stream->context->id;
     if (stream->capture == MODEL_CAPTURE_ACTIVE) return;
     call->kind = kind;
     call->end_ns = model_work(stream, now_ns(), ns, &call->start_ns);
 }
 
 #include "cuda_memory.h"
+
+// --- contexts ---------------------------------------------------------------------------------------------
+
+FAKE_EXPORT int cuCtxCreate_v2(void **context, unsigned flags, int device) {
+    HEARD(cuCtxCreate_v2, NULL);
+    model_context *made = model_context_new(device, false);
+    result = !made || model_here.depth == MODEL_STACK ? RGM_CU_OUT_OF_MEMORY : RGM_CU_SUCCESS;
+    if (result != RGM_CU_SUCCESS) goto done;
+    (void)model_push(made);
+    *context = call.context = made;
+    TOLD;
+}
+
+// The listener hears of it before the context ends.
+FAKE_EXPORT int cuCtxDestroy_v2(void *context) {
+    pthread_mutex_lock(&model_mutex);
+    model_context *known = model_context_of(context);
+    bool alive = known && known->alive;
+    pthread_mutex_unlock(&model_mutex);
+    fake_cuda_call call = begin_call_of("cuCtxDestroy_v2", NULL, alive ? known : NULL);
+    pthread_mutex_lock(&model_mutex);
+    int result = admit(FAKE_calls_cuCtxDestroy_v2);
+    if (result == RGM_CU_SUCCESS && !alive) result = RGM_CU_INVALID_CONTEXT;
+    if (result == RGM_CU_SUCCESS) {
+        model_context_end(known);
+        if (model_current() == known) (void)model_pop();
+    }
+    pthread_mutex_unlock(&model_mutex);
+    return end_call(&call, result);
+}
 
 // --- copies and sets --------------------------------------------------------------------------------------
 
@@ -103,7 +140,13 @@ typedef struct {
     char name[128];
     fake_cuda_body body;
     int64_t ns; // < 0: the number kernel_ns
+    const void *image;
 } kernel;
+
+// What cuModuleLoadData makes: where it was made from, which has to stay as it is.
+typedef struct {
+    const void *image;
+} module_of;
 
 enum { KERNELS = 256 };
 static kernel kernels[KERNELS];
@@ -131,11 +174,22 @@ static _Thread_local int64_t next_ns = -1;
 
 FAKE_EXPORT void fake_cuda_lasts(long long ns) { next_ns = ns; }
 
+// As the driver knows it: nobody tells it the size of a binary.
+static size_t elf_bytes(const void *image) {
+    Elf64_Ehdr head;
+    if (strncmp(image, ELFMAG, SELFMAG) != 0) return 0; // a text may be shorter
+    memcpy(&head, image, sizeof head);
+    return head.e_shoff + (size_t)head.e_shnum * head.e_shentsize;
+}
+
 FAKE_EXPORT int cuModuleLoadData(void **module, const void *image) {
-    ENTER(cuModuleLoadData);
+    HEARD(cuModuleLoadData, NULL);
     CURRENT(context);
-    *module = malloc(1);
-    LEAVE;
+    module_of *made = malloc(sizeof *made);
+    call.image_bytes = image ? elf_bytes(image) : 0;
+    made->image = call.image = call.image_bytes ? image : NULL;
+    *module = made;
+    TOLD;
 }
 
 FAKE_EXPORT int cuModuleUnload(void *module) {
@@ -146,7 +200,9 @@ FAKE_EXPORT int cuModuleUnload(void *module) {
 
 FAKE_EXPORT int cuModuleGetFunction(void **function, void *module, const char *name) {
     ENTER(cuModuleGetFunction);
-    *function = kernel_of(name);
+    kernel *known = kernel_of(name);
+    known->image = ((const module_of *)module)->image;
+    *function = known;
     LEAVE;
 }
 
@@ -163,6 +219,7 @@ FAKE_EXPORT int cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y,
     memcpy(call.block, block, sizeof block);
     call.shared_bytes = shared_bytes;
     call.name = launched->name;
+    call.image = launched->image;
     pthread_mutex_lock(&model_mutex);
     int result = admit(FAKE_calls_cuLaunchKernel);
     if (result != RGM_CU_SUCCESS) goto done;

@@ -7,6 +7,8 @@
 //   clock_ahead_ns      of the default clock from CLOCK_REALTIME
 //   zero_every          every n-th record of work has no end
 //   drop                records to count as dropped
+//   several             1: the second version of the functions works (13.3 and later, with its driver)
+//   hang_Subscribe      1: cuptiSubscribe does not return until it is 0
 //   eager               1: full buffers are given back when their work has ended; 0: only by a flush
 //   own_thread          1: buffers are given back on a thread of CUPTI's
 //   backwards           1: buffers come back in reverse order
@@ -16,12 +18,14 @@
 //   node_ns             length of a node of a graph; nodes start 100 ns after one another
 //   flush_records       1: CUPTI writes a record of its own about each flush, as the real one does
 //   cluster                 blocks of the clusters that kernels are launched in, 0 for none
+//   most_clusters           that the device holds of them at a time, as records of 12.0 and later say
 //   flush_calls             1: a flush makes a call in the driver that a capture of another thread forbids
 //   own_ids                 1: a driver's call inside a runtime's call has an id of its own, which no record
 //                           has
 //   untimed_syncs           1: the times of waits could not be collected, and are 0
 //   copy_node               which node of each launched graph is a copy, -1 for none
 //   submit_ns               from the queueing of a launch to its submission, where those times are asked for
+//   pc_..., refuse_PC...    of PC sampling: cupti_pcsampling.h
 //   used_before             1: the program used CUDA before it asked for those times: accepted, and all are 0
 // and counts: flushes, delivered (records), declined (buffers that were refused), subscribed, kinds
 // (enabled), callbacks (enabled), finalized, clock (registered), records (made), dropped (for want of a
@@ -41,6 +45,8 @@
 #define NUMBERS(X)                                                                                           \
     X(version, 130001)                                                                                       \
     X(taken, 0)                                                                                              \
+    X(several, 0)                                                                                            \
+    X(hang_Subscribe, 0)                                                                                     \
     X(refuse_Subscribe, 0)                                                                                   \
     X(refuse_ActivityEnable, 0)                                                                              \
     X(refuse_ActivityRegisterCallbacks, 0)                                                                   \
@@ -58,11 +64,31 @@
     X(copy_node, -1)                                                                                         \
     X(flush_records, 1)                                                                                      \
     X(cluster, 0)                                                                                            \
+    X(most_clusters, 0)                                                                                      \
     X(flush_calls, 1)                                                                                        \
     X(own_ids, 0)                                                                                            \
     X(submit_ns, 2000)                                                                                       \
     X(used_before, 0)                                                                                        \
     X(refuse_ActivityEnableLatencyTimestamps, 0)                                                             \
+    X(refuse_PCSamplingEnable, 0)                                                                            \
+    X(refuse_PCSamplingDisable, 0)                                                                           \
+    X(refuse_PCSamplingStart, 0)                                                                             \
+    X(refuse_PCSamplingStop, 0)                                                                              \
+    X(refuse_PCSamplingSetConfigurationAttribute, 0)                                                         \
+    X(refuse_PCSamplingGetConfigurationAttribute, 0)                                                         \
+    X(refuse_PCSamplingGetData, 0)                                                                           \
+    X(refuse_PCSamplingGetNumStallReasons, 0)                                                                \
+    X(refuse_PCSamplingGetStallReasons, 0)                                                                   \
+    X(refuse_RegisterComputeCrcCallback, 0)                                                                  \
+    X(refuse_GetSassToSourceCorrelation, 0)                                                                  \
+    X(pc_sample_ns, 1000)                                                                                    \
+    X(pc_period, 17)                                                                                         \
+    X(pc_dropped, 0)                                                                                         \
+    X(pc_no_record, 0)                                                                                       \
+    X(pc_full_at, 0)                                                                                         \
+    X(pc_misuse, 0)                                                                                          \
+    X(pc_contexts, 0)                                                                                        \
+    X(pc_collections, 0)                                                                                     \
     X(untimed_syncs, 0)                                                                                      \
     X(flushes, 0)                                                                                            \
     X(delivered, 0)                                                                                          \
@@ -77,27 +103,12 @@
 
 FAKE_NUMBERS(cupti, "FAKE_CUPTI", NUMBERS)
 
-enum { KINDS = 64, DOMAINS = 4, IDS = 1024, BUFFERS = 512 };
+#include "cupti_clients.h"
 
-typedef struct {
-    uint8_t *data;
-    size_t size, used;
-    int64_t ready_ns; // CLOCK_MONOTONIC: when all its work has ended
-    long long records;
-} buffer;
-
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static rgm_cupti_callback callback;
-static void *_Atomic callback_user;
-static rgm_cupti_requested requested;
-static rgm_cupti_completed completed;
 static rgm_cupti_clock _Atomic user_clock;
-static bool enabled_kinds[KINDS], enabled_ids[DOMAINS][IDS];
-static buffer current, full[BUFFERS];
-static size_t full_count;
 static uint32_t next_correlation = 1u << 20; // apart from the driver's
 static uint64_t next_node = 1000;
-static pid_t owner;
+static _Atomic(pid_t) owner;
 // What CUPTI is doing on this thread, from which most of its functions must not be called.
 static _Thread_local int inside;
 enum { INSIDE_BUFFERS = 1, INSIDE_RESOURCE = 2 };
@@ -132,6 +143,11 @@ static uint64_t stamp(int64_t ns) {
     return offset + (uint64_t)ns;
 }
 
+static void hang_while(int number) {
+    static const struct timespec moment = {0, 1000000};
+    while (fake_numbers[number].value) nanosleep(&moment, NULL);
+}
+
 static void forbid(const char *function) {
     if (owner && owner != getpid()) FAKE_VALUE(calls_child)++;
     if (!inside) return;
@@ -143,6 +159,8 @@ static void forbid(const char *function) {
 
 #include "cupti_activities.h"
 
+static void pc_hear(const fake_cuda_call *call);
+static void pc_load(const fake_cuda_call *call);
 #include "cupti_callbacks.h"
 
 // --- CUPTI ------------------------------------------------------------------------------------------------
@@ -168,25 +186,31 @@ FAKE_EXPORT int cuptiGetTimestamp(uint64_t *now) {
 
 FAKE_EXPORT int cuptiSubscribe(rgm_cupti_subscriber *subscriber, rgm_cupti_callback to, void *user) {
     REFUSE(Subscribe);
-    if (FAKE_VALUE(taken) || callback) return RGM_CUPTI_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
+    hang_while(FAKE_hang_Subscribe);
+    REFUSE_MIXED();
+    if (FAKE_VALUE(taken) || clients[0].subscribed) return RGM_CUPTI_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
     pthread_mutex_lock(&mutex);
-    callback = to;
-    callback_user = user;
+    clients[0].subscribed = true;
+    clients[0].callback = to;
+    clients[0].user = user;
     owner = getpid();
     pthread_mutex_unlock(&mutex);
     FAKE_VALUE(subscribed)++;
-    *subscriber = (rgm_cupti_subscriber)&mutex;
+    *subscriber = (rgm_cupti_subscriber)(void *)&clients[0];
     hear(true);
     return 0;
 }
 
 FAKE_EXPORT int cuptiUnsubscribe(rgm_cupti_subscriber subscriber) {
     forbid("cuptiUnsubscribe");
+    client *c = (client *)(void *)subscriber;
     pthread_mutex_lock(&mutex);
-    callback = NULL;
-    memset(enabled_ids, 0, sizeof enabled_ids);
+    for (size_t i = 0; i < sizeof c->ids; i++) FAKE_VALUE(callbacks) -= (&c->ids[0][0])[i];
+    c->subscribed = false;
+    c->callback = NULL;
+    memset(c->ids, 0, sizeof c->ids);
+    if (!are_several()) allowed = RGM_CUPTI_SEVERAL_NOT_SET;
     pthread_mutex_unlock(&mutex);
-    FAKE_VALUE(callbacks) = 0;
     FAKE_VALUE(subscribed)--;
     hear(false);
     return 0;
@@ -196,8 +220,9 @@ FAKE_EXPORT int cuptiEnableCallback(uint32_t on, rgm_cupti_subscriber subscriber
     REFUSE(EnableCallback);
     if (domain < 1 || domain >= DOMAINS || id >= IDS) return RGM_CUPTI_INVALID_PARAMETER;
     pthread_mutex_lock(&mutex);
-    FAKE_VALUE(callbacks) += (long long)(on != 0) - enabled_ids[domain][id];
-    enabled_ids[domain][id] = on != 0;
+    client *c = (client *)(void *)subscriber;
+    FAKE_VALUE(callbacks) += (long long)(on != 0) - c->ids[domain][id];
+    c->ids[domain][id] = on != 0;
     pthread_mutex_unlock(&mutex);
     return 0;
 }
@@ -212,29 +237,41 @@ FAKE_EXPORT int cuptiGetCallbackName(int domain, uint32_t id, const char **name)
 
 FAKE_EXPORT int cuptiActivityRegisterCallbacks(rgm_cupti_requested ask, rgm_cupti_completed back) {
     REFUSE(ActivityRegisterCallbacks);
+    REFUSE_MIXED();
     pthread_mutex_lock(&mutex);
-    requested = ask;
-    completed = back;
+    clients[0].requested = ask;
+    clients[0].completed = back;
+    pthread_mutex_unlock(&mutex);
+    return 0;
+}
+
+static int set_kind(client *c, int kind, bool on) {
+    if (kind < 0 || kind >= KINDS) return RGM_CUPTI_INVALID_KIND;
+    pthread_mutex_lock(&mutex);
+    FAKE_VALUE(kinds) += (long long)on - c->kinds[kind];
+    c->kinds[kind] = on;
     pthread_mutex_unlock(&mutex);
     return 0;
 }
 
 FAKE_EXPORT int cuptiActivityEnable(int kind) {
     REFUSE(ActivityEnable);
-    if (kind < 0 || kind >= KINDS) return RGM_CUPTI_INVALID_KIND;
-    pthread_mutex_lock(&mutex);
-    FAKE_VALUE(kinds) += !enabled_kinds[kind];
-    enabled_kinds[kind] = true;
-    pthread_mutex_unlock(&mutex);
-    return 0;
+    REFUSE_MIXED();
+    return set_kind(&clients[0], kind, true);
 }
 
 #ifndef FAKE_CUPTI_OLDER
-FAKE_EXPORT int cuptiActivityEnableAndDump(int kind) {
+static void dump_context(client *c, int kind) {
     uint8_t record[LAYOUT_LARGEST];
+    size_t size = layout_context(record, version(), 1, 0, 0);
+    pthread_mutex_lock(&mutex);
+    if (kind == LAYOUT_CONTEXT) add_to(c, record, size, 0);
+    pthread_mutex_unlock(&mutex);
+}
+
+FAKE_EXPORT int cuptiActivityEnableAndDump(int kind) {
     int result = cuptiActivityEnable(kind);
-    size_t size = layout_context(record, version(), 1, 0);
-    if (result == 0 && kind == LAYOUT_CONTEXT) add_record(LAYOUT_CONTEXT, record, size, 0);
+    if (result == 0) dump_context(&clients[0], kind);
     return result;
 }
 
@@ -263,23 +300,27 @@ FAKE_EXPORT int cuptiGetGraphNodeId(rgm_cu_graph_node node, uint64_t *id) {
 FAKE_EXPORT int cuptiFinalize(void) {
     forbid("cuptiFinalize");
     pthread_mutex_lock(&mutex);
-    callback = NULL;
-    memset(enabled_ids, 0, sizeof enabled_ids);
-    memset(enabled_kinds, 0, sizeof enabled_kinds);
+    clients[0].subscribed = false;
+    clients[0].callback = NULL;
+    memset(clients[0].ids, 0, sizeof clients[0].ids);
+    memset(clients[0].kinds, 0, sizeof clients[0].kinds);
     pthread_mutex_unlock(&mutex);
     FAKE_VALUE(subscribed) = 0;
     FAKE_VALUE(finalized)++;
     return 0;
 }
+
+#include "cupti_pcsampling.h"
+#include "cupti_several.h"
+#else
+static void pc_hear(const fake_cuda_call *call) {}
+static void pc_load(const fake_cuda_call *call) {}
+static void pc_forget(void) {}
 #endif
 
 FAKE_EXPORT int cuptiActivityDisable(int kind) {
     forbid("cuptiActivityDisable");
-    pthread_mutex_lock(&mutex);
-    FAKE_VALUE(kinds) -= enabled_kinds[kind];
-    enabled_kinds[kind] = false;
-    pthread_mutex_unlock(&mutex);
-    return 0;
+    return set_kind(&clients[0], kind, false);
 }
 
 static void note_flush(void) {
@@ -292,29 +333,18 @@ static void note_flush(void) {
 
 // Buffers whose work has ended; forced, all of them. Deliveries happen without the mutex.
 FAKE_EXPORT int cuptiActivityFlushAll(uint32_t forced) {
-    static const struct timespec moment = {0, 1000000};
     buffer out[BUFFERS + 1];
-    size_t count = 0, kept = 0;
     forbid("cuptiActivityFlushAll");
     FAKE_VALUE(flushes)++;
-    while (FAKE_VALUE(hang)) nanosleep(&moment, NULL);
+    hang_while(FAKE_hang);
     call_driver();
     note_flush();
-    pthread_mutex_lock(&mutex);
-    int64_t now = monotonic();
-    for (size_t i = 0; i < full_count; i++) {
-        if (forced || full[i].ready_ns <= now)
-            out[count++] = full[i];
-        else
-            full[kept++] = full[i];
+    for (int i = 0; i < CLIENTS; i++) {
+        pthread_mutex_lock(&mutex);
+        size_t count = take_buffers(&clients[i], forced, out);
+        pthread_mutex_unlock(&mutex);
+        for (size_t k = 0; k < count; k++) deliver(&out[FAKE_VALUE(backwards) ? count - 1 - k : k]);
     }
-    full_count = kept;
-    if (current.data && (forced || current.ready_ns <= now)) {
-        out[count++] = current;
-        current.data = NULL;
-    }
-    pthread_mutex_unlock(&mutex);
-    for (size_t i = 0; i < count; i++) deliver(&out[FAKE_VALUE(backwards) ? count - 1 - i : i]);
     return 0;
 }
 
@@ -367,87 +397,7 @@ FAKE_EXPORT void fake_cupti_launches(const char *name, long long count) {
     while (count-- > 0) (void)fake_cupti_launch(name, 7, 0, 1000);
 }
 
-static void tell_exec(uint32_t id, uint64_t node, uint64_t original, uint64_t graph, uint64_t exec) {
-    rgm_cupti_graph data = {.graph = (rgm_cu_graph)(uintptr_t)graph,
-                            .exec = (rgm_cu_graph_exec)(uintptr_t)exec,
-                            .node = (rgm_cu_graph_node)(uintptr_t)node,
-                            .original_node = (rgm_cu_graph_node)(uintptr_t)original};
-    const rgm_cupti_resource resource = {.descriptor = &data};
-    pthread_mutex_lock(&mutex);
-    rgm_cupti_callback to = enabled_ids[3][id] ? callback : NULL;
-    pthread_mutex_unlock(&mutex);
-    if (!to) return;
-    inside = INSIDE_RESOURCE;
-    to(callback_user, 3, id, &resource);
-    inside = 0;
-}
-
-static void tell_graph(uint32_t id, uint64_t node, uint64_t original, uint64_t graph) {
-    tell_exec(id, node, original, graph, 0);
-}
-
-static uint64_t node_new(void) {
-    pthread_mutex_lock(&mutex);
-    uint64_t node = ++next_node;
-    pthread_mutex_unlock(&mutex);
-    return node;
-}
-
-FAKE_EXPORT uint64_t fake_cupti_capture(const char *name, uint64_t graph) {
-    uint32_t correlation = correlation_new();
-    uint64_t node = node_new();
-    tell(2, 211, RGM_CUPTI_ENTER, correlation, 0);
-    tell_graph(RGM_CUPTI_GRAPH_NODE_CREATED, node, 0, graph);
-    tell(2, 211, RGM_CUPTI_EXIT, correlation, 0);
-    return node;
-}
-
-FAKE_EXPORT uint64_t fake_cupti_clone(uint64_t node, uint64_t graph) {
-    uint64_t copy = node_new();
-    tell_graph(RGM_CUPTI_GRAPH_NODE_CLONED, copy, node, graph);
-    return copy;
-}
-
-// What is named beside the executable graph is the graph that it is made of, also at its end: the least
-// helpful that NVIDIA's header allows.
-FAKE_EXPORT uint64_t fake_cupti_instantiate(uint64_t graph, uint64_t *nodes, size_t count) {
-    uint64_t exec = node_new();
-    tell_exec(RGM_CUPTI_GRAPH_EXEC_CREATE, 0, 0, graph, 0);
-    for (size_t i = 0; i < count; i++) nodes[i] = fake_cupti_clone(nodes[i], graph);
-    tell_exec(RGM_CUPTI_GRAPH_EXEC_CREATED, 0, 0, graph, exec);
-    return exec;
-}
-
-FAKE_EXPORT void fake_cupti_exec_destroy(uint64_t graph, uint64_t exec) {
-    tell_exec(RGM_CUPTI_GRAPH_EXEC_DESTROY, 0, 0, graph, exec);
-}
-
-FAKE_EXPORT uint32_t fake_cupti_graph_launch(uint32_t graph, const uint64_t *nodes, size_t count) {
-    uint32_t correlation = correlation_new();
-    bool whole = enabled_kinds[LAYOUT_GRAPH];
-    layout_work w = {.name = (uint64_t)(uintptr_t)"node_kernel",
-                     .context = 1,
-                     .stream = 7,
-                     .correlation = correlation,
-                     .graph = graph,
-                     .grid = {1, 1, 1},
-                     .block = {32, 1, 1}};
-    tell(2, 311, RGM_CUPTI_ENTER, correlation, 0);
-    int64_t now = monotonic();
-    uint64_t from = stamp(now);
-    if (whole) add_work(LAYOUT_GRAPH, &w, now, now + 1000, now);
-    for (size_t i = 0; i < count && !whole; i++) {
-        bool copies = (long long)i == FAKE_VALUE(copy_node);
-        w.node = nodes[i];
-        w.copy = copies ? 8 : 0;
-        w.from = w.to = copies ? 3 : 0;
-        w.start = from + i * 100;
-        w.end = w.start + (uint64_t)FAKE_VALUE(node_ns);
-        add_stamped(copies ? LAYOUT_MEMCPY : LAYOUT_KERNEL, &w, now + (int64_t)(w.end - from));
-    }
-    tell(2, 311, RGM_CUPTI_EXIT, correlation, 0);
-    return correlation;
-}
+#include "cupti_graphs.h"
 
 FAKE_EXPORT void fake_cupti_range(const char *name, uint32_t id, int end) {
     uint8_t record[LAYOUT_LARGEST];
@@ -477,21 +427,18 @@ FAKE_EXPORT void fake_cupti_take_over(void) {
 
 FAKE_EXPORT void fake_cupti_foreign_buffer(void) {
     static uint8_t theirs[64];
-    buffer b = {.data = theirs, .size = sizeof theirs, .used = 8};
+    buffer b = {.of = &clients[0], .data = theirs, .size = sizeof theirs, .used = 8};
     deliver(&b);
 }
 
 FAKE_EXPORT void fake_cupti_restart(void) {
     pthread_mutex_lock(&mutex);
-    callback = NULL;
-    requested = NULL;
-    completed = NULL;
     user_clock = NULL;
-    memset(enabled_kinds, 0, sizeof enabled_kinds);
-    memset(enabled_ids, 0, sizeof enabled_ids);
-    current = (buffer){0};
-    full_count = 0;
+    memset(clients, 0, sizeof clients);
+    allowed = RGM_CUPTI_SEVERAL_NOT_SET;
+    whole_graphs = 0;
     owner = 0;
+    pc_forget();
     pthread_mutex_unlock(&mutex);
     static const char *const counts[] = {"flushes", "delivered", "declined",   "subscribed",
                                          "kinds",   "callbacks", "finalized",  "clock",

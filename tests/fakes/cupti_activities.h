@@ -7,7 +7,9 @@
 static void *give_back(void *arg) {
     buffer *b = arg;
     inside = INSIDE_BUFFERS;
-    if (completed) completed(NULL, 0, b->data, b->size, b->used);
+    const client *c = b->of;
+    if (c->completed) c->completed(NULL, 0, b->data, b->size, b->used);
+    if (c->completed_of) c->completed_of(b->data, b->size, b->used, NULL);
     inside = 0;
     return NULL;
 }
@@ -22,59 +24,79 @@ static void deliver(buffer *b) {
         give_back(b);
 }
 
-static bool more_room(void) {
+static bool more_room(client *c) {
     uint8_t *data = NULL;
     size_t size = 0, most = 0;
-    rgm_cupti_requested ask = requested;
-    if (ask) {
-        int before = inside;
-        inside = INSIDE_BUFFERS;
-        ask(&data, &size, &most);
-        inside = before;
-    }
+    int before = inside;
+    inside = INSIDE_BUFFERS;
+    if (c->requested) c->requested(&data, &size, &most);
+    if (c->requested_of) c->requested_of(&data, &size, &most, NULL);
+    inside = before;
     if (!data) {
         FAKE_VALUE(declined)++;
         if (FAKE_VALUE(version) < 27) abort(); // such a CUPTI crashes
         return false;
     }
-    current = (buffer){.data = data, .size = size};
+    c->current = (buffer){.of = c, .data = data, .size = size};
     return true;
 }
 
 // The oldest full buffer, once its work has ended, as CUPTI's worker does.
-static void deliver_full(void) {
+static void deliver_full(client *c) {
     buffer oldest = {0};
     if (!FAKE_VALUE(eager)) return;
     pthread_mutex_lock(&mutex);
-    if (full_count && full[0].ready_ns <= monotonic()) {
-        oldest = full[0];
-        memmove(full, full + 1, --full_count * sizeof *full);
+    if (c->full_count && c->full[0].ready_ns <= monotonic()) {
+        oldest = c->full[0];
+        memmove(c->full, c->full + 1, --c->full_count * sizeof *c->full);
     }
     pthread_mutex_unlock(&mutex);
     if (oldest.data) deliver(&oldest);
 }
 
+// Those of a flush: whose work has ended, or all of them. Under the mutex.
+static size_t take_buffers(client *c, bool forced, buffer *out) {
+    size_t count = 0, kept = 0;
+    int64_t now = monotonic();
+    for (size_t i = 0; i < c->full_count; i++) {
+        if (forced || c->full[i].ready_ns <= now)
+            out[count++] = c->full[i];
+        else
+            c->full[kept++] = c->full[i];
+    }
+    c->full_count = kept;
+    if (c->current.data && (forced || c->current.ready_ns <= now)) {
+        out[count++] = c->current;
+        c->current.data = NULL;
+    }
+    return count;
+}
+
+// Under the mutex.
+static void add_to(client *c, const uint8_t *record, size_t size, int64_t end_ns) {
+    FAKE_VALUE(records)++;
+    if (c->current.data && c->current.used + size > c->current.size) {
+        if (c->full_count == BUFFERS) abort();
+        c->full[c->full_count++] = c->current;
+        c->current.data = NULL;
+    }
+    if (c->current.data || more_room(c)) {
+        memcpy(c->current.data + c->current.used, record, size);
+        c->current.used += size;
+        c->current.records++;
+        if (end_ns > c->current.ready_ns) c->current.ready_ns = end_ns;
+    } else {
+        FAKE_VALUE(dropped)++;
+        FAKE_VALUE(drop)++;
+    }
+}
+
 static void add_record(uint32_t kind, const uint8_t *record, size_t size, int64_t end_ns) {
     pthread_mutex_lock(&mutex);
-    if (kind < KINDS && enabled_kinds[kind]) {
-        FAKE_VALUE(records)++;
-        if (current.data && current.used + size > current.size) {
-            if (full_count == BUFFERS) abort();
-            full[full_count++] = current;
-            current.data = NULL;
-        }
-        if (current.data || more_room()) {
-            memcpy(current.data + current.used, record, size);
-            current.used += size;
-            current.records++;
-            if (end_ns > current.ready_ns) current.ready_ns = end_ns;
-        } else {
-            FAKE_VALUE(dropped)++;
-            FAKE_VALUE(drop)++;
-        }
-    }
+    for (int i = 0; i < CLIENTS; i++)
+        if (kind < KINDS && clients[i].kinds[kind]) add_to(&clients[i], record, size, end_ns);
     pthread_mutex_unlock(&mutex);
-    deliver_full();
+    for (int i = 0; i < CLIENTS; i++) deliver_full(&clients[i]);
 }
 
 static uint32_t version(void) { return (uint32_t)FAKE_VALUE(version); }

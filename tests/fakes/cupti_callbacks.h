@@ -38,15 +38,13 @@ static const struct {
 enum { CALLS = sizeof calls / sizeof *calls, LAST_ID = 620 };
 
 static void tell(int domain, uint32_t id, int site, uint32_t correlation, int result) {
-    rgm_cupti_callback to = NULL;
-    pthread_mutex_lock(&mutex);
-    if (callback && id < IDS && enabled_ids[domain][id]) to = callback;
-    pthread_mutex_unlock(&mutex);
+    listener to[CLIENTS];
+    size_t count = listeners_of(domain, id, to);
     const rgm_cupti_call call = {.site = site,
                                  .function = "of the double",
                                  .result = site == RGM_CUPTI_EXIT ? &result : NULL,
                                  .correlation = correlation};
-    if (to) to(callback_user, domain, id, &call);
+    for (size_t i = 0; i < count; i++) to[i].callback(to[i].user, domain, id, &call);
 }
 
 static uint32_t id_of(const char *symbol) {
@@ -65,6 +63,24 @@ static void add_sync(const fake_cuda_call *call) {
         layout_sync(record, version(), stream ? 3 : 4, untimed ? 0 : now - 1000, untimed ? 0 : now,
                     call->correlation, call->context_number, stream ? call->stream_number : UINT32_MAX, 0);
     add_record(LAYOUT_SYNC, record, size, monotonic());
+}
+
+// Where NVIDIA's samples begin and end to sample a context.
+static void tell_context(const fake_cuda_call *call) {
+    bool made = call->exit && call->result == 0 && strcmp(call->symbol, "cuCtxCreate_v2") == 0;
+    bool ends = !call->exit && strcmp(call->symbol, "cuCtxDestroy_v2") == 0;
+    uint32_t id = made ? RGM_CUPTI_CONTEXT_CREATED : RGM_CUPTI_CONTEXT_ENDS;
+    const rgm_cupti_resource resource = {.context = (rgm_cu_context)call->context};
+    listener to[CLIENTS];
+    size_t count = made || ends ? listeners_of(RGM_CUPTI_RESOURCE, id, to) : 0;
+    for (size_t i = 0; i < count; i++) to[i].callback(to[i].user, RGM_CUPTI_RESOURCE, id, &resource);
+}
+
+static void add_green(const fake_cuda_call *call) {
+    uint8_t record[LAYOUT_LARGEST];
+    size_t size = layout_context(record, version(), call->context_number, (uint32_t)call->device,
+                                 (uint16_t)call->multiprocessors);
+    add_record(LAYOUT_CONTEXT, record, size, monotonic());
 }
 
 #include "cupti_memory.h"
@@ -90,32 +106,31 @@ static void on_driver(void *arg, const fake_cuda_call *call) {
                          .from = from[copy],
                          .to = call->kind == 3 ? 3 : to[copy]};
         if (FAKE_VALUE(cluster) && call->kind == 1)
-            w.cluster[0] = (uint32_t)FAKE_VALUE(cluster), w.cluster[1] = w.cluster[2] = 1;
+            w.cluster[0] = (uint32_t)FAKE_VALUE(cluster), w.cluster[1] = w.cluster[2] = 1,
+            w.most_clusters = (uint32_t)FAKE_VALUE(most_clusters);
         memcpy(w.grid, call->grid, sizeof w.grid);
         memcpy(w.block, call->block, sizeof w.block);
+        pc_hear(call);
         static const uint32_t kinds[] = {0, LAYOUT_KERNEL, LAYOUT_MEMCPY, LAYOUT_MEMSET};
         add_work(kinds[call->kind & 3], &w, call->host_start_ns, call->host_end_ns, begun_ns);
     }
+    if (call->exit && call->image_bytes && call->result == 0) pc_load(call);
     if (call->exit) add_sync(call);
+    if (call->exit && call->multiprocessors) add_green(call);
+    tell_context(call);
     if (call->exit && call->memory && call->result == 0) add_memory(call);
     if (id) tell(1, id, call->exit ? RGM_CUPTI_EXIT : RGM_CUPTI_ENTER, call->correlation, call->result);
 }
 
-// A function of the double of the driver, NULL where it is not in the process.
-static void *of_driver(const char *name) {
-    const char *path = getenv("REGIMETER_LIBCUDA");
-    void *driver = path ? dlopen(path, RTLD_NOW | RTLD_NOLOAD) : NULL;
-    if (!driver) return NULL;
-    void *address = dlsym(driver, name);
-    dlclose(driver);
-    return address;
-}
-
+// As often off as it was on: for the subscriber, and for each context that is sampled.
 static void hear(bool on) {
+    static _Atomic(int) hearing;
     void (*subscribe)(fake_cuda_listener, void *) = NULL;
     void *address = of_driver("fake_cuda_subscribe");
     memcpy(&subscribe, &address, sizeof address);
-    if (subscribe) subscribe(on ? on_driver : NULL, NULL);
+    hearing += on ? 1 : -1;
+    if (hearing < 0) hearing = 0;
+    if (subscribe) subscribe(hearing ? on_driver : NULL, NULL);
 }
 
 static void call_driver(void) {

@@ -50,7 +50,7 @@ static inline size_t layout_size(uint32_t version, uint32_t kind) {
         return version < 13 ? 64 : version < 14 ? 72 : version < 17 ? 80 : version < 130000 ? 88 : 96;
     case LAYOUT_MEMSET: return version < 13 ? 64 : version < 14 ? 72 : version < 17 ? 80 : 88;
     case LAYOUT_PEER_COPY: return version < 13 ? 72 : version < 14 ? 80 : version < 17 ? 88 : 96;
-    case LAYOUT_CONTEXT: return version < 26 ? 16 : version < 130000 ? 24 : 32;
+    case LAYOUT_CONTEXT: return version < 24 ? 16 : version < 130000 ? 24 : 32;
     case LAYOUT_MARKER: return 56;
     case LAYOUT_OVERHEAD: return version < 21 ? 40 : version < 130000 ? 48 : 56;
     case LAYOUT_EVENT: return version < 26 ? 24 : 56;
@@ -70,7 +70,7 @@ static inline void put64(uint8_t *record, size_t at, uint64_t value) { memcpy(re
 typedef struct {
     uint64_t start, end, bytes, name, node, queued, submitted;
     uint32_t device, context, stream, correlation, graph;
-    uint32_t grid[3], block[3], cluster[3], static_shared, dynamic_shared;
+    uint32_t grid[3], block[3], cluster[3], most_clusters, static_shared, dynamic_shared;
     uint16_t registers;
     uint8_t copy, from, to;
 } layout_work;
@@ -100,6 +100,7 @@ static inline size_t layout_kernel(uint8_t *r, uint32_t version, const layout_wo
     if (size >= 168) put32(r, 156, w->graph);
     if (size >= 200)
         for (size_t i = 0; i < 3; i++) put32(r, 176 + 4 * i, w->cluster[i]);
+    if (size >= 208) put32(r, 204, w->most_clusters);
     return size;
 }
 
@@ -221,12 +222,17 @@ static inline size_t layout_external(uint8_t *r, uint64_t external, uint32_t cor
     return 24;
 }
 
-static inline size_t layout_context(uint8_t *r, uint32_t version, uint32_t context, uint32_t device) {
+// multiprocessors: of a green context, 0 for another one.
+static inline size_t layout_context(uint8_t *r, uint32_t version, uint32_t context, uint32_t device,
+                                    uint16_t multiprocessors) {
     size_t size = layout_size(version, LAYOUT_CONTEXT);
     memset(r, 0, size);
     put32(r, 0, LAYOUT_CONTEXT);
     put32(r, 4, context);
     put32(r, 8, device);
+    if (!multiprocessors || size < 24) return size;
+    r[20] = 1;
+    put16(r, 22, multiprocessors);
     return size;
 }
 

@@ -55,6 +55,7 @@
     X(configured_interval, -1)                                                                               \
     X(range_limit, 1000000)                                                                                  \
     X(range_pop_fails, 0)                                                                                    \
+    X(range_drains, 0)                                                                                       \
     X(range_mode, -1)                                                                                        \
     X(replay_mode, -1)                                                                                       \
     X(max_ranges, -1)

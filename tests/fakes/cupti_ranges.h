@@ -73,9 +73,18 @@ FAKE_EXPORT rgm_cupti_result cuptiRangeProfilerStop(rgm_cupti_ranges_stop *p) {
     return RGM_CUPTI_SUCCESS;
 }
 
+// What NVIDIA says ranges of the user's do not do: wait for the device.
+static void drain(void) {
+    int (*wait)(void) = NULL;
+    void *address = FAKE_VALUE(range_drains) ? of_driver("cuCtxSynchronize") : NULL;
+    memcpy(&wait, &address, sizeof address);
+    if (wait) (void)wait();
+}
+
 FAKE_EXPORT rgm_cupti_result cuptiRangeProfilerPushRange(rgm_cupti_ranges_push *p) {
     CHECK_SIZE(RangeProfilerPushRange);
     if (!ranges.started || ranges.stopped || ranges.open) return misuse();
+    drain();
     ranges.open = true;
     if ((long long)ranges.image->count >= FAKE_VALUE(range_limit) ||
         ranges.image->count >= ranges.image->room) {
@@ -91,6 +100,7 @@ FAKE_EXPORT rgm_cupti_result cuptiRangeProfilerPushRange(rgm_cupti_ranges_push *
 FAKE_EXPORT rgm_cupti_result cuptiRangeProfilerPopRange(rgm_cupti_ranges_control *p) {
     CHECK_SIZE(RangeProfilerPopRange);
     if (!ranges.open) return misuse();
+    drain();
     ranges.open = false;
     return FAKE_VALUE(range_pop_fails) ? RGM_CUPTI_UNKNOWN : RGM_CUPTI_SUCCESS;
 }

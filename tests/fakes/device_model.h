@@ -43,6 +43,9 @@ struct model_stream {
 struct model_context {
     bool alive, primary, used;
     int device;
+    model_context *part_of; // of a green context the primary one
+    pthread_t user;         // of a green context: the thread that has it current, `users` times
+    int users;
     int retained;
     unsigned generation; // one more with each reset; what was made before is dead
     unsigned long long id;
@@ -107,6 +110,8 @@ static inline model_context *model_context_of(void *handle) {
 static inline void model_context_start(model_context *context, int device, bool primary) {
     context->used = context->alive = true;
     context->primary = primary;
+    context->part_of = NULL;
+    context->users = 0;
     context->device = device;
     context->id = model_next_id++;
     context->generation++;
@@ -151,10 +156,33 @@ static inline model_context *model_primary_retain(int device) {
 static inline void model_context_end(model_context *context) {
     context->alive = false;
     context->retained = 0;
+    for (int i = 0; i < MODEL_CONTEXTS; i++)
+        if (model_contexts[i].part_of == context) model_contexts[i].alive = false;
 }
 
 static inline model_context *model_current(void) {
     return model_here.depth ? model_here.stack[model_here.depth - 1] : NULL;
+}
+
+// Makes a context current; false where it is a green one that another thread has current, which is allowed to
+// one at a time.
+static inline bool model_push(model_context *context) {
+    bool alone = !context->part_of || !context->users || pthread_equal(context->user, pthread_self());
+    model_here.stack[model_here.depth++] = context;
+    context->user = pthread_self();
+    context->users++;
+    return alone;
+}
+
+static inline model_context *model_pop(void) {
+    model_context *top = model_here.stack[--model_here.depth];
+    top->users--;
+    return top;
+}
+
+// What events belong to: those of a green context to the primary one, which is there for longer.
+static inline model_context *model_whole(model_context *context) {
+    return context->part_of ? context->part_of : context;
 }
 
 // --- streams ----------------------------------------------------------------------------------------------
@@ -269,7 +297,7 @@ static inline model_event *model_event_add(model_context *context, bool timing) 
                            .alive = true,
                            .timing = timing,
                            .context = context,
-                           .generation = context->generation,
+                           .generation = model_whole(context)->generation,
                            .next = model_events};
     model_events = event;
     return event;
@@ -301,7 +329,8 @@ static inline int64_t model_event_ns(bool follow, int64_t event_ns) {
 }
 
 static inline bool model_event_dead(const model_event *event) {
-    return !event->context->alive || event->generation != event->context->generation;
+    const model_context *whole = model_whole(event->context);
+    return !whole->alive || event->generation != whole->generation;
 }
 
 #endif

@@ -8,6 +8,7 @@
 #ifndef RGM_FAKES_FAKE_H
 #define RGM_FAKES_FAKE_H
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,6 +38,16 @@ static inline void fake_read_environment(fake_number *numbers, size_t count, con
         fake_find(numbers, count, at, (size_t)(sign - at))->value = strtoll(sign + 1, &end, 0);
         at = *end == ',' ? end + 1 : end;
     }
+}
+
+// A function of the double of the driver, NULL where it is not in the process.
+static inline void *of_driver(const char *name) {
+    const char *path = getenv("REGIMETER_LIBCUDA");
+    void *driver = dlopen(path && *path ? path : "libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+    if (!driver) return NULL;
+    void *address = dlsym(driver, name);
+    dlclose(driver);
+    return address;
 }
 
 // Defines the numbers of the double NAME from the list X(number, initial), its start and its two exports.

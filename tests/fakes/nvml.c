@@ -51,9 +51,10 @@ enum { FAKE_FUNCTIONS(FAKE_FUNCTION_ENUM) };
 
 #define NUMBERS(X)                                                                                           \
     X(devices, 1)                                                                                            \
-    X(mixed, 0)    /* devices of different models */                                                         \
-    X(model, 0)    /* name of all devices, by its place in MODELS */                                         \
-    X(driver, 580) /* branch of the driver */                                                                \
+    X(mixed, 0)     /* devices of different models */                                                        \
+    X(model, 0)     /* name of all devices, by its place in MODELS */                                        \
+    X(driver, 580)  /* branch of the driver */                                                               \
+    X(sm_mhz, 1980) /* clock of the multiprocessors */                                                       \
     X(application_mhz, 1980)                                                                                 \
     X(mig, 0)         /* bit mask of devices in MIG mode */                                                  \
     X(mig_devices, 2) /* instances of each of these */                                                       \
@@ -345,7 +346,7 @@ FAKE_EXPORT rgm_nvml_result nvmlDeviceGetTemperature(rgm_nvml_device device, int
 FAKE_EXPORT rgm_nvml_result nvmlDeviceGetClockInfo(rgm_nvml_device device, int clock, unsigned *mhz) {
     WHOLE_ONLY(device);
     STEP(clock, device);
-    *mhz = clock == RGM_NVML_CLOCK_SM ? 1980 : 2619;
+    *mhz = clock == RGM_NVML_CLOCK_SM ? (unsigned)FAKE_VALUE(sm_mhz) : 2619;
     return RGM_NVML_SUCCESS;
 }
 FAKE_EXPORT rgm_nvml_result nvmlDeviceGetMaxClockInfo(rgm_nvml_device device, int clock, unsigned *mhz) {

@@ -48,7 +48,7 @@ static uint32_t intern(void *arg, const char *name, size_t length) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    static const rgm_device_limits limits[1] = {{9, 0, 32, 2048, 32, 65536, 233472, 1024}};
+    static const rgm_device_limits limits[1] = {{9, 0, 32, 2048, 32, 65536, 233472, 1024, 132}};
     static const rgm_device_sink sink = {
         .activities = take, .memory = take_memory, .queue_times = take_waits, .intern = intern};
     uint32_t cut = 0;
@@ -66,7 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                                       .devices = data[1] & 1 ? 1 : 2,
                                       .nodes = &nodes,
                                       .queue_times = (data[1] & 4) != 0};
-    static const rgm_device_limits two[2] = {{9, 0, 32, 2048, 32, 65536, 233472, 1024}};
+    static const rgm_device_limits two[2] = {{9, 0, 32, 2048, 32, 65536, 233472, 1024, 132}};
     rgm_activity_parser *parser = malloc(sizeof *parser);
     if (!parser) return 0;
     rgm_activity_parser_init(parser, &how);

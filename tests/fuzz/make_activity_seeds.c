@@ -42,7 +42,7 @@ static size_t all_kinds(uint8_t *to, uint32_t version) {
                                  .pool_used = 4096};
     const layout_memory taken = {.operation = 2, .correlation = 44, .address = 0x7000, .time = 900};
     uint8_t *at = to;
-    at += layout_context(at, version, 3, 0);
+    at += layout_context(at, version, 3, 0, 0);
     at += layout_external(at, 900, 42);
     at += layout_kernel(at, version, &work);
     at += layout_copy(at, version, &work);

@@ -66,6 +66,11 @@ def ready() -> Any:
     return torch
 
 
+def driver_path() -> str:
+    """Return the name of the CUDA driver that the process uses."""
+    return os.environ.get("REGIMETER_LIBCUDA", "libcuda.so.1")
+
+
 def driver() -> Any:
     """Return the CUDA driver that the process uses."""
-    return ctypes.CDLL(os.environ.get("REGIMETER_LIBCUDA", "libcuda.so.1"))
+    return ctypes.CDLL(driver_path())

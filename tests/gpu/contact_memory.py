@@ -3,7 +3,6 @@
 
 import ctypes
 import json
-import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -32,7 +31,6 @@ def allocate_all(torch: Any, row: dict[str, Any]) -> None:
 
 def memory(answers: Answers, out: Path) -> None:
     """Every record of memory as it came, and the levels that follow."""
-    os.environ.setdefault("REGIMETER_KEEP_ACTIVITY", str(out))
     from regimeter import GPUProfiler, _core
 
     torch = ready()

@@ -22,7 +22,9 @@ from pathlib import Path
 from typing import Any
 
 from contact_answers import Answers, driver, ready, spread, text_of
+from contact_counters import ranges, samples
 from contact_memory import memory, queue_times
+from contact_stalls import stalls
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -67,7 +69,10 @@ def build(answers: Answers, out: Path) -> None:
 
 def libraries(answers: Answers, out: Path) -> None:
     """What doctor finds, for what chips counters can be planned, and what telemetry offers."""
-    words = {"doctor": ["--json", "doctor"], "chips": ["counters", "--chips"], "telemetry": ["telemetry", "--json"]}
+    words = {
+        "doctor": ["--json", "doctor"], "chips": ["counters", "--chips"], "telemetry": ["telemetry", "--json"],
+        "telemetry_expensive": ["telemetry", "--json", "--expensive"],
+    }  # fmt: skip
     for name, command in words.items():
         answers.put(name, text_of(sys.executable, "-m", "regimeter", *command, limit_s=15))
 
@@ -101,6 +106,13 @@ def mixed_program(torch: Any, profiler: Any, row: dict[str, Any]) -> None:
         left @ left
     with profiler.profile("wait"):
         left.sum().item()
+    with profiler.profile("copy of nothing"):  # which may have no record
+        nothing = ctypes.c_ulonglong(left.data_ptr())
+        row["copy_of_nothing"] = driver().cuMemcpyDtoDAsync_v2(nothing, nothing, ctypes.c_size_t(0), None)
+    with contextlib.suppress(Exception), profiler.profile("triton"):  # where it is installed and works
+        from evidence.triton_add import add_one
+
+        add_one[(64,)](left, left.numel(), BLOCK=1024)
     if hasattr(torch.cuda, "nvtx"):  # the first range of the process, after tracing has begun
         torch.cuda.nvtx.range_push("contact range")
         left @ left
@@ -155,7 +167,6 @@ def what_joined(run: Any) -> dict[str, Any]:
 
 def traced(answers: Answers, out: Path, nodes: int) -> None:
     """Trace the mixed program, and keep the raw buffers."""
-    os.environ.setdefault("REGIMETER_KEEP_ACTIVITY", str(out))
     from regimeter import GPUProfiler
 
     torch = ready()
@@ -193,9 +204,22 @@ def callbacks(torch: Any, options: Any) -> dict[str, Any]:
     return {"launches": count, "each_ns": spent / count} | {name: joined[name] for name in names if name in joined}
 
 
+def several_subscribers() -> dict[str, Any]:
+    """Return what CUPTI's library has of the interface for several tools (13.3 and later), and its version."""
+    from regimeter import GPUProfiler
+
+    state = GPUProfiler._kernels_state()
+    library = ctypes.CDLL(state["path"])
+    names = ("cuptiSubscribe_v2", "cuptiActivityEnable_v2", "cuptiIsTracingSessionRunning", "cuptiGetEnabledCallbacks")
+    has = [name for name in names if hasattr(library, name)]
+    return {"version": state["version"], "several": state["several"], "has": has}
+
+
 def tracing(answers: Answers, out: Path) -> None:
     """A record for each launch of a graph; then launches with all callbacks, and with the driver's alone."""
     traced(answers, out, 0)
+    with answers.part("several_subscribers") as row:
+        row |= several_subscribers()
     torch = ready()
     for name, options in (("untraced", None), ("all_callbacks", True), ("drivers_alone", {"driver_launches": 1})):
         with answers.part(name) as row:
@@ -205,6 +229,29 @@ def tracing(answers: Answers, out: Path) -> None:
 def tracing_nodes(answers: Answers, out: Path) -> None:
     """A record for each node of a graph."""
     traced(answers, out, 1)
+
+
+def several(answers: Answers, out: Path) -> None:
+    """As the first of several tools, in a process of its own; then torch.profiler beside it."""
+    with answers.part("library") as row:
+        row |= callbacks(ready(), {"several": 2})
+        row |= several_subscribers()
+    torch = ready()
+    with answers.part("torch_profiler_beside") as row:
+        from regimeter import GPUProfiler
+
+        small = torch.zeros(256, device="cuda")
+        profiler = GPUProfiler(enable_detailed_metrics=False, profile_kernels={"several": 2})
+        row["reason"], row["state"] = profiler.kernels_reason, GPUProfiler._kernels_state()
+        activity = torch.profiler.ProfilerActivity
+        with torch.profiler.profile(activities=[activity.CPU, activity.CUDA]) as guest, profiler.profile("beside"):
+            for _ in range(100):
+                small.add_(1)
+        torch.cuda.synchronize()
+        profiler.close()
+        row["ours"] = what_joined(profiler.run())["by_scope"]
+        events = guest.profiler.kineto_results.events()
+        row["theirs"] = sum(int(event.device_type()) == 1 for event in events)  # 1: CUDA
 
 
 # --- 4: events ------------------------------------------------------------------------------------------------------
@@ -271,72 +318,6 @@ def events(answers: Answers, out: Path) -> None:
             row |= spins(torch, kernels)
 
 
-# --- 5, 6: counters -------------------------------------------------------------------------------------------------
-
-
-def ranges(answers: Answers, out: Path) -> None:
-    """Whether push and pop wait for the device, exact counts of a known addition, and ranges beside tracing."""
-    from regimeter import GPUProfiler
-    from regimeter.capture import counters
-
-    torch = ready()
-    values = torch.ones(1 << 20, device="cuda")
-    with answers.part("drain") as row, counters.count("fp") as measurement:
-        begin = time.perf_counter_ns()
-        measurement.push("spin")
-        torch.cuda._sleep(20_000_000)
-        row["pushed_and_queued_ns"] = time.perf_counter_ns() - begin
-        begin = time.perf_counter_ns()
-        measurement.pop()
-        row["pop_ns"] = time.perf_counter_ns() - begin  # the length of the spin, if it drains
-        torch.cuda.synchronize()
-    with answers.part("counts") as row:
-        with counters.count("fp") as measurement:
-            measurement.push("add")
-            values + values
-            torch.cuda.synchronize()
-            measurement.pop()
-        result = measurement.result
-        row["fp"] = {role: float(result.series(role)[1][0]) for role in result.roles}
-    with answers.part("beside_tracing") as row:
-        profiler = GPUProfiler(
-            enable_detailed_metrics=False, profile_kernels=True, counters={"set": "fp", "scopes": "add"}
-        )
-        with profiler.profile("add"):
-            values + values
-        profiler.close()
-        row["counters_reason"] = profiler.run().environment.get("device", {}).get("counters_reason")
-        row["operations"] = {line["name"]: line.get("flops") for line in profiler.run().result("counter-flops").rows()}
-        row["anomalies"] = {line["code"]: int(line["count"]) for line in profiler.run().anomaly_list()}
-
-
-def samples(answers: Answers, out: Path) -> None:
-    """Idle, a copy, idle, with host times: where the samples say that the copy was."""
-    from regimeter.capture import counters
-
-    torch = ready()
-    size = 1 << (20 if DOUBLES else 30)
-    source = torch.ones(size, device="cuda")
-    target = torch.ones(size, device="cuda")
-    for kind, seconds in (("pm", 0.3), ("gpm", 0.6)):
-        with answers.part(kind) as row:
-            with counters.sample(source=kind) as measurement:
-                time.sleep(seconds)
-                begin = time.monotonic_ns()
-                while time.monotonic_ns() - begin < seconds * 1e9:
-                    target.copy_(source)
-                    torch.cuda.synchronize()
-                row["copy_host_ns"] = [begin, time.monotonic_ns()]
-                time.sleep(seconds)
-                row["clocks"] = {"monotonic_ns": time.monotonic_ns(), "realtime_ns": time.time_ns()}
-            result = measurement.result
-            wanted = [role for role in result.roles if "dram" in role or "active" in role]
-            row["counts"] = result.counts
-            row["times_ns_and_values"] = {
-                role: [part.tolist()[:2000] for part in result.series(role)] for role in wanted
-            }
-
-
 # --- 7, 8: the first claims, and the ends of processes --------------------------------------------------------------
 
 
@@ -396,11 +377,13 @@ STEPS = (
     libraries,
     tracing,
     tracing_nodes,
+    several,
     memory,
     queue_times,
     events,
     ranges,
     samples,
+    stalls,
     evidence,
     endings,
 )

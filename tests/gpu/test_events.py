@@ -97,6 +97,62 @@ def test_two_streams(profiler):
     assert {first.cuda_stream, second.cuda_stream} < set(profiler.run().tables.intervals.stream.tolist())
 
 
+def test_the_default_stream_of_a_thread(profiler):
+    """cudaStreamPerThread, a handle that means another stream in each thread."""
+    own = torch.cuda.ExternalStream(2)
+    with torch.cuda.stream(own), profiler.profile("own"):
+        spin(CYCLES)
+    with profiler.profile("shared"):
+        spin(8 * CYCLES)
+    torch.cuda.synchronize()
+    entries = times(profiler)
+    assert 0 < entries["own"].gpu_time_ms < entries["shared"].gpu_time_ms / 2
+
+
+def test_default_streams_of_two_threads(profiler):
+    """One handle for two streams: the short one has its time while the long one still runs."""
+
+    def body(cycles):
+        with torch.cuda.stream(torch.cuda.ExternalStream(2)), profiler.profile(f"{cycles}"):
+            spin(cycles)
+
+    threads = [threading.Thread(target=body, args=(cycles,)) for cycles in (CYCLES, 8 * CYCLES)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    torch.cuda.synchronize()
+    entries = times(profiler)
+    assert entries[f"{CYCLES}"].gpu_time_ms > 0
+    with hardware.claim("eight times the spin takes longer"):
+        assert entries[f"{CYCLES}"].gpu_time_ms < entries[f"{8 * CYCLES}"].gpu_time_ms / 2
+
+
+def test_a_green_context(profiler):
+    """A part of the device, current in this thread alone: its scopes are measured, as those before and after are."""
+    try:
+        part = torch.cuda.GreenContext.create(num_sms=8)
+    except (AttributeError, RuntimeError) as error:  # an older torch, or a driver before CUDA 12.8
+        pytest.skip(f"no green context: {error}")
+    with profiler.profile("before"):
+        spin()
+    part.set_context()
+    try:
+        for number in range(20):
+            with profiler.profile(f"part {number}"):
+                spin()
+            profiler._device_state()  # the reader of events looks at them beside this thread
+        torch.cuda.synchronize()
+    finally:
+        part.pop_context()
+    with profiler.profile("after"):
+        spin()
+    torch.cuda.synchronize()
+    entries = times(profiler)
+    assert all(entry.gpu_time_ms > 0 for entry in entries.values() if entry.operation != "first")
+    assert states(profiler.run()) == ["measured"] * 23
+
+
 def test_a_scope_that_changes_stream(profiler):
     other = torch.cuda.Stream()
     with profiler.profile("changes"):

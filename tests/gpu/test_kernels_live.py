@@ -284,3 +284,39 @@ def test_memory_and_queue_times():
     )
     assert (found["given"], found["left"]) == (32 << 20, 0)
     assert found["known"] == found["kernels"] > 0, found["reason"]
+
+
+def test_stalls():
+    """Samples bear the names of the kernels that were recorded, and add up to what CUPTI counts."""
+    found = run(
+        """
+        import json
+        import torch
+        from regimeter import GPUProfiler
+        torch.cuda.init()
+        left = torch.ones(1 << 24, device="cuda")
+        torch.add(left, left)
+        torch.cuda.synchronize()
+        profiler = GPUProfiler(profile_kernels=True, stalls=True)
+        profiler._stalls_collect()
+        with profiler.profile("add"):
+            for _ in range(50):
+                torch.add(left, left)
+        torch.cuda.synchronize()
+        profiler.close()
+        run = profiler.run()
+        names = {run.strings[run.spans.name[row]] for row in run.tables.launches.span.tolist()}
+        print(json.dumps({
+            "reason": run.environment["device"]["stalls_reason"], "state": run.environment["device"].get("stalls"),
+            "strange": sorted({row["name"] for row in run.result("stalls")} - names),
+        }))
+        """
+    )
+    print(found)
+    assert found["reason"] == ""
+    state = found["state"]
+    assert state["samples"] > 0
+    assert found["strange"] == []
+    assert state["failures"] == 0
+    with_record = state["total"] - state["dropped"] - state["no_record"]
+    assert abs(with_record - state["samples"]) <= with_record / 100

@@ -68,7 +68,8 @@ def test_ceilings_keep_their_order(ceilings):
     assert value["cache_l2"] > value["memory_read"]
     assert value["compute_fp16"] > value["compute_fp32"]
     assert value["shortest_kernel"] < 20_000
-    assert value["h2d_pageable"] <= 1.1 * value["h2d_pinned"] < value["memory_copy"]
+    with hardware.claim("pinned memory is copied no slower than pageable memory, and slower than the device's own"):
+        assert value["h2d_pageable"] <= 1.1 * value["h2d_pinned"] < value["memory_copy"]
     assert value["dispatch_torch"] > value["dispatch_python"]
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from needed import need
+from recorded_program import RECORD
 
 import regimeter.profiler as profiler_module
 from regimeter import GPUProfiler
@@ -231,3 +232,66 @@ def run_program(tmp_path: Path) -> Callable[..., Any]:
     import kernel_programs
 
     return functools.partial(kernel_programs.run_program, tmp_path)
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Callable[..., str]:
+    """Write a program and return its name; the tests run in its folder."""
+
+    def write(text: str, name: str = "prog.py") -> str:
+        (tmp_path / name).write_text(textwrap.dedent(text))
+        return name
+
+    return write
+
+
+@pytest.fixture
+def run_in(tmp_path: Path) -> Callable[..., "subprocess.CompletedProcess[str]"]:
+    """Run a command in the test's folder."""
+
+    def run(*words: object, **options: Any) -> "subprocess.CompletedProcess[str]":
+        if "input" not in options:
+            options.setdefault("stdin", subprocess.DEVNULL)
+        return subprocess.run(
+            [str(word) for word in words],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+            **options,
+        )
+
+    return run
+
+
+@pytest.fixture
+def record(
+    run_in: Callable[..., "subprocess.CompletedProcess[str]"],
+) -> Callable[..., "subprocess.CompletedProcess[str]"]:
+    """Record to run.rgm."""
+
+    def run(
+        *words: object, options: tuple[str, ...] = ("-o", "run.rgm"), **others: object
+    ) -> "subprocess.CompletedProcess[str]":
+        return run_in(*RECORD, *options, *words, **others)
+
+    return run
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[..., "subprocess.Popen[str]"]]:
+    """Start `record -q -o run.rgm` and leave it running."""
+    started: list[subprocess.Popen[str]] = []
+
+    def begin(*words: str, **options: Any) -> "subprocess.Popen[str]":
+        options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "start_new_session": True} | options
+        process = subprocess.Popen([*RECORD, "-q", "-o", "run.rgm", *words], cwd=tmp_path, text=True, **options)
+        started.append(process)
+        return process
+
+    yield begin
+    for process in started:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sessions of pytest inside a test, with the plugin, and saved sessions whose samples the test writes."""
 
+import contextlib
+import gc
+import importlib
 import json
 from collections.abc import Mapping, Sequence
 from importlib.metadata import entry_points
@@ -10,6 +13,20 @@ from typing import Any
 import pytest
 
 QUICK = ("-p", "no:cacheprovider", "--perf-max-time=10ms", "--perf-min-rounds=3")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def settled() -> None:
+    """What other tests left is no garbage: each timing and each session would look through all of it.
+
+    And databases can be used: what a session is the first to import is forgotten with it, and not all can be imported
+    twice.
+    """
+    with contextlib.suppress(ImportError):
+        for name in ("sqlalchemy.dialects.postgresql.psycopg", "sqlalchemy.dialects.sqlite", "alembic.command"):
+            importlib.import_module(name)
+    gc.collect()
+    gc.freeze()
 
 
 def loading() -> list[str]:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints what speedscope's own importer makes of a file: node read_speedscope.js BUNDLE FILE
+// Prints what speedscope's own importer makes of files, a line each: node read_speedscope.js BUNDLE FILE ...
 // The bundle is the script of the published package; it is run up to the point where it would draw its page, and the
 // function that the page calls for pasted text is handed out.
 "use strict";
@@ -7,7 +7,7 @@ const fs = require("fs");
 const path = require("path");
 const vm = require("vm");
 
-const [bundle, file] = process.argv.slice(2);
+const [bundle, ...files] = process.argv.slice(2);
 let source = fs.readFileSync(bundle, "utf8");
 const entry = /await ([\w$]+)\("From Clipboard"/.exec(source);
 const drawing = source.lastIndexOf("console.log(`speedscope v");
@@ -32,7 +32,7 @@ world.window = world.self = world;
 vm.createContext(world);
 vm.runInContext(source, world, { filename: bundle });
 
-world.importText(path.basename(file), fs.readFileSync(file, "utf8")).then((group) => {
+function told(group) {
   const profiles = group.profiles.map((profile) => {
     const calls = [], open = [], frames = {};
     profile.forEachCall(
@@ -43,5 +43,11 @@ world.importText(path.basename(file), fs.readFileSync(file, "utf8")).then((group
     });
     return { name: profile.getName(), weight: profile.getTotalWeight(), unit: profile.getWeightUnit(), calls, frames };
   });
-  console.log(JSON.stringify(profiles));
-}).catch((error) => { console.error(error); process.exit(1); });
+  return JSON.stringify(profiles);
+}
+
+(async () => {
+  for (const file of files) {
+    console.log(told(await world.importText(path.basename(file), fs.readFileSync(file, "utf8"))));
+  }
+})().catch((error) => { console.error(error); process.exit(1); });

@@ -6,15 +6,17 @@ import gzip
 import http.client
 import json
 import shutil
-import subprocess
-import sys
+import signal
 import tempfile
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from needed import package
+from warm import Command
+from warm import record as recorded
 
 for _name in ("fastapi", "uvicorn", "python_multipart", "httpx"):
     package(_name)
@@ -46,10 +48,8 @@ SPANS_A_COUNT = 8  # of the program: four scopes in each of two threads
 def record(folder: Path, name: str, count: int) -> Path:
     """Record a program with count * SPANS_A_COUNT scopes by the command, and return the recording."""
     elsewhere = Path(tempfile.mkdtemp(prefix="programs-"))  # a recording says where its program was
-    program, path = elsewhere / f"{name}.py", folder / f"{name}.rgm"
-    program.write_text(PROGRAM.replace("{count}", str(count)))
-    words = [sys.executable, "-m", "regimeter", "record", "-q", "-o", str(path), str(program)]
-    subprocess.run(words, check=True, capture_output=True, timeout=300, cwd=elsewhere)
+    path = folder / f"{name}.rgm"
+    recorded(elsewhere, PROGRAM.replace("{count}", str(count)), name=f"{name}.py").rename(path)
     shutil.rmtree(elsewhere)
     return path
 
@@ -85,6 +85,11 @@ class Server:
     process: Any = field(repr=False)
     host: str = "127.0.0.1"
 
+    @property
+    def address(self) -> str:
+        """Where a browser finds it."""
+        return f"http://127.0.0.1:{self.port}"
+
     def ask(self, path: str, method: str = "GET", body: Any = None, packed: bool = False, **headers: str) -> Answer:
         """Send one request; headers with _ for -. packed: let the answer come as gzip."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
@@ -117,22 +122,20 @@ class Server:
 def serving(*words: str) -> Iterator[Server]:
     """Start `regimeter serve` with these words on a free port, and end it."""
     before = set(Path(tempfile.gettempdir()).glob("regimeter-serve-*"))
-    process = subprocess.Popen(
-        [sys.executable, "-m", "regimeter", "serve", "--json", "--port", "0", *words],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert process.stdout is not None
-        line = process.stdout.readline()
-        assert line, process.communicate()[1]
-        told = json.loads(line)
-        yield Server(told["port"], told["token"] or "", process)
-    finally:
-        own = [path for path in Path(tempfile.gettempdir()).glob("regimeter-serve-*") if path not in before]
-        process.terminate()
-        _, complaints = process.communicate(timeout=60)
-        assert process.returncode == 0
+    with tempfile.TemporaryDirectory() as folder:
+        process = Command(Path(folder), "serve", "--json", "--port", "0", *words)
+        out, err = Path(folder, "out"), Path(folder, "err")
+        try:
+            deadline = time.monotonic() + 60
+            while not (out.exists() and out.read_text().endswith("\n")):
+                assert time.monotonic() < deadline, err.read_text()
+                time.sleep(0.01)
+            told = json.loads(out.read_text())
+            yield Server(told["port"], told["token"] or "", process)
+        finally:
+            own = [path for path in Path(tempfile.gettempdir()).glob("regimeter-serve-*") if path not in before]
+            process.send_signal(signal.SIGTERM)
+            status, complaints = process.wait(), err.read_text()
+            assert status == 0, complaints
     assert "--keep" in words or len([path for path in own if not path.exists()]) >= 1
     assert complaints == "", complaints

@@ -81,23 +81,16 @@ def test_unions_and_overlaps_match_a_count_of_every_nanosecond(work: list[tuple[
     memory, compute, communication = active
     first, last = min(s for _, s, _ in work), max(s + d for _, s, d in work)
     expected = {
-        "span_ns": last - first,
-        "busy_ns": len(memory | compute | communication),
-        "idle_ns": last - first - len(memory | compute | communication),
-        "compute_ns": len(compute),
-        "comm_ns": len(communication),
-        "mem_ns": len(memory),
+        "span_ns": last - first, "busy_ns": len(memory | compute | communication),
+        "idle_ns": last - first - len(memory | compute | communication), "compute_ns": len(compute),
+        "comm_ns": len(communication), "mem_ns": len(memory),
         "comm_overlapped_by_compute_ns": len(communication & compute),
-        "mem_overlapped_by_compute_ns": len(memory & compute),
-        "mem_overlapped_by_comm_ns": len(memory & communication),
-        "all_three_ns": len(memory & compute & communication),
-        "exposed_comm_ns": len(communication - compute),
-        "exposed_mem_ns": len(memory - compute - communication),
-        "sum_dur_ns": sum(d for _, _, d in work),
-        "n_kernel": sum(k == 1 for k, _, _ in work),
-        "n_comm": sum(k == 2 for k, _, _ in work),
+        "mem_overlapped_by_compute_ns": len(memory & compute), "mem_overlapped_by_comm_ns": len(memory & communication),
+        "all_three_ns": len(memory & compute & communication), "exposed_comm_ns": len(communication - compute),
+        "exposed_mem_ns": len(memory - compute - communication), "sum_dur_ns": sum(d for _, _, d in work),
+        "n_kernel": sum(k == 1 for k, _, _ in work), "n_comm": sum(k == 2 for k, _, _ in work),
         "n_memcpy": sum(k == 0 for k, _, _ in work),
-    }
+    }  # fmt: skip
     assert {key: int(getattr(table, key)[0]) for key in expected} == expected
 
 

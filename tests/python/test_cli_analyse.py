@@ -5,12 +5,11 @@ import json
 import re
 import subprocess
 import sys
-from pathlib import Path
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from needed import package
-from test_breakdown import exact
 from traces import ROOT, trace_path
 
 import regimeter
@@ -19,7 +18,7 @@ from regimeter.analysis.breakdown import device_keys
 from regimeter.analysis.catalog import find_verbs
 from regimeter.analysis.result import Result
 from regimeter.analysis.verb import Column, Verb
-from regimeter.cli import main, make_parser
+from regimeter.cli import main
 
 GEMM = "volta_sgemm_" + "very_long_" * 30 + "name"
 
@@ -28,8 +27,9 @@ def document(capsys):
     return json.loads(capsys.readouterr().out)
 
 
-@pytest.mark.parametrize("name", exact())
+@pytest.mark.parametrize("name", ["a100_nccl_2024.json.gz", "dlrm8/rank-0.json.gz"])
 def test_breakdown_prints_the_exact_values(name, capsys):
+    """Those of every trace are looked at in test_breakdown.py."""
     expected = json.loads(trace_path("exact_gpu_time.json").read_text())[name]
     assert main(["breakdown", str(trace_path(name)), "--json"]) == 0
     found = document(capsys)["devices"]
@@ -49,6 +49,26 @@ def test_breakdown_as_text_adds_up(capsys):
     identity = re.search(r"(\d+(?: \+ \d+){3}) = (\d+) ns", out)  # on a line of its own where it is narrow
     assert identity
     assert sum(map(int, identity[1].split(" + "))) == int(identity[2]) == 660551005
+
+
+def test_breakdown_of_several_devices_is_a_table_with_their_values(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    folder = str(trace_path("dlrm8"))
+    assert main(["breakdown", folder, "--json"]) == 0
+    exact = document(capsys)["devices"]
+    assert main(["breakdown", folder]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    rows = [line.split() for line in lines if line[:1].isdigit() and "devices" not in line]
+    assert [row[0] for row in rows] == [str(one["rank"]) for one in exact.values()]
+    for row, values in zip(rows, exact.values(), strict=True):
+        shares = [float(cell) for cell, unit in pairwise(row) if unit == "%"]
+        parts = ("compute_ns", "exposed_comm_ns", "exposed_mem_ns", "idle_ns")
+        assert shares == pytest.approx([100 * values[part] / values["span_ns"] for part in parts], abs=0.051)
+    assert main(["show", folder]) == 0
+    out = capsys.readouterr().out
+    assert out.count("of span") == 0, "a paragraph a device is too long"
+    assert "8 devices: span" in out
 
 
 def test_showing_a_trace_says_where_its_time_went(capsys):
@@ -96,17 +116,16 @@ def test_keys_of_devices():
 # --- every verb -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("verb", find_verbs().values(), ids=lambda verb: verb.name)
-def test_every_verb_is_an_analysis_with_its_columns(verb):
-    described = _core.schema()["results"][_core.analyses()[verb.analysis]["table"]]
-    types = {column["name"]: column["type"] for column in described["columns"]}
-    for column in verb.columns:
-        assert column.name in types, column.name
-        if column.unit.startswith("code:"):
-            assert isinstance(getattr(_core, column.unit.removeprefix("code:")), tuple)
-        if column.adds:
-            assert types[column.name] != "name"
-    assert set(verb.options.values()) <= set(_core.policy())
+def test_every_verb_is_an_analysis_with_its_columns():
+    results, analyses, policy = _core.schema()["results"], _core.analyses(), set(_core.policy())
+    for verb in find_verbs().values():
+        types = {column["name"]: column["type"] for column in results[analyses[verb.analysis]["table"]]["columns"]}
+        for column in verb.columns:
+            assert column.name in types, (verb.name, column.name)
+            if column.unit.startswith("code:"):
+                assert isinstance(getattr(_core, column.unit.removeprefix("code:")), tuple)
+            assert not column.adds or types[column.name] != "name"
+        assert set(verb.options.values()) <= policy, verb.name
 
 
 @pytest.mark.parametrize("verb", find_verbs().values(), ids=lambda verb: verb.name)
@@ -122,17 +141,15 @@ def test_every_verb_runs_on_real_traces(verb, capsys):
         assert found["file"] == path
         assert main(grouped) == 0
         assert capsys.readouterr().out.strip()
-    assert main([verb.name, "--help"]) == 0
-    assert "TRACE" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("verb", find_verbs().values(), ids=lambda verb: verb.name)
-def test_every_verb_says_when_there_is_nothing(verb, tmp_path, capsys):
+def test_every_verb_says_when_there_is_nothing(tmp_path, capsys):
     empty = tmp_path / "empty.json"
     empty.write_text('{"traceEvents": []}')
-    words = [verb.name, str(empty), *([str(empty)] if verb.other else [])]
-    assert main(words) == 0
-    assert capsys.readouterr().out.strip()
+    for verb in find_verbs().values():
+        words = [verb.name, str(empty), *([str(empty)] if verb.other else [])]
+        assert main(words) == 0, verb.name
+        assert capsys.readouterr().out.strip(), verb.name
 
 
 # --- results --------------------------------------------------------------------------------------------------------
@@ -220,19 +237,20 @@ def test_result_checks_what_it_is_asked(result):
         result.run.result("nonsense")
 
 
-def test_describing_verbs_imports_nothing_heavy(run_python):
+def test_listing_verbs_imports_none_of_them(run_python):
     run_python("""
         import sys
-        from regimeter.cli import make_parser
-        make_parser()
-        assert "numpy" not in sys.modules and "regimeter._core" not in sys.modules
+        from regimeter.cli.overview import overview
+        from regimeter.cli.verbs import EXTENDED, OWN
+        assert "run a program and keep what its profilers record" in overview()
+        of_verbs = {f"regimeter.cli.{name}" for name in (*OWN, *EXTENDED)}
+        assert not {"numpy", "regimeter._core", *of_verbs} & set(sys.modules)
     """)
-    assert Path(make_parser().prog).name == "regimeter"
 
 
-@pytest.mark.parametrize("tool", ["describe_verbs.py", "describe_docs.py"])
-def test_methods_and_documents_are_current(tool):
-    tool = ROOT / "tools" / tool
+def test_methods_are_current():
+    """The documents are looked at by `make lint`."""
+    tool = ROOT / "tools" / "describe_verbs.py"
     done = subprocess.run([sys.executable, str(tool), "--check"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command as a whole: help, options, errors, imports, completion."""
 
-import argparse
+import contextlib
+import io
 import json
 import os
 import re
@@ -13,16 +14,16 @@ from pathlib import Path
 import pytest
 
 from regimeter import GPUProfiler, __version__
+from regimeter.analysis.catalog import find_verbs
 from regimeter.cli import main, make_parser
 from regimeter.cli.completion import read_verbs
 from regimeter.cli.overview import ANALYSES
-from regimeter.cli.record import split_program
+from regimeter.cli.words import split_program
 
 
 def verbs_of_the_parser():
     """Yield the verbs of the command."""
-    actions = make_parser()._actions
-    return read_verbs(next(one for one in actions if isinstance(one, argparse._SubParsersAction)))
+    return read_verbs(make_parser().verbs)
 
 
 NAMES = [verb.name for verb in verbs_of_the_parser()]
@@ -42,14 +43,14 @@ def run_file(tmp_path):
     return file
 
 
-@pytest.mark.parametrize("module", ["numpy", "rich", "torch", "regimeter._core", "subprocess", "importlib.metadata"])
-def test_help_imports_nothing_heavy(module):
+def test_help_imports_nothing_heavy():
+    heavy = ("numpy", "rich", "torch", "regimeter._core", "subprocess", "importlib.metadata")
     done = subprocess.run(
         [sys.executable, "-X", "importtime", "-m", "regimeter", "--help"], capture_output=True, text=True, check=True
     )
     imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
     assert "regimeter.cli" in imported
-    assert not [name for name in imported if name == module or name.startswith(module + ".")]
+    assert not [name for name in imported if name in heavy or name.startswith(tuple(f"{one}." for one in heavy))]
 
 
 def test_the_script_and_the_module_are_the_same():
@@ -60,17 +61,18 @@ def test_the_script_and_the_module_are_the_same():
     assert by_script.stdout == regimeter("--help").stdout
 
 
-@pytest.mark.parametrize("verb", NAMES)
-def test_each_verb_has_help(verb):
-    done = regimeter(verb, "--help")
-    assert done.returncode == 0
-    assert done.stdout.startswith(f"usage: regimeter {verb}")
+def test_each_verb_has_help(capsys):
+    for verb in NAMES:
+        assert main([verb, "--help"]) == 0
+        said = capsys.readouterr().out
+        assert said.startswith(f"usage: regimeter {verb}")
+        assert "TRACE" in said or verb not in find_verbs()
 
 
 @pytest.mark.parametrize("words", [["--version"], ["show", "--version"], ["record", "--version"]])
-def test_version(words):
-    done = regimeter(*words)
-    assert (done.returncode, done.stdout) == (0, f"regimeter {__version__}\n")
+def test_version(words, capsys):
+    assert main(words) == 0
+    assert capsys.readouterr().out == f"regimeter {__version__}\n"
 
 
 @pytest.mark.parametrize("words", [["--json", "show"], ["show", "--json"]])
@@ -92,12 +94,12 @@ def test_quiet_leaves_the_hints_out(words, run_file, capsys):
 @pytest.mark.parametrize(
     "words", [[], ["nonsense"], ["show"], ["show", "--nonsense", "a"], ["show", "--top", "-1", "a"]]
 )
-def test_wrong_usage_is_one_line_and_code_2(words):
-    done = regimeter(*words)
-    assert done.returncode == 2
-    assert done.stderr.startswith("regimeter: ")
-    assert done.stderr.count("\n") == 1
-    assert "--help" in done.stderr
+def test_wrong_usage_is_one_line_and_code_2(words, capsys):
+    assert main(words) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("regimeter: ")
+    assert said.count("\n") == 1
+    assert "--help" in said
 
 
 def test_an_unknown_failure_is_one_line(monkeypatch, capsys):
@@ -165,8 +167,14 @@ def test_the_command_line_is_split(words, ours, program):
 # --- completion -----------------------------------------------------------------------------------------------------
 
 
-def complete(*words: str) -> list[str]:
-    script = regimeter("completion", "bash").stdout
+def completion(*words: str) -> str:
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        assert main(["completion", *words]) == 0
+    return out.getvalue()
+
+
+def complete(script: str, *words: str) -> list[str]:
     quoted = " ".join(f"'{word}'" for word in ("regimeter", *words))
     ask = f'{script}\nCOMP_WORDS=({quoted}); COMP_CWORD={len(words)}; _regimeter; printf "%s\\n" "${{COMPREPLY[@]}}"'
     return subprocess.run(["bash", "-c", ask], capture_output=True, text=True, check=True).stdout.split()
@@ -174,18 +182,19 @@ def complete(*words: str) -> list[str]:
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
 def test_bash_completes():
-    assert complete("") == NAMES
-    assert complete("re") == ["record", "report", "recover", "region-regimes", "regime"]
-    assert complete("breakdown", "--ru") == ["--rule"]
-    assert complete("export", "--f") == ["--format"]
-    assert complete("export", "--format", "pa") == ["parquet"]
-    assert complete("-q", "export", "--table", "sp") == ["spans"]
-    assert complete("selftest", "") == ["overhead"]
+    script = completion("bash")
+    assert complete(script, "") == NAMES
+    assert complete(script, "re") == ["record", "report", "recover", "regime", "region-regimes"]
+    assert complete(script, "breakdown", "--ru") == ["--rule"]
+    assert complete(script, "export", "--f") == ["--format"]
+    assert complete(script, "export", "--format", "pa") == ["parquet"]
+    assert complete(script, "-q", "export", "--table", "sp") == ["spans"]
+    assert complete(script, "selftest", "") == ["overhead"]
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_every_option_is_in_the_completion(shell):
-    script = regimeter("completion", shell).stdout
+    script = completion(shell)
     for verb in verbs_of_the_parser():
         assert verb.name in script
         for option in verb.options:
@@ -197,12 +206,13 @@ def test_every_option_is_in_the_completion(shell):
 
 
 def test_completion_as_json():
-    assert set(json.loads(regimeter("completion", "bash", "--json").stdout)) == {"shell", "script", "install"}
+    assert set(json.loads(completion("bash", "--json"))) == {"shell", "script", "install"}
 
 
-def test_help_has_every_verb_once_under_a_question(capsys, monkeypatch):
+@pytest.mark.parametrize("words", [["--help"], ["--help", "show"]])
+def test_help_has_every_verb_once_under_a_question(words, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
-    assert main(["--help"]) == 0
+    assert main(words) == 0
     text = capsys.readouterr().out
     listed = text[text.index("Record a program") : text.index("options:")]
     assert max(len(line) for line in listed.splitlines()) <= 80

@@ -96,12 +96,14 @@ def test_other_verbs_say_damage_too(cut: str, capsys: pytest.CaptureFixture[str]
 def test_what_is_no_trace_is_said_to_be_none(
     verb: str, rows: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name, content in (("x.json", rows.encode()), ("x.json.gz", gzip.compress(rows.encode()))):
+    text = rows.encode()
+    for name, content, said in (
+        ("x.json", text, 'neither a trace nor an exported profile: expected a JSON object with a list "traceEvents"'),
+        ("x.json.gz", gzip.compress(text), "gzip data of something else; expected"),
+    ):
         (tmp_path / name).write_bytes(content)
         assert main([verb, str(tmp_path / name)]) == 2
-        error = capsys.readouterr().err
-        assert f"{name}: JSON, but no trace" in error
-        assert "is an event" in error
+        assert f"{name}: {said}" in capsys.readouterr().err
 
 
 def test_impossible_bounds_are_refused(trace: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -117,3 +119,10 @@ def test_a_page_names_its_trace(trace: str, tmp_path: Path) -> None:
     for verb, title in (("flame", "Flame graph of"), ("timeline", "Timeline of")):
         assert main([verb, trace, "-q", "-o", str(tmp_path / "page.html")]) == 0
         assert f"<title>{title} h100_bert_small.json.gz - regimeter</title>" in (tmp_path / "page.html").read_text()
+
+
+def test_show_tells_what_of_a_trace_was_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "t.json"
+    path.write_text('{"traceEvents":[{"ph":"X","name":"a","ts":NaN,"dur":1,"pid":1,"tid":1}]}')
+    assert main(["show", str(path)]) == 0
+    assert "Note: 1 missing_time: events without a usable time were left out." in capsys.readouterr().out

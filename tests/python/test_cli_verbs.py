@@ -14,8 +14,8 @@ import pytest
 from needed import package
 
 import regimeter
-from regimeter import GPUProfiler
-from regimeter.cli import main
+from regimeter import GPUProfiler, _core
+from regimeter.cli import main, report
 
 BAD = ["missing", "directory", "text", "empty", "binary", "json"]
 
@@ -53,6 +53,18 @@ def cut_file(run_file, tmp_path):
     path = tmp_path / "cut.rgm"
     path.write_bytes(run_file.read_bytes()[:-10])
     return path
+
+
+def test_help_does_not_wait_for_numpy(run_python):
+    verbs = ("show", "report", "export", "regime", "suggest", "explain", "flame", "timeline", "hta", "idle", "history")
+    program = f"""if True:
+        import sys
+        from regimeter.cli import main
+        for verb in {verbs!r}:
+            main([verb, "--help"])
+            assert "numpy" not in sys.modules, verb
+        """
+    assert "usage: regimeter show" in run_python(program).stdout
 
 
 def one_line(capsys: pytest.CaptureFixture[str]) -> str:
@@ -180,6 +192,14 @@ def test_report(run_file, tmp_path, capsys):
     assert capsys.readouterr().out.splitlines()[-1] == f"Next: open {out} in a browser"
     main(["report", str(run_file), "-o", str(out), "--json"])
     assert document(capsys) == {"file": str(out), "bytes": out.stat().st_size, "scopes": 6}
+
+
+def test_a_page_that_cannot_draw_each_span_names_the_server():
+    most = int(_core.policy()["timeline_max_spans"]["default"])
+    assert report._served(["run.rgm"], most) == ""
+    assert report._served(["run.rgm"], most + 1) == (
+        "; of 1,000,001 spans it draws the 1,000,000 longest one by one, regimeter serve run.rgm draws all"
+    )
 
 
 def test_the_dashboard_without_a_run(tmp_path, capsys, monkeypatch):
@@ -350,7 +370,7 @@ def test_doctor_of_the_machine(capsys):
 
 
 def test_doctor_without_torch(capsys, monkeypatch):
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("regimeter.cli.doctor.find_spec", lambda name: None)
     main(["doctor", "--json"])
     torch = next(check for check in document(capsys)["checks"] if check["name"] == "torch")
     assert torch["state"] == "missing"

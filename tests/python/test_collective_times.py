@@ -30,23 +30,14 @@ def one(collective: str, **more: Any) -> Any:
 # collective, recorded input and output elements of a rank, message elements, bus factor; four ranks.
 # Message and factor as nccl-tests defines them.
 CONVENTIONS = [
-    ("allreduce", 1000, 1000, 1000, 2 * 3 / 4),
-    ("allreduce_coalesced", 1000, 1000, 1000, 2 * 3 / 4),
-    ("_allgather_base", 1000, 4000, 4000, 3 / 4),
-    ("all_gather_into_tensor_coalesced", 1000, 4000, 4000, 3 / 4),
-    ("allgather", 1000, -1, 4000, 3 / 4),
-    ("_reduce_scatter_base", 4000, 1000, 4000, 3 / 4),
-    ("reduce_scatter_tensor_coalesced", -1, 1000, 4000, 3 / 4),
-    ("all_to_allv", 4000, 3900, 4000, 3 / 4),
-    ("alltoall_base", 4000, 4000, 4000, 3 / 4),
-    ("broadcast", 1000, 1000, 1000, 1.0),
-    ("_broadcast_oop", 1000, 1000, 1000, 1.0),
-    ("reduce", 1000, 1000, 1000, 1.0),
-    ("send", 1000, -1, 1000, 1.0),
-    ("recv", -1, 1000, 1000, 1.0),
-    ("gather", 1000, 4000, 4000, 3 / 4),
-    ("scatter", 4000, 1000, 4000, 3 / 4),
-]
+    ("allreduce", 1000, 1000, 1000, 2 * 3 / 4), ("allreduce_coalesced", 1000, 1000, 1000, 2 * 3 / 4),
+    ("_allgather_base", 1000, 4000, 4000, 3 / 4), ("all_gather_into_tensor_coalesced", 1000, 4000, 4000, 3 / 4),
+    ("allgather", 1000, -1, 4000, 3 / 4), ("_reduce_scatter_base", 4000, 1000, 4000, 3 / 4),
+    ("reduce_scatter_tensor_coalesced", -1, 1000, 4000, 3 / 4), ("all_to_allv", 4000, 3900, 4000, 3 / 4),
+    ("alltoall_base", 4000, 4000, 4000, 3 / 4), ("broadcast", 1000, 1000, 1000, 1.0),
+    ("_broadcast_oop", 1000, 1000, 1000, 1.0), ("reduce", 1000, 1000, 1000, 1.0), ("send", 1000, -1, 1000, 1.0),
+    ("recv", -1, 1000, 1000, 1.0), ("gather", 1000, 4000, 4000, 3 / 4), ("scatter", 4000, 1000, 4000, 3 / 4),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("collective", "given_in", "given_out", "elements", "factor"), CONVENTIONS)
@@ -62,15 +53,10 @@ def test_message_and_factor_follow_nccl_tests(
 @pytest.mark.parametrize(
     ("dtype", "size"),
     [
-        ("Float", 4),
-        ("BFloat16", 2),
-        ("c10::Half", 2),
-        ("Long", 8),
-        ("Float8_e4m3fn", 1),
-        ("torch.float64", 8),
+        ("Float", 4), ("BFloat16", 2), ("c10::Half", 2), ("Long", 8), ("Float8_e4m3fn", 1), ("torch.float64", 8),
         ("Byte", 1),
     ],
-)
+)  # fmt: skip
 def test_sizes_of_element_types(dtype: str, size: int) -> None:
     assert one("allreduce", element_type=dtype).bytes.tolist() == [1000 * size]
 

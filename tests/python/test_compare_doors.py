@@ -17,6 +17,7 @@ from xml.etree import ElementTree
 
 import pytest
 import traces
+from page_data import page_of
 
 import regimeter
 from regimeter import ProfilerComparison, compare_profiling_runs
@@ -130,13 +131,6 @@ def verdicts(rows: Any) -> list[tuple[str, str, str]]:
 def of_comparison(comparison: Any) -> tuple[int, str, list[tuple[str, str, str]]]:
     rows = [row.to_dict() for row in (*comparison.comparisons, *comparison.wholes)]
     return comparison.exit_code, comparison.outcome, verdicts(rows)
-
-
-def page_of(html: str) -> dict[str, Any]:
-    """Return the data that a page carries."""
-    found = re.search(r'<script[^>]*type="application/json"[^>]*>(.*?)</script>', html, re.DOTALL)
-    assert found
-    return json.loads(found[1])
 
 
 def by_all_doors(pair: Pair, capsys: pytest.CaptureFixture[str]) -> dict[str, tuple[int, str, Any]]:
@@ -339,6 +333,27 @@ def test_a_stored_comparison_is_read_back_whole(tmp_path: Path) -> None:
         assert "bad.json" in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("part", "name", "value"),
+    [
+        ("facts", "common_low", None),
+        ("facts", "detectable_worst", "x"),
+        ("facts", "worst_operation", 3),
+        ("comparisons", "change_percent", "12"),
+        ("comparisons", "q", float("nan")),
+        ("comparisons", "baseline_time_ms", 10**400),
+        ("comparisons", "operation", None),
+    ],
+)
+def test_a_value_of_another_kind_in_a_stored_comparison_is_refused(part: str, name: str, value: object) -> None:
+    document = json.loads(compare_profiling_runs(PLAIN, SLOWER).to_json())
+    within = document[part] if part == "facts" else document[part][0]
+    within |= {"common_mode": 0.1, "common_low": 0.1, "common_high": 0.2} if name == "common_low" else {}
+    within[name] = value
+    with pytest.raises(regimeter.FormatError, match="a damaged comparison"):
+        ProfilerComparison.from_json(json.dumps(document))
+
+
 # --- what the files say ---------------------------------------------------------------------------------------
 
 
@@ -360,7 +375,7 @@ def test_more_calls_are_told_and_gate_where_they_are_asked_for() -> None:
     assert (total.gates, total.p, total.is_significant) == (False, None, False)
     text = comparison.to_text()
     assert "Total time: not judged, the sides made other calls; " in text
-    assert "Calls a process: step 10 -> 30" in text
+    assert "Calls a process: step 10 → 30" in text
     asked = compare_profiling_runs(before, after, metrics=("time", "calls"))
     assert asked.exit_code == 1
     (calls,) = asked.failures
@@ -380,7 +395,7 @@ def test_memory_of_entries_is_compared_by_operation(capsys: pytest.CaptureFixtur
     assert (rows["memory_peak"].baseline, rows["memory_peak"].current) == (20e6, 4e9)
     assert rows["memory_peak"].change_type.value == "regression"
     assert rows["time"].memory_change_mb == pytest.approx(3980.0)
-    assert "20 MB -> 4 GB" in comparison.to_text()
+    assert "20 MB → 4 GB" in comparison.to_text()
     files = saved(tmp_path, "base.json", PLAIN), saved(tmp_path, "now.json", PLAIN)
     assert main(["compare", *files, "--metric", "time", "--metric", "memory_peak"]) == 0
     assert "neither side has an operation with memory_peak: that was not compared" in capsys.readouterr().out

@@ -98,8 +98,8 @@ def test_more_calls_have_a_column_in_every_report(runs):
     layer = next(row for row in comparison.comparisons if row.operation == "layer")
     assert layer.calls == (60, 80)
     assert layer.calls_changed
-    assert "60 -> 80 (+33 %)" in comparison.to_text(), "also where a call is as long as before"
-    assert "60 -&gt; 80 (+33 %)" in comparison.to_markdown()
+    assert "60 → 80 (+33 %)" in comparison.to_text(), "also where a call is as long as before"
+    assert "60 → 80 (+33 %)" in comparison.to_markdown()
     values = {row["operation"]: row for row in json.loads(comparison.render("json"))["comparisons"]}
     assert (values["layer"]["baseline_calls"], values["layer"]["current_calls"]) == (60, 80)
 

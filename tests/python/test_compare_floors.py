@@ -63,6 +63,14 @@ def test_a_slower_machine_is_no_slower_program():
     assert "More data: regimeter ab --base CMD --current CMD --pairs 10" in text
 
 
+def test_what_operations_have_in_common_is_no_verdict_either():
+    names = tuple("abcdefghijkl")
+    comparison = compared([process(1, names=names)], [process(2, {"*": 1.3}, names=names)])
+    assert comparison.outcome == "undecided"
+    line = next(line for line in comparison.to_text().splitlines() if line.startswith("A call of the median"))
+    assert line.endswith("; one process a side cannot tell the program from the machine")
+
+
 def test_what_stands_out_from_the_others_is_the_program():
     comparison = compared([process(1)], [process(2, {"c": 2.0})])
     assert called(comparison) == {"c": ChangeType.REGRESSION}

@@ -152,18 +152,10 @@ def test_exit_codes(tmp_path, capsys, pair):
 @pytest.mark.parametrize(
     "words",
     [
-        ("--threshold", "-1"),
-        ("--threshold", "five"),
-        ("--threshold", "nan"),
-        ("--alpha", "0"),
-        ("--alpha", "1.5"),
-        ("--metric", "colour"),
-        ("--top", "-1"),
-        ("--sort", "size"),
-        ("--format", "pdf"),
-        ("--min-share", "-1"),
+        ("--threshold", "-1"), ("--threshold", "five"), ("--threshold", "nan"), ("--alpha", "0"), ("--alpha", "1.5"),
+        ("--metric", "colour"), ("--top", "-1"), ("--sort", "size"), ("--format", "pdf"), ("--min-share", "-1"),
     ],
-)
+)  # fmt: skip
 def test_wrong_options_are_usage(capsys, pair, words):
     code, out, error = command(capsys, *pair, *words)
     assert (code, out) == (2, "")
@@ -289,16 +281,15 @@ def test_launches_without_samples_count_for_nothing():
     assert (row.change_type, row.reason) == (ChangeType.INVALID, "no_samples")
 
 
-@pytest.mark.slow
 def test_very_many_operations():
     rng = np.random.default_rng(4)
-    count = 20_000
+    count = 4000
     sides = [{f"op{i}": [values] for i, values in enumerate(np.exp(rng.normal(-7, 0.02, (count, 4))))} for _ in "ab"]
     comparison = compare_samples(*sides)
     assert len(comparison.comparisons) == count
     assert len(comparison.to_markdown()) <= 65_536
     assert comparison.to_text(5).count("\n") < 60
-    assert len(comparison.to_html()) < 7_000_000
+    assert len(comparison.to_html()) < 5_700_000  # hundreds of bytes a row, the rest is of every page
     assert comparison.to_csv().count("\n") == count + 1
 
 

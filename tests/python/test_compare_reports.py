@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import traces
 from page_columns import unpacked
+from page_data import page_of
 
 from regimeter import compare_profiling_runs, compare_samples
 from regimeter.cli import main
@@ -109,9 +110,11 @@ def test_an_accepted_regression_does_not_fail_in_any_format(comparison):
     assert "**slower**" not in accepted.to_markdown()
 
 
-@pytest.mark.slow
 def test_markdown_and_summary_stay_within_their_limits():
-    many = compare_samples(*sides(dict.fromkeys(range(0, 12000, 3), 1.5), 12_000, pairs=5), paired=True)
+    before, after = sides({i: 1.5 for i in range(4500) if i % 5}, 4500, pairs=5)
+    names = {name: f"{name} {'of a long name ' * 6}" for name in before}
+    both = ({names[name]: values for name, values in side.items()} for side in (before, after))
+    many = compare_samples(*both, paired=True)
     comment = many.to_markdown(top_n=20_000)
     assert 60_000 < len(comment) <= 65_536
     assert "more rows" in comment
@@ -236,3 +239,36 @@ def test_the_text_fits_the_terminal(comparison, columns, monkeypatch, capsys):
     monkeypatch.delenv("COLUMNS")
     comparison.print_summary()
     assert capsys.readouterr().out.rstrip() == comparison.to_text(5)
+
+
+def test_more_pairs_than_anybody_waits_for_are_no_advice():
+    rng = np.random.default_rng(5)
+    wide = [{"op": (0.01 * np.exp(rng.normal(0, 1.5, (6, 10)))).tolist()} for _ in range(2)]
+    found = compare_samples(*wide, paired=True)
+    assert (found.comparisons[0].needed or 0) > 200
+    text = found.to_text()
+    assert "Cannot tell: 1 operation is undecided." in text
+    assert "pairs would be needed here; on a quieter machine" in text
+    assert "--pairs" not in text
+
+
+@pytest.mark.parametrize(
+    ("base", "current", "title"),
+    [
+        ("x/a.json", "x/b.json", "a.json compared with b.json"),
+        ("one/a.json", "other/a.json", "one/a.json compared with other/a.json"),
+        ("a.json", "other/b.json", "a.json compared with other/b.json"),
+    ],
+)
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_heading_leaves_out_the_folders_that_both_sides_lie_in(
+    base, current, title, whole, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    for name, time in ((base, 1.0), (current, 1.1)):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps({"entries": [{"operation": "op", "duration_ms": time}]}))
+    names = [str(tmp_path / name) if whole else name for name in (base, current)]
+    assert main(["compare", *names, "--format", "html", "-o", "page.html", "--fail-on", "never"]) == 0
+    assert page_of((tmp_path / "page.html").read_text())["title"] == title

@@ -33,41 +33,18 @@ CURRENT = {
     },
 }
 DOCUMENTED_OPERATION = {
-    "operation",
-    "baseline_time_ms",
-    "current_time_ms",
-    "change_ms",
-    "change_percent",
-    "change_type",
-    "is_significant",
-    "baseline_calls",
-    "current_calls",
-    "baseline_memory_mb",
-    "current_memory_mb",
-    "memory_change_mb",
-}
+    "operation", "baseline_time_ms", "current_time_ms", "change_ms", "change_percent", "change_type", "is_significant",
+    "baseline_calls", "current_calls", "baseline_memory_mb", "current_memory_mb", "memory_change_mb",
+}  # fmt: skip
 DOCUMENTED_SUMMARY = {
-    "total_operations",
-    "regressions_count",
-    "improvements_count",
-    "unchanged_count",
-    "new_operations_count",
-    "removed_operations_count",
-    "total_time_change_ms",
-    "total_time_change_percent",
-    "worst_regression",
+    "total_operations", "regressions_count", "improvements_count", "unchanged_count", "new_operations_count",
+    "removed_operations_count", "total_time_change_ms", "total_time_change_percent", "worst_regression",
     "best_improvement",
-}
+}  # fmt: skip
 DOCUMENTED_EXPORT = {
-    "total_operations",
-    "regressions",
-    "improvements",
-    "unchanged",
-    "new_operations",
-    "removed_operations",
-    "total_change_ms",
-    "total_change_percent",
-}
+    "total_operations", "regressions", "improvements", "unchanged", "new_operations", "removed_operations",
+    "total_change_ms", "total_change_percent",
+}  # fmt: skip
 
 
 @pytest.fixture
@@ -167,13 +144,8 @@ def test_change_types_have_their_long_and_their_short_names():
     assert ChangeType.NEW is ChangeType.NEW_OPERATION
     assert ChangeType.REMOVED is ChangeType.REMOVED_OPERATION
     assert {kind.name for kind in ChangeType} == {
-        "IMPROVEMENT",
-        "REGRESSION",
-        "NO_CHANGE",
-        "NEW_OPERATION",
-        "REMOVED_OPERATION",
-        "INVALID",
-    }
+        "IMPROVEMENT", "REGRESSION", "NO_CHANGE", "NEW_OPERATION", "REMOVED_OPERATION", "INVALID",
+    }  # fmt: skip
 
 
 def test_a_removed_operation_is_one():

@@ -11,12 +11,14 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from needed import package
+from shared import once
 
 from regimeter import FormatError, TorchCompileAnalyzer
-from regimeter.report.compile_page import render_compile
+from regimeter.report.compile_page import compile_data
+from regimeter.report.html import as_json
 from regimeter.suite import compile_log
 from regimeter.suite.compile_breaks import failed_guards
 
@@ -26,18 +28,18 @@ INDUCTOR = HERE.parent / "data" / "compile_logs"
 read = TorchCompileAnalyzer.from_trace
 
 
+def write_logs(folder):
+    variables = os.environ | {"TORCH_TRACE": str(folder / "trace"), "TORCH_LOGS": "graph_breaks,recompiles,dynamo"}
+    with open(folder / "text.log", "w") as text:
+        command = [sys.executable, str(PROGRAM), str(folder / "counted.json")]
+        subprocess.run(command, env=variables, stderr=text, stdout=subprocess.DEVNULL, check=True, timeout=300)
+
+
 @pytest.fixture(scope="module")
 def logged(tmp_path_factory):
     """A program of two ranks that compiles: its trace, its text and what torch counted in rank 0."""
     package("torch")
-    folder = tmp_path_factory.mktemp("compile")
-    variables = os.environ | {
-        "TORCH_TRACE": str(folder / "trace"),
-        "TORCH_LOGS": "graph_breaks,recompiles,dynamo",
-    }
-    with open(folder / "text.log", "w") as text:
-        command = [sys.executable, str(PROGRAM), str(folder / "counted.json")]
-        subprocess.run(command, env=variables, stderr=text, stdout=subprocess.DEVNULL, check=True, timeout=300)
+    folder = once(tmp_path_factory, "compile-logs", write_logs)
     counted = json.loads((folder / "counted.json").read_text())
     return SimpleNamespace(trace=folder / "trace", text=folder / "text.log", counted=counted)
 
@@ -270,7 +272,7 @@ def outcome(path, content):
         assert str(path) in str(error)
         return None
     json.dumps(report.to_dict(), allow_nan=False)
-    render_compile(report).encode()
+    as_json(compile_data(report.to_dict())).encode()
     return report
 
 
@@ -318,6 +320,7 @@ HEADERS = st.builds(
 )  # fmt: skip
 
 
+@settings(max_examples=40)
 @given(st.lists(st.tuples(HEADERS, st.none() | WITHIN | st.text(max_size=20)), min_size=1, max_size=6))
 def test_records_of_any_form_are_taken_or_counted(place, records):
     lines = []

@@ -248,16 +248,10 @@ def entry_points(folder):
 def test_no_entry_of_the_core_leaks(tmp_path):
     calls, held = entry_points(tmp_path)
     profiler, idle, *_ = held
-    leaks = {}
-    gc.collect()
-    gc.freeze()  # so that the collections below are short
     try:
-        for name, call in calls.items():
-            # What a recording keeps, it keeps on purpose.
-            if found := leak_of(call, profiler.reset, held):
-                leaks[name] = found
+        # What a recording keeps, it keeps on purpose.
+        leaks = {name: found for name, call in calls.items() if (found := leak_of(call, profiler.reset, held))}
     finally:
-        gc.unfreeze()
         profiler.close()
         idle.close()
     assert leaks == {}

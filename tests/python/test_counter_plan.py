@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from typing import NamedTuple
 
 import fakes
 import pytest
@@ -33,23 +34,65 @@ def run_python(program: str, variables: dict[str, str]) -> subprocess.CompletedP
     )
 
 
-def command(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run the command without a driver, unless a variable says otherwise."""
-    program = f"import sys; from regimeter.cli import main; sys.exit(main({list(words)!r}))"
-    return run_python(program, {"REGIMETER_LIBCUDA": "off"} | variables)
+COMMANDS = """
+    import contextlib, io, json
+    from regimeter.cli import main
+    def run(words):
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            code = main(words)
+        return code, out.getvalue(), err.getvalue()
+    print(json.dumps([run(words) for words in {commands!r}]))
+"""
 
 
-def planned(*words: str, **variables: str) -> dict:
-    done = command("counters", *words, "--json", **variables)
+class Answer(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+    @property
+    def document(self) -> dict:
+        assert self.code == 0, self.err
+        return check(json.loads(self.out))
+
+
+def commands(*all_words: str, **variables: str) -> list[Answer]:
+    """Run `regimeter counters` with the words of each text, in one process, without a driver but for variables."""
+    lists = [["counters", *words.split()] for words in all_words]
+    done = run_python(COMMANDS.format(commands=lists), {"REGIMETER_LIBCUDA": "off"} | variables)
     assert done.returncode == 0, done.stderr
-    return check(json.loads(done.stdout))
+    return [Answer(*one) for one in json.loads(done.stdout)]
+
+
+def command(words: str, **variables: str) -> Answer:
+    return commands(words, **variables)[0]
+
+
+# Words -> exit code and what is said in its one line, with the double of a CUPTI that can plan.
+REFUSED = {
+    "--chip H100": (2, "this CUPTI knows: GH100"),
+    "--chip GH100 --for all": (2, "set of counters 'all'; valid are: pm,"),
+    "--chip GV100 --for pm": (1, "no sampling of counters"),
+    "": (2, "--chip"),
+    "trace.json --chips": (2, "not both"),
+}
+ASKED = ("--chip GH100 --for pm --json", "--chip GH100 --for speed-of-light", "--chip GV100 --json", "--chips --json",
+         "--chips")  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def answers() -> dict[str, Answer]:
+    """What is answered with the double of a CUPTI that can plan, by the words."""
+    words = (*ASKED, *REFUSED)
+    return dict(zip(words, commands(*words, **fakes.environment(cupti_profiler="")), strict=True))
 
 
 # --- with the double ---------------------------------------------------------------------------------------------
 
 
-def test_a_plan_as_json():
-    found = planned("--chip", "GH100", "--for", "pm", **fakes.environment(cupti_profiler=""))
+def test_a_plan_as_json(answers):
+    found = answers["--chip GH100 --for pm --json"].document
     assert (found["format"], found["chip"], found["refused"]) == ("regimeter.counter_plan", "GH100", [])
     assert found["library"]["api_version"] == 130000
     assert found["library"]["driver"] is False
@@ -59,60 +102,43 @@ def test_a_plan_as_json():
     assert all(row["measured"] and row["group"] == 1 and row["reason"] == "" for row in made["counters"])
 
 
-def test_a_plan_that_needs_several_passes_says_what_is_dropped():
+def test_a_plan_that_needs_several_passes_says_what_is_dropped(answers):
     variables = fakes.environment(cupti_profiler="per_pass=5,tensor=0")
-    (made,) = planned("--chip", "GH100", "--for", "pm", **variables)["sets"]
+    (made,) = command("--chip GH100 --for pm --json", **variables).document["sets"]
     assert (made["passes"], made["groups"]) == (3, 3)
     rows = {row["role"]: row for row in made["counters"]}
     assert rows["tensor_active"]["metric"] is None
     assert rows["tensor_active"]["reason"] == "the chip has no metric for this"
     assert [row["group"] for row in made["counters"] if row["metric"]] == [1] * 5 + [2] * 5 + [3] * 3
     assert rows["sys_clock"]["reason"] == "does not fit the first pass"
-    text = command(
-        "counters", "--chip", "GH100", "--for", "speed-of-light", **fakes.environment(cupti_profiler="")
-    ).stdout
+    text = answers["--chip GH100 --for speed-of-light"].out
     assert "needs 8 passes by itself" in text
     assert "speed-of-light on GH100" in text
     assert "8 passes, 2 of 3 counters in the first" in text
 
 
-def test_every_set_is_planned_and_a_missing_profiler_is_said():
-    found = planned("--chip", "GV100", **fakes.environment(cupti_profiler=""))
+def test_every_set_is_planned_and_a_missing_profiler_is_said(answers):
+    found = answers["--chip GV100 --json"].document
     assert {made["set"] for made in found["sets"]} == set(counters.sets()) - {"pm"}
     (refused,) = found["refused"]
     assert refused["set"] == "pm"
     assert "GV100 has no sampling of counters" in refused["reason"]
 
 
-def test_chips():
-    variables = fakes.environment(cupti_profiler="")
-    assert planned("--chips", **variables)["chips"] == ["GH100", "GA100", "TU104", "GV100"]
-    assert command("counters", "--chips", **variables).stdout.split() == ["GH100", "GA100", "TU104", "GV100"]
+def test_chips(answers):
+    assert answers["--chips --json"].document["chips"] == ["GH100", "GA100", "TU104", "GV100"]
+    assert answers["--chips"].out.split() == ["GH100", "GA100", "TU104", "GV100"]
 
 
-@pytest.mark.parametrize(
-    ("words", "variables", "code", "says"),
-    [
-        (["--chip", "H100"], {"cupti_profiler": ""}, 2, "this CUPTI knows: GH100"),
-        (
-            ["--chip", "GH100", "--for", "all"],
-            {"cupti_profiler": ""},
-            2,
-            "set of counters 'all'; valid are: pm,",
-        ),
-        (["--chip", "GV100", "--for", "pm"], {"cupti_profiler": ""}, 1, "no sampling of counters"),
-        (["--chip", "GH100"], {"cupti_125": ""}, 1, "need CUPTI 12.6 or later"),
-        (["--chip", "GH100"], {"cupti_132": ""}, 1, "13.2"),
-        (["--chips"], {"cupti_132": ""}, 1, "only where a CUDA driver is"),
-        ([], {}, 2, "--chip"),
-        (["trace.json", "--chips"], {}, 2, "not both"),
-    ],
-)
-def test_what_cannot_be_planned_says_why(words, variables, code, says):
-    done = command("counters", *words, **fakes.environment(**variables))
-    assert done.returncode == code, done.stderr
-    assert says in done.stderr
-    assert done.stderr.count("\n") == 1
+def test_what_cannot_be_planned_says_why(answers):
+    found = [(answers[words], code, says) for words, (code, says) in REFUSED.items()]
+    (older,) = commands("--chip GH100", **fakes.environment(cupti_125=""))
+    newer, chips = commands("--chip GH100", "--chips", **fakes.environment(cupti_132=""))
+    found += [(older, 1, "need CUPTI 12.6 or later"), (newer, 1, "13.2"), (chips, 1, "only where a CUDA driver is")]
+    for answer, code, says in found:
+        assert answer.code == code, answer.err
+        assert says in answer.err
+        assert answer.err.count("\n") == 1
 
 
 @pytest.mark.parametrize("place", ["nvidia/cu13/lib/libcupti.so.13", "nvidia/cuda_cupti/lib/libcupti.so.12"])
@@ -122,7 +148,7 @@ def test_cupti_of_a_wheel_is_found(tmp_path, place):
     shutil.copy(fakes.library("cupti_profiler"), path)
     shutil.copy(fakes.library("nvperf_host"), path.parent)
     search = os.pathsep.join(filter(None, [str(tmp_path), os.environ.get("PYTHONPATH", "")]))
-    library = planned("--chip", "GH100", "--for", "pm", PYTHONPATH=search)["library"]
+    library = command("--chip GH100 --for pm --json", PYTHONPATH=search).document["library"]
     if place.endswith(".12") and library["path"] != str(path):
         pytest.skip(f"a newer CUPTI is installed here: {library['path']}")
     assert (library["path"], library["origin"]) == (str(path), "pip wheel")
@@ -131,16 +157,16 @@ def test_cupti_of_a_wheel_is_found(tmp_path, place):
 def test_without_its_planner_cupti_says_what_is_missing(tmp_path):
     """libnvperf_host.so lies beside libcupti in NVIDIA's packages; a copy of libcupti alone can plan nothing."""
     alone = shutil.copy(fakes.library("cupti_profiler"), tmp_path / "libcupti.so.13")
-    done = command("counters", "--chip", "GH100", REGIMETER_LIBCUPTI=str(alone))
-    assert done.returncode == 1
-    assert "libnvperf_host.so" in done.stderr
-    assert done.stderr.count("\n") == 1
+    done = command("--chip GH100", REGIMETER_LIBCUPTI=str(alone))
+    assert done.code == 1
+    assert "libnvperf_host.so" in done.err
+    assert done.err.count("\n") == 1
 
 
 def test_without_cupti():
-    done = command("counters", "--chip", "GH100", REGIMETER_LIBCUPTI="off")
-    assert done.returncode == 1
-    assert "REGIMETER_LIBCUPTI=off" in done.stderr
+    done = command("--chip GH100", REGIMETER_LIBCUPTI="off")
+    assert done.code == 1
+    assert "REGIMETER_LIBCUPTI=off" in done.err
 
 
 def test_the_verb_still_looks_into_a_trace(tmp_path):
@@ -152,13 +178,11 @@ def test_the_verb_still_looks_into_a_trace(tmp_path):
     run = build_run([kernel(100, 200, lane=0, name="copy")], [{"process": 0, "device": 0}], counters=samples)
     path = tmp_path / "samples.rgm"
     run.save(path)
-    done = command("counters", str(path), "--json", REGIMETER_LIBCUPTI="off")
-    assert done.returncode == 0, done.stderr
-    assert check(json.loads(done.stdout))["format"] == "regimeter.counters"
-    (row,) = json.loads(done.stdout)["rows"]
+    done, grouped = commands(f"{path} --json", f"{path} --by kernel", REGIMETER_LIBCUPTI="off")
+    assert done.document["format"] == "regimeter.counters"
+    (row,) = done.document["rows"]
     assert (row["name"], row["series"], row["mean"]) == ("copy", series, 80.0)  # half of its time each
-    done = command("counters", str(path), "--by", "kernel", REGIMETER_LIBCUPTI="off")
-    assert done.returncode == 0, done.stderr
+    assert grouped.code == 0, grouped.err
 
 
 # --- measuring ---------------------------------------------------------------------------------------------------
@@ -301,16 +325,12 @@ def test_nonsense_is_a_value_error(call, says):
 # --- with the real library -----------------------------------------------------------------------------------------
 
 
-def real(*words: str) -> dict:
-    done = command("counters", *words, "--json")
-    if done.returncode == 1:
-        need("cupti", False, done.stderr.strip())
-    assert done.returncode == 0, done.stderr
-    return check(json.loads(done.stdout))
-
-
 def test_real_plan_of_the_hopper_chip():
-    found = real("--chip", "GH100")
+    plan, chips = commands("--chip GH100 --json", "--chips --json")
+    if plan.code == 1:
+        need("cupti", False, plan.err.strip())
+    assert {"GH100", "GA100", "AD102", "GB100", "GB202"} <= set(chips.document["chips"])
+    found = plan.document
     sets = {made["set"]: made for made in found["sets"]}
     # As others counted them with CUPTI 13.0.1: fourteen samples in a pass, the regime set in one, the nine
     # instruction counters in one, a breakdown metric in 5 to 8.
@@ -320,11 +340,6 @@ def test_real_plan_of_the_hopper_chip():
     wide = {row["role"]: row["passes"] for row in sets["speed-of-light"]["counters"]}
     assert 5 <= wide["sm_throughput"] <= 8
     assert 4 <= wide["compute_memory"] <= 8
-
-
-def test_real_chips_are_all_planned():
-    chips = real("--chips")["chips"]
-    assert {"GH100", "GA100", "AD102", "GB100", "GB202"} <= set(chips)
 
 
 # --- documentation -------------------------------------------------------------------------------------------------

@@ -63,7 +63,7 @@ def test_a_peak_of_one_sample_stays():
     assert (found[0][2], found[-1][2]) == (0, 199_990)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(st.tuples(st.integers(-(2**62), 2**62 - 1) | st.integers(0, 50), st.integers(-3, 3)), max_size=80),
     st.integers(1, 40),

@@ -9,13 +9,15 @@ from dataclasses import replace
 
 import needed
 import pytest
+from shared import once
 
 from regimeter import ChangeType, UnavailableError, _core, compare_profiling_runs, load
 from regimeter.cli import main
 from regimeter.compare.decide import Options, decide
 from regimeter.compare.rows import counted_row
 from regimeter.compare.side import Samples, Side
-from regimeter.system import callgrind
+from regimeter.run.environment import Environment
+from regimeter.system import callgrind, preload
 
 PROGRAM = """
 import asyncio, gc, itertools, sys
@@ -168,33 +170,24 @@ def test_outside_callgrind_nothing_is_counted(tmp_path):
 # --- counting -------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def counted(tmp_path_factory):
-    """Recordings of a program, and of it with 1 % more work in one operation."""
-    callgrind.version.cache_clear()
-    needed.need("valgrind", shutil.which("valgrind"))
-    folder = tmp_path_factory.mktemp("counts")
+def record_both(folder):
+    """Record a program, and it with 1 % more work in one operation."""
     script = folder / "program.py"
     script.write_text(PROGRAM)
-    files = {}
     for name, factor in (("first", "1"), ("more", "1.01")):
-        files[name] = str(folder / f"{name}.rgm")
-        words = [
-            "record",
-            "--quiet",
-            "--count",
-            "instructions",
-            "--layout",
-            "3",
-            "-o",
-            files[name],
-            str(script),
-            factor,
-        ]
-        done = subprocess.run([sys.executable, "-m", "regimeter", *words], capture_output=True, text=True, check=False)
+        words = ["record", "--quiet", "--count", "instructions", "--layout", "3", "-o", str(folder / f"{name}.rgm")]
+        command = [sys.executable, "-m", "regimeter", *words, str(script), factor]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         assert "sitecustomize" not in done.stderr
-    return files
+
+
+@pytest.fixture(scope="module")
+def counted(tmp_path_factory):
+    callgrind.version.cache_clear()
+    needed.need("valgrind", shutil.which("valgrind"))
+    folder = once(tmp_path_factory, "counts", record_both)
+    return {name: str(folder / f"{name}.rgm") for name in ("first", "more")}
 
 
 def counts_of(file):
@@ -224,6 +217,15 @@ def test_each_scope_has_the_instructions_of_its_thread_inside_it(counted):
     told = run.environment["count"]
     assert (told["metric"], told["layout"], told["hash_seed"], told["collector"]) == ("instructions", "3", "3", "off")
     assert told["tool"].startswith("callgrind 3.")
+    assert told["steady_heap"] is preload.STEADY.exists()
+
+
+def test_counts_on_another_heap_are_another_quantity():
+    told = {"metric": "instructions", "tool": "callgrind 3.19.0", "reason": ""}
+    steady, own = (Environment.of({"count": told | {"steady_heap": value}}) for value in (True, False))
+    assert steady.measured == f"{own.measured}, steady heap"
+    other = callgrind.environment({"LD_PRELOAD": "libother.so"}, 1)
+    assert (other["LD_PRELOAD"], other["PYTHONMALLOC"]) == ("libother.so", "pymalloc")
 
 
 def test_counts_repeat_within_a_thousandth_and_one_percent_is_found(counted):

@@ -7,6 +7,7 @@ import sys
 import threading
 import types
 
+import fakes
 import pytest
 from event_driver import MS, PENDING, STREAM_CHANGED, Torch, driving, entries, measured
 
@@ -291,6 +292,51 @@ def test_cupy_and_numba(driver, monkeypatch, make_profiler):
     driver.advance(1000 * MS)
     assert entries(first)["a"].gpu_time_ms == 2.0
     assert entries(second)["a"].gpu_time_ms == 3.0
+
+
+@pytest.mark.parametrize("variable", ["NUMBA_CUDA_PER_THREAD_DEFAULT_STREAM", None])
+def test_numbas_default_stream_of_each_thread(driver, monkeypatch, make_profiler, variable):
+    """The same handle to Numba, another stream to the driver: the legacy one would wait for all that block it."""
+    blocking = driver.made("cuStreamCreate", 0)
+    inner = types.SimpleNamespace(driver=types.SimpleNamespace(driver=types.SimpleNamespace(is_initialized=True)))
+    numba = types.SimpleNamespace(
+        cudadrv=inner, default_stream=lambda: types.SimpleNamespace(handle=ctypes.c_void_p(0))
+    )
+    monkeypatch.setitem(sys.modules, "numba.cuda", numba)
+    if variable:
+        monkeypatch.setenv(variable, "1")
+    profiler = make_profiler(enable_detailed_metrics=False)
+    with profiler.profile("a"):
+        driver.work(blocking, 5 * MS)
+        driver.work(2 if variable else 0, 3 * MS)
+    assert measured(profiler, driver)["a"].gpu_time_ms == (3.0 if variable else 8.0)
+
+
+AMD = """
+import ctypes, os, sys, types
+hip = ctypes.CDLL(os.environ["REGIMETER_LIBHIP"])
+assert hip.hipSetDevice(1) == 0
+stream = ctypes.c_void_p()
+assert hip.hipStreamCreateWithFlags(ctypes.byref(stream), 1) == 0
+sys.modules["torch"] = types.SimpleNamespace(
+    cuda=types.SimpleNamespace(is_initialized=lambda: True),
+    _C=types.SimpleNamespace(_cuda_getCurrentRawStream=lambda number: stream.value, _cuda_getDevice=lambda: 1),
+)
+from regimeter import GPUProfiler
+profiler = GPUProfiler(enable_detailed_metrics=False)
+for name, ns in (("a", 3_000_000), ("b", 5_000_000)):
+    with profiler.profile(name):
+        assert hip.fake_hip_work(stream, ctypes.c_longlong(ns)) == 0
+hip.fake_hip_advance(ctypes.c_longlong(1_000_000_000))
+print([(entry.operation, entry.gpu_time_ms) for entry in profiler.get_entries()])
+print(profiler.run().tables.intervals.device.tolist())
+"""
+
+
+def test_scopes_of_a_torch_for_amd(run_python):
+    """Its streams are HIP's, which are timed as CUDA's are; no driver of NVIDIA is there."""
+    variables = fakes.environment(hip="follow=0") | {"REGIMETER_LIBCUDA": "off"}
+    assert run_python(AMD, env=variables).stdout.splitlines() == ["[('a', 3.0), ('b', 5.0)]", "[1, 1]"]
 
 
 def test_cupy_is_not_asked_before_somebody_uses_the_device(driver, monkeypatch, make_profiler):

@@ -13,16 +13,11 @@ from regimeter.cli import main
 # Rows by category as the collection's index states them.
 KNOWN = {
     "a100_alexnet_cuda_sync.json.gz": {
-        "runtime": 361,
-        "cpu_op": 359,
-        "kernel": 79,
-        "sync": 41,
-        "memcpy": 16,
-        "memset": 3,
+        "runtime": 361, "cpu_op": 359, "kernel": 79, "sync": 41, "memcpy": 16, "memset": 3,
     },
     "mi250_rocm62.json.gz": {"cpu_op": 70, "runtime": 21, "kernel": 14, "memcpy": 2, "device_annotation": 2},
     "a100_memcpy_2023.json": {"cpu_op": 140, "runtime": 31, "annotation": 30, "memcpy": 20},
-}
+}  # fmt: skip
 
 
 def doctor(path, capsys, code=0):

@@ -2,18 +2,23 @@
 """The examples of README and docs: Python is executed from top to bottom, command lines are parsed."""
 
 import json
+import os
 import re
 import shlex
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import fakes
 import pytest
 import small_calibration
+from shared import once
 from traces import trace_path
 
 from regimeter import GPUProfiler
-from regimeter.cli import make_parser, record
+from regimeter.cli import make_parser
+from regimeter.cli.words import split_program
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -53,14 +58,34 @@ LEFT_OUT = {
     "docs/gate.md": "is a file of a user's own package",
     "docs/gpu/counters.md": "needs a device",
 }
+# Each document in a child of one process, so that what all of them import is imported once.
 RUN = """
-import json, sys
-namespace = {"__name__": "example"}
-for line, text in json.load(open("examples.json")):
-    try:
-        exec(compile("\\n" * line + text, sys.argv[1], "exec"), namespace)
-    except SystemExit as ended:
-        assert ended.code in range(6), ended.code
+import json, os, sys
+import numpy, polars, pytest, regimeter
+
+def run(name, examples):
+    namespace = {"__name__": "example"}
+    for line, text in examples:
+        try:
+            exec(compile("\\n" * line + text, name, "exec"), namespace)
+        except SystemExit as ended:
+            assert ended.code in range(6), ended.code
+
+codes = {}
+for name, (folder, uses_torch, examples) in json.load(open("documents.json")).items():
+    if uses_torch:
+        import torch
+    child = os.fork()
+    if child == 0:
+        os.chdir(folder)
+        os.environ["REGIMETER_CACHE"] = os.path.abspath("cache")
+        said = os.open("said", os.O_WRONLY | os.O_CREAT)
+        os.dup2(said, 1), os.dup2(said, 2)
+        run(name, examples)
+        sys.exit(0)
+    codes[name] = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+with open("codes.json", "w") as file:
+    json.dump(codes, file)
 """
 
 
@@ -82,12 +107,33 @@ def prepare(folder: Path) -> None:
                     sum(range(1000))
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if examples(name) and name not in LEFT_OUT])
-def test_python_examples_run(name, run_python, tmp_path):
-    prepare(tmp_path)
-    texts = [(0, COMMON + HAVING.get(name, "")), *examples(name)]
-    (tmp_path / "examples.json").write_text(json.dumps(texts))
-    run_python(RUN, name, env={"REGIMETER_CACHE": str(tmp_path / "cache"), **fakes.environment(cuda="")})
+EXECUTED = [name for name in NAMES if examples(name) and name not in LEFT_OUT]
+
+
+def run_all(folder: Path) -> None:
+    """Run the examples of all documents, each in a folder of its own."""
+    documents = {}
+    for number, name in enumerate(EXECUTED):
+        place = folder / str(number)
+        place.mkdir()
+        prepare(place)
+        texts = [(0, COMMON + HAVING.get(name, "")), *examples(name)]
+        documents[name] = str(place), any("import torch" in text for _, text in texts), texts
+    # Those that use torch come last: the others do without it.
+    (folder / "documents.json").write_text(json.dumps(dict(sorted(documents.items(), key=lambda row: row[1][1]))))
+    environment = {**os.environ, **fakes.environment(cuda="")}
+    subprocess.run([sys.executable, "-c", RUN], cwd=folder, env=environment, check=True, timeout=600)
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory):
+    return once(tmp_path_factory, "document-examples", run_all)
+
+
+@pytest.mark.parametrize("name", EXECUTED)
+def test_python_examples_run(name, ran):
+    said = (ran / str(EXECUTED.index(name)) / "said").read_text(errors="replace")
+    assert json.loads((ran / "codes.json").read_text())[name] == 0, said
 
 
 def test_what_is_left_out_has_examples():
@@ -106,11 +152,16 @@ def commands(name: str) -> list[str]:
     return found
 
 
+@pytest.fixture(scope="module")
+def parser():
+    return make_parser()
+
+
 @pytest.mark.parametrize("name", [name for name in NAMES if commands(name)])
-def test_command_lines_are_understood(name):
+def test_command_lines_are_understood(name, parser):
     for line in commands(name):
-        words, _ = record.split_program(shlex.split(line, comments=True)[1:])
+        words, _ = split_program(shlex.split(line, comments=True)[1:])
         try:
-            make_parser().parse_args(words)
+            parser.parse_args(words)
         except SystemExit as refused:
             assert not refused.code, line

@@ -3,9 +3,11 @@
 
 import json
 
+import fakes
+import pytest
 from kernel_programs import kind_rows, scopes_of
 
-from regimeter import load
+from regimeter import _core, load
 
 TRACED = """
 import json, threading, time
@@ -60,6 +62,8 @@ def test_waits_without_times_are_counted_and_no_fault(run_program, tmp_path):
     run, _ = traced(run_program, tmp_path, body, cupti="untimed_syncs=1", cuda="kernel_ns=1000,tell_waits=1")
     assert len(kind_rows(run, "sync")) == 0
     assert len(kind_rows(run, "kernel")) == 1
+    state = run.environment["device"]["kernels"]
+    assert (state["untimed"], state["kinds"]["38"], state["several"]) == (1, {"records": 1, "invalid": 0}, False)
     assert "invalid_activity" not in {row["code"] for row in run.anomaly_list()}
 
 
@@ -85,6 +89,66 @@ def test_clusters_of_kernels(run_program, tmp_path):
     assert (int(launches.cluster_x[0]), int(launches.cluster_y[0]), int(launches.cluster_z[0])) == (2, 1, 1)
     run, _ = traced(run_program, tmp_path, "launch()")
     assert int(run.tables.launches.cluster_x[0]) == 0
+
+
+def test_the_clusters_that_a_device_holds_bound_the_occupancy(run_program, tmp_path):
+    """As records of CUDA 12 and later tell them; those before tell none, and the occupancy is that of blocks."""
+
+    def occupancy(**options):
+        launches = traced(run_program, tmp_path, "launch()", **options)[0].tables.launches
+        return float(launches.occupancy[0]), _core.OCCUPANCY_LIMITS[int(launches.occupancy_limit[0])]
+
+    alone = occupancy()
+    assert occupancy(cupti="cluster=4,most_clusters=0") == alone
+    assert occupancy(cupti="cluster=4,most_clusters=1,version=18") == alone
+    share, limit = occupancy(cupti="cluster=4,most_clusters=1")
+    assert limit == "clusters"
+    assert 0 < share < alone[0]
+
+
+GREEN = """
+green = made("cuGreenCtxCreate", None, 0, 1)
+stream = made("cuGreenCtxStreamCreate", green, 1, 0)
+launch(b"part", stream)
+launch(b"whole", None)
+print(json.dumps(cuda.fake_cuda_get(b"shared_green")))
+"""
+
+
+def test_kernels_of_a_green_context_are_under_their_scope(run_program, tmp_path):
+    """Each context has lanes of its own, and from 12.6 on CUPTI tells how large a part is."""
+    for version, told in (("130001", (1, 16)), ("24", (1, 16)), ("18", (0, 0))):
+        run, out = traced(run_program, tmp_path, GREEN.strip(), cupti=f"version={version}")
+        rows = kind_rows(run, "kernel")
+        found = {run.strings[run.spans.name[row]]: (scopes_of(run, row), int(run.spans.lane[row])) for row in rows}
+        assert found.keys() == {"part", "whole"}
+        assert [scopes for scopes, _ in found.values()] == [["step"]] * 2
+        assert found["part"][1] != found["whole"][1]
+        state = run.environment["device"]["kernels"]
+        assert (state["green_contexts"], state["green_multiprocessors"]) == told
+        assert json.loads(out.splitlines()[0]) == 0
+
+
+DRAINED = """
+from regimeter.capture import counters
+with counters.count("fp") as measurement:
+    launch()
+    measurement.push("a")
+    pushed = cuda.cuStreamQuery(None)
+    launch()
+    measurement.pop()
+    print([pushed, cuda.cuStreamQuery(None)])
+print(measurement.result.ranges[0][0])
+"""
+
+
+@pytest.mark.parametrize(("drains", "pending"), [(0, [600, 600]), (1, [0, 0])])
+def test_ranges_that_wait_for_the_device_are_counted_as_those_that_do_not(run_program, drains, pending):
+    """600: not ready. On a clock that stands still only a wait moves the device on."""
+    library = str(fakes.library("cupti_profiler"))
+    numbers = {"REGIMETER_LIBCUPTI": library, "FAKE_CUPTI_PROFILER": f"range_drains={drains}"}
+    told = run_program(DRAINED, cuda="kernel_ns=40000,follow=0", **numbers).stdout.splitlines()
+    assert told == [str(pending), "a"]
 
 
 def test_an_event_costs_its_stream_time(run_program):

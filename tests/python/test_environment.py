@@ -5,12 +5,14 @@ import json
 import os
 import subprocess
 import sys
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
 import fakes
 import pytest
 from plugin_session import run as run_session
+from shared import once
 from traces import trace_path
 
 from regimeter import ProfilerComparison, compare_profiling_runs, load
@@ -18,7 +20,7 @@ from regimeter.calibration.choice import choose
 from regimeter.cli import main
 from regimeter.compare import noise_floor
 from regimeter.compare.environments import differences
-from regimeter.run.environment import Environment, Gpu, environments_of
+from regimeter.run.environment import SECTIONS, Environment, Gpu, environments_of
 from regimeter.run.identity import FACTS, KEYS, Severity, facts_of, key_of
 from regimeter.system import cache, gpus
 
@@ -60,16 +62,16 @@ class Recorded:
 @pytest.fixture(scope="module")
 def record(tmp_path_factory):
     """Return a function that records a small program on an NVML double with these numbers, '' for no library."""
-    made = {}
 
     def recorded(numbers, *, name="", **variables):
         key = (numbers, name, *sorted(variables.items()))
-        if key not in made:
-            folder = tmp_path_factory.mktemp("recorded")
-            made[key] = Recorded(folder / "run.rgm", folder / "run.json")
+
+        def make(folder):
             env = fakes.environment(nvml=numbers) if numbers else {"REGIMETER_LIBNVML": "off"}
-            run_recorder(made[key].rgm, made[key].json, {**env, **variables})
-        return made[key]
+            run_recorder(folder / "run.rgm", folder / "run.json", {**env, **variables})
+
+        folder = once(tmp_path_factory, f"environment-{zlib.crc32(repr(key).encode())}", make)
+        return Recorded(folder / "run.rgm", folder / "run.json")
 
     return recorded
 
@@ -163,6 +165,17 @@ def test_what_has_another_form_is_unknown_and_breaks_nothing(stored):
 
 
 # --- what makes runs incomparable -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("value", [0.5, "x", ["x"], None])
+def test_a_section_that_is_no_object_is_left_out(record, tmp_path, capsys, value):
+    """A damaged or foreign file; what is said of the rest needs none of them."""
+    document = json.loads(record("").json.read_text())
+    document["environment"] |= dict.fromkeys(SECTIONS, value)
+    (tmp_path / "odd.json").write_text(json.dumps(document))
+    assert main(["show", str(tmp_path / "odd.json"), "--json"]) == 0
+    capsys.readouterr()
+    assert load(tmp_path / "odd.json").verdict() is not None
 
 
 def test_another_model_is_incomparable_and_another_driver_is_named(record):
@@ -317,6 +330,20 @@ def test_the_name_of_a_runner_is_a_fact(record, monkeypatch):
     monkeypatch.setenv("REGIMETER_RUNNER", "small")
     assert facts_of([named])["runner"] == ["big"]
     assert facts_of([record("").environment])["runner"] == ["small"]
+
+
+def test_a_share_of_the_gpu_is_a_fact(record):
+    """Ceilings and times of a client of MPS are those of its share, and neither of another nor of the whole."""
+    whole, half, third = (
+        record(H100, **({"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE": share} if share else {})).environment
+        for share in ("", "50", "33")
+    )
+    for key in ("history", "noise", "device"):
+        assert facts_of([half], key)["gpu_share"] == ["50"]
+        assert "gpu_share" not in facts_of([whole], key)
+    found = [(row.before, row.after, row.incomparable) for row in differences([half], [third])]
+    assert found == [("50", "33", True)]
+    assert [row.fact for row in differences([whole], [half])] == ["share of the GPU in %"]
 
 
 def test_ceilings_are_chosen_by_the_gpu_of_the_recording(record):

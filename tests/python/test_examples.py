@@ -77,13 +77,12 @@ def run_steps(
 def test_the_script_fails_what_is_slower(project: Path) -> None:
     variables = {"PYTHON": sys.executable, "INSTALL": "", "LAUNCHES": "1"}
 
-    def gate(*options: str) -> subprocess.CompletedProcess[str]:
-        return run(project, ["sh", str(ROOT / "examples/pre-merge.sh"), "HEAD~1", *options], **variables)
+    def gate() -> subprocess.CompletedProcess[str]:
+        return run(project, ["sh", str(ROOT / "examples/pre-merge.sh"), "HEAD~1"], **variables)
 
     slower = gate()
     assert slower.returncode == 1, slower.stdout + slower.stderr
     assert "PERF GATE FAILED  1 regression" in slower.stdout
-    assert gate("--perf-compare-fail=never").returncode == 0
     assert len(git(project, "worktree", "list").splitlines()) == 1
     (project / "test_it.py").unlink()
     assert gate().returncode == pytest.ExitCode.NO_TESTS_COLLECTED
@@ -116,7 +115,7 @@ def test_the_hook(project: Path) -> None:
     (hook,) = package("yaml").safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
     assert (hook["language"], hook["args"]) == ("script", ["origin/main"])
     git(project, "update-ref", "refs/remotes/origin/main", "HEAD~1")
-    command = [str(ROOT / hook["entry"]), *hook["args"], "--perf-launches=1"]
+    command = [str(ROOT / hook["entry"]), *hook["args"], "--perf-launches=1", "--perf-compare-fail=never"]
     done = run(project, command, PYTHON=sys.executable, INSTALL="")
-    assert done.returncode == 1, done.stdout + done.stderr
-    assert "PERF GATE FAILED  1 regression" in done.stdout
+    assert done.returncode == 0, done.stdout + done.stderr  # its arguments reach the gate
+    assert "1 regression" in done.stdout

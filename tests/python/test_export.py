@@ -18,51 +18,26 @@ from hypothesis import strategies as st
 from regimeter import FormatError, _core, load
 
 DOCUMENTED_ENTRY = [
-    "operation",
-    "duration_ms",
-    "device",
-    "backend",
-    "gpu_time_ms",
-    "cpu_time_ms",
-    "transfer_time_ms",
-    "overhead_ms",
-    "memory_allocated_mb",
-    "memory_peak_mb",
-    "gpu_utilization",
-    "metadata",
-]
+    "operation", "duration_ms", "device", "backend", "gpu_time_ms", "cpu_time_ms", "transfer_time_ms", "overhead_ms",
+    "memory_allocated_mb", "memory_peak_mb", "gpu_utilization", "metadata",
+]  # fmt: skip
 DOCUMENTED_SUMMARY = [
-    "call_count",
-    "total_time_ms",
-    "avg_time_ms",
-    "min_time_ms",
-    "max_time_ms",
-    "total_gpu_time_ms",
-    "avg_memory_mb",
+    "call_count", "total_time_ms", "avg_time_ms", "min_time_ms", "max_time_ms", "total_gpu_time_ms", "avg_memory_mb",
     "avg_gpu_utilization",
-]
+]  # fmt: skip
 
 PLAIN = {
     "entries": [
         {
-            "operation": "matrix_multiply",
-            "duration_ms": 20.0,
-            "device": "gpu",
-            "backend": "pytorch",
-            "gpu_time_ms": 16.0,
-            "cpu_time_ms": 1.0,
-            "transfer_time_ms": 2.5,
-            "overhead_ms": 1.5,
-            "memory_allocated_mb": -4.0,
-            "memory_peak_mb": 8.5,
-            "gpu_utilization": 78.5,
-            "metadata": {"size": 1024},
+            "operation": "matrix_multiply", "duration_ms": 20.0, "device": "gpu", "backend": "pytorch",
+            "gpu_time_ms": 16.0, "cpu_time_ms": 1.0, "transfer_time_ms": 2.5, "overhead_ms": 1.5,
+            "memory_allocated_mb": -4.0, "memory_peak_mb": 8.5, "gpu_utilization": 78.5, "metadata": {"size": 1024},
         },
         {"operation": "matrix_multiply", "duration_ms": 30.0, "device": "gpu", "backend": "cupy"},
         {"operation": "search", "duration_ms": 100.25, "device": "cpu", "backend": "cpu", "metadata": {}},
     ],
     "summary": {"matrix_multiply": {"call_count": 2, "total_time_ms": 50.0}},
-}
+}  # fmt: skip
 
 
 @pytest.fixture
@@ -299,16 +274,10 @@ def test_gzip(tmp_path, recorded):
 @pytest.mark.parametrize(
     ("document", "text"),
     [
-        ("", "an empty file"),
-        ("   \n", "an empty file"),
-        ("{", "not valid JSON at byte 1"),
-        ('{"entries": [}', "not valid JSON at byte 13"),
-        ('{"entries": []} x', "not valid JSON at byte 16"),
-        ("5", 'a list "entries"'),
-        ("{}", 'a list "entries"'),
-        ({"entries": {}}, 'a list "entries"'),
-        ({"entries": [5]}, "entry 0 is not an object"),
-        ({"entries": [{}]}, "entry 0 has no 'operation'"),
+        ("", "an empty file"), ("   \n", "an empty file"), ("{", "not valid JSON at byte 1"),
+        ('{"entries": [}', "not valid JSON at byte 13"), ('{"entries": []} x', "not valid JSON at byte 16"),
+        ("5", 'a list "entries"'), ("{}", 'a list "entries"'), ({"entries": {}}, 'a list "entries"'),
+        ({"entries": [5]}, "entry 0 is not an object"), ({"entries": [{}]}, "entry 0 has no 'operation'"),
         ({"entries": [{"operation": 5, "duration_ms": 1}]}, "entry 0: operation must be text, not int"),
         ({"entries": [{"operation": "a"}]}, "entry 0: duration_ms must be a number, not None"),
         ({"entries": [{"operation": "a", "duration_ms": "1"}]}, "entry 0: duration_ms must be a number, not '1'"),
@@ -320,13 +289,11 @@ def test_gzip(tmp_path, recorded):
         ({"entries": [{"operation": "a", "duration_ms": 1, "device": 5}]}, "device 5 is none of gpu, cpu"),
         ({"entries": [{"operation": "a", "duration_ms": 1, "parent": 5}]}, "parent"),
         ({"entries": [{"operation": "a", "duration_ms": 1, "parent": "x"}]}, "entry 0"),
-        ({"entries": [], "version": 99}, "version 99"),
-        ({"entries": [], "version": "new"}, "version 'new'"),
-        ({"entries": [], "format": "other"}, "format 'other'"),
-        ('{"a": ' + "[" * 10_000, "nested too deeply"),
+        ({"entries": [], "version": 99}, "version 99"), ({"entries": [], "version": "new"}, "version 'new'"),
+        ({"entries": [], "format": "other"}, "format 'other'"), ('{"a": ' + "[" * 10_000, "nested too deeply"),
         ('{"entries": [' + "9" * 10_000 + "]}", "digit"),
     ],
-)
+)  # fmt: skip
 def test_bad_files_are_refused_with_place_and_remedy(tmp_path, document, text):
     path = write(tmp_path / "bad.json", document)
     with pytest.raises(FormatError) as caught:
@@ -469,7 +436,7 @@ BASE["entries"][0] |= {"start_time": 0.0, "end_time": 0.02, "parent": None, "thr
 PLACES = [path for path in places(BASE) if path]
 
 
-@settings(max_examples=500, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(st.sampled_from(PLACES), json_values), min_size=1, max_size=3))
 def test_changed_files_raise_nothing_but_format_errors(tmp_path, changes):
     document = copy.deepcopy(BASE)
@@ -495,7 +462,7 @@ def test_changed_files_raise_nothing_but_format_errors(tmp_path, changes):
     load(tmp_path / "out.json")
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_damaged_text_raises_nothing_but_format_errors(tmp_path, data):
     text = bytearray(json.dumps(BASE).encode())

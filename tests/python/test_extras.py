@@ -15,13 +15,9 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]
 # What a distribution is imported as, where that is not its name.
 MODULES = {
-    "opentelemetry-sdk": "opentelemetry",
-    "opentelemetry-exporter-otlp-proto-http": "opentelemetry",
-    "protobuf": "google",
-    "ipython": "IPython",
-    "psycopg[binary]": "psycopg",
-    "python-multipart": "python_multipart",
-}
+    "opentelemetry-sdk": "opentelemetry", "opentelemetry-exporter-otlp-proto-http": "opentelemetry",
+    "protobuf": "google", "ipython": "IPython", "psycopg[binary]": "psycopg", "python-multipart": "python_multipart",
+}  # fmt: skip
 # Imported, and in no extra: the caller has them already, or has no use for what needs them.
 THEIRS = {"pytest", "_pytest", "pandas", "zlib_ng", "backports", "sitecustomize", "regimeter"}
 

@@ -55,17 +55,12 @@ def too_wide(text: str, width: int) -> list[str]:
     return [line for line in lines if len(line.split()) > 1 and "regimeter " not in line]
 
 
-@pytest.mark.parametrize("width", [60, 80, 200])
 @pytest.mark.parametrize("verb", VERBS)
-def test_the_text_fits_the_terminal(verb: str, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert too_wide(said(words_of(verb), monkeypatch, width), width) == []
-
-
-@pytest.mark.parametrize("verb", VERBS)
-def test_the_text_is_ascii_where_the_terminal_is(verb: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = said(words_of(verb), monkeypatch, 80, "ascii")
-    assert "\\x" not in text
-    assert "\\u" not in text
+def test_the_text_fits_the_terminal_and_is_ascii_where_it_is(verb: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for width, encoding in ((60, "utf-8"), (80, "ascii"), (200, "utf-8")):
+        text = said(words_of(verb), monkeypatch, width, encoding)
+        assert too_wide(text, width) == []
+        assert encoding == "utf-8" or not re.search(r"\\[xu]", text)
 
 
 def test_lines_of_a_pipe_stay_whole(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,3 +103,16 @@ def test_what_an_encoding_lacks_is_written_otherwise() -> None:
     assert encodable("3 µs ≥ 2", "latin-1") == "3 µs >= 2"
     assert encodable("3 µs ≥ 2", "utf-8") == "3 µs ≥ 2"
     assert encodable("\u6d4b", "ascii") == "\u6d4b", "the stream escapes what has no other form"
+
+
+def test_what_methods_print_is_ascii_where_the_output_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    raw = io.BytesIO()
+    comparison = regimeter.compare_samples({"\u6d4b": [[1.0, 1.1]]}, {"\u6d4b": [[1.3, 1.1]]})
+    assert "→" in comparison.to_text() or "×" in comparison.to_text()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="ascii"))
+    comparison.print_summary()
+    sys.stdout.flush()
+    text = " ".join(raw.getvalue().decode("ascii").split())
+    assert "q <= 0.05" in text
+    assert "->" in text
+    assert set(re.findall(r"\\[xu][0-9a-f]+", text)) == {r"\u6d4b"}, "a name has no other form"

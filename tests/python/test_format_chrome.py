@@ -21,9 +21,9 @@ from regimeter import Run, _core
 
 TRACES = ["a100_alexnet_cuda_sync.json.gz", "h100_qwen_orphans.json.gz", "v100_2024_04_absolute_ns.json.gz",
           "mi300_vllm_decode_graph.json.gz", "mtia_inference.json.gz", "cpu_only_no_schema.json.gz",
-          "diff_v100_test.json.gz", "v100_2021_01_bare_array.json.gz"]  # fmt: skip
+          "v100_2021_gpu_metrics.json"]  # fmt: skip
 # By hypothesis inside one test: the folder may be the same for all examples, a file is replaced.
-HERE = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+HERE = settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def exported(run: Run, folder: Path, name: str = "out.trace.json") -> dict[str, Any]:
@@ -155,7 +155,7 @@ def test_real_traces_come_back(name, tmp_path):
         assert shift or lanes_of(again) == lanes_of(run)
 
 
-@pytest.mark.parametrize("name", ["h100_qwen_orphans.json.gz", "a100_nccl_2024.json.gz", "diff_v100_test.json.gz"])
+@pytest.mark.parametrize("name", ["h100_qwen_orphans.json.gz", "a100_nccl_2024.json.gz"])
 def test_perfetto_would_drop_no_slice(name, tmp_path):
     """Its reader takes the decimals of ts as they are, but dur as a double times 1000, cut to an integer.
 

@@ -2,15 +2,13 @@
 """Scopes as spans of OpenTelemetry: read by the SDK's own messages, taken by a collector's double over HTTP."""
 
 import base64
-import gzip
-import http.server
 import json
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from collecting import Collector, attributes, collecting
 
 from regimeter import GPUProfiler, Run, load
 from regimeter.cli import main
@@ -37,10 +35,6 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def spans_in(requests: list[Any]) -> list[Any]:
     return [span for one in requests for rows in one.resource_spans for part in rows.scope_spans for span in part.spans]
-
-
-def attributes(span: Any) -> dict[str, Any]:
-    return {one.key: getattr(one.value, one.value.WhichOneof("value")) for one in span.attributes}
 
 
 def check(run: Run, requests: list[Any]) -> None:
@@ -91,47 +85,23 @@ def test_a_file_is_read_by_their_messages(recording: Path, tmp_path: Path, capsy
 
 
 @pytest.fixture
-def collector() -> Iterator[tuple[str, list[Any], list[int]]]:
-    """An address as a collector has it, the requests it took, and the statuses that it answers with (else 200)."""
+def collector() -> Iterator[Collector]:
     from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-    taken: list[Any] = []
-    answers: list[int] = []
-
-    class Collector(http.server.BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            body = gzip.decompress(body) if self.headers["Content-Encoding"] == "gzip" else body
-            assert self.headers["Content-Type"] == "application/x-protobuf"
-            taken.append(ExportTraceServiceRequest.FromString(body))
-            self.send_response(answers.pop(0) if answers else 200)
-            self.end_headers()
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Collector)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_address[1]}/v1/traces", taken, answers
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with collecting(ExportTraceServiceRequest, "/v1/traces") as found:
+        yield found
 
 
-def test_a_collector_takes_them(
-    recording: Path, collector: tuple[str, list[Any], list[int]], capsys: pytest.CaptureFixture[str]
-) -> None:
-    address, taken, _ = collector
-    assert main(["export", str(recording), "-o", address]) == 0
-    assert address in capsys.readouterr().out
-    check(load(recording), taken)
+def test_a_collector_takes_them(recording: Path, collector: Collector, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["export", str(recording), "-o", collector.address]) == 0
+    assert collector.address in capsys.readouterr().out
+    check(load(recording), collector.taken)
 
 
 def test_a_collector_that_refuses_is_one_error(
-    recording: Path, collector: tuple[str, list[Any], list[int]], capsys: pytest.CaptureFixture[str]
+    recording: Path, collector: Collector, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    address, _, answers = collector
+    address, answers = collector.address, collector.answers
     answers.append(400)
     with pytest.raises(OSError, match="did not take the spans"):
         load(recording).export(address)

@@ -17,7 +17,7 @@ from regimeter import Run
 
 TRACES = ["a100_alexnet_cuda_sync.json.gz", "h100_qwen_orphans.json.gz", "diff_small_base.json.gz",
           "mi300_vllm_decode_graph.json.gz", "v100_2021_gpu_metrics.json"]  # fmt: skip
-HERE = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+HERE = settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def folded(path: Any) -> Counter[tuple[str, ...]]:

@@ -18,7 +18,7 @@ from regimeter import Run, _core
 from regimeter.cli import export
 from regimeter.run import formats
 
-HERE = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+HERE = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 TRACE = "mi300_vllm_decode_graph.json.gz"
 
 

@@ -14,15 +14,9 @@ from regimeter import GpuMonitor, MonitoringConfig, get_global_monitor
 from regimeter.tuning.gpu_monitoring import DeviceReading
 
 DOCUMENTED = {
-    "total_kernel_calls",
-    "successful_calls",
-    "failed_calls",
-    "utilization_percentage",
-    "avg_execution_time_us",
-    "peak_memory_mb",
-    "current_memory_mb",
-    "per_kernel_stats",
-}
+    "total_kernel_calls", "successful_calls", "failed_calls", "utilization_percentage", "avg_execution_time_us",
+    "peak_memory_mb", "current_memory_mb", "per_kernel_stats",
+}  # fmt: skip
 PER_KERNEL = {"call_count", "total_time_us", "avg_time_us", "min_time_us", "max_time_us", "success_rate"}
 NOTHING = DeviceReading(None, None, None, "no device here")
 

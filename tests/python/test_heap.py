@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`record --memory`: a sample of what the process allocates, by who asked, against programs whose blocks are known."""
 
+import functools
 import json
 import os
 import shutil
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 from needed import package
 from published import check
+from shared import once
 
 import regimeter
 from regimeter import GPUProfiler, Run, _core
@@ -21,25 +23,24 @@ TOOL = [sys.executable, "-m", "regimeter"]
 MB = 1_000_000
 
 
+def recorded(folder: Path, text: str) -> Run:
+    """Record a program of this text with its allocations; return its run."""
+    (folder / "prog.py").write_text(textwrap.dedent(text))
+    command = [*TOOL, "record", "-q", "--memory", "-o", "run.rgm", "prog.py"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return regimeter.load(folder / "run.rgm")
+
+
 @pytest.fixture
 def record(tmp_path):
-    """Record a program of this text with its allocations; return its run."""
-
-    def record(text: str, *options: str, words: tuple[str, ...] = (), **environment: str) -> Run:
-        (tmp_path / "prog.py").write_text(textwrap.dedent(text))
-        command = [*TOOL, "record", "-q", "--memory", *options, "-o", "run.rgm", "prog.py", *words]
-        done = subprocess.run(
-            command, cwd=tmp_path, capture_output=True, text=True, timeout=300, env=os.environ | environment
-        )
-        assert done.returncode == 0, done.stderr
-        return regimeter.load(tmp_path / "run.rgm")
-
-    return record
+    return functools.partial(recorded, tmp_path)
 
 
 def by_line(run: Run) -> dict[str, dict[str, int]]:
     """Return rows of allocations by "function:line", of the program's own lines."""
-    return {f"{row['function']}:{row['line']}": row for row in run.result("allocations", by="own")}
+    rows = run.result("allocations", by="own")
+    return {f"{row['function']}:{row['line']}": row for row in rows if row["file"].endswith("prog.py")}
 
 
 def test_large_blocks_are_told_as_they_are(record):
@@ -62,33 +63,42 @@ def test_large_blocks_are_told_as_they_are(record):
     assert passed["peak_bytes"] < 20 * MB
 
 
-@pytest.mark.parametrize(
-    ("made", "each", "calls"),
-    [
-        ("[None] * 4", 88, 900_000),  # 56 bytes of the object, 32 of its items
-        ("bytes(1000)", 1033, 100_000),
-        ("(ctypes.c_char * 3000)()", 3000, 40_000),
-        ("realloc(malloc(1000), 5000)", 5000, 20_000),
-        ("calloc(50, 100)", 5000, 20_000),
-        ("aligned(256, 5120)", 5120, 20_000),
-    ],
-)
-def test_many_small_blocks_are_told_by_a_sample(made, each, calls, record):
-    run = record(f"""
-        import ctypes
-        libc = ctypes.CDLL(None)
-        malloc, calloc, realloc, aligned = libc.malloc, libc.calloc, libc.realloc, libc.aligned_alloc
-        for function in (malloc, calloc, realloc, aligned):
-            function.restype = ctypes.c_void_p
-        malloc.argtypes, calloc.argtypes = [ctypes.c_size_t], [ctypes.c_size_t] * 2
-        realloc.argtypes, aligned.argtypes = [ctypes.c_void_p, ctypes.c_size_t], [ctypes.c_size_t] * 2
-        kept = []
-        def keep():
-            for _ in range({calls}):
-                kept.append({made})
-        keep()
-    """)
-    row = by_line(run)["keep:12"]
+SMALL = {  # what makes a block: its bytes, how often it is made
+    "[None] * 4": (88, 900_000),  # 56 bytes of the object, 32 of its items
+    "bytes(1000)": (1033, 100_000),
+    "(ctypes.c_char * 3000)()": (3000, 40_000),
+    "realloc(malloc(1000), 5000)": (5000, 20_000),
+    "calloc(50, 100)": (5000, 20_000),
+    "aligned(256, 5120)": (5120, 20_000),
+}
+HEAD = """
+import ctypes
+libc = ctypes.CDLL(None)
+malloc, calloc, realloc, aligned = libc.malloc, libc.calloc, libc.realloc, libc.aligned_alloc
+for function in (malloc, calloc, realloc, aligned):
+    function.restype = ctypes.c_void_p
+malloc.argtypes, calloc.argtypes = [ctypes.c_size_t], [ctypes.c_size_t] * 2
+realloc.argtypes, aligned.argtypes = [ctypes.c_void_p, ctypes.c_size_t], [ctypes.c_size_t] * 2
+kept = []
+"""
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory) -> dict[str, dict[str, int]]:
+    """One program that makes small blocks in all these ways, each in a function of its own; rows by line."""
+    parts = [
+        f"def keep{number}():\n    for _ in range({calls}):\n        kept.append({made})\nkeep{number}()\n"
+        for number, (made, (_, calls)) in enumerate(SMALL.items())
+    ]
+    folder = once(tmp_path_factory, "small-blocks", lambda folder: recorded(folder, HEAD + "".join(parts)))
+    return by_line(regimeter.load(folder / "run.rgm"))
+
+
+@pytest.mark.parametrize("made", SMALL)
+def test_many_small_blocks_are_told_by_a_sample(made, small):
+    each, calls = SMALL[made]
+    number = list(SMALL).index(made)
+    row = small[f"keep{number}:{HEAD.count(chr(10)) + 4 * number + 3}"]
     # Each of the blocks that were drawn stands for some half a megabyte: five standard errors, and the list's own.
     expected = each * calls
     assert abs(row["kept_bytes"] - expected) < 5 * (expected * 600_000) ** 0.5 + 10 * MB
@@ -189,29 +199,24 @@ def test_the_verdict_names_the_line_that_keeps(record):
     assert "record --memory" not in found.next
 
 
-def test_every_door_tells_the_sample(record, tmp_path):
+def test_every_door_tells_the_sample(record, command, tmp_path):
     record("kept = [bytearray(3_000_000) for _ in range(50)]")
-    words = [*TOOL, "memory", "run.rgm", "-o", "page.html"]
-    said = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    words = ["memory", "run.rgm", "-o", "page.html"]
+    said = command(*words).stdout
     assert said.startswith("A sample: of every 524 kB asked for")
     assert "<listcomp> (" in said
-    document = check(
-        json.loads(subprocess.run([*words, "--json"], cwd=tmp_path, capture_output=True, check=True).stdout)
-    )
+    document = check(json.loads(command(*words, "--json").stdout))
     assert document["drawn_bytes"] == 524_288
     assert document["growth"][0]["kept_bytes"] == pytest.approx(150 * MB, rel=0.1)
     assert "A sample: of every 524 kB" in (tmp_path / "page.html").read_text()
-    shown = subprocess.run([*TOOL, "show", "run.rgm"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
-    assert "What each allocation takes longer is not in it" in " ".join(shown.split())
-    subprocess.run([*TOOL, "report", "run.rgm", "-o", "report.html"], cwd=tmp_path, check=True, capture_output=True)
+    assert "What each allocation takes longer is not in it" in " ".join(command("show", "run.rgm").stdout.split())
+    assert command("report", "run.rgm", "-o", "report.html").returncode == 0
 
 
-def test_what_is_not_possible_is_said(tmp_path):
+def test_what_is_not_possible_is_said(command, tmp_path):
     (tmp_path / "prog.py").write_text("pass")
     for options in (["--stacks", "0"], ["--count", "instructions"]):
-        done = subprocess.run(
-            [*TOOL, "record", "--memory", *options, "prog.py"], cwd=tmp_path, capture_output=True, text=True
-        )
+        done = command("record", "--memory", *options, "prog.py")
         assert done.returncode == 2
         assert "--memory is not possible" in done.stderr
     with pytest.warns(RuntimeWarning, match="allocations are not watched: .*record --memory"):

@@ -1,12 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The history of runs on both databases: what is written is whole, is found again, and survives many writers."""
+"""The history of runs on both databases: what is written is whole, is found again, and what fails leaves nothing."""
 
 import os
-import random
-import signal
 import subprocess
-import sys
-import textwrap
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -23,14 +19,6 @@ from regimeter.history.database import location, shown, transaction, url_of
 from regimeter.history.parquet import export_parquet
 from regimeter.system.description import describe_machine
 from regimeter.system.git import author_of, default_branch
-
-WRITERS = 16
-
-
-def child(code, *words):
-    return subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(code), *words], stdout=subprocess.PIPE, text=True, bufsize=1
-    )
 
 
 def full_side():
@@ -143,106 +131,7 @@ def test_export_is_read_by_pandas(history_place, tmp_path):
     assert [path.name for path in tmp_path.iterdir() if "parquet" in path.name] == ["all.parquet"]
 
 
-# --- many writers, and dead ones ----------------------------------------------------------------------------------
-
-
-# One process imports and forks the writers, each with an engine of its own, and lets all go at once.
-FORKED_WRITERS = """
-    import os, random, sys
-    from regimeter.compare.sources import side_of
-    from regimeter.history import Commit, open_history
-    place, count = sys.argv[1], int(sys.argv[2])
-    go_out, go_in = os.pipe()
-
-    def write(number):
-        names = [f"operation {i}" for i in range(60)]
-        random.Random(number).shuffle(names)
-        os.close(go_in)
-        os.read(go_out, 1)
-        for turn in range(3):
-            side = side_of({name: [[float(number), turn], [1.0]] for name in [*names, f"of {number} {turn}"]}, "run")
-            os.write(1, b"%d\\n" % open_history(place).add(side, Commit(branch=str(number))).id)
-
-    children = []
-    for number in range(count):
-        if child := os.fork():
-            children.append(child)
-            continue
-        try:
-            write(number)
-        except BaseException:
-            sys.excepthook(*sys.exc_info())
-            os._exit(1)
-        os._exit(0)
-    os.close(go_in)
-    print("ended", *(os.waitpid(child, 0)[1] for child in children))
-"""
-
-
-@pytest.mark.slow
-def test_sixteen_processes_write_at_once_to_a_new_database(history_place, run_python):
-    done = run_python(FORKED_WRITERS, history_place, WRITERS)
-    *lines, ended = done.stdout.splitlines()
-    assert ended == "ended" + " 0" * WRITERS, done.stderr
-    ids = [int(line) for line in lines]
-    history = open_history(history_place)
-    assert sorted(ids) == sorted(row.id for row in history.runs())
-    assert len(ids) == 3 * WRITERS
-    counts = history.counts()
-    assert counts["operation"] == 60 + 3 * WRITERS
-    assert counts["sample"] == 3 * WRITERS * 61 * 2
-    assert counts["environment"] == 1
-    for number in random.Random(1).sample(range(WRITERS), 4):
-        for row in history.runs(branch=str(number)):
-            launches = history.side(row).metrics["time"].launches
-            assert len(launches) == 61
-            assert all(values[0][0] == number for values in launches.values())
-
-
-KILLED = """
-    import sys, time
-    import sqlalchemy as sa
-    from regimeter.compare.sources import side_of
-    from regimeter.history import open_history
-    place, after = sys.argv[1:]
-    history, seen = open_history(place), 0
-    @sa.event.listens_for(history.engine, "after_cursor_execute")
-    def count(connection, cursor, statement, *rest):
-        global seen
-        seen += statement.lstrip().startswith("INSERT")
-        if seen == int(after):
-            print("inside", flush=True)
-            time.sleep(600)
-    for number in range(100):
-        row = history.add(side_of({f"operation {i}": [[float(number)]] for i in range(700)}, str(number)))
-        print(row.id, flush=True)
-"""
-
-
-@pytest.mark.parametrize("after", [1, 4, 5, 7, 12])
-def test_a_killed_writer_loses_nothing_and_leaves_nothing_half(history_place, after):
-    open_history(history_place)
-    writer = child(KILLED, history_place, str(after))
-    written = []
-    try:
-        for line in writer.stdout:
-            if line == "inside\n":
-                break
-            written.append(int(line))
-    finally:
-        writer.send_signal(signal.SIGKILL)
-        writer.wait(300)
-        writer.stdout.close()
-    history = open_history(history_place)
-    assert sorted(row.id for row in history.runs()) == written
-    for row in history.runs():
-        assert len(history.side(row).metrics["time"].launches) == 700
-    counts = history.counts()
-    assert counts["sample"] == 700 * len(written)
-    assert counts["launch"] == len(written)
-    # Nothing is locked either.
-    history.add(side_of({"next": [[1.0]]}, "next"))
-    assert history.counts()["run"] == len(written) + 1
+# --- transactions -----------------------------------------------------------------------------------------------------
 
 
 def test_a_run_that_fails_in_the_middle_leaves_nothing(history_place):
@@ -380,7 +269,7 @@ def test_a_git_that_hangs_is_given_up(tmp_path, monkeypatch):
     assert commit_of(str(tmp_path), {}) == Commit()
 
 
-def test_history_needs_its_extra_only():
+def test_history_needs_its_extra_only(run_python):
     code = """
         import sys
         sys.modules["sqlalchemy"] = None
@@ -390,5 +279,4 @@ def test_history_needs_its_extra_only():
         except ImportError as error:
             print(error)
     """
-    process = child(code)
-    assert "pip install 'regimeter[history]'" in process.communicate(timeout=300)[0]
+    assert "pip install 'regimeter[history]'" in run_python(code).stdout

@@ -5,15 +5,16 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
-from pathlib import Path
 
 import numpy as np
 import pytest
 from published import check
 
 from regimeter.compare.sources import side_of
-from regimeter.history import Baselines, Commit, open_history
+from regimeter.history import Commit, open_history
+
+# What a command does with a database is looked at on both in test_history.py and test_history_baselines.py.
+on_a_file = pytest.mark.parametrize("history_place", ["sqlite"], indirect=True)
 
 
 @pytest.fixture
@@ -61,13 +62,24 @@ def test_a_baseline_from_its_saving_to_its_removal(call, profile):
     assert call("baseline", "rm", "rel", code=5).count("\n") == 1
 
 
+@on_a_file
 def test_acceptances(call):
     call("baseline", "accept", "--op", "mm*", "--reason", "new feature", "--until", "2031-12-31")
     assert "mm*: accepted until 2031-12-31 (accept by " in call("baseline", "list")
     assert "--reason" in call("baseline", "accept", "--op", "mm", code=2)
     assert "expected a day" in call("baseline", "accept", "--op", "m", "--reason", "r", "--until", "soon", code=2)
+    assert "is over" in call("baseline", "accept", "--op", "m", "--reason", "r", "--until", "2020-01-01", code=2)
 
 
+@on_a_file
+def test_a_run_does_not_confirm_itself(call, profile):
+    for number in range(8):
+        call("history", "add", profile(f"{number}.json", number), "--state", "clean")
+    slow = profile("slow.json", 30)
+    assert "is the run itself" in call("history", "judge", slow, "--confirm", slow, code=2)
+
+
+@on_a_file
 def test_promotion_after_clean_runs(call, profile):
     for number in range(3):
         call("history", "add", profile("a.json", 1.0 + number), "--branch", "main", "--state", "clean")
@@ -80,6 +92,7 @@ def test_promotion_after_clean_runs(call, profile):
     assert "no default branch" in call("baseline", "promote", "--after-clean", "3", code=2)
 
 
+@on_a_file
 def test_usage(call, profile):
     for words in (
         ("baseline", "save", "name"),
@@ -99,6 +112,7 @@ def test_usage(call, profile):
     assert "no such run" in call("baseline", "promote", "x", "db:none", "--reason", "r", code=5)
 
 
+@on_a_file
 def test_a_series_with_its_change(call, history_place):
     history, rng = open_history(history_place), np.random.default_rng(1)
     for level in [1e-3] * 15 + [1.3e-3] * 15:
@@ -118,6 +132,7 @@ def test_a_series_with_its_change(call, history_place):
     assert call("history", "mm", "--branch", "none", code=5).count("\n") == 1
 
 
+@on_a_file
 def test_judging_a_run(call, profile, history_place):
     rng = np.random.default_rng(2)
     history = open_history(history_place)
@@ -129,9 +144,10 @@ def test_judging_a_run(call, profile, history_place):
     suspected = call("history", "judge", slow, code=3)
     assert "mm  suspected  " in suspected
     assert "Could have missed: below" in suspected
+    again = profile("again.json", 1.2, 1.2)
     assert f"Next: run it once more, then regimeter history judge {slow} --confirm AGAIN" in suspected
-    assert "mm  regression  " in call("history", "judge", slow, "--confirm", slow, code=1)
-    document = check(json.loads(call("history", "judge", slow, "--confirm", slow, "--json", code=1)))
+    assert "mm  regression  " in call("history", "judge", slow, "--confirm", again, code=1)
+    document = check(json.loads(call("history", "judge", slow, "--confirm", again, "--json", code=1)))
     assert document["comparisons"][0]["change_type"] == "regression"
     assert document["confirmed"]
 
@@ -159,39 +175,3 @@ def test_a_missing_extra_is_said_in_a_line(tmp_path):
     assert done.returncode == 1
     assert "pip install 'regimeter[history]'" in done.stderr
     assert done.stderr.count("\n") == 1
-
-
-QUESTIONS = """if True:
-    import os, sys
-    from regimeter.cli import main
-
-    def ask(where):
-        words = (["mm"], ["list"], ["info"], ["mm", "--json"])
-        return [main(["history", *one, "--db", where]) for one in words]
-
-    ask(sys.argv[1])  # modules that are imported when used are, while this user may still read them
-    if os.geteuid() == 0:
-        os.setresuid(65534, 65534, 65534)
-    print("codes", ask(sys.argv[2]), main(["baseline", "rm", "main", "--db", sys.argv[2]]))
-"""
-
-
-def test_a_question_does_not_write():
-    """A shared history that this user may only read answers; what would change it is refused in a line."""
-    with tempfile.TemporaryDirectory() as place:
-        own, shared = Path(place, "own.db"), Path(place, "shared", "history.db")
-        for path in (own, shared):
-            history = open_history(path)
-            for number in range(12):
-                run = history.add(side_of({"mm": [[1.0 + number / 1000]]}, "run"), Commit("a" * 40, "main"))
-            Baselines(history).save("main", run, "here")
-        before = {path.name: path.read_bytes() for path in shared.parent.iterdir()}
-        assert list(before) == ["history.db"]
-        for path, mode in ((shared, 0o444), (shared.parent, 0o555), (Path(place), 0o755)):
-            path.chmod(mode)
-        command = [sys.executable, "-c", QUESTIONS, str(own), str(shared)]
-        done = subprocess.run(command, capture_output=True, text=True, cwd="/", check=False)
-        shared.parent.chmod(0o755)
-        assert "codes [0, 0, 0, 0] 2" in done.stdout, done.stdout + done.stderr
-        assert "readonly" in done.stderr
-        assert {path.name: path.read_bytes() for path in shared.parent.iterdir()} == before

@@ -3,8 +3,6 @@
 
 import json
 import struct
-import subprocess
-import sys
 
 import pytest
 import sqlalchemy as sa
@@ -181,13 +179,29 @@ def test_options_may_stand_before_the_words(history_place, tmp_path, capsys):
     assert "main" in capsys.readouterr().out
 
 
-def test_two_processes_migrate_at_once(history_place, engine):
+# Three children that begin when all of them are there, with connections of their own.
+AT_ONCE = """
+    import os, sys
+    from regimeter.history import migrate
+    from regimeter.history.database import connect, url_of
+
+    wait, begin = os.pipe()
+    children = []
+    for _ in range(3):
+        child = os.fork()
+        if child == 0:
+            os.close(begin)
+            os.read(wait, 1)  # until its parent has closed the other end
+            sys.stdout.write(f"{migrate(connect(url_of(sys.argv[1])))}\\n")
+            sys.stdout.flush()
+            os._exit(0)
+        children.append(child)
+    os.close(begin)
+    assert [os.waitpid(child, 0)[1] for child in children] == [0, 0, 0]
+"""
+
+
+def test_processes_migrate_at_once(history_place, engine, run_python):
     older(engine)
-    code = "import sys; from regimeter.history.database import connect, url_of; from regimeter.history import migrate;"
-    code += "print(migrate(connect(url_of(sys.argv[1]))))"
-    running = [
-        subprocess.Popen([sys.executable, "-c", code, history_place], stdout=subprocess.PIPE, text=True)
-        for _ in range(3)
-    ]
-    said = sorted(one.communicate(timeout=300)[0].strip() for one in running)
+    said = sorted(run_python(AT_ONCE, history_place).stdout.splitlines())
     assert said == [str(("0001", HEAD)), str((HEAD, HEAD)), str((HEAD, HEAD))]

@@ -37,7 +37,7 @@ def naive(history, values, alpha):
     return {"center": center, "low": center - half, "high": center + half, "p": p}
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.integers(4, 60), st.integers(1, 3), st.integers(0, 2**32), st.sampled_from([0.01, 0.05, 0.3]))
 def test_prediction_is_that_of_scipy(n, m, seed, alpha):
     rng = np.random.default_rng(seed)
@@ -59,7 +59,7 @@ def test_level_of_the_prediction_holds_for_short_histories():
         assert 0.035 <= outside / 8000 <= 0.055, n
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(numbers, min_size=11, max_size=30), numbers)
 def test_one_bad_run_of_the_history_moves_no_end(history, bad):
     values = np.array([0.5])

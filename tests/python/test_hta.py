@@ -2,6 +2,7 @@
 """HTAAnalyzer: every field against the trace's own text, the rules, the exports, live profilers."""
 
 import collections
+import functools
 import gzip
 import json
 import math
@@ -9,7 +10,7 @@ from dataclasses import asdict, fields
 
 import pytest
 from needed import package
-from test_compare_doors import page_of
+from page_data import page_of
 from traces import trace_path
 
 import regimeter
@@ -32,9 +33,13 @@ def report(name):
     return HTAAnalyzer().analyze_trace(trace_path(name))
 
 
+@functools.lru_cache(1)
+def document_of(name):
+    return json.loads(gzip.decompress(trace_path(name).read_bytes()))
+
+
 def events(name, *categories):
-    document = json.loads(gzip.decompress(trace_path(name).read_bytes()))
-    return [e for e in document["traceEvents"] if e.get("cat") in categories and e["ph"] == "X"]
+    return [e for e in document_of(name)["traceEvents"] if e.get("cat") in categories and e["ph"] == "X"]
 
 
 def test_the_specified_fields_are_there():

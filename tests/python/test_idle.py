@@ -4,7 +4,7 @@
 import csv
 import json
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 import numpy as np
 import pytest
@@ -261,6 +261,19 @@ def test_a_gap_before_a_late_launch_has_two_causes() -> None:
     assert rows["host_late"]["span_ns"] == 175
     long = [launch("l", 0, 5, 1), kernel(10, 90, 1), launch("l", 150, 40_000, 2), kernel(40_175, 10, 2)]
     assert {row["cause"]: row["total_ns"] for row in run_of(long).idle()} == {"host_late": 50, "launch_call": 40_025}
+
+
+@pytest.mark.parametrize("by", ["device", "stream"])
+@pytest.mark.parametrize("name", ["v100_ddp_large.json.gz", "diff_v100_test.json.gz"])
+def test_of_each_place_the_cause_with_the_most_time_comes_first(name: str, by: str) -> None:
+    rows = load_trace(name).idle(by=by)
+    places = groupby(rows, key=lambda row: (row["rank"], row["device"], row["lane"]))
+    found = [(place, [row["total_ns"] for row in group]) for place, group in places]
+    assert len(found) == len(dict(found))  # rows of a place stand together
+    assert all(times == sorted(times, reverse=True) for _, times in found)
+    text = rows.text()
+    assert "host late" in text
+    assert "host_late" not in text
 
 
 def test_the_time_that_other_streams_worked_is_divided_with_the_gap() -> None:

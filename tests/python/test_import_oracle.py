@@ -2,6 +2,7 @@
 """The C importer against a naive one on every trace, and against values typed by hand for every era of the format."""
 
 import json
+import re
 from typing import Any
 
 import numpy as np
@@ -107,12 +108,31 @@ def check_same(fast: Run, slow: Run) -> None:
         assert (fast.start_ns, fast.end_ns) == (slow.start_ns, slow.end_ns)
 
 
+FIRST, LAST = 5000, 1000
+
+
+def shortened(text: bytes) -> bytes:
+    """Return a trace with some events of its beginning and end, as they were written: a naive reader takes seconds for
+    the largest ones."""
+    source, decoder, between = text.decode(), json.JSONDecoder(), re.compile(r"[\s,]*")
+    at = source.index("{", source.index("[", max(source.find('"traceEvents"'), 0)))
+    places = [at]
+    while source[at] != "]":
+        _, at = decoder.raw_decode(source, at)
+        at = between.match(source, at).end()  # type: ignore[union-attr]
+        places.append(at)
+    if len(places) <= FIRST + LAST:
+        return text
+    return (source[: places[FIRST]] + source[places[-LAST - 1] :]).encode()
+
+
 @pytest.mark.parametrize("name", all_traces())
 def test_every_row_of_every_trace_is_what_a_naive_reader_finds(name: str) -> None:
-    fast = fast_import(trace_text(name), name)
-    check_same(fast, slow_read(trace_text(name)))
+    text = shortened(trace_text(name))
+    fast = fast_import(text, name)
+    check_same(fast, slow_read(text))
     assert fast.table("files").events[0] == fast.table("files").kept[0] + fast.tables.anomalies.lost.sum()
-    assert fast.table("files").bytes[0] == len(trace_text(name))
+    assert fast.table("files").bytes[0] == len(text)
 
 
 @pytest.mark.parametrize("scan", [1, 2])

@@ -34,19 +34,29 @@ with regimeter.profile("mine", device="cpu"):
 HOSTILE = "<script>alert('x')</script>&\x1b[2J"
 
 
-@pytest.fixture
-def shell(tmp_path, monkeypatch, fresh_global):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
+@pytest.fixture(scope="module")
+def started(tmp_path_factory):
+    """A shell with the extension."""
     config = Config()
     config.HistoryManager.enabled = False
-    made = InteractiveShell.instance(config=config)
-    ran = made.run_cell("%load_ext regimeter\nimport regimeter")
-    assert ran.success
-    yield made
-    atexit.unregister(made.atexit_operations)
-    made.atexit_operations()
-    InteractiveShell.clear_instance()
+    with pytest.MonkeyPatch.context() as here:
+        here.setenv("IPYTHONDIR", str(tmp_path_factory.mktemp("ipython")))
+        here.setitem(sys.modules, "__main__", sys.modules["__main__"])  # where the shell puts a module of its own
+        made = InteractiveShell.instance(config=config)
+        assert made.run_cell("%load_ext regimeter").success
+        yield made
+        atexit.unregister(made.atexit_operations)
+        made.atexit_operations()
+        InteractiveShell.clear_instance()
+
+
+@pytest.fixture
+def shell(started, tmp_path, monkeypatch, fresh_global):
+    """The shell in the test's own folder, without variables of other tests."""
+    monkeypatch.chdir(tmp_path)
+    started.reset(new_session=False)
+    assert started.run_cell("import regimeter").success
+    return started
 
 
 class Reader(html.parser.HTMLParser):
@@ -164,7 +174,7 @@ def test_a_line_is_timed_with_an_interval(shell):
     ran, shown = cell(shell, "data = list(range(100))\n%regimeter_time -n 30 sum(data)")
     assert ran.success
     assert shown.stdout.startswith("median ")
-    assert "95% interval" in shown.stdout
+    assert "95 % interval" in shown.stdout
     assert "30 times of" in shown.stdout
     ran, _ = cell(shell, "found = %regimeter_time -n 30 -o sum(data)")
     times = shell.user_ns["found"].times

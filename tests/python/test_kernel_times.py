@@ -40,7 +40,7 @@ def durations(run: Run) -> dict[str, list[int]]:
     return found
 
 
-@pytest.mark.parametrize("name", ["v100_ddp_large.json.gz", "diff_v100_test.json.gz", "mtia_inference.json.gz"])
+@pytest.mark.parametrize("name", ["v100_ddp_large.json.gz", "mtia_inference.json.gz"])
 def test_every_name_has_the_figures_that_numpy_finds(name: str) -> None:
     run = load_trace(name)
     expected, table = durations(run), run.analyse("kernel_times")
@@ -53,12 +53,13 @@ def test_every_name_has_the_figures_that_numpy_finds(name: str) -> None:
     assert not table.others.any()
 
 
-@pytest.mark.parametrize("group_by", [NAME, TYPE, OPERATOR, MODULE])
-def test_each_division_holds_all_work_once(group_by: int) -> None:
+def test_each_division_holds_all_work_once() -> None:
     run = load_trace("h100_owlv2_with_stack.json.gz")
-    table, whole = run.analyse("kernel_times", group_by=group_by), durations(run)
-    assert table.count.sum() == sum(map(len, whole.values()))
-    assert table.total_ns.sum() == sum(map(sum, whole.values()))
+    whole = durations(run)
+    for group_by in (NAME, TYPE, OPERATOR, MODULE):
+        table = run.analyse("kernel_times", group_by=group_by)
+        assert table.count.sum() == sum(map(len, whole.values())), group_by
+        assert table.total_ns.sum() == sum(map(sum, whole.values())), group_by
 
 
 @pytest.mark.parametrize("top", [1, 3, 10, 10_000])

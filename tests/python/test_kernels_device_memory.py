@@ -2,15 +2,15 @@
 """Memory that CUDA gives out: records of the double become rows, levels by kind, scopes and pools."""
 
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
+from kernel_programs import run_program
+from shared import once
 
 from regimeter import _core, load
 from regimeter.report.memory_run import memory_document
-from regimeter.report.memory_run_page import render_memory_run
+from regimeter.report.memory_run_page import memory_run_data
 
 MB = 1 << 20
 RECORD = ["-m", "regimeter", "record", "-o", "run.rgm"]
@@ -42,10 +42,14 @@ call("cuMemFree_v2", unified)
 """
 
 
-@pytest.fixture
-def recorded(run_program, tmp_path):
-    run_program(PROGRAM, arguments=[*RECORD, "--device-memory"])
-    return load(tmp_path / "run.rgm")
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    folder = once(
+        tmp_path_factory,
+        "device-memory",
+        lambda folder: run_program(folder, PROGRAM, arguments=[*RECORD, "--device-memory"]),
+    )
+    return load(folder / "run.rgm")
 
 
 def rows_of(run, action):
@@ -113,24 +117,21 @@ def test_pools_of_cuda(recorded):
     assert (int(recorded.memory.reserved[trim]), int(recorded.memory.allocated[trim])) == (0, 0)
 
 
-def test_command_page_and_document(recorded, tmp_path):
-    def told(*options):
-        command = [sys.executable, "-m", "regimeter", "memory", *options, "run.rgm"]
-        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=120).stdout
-
-    text = told()
+def test_command_page_and_document(recorded, tmp_path, command):
+    recorded.save(tmp_path / "run.rgm")
+    text = command("memory", "run.rgm").stdout
     assert "device 0: peak 14" in text
     assert "pool of CUDA on device 0: held at most 4" in text
     assert "weights" in text.split("By scope")[1]
-    document = json.loads(told("--json"))
+    document = json.loads(command("memory", "--json", "run.rgm").stdout)
     assert document["cuda_pools"][0]["peak_bytes"] == 4 * MB
-    page = render_memory_run(recorded, "run.rgm")
-    assert "Device 0: Managed" in page
-    assert "Pools of CUDA" in page
+    sections = {one["id"]: one for one in memory_run_data(recorded, "run.rgm")["sections"]}
+    assert "Device 0, Managed" in [series["name"] for series in sections["kinds"]["series"]]
+    assert sections["cuda-pools"]["columns"][1]["values"] == [4 * MB]
 
 
-def test_without_the_option_nothing_is_recorded(run_program, tmp_path):
-    run_program(PROGRAM, arguments=[*RECORD, "--kernels"])
+def test_without_the_option_nothing_is_recorded(tmp_path):
+    run_program(tmp_path, PROGRAM, arguments=[*RECORD, "--kernels"])
     run = load(tmp_path / "run.rgm")
     assert not rows_of(run, "alloc")
     assert "cuMemAlloc" not in {run.strings[name] for name in run.spans.name}

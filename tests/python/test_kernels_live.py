@@ -6,13 +6,17 @@ import os
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import fakes
+import kernel_programs
 import pytest
 from kernel_programs import inferred, kind_rows, scopes_of
+from shared import once
 
 from regimeter import _core, load
 
+STUB = str(Path(__file__).parent / "stub_torch")
 STEPS = 20
 KERNEL_NS = 40_000
 
@@ -31,10 +35,16 @@ launch(b"alone")
 """
 
 
-def test_kernels_under_scopes(run_program, tmp_path):
+@pytest.fixture(scope="module")
+def steps(tmp_path_factory):
+    """The recording of the steps."""
+    folder = once(tmp_path_factory, "kernel-steps", lambda folder: kernel_programs.run_program(folder, STEP_PROGRAM))
+    return load(folder / "run.rgm")
+
+
+def test_kernels_under_scopes(steps):
     """Every kernel is there, with its launch, scopes and configuration; the file is sound without a close()."""
-    run_program(STEP_PROGRAM)
-    run = load(tmp_path / "run.rgm")
+    run = steps
     kernels, copies = kind_rows(run, "kernel"), kind_rows(run, "memcpy")
     names = [run.strings[name] for name in run.spans.name[kernels]]
     assert sorted(set(names)) in (["alone", "gemm(float*)", "relu(float*)"], ["_Z4gemmPf", "_Z4reluPf", "alone"])
@@ -76,25 +86,17 @@ def test_versions(run_program, tmp_path, version):
     assert abs(run.spans.duration_ns[kernels] - KERNEL_NS).max() < KERNEL_NS // 10
 
 
-def test_analyses_of_a_recording(run_program, tmp_path):
+def test_analyses_of_a_recording(steps):
     """The analyses of imported traces work on a run that was recorded with kernels."""
-    run_program(STEP_PROGRAM)
-
-    def verb(name, *more):
-        command = [sys.executable, "-m", "regimeter", "--json", name, "run.rgm", *more]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
-
-    rows = {row["name"].partition("(")[0]: row for row in verb("kernels")["rows"]}
+    rows = {row["name"].partition("(")[0]: row for row in steps.kernels()}
     gemm = rows.get("gemm") or rows["_Z4gemmPf"]
     assert (gemm["count"], gemm["activity"]) == (STEPS, 1)
     assert abs(gemm["total_ns"] - STEPS * KERNEL_NS) < STEPS * 1000
     assert rows["Memcpy HtoD "]["bytes"] == STEPS << 16
-    device = verb("breakdown")["devices"]["0"]
+    (device,) = steps.breakdown()
     assert (device["n_kernel"], device["n_memcpy"]) == (2 * STEPS + 1, STEPS)
     assert abs(device["compute_ns"] - (2 * STEPS + 1) * KERNEL_NS) < STEPS * 2000
-    calls = {row["name"]: row for row in verb("launches")["rows"]}
+    calls = {row["name"]: row for row in steps.launches()}
     assert (calls["cuLaunchKernel"]["calls"], calls["cuLaunchKernel"]["work"]) == (2 * STEPS + 1, 2 * STEPS + 1)
     # One stream: the last of so many kernels waits for all before it.
     assert calls["cuLaunchKernel"]["delay_max_ns"] > STEPS * KERNEL_NS
@@ -340,25 +342,30 @@ def test_a_forked_child(run_program, tmp_path):
     assert len(load(tmp_path / "run.rgm").tables.launches) == 2
 
 
-@pytest.mark.parametrize("options", ["{'colour': 1}", "{'buffers': 0}", "{'buffer_bytes': -1}"])
-def test_wrong_options(run_program, options):
+def test_wrong_options(run_program):
     run_program(
-        f"""
+        """
         from regimeter import GPUProfiler
-        try:
-            GPUProfiler(profile_kernels={options})
-        except ValueError as error:
-            print(error)
-        else:
-            raise SystemExit("no error")
+        for options in ({"colour": 1}, {"buffers": 0}, {"buffer_bytes": -1}):
+            try:
+                GPUProfiler(profile_kernels=options)
+            except ValueError:
+                continue
+            raise SystemExit(f"{options} was taken")
         """
     )
 
 
-def test_doctor(run_program):
+def test_doctor():
+    """With the stub of torch, which it looks at too."""
+    doubles = {**fakes.environment(cuda="", cupti="version=28"), "REGIMETER_LIBHIP": "off"}
     done = subprocess.run(
         [sys.executable, "-m", "regimeter", "--json", "doctor"],
-        env={**os.environ, **fakes.environment(cuda="", cupti="version=28"), "REGIMETER_LIBHIP": "off"},
+        env={
+            **os.environ,
+            **doubles,
+            "PYTHONPATH": os.pathsep.join(filter(None, (STUB, os.environ.get("PYTHONPATH")))),
+        },
         capture_output=True,
         text=True,
         timeout=300,

@@ -39,7 +39,7 @@ def test_record_without_kernels(run_program, tmp_path):
         with regimeter.profile("step"):
             launch()
     """
-    run_program(code, arguments=RECORD)
+    run_program(code, arguments=[*RECORD, "--no-kernels"])
     run = load(tmp_path / "run.rgm")
     assert len(run.tables.launches) == 0
     assert run.environment["device"]["kernels_reason"] == "profile_kernels is off"

@@ -13,12 +13,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from page_data import page_of, sections_of
 from published import check
 from snapshots import Allocator, as_old, frame, snapshot
 from traces import trace_path
 
 import regimeter
 from regimeter import _core
+from regimeter.cli import main
 
 ACTIONS = {name: _core.MEMORY_ACTIONS.index(name) for name in _core.MEMORY_ACTIONS}
 REAL = "memory_snapshot.pickle"
@@ -161,9 +163,10 @@ def test_a_recording_tells_what_was_read_of_its_process(tmp_path: Path) -> None:
     assert max(point["live"] for point in row["timeline"]) == row["peak_bytes"]
     assert document["devices"] == document["allocations"] == []
     assert said.startswith("the process: peak 2")
-    page = (tmp_path / "a.html").read_text()
-    assert "resident set over" in page
-    assert "by who asked" not in page
+    page = page_of((tmp_path / "a.html").read_text())
+    assert page["limit"]["sentence"].startswith("The process held at most 2")
+    assert [one["id"] for one in page["sections"]] == ["levels-read-host", "readings"]
+    assert max(page["sections"][0]["series"][0]["value"]) == row["peak_bytes"]
     subprocess.run([*tool, "record", "-q", "--interval", "0", "-o", "b.rgm", "fills.py"], check=True, cwd=tmp_path)
     ended = subprocess.run([*tool, "memory", "b.rgm"], cwd=tmp_path, capture_output=True, text=True)
     assert ended.returncode != 0
@@ -294,7 +297,21 @@ def test_the_command(tmp_path: Path) -> None:
     document = check(json.loads(done.stdout))
     assert document["format"] == "regimeter.memory"
     assert document["devices"][0]["peak_bytes"] == max(forward_levels(snapshot(worked()), 0))
-    assert "At the peak, by who asked" in page.read_text()
+    sections = sections_of(page.read_text())
+    assert sections["allocations"]["columns"][1]["values"] == [
+        row["peak_bytes"] for row in document["allocations"] if row["peak_bytes"]
+    ]
+
+
+def test_the_report_of_a_snapshot_is_the_page_of_its_memory(tmp_path: Path) -> None:
+    path, page, memory = tmp_path / "s.pickle", tmp_path / "report.html", tmp_path / "memory.html"
+    path.write_bytes(pickle.dumps(snapshot(worked()), 4))
+    assert main(["report", str(path), "-q", "-o", str(page)]) == 0
+    assert main(["memory", str(path), "-q", "-o", str(memory)]) == 0
+    own, other = (page_of(one.read_text()) for one in (page, memory))
+    assert own | {"created": ""} == other | {"created": ""}
+    assert own["limit"]["sentence"].startswith("Device 0 held at most ")
+    assert page_of(regimeter.load(path).to_html(title="named"))["title"] == "named"
 
 
 # --- torch's own formats ------------------------------------------------------------------------------------------

@@ -309,7 +309,7 @@ def depth(value):
     return 0
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80)
 @given(st.dictionaries(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8), values, max_size=5))
 def test_every_json_value_comes_back(kept, metadata):
     metadata = {

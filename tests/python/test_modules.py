@@ -7,7 +7,7 @@ import pytest
 # `__main__` is the command, migrations belong to Alembic, and three packages take seconds (test_integrations.py).
 PROGRAM = """
 import os, pkgutil, sys, traceback
-import asyncio, multiprocessing, numpy, sqlalchemy  # which the children have then
+import asyncio, fastapi, multiprocessing, numpy, pytest, sqlalchemy  # which the children have then
 import regimeter
 SLOW = ("accelerate", "lightning", "transformers")
 ACT = ("regimeter.__main__", "regimeter.bootstrap", "regimeter.history.migrations",

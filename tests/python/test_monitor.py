@@ -15,9 +15,11 @@ import fakes
 import pytest
 from watching import PROGRAM, SCOPES, Watched
 
-from regimeter import load
+from regimeter import GPUProfiler, Run, load
 from regimeter.cli import main
+from regimeter.monitor import tail as tail_module
 from regimeter.monitor.figures import OPERATIONS, OTHERS, Figures
+from regimeter.monitor.steps import steps_of
 from regimeter.monitor.tail import Tail
 
 pytest.importorskip("prometheus_client")
@@ -44,7 +46,7 @@ def test_what_prometheus_is_told(watched: Watched) -> None:
     assert OTHERS in names
     counted = [value for (name, _), value in found.items() if name == "regimeter_scope_duration_seconds_count"]
     with pytest.raises(urllib.error.HTTPError, match="404"):
-        urllib.request.urlopen(watched.url.replace("/metrics", "/"), timeout=10)
+        urllib.request.urlopen(watched.url.replace("/metrics", "/nothing"), timeout=60)
     code, _ = watched.end()
     assert code == 7
     run = load(watched.run)
@@ -54,7 +56,7 @@ def test_what_prometheus_is_told(watched: Watched) -> None:
     median = found["regimeter_step_duration_seconds", (("quantile", "0.5"),)]
     assert steps.min() / 1e9 <= median <= steps.max() / 1e9
     with pytest.raises(urllib.error.URLError):
-        urllib.request.urlopen(watched.url, timeout=10)
+        urllib.request.urlopen(watched.url, timeout=60)
 
 
 def test_the_recording_that_stood_in_is_not_counted(tmp_path: Path) -> None:
@@ -125,16 +127,93 @@ def test_a_tail_gives_every_scope_once(tmp_path: Path) -> None:
     words = ["record", "-q", "--stacks", "0", "-o", str(tmp_path / "whole.rgm"), str(script)]
     subprocess.run([sys.executable, "-m", "regimeter", *words], input="\n", text=True, check=False, timeout=120)
     whole = (tmp_path / "whole.rgm").read_bytes()
-    growing, figures, sizes = tmp_path / "growing.rgm", Figures(), 0
+    now = [10.0]
+    growing, figures, sizes = tmp_path / "growing.rgm", Figures(lambda: now[0]), 0
     tail = Tail(str(growing))
     for end in range(0, len(whole) + 997, 997):
         growing.write_bytes(whole[:end])
         part = tail.read()
         sizes += 0 if part is None else len(part.spans)
-        figures.add(part, tail.anomalies)
+        figures.add(part, tail.anomalies, tail.steps)
     run = load(tmp_path / "whole.rgm")
     assert sizes == figures.scopes == len(run.spans) == SCOPES
+    now[0] = 14.0
+    figures.end_look()
+    assert figures.rate == SCOPES / 4, "of a look, however many parts it came in"
     assert figures.steps.total_ns == run.spans.duration_ns[run.spans.category == run.strings.index("step")].sum()
+
+
+def test_metadata_that_always_differs_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tail_module, "MOST_TEXTS", 4096)
+    path, seen = tmp_path / "run.rgm", 0
+    tail = Tail(str(path))
+    with GPUProfiler(path=path, enable_detailed_metrics=False) as profiler:
+        for part in range(20):
+            for number in range(1000):
+                with profiler.profile(f"op {part}", device="cpu", request=1000 * part + number):
+                    pass
+            profiler.flush()
+            found = tail.read()
+            assert found is not None
+            assert {found.string(name) for name in found.spans.name.tolist()} == {f"op {part}"}
+            seen += len(found.spans)
+    assert seen == 20_000
+    assert len(load(path).strings) > 20_000
+    assert tail._texts < 200_000, "four bytes for each, where its text has twenty"
+
+
+TRAINING = """
+    import time, torch
+    torch.set_num_threads(1)
+    model = torch.nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for number in range(30):
+        optimizer.zero_grad()
+        model(torch.ones(3, 4)).sum().backward()
+        optimizer.step()
+        time.sleep(0.2 if number == 17 else 0)
+"""
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, bytes]:
+    """The recording of a training loop, and its bytes."""
+    pytest.importorskip("torch")
+    folder = tmp_path_factory.mktemp("trained")
+    script, path = folder / "program.py", folder / "whole.rgm"
+    script.write_text(textwrap.dedent(TRAINING))
+    words = ["record", "-q", "--stacks", "0", "-o", str(path), str(script)]
+    subprocess.run([sys.executable, "-m", "regimeter", *words], check=True, timeout=300)
+    return load(path), path.read_bytes()
+
+
+def test_the_last_step_is_told_with_the_end_that_comes_alone(tmp_path: Path, trained: tuple[Run, bytes]) -> None:
+    run, whole = trained
+    growing, told = tmp_path / "growing.rgm", []
+    tail = Tail(str(growing))
+    for end in (len(whole) - 1, len(whole)):  # a byte of the last block is not there yet
+        growing.write_bytes(whole[:end])
+        part = tail.read()
+        told.append(tail.steps.tolist())
+    assert part is None
+    assert [len(steps) for steps in told] == [29, 1]
+    assert [*told[0], *told[1]] == steps_of(run).tolist()
+
+
+def test_a_step_is_told_once_however_many_looks_it_lasts(tmp_path: Path, trained: tuple[Run, bytes]) -> None:
+    """Those of training loops are found among their parts, of which a look may see some."""
+    run, whole = trained
+    growing, figures, told = tmp_path / "growing.rgm", Figures(), []
+    tail = Tail(str(growing))
+    for end in range(0, len(whole) + 499, 499):
+        growing.write_bytes(whole[:end])
+        figures.add(tail.read(), tail.anomalies, tail.steps)
+        told += tail.steps.tolist()
+    assert told == steps_of(run).tolist()
+    assert len(told) == 30
+    assert max(told) > 200_000_000
+    assert figures.scopes == len(run.spans) - len(told)
+    assert "training step" not in figures.operations
 
 
 @pytest.mark.parametrize("words", [["--port", "70000"], ["--interval", "0"], []])

@@ -77,21 +77,25 @@ def test_values_of_real_steps(tmp_path: Path) -> None:
     with GPUProfiler(path=path, **ON_FLUSH) as profiler:
         step(profiler, WARMUP_STEPS + BASELINE_STEPS)
         first = tail.read()
-        figures.add(first, tail.anomalies)
-        assert looks.take(first, figures, 1, 1.0).rules["step-time"] is None  # it is what others are held against
+        figures.add(first, tail.anomalies, tail.steps)
+        looks.see(first, tail.steps)
+        look = looks.take(figures, 1, 1.0)
+        assert look.rules["step-time"] is None  # it is what others are held against
         step(profiler, 50)
         part = tail.read()
-        figures.add(part, tail.anomalies)
+        figures.add(part, tail.anomalies, tail.steps)
     assert first is not None
     assert part is not None
     base = np.median(np.sort(first.spans.duration_ns[np.argsort(first.spans.start_ns)][WARMUP_STEPS:]))
-    found = looks.take(part, figures, 1, 2.0)
+    for each in (looks, against):
+        each.see(part, tail.steps)
+    found = looks.take(figures, 1, 2.0)
     assert found.rules["step-time"] == pytest.approx(np.median(part.spans.duration_ns) / max(base, 1))
     assert found.rules["own-cost"] is not None
     assert found.rules["own-cost"] > 0
     assert found.slowest_step_s == part.spans.duration_ns.max() / 1e9
-    assert against.take(part, figures, 1, 2.0).rules["step-time"] == np.median(part.spans.duration_ns)
-    assert looks.take(None, figures, 1, 3.0).rules["step-time"] is None
+    assert against.take(figures, 1, 2.0).rules["step-time"] == np.median(part.spans.duration_ns)
+    assert looks.take(figures, 1, 3.0).rules["step-time"] is None
 
 
 @pytest.mark.parametrize(("each", "grows"), [(0, False), (1 << 20, True)])
@@ -99,17 +103,22 @@ def test_memory_that_grows(each: int, grows: bool) -> None:
     looks, figures = Looks(["memory-growth"]), Figures()
     rng = np.random.default_rng(1)
     levels = [(100 << 20) + each * i + int(rng.integers(0, 4096)) for i in range(TREND_LOOKS)]
-    values = [looks.take(None, figures, level, float(i)).rules["memory-growth"] for i, level in enumerate(levels)]
-    assert values[0] is None
+    values = [
+        looks.take(figures, level, 5.0 * i + part).rules["memory-growth"]
+        for i, level in enumerate(levels)
+        for part in ((0.0, 1.0, 2.0) if i + 1 < len(levels) else (0.0,))
+    ]
+    assert set(values[:-1]) == {None}, "a program that is starting grows, however often it is looked at"
     assert values[-1] is not None
     assert (values[-1] > RULES["memory-growth"].fires) == grows
 
 
 def test_devices_are_asked_on_their_double(run_python: Any) -> None:
     script = """
+        import numpy as np
         from regimeter.monitor.figures import Figures
         from regimeter.monitor.look import Looks
-        found = Looks(["gpu-idle", "throttling"]).take(None, Figures(), 1, 1.0).rules
+        found = Looks(["gpu-idle", "throttling"]).take(Figures(), 1, 1.0).rules
         assert 0 <= found["gpu-idle"] <= 1, found
         assert found["throttling"] in (0.0, 1.0), found
         print("ok")
@@ -196,7 +205,7 @@ def test_an_alert_reaches_all_and_fails_the_command(
     assert change["value"] > 1e-7
     assert change["recording"] == str(watched.run)
     assert found["regimeter_alert_firing", (("alert", "own-cost"),)] == 1
-    assert found["regimeter_alerts_total", (("alert", "own-cost"),)] == 1
+    assert found["regimeter_alerts_total", (("alert", "own-cost"),)] >= 1  # a program that gets no turn has no cost
     assert found["regimeter_alert_value", (("alert", "own-cost"),)] > 1e-7
     assert code == 3
     assert "regimeter: alert own-cost firing: " in said

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import fakes
 import pytest
-from watching import Watched
+from watching import SCOPES, Watched
 
-from regimeter.cli import make_parser, record
+from regimeter.cli import make_parser
 from regimeter.cli.watching import watch_of
+from regimeter.cli.words import split_program
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 NAME = re.compile(r"\b(?:regimeter|DCGM)_\w+")
@@ -25,7 +26,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
     environment = {**fakes.environment(nvml=""), "REGIMETER_LIBCUDA": "off"}
     watched = Watched(tmp_path_factory.mktemp("watched"), "--alert", "all", **environment)
     try:
-        found = watched.until(1)
+        found = watched.until(SCOPES)
     finally:
         watched.end()
     names: dict[str, set[str]] = {}
@@ -80,7 +81,7 @@ def commands() -> list[list[str]]:
 @pytest.mark.parametrize("words", commands(), ids=["unit", "container"])
 def test_the_commands_are_ours(words: list[str], tmp_path: Path) -> None:
     assert words[0].endswith("regimeter")
-    ours, program = record.split_program(words[1:])
+    ours, program = split_program(words[1:])
     arguments = make_parser().parse_args(ours)
     arguments.program, arguments.output = program, str(tmp_path / "run.rgm")
     watch = watch_of(arguments, None)

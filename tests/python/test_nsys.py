@@ -4,7 +4,9 @@
 import contextlib
 import gzip
 import json
+import shutil
 import sqlite3
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -246,6 +248,21 @@ def test_damaged_exports_raise_nothing_but_format_errors(old, seed):
         data[at] = random.integers(256)
     with contextlib.suppress(FormatError):
         load(bytes(data))
+
+
+@pytest.mark.parametrize("value", ["x'00ff'", "'text'", "NULL", "1.5"])
+def test_keys_of_another_type_are_left_out(path, run, tmp_path, value):
+    """SQLite keeps any value in any column."""
+    names = {"META_DATA_EXPORT": "name", "TARGET_INFO_SYSTEM_ENV": "name", "ThreadNames": "globalTid",
+             "PROCESSES": "globalPid", "TARGET_INFO_SESSION_START_TIME": "utcEpochNs",
+             "TARGET_INFO_CUDA_DEVICE": "gpuId", "TARGET_INFO_GPU": "id"}  # fmt: skip
+    copy = Path(shutil.copy(path, tmp_path / "odd.sqlite"))
+    with sqlite3.connect(copy) as link:
+        there = {row[0] for row in link.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        for table in names.keys() & there:
+            link.execute(f"UPDATE OR IGNORE {table} SET {names[table]} = {value} WHERE rowid = 1")
+    link.close()
+    assert len(load(copy).spans) == len(run.spans)
 
 
 def test_an_empty_export(tmp_path):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from needed import package
 from slow_import import slow_import
@@ -62,7 +62,6 @@ def flops_of(*calls: Call) -> list[float]:
 size = st.integers(1, 6)
 
 
-@settings(deadline=None)  # the first example imports torch
 @given(size, size, size, size)
 def test_matrix_products(b: int, m: int, k: int, n: int) -> None:
     counter = package("torch.utils.flop_counter")
@@ -92,7 +91,6 @@ conv_arguments = st.tuples(
 )  # fmt: skip
 
 
-@settings(deadline=None)  # the first example imports torch
 @given(conv_arguments, st.integers(1, 3))
 def test_convolutions(arguments: tuple[int, int, int, int, int, int, bool, int], spatial: int) -> None:
     torch = package("torch")
@@ -144,7 +142,6 @@ def test_other_spellings_of_a_convolution() -> None:
     ]
 
 
-@settings(deadline=None)  # the first example imports torch
 @given(size, size, size, size, size, size)
 def test_attention(b: int, h: int, q: int, k: int, d: int, v: int) -> None:
     counter = package("torch.utils.flop_counter")
@@ -184,7 +181,7 @@ def test_only_the_innermost_known_operator_counts() -> None:
     ):
         run = run_of(calls, parents=[-1, 0])
         table = run.analyse("operator_flops")
-        assert [run.strings[n] for n in table.name] == names
+        assert [run.string(n) for n in table.name] == names
         assert table.flops.tolist() == pytest.approx(flops, nan_ok=True)
         assert SOURCES[table.source[0]] == ("unavailable" if math.isnan(flops[0]) else "shapes")
 
@@ -264,12 +261,12 @@ def test_real_traces() -> None:
     """The rate of a GEMM on an H100 lies under its peak of 989 TFLOP/s (BF16, dense), and over nothing."""
     run = load_trace("h100_owlv2_with_stack.json.gz")
     table = run.analyse("operator_flops")
-    names = {run.strings[n] for n in table.name}
+    names = {run.string(n) for n in table.name}
     assert names == {"aten::addmm", "aten::bmm", "aten::cudnn_convolution", "aten::mm"}
     assert table.source.all()
     assert (table.flops_per_s < 989e12).all()
     assert (table.flops_per_s > 0).all()
-    row = next(i for i, s in enumerate(table.shapes) if run.strings[s].startswith("[[1024],[5185,1024],[1024,1024]"))
+    row = next(i for i, s in enumerate(table.shapes) if run.string(s).startswith("[[1024],[5185,1024],[1024,1024]"))
     assert table.flops[row] == table.calls[row] * 2 * 5185 * 1024 * 1024
     old = load_trace("v100_ddp_large.json.gz").analyse("operator_flops")
     assert len(old) > 0

@@ -3,6 +3,7 @@
 
 from collections import defaultdict
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ OP, CALL, WORK = KINDS.index("cpu_op"), ("runtime", "driver"), ("kernel", "memcp
 
 
 def by_name(run: Run, table: Any) -> dict[str, int]:
-    return {run.strings[n]: i for i, n in enumerate(table.name)}
+    return {run.string(n): i for i, n in enumerate(table.name)}
 
 
 def ancestors(spans: Any, row: int) -> list[int]:
@@ -35,9 +36,11 @@ def ancestors(spans: Any, row: int) -> list[int]:
 
 def naive(run: Run) -> dict[str, dict[str, int]]:
     """Return the figures of each operator name, by walks up the parents."""
-    spans, out = run.spans, defaultdict(lambda: defaultdict(int))
+    columns = ("kind", "name", "parent", "correlation", "start_ns", "duration_ns")
+    spans = SimpleNamespace(**{column: getattr(run.spans, column).tolist() for column in columns})
+    out: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     children = defaultdict(list)
-    name = [run.strings[n] for n in spans.name]
+    name = [run.string(n) for n in spans.name]
     launch = {}
     for i, kind in enumerate(spans.kind):
         if KINDS[kind] in CALL and spans.correlation[i] > 0:
@@ -89,7 +92,7 @@ def test_every_operator_has_the_figures_of_a_naive_walk(name: str) -> None:
         if int(getattr(table, key)[i]) != expected[label][key]
     }
     assert wrong == {}
-    order = [(-int(t), run.strings[n]) for t, n in zip(table.self_ns, table.name, strict=True)]
+    order = [(-int(t), run.string(n)) for t, n in zip(table.self_ns, table.name, strict=True)]
     assert order == sorted(order)
 
 
@@ -98,10 +101,10 @@ def test_shapes_divide_the_rows_of_names() -> None:
     names, shapes = run.analyse("operator_times"), run.analyse("operator_times", group_by=1)
     assert len(shapes) > len(names)
     for label, i in by_name(run, names).items():
-        rows = [j for j, n in enumerate(shapes.name) if run.strings[n] == label]
+        rows = [j for j, n in enumerate(shapes.name) if run.string(n) == label]
         for key in ("calls", "self_ns", "self_device_ns", "launches", "kernels", "copies", "bytes"):
             assert getattr(shapes, key)[rows].sum() == getattr(names, key)[i]
-    assert "[[1,141,512],[512,512],[512]]" in {run.strings[s] for s in shapes.shapes}
+    assert "[[1,141,512],[512,512],[512]]" in {run.string(s) for s in shapes.shapes}
 
 
 def test_torch_key_averages(tmp_path: Path) -> None:
@@ -119,11 +122,11 @@ def test_torch_key_averages(tmp_path: Path) -> None:
     recorded.export_chrome_trace(str(path))
     run = slow_import(path)
     names = run.analyse("operator_times")
-    nested = {run.strings[n] for n in names.name[names.recursive_calls > 0]}
+    nested = {run.string(n) for n in names.name[names.recursive_calls > 0]}
     for by_shape in (False, True):
         table = run.analyse("operator_times", group_by=int(by_shape))
         ours = {
-            (run.strings[n], run.strings[s].replace(" ", "") if by_shape else ""): i
+            (run.string(n), run.string(s).replace(" ", "") if by_shape else ""): i
             for i, (n, s) in enumerate(zip(table.name, table.shapes, strict=True))
         }
         compared = 0

@@ -50,7 +50,7 @@ def test_a_graph_launch_has_all_its_kernels() -> None:
     """HTA keeps the last kernel of a launch only."""
     run = load_trace("mi300_vllm_decode_graph.json.gz")
     table = run.analyse("operator_tree")
-    rows = [i for i, s in enumerate(table.span) if run.strings[run.spans.name[s]] == "hipGraphLaunch"]
+    rows = [i for i, s in enumerate(table.span) if run.string(run.spans.name[s]) == "hipGraphLaunch"]
     assert [int(table.work[i]) for i in rows] == [max(table.work)]
     assert table.work[rows[0]] > 400
 

@@ -29,7 +29,7 @@ RECORDED = """
 def series(run: Run, name: str) -> list[float]:
     counters = run.tables.counters
     return [
-        float(value) for at, value in zip(counters.series, counters.value, strict=True) if run.strings[int(at)] == name
+        float(value) for at, value in zip(counters.series, counters.value, strict=True) if run.string(int(at)) == name
     ]
 
 

@@ -59,14 +59,31 @@ def test_the_manual_page_is_sound_roff():
 @pytest.mark.parametrize("platform", ["darwin", "win32"])
 def test_other_systems_are_refused_with_one_sentence(platform, tmp_path):
     package("scikit_build_core")
-    code = "import sys; sys.platform, folder = sys.argv[1:]; import scikit_build_core.build as b; b.build_wheel(folder)"
+    code = """if True:
+        import sys, sysconfig
+        sysconfig.get_config_vars()  # read from a file of the true platform
+        sys.platform, folder = sys.argv[1:]
+        import scikit_build_core.build as build
+        build.build_wheel(folder)"""
     done = subprocess.run([sys.executable, "-c", code, platform, tmp_path], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode != 0
     (line,) = (done.stdout + done.stderr).splitlines()
     assert line.startswith("regimeter records on Linux only")
 
 
-def test_a_free_threaded_python_is_refused_with_the_reason(tmp_path):
+def test_pip_refuses_a_free_threaded_python_with_one_sentence(tmp_path):
+    package("scikit_build_core")
+    code = """if True:
+        import sys, sysconfig, scikit_build_core.build as build
+        sysconfig.get_config_vars()["ABIFLAGS"] = "t"  # as such a build says
+        build.build_wheel(sys.argv[1])"""
+    done = subprocess.run([sys.executable, "-c", code, tmp_path], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode != 0
+    (line,) = (done.stdout + done.stderr).splitlines()
+    assert line.startswith("regimeter does not build for a free-threaded Python, because")
+
+
+def test_cmake_refuses_a_free_threaded_python_with_the_reason(tmp_path):
     (tmp_path / "sitecustomize.py").write_text(
         "import sysconfig\nsysconfig.get_config_vars()['Py_GIL_DISABLED'] = 1  # as such a build says\n"
     )

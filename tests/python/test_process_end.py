@@ -11,8 +11,8 @@ import pytest
 
 from regimeter import GPUProfiler, load
 
-KILLS = 60
-AT_ONCE = 4
+KILLS = 24
+AT_ONCE = 2
 
 
 def codes(run):

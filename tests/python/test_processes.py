@@ -2,35 +2,35 @@
 """A program and the processes that it forks or spawns: a recording each, one run, one verdict."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+from warm import record
 
 import regimeter
 from regimeter.run.processes import process_of, program_of
 
 POOL = """
-import multiprocessing, sys, time
+import multiprocessing, time
 
 def work(number):
     time.sleep(0.05)
     return number
 
 if __name__ == "__main__":
-    with multiprocessing.get_context(sys.argv[1]).Pool(2) as pool:
+    with multiprocessing.get_context(METHOD).Pool(2) as pool:
         for _ in range(12):
             pool.map(work, range(4), 1)
 """
 LOADER = """
-import sys, time
+import time
 import torch
 from torch.utils.data import DataLoader, Dataset
 
 class Slow(Dataset):
     def __len__(self):
-        return 96
+        return 64
     def __getitem__(self, index):
         time.sleep(0.03)
         return torch.zeros(8), index % 2
@@ -39,24 +39,26 @@ if __name__ == "__main__":
     torch.set_num_threads(1)
     model = torch.nn.Linear(8, 2)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    for rows, labels in DataLoader(Slow(), batch_size=8, num_workers=2, multiprocessing_context=sys.argv[1]):
+    for rows, labels in DataLoader(Slow(), batch_size=8, num_workers=1, multiprocessing_context=METHOD):
         optimizer.zero_grad()
         torch.nn.functional.cross_entropy(model(rows), labels).backward()
         optimizer.step()
 """
 
 
-def record(folder: Path, code: str, method: str) -> tuple[list[Path], dict[str, object]]:
+def recorded(folder: Path, code: str, method: str) -> tuple[list[Path], dict[str, object]]:
     """Record a program; return its file and those of its processes, and what `record` said."""
     folder.mkdir(exist_ok=True)
-    (folder / "program.py").write_text(code)
-    command = [sys.executable, "-m", "regimeter", "record", "--json", "-o", "run.rgm", "--html", "page.html"]
-    done = subprocess.run(
-        [*command, "program.py", method], cwd=folder, capture_output=True, text=True, timeout=300, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    files = sorted(folder.glob("run.rgm*"))
-    return files, json.loads(done.stderr[done.stderr.index("{") :])
+    code = code.replace("METHOD", repr(method))
+    record(folder, code, "--json", "--html", str(folder / "page.html"), quiet=False)
+    said = (folder / "err").read_text()
+    return sorted(folder.glob("run.rgm*")), json.loads(said[said.index("{") :])
+
+
+@pytest.fixture(scope="module")
+def forked(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Path], dict[str, object]]:
+    """A pool of forked processes."""
+    return recorded(tmp_path_factory.mktemp("forked"), POOL, "fork")
 
 
 def check_is_whole(files: list[Path], run: regimeter.Run) -> None:
@@ -80,11 +82,17 @@ def check_is_whole(files: list[Path], run: regimeter.Run) -> None:
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
-def test_a_pool_is_one_run_with_its_program_through_every_door(method: str, tmp_path: Path) -> None:
-    files, said = record(tmp_path, POOL, method)
+def test_a_pool_is_one_run_with_its_program_through_every_door(
+    method: str, tmp_path: Path, forked: tuple[list[Path], dict[str, object]], command: Any
+) -> None:
+    files, said = forked if method == "fork" else recorded(tmp_path, POOL, method)
+    folder = files[0].parent
     assert len(files) >= 3
     run = regimeter.load([str(file) for file in files])
     check_is_whole(files, run)
+    job = regimeter.analyze_ranks(folder, workers=1)
+    assert [len(job.parts), job.ranks] == [1, []]
+    assert {Path(path).name for path, _ in job.left_out} == {"program.py", "page.html", "out", "err"}
     found = run.verdict()
     assert found is not None
     assert found.cause == "child", found.why
@@ -92,11 +100,9 @@ def test_a_pool_is_one_run_with_its_program_through_every_door(method: str, tmp_
     assert found.causes[0].process in run.lanes.process
     assert "work (program.py:5)" in found.next
     assert said["verdict"] == found.to_dict()
-    assert json.dumps(found.why).strip('"') in (tmp_path / "page.html").read_text()
-    tool = [sys.executable, "-m", "regimeter"]
-    for names in ([str(file) for file in files], [str(tmp_path / "run.rgm*")]):
-        shown = subprocess.run([*tool, "show", *names, "--json"], check=True, capture_output=True, text=True)
-        assert json.loads(shown.stdout)["verdict"] == found.to_dict()
+    assert json.dumps(found.why).strip('"') in (folder / "page.html").read_text()
+    for names in (files, [folder / "run.rgm*"]):
+        assert json.loads(command("show", *names, "--json").stdout)["verdict"] == found.to_dict()
     alone = regimeter.load(files[0]).verdict()
     assert alone is not None
     assert alone.causes[0].process is None
@@ -105,8 +111,8 @@ def test_a_pool_is_one_run_with_its_program_through_every_door(method: str, tmp_
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_workers_of_a_loader_have_the_line_of_the_wait(method: str, tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    files, said = record(tmp_path, LOADER, method)
-    assert len(files) == 3
+    files, said = recorded(tmp_path, LOADER, method)
+    assert len(files) == 2
     run = regimeter.load([str(file) for file in files])
     check_is_whole(files, run)
     found = run.verdict()
@@ -120,9 +126,11 @@ def test_workers_of_a_loader_have_the_line_of_the_wait(method: str, tmp_path: Pa
     assert said["verdict"] == found.to_dict()
 
 
-def test_what_an_earlier_program_has_left_is_no_part_of_it(tmp_path: Path) -> None:
-    earlier, _ = record(tmp_path / "earlier", POOL, "fork")
-    files, _ = record(tmp_path / "later", POOL, "fork")
+def test_what_an_earlier_program_has_left_is_no_part_of_it(
+    tmp_path: Path, forked: tuple[list[Path], dict[str, object]]
+) -> None:
+    earlier, _ = forked
+    files, _ = recorded(tmp_path, POOL, "fork")
     run = regimeter.load([str(file) for file in (*files, earlier[1])])
     assert set(run.lanes.process.tolist()) == {process_of(regimeter.load(file)) for file in files}
     assert any("of another program" in row["detail"] for row in run.anomaly_list())

@@ -8,15 +8,15 @@ from regimeter import GPUProfiler
 
 def test_names_made_at_run_time_are_bounded_and_counted(make_profiler):
     profiler = make_profiler(enable_detailed_metrics=False, max_sites=1000)
-    for number in range(20_000):
+    for number in range(5_000):
         with profiler.profile(f"request {number}"):
             pass
     run = profiler.run()
-    assert len(run.spans) == 20_000
+    assert len(run.spans) == 5_000
     assert len(run.get_summary()) <= 1001
     counts = {row["code"]: row["count"] for row in run.anomaly_list()}
-    assert counts["dropped_names"] >= 19_000 - 1
-    assert run.get_summary()["<other operations>"].call_count >= 19_000 - 1
+    assert counts["dropped_names"] >= 4_000 - 1
+    assert run.get_summary()["<other operations>"].call_count >= 4_000 - 1
     assert profiler.stats()["sites"] <= 1001  # and the common one
 
 

@@ -12,7 +12,7 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
-from plugin_session import loading, run, save, session
+from plugin_session import loading, run, save, session, settled  # noqa: F401  (a fixture)
 from published import check
 
 pytest_plugins = ["pytester"]
@@ -110,6 +110,7 @@ def test_pedantic_calls_exactly_as_often_as_asked(pytester: pytest.Pytester) -> 
         ("gpu_benchmark(int); gpu_benchmark.limit_time('1 s')", "before the code is measured"),
         ("gpu_benchmark.limit_time('3 parsecs')", "expected a time above 0 such as * or 1h, got '3 parsecs'"),
         ("gpu_benchmark.limit_launches(1.5)", "not a number of launches"),
+        ("gpu_benchmark.limit_launches(-1)", "not a number of launches"),
         ("gpu_benchmark(lambda: 1 / 0)", "ZeroDivisionError"),
     ],
 )
@@ -247,6 +248,9 @@ def test_an_improvement_passes_and_is_told(faked: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines(["PERF GATE PASSED*1 improvement*", "faster *-20.0 %*"])
 
 
+WIDE = "pytest.mark.gpu_perf(threshold=60)"
+
+
 @pytest.mark.parametrize(
     ("options", "marker", "code"),
     [
@@ -254,7 +258,8 @@ def test_an_improvement_passes_and_is_told(faked: pytest.Pytester) -> None:
         (["--perf-compare-fail=time:250%"], "", 0),
         (["--perf-compare-fail=time:12.5%"], "", 1),
         (["--perf-compare-fail=time:50%"], "@pytest.mark.gpu_perf(threshold='12%')", 1),
-        ([], "@pytest.mark.gpu_perf(threshold=60)", 0),
+        ([], f"@{WIDE}", 0),
+        ([], f"pytestmark = {WIDE}\n        @pytest.mark.gpu_perf(threshold='12%')", 1),  # the closest one counts
         (["--perf-compare-fail=never"], "", 0),
         (["--perf-compare-fail=memory_peak:5%"], "", 0),
         (["--perf-compare-fail=time:50%", "--perf-compare-fail=time:10%"], "", 1),
@@ -265,6 +270,15 @@ def test_thresholds_of_options_and_markers(faked: pytest.Pytester, options: list
     run(faked, "--perf-save=main")
     faked.makepyfile(timed(1.2e-3, marker=marker))
     assert run(faked, "--perf-compare=main", *options).ret == code
+
+
+def test_a_difference_below_its_threshold_passes_and_is_told(faked: pytest.Pytester) -> None:
+    faked.makepyfile(timed(1e-3))
+    run(faked, "--perf-save=main")
+    faked.makepyfile(timed(1.1e-3, marker=f"@{WIDE}"))
+    result = run(faked, "--perf-compare=main")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["*::test_step*real, below the threshold*"])
 
 
 def test_an_accepted_regression_passes_until_its_day(faked: pytest.Pytester) -> None:
@@ -291,6 +305,7 @@ def test_an_accepted_regression_passes_until_its_day(faked: pytest.Pytester) -> 
         ("gpu_perf(speed=3)", "gpu_perf has no argument 'speed'"),
         ("gpu_perf('3%')", "named arguments only"),
         ("gpu_perf(min_share=2)", "min_share is a part of the whole"),
+        ("gpu_perf(pairs=True)", "pairs is a number of at least 1"),
         ("limit_time()", "limit_time takes one limit"),
         ("no_leak(3)", "no_leak takes no limit"),
     ],
@@ -415,20 +430,19 @@ def test_hostile_names_stay_names(faked: pytest.Pytester) -> None:
     assert len(FileStorage(files[0].parent).find(name)) == 1
 
 
-@pytest.mark.slow
 def test_a_database_keeps_sessions_as_files_do(faked: pytest.Pytester, history_place: str) -> None:
     place = history_place if "://" in history_place else f"sqlite:///{history_place}"
     storage = f"--perf-storage={place}"
     faked.makepyfile(timed(1e-3))
     for _ in range(2):
-        assert run(faked, storage, "--perf-save=main", apart=True).ret == 0
-    assert run(faked, storage, "--perf-compare=main:2", apart=True).ret == 0
+        assert run(faked, storage, "--perf-save=main").ret == 0
+    assert run(faked, storage, "--perf-compare=main:2").ret == 0
     faked.makepyfile(timed(1.2e-3))
-    result = run(faked, storage, "--perf-compare=main", "--perf-report=junit:out.xml", apart=True)
+    result = run(faked, storage, "--perf-compare=main", "--perf-report=junit:out.xml")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines(["PERF GATE FAILED  1 regression*", "Baseline: run 2 (main)*"])
     assert "<failure" in (faked.path / "out.xml").read_text()
-    result = run(faked, storage, "--perf-compare=other", apart=True)
+    result = run(faked, storage, "--perf-compare=other")
     result.stdout.fnmatch_lines(["There is no baseline 'other'*"])
     # The runs are the history's own: its verbs see the test as an operation, and the newest session last.
     from regimeter.history import open_history

@@ -4,7 +4,7 @@
 import json
 
 import pytest
-from plugin_session import run, save, session
+from plugin_session import run, save, session, settled  # noqa: F401  (a fixture)
 from test_pytest_plugin import faked, timed  # noqa: F401  (a fixture)
 
 pytest_plugins = ["pytester"]
@@ -20,12 +20,15 @@ HALF = """
 """
 
 
+SAVING = ("--perf-save=main", "--perf-autosave", "--perf-update-baseline")
+
+
 @pytest.mark.parametrize(
-    ("stop", "options", "code", "said"),
+    ("stop", "options", "code", "said", "saving"),
     [
-        ("raise KeyboardInterrupt", (), 2, "the session was interrupted"),
-        ("pytest.exit('enough')", (), 2, "the session was interrupted"),
-        ("assert False", ("-x",), 1, "the session ended early (stopping after 1 failures)"),
+        ("raise KeyboardInterrupt", (), 2, "the session was interrupted", SAVING[::2]),
+        ("pytest.exit('enough')", (), 2, "the session was interrupted", SAVING[1:2]),
+        ("assert False", ("-x",), 1, "the session ended early (stopping after 1 failures)", SAVING),
     ],
 )
 def test_part_of_a_session_is_no_baseline(
@@ -34,19 +37,21 @@ def test_part_of_a_session_is_no_baseline(
     options: tuple[str, ...],
     code: int,
     said: str,
+    saving: tuple[str, ...],
 ) -> None:
+    apart = "assert" not in stop  # what ends a session would end this one
     faked.makepyfile(timed(1e-3))
     run(faked, "--perf-save=main")
     faked.makepyfile(HALF.format(stop=stop))
-    for wanted in ("--perf-save=main", "--perf-autosave", "--perf-update-baseline"):
-        result = run(faked, wanted, "--perf-json=out.json", *options, apart=True)
+    for wanted in saving:
+        result = run(faked, wanted, "--perf-json=out.json", *options, apart=apart)
         assert result.ret == code
         result.stdout.fnmatch_lines(
             [f"Nothing was saved: {said.replace('(', '[(]')}, and part of a session is no baseline"]
         )
         assert json.loads((faked.path / "out.json").read_text())["partial"] == said
     assert [path.name for path in (faked.path / ".regimeter" / "perf").iterdir()] == ["0001_main.json"]
-    result = run(faked, "--perf-compare=main", *options, apart=True)
+    result = run(faked, "--perf-compare=main", *options, apart=apart)
     result.stdout.no_fnmatch_line("PERF GATE PASSED*")
     result.stdout.fnmatch_lines([f"PERF GATE OF PART OF THE TESTS *{said.replace('(', '[(]')}"])
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import fakes
 import pytest
-from plugin_session import run
+from plugin_session import run, settled  # noqa: F401  (a fixture)
 
 pytest_plugins = ["pytester"]
 
@@ -49,7 +49,9 @@ def written(pytester: pytest.Pytester, body: str) -> pytest.Pytester:
     return pytester
 
 
-def test_launches_are_counted_by_tracing(on_device: pytest.Pytester) -> None:
+def test_what_a_session_measures_on_a_device(on_device: pytest.Pytester) -> None:
+    """Launches and waits by tracing, memory of torch's allocator, times by events: a kernel of the double keeps the
+    device busy for 40 us. The fixture itself waits for the device behind each call; that is not the code's own."""
     written(
         on_device,
         f"""
@@ -57,27 +59,40 @@ def test_launches_are_counted_by_tracing(on_device: pytest.Pytester) -> None:
     def test_enough(gpu_benchmark): gpu_benchmark.pedantic(launches, (4,), {FEW})
     @pytest.mark.limit_launches(4)
     def test_many(gpu_benchmark): gpu_benchmark.pedantic(launches, (5,), {FEW})
-    """,
-    )
-    result = run(on_device, apart=True)
-    result.assert_outcomes(passed=1, failed=1)
-    result.stdout.fnmatch_lines(["limit_launches: one call launched 5 pieces of device work and may launch 4"])
-
-
-def test_waits_are_found_by_tracing(on_device: pytest.Pytester) -> None:
-    """The fixture itself waits for the device behind each call; that is not the code's own."""
-    written(
-        on_device,
-        f"""
     @pytest.mark.no_host_sync
     def test_asynchronous(gpu_benchmark): gpu_benchmark.pedantic(launches, (3,), {FEW})
     @pytest.mark.no_host_sync
     def test_waiting(gpu_benchmark): gpu_benchmark.pedantic(waits, {FEW})
+    def test_keeps(): uses(1 << 20, keep=True)  # held before: not the next test's
+    @pytest.mark.gpu_perf(limit_memory="3 MiB")
+    def test_fits(gpu_benchmark): gpu_benchmark.pedantic(uses, (3 << 20,), {FEW})
+    @pytest.mark.gpu_perf(limit_memory="3 MiB")
+    def test_large(gpu_benchmark): gpu_benchmark.pedantic(uses, ((3 << 20) + 512,), {FEW})
+    @pytest.mark.no_leak
+    def test_leaks(gpu_benchmark): gpu_benchmark.pedantic(uses, (4096, True), {FEW})
+    @pytest.mark.no_leak
+    def test_returns(gpu_benchmark): gpu_benchmark.pedantic(uses, (4096,), {FEW})
+    def test_timed(gpu_benchmark): gpu_benchmark.pedantic(launches, (10,), {FEW})
     """,
     )
-    result = run(on_device, apart=True)
-    result.assert_outcomes(passed=1, failed=1)
+    result = run(on_device, "--perf-save=main", apart=True)
+    result.assert_outcomes(passed=6, failed=4)
+    result.stdout.fnmatch_lines(["limit_launches: one call launched 5 pieces of device work and may launch 4"])
     result.stdout.fnmatch_lines(["*_ test_waiting _*", "no_host_sync: the host waited for the device once (*) in one*"])
+    result.stdout.fnmatch_lines(
+        [
+            "limit_memory: the peak was * (torch's device allocator) and may be 3 MiB",
+            "no_leak: device memory grows by 4,096 bytes a call over 30 calls",
+        ]
+    )
+    (saved,) = (on_device.path / ".regimeter" / "perf").iterdir()
+    records = {one["test"].rpartition("::")[2]: one for one in json.loads(saved.read_text())["tests"]}
+    assert records["test_fits"]["metrics"]["memory_peak"] == [[3 << 20]]
+    assert records["test_fits"]["memory_source"] == "torch's device allocator"
+    (times,) = records["test_timed"]["metrics"]["device_time"]
+    assert len(times) == 3
+    assert all(time >= 400e-6 for time in times), "ten kernels of 40 us, behind one another"
+    assert records["test_timed"]["unavailable"] == {}
 
 
 def test_budgets_without_tracing_name_the_reason(on_device: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,35 +109,6 @@ def test_budgets_without_tracing_name_the_reason(on_device: pytest.Pytester, mon
     result = run(on_device, apart=True)
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(["limit_launches cannot be checked: *REGIMETER_LIBCUPTI=off*"])
-
-
-def test_memory_is_the_peak_of_the_devices_allocator(on_device: pytest.Pytester) -> None:
-    written(
-        on_device,
-        f"""
-    def test_keeps(): uses(1 << 20, keep=True)  # held before: not the next test's
-    @pytest.mark.gpu_perf(limit_memory="3 MiB")
-    def test_fits(gpu_benchmark): gpu_benchmark.pedantic(uses, (3 << 20,), {FEW})
-    @pytest.mark.gpu_perf(limit_memory="3 MiB")
-    def test_large(gpu_benchmark): gpu_benchmark.pedantic(uses, ((3 << 20) + 512,), {FEW})
-    @pytest.mark.no_leak
-    def test_leaks(gpu_benchmark): gpu_benchmark.pedantic(uses, (4096, True), {FEW})
-    @pytest.mark.no_leak
-    def test_returns(gpu_benchmark): gpu_benchmark.pedantic(uses, (4096,), {FEW})
-    """,
-    )
-    result = run(on_device, "--perf-save=main", apart=True)
-    result.assert_outcomes(passed=3, failed=2)
-    result.stdout.fnmatch_lines(
-        [
-            "limit_memory: the peak was * (torch's device allocator) and may be 3 MiB",
-            "no_leak: device memory grows by 4,096 bytes a call over 30 calls",
-        ]
-    )
-    (saved,) = (on_device.path / ".regimeter" / "perf").iterdir()
-    records = {one["test"].rpartition("::")[2]: one for one in json.loads(saved.read_text())["tests"]}
-    assert records["test_fits"]["metrics"]["memory_peak"] == [[3 << 20]]
-    assert records["test_fits"]["memory_source"] == "torch's device allocator"
 
 
 def test_a_larger_peak_and_more_launches_fail_the_comparison(on_device: pytest.Pytester) -> None:
@@ -147,20 +133,3 @@ def test_a_larger_peak_and_more_launches_fail_the_comparison(on_device: pytest.P
     text = more.stdout.str()
     assert "memory_peak" in text
     assert "launches" in text
-
-
-def test_device_time_is_measured_by_events(on_device: pytest.Pytester) -> None:
-    """A kernel of the double keeps the device busy for 40 us; ten of them, behind one another, for 400."""
-    written(
-        on_device,
-        f"""
-    def test_timed(gpu_benchmark): gpu_benchmark.pedantic(launches, (10,), {FEW})
-    """,
-    )
-    assert run(on_device, "--perf-save=main", apart=True).ret == 0
-    (saved,) = (on_device.path / ".regimeter" / "perf").iterdir()
-    (record,) = json.loads(saved.read_text())["tests"]
-    (times,) = record["metrics"]["device_time"]
-    assert len(times) == 3
-    assert all(time >= 400e-6 for time in times)
-    assert record["unavailable"] == {}

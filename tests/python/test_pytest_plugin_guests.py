@@ -7,7 +7,7 @@ from importlib.util import find_spec
 
 import pytest
 from needed import need
-from plugin_session import run
+from plugin_session import run, save, session, settled  # noqa: F401  (a fixture)
 
 pytest_plugins = ["pytester"]
 
@@ -50,31 +50,22 @@ TESTS = """
 
 
 @needs("pytest-xdist")
-def test_workers_send_their_samples_to_the_controller(pytester: pytest.Pytester) -> None:
+def test_workers_send_their_samples_to_the_controller_which_judges_once(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(TESTS)
-    result = run(pytester, "-n", "2", "--perf-save=main", "--junitxml=out.xml", apart=True, guests=["xdist"])
+    here = "test_workers_send_their_samples_to_the_controller_which_judges_once.py::"
+    never = [[1e-12 * (1 + 0.001 * i) for i in range(9)]]  # a baseline that no machine reaches
+    save(pytester.path, session({f"{here}test_one": {"time": never}, f"{here}test_two": {"time": never}}))
+    words = ("-n", "2", "--perf-save=new", "--perf-compare=main", "--junitxml=out.xml")
+    result = run(pytester, *words, apart=True, guests=["xdist"])
     result.assert_outcomes(passed=3)
-    result.stdout.fnmatch_lines(["*2 workers of pytest-xdist shared the processor*", "Saved: *0001_main.json"])
-    document = json.loads((pytester.path / ".regimeter/perf/0001_main.json").read_text())
-    rounds = {one["operation"].rpartition("::")[2]: len(one["metrics"]["time"][0]) for one in document["tests"]}
-    assert rounds == {"test_one": 5, "test_two": 6}
-    assert len(list((pytester.path / ".regimeter/perf").iterdir())) == 1
-    assert "perf.time" in (pytester.path / "out.xml").read_text()
-
-
-@needs("pytest-xdist")
-def test_a_regression_found_by_workers_fails_the_session_once(pytester: pytest.Pytester) -> None:
-    pytester.makepyfile(TESTS)
-    run(pytester, "--perf-save=main")
-    path = pytester.path / ".regimeter/perf/0001_main.json"
-    document = json.loads(path.read_text())
-    for one in document["tests"]:
-        # A baseline that no machine reaches.
-        one["metrics"]["time"] = [[1e-12 * (1 + 0.001 * i) for i in range(9)]]
-    path.write_text(json.dumps(document))
-    result = run(pytester, "-n", "2", "--perf-compare=main", apart=True, guests=["xdist"])
+    result.stdout.fnmatch_lines(["*2 workers of pytest-xdist shared the processor*", "Saved: *0002_new.json*"])
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert sum("PERF GATE FAILED  2 regressions" in line for line in result.outlines) == 1
+    document = json.loads((pytester.path / ".regimeter/perf/0002_new.json").read_text())
+    rounds = {one["operation"].rpartition("::")[2]: len(one["metrics"]["time"][0]) for one in document["tests"]}
+    assert rounds == {"test_one": 5, "test_two": 6}
+    assert len(list((pytester.path / ".regimeter/perf").iterdir())) == 2
+    assert "perf.time" in (pytester.path / "out.xml").read_text()
 
 
 @needs("pytest-xdist")
@@ -176,8 +167,9 @@ def test_beside_pytest_memray_its_marker_is_its_own(pytester: pytest.Pytester) -
 def test_all_of_them_together(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(TESTS)
     result = run(
-        pytester, "-n", "2", "--cov=.", "--memray", "--perf-save=main", "--perf-launches=2", apart=True, guests=None
-    )
+        pytester, "-n", "2", "--cov=.", "--memray", "--perf-save=main", "--perf-launches=2", apart=True,
+        guests=["xdist", "pytest_cov", "memray", "benchmark"],
+    )  # fmt: skip
     result.assert_outcomes(passed=3)
     assert result.ret == 0
     result.stdout.fnmatch_lines(["*::test_one *2 processes x 5 x 1*"])

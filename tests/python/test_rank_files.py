@@ -28,6 +28,14 @@ def left_out(run: Run) -> str:
     return "".join(row["detail"] for row in run.anomaly_list() if row["code"] == "skipped_files")
 
 
+def test_of_as_many_files_those_that_state_a_job_are_read(tmp_path):
+    write(tmp_path / "a.json", events=1)
+    write(tmp_path / "b.json", 0, 1, events=2)
+    run = load(tmp_path)
+    assert (len(run.spans), ranks(run)) == (2, [0])
+    assert "a.json: of another job (no world size)" in left_out(run)
+
+
 def test_a_directory_of_ranks(tmp_path):
     for rank in range(11):
         write(tmp_path / f"trace-{10 - rank}.json", rank, 11, events=rank + 1)

@@ -4,14 +4,13 @@ by queued work alone. So times are those that the test gave to the kernels, and 
 
 import json
 import os
-import subprocess
-import sys
 import textwrap
 from pathlib import Path
 
 import fakes
 import pytest
 import small_calibration
+import warm
 
 HERE = Path(__file__).parent
 PRELUDE = """
@@ -33,6 +32,8 @@ for name in ("fma_fp64 fma_fp32 fma_fp16 fma_bf16 mma_fp16_k8 mma_int8_k16 mma_f
     takes(f"rgm_{name}", 3_000_000)
 for name, us in {"float64": 2800, "float32": 3000, "float16": 200, "bfloat16": 200}.items():
     takes(f"mm_{name}", us * 1000)
+takes("_scaled_mm_bfloat16", 100_000)
+takes("_int_mm_int32", 120_000)
 from regimeter import GPUProfiler, UnavailableError
 """
 TORCH = """
@@ -56,23 +57,21 @@ def on_device(tmp_path, cache):
     """Run a program with the stubs on the doubles; return what it printed as JSON."""
 
     def run(code, *, cuda="follow=0,paper=0", nvml=None, before=TORCH, stubs=("stub_torch",), **variables):
-        script = tmp_path / "program.py"
-        script.write_text(PRELUDE + before + textwrap.dedent(code), encoding="utf-8")
-        done = started([str(script)], cuda, nvml, stubs, {"REGIMETER_CACHE": str(cache), **variables})
+        program = PRELUDE + before + textwrap.dedent(code)
+        variables = environment(cuda, nvml, stubs, **{"REGIMETER_CACHE": str(cache), **variables})
+        done = warm.program(tmp_path, program, variables)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 
     return run
 
 
-def started(words, cuda, nvml, stubs, variables):
+def environment(cuda, nvml, stubs, **variables):
+    """Return the variables by which a program finds the stubs, and these the doubles."""
     doubles = fakes.environment(cuda=cuda, nvrtc="", **({} if nvml is None else {"nvml": nvml}))
     path = os.pathsep.join(filter(None, (*(str(HERE / stub) for stub in stubs), os.environ.get("PYTHONPATH"))))
-    environment = {**os.environ, "REGIMETER_LIBNVML": "off", **doubles, "PYTHONPATH": path, "REGIMETER_LIBHIP": "off"}
-    return subprocess.run(
-        [sys.executable, *words], env={**environment, **variables}, capture_output=True, text=True, timeout=300,
-        check=False,
-    )  # fmt: skip
+    off = {"REGIMETER_LIBNVML": "off", "REGIMETER_LIBHIP": "off"}
+    return {**os.environ, **off, **doubles, "PYTHONPATH": path, **variables}
 
 
 # --- times and verdicts ---------------------------------------------------------------------------------------------
@@ -88,7 +87,7 @@ def test_a_product_near_the_peak_of_its_pipe_is_compute_bound(on_device):
     shape, told = found
     assert shape == [4096, 4096]
     assert told["runtime_ms"] == pytest.approx(0.21)
-    assert (told["device"], told["pipe"], told["regime"]) == ("cuda:0", "fp16", "COMPUTE_BOUND")
+    assert (told["device"], told["pipe"], told["regime"]) == ("cuda:0", "fp16", "COMPUTE_BOUND"), told
     assert told["flops"] == 2 * 4096**3
     assert told["bytes"] == 2 * 2 * 4096**2  # one operand twice, and the result
     assert told["flops_utilization"] == pytest.approx(200 / 210, rel=1e-3)
@@ -102,7 +101,7 @@ def test_an_addition_near_the_bandwidth_is_memory_bound(on_device):
     a, b = floats(1 << 26), floats(1 << 26)
     print(json.dumps(profile(torch.add, a, b, repeat=3)[1]))
     """)
-    assert told["regime"] == "MEMORY_BOUND"
+    assert told["regime"] == "MEMORY_BOUND", told
     assert told["bytes"] == 3 * 4 * 2**26
     assert told["bandwidth_utilization"] == pytest.approx(3 * 4 * 2**26 / 300e-6 / COPY, rel=1e-3)
     assert told["calls"] == 3
@@ -204,7 +203,7 @@ def test_operators_of_the_program_are_counted_on_a_device(on_device):
     assert told["flops"] == again["flops"] == 2 * 4096**3
     assert told["evidence"]["device_ms"] == pytest.approx(0.21)  # nothing is subtracted from the device's time
     assert any("may have waited" in note for note in told["warnings"])
-    assert again["regime"] == "COMPUTE_BOUND"
+    assert again["regime"] == "COMPUTE_BOUND", again
     assert not any("may have waited" in note for note in again["warnings"])
 
 
@@ -221,6 +220,7 @@ def test_a_block_finds_out_whether_the_device_worked(on_device):
     print(json.dumps([one.analysis, two.analysis]))
     """,
         before=TORCH + small_calibration.PROGRAM,
+        REGIMETER_CACHE="off",
     )
     assert on["device"] == "cuda:0"
     assert on["runtime_ms"] == pytest.approx(0.21)
@@ -328,21 +328,39 @@ def test_two_devices_are_compared(on_device):
     assert "device 1 takes" in warnings[-1]
 
 
+def test_ceilings_of_eight_bits_are_those_of_libraries(on_device):
+    """Where no loop of ours multiplies 8-bit floats, torch's product is the ceiling; without torch a reason is."""
+    calibrate = """
+        from regimeter.calibration import calibrate
+        made = calibrate("cuda", quick=True, force=True).ceilings
+        told = {t: [made[t].value, made[t].source, made[t].reason] for t in ("compute_fp8", "compute_int8")}
+        print(json.dumps(told))
+    """
+    told = on_device(calibrate, REGIMETER_CACHE="off")
+    size = 4096
+    assert told["compute_fp8"][0] == pytest.approx(2 * size**3 / 100e-6)
+    assert told["compute_fp8"][1] == f"torch._scaled_mm {size} x {size} (float8_e4m3fn)"
+    assert told["compute_int8"][0] == pytest.approx(2 * size**3 / 120e-6)
+    alone = on_device(calibrate, before="", REGIMETER_CACHE="off")
+    assert alone["compute_fp8"][0] is None
+    assert "torch._scaled_mm" in alone["compute_fp8"][2]
+    assert alone["compute_int8"][1] == "kernel rgm_mma_int8"
+
+
 # --- the command and the plots ----------------------------------------------------------------------------------------
 
 
-def test_the_command_profiles_on_a_device(cache):
-    start = "import sys; from regimeter.cli.gpu_profile import main; sys.exit(main())"
-    words = ["-c", start, "--profile", "matmul", "--size", "1000000", "--device", "cuda"]
-    done = started(
-        [*words, "--json"], "follow=0,paper=0,kernel_ns=60000", None, ("stub_torch",), {"REGIMETER_CACHE": "off"}
-    )
+def test_the_command_profiles_on_a_device(tmp_path):
+    words = ["--profile", "matmul", "--size", "1000000", "--device", "cuda"]
+    start = "import sys; from regimeter.cli.gpu_profile import main; sys.exit(main({}))"
+    variables = environment("follow=0,paper=0,kernel_ns=60000", None, ("stub_torch",), REGIMETER_CACHE="off")
+    done = warm.program(tmp_path, start.format([*words, "--json"]), variables)
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     assert told["device"] == "cuda:0"
     assert told["runtime_ms"] == pytest.approx(0.06)
     assert told["flops"] == 2 * 1000**3
-    done = started(words, "", None, ("stub_torch",), {"REGIMETER_CACHE": "off", "REGIMETER_LIBCUDA": "off"})
+    done = warm.program(tmp_path, start.format(words), variables | {"REGIMETER_LIBCUDA": "off"})
     assert (done.returncode, done.stdout) == (1, "")
 
 

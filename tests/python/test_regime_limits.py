@@ -397,10 +397,10 @@ def test_what_is_undecided_has_cause_and_remedy():
     evidence = {"reason": "pages", "page_faults": 29_320.0, "limits": {"new_memory": 0.62}}
     told = {"regime": "AMBIGUOUS", "detail": "first_touch", "evidence": evidence}
     text = suggest_optimization(told | {"calls": 1})
-    assert "29,320 page faults: 62% of the time" in text
+    assert "29,320 page faults: 62 % of the time" in text
     assert "call it once before" in text
     assert "call it once before" not in suggest_optimization(told | {"calls": 5}), "it was called before"
     stolen = {"reason": "uncertain", "wall_ms": 10.0, "stolen_ms": 4.0}
-    assert "40%" in suggest_optimization({"regime": "AMBIGUOUS", "detail": "none", "evidence": stolen})
+    assert "40 %" in suggest_optimization({"regime": "AMBIGUOUS", "detail": "none", "evidence": stolen})
     parts = {"reason": "uncertain", "limits": {"arithmetic": 0.5, "strided": 0.45}}
-    assert "50%" in suggest_optimization({"regime": "AMBIGUOUS", "detail": "none", "evidence": parts})
+    assert "50 %" in suggest_optimization({"regime": "AMBIGUOUS", "detail": "none", "evidence": parts})

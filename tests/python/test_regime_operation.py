@@ -203,7 +203,7 @@ def test_keyword_only_calls_and_methods_and_lambdas(profiler):  # D1
 
 def test_what_is_not_known_is_none_and_said(profiler):
     hidden = np.ones(100)
-    profile = profiler.profile_operation(lambda: hidden + hidden, repeat=3)
+    profile = profiler.profile_operation(lambda: (hidden + hidden) * hidden, repeat=3)
     assert profile["flops"] is profile["achieved_flops"] is profile["flops_utilization"] is None
     assert profile["source"]["bytes"] == LOWER_BOUND  # the result alone
     nothing = profiler.profile_operation(lambda: None)
@@ -361,7 +361,7 @@ def test_a_ceiling_that_a_call_beats_is_measured_again(flops, regime, part, monk
         asked.append(part)
         return calibration(flops=1.5e11)
 
-    monkeypatch.setattr("regimeter.calibration.measure.measure_again", measure_again)
+    monkeypatch.setattr("regimeter.regime.verdict.measure_again", measure_again)
     told = verdict_on(monkeypatch, 10, flops=flops, bytes=1e6)
     assert (told["regime"], asked) == (regime, part)  # nine times a ceiling is an error of the work
     assert told["flops_utilization"] == pytest.approx(flops / 10e-3 / (1.5e11 if part else 1e11))
@@ -436,7 +436,7 @@ def test_time_that_others_took_makes_no_call_faster_than_a_roof(monkeypatch):
     measured = Measurement(10e6, 10e6, None, 1e6, 12e6, 8.5e6, 0, 0, 0, 5, 0.01, (10_000_000,) * 5)
     monkeypatch.setattr(calls.stopwatch, "measure", lambda call, repeat, clock=None, pace=False: (call(), measured))
     monkeypatch.setattr(floor, "_known", {("python", False): (300.0, 0.05)})
-    monkeypatch.setattr("regimeter.calibration.measure.measure_again", lambda beaten, part: None)
+    monkeypatch.setattr("regimeter.regime.verdict.measure_again", lambda beaten, part: None)
     question = calls.Question(5, flops=9e8, bytes=1e6)
     told = calls.profile_call(lambda: None, (), {}, question, lambda device: calibration())[1]
     assert told["detail"] != "model_error"
@@ -451,7 +451,7 @@ def test_a_product_that_beats_the_loops_of_the_calibration_is_the_better_measure
     measured = Measurement(ns, ns, None, ns, ns, 0, 0, 0, 0, 5, 0.01, (round(ns),) * 5)
     monkeypatch.setattr(calls.stopwatch, "measure", lambda call, repeat, clock=None, pace=False: (call(), measured))
     monkeypatch.setattr(floor, "shortest_call", lambda *told: (300.0, 0.05))
-    monkeypatch.setattr("regimeter.calibration.measure.measure_again", lambda beaten, part: None)
+    monkeypatch.setattr("regimeter.regime.verdict.measure_again", lambda beaten, part: None)
     told = calls.profile_call(np.matmul, (a, a), {}, calls.Question(5), lambda device: calibration())[1]
     assert (told["regime"], told["detail"]) == ("COMPUTE_BOUND", "none")
     given = calls.profile_call(lambda: a, (), {}, calls.Question(5, flops=flops, bytes=9e5), lambda d: calibration())[1]

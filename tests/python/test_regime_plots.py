@@ -3,7 +3,6 @@
 
 import json
 import re
-import xml.etree.ElementTree as ElementTree
 from importlib.util import find_spec
 
 import pytest
@@ -13,8 +12,10 @@ from test_regime_operation import REGIMES, calibration
 import regimeter
 from regimeter import UnavailableError
 from regimeter.cli import gpu_profile
-from regimeter.regime import plot_page, plots, sweep
-from regimeter.regime.roofline import Plot, lines, roof
+from regimeter.regime import plots, sweep
+from regimeter.regime.roofline import plot_of
+from regimeter.report.html import render_html
+from regimeter.report.sweep_page import sweep_data
 
 
 @pytest.fixture(autouse=True)
@@ -26,30 +27,49 @@ def made_up_machine(monkeypatch):
 def test_the_page_holds_what_was_measured(tmp_path):
     path = plots.create_performance_plots(tmp_path / "p.html", operations=("add", "matmul"), elements=(16, 256))
     text = path.read_text()
-    assert text.count("<figure>") == 5
-    assert re.search(r"<h1>.*he best (add|matmul) reaches [\d.]+ GFLOP/s, \d+ % of the roof\.</h1>", text)
-    assert not re.search(r'(src|href)="|https?://(?!www\.w3\.org)|@import', text)
-    drawings = [ElementTree.fromstring(drawing) for drawing in re.findall(r"<svg viewBox.*?</svg>", text, re.S)]
-    assert len(drawings) == 5
-    for drawing in drawings:
-        places = [(float(node.get("x")), float(node.get("y"))) for node in drawing.iter("text")]
-        assert all(abs(x - u) > 18 or abs(y - v) > 9 for at, (x, y) in enumerate(places) for u, v in places[:at])
-        assert any(node.text in ("elements", "FLOP/byte") for node in drawing.iter("text")), "each has an axis title"
-    assert "e+0" not in text, "powers of ten are written as such"
-    assert text.count("data-text=") >= 2 * 2 * 4
-    assert "100 GFLOP/s" not in text  # of float32, which is twice that
-    assert "200 GFLOP/s (fp32), 10.0 GB/s (memory beyond the caches" in text
+    assert not re.search(r'(src|href)="(?!#)|@import', text)
+    data = json.loads(re.search(r'<script type="application/json" id="regimeter-data">(.*?)</script>', text, re.S)[1])
+    assert re.search(r"he best (add|matmul) reaches [\d.]+ GFLOP/s, \d+ % of the roof\.$", data["limit"]["sentence"])
+    sections = {section["id"]: section for section in data["sections"]}
+    assert list(sections) == ["roofline", "regime-map", "time", "throughput", "bandwidth"]
+    assert sections["regime-map"]["elements"] == [16, 256]
+    assert len(sections["regime-map"]["cells"]) == 4
+    assert [line["name"] for line in sections["time"]["series"]] == ["add", "matmul"]
+    assert all(line["x"] == [16, 256] for line in sections["time"]["series"])
+
+
+def test_roofs_of_the_page_are_those_of_the_type():
+    points = list(sweep.run(lambda _: calibration(), operations=("add",), elements=(16,)))
+    data = sweep_data(plot_of(points, calibration(), "float32"))
+    roofs = {roof["name"]: roof["value"] for roof in data["sections"][0]["roofs"]}
+    assert roofs == {"memory": 1e10, "fp32": 2e11}  # not that of float64, which is half of it
+    assert "beyond the caches (copy)" in data["sections"][0]["notes"][0]
+
+
+def test_figures_of_the_page_are_those_of_the_profiles():
+    [point] = sweep.run(lambda _: calibration(), operations=("matmul",), elements=(4096,))
+    sections = {one["id"]: one for one in sweep_data(plot_of([point], calibration(), "float32"))["sections"]}
+    seconds = point.profile["evidence"]["judged_ms"] / 1e3
+    found = {name: sections[name]["series"][0]["y"] for name in ("time", "throughput", "bandwidth")}
+    assert found["time"] == pytest.approx([seconds * 1e9])
+    assert found["throughput"] == pytest.approx([4096 / seconds])
+    assert found["bandwidth"] == pytest.approx([point.profile["bandwidth_utilization"]])
+    columns = sections["roofline"]["points"]["columns"]
+    assert columns["rate"] == pytest.approx([point.profile["achieved_flops"]])
+    assert columns["intensity"] == pytest.approx([point.profile["compute_intensity"]])
+
+
+def test_where_nothing_was_measured_the_page_says_so():
+    data = sweep_data(plot_of([], calibration(), "float32"))
+    assert data["limit"]["sentence"] == "What limits these operations cannot be told."
+    assert [one["title"] for one in data["empty_sections"]][-1] == "Bandwidth, part of the measured roof"
 
 
 def test_names_are_escaped():
-    point = sweep.Point(
-        "<b>&\"'", 16, next(iter(sweep.run(lambda _: calibration(), operations=("add",), elements=(16,)))).profile
-    )
-    plot = Plot("<script>alert(1)</script>", (point,), lines([point]), roof(calibration(), "float32"))
-    page = plot_page.render(plot)
+    [point] = sweep.run(lambda _: calibration(), operations=("add",), elements=(16,))
+    hostile = sweep.Point("<b>&\"'", 16, point.profile)
+    page = render_html(sweep_data(plot_of([hostile], calibration(), "float32")))
     assert "<b>" not in page
-    assert "<script>alert" not in page
-    assert "&lt;script&gt;alert(1)" in page
 
 
 def test_a_picture(tmp_path):
@@ -84,8 +104,11 @@ def test_the_work_of_softmax_is_known_and_can_be_given(capsys):
     assert gpu_profile.main([*words, "--flops", "7", "--bytes", "9"]) == 0
     profile = json.loads(capsys.readouterr().out)
     assert (profile["flops"], profile["bytes"]) == (7, 9)
-    for wrong in ("-1", "nan", "x"):
-        assert gpu_profile.main([*words, f"--flops={wrong}"]) == 2
+    for option, wrong in (("flops", "-1"), ("flops", "nan"), ("flops", "x"), ("size", "1e6"), ("size", "-3")):
+        assert gpu_profile.main([*words, f"--{option}={wrong}"]) == 2
+        assert re.search(
+            f"argument --{option}: expected a .*number of at least [01], got '{wrong}'", capsys.readouterr().err
+        )
 
 
 @pytest.mark.parametrize(

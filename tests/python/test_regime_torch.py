@@ -321,7 +321,7 @@ def test_the_comparison_of_devices_invents_no_communication():  # D9
 
 
 def test_precisions_are_compared_by_measured_peaks(monkeypatch):  # D4, D5
-    monkeypatch.setattr("regimeter.regime.calls.ceilings_of", lambda profiler, device: calibration())
+    monkeypatch.setattr("regimeter.regime.precision.ceilings_of", lambda profiler, device: calibration())
     assert regimeter.detect_precision(torch.ones(2, dtype=torch.bfloat16)) is regimeter.Precision.BF16
     assert regimeter.detect_precision(torch.float16) is regimeter.Precision.FP16
     assert regimeter.detect_precision("no array") is None

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from runs import HOST, STREAM, build_run, kernel, launch, run_of, span
@@ -57,7 +57,6 @@ spreads = st.floats(0, 3)
 
 
 @given(time=times, operations=amounts, moved=amounts, spread=spreads, power=st.integers(-20, 20))
-@settings(deadline=None)  # a busy machine is no fault
 def test_scaling_time_and_ceilings_leaves_the_verdict(
     time: float, operations: float, moved: float, spread: float, power: int
 ) -> None:
@@ -116,7 +115,6 @@ def test_more_uncertainty_never_gives_another_confident_label(
 
 
 @given(time=times, operations=amounts, moved=amounts, a=spreads, b=spreads, c=spreads)
-@settings(deadline=None)  # a busy machine is no fault
 def test_probabilities_are_probabilities(
     time: float, operations: float, moved: float, a: float, b: float, c: float
 ) -> None:

@@ -295,7 +295,7 @@ def test_the_command_shows_the_stages(kind, recorded, tmp_path, monkeypatch):
         assert "page.html" in what
         yield lambda *stage: told.append(stage)
 
-    monkeypatch.setattr("regimeter.cli.progress.bar", bar)
+    monkeypatch.setattr("regimeter.cli.report.bar", bar)
     file = tmp_path / ("run.rgm" if kind == "recording" else "run.trace.json")
     recorded.close()
     if kind == "recording":

@@ -7,6 +7,7 @@ import json
 import pickle
 import random
 import re
+import resource
 import threading
 from array import array
 
@@ -19,10 +20,12 @@ from traces import trace_path
 
 import regimeter
 from regimeter import FormatError, GPUProfiler, Run, _core, load
+from regimeter.system.files import atomic_writer
 
 TABLES = (
     "spans", "lanes", "launches", "memory", "counters", "flops", "operators", "frames", "collectives", "syncs",
-    "flows", "intervals", "witness", "pressure", "samples", "stacks", "segments", "blocks", "files", "anomalies",
+    "flows", "intervals", "witness", "pressure", "samples", "stacks", "stalls", "segments", "blocks", "files",
+    "anomalies",
 )  # fmt: skip
 
 
@@ -50,9 +53,8 @@ def empty():
 def test_the_schema_describes_every_table():
     schema = _core.schema()
     assert set(schema["run"]) == set(TABLES)
-    assert {"summary", "entries", "comparison", "suggestions", "suggestion_evidence", "causes"} | {
-        a["table"] for a in _core.analyses().values()
-    } == set(schema["results"])
+    by_themselves = {"summary", "entries", "comparison", "suggestions", "suggestion_evidence", "causes", "range_times"}
+    assert by_themselves | {a["table"] for a in _core.analyses().values()} == set(schema["results"])
     for table in (*schema["run"].values(), *schema["results"].values()):
         names = [column["name"] for column in table["columns"]]
         assert len(names) == len(set(names))
@@ -509,7 +511,7 @@ def runs(draw):
                       draw(st.sampled_from([-1, 10**18])), draw(st.booleans()))  # fmt: skip
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(runs())
 def test_saved_and_loaded(tmp_path, run):
     run.save(tmp_path / "run.rgm")
@@ -524,6 +526,14 @@ def test_saved_and_loaded(tmp_path, run):
     for fact in ("start_ns", "end_ns", "start_unix_ns", "complete"):
         assert getattr(found, fact) == getattr(run, fact)
     assert found.get_entries() == run.get_entries()
+
+
+def test_names_are_made_once(run):
+    assert isinstance(run.strings, tuple), "a list could be changed, and is then not what the run holds"
+    assert run.strings is run.strings
+    assert run.strings == tuple(run.string(number) for number in range(len(run.strings)))
+    with pytest.raises(TypeError, match="a list or tuple is expected, not str"):
+        Run._build("ab", {}, "{}", "export", 0, 0, -1, True)
 
 
 def test_saving_is_atomic(tmp_path, run):
@@ -584,3 +594,16 @@ def test_bad_thresholds_are_refused(profiler, thresholds):
         pass
     with pytest.raises(ValueError, match="threshold"):
         profiler.run().summarise(thresholds)
+
+
+def test_a_file_that_gets_no_room_is_named(tmp_path, run):
+    """The disk is full in the middle of it: the kernel says so of an open file, and not which."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
+    try:
+        with pytest.raises(OSError, match="File too large") as told, atomic_writer(tmp_path / "page.html") as file:
+            file.write("x" * 100_000)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert told.value.filename == str(tmp_path / "page.html")
+    assert not list(tmp_path.iterdir())

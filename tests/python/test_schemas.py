@@ -18,7 +18,7 @@ from regimeter.schemas import find_schema, names
 
 TRACES = ("a100_simple_add.json.gz", "h100_bert_small.json.gz")
 # The data inside a page, which only the page reads. What the server answers beyond the verbs is in its description.
-INTERNAL = {"report", "history"}  # data of pages
+INTERNAL = {"report", "document", "history"}  # data of pages
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,7 @@ RECORDS = """
 
 
 def series_of(run):
-    names = [run.strings[int(number)] for number in run.tables.counters.series]
+    names = [run.string(int(number)) for number in run.tables.counters.series]
     return {name: run.tables.counters.value[np.array(names) == name] for name in dict.fromkeys(names)}
 
 

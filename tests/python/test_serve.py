@@ -3,14 +3,18 @@
 
 import json
 import shutil
+import sqlite3
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from needed import package
+from page_data import page_of, sections_of
 from serving import SPANS_A_COUNT, Server, record, serving
 from test_regime_operation import calibration
 from traces import trace_path
@@ -19,6 +23,7 @@ from regimeter import load
 from regimeter.analysis.catalog import find_verbs
 from regimeter.calibration.choice import device_names
 from regimeter.cli import main
+from regimeter.suite.compile_report import CompileReport
 
 COUNT = 500
 TRACE = "h100_bert_small.json.gz"
@@ -33,6 +38,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copy(trace_path(TRACE), made / TRACE)
     shutil.copy(trace_path("a100_triton.json.gz"), made / "quiet.json.gz")
     (made / "notes.txt").write_text("no run\n")
+    (made / "list.json").write_text('[{"name": "no event"}]')
+    (made / "setup.cfg").write_text("[metadata]\nname = no_list\n")
+    (made / "long.json").write_text('{"rows": [' + "1, " * 40_000 + "1]}")
+    (made / "empty.json").write_text("")
+    (made / "verdict.json").write_text('{"format": "regimeter.comparison", "version": 1}')
+    sqlite3.connect(made / "other.db").executescript("CREATE TABLE runs (id INTEGER)")
     (made / "broken.json").write_text('{"traceEvents": [1, 2]}')
     return made
 
@@ -57,6 +68,34 @@ def test_the_list_has_what_is_a_run(server: Server) -> None:
     assert runs["base.rgm"]["kind"] == "recording"
     assert runs[TRACE]["kind"] == "trace"
     assert not any(run["uploaded"] for run in runs.values())
+
+
+def read_home(server: Server) -> Any:
+    """Return the first page when all runs of the folder have been read."""
+    until = time.monotonic() + 120
+    while True:
+        page = page_of(server.ask("/").body.decode())
+        if not any(section.get("pending") for section in page["sections"]):
+            return page
+        assert time.monotonic() < until, "the runs of the folder are not read in two minutes"
+        time.sleep(0.05)
+
+
+def test_what_is_no_run_is_left_out_with_the_reason(server: Server) -> None:
+    told = {row["name"]: row["reason"] for row in server.ask("/api/runs").json()["left_out"]}
+    assert told == {
+        "notes.txt": "no recording, trace or profile",
+        "list.json": "no event of a trace in its first 64 kB",
+        "setup.cfg": "no recording, trace or profile",
+        "long.json": "no event of a trace in its first 64 kB",
+        "empty.json": "an empty file",
+        "verdict.json": "a document of regimeter.comparison, which holds no run",
+        "other.db": "a SQLite file, but no export of Nsight Systems",
+    }
+    page = read_home(server)
+    assert "7 other files left out" in page["limit"]["why"]
+    [shown] = [one for one in page["sections"] if one["id"] == "left-out"]
+    assert dict(zip(*(column["values"] for column in shown["columns"]), strict=True)) == told
 
 
 def test_answers_are_those_of_the_commands(
@@ -172,10 +211,10 @@ def test_what_is_wrong_is_one_sentence(server: Server, folder: Path) -> None:
 def test_the_first_page_of_a_folder_lists_its_runs(server: Server) -> None:
     page = server.ask("/")
     assert page.status == 200
-    text = page.body.decode()
-    for name in ("base.rgm", "new.rgm", TRACE):
-        assert f">{name}</a>" in text
-    assert "notes.txt" not in text
+    rows = {row["name"]: row for row in sections_of(page.body.decode())["runs"]["rows"]}
+    assert {"base.rgm", "new.rgm", TRACE} <= set(rows)
+    assert "notes.txt" not in rows
+    assert rows["base.rgm"]["id"] == server.id_of("base.rgm")
     policy = page.headers["content-security-policy"]
     assert "default-src 'none'" in policy
     assert "frame-ancestors 'none'" in policy
@@ -189,7 +228,9 @@ def test_the_page_of_a_run_is_that_of_report(
     page = server.ask(f"/runs/{server.id_of(TRACE)}")
     assert main(["report", TRACE, "-o", str(tmp_path / "r.html"), "--title", TRACE, "-q"]) == 0
     written = (tmp_path / "r.html").read_text()
-    assert without_time(page.body.decode()) == without_time(written)
+    link = '<a class="home" href="/runs">All runs</a>\n'
+    assert page.body.decode().count(link) == 1
+    assert without_time(page.body.decode().replace(link, "")) == without_time(written)
     assert page.headers["content-security-policy"].startswith("default-src 'none'; script-src 'sha256-")
 
 
@@ -205,6 +246,7 @@ def test_an_answer_that_the_client_has_is_not_sent_again(server: Server) -> None
     first = server.ask(path)
     again = server.ask(path, If_None_Match=first.headers["etag"])
     assert (again.status, again.body) == (304, b"")
+    assert "content-security-policy" not in again.headers  # it would take the place of the page's own
     other = server.ask(f"{path}&metric=host")
     assert other.headers["etag"] != first.headers["etag"]
     assert server.ask("/api/profiler/flame?run=new.rgm").headers["etag"] != first.headers["etag"]
@@ -271,6 +313,25 @@ def test_reports_of_the_suite_are_served(tmp_path: Path) -> None:
         assert b"memory" in one.ask(f"/runs/{one.id_of('memory.json')}").body
 
 
+def test_the_list_says_what_is_in_reports_and_which_are_damaged(tmp_path: Path) -> None:
+    report = CompileReport(
+        subject="f", backend="inductor", mode="default", speedup=2.0, speedup_low=1.9, speedup_high=2.1
+    )
+    report.export(tmp_path / "whole.json")
+    damaged = {"format": "regimeter.suite.compile", "version": 1, "subject": "f"}
+    (tmp_path / "damaged.json").write_text(json.dumps(damaged))
+    with serving(str(tmp_path)) as one:
+        told: dict[str, str | None] = {}
+        end = time.monotonic() + 60
+        while time.monotonic() < end and None in (told.get("whole.json"), told.get("damaged.json")):
+            told = {run["name"]: run["limit"] for run in one.ask("/api/runs").json()["runs"]}
+            time.sleep(0.1)
+        assert told["whole.json"] == "A compiled call is 2.00 times as fast as an eager one (1.90 to 2.10)."
+        assert told["damaged.json"] is not None
+        assert "no whole compile report" in told["damaged.json"]
+        assert one.ask(f"/runs/{one.id_of('damaged.json')}").status == 422
+
+
 def test_ranks_of_a_job_are_one_run(tmp_path: Path) -> None:
     job = tmp_path / "job"
     job.mkdir()
@@ -316,4 +377,22 @@ def test_people_get_pages_where_something_is_wrong(server: Server) -> None:
     assert answer.headers["content-type"].startswith("text/html")
     assert b"<p>there is no run of that id or name" in answer.body
     assert server.ask("/api/runs/other", Accept="text/html").problem
-    assert b"<h1>Bad Request</h1>" in server.ask("/", Host="evil.example", Accept="text/html").body
+    assert b"<h1>The request is malformed</h1>" in server.ask("/", Host="evil.example", Accept="text/html").body
+
+
+def test_a_signal_that_comes_before_the_server_takes_signals_ends_it(tmp_path: Path, run_python: Any) -> None:
+    """Whatever code it meets, which may swallow exceptions or, as an import does, make others of them."""
+    done = run_python(f"""
+        import contextlib, os, signal, sys
+        from regimeter.cli import main
+        from regimeter.server import process
+        made = process.make_app
+        def make_app(service):
+            with contextlib.suppress(BaseException):
+                os.kill(os.getpid(), signal.SIGTERM)
+            return made(service)
+        process.make_app = make_app
+        sys.exit(main(["serve", "-q", "--port", "0", {str(tmp_path)!r}]))
+    """)
+    assert done.stdout.startswith("http://127.0.0.1:")
+    assert done.stderr == ""

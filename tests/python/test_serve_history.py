@@ -51,7 +51,7 @@ def test_answers_are_those_of_the_command(server: Server, place: str, capsys: py
 
 
 def test_its_pages(server: Server, place: str) -> None:
-    assert b'href="/history"' in server.ask("/").body
+    assert b'["/history","History"]' in server.ask("/").body
     page = server.ask("/history")
     assert page.status == 200
     assert "connect-src 'none'" in page.headers["content-security-policy"]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Many readers at once: no error, and no more memory from round to round. benchmarks/serve.py has the large form."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -12,12 +13,17 @@ benchmarks()
 from benchmarks.serve import Clients, resident_mb  # noqa: E402
 
 pytestmark = pytest.mark.slow
-COUNT, CLIENTS, REQUESTS, ROUNDS = 10_000, 25, 6, 5
+COUNT, CLIENTS, REQUESTS, ROUNDS = 10_000, 25, 4, 4
 GROWTH_MB = 40  # of a process that holds some 150 MB
 
 
-def test_many_readers_at_once(tmp_path: Path) -> None:
-    with serving(str(record(tmp_path, "run", COUNT))) as server:
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return record(tmp_path_factory.mktemp("recorded"), "run", COUNT)
+
+
+def test_many_readers_at_once(recording: Path) -> None:
+    with serving(str(recording)) as server:
         whole = server.ask("/api/profiler/timeline").json()
         assert whole["spans"] == COUNT * SPANS_A_COUNT
         clients = Clients(server.port, whole["duration_ns"], whole["spans"])
@@ -30,9 +36,9 @@ def test_many_readers_at_once(tmp_path: Path) -> None:
     assert resident[-1] - resident[1] < GROWTH_MB, resident
 
 
-def test_what_stays_loaded_is_bounded(tmp_path: Path) -> None:
+def test_what_stays_loaded_is_bounded(tmp_path: Path, recording: Path) -> None:
     for number in range(6):
-        record(tmp_path, f"run{number}", COUNT)
+        shutil.copy(recording, tmp_path / f"run{number}.rgm")
     with serving(str(tmp_path), "--memory", "20") as server:
         ids = [run["id"] for run in server.ask("/api/runs").json()["runs"]]
         resident = []

@@ -61,7 +61,7 @@ def test_answers_are_as_described(served: Any, method: str, path: str) -> None:
 
     @given(case=schema[path][method].as_strategy())
     @seed(crc32(path.encode()))
-    @settings(max_examples=EXAMPLES, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=EXAMPLES, database=None, suppress_health_check=list(HealthCheck))
     def ask(case: Any) -> None:
         # Most random texts name no run, so half of the examples name one that is there.
         for place in (case.path_parameters, case.query):

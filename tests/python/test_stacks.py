@@ -2,7 +2,6 @@
 """Samples of host stacks: where they say that threads were, against what the threads know of themselves."""
 
 import asyncio
-import json
 import os
 import subprocess
 import sys
@@ -29,7 +28,7 @@ def frames_of(run: Run, stack: int) -> list[tuple[str, str, int]]:
     """Return a stack's function, file and line, innermost first."""
     stacks, found = run.tables.stacks, []
     while stack >= 0:
-        found.append((run.strings[stacks.function[stack]], run.strings[stacks.file[stack]], int(stacks.line[stack])))
+        found.append((run.string(stacks.function[stack]), run.string(stacks.file[stack]), int(stacks.line[stack])))
         stack = int(stacks.parent[stack])
     return found
 
@@ -189,6 +188,20 @@ def test_other_children_see_nothing_of_it(program):
     )
 
 
+def test_a_library_is_at_the_line_that_calls_it(program):
+    run = program(
+        "import textwrap\ntext = 'some words ' * 400\ndef wraps():\n"
+        "    for _ in range(120):\n        textwrap.wrap(text)\nwraps()\n"
+    )
+    own, lines = run.lines(by="own").table, run.lines().table
+    assert int(own.self.sum()) == int(lines.self.sum()) == len(run.samples)
+    first = int(np.argmax(own.self))
+    assert (run.string(own.function[first]), int(own.line[first])) == ("wraps", 5)
+    assert own.self[first] > 0.8 * len(run.samples)
+    assert "textwrap.py" in {Path(run.string(name)).name for name in lines.file[lines.self > 0]}
+    assert "textwrap.py" not in {Path(run.string(name)).name for name in own.file[own.self > 0]}
+
+
 # --- against what the threads know of themselves ------------------------------------------------------------------
 
 
@@ -235,7 +248,7 @@ def test_shares_are_those_of_the_threads_clock():
     took = Counter[str]()
 
     def work() -> None:
-        for i in range(60):
+        for i in range(30):
             for function, seconds in ((of_a, 0.02), (of_b, 0.012), (of_c, 0.004 if i % 2 else 0.008)):
                 begin = time.perf_counter()
                 function(seconds)
@@ -244,10 +257,9 @@ def test_shares_are_those_of_the_threads_clock():
     run = recorded(work)
     found, wall = ours(run), sum(took.values())
     total = sum(found.values())
-    assert total >= 1000
-    allowed = 0.03 if total >= 2000 else 0.05
+    assert total >= 500
     for name in ("of_a", "of_b", "of_c"):
-        assert abs(found[name] / total - took[name] / wall) < allowed, (name, found, took)
+        assert abs(found[name] / total - took[name] / wall) < 0.05, (name, found, took)
 
 
 def test_recursion_and_a_deep_stack():
@@ -315,7 +327,7 @@ def test_coroutines_are_under_the_loop():
 
 
 def test_calls_of_native_code_run_or_wait():
-    data = bytes(range(256)) * 400_000
+    data = bytes(range(256)) * 40_000
 
     def hashes() -> None:
         import hashlib
@@ -377,6 +389,35 @@ def test_eight_threads_and_who_has_the_lock():
     assert spinning[WAITING] + spinning[FOR_THREAD] < sum(spinning.values()) / 4, found
 
 
+def test_stacks_of_many_threads_are_not_mixed_up():
+    # Read together, of unlike depths (more than one block of frames among them), by threads that come and go.
+    depths = {f"thread_{i}": depth for i, depth in enumerate((3, 40, 40, 40, 250, 250, 40, 9))}
+    spaces: dict[str, dict[str, object]] = {}
+    for name in depths:
+        spaces[name] = {"time": time}
+        body = f"def {name}(depth):\n    if depth: return {name}(depth - 1)\n"
+        exec(body + "    for _ in range(40):\n        sum(range(1000))\n        time.sleep(0.002)", spaces[name])
+
+    def together() -> None:
+        for _ in range(3):
+            threads = [threading.Thread(target=spaces[n][n], args=(depth,)) for n, depth in depths.items()]  # type: ignore[arg-type]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+
+    def kind(frames: list[tuple[str, str, int]], state: str) -> object:
+        own = [f for f, _, _ in frames if f.startswith("thread_")]
+        return (own[0] if len(set(own)) == 1 and len(own) <= depths[own[0]] + 1 else "mixed", len(own)) if own else ""
+
+    found = count(recorded(together), kind)
+    assert not [one for one in found if one and one[0] == "mixed"], found  # type: ignore[index]
+    for name, depth in depths.items():
+        whole, all_of_it = found[name, depth + 1], sum(n for one, n in found.items() if one and one[0] == name)  # type: ignore[index]
+        assert whole > 20, found
+        assert whole > 0.7 * all_of_it, found
+
+
 def test_a_changed_switch_interval(program):
     run = program(
         """
@@ -399,7 +440,7 @@ def test_functions_that_come_and_go_are_not_mistaken():
     names = []
 
     def work() -> None:
-        for i in range(200):
+        for i in range(100):
             space: dict[str, Callable[[], None]] = {}
             exec(f"def made_{i:03}(spin):\n    spin(0.002)", space)
             names.append(f"made_{i:03}")
@@ -407,11 +448,11 @@ def test_functions_that_come_and_go_are_not_mistaken():
 
     begin = time.monotonic_ns()
     run = recorded(work)
-    length = (time.monotonic_ns() - begin) / 200
+    length = (time.monotonic_ns() - begin) / 100
     wrong = 0
     for at, stack in zip(run.samples.time_ns.tolist(), run.samples.stack.tolist(), strict=True):
         made = [int(f[-3:]) for f, _, _ in frames_of(run, stack) if f.startswith("made_")]
-        wrong += sum(abs(number - (at - begin) / length) > 60 for number in made)
+        wrong += sum(abs(number - (at - begin) / length) > 30 for number in made)
     assert wrong < 0.1 * len(run.samples)
 
 
@@ -466,7 +507,7 @@ def test_a_program_with_a_profiler_has_samples_in_its_scopes(program):
         """
     )
     spans = run.samples.span.tolist()
-    inside = [run.strings[run.spans.name[span]] for span in spans if span >= 0]
+    inside = [run.string(run.spans.name[span]) for span in spans if span >= 0]
     assert inside.count("inner") > 0.5 * len(spans)
     tree = run.sampled()
     kinds = [_core.SPAN_KINDS[kind] for kind in tree.spans.kind.tolist()]
@@ -487,92 +528,3 @@ assert "more than one interpreter" in str(told[0].message), told
 assert "more than one interpreter" in profiler.run().environment["stacks"]["reason"]
 """
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
-
-
-# --- pictures -----------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def recording(tmp_path_factory):
-    """A recorded program that sleeps twice as long in one function as in the other."""
-    folder = tmp_path_factory.mktemp("recording")
-    (folder / "prog.py").write_text(
-        "import time\ndef longer():\n    time.sleep(0.6)\ndef shorter():\n    time.sleep(0.3)\nlonger(); shorter()\n"
-    )
-    subprocess.run([*RECORD, "--stacks", "500", "prog.py"], cwd=folder, check=True, timeout=120)
-    return folder
-
-
-def cli(folder: Path, *words: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "regimeter", *words], cwd=folder, capture_output=True, text=True, timeout=120
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-def test_a_folded_flame_graph(recording):
-    cli(recording, "flame", "run.rgm", "-o", "x.folded")
-    times = Counter[str]()
-    for line in (recording / "x.folded").read_text().splitlines():
-        stack, _, ns = line.rpartition(" ")
-        times[stack.rpartition(";")[2]] += int(ns)
-    file = recording / "prog.py"
-    longer, shorter = times[f"longer ({file}:3)"], times[f"shorter ({file}:5)"]
-    assert 1.5 < longer / shorter < 2.7
-    run = regimeter.load(recording / "run.rgm")
-    assert sum(times.values()) <= 1.05 * (run.end_ns - run.start_ns)
-
-
-def test_pictures_of_samples(recording):
-    data = json.loads(cli(recording, "flame", "run.rgm", "--json"))
-    assert "longer" in json.dumps(data)
-    assert "longer" not in cli(recording, "flame", "run.rgm", "--json", "--of", "spans")
-    assert "longer" not in cli(recording, "flame", "run.rgm", "--json", "--state", "running")
-    for name in ("x.speedscope.json", "x.trace.json", "x.pftrace"):
-        cli(recording, "export", "run.rgm", "--of", "samples", "-o", name)
-        assert b"longer" in (recording / name).read_bytes()
-    cli(recording, "export", "run.rgm", "-o", "plain.trace.json")
-    assert b"longer" not in (recording / "plain.trace.json").read_bytes()
-
-
-def test_lines(recording):
-    run = regimeter.load(recording / "run.rgm")
-    rows = {
-        (run.strings[row[0]], row[1]): i
-        for i, row in enumerate(
-            zip(*(run.lines().table.function.tolist(), run.lines().table.line.tolist()), strict=True)
-        )
-    }
-    table = run.lines().table
-    at = rows["longer", 3]
-    assert abs(table.self_share[at] - 2 / 3) < 0.12
-    assert table.waiting_share[at] > 0.8
-    assert int(table.self.sum()) == len(run.samples)
-    module = rows["<module>", 6]
-    assert table.total[module] >= table.self[at]
-    assert "longer" in cli(recording, "lines", "run.rgm")
-    assert "longer" in cli(recording, "lines", "run.rgm", "--by", "function")
-
-
-def test_a_library_is_at_the_line_that_calls_it(tmp_path):
-    (tmp_path / "wraps.py").write_text(
-        "import textwrap\ntext = 'some words ' * 400\ndef wraps():\n"
-        "    for _ in range(200):\n        textwrap.wrap(text)\nwraps()\n"
-    )
-    cli(tmp_path, "record", "-q", "-o", "run.rgm", "wraps.py")
-    run = regimeter.load(tmp_path / "run.rgm")
-    own, lines = run.lines(by="own").table, run.lines().table
-    assert int(own.self.sum()) == int(lines.self.sum()) == len(run.samples)
-    first = int(np.argmax(own.self))
-    assert (run.strings[own.function[first]], int(own.line[first])) == ("wraps", 5)
-    assert own.self[first] > 0.8 * len(run.samples)
-    assert "textwrap.py" in {Path(run.strings[name]).name for name in lines.file[lines.self > 0]}
-    assert "textwrap.py" not in {Path(run.strings[name]).name for name in own.file[own.self > 0]}
-
-
-def test_merged_runs_keep_their_samples(recording):
-    run = regimeter.load(recording / "run.rgm")
-    merged = Run._merge([run, run], [0, 1000])
-    assert len(merged.samples) == 2 * len(run.samples)
-    assert frames_of(merged, int(merged.samples.stack[-1])) == frames_of(run, int(run.samples.stack[-1]))

@@ -43,7 +43,7 @@ def flat(durations):
 durations = st.lists(st.integers(0, 10**12), min_size=1, max_size=200)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100)
 @given(durations)
 def test_statistics_are_numpys(values):
     (row,) = flat(values).get_summary().values()
@@ -131,11 +131,24 @@ def key(row):
     return row[2], row[5] >> 8 & 0xF
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150)
 @given(forests())
-def test_summaries_of_random_trees(forest):
+def test_summaries_and_entries_of_random_trees(forest):
     rows, lanes = forest
     run = build(rows, ["", "a", "b", "c"], lanes)
+    check_summary(run, rows)
+    assert run.entries.depth.tolist() == [len(list(ancestors(rows, index))) for index in range(len(rows))]
+    for index, (row, entry) in enumerate(zip(rows, run.get_entries(), strict=True)):
+        assert entry.operation == "_abc"[row[2]]
+        assert entry.parent == (None if row[4] < 0 else row[4])
+        assert entry.failed == bool(row[5] & 1)
+        children = sum(child[1] for child in rows if child[4] == index)
+        assert entry.exclusive_time_ms == pytest.approx((row[1] - children) / 1e6)
+        assert entry.duration_ms == row[1] / 1e6
+
+
+def check_summary(run, rows):
+    """Hold the summary against sums over the rows."""
     expected = {}
     for index, row in enumerate(rows):
         group = expected.setdefault(key(row), {"calls": 0, "total": 0, "own": 0, "recursive": 0, "failed": 0})
@@ -150,7 +163,7 @@ def test_summaries_of_random_trees(forest):
     found = {
         (name, device): {"calls": calls, "total": total, "own": own, "recursive": recursive, "failed": failed}
         for name, device, calls, total, own, recursive, failed in zip(
-            (run.strings[name] for name in table.operation.tolist()),
+            (run.string(name) for name in table.operation.tolist()),
             table.device.tolist(),
             table.call_count.tolist(),
             table.total_ns.tolist(),
@@ -167,22 +180,6 @@ def test_summaries_of_random_trees(forest):
     assert own == sorted(own, reverse=True)
     if busy:
         assert table.share.sum() == pytest.approx(1.0)
-
-
-@settings(max_examples=200, deadline=None)
-@given(forests())
-def test_entries_of_random_trees(forest):
-    rows, lanes = forest
-    run = build(rows, ["", "a", "b", "c"], lanes)
-    assert run.entries.depth.tolist() == [len(list(ancestors(rows, index))) for index in range(len(rows))]
-    entries = run.get_entries()
-    for index, (row, entry) in enumerate(zip(rows, entries, strict=True)):
-        assert entry.operation == "_abc"[row[2]]
-        assert entry.parent == (None if row[4] < 0 else row[4])
-        assert entry.failed == bool(row[5] & 1)
-        children = sum(child[1] for child in rows if child[4] == index)
-        assert entry.exclusive_time_ms == pytest.approx((row[1] - children) / 1e6)
-        assert entry.duration_ms == row[1] / 1e6
 
 
 def test_the_order_is_fixed_when_times_are_equal():

@@ -47,7 +47,7 @@ def test_steps_of_real_traces(name: str) -> None:
     bounds = {
         int(m[1]): (int(start[i]), int(end[i]))
         for i, k in enumerate(spans.kind)
-        if k == ANNOTATION and (m := re.match(r"ProfilerStep#(\d+)", run.strings[spans.name[i]]))
+        if k == ANNOTATION and (m := re.match(r"ProfilerStep#(\d+)", run.string(spans.name[i])))
     }
     work = defaultdict(list)
     for i, kind in enumerate(spans.kind):
@@ -148,7 +148,7 @@ def naive_annotations(run: Run) -> dict[str, dict[str, int]]:
     """Return the figures of each annotation by walks up the parents."""
     spans, calls, out = run.spans, launches(run), defaultdict(lambda: defaultdict(int))
     kinds = {ANNOTATION: "", KINDS.index("device_annotation"): "device_"}
-    name = [run.strings[n] for n in spans.name]
+    name = [run.string(n) for n in spans.name]
     for i, kind in enumerate(spans.kind):
         if kind in kinds:
             out[name[i]][kinds[kind] + "calls"] += 1
@@ -179,9 +179,9 @@ KEYS = ("calls", "total_ns", "device_calls", "device_total_ns", "kernels", "copi
 
 def check_annotations(run: Run, table: Any) -> None:
     expected = naive_annotations(run)
-    assert {run.strings[n] for n in table.name} == set(expected)
+    assert {run.string(n) for n in table.name} == set(expected)
     for i, n in enumerate(table.name):
-        label = run.strings[n]
+        label = run.string(n)
         assert {k: int(getattr(table, k)[i]) for k in KEYS} == {k: expected[label][k] for k in KEYS}, label
 
 
@@ -198,7 +198,7 @@ def test_hta_sums_the_padded_device_annotations_too() -> None:
         hta = {r["name"]: float(r["sum (us)"]) for r in csv.DictReader(file)}
     run = load_trace(f"{name}.json.gz")
     table = run.analyse("annotation_times")
-    ours = {run.strings[n]: i for i, n in enumerate(table.name)}
+    ours = {run.string(n): i for i, n in enumerate(table.name)}
     compared = 0
     for label, total_us in hta.items():
         i = ours.get(label)

@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch.compile with the structure recorded: the same frames are compiled, and what that took is found."""
 
-import os
-import subprocess
-import sys
-
 import pytest
+from warm import record
 
 import regimeter
 
@@ -17,6 +14,7 @@ from torch import nn
 from torch._dynamo.utils import counters, get_compilation_metrics
 
 torch.manual_seed(0)
+torch.set_num_threads(1)
 
 
 class Net(nn.Module):
@@ -56,22 +54,13 @@ print([(each.compile_id, each.co_name) for each in get_compilation_metrics()])
 def recorded(tmp_path_factory):
     """Return what the program prints without and with its structure recorded, and the recording."""
     folder = tmp_path_factory.mktemp("compile")
-    (folder / "program.py").write_text(PROGRAM)
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    ways = ([], ["-m", "regimeter", "record", "--quiet", "-o", "run.rgm"])
-    bare, within = (
-        subprocess.run(
-            [sys.executable, *way, "program.py"],
-            cwd=folder,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=300,
-        )
-        for way in ways
-    )
-    assert bare.returncode == within.returncode == 0, bare.stderr + within.stderr
-    return bare.stdout, within.stdout, regimeter.load(folder / "run.rgm")
+    bare = ("--no-structure", "--stacks", "0", "--no-kernels")
+    printed = []
+    for name, options in (("bare", bare), ("within", ())):
+        (folder / name).mkdir()
+        run = record(folder / name, PROGRAM, *options)
+        printed.append((folder / name / "out").read_text())
+    return *printed, regimeter.load(run)
 
 
 def test_the_same_frames_are_compiled(recorded):

@@ -94,7 +94,7 @@ def program_of(actions: list[tuple[str, str, int]]) -> Program:
 
 
 @given(st.lists(ACTIONS, min_size=1, max_size=40))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_what_is_saved_never_adds_up_to_more_than_the_run(actions: list[tuple[str, str, int]]) -> None:
     check_tables(program_of(actions).run())
 
@@ -123,7 +123,7 @@ TWINS = [("call", "cudaMalloc", 100), ("launch", KERNELS[0], 5), ("call", "cuMod
 
 @given(st.lists(ACTIONS, min_size=3, max_size=30), st.randoms(use_true_random=False))
 @example([*TWINS, ("sync", "cudaStreamSynchronize", 1)], random.Random(3))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_the_order_of_events_in_the_file_does_not_matter(
     actions: list[tuple[str, str, int]], chance: random.Random
 ) -> None:
@@ -295,6 +295,10 @@ def test_the_example_of_the_specification() -> None:
         ("repeated_op", OptimizationType.BATCHING),
         ("small_gpu_op", OptimizationType.PARALLELIZATION),
     }
+
+
+def test_a_time_that_is_none_is_not_a_small_one() -> None:
+    assert "small_gpu_scope" not in rules_of(profile(op={"call_count": 1, "avg_time_ms": 0.0}))
 
 
 # Routing, batching and use of the device as the specification's second test prints them, the others as the program

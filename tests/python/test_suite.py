@@ -15,6 +15,7 @@ TESTS = Path(needed.__file__).parent
 def suite(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
     """Two files of ten tests below our conftest.py."""
     monkeypatch.delenv(needed.VARIABLE, raising=False)
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # what is installed takes long to import, and is no part
     pytester.makeconftest((TESTS / "conftest.py").read_text())
     pytester.makepyfile(
         needed=(TESTS / "needed.py").read_text(),
@@ -25,7 +26,7 @@ def suite(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.
 
 
 def order(suite: pytest.Pytester, *words: str) -> list[str]:
-    result = suite.runpytest("--collect-only", "-q", "-p", "no:regimeter", *words)
+    result = suite.runpytest("--collect-only", "-q", *words)
     return [line for line in result.outlines if "::" in line]
 
 
@@ -39,7 +40,7 @@ def test_an_order_is_drawn_and_had_again(suite):
 
 
 def test_workers_share_it(suite):
-    result = suite.runpytest("-n", "2", "-v", "--shuffle=random", "-p", "no:regimeter")
+    result = suite.runpytest("-p", "xdist", "-n", "2", "-v", "--shuffle=random")
     result.assert_outcomes(passed=20)
     result.stdout.fnmatch_lines(["order: --shuffle *(make test SEED=*)"])
 
@@ -55,7 +56,7 @@ def test_what_is_absent_is_one_line_or_a_failure(suite, monkeypatch):
         def test_two(): need("traces", False, "two.json")
         def test_three(): need("traces", True)
     """)
-    result = suite.runpytest("-rs", "-p", "no:regimeter", "test_what_is_absent_is_one_line_or_a_failure.py")
+    result = suite.runpytest("-rs", "test_what_is_absent_is_one_line_or_a_failure.py")
     result.assert_outcomes(passed=1, skipped=2)
     result.stdout.fnmatch_lines(["SKIPPED [[]2] *needed.py: traces: *"])
     monkeypatch.setenv(needed.VARIABLE, "nvrtc,traces")
@@ -77,6 +78,6 @@ def pytest_collection_modifyitems(items):
     (suite.path / "sub" / "test_of_a_browser.py").write_text(
         "def test_with(page): pass\ndef test_too(page): pass\ndef test_without(): pass\n"
     )
-    result = suite.runpytest("-rs", "-p", "no:regimeter", "sub")
+    result = suite.runpytest("-rs", "sub")
     result.assert_outcomes(passed=1, skipped=1, deselected=1)
     result.stdout.fnmatch_lines(["SKIPPED [[]1] *chromium: 2 tests are left out: no browser *"])

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """TorchCompileAnalyzer: known breaks, fusions and recompiles; times, differences, failures; what it leaves behind."""
 
+import gc
 import html.parser
 import inspect
 import json
@@ -11,16 +12,32 @@ from needed import package
 from published import check
 
 from regimeter import CompileBreak, CompileReport, FusedKernel, TorchCompileAnalyzer
+from regimeter.cli.compile import text
+from regimeter.regime.arguments import describe
 from regimeter.regime.torch_work import must_not_count
+from regimeter.report.compile_page import compile_data
 from regimeter.suite import compile_watch
 from regimeter.suite.compile_advice import recommendations
 from regimeter.suite.compile_breaks import failed_guards
+from regimeter.suite.compile_launches import moved_bytes
 from regimeter.suite.compile_report import Recompile
-from regimeter.suite.generated_code import fused_in
+from regimeter.suite.generated_code import fused_in, pointers_of
 from regimeter.suite.numeric import difference
+from regimeter.system.text import UNAVAILABLE
 
 torch = package("torch")
 dynamo = package("torch")._dynamo
+
+
+@pytest.fixture(scope="module", autouse=True)
+def settled(tmp_path_factory):
+    """What torch imports for its first compilation is no garbage: an analysis looks through all objects that may be."""
+    report = TorchCompileAnalyzer(backend="eager", output_dir=tmp_path_factory.mktemp("whole")).analyze(
+        whole, torch.ones(1000), warmup=1, iterations=1
+    )
+    gc.collect()
+    gc.freeze()
+    return report
 
 
 @pytest.fixture
@@ -79,10 +96,10 @@ def test_the_constructor_is_that_of_the_specification():
 
 @pytest.mark.parametrize(
     ("function", "lines"),
-    [(whole, []), (broken_once, ["graph_break"]), (broken_three_times, ["# one", "# two", "# three"])],
+    [(broken_once, ["graph_break"]), (broken_three_times, ["# one", "# two", "# three"])],
 )
 def test_breaks_are_counted_and_placed(analyzer, function, lines):
-    """S8: none, one and three; each with reason, file, line and torch's own hint."""
+    """S8: each with reason, file, line and torch's own hint."""
     report = analyzer.analyze(function, torch.ones(8), warmup=1, iterations=1)
     assert report.total_graph_breaks == len(report.graph_breaks) == len(lines)
     assert [one.line_number for one in report.graph_breaks] == [line_of(function, text) for text in lines]
@@ -95,6 +112,13 @@ def test_breaks_are_counted_and_placed(analyzer, function, lines):
     if "# three" in lines:
         assert "torch.cond" in report.graph_breaks[2].suggestion, "torch's text about branches"
         assert "branching" in report.graph_breaks[2].reason
+
+
+def test_a_function_without_breaks_has_none(settled):
+    """S8."""
+    assert (settled.total_graph_breaks, settled.graph_breaks, settled.graphs) == (0, [], 1)
+    assert settled.captured_ops == 3
+    assert settled.max_abs_difference == 0
 
 
 def test_compiled_again_with_the_guard_that_failed(analyzer):
@@ -129,12 +153,24 @@ def test_what_the_program_compiled_before_is_no_recompile(analyzer):
 # --- inductor -------------------------------------------------------------------------------------------------------
 
 
+def quick():
+    """Let inductor's C++ be compiled soon: for no vectors, which are tried out first, and without optimising."""
+    inductor = __import__("importlib").import_module("torch._inductor.config")
+    return inductor.patch(
+        {
+            "compile_threads": 1,
+            "cpp_cache_precompile_headers": False,
+            "cpp.vec_isa_ok": False,
+            "aot_inductor.debug_compile": True,
+        }
+    )
+
+
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory):
     """One analysis with inductor: two graphs, compiled by the C++ compiler of this machine."""
-    inductor = __import__("importlib").import_module("torch._inductor.config")
     analyzer = TorchCompileAnalyzer(output_dir=tmp_path_factory.mktemp("compile"))
-    with inductor.patch(compile_threads=1, cpp_cache_precompile_headers=False):
+    with quick():
         return analyzer.analyze(broken_once, torch.linspace(-1, 1, 20_000), warmup=1, iterations=10)
 
 
@@ -172,6 +208,87 @@ def test_results_memory_and_times_are_compared(compiled):
     assert torch.is_tensor(compiled.result)
 
 
+@pytest.mark.slow
+def test_launches_and_bytes_of_both_forms_are_those_of_the_formula(compiled):
+    """relu, mul, add, sin, sum against one kernel for each of the two graphs, over 80,000 bytes."""
+    assert (compiled.eager_launches, compiled.compiled_launches) == (5, 2)
+    assert compiled.eager_bytes == 9 * 80_000 + 4, "four operators that read and write, one that reads and sums"
+    assert compiled.compiled_bytes == 3 * 80_000 + 4
+
+
+@pytest.mark.slow
+def test_launches_of_a_training_step_have_its_backward_pass_and_library_kernels(tmp_path):
+    batch, weight = torch.rand(32, 64), torch.rand(64, 64, requires_grad=True)
+
+    def loss(x, w):
+        return ((torch.relu(x) * 2 + 1) @ w).sin().sum()
+
+    def step(x, w):
+        loss(x, w).backward()
+
+    analyzer = TorchCompileAnalyzer(output_dir=tmp_path, cold=False)
+    with quick():
+        report = analyzer.analyze(step, (batch, weight), warmup=0, iterations=1)
+    assert report.compiled_launches == 5, "two kernels and a product; one kernel and a product of the backward pass"
+    one, square = 32 * 64 * 4, 64 * 64 * 4
+    forward = 2 * one + (2 * one + square) + one + 4
+    backward = (2 * one + 4) + (2 * one + square)  # cosine times the gradient, in place; then the product
+    assert report.compiled_bytes == forward + backward
+    assert report.eager_launches > report.compiled_launches
+    assert report.eager_bytes > report.compiled_bytes
+
+
+# --- launches -------------------------------------------------------------------------------------------------------
+
+
+def test_what_an_eager_call_launches_is_counted_without_its_inputs(settled):
+    report = settled
+    assert (report.eager_launches, report.eager_bytes) == (3, 6 * 4000), "sin, mul and add: each reads and writes"
+    assert (report.compiled_launches, report.compiled_bytes) == (None, None)
+    assert "eager does not tell what it launches" in report.unavailable["compiled_launches"]
+    assert set(report.definitions) >= {"eager_launches", "compiled_launches", "eager_bytes", "compiled_bytes"}
+    assert report.to_dict()["eager_launches"] == 3
+    figures = next(one for one in compile_data(report.to_dict())["sections"] if one["id"] == "figures")
+    shown = {row["label"]: (row["value"], row["unit"]) for row in figures["rows"]}
+    assert (shown["launches, eager"], shown["moved, eager"]) == ((3, ""), (24_000, "bytes"))
+    assert "launches 3 eager, not available compiled" in text(report).replace(UNAVAILABLE, "not available")
+
+
+@pytest.mark.usefixtures("compiles")
+def test_operators_are_not_counted_where_the_program_compiles_itself(analyzer):
+    torch.compile(whole, backend="eager")(torch.ones(3))
+    report = analyzer.analyze(broken_once, torch.ones(8), warmup=0, iterations=1)
+    assert report.eager_launches is None
+    assert "torch.compile is in use" in report.unavailable["eager_bytes"]
+
+
+def test_a_kernel_reads_and_writes_what_its_signature_says():
+    code = """
+cpp_fused_add_0 = async_compile.cpp_pybinding(['float*', 'const float*', 'float*', 'const int64_t'], r'''
+extern "C"  void  kernel(float* in_out_ptr0,
+                       const float* in_ptr0,
+                       float* out_ptr1,
+                       const int64_t ks0)
+{ other(in_ptr0, in_ptr0); }
+''')
+triton_poi_fused_1 = async_compile.triton('triton_poi_fused_1', '''
+@triton.jit
+def triton_poi_fused_1(in_ptr0, in_ptr1, out_ptr0, xnumel, XBLOCK : tl.constexpr):
+    pass
+''', device_str='cuda')
+async_compile.wait(globals())
+"""
+    found = pointers_of(code)
+    assert found == {
+        "cpp_fused_add_0": ["in_out_ptr", "in_ptr", "out_ptr"], "triton_poi_fused_1": ["in_ptr", "in_ptr", "out_ptr"],
+    }  # fmt: skip
+    arrays = [describe(torch.ones(size)) for size in (1, 10, 100)]
+    assert moved_bytes(found["cpp_fused_add_0"], arrays) == 4 * (1 + 10) + 4 * (1 + 100)
+    assert moved_bytes([], arrays) == 4 * 111, "each once where nothing is said"
+    same = describe(torch.ones(7))
+    assert moved_bytes(["in_ptr", "in_ptr", "out_ptr"], [same, same, arrays[0]]) == 4 * 7 + 4
+
+
 # --- inputs ---------------------------------------------------------------------------------------------------------
 
 
@@ -203,7 +320,7 @@ def test_a_module_is_left_as_it_was(analyzer):
     model(torch.ones(8, 4)).sum().backward()
     before = {name: value.clone() for name, value in model.state_dict().items()}
     gradients = [parameter.grad.clone() for parameter in model.parameters()]
-    random_state = torch.get_rng_state()
+    counted = must_not_count(model)
     batch = torch.rand(8, 4)
     random_state = torch.get_rng_state()
     report = analyzer.analyze(model, batch, warmup=1, iterations=2)
@@ -213,6 +330,7 @@ def test_a_module_is_left_as_it_was(analyzer):
     assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
     assert all(torch.equal(p.grad, g) for p, g in zip(model.parameters(), gradients, strict=True))
     assert model.training
+    assert must_not_count(model) == counted, "torch.compile is not in use afterwards"
 
 
 def test_a_training_step_can_be_analyzed(analyzer):
@@ -358,10 +476,3 @@ def test_operators_in_the_name_of_a_kernel():
     ]  # fmt: skip
     assert fused_in("cpp_fused_add_0", known) == ["add"]
     assert fused_in("cpp_fused_strange_thing_0", known) == ["strange_thing"]
-
-
-def test_afterwards_torch_compile_is_not_in_use():
-    model, x = torch.nn.Linear(8, 8), torch.ones(8, 8)
-    before = must_not_count(model)
-    TorchCompileAnalyzer(backend="eager").analyze(torch.nn.Linear(8, 8), x)
-    assert must_not_count(model) == before

@@ -7,17 +7,13 @@ import json
 import pickle
 import time
 import tracemalloc
-import zipfile
 
 import pytest
 from needed import package
 from published import check
 
 from regimeter import MemoryProfiler, MemorySnapshot, UnavailableError
-from regimeter.suite.allocations import of_device_trace
 from regimeter.suite.leak import trend_of
-from regimeter.suite.memory import fragmentation
-from regimeter.suite.ownership import Before, Ownership
 from regimeter.suite.post_mortem import requested_bytes
 
 torch = package("torch")
@@ -424,104 +420,3 @@ def test_a_snapshot_of_now_has_owners(memory, program):
     assert found.to_dict()["reserved_mb"] is None
     with pytest.raises(UnavailableError, match="no device"):
         found.dump("nowhere")
-
-
-def test_a_snapshot_is_a_plain_pickle(tmp_path):
-    """S3: what pytorch.org/memory_viz loads; not torch.save's archive."""
-    segments, traces = [{"address": 1, "blocks": []}], [[{"action": "alloc", "addr": 1, "size": 512}]]
-    MemorySnapshot(0.0, segments=segments, device_traces=traces).dump(tmp_path / "s.pickle")
-    assert not zipfile.is_zipfile(tmp_path / "s.pickle")
-    with open(tmp_path / "s.pickle", "rb") as file:
-        assert _Plain(file).load() == {"segments": segments, "device_traces": traces}
-
-
-# --- devices --------------------------------------------------------------------------------------------------------
-
-
-def test_the_history_of_a_device_is_read_as_it_is_written():
-    """S4: a list a device under device_traces; blocks, stacks and size classes come from it."""
-    now = 1_000_000_000_000
-    frames = [{"filename": "train.py", "line": 7, "name": "forward"}]
-
-    def entry(action, addr, size, after_us):
-        return {"action": action, "addr": addr, "size": size, "time_us": now // 1000 + after_us, "frames": frames}
-
-    entries = [
-        entry("alloc", 0x100, 512, 1),
-        entry("segment_alloc", 0x0, 2 << 20, 2),
-        entry("alloc", 0x200, 2048, 3),
-        entry("free_requested", 0x200, 2048, 4),
-        entry("free_completed", 0x200, 2048, 5),
-        entry("free_completed", 0x900, 1024, 6),
-        entry("alloc", 0x200, 256, 7),
-    ]
-    found, before = of_device_trace(entries, 512 + 256 + 4096, now, now + 10_000)
-    assert before == 4096 + 1024, "what lived before the history began"
-    owners = Ownership(torch)
-    owners.before = [Before(0x900, 1024, 0, "parameters", now + 6_000), Before(0x1, 4096, 0, "unknown")]
-    owners.marks = [(now + 8_000, 0x200, "gradients")]
-    found.own(owners, 0)
-    assert found.peak() == (now + 3_000, 4096 + 1024 + 512 + 2048)
-    assert found.by_category(now + 9_000) == {
-        "parameters": 0, "gradients": 256, "optimizer_state": 0, "activations": 0, "temporaries": 0, "unknown": 4608,
-    }  # fmt: skip
-    assert found.histogram() == [
-        {"up_to_bytes": 256, "count": 1, "bytes": 256},
-        {"up_to_bytes": 512, "count": 1, "bytes": 512},
-        {"up_to_bytes": 2048, "count": 1, "bytes": 2048},
-    ]
-    assert found.top(now + 3_000)[1]["stack"] == ["train.py(7): forward"]
-
-
-def test_fragmentation_is_not_reserved_by_allocated():
-    stats = {
-        "requested_bytes.all.current": 900, "allocated_bytes.all.current": 1000, "active_bytes.all.current": 1500,
-        "reserved_bytes.all.current": 2000, "inactive_split_bytes.all.current": 300, "num_alloc_retries": 2,
-        "num_ooms": 1,
-    }  # fmt: skip
-    assert fragmentation(stats) == {
-        "inside_blocks": pytest.approx(0.1), "idle_pool": 0.25, "split_bytes": 300, "retries": 2, "out_of_memory": 1,
-    }  # fmt: skip
-    assert fragmentation({})["idle_pool"] is None
-
-
-def test_a_device_is_tracked_by_its_allocator(monkeypatch, tmp_path):
-    """The calls to torch.cuda, scripted: the true peak of the allocator, its history, and the program's state after."""
-    state = {"allocated": 1000, "peak": 1000, "history": [], "enabled": None}
-
-    def history(**options):
-        state["enabled"] = options.get("enabled", "all")
-
-    def use(size, addr):
-        state["allocated"] += size
-        state["peak"] = max(state["peak"], state["allocated"])
-        entry = {"action": "alloc" if size > 0 else "free_completed", "addr": addr, "size": abs(size), "frames": []}
-        state["history"].append(entry | {"time_us": time.time_ns() // 1000})
-
-    cuda = torch.cuda
-    for name, value in {
-        "is_available": lambda: True, "is_initialized": lambda: True, "current_device": lambda: 0,
-        "synchronize": lambda *_: None, "memory_allocated": lambda *_: state["allocated"],
-        "memory_reserved": lambda *_: 4096, "max_memory_allocated": lambda *_: state["peak"],
-        "reset_peak_memory_stats": lambda *_: state.update(peak=state["allocated"]),
-        "memory_stats": lambda *_: {"num_ooms": 0, "reserved_bytes.all.current": 4096},
-    }.items():  # fmt: skip
-        monkeypatch.setattr(cuda, name, value)
-    monkeypatch.setattr(cuda.memory, "_record_memory_history", history)
-    monkeypatch.setattr(cuda.memory, "_snapshot", lambda: {"segments": [], "device_traces": [state["history"]]})
-    monkeypatch.setattr(torch._C, "_cuda_isHistoryEnabled", lambda: False, raising=False)
-    memory = MemoryProfiler(0, output_dir=tmp_path)
-    with memory.track():
-        assert state["enabled"] == "all"
-        use(5000, 1)
-        use(-5000, 1)
-        use(300, 2)
-    assert state["enabled"] is None
-    found = memory.get_peak_analysis()
-    assert found["peak_allocated_mb"] == pytest.approx(6000 / MB)
-    assert found["current_allocated_mb"] == pytest.approx(1300 / MB)
-    assert found["peak_reserved_mb"] == pytest.approx(4096 / MB)
-    assert found["totals"]["allocated_bytes"] == 5300
-    assert found["categories"]["unknown"] == 1000, "what was there, and belongs to nobody that Python knows"
-    assert found["categories"]["temporaries"] == 5000
-    assert "idle_pool" in found["fragmentation"]

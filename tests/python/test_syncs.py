@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from runs import OTHER_DEVICE, OTHER_HOST, STREAM, kernel, launch, run_of, span
+from runs import OTHER_DEVICE, OTHER_HOST, STREAM, kernel, launch, names_of, run_of, span
 from traces import load_trace
 
 from regimeter import _core
@@ -24,7 +24,7 @@ def test_every_call_that_says_so_counts_and_the_parts_add_up(name: str, by: int)
     parts = sum(getattr(table, part) for part in PARTS) + table.unplaced_ns
     assert (parts == table.total_ns).all()
     calls = np.isin(run.spans.kind, [_core.SPAN_KINDS.index(kind) for kind in ("runtime", "driver")])
-    names = [run.strings[i] for i in run.spans.name.tolist()]
+    names = names_of(run)
     hosts = [i for i in np.flatnonzero(calls) if "ynchronize" in names[i]]
     waits = [i for i in np.flatnonzero(calls) if "WaitEvent" in names[i] or "waitOnEvent" in names[i]]
     records = np.flatnonzero(run.spans.kind == _core.SPAN_KINDS.index("sync"))
@@ -41,7 +41,7 @@ def test_what_the_device_did_and_what_was_awaited() -> None:
                   launch("cudaStreamSynchronize", 200, 7, 4),
                   launch("cudaEventSynchronize", 0, 9, 5, OTHER_HOST)])  # fmt: skip
     table = run.analyse("sync_times")
-    assert [run.strings[i] for i in table.name.tolist()] == ["cudaStreamSynchronize", "cudaEventSynchronize"]
+    assert [run.string(i) for i in table.name.tolist()] == ["cudaStreamSynchronize", "cudaEventSynchronize"]
     assert [getattr(table, part)[0] for part in PARTS] == [30, 30, 10, 10 + 7]
     assert (table.count[0], table.max_ns[0], table.mean_ns[0], table.needless[0]) == (2, 80, 43.5, 1)
     assert (run.strings[int(table.awaited[0])], table.awaited_ns[0]) == ("Memcpy", 80)

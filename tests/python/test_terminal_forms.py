@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What verbs print in a terminal: as wide as it is, in its encoding, and what the pictures of text say."""
 
+import contextlib
 import fcntl
+import json
 import os
 import pty
 import re
@@ -9,17 +11,19 @@ import struct
 import subprocess
 import sys
 import termios
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 import pytest
 from traces import trace_path
 
 import regimeter
+from regimeter.cli import main
 from regimeter.report.comparison_forest import CELLS, forest, lifted
 from regimeter.report.flame_text import flame_lines
 from regimeter.report.timeline_text import HEIGHTS, timeline_lines
 from regimeter.suite.flame import FlameGraphGenerator
-from regimeter.system.text import COMMAND, TextTable, cells, fit
+from regimeter.system.text import COMMAND, TextTable, cells, fit, shorten
 
 RUN, OTHER, TRACE, BERT = "RUN", "OTHER", "v100_2021_gpu_metrics.json", "h100_bert_small.json.gz"
 VERBS = [
@@ -28,7 +32,6 @@ VERBS = [
     ["idle", BERT], ["suggest", BERT], ["suggest", BERT, "--roadmap"], ["critical-path", BERT], ["explain", BERT],
     ["hta", BERT], ["lines", RUN], ["compare", RUN, OTHER], ["ranks", "dlrm8"], ["doctor", RUN],
 ]  # fmt: skip
-ENCODINGS = {"utf-8": "utf-8", "ascii": "ascii"}
 STYLE = re.compile(r"\x1b\[[0-9;]*m")
 NAMES = ("训练步骤", "forward", "e\u0301tape \U0001f680", "a name of very many words " * 4)
 
@@ -51,26 +54,34 @@ def recordings(tmp_path_factory):
     return files
 
 
-def printed(words, width, encoding):
-    """Return what the command writes to a terminal of that width."""
-    main, other = pty.openpty()
-    fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", 40, width, 0, 0))
-    env = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
-    env |= {"TERM": "xterm-256color", "PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"}
-    command = [sys.executable, "-m", "regimeter", *words]
-    process = subprocess.Popen(command, stdout=other, stderr=subprocess.DEVNULL, env=env, stdin=subprocess.DEVNULL)
-    os.close(other)
+@pytest.fixture
+def printed(monkeypatch):
+    """Return what the command writes to a terminal of that width, and its status."""
+
+    def run(words, width, encoding):
+        terminal, other = pty.openpty()
+        fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", 40, width, 0, 0))
+        for name in ("COLUMNS", "LINES"):
+            monkeypatch.delenv(name, raising=False)
+        monkeypatch.setenv("TERM", "xterm-256color")
+        with ThreadPoolExecutor(1) as pool:  # which reads meanwhile: a terminal holds little
+            found = pool.submit(read_all, terminal)
+            with open(other, "w", encoding=encoding) as stream, monkeypatch.context() as here:
+                here.setattr(sys, "stdout", stream)
+                here.setattr(sys, "__stdout__", stream)  # whose size is asked for
+                code = main([*words])
+            return code, found.result()
+
+    return run
+
+
+def read_all(terminal):
+    """Read a terminal until nobody writes to it any more."""
     found = b""
-    while True:
-        try:
-            part = os.read(main, 65536)
-        except OSError:
-            break
-        if not part:
-            break
-        found += part
-    os.close(main)
-    return process.wait(), found
+    with open(terminal, "rb", buffering=0) as reader, contextlib.suppress(OSError):
+        while part := reader.read(65536):
+            found += part
+    return found
 
 
 def paths_of(words, recordings):
@@ -79,12 +90,11 @@ def paths_of(words, recordings):
     return [known.get(word, word) for word in words]
 
 
-@pytest.mark.parametrize("encoding", list(ENCODINGS))
 @pytest.mark.parametrize("words", VERBS, ids=" ".join)
-def test_no_line_is_wider_than_the_terminal(words, encoding, recordings):
-    for width in (60, 80, 200):
+def test_no_line_is_wider_than_the_terminal(words, recordings, printed):
+    for width, encoding in ((60, "utf-8"), (80, "utf-8"), (80, "ascii"), (200, "utf-8")):
         code, found = printed(paths_of(words, recordings), width, encoding)
-        text = found.decode(ENCODINGS[encoding])  # mojibake would not be decoded
+        text = found.decode(encoding)  # mojibake would not be decoded
         assert code in (0, 1), text  # 1: a comparison that tells of a regression
         plain = STYLE.sub("", text)
         assert "\x1b" not in plain, "a sequence that was cut"
@@ -140,8 +150,6 @@ def test_bars_of_a_lane_add_up_to_its_active_time(width):
 
 
 def test_a_roofline_is_drawn_where_work_is_known(capsys):
-    from regimeter.cli import main
-
     assert main(["regime", str(trace_path(BERT))]) == 0
     text = capsys.readouterr().out
     picture = text[text.index("roofline: kernels") :]
@@ -170,6 +178,43 @@ def test_what_several_rows_say_is_said_once():
     assert own == ["", "y", ""]
     assert common == ["All 3 rows: x"]
     assert lifted(["x", "x", "y"]) == (["x", "x", "y"], [])
+
+
+def test_a_frame_of_python_keeps_its_file_and_line() -> None:
+    frame = "  transformers/models/bert/modeling_bert.py(1306): forward"
+    assert shorten(frame, 80) == frame
+    assert shorten(frame, 40) == "  …/modeling_bert.py(1306): forward"
+    assert cells(shorten(frame, 20)) == 20
+    assert shorten("aten::add/of a (thing)", 12) == "aten::a…ing)"
+
+
+def test_a_long_list_shows_eight_rows_and_how_to_see_the_rest(capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(trace_path("v100_ddp_large.json.gz"))
+    for verb, more in (("kernels", "others"), ("operators", "more")):
+        assert main([verb, path]) == 0
+        text = capsys.readouterr().out
+        rows = text.split("-\n", 1)[1].split("\n\n")[0].splitlines()
+        assert len([row for row in rows if not row.startswith("(")]) == 8
+        assert re.search(rf"^\(\d+ {more}\)", text, re.MULTILINE)
+        assert "--top 0 shows all" in text
+        assert main([verb, path, "--top", "0"]) == 0
+        whole = capsys.readouterr().out
+        assert whole.count("\n") > 40
+        assert "--top 0" not in whole
+        assert main([verb, path, "--json"]) == 0
+        assert len(json.loads(capsys.readouterr().out)["rows"]) > 40
+
+
+@pytest.mark.parametrize("verb", ["sequences", "sequence-kernels"])
+def test_all_sequences_are_shown_where_all_are_asked_for(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(trace_path("v100_ddp_large.json.gz"))
+    counts = []
+    for words in (["--top", "2"], [], ["--top", "0"]):
+        assert main([verb, path, "--json", *words]) == 0
+        counts.append(len(json.loads(capsys.readouterr().out)["rows"]))
+    assert counts == sorted(set(counts))
+    assert main([verb, path, "--top", "0", "-q"]) == 0
+    assert capsys.readouterr().out.count("\n") > counts[-1]
 
 
 def test_columns_go_in_a_fixed_order_and_the_name_stays():

@@ -26,6 +26,7 @@ PLACES = {
     "compare/ab/worktrees.py": {"run"},
     "integrations/ipython.py": {"eval", "exec"},
     "job/workers.py": {"Popen", "loads"},
+    "regime/parts.py": {"loads"},
     "system/callgrind.py": {"run"},
     "system/git.py": {"run"},
     "testing/launches.py": {"run"},

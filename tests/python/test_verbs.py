@@ -5,6 +5,7 @@ import pickle
 import time
 
 import pytest
+from runs import build_run
 from snapshots import Allocator, frame, snapshot
 from traces import load_trace, trace_path
 
@@ -45,7 +46,8 @@ def many() -> list[Run]:
     allocator.alloc(1000, [frame(1)])
     allocator.entry("oom", 123, 77_000, [frame(2)])
     of_memory = load(pickle.dumps(snapshot(allocator)))
-    return [profiler.run(), of_memory, *(load_trace(name) for name in NAMES), load(trace_path("dlrm8"))]
+    of_stalls = build_run([], [], stalls=[{"kernel": "gemm", "reason": "wait", "samples": 3, "device": 0}])
+    return [profiler.run(), of_memory, of_stalls, *(load_trace(name) for name in NAMES), load(trace_path("dlrm8"))]
 
 
 @pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.name)

@@ -78,14 +78,6 @@ def test_the_interval_of_the_median_is_that_of_the_binomial(n, level):
     assert found == ((rank, n + 1 - rank) if rank else None)
 
 
-def test_the_interval_of_the_mean_is_students():
-    t = package("scipy.stats").t
-    values = np.array([100, 130, 90, 160, 120])
-    wanted = t.interval(0.95, 4, values.mean(), values.std(ddof=1) / np.sqrt(5))
-    assert Times(tuple(map(int, values))).mean_interval(0.95) == pytest.approx(wanted)
-    assert Times((5,)).mean_interval(0.95) is None
-
-
 def test_few_times_have_no_interval():
     assert Times((1, 2, 3, 4, 5)).median_interval(0.95) is None
     assert Times((1, 2, 3, 4, 5)).cv_interval(0.95, 100) is None

@@ -47,11 +47,12 @@ class Watched:
         )  # fmt: skip
         assert self.process.stderr
         self.url = self.process.stderr.readline().removeprefix("regimeter: ").strip()
+        self.page = self.process.stderr.readline().removeprefix("regimeter: live page: ").strip()
 
     def scrape(self) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
         from prometheus_client import parser
 
-        with urllib.request.urlopen(self.url, timeout=10) as answer:
+        with urllib.request.urlopen(self.url, timeout=60) as answer:
             assert answer.headers["Content-Type"].startswith("text/plain")
             text = answer.read().decode()
         families = parser.text_string_to_metric_families(text)

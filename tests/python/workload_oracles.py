@@ -36,14 +36,19 @@ def pixel_entropy(a: Arrays, p: Values) -> Arrays:
     height, width, window = int(p["height"]), int(p["width"]), int(p["window"])
     scaled = a["image"].reshape(height, width) * np.float32(np.float32(256) / np.float32(p["range"]))
     levels = np.clip(scaled, 0, 255).astype(int)
-    out = np.empty((height, width))
-    for y in range(height):
-        for x in range(width):
-            top, left = y - window // 2, x - window // 2
-            part = levels[max(top, 0) : top + window, max(left, 0) : left + window]
-            share = np.bincount(part.ravel()) / part.size
-            share = share[share > 0]
-            out[y, x] = -(share * np.log2(share)).sum()
+    rows, columns = np.arange(height)[:, None] - window // 2, np.arange(width) - window // 2
+    top, left = np.maximum(rows, 0), np.maximum(columns, 0)
+    bottom, right = np.minimum(rows + window, height), np.minimum(columns + window, width)
+
+    def within(chosen: Any) -> Any:
+        """Count what is chosen in the window of each pixel, as far as that lies in the image."""
+        sums = np.pad(chosen.cumsum(axis=0).cumsum(axis=1), ((1, 0), (1, 0)))
+        return sums[bottom, right] - sums[top, right] - sums[bottom, left] + sums[top, left]
+
+    out, pixels = np.zeros((height, width)), within(np.ones_like(levels))
+    for level in np.unique(levels):
+        share = within(levels == level) / pixels
+        out -= share * np.log2(share, where=share > 0, out=np.zeros_like(share))
     return {"entropy": out}
 
 

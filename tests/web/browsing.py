@@ -1,12 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """A page in a real browser, from disk, with every other request refused and counted."""
 
+import contextlib
+import functools
 import json
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from traces import load_trace
+
 from regimeter.report.html import write_html
+from regimeter.report.trace_data import trace_data
+
+SIZE = {"width": 1366, "height": 900}
 
 
 class Browsing:
@@ -17,11 +25,11 @@ class Browsing:
         self.folder = folder
         self.complaints: list[str] = []
         self.requests: list[str] = []
-        page.on(
-            "console", lambda said: self.complaints.append(said.text) if said.type in ("error", "warning") else None
-        )
-        page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        page.on("request", lambda request: self.requests.append(request.url))
+        self.heard = {
+            "console": lambda said: self.complaints.append(said.text) if said.type in ("error", "warning") else None,
+            "pageerror": lambda error: self.complaints.append(str(error)),
+            "request": lambda request: self.requests.append(request.url),
+        }
 
     def open(self, data: dict[str, Any] | None, name: str = "report.html", at: str = "#page=all") -> Any:
         """Open the page of this data where the address says, by default with all of it on one page."""
@@ -53,6 +61,33 @@ class Browsing:
 
     def settle(self) -> None:
         self.page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
+@functools.cache
+def data_of(trace: str) -> dict[str, Any]:
+    """Return the page of a trace, the same each time: who changes it takes a copy."""
+    return trace_data(load_trace(trace))
+
+
+@contextlib.contextmanager
+def visiting(tab: Any, folder: Path, address: str = "file://") -> Iterator[Browsing]:
+    """Lend a tab to one test. Its pages may ask for what is below this address alone, and complain of nothing."""
+    tab.context.set_offline(address.startswith("file:"))
+    tab.set_viewport_size(SIZE)
+    tab.emulate_media(color_scheme="light", reduced_motion="no-preference")
+    tab.mouse.move(0, 0)
+    made = Browsing(tab, folder)
+    for event, hear in made.heard.items():
+        tab.on(event, hear)
+    yield made
+    violations, alerted = tab.evaluate("[window.violations, window.alerted === true]")
+    for event, hear in made.heard.items():
+        tab.remove_listener(event, hear)
+    tab.unroute_all()
+    tab.goto("about:blank")
+    assert made.complaints == []
+    assert (violations, alerted) == ([], False)
+    assert all(url.startswith((f"{address}/", "data:")) for url in made.requests), made.requests
 
 
 def timeline(browsing: Browsing, expression: str) -> Any:

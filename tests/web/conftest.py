@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fixtures of the tests in a browser."""
 
+import asyncio
 import os
 import sys
 from collections.abc import Iterator
@@ -8,16 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browsing import Browsing
 from needed import leave_out, need, package
 
 # Traces and small runs are loaded by helpers of the tests in Python.
 sys.path.append(str(Path(__file__).resolve().parents[1] / "python"))
 
+from browsing import SIZE, Browsing, visiting
+
 CHROMIUM = Path(os.environ.get("CHROMIUM", "/usr/bin/chromium"))
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
+    "--in-process-gpu",
     "--disable-quic",
     "--no-first-run",
     "--disable-background-networking",
@@ -25,6 +28,7 @@ FLAGS = [
     "--disable-sync",
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
 ]
+PATIENCE_MS = 120_000  # for one element or one load: a busy machine is slow, not wrong
 WATCH_POLICY = """
     window.violations = [];
     document.addEventListener("securitypolicyviolation", (event) => window.violations.push(event.violatedDirective));
@@ -39,30 +43,44 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         leave_out(items, lacking, "chromium")
 
 
-@pytest.fixture(scope="module")
-def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+@pytest.fixture(scope="session")
+def browser() -> Iterator[tuple[Any, asyncio.AbstractEventLoop | None]]:
+    """Start a browser, one for all files, and return it with Playwright's loop.
+
+    The loop counts as running only while a file uses the browser: the tests of others run loops of their own.
+    """
     sync_api = package("playwright.sync_api")
     need("chromium", CHROMIUM.exists(), f"no browser at {CHROMIUM}")
     with sync_api.sync_playwright() as playwright:
-        opened = playwright.chromium.launch_persistent_context(
-            tmp_path_factory.mktemp("profile"),
-            executable_path=CHROMIUM,
-            headless=True,
-            args=FLAGS,
-            viewport={"width": 1366, "height": 900},
-        )
-        opened.set_offline(True)
-        opened.add_init_script(WATCH_POLICY)
-        yield opened
+        opened = playwright.chromium.launch(executable_path=CHROMIUM, headless=True, args=FLAGS)
+        loop = asyncio._get_running_loop()
+        asyncio._set_running_loop(None)
+        yield opened, loop
+        asyncio._set_running_loop(loop)
         opened.close()
 
 
-@pytest.fixture
-def browsing(context: Any, tmp_path: Path) -> Iterator[Browsing]:
-    made = Browsing(context.new_page(), tmp_path)
+@pytest.fixture(scope="module")
+def context(browser: tuple[Any, asyncio.AbstractEventLoop | None]) -> Iterator[Any]:
+    """Return what one file's pages share: settings, and what they store."""
+    opened, loop = browser
+    asyncio._set_running_loop(loop)
+    made = opened.new_context(viewport=SIZE)
+    made.set_offline(True)
+    made.set_default_timeout(PATIENCE_MS)
+    made.add_init_script(WATCH_POLICY)
     yield made
-    assert made.complaints == []
-    assert made.page.evaluate("window.violations") == []
-    assert not made.page.evaluate("window.alerted === true")
-    assert all(url.startswith(("file://", "data:")) for url in made.requests), made.requests
-    made.page.close()
+    made.close()
+    asyncio._set_running_loop(None)
+
+
+@pytest.fixture(scope="module")
+def tab(context: Any) -> Any:
+    """Return the tab in which a file's tests open their pages one after the other: a new one costs as much."""
+    return context.new_page()
+
+
+@pytest.fixture
+def browsing(tab: Any, tmp_path: Path) -> Iterator[Browsing]:
+    with visiting(tab, tmp_path) as made:
+        yield made

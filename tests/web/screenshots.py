@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-sys.path += [str(Path(__file__).resolve().parents[1] / folder) for folder in ("python", ".")]
+sys.path += [str(Path(__file__).resolve().parents[1] / folder) for folder in ("python", ".", "web")]
 
 FOLDER = Path(__file__).parent / "screenshots"
 CREATED = "2026-01-01T00:00:00Z"
@@ -65,7 +65,8 @@ MEASURE = """() => ["400 100px system-ui", "650 100px system-ui", "400 100px ui-
 
 @dataclass(frozen=True, slots=True)
 class Shot:
-    """A picture: of a file of tests/data, what its address ends in, in a theme, in a window so wide."""
+    """A picture: of a file of tests/data or a page of section_pages.py, what its address ends in, in a theme, in a
+    window so wide."""
 
     file: str
     page: str
@@ -84,38 +85,50 @@ PAGES = (
     ("h100_bert_small.json.gz", "path"),
     ("version1.rgm", "overview"),
 )
-FORMS = (("light", 1280), ("dark", 1280), ("light", 360))
+SECTIONS = ("compiled", "memory", "workloads", "budgets", "history", "runs", "monitor", "sweep")
+FORMS = (("light", 360), ("light", 1280), ("dark", 1280))  # narrow first: what scrolls there need not as it grows
 SHOTS = [Shot(file, page, scheme, width) for file, page in PAGES for scheme, width in FORMS]
+SHOTS += [Shot(name, "overview", scheme, width) for name in SECTIONS for scheme, width in FORMS]
 
 
 def page_of(file: str) -> str:
-    """Return the page of a file of tests/data, with a date that does not change."""
+    """Return the page of a file of tests/data or of a page of sections, with a date that does not change."""
+    import section_pages
     from traces import load_trace
 
     import regimeter
     from regimeter.report.html import render_html
     from regimeter.report.trace_data import trace_data
 
+    if file in SECTIONS:
+        return render_html(section_pages.page_data(file) | {"created": CREATED})
     recordings = Path(__file__).resolve().parents[1] / "data/recordings"
     run = load_trace(file) if file.endswith(".json.gz") else regimeter.load(recordings / file)
     return render_html(trace_data(run, title=file) | {"created": CREATED})
 
 
 def taken(context: Any, folder: Path, shots: list[Shot]) -> Iterator[tuple[Shot, bytes]]:
-    """Yield pictures of a context of a browser whose pixels are half as wide as those of pages."""
+    """Yield pictures of a context of a browser whose pixels are half as wide as those of pages.
+
+    A page is opened once for the shots of it that follow each other: it has to follow its window and the theme.
+    """
+    tab, opened = context.new_page(), ""
     for shot in shots:
         path = folder / f"{shot.file}.html"
         if not path.exists():
             path.write_text(page_of(shot.file), encoding="utf-8")
-        tab = context.new_page()
         tab.set_viewport_size({"width": shot.width, "height": 900 if shot.width > 700 else 640})
         tab.emulate_media(color_scheme=shot.scheme, reduced_motion="reduce")
-        tab.goto(f"{path.as_uri()}#page={shot.page}")
-        tab.wait_for_selector("html[data-ready]")
-        tab.evaluate("() => document.fonts.ready")
+        address = f"{path.as_uri()}#page={shot.page}"
+        if address != opened:
+            tab.goto("about:blank")
+            tab.goto(address)
+            tab.wait_for_selector("html[data-ready]")
+            tab.evaluate("() => document.fonts.ready")
+            opened = address
         tab.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
         yield shot, tab.screenshot()
-        tab.close()
+    tab.close()
 
 
 def difference(tab: Any, one: bytes, two: bytes) -> float:

@@ -63,6 +63,23 @@ def test_a_pass_and_nothing_compared_say_so(browsing: Browsing) -> None:
     assert "There is nothing to compare" in page.locator("#operations").inner_text()
 
 
+def test_what_several_rows_share_is_said_once_and_as_print_has_it(browsing: Browsing) -> None:
+    sides = [{f"op{i}": [[1e-3 * (i + 1) * factor, 1.1e-3 * (i + 1)]] for i in range(4)} for factor in (1.0, 1.3)]
+    comparison = compare_samples(*sides)
+    assert len({row.reason for row in comparison.comparisons}) == 1
+    page = browsing.open(shown(comparison))
+    shared = "one process a side cannot tell the program from the machine"
+    said = page.locator("main").inner_text()
+    assert said.count(shared) == 1
+    assert f"All 4 rows: {shared}." in said
+    assert page.locator("#operations .row-note").count() == 0
+    page.get_by_label("Search operations").fill("from the machine")
+    assert len(operations(page)) == 4  # rows are still found by it
+    assert "q ≤ 0.05" in said
+    assert [text for text in ("->", "<=", " x ", "`") if text in said] == []
+    assert "regimeter calibrate noise" in page.locator("#basis code").all_inner_texts()
+
+
 def test_the_table_sorts_and_filters(browsing: Browsing) -> None:
     comparison = compared()
     page = browsing.open(shown(comparison))
@@ -154,9 +171,3 @@ def test_ten_thousand_rows_are_cut_and_told(browsing: Browsing) -> None:
     page = browsing.open(shown(compare_samples(*sides)))
     assert "5,000 of 6,000 rows" in page.locator("#operations [role=status]").inner_text()
     assert len(operations(page)) == 100
-
-
-def test_it_fits_a_phone(browsing: Browsing) -> None:
-    browsing.page.set_viewport_size({"width": 390, "height": 800})
-    page = browsing.open(shown(compared()))
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -1,20 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """The first screen of real traces: the sentence of the verdict, one bar, at most three things to do with evidence."""
 
+import contextlib
+import io
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import warm
 from browsing import Browsing, timeline
 from needed import package
 from traces import load_trace, trace_path
 
-from regimeter import compare_samples, load
+from regimeter import _core, compare_samples, load
 from regimeter.cli import main
+from regimeter.report import first_screen
 from regimeter.report.trace_data import trace_data
 
 pytestmark = pytest.mark.web
@@ -59,20 +61,20 @@ def of_comparison(baseline: Any, current: Any) -> Maker:
 
 def of_recording(folder: Path) -> str:
     """Make the page of a recording of scopes, one of which takes most of it."""
-    (folder / "program.py").write_text(
+    program = (
         "import time, regimeter\nprofiler = regimeter.get_profiler()\n"
         "for _ in range(6):\n    with profiler.profile('forward'):\n        time.sleep(0.004)\n"
         "    with profiler.profile('backward'):\n        time.sleep(0.03)\n"
     )
-    command = [sys.executable, "-m", "regimeter", "record", "-q", "--stacks", "0", "-o", "run.rgm", "program.py"]
-    subprocess.run(command, cwd=folder, check=True, capture_output=True)
-    main(["report", str(folder / "run.rgm"), "-q", "-o", str(folder / "page.html")])
-    return printed("show", str(folder / "run.rgm"))
+    recorded = str(warm.record(folder, program, "--stacks", "0"))
+    main(["report", recorded, "-q", "-o", str(folder / "page.html")])
+    return printed("show", recorded)
 
 
 def printed(*words: str) -> str:
-    command = [sys.executable, "-m", "regimeter", *words]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        assert main([*words]) == 0
+    return out.getvalue()
 
 
 TRACES = (
@@ -162,6 +164,17 @@ def test_each_page_begins_with_one_sentence(kind: str, browsing: Browsing, capsy
     assert " ".join(text.split()) in printed
 
 
+def test_each_large_part_of_the_bar_has_its_action() -> None:
+    """What the sentence names beside its cause is among the three things to do, and they are in the order of all."""
+    data = trace_data(load_trace("v100_ddp_large.json.gz"))
+    titles = [one["title"] for one in data["limit"]["actions"]]
+    known = [one["description"] for one in data["suggestions"] if not one["folded"]]
+    assert len(titles) == 3
+    assert any("collectives are small" in title for title in titles)
+    assert sorted(titles[1:], key=known.index) == titles[1:]
+    assert known.index(titles[2]) > 1, "one that is less sure is before another of a part that has one"
+
+
 def test_evidence_is_one_click_away(browsing: Browsing) -> None:
     run = load_trace("h100_bert_small.json.gz")
     data = trace_data(run)
@@ -182,10 +195,25 @@ def test_evidence_is_one_click_away(browsing: Browsing) -> None:
     assert tab.lower().replace(" ", "-") == action["table"]
 
 
+def test_the_rank_that_comes_last_is_named_once() -> None:
+    data = trace_data(load(str(trace_path("dlrm8"))))
+    assert data["limit"]["sentence"].startswith("Rank 7 comes last")
+    titles = [one["title"] for one in data["limit"]["actions"]]
+    assert len(titles) == 3
+    assert [title for title in titles if "ank 7" in title] == titles[:1]
+    assert any("Rank 7 causes" in one["description"] for one in data["suggestions"])
+
+
+def test_the_rules_and_causes_that_it_names_are_those_of_the_core() -> None:
+    named = (*first_screen.SAME.values(), *first_screen.SAME_BY_TABLE.values(), *first_screen.PARTS.values())
+    assert set().union(*named) <= set(_core.SUGGESTION_RULES)
+    assert {*first_screen.SAME, *first_screen.PARTS} <= set(_core.LIMIT_CAUSES)
+
+
 def test_nothing_is_said_twice(tmp_path: Path) -> None:
     """A loader that is late is the verdict; the suggestion that says the same of the critical path is left out."""
     package("torch")
-    (tmp_path / "program.py").write_text(
+    program = (
         "import time, torch\nfrom torch.utils.data import DataLoader, Dataset\n"
         "class Slow(Dataset):\n    def __len__(self):\n        return 80\n"
         "    def __getitem__(self, index):\n        time.sleep(0.02)\n        return torch.zeros(8)\n"
@@ -193,9 +221,7 @@ def test_nothing_is_said_twice(tmp_path: Path) -> None:
         "for rows in DataLoader(Slow(), batch_size=8):\n    optimizer.zero_grad()\n    model(rows).sum().backward()\n"
         "    optimizer.step()\n"
     )
-    command = [sys.executable, "-m", "regimeter", "record", "-q", "-o", "run.rgm", "program.py"]
-    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
-    run = load(tmp_path / "run.rgm")
+    run = load(warm.record(tmp_path, program))
     assert "data_loader" in {one.rule for one in run.suggestions()}
     limit = trace_data(run)["limit"]
     assert limit["cause"] == "input"

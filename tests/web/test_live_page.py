@@ -16,6 +16,11 @@ from regimeter import load
 
 pytestmark = pytest.mark.web
 TIMELINE = "regimeter.current.handles.find((handle) => handle.timeline).timeline"
+# What is in view has come from the server, where it has to.
+AT_REST = f"""((tiles) => tiles === null
+    || tiles.shown.key !== "" && tiles.asked.size === 0 && tiles.timer === 0
+       && tiles.coming === null && tiles.sought === null
+)({TIMELINE}.tiles)"""
 
 
 @pytest.fixture
@@ -27,8 +32,8 @@ def program(tmp_path: Path) -> Iterator[Program]:
 
 
 @pytest.fixture
-def server(program: Program) -> Iterator[Server]:
-    with serving(str(program.path)) as running:
+def server(request: pytest.FixtureRequest, program: Program) -> Iterator[Server]:
+    with serving(str(program.path), *getattr(request, "param", ())) as running:
         yield running
 
 
@@ -104,21 +109,25 @@ def test_what_the_page_shows_is_what_the_api_says(page: Any, program: Program, s
     assert page.inner_text(".headline").replace("\N{NO-BREAK SPACE}", " ") == told["limit"]["sentence"]
 
 
+@pytest.mark.parametrize("server", [(), ("--tiles-above", "0")], indirect=True, ids=["all", "tiles"])
 def test_what_the_reader_looks_at_stays(page: Any, program: Program) -> None:
     until(page, "Number(document.documentElement.dataset.spans) >= 20")
     page.goto(page.url.split("#")[0] + "#page=trace")
+    until(page, AT_REST)  # before, a row may be several spans, which the tiles show one by one
     page.evaluate(f"() => {{ const t = {TIMELINE}; t.choose(7, true); t.scene.view.zoom(0.25, 0.5); t.touch(); }}")
+    until(page, AT_REST)
     where = "[s.view.start, s.view.end, s.names[s.line.name[s.selected]], s.line.start[s.selected]]"
     seen = f"(() => {{ const s = {TIMELINE}.scene; return {where}; }})()"
     before = page.evaluate(seen)
     search = page.get_by_label("Find spans by name")
     search.fill("forw")
-    page.wait_for_timeout(300)  # the address follows
+    until(page, "location.hash.includes('q=forw')")
     page.evaluate("document.querySelector('#timeline input[type=search]').setSelectionRange(1, 3)")
     page.evaluate("scrollTo(0, 120)")
     top = page.evaluate("scrollY")
     program.go_on(300)
     until(page, "Number(document.documentElement.dataset.spans) >= 620")
+    until(page, AT_REST)  # with tiles what was selected may have to be asked for again
     assert page.evaluate(seen) == pytest.approx(before)
     assert search.input_value() == "forw"
     assert page.evaluate("[document.activeElement.ariaLabel, document.activeElement.selectionStart]") == [
@@ -128,6 +137,47 @@ def test_what_the_reader_looks_at_stays(page: Any, program: Program) -> None:
     assert page.evaluate("scrollY") == top
     assert "page=trace" in page.url
     assert page.evaluate("window.loadedOnce")
+
+
+@pytest.mark.parametrize("server", [("--tiles-above", "0")], indirect=True, ids=["tiles"])
+def test_a_span_that_only_a_tile_holds_stays_selected(page: Any, program: Program) -> None:
+    program.go_on(20_000)
+    until(page, "Number(document.documentElement.dataset.spans) >= 40_000")
+    page.goto(page.url.split("#")[0] + "#page=trace")
+    page.evaluate(f"""(() => {{
+        const t = {TIMELINE};
+        const {{ start, stands }} = t.tiles.overview;
+        const block = stands.findIndex((count, i) => count > 4 && i > stands.length / 2);
+        t.scene.view.set(start[block], start[block] + 50e3);
+        t.touch();
+    }})()""")
+    only_there = """(() => {
+        const { line, view } = t.scene;
+        const known = new Set([...t.tiles.overview.span].filter((_, i) => t.tiles.overview.stands[i] === 1));
+        return [...line.start.keys()].find((i) => line.stands[i] === 1 && !known.has(line.span[i])
+            && t.scene.names[line.name[i]] === "forward" && line.start[i] > view.start
+            && line.start[i] < view.end) ?? -1;
+    })()"""
+    until(page, f"{AT_REST} && ((t) => {only_there} >= 0)({TIMELINE})")
+    page.evaluate(f"((t) => t.choose({only_there}, false))({TIMELINE})")
+    page.evaluate(f"((t) => t.setRange([t.scene.view.start, t.scene.view.end]))({TIMELINE})")
+    until(page, f"{AT_REST} && document.querySelector('.range-panel tbody tr') !== null")
+    until(page, "location.hash.includes('range=')")
+    seen = f"""((t) => {{
+        const {{ names, line, selected, range }} = t.scene;
+        if (selected === null) return null;
+        return [names[line.name[selected]], line.start[selected], line.duration[selected], ...range];
+    }})({TIMELINE})"""
+    told = "[...document.querySelectorAll('.span-details, .range-panel tbody')].map((one) => one.innerText)"
+    before = page.evaluate(f"[{seen}, {told}]")
+    assert before[0][0] == "forward"
+    for count in (60_000, 80_000):
+        program.go_on(10_000)
+        until(page, f"Number(document.documentElement.dataset.spans) >= {count}")
+        until(page, f"{AT_REST} && document.querySelector('.range-panel tbody tr') !== null")
+        assert page.evaluate(f"[{seen}, {told}]") == before
+        number = page.evaluate(f"((t) => t.numberOf(t.scene.selected))({TIMELINE})")
+        until(page, f"location.hash.includes('sel={number}')")
 
 
 def test_a_page_that_is_paused_stays(page: Any, program: Program) -> None:

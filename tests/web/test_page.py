@@ -39,9 +39,9 @@ def test_a_report_shows_every_view(browsing: Browsing) -> None:
         "Memory over time",
         "Device, host, transfer, overhead",
         "Detailed statistics",
-        "Environment",
         "Profiler's own cost",
         "Anomalies",
+        "Environment",
     ]
     assert len(page.locator(".bottleneck").all()) == 5
     assert page.locator(".notice").count() == 0
@@ -221,18 +221,14 @@ BROKEN: list[tuple[str, str, tuple[str, ...]]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "content", "words"), BROKEN, ids=[name for name, *_ in BROKEN])
-def test_a_file_that_cannot_be_read_leaves_the_page_as_it_was(
-    browsing: Browsing, name: str, content: str, words: tuple[str, ...]
-) -> None:
+def test_a_file_that_cannot_be_read_leaves_the_page_as_it_was(browsing: Browsing) -> None:
     page = browsing.open(None)
     before = page.locator("main").inner_text()
-    browsing.load(name, content)
-    faults = page.get_by_role("alert").all_inner_texts()
-    assert len(faults) == 1
-    for word in (name, *words):
-        assert word in faults[0]
-    assert page.locator("main").inner_text() == before
+    for name, content, words in BROKEN:
+        browsing.load(name, content)
+        [fault] = page.get_by_role("alert").all_inner_texts()
+        assert [word for word in (name, *words) if word not in fault] == [], fault
+        assert page.locator("main").inner_text() == before, name
     browsing.load("good.json", report_data.profile())
     assert page.get_by_role("alert").count() == 0
     assert page.locator("h1").inner_text() == "good.json"
@@ -273,13 +269,6 @@ def test_paper_shows_everything_in_light_colours(browsing: Browsing) -> None:
     assert corner == 255
     assert page.pdf().startswith(b"%PDF")
     page.emulate_media(color_scheme="light", media="screen")
-
-
-@pytest.mark.parametrize("width", [1366, 760, 390])
-def test_nothing_is_wider_than_the_window(browsing: Browsing, width: int) -> None:
-    browsing.page.set_viewport_size({"width": width, "height": 900})
-    page = browsing.open(report_data.report())
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_the_controls_have_names_and_a_visible_focus(browsing: Browsing) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import report_data
-from browsing import Browsing, flame_graph, timeline
+from browsing import Browsing, data_of, flame_graph, timeline
 from traces import load_trace
 
 from regimeter.analysis.catalog import find_verbs
@@ -22,7 +22,7 @@ SHOWN = "(all) => all.filter((one) => !one.hidden).map((one) => one.id)"
 
 @pytest.fixture(scope="module")
 def data() -> dict[str, Any]:
-    return trace_data(load_trace(TRACE))
+    return data_of(TRACE)
 
 
 def sections(page: Any) -> list[str]:
@@ -73,6 +73,18 @@ def test_a_recording_has_the_seven_elements_on_its_overview(browsing: Browsing) 
     wanted = {"overview", "shares", "split", "memory", "bottlenecks", "timeline", "statistics"}
     assert wanted == set(sections(page))
     assert page.locator("#nav a").all_inner_texts() == ["Overview", "Operators", "Memory", "Trace", "All on one page"]
+
+
+def test_the_name_of_the_page_stays_in_view_when_the_window_shrinks(browsing: Browsing, data: dict[str, Any]) -> None:
+    page = browsing.open(data, at="#page=suggestions")
+    for width in (1366, 360, 640):
+        page.set_viewport_size({"width": width, "height": 700})
+        browsing.settle()
+        left, right = page.locator("#nav a[aria-current=page]").evaluate(
+            "(link) => [link.getBoundingClientRect().left, link.getBoundingClientRect().right]"
+        )
+        assert 0 <= left < right <= width
+    assert page.evaluate("scrollY") == 0
 
 
 def test_going_back_goes_back(browsing: Browsing, data: dict[str, Any]) -> None:
@@ -255,4 +267,6 @@ def test_what_of_the_path_is_left_out_is_said(browsing: Browsing, monkeypatch: p
     drawn = timeline(browsing, "t.scene.path.along.duration_ns.reduce((a, b) => a + b, 0)")
     assert drawn + cut["path"]["omitted_ns"] == int(path.duration_ns.sum())
     monkeypatch.undo()
-    assert browsing.open(trace_data(run), at="#page=path").locator("#timeline .caution").count() == 0
+    assert (
+        browsing.open(data_of("diff_a100_control.json.gz"), at="#page=path").locator("#timeline .caution").count() == 0
+    )

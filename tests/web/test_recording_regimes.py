@@ -62,8 +62,10 @@ def test_a_recording_with_device_work_is_judged(browsing: Browsing) -> None:
     # The device has 30 kernels of 20 us a step, and nothing while the host sleeps for 2 ms.
     assert panel.locator(".regime-verdict strong").first.inner_text() == "OVERHEAD_BOUND, host wait"
     lists = panel.locator(".regime-kernels")
-    assert lists.count() == 2
-    scopes = lists.nth(1).locator("li")
+    assert lists.count() == 1  # nothing is known of the work of its kernels: a sentence, not a line each
+    assert {row["regime"] for row in regimes["kernels"]} == {"UNKNOWN"}
+    assert f"kernels with most time is not known: {regimes['kernels'][0]['reason_text']}" in panel.inner_text()
+    scopes = lists.locator("li")
     assert scopes.locator(".regime-kernel").all_inner_texts() == [row["name"] for row in regimes["scopes"]]
     assert {"step", "<b>input</b>"} <= {row["name"] for row in regimes["scopes"]}
     assert panel.locator("b").count() == 0
@@ -77,10 +79,12 @@ def test_a_recording_with_device_work_is_judged(browsing: Browsing) -> None:
 def test_a_recording_of_scopes_alone_has_no_such_panel(browsing: Browsing) -> None:
     data = recorded()
     assert data["regimes"] is None
+    assert "region-regimes" in {panel["name"] for panel in data["empty_panels"]}
     page = browsing.open(data)
     assert page.locator("#regimes").count() == 0
     assert page.locator("#limit .limit-actions li").count() >= 1, "what there is to do stands in the first screen"
-    assert page.locator("#roadmap").count() == 0
+    # On a busy machine a rule may have something to say.
+    assert page.locator("#roadmap").count() == (1 if data["suggestions"] else 0)
 
 
 def test_a_file_from_before_has_no_such_panel(browsing: Browsing) -> None:

@@ -32,6 +32,19 @@ SCRIPTS = [
 ]
 
 
+PARSED = """
+const { Script, SourceTextModule } = require("node:vm");
+for (const [name, text] of Object.entries(JSON.parse(require("node:fs").readFileSync(0)))) {
+  try {
+    /^(import|export)\\b/m.test(text) ? new SourceTextModule(text) : new Script(text);
+  } catch (error) {
+    console.log(name);
+    console.error(name, error.message);
+  }
+}
+"""
+
+
 @pytest.mark.parametrize(("text", "wanted"), SCRIPTS)
 def test_scripts(text: str, wanted: str) -> None:
     assert strip_web.script(text) == wanted
@@ -57,8 +70,11 @@ def test_the_page_s_own_scripts_are_sound(tmp_path: Path) -> None:
         pytest.skip("node is not installed")
     target = tmp_path / "parts.json"
     subprocess.run(["python3", ROOT / "cmake/strip_web.py", ROOT / "python/regimeter/web", target], check=True)
-    for name, text in json.loads(target.read_text()).items():
-        if name.endswith(".js"):
-            assert len(text) < (ROOT / "python/regimeter/web" / name).stat().st_size
-            (tmp_path / "one.js").write_text(text)
-            subprocess.run([node, "--check", tmp_path / "one.js"], check=True)
+    scripts = {name: text for name, text in json.loads(target.read_text()).items() if name.endswith(".js")}
+    for name, text in scripts.items():
+        assert len(text) < (ROOT / "python/regimeter/web" / name).stat().st_size
+    scripts["broken"] = "export const = 1"
+    done = subprocess.run(
+        [node, "--experimental-vm-modules", "-e", PARSED], input=json.dumps(scripts), capture_output=True, text=True
+    )
+    assert done.stdout.split() == ["broken"], done.stdout + done.stderr

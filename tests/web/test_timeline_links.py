@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from browsing import Browsing, timeline
+from browsing import Browsing, data_of, timeline
 from traces import load_trace
 
-from regimeter.report.trace_data import timeline_data, trace_data
-from regimeter.server.lines import MOST_WIDTH, lines_of, window_of
+from regimeter.report.trace_data import timeline_data
+from regimeter.server.lines import MOST_WIDTH, window_of
 
 pytestmark = pytest.mark.web
 
@@ -22,10 +22,7 @@ def number(text: str) -> int:
 
 
 def open_at(browsing: Browsing, hash_: str) -> Any:
-    page = browsing.open(trace_data(load_trace(TRACE)))
-    page.goto(page.url.split("#")[0] + hash_)
-    page.reload()
-    page.wait_for_selector("html[data-ready]")
+    page = browsing.open(data_of(TRACE), at=hash_)
     browsing.settle()
     return page
 
@@ -42,7 +39,7 @@ def test_an_address_brings_back_what_was_seen(browsing: Browsing) -> None:
 
 
 def test_the_address_follows_what_is_seen(browsing: Browsing) -> None:
-    page = browsing.open(trace_data(load_trace(TRACE)), at="#page=trace")
+    page = browsing.open(data_of(TRACE), at="#page=trace")
     browsing.settle()
     assert page.evaluate("location.hash") == "#page=trace", "until something is chosen the address stays as it is"
     timeline(browsing, "t.scene.view.set(1000, 5000), t.choose(7, false)")
@@ -53,7 +50,7 @@ def test_the_address_follows_what_is_seen(browsing: Browsing) -> None:
 
 
 def test_what_is_switched_stands_in_the_address(browsing: Browsing) -> None:
-    page = browsing.open(trace_data(load_trace("h100_owlv2_with_stack.json.gz")), at="#page=trace")
+    page = browsing.open(data_of("h100_owlv2_with_stack.json.gz"), at="#page=trace")
     python, path = page.get_by_label("Python functions"), page.get_by_label("Critical path", exact=False)
     python.check()
     path.uncheck()
@@ -101,7 +98,7 @@ def test_figures_of_a_range_are_those_of_the_api(browsing: Browsing, name: str, 
     run = load_trace(name)
     low = int(run.duration_ns * start)
     high = low + MOST_WIDTH
-    window = window_of(run, lines_of(run), low, high, MOST_WIDTH)
+    window = window_of(run, low, high, MOST_WIDTH)
     assert window["aggregated"] == 0
     expected: dict[str, list[int]] = {}
     columns = window["columns"]
@@ -110,7 +107,7 @@ def test_figures_of_a_range_are_those_of_the_api(browsing: Browsing, name: str, 
         one[0] += 1
         one[1] += max(0, min(at + long, high) - max(at, low))
     page = browsing.open(timeline_data(run))
-    timeline(browsing, f"(t.setDepth(t.scene.line.depths.all), t.setRange([{low}, {high}]))")
+    timeline(browsing, f"(t.showPython(true), t.setRange([{low}, {high}]))")
     found = timeline(
         browsing,
         f"""regimeter.rangeStats.of(t.scene.line, t.scene.layout.rows.map(({{ row }}) => row), {low}, {high})
@@ -126,7 +123,7 @@ def test_figures_of_a_range_are_those_of_the_api(browsing: Browsing, name: str, 
 
 
 def test_keys_have_a_sheet(browsing: Browsing) -> None:
-    page = browsing.open(trace_data(load_trace(TRACE)))
+    page = browsing.open(data_of(TRACE))
     canvas = page.locator("canvas.timeline")
     canvas.press("?")
     assert page.locator("dialog.keys").is_visible()
@@ -139,7 +136,7 @@ def test_keys_have_a_sheet(browsing: Browsing) -> None:
 
 
 def test_the_small_picture_moves_what_is_in_view(browsing: Browsing) -> None:
-    page = browsing.open(trace_data(load_trace(TRACE)))
+    page = browsing.open(data_of(TRACE))
     timeline(browsing, "t.zoom(0.1, 0)")
     before = timeline(browsing, "t.scene.view.start")
     box = page.locator("canvas.minimap").bounding_box()
@@ -151,7 +148,7 @@ def test_the_small_picture_moves_what_is_in_view(browsing: Browsing) -> None:
 
 def test_why_the_device_was_idle_stands_above_its_streams(browsing: Browsing) -> None:
     run = load_trace("v100_ddp_large.json.gz")
-    data = trace_data(run)
+    data = data_of("v100_ddp_large.json.gz")
     page = browsing.open(data)
     idle = data["idle"]
     gaps = run.analyse("idle_gaps")
@@ -174,6 +171,6 @@ def test_why_the_device_was_idle_stands_above_its_streams(browsing: Browsing) ->
 
 
 def test_a_recording_without_device_work_has_no_such_line(browsing: Browsing) -> None:
-    page = browsing.open(trace_data(load_trace("cpu_only_no_schema.json.gz")))
+    page = browsing.open(data_of("cpu_only_no_schema.json.gz"))
     assert page.locator("canvas.timeline").count() == 1
     assert page.locator("canvas.idle-strip").count() == 0

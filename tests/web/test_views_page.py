@@ -5,7 +5,7 @@ import re
 from typing import Any
 
 import pytest
-from browsing import Browsing, timeline
+from browsing import Browsing, data_of, timeline
 from traces import load_trace
 
 from regimeter.report.trace_data import timeline_data, trace_data
@@ -25,7 +25,7 @@ OVERPRINTED = """() => {
 @pytest.mark.parametrize("width", [1366, 390])
 def test_the_roofline_has_a_circle_for_each_known_kernel_and_overprints_nothing(browsing: Browsing, width: int) -> None:
     run = load_trace("h100_owlv2_with_stack.json.gz")
-    data = trace_data(run)
+    data = data_of("h100_owlv2_with_stack.json.gz")
     browsing.page.set_viewport_size({"width": width, "height": 900})
     page = browsing.open(data)
     known = data["roofline"]["points"]["count"]
@@ -46,7 +46,7 @@ def test_the_roofline_has_a_circle_for_each_known_kernel_and_overprints_nothing(
 
 
 def test_without_ceilings_the_roofline_says_what_to_run(browsing: Browsing) -> None:
-    page = browsing.open(trace_data(load_trace("mi300_bert_small.json.gz")))
+    page = browsing.open(data_of("mi300_bert_small.json.gz"))
     assert page.locator("#roofline svg .roof").count() == 0
     assert page.locator("#roofline .chart > svg > circle").count() == 8
     assert "regimeter report RUN --ceilings FILE" in page.locator("#roofline").inner_text()

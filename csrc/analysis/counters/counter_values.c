@@ -18,18 +18,12 @@ typedef struct {
     rgm_string text, series;
 } row_key;
 
-static int compare_texts(rgm_string a, rgm_string b) {
-    uint32_t shorter = a.length < b.length ? a.length : b.length;
-    int order = shorter ? memcmp(a.data, b.data, shorter) : 0;
-    return order ? order : (a.length > b.length) - (a.length < b.length);
-}
-
 static int compare_keys(const row_key *x, const row_key *y) {
     if (x->item.source != y->item.source) return x->item.source < y->item.source ? -1 : 1;
     if (x->span != y->span) return x->span < y->span ? -1 : 1;
-    int order = x->name == y->name ? 0 : compare_texts(x->text, y->text);
+    int order = x->name == y->name ? 0 : rgm_string_compare(x->text, y->text);
     if (order) return order;
-    return x->item.series == y->item.series ? 0 : compare_texts(x->series, y->series);
+    return x->item.series == y->item.series ? 0 : rgm_string_compare(x->series, y->series);
 }
 
 static int by_key(const void *a, const void *b) {

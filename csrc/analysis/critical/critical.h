@@ -109,9 +109,10 @@ typedef struct {
     const rgm_policy *policy;
     int32_t rank;
     uint8_t *name_class; // [n_strings] rgm_call_kind plus marks, 0 until somebody asks
-    int32_t *node_start; // [n_spans] node of the beginning of a host span or of work, -1 for others
-    int32_t *node_end;   // [n_spans]
-    size_t n_points;     // host points come first, lane by lane; then two nodes for each piece of work
+    int32_t
+        *node_start; // [n_spans] node of the beginning of a host span or of work, -1 for others; while built
+    int32_t *node_end; // [n_spans], while built
+    size_t n_points;   // host points come first, lane by lane; then two nodes for each piece of work
     size_t n_nodes;
     int64_t *time;       // [n_nodes]
     uint32_t *span;      // [n_nodes] leaf span that ends at a point, work of a node; UINT32_MAX for a gap
@@ -128,16 +129,26 @@ typedef struct {
     rgm_top_span *tops;
     size_t n_tops;
     int64_t launch_ns, gap_ns; // shortest usual launch latency and change of kernels in this run
-    uint32_t *order;           // [n_nodes] each node after all it waits for
-    int32_t *bound_by;         // [n_nodes] node of the binding edge, -1 for none
-    uint8_t *bound_kind;       // [n_nodes] kind of that edge
-    int64_t start_ns, end_ns;  // window
-    int32_t last;              // node with which the window ends, -1 when there is none
+    uint32_t *order;     // [n_nodes] each node after all it waits for; NULL where that is their own order
+    int32_t *bound_by;   // [n_nodes] node of the binding edge, -1 for none
+    uint8_t *bound_kind; // [n_nodes] kind of that edge
+    int64_t start_ns, end_ns; // window
+    int32_t last;             // node with which the window ends, -1 when there is none
+    bool kept;                // belongs to the view
 } rgm_critical;
 
 rgm_status rgm_critical_build(rgm_critical *graph, const rgm_view *view, const rgm_policy *policy,
                               const rgm_question *question, rgm_error *err) RGM_NODISCARD;
 void rgm_critical_release(rgm_critical *graph);
+// The same graph for readers: that of the whole run by the usual thresholds is the view's, made by the first
+// who asks; any other is the caller's. `close` takes both, and NULL.
+rgm_status rgm_critical_open(const rgm_critical **graph, const rgm_view *view, const rgm_policy *policy,
+                             const rgm_question *question, rgm_error *err) RGM_NODISCARD;
+void rgm_critical_close(const rgm_critical *graph);
+// The i-th node in an order in which each comes after all it waits for.
+static inline uint32_t rgm_critical_at(const rgm_critical *graph, size_t i) {
+    return graph->order ? graph->order[i] : (uint32_t)i;
+}
 // Length of the longest path with the weights of a set of kinds muted.
 rgm_status rgm_critical_length(const rgm_critical *graph, unsigned muted, int64_t *length,
                                rgm_error *err) RGM_NODISCARD;
@@ -189,6 +200,11 @@ static inline bool rgm_critical_on_rank(const rgm_critical *graph, size_t lane) 
 // Whether a node is the beginning of a piece of work.
 static inline bool rgm_critical_is_start(const rgm_critical *graph, int32_t node) {
     return (size_t)node >= graph->n_points && ((size_t)node - graph->n_points) % 2 == 0;
+}
+// Whether a node is a point that waited for nothing but the one before it on its thread, as nearly all are.
+static inline bool rgm_critical_is_plain(const rgm_critical *graph, size_t node) {
+    return node < graph->n_points && graph->other[node] < 0 &&
+           !(graph->flags[node] & (RGM_NODE_FIRST | RGM_NODE_MORE));
 }
 // Work that took up the device while this one waited, as the node of its beginning; -1 for none.
 static inline int32_t rgm_critical_beside(const rgm_critical *graph, int32_t node) {

@@ -40,15 +40,23 @@ static rgm_status allocate(rgm_critical *graph, rgm_error *err) {
               get(&graph->thread_first, view->n_lanes + 1, sizeof(uint32_t), 0) &&
               get(&graph->stream_lane, view->n_lanes + 1, sizeof(uint32_t), 0) &&
               get(&graph->stream_first, view->n_lanes + 1, sizeof(uint32_t), 0) &&
-              get(&graph->order, nodes, sizeof(uint32_t), 0) &&
               get(&graph->bound_by, nodes, sizeof(int32_t), 0xFF) && get(&graph->bound_kind, nodes, 1, 0);
     return ok ? RGM_OK : rgm_error_no_memory(err);
 }
 
-void rgm_critical_release(rgm_critical *graph) {
+// What only its making looks at.
+static void release_scratch(rgm_critical *graph) {
     rgm_free(graph->name_class);
     rgm_free(graph->node_start);
     rgm_free(graph->node_end);
+    rgm_free(graph->tops);
+    graph->name_class = NULL;
+    graph->node_start = graph->node_end = NULL;
+    graph->tops = NULL;
+}
+
+void rgm_critical_release(rgm_critical *graph) {
+    release_scratch(graph);
     rgm_free(graph->time);
     rgm_free(graph->span);
     rgm_free(graph->kind);
@@ -60,7 +68,6 @@ void rgm_critical_release(rgm_critical *graph) {
     rgm_free(graph->thread_first);
     rgm_free(graph->stream_lane);
     rgm_free(graph->stream_first);
-    rgm_free(graph->tops);
     rgm_free(graph->more);
     rgm_free(graph->order);
     rgm_free(graph->bound_by);
@@ -112,11 +119,23 @@ static void drop_edge(rgm_critical *graph, size_t node, int which) {
         graph->event[node - graph->n_points] = RGM_NODE_NONE;
 }
 
+// Whether every node comes after all it waits for as they are, as those of a single thread do.
+static bool is_ordered(const rgm_critical *graph) {
+    for (size_t node = 0; node < graph->n_nodes; node++) {
+        if (rgm_critical_is_plain(graph, node)) continue;
+        for (int which = 0, count = rgm_critical_edge_count(graph, node); which < count; which++)
+            if (rgm_critical_edge(graph, node, which) >= (int32_t)node) return false;
+    }
+    return true;
+}
+
 // Depth first along the edges: every node after all it waits for. No edge leads to a later time, so a
 // circle is one of equal times, which only damage makes; its last edge is dropped.
 static rgm_status order_nodes(rgm_critical *graph, rgm_error *err) {
     enum { ON_STACK = 1, DONE = 2 };
     size_t depth = 0, placed = 0;
+    if (is_ordered(graph)) return RGM_OK;
+    RGM_TRY(RGM_ROWS(graph->order, graph->n_nodes, err));
     uint32_t *stack = rgm_malloc((graph->n_nodes + 1) * sizeof *stack);
     uint8_t *state = rgm_calloc(graph->n_nodes + 1, 1);
     uint8_t *tried = rgm_calloc(graph->n_nodes + 1, 1); // edges looked at
@@ -221,9 +240,15 @@ static rgm_path_kind binding_kind(const rgm_critical *graph, size_t node, int32_
     return late ? RGM_PATH_START_DELAY : kind;
 }
 
-static void bind(rgm_critical *graph) {
-    for (size_t node = 0; node < graph->n_nodes; node++) {
+static void bind(rgm_critical *graph, size_t from) {
+    for (size_t node = from; node < graph->n_nodes; node++) {
+        if (rgm_critical_is_plain(graph, node)) {
+            graph->bound_by[node] = (int32_t)node - 1;
+            graph->bound_kind[node] = graph->kind[node];
+            continue;
+        }
         int best = binding_edge(graph, node);
+        graph->bound_by[node] = RGM_NODE_NONE;
         graph->bound_kind[node] = RGM_PATH_OUTSIDE;
         if (best < 0) continue;
         graph->bound_by[node] = rgm_critical_edge(graph, node, best);
@@ -244,12 +269,13 @@ rgm_status rgm_critical_build(rgm_critical *graph, const rgm_view *view, const r
     RGM_GOTO(rgm_critical_threads(graph, err));
     RGM_GOTO(rgm_critical_waits(graph, err));
     RGM_GOTO(rgm_critical_measure(graph, err));
-    bind(graph);
+    bind(graph, graph->n_points); // of work alone, which is what may have run behind other work
     RGM_GOTO(rgm_critical_behind(graph, err));
     RGM_GOTO(rgm_critical_measure(graph, err)); // without the waits behind other streams
     RGM_GOTO(order_nodes(graph, err));
-    bind(graph);
+    bind(graph, 0);
     RGM_GOTO(rgm_critical_window(graph, question, err));
+    release_scratch(graph);
 done:
     if (status != RGM_OK) rgm_critical_release(graph);
     return status;
@@ -277,6 +303,11 @@ static int64_t weight(const rgm_critical *graph, size_t node, int32_t before, in
 }
 
 static int64_t reach_of(const rgm_critical *graph, uint32_t node, const int64_t *reach, unsigned muted) {
+    if (rgm_critical_is_plain(graph, node)) {
+        bool none = is_weightless(graph, node, (rgm_path_kind)graph->bound_kind[node], muted);
+        return reach[node - 1] +
+               (none ? 0 : in_window(graph, (int32_t)node) - in_window(graph, (int32_t)node - 1));
+    }
     if (graph->bound_by[node] < 0)
         return is_weightless(graph, node, RGM_PATH_OUTSIDE, muted)
                    ? 0
@@ -297,7 +328,7 @@ rgm_status rgm_critical_length(const rgm_critical *graph, unsigned muted, int64_
     int64_t *reach = rgm_malloc(graph->n_nodes * sizeof *reach);
     if (!reach) return rgm_error_no_memory(err);
     for (size_t i = 0; i < graph->n_nodes; i++) {
-        uint32_t node = graph->order[i];
+        uint32_t node = rgm_critical_at(graph, i);
         reach[node] = graph->time[node] > graph->end_ns ? 0 : reach_of(graph, node, reach, muted);
         if (graph->flags[node] & RGM_NODE_ENDS && reach[node] > *length) *length = reach[node];
     }

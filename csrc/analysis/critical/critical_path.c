@@ -65,8 +65,7 @@ rgm_critical_segment rgm_critical_segment_of(const rgm_critical *graph, int32_t 
         s.inferred = true;
         return s;
     }
-    bool truncated_work =
-        (size_t)before >= graph->n_points && graph->node_start[graph->span[before]] == before;
+    bool truncated_work = rgm_critical_is_start(graph, before);
     if (truncated_work && s.kind == graph->kind[before]) { // the awaited work itself, up to here
         s.span = span_of(graph, before);
         s.lane = lane_of(graph, before);
@@ -77,11 +76,6 @@ rgm_critical_segment rgm_critical_segment_of(const rgm_critical *graph, int32_t 
     }
     return s;
 }
-
-typedef struct {
-    rgm_critical_segment *items;
-    size_t count;
-} path;
 
 // What is known of the time from a launch call to its work, where that is long. first_ns: when work of a name
 // first began.
@@ -102,76 +96,109 @@ static rgm_path_reason reason_of(const rgm_critical *graph, int32_t node, const 
                                                        : RGM_PATH_REASON_FIRST_USE;
 }
 
-static rgm_status find_reasons(const rgm_critical *graph, path *found, rgm_error *err) {
+// The path from its last segment to its first. Segments without a duration are left out.
+typedef struct {
+    const rgm_critical *graph;
+    int32_t next;
+    int64_t *first_ns; // [n_strings] when work of a name first began
+} walk;
+
+static rgm_status walk_begin(walk *w, const rgm_critical *graph, rgm_error *err) {
     const rgm_view *view = graph->view;
-    int64_t *first_ns;
-    RGM_TRY(RGM_ROWS(first_ns, view->n_strings, err));
-    for (size_t i = 0; i < view->n_strings; i++) first_ns[i] = INT64_MAX;
+    *w = (walk){.graph = graph, .next = graph->last};
+    RGM_TRY(RGM_ROWS(w->first_ns, view->n_strings, err));
+    for (size_t i = 0; i < view->n_strings; i++) w->first_ns[i] = INT64_MAX;
     for (size_t i = 0; i < view->n_work; i++) {
-        int64_t *first = &first_ns[rgm_view_name(view, view->work[i])];
+        int64_t *first = &w->first_ns[rgm_view_name(view, view->work[i])];
         if (rgm_view_start(view, view->work[i]) < *first) *first = rgm_view_start(view, view->work[i]);
     }
-    for (size_t i = 0; i < found->count; i++)
-        if (found->items[i].kind == RGM_PATH_START_DELAY)
-            found->items[i].reason = (uint8_t)reason_of(graph, found->items[i].node, first_ns);
-    rgm_free(first_ns);
     return RGM_OK;
 }
 
-// Read backwards, then turned round. Segments without a duration are left out.
-static rgm_status follow(const rgm_critical *graph, path *out, rgm_error *err) {
-    size_t count = 0;
-    *out = (path){0};
-    for (int32_t node = graph->last; node >= 0 && graph->time[node] > graph->start_ns;
-         node = graph->bound_by[node])
-        count++;
-    out->items = rgm_malloc((count + 1) * sizeof *out->items);
-    if (!out->items) return rgm_error_no_memory(err);
-    size_t at = count;
-    for (int32_t node = graph->last; at > 0; node = graph->bound_by[node]) {
-        out->items[--at] = rgm_critical_segment_of(graph, node);
+static void walk_end(walk *w) { rgm_free(w->first_ns); }
+
+// The next node that ends a segment with a duration, -1 after the last.
+static int32_t walk_node(walk *w) {
+    const rgm_critical *graph = w->graph;
+    for (int32_t node = w->next; node >= 0 && graph->time[node] > graph->start_ns; node = w->next) {
+        int32_t before = w->next = graph->bound_by[node];
+        if (before < 0 || graph->time[before] < graph->time[node]) return node;
     }
-    for (size_t i = 0; i < count; i++)
-        if (out->items[i].duration_ns > 0) out->items[out->count++] = out->items[i];
-    return find_reasons(graph, out, err);
+    return RGM_NODE_NONE;
+}
+
+static bool walk_next(walk *w, rgm_critical_segment *segment) {
+    int32_t node = walk_node(w);
+    if (node < 0) return false;
+    *segment = rgm_critical_segment_of(w->graph, node);
+    if (segment->kind == RGM_PATH_START_DELAY)
+        segment->reason = (uint8_t)reason_of(w->graph, node, w->first_ns);
+    return true;
+}
+
+static size_t count_segments(const rgm_critical *graph) {
+    walk w = {.graph = graph, .next = graph->last};
+    size_t count = 0;
+    while (walk_node(&w) >= 0) count++;
+    return count;
 }
 
 rgm_status rgm_critical_path_compute(const rgm_view *view, const rgm_policy *policy,
                                      const rgm_question *question, rgm_critical_path *out, rgm_error *err) {
-    rgm_critical graph;
-    path found = {0};
+    const rgm_critical *graph;
+    walk w = {0};
+    rgm_critical_segment s;
     rgm_status status;
-    RGM_TRY(rgm_critical_build(&graph, view, policy, question, err));
-    RGM_GOTO(follow(&graph, &found, err));
-    RGM_GOTO(rgm_table_reserve(&rgm_critical_path_desc, out, RGM_ALL_COLUMNS, found.count + 1, err));
-    for (size_t i = 0; i < found.count; i++) {
-        const rgm_critical_segment *s = &found.items[i];
-        out->start_ns[i] = s->start_ns;
-        out->duration_ns[i] = s->duration_ns;
-        out->kind[i] = s->kind;
-        out->name[i] = s->span < 0 ? 0 : rgm_view_name(view, (size_t)s->span);
-        out->span[i] = (rgm_i32)s->span;
-        out->lane[i] = (rgm_i32)s->lane;
-        out->from_span[i] = (rgm_i32)s->from;
-        out->inferred[i] = s->inferred;
-        out->reason[i] = s->reason;
+    RGM_TRY(rgm_critical_open(&graph, view, policy, question, err));
+    RGM_GOTO(walk_begin(&w, graph, err));
+    size_t count = count_segments(graph), i = count;
+    RGM_GOTO(rgm_table_reserve(&rgm_critical_path_desc, out, RGM_ALL_COLUMNS, count + 1, err));
+    while (walk_next(&w, &s)) {
+        i--;
+        out->start_ns[i] = s.start_ns;
+        out->duration_ns[i] = s.duration_ns;
+        out->kind[i] = s.kind;
+        out->name[i] = s.span < 0 ? 0 : rgm_view_name(view, (size_t)s.span);
+        out->span[i] = (rgm_i32)s.span;
+        out->lane[i] = (rgm_i32)s.lane;
+        out->from_span[i] = (rgm_i32)s.from;
+        out->inferred[i] = s.inferred;
+        out->reason[i] = s.reason;
     }
-    out->rows = found.count;
+    out->rows = count;
 done:
-    rgm_free(found.items);
-    rgm_critical_release(&graph);
+    walk_end(&w);
+    rgm_critical_close(graph);
     return status;
 }
 
 // --- shares -----------------------------------------------------------------------------------------------
 
+typedef struct {
+    int64_t total[RGM_PATH_KIND_COUNT], count[RGM_PATH_KIND_COUNT], inferred[RGM_PATH_KIND_COUNT];
+    int64_t reasons[RGM_PATH_REASON_COUNT];
+} sums;
+
+static rgm_status sum_up(const rgm_critical *graph, sums *of, rgm_error *err) {
+    walk w = {0};
+    rgm_critical_segment s;
+    RGM_TRY(walk_begin(&w, graph, err));
+    while (walk_next(&w, &s)) {
+        of->total[s.kind] += s.duration_ns;
+        of->count[s.kind]++;
+        if (s.inferred) of->inferred[s.kind] += s.duration_ns;
+        of->reasons[s.reason] += s.duration_ns;
+    }
+    walk_end(&w);
+    return RGM_OK;
+}
+
 // What is known of most of the time of start delays.
-static rgm_path_reason main_reason(const path *found) {
-    int64_t of[RGM_PATH_REASON_COUNT] = {0};
+static rgm_path_reason main_reason(const sums *of) {
     int best = RGM_PATH_REASON_NONE;
-    for (size_t i = 0; i < found->count; i++) of[found->items[i].reason] += found->items[i].duration_ns;
     for (int r = RGM_PATH_REASON_NONE + 1; r < RGM_PATH_REASON_COUNT; r++)
-        if (of[r] > 0 && (best == RGM_PATH_REASON_NONE || of[r] > of[best])) best = r;
+        if (of->reasons[r] > 0 && (best == RGM_PATH_REASON_NONE || of->reasons[r] > of->reasons[best]))
+            best = r;
     return (rgm_path_reason)best;
 }
 
@@ -184,29 +211,22 @@ static rgm_path_side side_of(const rgm_critical *graph, int64_t length, int64_t 
     return by_device ? RGM_PATH_SIDE_DEVICE : RGM_PATH_SIDE_IN_TURN;
 }
 
-static rgm_status add_share(const rgm_critical *graph, const path *found, rgm_path_kind kind,
+static rgm_status add_share(const rgm_critical *graph, const sums *of, rgm_path_kind kind,
                             rgm_critical_path_shares *out, rgm_error *err) {
-    int64_t total = 0, count = 0, inferred = 0, length = rgm_critical_between(graph->end_ns, graph->start_ns),
-            bound;
-    for (size_t i = 0; i < found->count; i++) {
-        if (found->items[i].kind != kind) continue;
-        total += found->items[i].duration_ns;
-        if (found->items[i].inferred) inferred += found->items[i].duration_ns;
-        count++;
-    }
-    if (!count) return RGM_OK;
+    int64_t length = rgm_critical_between(graph->end_ns, graph->start_ns), bound;
+    if (!of->count[kind]) return RGM_OK;
     size_t row;
     RGM_TRY(rgm_critical_length(graph, 1u << kind, &bound, err));
     RGM_TRY(rgm_table_append(&rgm_critical_path_shares_desc, out, RGM_ALL_COLUMNS, &row, err));
     out->time_in[row] = out->kind[row] = (rgm_u8)kind;
-    out->total_ns[row] = total;
-    out->path_share[row] = (double)total / (double)length;
-    out->count[row] = count;
-    out->inferred_ns[row] = inferred;
+    out->total_ns[row] = of->total[kind];
+    out->path_share[row] = (double)of->total[kind] / (double)length;
+    out->count[row] = of->count[kind];
+    out->inferred_ns[row] = of->inferred[kind];
     out->bound_ns[row] = bound;
     out->saving_ns[row] = rgm_critical_between(length, bound);
     out->saving_share[row] = (double)rgm_critical_between(length, bound) / (double)length;
-    out->reason[row] = (rgm_u8)(kind == RGM_PATH_START_DELAY ? main_reason(found) : RGM_PATH_REASON_NONE);
+    out->reason[row] = (rgm_u8)(kind == RGM_PATH_START_DELAY ? main_reason(of) : RGM_PATH_REASON_NONE);
     return RGM_OK;
 }
 
@@ -236,18 +256,17 @@ static int by_saving(const void *table, const void *context, uint32_t a, uint32_
 rgm_status rgm_critical_path_shares_compute(const rgm_view *view, const rgm_policy *policy,
                                             const rgm_question *question, rgm_critical_path_shares *out,
                                             rgm_error *err) {
-    rgm_critical graph;
-    path found = {0};
+    const rgm_critical *graph;
+    sums of = {0};
     rgm_status status;
-    RGM_TRY(rgm_critical_build(&graph, view, policy, question, err));
-    RGM_GOTO(follow(&graph, &found, err));
+    RGM_TRY(rgm_critical_open(&graph, view, policy, question, err));
+    RGM_GOTO(sum_up(graph, &of, err));
     for (int kind = 0; kind < RGM_PATH_KIND_COUNT; kind++)
-        RGM_GOTO(add_share(&graph, &found, (rgm_path_kind)kind, out, err));
-    if (out->rows) RGM_GOTO(add_chains(&graph, out, err));
+        RGM_GOTO(add_share(graph, &of, (rgm_path_kind)kind, out, err));
+    if (out->rows) RGM_GOTO(add_chains(graph, out, err));
     RGM_GOTO(rgm_order_rows(&rgm_critical_path_shares_desc, out, by_saving, NULL, err));
 done:
-    rgm_free(found.items);
-    rgm_critical_release(&graph);
+    rgm_critical_close(graph);
     return status;
 }
 
@@ -267,57 +286,69 @@ static int by_total(const void *a, const void *b, void *context) {
     return order ? order : (int)x->kind - (int)y->kind;
 }
 
-// Adds the segments up by kind and name; `of` has a key for each segment.
-static rgm_status group(const rgm_view *view, const path *found, uint64_t *of, named **rows, size_t *count,
-                        rgm_error *err) {
-    rgm_groups groups = {0};
-    for (size_t i = 0; i < found->count; i++) {
-        const rgm_critical_segment *s = &found->items[i];
-        of[i] = (uint64_t)s->kind << 32 | (s->span < 0 ? 0 : rgm_view_name(view, (size_t)s->span));
+// The names on the path by kind.
+typedef struct {
+    uint64_t *of;   // [segments] kind and name
+    int64_t *times; // [segments]
+    size_t segments, count;
+    named *rows;
+} names;
+
+static rgm_status list_segments(const rgm_critical *graph, names *n, rgm_error *err) {
+    walk w = {.graph = graph, .next = graph->last};
+    size_t most = count_segments(graph);
+    RGM_TRY(RGM_ROWS(n->of, most, err));
+    RGM_TRY(RGM_ROWS(n->times, most, err));
+    for (int32_t node; (node = walk_node(&w)) >= 0;) {
+        rgm_critical_segment s = rgm_critical_segment_of(graph, node);
+        rgm_name name = s.span < 0 ? 0 : rgm_view_name(graph->view, (size_t)s.span);
+        n->of[n->segments] = (uint64_t)s.kind << 32 | name;
+        n->times[n->segments++] = s.duration_ns;
     }
-    RGM_TRY(rgm_groups_init(&groups, of, found->count, err));
-    *count = groups.count;
-    *rows = rgm_calloc((size_t)groups.count + 1, sizeof **rows);
-    for (size_t i = 0; *rows && i < found->count; i++) {
-        named *row = &(*rows)[groups.of[i]];
-        row->name = (rgm_name)of[i];
-        row->kind = found->items[i].kind;
-        row->total_ns += found->items[i].duration_ns;
+    return RGM_OK;
+}
+
+static rgm_status group(const rgm_view *view, names *n, rgm_error *err) {
+    rgm_groups groups = {0};
+    RGM_TRY(rgm_groups_init(&groups, n->of, n->segments, err));
+    n->count = groups.count;
+    n->rows = rgm_calloc((size_t)groups.count + 1, sizeof *n->rows);
+    for (size_t i = 0; n->rows && i < n->segments; i++) {
+        named *row = &n->rows[groups.of[i]];
+        row->name = (rgm_name)n->of[i];
+        row->kind = (uint8_t)(n->of[i] >> 32);
+        row->total_ns += n->times[i];
         row->count++;
     }
     rgm_groups_release(&groups);
-    if (!*rows) return rgm_error_no_memory(err);
-    qsort_r(*rows, *count, sizeof **rows, by_total, (void *)view);
+    if (!n->rows) return rgm_error_no_memory(err);
+    qsort_r(n->rows, n->count, sizeof *n->rows, by_total, (void *)view);
     return RGM_OK;
 }
 
 rgm_status rgm_critical_path_top_compute(const rgm_view *view, const rgm_policy *policy,
                                          const rgm_question *question, rgm_critical_path_top *out,
                                          rgm_error *err) {
-    rgm_critical graph;
-    path found = {0};
-    named *groups = NULL;
-    uint64_t *keys = NULL;
-    size_t count;
+    const rgm_critical *graph;
+    names n = {0};
     rgm_status status;
-    RGM_TRY(rgm_critical_build(&graph, view, policy, question, err));
-    RGM_GOTO(follow(&graph, &found, err));
-    RGM_GOTO(RGM_ROWS(keys, found.count, err));
-    RGM_GOTO(group(view, &found, keys, &groups, &count, err));
-    RGM_GOTO(rgm_table_reserve(&rgm_critical_path_top_desc, out, RGM_ALL_COLUMNS, count + 1, err));
-    for (size_t i = 0; i < count; i++) {
-        out->name[i] = groups[i].name;
-        out->kind[i] = groups[i].kind;
-        out->total_ns[i] = groups[i].total_ns;
-        out->count[i] = groups[i].count;
-        out->path_share[i] =
-            (double)groups[i].total_ns / (double)rgm_critical_between(graph.end_ns, graph.start_ns);
+    RGM_TRY(rgm_critical_open(&graph, view, policy, question, err));
+    RGM_GOTO(list_segments(graph, &n, err));
+    RGM_GOTO(group(view, &n, err));
+    RGM_GOTO(rgm_table_reserve(&rgm_critical_path_top_desc, out, RGM_ALL_COLUMNS, n.count + 1, err));
+    double length = (double)rgm_critical_between(graph->end_ns, graph->start_ns);
+    for (size_t i = 0; i < n.count; i++) {
+        out->name[i] = n.rows[i].name;
+        out->kind[i] = n.rows[i].kind;
+        out->total_ns[i] = n.rows[i].total_ns;
+        out->count[i] = n.rows[i].count;
+        out->path_share[i] = (double)n.rows[i].total_ns / length;
     }
-    out->rows = count;
+    out->rows = n.count;
 done:
-    rgm_free(keys);
-    rgm_free(groups);
-    rgm_free(found.items);
-    rgm_critical_release(&graph);
+    rgm_free(n.of);
+    rgm_free(n.times);
+    rgm_free(n.rows);
+    rgm_critical_close(graph);
     return status;
 }

@@ -19,7 +19,7 @@ static bool on_path(const rgm_critical *graph, int32_t node) { return graph->fla
 static void find_meetings(search *s) {
     const rgm_critical *graph = s->graph;
     for (size_t i = 0; i < graph->n_nodes; i++) {
-        int32_t node = (int32_t)graph->order[i], before = graph->bound_by[node];
+        int32_t node = (int32_t)rgm_critical_at(graph, i), before = graph->bound_by[node];
         s->meets[node] = on_path(graph, node) ? node : before < 0 ? RGM_NODE_NONE : s->meets[before];
     }
 }
@@ -64,7 +64,7 @@ static rgm_status consider(search *s, int32_t last, int64_t end, int64_t slack, 
 
 static rgm_status consider_edges(search *s, int32_t node, rgm_error *err) {
     const rgm_critical *graph = s->graph;
-    if (graph->bound_by[node] < 0) return RGM_OK;
+    if (graph->bound_by[node] < 0 || rgm_critical_is_plain(graph, (size_t)node)) return RGM_OK;
     for (int which = 0, count = rgm_critical_edge_count(graph, (size_t)node); which < count; which++) {
         int32_t before = rgm_critical_edge(graph, (size_t)node, which);
         if (before < 0 || before == graph->bound_by[node]) continue;
@@ -94,24 +94,24 @@ static int by_detour(const void *table, const void *context, uint32_t a, uint32_
 
 rgm_status rgm_critical_ties_compute(const rgm_view *view, const rgm_policy *policy,
                                      const rgm_question *question, rgm_critical_ties *out, rgm_error *err) {
-    rgm_critical graph;
-    search s = {.graph = &graph, .out = out};
+    const rgm_critical *graph;
     rgm_status status;
-    RGM_TRY(rgm_critical_build(&graph, view, policy, question, err));
-    RGM_GOTO(RGM_ROWS(s.meets, graph.n_nodes, err));
-    s.told = rgm_calloc(graph.n_nodes + 1, sizeof *s.told);
+    RGM_TRY(rgm_critical_open(&graph, view, policy, question, err));
+    search s = {.graph = graph, .out = out};
+    RGM_GOTO(RGM_ROWS(s.meets, graph->n_nodes, err));
+    s.told = rgm_calloc(graph->n_nodes + 1, sizeof *s.told);
     if (!s.told) RGM_GOTO(rgm_error_no_memory(err));
     find_meetings(&s);
-    for (size_t i = 0; i < graph.n_nodes; i++) {
-        int32_t node = (int32_t)graph.order[i];
-        if (on_path(&graph, node) && graph.time[node] > graph.start_ns)
+    for (size_t i = 0; i < graph->n_nodes; i++) {
+        int32_t node = (int32_t)rgm_critical_at(graph, i);
+        if (on_path(graph, node) && graph->time[node] > graph->start_ns)
             RGM_GOTO(consider_edges(&s, node, err));
     }
-    if (graph.last >= 0) RGM_GOTO(consider_ends(&s, err));
+    if (graph->last >= 0) RGM_GOTO(consider_ends(&s, err));
     RGM_GOTO(rgm_order_rows(&rgm_critical_ties_desc, out, by_detour, NULL, err));
 done:
     rgm_free(s.told);
     rgm_free(s.meets);
-    rgm_critical_release(&graph);
+    rgm_critical_close(graph);
     return status;
 }

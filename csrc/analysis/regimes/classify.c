@@ -146,15 +146,37 @@ static double roof_beside_limit(const draws *d, double time, int limit) {
     return 1 - below(roof, time + d->roofs->limits[limit].centre - d->cut.margin);
 }
 
+// What the parts with one label explain together: at least the largest, at most their sum, as a short call of
+// the system is a short stay of Python too. Time without a processor is none of them, and overhead.
+static rgm_estimate together(const draws *d, double time, rgm_regime label, const bool *done, double *idle) {
+    const rgm_roofs *roofs = d->roofs;
+    double largest = 0, sum = 0, sigma = 0;
+    for (int i = 0; i < RGM_LIMIT_COUNT; i++) {
+        if (done[i] || outcomes[OUT_LIMIT + i].label != label || !is_known(roofs->limits[i])) continue;
+        double part = exp(roofs->limits[i].centre);
+        largest = fmax(largest, part);
+        sum += part;
+        sigma = fmax(sigma, roofs->limits[i].sigma);
+    }
+    bool waits = label == RGM_REGIME_OVERHEAD_BOUND && roofs->cpu_ns >= 0;
+    *idle = waits ? fmax(0, 1 - roofs->cpu_ns / exp(time)) : 0;
+    double low = log(fmin(1, largest + *idle)), high = log(fmin(1, sum + *idle));
+    return (rgm_estimate){(low + high) / 2, hypot((high - low) / 4, sigma)};
+}
+
 // Parts of the time that are known beside the roofs, the largest first. Returns what none of them explains.
 static double add_limits(draws *d, double time, double weight) {
     bool done[RGM_LIMIT_COUNT] = {false};
-    for (int i; (i = largest_limit(d->roofs, done)) >= 0; done[i] = true) {
-        double explains = 1 - below(d->roofs->limits[i], d->cut.part);
+    for (int i; (i = largest_limit(d->roofs, done)) >= 0;) {
+        rgm_regime label = outcomes[OUT_LIMIT + i].label;
+        double idle = 0, explains = 1 - below(together(d, time, label, done, &idle), d->cut.part);
         double beside = roof_beside_limit(d, time, i);
-        d->mass[OUT_LIMIT + i] += weight * explains * (1 - beside);
+        bool waits = idle > exp(d->roofs->limits[i].centre);
+        d->mass[waits ? OUT_WAITING : OUT_LIMIT + i] += weight * explains * (1 - beside);
         d->mass[OUT_BALANCED] += weight * explains * beside;
         weight *= 1 - explains;
+        for (int other = 0; other < RGM_LIMIT_COUNT; other++)
+            done[other] = done[other] || outcomes[OUT_LIMIT + other].label == label;
     }
     return weight;
 }

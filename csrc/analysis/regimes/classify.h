@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What limits a kernel, or a piece of host code: a pure function of the time that it took, of the work that
-// it did and of what the machine can do. docs/regimes.md states the rules.
+// it did and of what the machine can do. docs/regime_profiler.md states the rules.
 //
 // Everything but counts is an estimate: log-normal about its value, with `spread` as the relative half-width
 // of two standard deviations. The rules are applied at the central values; the verdict stands only when it

@@ -10,6 +10,7 @@
 
 #include "analysis/analyses.h"
 #include "analysis/keyed.h"
+#include "analysis/order.h"
 #include "analysis/stats.h"
 #include "analysis/times/scope_tree.h"
 #include "base/memory.h"
@@ -249,14 +250,12 @@ static rgm_status put_operation(scopes *s, const uint32_t *items, size_t count, 
     return RGM_OK;
 }
 
-static rgm_status put_scope(scopes *s, uint32_t scope, rgm_scope_device *out, rgm_error *err) {
-    size_t row;
-    RGM_TRY(rgm_table_append(&rgm_scope_device_desc, out, RGM_ALL_COLUMNS, &row, err));
+static void put_scope(scopes *s, uint32_t scope, rgm_scope_device *out) {
+    const size_t row = scope;
     out->span[row] = (rgm_i32)s->tree.rows[scope];
     out->operation[row] = rgm_view_name(s->view, s->tree.rows[scope]);
     out->calls[row] = 1;
     (void)add_scope(s, out, row, scope); // leaves what is not known as it is
-    return RGM_OK;
 }
 
 static rgm_status put_operations(scopes *s, rgm_scope_device *out, rgm_error *err) {
@@ -302,10 +301,12 @@ rgm_status rgm_scope_device_compute(const rgm_view *view, const rgm_policy *poli
     if (question->group_by < 0 || question->group_by >= GROUPINGS)
         return rgm_error_set(err, RGM_INVALID, "scope_device cannot group by %d", question->group_by);
     RGM_GOTO(init(&s, view, err));
-    if (question->group_by & BY_SCOPE)
-        for (uint32_t i = 0; status == RGM_OK && i < s.tree.count; i++) status = put_scope(&s, i, out, err);
-    else
+    if (question->group_by & BY_SCOPE) {
+        RGM_GOTO(rgm_table_rows(&rgm_scope_device_desc, out, s.tree.count, err));
+        for (uint32_t i = 0; i < s.tree.count; i++) put_scope(&s, i, out);
+    } else {
         status = put_operations(&s, out, err);
+    }
 done:
     release(&s);
     return status;

@@ -7,20 +7,22 @@ static rgm_string file_of(const rgm_view *view, int32_t stack) {
     return rgm_view_text(view, RGM_CELL(&view->run->stacks, file, stack, 0));
 }
 
+int32_t rgm_stack_of_sample(const rgm_view *view, size_t sample) {
+    int64_t stack = RGM_CELL(&view->run->samples, stack, sample, 0);
+    return stack >= 0 && (size_t)stack < view->run->stacks.rows ? (int32_t)stack : -1;
+}
+
 // A caller stands before what it calls; anything else is of a damaged file and ends the walk.
 static int32_t caller_of(const rgm_view *view, int32_t stack) {
     int32_t caller = RGM_CELL(&view->run->stacks, parent, stack, -1);
     return caller < stack ? caller : -1;
 }
 
-static bool of_the_program(rgm_string file) {
-    return file.length && !rgm_text_has(file, "site-packages/") && !rgm_text_has(file, "dist-packages/") &&
-           !rgm_text_has(file, "/lib/python") && !rgm_text_begins(file, "<frozen");
-}
+static bool of_the_program(const rgm_view *view, rgm_string file) { return rgm_home_has(&view->home, file); }
 
 bool rgm_stack_is_own(const rgm_view *view, int32_t stack) {
     for (int32_t at = stack; at >= 0; at = caller_of(view, at))
-        if (of_the_program(file_of(view, at))) return true;
+        if (of_the_program(view, file_of(view, at))) return true;
     return false;
 }
 
@@ -32,8 +34,9 @@ bool rgm_stack_passes(const rgm_view *view, int32_t stack, const char *part) {
 
 bool rgm_stack_awaits_work(const rgm_view *view, int32_t stack) {
     rgm_string file = file_of(view, stack);
-    return !of_the_program(file) && (rgm_text_has(file, "/threading.py") || rgm_text_has(file, "/queue.py") ||
-                                     rgm_text_has(file, "/concurrent/futures/"));
+    return !of_the_program(view, file) &&
+           (rgm_text_has(file, "/threading.py") || rgm_text_has(file, "/queue.py") ||
+            rgm_text_has(file, "/concurrent/futures/"));
 }
 
 // uvloop's is compiled: the innermost function is asyncio's that has called it.
@@ -46,9 +49,13 @@ bool rgm_stack_is_of_loop(const rgm_view *view, int32_t stack) {
 }
 
 int32_t rgm_stack_own_line(const rgm_view *view, int32_t stack) {
-    for (int32_t at = stack; at >= 0; at = caller_of(view, at))
-        if (of_the_program(file_of(view, at))) return at;
-    return stack;
+    int32_t readable = -1;
+    for (int32_t at = stack; at >= 0; at = caller_of(view, at)) {
+        if (of_the_program(view, file_of(view, at)) && !rgm_home_is_entry(&view->home, view->run, (size_t)at))
+            return at;
+        if (readable < 0 && !rgm_home_is_frozen(file_of(view, at))) readable = at;
+    }
+    return readable >= 0 ? readable : stack;
 }
 
 // Where processes are started and handed their work, and what of a fork lies below is of the one that forked.
@@ -60,19 +67,10 @@ static bool hands_out_work(rgm_string file) {
 int32_t rgm_stack_line_of_work(const rgm_view *view, int32_t stack) {
     for (int32_t at = stack; at >= 0; at = caller_of(view, at)) {
         rgm_string file = file_of(view, at);
-        if (of_the_program(file)) return at;
+        if (of_the_program(view, file)) return at;
         if (hands_out_work(file)) return at == stack ? -1 : stack;
     }
     return stack;
-}
-
-bool rgm_stack_imports(const rgm_view *view, int32_t stack) {
-    for (int32_t at = stack; at >= 0; at = caller_of(view, at)) {
-        rgm_string file = file_of(view, at);
-        if (rgm_text_begins(file, "<frozen importlib._bootstrap>")) return true;
-        if (of_the_program(file)) return false;
-    }
-    return false;
 }
 
 // The last part of a qualified name.
@@ -83,12 +81,33 @@ static rgm_string name_of(const rgm_view *view, int32_t stack) {
     return (rgm_string){.data = name.data + from, .length = name.length - from};
 }
 
+bool rgm_stack_is_of_server(const rgm_view *view, int32_t stack) {
+    rgm_string file = file_of(view, stack);
+    int32_t caller = caller_of(view, stack);
+    return (rgm_text_has(file, "/socket.py") && rgm_text_is(name_of(view, stack), "accept")) ||
+           (rgm_text_has(file, "/selectors.py") && caller >= 0 &&
+            rgm_text_has(file_of(view, caller), "/socketserver.py")) ||
+           rgm_text_has(file, "/waitress/wasyncore.py") || rgm_text_has(file, "/gunicorn/workers/");
+}
+
+// A loader also compiles for who asks it to (py_compile), which imports nothing.
+bool rgm_stack_imports(const rgm_view *view, int32_t stack) {
+    for (int32_t at = stack; at >= 0; at = caller_of(view, at)) {
+        rgm_string file = file_of(view, at), name = name_of(view, at);
+        if (rgm_text_begins(file, "<frozen importlib._bootstrap") &&
+            (rgm_text_is(name, "_find_and_load") || rgm_text_is(name, "exec_module")))
+            return true;
+        if (of_the_program(view, file)) return false;
+    }
+    return false;
+}
+
 bool rgm_stack_iterates(const rgm_view *view, int32_t stack) {
     for (int32_t at = stack; at >= 0; at = caller_of(view, at)) {
         rgm_string name = name_of(view, at);
         if (rgm_text_is(name, "__next__") || rgm_text_is(name, "__iter__")) return true;
         bool item = rgm_text_is(name, "__getitem__") || rgm_text_is(name, "__getitems__");
-        if ((item || rgm_text_has(name, "collate")) && of_the_program(file_of(view, at))) return true;
+        if ((item || rgm_text_has(name, "collate")) && of_the_program(view, file_of(view, at))) return true;
     }
     return false;
 }

@@ -5,8 +5,10 @@
 
 #include "analysis/view.h"
 
-// The innermost function of the program itself, not of the interpreter's library or of an installed package;
-// where there is none the innermost of all. A row of `stacks`.
+// Where a sample found its thread; -1 where it names no row of `stacks`.
+int32_t rgm_stack_of_sample(const rgm_view *view, size_t sample);
+// The innermost function of the program itself (analysis/home.h); where there is none, or only the entry of
+// an installed package, the innermost whose source can be read. A row of `stacks`, -1 of -1.
 int32_t rgm_stack_own_line(const rgm_view *view, int32_t stack);
 // Of a process that another one has started to work for it: the innermost function of the program that is
 // part of that work, or, where there is none, the innermost of all; -1 where it waits for work.
@@ -26,5 +28,8 @@ bool rgm_stack_awaits_work(const rgm_view *view, int32_t stack);
 // Whether the stack ends where an event loop (asyncio's, uvloop's, trio's) looks for what is ready, rather
 // than in a call of a task.
 bool rgm_stack_is_of_loop(const rgm_view *view, int32_t stack);
+// Whether the stack ends where a server waits for who asks it: in accept, or in the loop of socketserver,
+// waitress or a worker of gunicorn.
+bool rgm_stack_is_of_server(const rgm_view *view, int32_t stack);
 
 #endif

@@ -4,6 +4,7 @@
 #include "analysis/order.h"
 #include "analysis/waiting/host_activity.h"
 #include "analysis/waiting/idle.h"
+#include "analysis/waiting/idle_lines.h"
 #include "base/memory.h"
 
 static rgm_stretch_of_host stretch_of(const rgm_view *view, const rgm_gap *gap) {
@@ -37,6 +38,16 @@ static void put(rgm_idle_gaps *out, size_t row, const rgm_idle *idle, const rgm_
     out->step[row] = rgm_view_step(idle->tracks.view, gap->next);
 }
 
+static void put_line(rgm_idle_gaps *out, size_t row, const rgm_view *view, const rgm_idle_line *line) {
+    const rgm_stacks *stacks = &view->run->stacks;
+    out->samples[row] = line->samples;
+    out->samples_share[row] = line->share;
+    if (line->stack < 0) return;
+    out->function[row] = RGM_CELL(stacks, function, line->stack, 0);
+    out->file[row] = RGM_CELL(stacks, file, line->stack, 0);
+    out->line[row] = RGM_CELL(stacks, line, line->stack, -1);
+}
+
 static int longer_first(const void *table, const void *context, uint32_t a, uint32_t b) {
     const rgm_i64 *duration = ((const rgm_idle_gaps *)table)->duration_ns;
     (void)context;
@@ -47,6 +58,7 @@ rgm_status rgm_idle_gaps_compute(const rgm_view *view, const rgm_policy *policy,
                                  rgm_idle_gaps *out, rgm_error *err) {
     rgm_idle idle = {0};
     rgm_stretch_of_host *hosts = NULL;
+    rgm_idle_line *lines = NULL;
     size_t kept = 0, row;
     rgm_status status;
     RGM_GOTO(rgm_idle_init(&idle, view, policy, question->group_by == 1, err));
@@ -59,13 +71,17 @@ rgm_status rgm_idle_gaps_compute(const rgm_view *view, const rgm_policy *policy,
     }
     for (size_t i = 0; i < kept; i++) hosts[i] = stretch_of(view, &idle.gaps[i]);
     RGM_GOTO(rgm_host_activity_find(view, hosts, kept, err));
+    RGM_GOTO(RGM_ROWS(lines, kept, err));
+    RGM_GOTO(rgm_idle_lines_find(view, policy, idle.gaps, kept, lines, err));
     RGM_GOTO(rgm_table_reserve(&rgm_idle_gaps_desc, out, RGM_ALL_COLUMNS, kept ? kept : 1, err));
     for (size_t i = 0; i < kept; i++) {
         RGM_GOTO(rgm_table_append(&rgm_idle_gaps_desc, out, RGM_ALL_COLUMNS, &row, err));
         put(out, row, &idle, &idle.gaps[i], &hosts[i]);
+        put_line(out, row, view, &lines[i]);
     }
     status = rgm_order_rows(&rgm_idle_gaps_desc, out, longer_first, NULL, err);
 done:
+    rgm_free(lines);
     rgm_free(hosts);
     rgm_idle_release(&idle);
     return status;

@@ -2,6 +2,7 @@
 // Idle time of every device or stream by cause, part of a gap by part. Over the causes of a device it adds up
 // to the idle time of its breakdown, to the nanosecond.
 #include "analysis/analyses.h"
+#include "analysis/order.h"
 #include "analysis/stats.h"
 #include "analysis/waiting/idle.h"
 #include "base/memory.h"
@@ -57,6 +58,16 @@ static rgm_status put_track(rgm_idle_times *out, const rgm_idle *idle, const rgm
     return RGM_OK;
 }
 
+// Rows of a device or stream follow one another already; among them the cause with the most time comes first.
+static int most_first(const void *table, const void *context, uint32_t a, uint32_t b) {
+    const rgm_idle_times *times = table;
+    (void)context;
+    bool together = times->rank[a] == times->rank[b] && times->process[a] == times->process[b] &&
+                    times->device[a] == times->device[b] && times->lane[a] == times->lane[b];
+    if (!together || times->total_ns[a] == times->total_ns[b]) return (a > b) - (a < b);
+    return times->total_ns[a] < times->total_ns[b] ? 1 : -1;
+}
+
 rgm_status rgm_idle_times_compute(const rgm_view *view, const rgm_policy *policy,
                                   const rgm_question *question, rgm_idle_times *out, rgm_error *err) {
     rgm_idle idle = {0};
@@ -69,6 +80,7 @@ rgm_status rgm_idle_times_compute(const rgm_view *view, const rgm_policy *policy
         for (to = from + 1; to < idle.count && idle.gaps[to].track == idle.gaps[from].track;) to++;
         status = put_track(out, &idle, idle.gaps + from, to - from, values, err);
     }
+    if (status == RGM_OK) status = rgm_order_rows(&rgm_idle_times_desc, out, most_first, NULL, err);
 done:
     rgm_free(values);
     rgm_idle_release(&idle);

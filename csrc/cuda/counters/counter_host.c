@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "base/fork.h"
 #include "base/memory.h"
 #include "cuda/library/driver.h"
 
@@ -17,7 +18,6 @@ static const rgm_symbol symbols[] = {
 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 static rgm_counter_library table;
 static _Atomic(bool) ready;
 static int target_users; // under the mutex
@@ -29,51 +29,7 @@ static void in_child(void) {
     target_users = 0;
     pthread_mutex_unlock(&mutex);
 }
-static void watch_forks(void) { pthread_atfork(before_fork, after_fork, in_child); }
-
-const char *rgm_cupti_text(rgm_cupti_result result) {
-    switch (result) {
-#define RESULT_TEXT(name, value, text)                                                                       \
-    case value: return text;
-        RGM_CUPTI_RESULTS(RESULT_TEXT)
-#undef RESULT_TEXT
-    default: return "an error that this version does not know";
-    }
-}
-
-static const char privileges[] =
-    "run as root, or with CAP_PERFMON (driver R565 and later) or CAP_SYS_ADMIN, or load the kernel module "
-    "with "
-    "NVreg_RestrictProfilingToAdminUsers=0 (a container gets these from its host)";
-static const char exclusive[] =
-    "the hardware has one set of counters: end ncu, nsys or another profiler, or pause DCGM's "
-    "(dcgmi profile --pause)";
-
-rgm_status rgm_cupti_check(rgm_cupti_result result, const char *doing, rgm_error *err) {
-    switch (result) {
-    case RGM_CUPTI_SUCCESS: return RGM_OK;
-    case RGM_CUPTI_OUT_OF_MEMORY:
-        return rgm_error_set(err, RGM_NO_MEMORY, "CUPTI: %s: %s", doing, rgm_cupti_text(result));
-    case RGM_CUPTI_INSUFFICIENT_PRIVILEGES:
-    case RGM_CUPTI_VIRTUAL_PRIVILEGES:
-        return rgm_error_set(err, RGM_UNAVAILABLE,
-                             "hardware counters: this user may not read them (CUPTI error %d); %s", result,
-                             privileges);
-    case RGM_CUPTI_NOT_INITIALIZED:
-        return rgm_error_set(
-            err, RGM_UNAVAILABLE,
-            "CUPTI: %s: %s (error %d); mostly libnvperf_host.so is missing, which lies beside "
-            "libcupti in NVIDIA's packages and which CUPTI loads by its name: %s",
-            doing, rgm_cupti_text(result), result, rgm_cupti_spec.remedy);
-    case RGM_CUPTI_HARDWARE_BUSY:
-    case RGM_CUPTI_INVALID_OPERATION:
-        return rgm_error_set(err, RGM_UNAVAILABLE, "CUPTI: %s: %s (error %d); %s", doing,
-                             rgm_cupti_text(result), result, exclusive);
-    default:
-        return rgm_error_set(err, RGM_UNAVAILABLE, "CUPTI: %s: %s (error %d)", doing, rgm_cupti_text(result),
-                             result);
-    }
-}
+static const rgm_fork_hooks hooks = {before_fork, after_fork, in_child};
 
 // --- the table --------------------------------------------------------------------------------------------
 
@@ -115,7 +71,7 @@ rgm_status rgm_counter_library_get(const rgm_counter_library **library, rgm_erro
     *library = NULL;
     if (!atomic_load_explicit(&ready, memory_order_acquire)) {
         bool driver = has_driver(); // before our mutex, because it takes another that forks take too
-        pthread_once(&fork_once, watch_forks);
+        rgm_fork_watch(RGM_FORK_COUNTERS, &hooks);
         pthread_mutex_lock(&mutex);
         if (!atomic_load(&ready)) {
             status = rgm_library_open(&table.library, &rgm_cupti_spec, RGM_LIBRARY_ANYWHERE, symbols,

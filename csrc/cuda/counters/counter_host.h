@@ -95,11 +95,6 @@ rgm_status rgm_counter_device_chip(const rgm_counter_library *library, int devic
 // Tests only: forgets the table, so that another library can be loaded.
 void rgm_counter_library_forget(void);
 
-const char *rgm_cupti_text(rgm_cupti_result result);
-// RGM_OK for success; else the status that the result calls for, with `doing` in the message and, where
-// rights are missing, how to get them.
-rgm_status rgm_cupti_check(rgm_cupti_result result, const char *doing, rgm_error *err) RGM_NODISCARD;
-
 // --- host -------------------------------------------------------------------------------------------------
 
 typedef struct {

@@ -3,12 +3,10 @@
 // without CUDA's headers (of which cupti_profiler_host.h is no C before 13.2).
 // tests/core/test_profiler_types.c compares them with the real ones where those are installed.
 //
-// Each function takes a struct that begins with its own size, up to the end of its last member, not sizeof:
-// the library tells the versions of a struct apart by it. RGM_PARAMS declares a zeroed one with that size.
+// Each function takes a struct that begins with its own size: RGM_PARAMS (cuda/library/cupti_results.h).
 #ifndef RGM_CUDA_PROFILER_TYPES_H
 #define RGM_CUDA_PROFILER_TYPES_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "cuda/library/cupti_results.h"
@@ -29,11 +27,6 @@ enum { RGM_CUPTI_APPLICATION_REPLAY = 1, RGM_CUPTI_KERNEL_REPLAY, RGM_CUPTI_USER
 typedef struct rgm_cupti_host_s *rgm_cupti_host;
 typedef struct rgm_cupti_pm_s *rgm_cupti_pm;
 typedef struct rgm_cupti_ranges_s *rgm_cupti_ranges;
-
-// NOLINTBEGIN(bugprone-sizeof-expression): the last member may be a pointer, and its own size is what is
-// meant.
-#define RGM_PARAMS(type, name, last) type name = {.size = offsetof(type, last) + sizeof(((type *)0)->last)}
-// NOLINTEND(bugprone-sizeof-expression)
 
 // --- device -----------------------------------------------------------------------------------------------
 

@@ -37,7 +37,7 @@ static void make_key(void) { pthread_key_create(&exit_key, thread_exit); }
 static void destroy_events(rgm_event_pool *pool) {
     const rgm_event_provider *provider = pool->provider;
     int saved;
-    if (provider->enter(pool->context, pool->context_id, &saved) != RGM_EVENTS_OK) return;
+    if (provider->enter(pool->place.home, pool->place.home_id, &saved) != RGM_EVENTS_OK) return;
     for (rgm_slot_chunk *chunk = atomic_load(&pool->chunks); chunk; chunk = chunk->next)
         for (int i = 0; i < RGM_SLOTS_PER_CHUNK; i++) {
             if (chunk->slots[i].begin) provider->destroy(chunk->slots[i].begin);
@@ -79,8 +79,8 @@ rgm_event_pool *rgm_event_pool_find(uint64_t owner, void *context, uint64_t cont
 
 static rgm_event_pool *pool_new(_Atomic(rgm_event_pool *) *pools, uint64_t owner,
                                 const rgm_event_provider *provider, void *context, uint64_t context_id) {
-    int16_t device = -1;
-    if (provider->device_of(context, &device) != RGM_EVENTS_OK) return NULL;
+    rgm_events_place place;
+    if (provider->place_of(context, context_id, &place) != RGM_EVENTS_OK) return NULL;
     rgm_event_pool *pool = rgm_calloc(1, sizeof *pool);
     if (!pool) return NULL;
     rgm_event_pool *newest = atomic_load(pools);
@@ -89,7 +89,7 @@ static rgm_event_pool *pool_new(_Atomic(rgm_event_pool *) *pools, uint64_t owner
     pool->provider = provider;
     pool->context = context;
     pool->context_id = context_id;
-    pool->device = device;
+    pool->place = place;
     pool->index = newest ? newest->index + 1 : 1;
     pool->next = newest;
     atomic_store_explicit(pools, pool, memory_order_release);
@@ -107,15 +107,24 @@ rgm_event_pool *rgm_event_pool_adopt(_Atomic(rgm_event_pool *) *pools, uint64_t 
     (void)pthread_setspecific(exit_key, &exit_key); // anything but NULL has the destructor called
     atomic_store(&pool->taken, true);
     atomic_fetch_add(&pool->references, 1);
+    pool->tenants++;
     pool->next_local = local;
     local = pool;
     return rgm_event_pool_cached = pool;
 }
 
+bool rgm_event_slot_is_of_here(const rgm_event_slot *slot) {
+    const rgm_event_pool *at = local;
+    while (at && at != slot->pool) at = at->next_local;
+    return at && at->tenants == slot->tenant;
+}
+
 rgm_event_slot *rgm_event_pool_take(rgm_event_pool *pool) {
     rgm_event_slot *slot = pool->free;
     if (RGM_UNLIKELY(!slot)) slot = rgm_slot_take_all(&pool->returned);
-    if (RGM_LIKELY(slot)) pool->free = slot->next;
+    if (RGM_UNLIKELY(!slot)) return NULL;
+    pool->free = slot->next;
+    slot->tenant = pool->tenants;
     return slot;
 }
 

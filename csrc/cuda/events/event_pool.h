@@ -29,6 +29,7 @@ struct rgm_event_slot {
     rgm_event_pool *pool;
     rgm_event_slot *next; // on the list or stack that it is on
     uint64_t stream;
+    uint32_t tenant; // which of the pool's threads began it
     uint64_t number;
     uint64_t begin_ticks, end_ticks;
     _Atomic(int) state; // rgm_slot_state
@@ -49,8 +50,9 @@ struct rgm_event_pool {
     const rgm_event_provider *provider;
     void *context;
     uint64_t context_id;
-    int16_t device;
+    rgm_events_place place;
     uint32_t index;
+    uint32_t tenants;          // threads that have used it, the one that does included
     _Atomic(uint64_t) counter; // of its intervals; its thread counts
     rgm_event_slot *free;      // its thread's
     _Atomic(rgm_event_slot *) returned;
@@ -79,6 +81,9 @@ rgm_event_pool *rgm_event_pool_adopt(_Atomic(rgm_event_pool *) *pools, uint64_t 
                                      const rgm_event_provider *provider, void *context, uint64_t context_id);
 // The same, among those that the thread has used before.
 rgm_event_pool *rgm_event_pool_find(uint64_t owner, void *context, uint64_t context_id);
+// Whether the calling thread is the one that took the slot. A pool goes from a thread that has ended to
+// another.
+bool rgm_event_slot_is_of_here(const rgm_event_slot *slot);
 // Takes a free slot; NULL when there is none (see grow).
 rgm_event_slot *rgm_event_pool_take(rgm_event_pool *pool);
 // Makes a chunk of slots; false when the runtime or the heap refuses.

@@ -15,6 +15,8 @@
 
 #include "base/status.h"
 
+enum { RGM_STREAM_OF_THREAD = 2 }; // the last of the handles that are no addresses
+
 typedef enum {
     RGM_EVENTS_OK,
     RGM_EVENTS_NOT_READY, // the device has not come to the event
@@ -23,6 +25,14 @@ typedef enum {
     RGM_EVENTS_DOWN, // the runtime was not initialised, or is shutting down
     RGM_EVENTS_REFUSED,
 } rgm_events_result;
+
+// The device of a context, and the context in which other threads ask for its events: its own, or, of a green
+// context, which only one thread at a time may have current, the primary one that it is a part of.
+typedef struct {
+    void *home;
+    uint64_t home_id;
+    int16_t device;
+} rgm_events_place;
 
 typedef struct {
     const char *title;
@@ -34,7 +44,8 @@ typedef struct {
     rgm_events_result (*context_of)(uint64_t stream, void **context, uint64_t *id);
     // The context that libraries share on a device, when it is in use; nothing is made. May be NULL.
     rgm_events_result (*primary)(int device, void **context, uint64_t *id);
-    rgm_events_result (*device_of)(void *context, int16_t *device);
+    // Where a context that is used by the calling thread is; the caller owns nothing of it.
+    rgm_events_result (*place_of)(void *context, uint64_t id, rgm_events_place *place);
     // Whether an event must not be recorded in the stream because it, or what it waits for, is captured.
     bool (*capturing)(uint64_t stream);
     // Makes the context current for calls that would harm a stream capture elsewhere if they were made as

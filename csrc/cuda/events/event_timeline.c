@@ -21,6 +21,7 @@ rgm_event_timeline *rgm_event_timeline_new(const rgm_event_pool *pool, rgm_devic
     timeline->sink = sink;
     timeline->context = pool->context;
     timeline->context_id = pool->context_id;
+    timeline->place = pool->place;
     timeline->number = number;
     return timeline;
 }
@@ -44,7 +45,7 @@ static void finish(rgm_event_timeline *timeline, rgm_event_slot *slot, int64_t d
         .duration_ns = measured ? duration_ns : -1,
         .stream = slot->stream,
         .timeline = timeline->number,
-        .device = slot->pool->device,
+        .device = slot->pool->place.device,
         .state = (uint8_t)slot->outcome,
     };
     timeline->resolved++;
@@ -61,13 +62,19 @@ static void finish(rgm_event_timeline *timeline, rgm_event_slot *slot, int64_t d
         give_back(slot);
 }
 
-static rgm_event_queue *queue_of(rgm_event_timeline *timeline, uint64_t stream) {
-    for (size_t i = 0; i < timeline->queue_count; i++)
-        if (timeline->queues[i].stream == stream) return &timeline->queues[i];
+// The default stream of a thread has one handle and is another stream in each thread.
+static rgm_event_queue *queue_of(rgm_event_timeline *timeline, const rgm_event_slot *slot) {
+    bool of_thread = slot->stream == RGM_STREAM_OF_THREAD;
+    const rgm_event_pool *pool = of_thread ? slot->pool : NULL;
+    uint32_t tenant = of_thread ? slot->tenant : 0;
+    for (size_t i = 0; i < timeline->queue_count; i++) {
+        rgm_event_queue *queue = &timeline->queues[i];
+        if (queue->stream == slot->stream && queue->pool == pool && queue->tenant == tenant) return queue;
+    }
     if (RGM_LIST_ROOM(timeline->queues, timeline->queue_count, timeline->queue_capacity, 8, NULL) != RGM_OK)
         return NULL;
     rgm_event_queue *fresh = &timeline->queues[timeline->queue_count++];
-    *fresh = (rgm_event_queue){.stream = stream};
+    *fresh = (rgm_event_queue){.stream = slot->stream, .pool = pool, .tenant = tenant};
     return fresh;
 }
 
@@ -75,7 +82,7 @@ void rgm_event_timeline_add(rgm_event_timeline *timeline, rgm_event_slot *slot) 
     if (slot->outcome == RGM_INTERVAL_MEASURED && timeline->dead) slot->outcome = RGM_INTERVAL_LOST;
     rgm_event_queue *queue = NULL;
     if (slot->outcome == RGM_INTERVAL_MEASURED) {
-        queue = queue_of(timeline, slot->stream);
+        queue = queue_of(timeline, slot);
         if (!queue) slot->outcome = RGM_INTERVAL_FAILED;
     }
     if (!queue) {
@@ -242,7 +249,8 @@ static void forget_empty(rgm_event_timeline *timeline) {
 void rgm_event_timeline_poll(rgm_event_timeline *timeline, rgm_event_pool *pools, bool look) {
     int saved;
     if (timeline->dead || (!timeline->waiting && !look)) return;
-    rgm_events_result result = timeline->provider->enter(timeline->context, timeline->context_id, &saved);
+    rgm_events_result result =
+        timeline->provider->enter(timeline->place.home, timeline->place.home_id, &saved);
     if (result == RGM_EVENTS_DOWN) return;
     if (result != RGM_EVENTS_OK) {
         lose_all(timeline, pools);
@@ -261,7 +269,7 @@ void rgm_event_timeline_free(rgm_event_timeline *timeline) {
     const rgm_event_provider *provider = timeline->provider;
     int saved;
     if (!timeline->dead && timeline->stream &&
-        provider->enter(timeline->context, timeline->context_id, &saved) == RGM_EVENTS_OK) {
+        provider->enter(timeline->place.home, timeline->place.home_id, &saved) == RGM_EVENTS_OK) {
         for (int i = 0; i < 2; i++)
             if (timeline->milestones[i]) provider->destroy(timeline->milestones[i]);
         provider->stream_free(timeline->stream);

@@ -17,6 +17,8 @@
 
 typedef struct {
     uint64_t stream;
+    const rgm_event_pool *pool;  // of the thread whose default stream it is; NULL for all others
+    uint32_t tenant;             // which of the pool's threads that is
     rgm_event_slot *head, *tail; // in the order in which they ended: the device passes them so
 } rgm_event_queue;
 
@@ -32,6 +34,7 @@ typedef struct rgm_event_timeline {
     rgm_device_sink sink;
     void *context;
     uint64_t context_id;
+    rgm_events_place place;
     uint32_t number;
     bool dead;
     size_t waiting; // slots in the queues

@@ -4,6 +4,7 @@
 #include <pthread.h>
 
 #include "base/clock.h"
+#include "base/fork.h"
 #include "base/memory.h"
 #include "cuda/events/event_resolver.h"
 
@@ -27,7 +28,6 @@ struct rgm_events {
 
 static pthread_mutex_t registry_mutex = PTHREAD_MUTEX_INITIALIZER;
 static rgm_events *registry;
-static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 static _Atomic(uint64_t) id_source = 1;
 
 // --- fork -------------------------------------------------------------------------------------------------
@@ -58,7 +58,7 @@ static void fork_child(void) {
     fork_unlock();
 }
 
-static void watch_forks(void) { pthread_atfork(fork_prepare, fork_unlock, fork_child); }
+static const rgm_fork_hooks hooks = {fork_prepare, fork_unlock, fork_child};
 
 // --- finding a runtime ------------------------------------------------------------------------------------
 
@@ -199,7 +199,8 @@ static rgm_interval_state record_end(const rgm_event_provider *provider, rgm_eve
         slot->end_ticks = rgm_clock_ticks();
         return outcome_of(record_inside(pool, slot->end, stream));
     }
-    if (stream != slot->stream || context != pool->context) return RGM_INTERVAL_STREAM_CHANGED;
+    bool elsewhere = RGM_UNLIKELY(stream == RGM_STREAM_OF_THREAD) && !rgm_event_slot_is_of_here(slot);
+    if (stream != slot->stream || context != pool->context || elsewhere) return RGM_INTERVAL_STREAM_CHANGED;
     if (context_id != pool->context_id) return RGM_INTERVAL_LOST;
     if (provider->capturing(stream)) return RGM_INTERVAL_CAPTURED;
     slot->end_ticks = rgm_clock_ticks();
@@ -238,7 +239,7 @@ rgm_status rgm_events_new(rgm_events **events, rgm_device_sink sink, const rgm_e
                           const rgm_event_provider *const *providers, rgm_error *err) {
     rgm_events *e = rgm_calloc(1, sizeof *e);
     if (!e) return rgm_error_no_memory(err);
-    pthread_once(&fork_once, watch_forks);
+    rgm_fork_watch(RGM_FORK_EVENTS, &hooks);
     e->options = *options;
     e->providers = providers ? providers : standard;
     pthread_mutex_init(&e->mutex, NULL);

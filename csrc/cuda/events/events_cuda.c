@@ -4,7 +4,7 @@
 #include "cuda/events/event_provider.h"
 #include "cuda/library/driver.h"
 
-enum { STREAM_NON_BLOCKING = 1, LAST_SPECIAL_STREAM = 2 };
+enum { STREAM_NON_BLOCKING = 1 };
 
 static const rgm_driver *_Atomic driver; // set once, before any other function of this file is called
 
@@ -50,21 +50,19 @@ static rgm_events_result id_of(rgm_cu_context context, uint64_t *id) {
 
 static rgm_events_result context_of(uint64_t stream, void **context, uint64_t *id) {
     rgm_cu_context found = NULL;
-    rgm_cu_result result = stream <= LAST_SPECIAL_STREAM ? driver->context_current(&found)
-                                                         : driver->stream_context(stream_of(stream), &found);
+    rgm_cu_result result = stream <= RGM_STREAM_OF_THREAD ? driver->context_current(&found)
+                                                          : driver->stream_context(stream_of(stream), &found);
     *context = found;
     if (result != RGM_CU_SUCCESS) return result_of(result);
     return found ? id_of(found, id) : RGM_EVENTS_NO_CONTEXT;
 }
 
 // The program holds the context, so it stays when the reference that tells its handle is given back at once.
-static rgm_events_result primary(int ordinal, void **context, uint64_t *id) {
-    rgm_cu_device device = -1;
+static rgm_events_result primary_of(rgm_cu_device device, void **context, uint64_t *id) {
     rgm_cu_context found = NULL;
     unsigned flags = 0;
     int active = 0;
     *context = NULL;
-    if (driver->device_get(&device, ordinal) != RGM_CU_SUCCESS) return RGM_EVENTS_NO_CONTEXT;
     if (driver->primary_state(device, &flags, &active) != RGM_CU_SUCCESS || !active)
         return RGM_EVENTS_NO_CONTEXT;
     if (driver->primary_retain(&found, device) != RGM_CU_SUCCESS) return RGM_EVENTS_NO_CONTEXT;
@@ -73,16 +71,27 @@ static rgm_events_result primary(int ordinal, void **context, uint64_t *id) {
     return id_of(found, id);
 }
 
-static rgm_events_result device_of(void *context, int16_t *device) {
-    rgm_cu_device found = -1;
+static rgm_events_result primary(int ordinal, void **context, uint64_t *id) {
+    rgm_cu_device device = -1;
+    *context = NULL;
+    if (driver->device_get(&device, ordinal) != RGM_CU_SUCCESS) return RGM_EVENTS_NO_CONTEXT;
+    return primary_of(device, context, id);
+}
+
+// Of the default stream the driver tells whether the context that is current is a green one.
+static rgm_events_result place_of(void *context, uint64_t id, rgm_events_place *place) {
+    rgm_cu_device device = -1;
     rgm_cu_context popped;
+    rgm_cu_green_context green = NULL;
     rgm_cu_result result = driver->context_push(context);
     if (result == RGM_CU_SUCCESS) {
-        result = driver->context_device(&found);
+        result = driver->context_device(&device);
+        if (driver->stream_green && driver->stream_green(NULL, &green) != RGM_CU_SUCCESS) green = NULL;
         (void)driver->context_pop(&popped);
     }
-    *device = (int16_t)found;
-    return result_of(result);
+    *place = (rgm_events_place){.home = context, .home_id = id, .device = (int16_t)device};
+    if (result != RGM_CU_SUCCESS || !green) return result_of(result);
+    return primary_of(device, &place->home, &place->home_id);
 }
 
 // An error is an answer too: the legacy stream cannot be used while a stream that waits for it is captured,
@@ -145,7 +154,7 @@ const rgm_event_provider rgm_events_of_cuda = {
     .open = open_driver,
     .context_of = context_of,
     .primary = primary,
-    .device_of = device_of,
+    .place_of = place_of,
     .capturing = capturing,
     .enter = enter,
     .leave = leave,

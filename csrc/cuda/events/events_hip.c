@@ -5,8 +5,6 @@
 #include "cuda/events/event_provider.h"
 #include "cuda/library/hip_library.h"
 
-enum { LAST_SPECIAL_STREAM = 2 };
-
 static const rgm_hip *_Atomic hip; // set once, before any other function of this file is called
 
 static rgm_hip_stream stream_of(uint64_t stream) {
@@ -40,15 +38,15 @@ static rgm_status open_runtime(rgm_error *err) {
 
 static rgm_events_result context_of(uint64_t stream, void **context, uint64_t *id) {
     int device = -1;
-    bool own = stream > LAST_SPECIAL_STREAM && hip->stream_device;
+    bool own = stream > RGM_STREAM_OF_THREAD && hip->stream_device;
     rgm_hip_result result = own ? hip->stream_device(stream_of(stream), &device) : hip->get_device(&device);
     *context = result == RGM_HIP_SUCCESS ? context_from(device) : NULL;
     *id = 0;
     return result_of(result);
 }
 
-static rgm_events_result device_of(void *context, int16_t *device) {
-    *device = (int16_t)device_from(context);
+static rgm_events_result place_of(void *context, uint64_t id, rgm_events_place *place) {
+    *place = (rgm_events_place){.home = context, .home_id = id, .device = (int16_t)device_from(context)};
     return RGM_EVENTS_OK;
 }
 
@@ -110,7 +108,7 @@ const rgm_event_provider rgm_events_of_hip = {
     .needs_source = true,
     .open = open_runtime,
     .context_of = context_of,
-    .device_of = device_of,
+    .place_of = place_of,
     .capturing = capturing,
     .enter = enter,
     .leave = leave,

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The results of CUPTI's functions that are told apart.
+// What all of CUPTI's interfaces share: the results that are told apart, and how a function is given its
+// parameters.
 #ifndef RGM_CUDA_CUPTI_RESULTS_H
 #define RGM_CUDA_CUPTI_RESULTS_H
+
+#include <stddef.h>
 
 typedef int rgm_cupti_result;
 
@@ -32,5 +35,12 @@ typedef int rgm_cupti_result;
 
 #define RGM_CUPTI_RESULT_ENUM(name, value, text) RGM_CUPTI_##name = (value),
 enum { RGM_CUPTI_RESULTS(RGM_CUPTI_RESULT_ENUM) };
+
+// A struct of parameters begins with its own size, up to the end of its last member, not sizeof: the library
+// tells the versions of a struct apart by it. RGM_PARAMS declares a zeroed one with that size.
+// NOLINTBEGIN(bugprone-sizeof-expression): the last member may be a pointer, and its own size is what is
+// meant.
+#define RGM_PARAMS(type, name, last) type name = {.size = offsetof(type, last) + sizeof(((type *)0)->last)}
+// NOLINTEND(bugprone-sizeof-expression)
 
 #endif

@@ -4,6 +4,7 @@
 // Attributes of the driver interface.
 enum {
     WARP_SIZE = 10,
+    MULTIPROCESSORS = 16,
     MOST_THREADS = 39,
     MAJOR = 75,
     MINOR = 76,
@@ -28,6 +29,7 @@ rgm_device_limits rgm_device_limits_read(const rgm_driver *driver, rgm_cu_device
         .registers = read(driver, device, MOST_REGISTERS),
         .shared_bytes = read(driver, device, MOST_SHARED),
         .reserved_bytes = read(driver, device, RESERVED_SHARED),
+        .multiprocessors = read(driver, device, MULTIPROCESSORS),
     };
     if (limits.warp_threads <= 0) limits.warp_threads = 32;
     return limits;

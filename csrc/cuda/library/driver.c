@@ -4,6 +4,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/fork.h"
+
 static const char *const sonames[] = {"libcuda.so.1", NULL};
 static const char *const nowhere[] = {NULL};
 static const char *const stubs[] = {"compat", NULL};
@@ -25,7 +27,6 @@ static const rgm_symbol symbols[] = {
 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 static rgm_driver table;
 static _Atomic(bool) ready;
 static _Atomic(bool) lost;
@@ -46,7 +47,7 @@ static void in_child(void) {
     pthread_mutex_unlock(&mutex);
 }
 
-static void watch_forks(void) { pthread_atfork(before_fork, after_fork, in_child); }
+static const rgm_fork_hooks hooks = {before_fork, after_fork, in_child};
 
 bool rgm_driver_lost_by_fork(void) { return atomic_load(&lost); }
 
@@ -58,7 +59,7 @@ rgm_status rgm_driver_get(const rgm_driver **driver, rgm_library_reach reach, rg
                              "CUDA driver: this process was forked from one that used CUDA, which the driver "
                              "does not support; start it with spawn or forkserver");
     if (!atomic_load_explicit(&ready, memory_order_acquire)) {
-        pthread_once(&fork_once, watch_forks);
+        rgm_fork_watch(RGM_FORK_DRIVER, &hooks);
         pthread_mutex_lock(&mutex);
         if (!atomic_load(&ready)) {
             status = rgm_library_open(&table.library, &rgm_driver_spec, reach, symbols,
@@ -73,6 +74,14 @@ rgm_status rgm_driver_get(const rgm_driver **driver, rgm_library_reach reach, rg
     }
     if (status == RGM_OK) *driver = &table;
     return status;
+}
+
+bool rgm_driver_used(const rgm_driver **driver, uint64_t *seen) {
+    rgm_cu_context context = NULL;
+    bool open = atomic_load_explicit(&ready, memory_order_acquire);
+    if (!open && !rgm_library_is_loaded(&rgm_driver_spec, seen)) return false;
+    if (rgm_driver_get(driver, RGM_LIBRARY_IF_LOADED, NULL) != RGM_OK) return false;
+    return (*driver)->context_current(&context) == RGM_CU_SUCCESS;
 }
 
 rgm_status rgm_driver_start(const rgm_driver **driver, rgm_error *err) {

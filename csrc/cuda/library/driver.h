@@ -16,6 +16,7 @@
     X(CAPTURE, "telling stream capture")                                                                     \
     X(CAPTURE_MODE, "queries beside a capture")                                                              \
     X(CONTEXT_ID, "telling contexts apart after a reset")                                                    \
+    X(GREEN_CONTEXTS, "telling green contexts")                                                              \
     X(EXTERNAL_EVENTS, "events inside CUDA graphs")                                                          \
     X(MODULES, "loading and launching kernels")                                                              \
     X(OCCUPANCY, "occupancy")                                                                                \
@@ -55,6 +56,8 @@
     X(CAPTURE, stream_capturing, "cuStreamIsCapturing", (rgm_cu_stream stream, int *status))                 \
     X(CAPTURE_MODE, exchange_capture_mode, "cuThreadExchangeStreamCaptureMode", (int *mode))                 \
     X(CONTEXT_ID, context_id, "cuCtxGetId", (rgm_cu_context context, unsigned long long *id))                \
+    X(GREEN_CONTEXTS, stream_green, "cuStreamGetGreenCtx",                                                   \
+      (rgm_cu_stream stream, rgm_cu_green_context * context))                                                \
     X(EXTERNAL_EVENTS, event_record_with_flags, "cuEventRecordWithFlags",                                    \
       (rgm_cu_event event, rgm_cu_stream stream, unsigned flags))                                            \
     X(MODULES, module_load, "cuModuleLoadData", (rgm_cu_module * module, const void *image))                 \
@@ -103,6 +106,13 @@ extern const rgm_library_spec rgm_driver_spec;
 // call while the program has not done so. RGM_UNAVAILABLE with the reason when there is none. The driver is
 // not initialised by this: context_current answers NOT_INITIALIZED until the program has done so.
 rgm_status rgm_driver_get(const rgm_driver **driver, rgm_library_reach reach, rgm_error *err) RGM_NODISCARD;
+// Whether the program has loaded and initialised the driver, and then its table. Neither is done by the
+// question: what is not loaded is not opened, and cuCtxGetCurrent of a driver that nobody has initialised
+// answers CUDA_ERROR_NOT_INITIALIZED and does nothing (NVIDIA's driver API reference: so does every function
+// but cuInit and those that tell versions, names and addresses; of all that can tell the two states apart it
+// is the one that takes no device and makes no context). One question costs some tens of nanoseconds.
+// `seen` as of rgm_library_is_loaded.
+bool rgm_driver_used(const rgm_driver **driver, uint64_t *seen);
 // The same, initialised (cuInit) and with at least one device: for what the user asked for by name.
 rgm_status rgm_driver_start(const rgm_driver **driver, rgm_error *err) RGM_NODISCARD;
 // True in a child whose parent had the driver in use at the fork.

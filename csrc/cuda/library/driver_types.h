@@ -10,6 +10,7 @@
 typedef int rgm_cu_result;
 typedef int rgm_cu_device;
 typedef struct rgm_cu_context_s *rgm_cu_context;
+typedef struct rgm_cu_green_context_s *rgm_cu_green_context;
 typedef struct rgm_cu_stream_s *rgm_cu_stream;
 typedef struct rgm_cu_event_s *rgm_cu_event;
 typedef struct rgm_cu_module_s *rgm_cu_module;

@@ -8,10 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fork.h"
 #include "base/memory.h"
 
 static pthread_mutex_t search_mutex = PTHREAD_MUTEX_INITIALIZER;
 static char *search_folders;
+
+static void before_fork(void) { pthread_mutex_lock(&search_mutex); }
+static void after_fork(void) { pthread_mutex_unlock(&search_mutex); }
+static const rgm_fork_hooks hooks = {before_fork, after_fork, after_fork};
 
 const char *rgm_library_origin_text(rgm_library_origin origin) {
     static const char *const texts[] = {
@@ -25,6 +30,7 @@ const char *rgm_library_origin_text(rgm_library_origin origin) {
 rgm_status rgm_library_search(const char *folders, rgm_error *err) {
     char *copy = rgm_strdup(folders, strlen(folders));
     if (!copy) return rgm_error_no_memory(err);
+    rgm_fork_watch(RGM_FORK_LIBRARIES, &hooks);
     pthread_mutex_lock(&search_mutex);
     rgm_free(search_folders);
     search_folders = copy;
@@ -71,13 +77,16 @@ static bool take_below(attempt *try, const char *root, size_t length, const char
 
 static bool take_from_wheels(attempt *try, const rgm_library_spec *spec) {
     bool found = false;
+    // Not held while a library is loaded, which may take its time or hang.
     pthread_mutex_lock(&search_mutex);
-    for (const char *at = search_folders; at && *at && !found;) {
+    char *folders = search_folders ? rgm_strdup(search_folders, strlen(search_folders)) : NULL;
+    pthread_mutex_unlock(&search_mutex);
+    for (const char *at = folders; at && *at && !found;) {
         const char *end = strchrnul(at, ':');
         if (end > at) found = take_below(try, at, (size_t)(end - at), spec->folders, RGM_LIBRARY_WHEEL);
         at = *end ? end + 1 : end;
     }
-    pthread_mutex_unlock(&search_mutex);
+    rgm_free(folders);
     return found;
 }
 
@@ -141,6 +150,50 @@ rgm_status rgm_library_open(rgm_library *library, const rgm_library_spec *spec, 
         library->missing |= 1u << symbols[i].capability;
     }
     return RGM_OK;
+}
+
+// --- is it there ------------------------------------------------------------------------------------------
+
+typedef struct {
+    const rgm_library_spec *spec;
+    const char *given; // by its variable, NULL for nothing
+    uint64_t *seen;
+    bool found;
+} search;
+
+static const char *base_of(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static int look_at_object(struct dl_phdr_info *info, size_t size, void *arg) {
+    search *s = arg;
+    (void)size;
+    if (*s->seen == info->dlpi_adds) return 1;
+    if (!info->dlpi_name) return 0;
+    const char *base = base_of(info->dlpi_name);
+    if (s->given) s->found = strcmp(base, base_of(s->given)) == 0;
+    for (const char *const *name = s->spec->sonames; !s->given && !s->found && *name; name++)
+        s->found = strcmp(base, *name) == 0;
+    return s->found;
+}
+
+static int look_at_count(struct dl_phdr_info *info, size_t size, void *arg) {
+    (void)size;
+    *(uint64_t *)arg = info->dlpi_adds;
+    return 1;
+}
+
+bool rgm_library_is_loaded(const rgm_library_spec *spec, uint64_t *seen) {
+    uint64_t added = 0;
+    const char *given = spec->variable ? getenv(spec->variable) : NULL;
+    if (given && strcmp(given, "off") == 0) return false;
+    search s = {.spec = spec, .given = given && *given ? given : NULL, .seen = seen};
+    // Before the list is read: what is added meanwhile is looked at next time.
+    (void)dl_iterate_phdr(look_at_count, &added);
+    (void)dl_iterate_phdr(look_at_object, &s);
+    *seen = added;
+    return s.found;
 }
 
 void rgm_library_close(rgm_library *library) {

@@ -68,6 +68,10 @@ rgm_status rgm_library_open(rgm_library *library, const rgm_library_spec *spec, 
                             const rgm_symbol *symbols, size_t count, void *table,
                             rgm_error *err) RGM_NODISCARD;
 void rgm_library_close(rgm_library *library);
+// Whether the process has the library loaded, by its names or by the file that its variable names. Asks the
+// list of loaded objects, without the loader's lock, which a thread holds while it loads something; where
+// nothing was loaded since the last question (`*seen`, 0 at first) that is one look at a number.
+bool rgm_library_is_loaded(const rgm_library_spec *spec, uint64_t *seen);
 // RGM_UNAVAILABLE, naming the missing symbol, when the capability cannot be used.
 rgm_status rgm_library_needs(const rgm_library *library, const rgm_library_spec *spec, uint32_t capability,
                              rgm_error *err) RGM_NODISCARD;

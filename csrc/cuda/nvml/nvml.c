@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 
 #include "base/clock.h"
+#include "base/fork.h"
 
 static const char *const sonames[] = {"libnvidia-ml.so.1", NULL};
 static const char *const nowhere[] = {NULL};
@@ -28,7 +29,6 @@ static const rgm_symbol symbols[] = {
 _Static_assert((int)RGM_NVML_CAPABILITY_COUNT <= (int)RGM_LIBRARY_CAPABILITIES, "one bit each");
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 static rgm_nvml table;
 static _Atomic(bool) ready;
 
@@ -41,7 +41,7 @@ static void in_child(void) {
     pthread_mutex_unlock(&mutex);
 }
 
-static void watch_forks(void) { pthread_atfork(before_fork, after_fork, in_child); }
+static const rgm_fork_hooks hooks = {before_fork, after_fork, in_child};
 
 static rgm_status load(rgm_error *err) {
     if (!table.library.handle) {
@@ -65,7 +65,7 @@ rgm_status rgm_nvml_get(const rgm_nvml **nvml, rgm_error *err) {
     rgm_status status = RGM_OK;
     *nvml = NULL;
     if (!atomic_load_explicit(&ready, memory_order_acquire)) {
-        pthread_once(&fork_once, watch_forks);
+        rgm_fork_watch(RGM_FORK_NVML, &hooks);
         pthread_mutex_lock(&mutex);
         if (!atomic_load(&ready)) {
             status = load(err);

@@ -78,16 +78,19 @@ static rgm_activity_row *row_of(rgm_activity_parser *parser, rgm_kind kind, uint
     return row;
 }
 
-static void learn_context(rgm_activity_parser *parser, uint32_t context, uint32_t device) {
+// The entry of the context; NULL where there is no room for another one.
+static rgm_context_device *learn_context(rgm_activity_parser *parser, uint32_t context, uint32_t device) {
     for (size_t i = 0; i < parser->context_count; i++)
-        if (parser->contexts[i].context == context) return;
-    if (parser->context_count == RGM_ACTIVITY_CONTEXTS || device > INT16_MAX) return;
-    parser->contexts[parser->context_count++] = (rgm_context_device){context, (int16_t)device};
+        if (parser->contexts[i].context == context) return &parser->contexts[i];
+    if (parser->context_count == RGM_ACTIVITY_CONTEXTS || device > INT16_MAX) return NULL;
+    rgm_context_device *fresh = &parser->contexts[parser->context_count++];
+    *fresh = (rgm_context_device){context, (int16_t)device, false};
+    return fresh;
 }
 
 static void set_place(rgm_activity_parser *parser, rgm_activity_row *row, uint32_t device, uint32_t context,
                       uint32_t stream, uint32_t correlation) {
-    learn_context(parser, context, device);
+    (void)learn_context(parser, context, device);
     row->device = device > INT16_MAX ? INT16_MAX : (int16_t)device;
     row->context = context;
     row->stream = stream == RGM_CUPTI_NO_STREAM ? -1 : (int64_t)stream;
@@ -114,13 +117,20 @@ static void set_node(rgm_activity_parser *parser, rgm_activity_row *row, uint64_
 
 // --- device work ------------------------------------------------------------------------------------------
 
-static rgm_occupancy occupancy_of(const rgm_activity_parser *parser, const rgm_cupti_kernel *k) {
+static rgm_occupancy occupancy_of(const rgm_activity_parser *parser, const rgm_cupti_kernel_count *count) {
+    const rgm_cupti_kernel *k = &count->base.base.base.base;
+    const uint32_t *cluster = count->base.cluster;
     const rgm_device_limits nothing = {0};
     bool known = k->device < parser->how.devices;
+    const rgm_device_limits *limits = known ? &parser->how.limits[k->device] : &nothing;
     int64_t threads = 1;
     for (int i = 0; i < 3; i++) threads = k->block[i] <= 0 || k->block[i] > 1024 ? 0 : threads * k->block[i];
-    return rgm_occupancy_of(known ? &parser->how.limits[k->device] : &nothing, threads, k->registers,
-                            (int64_t)k->static_shared + k->dynamic_shared);
+    rgm_occupancy of_blocks =
+        rgm_occupancy_of(limits, threads, k->registers, (int64_t)k->static_shared + k->dynamic_shared);
+    bool sound = cluster[0] <= UINT8_MAX && cluster[1] <= UINT8_MAX && cluster[2] <= UINT8_MAX;
+    return rgm_occupancy_in_clusters(limits, of_blocks, threads,
+                                     sound ? (int64_t)cluster[0] * cluster[1] * cluster[2] : 0,
+                                     count->most_clusters);
 }
 
 // Where both times of a launch were collected and lie before the start. A row of a kernel makes at most one,
@@ -138,30 +148,34 @@ static void set_waits(rgm_activity_parser *parser, const rgm_activity_row *row, 
                                                                .device = row->device};
 }
 
+static size_t kernel_bytes(uint32_t version) {
+    if (version >= RGM_CUPTI_HAS_CLUSTER_COUNT) return sizeof(rgm_cupti_kernel_count);
+    if (version >= RGM_CUPTI_HAS_CLUSTERS) return sizeof(rgm_cupti_kernel_cluster);
+    if (version >= RGM_CUPTI_HAS_GRAPH_IDS) return sizeof(rgm_cupti_kernel_graph);
+    if (version >= RGM_CUPTI_HAS_GRAPH_NODES) return sizeof(rgm_cupti_kernel_node);
+    return sizeof(rgm_cupti_kernel);
+}
+
 static bool read_kernel(reading *r) {
     rgm_activity_parser *parser = r->parser;
-    rgm_cupti_kernel k;
-    rgm_cupti_kernel_node node = {0};
-    rgm_cupti_kernel_graph graph = {0};
-    rgm_cupti_kernel_cluster cluster = {0};
-    if (!VIEW(r, k)) return false;
-    if (parser->how.version >= RGM_CUPTI_HAS_GRAPH_NODES && !VIEW(r, node)) return false;
-    if (parser->how.version >= RGM_CUPTI_HAS_GRAPH_IDS && !VIEW(r, graph)) return false;
-    if (parser->how.version >= RGM_CUPTI_HAS_CLUSTERS && !VIEW(r, cluster)) return false;
+    // Each view begins with that of the version before, so the record is read once, as far as it goes.
+    rgm_cupti_kernel_count whole = {0};
+    if (!view(r, &whole, kernel_bytes(parser->how.version))) return false;
+    const rgm_cupti_kernel k = whole.base.base.base.base;
     rgm_activity_row *row = work_of(parser, RGM_KIND_KERNEL, k.start, k.end, k.correlation);
     if (!row) return true;
     set_place(parser, row, k.device, k.context, k.stream, k.correlation);
-    set_node(parser, row, node.graph_node,
-             parser->how.version >= RGM_CUPTI_HAS_GRAPH_IDS ? graph.graph : UINT32_MAX);
+    set_node(parser, row, whole.base.base.base.graph_node,
+             parser->how.version >= RGM_CUPTI_HAS_GRAPH_IDS ? whole.base.base.graph : UINT32_MAX);
     row->name = rgm_activity_kernel_name(&parser->names, k.name, k.name ? text_at(parser, k.name) : NULL);
     memcpy(row->grid, k.grid, sizeof row->grid);
     memcpy(row->block, k.block, sizeof row->block);
     for (int i = 0; i < 3; i++)
-        row->cluster[i] = cluster.cluster[i] <= UINT8_MAX ? (uint8_t)cluster.cluster[i] : 0;
+        row->cluster[i] = whole.base.cluster[i] <= UINT8_MAX ? (uint8_t)whole.base.cluster[i] : 0;
     row->registers = k.registers;
     int64_t shared = (int64_t)k.static_shared + k.dynamic_shared;
     row->shared_bytes = shared >= 0 && shared <= INT32_MAX ? (int32_t)shared : -1;
-    rgm_occupancy occupancy = occupancy_of(parser, &k);
+    rgm_occupancy occupancy = occupancy_of(parser, &whole);
     row->occupancy = (float)occupancy.share;
     row->occupancy_limit = (uint8_t)occupancy.limit;
     if (parser->how.queue_times) set_waits(parser, row, &k);
@@ -261,8 +275,8 @@ static void learn_from(rgm_activity_parser *parser, const reading *r) {
     rgm_cupti_context_record c;
     uint32_t kind = kind_of(r);
     if ((kind == RGM_CUPTI_KIND_CONCURRENT_KERNEL || kind == RGM_CUPTI_KIND_KERNEL) && VIEW(r, k))
-        learn_context(parser, k.context, k.device);
-    if (kind == RGM_CUPTI_KIND_CONTEXT && VIEW(r, c)) learn_context(parser, c.context, c.device);
+        (void)learn_context(parser, k.context, k.device);
+    if (kind == RGM_CUPTI_KIND_CONTEXT && VIEW(r, c)) (void)learn_context(parser, c.context, c.device);
 }
 
 // The device of a context, if need be from what comes later in the buffer; -1 when nothing tells it. The rest
@@ -343,8 +357,16 @@ static bool read_external(reading *r) {
 
 static bool read_context(reading *r) {
     rgm_cupti_context_record c;
+    rgm_cupti_context_green g = {0};
+    rgm_activity_counts *counts = &r->parser->counts;
     if (!VIEW(r, c)) return false;
-    learn_context(r->parser, c.context, c.device);
+    if (r->parser->how.version >= RGM_CUPTI_HAS_GREEN && !VIEW(r, g)) return false;
+    rgm_context_device *known = learn_context(r->parser, c.context, c.device);
+    if (!known || known->green || !g.green) return true;
+    known->green = true;
+    counts->green_contexts++;
+    if (!counts->green_least || g.multiprocessors < counts->green_least)
+        counts->green_least = g.multiprocessors;
     return true;
 }
 

@@ -50,6 +50,8 @@ typedef struct {
     uint64_t dropped;                   // had no room in the maps below, or no known device
     uint64_t work;                      // kernels, copies, sets and graphs among the records
     uint64_t queue_times;               // kernels whose queue times were recorded
+    uint64_t green_contexts;            // parts of a device that the program made
+    uint16_t green_least;               // multiprocessors of the smallest of them, 0 for none
     uint32_t highest;                   // correlation of device work
     rgm_activity_kind_counts kinds[RGM_ACTIVITY_KINDS];
 } rgm_activity_counts;
@@ -57,6 +59,7 @@ typedef struct {
 typedef struct {
     uint32_t context;
     int16_t device;
+    bool green;
 } rgm_context_device;
 
 typedef struct {

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fork.h"
+
 static const rgm_symbol symbols[] = {
 #define SYMBOL(capability, member, symbol, parameters)                                                       \
     {symbol, offsetof(rgm_cupti, member), RGM_CUPTI_##capability},
@@ -18,6 +20,21 @@ static const rgm_symbol symbols[] = {
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static rgm_cupti table;
 static _Atomic(bool) ready;
+
+// A fork does not wait for a library that is being loaded or that hangs. Nobody in the child needs the table
+// then: the driver was in use, and cannot be used there.
+static bool held_at_fork;
+static void before_fork(void) { held_at_fork = pthread_mutex_trylock(&mutex) == 0; }
+static void after_fork(void) {
+    if (held_at_fork) pthread_mutex_unlock(&mutex);
+}
+static void in_child(void) {
+    if (held_at_fork)
+        pthread_mutex_unlock(&mutex);
+    else
+        pthread_mutex_init(&mutex, NULL);
+}
+static const rgm_fork_hooks hooks = {before_fork, after_fork, in_child};
 
 int rgm_cupti_major(uint32_t version) {
     // Before 13 the interface counted its releases: 19 came with 12.0.
@@ -110,6 +127,7 @@ rgm_status rgm_cupti_get(const rgm_cupti **cupti, const rgm_driver *driver, rgm_
     *cupti = NULL;
     if (!atomic_load_explicit(&ready, memory_order_acquire)) {
         int driver_version = 0, major = rgm_cupti_runtime_major();
+        rgm_fork_watch(RGM_FORK_CUPTI, &hooks);
         pthread_mutex_lock(&mutex);
         if (!atomic_load(&ready)) {
             status = refuse_second_copy(major, err);

@@ -11,6 +11,7 @@
 #include "cuda/library/cupti_library.h"
 #include "cuda/library/driver.h"
 #include "cuda/trace/cupti_types.h"
+#include "cuda/trace/pc_sampling_types.h"
 
 // Capabilities: X(NAME, what it is for).
 #define RGM_CUPTI_CAPABILITIES(X)                                                                            \
@@ -21,6 +22,9 @@
     X(DUMP, "records of contexts made before")                                                               \
     X(QUEUE_TIMES, "queued and submitted times of kernels")                                                  \
     X(GRAPHS, "nodes of CUDA graphs")                                                                        \
+    X(PC_SAMPLING, "samples of instructions and why they stall")                                             \
+    X(SOURCE_LINES, "lines of source of instructions")                                                       \
+    X(SUBSCRIBERS, "tracing beside other tools")                                                             \
     X(FINALIZE, "detaching")
 
 // X(CAPABILITY, member, symbol, parameters); all return rgm_cupti_result.
@@ -48,6 +52,39 @@
     X(DUMP, enable_and_dump, "cuptiActivityEnableAndDump", (int kind))                                       \
     X(QUEUE_TIMES, enable_queue_times, "cuptiActivityEnableLatencyTimestamps", (uint8_t on))                 \
     X(GRAPHS, graph_node_id, "cuptiGetGraphNodeId", (rgm_cu_graph_node node, uint64_t *id))                  \
+    X(PC_SAMPLING, pc_enable, "cuptiPCSamplingEnable", (rgm_cupti_pc_control *))                             \
+    X(PC_SAMPLING, pc_disable, "cuptiPCSamplingDisable", (rgm_cupti_pc_control *))                           \
+    X(PC_SAMPLING, pc_start, "cuptiPCSamplingStart", (rgm_cupti_pc_control *))                               \
+    X(PC_SAMPLING, pc_stop, "cuptiPCSamplingStop", (rgm_cupti_pc_control *))                                 \
+    X(PC_SAMPLING, pc_configure, "cuptiPCSamplingSetConfigurationAttribute", (rgm_cupti_pc_configuration *)) \
+    X(PC_SAMPLING, pc_configured, "cuptiPCSamplingGetConfigurationAttribute",                                \
+      (rgm_cupti_pc_configuration *))                                                                        \
+    X(PC_SAMPLING, pc_get_data, "cuptiPCSamplingGetData", (rgm_cupti_pc_get_data *))                         \
+    X(PC_SAMPLING, pc_reason_count, "cuptiPCSamplingGetNumStallReasons", (rgm_cupti_pc_reason_count *))      \
+    X(PC_SAMPLING, pc_reasons, "cuptiPCSamplingGetStallReasons", (rgm_cupti_pc_reasons *))                   \
+    X(SOURCE_LINES, register_cubins, "cuptiRegisterComputeCrcCallback", (rgm_cupti_number_cubin number))     \
+    X(SOURCE_LINES, source_line, "cuptiGetSassToSourceCorrelation", (rgm_cupti_source_line *))               \
+    X(SUBSCRIBERS, subscribe_of, "cuptiSubscribe_v2",                                                        \
+      (rgm_cupti_subscriber * subscriber, rgm_cupti_callback callback, void *user,                           \
+       rgm_cupti_subscriber_parameters *))                                                                   \
+    X(SUBSCRIBERS, register_callbacks_of, "cuptiActivityRegisterCallbacks_v2",                               \
+      (rgm_cupti_subscriber subscriber, rgm_cupti_requested_of requested, rgm_cupti_completed_of completed)) \
+    X(SUBSCRIBERS, enable_of, "cuptiActivityEnable_v2",                                                      \
+      (rgm_cupti_subscriber subscriber, int kind, void *configuration))                                      \
+    X(SUBSCRIBERS, enable_and_dump_of, "cuptiActivityEnableAndDump_v2",                                      \
+      (rgm_cupti_subscriber subscriber, int kind, void *configuration))                                      \
+    X(SUBSCRIBERS, disable_of, "cuptiActivityDisable_v2",                                                    \
+      (rgm_cupti_subscriber subscriber, int kind, void *configuration))                                      \
+    X(SUBSCRIBERS, set_attribute_of, "cuptiActivitySetAttribute_v2",                                         \
+      (rgm_cupti_subscriber subscriber, int attribute, size_t *size, void *value))                           \
+    X(SUBSCRIBERS, get_attribute_of, "cuptiActivityGetAttribute_v2",                                         \
+      (rgm_cupti_subscriber subscriber, int attribute, size_t *size, void *value))                           \
+    X(SUBSCRIBERS, next_record_of, "cuptiActivityGetNextRecord_v2",                                          \
+      (rgm_cupti_subscriber subscriber, uint8_t *buffer, size_t valid, void **record))                       \
+    X(SUBSCRIBERS, dropped_records_of, "cuptiActivityGetNumDroppedRecords_v2",                               \
+      (rgm_cupti_subscriber subscriber, rgm_cu_context context, uint32_t stream, size_t *dropped))           \
+    X(SUBSCRIBERS, get_timestamp_of, "cuptiGetTimestamp_v2",                                                 \
+      (rgm_cupti_subscriber subscriber, uint64_t *timestamp))                                                \
     X(FINALIZE, finalize, "cuptiFinalize", (void))
 
 #define RGM_CUPTI_CAPABILITY_ENUM(name, text) RGM_CUPTI_##name,

@@ -37,7 +37,9 @@ enum {
     RGM_CUPTI_HAS_GRAPH_IDS = 14,       // CUDA 11.1: Kernel6, Memcpy5, Memset4
     RGM_CUPTI_HAS_CLUSTERS = 18,        // CUDA 11.8: Kernel8
     RGM_CUPTI_HAS_POOL_USE = 19,        // CUDA 12.0: Memory3, MemoryPool2
+    RGM_CUPTI_HAS_CLUSTER_COUNT = 19,   // CUDA 12.0: Kernel9
     RGM_CUPTI_MAY_DECLINE_BUFFERS = 27, // CUDA 12.9
+    RGM_CUPTI_HAS_GREEN = 24, // CUDA 12.6: Context3; its predecessor has it too, from when on is not known
 };
 
 typedef struct {
@@ -76,6 +78,13 @@ typedef struct {
     uint32_t channel, channel_type;
     uint32_t cluster[3];
 } rgm_cupti_kernel_cluster; // Kernel8
+
+typedef struct {
+    rgm_cupti_kernel_cluster base;
+    uint64_t local_total;
+    uint32_t most_blocks;   // of a cluster of this kernel
+    uint32_t most_clusters; // of this launch on the device at a time
+} rgm_cupti_kernel_count;   // Kernel9
 
 typedef struct {
     uint32_t kind;
@@ -183,6 +192,14 @@ typedef struct {
 typedef struct {
     uint32_t kind, context, device;
 } rgm_cupti_context_record;
+
+typedef struct {
+    rgm_cupti_context_record base;
+    uint16_t interface, null_stream;
+    uint32_t part_of; // a context, 0 for none
+    uint8_t green, padding;
+    uint16_t multiprocessors; // of a green context
+} rgm_cupti_context_green;    // Context3
 
 // Memory was given out or given back.
 typedef struct {

@@ -18,11 +18,26 @@ typedef void (*rgm_cupti_completed)(rgm_cu_context context, uint32_t stream, uin
                                     size_t valid);
 typedef uint64_t (*rgm_cupti_clock)(void);
 
+// Of one of several subscribers: what the last parameter points to is not looked at.
+typedef void (*rgm_cupti_requested_of)(uint8_t **buffer, size_t *size, size_t *most_records,
+                                       const void *info);
+typedef void (*rgm_cupti_completed_of)(uint8_t *buffer, size_t size, size_t valid, const void *info);
+
+typedef struct {
+    size_t size;
+    const char *name; // of the tool
+    char *other;      // gets the name of the tool that was there before
+    size_t other_size;
+    uint8_t allow_several, padding[7];
+} rgm_cupti_subscriber_parameters;
+
 // Domains of callbacks.
 enum { RGM_CUPTI_DRIVER_API = 1, RGM_CUPTI_RUNTIME_API = 2, RGM_CUPTI_RESOURCE = 3 };
 enum { RGM_CUPTI_ENTER = 0, RGM_CUPTI_EXIT = 1 };
 // Ids of the resource domain.
 enum {
+    RGM_CUPTI_CONTEXT_CREATED = 1,
+    RGM_CUPTI_CONTEXT_ENDS = 2, // is about to be destroyed
     RGM_CUPTI_GRAPH_NODE_CREATED = 13,
     RGM_CUPTI_GRAPH_NODE_DESTROY = 14,
     RGM_CUPTI_GRAPH_EXEC_CREATE = 17, // is about to be
@@ -36,7 +51,16 @@ enum {
     RGM_CUPTI_ATTRIBUTE_DEVICE_BUFFER_LIMIT = 2,
     RGM_CUPTI_ATTRIBUTE_ZEROED_BUFFERS = 5,
     RGM_CUPTI_ATTRIBUTE_PER_THREAD_BUFFERS = 9,
+    // From 13.3 on, of one of several subscribers.
+    RGM_CUPTI_ATTRIBUTE_SEVERAL = 12, // whether there may be several: read alone, of all
+    RGM_CUPTI_ATTRIBUTE_QUEUE_TIMES = 15,
+    RGM_CUPTI_ATTRIBUTE_WHOLE_GRAPHS = 20, // of all
+    RGM_CUPTI_ATTRIBUTE_THREAD_IDS = 21,
+    RGM_CUPTI_ATTRIBUTE_CLOCK = 22,
 };
+// What may be said of several subscribers; NOT_SET: nobody has subscribed who could say it.
+enum { RGM_CUPTI_SEVERAL_REFUSED = 0, RGM_CUPTI_SEVERAL_ALLOWED = 1, RGM_CUPTI_SEVERAL_NOT_SET = 2 };
+enum { RGM_CUPTI_SUBSCRIBER_NAME = 64 }; // bytes of a name with its end
 enum { RGM_CUPTI_FLUSH = 0, RGM_CUPTI_FLUSH_FORCED = 1, RGM_CUPTI_THREAD_IDS_OF_SYSTEM = 1 };
 
 // What a callback of the two call domains is given.

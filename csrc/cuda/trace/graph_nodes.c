@@ -111,9 +111,10 @@ uint32_t rgm_graph_nodes_call(rgm_graph_nodes *nodes, uint64_t node) {
     return correlation;
 }
 
-uint64_t rgm_graph_nodes_unmapped(rgm_graph_nodes *nodes) {
+uint64_t rgm_graph_nodes_take_unmapped(rgm_graph_nodes *nodes) {
     pthread_mutex_lock(&nodes->mutex);
     uint64_t unmapped = nodes->unmapped;
+    nodes->unmapped = 0;
     pthread_mutex_unlock(&nodes->mutex);
     return unmapped;
 }

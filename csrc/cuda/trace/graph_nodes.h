@@ -33,7 +33,7 @@ typedef struct {
     uint64_t instantiations;
     rgm_retiring_node *retiring;
     size_t retiring_count, retiring_capacity;
-    uint64_t unmapped; // nodes that found no room
+    uint64_t unmapped; // nodes that found no room, since they were last taken
 } rgm_graph_nodes;
 
 void rgm_graph_nodes_init(rgm_graph_nodes *nodes);
@@ -52,6 +52,7 @@ void rgm_graph_nodes_destroy_exec(rgm_graph_nodes *nodes, uint64_t exec, uint64_
 void rgm_graph_nodes_purge(rgm_graph_nodes *nodes, uint64_t returned);
 // Correlation of the call that made the node, 0 when not known.
 uint32_t rgm_graph_nodes_call(rgm_graph_nodes *nodes, uint64_t node);
-uint64_t rgm_graph_nodes_unmapped(rgm_graph_nodes *nodes);
+// Nodes that found no room since the last call.
+uint64_t rgm_graph_nodes_take_unmapped(rgm_graph_nodes *nodes);
 
 #endif

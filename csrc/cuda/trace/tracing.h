@@ -13,6 +13,7 @@
 #ifndef RGM_CUDA_TRACING_H
 #define RGM_CUDA_TRACING_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "base/status.h"
@@ -33,6 +34,10 @@
     X(int64_t, driver_launches, 0, "",                                                                       \
       "1: of kernel launches only the driver's call is followed, which saves two of four callbacks; the "    \
       "runtime's name of the call is lost")                                                                  \
+    X(int64_t, several, 1, "",                                                                               \
+      "Other tools of the process that trace with CUPTI 13.3 and later: 0: not beside them; 1: beside one "  \
+      "that is there already and allows it; 2: allow it to those that come later, which shuts out tools of " \
+      "CUPTI's older functions, such as torch.profiler")                                                     \
     X(int64_t, detach, 0, "", "1: take CUPTI out of the process at the end")                                 \
     X(int64_t, synchronize, 0, "", "1: wait for the device before the end, within the deadline")             \
     X(int64_t, buffer_bytes, 2097152, "bytes", "Size of a buffer that CUPTI fills")                          \
@@ -52,6 +57,7 @@ typedef struct {
 // X(NAME, token, text)
 #define RGM_TRACING_STATES(X)                                                                                \
     X(OFF, "off", "kernels have not been traced in this process")                                            \
+    X(STARTING, "starting", "CUPTI is being asked")                                                          \
     X(RUNNING, "running", "kernels are being traced")                                                        \
     X(ENDING, "ending", "the last records are being collected")                                              \
     X(ATTACHED, "left_attached", "tracing has ended; CUPTI stays in the process, unsubscribed")              \
@@ -70,11 +76,14 @@ typedef struct {
     const char *origin;
     bool own_clock; // records carry CLOCK_MONOTONIC; else they are converted
     bool graph_nodes, memory;
+    bool several;                 // beside other tools of the process
     bool queue_times_asked;       // and not refused
     char queue_times_reason[160]; // why they are not recorded though asked for, "" else
     char conflict[256];           // what was noticed of another tool while tracing ran, "" for nothing
     uint64_t calls, records, invalid, dropped, unknown, untimed;
-    uint64_t queue_times;                               // kernels that carried them
+    uint64_t queue_times;           // kernels that carried them
+    uint64_t green_contexts;        // parts of a device that the program made, as CUPTI tells from 12.6 on
+    uint32_t green_multiprocessors; // of the smallest of them, 0 for none
     rgm_activity_kind_counts kinds[RGM_ACTIVITY_KINDS]; // by CUPTI's number of the kind
     uint64_t buffers, buffers_out, declined, foreign;
     int64_t service_cpu_ns;
@@ -84,11 +93,22 @@ typedef struct {
 // another tool is noted at the sink (TRACING_CONFLICT).
 rgm_status rgm_tracing_start(rgm_device_sink sink, const rgm_tracing_options *options,
                              rgm_error *err) RGM_NODISCARD;
+// The same, unless this has become true before CUPTI is asked: for who may give a start up from another
+// thread, by setting it and then stopping.
+rgm_status rgm_tracing_start_unless(const _Atomic(bool) *given_up, rgm_device_sink sink,
+                                    const rgm_tracing_options *options, rgm_error *err) RGM_NODISCARD;
 // Collects what the device has finished, for as long as the wait allows. Nothing for another sink's argument.
 void rgm_tracing_flush(const void *owner, int64_t wait_ns);
-// Ends the tracing of this sink's argument; the sink is not used any more on return. May be called again.
+// Ends the tracing of this sink's argument, or gives its start up; the sink is not used any more on return.
+// May be called again.
 void rgm_tracing_stop(const void *owner, int64_t wait_ns);
+// Who is told of each context that is made or is about to end while tracing runs, on the program's thread;
+// NULL: nobody. One at a time. On return the one before is not being told any more.
+typedef void (*rgm_context_listener)(void *arg, rgm_cu_context context, bool made);
+void rgm_tracing_on_context(rgm_context_listener listener, void *arg);
 bool rgm_tracing_owned_by(const void *owner);
+// Whether another tool has been seen to take the records of the running tracing.
+bool rgm_tracing_is_taken_over(void);
 void rgm_tracing_get_stats(rgm_tracing_stats *stats);
 const char *rgm_tracing_state_token(rgm_tracing_state state);
 const char *rgm_tracing_state_text(rgm_tracing_state state);

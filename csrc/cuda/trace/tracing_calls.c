@@ -113,6 +113,15 @@ static size_t plain_length(const char *name) {
     }
 }
 
+// The sink may be gone where the start has been given up.
+static uint32_t intern_call(rgm_trace *trace, const char *name, size_t length) {
+    pthread_mutex_lock(&trace->mutex);
+    bool starting = trace->state == RGM_TRACING_STARTING;
+    uint32_t id = starting ? trace->sink.intern(trace->sink.arg, name, length) : 0;
+    pthread_mutex_unlock(&trace->mutex);
+    return id;
+}
+
 // Numbers are dense but for a few gaps; the end is where a stretch has no names.
 void rgm_trace_find_calls(rgm_trace *trace) {
     for (int domain = RGM_CUPTI_DRIVER_API; domain <= RGM_CUPTI_RUNTIME_API; domain++) {
@@ -133,7 +142,7 @@ void rgm_trace_find_calls(rgm_trace *trace) {
             if (call == TRACE_CALL_NONE || (call == TRACE_CALL_NODE && !trace->options.graph_nodes)) continue;
             if (call == TRACE_CALL_MEMORY && !trace->options.memory) continue;
             trace->calls[domain - 1][id] = (uint8_t)call;
-            trace->names[domain - 1][id] = trace->sink.intern(trace->sink.arg, name, length) + 1;
+            trace->names[domain - 1][id] = intern_call(trace, name, length) + 1;
         }
     }
 }
@@ -143,20 +152,25 @@ rgm_cupti_result rgm_trace_enable_calls(rgm_trace *trace) {
     for (int domain = RGM_CUPTI_DRIVER_API; domain <= RGM_CUPTI_RUNTIME_API; domain++)
         for (uint32_t id = 1; id < TRACE_IDS; id++) {
             if (!trace->names[domain - 1][id]) continue;
-            rgm_cupti_result result = cupti->enable_callback(1, trace->subscriber, domain, id);
+            rgm_cupti_result result = cupti->enable_callback(1, trace->subscription.handle, domain, id);
             if (result != RGM_CUPTI_SUCCESS) return result;
         }
+    // Those who sample contexts can do without.
+    (void)cupti->enable_callback(1, trace->subscription.handle, RGM_CUPTI_RESOURCE,
+                                 RGM_CUPTI_CONTEXT_CREATED);
+    (void)cupti->enable_callback(1, trace->subscription.handle, RGM_CUPTI_RESOURCE, RGM_CUPTI_CONTEXT_ENDS);
     // That a node was made tells a launch that was captured from one that ran, also where nodes are not
     // followed.
-    rgm_cupti_result created =
-        cupti->enable_callback(1, trace->subscriber, RGM_CUPTI_RESOURCE, RGM_CUPTI_GRAPH_NODE_CREATED);
+    rgm_cupti_result created = cupti->enable_callback(1, trace->subscription.handle, RGM_CUPTI_RESOURCE,
+                                                      RGM_CUPTI_GRAPH_NODE_CREATED);
     if (!trace->options.graph_nodes) return RGM_CUPTI_SUCCESS;
     if (created != RGM_CUPTI_SUCCESS) return created;
     static const uint32_t events[] = {RGM_CUPTI_GRAPH_NODE_CLONED, RGM_CUPTI_GRAPH_NODE_DESTROY,
                                       RGM_CUPTI_GRAPH_EXEC_CREATE, RGM_CUPTI_GRAPH_EXEC_CREATED,
                                       RGM_CUPTI_GRAPH_EXEC_DESTROY};
     for (size_t i = 0; i < sizeof events / sizeof *events; i++) {
-        rgm_cupti_result result = cupti->enable_callback(1, trace->subscriber, RGM_CUPTI_RESOURCE, events[i]);
+        rgm_cupti_result result =
+            cupti->enable_callback(1, trace->subscription.handle, RGM_CUPTI_RESOURCE, events[i]);
         if (result != RGM_CUPTI_SUCCESS) return result;
     }
     return RGM_CUPTI_SUCCESS;
@@ -255,8 +269,20 @@ static void graph_event(uint32_t id, const rgm_cupti_resource *resource) {
     }
 }
 
+static void context_event(bool made, const rgm_cupti_resource *resource) {
+    rgm_trace *trace = &rgm_trace_now;
+    pthread_mutex_lock(&trace->context_mutex);
+    if (trace->context_listener && resource->context)
+        trace->context_listener(trace->context_arg, resource->context, made);
+    pthread_mutex_unlock(&trace->context_mutex);
+}
+
 void rgm_trace_callback(void *user, int domain, uint32_t id, const void *data) {
     (void)user;
+    if (domain == RGM_CUPTI_RESOURCE && (id == RGM_CUPTI_CONTEXT_CREATED || id == RGM_CUPTI_CONTEXT_ENDS)) {
+        context_event(id == RGM_CUPTI_CONTEXT_CREATED, data);
+        return;
+    }
     if (domain == RGM_CUPTI_RESOURCE) {
         // Not held: it does not touch the sink, and CUPTI may keep it waiting.
         if (atomic_load(&rgm_trace_now.active)) graph_event(id, data);

@@ -14,7 +14,7 @@
 
 #include "cuda/trace/activity_buffers.h"
 #include "cuda/trace/activity_parse.h"
-#include "cuda/trace/cupti.h"
+#include "cuda/trace/subscription.h"
 #include "cuda/trace/tracing.h"
 
 enum { TRACE_STRIPES = 64, TRACE_IDS = 2048, TRACE_DEVICES = 64, TRACE_ANCHORS = 64, TRACE_KINDS = 14 };
@@ -39,11 +39,12 @@ typedef struct {
     const rgm_driver *driver;
     rgm_tracing_options options;
     rgm_device_sink sink;
-    rgm_cupti_subscriber subscriber;
-    _Atomic(uint64_t) epoch; // of this tracing, from 1
-    _Atomic(bool) active;    // the sink may be used
-    _Atomic(bool) open;      // the buffers may be used
-    _Atomic(bool) dead;      // a child of a fork
+    rgm_subscription subscription;
+    _Atomic(uint64_t) epoch;  // of this tracing, from 1
+    _Atomic(bool) active;     // the sink may be used
+    _Atomic(bool) open;       // the buffers may be used
+    _Atomic(bool) dead;       // a child of a fork
+    _Atomic(bool) taken_over; // the records are another tool's, which may not be disturbed at the end
     _Atomic(bool) detach_wanted, detached;
     rgm_trace_stripe stripes[TRACE_STRIPES];
     uint32_t names[2][TRACE_IDS]; // of the driver's and the runtime's calls: string id + 1
@@ -66,7 +67,8 @@ typedef struct {
     _Atomic(uint64_t) read; // buffers
     _Atomic(uint32_t) highest_read;
     _Atomic(uint64_t) records, invalid, dropped, unknown, untimed;
-    _Atomic(uint64_t) queue_times_read;
+    _Atomic(uint64_t) queue_times_read, green_contexts;
+    _Atomic(uint32_t) green_least;
     _Atomic(uint64_t) work_read; // kernels, copies, sets and graphs among the records
     struct {
         _Atomic(uint64_t) records, invalid;
@@ -74,15 +76,21 @@ typedef struct {
     unsigned kept; // buffers whose bytes were kept; of the process
     _Atomic(int64_t) reader_cpu_ns, flusher_cpu_ns;
 
-    pthread_mutex_t mutex; // of what follows
+    // Of what follows, and of what is above while a start is under way: never held in a call of CUPTI.
+    pthread_mutex_t mutex;
     pthread_cond_t changed;
     rgm_tracing_state state;
-    bool ended; // the flusher has gone through the end
+    bool in_start; // also of one that was given up
+    bool ended;    // the flusher has gone through the end
     int64_t deadline_ns;
     uint64_t flush_wanted, flush_done;
     int64_t flush_deadline_ns;
     pthread_t flusher;
     char conflict[256];
+
+    pthread_mutex_t context_mutex; // of what follows, and over a call of it
+    rgm_context_listener context_listener;
+    void *context_arg;
 
     pthread_mutex_t clock_mutex;       // of what follows
     rgm_anchor anchors[TRACE_ANCHORS]; // on their way to the reader
@@ -91,6 +99,12 @@ typedef struct {
 } rgm_trace;
 
 extern rgm_trace rgm_trace_now;
+
+// tracing.c
+void rgm_trace_prepare(void); // before the first use of any lock
+
+// tracing_start.c
+void rgm_trace_close_buffers(rgm_trace *trace);
 
 // tracing_calls.c
 void rgm_trace_ignore_thread(void); // calls of the current thread are not the program's

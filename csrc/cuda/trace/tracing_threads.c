@@ -13,6 +13,7 @@
 
 enum { ROUNDS_OF_SILENCE = 3, SMALLEST_RECORD = 48, KEPT_MOST = 8 };
 static const int64_t first_pause_ns = 500000, longest_pause_ns = 20000000, silence_ns = 200000000;
+static const int64_t least_detach_ns = 50000000;
 static const int64_t clock_step_ns = 1000000;
 
 // --- clocks -----------------------------------------------------------------------------------------------
@@ -28,7 +29,7 @@ static bool bracket(const rgm_trace *trace, rgm_anchor *best) {
     for (int i = 0; i < 5; i++) {
         uint64_t now = 0;
         int64_t before = rgm_clock_monotonic_ns();
-        if (trace->cupti->get_timestamp(&now) != RGM_CUPTI_SUCCESS || now == 0) return false;
+        if (rgm_subscription_time(&trace->subscription, &now) != RGM_CUPTI_SUCCESS || now == 0) return false;
         int64_t after = rgm_clock_monotonic_ns();
         if (after - before >= best_width) continue;
         best_width = after - before;
@@ -86,12 +87,15 @@ static void publish(rgm_trace *trace, uint64_t dropped) {
     rgm_activity_counts *counts = &trace->parser.counts;
     note(trace, RGM_ANOMALY_INVALID_ACTIVITY, counts->invalid);
     note(trace, RGM_ANOMALY_DROPPED_ACTIVITY, counts->dropped + dropped);
+    note(trace, RGM_ANOMALY_UNMAPPED_NODES, rgm_graph_nodes_take_unmapped(&trace->nodes));
     atomic_fetch_add(&trace->records, counts->records);
     atomic_fetch_add(&trace->invalid, counts->invalid);
     atomic_fetch_add(&trace->unknown, counts->unknown);
     atomic_fetch_add(&trace->untimed, counts->untimed);
     atomic_fetch_add(&trace->work_read, counts->work);
     atomic_fetch_add(&trace->queue_times_read, counts->queue_times);
+    atomic_fetch_add(&trace->green_contexts, counts->green_contexts);
+    atomic_store(&trace->green_least, counts->green_least);
     for (size_t i = 0; i < RGM_ACTIVITY_KINDS; i++) {
         if (!counts->kinds[i].records) continue;
         atomic_fetch_add(&trace->kinds_read[i].records, counts->kinds[i].records);
@@ -99,7 +103,7 @@ static void publish(rgm_trace *trace, uint64_t dropped) {
     }
     atomic_fetch_add(&trace->dropped, counts->dropped + dropped);
     atomic_store(&trace->highest_read, counts->highest);
-    *counts = (rgm_activity_counts){.highest = counts->highest};
+    *counts = (rgm_activity_counts){.highest = counts->highest, .green_least = counts->green_least};
 }
 
 // Keeps the first buffers as CUPTI filled them, in the folder that REGIMETER_KEEP_ACTIVITY names: for reports
@@ -125,7 +129,7 @@ static void read_buffer(rgm_trace *trace, rgm_activity_buffer *buffer) {
         dropped = rgm_activity_count(&trace->parser, buffer->data, buffer->valid);
     else
         rgm_activity_parse(&trace->parser, buffer->data, buffer->valid);
-    if (trace->cupti->dropped_records(NULL, 0, &lost) == RGM_CUPTI_SUCCESS) dropped += lost;
+    if (rgm_subscription_dropped(&trace->subscription, &lost) == RGM_CUPTI_SUCCESS) dropped += lost;
     rgm_activity_buffers_put(&trace->buffers, buffer);
     publish(trace, dropped);
     rgm_graph_nodes_purge(&trace->nodes, rgm_activity_buffers_oldest(&trace->buffers));
@@ -160,11 +164,20 @@ static bool all_read(rgm_trace *trace) {
     return atomic_load(&trace->read) == atomic_load(&trace->buffers.completed);
 }
 
-// Asks CUPTI to deliver until the work of every call has been read, or until the deadline. A call need not
-// leave a record (it may have been captured, or its record dropped), so silence for a while ends it too: no
-// record of work, though CUPTI may write records of its own about each flush. A buffer that it keeps over a
-// flush holds work that has not ended.
+// Until the buffers that have been completed so far have been read.
+static void wait_for_reader(rgm_trace *trace, int64_t deadline_ns) {
+    uint64_t completed = atomic_load(&trace->buffers.completed);
+    while (atomic_load(&trace->read) < completed && rgm_clock_monotonic_ns() < deadline_ns)
+        pause_for(first_pause_ns);
+}
+
+// Asks CUPTI to deliver until the work of every call so far has been read, or until the deadline. What the
+// program goes on to launch is not waited for: it may be faster than the reader. A call need not leave a
+// record (it may have been captured, or its record dropped), so silence for a while ends it too: no record of
+// work, though CUPTI may write records of its own about each flush. A buffer that it keeps over a flush holds
+// work that has not ended.
 static void drain(rgm_trace *trace, int64_t deadline_ns) {
+    const uint64_t highest = rgm_trace_highest_call(trace);
     int64_t pause = first_pause_ns, heard_ns = rgm_clock_monotonic_ns();
     for (uint64_t completed = 0, work = 0;;) {
         (void)trace->cupti->flush_all(RGM_CUPTI_FLUSH);
@@ -174,15 +187,12 @@ static void drain(rgm_trace *trace, int64_t deadline_ns) {
         work = atomic_load(&trace->work_read);
         bool kept = completed == completed_before && rgm_activity_buffers_out(&trace->buffers);
         if (work != work_before || kept) heard_ns = now;
-        bool all = atomic_load(&trace->highest_read) >= rgm_trace_highest_call(trace);
-        if (left <= 0 || (all_read(trace) && (all || now - heard_ns > silence_ns))) return;
+        bool all = atomic_load(&trace->highest_read) >= highest;
+        if (left <= 0 || all || (all_read(trace) && now - heard_ns > silence_ns)) break;
         pause_for(pause < left ? pause : left);
         pause = pause * 2 < longest_pause_ns ? pause * 2 : longest_pause_ns;
     }
-}
-
-static void wait_for_reader(rgm_trace *trace, int64_t deadline_ns) {
-    while (!all_read(trace) && rgm_clock_monotonic_ns() < deadline_ns) pause_for(first_pause_ns);
+    wait_for_reader(trace, deadline_ns);
 }
 
 static void conflict(rgm_trace *trace, const char *text) {
@@ -212,9 +222,11 @@ static void watch_others(rgm_trace *trace, watch *w) {
     w->handed_out = handed_out;
     if (atomic_load(&trace->buffers.foreign))
         conflict(trace, "CUPTI gave back buffers of another tool, which traces this process too");
-    if (w->silent >= ROUNDS_OF_SILENCE || (same && room && (calls - w->since) * SMALLEST_RECORD > room))
+    if (w->silent >= ROUNDS_OF_SILENCE || (same && room && (calls - w->since) * SMALLEST_RECORD > room)) {
         conflict(trace, "launches are seen but no records come: another tool (torch.profiler?) has taken "
                         "CUPTI's records over");
+        atomic_store(&trace->taken_over, true);
+    }
 }
 
 static bool driver_is_gone(const rgm_trace *trace) {
@@ -222,24 +234,30 @@ static bool driver_is_gone(const rgm_trace *trace) {
     return trace->driver->context_current(&context) == RGM_CU_DEINITIALIZED;
 }
 
-// With their last buffers.
+// With their last buffers. Kinds and clock are of the process: those that another tool set stay as they are.
 static void disable_kinds(rgm_trace *trace) {
+    if (atomic_load(&trace->taken_over)) trace->kind_count = 0;
     if (trace->kind_count) (void)trace->cupti->flush_all(RGM_CUPTI_FLUSH_FORCED);
-    for (size_t i = 0; i < trace->kind_count; i++) (void)trace->cupti->disable(trace->kinds[i]);
+    for (size_t i = 0; i < trace->kind_count; i++)
+        (void)rgm_subscription_disable(&trace->subscription, trace->kinds[i]);
     trace->kind_count = 0;
 }
 
 void rgm_trace_disable(rgm_trace *trace) {
-    const rgm_cupti *cupti = trace->cupti;
     disable_kinds(trace);
-    if (trace->subscriber && !atomic_load(&trace->detached)) (void)cupti->unsubscribe(trace->subscriber);
-    trace->subscriber = NULL;
-    if (trace->queue_times) (void)cupti->enable_queue_times(0);
-    if (trace->own_clock) (void)cupti->register_clock(default_clock);
+    bool settings =
+        !trace->subscription.several && !atomic_load(&trace->taken_over); // of the process, left to us
+    if (atomic_load(&trace->detached)) trace->subscription.open = false;
+    rgm_subscription_close(&trace->subscription);
+    if (settings && trace->queue_times) (void)rgm_subscription_set_queue_times(&trace->subscription, 0);
+    if (settings && trace->own_clock) (void)rgm_subscription_set_clock(&trace->subscription, default_clock);
 }
 
-// Waits for a call of the program at whose end CUPTI can be taken out.
+// Waits for a call of the program at whose end CUPTI can be taken out, for a moment even where the work that
+// was waited for has taken all the time.
 static void detach(rgm_trace *trace, int64_t deadline_ns) {
+    int64_t least_ns = rgm_clock_monotonic_ns() + least_detach_ns;
+    if (deadline_ns < least_ns) deadline_ns = least_ns;
     atomic_store(&trace->detach_wanted, true);
     while (!atomic_load(&trace->detached) && rgm_clock_monotonic_ns() < deadline_ns)
         pause_for(first_pause_ns);
@@ -249,7 +267,8 @@ static void detach(rgm_trace *trace, int64_t deadline_ns) {
 // Those that were dropped after the last buffer.
 static void count_dropped(rgm_trace *trace) {
     size_t dropped = 0;
-    if (trace->cupti->dropped_records(NULL, 0, &dropped) != RGM_CUPTI_SUCCESS) return;
+    note(trace, RGM_ANOMALY_UNMAPPED_NODES, rgm_graph_nodes_take_unmapped(&trace->nodes));
+    if (rgm_subscription_dropped(&trace->subscription, &dropped) != RGM_CUPTI_SUCCESS) return;
     note(trace, RGM_ANOMALY_DROPPED_ACTIVITY, dropped);
     atomic_fetch_add(&trace->dropped, dropped);
 }
@@ -261,7 +280,9 @@ static rgm_tracing_state end(rgm_trace *trace, int64_t deadline_ns) {
         disable_kinds(trace);
         wait_for_reader(trace, deadline_ns);
         count_dropped(trace);
-        if (trace->options.detach && rgm_cupti_can(trace->cupti, RGM_CUPTI_FINALIZE))
+        // Beside other tools CUPTI stays theirs.
+        if (trace->options.detach && !trace->subscription.several &&
+            rgm_cupti_can(trace->cupti, RGM_CUPTI_FINALIZE))
             detach(trace, deadline_ns);
         rgm_trace_disable(trace);
     }

@@ -45,7 +45,8 @@ typedef enum { RGM_FILE_JOURNAL = 1, RGM_FILE_RUN = 2 } rgm_file_kind;
     X(HOLE, 22, "u64 frames and u64 bytes after this frame that were taken out")                             \
     X(DEVICE_MEMORY, 23, "u32 0, u32 count, rgm_device_memory_row each")                                     \
     X(QUEUE_TIMES, 24, "u32 0, u32 count, rgm_queue_time_row each")                                          \
-    X(COLLECTIVES, 25, "u32 0, u32 count, rgm_collective_row each")
+    X(COLLECTIVES, 25, "u32 0, u32 count, rgm_collective_row each")                                          \
+    X(STALLS, 26, "u32 0, u32 count, rgm_stall_row each")
 
 #define RGM_FRAME_ENUM(name, number, payload) RGM_FRAME_##name = number,
 typedef enum { RGM_FRAME_TYPES(RGM_FRAME_ENUM) RGM_FRAME_LAST } rgm_frame_type;

@@ -23,6 +23,10 @@ static rgm_status bad(const char *what, rgm_error *err) {
     return rgm_error_set(err, RGM_FORMAT, "a %s block is inconsistent", what);
 }
 
+// The width of rows in files of before their type grew at its end (stalls got lines of source); what those
+// files do not tell is zero.
+#define WIDTH_BEFORE(type) _Generic((type){0}, rgm_stall_row: offsetof(rgm_stall_row, file), default: 0)
+
 static rgm_status take_rows(const uint8_t *payload, size_t length, size_t width, span_of_rows *out,
                             const char *what, rgm_error *err) {
     if (length < 8) return bad(what, err);
@@ -74,10 +78,14 @@ static rgm_status on_threads(state *s, const uint8_t *payload, size_t length, rg
 #define ON_ROWS(frames, name, type, anomaly)                                                                 \
     static rgm_status on_##name(state *s, const uint8_t *payload, size_t length, rgm_error *err) {           \
         span_of_rows rows = {0};                                                                             \
-        RGM_TRY(take_rows(payload, length, sizeof(type), &rows, #name, err));                                \
+        uint32_t count = 0;                                                                                  \
+        if (length >= 8) memcpy(&count, payload + 4, 4);                                                     \
+        bool before = WIDTH_BEFORE(type) && length - 8 == (uint64_t)count * WIDTH_BEFORE(type);              \
+        size_t width = before ? WIDTH_BEFORE(type) : sizeof(type);                                           \
+        RGM_TRY(take_rows(payload, length, width, &rows, #name, err));                                       \
         for (uint32_t i = 0; i < rows.count; i++) {                                                          \
-            type row;                                                                                        \
-            memcpy(&row, rows.rows + i * sizeof row, sizeof row);                                            \
+            type row = {0};                                                                                  \
+            memcpy(&row, rows.rows + i * width, width);                                                      \
             RGM_TRY(rgm_builder_##name(s->builder, &row, err));                                              \
         }                                                                                                    \
         return RGM_OK;                                                                                       \

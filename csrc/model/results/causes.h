@@ -63,6 +63,7 @@
       "Process of the line where that is another than the main thread's, which waits for it; -1 where not.") \
     X(u8, calling, "", 0,                                                                                    \
       "1 where the line waits for calls of compiled code that keep the interpreter's lock.")                 \
+    X(u8, serving, "", 0, "1 where a server waits for who asks it, or for what its requests wait for.")      \
     X(f64, figure, "", NAN,                                                                                  \
       "Its own figure: growth in bytes per second, mean length of the calls in ns, the first step by the "   \
       "usual one.")                                                                                          \

@@ -20,6 +20,13 @@
     X(i64, launch, "", -1, "Row of this table that shows the launch of this device work, -1 for none.")      \
     X(name, op, "", 0, "Operator that issued this call or device work, \"\" for none.")
 
+// What runs in a range of the timeline, by name, most time first.
+#define RGM_RANGE_TIMES(X)                                                                                   \
+    X(name, name, "", 0, "Name of the spans.")                                                               \
+    X(i64, spans, "", 0, "Spans that have a part in the range.")                                             \
+    X(i64, time_ns, "ns", 0, "Sum of those parts; spans within others count in both.")                       \
+    X(i64, longest, "", -1, "Row in `spans` of the longest of them.")
+
 // X(NAME, token)
 #define RGM_FLAME_ROLES(X)                                                                                   \
     X(SPAN, "span")                                                                                          \
@@ -70,6 +77,7 @@ typedef enum { RGM_FLAME_ROLES(RGM_FLAME_ROLE_ENUM) RGM_FLAME_ROLE_COUNT } rgm_f
 
 #define RGM_VIEWS_RESULTS(X)                                                                                 \
     X(timeline_blocks, RGM_TIMELINE_BLOCKS, "A span of the timeline, or a block of short ones.")             \
+    X(range_times, RGM_RANGE_TIMES, "What runs in a range of the timeline.")                                 \
     X(flame, RGM_FLAME, "A node of the merged call tree.")                                                   \
     X(active_times, RGM_ACTIVE_TIMES, "How long host and device were active.")                               \
     X(counter_points, RGM_COUNTER_POINTS, "A sample of a time series that is drawn.")

@@ -49,10 +49,20 @@ typedef enum { RGM_IDLE_CAUSES(RGM_IDLE_ENUM) RGM_IDLE_COUNT } rgm_idle_cause;
     X(name, next_name, "", 0, "Name of `next`.")                                                             \
     X(name, activity_name, "", 0, "Name of `activity`, empty for none.")                                     \
     X(f64, activity_share, "", NAN, "Share of the gap that `activity` covers.")                              \
+    X(name, function, "", 0,                                                                                 \
+      "Function of the program in which the launching thread was, by samples of its call stack: before the " \
+      "launch began, of an early one in the whole gap. Empty for none.")                                     \
+    X(name, file, "", 0, "Its file.")                                                                        \
+    X(i32, line, "", -1, "The line at which most of these samples stood, -1 for none.")                      \
+    X(i64, samples, "", 0,                                                                                   \
+      "Samples; 0 where none fell into the gap: then the line is that of the nearest, within "               \
+      "idle_line_reach_ns.")                                                                                 \
+    X(f64, samples_share, "", NAN, "Share of the samples at the line.")                                      \
     X(i32, step, "", -1, "Step of `next`.")
 
 // Result of the idle_times analysis: one row is one cause on one device or stream. A gap before work that was
-// launched late has two parts: until the launch began, and launch_gap or launch_call from there on.
+// launched late has two parts: until the launch began, and launch_gap or launch_call from there on. Of a
+// device or stream the cause with the most time comes first.
 #define RGM_IDLE_TIMES(X)                                                                                    \
     RGM_ON_STREAM(X)                                                                                         \
     X(u8, cause, "", 0, "An index of IDLE_CAUSES.")                                                          \

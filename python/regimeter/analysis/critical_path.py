@@ -9,8 +9,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from regimeter.analysis.verb import LISTED, Column, Verb
+from regimeter.analysis.words import words_of
+from regimeter.system.text import duration, percent
 
-_KIND = Column("kind", "time in", "code:PATH_KINDS")
+_KIND = Column("kind", "time in", "code:PATH_KINDS", whole=True)
 _REASON = Column("reason", "what is known", "code:PATH_REASONS")
 # Where the path runs is no blame: beside it something else may take as long.
 _RUNS_THROUGH = Column("total_ns", "path runs through it for", "ns")
@@ -40,8 +42,6 @@ def headline(rows: Sequence[dict[str, Any]]) -> list[str]:
     """Return what the rows say together: what the length follows, and what would save most."""
     if not rows:
         return []
-    from regimeter.system.text import duration, percent
-
     first = rows[0]
     path = first["path_ns"]
 
@@ -51,7 +51,7 @@ def headline(rows: Sequence[dict[str, Any]]) -> list[str]:
     rank = f" of rank {first['rank']}" if first["rank"] >= 0 else ""
     text = _FOLLOWS[first["follows"]] if first["device_chain_ns"] else _NO_DEVICE
     chains = text.format(host=part(first["host_chain_ns"]), device=part(first["device_chain_ns"]))
-    most = f"Without {first['time_in']}, at least {part(first['bound_ns'])} would remain"
+    most = f"Without {words_of('PATH_KINDS', first['time_in'])}, at least {part(first['bound_ns'])} would remain"
     nothing = "Nothing on it can be done without to save time: beside each part, something else takes as long."
     saving = f"{most}: it saves {duration(first['saving_ns'] / 1e6)} at most, more than any other kind of time."
     lines = [f"The path{rank} is {duration(path / 1e6)} long. {chains}"]
@@ -71,7 +71,7 @@ VERBS = (
         analysis="critical_path_shares",
         help="what the duration of a run or step hangs on, and what would remain without each part",
         columns=(
-            Column("time_in", "time in", "code:PATH_KINDS"),
+            Column("time_in", "time in", "code:PATH_KINDS", whole=True),
             Column("bound_ns", "remains without it", "ns"),
             Column("saving_ns", "saves at most", "ns"),
             Column("saving_share", "of the path", "share"),

@@ -3,10 +3,9 @@
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from .. import _core
 from ..run.trace_facts import anomalies_of, title_of
+from ..system.arrays import np
 
 if TYPE_CHECKING:
     from ..public.run import Run

@@ -4,12 +4,11 @@
 from collections.abc import Sequence
 from typing import Any
 
+from ..system.text import amount
 from .verb import LISTED, Column, Verb
 
 
 def _describe_peak(rows: Sequence[dict[str, Any]]) -> list[str]:
-    from ..system.text import amount
-
     lines = []
     for device in sorted({row["device"] for row in rows}):
         of_device = [row for row in rows if row["device"] == device]
@@ -46,7 +45,7 @@ VERBS = (
         empty="no allocations are in the recording: read a memory snapshot of torch, a trace with profile_memory,"
         " or a recording with --device-memory",
         rules=False,
-        top=20,
+        top=LISTED,
         headline=_describe_peak,
     ),
     Verb(

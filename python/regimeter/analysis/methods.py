@@ -387,6 +387,22 @@ class Analyses:
             rules=rules,
         )
 
+    def stalls(
+        self,
+        by: Literal["kernel", "reason", "instruction", "scope", "line"] = "kernel",
+        *,
+        top: int | None = None,
+        thresholds: Mapping[str, float] | None = None,
+    ) -> "Result":
+        """Why the warps of kernels did not go on, by samples of instructions."""
+        return _result(
+            self,
+            "stalls",
+            by=by,
+            top=top,
+            thresholds=thresholds,
+        )
+
     def kernels(
         self,
         by: Literal["name", "type", "operator", "module"] = "name",

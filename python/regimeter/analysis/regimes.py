@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What limits kernels and regions."""
 
-from regimeter.analysis.verb import Column, Verb
+from regimeter.analysis.verb import LISTED, Column, Verb
 
 JUDGED = (
     Column("regime", "regime", "code:REGIMES"),
@@ -34,7 +34,7 @@ KERNELS = Verb(
     by={"name": 0, "kernel": 1},
     empty="no compute kernel is in the trace",
     ceilings=True,
-    top=20,
+    top=LISTED,
 )
 REGIONS = Verb(
     "region-regimes",

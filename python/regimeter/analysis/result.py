@@ -3,12 +3,13 @@
 
 import functools
 import math
-import textwrap
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from .. import _core
 from ..system.joints import joint
+from ..system.text import wrapped
+from .rows import render_rows
 from .verb import Verb
 
 if TYPE_CHECKING:
@@ -158,9 +159,7 @@ class Result(Sequence[dict[str, Any]]):
 
         width: 0 for no limit.
         """
-        from .rows import render_rows
-
-        lines = [textwrap.fill(line, width) if width else line for line in self.headline()]
+        lines = ["\n".join(wrapped(line, width)) if width else line for line in self.headline()]
         return "\n".join([*lines, *([""] if lines else []), render_rows(self, width)])
 
     def _repr_html_(self) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..system.kernel_name import short_names
 from ..system.text import UNAVAILABLE, amount, duration, padded, percent, printable, shorten
+from .words import words_of
 
 if TYPE_CHECKING:
     from .result import Result
@@ -104,7 +105,8 @@ def _cells(result: "Result", column: "Column") -> list[str]:
         merged = zip(values, result.values("others"), result.values("groups"), strict=True)
         return [f"({groups:,} others)" if others else format_cell(value, "") for value, others, groups in merged]
     if column.unit.startswith("code:"):
-        return ["" if value == NOTHING else format_cell(value, column.unit) for value in values]
+        constant = column.unit.removeprefix("code:")
+        return ["" if v == NOTHING else format_cell(v and words_of(constant, v), column.unit) for v in values]
     return [format_cell(value, column.unit) for value in values]
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where samples of host stacks found the threads."""
 
-from .verb import Column, Verb
+from .verb import LISTED, Column, Verb
 
 VERBS = (
     Verb(
@@ -23,6 +23,6 @@ VERBS = (
         by={"line": 0, "function": 1, "own": 2},
         empty="no call stacks are in the recording: record with --stacks, or GPUProfiler(stacks=100)",
         rules=False,
-        top=30,
+        top=LISTED,
     ),
 )

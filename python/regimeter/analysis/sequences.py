@@ -1,25 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Repeated kernel sequences as shown."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
-
 from regimeter.analysis.verb import LISTED, Column, Verb
-
-if TYPE_CHECKING:
-    from regimeter.public.run import Run
-
-
-def sequence_texts(run: "Run", thresholds: Mapping[str, float] | None = None) -> list[str]:
-    """Return the kernel names of each row of the sequences analysis, joined by " -> "."""
-    kernels: Any = run.analyse("sequence_kernels", thresholds=thresholds)
-    names: list[list[str]] = []
-    for sequence, name in zip(kernels.sequence.tolist(), kernels.name.tolist(), strict=True):
-        if sequence == len(names):
-            names.append([])
-        names[sequence].append(run.string(name))
-    return [" -> ".join(row) for row in names]
-
 
 LIMITS = {
     "min-length": "sequences_min_length",

@@ -44,6 +44,7 @@ VERBS = (
         ),
         by={"name": 0, "shapes": 1},
         empty="no operators are in the trace",
+        top=LISTED,
     ),
     Verb(
         "steps",
@@ -89,6 +90,7 @@ VERBS = (
         by={"operation": 0, "scope": 1},
         choices={"graphs": {"launch": 0, "capture": 2}},
         empty="no scopes or annotations are in the recording",
+        top=LISTED,
     ),
     Verb(
         "annotations",
@@ -105,6 +107,7 @@ VERBS = (
             Column("device_total_ns", "device span", "ns"),
         ),
         empty="no annotations are in the trace",
+        top=LISTED,
     ),
     Verb(
         "flops",

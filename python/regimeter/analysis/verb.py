@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-LISTED = 50  # rows that the text shows of what is listed one by one
+LISTED = 8  # rows that the text shows of a long list
 
 
 @dataclass(frozen=True, slots=True)

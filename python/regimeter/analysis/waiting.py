@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from regimeter.analysis.verb import LISTED, Column, Verb
+from regimeter.system.text import duration, percent
 
 DEVICE = (Column("rank", "rank"), Column("device", "device"))
 STREAM = (*DEVICE, Column("stream", "stream"))
 DEVICE_OR_STREAM = {"device": 0, "stream": 1}
-CAUSE = Column("cause", "cause", "code:IDLE_CAUSES")
+CAUSE = Column("cause", "cause", "code:IDLE_CAUSES", whole=True)
 DIRECTION = Column("direction", "direction", "code:COPY_DIRECTIONS")
 BEFORE = Column("before_launch_ns", "before launch", "ns")
 PARTS = (
@@ -29,8 +30,6 @@ MOST_DEVICES = 8
 
 def idle_headline(rows: Sequence[dict[str, Any]]) -> list[str]:
     """Return for each device how long it was idle, of what, and what it waited for; nothing for streams."""
-    from regimeter.system.text import duration, percent
-
     devices: dict[tuple[int, int, int, str], list[dict[str, Any]]] = {}
     for row in rows:
         if row["lane"] >= 0:
@@ -82,12 +81,17 @@ IDLE = (
             Column("start_ns", "start", "at"),
             Column("duration_ns", "duration", "ns"),
             CAUSE,
+            Column("function", "host function"),
+            Column("line", "line"),
             BEFORE,
             *PARTS,
             Column("busy_ns", "others busy", "ns"),
             Column("next_name", "next work"),
             Column("activity_name", "host activity"),
             Column("activity_share", "of gap", "share"),
+            Column("file", "file"),
+            Column("samples", "samples"),
+            Column("samples_share", "at it", "share"),
             Column("step", "step"),
         ),
         by=DEVICE_OR_STREAM,

@@ -3,7 +3,7 @@
 
 Python imports a module of this name at its start. This one takes itself out of the path and out of the environment,
 imports the module that it stands before, if there is one, and, in the program and in processes that
-multiprocessing or torchrun starts for it, hands over to :mod:`regimeter.capture.counting` and
+multiprocessing, torchrun or accelerate starts for it, hands over to :mod:`regimeter.capture.counting` and
 :mod:`regimeter.public.standin`.
 """
 
@@ -40,20 +40,33 @@ with contextlib.suppress(ModuleNotFoundError):
 sys.modules.setdefault("sitecustomize", _this)  # what imports a module looks for it afterwards
 
 
-def _starts_ranks() -> bool:
-    words = sys.orig_argv[1:]
-    module = words[words.index("-m") + 1 : words.index("-m") + 2] if "-m" in words else []
-    return module == ["torch.distributed.run"] or any(os.path.basename(word) == "torchrun" for word in words[:1])
+# Installed commands and modules that start a training in processes of its own, by handing them a copy of os.environ.
+_LAUNCHERS = ("torchrun", "torch.distributed.run", "accelerate", "accelerate.commands.launch")
 
 
-def _is_rank() -> bool:
-    return os.environ.get("REGIMETER_RECORD_LAUNCHER") == str(os.getppid()) and "RANK" in os.environ
+def _is_launcher() -> bool:
+    # Behind the interpreter's options stand as many words as in argv, whose first is "-m" where a module runs.
+    program = sys.orig_argv[len(sys.orig_argv) - len(sys.argv) :][:1]  # none in a program that embeds Python
+    return any(os.path.basename(word).removeprefix("-m") in _LAUNCHERS for word in program)
+
+
+def _is_launched() -> bool:
+    return os.environ.get("REGIMETER_RECORD_LAUNCHER") == str(os.getppid())
+
+
+def _in_subinterpreter() -> bool:
+    """Return whether the program runs code in another interpreter here, in which nothing is recorded."""
+    for name in ("_interpreters", "_xxsubinterpreters"):  # from Python 3.13 on, and before
+        with contextlib.suppress(ImportError):
+            interpreters = __import__(name)
+            return bool(interpreters.get_current() != interpreters.get_main())
+    return False
 
 
 def _pass_on() -> None:
     """Let processes that multiprocessing spawns come by here too; `os.environ` does not show it."""
     if '"stacks"' in os.environ.get("REGIMETER_RECORD_OPTIONS", ""):
-        if _starts_ranks():  # which get a copy of os.environ
+        if _is_launcher():
             os.environ["REGIMETER_RECORD_LAUNCHER"] = str(os.getpid())
             os.environ["REGIMETER_RECORD_PYTHONPATH"] = os.environ.get("PYTHONPATH", "")
             os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (_folder, os.environ.get("PYTHONPATH"))))
@@ -70,8 +83,8 @@ _pass_on()
 if (
     os.environ.get("REGIMETER_RECORD_OWNER", "").startswith(f"{os.getpid()} ")
     or "--multiprocessing-fork" in sys.orig_argv
-    or _is_rank()
-):
+    or _is_launched()
+) and not _in_subinterpreter():
     try:
         from regimeter.capture import counting
         from regimeter.public import standin

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from .. import _core
 from ..run.environment import environments_of
 from .ceiling import Calibration
+from .measure import kept
 
 if TYPE_CHECKING:
     import numpy as np
@@ -95,8 +96,6 @@ def _of_this_machine(run: "Run", device: str) -> Choice | None:
 @functools.cache
 def _kept(index: int) -> Calibration | None:
     try:
-        from .measure import kept
-
         return kept(f"cuda:{index}")[0]
     except (_core.Error, ImportError, OSError, ValueError):
         return None  # no such device, or no driver

@@ -15,6 +15,8 @@ from ..system.description import loaded_libraries
 from ..system.processors import cpu_model, usable_processors
 from . import store
 from .ceiling import Calibration, Ceiling
+from .device import calibrate_device
+from .host import measure_host, measure_rates
 from .identity import device_identity, host_identity
 from .notice import Notice
 from .sampling import Effort, Progress, better
@@ -87,8 +89,6 @@ def measure_again(beaten: Calibration, part: str) -> Calibration | None:
         if _known.get(memo) is not beaten or _again.get(part, 0) >= MOST_AGAIN:
             return None
         _again[part] = _again.get(part, 0) + 1
-        from .host import measure_rates
-
         whole, single = measure_rates(Effort(True, store.policy()), part)
         made = replace(beaten, ceilings=_higher(beaten.ceilings, whole), single=_higher(beaten.single, single))
         _known[memo] = made = _keep(made)
@@ -154,11 +154,7 @@ def _get(place: str, effort: Effort, *, force: bool, strict: bool, keeping: bool
 
 def _measure(place: str, effort: Effort, identity: dict[str, Any], *, strict: bool) -> Calibration:
     if place != "cpu":
-        from .device import calibrate_device
-
         return calibrate_device(int(place.partition(":")[2]), effort, identity, strict=strict)
-    from .host import measure_host
-
     ceilings, single, warnings, state = measure_host(effort)
     now = time.time()
     return Calibration("cpu", cpu_model(), usable_processors(), ceilings, single, identity, now, effort.quick, 0.0,

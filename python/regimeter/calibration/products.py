@@ -3,7 +3,7 @@
 
 import contextlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -15,13 +15,15 @@ from .sampling import Effort, Timer, better, clock, timed
 # torch's name of a type -> the flags of processors that compute in it; the others would only be imitated.
 NARROW = {"bfloat16": ("amx_bf16", "avx512_bf16"), "float16": ("amx_fp16", "avx512_fp16")}
 PIPES = {"float64": "fp64", "float32": "fp32", "bfloat16": "bf16", "float16": "fp16"}
-# Ceiling, torch's type, whether single precision may become tf32.
+# Ceiling, torch's function, its type, whether single precision may become tf32.
 DEVICE_PRODUCTS = (
-    ("compute_fp64", "float64", False),
-    ("compute_fp32", "float32", False),
-    ("compute_tf32", "float32", True),
-    ("compute_fp16", "float16", False),
-    ("compute_bf16", "bfloat16", False),
+    ("compute_fp64", "mm", "float64", False),
+    ("compute_fp32", "mm", "float32", False),
+    ("compute_tf32", "mm", "float32", True),
+    ("compute_fp16", "mm", "float16", False),
+    ("compute_bf16", "mm", "bfloat16", False),
+    ("compute_fp8", "_scaled_mm", "float8_e4m3fn", False),
+    ("compute_int8", "_int_mm", "int8", False),
 )
 SEED = 1
 
@@ -82,7 +84,7 @@ def torch_products(effort: Effort, threads: int) -> dict[str, Ceiling]:
 
 
 def device_products(effort: Effort, ordinal: int) -> dict[str, Ceiling]:
-    """Return what torch.mm (cuBLAS) reaches on a CUDA device, timed by events, in each type that it takes."""
+    """Return what torch's products (cuBLAS) reach on a CUDA device, timed by events, in each type that they take."""
     torch: Any = sys.modules["torch"]
     size = int(effort.value("device_product_size"))
     device = torch.device("cuda", ordinal)
@@ -90,35 +92,55 @@ def device_products(effort: Effort, ordinal: int) -> dict[str, Ceiling]:
     before = torch.backends.cuda.matmul.allow_tf32
     try:
         with torch.inference_mode():
-            for token, dtype, tf32 in DEVICE_PRODUCTS:
+            for token, function, dtype, tf32 in DEVICE_PRODUCTS:
                 torch.backends.cuda.matmul.allow_tf32 = tf32
-                ceiling = _device_product(torch, effort, device, token, getattr(torch, dtype), size)
-                if ceiling is not None:
-                    found[token] = ceiling
+                product = _device_product(torch, device, function, dtype, size)
+                if product is not None:
+                    source = f"torch.{function} {size} x {size} ({dtype})"
+                    found[token] = timed(effort, token, source, _by_events(torch, device, product), _work(size))
     finally:
         torch.backends.cuda.matmul.allow_tf32 = before
     return found
 
 
-def _device_product(torch: Any, effort: Effort, device: Any, token: str, dtype: Any, size: int) -> Ceiling | None:
+def _device_product(torch: Any, device: Any, function: str, dtype: str, size: int) -> Callable[[], Any] | None:
+    """Return a product that has run once; None where this torch or this device has not got it."""
     try:
-        a, b = (torch.randn(size, size, device=device).to(dtype) for _ in range(2))
-        out = torch.empty_like(a)
-        torch.mm(a, b, out=out)
+        a, b = (_matrix(torch, device, getattr(torch, dtype), size) for _ in range(2))
+        if function == "mm":
+            product = partial(torch.mm, a, b, out=torch.empty_like(a))
+        elif function == "_scaled_mm":
+            # The second matrix lies by columns, as the tensor cores of 8-bit floats want it; their own fast sums.
+            one = torch.ones((), device=device)
+            kind = {"out_dtype": torch.bfloat16, "use_fast_accum": True}
+            product = partial(torch._scaled_mm, a, b.t(), scale_a=one, scale_b=one, **kind)
+        else:
+            product = partial(torch._int_mm, a, b.t())
+        product()
         torch.cuda.synchronize(device)
-    except RuntimeError:  # too little memory, or a type that this device has not
+    except (RuntimeError, AttributeError, TypeError):  # too little memory, a type or a function that is not there
         return None
+    return product
+
+
+def _matrix(torch: Any, device: Any, dtype: Any, size: int) -> Any:
+    if dtype is torch.int8:
+        return torch.randint(-64, 64, (size, size), device=device, dtype=dtype)
+    return torch.randn(size, size, device=device).to(dtype)
+
+
+def _by_events(torch: Any, device: Any, product: Callable[[], Any]) -> Timer:
     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     stream = torch.cuda.current_stream(device)
 
     def timer() -> tuple[float, float]:
         begin.record(stream)
-        torch.mm(a, b, out=out)
+        product()
         end.record(stream)
         end.synchronize()
         return float(begin.elapsed_time(end)) * 1e-3, 0.0
 
-    return timed(effort, token, f"torch.mm {size} x {size} ({str(dtype).removeprefix('torch.')})", timer, _work(size))
+    return timer
 
 
 def _work(size: int) -> float:

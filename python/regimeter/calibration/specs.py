@@ -7,6 +7,7 @@ from typing import Any
 from .. import _core
 from ..system import libraries
 from .ceiling import Calibration
+from .device import peaks_of
 from .measure import calibration_for, parse
 from .sampling import Progress
 from .store import policy
@@ -33,8 +34,6 @@ class GPUSpecs:
 
 def detect_gpu_specs(device_id: int = 0) -> GPUSpecs:
     """Return the specifications of a CUDA device. UnavailableError where there is none of this number."""
-    from .device import peaks_of
-
     libraries.search_wheels()
     about = _core.device_about(device_id)
     peaks = peaks_of(about)

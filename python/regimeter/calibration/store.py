@@ -14,6 +14,7 @@ from typing import Any
 
 from .. import _core
 from ..system.cache import NoCacheError, cache_folder, file_of
+from ..system.files import atomic_writer
 from .ceiling import Calibration
 
 MOST_BYTES = 1 << 20
@@ -59,8 +60,6 @@ def _read(text: str) -> str:
 
 def keep(calibration: Calibration) -> str:
     """Write the file of a calibration and return its path. NoCacheError or OSError where that is not possible."""
-    from ..system.files import atomic_writer
-
     path = path_of(calibration.identity)
     place = os.path.dirname(path)
     os.makedirs(place, mode=0o700, exist_ok=True)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A calibration as a table: what was measured, how well, and what is missing."""
 
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -11,8 +12,6 @@ STEPS = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 def text_of(found: "Calibration") -> list[str]:
     """Return a calibration as lines."""
-    from datetime import datetime
-
     when = datetime.fromtimestamp(found.measured_at).strftime("%Y-%m-%d %H:%M")
     how = "quick" if found.quick else "full"
     lines = [f"{found.device}: {found.name}", f"{how} calibration of {when}, took {found.duration_s:.1f} s", ""]

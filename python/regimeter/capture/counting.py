@@ -3,7 +3,6 @@
 
 import gc
 import os
-import random
 from typing import Any
 
 from .. import _core
@@ -11,7 +10,7 @@ from . import recording
 
 OPTION = "count"
 SERIES = "instructions"
-# Blocks of the heap that a layout takes first, so that what follows lies elsewhere: sizes of pymalloc.
+# Blocks of the heap that a layout takes first, so that what follows lies elsewhere: sizes of small objects.
 SIZES, MOST = range(32, 512, 16), 60
 _kept: list[bytes] = []
 # The threads of the profiler rest: what they free at some moment is where the program allocates next.
@@ -36,6 +35,8 @@ def hold_still() -> None:
 
 def lay_out(layout: int) -> None:
     """Take as many blocks from the heap as the layout says."""
+    import random
+
     dice = random.Random(layout)
     for size in SIZES:
         _kept.extend(bytes(size) for _ in range(dice.randrange(MOST)))
@@ -58,12 +59,15 @@ def describe(reason: str | None) -> dict[str, Any]:
     asked = told()
     if asked is None or reason is None:
         return {}
+    import ctypes
+
     return {
         "count": {
             "metric": SERIES,
             "tool": f"callgrind {asked['version']}",
             "layout": str(asked["layout"]),
             "hash_seed": os.environ.get("PYTHONHASHSEED"),
+            "steady_heap": hasattr(ctypes.CDLL(None), "rgm_steady_heap"),
             "collector": "on" if gc.isenabled() else "off",
             "reason": reason,
         }

@@ -8,6 +8,7 @@ from ..system import quantities
 DETAILED_SAMPLE_INTERVAL_MS = 10.0
 TRACKING_SAMPLE_INTERVAL_MS = 1.0
 STACKS_HZ = 100.0
+STALL_PERIODS = range(5, 32)  # a sample every 2^5 to 2^31 cycles, as CUPTI takes them
 ALLOCATION_BYTES = 524288  # of which one is drawn where allocations are watched
 
 

@@ -14,11 +14,15 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from .. import _core
+from ..system import gpus
+
 FILE = "REGIMETER_RECORD"
 OWNER = "REGIMETER_RECORD_OWNER"
 OPTIONS = "REGIMETER_RECORD_OPTIONS"
-LAUNCHER = "REGIMETER_RECORD_LAUNCHER"  # process id of a recorded torchrun
+LAUNCHER = "REGIMETER_RECORD_LAUNCHER"  # process id of a recorded torchrun, or what else starts programs
 TURNS = "turns"
+AWAITED = "auto"  # of kernels: from the program's first use of CUDA on
 MAX_FILES = 16
 
 standing_in = False  # a profiler that is made now stands in for one of the program
@@ -43,7 +47,13 @@ def next_file() -> str | None:
     name = run if _taken == 1 else f"{run}.{_taken}"
     if os.environ[OWNER] == owner_of(run):
         return name
-    return f"{name}.{f'rank{rank()}' if is_rank() else os.getpid()}"
+    return f"{name}.{os.getpid() if rank() is None or not is_launched() else f'rank{rank()}'}"
+
+
+def may_have_kernels(told: dict[str, Any]) -> bool:
+    """Return whether kernels are asked for, and where only their first use brings them whether a device can turn up."""
+    asked = told.get("profile_kernels", False)
+    return bool(asked) and (asked != AWAITED or gpus.possible())
 
 
 def rank() -> int | None:
@@ -52,10 +62,10 @@ def rank() -> int | None:
     return int(text) if text.isascii() and text.isdigit() else None
 
 
-def is_rank() -> bool:
-    """Return whether this is a rank that a recorded torchrun has started, at its first attempt."""
+def is_launched() -> bool:
+    """Return whether a recorded torchrun, or what else starts programs, has started this one, at its first attempt."""
     told = os.environ.get(LAUNCHER) == str(os.getppid())
-    return told and rank() is not None and os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") == "0"
+    return told and os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") == "0"
 
 
 def is_owner() -> bool:
@@ -83,8 +93,6 @@ def take_turns() -> None:
     if _joined or not isinstance(turns, list) or not is_owner():
         return
     _joined = True
-    from .. import _core
-
     # Without it both run at the same time, which who has started them sees.
     with contextlib.suppress(_core.Error, OSError, ValueError):
         _core.turns_join(*turns)
@@ -93,13 +101,15 @@ def take_turns() -> None:
 
 def describe() -> dict[str, Any]:
     """Return what a recording's environment says of the program that `regimeter record` runs: the id of the process
-    that it has started, the same in the recordings of all its processes, and the name of RUN. Empty without one.
+    that it has started, the same in the recordings of all its processes, the name of RUN, and whether that program has
+    launched this one, as torchrun does. Empty without one.
     """
     run = os.environ.get(FILE)
     owner = os.environ.get(OWNER, "").partition(" ")[0]
     if not run or not (owner.isascii() and owner.isdigit()):
         return {}
-    return {"recorded_program": {"process": int(owner), "file": os.path.basename(run)}}
+    launched = {"launched": True} if is_launched() else {}
+    return {"recorded_program": {"process": int(owner), "file": os.path.basename(run), **launched}}
 
 
 def owner_of(run: str) -> str:
@@ -117,14 +127,30 @@ def options() -> dict[str, Any]:
 
 
 def files_beside(file: str) -> dict[str, int]:
-    """Return the files RUN.N, RUN.PID, RUN.N.PID, RUN.rankN and their .unfinished-N, which exec leaves, with the last
-    change."""
+    """Return the files RUN.N, RUN.PID, RUN.N.PID, RUN.rankN, RUN.rankN.PID and their .unfinished-N, which exec leaves,
+    with the last change. What only has such a name, as the recording of another program called RUN.10, is none."""
     folder, base = os.path.split(file)
-    form = re.compile(re.escape(base) + r"(\.\d+){0,2}(\.rank\d+)?(\.unfinished-\d+)?")
+    form = re.compile(re.escape(base) + r"(\.\d+){0,2}(\.rank\d+(\.\d+){0,2})?(\.unfinished-\d+)?")
     found = {}
     with contextlib.suppress(FileNotFoundError):  # the program may have removed the folder
         for entry in os.scandir(folder or "."):
             if form.fullmatch(entry.name) and entry.name != base:
                 with contextlib.suppress(OSError):
-                    found[os.path.join(folder, entry.name)] = entry.stat().st_mtime_ns
+                    if entry.is_file() and _may_be_of(entry.path, base):
+                        found[os.path.join(folder, entry.name)] = entry.stat().st_mtime_ns
     return found
+
+
+def _may_be_of(path: str, base: str) -> bool:
+    """Return whether a file is a recording of a program that was recorded as `base`, or does not say yet of which."""
+    # 15 ms, for programs that leave more files than one.
+    from ..run import blocks, processes
+    from ..run.inputs import is_recording
+
+    with open(path, "rb", buffering=0) as file:
+        head = os.pread(file.fileno(), blocks.FILE_HEAD + blocks.BLOCK_HEAD.size, 0)
+        if head and not is_recording(head):
+            return False
+        stated = blocks.environment(file.fileno())
+    program = None if stated is None else processes.stated_program(stated)
+    return stated is None or (program is not None and program[1] == base)

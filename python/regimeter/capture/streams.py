@@ -5,6 +5,7 @@ Nothing is imported, and no library is asked before the program itself has it us
 would initialise it. The callables that are found here are called by the hot path.
 """
 
+import os
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -14,6 +15,10 @@ from ..system import gpus
 Source = Callable[..., int]
 Found = tuple[Source | None, Callable[[], int] | None]
 NOTHING: Found = (None, None)
+# With one of these Numba calls functions of the driver to which stream 0 is the default stream of the thread; to its
+# ordinary functions, with which events are recorded, that stream is 2.
+PER_THREAD = ("NUMBA_CUDA_PER_THREAD_DEFAULT_STREAM", "CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM")
+OF_THREAD = 2
 NOT_IN_USE = "the device was not in use in this thread when the scope began"
 
 
@@ -67,6 +72,8 @@ def _numba() -> Found:
         stream = handle(cuda.default_stream())
     except Exception:
         return NOTHING
+    if stream == 0 and any(os.environ.get(name, "0") not in ("", "0") for name in PER_THREAD):
+        stream = OF_THREAD
     return (lambda: stream, None) if stream is not None else NOTHING
 
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command ``regimeter``: parse, call the verb, turn errors into one line.
 
-One module a verb: ``add_parser(verbs, common)`` declares it, ``run(arguments)`` does it and imports what it needs.
-The analyses of a trace are declared by one module, ``analyse``, from their descriptions.
+One module a verb, imported when that verb is called and no sooner: ``add_parser(verbs, common)`` declares it,
+``run(arguments)`` does it. The analyses of a trace are declared by one module, ``analyse``, from their descriptions.
+Which verbs there are is in ``verbs``.
 """
 
 import argparse
@@ -10,47 +11,18 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from types import ModuleType
-from typing import NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from .overview import RootParser, unknown
+from ..system.quantities import size
+from .verbs import ANALYSES, EXTENDED, OWN, module_of
+from .words import split_program
 
-# Each is a module here, imported when its verb is called or all of them are asked for.
-MODULES = (
-    "record",
-    "show",
-    "report",
-    "serve",
-    "top",
-    "export",
-    "recover",
-    "analyse",
-    "regime",
-    "suggest",
-    "explain",
-    "query",
-    "flame",
-    "timeline",
-    "hta",
-    "profile",
-    "memory",
-    "compile",
-    "compare",
-    "ab",
-    "calibrate",
-    "baseline",
-    "history",
-    "workloads",
-    "telemetry",
-    "monitor",
-    "doctor",
-    "selftest",
-    "schema",
-    "completion",
-)
-WHOLE = ("analyse", "completion")  # of several verbs, and about all of them
+if TYPE_CHECKING:
+    from .common import Verbs
+
 # Those that load a run into this process. `serve` and `record` have another --memory; the variable holds for all.
 LOADING = frozenset(
     (
@@ -58,7 +30,9 @@ LOADING = frozenset(
         "report",
         "export",
         "recover",
-        "analyse",
+        "counters",
+        "ranks",
+        ANALYSES,
         "regime",
         "suggest",
         "explain",
@@ -75,6 +49,7 @@ LISTS = ("schema", "completion")  # whose text is for programs
 AS_IT_IS = ("record", "serve", "top", "export", "query", "profile", "memory", "compile", "ab", "monitor", *LISTS)
 DEBUG_VARIABLE = "REGIMETER_DEBUG"
 FAILED, USAGE = 1, 2
+COLUMNS = 80  # of a text that nobody sees
 EXAMPLES = """\
 examples:
   regimeter record train.py --epochs 1     run a program, keep what its profiler recorded
@@ -89,6 +64,18 @@ examples:
 
 class _Parser(argparse.ArgumentParser):
     _intermixed = False
+    _declaring = False
+
+    def add_argument(self, *args: Any, **kwargs: Any) -> argparse.Action:
+        """Declare an argument, without asking for each how wide the terminal is: what asks takes 10 ms to import."""
+        self._declaring = True
+        try:
+            return super().add_argument(*args, **kwargs)
+        finally:
+            self._declaring = False
+
+    def _get_formatter(self) -> argparse.HelpFormatter:
+        return argparse.HelpFormatter(self.prog, width=COLUMNS) if self._declaring else super()._get_formatter()
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong in one line; `--help` has the rest."""
@@ -105,13 +92,30 @@ class _Parser(argparse.ArgumentParser):
             self._intermixed = False
 
 
-class _Root(_Parser, RootParser):
-    pass
+class RootParser(_Parser):
+    """The parser of the whole command; `verbs` are those that it has declared."""
+
+    verbs: "Verbs"
+
+    def format_help(self) -> str:
+        """Return usage, verbs by question, options and examples."""
+        # What a list of the verbs needs takes 15 ms to import, and a verb that is called needs none.
+        from .overview import overview
+
+        formatter = self._get_formatter()
+        formatter.add_usage(self.usage, [action for action in self._actions if action.option_strings], [], "usage: ")
+        usage = formatter.format_help().rstrip() + " VERB ..."
+        formatter = self._get_formatter()
+        formatter.start_section("options")
+        formatter.add_arguments([action for action in self._actions if action.option_strings])
+        formatter.end_section()
+        parts = (usage, self.description or "", overview(), formatter.format_help().strip(), self.epilog or "")
+        return "\n\n".join(part.rstrip() for part in parts) + "\n"
 
 
 class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        from .._core import __version__
+        from .._core import __version__  # the core is not loaded for help
 
         print(f"regimeter {__version__}")
         parser.exit()
@@ -119,7 +123,7 @@ class _Version(argparse.Action):
 
 def _common_options() -> argparse.ArgumentParser:
     # Without defaults, so that what stood before the verb is not overwritten by what did not stand after it.
-    common = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
+    common = _Parser(add_help=False, argument_default=argparse.SUPPRESS)
     common.add_argument("--json", action="store_true", help="print one JSON document instead of text")
     common.add_argument("-q", "--quiet", action="store_true", help="print results only, no hints")
     common.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
@@ -127,7 +131,7 @@ def _common_options() -> argparse.ArgumentParser:
 
 
 def _loading_options(common: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    loading = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS, parents=[common])
+    loading = _Parser(add_help=False, argument_default=argparse.SUPPRESS, parents=[common])
     loading.add_argument(
         "--memory",
         metavar="SIZE",
@@ -139,8 +143,6 @@ def _loading_options(common: argparse.ArgumentParser) -> argparse.ArgumentParser
 
 
 def _size(text: str) -> float:
-    from ..system.quantities import size
-
     try:
         return size(text)
     except ValueError as error:
@@ -151,11 +153,11 @@ def _module(name: str) -> ModuleType:
     return import_module(f".{name}", __name__)
 
 
-def make_parser(only: str | None = None) -> RootParser:
-    """Return the parser of the whole command, or of one verb of MODULES alone."""
+def make_parser(modules: Iterable[str] = (*OWN, ANALYSES, *EXTENDED)) -> RootParser:
+    """Return the parser of the whole command, or of the verbs that some of our modules declare."""
     common = _common_options()
     loading = _loading_options(common)
-    parser = _Root(
+    parser = RootParser(
         prog="regimeter",
         description="GPU profiler for Python: where time and memory went, and what the profiling itself cost.",
         epilog=EXAMPLES,
@@ -163,8 +165,10 @@ def make_parser(only: str | None = None) -> RootParser:
         allow_abbrev=False,
         parents=[common],
     )
-    verbs = parser.verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True, parser_class=_Parser)
-    for name in MODULES if only is None else (only,):
+    verbs = parser.verbs = parser.add_subparsers(
+        dest="verb", metavar="VERB", required=True, parser_class=_Parser, prog=parser.prog
+    )
+    for name in modules:
         _module(name).add_parser(verbs, loading if name in LOADING else common)
     return parser
 
@@ -190,7 +194,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:
         if os.environ.get(DEBUG_VARIABLE):
             raise
-        from .errors import describe
+        from .errors import describe  # it loads the core
 
         message, code = describe(error)
         with contextlib.suppress(OSError):
@@ -200,15 +204,16 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _call(words: list[str]) -> int:
     # What follows the verb is its own, and no other verb is imported for it.
-    first = next((word for word in words if not word.startswith("-")), "")
-    only = first if first in MODULES and first not in WHOLE else None
-    words, program = _module("record").split_program(words)
-    parser = make_parser(only)
-    if first and first not in parser.verbs.choices:
-        parser.error(unknown(first, parser.verbs.choices))
+    name = next((word for word in words if not word.startswith("-")), "")
+    words, program = split_program(words)
+    parser = make_parser((module_of(name),) if name else ())
+    if name and name not in parser.verbs.choices:
+        from .overview import unknown  # as for help
+
+        parser.error(unknown(name))
     arguments = parser.parse_args(words, argparse.Namespace(json=False, quiet=False, program=program))
     if "memory_limit" in arguments:
-        from ..system.spill import limit_memory
+        from ..system.spill import limit_memory  # it loads the core
 
         limit_memory(arguments.memory_limit)
     with _fitted(arguments):
@@ -222,6 +227,7 @@ def _fitted(arguments: argparse.Namespace) -> contextlib.AbstractContextManager[
     form = getattr(arguments, "format", None) or "text"
     if arguments.json or form != "text" or arguments.verb in AS_IT_IS:
         return contextlib.nullcontext()
+    # What measures text takes 25 ms to import, and no recorded program waits for it.
     from ..system.fitting import fitted
 
     return fitted(sys.stdout)

@@ -3,6 +3,7 @@
 
 import argparse
 import contextlib
+import itertools
 import json
 import os
 import random
@@ -15,15 +16,19 @@ from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ..system import quantities
+from ..compare.ab.experiment import STOPPED, Experiment
+from ..compare.ab.launches import Command, LaunchError
+from ..compare.ab.worktrees import WorktreeError, checked_out, commit_of, top_of
+from ..compare.decide import NOT_COMPARABLE
+from ..report.comparison_github import publish
+from ..system import callgrind, quantities
+from ..system.fitting import fitted
 from .common import as_option
 from .compare import FORMATS, add_rule_options, percent, rule_options
+from .errors import CommandError
 
 if TYPE_CHECKING:
-    from ..compare.ab.experiment import Experiment
-    from ..compare.ab.launches import Command
     from .common import Verbs
-    from .errors import CommandError
 
 USAGE = "regimeter ab --base CMD|REF --current CMD|REF [options] [-- ARGS ...]"
 HERE = "."
@@ -50,7 +55,6 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
         parents=[common],
         allow_abbrev=False,
         usage=USAGE,
-        help="run two versions in random pairs, and compare them",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -123,18 +127,11 @@ def _pairs(text: str) -> int:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the pairs, report, and return the exit code of the gate."""
-    from ..compare.ab.experiment import STOPPED, Experiment
-    from ..compare.ab.launches import LaunchError
-    from ..compare.decide import NOT_COMPARABLE
-    from .errors import CommandError
-
     if arguments.in_turns and arguments.count is not None:
         raise CommandError("ab: counts do not depend on the machine, so --count takes no --in-turns")
     rule = rule_options(arguments)
     pairs = arguments.pairs or 10
     if arguments.count is not None:
-        from ..system import callgrind
-
         callgrind.version()
         rule |= {"metrics": (arguments.count,), "wholes": ()}
         pairs = arguments.pairs or callgrind.LAYOUTS
@@ -161,7 +158,9 @@ def run(arguments: argparse.Namespace) -> int:
             experiment.run()
         except LaunchError as error:
             raise failed(error, experiment.folder) from None
-    _report(arguments, experiment)
+    style = arguments.format or ("json" if arguments.json else "text")
+    with fitted(sys.stdout) if style == "text" else contextlib.nullcontext():
+        _report(arguments, experiment, style)
     if experiment.ended == STOPPED:
         return 128 + signal.SIGINT
     if experiment.invalid:
@@ -170,11 +169,8 @@ def run(arguments: argparse.Namespace) -> int:
     return experiment.comparison.exit_code
 
 
-def failed(error: Exception, folder: str) -> "CommandError":
+def failed(error: Exception, folder: str) -> CommandError:
     """Print the last lines of a failed program and return what to say of it."""
-    from ..compare.decide import NOT_COMPARABLE
-    from .errors import CommandError
-
     tail = getattr(error, "tail", "")
     if tail:
         print(*(f"  | {line}" for line in tail.splitlines()), sep="\n", file=sys.stderr)
@@ -183,16 +179,28 @@ def failed(error: Exception, folder: str) -> "CommandError":
 
 def new_folder(given: str | None, what: str) -> str:
     """Make the folder for recordings; CommandError when it has something in it or cannot be made."""
-    from .errors import CommandError
-
-    folder = given if given is not None else f"regimeter-{what}-{time.strftime('%Y%m%d-%H%M%S')}"
+    if given is None:
+        return _folder_of_now(f"regimeter-{what}-{time.strftime('%Y%m%d-%H%M%S')}")
     try:
-        os.makedirs(folder, exist_ok=given is not None)
-        used = next(os.scandir(folder), None)
+        os.makedirs(given, exist_ok=True)
+        used = next(os.scandir(given), None)
     except FileExistsError:
-        raise CommandError(f"{folder}: exists; name another folder with -o") from None
+        raise CommandError(f"{given}: exists; name another folder with -o") from None
     if used is not None:
-        raise CommandError(f"{folder}: is not empty; name a new folder with -o")
+        raise CommandError(f"{given}: is not empty; name a new folder with -o")
+    return given
+
+
+def _folder_of_now(name: str) -> str:
+    """Make a folder that nobody else has: another experiment may have begun in the same second."""
+    folder = name
+    for number in itertools.count(2):
+        try:
+            os.mkdir(folder)
+        except FileExistsError:
+            folder = f"{name}-{number}"
+        else:
+            break
     return folder
 
 
@@ -209,11 +217,8 @@ def _teller(quiet: bool):  # type: ignore[no-untyped-def]
 
 
 @contextlib.contextmanager
-def _commands(arguments: argparse.Namespace) -> Iterator[tuple["Command", "Command"]]:
+def _commands(arguments: argparse.Namespace) -> Iterator[tuple[Command, Command]]:
     """Yield both commands; commits are checked out for as long."""
-    from ..compare.ab.worktrees import WorktreeError, checked_out
-    from .errors import CommandError
-
     common = list(arguments.program)
     commits = {text: _commit(text, common) for text in (arguments.base, arguments.current)}
     try:
@@ -228,9 +233,6 @@ def _commands(arguments: argparse.Namespace) -> Iterator[tuple["Command", "Comma
 
 def _commit(text: str, common: list[str]) -> str | None:
     """Return the commit that a text names, HERE for the tree as it is, None for a command."""
-    from ..compare.ab.worktrees import commit_of
-    from .errors import CommandError
-
     if text == HERE:
         if not common:
             raise CommandError(f"ab: {HERE} needs the command after --; usage: {USAGE}")
@@ -246,11 +248,7 @@ def _is_program(text: str) -> bool:
     return len(words) > 1 or (bool(words) and os.path.exists(words[0]))
 
 
-def _command(text: str, commit: str | None, folders: dict[str, str], common: list[str]) -> "Command":
-    from ..compare.ab.launches import Command
-    from ..compare.ab.worktrees import top_of
-    from .errors import CommandError
-
+def _command(text: str, commit: str | None, folders: dict[str, str], common: list[str]) -> Command:
     try:
         if commit is None:
             return Command.parse([*shlex.split(text), *common])
@@ -268,8 +266,7 @@ def _command(text: str, commit: str | None, folders: dict[str, str], common: lis
 # --- report ---------------------------------------------------------------------------------------------------
 
 
-def _report(arguments: argparse.Namespace, experiment: "Experiment") -> None:
-    style = arguments.format or ("json" if arguments.json else "text")
+def _report(arguments: argparse.Namespace, experiment: Experiment, style: str) -> None:
     if style == "json":
         print(json.dumps(experiment.to_dict(), ensure_ascii=False, indent=1, default=str))
         return
@@ -277,8 +274,6 @@ def _report(arguments: argparse.Namespace, experiment: "Experiment") -> None:
         print(f"INVALID  {experiment.invalid}")
     elif experiment.comparison is not None:
         if style == "github":
-            from ..report.comparison_github import publish
-
             print(publish(experiment.comparison, None, title=_title(arguments)), end="")
         else:
             text = experiment.comparison.render(style, **({"title": _title(arguments)} if style != "csv" else {}))

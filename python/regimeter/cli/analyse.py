@@ -2,16 +2,20 @@
 """The analyses of a trace as verbs, one per ``Verb`` of regimeter.analysis: ``regimeter kernels TRACE``."""
 
 import argparse
+import difflib
 from typing import TYPE_CHECKING
 
+from .. import _core
 from ..analysis.catalog import find_verbs
-from ..analysis.verb import Verb
-from . import counters, ranks
-from .common import check_thresholds, load_run, not_negative, only, print_document, text_width
+from ..analysis.result import column_types
+from ..analysis.verb import LISTED
+from . import breakdown
+from .common import not_negative, print_document, text_width
+from .errors import CommandError
+from .runs import load_run, only
+from .verbs import EXTENDED
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
     from ..analysis.result import Result
     from .common import Verbs
 
@@ -19,19 +23,23 @@ TRACE = (
     "trace, recording or saved run; plain, gzip or zstd; - for standard input; several or a directory: a job's ranks"
 )
 
-# Verbs that do more than show a table: they add options, and run themselves.
-EXTENDED = {"counters": counters, "ranks": ranks}
+ALL = 2.0**31 - 1  # rows, of a threshold for which 0 would be none
+# Those that are shown in a form of their own.
+FORMS = {"breakdown": breakdown.text}
 CEILINGS = "calibration of the device (JSON of `regimeter calibrate --json`); default: this machine's, else a datasheet"
 
 
 def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
-    """Declare every verb."""
-    for verb in find_verbs().values():
-        _add(verbs, common, verb)
+    """Declare every verb that does no more than this."""
+    for name in find_verbs():
+        if name not in EXTENDED:
+            declare(verbs, common, name)
 
 
-def _add(verbs: "Verbs", common: argparse.ArgumentParser, verb: Verb) -> None:
-    parser = verbs.add_parser(verb.name, parents=[common], allow_abbrev=False, help=verb.help)
+def declare(verbs: "Verbs", common: argparse.ArgumentParser, name: str) -> argparse.ArgumentParser:
+    """Declare the verb of an analysis, with the options that its description names."""
+    verb = find_verbs()[name]
+    parser = verbs.add_parser(verb.name, parents=[common], allow_abbrev=False)
     if verb.other:
         parser.add_argument("other", metavar=verb.other, help="the trace that the next one is compared with")
     plans = verb.name == "counters"  # without a trace it plans for a chip
@@ -72,9 +80,7 @@ def _add(verbs: "Verbs", common: argparse.ArgumentParser, verb: Verb) -> None:
         parser.add_argument("--ceilings", metavar="FILE", help=CEILINGS)
     parser.add_argument("--strict", action="store_true", help="damage in the trace is an error")
     parser.set_defaults(run=run, analysis=verb.name)
-    if verb.name in EXTENDED:
-        EXTENDED[verb.name].extend(parser)
-        parser.set_defaults(run=EXTENDED[verb.name].run, analyse=run)
+    return parser
 
 
 def _amount(text: str) -> float:
@@ -104,12 +110,12 @@ def _rule(text: str) -> tuple[str, str]:
 def run(arguments: argparse.Namespace) -> int:
     """Print the rows."""
     result = analyse(arguments)
-    special = _special(arguments.analysis)
+    form = FORMS.get(arguments.analysis)
     file = only(arguments.trace)
     if arguments.json:
         print_document(result.to_document(file) | ({"baseline": arguments.other} if result.verb.other else {}))
-    elif special:
-        print(special.text(result, text_width()))
+    elif form:
+        print(form(result, text_width()))
     else:
         print(result.text(text_width()))
         _explain(result, arguments.quiet)
@@ -124,7 +130,14 @@ def analyse(arguments: argparse.Namespace) -> "Result":
     thresholds = {name: getattr(arguments, f"set_{name}") for name in verb.options.values()}
     thresholds = {name: value for name, value in thresholds.items() if value is not None} | dict(arguments.set)
     check_thresholds(thresholds)
-    default = 0 if arguments.json else verb.top
+    limited = verb.options.get("top", "")
+    rest = "others" in column_types("results", _core.analyses()[verb.analysis]["table"])
+    if limited and rest and not arguments.json:  # the rest is a row of the table
+        thresholds = {limited: float(LISTED)} | thresholds
+    if limited and not rest and thresholds.get(limited) == 0:
+        thresholds[limited] = ALL
+    # Who gives `--top` where it is a threshold asks for all rows that this leaves.
+    default = 0 if arguments.json or (limited and getattr(arguments, f"set_{limited}") is not None) else verb.top
     return run.result(
         verb.name,
         by=getattr(arguments, "by", None),
@@ -138,15 +151,19 @@ def analyse(arguments: argparse.Namespace) -> "Result":
     )
 
 
-def _special(name: str) -> "ModuleType | None":
-    """Return the module that shows a verb in a form of its own."""
-    if name == "breakdown":
-        from . import breakdown
-
-        return breakdown
-    return None
+def check_thresholds(thresholds: dict[str, float]) -> None:
+    """Refuse names that no threshold has, with similar ones."""
+    known = _core.policy()
+    for name in thresholds:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, cutoff=0.5)
+            raise CommandError(
+                f"no threshold is called {name!r}; {'similar' if near else 'valid'}: {', '.join(near or known)}"
+            )
 
 
 def _explain(result: "Result", quiet: bool) -> None:
-    if not quiet and result.left_out:
-        print(f"\n{len(result):,} of {len(result.table):,} rows; --top 0 shows all")
+    merged = "others" in result.types and any(result.values("others"))
+    if not quiet and (result.left_out or merged):
+        rows = f"{len(result):,} of {len(result.table):,} rows; " if result.left_out else ""
+        print(f"\n{rows}--top 0 shows all")

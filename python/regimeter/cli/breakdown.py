@@ -4,7 +4,7 @@
 from typing import TYPE_CHECKING, Any
 
 from ..analysis.breakdown import device_keys
-from ..system.text import count, duration, percent, printable
+from ..system.text import TextTable, count, duration, percent, printable, render_fitting
 
 if TYPE_CHECKING:
     from ..analysis.result import Result
@@ -15,6 +15,7 @@ PARTS = (
     ("exposed memory", "exposed_mem_ns", "copies and sets without either"),
     ("idle", "idle_ns", "nothing ran"),
 )
+SHORT = {"exposed communication": "exposed comm", "exposed memory": "exposed mem"}  # as headings
 DETAILS = (
     ("busy", "busy_ns"),
     ("communication", "comm_ns"),
@@ -27,12 +28,32 @@ DETAILS = (
 )
 
 
-def text(result: "Result", width: int) -> str:
-    """Return a paragraph per device."""
+def text(result: "Result", width: int, most: int = 0) -> str:
+    """Return a paragraph for one device, a table for several; most: rows of it, 0 for all."""
     rows = list(result)
     if not rows:
         return result.verb.empty
-    return "\n\n".join(_paragraph(key, row, width) for key, row in zip(device_keys(rows), rows, strict=True))
+    return _paragraph(device_keys(rows)[0], rows[0], width) if len(rows) == 1 else _table(rows, width, most)
+
+
+def _table(rows: list[dict[str, Any]], width: int, most: int) -> str:
+    """Return a row a device: its span, and how it divides."""
+    one_each = len({row["rank"] for row in rows}) == len(rows)
+    header = ["rank" if one_each else "name", "span", *(SHORT.get(label, label) for label, _, _ in PARTS), "busy"]
+    cells = [
+        [
+            str(row["rank"]) if one_each else printable(key),
+            duration(row["span_ns"] / 1e6),
+            *(percent(row[name] / row["span_ns"] if row["span_ns"] else None) for _, name, _ in PARTS),
+            duration(row["busy_ns"] / 1e6),
+        ]
+        for key, row in zip(device_keys(rows), rows, strict=True)
+    ]
+    shown = cells[:most] if most else cells
+    title = f"{len(rows)} devices: span from first to last work, and the shares of it"
+    lines = [render_fitting(TextTable(title, header, shown), width)]
+    lines += [f"({len(cells) - len(shown):,} more)"] if len(shown) < len(cells) else []
+    return "\n".join([*lines, "Each row's four parts add up to its span, to the nanosecond: --json has them."])
 
 
 def _paragraph(key: str, row: dict[str, Any], width: int) -> str:

@@ -4,10 +4,24 @@
 import argparse
 import contextlib
 import os
+import shutil
+import sys
+import tempfile
+import time
 from collections.abc import Iterator, Sequence
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from ..compare.ab.launches import Command, LaunchError, launch
+from ..compare.ab.pairs import Pair, launch_side, sides_of
+from ..compare.comparison import ProfilerComparison
+from ..compare.floors import BARE, VIRTUAL, default_of, kind_of
+from ..compare.noise_floor import PAIRS, detectable, detectable_single, keep, learn, wilson
+from ..system.cache import NoCacheError
+from . import ceilings
 from .ab import _teller, duration, failed, new_folder
+from .common import print_document
+from .errors import CommandError
 
 if TYPE_CHECKING:
     from ..compare.noise_floor import NoiseFloor
@@ -21,13 +35,10 @@ NAMED = 12
 
 def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     """Declare the verb and its subjects."""
-    from . import ceilings
-
     parser = verbs.add_parser(
         "calibrate",
         parents=[common],
         allow_abbrev=False,
-        help="measure what this machine can reach at most, or can tell apart",
         description="Measures what the processors, the memory or a GPU reach at most, prints it and keeps it for the "
         "classification of what limits a program. With `noise`: how much launches of one program differ.",
     )
@@ -57,11 +68,6 @@ def _repeat(text: str) -> int:
 
 def _keep(floor: "NoiseFloor") -> str | None:
     """Keep the floor and return its file; None where nothing is to be kept, which is said."""
-    import sys
-
-    from ..compare.noise_floor import keep
-    from ..system.cache import NoCacheError
-
     try:
         return keep(floor)
     except NoCacheError as error:
@@ -71,9 +77,6 @@ def _keep(floor: "NoiseFloor") -> str | None:
 
 def run_noise(arguments: argparse.Namespace) -> int:
     """Launch, learn, print and keep."""
-    from ..compare.noise_floor import learn
-    from .errors import CommandError
-
     sides = _launch(arguments)
     if len(sides) < FEWEST:
         raise CommandError(f"calibrate: {len(sides)} launches fit into the budget; at least {FEWEST} are needed", 1)
@@ -84,8 +87,6 @@ def run_noise(arguments: argparse.Namespace) -> int:
     if not arguments.dry_run:
         document["file"] = _keep(floor)
     if arguments.json:
-        from .common import print_document
-
         print_document(document)
     else:
         print(*text_of(document), sep="\n")
@@ -93,12 +94,6 @@ def run_noise(arguments: argparse.Namespace) -> int:
 
 
 def _launch(arguments: argparse.Namespace) -> "list[Side]":
-    import time
-
-    from ..compare.ab.launches import Command, LaunchError, launch
-    from ..compare.ab.pairs import launch_side
-    from .errors import CommandError
-
     try:
         command = Command.parse(arguments.program or WORK)
     except ValueError as error:
@@ -126,9 +121,6 @@ def _folder(given: str | None) -> Iterator[str]:
     if given is not None:
         yield new_folder(given, "noise")
         return
-    import shutil
-    import tempfile
-
     folder = tempfile.mkdtemp(prefix="regimeter-noise-")
     yield folder
     shutil.rmtree(folder, ignore_errors=True)
@@ -143,11 +135,6 @@ def alarms(sides: "Sequence[Side]") -> list[dict[str, Any]]:
     The floor that is tried on the second half of the launches is learned from the first: on those that it was learned
     from it would look better than it is.
     """
-    from ..compare.ab.pairs import Pair, sides_of
-    from ..compare.comparison import ProfilerComparison
-    from ..compare.floors import BARE, VIRTUAL, default_of, kind_of
-    from ..compare.noise_floor import learn, wilson
-
     kind = kind_of([environment for side in sides for environment in side.environments])
     default = default_of(BARE if kind == BARE else VIRTUAL, {})
     half = max(len(sides) // 2, 3) if len(sides) >= 6 else len(sides)
@@ -182,10 +169,6 @@ def alarms(sides: "Sequence[Side]") -> list[dict[str, Any]]:
 
 def table(floor: "NoiseFloor") -> list[dict[str, Any]]:
     """Return the smallest change that is detected, for the median and the worst operation, by the number of pairs."""
-    from statistics import median
-
-    from ..compare.noise_floor import PAIRS, detectable, detectable_single
-
     rows: list[tuple[int, dict[str, float]]] = [
         (0, {name: detectable_single(value) for name, value in floor.operations.items()})
     ]

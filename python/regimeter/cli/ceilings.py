@@ -4,6 +4,13 @@
 import argparse
 from typing import TYPE_CHECKING
 
+from ..calibration import calibration_for
+from ..calibration.measure import kept
+from ..calibration.text import text_of
+from .common import print_document
+from .errors import CommandError
+from .progress import bar
+
 if TYPE_CHECKING:
     from ..calibration import Calibration
 
@@ -22,16 +29,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Measure, or show what is kept: 0, and 1 where nothing is kept that could be shown."""
-    from ..calibration.text import text_of
-    from .errors import CommandError
-
     try:
         found = _kept(arguments) if arguments.show else _measured(arguments)
     except ValueError as error:
         raise CommandError(f"calibrate: {error}", 2) from None
     if arguments.json:
-        from .common import print_document
-
         print_document(found.to_dict())
     else:
         print(*text_of(found), sep="\n")
@@ -39,9 +41,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _measured(arguments: argparse.Namespace) -> "Calibration":
-    from ..calibration import calibration_for
-    from .progress import bar
-
     with bar(f"calibrating {arguments.device}", quiet=arguments.quiet) as progress:
         return calibration_for(
             arguments.device,
@@ -57,9 +56,6 @@ def _silent(what: str, part: float) -> None:
 
 
 def _kept(arguments: argparse.Namespace) -> "Calibration":
-    from ..calibration.measure import kept
-    from .errors import CommandError
-
     found, trouble = kept(arguments.device)
     if found is None:
         why = f" ({trouble})" if trouble else ""

@@ -2,16 +2,25 @@
 """``regimeter compare``: did it get slower, with what certainty; for people, for gates and for other tools."""
 
 import argparse
+import itertools
 import os
 import re
 import sys
 from typing import TYPE_CHECKING, Any
 
+from ..compare import ProfilerComparison
+from ..compare.decide import NO_BASELINE, PASS
+from ..compare.sources import side_of
+from ..report.comparison import render
+from ..report.comparison_github import publish
 from ..system import quantities
+from ..system.files import atomic_writer
+from ..system.text import width_of
 from .common import as_option
+from .errors import CommandError
+from .files import check_output, check_writable, style_of
 
 if TYPE_CHECKING:
-    from ..compare import ProfilerComparison
     from .common import Verbs
 
 FORMATS = ("text", "json", "junit", "markdown", "github", "html", "csv")
@@ -41,7 +50,6 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
         "compare",
         parents=[common],
         allow_abbrev=False,
-        help="compare two runs, operation by operation, and gate on regressions",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -121,11 +129,6 @@ def rule_options(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def run(arguments: argparse.Namespace) -> int:
     """Compare, report, and return the exit code of the gate."""
-    from ..compare import ProfilerComparison
-    from ..compare.decide import NO_BASELINE
-    from .errors import CommandError
-    from .files import style_of
-
     base, current = _side(arguments.base), _side(arguments.current)
     _check_output(arguments.output, [*base, *current])
     style_of(arguments, FORMATS)
@@ -147,8 +150,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _side(text: str) -> list[str]:
-    from .errors import CommandError
-
     parts = [part for part in text.split(",") if part]
     if not parts:
         raise CommandError(f"{text!r}: names no file")
@@ -161,10 +162,17 @@ def _shown(text: str) -> str:
     return files[0] if len(files) == 1 else f"{files[0]} and {len(files) - 1} more"
 
 
+def _title(base: str, current: str) -> str:
+    """Return the heading, without the folders that both sides lie in."""
+    sides = base.split("/"), current.split("/")
+    folders = zip(*(side[:-1] for side in sides), strict=False)
+    shared = len(list(itertools.takewhile(lambda pair: pair[0] == pair[1], folders)))
+    shared = 0 if base.startswith("/") and shared == 1 else shared  # the root alone
+    return " compared with ".join("/".join(side[shared:]) for side in sides)
+
+
 def _check_output(output: str | None, sources: list[str]) -> None:
     """Refuse an output that cannot be written or is an input, before anything is read."""
-    from .files import check_output, check_writable
-
     if output is None:
         return
     check_writable(output)
@@ -201,10 +209,9 @@ def _is_reference(text: str, files: list[str]) -> bool:
 
 
 def _history(text: str) -> Any:
-    from .errors import CommandError
-
     try:
-        import regimeter.history as history  # by its name: the package may have the attribute without it
+        # An extra, and 400 ms. By its name: the package may have the attribute without it.
+        import regimeter.history as history
     except ImportError as error:
         raise CommandError(
             f"{text}: the history of runs is not available ({error}); install it with"
@@ -215,13 +222,9 @@ def _history(text: str) -> Any:
 
 def _first_run(arguments: argparse.Namespace, current: list[str]) -> int:
     """Save the run as the baseline that there was not yet; it passes, unless a baseline was required."""
-    from ..compare.decide import NO_BASELINE, PASS
-
     if arguments.require_baseline:
         print(f"regimeter: {arguments.base}: no such baseline in the history; nothing was compared", file=sys.stderr)
         return NO_BASELINE
-    from ..compare.sources import side_of
-
     history = _history(arguments.base)
     store = history.open_history()
     run = store.add(side_of(current, "current"), history.commit_of())
@@ -235,7 +238,7 @@ def _first_run(arguments: argparse.Namespace, current: list[str]) -> int:
     return PASS
 
 
-def _with_history(arguments: argparse.Namespace, comparison: "ProfilerComparison") -> dict[str, Any]:
+def _with_history(arguments: argparse.Namespace, comparison: ProfilerComparison) -> dict[str, Any]:
     """Mark what was accepted, with --save keep the run and its verdicts; return earlier values for the page."""
     history = _history(arguments.base)
     store = history.open_history(create=False)
@@ -248,40 +251,28 @@ def _with_history(arguments: argparse.Namespace, comparison: "ProfilerComparison
     if arguments.format != "html":
         return {}
     operations = [row.operation for row in comparison.comparisons if row.metric == "time"]
-    return {operation: trend for operation in operations[:MOST_TRENDS] if (trend := _trend(store, operation))}
+    earlier = {name: history.series.series_of(store, name, limit=200) for name in operations[:MOST_TRENDS]}
+    return {name: _trend(found[0]) for name, found in earlier.items() if found}
 
 
-def _trend(store: Any, operation: str) -> dict[str, Any] | None:
+def _trend(series: Any) -> dict[str, Any]:
     """Return the values of an operation in the runs of its newest environment, with the changes of their level."""
-    from ..history.series import series_of
-
-    for series in series_of(store, operation, limit=200)[:1]:
-        points = [
-            {
-                "label": point.run.commit[:10] if point.run.commit else f"run {point.run.id}",
-                "value": point.value,
-            }
-            for point in series.points
-        ]
-        changes = [
-            {"at": change.at, "p": change.p, "before": change.before, "after": change.after}
-            for change in series.changes
-        ]
-        return {"points": points, "changes": changes}
-    return None
+    points = [
+        {"label": point.run.commit[:10] if point.run.commit else f"run {point.run.id}", "value": point.value}
+        for point in series.points
+    ]
+    changes = [
+        {"at": change.at, "p": change.p, "before": change.before, "after": change.after} for change in series.changes
+    ]
+    return {"points": points, "changes": changes}
 
 
 def _report(
     arguments: argparse.Namespace,
-    comparison: "ProfilerComparison",
+    comparison: ProfilerComparison,
     trends: dict[str, Any] | None,
 ) -> None:
-    from ..report.comparison import render
-    from ..system.text import width_of
-
     width = None if arguments.output else width_of(sys.stdout)
-    from .files import style_of
-
     style = style_of(arguments, FORMATS)
     default = ROWS if style != "text" or width is None else TERMINAL_ROWS
     view = {
@@ -290,17 +281,13 @@ def _report(
         "sort": arguments.sort,
         "history": trends,
         "width": width,
-        "title": f"{_shown(arguments.base)} compared with {_shown(arguments.current)}",
+        "title": _title(_shown(arguments.base), _shown(arguments.current)),
     }
     if style == "github":
-        from ..report.comparison_github import publish
-
         print(publish(comparison, arguments.output, **view), end="")
         return
     text = render(comparison, style, **view)
     if arguments.output:
-        from ..system.files import atomic_writer
-
         with atomic_writer(arguments.output) as out:
             out.write(text if text.endswith("\n") else text + "\n")
     else:

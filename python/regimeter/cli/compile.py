@@ -2,13 +2,21 @@
 """``regimeter compile``: what torch.compile makes of a function or module, or made of a program that logged."""
 
 import argparse
+import math
 import os
 import runpy
 import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from ..run.formats import PAGES, choose
+from ..suite import TorchCompileAnalyzer
+from ..system.text import UNAVAILABLE, amount, duration, printable
+from ..system.torch_extra import torch_for
 from .common import print_document
+from .compile_log import advice, log_text
+from .errors import CommandError
+from .files import check_writable
 
 LIVE = {
     "inputs": None,
@@ -21,6 +29,8 @@ LIVE = {
 }
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..suite import CompileReport
     from .common import Verbs
 
@@ -31,7 +41,6 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
         "compile",
         parents=[common],
         allow_abbrev=False,
-        help="what torch.compile makes of a function or module, or made of a program: breaks, recompiles, times",
         description="Compile a function or module and compare it with what it is without: where the graph breaks and"
         " why, what is compiled again, what is fused, what compiling costs and what it brings. Or say of the logs of"
         " a program (TORCH_TRACE=FOLDER, or the text of TORCH_LOGS) what was compiled, how long that took, and why.",
@@ -55,11 +64,6 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Compile and report, 1 where a backend failed; or report on logs."""
-    from ..run.formats import PAGES, choose
-    from ..suite import TorchCompileAnalyzer
-    from .errors import CommandError
-    from .files import check_writable
-
     modes = arguments.mode or ["default"]
     if arguments.output is not None:
         form = choose(arguments.output, PAGES | {".json": "json"})
@@ -91,10 +95,6 @@ def is_log(target: str) -> bool:
 
 
 def _of_log(arguments: argparse.Namespace, form: str) -> int:
-    from ..suite import TorchCompileAnalyzer
-    from .compile_log import log_text
-    from .errors import CommandError
-
     given = [f"--{name}" for name, default in LIVE.items() if getattr(arguments, name) != default]
     if given:
         raise CommandError(f"{arguments.target}: of logs nothing is compiled; leave out {', '.join(given)}")
@@ -110,9 +110,6 @@ def _of_log(arguments: argparse.Namespace, form: str) -> int:
 
 def find(target: str, inputs: str | None, shapes: list[tuple[int, ...]] | None) -> tuple[Any, Any]:
     """Return what is to be called and with what. CommandError for a file or name that is not there."""
-    from ..system.torch_extra import torch_for
-    from .errors import CommandError
-
     torch = torch_for("analysing torch.compile")
     place, _, name = target.rpartition(":")
     if not place or not name:
@@ -128,8 +125,6 @@ def find(target: str, inputs: str | None, shapes: list[tuple[int, ...]] | None) 
 
 
 def _names_in(place: str) -> dict[str, Any]:
-    from .errors import CommandError
-
     if not place.endswith(".py"):
         sys.path.insert(0, os.getcwd())
         try:
@@ -143,8 +138,6 @@ def _names_in(place: str) -> dict[str, Any]:
 
 
 def _get(names: dict[str, Any], name: str, place: str) -> Any:
-    from .errors import CommandError
-
     if name not in names:
         raise CommandError(f"{place}: has no {name!r}")
     return names[name]
@@ -162,16 +155,16 @@ def _shape(text: str) -> tuple[int, ...]:
 
 def text(report: "CompileReport") -> str:
     """Return the report for a terminal."""
-    import math
-
-    from ..system.text import UNAVAILABLE, duration, printable
-    from .compile_log import advice
 
     def ms(value: float) -> str:
         return UNAVAILABLE if math.isnan(value) else duration(value)
 
     def times(value: float) -> str:
         return UNAVAILABLE if math.isnan(value) else f"{value:.2f} ×"
+
+    def both(eager: int | None, compiled: int | None, write: "Callable[[int], str]") -> str:
+        one, other = (UNAVAILABLE if value is None else write(value) for value in (eager, compiled))
+        return f"{one} eager, {other} compiled"
 
     lines = [f"{report.backend}, {report.mode}: {report.graphs} graphs, {report.total_graph_breaks} breaks"]
     if report.error:
@@ -185,5 +178,7 @@ def text(report: "CompileReport") -> str:
         ),
         f"  compiling {ms(report.compile_time_ms)} cold, {ms(report.compile_time_warm_ms)} warm",
         f"  fusion {times(report.fusion_ratio)}: {report.ops_before_fusion} operators, {report.ops_after_fusion} calls",
+        f"  a call launches {both(report.eager_launches, report.compiled_launches, str)}",
+        f"  and moves {both(report.eager_bytes, report.compiled_bytes, amount)}",
     ]
     return "\n".join(lines + advice(report))

@@ -2,13 +2,14 @@
 """``regimeter completion``: a completion script for a shell, generated from the parser."""
 
 import argparse
-import functools
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .overview import helps_of
+from . import make_parser
+from .common import print_document
+from .overview import helps
 
 if TYPE_CHECKING:
     from .common import Verbs
@@ -48,19 +49,16 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
         "completion",
         parents=[common],
         allow_abbrev=False,
-        help="print a completion script for a shell",
         epilog="\n".join(PLACES.values()),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("shell", choices=SHELLS)
-    parser.set_defaults(run=functools.partial(run, verbs))
+    parser.set_defaults(run=run)
 
 
-def run(verbs: "Verbs", arguments: argparse.Namespace) -> int:
-    """Print the script for the verbs that the parser has."""
-    from .common import print_document
-
-    script = {"bash": bash, "zsh": zsh, "fish": fish}[arguments.shell](list(read_verbs(verbs)))
+def run(arguments: argparse.Namespace) -> int:
+    """Print the script for all verbs."""
+    script = {"bash": bash, "zsh": zsh, "fish": fish}[arguments.shell](list(read_verbs(make_parser().verbs)))
     if arguments.json:
         print_document({"shell": arguments.shell, "script": script, "install": PLACES[arguments.shell]})
     else:
@@ -70,7 +68,7 @@ def run(verbs: "Verbs", arguments: argparse.Namespace) -> int:
 
 def read_verbs(verbs: "Verbs") -> Iterator[Verb]:
     """Yield the verbs of a parser with what can follow each."""
-    helps = helps_of(verbs)
+    phrases = helps()
     for name, verb in verbs.choices.items():
         options = tuple(
             Option(
@@ -84,7 +82,7 @@ def read_verbs(verbs: "Verbs") -> Iterator[Verb]:
         )
         positional = [action for action in verb._actions if not action.option_strings]
         words = tuple(str(choice) for action in positional for choice in action.choices or ())
-        yield Verb(name, _plain(helps.get(name, "")), options, words, bool(positional) and not words)
+        yield Verb(name, _plain(phrases[name]), options, words, bool(positional) and not words)
 
 
 def _plain(text: str) -> str:

@@ -5,16 +5,23 @@ import argparse
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from .._core import UnavailableError
+from ..capture.counters import chips, plan, sets
+from . import analyse
 from .common import print_document
+from .errors import CommandError
 
 if TYPE_CHECKING:
     from ..capture.counters import Plan
+    from .common import Verbs
 
 VERSION = 1
 
 
-def extend(parser: argparse.ArgumentParser) -> None:
-    """Add the options that make the verb plan instead of looking into a trace."""
+def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
+    """Declare the verb: an analysis, with options that make it plan instead of looking into a trace."""
+    parser = analyse.declare(verbs, common, "counters")
+    parser.set_defaults(run=run)
     group = parser.add_argument_group("planning, which needs no trace and no device, only CUPTI")
     group.add_argument("--chip", metavar="NAME", help="metrics and passes on a chip, as GH100 (H100, H200)")
     group.add_argument("--chips", action="store_true", help="the chips that can be planned for")
@@ -23,8 +30,6 @@ def extend(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Plan where a chip is named, else analyse the trace."""
-    from .errors import CommandError
-
     planning = arguments.chips or arguments.chip is not None
     if planning and arguments.trace:
         raise CommandError("counters: give a TRACE, or --chip or --chips, not both")
@@ -34,13 +39,10 @@ def run(arguments: argparse.Namespace) -> int:
         return _list_chips(arguments)
     if planning:
         return _plan(arguments)
-    code: int = arguments.analyse(arguments)
-    return code
+    return analyse.run(arguments)
 
 
 def _list_chips(arguments: argparse.Namespace) -> int:
-    from ..capture.counters import chips
-
     names = chips()
     if arguments.json:
         print_document({"format": "regimeter.counter_chips", "version": VERSION, "chips": names})
@@ -50,9 +52,6 @@ def _list_chips(arguments: argparse.Namespace) -> int:
 
 
 def _plan(arguments: argparse.Namespace) -> int:
-    from .._core import UnavailableError
-    from ..capture.counters import plan, sets
-
     known = sets()
     chosen = [arguments.counter_set] if arguments.counter_set else list(known)
     plans, refused = [], []

@@ -2,12 +2,22 @@
 """``regimeter doctor``: what can be measured on this machine, and what is wrong with a recording or a trace."""
 
 import argparse
+import os
+import platform
 import sys
 from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TextIO
 
-from ..system.text import count
-from .common import load_run, next_step, print_document, run_line
+from .. import _core
+from .._core import FormatError, UnavailableError, __version__
+from ..run import cost
+from ..system import gpus, libraries, telemetry
+from ..system.processors import cpu_model, usable_processors
+from ..system.text import amount, count, printable
+from .common import next_step, print_document
+from .runs import load_run, run_line
 
 if TYPE_CHECKING:
     from ..public.run import Run
@@ -36,12 +46,7 @@ class Check:
 
 def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     """Declare the verb."""
-    parser = verbs.add_parser(
-        "doctor",
-        parents=[common],
-        allow_abbrev=False,
-        help="say what can be measured here, or verify a recording or a trace",
-    )
+    parser = verbs.add_parser("doctor", parents=[common], allow_abbrev=False)
     parser.add_argument(
         "file", metavar="FILE", nargs="?", help="recording or trace to verify; without it, this machine"
     )
@@ -63,8 +68,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _print_checks(checks: list[Check], file: TextIO | None = None) -> None:
-    from ..system.text import printable
-
     width = max(len(check.name) for check in checks)
     for check in checks:
         print(f"{MARKS[check.state]}  {check.name:{width}}  {printable(check.detail)}", file=file)
@@ -93,25 +96,15 @@ def check_machine() -> list[Check]:
 
 
 def _python() -> Check:
-    import platform
-
-    from .._core import __version__
-
     detail = f"{platform.python_implementation()} {platform.python_version()}, regimeter {__version__}"
     return Check("python", "ok", detail)
 
 
 def _clock() -> Check:
-    from .. import _core
-
     return Check("clock", "ok", _core.clock_name())
 
 
 def _cores() -> Check:
-    import os
-
-    from ..system.processors import cpu_model, usable_processors
-
     usable, present = usable_processors(), os.cpu_count() or 0
     load = os.getloadavg()[0]
     detail = f"{usable} of {present} usable, {cpu_model()}, load {load:.1f}"
@@ -123,9 +116,6 @@ def _cores() -> Check:
 
 
 def _memory_sampler() -> Check:
-    from .. import _core
-    from ..system.text import amount
-
     resident = _core.host_memory()["resident"]
     if resident < 0:
         return Check(
@@ -135,8 +125,6 @@ def _memory_sampler() -> Check:
 
 
 def _cost() -> Check:
-    from ..run import cost
-
     return Check("own cost", "ok", f"{cost.scope_cost_ns():.0f} ns an enabled scope with warm caches")
 
 
@@ -149,8 +137,6 @@ def _numpy() -> Check:
 
 
 def _driver() -> Check:
-    from ..system import gpus
-
     reason = gpus.reason()
     if not gpus.possible():
         remedy = "device time needs a GPU and its driver; host time and memory are measured without"
@@ -159,9 +145,6 @@ def _driver() -> Check:
 
 
 def _nvml() -> Check:
-    from .._core import UnavailableError
-    from ..system import gpus, telemetry
-
     if not gpus.nvml_possible():
         return Check("telemetry", "missing", str(telemetry.facts()["reason"]), "it needs an NVIDIA GPU and its driver")
     try:
@@ -180,11 +163,6 @@ def _nvml() -> Check:
 
 
 def _kernels() -> Check:
-    import os
-
-    from .. import _core
-    from ..system import libraries
-
     libraries.search_wheels()
     found = _core.Profiler._cupti()
     if found["reason"]:
@@ -197,8 +175,6 @@ def _kernels() -> Check:
 
 
 def _torch() -> list[Check]:
-    from importlib.util import find_spec
-
     if find_spec("torch") is None:
         remedy = "only for programs that use it: pip install 'regimeter[torch]'"
         return [Check("torch", "missing", "not installed", remedy)]
@@ -218,8 +194,6 @@ def _torch() -> list[Check]:
 
 
 def _extra(extra: str, module: str, purpose: str) -> Check:
-    from importlib.metadata import PackageNotFoundError, version
-
     try:
         return Check(module, "ok", f"{version(module)}: {purpose}")
     except PackageNotFoundError:
@@ -230,8 +204,6 @@ def _extra(extra: str, module: str, purpose: str) -> Check:
 
 
 def _verify(arguments: argparse.Namespace) -> int:
-    from .._core import FormatError
-
     problem = None
     try:
         loaded = load_run(arguments.file, quiet=arguments.quiet)
@@ -244,7 +216,7 @@ def _verify(arguments: argparse.Namespace) -> int:
         if loaded.source == "export":
             raise
     if len(loaded.tables.files):
-        from .doctor_trace import verify
+        from .doctor_trace import verify  # with NumPy, which `doctor` itself goes without, to tell that it is missing
 
         return verify(loaded, arguments)
     anomalies = loaded.anomaly_list()
@@ -252,8 +224,6 @@ def _verify(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_document(_finding(arguments.file, loaded, sound, problem))
         return 0 if sound else DAMAGED
-    from ..system.text import printable
-
     print(f"{arguments.file}: {'sound' if sound else 'damaged' if problem else 'unfinished'}; {run_line(loaded)}")
     if problem:
         print(f"  {printable(problem)}")

@@ -5,9 +5,12 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from .. import _core
-from ..system.text import count
-from .common import DAMAGE, next_step, print_document
+from ..run.trace_facts import DAMAGE
+from ..system.text import amount, count, printable
+from .common import next_step, print_document
 
 if TYPE_CHECKING:
     from ..public.run import Run
@@ -87,8 +90,6 @@ def _files(run: "Run") -> list[dict[str, Any]]:
 
 
 def _kinds(run: "Run") -> dict[str, int]:
-    import numpy as np
-
     numbers = np.bincount(run.spans.kind, minlength=len(_core.SPAN_KINDS)).tolist()
     return {kind: number for kind, number in zip(_core.SPAN_KINDS, numbers, strict=True) if number}
 
@@ -107,8 +108,6 @@ def _natural(key: str) -> list[int]:
 
 
 def _steps(run: "Run") -> list[int]:
-    import numpy as np
-
     return [int(step) for step in np.unique(run.spans.step) if step >= 0]
 
 
@@ -118,8 +117,6 @@ def _not_kept(files: list[dict[str, Any]]) -> tuple[tuple[str, str], ...]:
 
 def text(found: dict[str, Any]) -> str:
     """Return the findings for a reader."""
-    from ..system.text import amount, printable
-
     rows = found["rows"]
     lines = [f"{printable(found['file'])}: {'sound' if found['sound'] else 'damaged or incomplete'}"]
     for row in found["files"] if len(found["files"]) > 1 else found["files"][:1]:

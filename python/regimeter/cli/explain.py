@@ -4,18 +4,18 @@
 import argparse
 from typing import TYPE_CHECKING
 
+from ..report.explanation import explain
 from .analyse import TRACE
-from .common import load_run, only, print_document
+from .common import print_document
+from .runs import load_run, only
 
 if TYPE_CHECKING:
     from .common import Verbs
 
-HELP = "verdict, evidence and next steps on one page of at most 4,000 characters"
-
 
 def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     """Declare the verb."""
-    parser = verbs.add_parser("explain", parents=[common], allow_abbrev=False, help=HELP)
+    parser = verbs.add_parser("explain", parents=[common], allow_abbrev=False)
     parser.add_argument("trace", metavar="RUN", nargs="+", help=TRACE)
     parser.add_argument("--format", choices=("text", "markdown", "json"), default="text", help="default: text")
     parser.set_defaults(run=run)
@@ -23,8 +23,6 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the page."""
-    from ..report.explanation import explain
-
     trace = only(arguments.trace)
     found = explain(load_run(trace, quiet=arguments.quiet), trace)
     if arguments.json or arguments.format == "json":

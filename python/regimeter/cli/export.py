@@ -2,13 +2,23 @@
 """``regimeter export``: a run as JSON or in a format of another tool, or one of its tables."""
 
 import argparse
+import csv
+import json
 import math
 import os
 import sys
 from typing import TYPE_CHECKING, Any
 
+from .. import _core
 from ..run.formats import COLUMNAR, FORMATS, SUFFIXES, choose, is_address, is_folder, need_pyarrow, write_columnar
-from .common import RUNS, load_run, next_step, only, print_document
+from ..run.otlp import need_sdk
+from ..suite.flame import sampled_by_default, spans_of
+from ..system.files import atomic_writer
+from .common import next_step, print_document
+from .errors import CommandError
+from .files import check_output
+from .progress import step
+from .runs import RUNS, load_run, only
 
 if TYPE_CHECKING:
     from .._core import Table
@@ -17,7 +27,7 @@ if TYPE_CHECKING:
 
 # Written out, because the help of the command line imports nothing of the core.
 RUN_TABLES = ("spans", "lanes", "launches", "memory", "counters", "flops", "operators", "frames", "collectives",
-              "syncs", "flows", "intervals", "files", "anomalies", "witness", "pressure",
+              "stalls", "syncs", "flows", "intervals", "files", "anomalies", "witness", "pressure",
               "samples", "stacks", "segments", "blocks")  # fmt: skip
 TABLES = (*RUN_TABLES, "summary", "entries")
 FORMAT, VERSION = "regimeter.table", 1
@@ -40,7 +50,6 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
         "export",
         parents=[common],
         allow_abbrev=False,
-        help="write a run as JSON, in a format of another tool, or a table of it as CSV, Arrow or Parquet",
         description="Without --table, JSON is the whole profile (entries, summary, environment), which `regimeter "
         "show` and the page read back. chrome and perfetto are traces for ui.perfetto.dev; speedscope, collapsed and "
         "pprof are for flame graphs; csv, parquet and arrow hold one table, or, where OUT has no suffix, each table "
@@ -68,10 +77,6 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the file."""
-    from .errors import CommandError
-    from .files import check_output
-    from .progress import step
-
     try:
         chosen = choose(arguments.output, SUFFIXES, chosen=arguments.format)
     except ValueError as error:
@@ -84,13 +89,9 @@ def run(arguments: argparse.Namespace) -> int:
     if chosen in COLUMNAR:
         need_pyarrow(chosen)
     if chosen == "otlp":
-        from ..run.otlp import need_sdk
-
         need_sdk()
     loaded = load_run(only(arguments.run_files), quiet=arguments.quiet)
     if chosen in PICTURES or arguments.of == "samples":
-        from ..suite.flame import sampled_by_default, spans_of
-
         default = chosen in FLAMES and sampled_by_default(loaded)
         loaded = spans_of(loaded, arguments.of, arguments.state, default=default)
     name = _table_name(arguments, chosen)
@@ -120,8 +121,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _table_name(arguments: argparse.Namespace, chosen: str) -> str | None:
     """The table to write, None where the format holds the whole run."""
-    from .errors import CommandError
-
     if arguments.table and chosen not in ("json", "csv", *COLUMNAR):
         raise CommandError(
             f"--table: {chosen} holds the whole run; leave it out, or choose json, csv, parquet or arrow"
@@ -157,8 +156,6 @@ class _Reader:
     """The values of a table in the form of text files: names as text, missing floating-point values as None."""
 
     def __init__(self, loaded: "Run", name: str) -> None:
-        from .. import _core
-
         schema = _core.schema()
         described = schema["run"].get(name) or schema["results"][name]
         self.columns = [column["name"] for column in described["columns"]]
@@ -181,10 +178,6 @@ class _Reader:
 
 
 def _write_csv(reader: _Reader, output: str) -> None:
-    import csv
-
-    from ..system.files import atomic_writer
-
     with atomic_writer(output) as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(reader.columns)
@@ -193,10 +186,6 @@ def _write_csv(reader: _Reader, output: str) -> None:
 
 
 def _write_json(reader: _Reader, name: str, output: str) -> None:
-    import json
-
-    from ..system.files import atomic_writer
-
     columns = dict(zip(reader.columns, reader.values(slice(None)), strict=True))
     with atomic_writer(output) as file:
         head = {"format": FORMAT, "version": VERSION, "table": name, "rows": len(reader)}

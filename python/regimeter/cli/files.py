@@ -4,7 +4,8 @@
 import argparse
 import os
 
-from ..run.formats import REPORTS, choose
+from ..run.formats import PAGES, REPORTS, choose
+from ..run.inputs import HEAD_BYTES, kind_of
 from .errors import CommandError
 
 
@@ -36,14 +37,20 @@ def check_writable(output: str) -> None:
         raise CommandError(f"{output}: cannot be written: no directory {folder}; make it or name another place")
     if os.path.isdir(output):
         raise CommandError(f"{output}: a directory; name a file in it")
+    if os.statvfs(folder).f_flag & os.ST_RDONLY:
+        raise CommandError(f"{output}: cannot be written: the file system of {folder} is read-only; name another place")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise CommandError(f"{output}: cannot be written: no permission in {folder}; name another place")
 
 
+def check_page(output: str) -> None:
+    """Refuse an output that cannot be written, or whose suffix is not that of a page."""
+    choose(output, PAGES, default="html")
+    check_writable(output)
+
+
 def holds_recording(path: str) -> bool:
     """Return whether a file holds something that can be loaded, told by its first bytes; a program does not."""
-    from ..run.inputs import HEAD_BYTES, kind_of
-
     if path.endswith(".py") or not os.path.isfile(path):
         return False
     with open(path, "rb") as file:

@@ -5,7 +5,16 @@ import argparse
 import os
 from typing import TYPE_CHECKING, Any
 
-from .common import RUNS, load_run, next_step, only, print_document
+from ..report.flame_sentence import sentence
+from ..report.flame_text import ROWS, flame_lines
+from ..run.formats import choose
+from ..run.summary_text import anomaly_lines
+from ..suite.flame import FlameGraphGenerator, sampled_by_default, spans_of
+from .common import next_step, print_document, text_width
+from .errors import CommandError
+from .files import check_output
+from .progress import step
+from .runs import RUNS, load_run, only
 
 if TYPE_CHECKING:
     from .common import Verbs
@@ -32,7 +41,6 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
         "flame",
         parents=[common],
         allow_abbrev=False,
-        help="the flame graph of a trace: host stacks with the device work that they launched",
         description="Print the heaviest part of the flame graph as a tree: host stacks with the device work that they"
         " launched, or of a recording: where samples of its call stacks found the threads. With -o, write all of it;"
         " the suffix names the format, .html, .svg, .json (of d3-flame-graph), .folded or .speedscope.json. --json"
@@ -64,14 +72,6 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the flame graph."""
-    from ..report.flame_sentence import sentence
-    from ..run.formats import choose
-    from ..run.summary_text import anomaly_lines
-    from ..suite.flame import FlameGraphGenerator, sampled_by_default, spans_of
-    from .errors import CommandError
-    from .files import check_output
-    from .progress import step
-
     output = arguments.output
     chosen = choose(output, FORMATS) if output else "json"
     stacks = chosen in STACKS
@@ -114,10 +114,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _print(data: dict[str, Any], arguments: argparse.Namespace) -> None:
-    from ..report.flame_text import ROWS, flame_lines
-    from ..run.summary_text import anomaly_lines
-    from .common import text_width
-
     print(*flame_lines(data, text_width(), None if arguments.full else ROWS), sep="\n")
     print(*anomaly_lines(data["anomalies"]), sep="\n", end="\n" if data["anomalies"] else "")
     if not arguments.quiet:

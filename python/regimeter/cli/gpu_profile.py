@@ -8,6 +8,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import _core
+from ..regime.calls import Question, check_device, need_ceilings, profile_call
+from ..regime.plots import DEFAULT, create_performance_plots
+from ..regime.suggestion import suggest_optimization
+from ..regime.sweep import DTYPES, OPERATIONS, has_torch, make_call, work_of
+from ..report.html import write_html
+from ..run.formats import PAGES, choose
+from ..system.text import sureness
 
 FAILED, USAGE = 1, 2
 DEFAULT_SIZE = 1_000_000
@@ -15,9 +22,6 @@ DEFAULT_SIZE = 1_000_000
 
 def make_parser() -> argparse.ArgumentParser:
     """Return the parser of the command."""
-    from ..regime.plots import DEFAULT
-    from ..regime.sweep import DTYPES, OPERATIONS
-
     parser = argparse.ArgumentParser(
         prog="gpu-profile",
         description="Says what limits an operation on this machine: compute, memory bandwidth or overhead.",
@@ -45,17 +49,19 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 def _amount(text: str) -> float:
-    amount = float(text)
+    try:
+        amount = float(text)
+    except ValueError:
+        amount = -1.0
     if not 0 <= amount < float("inf"):
-        raise argparse.ArgumentTypeError(f"a number of at least 0, got {text}")
+        raise argparse.ArgumentTypeError(f"expected a number of at least 0, got {text!r}")
     return amount
 
 
 def _size(text: str) -> int:
-    size = int(text)
-    if size < 1:
-        raise argparse.ArgumentTypeError(f"at least 1, got {size}")
-    return size
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a whole number of at least 1, got {text!r}")
+    return int(text)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -74,9 +80,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _profile(arguments: argparse.Namespace) -> int:
-    from ..regime.calls import Question, check_device, need_ceilings, profile_call
-    from ..regime.sweep import make_call, work_of
-
     _load_torch(arguments)
     check_device(arguments.device)
     function, args = make_call(arguments.profile, arguments.size, arguments.device, arguments.dtype)
@@ -92,16 +95,12 @@ def _profile(arguments: argparse.Namespace) -> int:
 
 def _load_torch(arguments: argparse.Namespace) -> None:
     """Load torch where a device other than the host, or a type that NumPy lacks, asks for it."""
-    from ..regime.sweep import has_torch
-
     if (arguments.device != "cpu" or arguments.dtype == "bfloat16") and has_torch():
         __import__("torch")
 
 
 def text(operation: str, size: int, profile: dict[str, Any]) -> str:
     """Return the profile as a few lines."""
-    from ..regime.suggestion import suggest_optimization
-    from ..system.text import sureness
 
     def number(value: float | None, factor: float, unit: str) -> str:
         return "unavailable" if value is None else f"{value * factor:,.4g} {unit}"
@@ -111,8 +110,9 @@ def text(operation: str, size: int, profile: dict[str, Any]) -> str:
         number(profile["achieved_bandwidth"], 1e-9, "GB/s"),
     )
     used = (number(profile["flops_utilization"], 100, "%"), number(profile["bandwidth_utilization"], 100, "%"))
+    told = (profile["detail"], profile["evidence"]["reason"])
     rows = [
-        ("regime", f"{profile['regime']} ({profile['detail']}, {profile['evidence']['reason']})"),
+        ("regime", f"{profile['regime']} ({', '.join(dict.fromkeys(told))})"),
         ("confidence", "unavailable" if profile["confidence"] is None else sureness(profile["confidence"])),
         ("time", f"{profile['runtime_ms']:,.4g} ms, median of {profile['calls']} calls"),
         ("achieved", f"{achieved[0]}, {achieved[1]}"),
@@ -127,8 +127,6 @@ def text(operation: str, size: int, profile: dict[str, Any]) -> str:
 
 
 def _visualize(arguments: argparse.Namespace) -> int:
-    from ..regime.plots import DEFAULT, create_performance_plots
-
     _load_torch(arguments)
     path = create_performance_plots(arguments.output or DEFAULT, arguments.device, dtype=arguments.dtype)
     print(path)
@@ -136,9 +134,6 @@ def _visualize(arguments: argparse.Namespace) -> int:
 
 
 def _dashboard(arguments: argparse.Namespace) -> int:
-    from ..report.html import write_html
-    from ..run.formats import PAGES, choose
-
     path = arguments.output or "dashboard.html"
     choose(path, PAGES, default="html")
     write_html(None, path)

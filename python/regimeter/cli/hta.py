@@ -6,7 +6,13 @@ import math
 import os
 from typing import TYPE_CHECKING
 
+from ..run.formats import PAGES, choose
+from ..run.summary_text import anomaly_lines
+from ..suite.hta import HTAAnalyzer
+from ..system.text import UNAVAILABLE, duration, printable, shorten
 from .common import print_document
+from .files import check_output
+from .runs import load_run
 
 if TYPE_CHECKING:
     from ..suite.hta import HTAReport
@@ -17,9 +23,7 @@ FORMATS = ("html", "json")
 
 def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     """Declare the verb."""
-    parser = verbs.add_parser(
-        "hta", parents=[common], allow_abbrev=False, help="analyse a trace as a whole: shares, kernels, what to try"
-    )
+    parser = verbs.add_parser("hta", parents=[common], allow_abbrev=False)
     parser.add_argument("trace", metavar="TRACE", help="trace file, or directory of the ranks of one job")
     parser.add_argument("-o", "--output", metavar="FILE", help="write a page, or JSON with --json or suffix .json")
     parser.add_argument("--strict", action="store_true", help="damage in the trace is an error")
@@ -28,12 +32,6 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print or write the report."""
-    from ..run.formats import PAGES, choose
-    from ..run.summary_text import anomaly_lines
-    from ..suite.hta import HTAAnalyzer
-    from .common import load_run
-    from .files import check_output
-
     if arguments.output is not None:
         stated = "json" if arguments.json else None
         chosen = choose(arguments.output, PAGES | {".json": "json"}, chosen=stated, default="html")
@@ -56,8 +54,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 def text(report: "HTAReport") -> str:
     """Return the report for a terminal."""
-    from ..run.summary_text import anomaly_lines
-    from ..system.text import UNAVAILABLE, duration, printable, shorten
 
     def share(value: float | None) -> str:
         return UNAVAILABLE if value is None or math.isnan(value) else f"{value:.1f} %"

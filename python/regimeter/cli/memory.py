@@ -6,12 +6,25 @@ allocations, a recording.
 """
 
 import argparse
+import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .common import declare_in_process, load_run, print_document, tell_in_process
+from ..report.html import write_html
+from ..report.memory_page import memory_data
+from ..report.memory_run import memory_document
+from ..report.memory_run_page import memory_run_data
+from ..report.memory_text import run_text
+from ..run.formats import PAGES, choose
+from ..suite import MemoryProfiler
+from ..system.files import atomic_writer
+from ..system.text import UNAVAILABLE, amount, printable
+from .common import declare_in_process, print_document, tell_in_process
+from .files import check_writable
+from .in_process import name_of, run_program
+from .runs import load_run
 
 if TYPE_CHECKING:
-    from ..suite import MemoryProfiler
     from .common import Verbs
 
 USAGE = "regimeter memory [-o FILE] [options] (SNAPSHOT | TRACE | RUN | [--] (SCRIPT | -m MODULE) [ARGS ...])"
@@ -26,7 +39,6 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
         "memory",
         run,
         usage=USAGE,
-        help="memory of a torch program, a snapshot or a trace: peak, owners, stacks, growth",
         description="Say of a memory snapshot of torch, a trace with allocations or a recording how much memory lived"
         " at the peak, of what it was and who asked for it. Or run a program in this process with every allocation of"
         " torch tracked, and say the same of it.",
@@ -45,9 +57,6 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Report on the file, or run the program and report; the exit code is then the program's."""
-    from ..run.formats import PAGES, choose
-    from .files import check_writable
-
     form = ""
     if arguments.output is not None:
         form = choose(arguments.output, PAGES | {".json": "json", ".pickle": "pickle"})
@@ -56,16 +65,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _of_program(arguments: argparse.Namespace, form: str) -> int:
-    from ..suite import MemoryProfiler
-    from .in_process import name_of, run_program
-
     name = name_of(arguments.program)
     memory = MemoryProfiler(arguments.interval, track_allocations=not arguments.no_stack)
     code = run_program(arguments.program, memory.track(name))
     if form == "html":
-        from ..report.memory_page import write_memory
-
-        write_memory(memory.to_dict(), arguments.output, name)
+        write_html(memory_data(memory.to_dict(), name), arguments.output)
     elif form:
         memory.export(arguments.output, form)
     tell_in_process(arguments, memory.to_dict, lambda: text(memory))
@@ -76,17 +80,11 @@ def _of_program(arguments: argparse.Namespace, form: str) -> int:
 
 
 def _of_file(arguments: argparse.Namespace, form: str) -> int:
-    from ..report.memory_run import memory_document
-
     path = arguments.file[0] if len(arguments.file) == 1 else arguments.file
     run = load_run(path, quiet=arguments.quiet)
     document = memory_document(run, str(path))
     if form == "html":
-        from pathlib import Path
-
-        from ..report.memory_run_page import write_memory_run
-
-        write_memory_run(run, arguments.output, Path(arguments.file[0]).name)
+        write_html(memory_run_data(run, Path(arguments.file[0]).name), arguments.output)
     elif form == "json":
         _write_document(document, arguments.output)
     elif form:
@@ -99,101 +97,12 @@ def _of_file(arguments: argparse.Namespace, form: str) -> int:
 
 
 def _write_document(document: dict[str, Any], path: str) -> None:
-    import json
-
-    from ..system.files import atomic_writer
-
     with atomic_writer(path) as file:
         json.dump(document, file, ensure_ascii=False, allow_nan=False)
 
 
-def run_text(document: dict[str, Any]) -> str:
-    """Return what a run says of memory for a terminal."""
-    from ..report.memory_run import sample_text
-    from ..system.text import amount, duration, printable
-
-    lines: list[str] = []
-    if document["drawn_bytes"] is not None:
-        lines += [sample_text(document["drawn_bytes"]), ""]
-    for row in document["devices"]:
-        where = "host" if row["device"] < 0 else f"device {row['device']}"
-        when = "" if row["peak_ns"] is None else f" after {duration(row['peak_ns'] / 1e6)}"
-        pool = "" if row["reserved_bytes"] is None else f", reserved at most {amount(row['reserved_bytes'])}"
-        lines.append(f"{where}: peak {amount(row['peak_bytes'])}{when}, at the end {amount(row['end_bytes'])}{pool}")
-    for row in document["readings"]:
-        what = "the process" if row["device"] < 0 else f"device {row['device']}"
-        lines.append(
-            f"{what}: peak {amount(row['peak_bytes'])} after {duration(row['peak_ns'] / 1e6)}, at the start"
-            f" {amount(row['start_bytes'])}, at the end {amount(row['end_bytes'])}"
-        )
-    lines += [_pool(row) for row in document["pools"]]
-    lines += [_cuda_pool(row) for row in document["cuda_pools"]]
-    lines += [f"  {amount(row['peak_bytes']):>10}  {row['category'] or 'not said'}" for row in document["categories"]]
-    asked = [row for row in document["scopes"][:TOP] if row["peak_bytes"] or row["end_bytes"]]
-    if asked:
-        lines += ["", "By scope, at the peak and at the end"]
-        lines += [
-            f"  {amount(row['peak_bytes']):>10} {amount(row['end_bytes']):>10}  {printable(row['scope'])}"
-            for row in asked
-        ]
-    for title, key, size, number in (
-        ("Largest at the peak", "allocations", "peak_bytes", "peak_blocks"),
-        ("Asked for in the recording and alive at its end", "growth", "kept_bytes", "kept_blocks"),
-    ):
-        rows = [row for row in document[key][:TOP] if row[size]]
-        if rows:
-            lines += ["", title, *(f"  {_place(row, row[size], row[number])}" for row in rows)]
-    if document["shortages"]:
-        lines += ["", "Too little memory"]
-        lines += [f"  {_shortage(row)}" for row in document["shortages"][:TOP]]
-    return "\n".join(lines)
-
-
-def _place(row: dict[str, Any], size: int, blocks: int) -> str:
-    from ..system.text import amount, printable
-
-    return f"{amount(size):>10} {blocks:>6,} ×  {printable(row['stack'][0] if row['stack'] else 'not recorded')}"
-
-
-def _pool(row: dict[str, Any]) -> str:
-    from ..system.text import amount, percent
-
-    return (
-        f"  of {amount(row['reserved'])} reserved at the end {percent(row['idle_share'])} idle:"
-        f" {amount(row['free_segments'])} in free segments, {amount(row['inactive_split'])} in free parts of others;"
-        f" the largest free block has {amount(row['largest_free'])}"
-    )
-
-
-def _cuda_pool(row: dict[str, Any]) -> str:
-    from ..system.text import UNAVAILABLE, amount
-
-    held, used, left = (
-        UNAVAILABLE if row[name] is None else amount(row[name])
-        for name in ("peak_bytes", "peak_used_bytes", "end_bytes")
-    )
-    where = "host" if row["device"] < 0 else f"device {row['device']}"
-    return f"  pool of CUDA on {where}: held at most {held}, {used} of it in blocks; {left} at the end"
-
-
-def _shortage(row: dict[str, Any]) -> str:
-    from ..system.text import amount, duration, printable
-
-    asked = row["stack"][0] if row["stack"] else "not recorded"
-    what = str(row["shortage"]).replace("_", " ")
-    return (
-        f"{duration(row['time_ns'] / 1e6):>9}  {what}: {amount(row['requested'])} asked for,"
-        f" {amount(row['live'])} live, device had {amount(row['device_free'])}: {printable(asked)}"
-    )
-
-
-# --- of a program -------------------------------------------------------------------------------------------------
-
-
-def text(memory: "MemoryProfiler") -> str:
+def text(memory: MemoryProfiler) -> str:
     """Return the analysis for a terminal."""
-    from ..system.text import UNAVAILABLE, amount, printable
-
     found = memory.get_peak_analysis()
 
     def mb(name: str) -> str:
@@ -215,7 +124,5 @@ def text(memory: "MemoryProfiler") -> str:
 
 
 def _row(row: dict[str, Any]) -> str:
-    from ..system.text import amount, printable
-
     place = row["stack"][0] if row["stack"] else row["operator"] or "before tracking began"
     return f"{amount(row['bytes']):>10} {row['count']:>6,} ×  {row['category']}: {printable(place)}"

@@ -2,9 +2,14 @@
 """``regimeter profile``: run a torch program under torch.profiler, keep its trace, say what stands out."""
 
 import argparse
+import math
 from typing import TYPE_CHECKING
 
+from ..run.summary_text import anomaly_lines
+from ..suite import UnifiedProfiler
+from ..system.text import UNAVAILABLE, duration, printable, shorten
 from .common import declare_in_process, tell_in_process
+from .in_process import name_of, run_program
 
 if TYPE_CHECKING:
     from ..suite import ProfileSession
@@ -22,7 +27,6 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
         "profile",
         run,
         usage=USAGE,
-        help="run a torch program under torch.profiler: trace, flame graph, what stands out",
         description="Run the program in this process under torch.profiler, and keep trace and flame graph in DIR."
         " `regimeter record` records any program, at less cost and without a trace of every operator.",
     )
@@ -33,9 +37,6 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the program and report; the exit code is the program's."""
-    from ..suite import UnifiedProfiler
-    from .in_process import name_of, run_program
-
     name = name_of(arguments.program)
     profiler = UnifiedProfiler(
         arguments.output,
@@ -52,10 +53,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 def text(session: "ProfileSession") -> str:
     """Return the session for a terminal."""
-    import math
-
-    from ..run.summary_text import anomaly_lines
-    from ..system.text import UNAVAILABLE, duration, printable, shorten
 
     def ms(value: float) -> str:
         return UNAVAILABLE if math.isnan(value) else duration(value)

@@ -4,19 +4,20 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from ..query import query
+from ..system.text import TextTable, printable, render
 from .common import not_negative, print_document
 
 if TYPE_CHECKING:
     from .common import Verbs
 
 SHOWN = 100
-HELP = "SQL over the tables of a run or of a data set of `regimeter ranks --dataset`"
 SQL = "one SELECT; tables by their names in docs/schema.md; SHOW TABLES and DESCRIBE list them and their columns"
 
 
 def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     """Declare the verb."""
-    parser = verbs.add_parser("query", parents=[common], allow_abbrev=False, help=HELP)
+    parser = verbs.add_parser("query", parents=[common], allow_abbrev=False)
     parser.add_argument("file", metavar="RUN|DATASET", help="a run, a trace, or a folder that --dataset has written")
     parser.add_argument("sql", metavar="SQL", help=SQL)
     parser.add_argument("--top", metavar="N", type=not_negative, default=SHOWN, help="rows of text; 0 for all")
@@ -25,13 +26,10 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the rows."""
-    from ..query import query
-
     found = query(arguments.file, arguments.sql)
     if arguments.json:
         print_document(found.to_document(arguments.file))
         return 0
-    from ..system.text import TextTable, printable, render
 
     def cell(value: Any) -> str:
         return "" if value is None else printable(str(value))

@@ -2,14 +2,28 @@
 """``regimeter ranks DIR|GLOB``: many ranks, read one by one by processes or a Dask cluster."""
 
 import argparse
+from typing import TYPE_CHECKING
 
-from .common import check_thresholds, only, print_document, write_document
+from ..job import analyze_ranks
+from ..job.dataset import write_dataset
+from ..job.text import text
+from ..system.files import atomic_writer
+from .analyse import check_thresholds, declare
+from .common import print_document, text_width, write_document
+from .files import check_writable
+from .progress import step
+from .runs import only
+
+if TYPE_CHECKING:
+    from .common import Verbs
 
 ADDRESS = "read by the workers of this Dask scheduler, as tcp://HOST:8786; they need the files under the same paths"
 
 
-def extend(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say who reads, and where results go."""
+def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
+    """Declare the verb: an analysis, with options that say who reads, and where results go."""
+    parser = declare(verbs, common, "ranks")
+    parser.set_defaults(run=run)
     group = parser.add_argument_group("who reads the ranks")
     group.add_argument("--scheduler", metavar="ADDRESS", help=ADDRESS)
     group.add_argument(
@@ -32,10 +46,6 @@ def _workers(text: str) -> int:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print what the job lost, to whom and why."""
-    from ..job import analyze_ranks
-    from .files import check_writable
-    from .progress import step
-
     if arguments.output:
         check_writable(arguments.output)
     thresholds = dict(arguments.set)
@@ -53,21 +63,14 @@ def run(arguments: argparse.Namespace) -> int:
         )
     document = found.document()
     if arguments.dataset:
-        from ..job.dataset import write_dataset
-
         write_dataset(found, arguments.dataset)
     if arguments.top:
         document = document | {"rows": document["rows"][: arguments.top]}
     if arguments.output:
-        from ..system.files import atomic_writer
-
         with atomic_writer(arguments.output) as file:
             write_document(document, file)
     if arguments.json:
         print_document(document)
     elif not arguments.output:
-        from ..job.text import text
-        from .common import text_width
-
         print(text(document, text_width()))
     return 0

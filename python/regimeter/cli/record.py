@@ -5,64 +5,40 @@ import argparse
 import contextlib
 import json
 import os
-import re
-import shutil
 import sys
-import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from ..capture.rates import STACKS_HZ, budget_ppm
+from .. import _core
+from ..capture import recording as told
+from ..capture.rates import STACKS_HZ, STALL_PERIODS, budget_ppm
+from . import supervise
 from .common import as_option
+from .environment import begins_inside, environment_of
+from .errors import CommandError, describe
+from .program import command_of
+from .progress import step
+from .reservation import reserve
 
 if TYPE_CHECKING:
     from .common import Verbs
     from .outcome import Recording
 
-USAGE = "regimeter record [-o RUN] [--html OUT] [options] [--] (SCRIPT | -m MODULE | -c CODE) [ARGS ...]"
-VALUED = (
-    "-o",
-    "--output",
-    "--html",
-    "--interval",
-    "--sample-rate",
-    "--stacks",
-    "--counter-ranges",
-    "--count",
-    "--layout",
-    "--turns",
-    "--budget",
-)
-# Verbs that start a program -> their options that take a value.
-STARTING = {
-    "record": VALUED,
-    "profile": ("-o", "--output", "--disk-budget-mb"),
-    "memory": ("-o", "--output", "--interval", "--memory"),
-    "monitor": (
-        "-o",
-        "--output",
-        "--port",
-        "--host",
-        "--interval",
-        "--keep",
-        "--disk",
-        "--on",
-        "--alert",
-        "--baseline",
-        "--webhook",
-        "--budget",
-    ),
-}
-TORCHRUN = "torchrun"  # torch's command, which is a module
-INTERPRETER = re.compile(r"python(3(\.\d+)?)?")
+USAGE = "regimeter record [-o RUN] [--html OUT] [options] [--] (SCRIPT | COMMAND | -m MODULE | -c CODE) [ARGS ...]"
+# Options, command, recording, layout of memory -> the command that runs the program, and its environment.
+Launch = Callable[
+    [dict[str, Any], list[str], str, int], contextlib.AbstractContextManager[tuple[list[str], dict[str, str]]]
+]
 INTERVAL_MS = 10.0
+RESIDENT_MS = 100.0  # where a profiler in the program reads it, too
 FAILED = 1
 DESCRIPTION = """\
 Runs the program as `python SCRIPT ARGS` would: same arguments, streams, exit code and signals. Profilers of the
 program that name no file write RUN: the first one RUN itself, further ones RUN.2 and so on, those of its forked or
-spawned processes RUN.PID, of ranks that torchrun starts RUN.rankN.
+spawned processes RUN.PID, of ranks that torchrun starts RUN.rankN. COMMAND is an installed one of Python, such as
+torchrun, pytest or accelerate.
 A program without any scope is recorded as one scope. The call stacks of its threads are
-sampled 100 times a second.
+sampled 100 times a second, and its kernels traced from its first use of CUDA on.
 What is printed here goes to standard error.
 """
 
@@ -76,7 +52,6 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
         usage=USAGE,
         description=DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        help="run a program and keep what its profilers record",
     )
     parser.add_argument(
         "-o", "--output", metavar="RUN", help="recording (default: regimeter-SCRIPT-TIME.rgm in this folder)"
@@ -99,20 +74,24 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--track-memory", action="store_true", help="measure memory at begin and end of every scope")
     parser.add_argument(
-        "--kernels", action="store_true", help="trace kernels, copies and waits of the device with CUPTI"
+        "--kernels",
+        action="store_true",
+        help="trace kernels, copies and waits of the device from the start, which initialises CUDA before the program "
+        "does (default: from the program's first use of CUDA on)",
     )
+    parser.add_argument("--no-kernels", action="store_true", help="do not trace kernels of programs that use CUDA")
     parser.add_argument(
-        "--graph-nodes", action="store_true", help="with --kernels, a record for each node of a CUDA graph"
+        "--graph-nodes", action="store_true", help="as --kernels, with a record for each node of a CUDA graph"
     )
     parser.add_argument(
         "--device-memory",
         action="store_true",
-        help="with --kernels, memory that CUDA gives out, by kind, pool and scope: `regimeter memory RUN`",
+        help="as --kernels, with memory that CUDA gives out, by kind, pool and scope: `regimeter memory RUN`",
     )
     parser.add_argument(
         "--queue-times",
         action="store_true",
-        help="with --kernels, when each launch was queued and when it was submitted: `regimeter launches RUN`",
+        help="as --kernels, and when each launch was queued and when it was submitted: `regimeter launches RUN`",
     )
     parser.add_argument(
         "--telemetry",
@@ -125,6 +104,19 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
         "--counter-ranges",
         metavar="SET",
         help="count in the outermost scopes that use the device: regime, roofline-hw, fp, tensor, speed-of-light",
+    )
+    parser.add_argument(
+        "--stalls",
+        action="store_true",
+        help="sample why the warps of kernels do not go on, by instruction: `regimeter stalls RUN`",
+    )
+    parser.add_argument(
+        "--stall-period",
+        metavar="N",
+        type=int,
+        choices=STALL_PERIODS,
+        help="with --stalls, a sample every 2^N cycles of each multiprocessor, "
+        f"{STALL_PERIODS[0]} to {STALL_PERIODS[-1]} (default: CUPTI's own)",
     )
     add_count_options(parser)
     parser.add_argument(
@@ -213,74 +205,57 @@ def _rate(text: str) -> float:
     return value
 
 
-def split_program(words: list[str]) -> tuple[list[str], list[str]]:
-    """Split the command line into our words and those of the program, which are not ours to read."""
-    verb = next((i for i, word in enumerate(words) if not word.startswith("-")), len(words))
-    if words[verb : verb + 1] in (["ab"], ["calibrate"]):
-        end = words.index("--", verb) if "--" in words[verb:] else len(words)
-        return words[:end], words[end + 1 :]
-    if verb == len(words) or words[verb] not in STARTING:
-        return words, []
-    valued, i = STARTING[words[verb]], verb + 1
-    from .files import holds_recording
-
-    takes_files = words[verb] == "memory"
-    while i < len(words):
-        word = words[i]
-        if word == "--":
-            return words[:i], words[i + 1 :]
-        if word == "-" or not word.startswith("-") or word[:2] in ("-m", "-c"):
-            return (words, []) if takes_files and holds_recording(word) else (words[:i], words[i:])
-        i += 2 if word in valued else 1
-    return words, []
-
-
 def run(arguments: argparse.Namespace) -> int:
     """Run the program, then report; the exit code is the program's, or 1 where only the recording is incomplete."""
-    from .errors import CommandError
-    from .outcome import Recording
-    from .supervise import end_like, run_child
-
     if not arguments.program and (arguments.html or "").endswith(".py"):
         raise CommandError(
             f"record: no program given: {arguments.html} was read as the value of --html; "
             f"write --html report.html {arguments.html}"
         )
-    command, name = command_of(arguments.program)
+    command, name = command_of(arguments.program, "record", USAGE)
     if arguments.html is not None:
-        from ..run.formats import PAGES, choose
-        from .files import check_writable
+        # What knows the formats takes 15 ms to import, for which no program waits without a page.
+        from .files import check_page
 
-        choose(arguments.html, PAGES, default="html")
-        check_writable(arguments.html)
+        check_page(arguments.html)
+    launch: Launch = _launch
     if arguments.count is not None:
-        from ..system import callgrind
+        # What runs Callgrind takes 20 ms to import, for which no program waits that is not counted.
+        from .counted import check_counting, launch_counted
 
-        callgrind.version()
+        check_counting()
+        launch = launch_counted
     options = _options(arguments, name)  # what is wrong with them is said before there is a file
-    recording = Recording.reserve(arguments.output, name)
-    interval_ms = INTERVAL_MS if arguments.interval is None else arguments.interval
-    with _counted(arguments, options, command, recording) as started:
-        environment = _environment(options, recording, arguments.layout)
-        outcome = run_child(started, environment, round(interval_ms * 1e6))
+    reserved = reserve(arguments.output, name)
+    interval_ms = _resident_ms(arguments, options)
+    with launch(options, command, reserved.file, arguments.layout) as (started, environment):
+        outcome = supervise.run_child(started, environment, round(interval_ms * 1e6))
+    whole = False
     try:
-        recording.finish(outcome, command, name)
+        from .outcome import Recording  # when the program has ended, see there
+
+        recording = Recording(reserved, outcome, command, name)
+        whole = not recording.losses()
         _report(arguments, recording)
     except KeyboardInterrupt:
-        _say(f"regimeter: report stopped; {_place(recording)}")
+        _say(f"regimeter: report stopped; {_place(reserved.file)}")
     except Exception as error:
-        from .errors import describe
-
         if os.environ.get("REGIMETER_DEBUG"):
             raise
-        _say(f"regimeter: no report: {describe(error)[0]}; {_place(recording)}")
-        return end_like(outcome) or FAILED
-    return end_like(outcome) or (FAILED if recording.losses() else 0)
+        _say(f"regimeter: no report: {describe(error)[0]}; {_place(reserved.file)}")
+        whole = False
+    return supervise.end_like(outcome) or (0 if whole else FAILED)
 
 
-def _place(recording: "Recording") -> str:
-    there = os.path.exists(recording.file)
-    return f"the recording is in {recording.file}" if there else f"there is no recording at {recording.file}"
+def _resident_ms(arguments: argparse.Namespace, options: dict[str, Any]) -> float:
+    """Return how often the program's memory is read from here, which is of use where nothing is recorded in it."""
+    if arguments.interval is None:
+        return RESIDENT_MS if begins_inside(options) else INTERVAL_MS
+    return float(arguments.interval)
+
+
+def _place(file: str) -> str:
+    return f"the recording is in {file}" if os.path.exists(file) else f"there is no recording at {file}"
 
 
 def record(program: list[str], output: str | None, options: dict[str, Any]) -> "tuple[Recording, int]":
@@ -288,62 +263,31 @@ def record(program: list[str], output: str | None, options: dict[str, Any]) -> "
 
     A program that ends by a signal counts as 128 and its number.
     """
-    from ..capture import recording as told
-    from .outcome import Recording
-    from .supervise import run_child
+    command, name = command_of(program, "record", USAGE)
+    reserved = reserve(output, name)
+    stated = {told.FILE: os.path.abspath(reserved.file), told.OPTIONS: json.dumps(options)}
+    outcome = supervise.run_child(command, {**os.environ, **stated}, round(INTERVAL_MS * 1e6))
+    from .outcome import Recording  # as above
 
-    command, name = command_of(program)
-    recording = Recording.reserve(output, name)
-    stated = {told.FILE: os.path.abspath(recording.file), told.OPTIONS: json.dumps(options)}
-    outcome = run_child(command, {**os.environ, **stated}, round(INTERVAL_MS * 1e6))
-    recording.finish(outcome, command, name)
-    return recording, 128 + outcome.killed_by if outcome.killed_by else outcome.code
+    return Recording(reserved, outcome, command, name), 128 + outcome.killed_by if outcome.killed_by else outcome.code
 
 
-def command_of(program: list[str], verb: str = "record", usage: str = USAGE) -> tuple[list[str], str]:
-    """Return the child's command line and a name for the program; CommandError, as of that verb, where it is none."""
-    from subprocess import _args_from_interpreter_flags  # type: ignore[attr-defined]
-
-    from .errors import CommandError
-
-    program = _without_interpreter(program)
-    if not program:
-        raise CommandError(f"{verb}: no program given; usage: {usage}")
-    if program[0] == TORCHRUN and not os.path.exists(TORCHRUN):
-        program = ["-m", "torch.distributed.run", *program[1:]]
-    first, name = program[0], ""
-    if first[:2] in ("-m", "-c"):
-        option, given = first[:2], first[2:] or (program[1] if len(program) > 1 else "")
-        if not given:
-            raise CommandError(f"{verb}: {option} needs {'a module' if option == '-m' else 'code'}; usage: {usage}")
-        name = given if option == "-m" else "-c"
-    elif first == "-":
-        name = "stdin"
-    elif not os.path.exists(first):
-        raise CommandError(f"{first}: no such program file; check the path, or use -m for a module")
-    else:
-        name = os.path.basename(os.path.abspath(first))
-    return [sys.executable, *_args_from_interpreter_flags(), *program], name
-
-
-def _without_interpreter(program: list[str]) -> list[str]:
-    """Return a command without the `python` before the program, as people write it; CommandError for another one."""
-    from .errors import CommandError
-
-    if not program or not INTERPRETER.fullmatch(os.path.basename(program[0])):
-        return program
-    there = os.path.isfile(program[0])
-    if there and os.path.realpath(program[0]) != os.path.realpath(sys.executable):
-        raise CommandError(f"{program[0]}: another Python than {sys.executable}, where regimeter is installed")
-    return program[1:]
-
-
-def _kernel_options(arguments: argparse.Namespace) -> dict[str, bool]:
-    return {
+def _kernels(arguments: argparse.Namespace) -> dict[str, int] | str | bool:
+    """Return what is asked of kernels, False for nothing; CommandError for options that contradict each other."""
+    named = {
         "graph_nodes": arguments.graph_nodes,
         "memory": arguments.device_memory,
         "queue_times": arguments.queue_times,
     }
+    kernels = {name: 1 for name, asked in named.items() if asked}
+    asked = arguments.kernels or bool(kernels)
+    if arguments.no_kernels:
+        if asked:
+            raise CommandError("record: --no-kernels contradicts --kernels and its options")
+        return False
+    # Who measures with counters asks the same tool of the vendor's, and chooses what it is asked for.
+    elsewhere = arguments.counters or arguments.counter_ranges is not None or arguments.count is not None
+    return (kernels or True) if asked else False if elsewhere else told.AWAITED
 
 
 def _options(arguments: argparse.Namespace, name: str) -> dict[str, Any]:
@@ -351,9 +295,9 @@ def _options(arguments: argparse.Namespace, name: str) -> dict[str, Any]:
     options: dict[str, Any] = {"program": name}
     if arguments.track_memory:
         options["track_memory"] = True
-    kernels = {name: 1 for name, asked in _kernel_options(arguments).items() if asked}
-    if arguments.kernels or kernels:
-        options["profile_kernels"] = kernels or True
+    kernels = _kernels(arguments)
+    if kernels:
+        options["profile_kernels"] = kernels
     if arguments.stacks and arguments.count is None:
         options["stacks"] = arguments.stacks
     if arguments.budget is not None:
@@ -368,6 +312,8 @@ def _options(arguments: argparse.Namespace, name: str) -> dict[str, Any]:
         options["counters"] = True
     if arguments.counter_ranges is not None:
         options["counters"] = {"set": _set_for_ranges(arguments.counter_ranges)}
+    if arguments.stalls or arguments.stall_period:
+        options["stalls"] = arguments.stall_period or True
     if arguments.no_witness:
         options["witness"] = False
     if arguments.turns is not None:
@@ -381,8 +327,7 @@ def _options(arguments: argparse.Namespace, name: str) -> dict[str, Any]:
 
 def _allocations(arguments: argparse.Namespace) -> bool:
     """Return True where allocations can be watched; CommandError with the reason where not."""
-    from ..system import preload
-    from .errors import CommandError
+    from ..system import preload  # with pathlib it takes 6 ms, for which only these programs wait
 
     reason = preload.reason()
     if arguments.count is not None:
@@ -395,53 +340,15 @@ def _allocations(arguments: argparse.Namespace) -> bool:
 
 
 @contextlib.contextmanager
-def _counted(
-    arguments: argparse.Namespace, options: dict[str, Any], command: list[str], recording: "Recording"
-) -> Iterator[list[str]]:
-    """Yield the command that runs the program, under Callgrind where its instructions are counted."""
-    from ..system import callgrind
-
-    if arguments.count is None:
-        yield command
-        return
-    # A folder of its own, because how many files lie beside a recording is in the heap of the program that looks there.
-    with tempfile.TemporaryDirectory(prefix="regimeter-") as folder:
-        log, made = os.path.join(folder, "callgrind.log"), os.path.join(folder, "run.rgm")
-        options["count"] = {"log": log, "file": made, "layout": arguments.layout, "version": callgrind.version()}
-        options["memory_interval_ms"] = 0.0
-        with callgrind.addresses_held():
-            yield callgrind.command(log, command)
-        for name in os.listdir(folder):
-            if name.startswith("run.rgm"):
-                shutil.move(os.path.join(folder, name), recording.file + name.removeprefix("run.rgm"))
-
-
-def _environment(options: dict[str, Any], recording: "Recording", layout: int) -> dict[str, str]:
-    from ..capture import recording as told
-    from ..system import callgrind, preload
-
-    file = options["count"]["file"] if "count" in options else os.path.abspath(recording.file)
-    made = {**os.environ, told.FILE: file, told.OPTIONS: json.dumps(options)}
-    if any(asked in options for asked in ("stacks", "structure", "profile_kernels", "count")):
-        made |= bootstrap()
-    if "allocations" in options:
-        made |= preload.variables(made)
-    return callgrind.environment(made, layout) if "count" in options else made
-
-
-def bootstrap() -> dict[str, str]:
-    """Return variables by which Python imports our `sitecustomize` before the program, which puts them back."""
-    folder = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "bootstrap")
-    before = os.environ.get("PYTHONPATH", "")
-    path = f"{folder}{os.pathsep}{before}" if before else folder
-    return {"PYTHONPATH": path, "REGIMETER_RECORD_PYTHONPATH": before}
+def _launch(
+    options: dict[str, Any], command: list[str], file: str, layout: int
+) -> Iterator[tuple[list[str], dict[str, str]]]:
+    """Yield the command that runs the program, and its environment."""
+    yield command, environment_of(options, file)
 
 
 def _set_for_ranges(name: str) -> str:
     """Return the name; CommandError when it is no set that ranges are measured with."""
-    from .. import _core
-    from .errors import CommandError
-
     valid = [known for known, row in _core.counter_sets().items() if row["profiler"] == "range"]
     if name not in valid:
         raise CommandError(f"record: no set of counters for ranges is called {name!r}; valid are: {', '.join(valid)}")
@@ -450,8 +357,6 @@ def _set_for_ranges(name: str) -> str:
 
 def _report(arguments: argparse.Namespace, recording: "Recording") -> None:
     """Write the page and print the closing lines, on standard error."""
-    from .progress import step
-
     if arguments.html is not None:
         with step(f"writing {arguments.html}", quiet=arguments.quiet):
             recording.whole.write_html(arguments.html)

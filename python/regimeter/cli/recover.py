@@ -4,8 +4,13 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from ..system.text import count
-from .common import load_run, next_step, print_document
+from ..run.formats import RUNS, choose
+from ..system.text import count, printable
+from .common import next_step, print_document
+from .errors import CommandError
+from .files import check_output
+from .progress import step
+from .runs import load_run
 
 if TYPE_CHECKING:
     from .common import Verbs
@@ -13,9 +18,7 @@ if TYPE_CHECKING:
 
 def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     """Declare the verb."""
-    parser = verbs.add_parser(
-        "recover", parents=[common], allow_abbrev=False, help="save what is intact in a cut or damaged recording"
-    )
+    parser = verbs.add_parser("recover", parents=[common], allow_abbrev=False)
     parser.add_argument("file", metavar="FILE", help="recording of a killed program, or a damaged file; not changed")
     parser.add_argument("-o", "--output", metavar="OUT", required=True, help="file for the recovered run")
     parser.set_defaults(run=run)
@@ -23,11 +26,6 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Read what is intact, save it, and say what is missing."""
-    from ..run.formats import RUNS, choose
-    from .errors import CommandError
-    from .files import check_output
-    from .progress import step
-
     choose(arguments.output, RUNS, default="run")
     check_output(arguments.output, arguments.file)
     loaded = load_run(arguments.file, recover=True, quiet=arguments.quiet)
@@ -50,8 +48,6 @@ def run(arguments: argparse.Namespace) -> int:
             }
         )
         return 0
-    from ..system.text import printable
-
     recovered = f"{count(len(loaded.spans), 'scope')} and {count(len(loaded.memory), 'memory sample')}"
     print(f"{arguments.output}: {recovered} recovered from {arguments.file}")
     for row in missing:

@@ -5,7 +5,16 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
-from .common import load_run, not_negative, print_document
+from .. import _core
+from ..calibration.choice import choose
+from ..report.regime_data import reason_of, sureness_of
+from ..report.roofline_text import roofline_lines
+from ..system.text import count, duration, percent, shorten
+from . import record
+from .analyse import CEILINGS
+from .common import not_negative, print_document, text_width
+from .errors import CommandError
+from .runs import load_run
 
 if TYPE_CHECKING:
     from ..analysis.result import Result
@@ -45,13 +54,10 @@ KERNEL_PARTS = (
 
 def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     """Declare the verb."""
-    from .analyse import CEILINGS
-
     parser = verbs.add_parser(
         "regime",
         parents=[common],
         allow_abbrev=False,
-        help="what limits a trace, a run or a program: overhead, memory or arithmetic",
         description="Prints how the time of each device divides and what limits it, for the whole run and its steps or "
         "scopes, then what limits the kernels. A program (PROGRAM.py) is recorded first; it runs once.",
     )
@@ -70,15 +76,11 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Record where asked to, judge and print."""
-    from ..calibration.choice import choose
-
     loaded, code = _load(arguments)
     ceilings = choose(loaded, arguments.ceilings)
     if arguments.json:
         print_document(document(loaded, ceilings, arguments.by, arguments.target))
     else:
-        from .common import text_width
-
         print(*text_of(loaded, ceilings, arguments.by, arguments.top, text_width()), sep="\n")
     return code
 
@@ -86,12 +88,8 @@ def run(arguments: argparse.Namespace) -> int:
 def _load(arguments: argparse.Namespace) -> "tuple[Run, int]":
     if not arguments.target.endswith(".py"):
         if arguments.arguments:
-            from .errors import CommandError
-
             raise CommandError("regime: only a program takes arguments; one trace, run or directory at a time")
         return load_run(arguments.target, quiet=arguments.quiet), 0
-    from . import record
-
     program = [arguments.target, *arguments.arguments]
     recorded, outcome = record.record(program, arguments.output, {"profile_kernels": True} if _has_device() else {})
     if not arguments.quiet:
@@ -100,8 +98,6 @@ def _load(arguments: argparse.Namespace) -> "tuple[Run, int]":
 
 
 def _has_device() -> bool:
-    from .. import _core
-
     try:
         return bool(_core.telemetry_devices())
     except _core.Error:
@@ -125,8 +121,6 @@ def document(run: "Run", ceilings: "Choice", by: str, file: str) -> dict[str, An
 
 def text_of(run: "Run", ceilings: "Choice", by: str, top: int, width: int) -> list[str]:
     """Return the whole report as lines; width: of the picture and of rows with a name, in cells."""
-    from ..report.roofline_text import roofline_lines
-
     whole = run.result("region-regimes", by="run", ceilings=ceilings)
     lines = [line for row in whole for line in (*region_lines(row), "")] or ["nothing was recorded", ""]
     lines.append(f"ceilings: {ceilings.note}")
@@ -143,14 +137,10 @@ def text_of(run: "Run", ceilings: "Choice", by: str, top: int, width: int) -> li
 
 def verdict(row: dict[str, Any], of: str = "device span") -> str:
     """Return the label of a row with what stands beside it; `of`: what the shares of a region are of."""
-    from ..report.regime_data import reason_of
-
     return f"{_label(row)}: {reason_of(row, of)}"
 
 
 def _label(row: dict[str, Any]) -> str:
-    from ..report.regime_data import sureness_of
-
     words = [row["regime"]]
     if row["detail"] not in (None, "none"):
         words.append(row["detail"].replace("_", " "))
@@ -163,8 +153,6 @@ def _label(row: dict[str, Any]) -> str:
 
 def region_lines(row: dict[str, Any], by: str = "run") -> list[str]:
     """Return the paragraph of one device in a region of that sort."""
-    from ..system.text import duration, percent
-
     place = f"device {row['device']}" if row["device"] >= 0 else "host"
     rank = f"rank {row['rank']}, " if row["rank"] >= 0 else ""
     lines = [f"{rank}{place}: {verdict(row, SPANS[by])}"]
@@ -186,8 +174,6 @@ def region_lines(row: dict[str, Any], by: str = "run") -> list[str]:
 
 def _regions(regions: "Result", by: str) -> list[str]:
     """Return a line a region; neighbours with the same verdict are one line, without their times."""
-    from ..system.text import duration, percent, shorten
-
     lines = [f"by {by}; shares are of the time of the {SPANS[by]}"]
     groups: list[tuple[str, list[dict[str, Any]]]] = []
     for row in regions[: REGIONS if by == "scope" else len(regions)]:
@@ -210,8 +196,6 @@ def _regions(regions: "Result", by: str) -> list[str]:
 
 def _kernels(kernels: "Result", top: int, width: int) -> list[str]:
     """Return two lines a kernel, and one for all those of which the same is not known."""
-    from ..system.text import count, duration, percent, shorten
-
     room = max(12, min(60, width - 21))
     judged = [row for row in kernels if row["regime"] != "UNKNOWN"]
     shown = judged[: top or len(judged)]

@@ -5,7 +5,15 @@ import argparse
 import os
 from typing import TYPE_CHECKING
 
-from .common import RUNS, load_run, only, print_document
+from .. import _core
+from ..calibration.choice import read_calibration
+from ..report.html import write_html
+from ..run.formats import PAGES, choose
+from .analyse import CEILINGS
+from .common import print_document
+from .files import check_output, check_writable
+from .progress import bar
+from .runs import RUNS, load_run, only
 
 if TYPE_CHECKING:
     from .common import Verbs
@@ -17,13 +25,10 @@ DASHBOARD = "profiler_visualization.html"
 
 def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     """Declare the verb."""
-    from .analyse import CEILINGS
-
     parser = verbs.add_parser(
         "report",
         parents=[common],
         allow_abbrev=False,
-        help="write a run as one HTML file that needs no network",
         description="Write a run as one HTML file that needs no network. Without RUN: the dashboard, a page that"
         " shows demo data and into which exported JSON files can be loaded.",
     )
@@ -38,11 +43,6 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the page."""
-    from ..calibration.choice import read_calibration
-    from ..run.formats import PAGES, choose
-    from .files import check_output
-    from .progress import bar
-
     if not arguments.run_files:
         return _write_dashboard(arguments)
     output = arguments.output or REPORT
@@ -52,16 +52,27 @@ def run(arguments: argparse.Namespace) -> int:
     loaded = load_run(only(arguments.run_files), quiet=arguments.quiet)
     with bar(f"writing {output}", quiet=arguments.quiet) as progress:
         loaded.write_html(output, title=arguments.title, progress=progress, ceilings=ceilings)
-    noun, number = ("scopes", len(loaded.entries)) if len(loaded.entries) else ("spans", len(loaded.spans))
-    _tell(arguments, output, {noun: number}, f"{number:,} {noun}", "")
+    counts = {"scopes": len(loaded.entries), "spans": len(loaded.spans), "memory_events": len(loaded.tables.memory)}
+    noun, number = next(((noun, number) for noun, number in counts.items() if number), ("spans", 0))
+    _tell(
+        arguments,
+        output,
+        {noun: number},
+        f"{number:,} {noun.replace('_', ' ')}",
+        _served(arguments.run_files, len(loaded.spans)),
+    )
     return 0
 
 
-def _write_dashboard(arguments: argparse.Namespace) -> int:
-    from ..report.html import write_html
-    from ..run.formats import PAGES, choose
-    from .files import check_writable
+def _served(files: list[str], spans: int) -> str:
+    """Return what shows every span of a run with more of them than a page draws one by one; "" for others."""
+    most = int(_core.policy()["timeline_max_spans"]["default"])
+    if spans <= most:
+        return ""
+    return f"; of {spans:,} spans it draws the {most:,} longest one by one, regimeter serve {' '.join(files)} draws all"
 
+
+def _write_dashboard(arguments: argparse.Namespace) -> int:
     output = arguments.output or DASHBOARD
     choose(output, PAGES, default="html")
     check_writable(output)

@@ -4,7 +4,9 @@
 import argparse
 from typing import TYPE_CHECKING
 
+from ..schemas import find_schema, names
 from .common import print_document
+from .errors import CommandError
 
 if TYPE_CHECKING:
     from .common import Verbs
@@ -12,18 +14,13 @@ if TYPE_CHECKING:
 
 def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     """Declare the verb."""
-    parser = verbs.add_parser(
-        "schema", parents=[common], allow_abbrev=False, help="print the JSON Schema of a document, or list them"
-    )
+    parser = verbs.add_parser("schema", parents=[common], allow_abbrev=False)
     parser.add_argument("name", metavar="NAME", nargs="?", help="as in the document's format: show, kernels, ...")
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the schema of one document, or their names."""
-    from ..schemas import find_schema, names
-    from .errors import CommandError
-
     if arguments.name is None:
         found = names()
         print_document(found) if arguments.json else print(*found, sep="\n")

@@ -2,10 +2,16 @@
 """``regimeter selftest overhead``: what a scope costs on this machine, beside contextlib.nullcontext."""
 
 import argparse
+import contextlib
+import gc
 from collections.abc import Callable
+from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
+from .._core import Profiler
+from ..system.text import TextTable, print_table
 from .common import print_document
+from .progress import step
 
 if TYPE_CHECKING:
     from .common import Verbs
@@ -21,7 +27,6 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
         "selftest",
         parents=[common],
         allow_abbrev=False,
-        help="measure what recording costs on this machine",
         description="overhead: least time per scope over short bursts, less an empty loop, with warm caches. Right "
         "after a large computation a scope costs several times as much.",
     )
@@ -31,16 +36,12 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Measure and print."""
-    from .progress import step
-
     with step("measuring", quiet=arguments.quiet):
         rows = measure()
     if arguments.json:
         facts = {"burst": BURST, "bursts": BURSTS, "statistic": "minimum", "unit": "ns", "rows": rows}
         print_document({"format": "regimeter.selftest", "version": 1} | facts)
         return 0
-    from ..system.text import TextTable, print_table
-
     table = TextTable(
         f"Cost of a scope: least of {BURSTS} bursts of {BURST}, warm caches",
         ("what", "ns", "of nullcontext"),
@@ -54,10 +55,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 def measure() -> list[dict[str, Any]]:
     """Return one row per way to mark a block: name, ns per block, ratio to contextlib.nullcontext."""
-    import contextlib
-
-    from .._core import Profiler
-
     profiler, disabled = Profiler(), Profiler()
     for made in (profiler, disabled):
         made._open(None, {})
@@ -136,9 +133,6 @@ def measure() -> list[dict[str, Any]]:
 
 def _least(burst: Callable[[], None]) -> float:
     """Return the least time of one pass of the loop, in nanoseconds."""
-    import gc
-    from time import perf_counter_ns
-
     collecting = gc.isenabled()
     gc.disable()
     try:

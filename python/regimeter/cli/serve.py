@@ -5,7 +5,10 @@ import argparse
 from functools import partial
 from typing import TYPE_CHECKING
 
+from .._core import UnavailableError
+from ..calibration.choice import read_calibration
 from ..system import quantities
+from .analyse import CEILINGS
 from .common import as_option
 
 if TYPE_CHECKING:
@@ -22,13 +25,10 @@ then every request needs the token that is printed. Nothing is ever written into
 
 def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     """Declare the verb."""
-    from .analyse import CEILINGS
-
     parser = verbs.add_parser(
         "serve",
         parents=[common],
         allow_abbrev=False,
-        help="serve runs over HTTP: their pages, an API, and comparisons",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -49,6 +49,12 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--memory", metavar="SIZE", type=_size, default=1024 * MB, help="for runs that stay loaded (default: 1024MB)"
     )
+    parser.add_argument(
+        "--tiles-above",
+        metavar="SPANS",
+        type=_count,
+        help="pages of runs with more ask for their timeline piece by piece (default: 1000000)",
+    )
     parser.set_defaults(run=run)
 
 
@@ -58,16 +64,19 @@ def _port(text: str) -> int:
     return int(text)
 
 
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 18):
+        raise argparse.ArgumentTypeError(f"expected a number of spans, got {text!r}")
+    return int(text)
+
+
 def _size(text: str) -> int:
     return round(as_option(partial(quantities.size, bare="mb"), text))
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Serve until interrupted."""
-    from .._core import UnavailableError
-    from ..calibration.choice import read_calibration
-
-    try:
+    try:  # the extra `web`
         from ..server.options import Options
         from ..server.process import serve
         from ..server.shelf import Shelf
@@ -87,5 +96,6 @@ def run(arguments: argparse.Namespace) -> int:
         allow_delete=arguments.allow_delete,
         history=arguments.history,
         ceilings=read_calibration(arguments.ceilings) if arguments.ceilings else None,
+        tiles_above=arguments.tiles_above,
     )
     return serve(Shelf(arguments.paths, arguments.keep), options, quiet=arguments.quiet, as_json=arguments.json)

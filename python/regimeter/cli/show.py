@@ -4,18 +4,15 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from ..system.text import count
-from .common import (
-    RUNS,
-    load_run,
-    next_step,
-    not_negative,
-    only,
-    print_document,
-    program_of,
-    run_line,
-    shown_name,
-)
+from ..report.verdict import print_verdict, verdict_data
+from ..run import records
+from ..run.profile_json import UNITS, run_facts, summary_facts
+from ..run.summary_text import anomaly_lines, print_bottlenecks, print_summary
+from ..run.witness import witness_facts
+from ..system.text import count, duration, printable, say
+from . import breakdown
+from .common import next_step, not_negative, print_document, text_width
+from .runs import RUNS, load_run, only, program_of, run_line, shown_name
 
 if TYPE_CHECKING:
     from ..public.run import Run
@@ -23,13 +20,12 @@ if TYPE_CHECKING:
 
 FORMAT, VERSION = "regimeter.show", 1
 BOTTLENECKS = 5
+DEVICES = 8
 
 
 def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     """Declare the verb."""
-    parser = verbs.add_parser(
-        "show", parents=[common], allow_abbrev=False, help="print summary, bottlenecks, anomalies and cost of a run"
-    )
+    parser = verbs.add_parser("show", parents=[common], allow_abbrev=False)
     parser.add_argument("run_files", metavar="RUN", nargs="+", help=RUNS)
     parser.add_argument(
         "--top", metavar="N", type=not_negative, help="operations to show (default: 10; with --json all)"
@@ -39,15 +35,11 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the run."""
-    loaded = load_run(only(arguments.run_files), quiet=arguments.quiet)
+    loaded = load_run(only(arguments.run_files), quiet=arguments.quiet, told=True)
     name = shown_name(arguments.run_files)
     if arguments.json:
         print_document(document(loaded, name, arguments.top))
         return 0
-    from ..report.verdict import print_verdict
-    from ..run.summary_text import print_bottlenecks, print_summary
-    from ..system.text import printable
-
     if len(loaded.tables.files) and not len(loaded.entries):
         _print_trace(loaded, arguments)
         return 0
@@ -74,11 +66,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _print_trace(loaded: "Run", arguments: argparse.Namespace) -> None:
     """Print where the time of a trace went; it holds no scopes of ours."""
-    from ..report.verdict import print_verdict
-    from ..system.text import duration
-    from . import breakdown
-    from .common import text_width
-
     width = text_width()
     top = BOTTLENECKS if arguments.top is None else arguments.top
     if not arguments.quiet:
@@ -86,22 +73,21 @@ def _print_trace(loaded: "Run", arguments: argparse.Namespace) -> None:
         window = f"window {duration(loaded.duration_ns / 1e6)} (first to last event)"
         print(f"{shown_name(arguments.run_files)}: a trace, {', '.join(facts)}, {window}\n")
     print_verdict(loaded)
-    print(breakdown.text(loaded.result("breakdown"), width))
+    print(breakdown.text(loaded.result("breakdown"), width, DEVICES))
     for name in ("kernels", "operators"):
         found = loaded.result(name, top=top)
         if len(found):
             print(f"\n{name}\n{found.text(width)}")
+    notes = anomaly_lines(loaded.anomaly_list())
+    if notes:
+        print()
+        say(None, *notes, wrapped=True)
     if not arguments.quiet:
         print(f"\nNext: {next_step('report', *arguments.run_files, '-o', 'report.html')}")
 
 
 def document(run: "Run", file: str, top: int | None = None) -> dict[str, Any]:
     """Return what `show` prints as one JSON-ready dictionary."""
-    from ..report.verdict import verdict_data
-    from ..run import records
-    from ..run.profile_json import UNITS, run_facts, summary_facts
-    from ..run.witness import witness_facts
-
     summaries = records.summaries_of(run)
     return {
         "format": FORMAT,

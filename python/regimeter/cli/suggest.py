@@ -5,19 +5,21 @@ import argparse
 import shlex
 from typing import TYPE_CHECKING
 
-from .analyse import TRACE, _threshold
-from .common import check_thresholds, not_negative, only, print_document
+from ..public.optimizer import ProfilerOptimizer
+from ..run.formats import choose
+from ..suggest.paragraphs import WIDTH, render_roadmap, render_suggestions, shown
+from .analyse import TRACE, _threshold, check_thresholds
+from .common import not_negative, print_document, text_width
+from .files import check_output
+from .runs import load_run, only
 
 if TYPE_CHECKING:
-    from ..public.optimizer import ProfilerOptimizer
     from .common import Verbs
 
 
 def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     """Declare the verb."""
-    parser = verbs.add_parser(
-        "suggest", parents=[common], allow_abbrev=False, help="what to try next, what it can save, and why"
-    )
+    parser = verbs.add_parser("suggest", parents=[common], allow_abbrev=False)
     parser.add_argument("trace", metavar="RUN", nargs="+", help=TRACE)
     parser.add_argument(
         "--top", metavar="N", type=not_negative, help="default: suggest_shown (docs/schema.md); 0 for all"
@@ -33,11 +35,6 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print or write the suggestions."""
-    from ..public.optimizer import ProfilerOptimizer
-    from ..run.formats import choose
-    from .common import load_run
-    from .files import check_output
-
     policy = dict(arguments.policy)
     check_thresholds(policy)
     trace = only(arguments.trace)
@@ -62,10 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _text(optimizer: "ProfilerOptimizer", arguments: argparse.Namespace) -> str:
-    from ..suggest.paragraphs import WIDTH, render_roadmap, render_suggestions, shown
-    from .common import text_width
-
+def _text(optimizer: ProfilerOptimizer, arguments: argparse.Namespace) -> str:
     width = text_width()
     top, more = (
         shown(dict(arguments.policy)) if arguments.top is None else arguments.top or None,
@@ -84,4 +78,6 @@ def _text(optimizer: "ProfilerOptimizer", arguments: argparse.Namespace) -> str:
             width=min(width, WIDTH),
         )
     found = optimizer.get_suggestions()
-    return render_suggestions(found[:top], len(found), more=f"{more} --top 0", width=min(width, WIDTH))
+    return render_suggestions(
+        found[:top], len(found), more=f"{more} --top 0", width=min(width, WIDTH), limit=optimizer.limit
+    )

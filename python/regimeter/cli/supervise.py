@@ -9,16 +9,20 @@ resident set from /proc.
 Signals: with a terminal the child stays in our process group, so job control works as ever; what the terminal
 sends to the whole group has reached the child already and is not passed on, what is sent to us is. Without a
 terminal the child gets a group of its own, so that a signal to our group, which comes to us, comes to it once too.
+
+What is imported here and in `reservation` is imported before the program begins, hence no dataclasses: with what they
+import they take as long as Python's own start.
 """
 
 import contextlib
 import os
+import resource
 import signal
 import sys
 import time
 from array import array
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from .. import _core
 from ..capture import recording
@@ -31,13 +35,14 @@ HEARTBEAT_NS = 100_000_000
 ECHO_S = 1.0
 
 
-@dataclass(slots=True)
 class MemorySamples:
     """Resident set of the child over time: a value when it has changed, at the latest after HEARTBEAT_NS."""
 
-    time_ns: "array[int]" = field(default_factory=lambda: array("q"))
-    bytes: "array[int]" = field(default_factory=lambda: array("q"))
-    interval_ns: int = 0
+    __slots__ = ("bytes", "interval_ns", "time_ns")
+
+    def __init__(self, interval_ns: int) -> None:
+        self.time_ns, self.bytes = array("q"), array("q")
+        self.interval_ns = interval_ns
 
     def add(self, now_ns: int, resident: int) -> None:
         """Keep a value; a long run keeps every second one of what it has, and samples half as often from then on."""
@@ -50,8 +55,7 @@ class MemorySamples:
             self.interval_ns *= 2
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """How the child ended: `code` is its exit code, `killed_by` the signal that ended it, 0 for none."""
 
     pid: int
@@ -122,8 +126,6 @@ def end_like(outcome: Outcome) -> int:
     """Return the child's exit code, or end by the signal that ended the child, so that a shell sees the same."""
     if not outcome.killed_by:
         return outcome.code
-    import resource
-
     with contextlib.suppress(OSError, ValueError):
         sys.stdout.flush()
         sys.stderr.flush()

@@ -2,13 +2,16 @@
 """``regimeter telemetry``: what the NVIDIA devices of this machine say now, and why the rest is not available."""
 
 import argparse
+import time
 from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ..system import quantities
-from ..system.text import count
+from ..system import quantities, telemetry
+from ..system.telemetry import clock_reasons
+from ..system.text import amount, count, printable
 from .common import as_option, next_step, print_document
+from .errors import CommandError
 
 if TYPE_CHECKING:
     from ..system.telemetry import Device, Reading
@@ -20,12 +23,7 @@ SHORTEST_S, LONGEST_S = 0.01, 86_400.0
 
 def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     """Declare the verb."""
-    parser = verbs.add_parser(
-        "telemetry",
-        parents=[common],
-        allow_abbrev=False,
-        help="what the GPUs say now: use, memory, power, temperature, clocks, errors",
-    )
+    parser = verbs.add_parser("telemetry", parents=[common], allow_abbrev=False)
     parser.add_argument("--device", metavar="N", help="CUDA ordinal or UUID (default: every device that CUDA sees)")
     parser.add_argument("--count", metavar="N", type=_count, default=1, help="readings to take (default: 1)")
     parser.add_argument(
@@ -50,10 +48,6 @@ def _interval(text: str) -> float:
 
 def run(arguments: argparse.Namespace) -> int:
     """Read and print; 1 where NVML or the device is not available."""
-    import time
-
-    from ..system import telemetry
-
     chosen = _chosen(arguments.device)
     samples: list[dict[str, Any]] = []
     begin = time.monotonic()
@@ -74,9 +68,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _chosen(wanted: str | None) -> "list[Device]":
-    from ..system import telemetry
-    from .errors import CommandError
-
     found = telemetry.devices()
     if wanted is None:
         seen = [device for device in found if device.ordinal is not None]
@@ -96,8 +87,6 @@ def _key(device: "Device") -> int | str:
 
 
 def _sample(device: "Device", readings: "dict[str, Reading]") -> dict[str, Any]:
-    import time
-
     return {
         "device": _key(device),
         "unix_ns": time.time_ns(),
@@ -107,8 +96,6 @@ def _sample(device: "Device", readings: "dict[str, Reading]") -> dict[str, Any]:
 
 
 def _print(device: "Device", readings: "dict[str, Reading]", *, show_reasons: bool) -> None:
-    from ..system.text import printable
-
     place = "not visible to CUDA" if device.ordinal is None else f"device {device.ordinal} ({device.mapping})"
     print(printable(f"{device.name}, {device.uuid}, {device.bus}: {place}"))
     width = max(len(name) for name in readings)
@@ -124,9 +111,6 @@ def _print(device: "Device", readings: "dict[str, Reading]", *, show_reasons: bo
 
 def shown(name: str, value: float, unit: str) -> str:
     """Return a value as text."""
-    from ..system.telemetry import clock_reasons
-    from ..system.text import amount
-
     if unit == "bits":
         return ", ".join(clock_reasons(value)) or "none"
     if unit in ("bytes", "bytes/s"):

@@ -5,8 +5,15 @@ import argparse
 import os
 from typing import TYPE_CHECKING
 
-from ..system.text import count
-from .common import load_run, next_step, print_document
+from ..report.timeline_text import LANES, timeline_lines
+from ..run.formats import PAGES, choose
+from ..run.summary_text import anomaly_lines
+from ..suite.timeline_data import TimelineGenerator
+from ..system.text import count, duration, percent
+from .common import next_step, print_document, text_width
+from .files import check_output
+from .progress import step
+from .runs import RUNS, load_run, only
 
 if TYPE_CHECKING:
     from ..suite.timeline_data import TimelineData
@@ -19,12 +26,11 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
         "timeline",
         parents=[common],
         allow_abbrev=False,
-        help="host and device activity of a trace, and its timeline as a page",
         description="Print how long host and device were active and overlapped, as unions of intervals, and each"
         " thread and stream as a line of bars. With -o, write the timeline: .html is a page that needs no network,"
         " .json a Chrome trace that has the same figures.",
     )
-    parser.add_argument("trace", metavar="TRACE", help="trace of torch.profiler, recording or saved run")
+    parser.add_argument("trace", metavar="TRACE", nargs="+", help=f"{RUNS}; several: the ranks of a job")
     parser.add_argument("-o", "--output", metavar="FILE", help=".html or .json")
     parser.add_argument("--full", action="store_true", help="print every lane, not the busiest")
     parser.add_argument("--min-duration-us", type=float, default=1.0, metavar="US", help="list no shorter event")
@@ -36,17 +42,12 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the figures, write the timeline."""
-    from ..run.formats import PAGES, choose
-    from ..suite.timeline_data import TimelineGenerator
-    from .files import check_output
-    from .progress import step
-
     output = arguments.output
     chosen = choose(output, PAGES | {".json": "json"}) if output else "html"
     if output:
         check_output(output, arguments.trace)
     generator = TimelineGenerator(arguments.min_duration_us, not arguments.no_python, not arguments.no_runtime)
-    run = load_run(arguments.trace, strict=arguments.strict, quiet=arguments.quiet, told=True)
+    run = load_run(only(arguments.trace), strict=arguments.strict, quiet=arguments.quiet, told=True)
     timeline = generator.from_run(run)
     if output:
         with step(f"writing {output}", quiet=arguments.quiet):
@@ -63,11 +64,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _print(timeline: "TimelineData", arguments: argparse.Namespace) -> None:
-    from ..report.timeline_text import LANES, timeline_lines
-    from ..run.summary_text import anomaly_lines
-    from ..system.text import duration, percent
-    from .common import text_width
-
     rows = (
         ("total", timeline.total_time_us, None),
         ("host active", timeline.cpu_active_time_us, timeline.cpu_utilization),
@@ -82,4 +78,4 @@ def _print(timeline: "TimelineData", arguments: argparse.Namespace) -> None:
     print(*(["", *bars, ""] if bars else []), sep="\n", end="\n" if bars else "")
     print(*anomaly_lines(timeline.run.anomaly_list()), sep="\n", end="\n" if len(timeline.run.tables.anomalies) else "")
     if not arguments.output and not arguments.quiet:
-        print(f"Next: {next_step('timeline', arguments.trace, '-o', 'timeline.html')}")
+        print(f"Next: {next_step('timeline', *arguments.trace, '-o', 'timeline.html')}")

@@ -8,14 +8,17 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+from ..capture.recording import FILE
+from ..public.run import load
+from ..report.following import Seen, screen
+from ..report.verdict import verdict_data
+from ..run.inputs import is_young
 from .common import write_document
 
 if TYPE_CHECKING:
     from ..public.run import Run
-    from ..report.following import Seen
     from .common import Verbs
 
-HELP = "follow a recording that is being written: what limits it so far, where it is now"
 INTERVAL_S = 2.0
 SHARE_OF_TIME = 4.0  # pauses for each second that a look takes
 HOME, REST, BELOW = "\x1b[H", "\x1b[K", "\x1b[J"  # to the first line; clear the rest of a line; what is below
@@ -23,7 +26,7 @@ HOME, REST, BELOW = "\x1b[H", "\x1b[K", "\x1b[J"  # to the first line; clear the
 
 def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     """Declare the verb."""
-    parser = verbs.add_parser("top", parents=[common], allow_abbrev=False, help=HELP)
+    parser = verbs.add_parser("top", parents=[common], allow_abbrev=False)
     parser.add_argument("target", metavar="RUN|PID", help="recording, or the id of a process that is being recorded")
     parser.add_argument(
         "--interval",
@@ -49,10 +52,6 @@ def seconds(text: str) -> float:
 
 def run(arguments: argparse.Namespace) -> int:
     """Show it again and again until the recording is closed, or is written no more."""
-    from ..public.run import load
-    from ..report.following import Seen
-    from ..run.inputs import is_young
-
     file, seen, size = file_of(arguments.target), Seen(), -1
     while True:
         begun = time.monotonic()
@@ -69,10 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
         time.sleep(max(arguments.interval - took, SHARE_OF_TIME * took))
 
 
-def _show(run: "Run", file: str, size: int, writing: bool, seen: "Seen", arguments: argparse.Namespace) -> None:
-    from ..report.following import screen
-    from ..report.verdict import verdict_data
-
+def _show(run: "Run", file: str, size: int, writing: bool, seen: Seen, arguments: argparse.Namespace) -> None:
     if arguments.json:
         facts = {"format": "regimeter.top", "version": 1, "file": file, "bytes": size}
         facts |= {"writing": writing, "complete": run.complete}
@@ -89,8 +85,6 @@ def _show(run: "Run", file: str, size: int, writing: bool, seen: "Seen", argumen
 
 def file_of(target: str) -> str:
     """Return the recording that is meant. ValueError where a process is not being recorded, or cannot be asked."""
-    from ..capture.recording import FILE
-
     if not target.isdecimal() or os.path.exists(target):
         return target
     try:

@@ -10,10 +10,22 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+import numpy as np
+
+from ..capture.rates import budget_ppm
+from ..monitor.alerts import Webhook, line_of
+from ..monitor.policy import LEAST_DISK, RULES
+from ..monitor.ring import can_punch
+from ..monitor.server import Watch
+from ..monitor.steps import steps_of
+from ..monitor.triggers import Trigger
+from ..system import quantities
+from .errors import CommandError
+from .runs import load_run
+
 if TYPE_CHECKING:
-    from ..monitor.alerts import Webhook
     from ..monitor.policy import Rule
-    from ..monitor.server import Monitor, Watch
+    from ..monitor.server import Monitor
 
 DISK = "1G"
 ALERTED = 3
@@ -45,6 +57,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--baseline", metavar="RUN", help="run whose steps step-time compares with")
     parser.add_argument("--webhook", metavar="URL", help="post each alert there as JSON")
+    parser.add_argument("--otlp", metavar="URL", help="push the metrics to a collector of OpenTelemetry at each look")
     parser.add_argument(
         "--fail-on-alert",
         action="store_true",
@@ -52,15 +65,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def watch_of(arguments: argparse.Namespace, webhook: "Webhook | None") -> "Watch":
+def watch_of(arguments: argparse.Namespace, webhook: Webhook | None) -> Watch:
     """Return what is asked for. CommandError where it cannot be."""
-    from ..monitor.alerts import line_of
-    from ..monitor.ring import can_punch
-    from ..monitor.server import Watch
-    from ..monitor.triggers import Trigger
-    from ..system import quantities
-    from .errors import CommandError
-
     for option in ("disk", "on"):
         if getattr(arguments, option) and not arguments.keep:
             raise CommandError(f"--{option} is for the last minutes of a recording: say how long with --keep")
@@ -74,6 +80,10 @@ def watch_of(arguments: argparse.Namespace, webhook: "Webhook | None") -> "Watch
             "--keep: the file system gives the room of a part of a file not back; choose another place with -o"
         )
 
+    disk_bytes = round(_read("--disk", quantities.size, arguments.disk or DISK))
+    if disk_bytes < LEAST_DISK:
+        raise CommandError(f"--disk: expected at least {LEAST_DISK // 10**6}M, got {arguments.disk}")
+
     def say(change: dict[str, Any]) -> None:
         print(f"regimeter: {line_of(change)}", file=sys.stderr, flush=True)
 
@@ -82,14 +92,13 @@ def watch_of(arguments: argparse.Namespace, webhook: "Webhook | None") -> "Watch
         baseline_ns=_step_of(arguments.baseline) if arguments.baseline else None,
         tell=(say, *([webhook] if webhook is not None else [])),
         keep_s=keep_s,
-        disk_bytes=round(_read("--disk", quantities.size, arguments.disk or DISK)),
+        disk_bytes=disk_bytes,
         triggers=[_read("--on", Trigger.of, text) for text in arguments.on],
+        budget=budget_ppm(arguments.budget) / 1e6,
     )
 
 
 def _read(option: str, function: "Callable[[str], Any]", text: str) -> Any:
-    from .errors import CommandError
-
     try:
         return function(text)
     except ValueError as error:
@@ -97,9 +106,6 @@ def _read(option: str, function: "Callable[[str], Any]", text: str) -> Any:
 
 
 def _rules(asked: list[str]) -> "list[Rule]":
-    from ..monitor.policy import RULES
-    from .errors import CommandError
-
     found: dict[str, Rule] = {}
     for text in asked:
         name, _, limit = text.partition(">")
@@ -121,42 +127,31 @@ def _positive(text: str) -> float:
 
 def _step_of(path: str) -> float:
     """Return the median step of a run in nanoseconds."""
-    import numpy as np
-
-    from ..monitor.figures import steps_of
-    from .common import load_run
-    from .errors import CommandError
-
     steps = steps_of(load_run(path, quiet=True))
     if not len(steps):
         raise CommandError(f"{path}: no steps to compare with; a run with scopes of the role `step` has some")
     return float(np.median(steps))
 
 
-def webhook_of(url: str | None) -> "Webhook | None":
-    """Return who posts to the address, None for none. CommandError where it is not one of HTTP."""
-    from ..monitor.alerts import Webhook
-    from .errors import CommandError
-
-    if url is None:
-        return None
+def address_of(option: str, url: str) -> str:
+    """Return an address of HTTP. CommandError where it is none."""
     try:
         parts = urlsplit(url)
         sound = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         sound = False
     if not sound:
-        raise CommandError(f"--webhook: expected http://HOST... or https://HOST..., got {url!r}")
-    return Webhook(url)
+        raise CommandError(f"{option}: expected http://HOST... or https://HOST..., got {url!r}")
+    return url
 
 
-def signals_of(monitor: "Monitor", watch: "Watch") -> dict[int, Callable[[], None]]:
+def signals_of(monitor: "Monitor", watch: Watch) -> dict[int, Callable[[], None]]:
     """Return the signals that write the last minutes out, which the program does not get."""
     named = [trigger.name for trigger in watch.triggers if trigger.name.startswith("SIG")]
     return {getattr(signal, name): partial(monitor.ask, name) for name in named}
 
 
-def remarks(monitor: "Monitor", webhook: "Webhook | None") -> list[str]:
+def remarks(monitor: "Monitor", webhook: Webhook | None) -> list[str]:
     """Return what is to be said at the end, in lines."""
     lines = []
     if monitor.rings is not None:
@@ -165,8 +160,13 @@ def remarks(monitor: "Monitor", webhook: "Webhook | None") -> list[str]:
             lines.append(f"the last minutes could not be written at a time: {monitor.rings.failure}")
         if monitor.rings.left_out:
             lines.append(f"{monitor.rings.left_out} more times a condition asked for the last minutes; not written")
+    if monitor.waits_for_steps:
+        lines.append("no step was seen, so none was slow: steps are those of loops of torch (docs/structure.md)")
     if monitor.alerts.raised:
         lines.append(f"alerts were raised: {', '.join(monitor.alerts.raised)}")
     if webhook is not None and webhook.failures:
         lines.append(f"{webhook.failures} alerts could not be posted, at last because: {webhook.reason}")
+    push = monitor.push
+    if push is not None and push.failures:
+        lines.append(f"the collector did not take the metrics {push.failures} of {push.sent} times: {push.reason}")
     return lines

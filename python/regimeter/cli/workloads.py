@@ -5,8 +5,11 @@ import argparse
 from typing import TYPE_CHECKING
 
 from .ab import duration
-from .baseline import add_commit, add_place, at_least_one
 from .common import SIZE, not_negative
+from .compare import FORMATS as COMPARISON_FORMATS
+from .files import style_of
+from .place import add_commit, add_place, at_least_one
+from .workloads_actions import ACTIONS
 
 if TYPE_CHECKING:
     from .common import Verbs
@@ -31,7 +34,6 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
         "workloads",
         parents=[common],
         allow_abbrev=False,
-        help="run the nine workloads: times, scaling, budgets, A/B, trends",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -85,8 +87,6 @@ def _add_budgets(budgets: argparse.ArgumentParser) -> None:
 
 
 def _add_ab(ab: argparse.ArgumentParser) -> None:
-    from .compare import FORMATS as COMPARISON_FORMATS
-
     ab.add_argument("kernel", metavar="KERNEL")
     text = "BACKEND, or BACKEND:size=value,..."
     ab.add_argument("--base", metavar="VARIANT", required=True, help=f"{text}: the baseline")
@@ -162,10 +162,6 @@ def _device(text: str) -> int | str:
 
 def run(arguments: argparse.Namespace) -> int:
     """Do what the subject says."""
-    from .workloads_actions import ACTIONS
-
     if getattr(arguments, "output", None):  # before minutes are spent
-        from .files import style_of
-
         style_of(arguments, arguments.formats)
     return ACTIONS[arguments.subject](arguments)

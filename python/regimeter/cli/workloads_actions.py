@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ``regimeter workloads SUBJECT`` does; imported when it is called."""
+"""What ``regimeter workloads SUBJECT`` does."""
 
 import argparse
 import json
@@ -7,32 +7,50 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ..report.workloads import Section, budget_sections, micro, render, report_sections, sweep_sections, trend_sections
+from .. import _core
+from ..report.budgets_junit import budgets_junit
+from ..report.document import TEXT, Column
+from ..report.workloads import (
+    Section,
+    Shown,
+    micro,
+    render,
+    shown_budgets,
+    shown_limits,
+    shown_report,
+    shown_sweep,
+    shown_trends,
+)
+from ..system.files import atomic_writer
 from ..workloads import budgets as budget_rules
 from ..workloads.alerts import TARGET
 from ..workloads.backends import backends
 from ..workloads.catalog import choose, workloads
 from ..workloads.policy import THRESHOLDS, thresholds
 from ..workloads.suite import WorkloadReport, run_workloads
+from ..workloads.sweep import FACTORS, run_sweep
+from ..workloads.trend import keep, trend_of
+from ..workloads.versus import Variant, run_versus
+from ..workloads.watch import Stop, repeat
 from .ab import _teller
-from .baseline import open_place
 from .common import SIZE, next_step, print_document
-from .files import style_of
+from .errors import CommandError
+from .files import check_writable, style_of
+from .place import history_of_runs, open_place
 
 if TYPE_CHECKING:
     from ..workloads.trend import Trend
-    from ..workloads.versus import Variant
 
 NO_BASELINE = 5
 
 
-def _emit(arguments: argparse.Namespace, document: object, sections: Iterable[Section], title: str) -> None:
+def _emit(arguments: argparse.Namespace, document: object, shown: Shown) -> None:
     """Print or write in the format that the arguments name."""
     style = style_of(arguments, arguments.formats)
     if style == "json":
         text = json.dumps(document, ensure_ascii=False, indent=1, default=str, allow_nan=False)
     else:
-        text = render(sections, style, title)
+        text = render(shown, style)
     _write(arguments, text)
 
 
@@ -40,9 +58,6 @@ def _write(arguments: argparse.Namespace, text: str) -> None:
     if not arguments.output:
         print(text.removesuffix("\n"))
         return
-    from ..system.files import atomic_writer
-    from .files import check_writable
-
     check_writable(arguments.output)
     with atomic_writer(arguments.output) as out:
         out.write(text if text.endswith("\n") else text + "\n")
@@ -72,24 +87,30 @@ def _list(arguments: argparse.Namespace) -> int:
         head = {"format": "regimeter.workload_list", "version": 1}
         print_document(head | {"workloads": rows, "backends": backends(), "thresholds": limits})
         return 0
-    named = [[name, one.describe(one.sizes()), ", ".join(one.parameters)] for name, one in known.items()]
-    rules = [[one.name, f"{one.default:g} {one.unit}".rstrip(), one.source] for one in THRESHOLDS]
-    sections = [
-        Section("Workloads", ("name", "documented size", "sizes to set"), named),
-        Section("Backends", lines=[f"{name}: {doc}" for name, doc in backends().items()]),
-        Section("Thresholds", ("name", "default", "source"), rules),
+    named = [
+        Column("name", TEXT, list(known)),
+        Column("documented size", TEXT, [one.describe(one.sizes()) for one in known.values()]),
+        Column("sizes to set", TEXT, [", ".join(one.parameters) for one in known.values()]),
     ]
-    print(render(sections, "text", "Workloads"))
+    rules = [
+        Column("name", TEXT, [one.name for one in THRESHOLDS]),
+        Column("default", TEXT, [f"{one.default:g} {one.unit}".rstrip() for one in THRESHOLDS]),
+        Column("source", TEXT, [one.source for one in THRESHOLDS]),
+    ]
+    sections = [
+        Section("workloads", "Workloads", named),
+        Section("backends", "Backends", lines=[f"{name}: {doc}" for name, doc in backends().items()]),
+        Section("thresholds", "Thresholds", rules),
+    ]
+    print(render(Shown("Workloads", sections), "text"))
     return 0
 
 
 def _run(arguments: argparse.Namespace) -> int:
     history = open_place(arguments, create=True) if arguments.keep else None
     report = run_workloads(arguments.kernel, calls=arguments.calls, **_measuring(arguments))
-    _emit(arguments, report.to_dict(), report_sections(report), "Workloads")
+    _emit(arguments, report.to_dict(), shown_report(report))
     if history is not None:
-        from ..workloads.trend import keep
-
         row = keep(history, report, **{name: getattr(arguments, name) for name in ("commit", "branch", "tag")})
         print(f"regimeter: kept as run {row.id}; {next_step('workloads', 'trend', report.stats[0].name)}",
               file=sys.stderr)  # fmt: skip
@@ -97,8 +118,6 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _sweep(arguments: argparse.Namespace) -> int:
-    from ..workloads.sweep import FACTORS, run_sweep
-
     over = arguments.over.split(",") if arguments.over else None
     sweep = run_sweep(
         arguments.kernel,
@@ -107,7 +126,7 @@ def _sweep(arguments: argparse.Namespace) -> int:
         calls=arguments.calls or 0,
         **_measuring(arguments),
     )
-    _emit(arguments, sweep.to_dict(), sweep_sections(sweep), f"Scaling of {sweep.name}")
+    _emit(arguments, sweep.to_dict(), shown_sweep(sweep))
     return 0
 
 
@@ -117,12 +136,8 @@ def _sweep(arguments: argparse.Namespace) -> int:
 def _budgets(arguments: argparse.Namespace) -> int:
     found = budget_rules.Budgets.load(arguments.file)
     if not arguments.check:
-        rows = [[one.kernel, one.quantity.replace("_", " "), one.text, one.backend or "any", one.device or "any"]
-                for one in found.rows]  # fmt: skip
-        about = ["host call: with copies and allocation; kernel: alone; --check holds a run to them"]
-        sections = [Section(f"Budgets of {found.path}", ("kernel", "of", "budget", "backend", "device"), rows, about)]
         empty = [budget_rules.BudgetResult(one, budget_rules.UNCHECKED).to_dict() for one in found.rows]
-        _emit(arguments, {"file": found.path, "budgets": empty}, sections, "Budgets")
+        _emit(arguments, {"file": found.path, "budgets": empty}, shown_limits(found))
         return 0
     results = []
     for one, report in _runs_for(found, arguments):
@@ -134,11 +149,8 @@ def _budgets(arguments: argparse.Namespace) -> int:
         "exit_code": budget_rules.exit_code(results),
         "budgets": [one.to_dict() for one in results],
     }
-    _emit(arguments, document, budget_sections(results, found), "Budgets")
+    _emit(arguments, document, shown_budgets(results, found))
     if arguments.junit:
-        from ..report.budgets_junit import budgets_junit
-        from ..system.files import atomic_writer
-
         with atomic_writer(arguments.junit) as out:
             out.write(budgets_junit(results))
     return budget_rules.exit_code(results)
@@ -148,8 +160,6 @@ def _runs_for(
     found: budget_rules.Budgets, arguments: argparse.Namespace
 ) -> Iterable[tuple[budget_rules.Budgets, WorkloadReport]]:
     """Run each kernel and size that a budget is for, once, and yield it with its budgets."""
-    from .. import _core
-
     plans: dict[tuple[Any, ...], list[budget_rules.Budget]] = {}
     for one in found.rows:
         plans.setdefault((one.kernel, *one.sizes.items()), []).append(one)
@@ -167,10 +177,7 @@ def _runs_for(
 # --- A/B ----------------------------------------------------------------------------------------------------------
 
 
-def _variant(text: str) -> "Variant":
-    from ..workloads.versus import Variant
-    from .errors import CommandError
-
+def _variant(text: str) -> Variant:
     name, _, rest = text.partition(":")
     sizes = {}
     for part in filter(None, rest.split(",")):
@@ -182,8 +189,6 @@ def _variant(text: str) -> "Variant":
 
 
 def _ab(arguments: argparse.Namespace) -> int:
-    from ..workloads.versus import run_versus
-
     found = run_versus(
         arguments.kernel,
         _variant(arguments.base),
@@ -212,9 +217,6 @@ def _ab(arguments: argparse.Namespace) -> int:
 
 
 def _watch(arguments: argparse.Namespace) -> int:
-    from ..workloads.trend import keep, trend_of
-    from ..workloads.watch import Stop, repeat
-
     choose(arguments.kernel)
     history = open_place(arguments, create=True)
     policy = dict(arguments.policy)
@@ -248,9 +250,6 @@ def _tell_run(arguments: argparse.Namespace, report: WorkloadReport, run: int, w
 
 
 def _trend(arguments: argparse.Namespace) -> int:
-    from ..history import NoBaselineError
-    from ..workloads.trend import trend_of
-
     choose([arguments.kernel])
     history = open_place(arguments, create=False)
     found: list[Trend] = trend_of(
@@ -263,12 +262,12 @@ def _trend(arguments: argparse.Namespace) -> int:
         policy=dict(arguments.policy),
     )
     if not found:
-        raise NoBaselineError(
+        raise history_of_runs().NoBaselineError(
             f"{history.where}: no run of {arguments.kernel}; `{next_step('workloads', 'run', '--keep')}` keeps one"
         )
     document = {"format": "regimeter.workload_trend", "version": 1, "history": history.where,
                 "trends": [one.to_dict() for one in found]}  # fmt: skip
-    _emit(arguments, document, trend_sections(found), f"Trend of {arguments.kernel}")
+    _emit(arguments, document, shown_trends(found, arguments.kernel))
     return 1 if any(one.degraded for one in found) else 0
 
 

@@ -10,7 +10,9 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from ..system.files import atomic_writer
 from ..system.joints import joint
+from ..system.text import say, width_of
 from .basis import PROCESSES, Basis
 from .decide import Decision, decide
 from .options import Options
@@ -18,6 +20,7 @@ from .result import ChangeType, ComparisonSummary, OperationComparison
 from .rows import known
 from .side import Side
 from .sources import launches_of
+from .stored import decision_of, parse, read
 
 FORMAT, VERSION = "regimeter.comparison", 1
 
@@ -187,8 +190,6 @@ class ProfilerComparison(Decision):
 
     def print_summary(self, top_n: int = 5) -> None:
         """Print the verdict with its evidence. ValueError for a negative top_n."""
-        from ..system.text import say, width_of
-
         say(None, self.render("text", top=top_n, only_changed=True, width=width_of(sys.stdout)))
 
     def print_regressions(self, top_n: int = 5) -> None:
@@ -200,8 +201,6 @@ class ProfilerComparison(Decision):
         self._print("Improvements", self.get_improvements(top_n))
 
     def _print(self, title: str, rows: list[OperationComparison]) -> None:
-        from ..system.text import say, width_of
-
         nothing = f" could not be looked for: {self.nothing_compared}" if self.nothing_compared else ": none"
         if not rows:
             say(None, f"{title}{nothing}")
@@ -264,16 +263,12 @@ class ProfilerComparison(Decision):
 
     def export_comparison(self, path: str | os.PathLike[str]) -> None:
         """Write the comparison as JSON, atomically; :meth:`load` reads it back."""
-        from ..system.files import atomic_writer
-
         with atomic_writer(Path(path)) as out:
             out.write(self.to_json() + "\n")
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> "ProfilerComparison":
         """Return the comparison that :meth:`to_dict` described. FormatError for anything else."""
-        from .stored import decision_of
-
         made = cls.__new__(cls)
         made._take(decision_of(document, FORMAT, VERSION))
         return made
@@ -281,8 +276,6 @@ class ProfilerComparison(Decision):
     @classmethod
     def from_json(cls, text: str | bytes) -> "ProfilerComparison":
         """Return the comparison that :meth:`to_json` wrote. FormatError for anything else."""
-        from .stored import parse
-
         return cls.from_dict(parse(text))
 
     @classmethod
@@ -291,8 +284,6 @@ class ProfilerComparison(Decision):
 
         Verdicts, exit code and reports are those of then; the samples of both sides are not in the file.
         """
-        from .stored import read
-
         return read(path, cls.from_dict)
 
 

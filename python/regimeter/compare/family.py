@@ -142,8 +142,21 @@ def _common_fields(
             "baseline_total_ms": scaled(before.totals.get(name), 1e3),
             "current_total_ms": scaled(after.totals.get(name), 1e3),
             **runs[metric].fields(name),
+            **_clock_fields(sides, metric, name, percent),
         }
     return fields
+
+
+def _clock_fields(sides: Sides, metric: str, name: str, percent: float | None) -> dict[str, float]:
+    """Return the clocks of the device during an operation, each the mean of its processes, and the change in cycles;
+    nothing unless every process of both sides with such work knows its clock."""
+    clocks = [side.clocks.get((metric, name), []) for side in sides]
+    launches = [len(metric_of(side, metric).launches.get(name, ())) for side in sides]
+    if not all(clocks) or [len(known) for known in clocks] != launches:
+        return {}
+    before, after = (sum(known) / len(known) for known in clocks)
+    found = {"baseline_clock_mhz": before, "current_clock_mhz": after}
+    return found if percent is None else found | {"cycles_percent": 100 * ((1 + percent / 100) * after / before - 1)}
 
 
 def metric_of(side: Side, metric: str) -> Samples:

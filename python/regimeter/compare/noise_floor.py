@@ -20,6 +20,7 @@ from .. import _core
 from ..run.environment import Environment
 from ..run.identity import Stored, facts_of
 from ..system.cache import NoCacheError, cache_folder, file_of
+from ..system.files import atomic_writer
 from .side import Side
 
 FORMAT = "regimeter.noise"
@@ -127,8 +128,6 @@ def path_of(environments: Iterable[Stored]) -> Path:
 
 def keep(floor: NoiseFloor) -> str:
     """Write the floors for later comparisons and return the file. NoCacheError or OSError where that cannot be."""
-    from ..system.files import atomic_writer
-
     path = path_of([floor.environment])
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with atomic_writer(path) as out:

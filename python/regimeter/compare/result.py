@@ -40,6 +40,9 @@ class OperationComparison:
     baseline_run_ms, current_run_ms: what all calls of a process take together, the mean over the processes, with its
     change in percent and by what part of a process's time that moves it (impact_percent). They count more calls as more
     time, add up to totals and flame graphs, and are told without a test.
+    baseline_clock_mhz, current_clock_mhz: the mean clock of the device's multiprocessors during the work of the
+    operation, where telemetry or counters sampled it; cycles_percent: the change in cycles of it. They are told beside
+    the time and decide nothing.
     A figure that is not known is None.
     """
 
@@ -90,6 +93,16 @@ class OperationComparison:
     baseline_slow: float | None = None
     current_slow: float | None = None
     autocorrelation: float | None = None
+    baseline_clock_mhz: float | None = None
+    current_clock_mhz: float | None = None
+    cycles_percent: float | None = None
+
+    @property
+    def clock_percent(self) -> float | None:
+        """By how much the device's clock was higher than the baseline's, None where it is not known of both sides."""
+        if not self.baseline_clock_mhz or self.current_clock_mhz is None:
+            return None
+        return 100 * (self.current_clock_mhz / self.baseline_clock_mhz - 1)
 
     @property
     def ci_percent(self) -> tuple[float, float] | None:

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core import DEVICES, FLAG_REPAIRED, MEMORY_SOURCES, SPAN_KINDS
+from ..run.device_clock import clocks_of
 from ..run.turns import Turns
 from ..run.witness import Witness
 from .side import COUNTED, NS, Floats, Numbers, Samples, Side
-from .wholes import add_wholes
+from .wholes import add_wholes, by_chance
 
 if TYPE_CHECKING:
     from ..public.run import Run
@@ -83,7 +84,7 @@ def _add_scopes(side: Side, run: "Run") -> None:
     devices = [DEVICES[(int(pair) % 16) % len(DEVICES)] for pair in known]
     labels = [_label(name, device) if name in twice else name for name, device in zip(names, devices, strict=True)]
     side.devices |= dict(zip(labels, zip(names, devices, strict=True), strict=True))
-    side.not_counted |= {labels[key] for key in np.unique(keys[_by_chance(run, rows)]).tolist()}
+    side.not_counted |= {labels[key] for key in np.unique(keys[by_chance(run, rows)]).tolist()}
     asked = len(run.tables.counters) or len(run.tables.intervals)
     where = {int(span): at for at, span in enumerate(rows.tolist())} if asked else {}
     if _add_counts(side, run, labels, keys, where):
@@ -99,17 +100,6 @@ def _add_scopes(side: Side, run: "Run") -> None:
     _add_memory(side, run, labels, keys)
     if len(run.tables.launches):
         _add_launches(side, run, labels)
-
-
-def _by_chance(run: "Run", rows: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return of each scope whether something else than the program decides how many of its kind there are."""
-    spans, texts = run.spans, run.strings
-    roles, of_span = np.unique(spans.category, return_inverse=True)
-    names = [texts[int(role)] for role in roles]
-    gc, backward = (np.array([name == role for name in names], dtype=bool)[of_span] for role in ("gc", "backward"))
-    parents = spans.parent[rows]
-    found: NDArray[np.bool_] = gc[rows] | (backward[rows] & (parents >= 0) & backward[parents])
-    return found
 
 
 def _add_counts(side: Side, run: "Run", labels: list[str], keys: NDArray[Any], where: dict[int, int]) -> bool:
@@ -132,11 +122,13 @@ def _add_counts(side: Side, run: "Run", labels: list[str], keys: NDArray[Any], w
 
 
 def _add_device_times(side: Side, run: "Run", labels: list[str], keys: NDArray[Any], where: dict[int, int]) -> None:
-    spans, lengths = run.tables.intervals.span, run.tables.intervals.duration_ns
-    timed = [(where[int(s)], int(d)) for s, d in zip(spans, lengths, strict=True) if d >= 0 and int(s) in where]
-    if timed:
-        at = np.array([row for row, _ in timed])
-        _add_groups(side.metric("device_time"), labels, keys[at], np.array([d for _, d in timed]) * NS)
+    table = run.tables.intervals
+    timed = np.array([d >= 0 and int(s) in where for s, d in zip(table.span, table.duration_ns, strict=True)], bool)
+    if timed.any():
+        of = keys[[where[int(span)] for span in table.span[timed]]]
+        _add_groups(side.metric("device_time"), labels, of, table.duration_ns[timed] * NS)
+        work = (table.device[timed], table.start_ns[timed], table.duration_ns[timed])
+        side.add_clocks("device_time", clocks_of(run, labels, of, *work))
 
 
 def _add_memory(side: Side, run: "Run", labels: list[str], keys: NDArray[Any]) -> None:
@@ -175,6 +167,8 @@ def _add_trace(side: Side, run: "Run", kinds: NDArray[np.uint8]) -> None:
     ids, keys = np.unique(spans.name[work], return_inverse=True)
     _add_groups(side.metric("time"), [texts[int(i)] for i in ids], keys, spans.duration_ns[work] * NS)
     if len(work):
+        where = (run.lanes.device[spans.lane[work]], spans.start_ns[work], spans.duration_ns[work])
+        side.add_clocks("time", clocks_of(run, [texts[int(i)] for i in ids], keys, *where))
         counts = np.bincount(keys)
         for name, count in zip([texts[int(i)] for i in ids], counts.tolist(), strict=True):
             side.metric("launches").add(name, [float(count)])

@@ -102,8 +102,9 @@ class Side:
 
     witnesses: what each process saw of its machine, None where it did not look. devices: (name, device) of the
     operations whose device is known, by label. not_counted: operations of which the program does not decide how many
-    there are: collections of garbage, and parts of backward passes, of which the recorder takes some. run: the first
-    run, for its stacks. program: the operation that is the whole of a program without scopes of its own, "" for none.
+    there are: collections of garbage, and parts of backward passes, of which the recorder takes some. clocks: mean MHz
+    of the multiprocessors during the device work, a process each, by metric and operation. run: the first run, for its
+    stacks. program: the operation that is the whole of a program without scopes of its own, "" for none.
     """
 
     label: str
@@ -116,10 +117,16 @@ class Side:
     warnings: list[str] = field(default_factory=list)
     run: "Run | None" = None
     program: str = ""
+    clocks: dict[tuple[str, str], list[float]] = field(default_factory=dict)
 
     def metric(self, name: str) -> Samples:
         """Return the samples of a metric, made when it is new."""
         return self.metrics.setdefault(name, Samples())
+
+    def add_clocks(self, metric: str, found: dict[str, float]) -> None:
+        """Add what one process knows of the device's clock during operations."""
+        for operation, mhz in found.items():
+            self.clocks.setdefault((metric, operation), []).append(mhz)
 
     def with_metric(self, name: str, samples: Samples) -> "Side":
         """Return the side with other samples of a metric."""
@@ -133,6 +140,7 @@ class Side:
                     _rename(table, old, new)
         _rename(self.memory_mb, old, new)
         _rename(self.devices, old, new)
+        self.clocks = {(of, new if name == old else name): mhz for (of, name), mhz in self.clocks.items()}
         if old in self.not_counted:
             self.not_counted = self.not_counted - {old} | {new}
 

@@ -62,6 +62,8 @@ def merged(sides: Sequence[Side], label: str) -> Side:
         found.not_counted |= side.not_counted
         found.environments += side.environments
         found.witnesses += side.witnesses
+        for key, clocks in side.clocks.items():
+            found.clocks.setdefault(key, []).extend(clocks)
         found.warnings += side.warnings
         found.run = side.run if found.run is None else found.run
         found.program = found.program or side.program

@@ -3,10 +3,12 @@
 
 import dataclasses
 import json
+import math
 import os
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args, get_type_hints
 
 from ..run.format_error import format_error
 from .decide import Decision
@@ -70,7 +72,7 @@ def _decision(document: Mapping[str, Any]) -> Decision:
         differences=tuple(_made(Difference, one) for one in document.get("environment_differences", ())),
         comparisons=[_row(number, one) for number, one in enumerate(document["comparisons"])],
         wholes=[_row(number, one) for number, one in enumerate(document["wholes"])],
-        facts=dict(document["facts"]),
+        facts=_facts(document["facts"]),
         warnings=[str(text) for text in document["warnings"]],
     )
 
@@ -92,6 +94,28 @@ def _row(number: int, values: Mapping[str, Any]) -> OperationComparison:
 
 
 def _made(kind: type[Any], values: Mapping[str, Any]) -> Any:
-    """Return an instance from the fields that this version knows."""
-    names = {one.name for one in dataclasses.fields(kind)}
-    return kind(**{name: value for name, value in values.items() if name in names})
+    """Return an instance from the fields that this version knows. TypeError for a value of another type."""
+    hints = {name: hint for name, hint in get_type_hints(kind).items() if name in values}
+    for name, hint in hints.items():
+        if not _fits(values[name], hint):
+            raise TypeError(f"{name} is {values[name]!r}")
+    return kind(**{name: values[name] for name in hints})
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    """Whether a value is of the simple type of a field, or of one of several."""
+    kinds = get_args(hint) or (hint,)
+    if isinstance(value, float) and not math.isfinite(value):
+        return False
+    return isinstance(value, kinds) or (float in kinds and type(value) is int and abs(value) <= sys.float_info.max)
+
+
+def _facts(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what holds for all rows: numbers, the interval of the common change whole or not at all, and a name."""
+    worst, common = values.get("worst_operation"), [values.get(f"common_{end}") for end in ("mode", "low", "high")]
+    numbers = {name: value for name, value in values.items() if name != "worst_operation"}
+    if not isinstance(worst, str | None) or not all(_fits(value, float | bool | None) for value in numbers.values()):
+        raise TypeError("a fact that is no number")
+    if None in common and common != [None] * len(common):
+        raise ValueError("a part of the common change's interval")
+    return dict(values)

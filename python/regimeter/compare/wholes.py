@@ -10,7 +10,7 @@ processes of both sides made the same calls; else it is shown and fails nothing.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,13 +66,26 @@ def _time(run: "Run") -> tuple[str, Floats, float]:
     starts, lengths = spans.start_ns[roots], spans.duration_ns[roots]
     order = np.argsort(starts, kind="stable")
     total = _covered(starts[order], (starts + lengths)[order])
-    names, calls = np.unique(spans.name[roots], return_counts=True)
-    count = int(calls[0])
-    if count < 2 or (calls != count).any() or int(lengths.sum()) != total:  # scopes that overlap make no rounds
+    if int(lengths.sum()) != total:  # scopes that overlap make no rounds
         return TOTAL, nothing, total * NS
-    ordered = spans.name[roots][order]
-    rounds = np.sum([lengths[order][ordered == name] for name in names], axis=0) * NS
+    order = order[~by_chance(run, roots[order])]  # a collection of garbage between them is no part of one
+    ordered, lengths = spans.name[roots][order], lengths[order]
+    names, calls = np.unique(ordered, return_counts=True)
+    if not len(calls) or calls[0] < 2 or (calls != calls[0]).any():
+        return TOTAL, nothing, total * NS
+    rounds = np.sum([lengths[ordered == name] for name in names], axis=0) * NS
     return ROUND, rounds, total * NS
+
+
+def by_chance(run: "Run", rows: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return of each scope whether something else than the program decides how many of its kind there are."""
+    spans, texts = run.spans, run.strings
+    roles, of_span = np.unique(spans.category, return_inverse=True)
+    names = [texts[int(role)] for role in roles]
+    gc, backward = (np.array([name == role for name in names], dtype=bool)[of_span] for role in ("gc", "backward"))
+    parents = spans.parent[rows]
+    found: NDArray[np.bool_] = gc[rows] | (backward[rows] & (parents >= 0) & backward[parents])
+    return found
 
 
 def _steps(run: "Run") -> Floats:
@@ -140,11 +153,12 @@ def singles_of(
 
 def _same_calls(baseline: "Side", current: "Side") -> bool:
     """Whether all processes of both sides made the same calls, so that their totals are of equal work."""
+    chance = baseline.not_counted | current.not_counted  # a history does not keep it
     made = [
         {
             name: {len(launch) for launch in launches}
             for name, launches in side.metrics["time"].launches.items()
-            if name not in side.not_counted
+            if name not in chance
         }
         for side in (baseline, current)
         if "time" in side.metrics

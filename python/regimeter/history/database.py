@@ -137,10 +137,25 @@ def _use_log(connection: sqlite3.Connection) -> None:
 @contextlib.contextmanager
 def transaction(engine: sa.Engine, *, writing: bool = False, migrating: bool = False) -> Iterator[sa.Connection]:
     """Run a block in one transaction. HistoryError, in a line, for what the database refuses."""
-    options = {"writing": writing or migrating, "migrating": migrating}
+    writing = writing or migrating
+    options = {"writing": writing, "migrating": migrating}
     try:
         with engine.connect().execution_options(**options) as connection, connection.begin():
             yield connection
     except sa.exc.DBAPIError as error:
         reason = str(error.orig).strip().split("\n")[0]
-        raise HistoryError(f"{shown(engine.url)}: {reason}") from error
+        raise HistoryError(f"{shown(engine.url)}: {reason}{_advice(engine.url, error.orig, writing)}") from error
+
+
+def _advice(url: sa.URL, error: object, writing: bool) -> str:
+    """Return what to do where a database can be read and not changed, or where its file cannot be opened."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF if isinstance(error, sqlite3.Error) else 0
+    another = f"name another with --db or {VARIABLE}"
+    # insufficient_privilege, and read_only_sql_transaction of a copy for readers
+    if writing and (code == sqlite3.SQLITE_READONLY or getattr(error, "sqlstate", "") in ("42501", "25006")):
+        return f"; this user may read the history but not change it: ask who keeps it, or {another}"
+    if code != sqlite3.SQLITE_CANTOPEN:
+        return ""
+    if os.path.exists(f"{url.database}-wal"):
+        return "; a writer that was killed left a log, which is read where this user may write: copy the folder there"
+    return f"; make its folder one that this user may write in, or {another}"

@@ -127,7 +127,7 @@ class LineTimes:
         between = ""
         if interval is not None:
             low, high = (duration(end / 1e6) for end in interval)
-            between = f", {LEVEL:.0%} interval {low} to {high}"
+            between = f", {percent(LEVEL, 0)} interval {low} to {high}"
         repeats = f" of {times.repeats:,} runs each" if times.repeats > 1 else ""
         spread = "" if times.cv is None else f", spread {percent(times.cv)}"
         return (

@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """A job of many ranks: who is waited for and why, step by step, without ever holding more than tables of it."""
 
+import contextlib
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from .. import _core
 from ..run import ranks, remote
 from ..run.format_error import format_error
+from .document import document
 from .joined import Joined, join
 from .lateness import Arrivals, arrivals_of
-from .tables import RankTables, Read, Rules
+from .tables import RankTables, Read, Rules, Source
+from .text import text
 from .workers import connect, read_beside, read_by, read_here
 
 LEAST_EACH = 8  # ranks a process, unless told: starting one takes as long as reading some ten
@@ -49,8 +52,6 @@ class RankAnalysis:
     def document(self) -> dict[str, Any]:
         """Return everything as a JSON-ready dictionary, the same whoever read the files."""
         if "document" not in self._kept:
-            from .document import document
-
             self._kept["document"] = document(self)
         found: dict[str, Any] = self._kept["document"]
         return found
@@ -62,8 +63,6 @@ class RankAnalysis:
 
     def __str__(self) -> str:
         """Return the report as text."""
-        from .text import text
-
         return text(self.document())
 
 
@@ -102,13 +101,8 @@ def analyze_ranks(
     policy |= given
     kept_rules = tuple(rules)
     files = _files(source)
-    found = _read(files, client, scheduler, workers, kept_rules, strict)
-    left_out = [(path, one.problem) for path, one in zip(files, found, strict=True) if one.tables is None]
-    parts = [
-        ranks.Part(path, one.tables, one.stated, one.job)
-        for path, one in zip(files, found, strict=True)
-        if one.tables is not None
-    ]
+    with _reader(client, scheduler, workers, len(files), kept_rules, strict) as read:
+        parts, left_out = _parts(files, read)
     # In order of rank, so that nothing depends on the order of the files.
     chosen = sorted(ranks.choose(parts, left_out, source, files), key=lambda pair: pair[1])
     joined = join([(part.held, rank) for part, rank in chosen], kept_rules)
@@ -145,13 +139,46 @@ def _files(source: str | list[str]) -> list[str]:
     return [source]
 
 
-def _read(
-    files: Sequence[str], client: Any, scheduler: str | None, workers: int | None, rules: Rules, strict: bool
-) -> list[Read]:
+def _parts(
+    files: Sequence[str], read: Callable[[Sequence[Source]], list[Read]]
+) -> tuple[list[ranks.Part[RankTables]], list[tuple[str, str]]]:
+    """Return the ranks, and the files that are left out with the reason.
+
+    That files are recordings of one rank's processes is known when they have been read; those are read again, together.
+    """
+    left_out: list[tuple[str, str]] = []
+    alone: list[ranks.Part[RankTables]] = []
+    for path, one in zip(files, read(files), strict=True):
+        if one.tables is None:
+            left_out.append((path, one.problem))
+        else:
+            alone.append(one.part(path))
+    groups = ranks.by_program(alone, left_out)
+    several = [tuple(part.path for part in group) for group in groups if len(group) > 1]
+    parts = [group[0] for group in groups if len(group) == 1]
+    for paths, one in zip(several, read(several) if several else (), strict=True):
+        if one.tables is None:
+            left_out += [(path, one.problem) for path in paths]
+        else:
+            parts.append(one.part(paths[0]))
+    places = {path: place for place, path in enumerate(files)}
+    return sorted(parts, key=lambda part: places[part.path]), left_out
+
+
+@contextlib.contextmanager
+def _reader(
+    client: Any, scheduler: str | None, workers: int | None, files: int, rules: Rules, strict: bool
+) -> Iterator[Callable[[Sequence[Source]], list[Read]]]:
+    """Give what reads ranks: here, in processes beside, or by the workers of a cluster."""
     if client is not None:
-        return read_by(client, files, rules, strict)
-    if scheduler is not None:
+        yield lambda sources: read_by(client, sources, rules, strict)
+    elif scheduler is not None:
         with connect(scheduler) as found:
-            return read_by(found, files, rules, strict)
-    count = min(workers or min(len(os.sched_getaffinity(0)), len(files) // LEAST_EACH), len(files)) or 1
-    return read_here(files, rules, strict) if count == 1 else read_beside(files, rules, strict, count)
+            yield lambda sources: read_by(found, sources, rules, strict)
+    else:
+        count = min(workers or min(len(os.sched_getaffinity(0)), files // LEAST_EACH), files) or 1
+        yield (
+            lambda sources: (
+                read_here(sources, rules, strict) if count == 1 else read_beside(sources, rules, strict, count)
+            )
+        )

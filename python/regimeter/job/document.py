@@ -9,6 +9,7 @@ import numpy as np
 from .. import _core
 from .lateness import CAUSES, by_cause
 from .stages import stages_of
+from .text import headline
 
 if TYPE_CHECKING:
     from .analysis import RankAnalysis
@@ -38,8 +39,6 @@ def document(job: "RankAnalysis") -> dict[str, Any]:
         "pipeline": stages_of(job.joined),
         "losses": _losses(job),
     }
-    from .text import headline
-
     found["headline"] = headline(found)
     return found
 

@@ -15,13 +15,14 @@ import numpy as np
 from .. import _core
 from ..analysis.result import column_types
 from ..public.run import Run
-from ..run.ranks import read_part
+from ..run.ranks import Part, as_one, read_part
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Rules: TypeAlias = "tuple[tuple[str, str], ...]"
 Columns: TypeAlias = "dict[str, list[Any]]"
+Source: TypeAlias = "str | tuple[str, ...]"  # a file, or the recordings of one rank's processes
 
 # Of collective_times, a row a call: what is known of a call only while its whole rank is at hand.
 AROUND = ("exposed_ns", "since_ns", "since_compute_ns", "since_mem_ns", "since_idle_ns")
@@ -76,20 +77,31 @@ class Read:
     tables: RankTables | None
     stated: int = -1
     job: tuple[Any, ...] = ()
+    program: tuple[int, str] | None = None
+    owner: bool = False
     problem: str = ""
 
+    def part(self, path: str) -> Part[RankTables]:
+        """Return it as a part of a job; it has tables."""
+        assert self.tables is not None
+        return Part(path, self.tables, self.stated, self.job, self.program, self.owner)
 
-def read_rank(path: str, rules: Rules = (), strict: bool = False) -> Read:
-    """Read one file into tables; a file that cannot be read is an outcome, not an error."""
-    try:
-        part = read_part(Run, path, strict)
-    except (OSError, _core.UnavailableError) as error:
-        return Read(None, problem=getattr(error, "strerror", None) or str(error).removeprefix(f"{path}: "))
-    except MemoryError:
-        return Read(None, problem="not enough memory to read it")
-    if isinstance(part, str):
-        return Read(None, problem=part)
-    return Read(tables_of(part.held, rules), part.stated, part.job)
+
+def read_rank(source: Source, rules: Rules = (), strict: bool = False) -> Read:
+    """Read one rank into tables; a file that cannot be read is an outcome, not an error."""
+    parts: list[Part[Run]] = []
+    for path in (source,) if isinstance(source, str) else source:
+        try:
+            part = read_part(Run, path, strict)
+        except (OSError, _core.UnavailableError) as error:
+            part = getattr(error, "strerror", None) or str(error).removeprefix(f"{path}: ")
+        except MemoryError:
+            part = "not enough memory to read it"
+        if isinstance(part, str):
+            return Read(None, problem=part)
+        parts.append(part)
+    one = as_one(parts)
+    return Read(tables_of(one.held, rules), one.stated, one.job, one.program, one.owner)
 
 
 def tables_of(run: Run, rules: Rules = ()) -> RankTables:

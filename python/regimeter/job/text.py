@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..analysis.rows import format_cell
-from ..system.text import TextTable, duration, percent, printable, render_fitting
+from ..run.trace_facts import DAMAGE
+from ..system.text import TextTable, count, duration, percent, printable, render_fitting
 
 MOST_ROWS = 20
 BECAUSE = {
@@ -74,14 +75,20 @@ def _stage(found: dict[str, Any]) -> str:
     )
 
 
+def _named(files: list[str]) -> str:
+    return "; ".join(files[:3]) + (f"; and {len(files) - 3} more" if len(files) > 3 else "")
+
+
 def _absent(found: dict[str, Any]) -> str:
     said = []
     if found["missing"]["count"]:
         said.append(f"{found['missing']['count']:,} of {found['world_size']:,} ranks are missing")
     if found["left_out"]:
-        named = "; ".join(f"{printable(row['file'])}: {row['reason']}" for row in found["left_out"][:3])
-        more = f"; and {len(found['left_out']) - 3} more" if len(found["left_out"]) > 3 else ""
-        said.append(f"{len(found['left_out'])} files were left out ({named}{more})")
+        named = _named([f"{printable(row['file'])}: {row['reason']}" for row in found["left_out"]])
+        said.append(f"{len(found['left_out'])} files were left out ({named})")
+    damaged = [printable(row["file"]) for row in found["files"] if DAMAGE & row["anomalies"].keys()]
+    if damaged:
+        said.append(f"damaged and read in part: {count(len(damaged), 'file')} ({_named(damaged)})")
     return "; ".join(said) + "." if said else ""
 
 
@@ -89,13 +96,21 @@ def _time(ns: float | None) -> str:
     return duration(None if ns is None else ns / 1e6)
 
 
+def _clocks(clocks: dict[str, Any]) -> str:
+    """Say how the clocks were aligned, and what tells whether they are: barriers leave nothing that does."""
+    if len(clocks["shifts_ns"]) < 2:
+        return "one clock"
+    if clocks["rule"] == "none":
+        return "clocks not aligned: there is neither a wall clock of each rank nor a collective in common"
+    if clocks["remaining_ns"] is None:
+        return f"clocks aligned by {clocks['rule']}, not checked: there is no collective in common"
+    remaining, spread = _time(clocks["remaining_ns"]), _time(clocks["spread_ns"])
+    return f"clocks aligned by {clocks['rule']}, remaining {remaining}, spread {spread}"
+
+
 def text(found: dict[str, Any], width: int = 0) -> str:
     """Return the whole report; width: of its tables, 0 for no limit."""
-    clocks = found["clocks"]
-    facts = (
-        f"{found['ranks']:,} ranks; clocks aligned by {clocks['rule']}, "
-        f"remaining {_time(clocks['remaining_ns'])}, spread {_time(clocks['spread_ns'])}"
-    )
+    facts = f"{found['ranks']:,} ranks; {_clocks(found['clocks'])}"
     return "\n".join([*found["headline"], "", facts, *(part for part in _tables(found, width) if part)])
 
 

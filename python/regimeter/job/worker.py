@@ -14,13 +14,13 @@ def main() -> None:
     os.dup2(2, 1)  # what anything prints must not get between the tables
     while True:
         try:
-            path, rules, strict = receive(sys.stdin.buffer)
+            source, rules, strict = receive(sys.stdin.buffer)
         except EOFError:
             return
         try:
-            found: object = read_rank(path, rules, strict)
+            found: object = read_rank(source, rules, strict)
         except Exception as error:
-            found = RuntimeError(f"{path}: {type(error).__name__}: {error}")
+            found = RuntimeError(f"{source}: {type(error).__name__}: {error}")
         try:
             send(out, found)
         except BrokenPipeError:

@@ -20,7 +20,7 @@ from typing import IO, Any
 
 from .. import _core
 from ..run import remote
-from .tables import Read, Rules, read_rank
+from .tables import Read, Rules, Source, read_rank
 
 TRIES = 3
 LENGTH = struct.Struct("<Q")
@@ -28,9 +28,9 @@ CONNECT_SECONDS = 5
 KILLED = f"the process that read it was ended {TRIES} times"
 
 
-def read_here(paths: Sequence[str], rules: Rules, strict: bool) -> list[Read]:
+def read_here(sources: Sequence[Source], rules: Rules, strict: bool) -> list[Read]:
     """Read in this process, one rank at a time."""
-    return [read_rank(path, rules, strict) for path in paths]
+    return [read_rank(source, rules, strict) for source in sources]
 
 
 # --- processes beside --------------------------------------------------------------------------------------------
@@ -68,12 +68,12 @@ class _Beside:
             env=environment,
         )
 
-    def read(self, path: str, rules: Rules, strict: bool) -> Read:
-        """Return the tables of a path. EOFError when the process ends before it has them."""
+    def read(self, source: Source, rules: Rules, strict: bool) -> Read:
+        """Return the tables of a rank. EOFError when the process ends before it has them."""
         assert self._process.stdin
         assert self._process.stdout
         try:
-            send(self._process.stdin, (path, rules, strict))
+            send(self._process.stdin, (source, rules, strict))
         except BrokenPipeError:
             raise EOFError from None
         found = receive(self._process.stdout)
@@ -95,12 +95,12 @@ class _Beside:
             self._process.wait()
 
 
-def read_beside(paths: Sequence[str], rules: Rules, strict: bool, workers: int) -> list[Read]:
+def read_beside(sources: Sequence[Source], rules: Rules, strict: bool, workers: int) -> list[Read]:
     """Read in up to `workers` processes at once."""
     idle: queue.SimpleQueue[_Beside] = queue.SimpleQueue()
     stopping = threading.Event()
 
-    def read(path: str) -> Read:
+    def read(source: Source) -> Read:
         for _ in range(TRIES):
             if stopping.is_set():
                 break
@@ -109,7 +109,7 @@ def read_beside(paths: Sequence[str], rules: Rules, strict: bool, workers: int) 
             except queue.Empty:
                 beside = _Beside()
             try:
-                found = beside.read(path, rules, strict)
+                found = beside.read(source, rules, strict)
             except EOFError:
                 beside.end()
                 continue
@@ -121,9 +121,9 @@ def read_beside(paths: Sequence[str], rules: Rules, strict: bool, workers: int) 
         return Read(None, problem=KILLED)
 
     try:
-        with ThreadPoolExecutor(min(workers, len(paths)) or 1, "regimeter-ranks") as pool:
+        with ThreadPoolExecutor(min(workers, len(sources)) or 1, "regimeter-ranks") as pool:
             try:
-                return list(pool.map(read, paths))
+                return list(pool.map(read, sources))
             except BaseException:
                 stopping.set()
                 pool.shutdown(wait=False, cancel_futures=True)
@@ -165,18 +165,22 @@ def connect(address: str) -> Iterator[Any]:
         client.close()
 
 
-def read_by(client: Any, paths: Sequence[str], rules: Rules, strict: bool) -> list[Read]:
+def read_by(client: Any, sources: Sequence[Source], rules: Rules, strict: bool) -> list[Read]:
     """Read by the workers of a distributed.Client, or of an Executor of concurrent.futures.
 
     They need regimeter and the files under the same paths. A rank whose worker ends is read again by another.
     """
-    whole = [path if remote.is_url(path) else os.path.abspath(path) for path in paths]
+    whole = [_anywhere(source) if isinstance(source, str) else tuple(map(_anywhere, source)) for source in sources]
     if hasattr(client, "scheduler_info"):
         # pure=False: a file may have changed since a result of the same call was kept.
         futures = [client.submit(read_rank, path, rules, strict, pure=False, retries=TRIES) for path in whole]
     else:
         futures = [client.submit(read_rank, path, rules, strict) for path in whole]
     return [_result(future) for future in futures]
+
+
+def _anywhere(path: str) -> str:
+    return path if remote.is_url(path) else os.path.abspath(path)
 
 
 def _result(future: Any) -> Read:

@@ -6,6 +6,7 @@ import json
 import queue
 import threading
 import urllib.request
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -44,6 +45,7 @@ class Alerts:
     def __init__(self, rules: Sequence[policy.Rule], tell: "Sequence[Callable[[dict[str, Any]], None]]" = ()) -> None:
         """Begin with nothing raised. tell: called with each change."""
         self.alarms = [Alarm(rule) for rule in rules]
+        self.changes: deque[dict[str, Any]] = deque(maxlen=policy.MOST_CHANGES)  # the last ones
         self._tell = tell
 
     def look(self, values: Mapping[str, float | None], about: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -55,6 +57,7 @@ class Alerts:
                 limit = alarm.rule.fires if state == "firing" else alarm.rule.clears
                 facts = {"alert": alarm.rule.name, "state": state, "value": alarm.value, "threshold": limit}
                 changes.append({**facts, "unit": alarm.rule.unit, "what": alarm.rule.doc, **about})
+        self.changes.extend(changes)
         for change in changes:
             for tell in self._tell:
                 with contextlib.suppress(OSError):  # a closed terminal keeps nothing from the others
@@ -67,10 +70,15 @@ class Alerts:
         return [alarm.rule.name for alarm in self.alarms if alarm.raised]
 
 
+def value_text(value: float | None, unit: str = "") -> str:
+    """Return a value of a rule, or a limit of it, with its unit; "" where it is not known."""
+    return "" if value is None else f"{value:.4g} {unit}".rstrip()
+
+
 def line_of(change: Mapping[str, Any]) -> str:
     """Return a change as one line."""
     side = "above" if change["state"] == "firing" else "at most"
-    figure = f"{change['value']:.4g} {change['unit']}, {side} {change['threshold']:.4g}"
+    figure = f"{value_text(change['value'], change['unit'])}, {side} {value_text(change['threshold'])}"
     return f"alert {change['alert']} {change['state']}: {figure} ({change['what']})"
 
 

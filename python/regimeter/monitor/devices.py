@@ -5,8 +5,10 @@ from .. import _core
 from ..system import gpus, telemetry
 from ..workloads.alerts import CHOSEN
 
+Read = list[tuple[telemetry.Device, dict[str, telemetry.Reading]]]
 
-def read_devices() -> list[tuple[telemetry.Device, dict[str, telemetry.Reading]]]:
+
+def read_devices() -> Read:
     """Return each device with its readings; none where there is none."""
     if not gpus.nvml_possible():
         return []
@@ -17,11 +19,15 @@ def read_devices() -> list[tuple[telemetry.Device, dict[str, telemetry.Reading]]
         return []
 
 
-def utilization() -> tuple[float | None, bool | None]:
+def utilization(read: Read) -> tuple[float | None, bool | None]:
     """Return the mean utilisation of all devices from 0 to 1, and whether one is slowed down; None: not known."""
-    read = [readings for _, readings in read_devices()]
-    busy = [one["gpu_utilization_percent"].value for one in read]
+    busy = [readings["gpu_utilization_percent"].value for _, readings in read]
     known = [value for value in busy if value is not None]
-    bits = [one["clock_reasons"].value for one in read]
-    slowed = [bool(set(telemetry.slowed_by(value)) - set(CHOSEN)) for value in bits if value is not None]
+    slowed = [bool(by) for _, readings in read if (by := slowed_by(readings)) is not None]
     return (sum(known) / len(known) / 100 if known else None), (any(slowed) if slowed else None)
+
+
+def slowed_by(readings: dict[str, telemetry.Reading]) -> list[str] | None:
+    """Return what slows a device down that nobody chose; None where it does not say."""
+    bits = readings["clock_reasons"].value
+    return None if bits is None else [name for name in telemetry.slowed_by(bits) if name not in CHOSEN]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
+from .steps import found_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -22,14 +23,6 @@ OTHERS = "other"
 WINDOW_S = 60.0
 QUANTILES = (0.5, 0.95, 0.99)
 MOST_KEPT = 20_000  # durations of a name and a look; more are thinned out evenly
-STEP = "step"
-
-
-def steps_of(run: "Run") -> "NDArray[np.int64]":
-    """Return the durations of a run's steps in nanoseconds."""
-    roles = [number for number in np.unique(run.spans.category).tolist() if run.string(number) == STEP]
-    found: NDArray[np.int64] = run.spans.duration_ns[np.isin(run.spans.category, roles)]
-    return found
 
 
 @dataclass(slots=True)
@@ -71,6 +64,7 @@ class Figures:
             self._begin()
 
     def _begin(self) -> None:
+        self.began_unix_ns = time.time_ns()  # of all totals
         self.scopes = 0
         self.failed = 0
         self.own_ns = 0.0
@@ -78,30 +72,37 @@ class Figures:
         self.anomalies: dict[str, int] = {}
         self.steps = Durations()
         self.operations: dict[str, Durations] = {}
+        self._new = 0
         self._looked = self._clock()
 
-    def add(self, part: "Run | None", anomalies: Mapping[str, int]) -> None:
-        """Add what has come since the last call; anomalies: totals so far."""
+    def add(self, part: "Run | None", anomalies: Mapping[str, int], steps: "NDArray[np.int64]") -> None:
+        """Add what has come since the last call; anomalies: totals so far; steps: durations of those that are over."""
         with self._lock:
             self.anomalies = dict(anomalies)
             now = self._clock()
-            scopes = len(part.spans) if part is not None else 0
-            self.rate = scopes / max(now - self._looked, 1e-9)
-            self._looked = now
+            rows = ~found_rows(part) if part is not None else np.empty(0, bool)
+            scopes = int(np.count_nonzero(rows))
+            if len(steps):
+                self.steps.add(now, steps)
             if part is None:
                 return
             self.scopes += scopes
+            self._new += scopes
             self.failed += int(np.count_nonzero(part.spans.flags & _core.FLAG_FAILED))
             cost: Any = part.environment.get("cost")
             each = cost.get("per_scope_ns") if isinstance(cost, dict) else None
             self.own_ns += int(part.spans.own_ns.sum()) + scopes * (each if isinstance(each, int | float) else 0.0)
-            self._add_durations(part, now)
+            self._add_durations(part, rows, now)
 
-    def _add_durations(self, part: "Run", now: float) -> None:
-        durations, names = part.spans.duration_ns, part.spans.name
-        steps = steps_of(part)
-        if len(steps):
-            self.steps.add(now, steps)
+    def end_look(self) -> None:
+        """Say that all that had come by now is added: the rate is that of the scopes since the last time."""
+        with self._lock:
+            now = self._clock()
+            self.rate = self._new / max(now - self._looked, 1e-9)
+            self._new, self._looked = 0, now
+
+    def _add_durations(self, part: "Run", rows: "NDArray[np.bool_]", now: float) -> None:
+        durations, names = part.spans.duration_ns[rows], part.spans.name[rows]
         by_label: dict[str, list[NDArray[np.int64]]] = defaultdict(list)
         for number in np.unique(names).tolist():
             label = part.string(number)

@@ -10,8 +10,16 @@ from dataclasses import dataclass, replace
 BASELINE_STEPS = 100  # after the first WARMUP_STEPS: what later steps are held against, where no run is given
 WARMUP_STEPS = 10
 TREND_LOOKS = 60  # of the resident set; fewer than the core's `suggest_growth_steps` show no trend
+TREND_REST_S = 4.9  # between two of them: a program that loads a model for half a minute does not leak
+LEAST_DISK = 4_000_000  # bytes of a disk budget: less leaves no room between what is asked ahead and what stays
+CROWDED, KEPT = 0.7, 0.5  # of the disk budget: from where on old blocks are taken out, and how much then stays
+ROOM_S = 0.1  # how often is looked whether a ring's files are crowded; what the program writes meanwhile has the rest
 REST_S = 60.0  # between two copies of the ring by one condition
 MOST_COPIES = 10  # of the ring that conditions ask for
+TRAIL_LOOKS = 720  # in the charts of the live page: an hour of looks five seconds apart
+MOST_CHANGES = 50  # of alerts that the live page lists
+MOST_WATCHERS = 16  # who have the live page open: each is a thread
+LEAVE_S = 1.0  # in which the last event reaches them
 WEBHOOK_TIMEOUT_S, WEBHOOK_WAITING = 5.0, 100  # of one call; alerts that wait for it
 
 

@@ -9,6 +9,7 @@ also when the program or who watches it is killed.
 """
 
 import contextlib
+import errno
 import json
 import os
 import tempfile
@@ -20,13 +21,13 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from ..run import blocks as of
 from ..system.files import atomic_path
-from . import blocks as of
+from . import policy
 
 MARK_BYTES = 1 << 20  # of a recording between two places where it can be cut, at the most
 FIRST = of.FILE_HEAD + of.BLOCK_HEAD.size + of.HOLE_BYTES.size  # where the hole begins
 RECORD_BYTES, THREAD_KIND = 32, 1  # of csrc/model/record.h
-AFTER_BUDGET = 0.75  # of the budget is kept where it was exceeded
 
 
 def can_punch(folder: str) -> bool:
@@ -73,9 +74,9 @@ class Ring:
                 self._identity = identity  # another file stands there now
                 self._marks, self._front = deque([_Mark(now, of.FILE_HEAD, 0)]), of.FILE_HEAD
             self._follow(file.fileno(), about.st_size, now)
-            exceeded = about.st_blocks * 512 > disk_bytes
-            cut = self._cut(now, round(AFTER_BUDGET * disk_bytes) if exceeded else about.st_size)
-            if cut and (exceeded or cut.offset - self._front >= self.least_bytes):
+            crowded = about.st_blocks * 512 > policy.CROWDED * disk_bytes
+            cut = self._cut(now, round(policy.KEPT * disk_bytes) if crowded else about.st_size)
+            if cut and (crowded or cut.offset - self._front >= self.least_bytes):
                 self._take_out(file.fileno(), cut)
 
     def _follow(self, fd: int, size: int, now: float) -> None:
@@ -91,8 +92,11 @@ class Ring:
     def _cut(self, now: float, most_bytes: int) -> _Mark | None:
         """Return before which mark everything goes, None for nothing; at most so many bytes stay."""
         too_much = self._marks[-1].offset - most_bytes
-        gone = [mark for mark in self._marks if mark.time <= now - self._keep_s or mark.offset <= too_much]
-        return gone[-1] if gone and gone[-1].offset > self._front else None
+        gone = [mark for mark in self._marks if mark.time <= now - self._keep_s]
+        if too_much > 0:
+            gone += [mark for mark in self._marks if mark.offset >= too_much][:1]
+        cut = max(gone, key=lambda mark: mark.offset, default=None)
+        return cut if cut and cut.offset > self._front else None
 
     def _take_out(self, fd: int, cut: _Mark) -> None:
         carried = _Carried.before(fd, cut.offset)
@@ -121,6 +125,8 @@ class Ring:
             cut = self._cut(now, size) if self._marks else None
             offset = cut.offset if cut else of.FILE_HEAD
             head = os.pread(fd, of.FILE_HEAD, 0)
+            if len(head) < of.FILE_HEAD:
+                raise OSError(errno.ENODATA, "nothing is recorded yet", self.path)
             (file,) = of.FILE_ID.unpack_from(head)
             target.write(head)
             live = ((b.kind, b.payload(fd)) for b in of.blocks(fd, offset, size) if b.kind != of.HOLE)

@@ -17,12 +17,24 @@ if TYPE_CHECKING:
     from .triggers import Trigger
 
 
+def room_beside(path: str) -> int:
+    """Return the bytes of the disk that the files of earlier recordings of this name take, which nothing takes out."""
+    return sum(map(_room, files_beside(path)))
+
+
+def _room(path: str) -> int:
+    try:
+        return os.stat(path).st_blocks * 512
+    except FileNotFoundError:
+        return 0
+
+
 class Rings:
     """The last minutes of a recording: of its file, and of those of the program's other processes and profilers."""
 
     def __init__(self, path: str, keep_s: float, disk_bytes: int, triggers: "Sequence[Trigger]") -> None:
         """disk_bytes: for all files together."""
-        self._path, self._keep_s, self._disk_bytes = path, keep_s, disk_bytes
+        self._path, self.keep_s, self.disk_bytes = path, keep_s, disk_bytes
         self._triggers = triggers
         self._rings: dict[str, Ring] = {}
         self._before = files_beside(path)
@@ -32,13 +44,25 @@ class Rings:
 
     def look(self, now: float) -> None:
         """Take out of each file what is too old."""
+        self._find()
+        for ring in self._rings.values():
+            with contextlib.suppress(OSError, _core.Error):
+                ring.look(now, self.disk_bytes // len(self._rings))
+
+    def _find(self) -> None:
+        """Take up the files that have come since the last time."""
         new = [path for path, changed in files_beside(self._path).items() if self._before.get(path) != changed]
         for path in (self._path, *new):
             if path not in self._rings:
-                self._rings[path] = Ring(path, self._keep_s)
-        for ring in self._rings.values():
-            with contextlib.suppress(OSError, _core.Error):
-                ring.look(now, self._disk_bytes // len(self._rings))
+                self._rings[path] = Ring(path, self.keep_s)
+
+    def crowded(self) -> bool:
+        """Whether the files take so much of their room that some has to be taken out now."""
+        return self.taken_bytes() > policy.CROWDED * self.disk_bytes
+
+    def taken_bytes(self) -> int:
+        """Return the bytes of the disk that the files take now."""
+        return sum(map(_room, self._rings))
 
     def judge(self, now: float, look: "Look", alerts: list[dict[str, Any]]) -> None:
         """Write the last minutes out where a condition asks for it."""
@@ -63,10 +87,11 @@ class Rings:
         stem = self._path.removesuffix(".rgm")
         number = next(n for n in range(1, 10_000) if not os.path.exists(f"{stem}.trigger-{n}.rgm"))
         written = []
+        self._find()  # a condition may be met before the first look
         for path, ring in self._rings.items():
             target = f"{stem}.trigger-{number}{path.removeprefix(self._path)}.rgm"
             try:
-                ring.copy(target, now, {"reason": reason, "keep_s": self._keep_s}, close=True)
+                ring.copy(target, now, {"reason": reason, "keep_s": self.keep_s}, close=True)
             except OSError:
                 if path == self._path:
                     raise
@@ -76,11 +101,13 @@ class Rings:
         return written
 
     def finish(self, now: float) -> None:
-        """Make files without holes of those that have one and that nobody writes any more."""
+        """Make files without holes of those that have one and that nobody writes any more, where there is room for it:
+        the new file stands beside the old one for a while."""
         for path, ring in self._rings.items():
             with contextlib.suppress(OSError):
-                if ring.shortened and not _is_written(path):
-                    ring.copy(path, now, {"reason": "the program's end", "keep_s": self._keep_s}, close=False)
+                fits = self.taken_bytes() + _room(path) <= self.disk_bytes
+                if fits and ring.shortened and not _is_written(path):
+                    ring.copy(path, now, {"reason": "the program's end", "keep_s": self.keep_s}, close=False)
 
 
 def _is_written(path: str) -> bool:

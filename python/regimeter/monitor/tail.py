@@ -11,8 +11,12 @@ import tempfile
 from collections import deque
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from .._core import ANOMALY_CODES, FormatError
-from . import blocks as of
+from ..public.run import load
+from ..run import blocks as of
+from .steps import Steps
 
 if TYPE_CHECKING:
     from ..public.run import Run
@@ -21,6 +25,7 @@ COUNTER = struct.Struct("<Qq")
 TOLD = frozenset((of.RECORDS, of.PRESSURES))  # what a part is made of
 ANCHORS = 64  # of the last, a second apart; times between two of them are linear
 MOST_BYTES = 64 << 20  # of one part; more waits for the next look
+MOST_TEXTS = 8 << 20  # bytes of dictionaries that are kept whole; of later ones metadata is left out
 
 
 class Tail:
@@ -31,21 +36,26 @@ class Tail:
         self.path = path
         self.behind = False  # the last part was as long as one may be: there is more
         self.anew = False  # the last part is the first of another file than the parts before it
+        self.steps = np.empty(0, np.int64)  # durations of the steps of which the last call has shown the end
+        self._steps = Steps(self._run)
         self._identity: tuple[int, int, bytes] | None = None
         self._begin()
 
     def _begin(self) -> None:
         self._offset = 0
+        self._ended = False
+        self._steps.begin()
         self._head = b""
         self._environment = b""
         self._first_anchor = b""
         self._dictionaries: list[bytes] = []
+        self._texts = 0  # their bytes
         self.anomalies: dict[str, int] = {}  # totals so far, by code
         self._anchors: deque[bytes] = deque(maxlen=ANCHORS)
 
     def read(self) -> "Run | None":
         """Return what has come since the last call, None where nothing has. OSError where the file cannot be read."""
-        self.anew = False
+        self.anew, self.steps = False, self.steps[:0]
         try:
             with open(self.path, "rb") as file:
                 identity = of.identity(file.fileno())
@@ -60,7 +70,9 @@ class Tail:
         before = self._offset
         frames = self._take(new)
         self.behind = len(new) == MOST_BYTES and self._offset > before
-        return self._run(frames) if frames else None
+        part = self._run(frames) if frames else None
+        self.steps = self._steps.take(part, frames, ended=self._ended)
+        return part
 
     def _take(self, new: bytes) -> list[bytes]:
         """Keep what later parts need, and return the frames of this one."""
@@ -77,7 +89,7 @@ class Tail:
                 break  # not all of it is written yet
             frame, at = new[at:end], end
             if kind in of.DICTIONARIES:
-                self._dictionaries.append(frame)
+                self._keep(kind, frame)
             elif kind == of.ENVIRONMENT:
                 self._environment = frame
             elif kind == of.ANCHOR:
@@ -87,8 +99,17 @@ class Tail:
                 frames.append(frame)
             elif kind == of.COUNTERS:
                 self._count(frame)
+            self._ended = kind == of.END
         self._offset += at
         return frames
+
+    def _keep(self, kind: int, frame: bytes) -> None:
+        """Keep texts that later parts may name. A program whose metadata differs from call to call has ever more of
+        it, and no figure is made of that."""
+        if kind == of.STRINGS and self._texts > MOST_TEXTS:
+            frame = of.without_metadata(frame, self._head)
+        self._dictionaries.append(frame)
+        self._texts += len(frame)
 
     def _count(self, frame: bytes) -> None:
         """Keep totals of anomalies as the recorder counts them."""
@@ -99,8 +120,6 @@ class Tail:
                 self.anomalies[ANOMALY_CODES[code]] = total
 
     def _run(self, frames: list[bytes]) -> "Run | None":
-        from ..public.run import load
-
         anchors = [] if self._first_anchor in self._anchors else [self._first_anchor]
         parts = [self._head, self._environment, *anchors, *self._anchors, *self._dictionaries, *frames]
         with tempfile.TemporaryDirectory(prefix="regimeter-") as folder:

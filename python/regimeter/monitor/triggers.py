@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..system import quantities
+from ..system.text import amount, duration
 
 if TYPE_CHECKING:
     from .look import Look
@@ -32,6 +33,12 @@ class Trigger:
         if not limit and name in ("failed-scope", "alert", *SIGNALS):
             return cls(name)
         raise ValueError(f"expected one of {FORMS}; got {text!r}")
+
+    @property
+    def text(self) -> str:
+        """What it is, for people."""
+        limits = {"slow-step": f" > {duration(self.limit * 1e3)}", "memory": f" > {amount(self.limit)}"}
+        return self.name + limits.get(self.name, "")
 
     def reason(self, look: "Look", alerts: list[dict[str, Any]]) -> str:
         """Return what of a look fulfils it, "" where nothing does."""

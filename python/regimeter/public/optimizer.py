@@ -6,14 +6,18 @@ import os
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ..run.formats import choose
+from ..run.profile_json import run_of_document
 from ..suggest.of_aggregates import suggestions_of_aggregates
 from ..suggest.of_run import open_ones, suggestions_of_run
+from ..suggest.paragraphs import render_suggestions
 from ..suggest.suggestion import OptimizationSuggestion, Priority
-
-if TYPE_CHECKING:
-    from .run import Run
+from ..suggest.verdict import Verdict
+from ..system.files import atomic_writer
+from ..system.text import say
+from .run import Run, load
 
 FORMAT, VERSION = "regimeter.suggestions", 1
 
@@ -32,14 +36,12 @@ class ProfilerOptimizer:
 
     def __init__(
         self,
-        profiling_data: "Run | Mapping[str, Any] | str | os.PathLike[str]",
+        profiling_data: Run | Mapping[str, Any] | str | os.PathLike[str],
         *,
         policy: Mapping[str, float] | None = None,
         ceilings: Mapping[str, float] | None = None,
         name: str = "",
     ) -> None:
-        from .run import Run, load
-
         self.run: Run | None = None
         self.name = name
         if isinstance(profiling_data, (str, os.PathLike)):
@@ -52,8 +54,6 @@ class ProfilerOptimizer:
         elif isinstance(profiling_data, Run):
             self.run = profiling_data
         elif _is_timed(profiling_data):
-            from ..run.profile_json import run_of_document
-
             self.run = run_of_document(Run, profiling_data, "profiling_data")
         if self.run is not None:
             self._found = suggestions_of_run(self.run, policy, ceilings, name or "TRACE")
@@ -69,6 +69,11 @@ class ProfilerOptimizer:
         """
         return open_ones(self._found, top_n)
 
+    @property
+    def limit(self) -> Verdict | None:
+        """What limits the run; None where that is not known, as of a dictionary without times."""
+        return None if self.run is None else self.run.verdict()
+
     def get_critical_suggestions(self) -> list[OptimizationSuggestion]:
         """Return those of critical priority."""
         return [one for one in self.get_suggestions() if one.priority is Priority.CRITICAL]
@@ -83,17 +88,12 @@ class ProfilerOptimizer:
 
     def print_suggestions(self, top_n: int = 5) -> None:
         """Print the first suggestions, and how many more there are."""
-        from ..suggest.paragraphs import render_suggestions
-        from ..system.text import say
-
         more = f"regimeter suggest {self.name} --top 0" if self.name else "print_suggestions(top_n=100)"
-        say(None, render_suggestions(self.get_suggestions(top_n), len(self.get_suggestions()), more=more))
+        found, total = self.get_suggestions(top_n), len(self.get_suggestions())
+        say(None, render_suggestions(found, total, more=more, limit=self.limit))
 
     def print_critical_suggestions(self) -> None:
         """Print those of critical priority."""
-        from ..suggest.paragraphs import render_suggestions
-        from ..system.text import say
-
         critical = self.get_critical_suggestions()
         say(None, render_suggestions(critical, total=len(critical), what="critical suggestion"))
 
@@ -111,9 +111,6 @@ class ProfilerOptimizer:
 
         ValueError where the suffix is that of another format (.html), OSError where the file cannot be written.
         """
-        from ..run.formats import choose
-        from ..system.files import atomic_writer
-
         choose(path, {".json": "json"}, default="json")
         with atomic_writer(path) as file:
             file.write(json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False) + "\n")

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The profiler of a program that has none, so that ``regimeter record`` sees where any program is.
 
-It records one scope, the program, with the call stacks of its threads, its structure and, where asked for, its kernels.
-The first profiler that the program makes takes its place and its file. Processes that multiprocessing spawns, and ranks
-that torchrun starts, have one too.
+It records one scope, the program, with the call stacks of its threads, its structure and the kernels that it launches.
+The first profiler that the program makes takes its place and its file. Processes that multiprocessing spawns, and
+those that torchrun or accelerate starts, have one too.
 """
 
 import atexit
+import os
 import sys
 from typing import Any
 
@@ -24,24 +25,33 @@ def begin() -> None:
     global _profiler, _scope
     told = recording.options()
     owner = recording.is_owner()
-    kernels = owner and told.get("profile_kernels")
+    kernels = owner and recording.may_have_kernels(told)
     anything = (told.get("stacks") or told.get("structure")) and (
-        owner or SPAWNED in sys.orig_argv or recording.is_rank()
+        owner or SPAWNED in sys.orig_argv or recording.is_launched()
     )
     if not kernels and not anything:
         return
     recording.standing_in = True
     profiler = GPUProfiler()
-    if not anything and profiler.kernels_reason:  # nothing to stand in for; the reason stays in the file
+    if not anything and not profiler._kernels.may_run:  # nothing to stand in for; the reason stays in the file
         profiler.close()
         recording.standing_in = False
         recording.give_back()
         return
     _profiler = profiler
-    _scope = profiler.profile(str(told.get("program", "program")), device="cpu")
+    _scope = profiler.profile(_name(told), device="cpu")
     _scope.__enter__()
+    profiler._kernels.look()  # the last look before the program: what it misses is counted from here
     recording.on_next_file(give_way)
     atexit.register(end)
+
+
+def _name(told: dict[str, Any]) -> str:
+    """Return what the program is called: its own file or module where a launcher has started it."""
+    if not recording.is_launched():
+        return str(told.get("program", "program"))
+    program = sys.orig_argv[len(sys.orig_argv) - len(sys.argv) :][:1]  # a file, or a module behind "-m"
+    return os.path.basename("".join(program)).removeprefix("-m") or "program"
 
 
 def give_way() -> None:

@@ -31,6 +31,7 @@ class Tables:
     operators: "_core.OperatorsTable"  # arguments of framework operators
     frames: "_core.FramesTable"  # identities of Python function calls
     collectives: "_core.CollectivesTable"  # arguments of collectives
+    stalls: "_core.StallsTable"  # samples of instructions of kernels, by why they waited
     syncs: "_core.SyncsTable"  # arguments of synchronisations
     flows: "_core.FlowsTable"  # ends of arrows between spans
     intervals: "_core.IntervalsTable"  # device times of scopes

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from . import tables
+
 MAX_DEPTH = 4  # lists of lists of tensors; deeper nesting is not followed
 MAX_ITEMS = 10_000
 
@@ -18,7 +20,8 @@ MAX_ITEMS = 10_000
 class Array:
     """One array: where its memory begins, the bytes that its elements occupy, element type and device.
 
-    start is an address, or an id for what has none; bytes counts an element that a broadcast repeats once.
+    start is an address, or an id for what has none; bytes counts an element that a broadcast repeats once. value is
+    None for a column of a table that is known by its size alone.
     """
 
     library: str
@@ -31,7 +34,7 @@ class Array:
 
 
 def arrays_in(*values: Any) -> list[Array]:
-    """Return the arrays in values, in lists, tuples, dictionaries and modules of torch, each object once."""
+    """Return the arrays in values, in lists, tuples, dictionaries, tables and modules of torch, each object once."""
     seen: set[int] = set()
     return list(_walk(values, 0, seen))
 
@@ -60,6 +63,8 @@ def _walk(values: Any, depth: int, seen: set[int]) -> Iterator[Array]:
         found = describe(value)
         if found is not None:
             yield found
+        elif tables.is_table(value):
+            yield from _of_table(value)
         elif depth < MAX_DEPTH:
             if isinstance(value, list | tuple | set | frozenset):
                 yield from _walk(value, depth + 1, seen)
@@ -81,6 +86,12 @@ def describe(value: Any) -> Array | None:
     if cupy is not None and isinstance(value, cupy.ndarray):
         return _with_strides("cupy", value, int(value.data.ptr), f"cuda:{int(value.device.id)}")
     return None
+
+
+def _of_table(value: Any) -> Iterator[Array]:
+    for place, (array, size, count, dtype) in enumerate(tables.columns(value)):
+        seen = None if array is None else describe(array)
+        yield seen or Array(tables.library_of(value), id(value) + place, size, count, dtype, "cpu", None)
 
 
 def _with_strides(library: str, value: Any, start: int, device: str) -> Array:

@@ -5,6 +5,7 @@ import sys
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..system.text import percent
 from .calls import Question, need_ceilings, profile_call
 
 FLASH_DTYPES = ("float16", "bfloat16")
@@ -104,7 +105,7 @@ def get_attention_suggestions(profile: AttentionProfile) -> list[str]:
     written = 2 * profile.scores_bytes / 1e6
     found.append(
         f"A fused kernel (scaled_dot_product_attention) does not write the scores and the weights, {written:,.1f} MB "
-        f"here; softmax takes {share:.0%} of the three stages."
+        f"here; softmax takes {percent(share, 0)} of the three stages."
     )
     if profile.flash_reason:
         found.append(f"The flash kernel does not take these tensors: {profile.flash_reason}.")

@@ -8,7 +8,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
-from . import known_work, memory, replay, stopwatch, torch_work, unwrap, verdict, work
+from ..calibration import calibration_for
+from ..capture import device_memory
+from ..system.text import percent
+from . import known_work, memory, operators, plain_data, replay, stopwatch, torch_work, unwrap, verdict, work
 from .arguments import Array, arrays_in, device_of
 from .errors import CUDANotAvailableError
 from .policy import VALUE
@@ -63,7 +66,9 @@ def profile_call(
     check_device(device)
     clock = stopwatch.clock_for(_library(before), device)
     notes: list[str] = []
-    mode = _counting(function, before, question, notes)
+    inner = operators.as_function(*(unwrap.single_call(function, args, kwargs) or (function, args, kwargs)))
+    known = device == "cpu" and replay.is_known(*inner)
+    mode = _counting(inner[0] if known else function, before, question, notes)
     call = functools.partial(function, *args, **kwargs)
     watch = memory.Watch(device, _library(before))
     try:
@@ -78,8 +83,7 @@ def profile_call(
     if counted is not None:
         outside = _outside_share(function, first, mode)
         measured = without_counting(measured, mode, notes)
-    inner = unwrap.single_call(function, args, kwargs) or (function, args, kwargs)
-    if counted is None and inner[0] is not function and replay.is_known(*inner):
+    if counted is None and inner[0] is not function and (known or plain_data.of_call(*inner[:2]) is not None):
         function, args, kwargs = inner  # it is nothing but this call
     found = known_work.of_call(function, args, kwargs, result, counted)
     found = work.with_given(found, question.flops, question.bytes)
@@ -108,8 +112,6 @@ def check_device(device: str) -> None:
         raise ValueError(f"unknown device {device!r}; valid are: cpu, cuda, cuda:N")
     torch, cupy = sys.modules.get("torch"), sys.modules.get("cupy")
     if cupy is None and (torch is None or not torch.cuda.is_available()):
-        from ..capture import device_memory
-
         raise CUDANotAvailableError(f"{device} cannot be used: {device_memory.reason()}; pass arrays of the host")
 
 
@@ -189,7 +191,7 @@ def without_counting(measured: Measurement, mode: Any, notes: list[str]) -> Meas
     spread = (operators * uncertain + VALUE["counting_spread"] * cost) / left
     notes.append(
         f"{operators} operators were counted in the call that was timed: {cost / 1e6:.3f} ms of counting is "
-        f"subtracted, which leaves {spread:.0%} of uncertainty; repeat=2 times a call without the counter"
+        f"subtracted, which leaves {percent(spread, 0)} of uncertainty; repeat=2 times a call without the counter"
     )
     return replace(
         measured,
@@ -208,7 +210,7 @@ def _beside_counting(measured: Measurement, mode: Any, notes: list[str]) -> Meas
     share = min(1.0, cost / max(1.0, measured.own_ns))
     notes.append(
         f"{mode.count.operators} operators were counted in the call that was timed: the device may have waited up to "
-        f"{cost / 1e6:.3f} ms for it, {share:.0%} of the time; repeat=2 times a call without the counter"
+        f"{cost / 1e6:.3f} ms for it, {percent(share, 0)} of the time; repeat=2 times a call without the counter"
     )
     return replace(measured, spread=share + VALUE["single_call_spread"])
 
@@ -250,8 +252,6 @@ def judge(call: verdict.Call, calibration: Callable[[str], "Calibration"], notes
 
 def ceilings_of(profiler: Any, device: str) -> "Calibration | None":
     """Return the calibration that a profiler uses (the kept one without a profiler), None where there is none."""
-    from ..calibration import calibration_for
-
     try:
         found: Calibration = calibration_for(device) if profiler is None else profiler._calibration(device)
     except _core.UnavailableError:
@@ -355,6 +355,6 @@ def _doubt(measured: Measurement, found: Work, notes: list[str]) -> None:
         )
     if measured.device_ns is None and measured.stolen_ns > VALUE["stolen_share"] * measured.wall_ns:
         notes.append(
-            f"for {measured.stolen_ns / measured.wall_ns:.0%} of the time other processes had the processor; rates and "
-            "verdict are of the rest (evidence: judged_ms)"
+            f"for {percent(measured.stolen_ns / measured.wall_ns, 0)} of the time other processes had the processor; "
+            "rates and verdict are of the rest (evidence: judged_ms)"
         )

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from . import plain_data
+from . import plain_data, tables
 from .arguments import Array, arrays_in, distinct_bytes
-from .work import LOWER_BOUND, Work, pipe_of
+from .work import FORMULA, LOWER_BOUND, Work, pipe_of
 
 
 def of_call(
@@ -20,6 +20,8 @@ def of_call(
     work = counted
     if work is None:
         work = _of_library(libraries, function, args, kwargs, result)
+    if work is None:
+        work = _of_tables(function, args, result)
     if work is None and not found and not kwargs:
         work = plain_data.of_call(function, args)
     if work is None:
@@ -28,10 +30,17 @@ def of_call(
     return replace(work, pipe=pipe, footprint=work.footprint or (footprint if found else None))
 
 
+def _of_tables(function: Callable[..., Any], args: tuple[Any, ...], result: Any) -> Work | None:
+    told = tables.of_call(function, args, result)
+    if told is None:
+        return None
+    return Work(told[0], float(told[1]), flops_source=FORMULA, bytes_source=FORMULA)
+
+
 def _of_library(
     libraries: set[str], function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], result: Any
 ) -> Work | None:
-    if "torch" in libraries:
+    if "torch" in libraries:  # what knows the calls of a library is imported with it
         from . import torch_work
 
         return torch_work.of_plain_call(function, args, kwargs)

@@ -18,8 +18,10 @@ from typing import Any
 
 from .. import _core
 from . import floor, memory
+from .arguments import arrays_in, device_of
 from .policy import VALUE
 from .suggestion import suggest_optimization
+from .work import pipe_of
 
 LONG_NS = 200_000  # a hundred times what the lightweight profile may add
 MOST_VERDICTS = 256
@@ -137,7 +139,7 @@ def _key_of(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
         hash(key)
     except TypeError:
         return None
-    from . import replay
+    from . import replay  # 12 ms, for operations that no verdict is known of
 
     return key if key in _verdicts or replay.is_known(function, args, kwargs) else None
 
@@ -145,9 +147,9 @@ def _key_of(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
 def _judge_as_full(
     function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any, wall_ns: float, cpu_ns: float
 ) -> dict[str, Any]:
+    # With NumPy more than 100 ms, for the first call of an operation that turns out to be judged as in full.
     from ..calibration.measure import kept
     from . import known_work, verdict
-    from .arguments import arrays_in
     from .stopwatch import Measurement
 
     ceilings = kept("cpu")[0]
@@ -229,9 +231,6 @@ def _refresh() -> None:
 def _judge(
     profiler: Any, profile: dict[str, Any], args: tuple[Any, ...], flops: float | None, bytes: float | None
 ) -> None:
-    from .arguments import arrays_in, device_of
-    from .work import pipe_of
-
     found = arrays_in(args)
     device, pipe = device_of(found), pipe_of(found) or "fp64"
     ceilings = profiler._calibration(device)

@@ -8,6 +8,7 @@ placement, random_access and strided: what a call takes beyond all of these, whi
 """
 
 import functools
+import itertools
 import mmap
 import resource
 import statistics
@@ -15,7 +16,7 @@ import sys
 import time
 from typing import Any
 
-from . import plain_data, replay
+from . import parts, plain_data, replay
 from .arguments import Array, arrays_in
 from .caches import cache_sizes
 from .policy import VALUE
@@ -41,16 +42,17 @@ def of_measurement(measured: Measurement, fill_rate: float | None) -> Limits:
     if measured.seen_ns >= VALUE["pace_least_ns"]:
         found["interpreter"] = (measured.quick_ns / measured.seen_ns, VALUE["pace_spread"])
     system, spread = system_part(measured)
-    if system <= 0:
+    part = system * min(1.0, measured.process_cpu_ns / measured.own_ns)  # of the time, some of which was waiting
+    if part <= 0:
         return found
     pages = measured.faults * PAGE_BYTES
     if measured.file_bytes > max(pages / 2, PAGE_BYTES):
-        return found | {"file": (system, spread)}
+        return found | {"file": (part, spread)}
     filled = measured.faults * max(HUGE_BYTES / (fill_rate or float("inf")) * 1e9, page_ns(LARGE_BLOCK))
     new = measured.faults >= 1 and max(pages_ns(measured), filled) > 0.5 * system * measured.process_cpu_ns
     if new and system < VALUE["mostly"]:
-        return found | {"new_memory": (system, spread)}
-    return found | {"first_touch" if new else "system": (system, spread)}
+        return found | {"new_memory": (part, spread)}
+    return found | {"first_touch" if new else "system": (part, spread)}
 
 
 def system_part(measured: Measurement) -> tuple[float, float]:
@@ -105,11 +107,13 @@ def of_function(
     measured: Measurement,
     rest: Limits,
     moves: bool = False,
+    most: float | None = None,
 ) -> Limits:
     """Return how a call of a known library function divides into what it takes in a cache and where its data lies.
 
     Data that fits the second-level cache is in a cache already: what such a call takes beyond is not its place. moves:
-    the function does next to no arithmetic, so that all of its time beyond the caches is that of moving data.
+    the function does next to no arithmetic, so that all of its time beyond the caches is that of moving data. most:
+    what its arithmetic takes by another measurement; what disturbs one only makes it slower, so the faster one stands.
     """
     taken = sum(rest[name][0] for name in ("file", "system", *NEW) if name in rest)
     found = replay.of_call(function, args, kwargs, result)
@@ -123,14 +127,16 @@ def of_function(
     moves = moves and not found.chain
     whole = measured.own_ns if found.threaded else measured.process_cpu_ns
     inside = min(found.ns / max(whole, 1.0), max(0.0, 1 - taken))
+    if most is not None and replay.is_in_proportion(function):
+        inside = min(inside, most)
     beyond = max(0.0, 1 - taken - inside)
     touched = max((rest[name][0] for name in NEW if name in rest), default=0.0)
     limits: Limits = {} if moves else {"dependent" if found.chain else "arithmetic": (inside, found.spread)}
-    if replay.occupied(*args, *kwargs.values(), result) <= (cache_sizes()[1] or USUAL_SECOND_CACHE):
-        beyond = 0.0
+    if found.threaded or _is_near(*args, *kwargs.values(), result):
+        beyond = 0.0  # factorizations do many operations for each element, in blocks, wherever it lies
     elif moves:
         name = "first_touch" if touched > beyond else pattern(args, kwargs, result)
-        return {name: (max(0.0, 1 - taken) + touched, found.spread)}
+        return {name: (max(0.0, 1 - taken) + touched, min(found.spread, VALUE["replay_spread"]))}
     if beyond + touched <= 0:
         return limits
     # Both are the price of memory; the larger one gives its name.
@@ -152,9 +158,7 @@ def of_plain_data(
     owner = plain_data.owner_of(function)
     if not plain_data.is_of_library(function) or measured.own_ns < VALUE["plain_least_ns"]:
         return {}
-    size = plain_data.occupied(owner, *args, *kwargs.values(), result)
-    most = cache_sizes()[2] or cache_sizes()[1] or USUAL_SECOND_CACHE
-    if size is None or size > most / 2:
+    if not _is_plain_and_near(owner, *args, *kwargs.values(), result):
         return {}
     if "interpreter" not in rest and hasattr(function, "__code__"):
         return {}
@@ -163,11 +167,25 @@ def of_plain_data(
     return {"arithmetic": (max(0.0, worked - others), VALUE["replay_spread"])}
 
 
+def _is_near(*values: Any) -> bool:
+    """Say whether data is where the processor has it at hand: in the second cache, objects of Python in the last."""
+    in_second = parts.occupied(*values) <= (cache_sizes()[1] or USUAL_SECOND_CACHE)
+    return in_second or _is_plain_and_near(*values)
+
+
+def _is_plain_and_near(*values: Any) -> bool:
+    size = plain_data.occupied(*values)
+    most = cache_sizes()[2] or cache_sizes()[1] or USUAL_SECOND_CACHE
+    return size is not None and size <= most / 2
+
+
 def pattern(args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> str:
     """Return how a call goes through memory, by the indices and the strides of its arrays."""
     found = arrays_in(args, kwargs)
+    found = [array for array in found if array.library in ("numpy", "torch")]
     arrays = [array for array in found if array.bytes > (cache_sizes()[1] or USUAL_SECOND_CACHE)]
-    if any(_jumps(array, arrays) for array in found):
+    listed = any(_is_scattered(value) for value in (*args, *kwargs.values()))
+    if listed or any(_jumps(array, arrays) for array in found):
         return "random_access"
     if any(_is_strided(array) for array in [*arrays, *arrays_in(result)]):
         return "strided"
@@ -187,8 +205,19 @@ def _jumps(index: Array, others: list[Array]) -> bool:
     return bool(far.mean() > 0.5)
 
 
+def _is_scattered(value: Any) -> bool:
+    """Say whether what a list points to lies in places far from one another, in its order."""
+    if type(value) is not list or len(value) < INDEX_SAMPLE // 4:
+        return False
+    places = [id(item) for item in value[:INDEX_SAMPLE]]
+    far = sum(abs(one - two) > VALUE["far_apart_bytes"] for one, two in itertools.pairwise(places))
+    return far > len(places) / 2
+
+
 def _is_strided(array: Array) -> bool:
     """Say whether the last axis, in which elements are used, jumps from line to line while another one does not."""
+    if array.library not in ("numpy", "torch"):
+        return False
     value = array.value
     size = array.bytes // max(1, array.count)
     steps = value.strides if array.library == "numpy" else tuple(step * size for step in value.stride())

@@ -12,6 +12,7 @@ from typing import Any
 from .. import _core
 from ..capture.device_memory import TorchMemoryProbe
 from ..system.memory import memory_limits
+from .arguments import arrays_in, describe, device_of
 from .policy import VALUE
 
 MB = 1e6
@@ -108,8 +109,6 @@ def _made(allocated: int, peak: int | None, reserved: int, free: int, total: int
 
 def of_array(value: Any) -> MemoryAnalysis:
     """Return the memory of the device that an array lies on as it is now; the peak is torch's since its last reset."""
-    from .arguments import describe
-
     found = describe(value)
     if found is None or not found.device.startswith("cuda"):
         return MemoryAnalysis()
@@ -148,8 +147,6 @@ def analyze_memory(function: Callable[..., Any], *args: Any, device_id: int = 0,
 
     The device is the one of the arguments' arrays, `device_id` where torch uses CUDA and the arguments have none.
     """
-    from .arguments import arrays_in, device_of
-
     device = device_of(arrays_in(args, kwargs))
     torch = sys.modules.get("torch")
     if device == "cpu" and torch is not None and torch.cuda.is_initialized():

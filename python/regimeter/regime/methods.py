@@ -4,6 +4,8 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from .. import _core
+
 if TYPE_CHECKING:
     from ..calibration import Calibration
 
@@ -78,7 +80,6 @@ class OperationMethods:
 
     def _print_calibration(self) -> None:
         """Calibrate the device that operations would be judged by (the host where there is no other) and print it."""
-        from .. import _core
         from ..calibration.text import text_of
 
         try:

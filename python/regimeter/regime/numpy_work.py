@@ -6,11 +6,12 @@ Functions whose arithmetic is an implementation's secret (cos, exp, power, sort)
 """
 
 import functools
+import operator
 import sys
 from collections.abc import Callable
 from typing import Any
 
-from .arguments import arrays_in, distinct_bytes
+from .arguments import Array, arrays_in, distinct_bytes
 from .work import FORMULA, Work, pipe_of
 
 Formula = Callable[[tuple[Any, ...], dict[str, Any], Any], float | None]
@@ -98,6 +99,8 @@ def takes_one_array(function: Any) -> bool:
 def _work(formula: Formula, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Work:
     read, written = arrays_in(args, kwargs), arrays_in(result, kwargs.get("out"))
     moved = distinct_bytes(read) + distinct_bytes(written)
+    if formula in (_gather, _scatter):
+        moved = min(moved, _moved_by_index(formula, args, read, written))
     flops = formula(args, kwargs, result)
     pipe = pipe_of(written) if written and pipe_of(written) else pipe_of(read)
     if flops and pipe is None:
@@ -107,6 +110,16 @@ def _work(formula: Formula, args: tuple[Any, ...], kwargs: dict[str, Any], resul
     own = (formula is _reduction and args) or (formula is _pass and len(args) == 1)
     own_rate = _size(args[0]) if own and not kwargs else None
     return Work(flops, float(moved), pipe, source, FORMULA, footprint, elements=own_rate)
+
+
+def _moved_by_index(formula: Formula, args: tuple[Any, ...], read: list[Array], written: list[Array]) -> int:
+    """Return the bytes of the indices and, twice, of the elements that they lead to."""
+    table = arrays_in(args[:1])
+    index = [array for array in read if array.start not in {one.start for one in table} and "int" in array.dtype]
+    elements = sum(array.count for array in index) if formula is _scatter else sum(array.count for array in written)
+    size = max((array.bytes // max(1, array.count) for array in table), default=0)
+    values = [array for array in read if array not in index and array not in table] if formula is _scatter else []
+    return distinct_bytes(index) + distinct_bytes(values) + 2 * elements * size
 
 
 def _of_ufunc(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Work | None:
@@ -158,12 +171,15 @@ def _functions() -> dict[Any, Formula]:
         _reduction: "sum mean prod max min amax amin nansum",
         _elementwise: "cumsum cumprod",
         _none: "copy copyto ascontiguousarray concatenate stack tile repeat roll flip zeros ones full "
-        "zeros_like ones_like full_like where take put transpose reshape",
+        "zeros_like ones_like full_like where transpose reshape",
+        _gather: "take",
+        _scatter: "put",
         _pass: "sort argsort var std median argmax argmin any all count_nonzero",
         _unknown: "unique percentile bincount histogram searchsorted cross",
     }
     found = {getattr(numpy, name, None): formula for formula, names in table.items() for name in names.split()}
     linear = {"solve": _solve, "inv": _inverse, "cholesky": _cholesky, "det": _lu, "slogdet": _lu, "qr": _qr}
+    found |= {operator.getitem: _none, operator.setitem: _scatter}
     found |= {getattr(numpy.linalg, name, None): formula for name, formula in linear.items()}
     found.pop(None, None)
     return found
@@ -182,7 +198,9 @@ def _methods() -> dict[str, Formula]:
         _matrix_product: "dot",
         _reduction: "sum mean prod max min",
         _elementwise: "cumsum cumprod",
-        _none: "copy fill astype take repeat",
+        _none: "copy fill astype repeat",
+        _gather: "take",
+        _scatter: "put",
         _unknown: "sort argsort argmax argmin var std",
     }
     return {name: formula for formula, names in table.items() for name in names.split()}
@@ -291,6 +309,16 @@ def _pass(args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> float |
 
 
 def _none(args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> float | None:
+    return 0.0
+
+
+def _gather(args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> float | None:
+    """Reads as many elements as it writes, wherever they lie."""
+    return 0.0
+
+
+def _scatter(args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> float | None:
+    """Each element that an index leads to comes from memory and goes back."""
     return 0.0
 
 

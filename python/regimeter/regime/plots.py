@@ -5,9 +5,10 @@ import os
 from pathlib import Path
 from typing import Any
 
-from . import sweep
+from ..system.joints import joint
+from . import plot_picture, sweep
 from .calls import check_device, need_ceilings
-from .roofline import Plot, lines, roof
+from .roofline import plot_of
 
 DEFAULT = "gpu_performance_analysis.png"
 
@@ -33,16 +34,11 @@ def create_performance_plots(
     check_device(device)
     target = Path(path)
     if target.suffix.lower() not in (".html", ".htm"):
-        from . import plot_picture
-
         plot_picture.need_matplotlib()
     ceilings = need_ceilings(profiler, device)
-    points = list(sweep.run(lambda _: ceilings, device, operations, elements, dtype))
-    plot = Plot(f"{ceilings.name}, {dtype}", tuple(points), lines(points), roof(ceilings, dtype))
+    plot = plot_of(list(sweep.run(lambda _: ceilings, device, operations, elements, dtype)), ceilings, dtype)
     if target.suffix.lower() in (".html", ".htm"):
-        from . import plot_page
-
-        plot_page.write(plot, target)
+        joint("page of a sweep")(plot, target)
     else:
         plot_picture.write(plot, target)
     return target

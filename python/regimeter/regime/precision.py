@@ -6,6 +6,7 @@ import sys
 from typing import Any
 
 from .arguments import arrays_in
+from .calls import ceilings_of, check_device
 from .work import PIPES
 
 FP16_CAPABILITY, BF16_CAPABILITY, FP8_CAPABILITY = (7, 0), (8, 0), (8, 9)
@@ -52,8 +53,6 @@ def get_precision_peak_flops(
 
     device: "cpu", "cuda", "cuda:N", or the ordinal of a CUDA device. CUDANotAvailableError for one that is not there.
     """
-    from .calls import ceilings_of, check_device
-
     name = f"cuda:{device}" if isinstance(device, int) else device
     check_device(name)
     ceilings = ceilings_of(profiler, name)
@@ -78,8 +77,6 @@ def has_tensor_cores(device_id: int = 0, precision: Precision | str | None = Non
 
     CUDANotAvailableError without a device.
     """
-    from .calls import check_device
-
     check_device(f"cuda:{device_id}")
     capability = tuple(sys.modules["torch"].cuda.get_device_capability(device_id))
     wanted = None if precision is None else Precision(precision)

@@ -13,13 +13,13 @@ import math
 import statistics
 import sys
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from ..system import scheduling
-from . import numpy_work, plain_data, torch_work
-from .arguments import arrays_in, distinct_bytes
+from . import draws, numpy_work, operators, parts, tables, torch_work
+from .arguments import arrays_in
+from .caches import cache_sizes
 from .policy import VALUE
 
 # Modules whose functions compute from their arguments alone. What takes a function of the program is refused.
@@ -57,7 +57,14 @@ CUBIC = ("svd", "svdvals", "eig", "eigh", "eigvals", "eigvalsh", "inv", "pinv", 
          "matrix_power", "linalg_qr", "linalg_inv", "linalg_solve", "linalg_cholesky")  # fmt: skip
 # Each result needs the one before.
 CHAINS = ("cumsum", "cumprod", "cummax", "cummin", "accumulate", "lfilter", "logcumsumexp", "nancumsum", "sosfilt")
+# What they do is done once for each index.
+SCATTERS = ("setitem", "put", "put_along_axis", "index_add_", "index_copy_", "index_put_", "scatter_", "scatter_add_")
+ITEMS = ("getitem", "setitem")
+SORTED_IN_PLACE = ("sort", "partition", "shuffle")
+PLAIN = {int, float, str, bytes, bool}
 PASSES, SMALLER = 7, 4
+ENOUGH_MORE = 1.5  # times as long with four times the data, or more of it is taken, as far as the second cache goes
+FRESH = 8  # calls in a row of what changes its data, each on a copy of its own
 ENOUGH_NS, MOST_CALLS = 20_000, 64  # in a row, so that reading clocks is little of it
 
 
@@ -74,12 +81,14 @@ class Replay:
 
 def of_call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Replay | None:
     """Return what a call would take with its data in a cache, None where that cannot be told."""
-    known = _known(function, args, kwargs)
-    if known is None:
+    drawn = draws.of_call(function, args, kwargs, result)
+    known = _known(function, args, kwargs) if drawn is None else drawn[:2]
+    if known is None or not all(_is_harmless(value) for value in known[1]):
         return None
     call, args = known
+    kwargs = kwargs if drawn is None else drawn[2]
     name = getattr(call, "__name__", "")
-    for axes in _plans(args, kwargs):
+    for axes in parts.plans(args, kwargs):
         try:
             found = _measure(call, name, args, kwargs, result, axes)
         except Exception:
@@ -87,6 +96,11 @@ def of_call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result
         if found is not None:
             return found
     return None
+
+
+def is_in_proportion(function: Any) -> bool:
+    """Say whether a function takes as long for an element of many as for one of few."""
+    return getattr(function, "__name__", "") not in (*LOGARITHMIC, *CUBIC)
 
 
 def is_known(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
@@ -106,14 +120,15 @@ def _known(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tupl
         return _of_torch(plain, args if bound is None else (bound, *args), kwargs)
     if _is_module_of_torch(function):
         return function, args
-    owner = plain_data.owner_of(function)
-    if isinstance(owner, bytes | bytearray):
+    owner = getattr(function, "__self__", None)
+    if type(owner) in (bytes, bytearray, str):
+        return getattr(type(owner), function.__name__), (owner, *args)
+    if tables.is_method(function) and _is_harmless(owner):
         return getattr(type(owner), function.__name__), (owner, *args)
     numpy: Any = sys.modules.get("numpy")
     if numpy is not None:
         if isinstance(function, numpy.ufunc):
-            return (function, args) if "out" not in kwargs else None
-        owner = getattr(function, "__self__", None)
+            return function, args
         if type(owner) is numpy.ndarray and numpy_work._is_method(function, owner):
             method = getattr(numpy.ndarray, function.__name__)
             return (method, (owner, *args)) if function.__name__ not in REFUSED else None
@@ -124,7 +139,7 @@ def _known(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tupl
 
 def _is_of_library(function: Any) -> bool:
     module, name = str(getattr(function, "__module__", "")), str(getattr(function, "__name__", ""))
-    if module == OWN:
+    if module == OWN or (module == operators.INTERNAL and (name in operators.NAMES or name in ITEMS)):
         return True
     if name in REFUSED or name in MAKERS or name.startswith("_"):
         return False
@@ -139,9 +154,7 @@ def _is_of_library(function: Any) -> bool:
 
 
 def _of_torch(plain: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, tuple[Any, ...]] | None:
-    if "out" in kwargs or not torch_work.is_seedless(plain, args, kwargs):
-        return None
-    return plain, args
+    return (plain, args) if torch_work.is_seedless(plain, args, kwargs) else None
 
 
 def _is_module_of_torch(function: Any) -> bool:
@@ -165,179 +178,82 @@ def _is_harmless(value: Any) -> bool:
     if isinstance(value, tuple):
         return all(_is_harmless(item) for item in value)
     if isinstance(value, list):
-        return {type(item) for item in value} <= {int, float, str, bytes, bool} or all(map(_is_array, value))
-    return _is_array(value) or type(value).__module__ in ("numpy", "torch")
-
-
-def _is_array(value: Any) -> bool:
-    numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
-    if numpy is not None and type(value) is numpy.ndarray:
-        return not value.dtype.hasobject
-    return torch is not None and type(value) in (torch.Tensor, torch.nn.Parameter) and value.device.type == "cpu"
-
-
-# --- parts of the data -------------------------------------------------------------------------------------------
-
-
-def _plans(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[tuple[int, ...]]:
-    """Yield which axes of the largest array are shortened: those that no argument names, the first, those named."""
-    main = _largest(args, kwargs)
-    if main is None:
-        return
-    rank = len(_shape(main))
-    named = {value % rank for value in _axes(args, kwargs) if -rank <= value < rank} if rank else set()
-    free = tuple(axis for axis in range(rank) if axis not in named)
-    seen = []
-    for axes in (free, free[:1], (0,), tuple(sorted(named))):
-        if axes and axes not in seen:
-            seen.append(axes)
-            yield axes
-
-
-def _axes(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[int]:
-    for name in ("axis", "dim", "axes"):
-        value = kwargs.get(name)
-        yield from (value if isinstance(value, tuple) else () if value is None else (value,))
-    yield from (value for value in args[1:3] if type(value) is int)
-
-
-def _largest(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    found = [value for value in _leaves((*args, *kwargs.values())) if _bytes(value)]
-    return max(found, key=_bytes, default=None)
-
-
-def _leaves(values: Any) -> Iterator[Any]:
-    for value in values:
-        if isinstance(value, tuple) or (isinstance(value, list) and value and _is_array(value[0])):
-            yield from _leaves(value)
-        else:
-            yield value
-
-
-def _shape(value: Any) -> tuple[int, ...]:
-    if isinstance(value, list | bytes | bytearray):
-        return (len(value),)
-    return tuple(getattr(value, "shape", ()))
-
-
-def _bytes(value: Any) -> int:
-    if isinstance(value, list):
-        return 40 * len(value)  # a pointer, and a number that it points to
-    if isinstance(value, bytes | bytearray):
-        return len(value)
-    return distinct_bytes(arrays_in(value)) if _is_array(value) else 0
-
-
-def occupied(*values: Any) -> int:
-    """Return the bytes that the data among values occupies."""
-    return sum(_bytes(value) for value in _leaves(values) if not _is_array(value)) + distinct_bytes(arrays_in(*values))
-
-
-def _lengths(main: Any, axes: tuple[int, ...], most: float, square: bool = False) -> dict[int, int]:
-    """Return the shortened lengths of axes, halved in turn, the longest first, until the array has so many bytes.
-
-    square: those that are equal stay so.
-    """
-    lengths = {axis: _shape(main)[axis] for axis in axes}
-    size = float(_bytes(main))
-    while size > most and max(lengths.values()) > 1:
-        longest = max(lengths.values())
-        for axis in [axis for axis in axes if lengths[axis] == longest][: None if square else 1]:
-            lengths[axis] //= 2
-            size /= 2
-    return lengths
-
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """How arrays are cut: axes of the largest one, and where."""
-
-    shape: tuple[int, ...]
-    lengths: dict[int, int]
-    offset: float
-    most: float
-
-    def of(self, value: Any) -> Any:
-        """Return a part of a value as a copy; what is small stays whole."""
-        if isinstance(value, tuple) or (isinstance(value, list) and value and _is_array(value[0])):
-            return type(value)(self.of(item) for item in value)
-        if not _bytes(value):
-            return value
-        shape = _shape(value)
-        cuts = {}
-        for axis, length in self.lengths.items():
-            at = axis - len(self.shape) + len(shape) if shape != self.shape else axis
-            if 0 <= at < len(shape) and shape[at] == self.shape[axis]:
-                cuts[at] = length
-        if not cuts and shape and _bytes(value) > self.most:
-            cuts = _lengths(value, (0,), self.most)
-        index = tuple(self._slice(shape[axis], cuts.get(axis)) for axis in range(len(shape)))
-        if isinstance(value, list | bytes | bytearray):
-            return value[index[0]]
-        return self._within(_copy(value, index))
-
-    def _slice(self, whole: int, length: int | None) -> slice:
-        if length is None:
-            return slice(None)
-        begin = int(self.offset * (whole - length))
-        return slice(begin, begin + length)
-
-    def _within(self, copy: Any) -> Any:
-        """Indices point into what is left of the largest array."""
-        kind = str(copy.dtype)
-        if "int" not in kind or tuple(copy.shape) == tuple(self.shape) or not self.lengths:
-            return copy
-        return copy % min(self.lengths.values())
-
-
-def _copy(value: Any, index: tuple[slice, ...]) -> Any:
-    """Return a copy that has its axes in the same order in memory."""
-    numpy: Any = sys.modules["numpy"]
-    if isinstance(value, numpy.ndarray):
-        return numpy.array(value[index], order="K", copy=True)
-    part = value.detach()[index]
-    order = sorted(range(part.ndim), key=lambda axis: -part.stride(axis))
-    back = [order.index(axis) for axis in range(part.ndim)]
-    return part.permute(order).contiguous().clone().permute(back)
+        return {type(item) for item in value} <= PLAIN or all(map(parts.is_array, value))
+    if tables.is_table(value):
+        return tables.is_plain(value)
+    return parts.is_array(value) or type(value).__module__ in ("numpy", "torch")
 
 
 # --- times ---------------------------------------------------------------------------------------------------------
 
 
 def _measure(call: Any, name: str, args: Any, kwargs: Any, result: Any, axes: tuple[int, ...]) -> Replay | None:
-    main = _largest(args, kwargs)
-    shape, most = _shape(main), VALUE["replay_bytes"]
-    alone = name in CUBIC or type(main).__module__ == "numpy" or isinstance(main, list | bytes | bytearray)
-    clock, enough = (time.thread_time_ns, ENOUGH_NS) if alone else (_cpu_of_all, 10 * ENOUGH_NS)
+    largest = max(VALUE["replay_bytes"], (cache_sizes()[1] or 0) / 2)
+    most = VALUE["replay_bytes"]
+    while (sizes := _both(call, name, args, kwargs, result, axes, most)) is not None:
+        if most * SMALLER > largest or sizes[0][1] > ENOUGH_MORE * sizes[1][1]:
+            break
+        most *= SMALLER  # the call itself is most of such a short one
+    if sizes is None:
+        return None
+    (large, fastest, typical), (small, fewer, usual) = sizes
+    whole = _work(name, args, kwargs, result, result)
+    if not large > small or not whole >= large or fastest <= fewer:
+        return None
+    rate = (fastest - fewer) / (large - small)
+    scatter = (typical - fastest + usual - fewer) / (fastest - fewer)
+    return Replay(rate * whole, max(VALUE["replay_spread"], scatter), name in CHAINS, name in CUBIC)
+
+
+def _both(
+    call: Any, name: str, args: Any, kwargs: Any, result: Any, axes: tuple[int, ...], most: float
+) -> list[tuple[float, float, float]] | None:
+    """Return work, shortest and usual time of calls on parts of two sizes; None where these axes are too short."""
+    main = parts.largest(args, kwargs)
+    shape = parts.shape_of(main)
     sizes = []
     for limit in (most, most / SMALLER):
-        lengths = _lengths(main, axes, limit, name in CUBIC)
-        if _bytes(main) * math.prod(lengths[a] / shape[a] for a in lengths) > 2 * most:
-            return None  # these axes are not long enough
-        sizes.append((lengths, limit))
-    works, fastest, typical = [], [], []
-    for lengths, limit in sizes:
-        times, calls = [], 1
-        for number in range(PASSES):
-            part = _Part(shape, lengths, number / PASSES, limit)
-            few = part.of(args), {key: part.of(value) for key, value in kwargs.items()}
-            begin = clock()
-            for _ in range(calls):
-                small = call(*few[0], **few[1])
-            times.append((clock() - begin) / calls)
-            if number == 0:  # which also makes everything ready
-                calls = min(MOST_CALLS, max(1, math.ceil(enough / max(1.0, times[0]))))
-        works.append(_work(name, few[0], few[1], small, result))
-        fastest.append(min(times[1:]))
-        typical.append(statistics.median(times[1:]))
-    whole = _work(name, args, kwargs, result, result)
-    if not works[0] > works[1] or not whole >= works[0]:
-        return None
-    rate = (fastest[0] - fastest[1]) / (works[0] - works[1])
-    if rate <= 0:
-        return None
-    scatter = typical[0] / fastest[0] - 1
-    return Replay(rate * whole, max(VALUE["replay_spread"], scatter), name in CHAINS, name in CUBIC)
+        lengths = parts.lengths_of(main, axes, limit, name in CUBIC)
+        if parts.bytes_of(main) * math.prod(lengths[a] / shape[a] for a in lengths) > 2 * most:
+            return None
+        sizes.append(_timed(call, name, args, kwargs, result, (shape, lengths, limit)))
+    return sizes
+
+
+def _timed(call: Any, name: str, args: Any, kwargs: Any, result: Any, cut: Any) -> tuple[float, float, float]:
+    main = parts.largest(args, kwargs)
+    clock, enough = (time.thread_time_ns, ENOUGH_NS) if _is_alone(name, main) else (_cpu_of_all, 10 * ENOUGH_NS)
+    anew = _changes(name, args, kwargs)
+    times, calls = [], 1
+    for number in range(PASSES):
+        few = [_cut(cut, number, args, kwargs) for _ in range(calls if anew else 1)]
+        begin = clock()
+        for place in range(calls):
+            at, named = few[place if anew else 0]
+            small = call(*at, **named)
+        times.append((clock() - begin) / calls)
+        if number == 0:  # which also makes everything ready
+            calls = min(FRESH if anew else MOST_CALLS, max(1, math.ceil(enough / max(1.0, times[0]))))
+    return _work(name, *few[-1], small, result), min(times[1:]), statistics.median(times[1:])
+
+
+def _cut(cut: Any, number: int, args: Any, kwargs: Any) -> tuple[Any, dict[str, Any]]:
+    shape, lengths, most = cut
+    part = parts.Part(shape, lengths, number / PASSES, most)
+    return part.of(args), {key: part.of(value) for key, value in kwargs.items()}
+
+
+def _is_alone(name: str, main: Any) -> bool:
+    """Say whether the calling thread does all of the work."""
+    alone = type(main).__module__ == "numpy" or isinstance(main, list | str | bytes | bytearray)
+    return name in CUBIC or alone or tables.library_of(main) in ("pandas", "scipy")
+
+
+def _changes(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Say whether what a call takes depends on whether it was made before: it changes what it reads."""
+    out = {array.start for array in arrays_in(kwargs.get("out"))}
+    given = {array.start for array in arrays_in(args)}
+    return name in SORTED_IN_PLACE or bool(out & given) or (name.endswith("_") and name not in torch_work.WRITE_ONLY)
 
 
 def _cpu_of_all() -> int:
@@ -347,10 +263,14 @@ def _cpu_of_all() -> int:
 
 def _work(name: str, args: Any, kwargs: Any, result: Any, whole_result: Any) -> float:
     """Return what a call's time is proportional to."""
-    main = _largest(args, kwargs)
-    shape = _shape(main)
+    main = parts.largest(args, kwargs)
+    shape = parts.shape_of(main)
     count = math.prod(shape)
     own = sum(array.count for array in arrays_in(result))
+    if tables.is_table(main) and type(result) is type(main):
+        own = tables.length_of(result)
+    if name in SCATTERS:
+        return float(max((array.count for array in arrays_in(args[1:], kwargs) if "int" in array.dtype), default=count))
     if name in CUBIC and len(shape) >= 2:
         return count * float(min(shape[-2:]))
     if isinstance(result, list):

@@ -22,11 +22,11 @@ REGIMES = ("OVERHEAD_BOUND", "MEMORY_BOUND", "COMPUTE_BOUND", "AMBIGUOUS", "UNKN
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A series of a panel: (x, y) and a text for each point."""
+    """A series of a panel: x, y and what was measured, for each point."""
 
     panel: str
     name: str
-    points: tuple[tuple[float, float, str], ...]
+    points: tuple[tuple[float, float, Point], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,17 +37,6 @@ class Roof:
     flops: float | None
     bandwidth_name: str
     flops_name: str
-
-    @property
-    def text(self) -> str:
-        """The roofs in words, '' where one is not known."""
-        if not self.bandwidth or not self.flops:
-            return ""
-        pipe, move = self.flops_name.removeprefix("compute_"), self.bandwidth_name.removeprefix("memory_")
-        return (
-            f"roofs: {self.flops / 1e9:,.0f} GFLOP/s ({pipe}), {self.bandwidth / 1e9:,.1f} GB/s (memory beyond the "
-            f"caches, {move}); what fits into a cache lies above the second"
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +59,13 @@ class Band:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """All that is drawn."""
+    """All that is drawn. bands: the two roofs with their intervals, those of them that were measured."""
 
     title: str
     points: tuple[Point, ...]
     lines: tuple[Line, ...]
     roof: Roof
+    bands: tuple[Band, ...]
 
 
 PANELS = (
@@ -84,6 +74,14 @@ PANELS = (
     ("bandwidth", "Bandwidth, part of the measured roof", "elements", "1 = roof"),
     ("roofline", "Roofline", "FLOP/byte", "FLOP/s"),
 )
+
+
+def plot_of(points: Sequence[Point], ceilings: "Calibration", dtype: str) -> Plot:
+    """Return what is drawn of points of one type."""
+    roofs = roof(ceilings, dtype)
+    pipe = roofs.flops_name.removeprefix("compute_")
+    shown = tuple(band for band in bands(ceilings.vector()) if band.name in ("memory", pipe))
+    return Plot(f"{ceilings.name}, {dtype}", tuple(points), lines(points), roofs, shown)
 
 
 def sentence(plot: Plot) -> str:
@@ -118,7 +116,7 @@ def roof(ceilings: "Calibration", dtype: str) -> Roof:
 def bands(vector: "NDArray[Any]") -> list[Band]:
     """Return the roofs of a calibration's vector (value and spread of each ceiling): the memory's, then each pipe's.
 
-    A spread is two standard deviations of the logarithm, as docs/regimes.md says.
+    A spread is two standard deviations of the logarithm, as docs/regime_profiler.md says.
     """
     rows = dict(zip(_core.CEILINGS, vector.tolist(), strict=True))
     known = {name: value for name, (value, _) in rows.items() if not math.isnan(value)}
@@ -157,10 +155,9 @@ def lines(points: Sequence[Point]) -> tuple[Line, ...]:
     return tuple(found)
 
 
-def _place(panel: str, point: Point) -> tuple[float, float, str] | None:
+def _place(panel: str, point: Point) -> tuple[float, float, Point] | None:
     profile = point.profile
     seconds = profile["evidence"]["judged_ms"] / 1e3
-    text = f"{point.operation}, {point.elements:,} elements: {profile['regime']}, {seconds * 1e3:.4g} ms"
     if seconds <= 0:
         return None
     x, y = float(point.elements), None
@@ -172,4 +169,4 @@ def _place(panel: str, point: Point) -> tuple[float, float, str] | None:
         y = profile["bandwidth_utilization"]
     elif profile["compute_intensity"] and profile["achieved_flops"]:
         x, y = profile["compute_intensity"], profile["achieved_flops"]
-    return None if y is None else (x, y, text)
+    return None if y is None else (x, y, point)

@@ -4,9 +4,11 @@
 Texts promise no factor. What is undecided gets the remedy for what made it so, and no other.
 """
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
+from ..system.text import percent
 from .policy import VALUE
 
 # (regime, detail) before (regime, None).
@@ -121,8 +123,8 @@ def _new_memory(profile: Mapping[str, Any], known: Mapping[str, Any]) -> str:
         "call it once before, or reuse the output (out=)" if profile.get("calls") == 1 else "reuse the output (out=)"
     )
     return (
-        f"{faults:,.0f} page faults: {share:.0%} of the time went into memory that was touched for the first time; "
-        f"{helps}."
+        f"{faults:,.0f} page faults: {percent(share, 0)} of the time went into memory that was touched for the first "
+        f"time; {helps}."
     )
 
 
@@ -133,10 +135,25 @@ def _unknown(profile: Mapping[str, Any], known: Mapping[str, Any]) -> str:
     where = ""
     if quick is not None and quick < VALUE["rarely"]:
         where = " The time goes into few long calls of native code: profile such a call itself, with its arguments."
+    longer = _longer(profile, known)
+    if longer:
+        return longer
     if not missing:
         return f"What limits the call is not among what was measured: profile its parts (profile_block).{where}"
     given = " and ".join(f"{name}=" for name in missing)
     return f"The {what} of this call are not known: give {given}.{where}"
+
+
+def _longer(profile: Mapping[str, Any], known: Mapping[str, Any]) -> str:
+    """Calls of a program that were too short together to be looked at."""
+    judged, calls = known.get("judged_ms") or 0.0, profile.get("calls") or 0
+    seen = known.get("limits") or {}
+    if not judged or not calls or calls * judged >= VALUE["looked_at_ms"] or {"arithmetic", "dependent"} & set(seen):
+        return ""
+    return (
+        f"The calls took {calls * judged:.2g} ms together, too little to see Python's pace and the system's part: "
+        f"repeat={math.ceil(2 * VALUE['looked_at_ms'] / judged)}."
+    )
 
 
 def _unsure(profile: Mapping[str, Any], known: Mapping[str, Any]) -> str:
@@ -146,9 +163,11 @@ def _unsure(profile: Mapping[str, Any], known: Mapping[str, Any]) -> str:
     source = profile.get("source")
     bounded = isinstance(source, Mapping) and any("lower bound" in str(text) for text in source.values())
     if wall and stolen > VALUE["stolen_share"] * wall:
-        return f"Other processes had the processor for {stolen / wall:.0%} of the time: repeat it on a quiet machine."
+        taken = percent(stolen / wall, 0)
+        return f"Other processes had the processor for {taken} of the time: repeat it on a quiet machine."
     if spread is not None and spread > VALUE["single_call_spread"]:
-        return f"The calls differ by {spread:.0%} from one another: more of them (repeat=) on a quiet machine tell."
+        apart = percent(spread, 0)
+        return f"The calls differ by {apart} from one another: more of them (repeat=) on a quiet machine tell."
     if (known.get("limits") or {}) and max(known["limits"].values()) > VALUE["rarely"]:
         return _parts(known, "no part is clearly the largest, so an improvement of one alone gains little")
     if bounded:
@@ -163,8 +182,8 @@ def _far(profile: Mapping[str, Any], known: Mapping[str, Any]) -> str:
     inside = max((found[name] for name in ("arithmetic", "dependent") if name in found), default=None)
     if inside is not None and inside < VALUE["rarely"]:
         return (
-            f"On a part of its data that a cache holds the function takes {inside:.0%} of the time: call it on pieces "
-            "that fit a cache."
+            f"On a part of its data that a cache holds the function takes {percent(inside, 0)} of the time: "
+            "call it on pieces that fit a cache."
         )
     if found and max(found.values()) > VALUE["rarely"]:
         return _parts(known, "neither is most of it: profile the parts of the call by themselves")
@@ -176,5 +195,5 @@ def _far(profile: Mapping[str, Any], known: Mapping[str, Any]) -> str:
 
 def _parts(known: Mapping[str, Any], remedy: str) -> str:
     parts = sorted(known["limits"].items(), key=lambda item: -item[1])[:2]
-    text = ", ".join(f"{share:.0%} {_NAMES[name]}" for name, share in parts)
+    text = ", ".join(f"{percent(share, 0)} {_NAMES[name]}" for name, share in parts)
     return f"The time is {text}: {remedy}."

@@ -19,16 +19,8 @@ from .work import FORMULA, PIPES, Work
 
 # Operators that allocate without writing, or write without reading what they change.
 NO_TRAFFIC = (
-    "empty",
-    "new_empty",
-    "_unsafe_view",
-    "_reshape_alias",
-    "lift_fresh",
-    "detach",
-    "alias",
-    "set_",
-    "resize_",
-)
+    "empty", "new_empty", "_unsafe_view", "_reshape_alias", "lift_fresh", "detach", "alias", "set_", "resize_",
+)  # fmt: skip
 WRITE_ONLY = ("copy_", "fill_", "zero_", "normal_", "uniform_", "bernoulli_", "random_", "exponential_")
 # Operators that read as much of their source as they write.
 GATHERS = ("embedding", "index", "index_select", "gather", "take", "masked_select")
@@ -145,12 +137,16 @@ Tell = Callable[[Any, Any, Any, Any, int], None]
 
 
 class Count:
-    """FLOPs and bytes of operators as they pass; `uncovered` names those whose arithmetic no formula covers."""
+    """FLOPs and bytes of operators as they pass; `uncovered` names those whose arithmetic no formula covers.
+
+    moving: those of the operators that read or write memory, which views and allocations do not.
+    """
 
     def __init__(self) -> None:
         self.flops = 0.0
         self.bytes = 0.0
         self.operators = 0
+        self.moving = 0
         self.own_ns = 0  # processor time of counting
         self.inside_ns = 0  # processor time of this thread inside of operators
         self.uncovered: dict[str, int] = {}
@@ -167,6 +163,7 @@ class Count:
         name = function.overloadpacket.__name__
         if name in NO_TRAFFIC:
             return
+        self.moving += 1
         read, written = arrays_in(args, kwargs), arrays_in(result)
         self.devices.update(array.device for array in written or read)
         self.bytes += _traffic(function, name, read, written)

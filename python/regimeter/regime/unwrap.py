@@ -2,17 +2,19 @@
 """The one call that a short function of the program consists of: ``lambda: numpy.sort(x)`` is judged as that call.
 
 The function's instructions are read, not run. Names are looked up in its globals, cells and arguments; attributes of
-modules, arrays, text and bytes alone. Views of arrays, which cost next to nothing, are made (`x[:, 3]`, `x.T`), and
-`x[indices]` is the function of the library that does the same. Whatever else is in it (a loop, a second call, an
-attribute of another object) gives None.
+modules, arrays, tables and plain data alone. Views of arrays, which cost next to nothing, are made (`x[:, 3]`, `x.T`);
+`x[indices]` and operators (``x + y``, ``x += y``) are the functions of the library that do the same. Whatever else is
+in it (a loop, a second call, an attribute of another object) gives None.
 """
 
 import builtins
 import dis
-import re
+import operator
 import sys
 from types import EllipsisType, FunctionType, ModuleType
 from typing import Any
+
+from . import draws, operators, plain_data, tables
 
 Inner = tuple[Any, tuple[Any, ...], dict[str, Any]]
 
@@ -31,7 +33,7 @@ VIEWS = (
     "expand",
     "narrow",
 )
-PLAIN = (ModuleType, str, bytes, bytearray, re.Pattern)
+
 MOST = 40  # instructions
 
 
@@ -106,13 +108,19 @@ class _Reading:
             key, owner = self.stack.pop(), self.stack.pop()
             self._item(owner, key)
         elif name == "BINARY_SLICE":
-            stop, start, owner = self.stack.pop(), self.stack.pop(), self.stack.pop()
-            self._item(owner, slice(start, stop))
+            key = self._slice()
+            self._item(self.stack.pop(), key)
         elif name == "BUILD_SLICE":
             self.stack[len(self.stack) - arg :] = [slice(*self.stack[len(self.stack) - arg :])]
-        elif name == "BINARY_OP" and _operator(arg) == "@":
+        elif name in ("BINARY_OP", "COMPARE_OP"):
             right, left = self.stack.pop(), self.stack.pop()
-            self._record(_product_of(left), (left, right), {})
+            self._operate(_operator(arg) if name == "BINARY_OP" else str(value), (left, right))
+        elif name in ("UNARY_NEGATIVE", "UNARY_INVERT"):
+            self._record(operator.neg if name == "UNARY_NEGATIVE" else operator.invert, (self.stack.pop(),), {})
+        elif name in ("STORE_SUBSCR", "STORE_SLICE"):
+            key = self._slice() if name == "STORE_SLICE" else self.stack.pop()
+            owner, stored = self.stack.pop(), self.stack.pop()
+            self._store(owner, key, stored)
         elif name == "BUILD_TUPLE":
             self.stack[len(self.stack) - arg :] = [tuple(self.stack[len(self.stack) - arg :])]
         elif name == "BUILD_LIST":
@@ -138,11 +146,39 @@ class _Reading:
         split = len(values) - len(names)
         self._record(called, tuple(values[:split]), dict(zip(names, values[split:], strict=True)))
 
+    def _slice(self) -> slice:
+        stop, start = self.stack.pop(), self.stack.pop()
+        return slice(start, stop)
+
+    def _operate(self, symbol: str, values: tuple[Any, ...]) -> None:
+        """Record an operator on data, as the function of the library that it stands for where that is known."""
+        if symbol.removesuffix("=") not in operators.SYMBOLS and symbol not in operators.SYMBOLS:
+            raise _OtherError
+        self._record(*operators.as_function(operators.named(symbol), values, {}))
+
+    def _store(self, owner: Any, key: Any, stored: Any) -> None:
+        """Record a value that is written into an array or into bytes."""
+        if isinstance(stored, _Result | _Method):
+            raise _OtherError
+        if _is_array(owner) and type(owner).__module__ == "numpy" and _is_view_key(key):
+            self._record(sys.modules["numpy"].copyto, (owner[key], stored), {})
+        elif type(owner) in (bytearray, memoryview) or (_is_array(owner) and _is_array(key)):
+            self._record(operator.setitem, (owner, key, stored), {})
+        else:
+            raise _OtherError
+        self.stack.pop()
+
     def _item(self, owner: Any, key: Any) -> None:
+        if tables.is_table(owner) and type(key) is str:
+            self.stack.append(owner[key])  # a column
+            return
         if not _is_array(owner):
             raise _OtherError
-        if all(isinstance(part, int | slice | EllipsisType | None) for part in (key if type(key) is tuple else (key,))):
+        if _is_view_key(key):
             self.stack.append(owner[key])  # a view
+            return
+        if _is_array(key) and "bool" in str(key.dtype):
+            self._record(operator.getitem, (owner, key), {})
             return
         if not _is_array(key) or "int" not in str(key.dtype):
             raise _OtherError
@@ -165,7 +201,10 @@ def _attribute(owner: Any, name: str) -> Any:
         if name in LAST_METHODS:
             return _Method()
         raise _OtherError
-    if not isinstance(owner, PLAIN) and not _is_array(owner):
+    of_builtin = isinstance(owner, type) and owner.__module__ == "builtins"
+    plain = isinstance(owner, ModuleType) or of_builtin or type(owner) in plain_data.OWNERS
+    known = plain or _is_array(owner) or tables.is_table(owner) or draws.is_generator(owner)
+    if not known:
         raise _OtherError
     return getattr(owner, name)
 
@@ -185,7 +224,7 @@ def _operator(number: int) -> str:
     return str(dis._nb_ops[number][1])  # type: ignore[attr-defined]
 
 
-def _product_of(value: Any) -> Any:
-    if not _is_array(value):
-        raise _OtherError
-    return sys.modules["numpy" if type(value).__module__ == "numpy" else "torch"].matmul
+def _is_view_key(key: Any) -> bool:
+    """Say whether what stands in brackets selects a view: numbers and slices."""
+    parts = key if type(key) is tuple else (key,)
+    return all(isinstance(part, int | slice | EllipsisType | None) for part in parts)

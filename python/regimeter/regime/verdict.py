@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from .. import _core
+from ..calibration.measure import measure_again
+from ..system.arrays import np
 from . import floor, inner_rate, limits, plain_data, replay, torch_work
 from .arguments import arrays_in, distinct_bytes
 from .caches import cache_sizes
@@ -102,7 +102,8 @@ def _beside_the_roofs(
         inside: limits.Limits = {}
         if call.inner and not _is_product(call.work):
             moves = call.work.flops == 0 or _does_little(call, judged)
-            inside = limits.of_function(*call.inner, call.result, call.measured, found, moves)
+            most = judged["sol_compute"] if _has_own_rate(call) else None
+            inside = limits.of_function(*call.inner, call.result, call.measured, found, moves, most)
         if (judged["sol_memory"] or 0.0) < VALUE["rarely"]:
             if call.work.flops != 0:
                 inside.pop("placement", None)  # no pattern and little traffic: a cache may not be all that differs
@@ -218,8 +219,6 @@ def _measured_again(
     judged: dict[str, Any], shares: dict[str, float], calibration: "Calibration"
 ) -> "Calibration | None":
     """Return the ceilings with those measured again that the call beat; None where that cannot be the reason."""
-    from ..calibration.measure import measure_again
-
     name = max(shares, key=lambda name: shares[name])
     if not 1 < shares[name] < VALUE["disturbed_most"]:
         return None

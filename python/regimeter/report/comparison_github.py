@@ -4,6 +4,7 @@
 import os
 from typing import TYPE_CHECKING, Any
 
+from ..system.files import atomic_writer
 from ..system.text import printable
 from .comparison_markdown import assemble
 from .comparison_text import common_line, verdict_line, whole_lines
@@ -73,8 +74,6 @@ def publish(comparison: "ProfilerComparison", output: str | None, **view: Any) -
     lines = "".join(line + "\n" for line in annotations(comparison))
     place = os.environ.get(SUMMARY_VARIABLE)
     if output:
-        from ..system.files import atomic_writer
-
         with atomic_writer(output) as out:
             out.write(summary(comparison, shown))
         return lines

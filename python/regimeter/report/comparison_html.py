@@ -11,6 +11,7 @@ import numpy as np
 from .. import _core
 from ..compare.result import OperationComparison
 from .comparison_flame import differential
+from .comparison_forest import lifted
 from .comparison_sentence import sentence
 from .comparison_text import (
     basis_lines,
@@ -21,6 +22,7 @@ from .comparison_text import (
     missed_line,
     next_lines,
     note,
+    signed,
     total_line,
     verdict_line,
     whole_lines,
@@ -50,10 +52,13 @@ def page_data(comparison: "ProfilerComparison", view: View) -> dict[str, Any]:
     kept = [row for row in rows if id(row) in important]
     failing = {id(row) for row in comparison.failures}
     document = to_document(comparison, view)
+    notes = [note(row) for row in kept]
+    own, common = lifted(notes, [signed(row.change_percent) for row in kept])  # all of it for search and CSV
     document["comparisons"] = [
         row.to_dict()
-        | {"fails": id(row) in failing, "data": data(row) if row.reason != "one_side" else "", "note": note(row)}
-        for row in kept
+        | {"fails": id(row) in failing, "data": data(row) if row.reason != "one_side" else ""}
+        | {"note": whole, "own_note": rest}
+        for row, whole, rest in zip(kept, notes, own, strict=True)
     ]
     runs = comparison.baseline.run, comparison.current.run
     return document | {
@@ -74,6 +79,7 @@ def page_data(comparison: "ProfilerComparison", view: View) -> dict[str, Any]:
             )
             if line
         ],
+        "common_notes": common,
         "basis_text": [line.strip() for line in basis_lines(comparison)],
         "next_text": next_lines(comparison),
         "samples": _samples(comparison, kept),

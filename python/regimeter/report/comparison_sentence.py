@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..compare.result import ChangeType, OperationComparison
-from ..system.text import duration, printable, shorten
+from ..system.text import count, duration, printable, shorten
 from .comparison_view import impact, ordered
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def _explained(comparison: "ProfilerComparison", row: OperationComparison) -> st
     if not LEAST_EXPLAINED <= part <= 1.05:
         return ""
     counts = first.calls if first.calls_changed else None
-    called = "" if counts is None else f" ({counts[0]:,.4g} -> {counts[1]:,.4g} calls)"
+    called = "" if counts is None else f" ({counts[0]:,.4g} → {counts[1]:,.4g} calls)"
     return f": {shorten(first.operation, NAME)}{called} explains {100 * min(part, 1.0):.0f} % of it"
 
 
@@ -80,7 +80,8 @@ def _others(count: int, one: str = "more", many: str = "more") -> str:
 
 def _undecided(comparison: "ProfilerComparison") -> str:
     few = _sides(comparison.comparisons)
-    why = few or f"{comparison.summary.inconclusive_count} operations are undecided"
+    open_ones = comparison.summary.inconclusive_count
+    why = few or f"{count(open_ones, 'operation')} {'is' if open_ones == 1 else 'are'} undecided"
     whole = next((row for row in comparison.wholes if row.unit == "s" and row.change_percent is not None), None)
     if whole is None:
         return f"Cannot tell: {why}."

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from .._core import compare_policy
 from ..compare.basis import PROCESSES
 from ..compare.floors import INFERRED, KINDS, UNSTATED
+from ..compare.options import DECISIONS
 from ..compare.result import ChangeType, OperationComparison
 from ..compare.side import COUNTED
-from ..system.text import TextTable, amount, broken, duration, padded, printable, render, shorten
+from ..system.text import TextTable, amount, broken, duration, padded, percent, printable, render, shorten
 from ..system.text import cells as cells_of
 from .comparison_forest import DRAWN, forest, lifted
 from .comparison_sentence import sentence
@@ -23,12 +24,15 @@ if TYPE_CHECKING:
 DEFAULTS = {name: row["default"] for name, row in compare_policy().items()}
 INTERVAL = 0.95  # the policy's default, for rows without their comparison
 MORE, ACCEPT = "More data:", "Accept:"
+MOST_PAIRS = 200  # nobody waits for more
+TOO_MANY = "some {pairs:,} pairs would be needed here; on a quieter machine, or with longer launches, far fewer are"
 TABLE = "\0"  # stands for the rows while the lines around them are broken
 NAME, LEAST_NAME = 36, 12  # columns of an operation's name
 MOST_CALLS = 5  # operations whose calls changed
 TENFOLD = 900  # percent more: beyond, digits say nothing
 MODES_MOVED = 0.05  # part of the samples that changes its mode, from which it is worth a note
 SAME_PERCENT = 0.05  # below, the changes of a call and of all calls print alike
+CLOCK_TOLD = 2.0  # per cent, from which on a difference of the clocks is said
 APART_PERCENT = 5.0  # of both, when their directions differ
 MOVED_APART = "all calls together moved the other way: a few long ones outweigh the others"
 WARNINGS = 10  # of the report; the JSON document has all
@@ -107,9 +111,9 @@ def data(row: OperationComparison) -> str:
         return f"{row.pairs} layout{'' if row.pairs == 1 else 's'}" if row.pairs else "exact"
     samples = min(row.baseline_samples, row.current_samples)
     if row.pairs:
-        return f"{row.pairs} pairs x {samples // max(1, row.pairs)}"
+        return f"{row.pairs} pairs × {samples // max(1, row.pairs)}"
     launches = min(row.baseline_launches, row.current_launches)
-    return f"{row.baseline_launches}+{row.current_launches} runs x {samples // max(1, launches)}"
+    return f"{row.baseline_launches}+{row.current_launches} runs × {samples // max(1, launches)}"
 
 
 def note(row: OperationComparison) -> str:
@@ -124,18 +128,27 @@ def note(row: OperationComparison) -> str:
         parts.append("too small to gate")
     if row.raw_percent is not None:
         parts.append(f"raw {signed(row.raw_percent)}; {row.coefficient:.2f} of what the others did is taken out")
+    parts += [clock] if (clock := clock_words(row)) else []
     if row.accepted:
         parts.append(f"accepted: {printable(row.accepted)}")
     if row.memory_change_mb is not None and row.baseline_memory_mb and row.unit == "s":
         part = row.memory_change_mb / row.baseline_memory_mb
         if abs(part) >= DEFAULTS["peak_tolerance"]:
             peaks = [amount(one * 1e6) for one in (row.baseline_memory_mb, row.current_memory_mb or 0.0)]
-            parts.append(f"memory {peaks[0]} -> {peaks[1]}")
+            parts.append(f"memory {peaks[0]} → {peaks[1]}")
     before, after = row.baseline_slow, row.current_slow
     if before is not None and after is not None and abs(after - before) >= MODES_MOVED:
-        parts.append(f"slow mode {before:.0%} -> {after:.0%} of the samples")
+        parts.append(f"slow mode {percent(before, 0)} → {percent(after, 0)} of the samples")
     parts += [MOVED_APART] if _moved_apart(row) else []
     return "; ".join(part for part in parts if part)
+
+
+def clock_words(row: OperationComparison) -> str:
+    """Return by how much the device's clock differed and what the change is in cycles, '' where it hardly did."""
+    if row.clock_percent is None or abs(row.clock_percent) < CLOCK_TOLD:
+        return ""
+    told = f"the clock was {abs(row.clock_percent):.0f} % {'lower' if row.clock_percent < 0 else 'higher'}"
+    return told if row.cycles_percent is None else f"{told}: {signed(row.cycles_percent)} in cycles"
 
 
 def untold(row: OperationComparison) -> str:
@@ -161,7 +174,7 @@ def calls(row: OperationComparison) -> str:
     if not row.calls_changed:
         return before
     part = signed(100 * (row.calls[1] / row.calls[0] - 1), 0) if row.calls[0] else "new"
-    return f"{before} -> {after} ({part})"
+    return f"{before} → {after} ({part})"
 
 
 def run_columns(rows: Sequence[OperationComparison]) -> list[tuple[str, Callable[[OperationComparison], str]]]:
@@ -236,7 +249,8 @@ def verdict_line(comparison: "ProfilerComparison") -> str:
     ):
         if number:
             parts.append(f"{number} {word}")
-    rule = f"q <= {comparison.alpha:g}, threshold {comparison.significance_threshold:g} % ({comparison.decision})"
+    rule = f"q ≤ {comparison.alpha:g}, threshold {comparison.significance_threshold:g} %"
+    rule += f", decision: {comparison.decision}" if comparison.decision != DECISIONS[0] else ""
     return f"{state}  {', '.join(parts)}  [{rule}]"
 
 
@@ -257,7 +271,7 @@ def calls_line(comparison: "ProfilerComparison") -> str:
         return ""
     changed.sort(key=lambda one: -abs(math.log(one[2] / one[1])) if one[1] and one[2] else -math.inf)
     shown = ", ".join(
-        f"{shorten(name, 30)} {before:,.4g} -> {after:,.4g}" for name, before, after in changed[:MOST_CALLS]
+        f"{shorten(name, 30)} {before:,.4g} → {after:,.4g}" for name, before, after in changed[:MOST_CALLS]
     )
     more = f", and {len(changed) - MOST_CALLS:,} more" if len(changed) > MOST_CALLS else ""
     return f"Calls a process: {shown}{more}; `--metric calls` gates on them"
@@ -273,8 +287,8 @@ def total_line(comparison: "ProfilerComparison") -> str:
     if not before or not after:
         return ""
     calls = sum(row.baseline_calls for row in rows), sum(row.current_calls for row in rows)
-    counted = f", {calls[0]:,.0f} -> {calls[1]:,.0f} calls" if calls[0] != calls[1] else ""
-    return f"Sum of all calls: {duration(before)} -> {duration(after)} ({signed(100 * (after / before - 1))}{counted})"
+    counted = f", {calls[0]:,.0f} → {calls[1]:,.0f} calls" if calls[0] != calls[1] else ""
+    return f"Sum of all calls: {duration(before)} → {duration(after)} ({signed(100 * (after / before - 1))}{counted})"
 
 
 def whole_lines(comparison: "ProfilerComparison") -> list[str]:
@@ -287,12 +301,12 @@ def _whole_line(comparison: "ProfilerComparison", row: OperationComparison) -> s
     if row.unit == "bytes" and row.is_significant:
         state = "larger" if row.change_type is ChangeType.REGRESSION else "smaller"
     if row.reason == "calls":
-        change = f"{value(row, row.baseline)} -> {value(row, row.current)}, {signed(row.change_percent)}"
+        change = f"{value(row, row.baseline)} → {value(row, row.current)}, {signed(row.change_percent)}"
         return f"{row.operation[0].upper()}{row.operation[1:]}: not judged, the sides made other calls; {change}"
     if row in comparison.whole_failures:
         state = f"{state.upper()}, fails the gate"
     parts = [
-        f"{value(row, row.baseline)} -> {value(row, row.current)}",
+        f"{value(row, row.baseline)} → {value(row, row.current)}",
         f"{signed(row.change_percent)} {interval(row)}",
     ]
     parts += [f"p {equals(probability(row.p, row.least_q))}"] if row.p is not None else []
@@ -333,6 +347,8 @@ def common_line(comparison: "ProfilerComparison") -> str:
     if comparison.common_failure:
         taken += "; the program or the machine is slower as a whole: `regimeter ab` tells which"
     low, high = 100 * facts["common_low"], 100 * facts["common_high"]
+    if not taken and comparison.untold and not low <= 0 <= high:
+        taken = f"; {untold(comparison.untold[0])}"
     return f"A call of the median operation: {common:+.1f} % [{low:+.1f}, {high:+.1f}]{taken}"
 
 
@@ -382,7 +398,8 @@ def next_lines(comparison: "ProfilerComparison") -> list[str]:
     doubtful = [row for row in rows if row.needed and not row.conclusive and row.gates]
     if doubtful or comparison.untold:
         pairs = max([10, *(row.needed or 0 for row in doubtful)])
-        lines.append(f"{MORE} " + comparison.basis.more.replace("{pairs}", str(pairs)))
+        command = comparison.basis.more.replace("{pairs}", str(pairs))
+        lines.append(f"{MORE} {command if pairs <= MOST_PAIRS else TOO_MANY.format(pairs=pairs)}")
     if not comparison.basis.acceptable:
         return lines
     for row in [*comparison.failures, *comparison.whole_failures][:1]:

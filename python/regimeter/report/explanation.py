@@ -9,7 +9,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..system.text import duration, percent, printable, shorten
+from ..system.text import count, duration, percent, printable, shorten
+from .memory_run import has_allocations, memory_document
+from .memory_text import run_text
 
 if TYPE_CHECKING:
     from ..public.run import Run
@@ -21,18 +23,21 @@ MOST = 4000
 LONGEST = 600  # of one line
 NAME = 60
 CAUSES, STEPS = 8, 8  # rows at most
+MEMORY = 16  # lines
 LEAST = 0.01  # of the window
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What a page says. what: the run in one line. suggestions: all, in their order. doubts: anomalies."""
+    """What a page says. what: the run in one line. suggestions: all, in their order. doubts: anomalies. memory: of a
+    run that holds nothing else, lines about it."""
 
     file: str | list[str]
     what: str
     verdict: "Verdict | None"
     suggestions: "tuple[OptimizationSuggestion, ...]"
     doubts: tuple[str, ...]
+    memory: tuple[str, ...] = ()
 
     def to_document(self) -> dict[str, Any]:
         """Return it as a JSON-ready dictionary."""
@@ -44,6 +49,7 @@ class Explanation:
             "verdict": self.verdict.to_dict() if self.verdict else None,
             "suggestions": [one.to_dict() for one in self.suggestions],
             "doubts": list(self.doubts),
+            "memory": list(self.memory),
             "markdown": self.markdown(),
         }
 
@@ -52,14 +58,15 @@ class Explanation:
         table = ["| cause | share | time | where |", "|---|---:|---:|---|"]
         table += [f"| {cause} | {share} | {time} | {_code(place)} |" for cause, share, time, place in self._evidence()]
         head = ["# What limits this run", "", _plain(self.what), ""]
-        return self._page(head, "## Evidence", table if len(table) > 2 else [], "## Next steps", "**{}**", _plain)
+        table = table if len(table) > 2 else _block(self.memory)
+        return self._page(head, "## Evidence", table, "## Next steps", "**{}**", _plain)
 
     def text(self) -> str:
         """Return the page as text, at most MOST characters."""
         rows = [
             f"  {name:<18} {share:>7}  {time:>8}  {where}".rstrip() for name, share, time, where in self._evidence()
         ]
-        return self._page([self.what, ""], "Evidence", rows, "Next steps", "{}", printable)
+        return self._page([self.what, ""], "Evidence", rows or list(self.memory), "Next steps", "{}", printable)
 
     def _evidence(self) -> Iterable[tuple[str, str, str, str]]:
         for one in (self.verdict.causes if self.verdict else ())[:CAUSES]:
@@ -73,7 +80,8 @@ class Explanation:
             lines += [strong.format(clean(self.verdict.sentence)), "", clean(self.verdict.why), ""]
             lines += [f"Next: {clean(self.verdict.next)} (confidence {self.verdict.confidence})", ""]
         else:
-            lines += ["What limits it cannot be told: the recording holds nothing, or no start times.", ""]
+            nothing = "memory and no work" if self.memory else "nothing, or no start times"
+            lines += [f"What limits it cannot be told: the recording holds {nothing}.", ""]
         if rows:
             lines += [second, "", *rows, ""]
         steps = [_step(place, one, clean) for place, one in enumerate(self.suggestions[:STEPS], 1)]
@@ -86,14 +94,27 @@ class Explanation:
 def explain(run: "Run", file: str | list[str]) -> Explanation:
     """Explain a run. file: what it is called."""
     name = shlex.join([file] if isinstance(file, str) else file[:3])
-    parts = [f"{len(run.spans):,} spans", duration(run.duration_ns / 1e6) if run.has_start_times else "no start times"]
+    parts = [
+        count(len(run.spans), "span"),
+        duration(run.duration_ns / 1e6) if run.has_start_times else "no start times",
+    ]
+    verdict = run.verdict()
     return Explanation(
         file=file,
         what=f"{shorten(printable(name), 2 * NAME)}: {', '.join(parts)}",
-        verdict=run.verdict(),
+        verdict=verdict,
         suggestions=tuple(run.suggestions()),
         doubts=tuple(f"{row['code']} ({row['count']:,}): {row['detail']}" for row in run.anomaly_list()[:3]),
+        memory=_memory_of(run) if verdict is None and not len(run.spans) else (),
     )
+
+
+def _memory_of(run: "Run") -> tuple[str, ...]:
+    """Return what a run says of memory, () where it says nothing."""
+    if not has_allocations(run):
+        return ()
+    lines = run_text(memory_document(run, "")).splitlines()
+    return tuple(shorten(line, 2 * NAME) for line in lines[:MEMORY])
 
 
 def _step(place: int, one: "OptimizationSuggestion", clean: Any) -> str:
@@ -137,6 +158,12 @@ def _plain(text: str) -> str:
     for mark in "\\`*_[]<>|#":
         cleaned = cleaned.replace(mark, f"\\{mark}")
     return cleaned
+
+
+def _block(lines: Iterable[str]) -> list[str]:
+    """Return lines that Markdown shows as they are, nothing where there are none; a fence of their own ends none."""
+    shown = [line.replace("`", "'") for line in lines]
+    return ["```", *shown, "```"] if shown else []
 
 
 def _code(text: str) -> str:

@@ -5,6 +5,8 @@ import re
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
+from .odd_step import odd_step
+
 if TYPE_CHECKING:
     from ..public.run import Run
 
@@ -28,6 +30,24 @@ SAME = {
     "device_idle": {"device_idle"},
     "launches": {"launch_bound"},
 }
+# The same, of a verdict that names the rank that comes last, by the table that it leads to.
+SAME_BY_TABLE = {"stragglers": {"straggler"}}
+# Rules of suggestions about one part of the bar. A large part has its action before another has a second one.
+PARTS = {
+    "communication": {
+        "exposed_communication",
+        "small_collectives",
+        "data_parallel",
+        "gloo_collectives",
+        "straggler",
+        "rank_imbalance",
+    },
+    "device_copies": {"pageable_copies", "sync_copies", "small_copies", "exposed_copies", "device_copies"},
+    "synchronisation": {"item_sync", "shape_sync", "to_host_sync", "explicit_sync", "needless_sync"},
+    "launches": {"launch_bound", "repeated_sequence", "pointwise_chain"},
+    "input": {"data_loader", "loader_without_workers"},
+}
+LARGE_PART = 0.1  # of the window
 OF_PATH = "of the critical path"
 _COMMAND = re.compile(r"\bregimeter ([a-z][a-z-]*)")
 _LINE = re.compile(r":\d+\)?$")
@@ -36,19 +56,31 @@ _LINE = re.compile(r":\d+\)?$")
 def first_screen(
     run: "Run", verdict: dict[str, Any] | None, suggestions: list[dict[str, Any]], tables: Collection[str]
 ) -> dict[str, Any] | None:
-    """Return the verdict with its `actions`; None without a verdict.
+    """Return the verdict with its `actions` and the `odd` step, in a sentence; None without a verdict.
 
-    What the verdict says to do comes first, then the first suggestions that say something else. An action is {title,
-    hint, saved_ns, share, of} (None where it is not bounded; `of` is what it is a share of) and its evidence: `time`,
-    a range in ns since the start of the run, `query`, what to look for in the timeline, and `table`, one of the page's
-    `tables`; each None where there is none.
+    What the verdict says to do comes first, then the first suggestions that say something else, one of each other large
+    part of the bar before a second of any. An action is {title, hint, saved_ns, share, of} (None where it is not
+    bounded; `of` is what it is a share of) and its evidence: `time`, a range in ns since the start of the run, `query`,
+    what to look for in the timeline, and `table`, one of the page's `tables`; each None where there is none.
     """
     if verdict is None:
         return None
-    same = SAME.get(verdict["cause"], set())
+    named = [SAME_BY_TABLE.get(name, set()) for name in _COMMAND.findall(verdict["next"])]
+    same = SAME.get(verdict["cause"], set()).union(*named)
     chosen = [one for one in suggestions if not one["folded"] and one["rule"] not in same]
-    actions = [_of_verdict(verdict, tables), *(_of_suggestion(run, one, tables) for one in chosen)]
-    return verdict | {"actions": actions[:MOST_ACTIONS]}
+    shown = _shown(verdict, chosen)
+    actions = [_of_verdict(verdict, tables), *(_of_suggestion(run, one, tables) for one in shown)]
+    return verdict | {"actions": actions, "odd": odd_step(run)}
+
+
+def _shown(verdict: dict[str, Any], chosen: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the suggestions that there is room for beside the verdict, in the order of all of them."""
+    large = [name for name, share in verdict["shares"].items() if share >= LARGE_PART and name != verdict["cause"]]
+    of_parts = [next((one for one in chosen if one["rule"] in PARTS.get(name, ())), None) for name in large]
+    first = [one for one in of_parts if one is not None]
+    rest = [one for one in chosen if all(one is not other for other in first)]
+    kept = [*first, *rest][: MOST_ACTIONS - 1]
+    return [one for one in chosen if any(one is other for other in kept)]
 
 
 def _of_verdict(verdict: dict[str, Any], tables: Collection[str]) -> dict[str, Any]:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A flame graph as one SVG picture without scripts: callers above what they call, the widest left, texts on hover."""
+"""A flame graph as one SVG picture without scripts: callers above what they call, the widest left, texts on hover.
+
+A file for what shows pictures (documents, issues, chats), where the application's page cannot run.
+"""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

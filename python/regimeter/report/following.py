@@ -16,7 +16,7 @@ LINES, OPERATIONS = 8, 6  # rows of each table where the screen has room for the
 NAME = 44  # columns for the name in a row, at the most
 FIGURES = 34  # columns for what follows it
 NOTHING = "Nothing to say yet: no scope has ended, and no stack was seen."
-STATES = {
+STATES = {  # what a thread did at a line -> the column of `lines` with its share
     "runs": "running_share",
     "for lock": "lock_share",
     "for processor": "processor_share",
@@ -42,12 +42,10 @@ def screen(run: "Run", seen: Seen, *, name: str, size: int, writing: bool, width
     grown = seen.duration_ns and run.duration_ns > seen.duration_ns
     of = f"the last {duration((run.duration_ns - seen.duration_ns) / 1e6)}" if grown else "the whole run"
     how = "being written" if writing else "closed" if run.complete else "not closed, and no longer written"
-    facts = [duration(run.duration_ns / 1e6), f"{len(run.entries):,} scopes", f"{len(run.samples):,} samples"]
+    facts = [duration(run.duration_ns / 1e6), count(len(run.entries), "scope"), count(len(run.samples), "sample")]
     shown = [f"{printable(name)}: {how}; {', '.join(facts)}, {amount(size)}", ""]
     verdict = run.verdict()
-    shown += (
-        verdict_lines(verdict, width) if verdict else ["Nothing to say yet: no scope has ended, no stack was seen."]
-    )
+    shown += verdict_lines(verdict, width) if verdict else [NOTHING]
     room = height - len(shown)
     for title, rows in (
         (f"lines, by samples of {of}", _lines(run, seen)),
@@ -104,13 +102,7 @@ def _grown(now: dict[Any, Any], before: dict[Any, Any]) -> dict[Any, Any]:
 
 def _state(row: dict[str, Any]) -> str:
     """Return what threads did at a line most of the time."""
-    shares = {
-        "runs": "running_share",
-        "for lock": "lock_share",
-        "for processor": "processor_share",
-        "waits": "waiting_share",
-    }
-    return max(shares, key=lambda state: row[shares[state]] or 0.0)
+    return max(STATES, key=lambda state: row[STATES[state]] or 0.0)
 
 
 def _table(rows: list[tuple[str, str]], width: int) -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..compare.side import UNITS
+from ..history.series import all_series, with_changes
 from ..system.text import count
 
 if TYPE_CHECKING:
@@ -23,10 +24,9 @@ def history_data(
 ) -> dict[str, Any]:
     """Return the page's data; metric: what of each operation, times in seconds. limit: newest runs only.
 
-    Operations whose newest run is slower than what was accepted come first, then those whose level changed last.
+    Operations whose newest run is slower than what was accepted come first, then those whose level changed last,
+    then the longest.
     """
-    from ..history.series import all_series, with_changes
-
     runs = history.runs(limit=limit)
     found = [with_changes(one) for one in all_series(history, metric=metric, limit=limit).values()]
     ordered = sorted(found, key=_urgency)
@@ -46,9 +46,10 @@ def history_data(
     }
 
 
-def _urgency(series: "Series") -> tuple[bool, int, str]:
+def _urgency(series: "Series") -> tuple[bool, int, int, float, str]:
+    """Return what comes first: a regression, what changed last, what is known longest, what takes most."""
     newest = series.points[series.changes[-1].at].run.id if series.changes else 0
-    return (series.points[-1].accepted, -newest, series.operation)
+    return (series.points[-1].accepted, -newest, -len(series.points), -series.points[-1].value, series.operation)
 
 
 def _sentence(ordered: "Sequence[Series]", runs: "Sequence[RunRow]") -> str:
@@ -64,6 +65,8 @@ def _sentence(ordered: "Sequence[Series]", runs: "Sequence[RunRow]") -> str:
         where = changed[0].points[change.at].run
         how = _direction(change.percent, UNITS.get(changed[0].metric, ""))
         return f"{changed[0].operation} is {how} since run {where.id} of {where.created_at:%Y-%m-%d}, the last change."
+    if all(len(series.points) < LEAST_RUNS for series in ordered):
+        return f"No change can be told yet: that takes {LEAST_RUNS} runs of an operation in one environment."
     return "No operation changed its level."
 
 

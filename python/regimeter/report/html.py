@@ -2,8 +2,8 @@
 """One self-contained HTML page from report data: style, scripts and data inside, no network, no number computed here.
 
 The page's parts are in ``regimeter/web``: ``page.html`` is the skeleton; the styles and scripts of the panels that the
-page shows (``page_parts``) are inlined as one style and one compressed script, which a small one unpacks. The
-content-security policy names the hash of each and forbids everything else.
+page shows (``page_parts``) are inlined: the styles of the frame as they are, all others and the scripts compressed,
+which a small script unpacks. The content-security policy names the hash of each and forbids everything else.
 """
 
 import base64
@@ -19,32 +19,49 @@ from pathlib import Path
 from ..system.files import atomic_writer
 from . import page_parts
 
+MEDIA_TYPE = "text/html; charset=utf-8"
+MOST_HEAD = 4_000  # bytes of a page in which its policy stands
+UNREAD = str.maketrans("<>&{}", ".:,[]")
 FOOT = "This page is complete in one file and opens no network connection."
-FOOT_LIVE = "This page asks the server that it came from for new figures, and nobody else."
+FOOT_SENDS = "This page knows the server that it came from, and nobody else."
+FOOT_ASKS = "This page asks the server that it came from for figures, and nobody else."
+_STATED = re.compile(rb'<meta http-equiv="Content-Security-Policy" content="([^"]*)"')
 
 
-def render_html(data: dict[str, object] | None, *, title: str | None = None) -> str:
+def render_html(
+    data: dict[str, object] | None, *, title: str | None = None, home: tuple[str, str] | None = None
+) -> str:
     """Return the page for report data (format ``regimeter.report``), as one HTML document.
 
     With ``data=None`` the page is the drop-in dashboard: it opens empty, reads any file that ``export_json`` wrote,
-    plain or compressed, and has demo data, labelled as such. With ``live`` in the data it may ask the server that it
-    came from, and nobody else. ``title`` replaces the title that the data carries. Columns may be lists or anything
-    with ``tolist()``; values that JSON cannot hold (NaN, infinities) become null, which the page shows as unavailable.
+    plain or compressed, and has demo data, labelled as such. With ``live`` or ``tiles`` in the data it may ask the
+    server that it came from, and nobody else. ``home`` (an address, and words for it) is where its header leads.
+    ``title`` replaces the title that the data carries. Columns may be lists
+    or anything with ``tolist()``; values that JSON cannot hold (NaN, infinities) become null, which the page shows as
+    unavailable.
     """
     if data is not None and title is not None:
         data = {**data, "title": title}
     shown = title if data is None else data.get("title")
-    live = None if data is None else data.get("live")
+    asks = data is not None and ("live" in data or "tiles" in data)
+    sends = data is not None and data.get("sends") is True
     carried = page_parts.parts_of(data)
-    style, app, loader = page_parts.style(carried), page_parts.script(carried), page_parts.texts()[page_parts.LOADER]
+    (style, more), app = page_parts.style(carried), page_parts.script(carried)
+    loader = page_parts.texts()[page_parts.LOADER]
     slots = {
-        "policy": _policy(style, loader, app, connect="'none'" if live is None else "'self'"),
+        "policy": _policy((style, more), (loader, app), connect=_from(asks or sends), forms=_from(sends)),
         "title": html.escape(_encodable(f"{shown} - regimeter" if shown else "regimeter")),
+        # A server takes a form only from its own pages, which the browser says of those that may say where they are.
+        "referrer": "same-origin" if sends else "no-referrer",
+        "home": _link(home),
+        "goto": _unless(data is not None),
+        "copy": _unless(data is not None and _limit_of(data)),
         "style": style,
-        "app": base64.b64encode(gzip.compress(app.encode(), 9, mtime=0)).decode("ascii"),
+        "more": _packed(more),
+        "app": _packed(app),
         "loader": loader,
         "data": "" if data is None else _embed(data),
-        "foot": FOOT if live is None else FOOT_LIVE,
+        "foot": FOOT_SENDS if sends else FOOT_ASKS if asks else FOOT,
         "demo": "" if data is not None else _embed(json.loads(_read(page_parts.WEB / "demo-data.json"))),
     }
     return re.sub(r"\{\{(\w+)\}\}", lambda slot: slots[slot[1]], _read(page_parts.WEB / "page.html"))
@@ -60,6 +77,11 @@ def write_html(data: dict[str, object] | None, path: str | os.PathLike[str], *, 
         file.write(text)
 
 
+def _packed(text: str) -> str:
+    """The text compressed, five digits for four bytes, none of which HTML reads; loader.js has them too."""
+    return base64.b85encode(gzip.compress(text.encode(), 9, mtime=0)).decode("ascii").translate(UNREAD)
+
+
 def _read(path: Path) -> str:
     return path.read_text(encoding="utf-8")
 
@@ -69,8 +91,28 @@ def _encodable(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def _policy(style: str, *scripts: str, connect: str) -> str:
-    """Content-security policy that allows exactly this style and these scripts, and to `connect` alone a connection."""
+def _link(target: tuple[str, str] | None) -> str:
+    """The link of the header to where the page was opened from, "" for a page that stands alone."""
+    return '<a class="home" href="{}">{}</a>\n'.format(*map(html.escape, target)) if target else ""
+
+
+def _unless(shown: bool) -> str:
+    """The attribute of what is not shown at first: what comes later would move what is there."""
+    return "" if shown else " hidden"
+
+
+def _limit_of(data: dict[str, object]) -> bool:
+    limit = data.get("limit")
+    return isinstance(limit, dict) and bool(limit.get("sentence"))
+
+
+def _from(allowed: bool) -> str:
+    return "'self'" if allowed else "'none'"
+
+
+def _policy(styles: tuple[str, str], scripts: tuple[str, str], *, connect: str, forms: str) -> str:
+    """Content-security policy that allows exactly these styles and scripts, and to `connect` alone a connection, to
+    `forms` alone a form."""
 
     def source(text: str) -> str:
         return "'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'"
@@ -79,12 +121,18 @@ def _policy(style: str, *scripts: str, connect: str) -> str:
         (
             "default-src 'none'",
             f"script-src {' '.join(map(source, scripts))}",
-            f"style-src {source(style)}",
+            f"style-src {' '.join(map(source, styles))}",
             f"connect-src {connect}",
             "base-uri 'none'",
-            "form-action 'none'",
+            f"form-action {forms}",
         )
     )
+
+
+def policy_of(body: bytes) -> str:
+    """Return the policy that a page states as a header says it; "" for what is no page."""
+    found = _STATED.search(body, 0, MOST_HEAD)
+    return f"{html.unescape(found[1].decode())}; frame-ancestors 'none'" if found else ""
 
 
 def as_json(data: object) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
+from ..analysis.words import words_of
 from .pack import Names, packed
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ def idle_of(run: "Run", names: Names) -> dict[str, Any] | None:
         "count": len(rows),
         "columns": columns,
         "causes": list(_core.IDLE_CAUSES),
+        "cause_words": [words_of("IDLE_CAUSES", token) for token in _core.IDLE_CAUSES],
         "cause_ns": [int(total) for total in sums],
         "devices": [
             {"rank": rank, "device": device, "count": places.count((rank, device))}

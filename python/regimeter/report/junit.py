@@ -93,7 +93,7 @@ def _properties(suite: ElementTree.Element, comparison: "ProfilerComparison", vi
 
 def sentence(comparison: "ProfilerComparison", row: OperationComparison) -> str:
     """Return what became of a row in one sentence."""
-    text = f"{row.operation} ({row.metric}): {value(row, row.baseline)} -> {value(row, row.current)}"
+    text = f"{row.operation} ({row.metric}): {value(row, row.baseline)} → {value(row, row.current)}"
     text += f", {signed(row.change_percent)}"
     if row.ci_percent:
         text += f", {100 * level_of(comparison):.10g} % interval {interval(row)} %"

@@ -1,61 +1,62 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory over time, and what the peak was made of, as one static page."""
+"""What ``MemoryProfiler.to_dict`` returned as the data of a page: memory over time, and what the peak was made of."""
 
-import os
-from html import escape
+from collections.abc import Mapping
 from typing import Any
 
-from ..system.files import atomic_writer
-from ..system.text import amount, duration
-from .static_page import UNAVAILABLE, lines, page, table
+from ..system.text import amount, duration, percent
+from .document import TEXT, Column, Section, document, figure, figures, first, levels, sentences, table
 
-WIDTH, HEIGHT = 1000.0, 100.0
-
-
-def write_memory(document: dict[str, Any], path: str | os.PathLike[str], name: str) -> None:
-    """Write what ``MemoryProfiler.to_dict`` returned, atomically."""
-    with atomic_writer(path) as file:
-        file.write(render_memory(document, name))
+Found = Mapping[str, Any]
 
 
-def render_memory(document: dict[str, Any], name: str) -> str:
-    """Return the page."""
-    found = document["peak_analysis"]
-    body = "\n".join(
-        (
-            f"<h1>{escape(name)}: memory</h1>",
-            _picture(document["timeline"]),
-            table("Figures", ("", ""), _figures(found)),
-            table("At the peak, by owner", ("", ""), _categories(found), "Not recorded."),
-            table("Largest at the peak", ("asked for by", "of", "operator", "size", "count"), _top(found), "None."),
-            lines("Unavailable", [f"{what}: {why}" for what, why in found["unavailable"].items()], "Nothing."),
-        )
-    )
-    return page(f"{name} - memory", body)
+def memory_data(report: Found, name: str) -> Section:
+    """Return the page's data. name: of the file or the program."""
+    found = report["peak_analysis"]
+    sections = [_levels(report), *([_figures(found), _categories(found), _top(found)] if found else [])]
+    lacking = [f"{what}: {why}" for what, why in found.get("unavailable", {}).items()]
+    sections += [sentences("unavailable", "Not measured", lacking, "")] if lacking else []
+    return document("memory", f"{name}: memory", file=name, limit=_first(found), sections=sections)
 
 
-def _picture(points: list[dict[str, Any]]) -> str:
-    known = [point for point in points if point["allocated_mb"] is not None]
-    return level_picture([(point["time_ms"], point["allocated_mb"] * 1e6) for point in known])
+def _first(found: Found) -> Section:
+    title, of = "What memory was used for", "Memory at the peak, by owner"
+    if not found:
+        return first(title, "No memory was tracked.")
+    peak, resident = found["peak_allocated_mb"], found["peak_resident_mb"]
+    if peak is None:
+        known = "" if resident is None else f" The process held {amount(resident * 1e6)} at most."
+        return first(title, f"What was allocated is not known.{known}")
+    parts = {name.replace("_", " "): size for name, size in found["categories"].items() if size > 0}
+    when = "" if found["peak_time_ms"] is None else f" after {duration(found['peak_time_ms'])}"
+    sentence = f"At most {amount(peak * 1e6)} was allocated{when}"
+    if parts:
+        largest = max(parts, key=lambda one: parts[one])
+        sentence += f", {percent(parts[largest] / sum(parts.values()), 0)} of it {largest}"
+    why = f"{amount(found['current_allocated_mb'] * 1e6)} is left at the end. " if found["current_allocated_mb"] else ""
+    return first(title, f"{sentence}.", why=f"{why}{_growth(found['leak'])}", of=of, parts=parts)
 
 
-def level_picture(points: list[tuple[float, float]], word: str = "allocated") -> str:
-    """Draw (time in ms, bytes) as steps, with what the picture shows below it. word: what was measured."""
-    if len(points) < 2:
-        return '<p class="note">No allocation was recorded.</p>'
-    end, most = points[-1][0] or 1.0, max(size for _, size in points) or 1.0
-    steps: list[str] = []
-    for time_ms, size in points:
-        x, y = WIDTH * time_ms / end, HEIGHT * (1 - size / most)
-        steps.append(f"H{x:.2f}V{y:.2f}" if steps else f"M{x:.2f},{y:.2f}")
-    label = f"{word} over {duration(end)}, up to {amount(most)}"
-    return (
-        f'<svg viewBox="0 0 {WIDTH:g} {HEIGHT:g}" preserveAspectRatio="none" role="img" aria-label="{escape(label)}">'
-        f'<path class="memory" d="{"".join(steps)}V{HEIGHT:g}H0Z"/></svg><p class="note">{escape(label)}</p>'
-    )
+def _growth(leak: Found) -> str:
+    if leak["verdict"] is None:
+        return f"Whether memory grows from step to step is not known: {leak['reason']}."
+    grows = "grows" if leak["verdict"] == "grows" else "does not grow"
+    return f"Memory {grows} from step to step."
 
 
-def _figures(found: dict[str, Any]) -> list[tuple[str, str]]:
+def _levels(report: Found) -> Section:
+    known = [point for point in report["timeline"] if point["allocated_mb"] is not None]
+    series = {
+        "name": "allocated",
+        "time_ns": [point["time_ms"] * 1e6 for point in known],
+        "value": [point["allocated_mb"] * 1e6 for point in known],
+        "steps": True,
+    }
+    shown = [series] if len(known) > 1 else []
+    return levels("levels", "Memory over time", shown, nothing="No allocation was recorded.")
+
+
+def _figures(found: Found) -> Section:
     rows = (
         ("peak", "peak_allocated_mb"),
         ("peak above the beginning", "peak_above_start_mb"),
@@ -63,19 +64,32 @@ def _figures(found: dict[str, Any]) -> list[tuple[str, str]]:
         ("reserved by the device's pool", "peak_reserved_mb"),
         ("of the process", "peak_resident_mb"),
     )
-    sizes = [(label, UNAVAILABLE if found[key] is None else amount(found[key] * 1e6)) for label, key in rows]
+    sizes = [
+        figure(label, None if found[key] is None else found[key] * 1e6, "bytes", note=found["unavailable"].get(key, ""))
+        for label, key in rows
+    ]
     leak = found["leak"]
     grows = leak["reason"] or {"grows": "grows", "level": "does not grow"}[leak["verdict"]]
-    return [*sizes, ("from step to step", grows)]
+    return figures("figures", "Figures", [*sizes, figure("from step to step", grows)])
 
 
-def _categories(found: dict[str, Any]) -> list[tuple[str, str]]:
-    return [(name.replace("_", " "), amount(size)) for name, size in found["categories"].items()]
+def _categories(found: Found) -> Section:
+    sizes = found["categories"]
+    columns = [
+        Column("owner", TEXT, [name.replace("_", " ") for name in sizes], "What the memory was for"),
+        Column("size", "bytes", list(sizes.values()), "At the peak"),
+    ]
+    return table("categories", "At the peak, by owner", columns, "It was not recorded what memory was for.", span=5)
 
 
-def _top(found: dict[str, Any]) -> list[tuple[str, ...]]:
-    return [
-        (" ← ".join(row["stack"]) or "before tracking began", row["category"], row["operator"], amount(row["bytes"]),
-         f"{row['count']:,}")
-        for row in found["top_allocations"]
-    ]  # fmt: skip
+def _top(found: Found) -> Section:
+    rows = found["top_allocations"]
+    callers = [" ← ".join(row["stack"]) or "before tracking began" for row in rows]
+    columns = [
+        Column("asked for by", TEXT, callers, "The innermost function first", prose=True),
+        Column("size", "bytes", [row["bytes"] for row in rows], "At the peak"),
+        Column("count", "", [row["count"] for row in rows], "Blocks"),
+        Column("of", TEXT, [row["category"] for row in rows], "What the memory was for"),
+        Column("operator", TEXT, [row["operator"] for row in rows], "That asked for it"),
+    ]
+    return table("allocations", "Largest at the peak", columns, "Nothing lived at the peak.")

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a run says of memory, as one document: levels over time, the peak and who asked, pools, shortages."""
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from .. import _core
 from ..run.environment import drawn_bytes
+from ..system.arrays import np
 from ..system.text import amount
 
 if TYPE_CHECKING:
@@ -74,19 +77,20 @@ def sample_text(drawn: int) -> str:
     )
 
 
+def frames_of(run: "Run", stack: int) -> Iterator[tuple[str, str, int]]:
+    """Give (function, file, line) of a row of `stacks`, innermost first; line -1 where not known; nothing for -1."""
+    stacks = run.tables.stacks
+    while stack >= 0:
+        yield run.string(int(stacks.function[stack])), run.string(int(stacks.file[stack])), int(stacks.line[stack])
+        stack = int(stacks.parent[stack])
+
+
 def stack_text(run: "Run", stack: int) -> list[str]:
     """Return the functions of a row of `stacks`, innermost first: "function (file:line)"; [] for -1."""
-    found = []
-    while stack >= 0:
-        line = int(run.tables.stacks.line[stack])
-        place = (
-            f"{run.string(int(run.tables.stacks.file[stack]))}:{line}"
-            if line >= 0
-            else run.string(int(run.tables.stacks.file[stack]))
-        )
-        found.append(f"{run.string(int(run.tables.stacks.function[stack]))} ({place})")
-        stack = int(run.tables.stacks.parent[stack])
-    return found
+    return [
+        f"{function} ({file}:{line})" if line >= 0 else f"{function} ({file})"
+        for function, file, line in frames_of(run, stack)
+    ]
 
 
 def _kept(row: dict[str, Any]) -> int:
@@ -103,8 +107,6 @@ def _known(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _devices(run: "Run", rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    import numpy as np
-
     levels = run.analyse("memory_levels")
     found = []
     for device in sorted({*levels.device.tolist(), *run.tables.segments.device.tolist()}):
@@ -136,8 +138,6 @@ def _devices(run: "Run", rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _kinds(run: "Run") -> list[dict[str, Any]]:
     """Return the level of each kind of memory on each device over time; [] where no kinds are told apart."""
-    import numpy as np
-
     levels = run.analyse("memory_levels")
     found = []
     for device, category in sorted(set(zip(levels.device.tolist(), levels.category.tolist(), strict=True))):
@@ -160,10 +160,6 @@ def _kinds(run: "Run") -> list[dict[str, Any]]:
 
 def _cuda_pools(run: "Run") -> list[dict[str, Any]]:
     """Return what each pool of CUDA held and had given out, by what it said after each of its events."""
-    import numpy as np
-
-    from .. import _core
-
     memory = run.memory
     gone, alloc = (_core.MEMORY_ACTIONS.index(action) for action in ("pool_destroy", "alloc"))
     order = np.argsort(memory.time_ns, kind="stable")
@@ -193,10 +189,6 @@ def _known_or_none(size: Any) -> int | None:
 
 def _readings(run: "Run") -> list[dict[str, Any]]:
     """Return what was read of the process and of devices while it ran; the first reading is the start."""
-    import numpy as np
-
-    from .. import _core
-
     memory = run.memory
     is_reading = memory.action == _core.MEMORY_ACTIONS.index("sample")
     found = []
@@ -223,8 +215,6 @@ def _readings(run: "Run") -> list[dict[str, Any]]:
 
 def _timeline(time_ns: Any, live: Any, reserved: Any) -> list[dict[str, Any]]:
     """Return the levels of one device; of more than POINTS the least and the most of each of equal parts."""
-    import numpy as np
-
     at = np.arange(len(live))
     if len(at) > POINTS:
         parts = np.array_split(at, POINTS // 2)

@@ -1,160 +1,286 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run says of memory as one static page: levels, who asked, growth, the segments and their blocks."""
+"""What a run says of memory as the data of a page: levels, who asked, growth, the segments and their blocks."""
 
-import os
-from html import escape
+import re
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..system.files import atomic_writer
+from ..system.arrays import np
 from ..system.text import amount, duration, percent
-from .memory_page import WIDTH, level_picture
+from .document import TEXT, Column, Section, document, first, levels, table
 from .memory_run import has_allocations, memory_document, sample_text
-from .static_page import UNAVAILABLE, page, table
 
 if TYPE_CHECKING:
     from ..public.run import Run
 
 SEGMENTS = 60  # largest first; the rest is in `regimeter pools`
-ROW = 14.0
+FOLDERS = re.compile(r".*[/\\]")  # before the name of a file
 READ = ("allocated", "resident set")  # on a device, on the host
+Row = Mapping[str, Any]
+CALLERS = "The innermost function first; files without their folders"
+UNRECORDED, OTHERS = "not recorded", "others"
 
 
-def write_memory_run(run: "Run", path: str | os.PathLike[str], name: str) -> None:
-    """Write the page, atomically. ValueError where nothing is known of memory."""
-    text = render_memory_run(run, name)
-    with atomic_writer(path) as file:
-        file.write(text)
+def memory_run_data(run: "Run", name: str) -> Section:
+    """Return the page's data. ValueError where nothing is known of memory."""
+    found = memory_document(run, name)
+    sections = [_device(one) for one in found["devices"]] + [_read(one) for one in found["readings"]]
+    sections += [_readings(found["readings"])] if found["readings"] else []
+    if has_allocations(run):
+        sections += _allocated(run, found)
+    return document("memory", f"{name}: memory", file=name, limit=_first(found), sections=sections)
 
 
-def render_memory_run(run: "Run", name: str) -> str:
-    """Return the page."""
-    document = memory_document(run, name)
-    parts = [f"<h1>{escape(name)}: memory</h1>"]
-    for device in document["devices"]:
-        parts += [f"<h2>{_place(device['device'])}</h2>", _levels(device), _segment_map(run, device["device"])]
-    for one in document["readings"]:
-        parts += [f"<h2>{_place(one['device'])}: {READ[one['device'] < 0]}</h2>", _levels(one, READ[one["device"] < 0])]
-    if document["readings"]:
-        parts += [
-            table("Readings", ("", "peak", "at", "at the start", "at the end", "readings"),
-                  map(_reading, document["readings"])),
-        ]  # fmt: skip
-    if not has_allocations(run):
-        return page(f"{name} - memory", "\n".join(parts))
-    if document["drawn_bytes"] is not None:
-        parts.append(f'<p class="note">{escape(sample_text(document["drawn_bytes"]))}</p>')
-    parts += [
-        table("Figures", ("", "peak", "when", "at the end", "reserved at most"), map(_figures, document["devices"])),
-        table("By category", ("", "device", "at the peak", "at the end"), map(_category, document["categories"]),
-              "The recording does not say what memory is for."),
-        *(f"<h2>{_place(one['device'])}: {escape(one['category'])}</h2>{_levels(one)}" for one in document["kinds"]),
-        table("By scope", ("asked for in", "device", "at the peak", "at the end", "asked for", "times"),
-              map(_scope, document["scopes"]), "The recording does not say which scopes asked."),
-        table("Pools of CUDA", ("address", "device", "held at most", "in blocks at most", "at the end", "allocations"),
-              map(_cuda_pool, document["cuda_pools"]), "The recording has no pools of CUDA."),
-        table("At the peak, by who asked", ("asked for by", "device", "size", "share", "blocks", "at the end"),
-              [_allocation(row) for row in document["allocations"] if row["peak_bytes"]], "Nothing lived."),
-        table("Growth: asked for in the recording, and alive at its end", ("asked for by", "device", "size", "blocks"),
-              map(_growth, document["growth"]), "Nothing."),
-        table("Pools",
-              ("", "segments", "reserved", "in use", "idle", "split and free", "free segments", "largest free"),
-              map(_pool, document["pools"]), "The recording has no segments of an allocator."),
-        table("Too little memory", ("asked for by", "what", "at", "asked for", "device had", "live", "reserved"),
-              map(_shortage, document["shortages"]), "It did not run short, or there is no history of an allocator."),
-    ]  # fmt: skip
-    return page(f"{name} - memory", "\n".join(parts))
+def _allocated(run: "Run", found: Row) -> list[Section]:
+    maps = [_segments(run, one["device"]) for one in found["devices"]]
+    return [
+        _figures(found["devices"]),
+        _categories(found["categories"]),
+        *([_kinds(found["kinds"])] if found["kinds"] else []),
+        _allocations([row for row in found["allocations"] if row["peak_bytes"]]),
+        _scopes(found["scopes"]),
+        _growth(found["growth"]),
+        *(one for one in maps if one is not None),
+        _pools(found["pools"]),
+        _cuda_pools(found["cuda_pools"]),
+        _shortages(found["shortages"]),
+    ]
+
+
+# --- the first screen -------------------------------------------------------------------------------------------------
+
+
+def _first(found: Row) -> Section:
+    """Return the largest peak and who asked for it; the bar has what it was for, else who asked."""
+    title = "What memory was used for"
+    place = max(found["devices"] or found["readings"], key=lambda one: one["peak_bytes"])
+    device, peak = place["device"], place["peak_bytes"]
+    what = "The process" if device < 0 else _place(device)
+    when = "" if place["peak_ns"] is None else f" after {duration(place['peak_ns'] / 1e6)}"
+    sample = "" if found["drawn_bytes"] is None else f" {sample_text(found['drawn_bytes'])}"
+    ends = f"At the end it is {amount(place['end_bytes'])}.{sample}"
+    asked = [row for row in found["allocations"] if row["device"] == device and row["peak_bytes"]]
+    kinds = [row for row in found["categories"] if row["device"] == device and row["peak_bytes"]]
+    parts = {row["category"] or "not said": row["peak_bytes"] for row in kinds}
+    by_kind = len(parts) > 1
+    parts = parts if by_kind else _by_caller(asked, peak)
+    most = ""
+    callers = {name: size for name, size in _by_caller(asked, peak).items() if name not in (UNRECORDED, OTHERS)}
+    if callers and peak:
+        first_of = max(callers, key=lambda name: callers[name])
+        most = f", {percent(callers[first_of] / peak, 0)} of it asked for by {first_of}"
+    of = "Memory at the peak, by what it was for" if by_kind else "Memory at the peak, by who asked"
+    return first(title, f"{what} held at most {amount(peak)}{when}{most}.", why=ends, of=of, parts=parts)
+
+
+def _short(caller: str) -> str:
+    """Return "function (file:line)" without the folders of the file."""
+    function, mark, place = caller.partition(" (")
+    return function + mark + FOLDERS.sub("", place)
+
+
+def _by_caller(asked: Sequence[Row], peak: int) -> dict[str, float]:
+    parts: dict[str, float] = {}
+    for row in asked:
+        name = _short(row["stack"][0]) if row["stack"] else UNRECORDED
+        parts[name] = parts.get(name, 0) + row["peak_bytes"]
+    rest = peak - sum(parts.values())
+    return parts | ({OTHERS: rest} if parts and rest > 0 else {})
+
+
+# --- over time --------------------------------------------------------------------------------------------------------
 
 
 def _place(device: int) -> str:
     return "Host" if device < 0 else f"Device {device}"
 
 
-def _size(value: int | None) -> str:
-    return UNAVAILABLE if value is None else amount(value)
+def _key(device: int) -> str:
+    return "host" if device < 0 else f"device-{device}"
 
 
-def _callers(row: dict[str, Any]) -> str:
-    return " ← ".join(row["stack"]) or "not recorded"
+def _series(name: str, points: Sequence[Row], key: str = "live", steps: bool = True) -> Section:
+    known = [point for point in points if point[key] is not None]
+    times = [point["time_ns"] for point in known]
+    return {"name": name, "time_ns": times, "value": [point[key] for point in known], "steps": steps}
 
 
-def _levels(device: dict[str, Any], word: str = "allocated") -> str:
-    return level_picture([(point["time_ns"] / 1e6, point["live"]) for point in device["timeline"]], word)
+def _device(one: Row) -> Section:
+    shown = [_series("allocated", one["timeline"]), _series("reserved", one["timeline"], "reserved")]
+    drawn = [series for series in shown if len(series["time_ns"]) > 1]
+    title = f"{_place(one['device'])}: allocated over time"
+    return levels(f"levels-{_key(one['device'])}", title, drawn, nothing="No allocation was recorded.")
 
 
-def _reading(row: dict[str, Any]) -> tuple[str, ...]:
-    sizes = (amount(row["start_bytes"]), amount(row["end_bytes"]))
-    return _place(row["device"]), amount(row["peak_bytes"]), duration(row["peak_ns"] / 1e6), *sizes, f"{row['count']:,}"
+def _read(one: Row) -> Section:
+    what = READ[one["device"] < 0]
+    drawn = [_series(what, one["timeline"], steps=False)] if len(one["timeline"]) > 1 else []
+    title = f"{_place(one['device'])}: {what} over time"
+    return levels(f"levels-read-{_key(one['device'])}", title, drawn, nothing="It was read once only.")
 
 
-def _figures(row: dict[str, Any]) -> tuple[str, ...]:
-    when = "at the start" if row["peak_ns"] is None else duration(row["peak_ns"] / 1e6)
-    sizes = (row["end_bytes"], row["reserved_bytes"])
-    return _place(row["device"]), amount(row["peak_bytes"]), when, *(_size(size) for size in sizes)
+def _kinds(kinds: Sequence[Row]) -> Section:
+    several = len({one["device"] for one in kinds}) > 1
+    ordered = sorted(kinds, key=lambda one: -one["peak_bytes"])
+    names = [f"{_place(one['device'])}, {one['category']}" if several else one["category"] for one in ordered]
+    drawn = [_series(name, one["timeline"]) for name, one in zip(names, ordered, strict=True)]
+    places = ", ".join(dict.fromkeys(_place(one["device"]) for one in kinds))
+    note = "The kinds with the largest peaks first."
+    return levels("kinds", f"{places}: each kind of memory over time", drawn, note=note)
 
 
-def _category(row: dict[str, Any]) -> tuple[str, ...]:
-    name = row["category"] or "not said"
-    return name, _place(row["device"]), amount(row["peak_bytes"]), amount(row["end_bytes"])
+# --- tables -----------------------------------------------------------------------------------------------------------
 
 
-def _scope(row: dict[str, Any]) -> tuple[str, ...]:
-    sizes = (row["peak_bytes"], row["end_bytes"], row["allocated_bytes"])
-    return row["scope"], _place(row["device"]), *(amount(size) for size in sizes), f"{row['allocations']:,}"
+def _devices(rows: Sequence[Row]) -> Column:
+    return Column("device", TEXT, [_place(row["device"]) for row in rows], "Where the memory is")
 
 
-def _cuda_pool(row: dict[str, Any]) -> tuple[str, ...]:
-    sizes = (row["peak_bytes"], row["peak_used_bytes"], row["end_bytes"])
-    return f"{row['pool']:#x}", _place(row["device"]), *(_size(size) for size in sizes), f"{row['allocations']:,}"
+def _sizes(rows: Sequence[Row], heading: str, name: str, doc: str) -> Column:
+    return Column(heading, "bytes", [row[name] for row in rows], doc)
 
 
-def _allocation(row: dict[str, Any]) -> tuple[str, ...]:
-    share = percent(row["peak_share"])
-    return (_callers(row), _place(row["device"]), amount(row["peak_bytes"]), share, f"{row['peak_blocks']:,}",
-            amount(row["end_bytes"]))  # fmt: skip
+def _whole(rows: Sequence[Row], heading: str, name: str, doc: str) -> Column:
+    return Column(heading, "", [row[name] for row in rows], doc)
 
 
-def _growth(row: dict[str, Any]) -> tuple[str, ...]:
-    return _callers(row), _place(row["device"]), amount(row["kept_bytes"]), f"{row['kept_blocks']:,}"
+def _times(rows: Sequence[Row], heading: str, name: str) -> Column:
+    return Column(heading, "at", [row[name] for row in rows], "Since the start of the run")
 
 
-def _pool(row: dict[str, Any]) -> tuple[str, ...]:
-    return (_place(row["device"]), f"{row['segments']:,}", amount(row["reserved"]), amount(row["active"]),
-            percent(row["idle_share"]), amount(row["inactive_split"]), amount(row["free_segments"]),
-            amount(row["largest_free"]))  # fmt: skip
+def _callers(rows: Sequence[Row]) -> Column:
+    stacks = [" ← ".join(map(_short, row["stack"])) or UNRECORDED for row in rows]
+    return Column("asked for by", TEXT, stacks, CALLERS, prose=True)
 
 
-def _shortage(row: dict[str, Any]) -> tuple[str, ...]:
-    return (_callers(row), str(row["shortage"]).replace("_", " "), duration(row["time_ns"] / 1e6),
-            *(_size(row[name]) for name in ("requested", "device_free", "live", "reserved")))  # fmt: skip
+def _readings(rows: Sequence[Row]) -> Section:
+    columns = [
+        Column("of", TEXT, [f"{_place(row['device'])}, {READ[row['device'] < 0]}" for row in rows], "What was read"),
+        _sizes(rows, "peak", "peak_bytes", "The largest reading"),
+        _times(rows, "peak at", "peak_ns"),
+        _sizes(rows, "at the start", "start_bytes", "The first reading"),
+        _sizes(rows, "at the end", "end_bytes", "The last reading"),
+        _whole(rows, "readings", "count", "How often it was read"),
+    ]
+    return table("readings", "Readings", columns, "None.")
 
 
-def _segment_map(run: "Run", device: int) -> str:
-    """Draw the segments as rows, as wide as they are large; blocks in use are filled."""
-    import numpy as np
+def _figures(rows: Sequence[Row]) -> Section:
+    columns = [
+        _devices(rows),
+        _sizes(rows, "peak", "peak_bytes", "Most that lived at once"),
+        _times(rows, "peak at", "peak_ns"),
+        _sizes(rows, "at the end", "end_bytes", "What lives at the end of the recording"),
+        _sizes(rows, "reserved at most", "reserved_bytes", "By the allocator; missing where it is not recorded"),
+    ]
+    return table("figures", "Figures", columns, "None.")
 
+
+def _categories(rows: Sequence[Row]) -> Section:
+    columns = [
+        Column("for", TEXT, [row["category"] or "not said" for row in rows], "What the memory was for"),
+        _sizes(rows, "at the peak", "peak_bytes", "What lived then"),
+        _sizes(rows, "at the end", "end_bytes", "What lives at the end of the recording"),
+        _devices(rows),
+    ]
+    return table("categories", "By category", columns, "The recording does not say what memory is for.")
+
+
+def _scopes(rows: Sequence[Row]) -> Section:
+    columns = [
+        Column("asked for in", TEXT, [row["scope"] for row in rows], "The innermost scope or operator"),
+        _sizes(rows, "at the peak", "peak_bytes", "What lived then"),
+        _sizes(rows, "at the end", "end_bytes", "What lives at the end of the recording"),
+        _sizes(rows, "asked for", "allocated_bytes", "All of it, also what was given back"),
+        _whole(rows, "times", "allocations", "How often memory was asked for"),
+        _devices(rows),
+    ]
+    return table("scopes", "By scope", columns, "The recording does not say which scopes asked.")
+
+
+def _cuda_pools(rows: Sequence[Row]) -> Section:
+    columns = [
+        Column("address", TEXT, [f"{row['pool']:#x}" for row in rows], "Of the pool"),
+        _sizes(rows, "held at most", "peak_bytes", "Missing where the recording does not say"),
+        _sizes(rows, "in blocks at most", "peak_used_bytes", "Missing where the recording does not say"),
+        _sizes(rows, "at the end", "end_bytes", "Missing where the recording does not say"),
+        _whole(rows, "allocations", "allocations", "Blocks that it gave out"),
+        _devices(rows),
+    ]
+    return table("cuda-pools", "Pools of CUDA", columns, "The recording has no pools of CUDA.")
+
+
+def _allocations(rows: Sequence[Row]) -> Section:
+    columns = [
+        _callers(rows),
+        _sizes(rows, "size", "peak_bytes", "At the peak"),
+        Column("share", "share", [row["peak_share"] for row in rows], "Of the peak of its device"),
+        _whole(rows, "blocks", "peak_blocks", "At the peak"),
+        _sizes(rows, "at the end", "end_bytes", "What lives at the end of the recording"),
+        _devices(rows),
+    ]
+    return table("allocations", "At the peak, by who asked", columns, "Nothing lived at the peak.")
+
+
+def _growth(rows: Sequence[Row]) -> Section:
+    columns = [
+        _callers(rows),
+        _sizes(rows, "size", "kept_bytes", "Alive at the end of the recording"),
+        _whole(rows, "blocks", "kept_blocks", "Alive at the end of the recording"),
+        _devices(rows),
+    ]
+    return table("growth", "Growth: asked for in the recording, and alive at its end", columns, "Nothing.")
+
+
+def _pools(rows: Sequence[Row]) -> Section:
+    columns = [
+        _devices(rows),
+        _whole(rows, "segments", "segments", "That the allocator holds"),
+        _sizes(rows, "reserved", "reserved", "In segments"),
+        _sizes(rows, "in use", "active", "By blocks"),
+        Column("idle", "share", [row["idle_share"] for row in rows], "Of what is reserved"),
+        _sizes(rows, "split and free", "inactive_split", "Free parts of segments that are in use"),
+        _sizes(rows, "free segments", "free_segments", "Segments without a block in use"),
+        _sizes(rows, "largest free", "largest_free", "The largest block that could be given out"),
+    ]
+    return table("pools", "Pools", columns, "The recording has no segments of an allocator.")
+
+
+def _shortages(rows: Sequence[Row]) -> Section:
+    columns = [
+        _callers(rows),
+        Column("what", TEXT, [str(row["shortage"]).replace("_", " ") for row in rows], "What came of it"),
+        _times(rows, "at", "time_ns"),
+        _sizes(rows, "asked for", "requested", "Missing where the recording does not say"),
+        _sizes(rows, "device had", "device_free", "Free on the device then"),
+        _sizes(rows, "live", "live", "What lived then"),
+        _sizes(rows, "reserved", "reserved", "By the allocator then"),
+    ]
+    nothing = "It did not run short, or there is no history of an allocator."
+    return table("shortages", "Too little memory", columns, nothing)
+
+
+# --- segments ---------------------------------------------------------------------------------------------------------
+
+
+def _segments(run: "Run", device: int) -> Section | None:
+    """Return the largest segments of a device with the blocks in use that lie in them; None where it has none."""
     segments, blocks = run.tables.segments, run.tables.blocks
     rows = np.flatnonzero(segments.device == device)
     if not len(rows):
-        return ""
+        return None
     rows = rows[np.argsort(-segments.bytes[rows], kind="stable")]
-    most = max(1, int(segments.bytes[rows[0]]))
-    drawn: list[str] = []
-    for row, segment in enumerate(rows[:SEGMENTS].tolist()):
-        base, y = int(segments.address[segment]), row * ROW
-        width = WIDTH * int(segments.bytes[segment]) / most
-        drawn.append(f'<rect class="reserved" x="0" y="{y:g}" width="{width:.2f}" height="{ROW - 3:g}"/>')
+    drawn: list[Section] = []
+    for segment in rows[:SEGMENTS].tolist():
+        base = int(segments.address[segment])
         inside = np.flatnonzero((blocks.segment_address == base) & (blocks.device == device) & (blocks.state > 0))
-        steps = [
-            f"M{WIDTH * (int(blocks.address[at]) - base) / most:.2f},{y:g}"
-            f"h{max(0.5, WIDTH * int(blocks.bytes[at]) / most):.2f}v{ROW - 3:g}"
-            f"h-{max(0.5, WIDTH * int(blocks.bytes[at]) / most):.2f}z"
-            for at in inside.tolist()
-        ]
-        drawn.append(f'<path class="memory" d="{"".join(steps)}"/>' if steps else "")
-    height = ROW * min(len(rows), SEGMENTS)
-    left_out = f", the {SEGMENTS} largest" if len(rows) > SEGMENTS else ""
-    label = f"{len(rows):,} segments at the end{left_out}: filled what blocks in use hold, the widest {amount(most)}"
-    return (
-        f'<svg class="map" viewBox="0 0 {WIDTH:g} {height:g}" role="img" aria-label="{escape(label)}">'
-        f'{"".join(drawn)}</svg><p class="note">{escape(label)}</p>'
-    )
+        sizes = blocks.bytes[inside]
+        drawn.append({
+            "address": f"{base:#x}", "bytes": int(segments.bytes[segment]), "used": int(sizes.sum()),
+            "starts": (blocks.address[inside].astype("i8") - base).tolist(), "sizes": sizes.tolist(),
+        })  # fmt: skip
+    largest = f", the {SEGMENTS} largest" if len(rows) > SEGMENTS else ""
+    widest = amount(drawn[0]["bytes"])
+    note = f"{len(rows):,} segments at the end{largest}: filled what blocks in use hold, the widest {widest}."
+    return {"id": f"segments-{_key(device)}", "title": f"{_place(device)}: segments and the blocks in use",
+            "form": "segments", "note": note, "segments": drawn}  # fmt: skip

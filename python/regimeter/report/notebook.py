@@ -8,8 +8,13 @@ server; its own policy keeps it from every network.
 from html import escape
 from typing import TYPE_CHECKING
 
-from ..system.text import TextTable, duration, percent, printable
-from .static_page import table
+from ..analysis.rows import texts_of
+from ..run.records import summaries_of
+from ..run.summary_text import summary_table
+from ..system.text import TextTable, count, duration, percent, printable
+from .comparison_text import level_of, rows_table, verdict_line
+from .comparison_view import View, rows_of
+from .plain import table
 
 if TYPE_CHECKING:
     from ..analysis.result import Result
@@ -64,9 +69,6 @@ def tables_of(run: "Run", lines: bool = True) -> "tuple[TextTable | None, list[R
 
 
 def _scopes(run: "Run") -> TextTable | None:
-    from ..run.records import summaries_of
-    from ..run.summary_text import summary_table
-
     summaries = summaries_of(run)
     if not summaries:
         return None
@@ -91,9 +93,6 @@ def of_verdict(verdict: "Verdict") -> str:
 
 def of_comparison(comparison: "ProfilerComparison") -> str:
     """Return the verdict line and the rows that changed or are undecided, those that fail a gate first."""
-    from .comparison_text import level_of, rows_table, verdict_line
-    from .comparison_view import View, rows_of
-
     rows = rows_of(comparison, View(only_changed=True))
     shown = rows_table("", rows[:ROWS], level_of(comparison))
     rest = len(rows) - ROWS
@@ -113,23 +112,21 @@ def of_result(result: "Result") -> str:
 
 
 def _facts(run: "Run") -> str:
-    parts = [f"{len(run.spans):,} spans", f"{len(run.lanes):,} lanes", duration(run.duration_ns / 1e6)]
+    parts = [count(len(run.spans), "span"), count(len(run.lanes), "lane"), duration(run.duration_ns / 1e6)]
     if len(run.samples):
         parts.append(f"{len(run.samples):,} samples")
     return f"Run ({run.source}): {', '.join(parts)}"
 
 
 def _cells(result: "Result") -> str:
-    from ..analysis.rows import texts_of
-
     header, rows = texts_of(result)
     left = len(result.table) - len(rows[:ROWS])
-    return table("", header, rows[:ROWS], result.verb.empty) + (f"<p>{left:,} more rows</p>" if left > 0 else "")
+    return table(header, rows[:ROWS], result.verb.empty) + (f"<p>{left:,} more rows</p>" if left > 0 else "")
 
 
 def _table(found: TextTable) -> str:
     title = f"<p><b>{_text(found.title)}</b></p>" if found.title else ""
-    return title + table("", found.header, ([cell.strip() for cell in row] for row in found.rows))
+    return title + table(found.header, ([cell.strip() for cell in row] for row in found.rows))
 
 
 def _text(text: str) -> str:

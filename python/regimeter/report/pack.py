@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
+from ..system.arrays import np
 
 if TYPE_CHECKING:
     from ..public.run import Run
@@ -20,8 +20,14 @@ def packed(values: Any, *, steps: bool = False) -> dict[str, Any]:
 
     Whole numbers (`u` or `i` with their bits) are kept in as few bytes as hold them all, all lowest bytes first, then
     the next: high bytes are alike, so they take next to nothing. `f64` is a little-endian double. A column of one whole
-    number is {type: "same", value}.
+    number is {type: "same", value}. The data are compressed, as text.
     """
+    made = bare(values, steps=steps)
+    return made | {"data": _compressed(made["data"])} if "data" in made else made
+
+
+def bare(values: Any, *, steps: bool = False) -> dict[str, Any]:
+    """Return a column as `packed` does, its data as they are: bytes."""
     column = np.asarray(values)
     if column.dtype.kind in "iu" and len(column) and (column == column[0]).all():
         return {"type": "same", "value": int(column[0])}
@@ -32,7 +38,7 @@ def packed(values: Any, *, steps: bool = False) -> dict[str, Any]:
 
 
 def _doubles(column: Any) -> dict[str, Any]:
-    return {"type": "f64", "data": _compressed(column.astype("<f8").tobytes())}
+    return {"type": "f64", "data": column.astype("<f8").tobytes()}
 
 
 def _integers(column: Any) -> dict[str, Any]:
@@ -42,11 +48,30 @@ def _integers(column: Any) -> dict[str, Any]:
     if needed > MOST_BYTES:
         return _doubles(column)
     planes = column.astype("<i8" if signed else "<u8").view("u1").reshape(-1, 8)[:, :needed].T
-    return {"type": f"{'i' if signed else 'u'}{8 * needed}", "data": _compressed(planes.tobytes())}
+    return {"type": f"{'i' if signed else 'u'}{8 * needed}", "data": planes.tobytes()}
 
 
 def _compressed(data: bytes) -> str:
     return base64.b64encode(gzip.compress(data, compresslevel=6, mtime=0)).decode("ascii")
+
+
+def binary(document: Any) -> bytes:
+    """Return a document with `bare` columns as bytes: the length of its JSON (4 bytes, lowest first), the JSON, the
+    columns' data one after the other. In the JSON, `data` is the place of the first byte and their number.
+    """
+    parts: list[bytes] = []
+    at = 0
+
+    def placed(data: object) -> list[int]:
+        nonlocal at
+        if not isinstance(data, bytes):
+            raise TypeError(f"a document holds {type(data).__name__}, which JSON has no form for")
+        parts.append(data)
+        at += len(data)
+        return [at - len(data), len(data)]
+
+    text = json.dumps(document, separators=(",", ":"), default=placed).encode()
+    return len(text).to_bytes(4, "little") + text + b"".join(parts)
 
 
 class Names:

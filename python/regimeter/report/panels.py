@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from .. import _core
 from ..analysis.catalog import find_verbs
 from ..analysis.result import Result
+from ..analysis.words import words_of
 from .pack import Names, packed, packed_table
 
 if TYPE_CHECKING:
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from ..calibration.choice import Choice
     from ..public.run import Run
 
+NO_DEVICE = _core.REGIME_REASONS.index("no_device")
 MOST_ROWS = 5_000  # of one table; the page says how many it does not hold
 ELSEWHERE = ("breakdown", "flame", "timeline_blocks", "active_times")  # shown by views of their own
 
@@ -47,7 +49,7 @@ def panel_of(run: "Run", verb: "Verb", names: Names, ceilings: "Choice") -> dict
                 "heading": column.heading,
                 "unit": "name" if described[column.name]["type"] == "name" else _unit(column.unit),
                 "nested": column.unit == "nested",
-                "codes": _codes(column.unit),
+                "codes": _words(column.unit),
                 "doc": described[column.name]["doc"],
             }
             for column in shown
@@ -75,8 +77,10 @@ def _unit(unit: str) -> str:
     return "code" if unit.startswith("code:") else unit
 
 
-def _codes(unit: str) -> list[str] | None:
-    return list(getattr(_core, unit.removeprefix("code:"))) if unit.startswith("code:") else None
+def _words(unit: str) -> list[str] | None:
+    """Return what the page says for each code."""
+    constant = unit.removeprefix("code:")
+    return None if constant == unit else [words_of(constant, token) for token in getattr(_core, constant)]
 
 
 def _table(
@@ -90,12 +94,18 @@ def _table(
 ) -> dict[str, Any]:
     table = run.analyse(verb.analysis, group_by=group_by, ceilings=ceilings.vector if verb.ceilings else None)
     types = {name: column["type"] for name, column in described.items()}
-    found = {"total": len(table), **packed_table(table, columns, types, names, slice(0, MOST_ROWS))}
+    count = 0 if _is_unjudged(verb, table) else len(table)
+    found = {"total": count, **packed_table(table, columns, types, names, slice(0, min(count, MOST_ROWS)))}
     found["headline"] = Result(verb, table, run).headline()
     for column in verb.columns:
         if column.unit == "at" and column.name in columns:
             found["columns"][column.name] = packed(_since_start(run, table, column.name))
     return found
+
+
+def _is_unjudged(verb: "Verb", table: Any) -> bool:
+    """Return whether a table of regimes says only that there is nothing to judge: no work of a device."""
+    return verb.analysis == "region_regimes" and bool((table.reason == NO_DEVICE).all())
 
 
 def _since_start(run: "Run", table: Any, column: str) -> Any:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
+from ..analysis.words import words_of
 from .pack import packed
 
 if TYPE_CHECKING:
@@ -18,15 +19,15 @@ def path_of(run: "Run") -> dict[str, Any] | None:
     """Return path and ties as pieces in order of time; None for a run without a path.
 
     A piece is all that follows one another on one lane (-1 where nothing was recorded): when it starts, in ns since the
-    start of the run, how long it is, and the kind that most of it went into, a number of `kinds`. Of ties, also how
-    long before the path their detour was over, and how long the path beside it is.
+    start of the run, how long it is, and the kind that most of it went into, a number of `kinds` (words). Of ties,
+    also how long before the path their detour was over, and how long the path beside it is.
     """
     path: Any = run.analyse("critical_path")
     if not len(path):
         return None
     ties: Any = run.analyse("critical_ties")
     return {
-        "kinds": list(_core.PATH_KINDS),
+        "kinds": [words_of("PATH_KINDS", token) for token in _core.PATH_KINDS],
         "path": _pieces(run, path, [path.lane], ()),
         "ties": _pieces(run, ties, [ties.tie, ties.lane], ("slack_ns", "beside_ns")),
         "tied": int(ties.tie[-1]) + 1 if len(ties) else 0,

@@ -54,6 +54,9 @@ def regimes_of(run: "Run", ceilings: "Choice") -> dict[str, Any]:
         return row | words | {"sureness": sureness_of(row)}
 
     regions = run.result("region-regimes", by="run", ceilings=ceilings, top=MOST_DEVICES)
+    # Without device work there is nothing that a scope could be judged by.
+    judged = any(row["reason"] != "no_device" for row in regions)
+    scopes = _scopes(run, ceilings) if judged else []
     kernels = run.result("kernel-regimes", ceilings=ceilings, top=KERNELS)
     return {
         "ceilings": ceilings.note,
@@ -61,11 +64,11 @@ def regimes_of(run: "Run", ceilings: "Choice") -> dict[str, Any]:
         "devices": [told(row) for row in regions],
         "kernels": [told(row) for row in kernels],
         "kernel_names": len(kernels.table),
-        "scopes": [told(row) | {"reason_text": reason_of(row, "scope")} for row in _scopes(run, ceilings)],
+        "scopes": [told(row) | {"reason_text": reason_of(row, "scope")} for row in scopes],
     }
 
 
 def _scopes(run: "Run", ceilings: "Choice") -> list[dict[str, Any]]:
-    """Return the longest scopes around device work; without it there is nothing that a scope could be judged by."""
+    """Return the longest scopes around device work."""
     rows = run.result("region-regimes", by="scope", ceilings=ceilings, top=SCOPES)
     return [row for row in rows if row["name"] and row["reason"] != "no_device"]

@@ -3,10 +3,9 @@
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from .. import _core
 from ..regime.roofline import bands
+from ..system.arrays import np
 from ..system.text import count as counted
 from ..system.text import percent, shorten
 from .pack import Names, packed

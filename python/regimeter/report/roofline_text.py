@@ -4,9 +4,8 @@
 import math
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ..regime.roofline import bands
+from ..system.arrays import np
 from ..system.text import padded, percent, printable, shorten
 from .roofline_data import work_of
 

@@ -3,9 +3,8 @@
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from .. import _core
+from ..system.arrays import np
 from ..system.text import count, duration, padded, percent, printable, shorten
 
 if TYPE_CHECKING:

@@ -49,16 +49,21 @@ def trace_data(
     file: str | None = None,
     progress: Progress | None = None,
     ceilings: "Calibration | str | os.PathLike[str] | None" = None,
+    most: int | None = None,
+    first: bool = False,
 ) -> dict[str, Any]:
     """Return the page's data for a run; what only a recording of ours knows is left out for a trace of others.
 
     ceilings: a calibration or its file, by default what `choose` finds. FormatError or OSError for no calibration.
+    most: spans with a row of their own in the timeline, by default the threshold `timeline_max_spans`.
+    first: only what is quickly there, for a page that asks for all of it when it is open; without LATER and the tables.
     """
     names, recorded = Names(run), not is_trace(run)
     chosen = choose(run, ceilings)
     files = files_of(run)
-    verbs = panel_verbs()
-    stages = Stages(len(OVERVIEW) + len(verbs) + 1, progress)
+    verbs = [] if first else panel_verbs()
+    views = {name: view for name, view in OVERVIEW.items() if not (first and name in LATER)}
+    stages = Stages(len(views) + len(verbs) + 1, progress)
     named = command_of(run) if recorded else PurePath(file or "").name or title_of(run) or "trace"
     data = {
         **_head(title or named),
@@ -80,17 +85,18 @@ def trace_data(
     }
     if recorded:
         data |= scopes_of(run)
-    for name, view in OVERVIEW.items():
+    for name, view in views.items():
         stages.begin(name)
-        data[name] = view(run, names, chosen)
+        data[name] = timeline_of(run, names, most=most) if name == "timeline" else view(run, names, chosen)
     panels = []
     for verb in verbs:
         stages.begin(f"{verb.name} table")
         panels.append(panel_of(run, verb, names, chosen))
-    data |= divided(panels)
+    if verbs:
+        data |= divided(panels)
     stages.begin("page")
-    tables = {panel["name"] for panel in data["panels"]}
-    data["limit"] = first_screen(run, verdict_data(run), data["suggestions"], tables)
+    tables = {panel["name"] for panel in data.get("panels", ())}
+    data["limit"] = first_screen(run, verdict_data(run), data.get("suggestions", []), tables)
     data["short_names"] = short_names_of(names)
     return data | {"names": names.packed()}
 
@@ -154,6 +160,14 @@ def breakdown_of(run: "Run") -> list[dict[str, Any]]:
     return rows
 
 
+def straggler_of(run: "Run") -> dict[str, Any] | None:
+    """Return the rank for which the others waited most, None where they waited for none."""
+    rows = run.result("stragglers", top=1).rows(0, 1)
+    if not rows or rows[0]["caused_ns"] <= 0:
+        return None
+    return {name: rows[0][name] for name in ("rank", "last", "collectives", "caused_ns")}
+
+
 def lanes_of(run: "Run") -> list[dict[str, Any]]:
     """Return the lanes with the texts that name them."""
     lanes, strings = run.lanes, run.strings
@@ -200,6 +214,7 @@ def sampled_flame_of(run: "Run") -> dict[str, Any] | None:
 # The views of the page that are no panels: each is a stage of its making, in this order.
 OVERVIEW: dict[str, Callable[["Run", Names, "Choice"], Any]] = {
     "breakdown": lambda run, _names, _ceilings: breakdown_of(run),
+    "straggler": lambda run, _names, _ceilings: straggler_of(run),
     "regimes": lambda run, _names, ceilings: judged_regimes_of(run, ceilings),
     "roofline": roofline_of,
     "suggestions": lambda run, _names, _ceilings: suggestions_data(run.suggestions()),
@@ -211,3 +226,5 @@ OVERVIEW: dict[str, Callable[["Run", Names, "Choice"], Any]] = {
     "samples": lambda run, _names, _ceilings: sampled_flame_of(run),
     "memory": lambda run, _names, _ceilings: memory_of(run, recorded=not is_trace(run)),
 }
+# What takes longest of a run with very many spans.
+LATER = frozenset({"regimes", "roofline", "suggestions", "path"})

@@ -2,10 +2,10 @@
 """The verdict in a terminal: a sentence, why, what to do next, and one bar of where the time went."""
 
 import sys
-import textwrap
 from typing import TYPE_CHECKING, Any, TextIO
 
-from ..system.text import bar, printable, width_of
+from ..system.text import bar, printable, width_of, wrapped
+from .odd_step import odd_step
 
 if TYPE_CHECKING:
     from ..public.run import Run
@@ -28,18 +28,16 @@ def print_verdict(run: "Run", file: TextIO | None = None) -> None:
     """Print what limits the run, and nothing where there is none."""
     found = run.verdict()
     if found is not None:
-        print(*verdict_lines(found, min(WIDEST, width_of(file or sys.stdout) or WIDE)), "", sep="\n", file=file)
+        width = min(WIDEST, width_of(file or sys.stdout) or WIDE)
+        print(*verdict_lines(found, width, odd_step(run)), "", sep="\n", file=file)
 
 
-def verdict_lines(verdict: "Verdict", width: int) -> list[str]:
-    """Return the lines, none wider than the width where words allow it."""
-    parts = (("Limit: ", verdict.sentence), ("Why:   ", verdict.why), ("Try:   ", verdict.next))
+def verdict_lines(verdict: "Verdict", width: int, odd: str = "") -> list[str]:
+    """Return the lines, none wider than the width where words allow it. odd: what stands out among the steps."""
+    parts = (("Limit: ", verdict.sentence), ("Why:   ", verdict.why), ("Try:   ", verdict.next), ("Odd:   ", odd))
     lines = []
-    for head, text in parts:
-        lines += textwrap.wrap(
-            printable(text), max(40, width), initial_indent=head, subsequent_indent=INDENT, break_long_words=False,
-            break_on_hyphens=False,
-        )  # fmt: skip
+    for head, text in parts if odd else parts[:-1]:
+        lines += wrapped(printable(text), max(40, width), first=head, hang=INDENT)
     return lines + [f"{INDENT}{line}" for line in bar_lines(verdict, max(40, width) - len(INDENT))]
 
 
@@ -47,4 +45,4 @@ def bar_lines(verdict: "Verdict", width: int) -> list[str]:
     """Return a line a cause: its share as a bar, as a figure, and its name."""
     shown = [(cause, share) for cause, share in verdict.shares.items() if share >= LEAST][:SHOWN]
     cells = min(BAR, width - 30)
-    return [f"{bar(share, cells)} {100 * share:4.0f} %  {cause}" for cause, share in shown]
+    return [f"{bar(share, cells)} {100 * share:4.0f} %  {cause.replace('_', ' ')}" for cause, share in shown]

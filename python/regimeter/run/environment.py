@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from ..public.run import Run
 
 NOT_STATED = "not stated"
+# Members of the stored form that are objects; in a damaged or foreign file one may be anything.
+SECTIONS = frozenset({
+    "budget", "cost", "count", "device", "libraries", "nsys", "process_memory", "recorded_program", "ring", "skipped",
+    "stacks", "structure", "trace", "units",
+})  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +78,7 @@ class Environment:
     supports, cuda: that of the runtime ("12.4"). libraries: versions of what the program had loaded. units: of the
     times, where a file states others than ours. work: batch and shapes, where a file states them. measured: "times", or
     what counted instead of a clock; layout: of the memory in which it counted. runner: a name that the user gave to the
-    class of machine (REGIMETER_RUNNER).
+    class of machine (REGIMETER_RUNNER). gpu_share: per cent of each GPU's threads, where MPS gives the program a part.
     """
 
     host: str | None = None
@@ -95,6 +100,7 @@ class Environment:
     driver_cuda: str | None = None
     cuda: str | None = None
     runner: str | None = None
+    gpu_share: str | None = None
     units: str = ""
     work: str | None = None
     measured: str = "times"
@@ -109,7 +115,7 @@ class Environment:
     @classmethod
     def current(cls) -> "Environment":
         """Return the environment of this process, as a recording of it would say it."""
-        from ..system.description import describe_machine
+        from ..system.description import describe_machine  # 8 ms, for which no run that is read waits
 
         return _read(describe_machine())
 
@@ -118,11 +124,22 @@ class Environment:
         return replace(self, gpus=tuple(gpu for gpu in self.gpus or () if gpu.ordinal == ordinal))
 
 
+def stored_form(text: str) -> dict[str, Any]:
+    """Return what a file says of where it was recorded; nothing is kept of a section that is no object."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    if not isinstance(value, dict):
+        return {}
+    return {name: part for name, part in value.items() if name not in SECTIONS or isinstance(part, dict)}
+
+
 def environments_of(run: "Run") -> list[Environment]:
     """Return the environments of the files that a run was made of: one, or one for each rank."""
     table = run.table("files")
     texts = [run.string(number) for number in table.environment.tolist()] if len(table) else []
-    stored = [_mapping(json.loads(text)) for text in texts if text]
+    stored = [stored_form(text) for text in texts if text]
     return [Environment.of(one) for one in stored if one] or [Environment.of(run.environment)]
 
 
@@ -153,6 +170,7 @@ def _read(stored: Mapping[str, Any]) -> Environment:
         driver_cuda=cuda_version(trace.get("cuda_driver_version")) or cuda_version(system.get("CudaDriverVersion")),
         cuda=_text(stored.get("cuda")) or cuda_version(trace.get("cuda_runtime_version")),
         runner=_text(stored.get("runner")),
+        gpu_share=_text(stored.get("gpu_share")),
         units=", ".join(f"{name} = {unit}" for name, unit in sorted(_mapping(stored.get("units")).items())),
         work=_work(stored, trace),
         measured=_measured(_mapping(stored.get("count"))),
@@ -162,7 +180,10 @@ def _read(stored: Mapping[str, Any]) -> Environment:
 
 
 def _measured(count: Mapping[str, Any]) -> str:
-    return f"{count.get('metric')} by {count.get('tool')}" if count and not count.get("reason") else "times"
+    if not count or count.get("reason"):
+        return "times"
+    heap = ", steady heap" if count.get("steady_heap") else ""
+    return f"{count.get('metric')} by {count.get('tool')}{heap}"
 
 
 def _gpus(stored: Mapping[str, Any], trace: Mapping[str, Any]) -> tuple[tuple[Gpu, ...] | None, str]:

@@ -8,10 +8,15 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from .. import _core
+from .._core import UnavailableError
+from ..system.files import atomic_path
+from . import otlp
+from .memory_snapshot import write_snapshot
+
 if TYPE_CHECKING:
     from ..public.run import Run
 
-# Nothing of the core is imported here, because the command line lists the formats in its help.
 # The first suffix that matches counts. A plain .json is the profile of entries and summary, as ever.
 SUFFIXES = {
     ".trace.json": "chrome",
@@ -82,9 +87,6 @@ def export(
     stacks: str = "host",
 ) -> None:
     """Write the run to `path`; see ``Run.export``."""
-    from .. import _core
-    from ..system.files import atomic_path
-
     if format is not None and format not in FORMATS:
         raise ValueError(f"no export format is called {format!r}; valid are: {', '.join(FORMATS)}")
     chosen = choose(path, SUFFIXES, chosen=format)
@@ -99,16 +101,12 @@ def export(
     elif chosen in COLUMNAR:
         write_columnar(run.table(table or "spans"), path, chosen)
     elif chosen == "otlp":
-        from . import otlp
-
         if is_address(path):
             otlp.send(run, os.fspath(path))
             return
         with atomic_path(path) as temporary:
             otlp.write(run, temporary)
     elif chosen == "pickle":
-        from .memory_snapshot import write_snapshot
-
         with atomic_path(path) as temporary:
             write_snapshot(run, temporary)
     else:
@@ -131,8 +129,6 @@ def _binary_writer(path: str, packed: bool) -> Iterator[IO[bytes]]:
 
 def _export_tables(run: "Run", folder: Path, chosen: str) -> None:
     """Write each table that has rows to a file of its own; `spans` and `lanes` always."""
-    from .. import _core
-
     if chosen in COLUMNAR:
         need_pyarrow(chosen)
     folder.mkdir(exist_ok=True)
@@ -146,8 +142,6 @@ def need_pyarrow(chosen: str) -> Any:
     try:
         import pyarrow
     except ImportError:
-        from .._core import UnavailableError
-
         message = f"{chosen} needs the package pyarrow; install it: pip install 'regimeter[arrow]'"
         raise UnavailableError(message) from None
     return pyarrow
@@ -155,8 +149,6 @@ def need_pyarrow(chosen: str) -> Any:
 
 def write_columnar(table: Any, path: str | os.PathLike[str], chosen: str) -> None:
     """Write one table as Parquet or as an Arrow file; names are dictionary-encoded strings."""
-    from ..system.files import atomic_path
-
     arrow = need_pyarrow(chosen)
     with atomic_path(path) as temporary:
         content = arrow.table(table)

@@ -129,6 +129,7 @@ FACTS = (
           "devices of one model differ by some percent", _of_gpus(lambda gpu: gpu.uuid)),
     _fact("gpu_part", "instances of the MIG device", _NAMES, "device", "a part of a GPU",
           _of_gpus(lambda gpu: gpu.part or "whole")),
+    _fact("gpu_share", "share of the GPU in %", _STOPS, "history noise device", "MPS gives the program a part of it"),
     _fact("gpu_memory", "GPU memory", _NAMES, "device", "one name, two models", _of_gpus(lambda gpu: gpu.memory_bytes)),
     _fact("power_limit", "power limit in W", _NAMES, "history device",
           "a lower limit lowers clocks under load", _of_gpus(lambda gpu: gpu.power_limit_watts)),

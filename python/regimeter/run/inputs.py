@@ -42,6 +42,7 @@ MOST_BLANKS = 256 << 20  # a packed file of a few kB can hold gigabytes of them
 DEPTH = 4  # chunks that wait between inflating and parsing
 # A key of the outermost object that tells an exported profile from a trace.
 EXPORT_KEYS = frozenset((b'"entries"', b'"summary"', b'"launches"'))
+_EVENT = re.compile(rb'"ph"\s*:')  # what every event of a trace has
 TRACE_KEYS = frozenset((b'"traceEvents"', b'"schemaVersion"', b'"deviceProperties"', b'"distributedInfo"'))
 _TOKENS = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}\[\]:,]', re.DOTALL)
 # Formats that people have at hand and hope for.
@@ -175,8 +176,23 @@ def kind_of(head: bytes) -> str:
         return "snapshot"
     text = head.removeprefix(BYTE_ORDER_MARK).lstrip()
     if text.startswith(b"["):
-        return "timeline" if is_timeline(text) else "trace"
+        return "timeline" if is_timeline(text) else "trace" if _is_list_of_events(text) else ""
     return _kind_of_object(text, len(head) < HEAD_BYTES) if text.startswith(b"{") else ""
+
+
+def is_recording(head: bytes) -> bool:
+    """Tell by the first bytes whether a file is a recording, or what is left of one."""
+    return head.startswith(RUN_MAGIC) or BLOCK_MAGIC.search(head) is not None
+
+
+def has_event(head: bytes) -> bool:
+    """Tell whether text has what every event of a trace has."""
+    return _EVENT.search(head) is not None
+
+
+def _is_list_of_events(text: bytes) -> bool:
+    """Tell whether text that begins with a bracket is a trace, which may be cut or damaged, and no line of a log."""
+    return text[1:].lstrip()[:1] in (b"", b"{", b"]") or has_event(text)
 
 
 def _kind_of_object(text: bytes, whole: bool) -> str:
@@ -266,7 +282,7 @@ def _read(kind: "type[Run]", opened: Input, strict: bool, recover: bool) -> "Run
         return _read_export(kind, opened.name, _all_of(opened), Damage())
     with _as_file(opened) as path:  # what is read with seeks
         if found == "sqlite":
-            from .nsys import read_nsys
+            from .nsys import read_nsys  # with NumPy, which other kinds are read without
 
             return read_nsys(kind, path, opened.name)
         loaded: Run = kind._load(path, recover)
@@ -462,7 +478,7 @@ def _all_of(opened: Input) -> bytes:
 
 
 def _read_export(kind: "type[Run]", name: str, data: bytes, damage: Damage) -> "Run":
-    from .profile_json import read_export
+    from .profile_json import read_export  # with NumPy, which other kinds are read without
 
     if damage.text:
         raise format_error(f"{name}: {damage.text}; the file may be cut", 0)

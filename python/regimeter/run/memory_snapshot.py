@@ -5,6 +5,8 @@ import json
 import pickle
 from typing import TYPE_CHECKING, Any
 
+from .. import _core
+
 if TYPE_CHECKING:
     from ..public.run import Run
 
@@ -86,8 +88,6 @@ def _rows(table: Any) -> list[dict[str, Any]]:
 
 
 def _segments(run: "Run", frames: _Frames) -> list[dict[str, Any]]:
-    from .. import _core
-
     blocks: dict[tuple[int, int], list[dict[str, Any]]] = {}
     for row in _rows(run.tables.blocks):
         blocks.setdefault((row["device"], row["segment_address"]), []).append(
@@ -115,8 +115,6 @@ def _segments(run: "Run", frames: _Frames) -> list[dict[str, Any]]:
 
 def _traces(run: "Run", frames: _Frames) -> tuple[list[list[Any]], list[Any]]:
     """Return the history of each device, and that of the host's pinned memory, which has segments."""
-    from .. import _core
-
     memory = run.memory
     pinned = bool((run.tables.segments.device < 0).any())
     traces: list[list[Any]] = [[] for _ in range(1 + int(memory.device.max(initial=-1)))]

@@ -41,12 +41,29 @@ _PREFIX = "CUPTI_ACTIVITY_KIND_"
 SYSTEM = ("Hostname", "OsDescription", "CpuDescription", "NvDriverVersion", "CudaDriverVersion")
 
 
+def is_nsys(path: str) -> bool:
+    """Whether a SQLite file is an export of Nsight Systems."""
+    database = None
+    try:
+        database = Database(path, path)
+        return _is_export(database)
+    except (sqlite3.Error, ValueError):
+        return False
+    finally:
+        if database is not None:
+            database.close()
+
+
+def _is_export(database: Database) -> bool:
+    return any(database.has(table) for table in ("StringIds", "META_DATA_EXPORT", "META_DATA_CAPTURE"))
+
+
 def read_nsys(kind: "type[Run]", path: str, name: str) -> "Run":
     """Read an export. FormatError when it is no SQLite file, or none of Nsight Systems."""
     database = None
     try:
         database = Database(path, name)
-        if not any(database.has(table) for table in ("StringIds", "META_DATA_EXPORT", "META_DATA_CAPTURE")):
+        if not _is_export(database):
             raise format_error(f"{name}: a SQLite file, but not an export of Nsight Systems: it has no StringIds table")
         return _read(kind, database)
     except sqlite3.Error as error:
@@ -91,7 +108,7 @@ def _device_ordinals(database: Database) -> Ordinals:
     return {
         (pid, device): gpu
         for pid, device, gpu in database.rows("SELECT pid, cudaId, gpuId FROM TARGET_INFO_CUDA_DEVICE")
-        if None not in (pid, device, gpu)
+        if all(isinstance(value, int) for value in (pid, device, gpu))
     }
 
 
@@ -310,8 +327,8 @@ def _dtype(schema: dict[str, Any], table: str, name: str) -> str:
 
 def _lanes(database: Database, builder: Builder, text_of: Callable[[int], str]) -> "Columns":
     threads = database.pairs("ThreadNames", "globalTid", "nameId")
-    named = {(_pid_of(key), key & 0xFFFFFF): text_of(value) for key, value in threads.items() if key is not None}
-    processes = {_pid_of(key): value for key, value in database.pairs("PROCESSES", "globalPid", "name").items() if key}
+    named = {(_pid_of(key), key & 0xFFFFFF): text_of(value) for key, value in threads.items()}
+    processes = {_pid_of(key): value for key, value in database.pairs("PROCESSES", "globalPid", "name").items()}
     rows = []
     for is_device, process, thread in builder.lanes:
         if is_device:
@@ -347,7 +364,7 @@ def _add_series(database: Database, builder: Builder, tables: dict[str, "Columns
 
 def _environment(database: Database) -> dict[str, Any]:
     """Return the devices in the form of a trace's head, and what the export says of itself."""
-    found: dict[str, Any] = {"nsys": database.pairs("META_DATA_EXPORT", "name", "value")}
+    found: dict[str, Any] = {"nsys": database.pairs("META_DATA_EXPORT", "name", "value", "text")}
     columns = ("id", "name", "totalMemory", "smCount", "computeMajor", "computeMinor", "memoryBandwidth", "clockRate")
     known = [column for column in columns if database.has("TARGET_INFO_GPU", column)]
     if "id" in known:
@@ -355,6 +372,6 @@ def _environment(database: Database) -> dict[str, Any]:
         names = {"totalMemory": "totalGlobalMem", "smCount": "numSms"}
         devices = [{names.get(k, k): v for k, v in zip(known, row, strict=True)} for row in rows]
         found["trace"] = {"deviceProperties": devices}
-    system = database.pairs("TARGET_INFO_SYSTEM_ENV", "name", "value")
+    system = database.pairs("TARGET_INFO_SYSTEM_ENV", "name", "value", "text")
     found["nsys"]["system"] = {name: system[name] for name in SYSTEM if name in system}
     return found

@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
+from urllib.parse import quote
 
 import numpy as np
 
@@ -39,8 +40,6 @@ class Database:
 
     def __init__(self, path: str, name: str) -> None:
         self.name = name
-        from urllib.parse import quote
-
         self._link = sqlite3.connect(f"file:{quote(path)}?mode=ro&immutable=1", uri=True)
         self._link.text_factory = lambda text: text.decode("utf-8", "replace")
         self._link.execute("PRAGMA trusted_schema = OFF")
@@ -112,11 +111,11 @@ class Database:
         self.rows_read += len(rows)
         return {column: np.ascontiguousarray(rows[column]) for column in defaults}
 
-    def pairs(self, table: str, key: str, value: str) -> dict[Any, Any]:
-        """Return two columns as a dictionary, empty where they are missing."""
+    def pairs(self, table: str, key: str, value: str, keys: str = "integer") -> dict[Any, Any]:
+        """Return two columns as a dictionary, empty where they are missing, without keys of another type."""
         if not self.has(table, key, value):
             return {}
-        return dict(self._link.execute(f'SELECT "{key}", "{value}" FROM "{table}"'))
+        return dict(self._link.execute(f'SELECT "{key}", "{value}" FROM "{table}" WHERE typeof("{key}") = ?', (keys,)))
 
     def rows(self, query: str) -> list[Any]:
         return self._link.execute(query).fetchall()

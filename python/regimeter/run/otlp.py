@@ -44,8 +44,8 @@ def spans_of(run: "Run") -> Iterator[Any]:
 
     if run.start_unix_ns is None:
         raise ValueError("the run does not say when it was recorded, and spans of OpenTelemetry have dates")
-    resource = Resource(_resource(run.environment))
-    by = InstrumentationScope("regimeter", _version())
+    resource = Resource(resource_of(run.environment))
+    by = InstrumentationScope("regimeter", version())
     rows = run.entries.span
     starts, lengths = run.spans.start_ns[rows].tolist(), run.spans.duration_ns[rows].tolist()
     threads = run.lanes.thread[run.spans.lane[rows]].tolist() if len(run.lanes) else [0] * len(rows)
@@ -84,7 +84,8 @@ class _Ids:
         return SpanContext(trace, span, is_remote=False, trace_flags=TraceFlags(TraceFlags.SAMPLED))
 
 
-def _resource(environment: dict[str, Any]) -> dict[str, Any]:
+def resource_of(environment: dict[str, Any]) -> dict[str, Any]:
+    """Return attributes of the resource, by the semantic conventions, of what a run knows of its program."""
     command = environment.get("command")
     words = [str(word) for word in command] if isinstance(command, list) else []
     name = environment.get("program") or next((os.path.basename(word) for word in words[1:] if word[:1] != "-"), "")
@@ -112,10 +113,11 @@ def _attributes(entry: Any) -> dict[str, Any]:
     return found
 
 
-def _version() -> str:
-    from importlib.metadata import version
+def version() -> str:
+    """Return this package's."""
+    from importlib import metadata
 
-    return version("regimeter")
+    return metadata.version("regimeter")
 
 
 def _batches(run: "Run") -> Iterator[list[Any]]:

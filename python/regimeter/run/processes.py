@@ -5,6 +5,7 @@ from array import array
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from .. import _core
 from .rebuild import build, tables_of
 
 if TYPE_CHECKING:
@@ -16,7 +17,12 @@ MACHINE = ("witness", "pressure")  # what is of the machine, or of a process and
 
 def program_of(run: "Run") -> tuple[int, str] | None:
     """Return what the recordings of one program's processes have in common; None where a run is of no such program."""
-    stated = run.environment.get("recorded_program")
+    return stated_program(run.environment)
+
+
+def stated_program(environment: dict[str, Any]) -> tuple[int, str] | None:
+    """Return the process that `regimeter record` has started and the name of its file, as an environment states it."""
+    stated = environment.get("recorded_program")
     if not isinstance(stated, dict):
         return None
     process, file = stated.get("process"), stated.get("file")
@@ -83,8 +89,6 @@ def _pairs(samples: dict[str, Any]) -> list[tuple[int, int]]:
 def _appended(run: "Run", added: dict[str, list[int]], count: int) -> dict[str, Any]:
     """Return the columns of the lanes with rows of host threads more."""
     import numpy as np
-
-    from .. import _core
 
     columns = {}
     for described in _core.schema()["run"]["lanes"]["columns"]:

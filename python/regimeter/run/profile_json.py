@@ -9,7 +9,6 @@ import json
 import math
 import os
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._core import ANOMALY_CODES, BACKENDS, DEVICES, FLAG_FAILED, FLAG_OPEN, FLAG_REPAIRED, MEMORY_ACTIONS
@@ -20,6 +19,8 @@ from .format_error import BYTE_ORDER_MARK, format_error
 from .profile_witness import StoredWitness, witness_columns
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ..public.run import Run
 
 FORMAT = "regimeter.profile"
@@ -124,7 +125,7 @@ _dumps = json.JSONEncoder(ensure_ascii=False, default=str, allow_nan=False).enco
 # --- read -----------------------------------------------------------------------------------------------------
 
 
-def read_export(kind: "type[Run]", path: Path, data: bytes) -> "Run":
+def read_export(kind: "type[Run]", path: "Path", data: bytes) -> "Run":
     """Read an exported file's text. FormatError names the file, the place and what was expected."""
     document = parse_export(path, data)
     if not isinstance(document.get("entries"), list):
@@ -174,7 +175,7 @@ def run_of_document(kind: "type[Run]", document: Mapping[str, Any], path: object
     return run
 
 
-def parse_export(path: Path, data: bytes) -> dict[str, Any]:
+def parse_export(path: "Path", data: bytes) -> dict[str, Any]:
     """Return the JSON object of a profile: of entries, of a summary or both. FormatError where it is none."""
     mark = len(BYTE_ORDER_MARK) if data.startswith(BYTE_ORDER_MARK) else 0
     try:

@@ -13,7 +13,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from .. import _core
@@ -37,12 +37,18 @@ Held = TypeVar("Held")
 
 @dataclass(slots=True)
 class Part(Generic[Held]):
-    """One file: what was made of it, its rank if it states one, and what it says of its job (world size, trace id)."""
+    """One file: what was made of it, its rank if it states one, and what it says of its job (world size, trace id).
+
+    program: what it has in common with the recordings of the same program's processes; owner: it is the one of the
+    process that `regimeter record` has started.
+    """
 
     path: str
     held: Held
     stated: int
     job: tuple[Any, ...]
+    program: tuple[int, str] | None = None
+    owner: bool = False
 
     @property
     def rank(self) -> int:
@@ -94,7 +100,8 @@ def read(
             left_out.append((path, part))
         else:
             parts.append(part)
-    chosen = choose(_by_program(parts, left_out), left_out, source, files)
+    groups = by_program(parts, left_out)
+    chosen = choose([as_one(group) for group in groups], left_out, source, files)
     runs = [part.held if rank in (part.stated, -1) else with_rank(part.held, rank) for part, rank in chosen]
     if left_out:
         runs[0] = with_anomaly(runs[0], SKIPPED, len(left_out), _name(left_out))
@@ -110,35 +117,31 @@ def read_part(kind: "type[Run]", path: str, strict: bool, name: str | None = Non
     except _core.FormatError as error:
         return str(error).removeprefix(f"{path}: ").partition("; expected")[0]
     part = _part(path, run)
-    known = part.rank >= 0 or program_of(run) is not None
+    known = part.rank >= 0 or part.program is not None
     return part if len(run.tables.files) or (run.start_unix_ns is not None and known) else "not a trace"
 
 
-def _by_program(parts: "list[Part[Run]]", left_out: list[tuple[str, str]]) -> "list[Part[Run]]":
-    """Return the parts with those of one program's processes, of one rank where they have one, as one part.
+def by_program(parts: list[Part[Held]], left_out: list[tuple[str, str]]) -> list[list[Part[Held]]]:
+    """Return the parts in groups: those of one program's processes, of one rank where they have one, are together.
 
     What lacks the recording of its program beside one that has it is of an earlier program, and left out.
     """
-    groups: dict[Any, list[Part[Run]]] = {}
+    groups: dict[Any, list[Part[Held]]] = {}
     for place, part in enumerate(parts):
-        program = program_of(part.held)
-        groups.setdefault(place if program is None else (program, part.rank), []).append(part)
-    whole = any(_has_program(group) for group in groups.values())
+        groups.setdefault(place if part.program is None else (part.program, part.rank), []).append(part)
+    whole = any(part.owner for part in parts)
     found = []
     for group in groups.values():
-        if whole and group[0].rank < 0 and program_of(group[0].held) is not None and not _has_program(group):
+        if whole and group[0].rank < 0 and group[0].program is not None and not any(part.owner for part in group):
             left_out += [(part.path, "of another program's recording") for part in group]
-        elif len(group) > 1:
-            held = merge_processes([part.held for part in group])
-            found.append(Part(group[0].path, held, group[0].stated, group[0].job))
         else:
-            found += group
+            found.append(group)
     return found
 
 
-def _has_program(group: "list[Part[Run]]") -> bool:
-    """Return whether the recording of the process that `regimeter record` started is among them."""
-    return any((program_of(part.held) or (None,))[0] == process_of(part.held) for part in group)
+def as_one(group: "list[Part[Run]]") -> "Part[Run]":
+    """Return the recordings of one program's processes as one part."""
+    return group[0] if len(group) == 1 else replace(group[0], held=merge_processes([part.held for part in group]))
 
 
 def choose(
@@ -178,13 +181,16 @@ def _part(path: str, run: "Run") -> "Part[Run]":
     if stated < 0:
         given = described.get("rank")
         stated = given if type(given) is int and 0 <= given < 2**31 else -1
-    return Part(path, run, stated, (described.get("world_size"), environment.get("trace_id")))
+    program = program_of(run)
+    owner = program is not None and program[0] == process_of(run)
+    return Part(path, run, stated, (described.get("world_size"), environment.get("trace_id")), program, owner)
 
 
 def _same_job(parts: list[Part[Held]], left_out: list[tuple[str, str]]) -> list[Part[Held]]:
-    """Keep the largest group, of several as large the first; parts that state nothing go with any."""
+    """Keep the largest group, of several as large one that states a world size, and of these the first."""
     counts = Counter(repr(part.job) for part in parts)
-    chosen = max(counts, key=lambda job: counts[job])
+    states = {repr(part.job): part.job[:1] not in ((), (None,)) for part in parts}
+    chosen = max(counts, key=lambda job: (counts[job], states[job]))
     for part in parts:
         if repr(part.job) != chosen:
             world = part.job[0]

@@ -4,7 +4,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
-from ..system.text import TextTable, amount, duration, percent, print_table, printable, say, shorten
+from ..system.text import TextTable, amount, count, duration, percent, print_table, printable, say, shorten
 from .cost import WORDS
 from .environment import drawn_bytes
 from .records import ProfileSummary
@@ -21,6 +21,7 @@ GOVERNED = {
     "resident": "the resident set",
     "scope_memory": "memory of scopes",
 }
+UNUSED = ("waiting", "unused")  # phases of a wait for a use of CUDA that did not come
 UPPER_BOUND = "upper bound: time between two events in the stream of the scope"
 
 
@@ -83,7 +84,7 @@ def cost_line(run: "Run") -> str:
     inside = cost["total_ns"] - starting
     before = f"; starting took {duration(starting / 1e6)} before it" if starting else ""
     return (
-        f"Cost of profiling: {cost['scopes']:,} scopes at {cost['per_scope_ns']:.0f} ns{beside}: "
+        f"Cost of profiling: {count(cost['scopes'], 'scope')} at {cost['per_scope_ns']:.0f} ns{beside}: "
         f"{'about' if run.complete or run.source == 'live' else 'at least'} {duration(inside / 1e6)}"
         f"{_of_the_run(cost['share'])}{before} ({cost['basis']}).{_watching(run)}"
     )
@@ -126,7 +127,7 @@ def _of_the_run(share: float | None) -> str:
 def notes(run: "Run", summaries: Sequence[ProfileSummary]) -> list[str]:
     """Return what a reader must know beside the figures."""
     budget = budget_line(run)
-    lines = [cost_line(run), *([budget] if budget else []), witness_line(run)]
+    lines = [cost_line(run), *([budget] if budget else []), witness_line(run), *kernels_lines(run)]
     missing = {
         s.unavailable.get("total_gpu_time_ms") for s in summaries if s.device != "cpu" and s.total_gpu_time_ms is None
     }
@@ -134,6 +135,16 @@ def notes(run: "Run", summaries: Sequence[ProfileSummary]) -> list[str]:
         lines.append(f"Device time: {UPPER_BOUND}.")
     lines += [f"Device time: unavailable: {reason}." for reason in sorted(filter(None, missing))]
     return lines + anomaly_lines(run.anomaly_list())
+
+
+def kernels_lines(run: "Run") -> list[str]:
+    """Return which kernels are missing from a recording that was to have those of the program by itself, and why."""
+    device = run.environment.get("device")
+    awaited = device.get("kernels_awaited") if isinstance(device, Mapping) else None
+    if not isinstance(device, Mapping) or not isinstance(awaited, Mapping) or awaited.get("phase") in UNUSED:
+        return []
+    told = [device.get("kernels_reason"), device.get("kernels_late")]
+    return [f"Kernels: {printable(text)}." for text in told if text and isinstance(text, str)]
 
 
 def anomaly_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -150,7 +161,7 @@ def bottleneck_lines(run: "Run", top_n: int) -> list[str]:
             time = f"{duration(s.total_time_ms)} in total"
         lines.append(f"[{place}] {printable(s.operation)}: {time}, {percent(s.share)} of the recorded time")
         spread = f", varies by {percent(s.cv, 0)}" if s.cv is not None and s.call_count > 1 else ""
-        calls = "1 call" if s.call_count == 1 else f"{s.call_count:,} calls"
+        calls = count(s.call_count, "call")
         lines.append(
             f"    {calls} on {s.device} ({s.backend}), {duration(s.avg_time_ms)} each"
             f" (median {duration(s.median_ms)}, p95 {duration(s.p95_ms)}{spread})"
@@ -160,7 +171,7 @@ def bottleneck_lines(run: "Run", top_n: int) -> list[str]:
         if s.peak_memory_mb is not None:
             lines.append(f"    memory peak {amount(s.peak_memory_mb * 1e6)}")
         if s.failed_count:
-            lines.append(f"    {s.failed_count:,} calls ended with an exception")
+            lines.append(f"    {count(s.failed_count, 'call')} ended with an exception")
     return lines
 
 

@@ -8,10 +8,11 @@ The core keeps a row of `turns/number` as each turn begins, and one of `turns/wa
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
+from ..system.arrays import np
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from ..public.run import Run
 
 NUMBER, WAITED = "turns/number", "turns/waited_ms"
@@ -23,8 +24,8 @@ class Turns:
     """begin_ns: when each turn but the first began. numbers: which these are, ALONE from the last on where the other
     had left. waited_s: how long was waited for them, between outermost scopes."""
 
-    begin_ns: NDArray[np.int64]
-    numbers: NDArray[np.int64]
+    begin_ns: "NDArray[np.int64]"
+    numbers: "NDArray[np.int64]"
     waited_s: float
 
     @classmethod
@@ -38,7 +39,7 @@ class Turns:
         found = np.asarray(run.tables.counters.value[rows]).astype(np.int64)
         return cls(run.tables.counters.time_ns[rows], found, float(run.tables.counters.value[waited].sum()) * 1e-3)
 
-    def at(self, times_ns: NDArray[np.int64]) -> NDArray[np.int64]:
+    def at(self, times_ns: "NDArray[np.int64]") -> "NDArray[np.int64]":
         """Return the number of the turn at each time; ALONE where there was none any more."""
         first = self.numbers[0] - 2 if self.numbers[0] != ALONE else ALONE
         return np.concatenate(([first], self.numbers))[np.searchsorted(self.begin_ns, times_ns, side="right")]
@@ -52,7 +53,7 @@ class Turns:
         )
 
 
-def _series(run: "Run", name: str) -> NDArray[np.intp]:
+def _series(run: "Run", name: str) -> "NDArray[np.intp]":
     texts = run.strings
     wanted = [int(number) for number in np.unique(run.tables.counters.series) if texts[int(number)] == name]
     return np.flatnonzero(np.isin(run.tables.counters.series, wanted))

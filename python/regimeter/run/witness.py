@@ -10,11 +10,11 @@ import math
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from ..system.arrays import np
 from .turns import Turns
 from .witness_device import DeviceWitness, devices_of
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from ..public.run import Run
@@ -113,8 +113,6 @@ class Witness:
     @classmethod
     def of(cls, run: "Run") -> "Witness | None":
         """Return what a run says of its machine, None where it has recorded nothing of it."""
-        import numpy as np
-
         looks, pressure = run.table("witness"), run.table("pressure")
         if not len(looks) and not len(pressure):
             return None
@@ -159,8 +157,6 @@ class Witness:
 
     def nearest(self, time_ns: "Times") -> "Times":
         """Return the look nearest in time to each of the times: rows of the columns; ValueError without looks."""
-        import numpy as np
-
         if not len(self):
             raise ValueError("the run has no look at its machine")
         times = np.asarray(time_ns, np.int64)
@@ -190,8 +186,6 @@ class Witness:
 
     @functools.cached_property
     def _spreads(self) -> dict[str, float]:
-        import numpy as np
-
         spreads = {}
         for what, _, values in self._series():
             pieces = np.array_split(values, max(1, min(POLICY.pieces, len(values) // POLICY.least_looks)))
@@ -252,8 +246,6 @@ class Witness:
         return [(what, values) for what, values in works if bool((values > 0).all())]
 
     def _windows(self, what: str, times: "Times", values: "Values") -> list[SlowWindow]:
-        import numpy as np
-
         moving = _moving_median(values)
         usual = float(np.quantile(moving, POLICY.usual_share))
         stretches = _stretches(moving >= POLICY.slower * usual)
@@ -319,8 +311,6 @@ def _without_scopes(run: "Run") -> bool:
 
 def _processes(run: "Run", lane: "Times") -> "Times":
     """Return a number for the process and rank of each lane, the same for all that are not known."""
-    import numpy as np
-
     pairs = np.stack([run.lanes.process, run.lanes.rank.astype(np.int64)], axis=1)
     if not len(pairs):
         return np.zeros(len(lane), np.int64)
@@ -329,8 +319,6 @@ def _processes(run: "Run", lane: "Times") -> "Times":
 
 
 def _ratios(values: "Values", process: "Times") -> "Values":
-    import numpy as np
-
     ratios = values.copy()
     for number in np.unique(process):
         ratios[process == number] /= np.median(values[process == number])
@@ -339,8 +327,6 @@ def _ratios(values: "Values", process: "Times") -> "Values":
 
 def _moving_median(values: "Values") -> "Values":
     """Return the median around each look; at the ends that of the looks that are there."""
-    import numpy as np
-
     side = POLICY.around // 2
     padded = np.r_[np.full(side, np.nan), values, np.full(side, np.nan)]
     around: Values = np.nanmedian(np.lib.stride_tricks.sliding_window_view(padded, 2 * side + 1), axis=1)
@@ -349,8 +335,6 @@ def _moving_median(values: "Values") -> "Values":
 
 def _stretches(slow: "NDArray[np.bool_]") -> list[tuple[int, int]]:
     """Return where the truth holds for POLICY.least_looks looks or more: the first, and the one after the last."""
-    import numpy as np
-
     changes = np.flatnonzero(np.diff(np.r_[False, slow, False].astype(np.int8)))
     pairs = zip(changes[::2].tolist(), changes[1::2].tolist(), strict=True)
     return [(first, end) for first, end in pairs if end - first >= POLICY.least_looks]
@@ -358,28 +342,20 @@ def _stretches(slow: "NDArray[np.bool_]") -> list[tuple[int, int]]:
 
 def _noise(values: "Values", moving: "Values") -> float:
     """Return the standard error of the median of one logarithm, by the median deviation from the level around."""
-    import numpy as np
-
     deviation = float(np.median(np.abs(np.log(values / moving))))
     return NORMAL_DEVIATION * deviation * MEDIAN_ERROR
 
 
 def _known(column: "Times") -> "Values":
-    import numpy as np
-
     return np.where(column > 0, column, np.nan)
 
 
 def _median(values: "Values") -> float | None:
-    import numpy as np
-
     known = values[~np.isnan(values)]
     return float(np.median(known)) if len(known) else None
 
 
 def _sum(running: "Times", waiting: "Times") -> "Times":
-    import numpy as np
-
     return np.where((running >= 0) & (waiting >= 0), running + waiting, -1)
 
 
@@ -391,8 +367,6 @@ def _share(part: "Times", whole: "Times") -> float | None:
 
 def _migrations(looks: Any) -> int:
     """Return the changes of processor between a lane's consecutive rows, marks included."""
-    import numpy as np
-
     order = np.lexsort((looks.time_ns, looks.lane))
     lane, processor = looks.lane[order], looks.processor[order]
     known = (lane[1:] >= 0) & (processor[1:] >= 0) & (processor[:-1] >= 0)

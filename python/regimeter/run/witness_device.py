@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
+from ..system.arrays import np
 
 if TYPE_CHECKING:
     from ..public.run import Run
@@ -36,8 +37,6 @@ class DeviceWitness:
 
 def devices_of(run: "Run") -> tuple[DeviceWitness, ...]:
     """Return the devices that telemetry tells of, by ordinal; a value holds until the next one of its series."""
-    import numpy as np
-
     counters = run.tables.counters
     names = {run.string(series): series for series in np.unique(counters.series).tolist()}
 
@@ -62,8 +61,6 @@ def devices_of(run: "Run") -> tuple[DeviceWitness, ...]:
 
 def _median(values: Any, weights: Any) -> float | None:
     """Return the value that holds, with those below it, for half of the time."""
-    import numpy as np
-
     if not len(values):
         return None
     order = np.argsort(values, kind="stable")
@@ -72,8 +69,6 @@ def _median(values: Any, weights: Any) -> float | None:
 
 
 def _held_back(bits: Any, weights: Any) -> tuple[tuple[str, float], ...]:
-    import numpy as np
-
     total, flags = int(weights.sum()), bits.astype(np.int64)
     if not total:
         return ()

@@ -153,6 +153,7 @@ class Explain(TypedDict):
     verdict: Limits | None
     suggestions: list[OptimizationSuggestion]
     doubts: list[str]
+    memory: list[str]
     markdown: str
 
 
@@ -172,7 +173,7 @@ class Query(TypedDict):
 
 
 class Regime(TypedDict):
-    """What limits a run, its regions and its kernels: `regimeter regime TRACE --json` (docs/regimes.md)."""
+    """What limits a run, its regions and its kernels: `regimeter regime TRACE --json` (docs/regime_profiler.md)."""
 
     file: str
     ceilings: dict[str, str]

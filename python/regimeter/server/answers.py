@@ -4,23 +4,20 @@
 import gzip
 import hashlib
 import json
-import re
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from html import unescape
 from typing import TypeAlias, TypeVar
 
 from fastapi import Request, Response
 
+from ..report.html import MEDIA_TYPE, policy_of
 from ..system.processors import usable_processors
 
-JSON, HTML = "application/json", "text/html; charset=utf-8"
+JSON, BINARY = "application/json", "application/octet-stream"
 LEAST_PACKED = 1_000  # bytes; below, packing saves no packet
 PACK_LEVEL = 5
-MOST_HEAD = 4_000  # bytes of a page in which its policy stands
-_POLICY = re.compile(rb'<meta http-equiv="Content-Security-Policy" content="([^"]*)"')
 T = TypeVar("T")
 Packed: TypeAlias = tuple[bytes, str]  # the body as gzip, and the policy that it states
 
@@ -52,15 +49,17 @@ class Answers:
 
     def html(self, request: Request, content: str, make: Callable[[], str]) -> Response:
         """Return a page; the policy that it states is a header too, with what a page cannot say of itself."""
-        return self.respond(request, content, lambda: make().encode("utf-8", "replace"), HTML)
+        return self.respond(request, content, lambda: make().encode("utf-8", "replace"), MEDIA_TYPE)
 
-    def respond(self, request: Request, content: str, make: Callable[[], bytes], media: str) -> Response:
-        """Return an answer, 304 where the client has it."""
+    def respond(
+        self, request: Request, content: str, make: Callable[[], bytes], media: str, *, keep: bool = True
+    ) -> Response:
+        """Return an answer, 304 where the client has it. keep: whether it stays ready."""
         key = self._key(request, content)
         headers = {"ETag": f'W/"{key}"', "Vary": "Accept-Encoding, Cookie"}
         if _has(request.headers.get("if-none-match", ""), key):
             return Response(status_code=304, headers=headers)
-        packed, policy = self._get(key, make)
+        packed, policy = self._get(key, make, keep)
         if policy:
             headers["Content-Security-Policy"] = policy
         if _takes_gzip(request.headers.get("accept-encoding", "")):
@@ -72,7 +71,7 @@ class Answers:
         text = "\0".join((self.version, content, request.url.path, json.dumps(asked)))
         return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
-    def _get(self, key: str, make: Callable[[], bytes]) -> Packed:
+    def _get(self, key: str, make: Callable[[], bytes], keep: bool) -> Packed:
         with self._lock:
             if key in self._ready:
                 self._ready.move_to_end(key)
@@ -87,7 +86,8 @@ class Answers:
                 finally:
                     with self._lock:
                         self._making.pop(key, None)
-                self._keep(key, known)
+                if keep:
+                    self._keep(key, known)
         return known
 
     def _keep(self, key: str, packed: Packed) -> None:
@@ -101,12 +101,6 @@ class Answers:
             self._ready[key] = packed
             while self.held_bytes > self.most_bytes:
                 self.held_bytes -= len(self._ready.popitem(last=False)[1][0])
-
-
-def policy_of(body: bytes) -> str:
-    """Return the policy that a page states as a header says it; "" for what is no page."""
-    found = _POLICY.search(body, 0, MOST_HEAD)
-    return f"{unescape(found[1].decode())}; frame-ancestors 'none'" if found else ""
 
 
 def to_json(found: object) -> bytes:

@@ -15,7 +15,7 @@ from .api_profiler import INT64, OBJECT, Run
 from .live import Watchers, page_data
 from .problems import RESPONSES, Problem
 from .service import Service
-from .shelf import TAG, Entry
+from .shelf import TAG, TAG_WORDS, Entry
 from .uploads import take
 
 RUN_SCHEMA = {
@@ -34,12 +34,23 @@ RUN_SCHEMA = {
 }
 RUNS_SCHEMA = {
     "type": "object",
-    "required": ["runs"],
-    "properties": {"runs": {"type": "array", "items": RUN_SCHEMA}},
+    "required": ["runs", "left_out"],
+    "properties": {
+        "runs": {"type": "array", "items": RUN_SCHEMA},
+        "left_out": {
+            "type": "array",
+            "description": "Files that are no runs.",
+            "items": {
+                "type": "object",
+                "required": ["name", "reason"],
+                "properties": {"name": {"type": "string"}, "reason": {"type": "string"}},
+            },
+        },
+    },
 }
 Id = Annotated[str, Path(min_length=1, max_length=400, description="Id of the run.")]
 Side = Annotated[str, Query(min_length=1, max_length=400, description="Id or name of the run.")]
-Tag = Annotated[str, Path(pattern=f"^{TAG.pattern}$", description="letters, digits, '_', '.' and '-'")]
+Tag = Annotated[str, Path(pattern=f"^{TAG.pattern}$", description=TAG_WORDS)]
 Texts = Annotated[list[str] | None, Query(max_length=20)]
 
 
@@ -57,7 +68,8 @@ def _add_shelf(router: APIRouter, service: Service) -> None:
     def runs() -> Response:
         """All runs that are served."""
         entries = service.shelf.entries()
-        return _plain({"runs": facts(service, entries)})
+        left_out = [{"name": name, "reason": reason} for name, reason in service.shelf.left_out]
+        return _plain({"runs": facts(service, entries), "left_out": left_out})
 
     @router.post("/runs", status_code=201, responses=_of(RUN_SCHEMA, 201), openapi_extra=UPLOAD)
     async def upload(

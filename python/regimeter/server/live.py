@@ -12,13 +12,17 @@ from collections.abc import AsyncIterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from .. import _core
+from ..report.compile_page import compile_data
+from ..report.memory_page import memory_data
 from ..report.trace_data import trace_data
 from ..run.profile_json import summary_facts
 from ..run.records import summaries_of
 from .answers import to_json
 from .loaded import Loaded
 from .problems import Problem
-from .shelf import RECORDING, Entry, is_young
+from .shelf import MEMORY, RECORDING, Entry, is_young
+from .tiles import grid, is_tiled
 
 if TYPE_CHECKING:
     from .service import Service
@@ -36,6 +40,7 @@ def state_of(loaded: Loaded) -> dict[str, Any]:
     return {
         "file": loaded.entry.name,
         "bytes": loaded.entry.bytes,
+        "revision": loaded.entry.bytes,
         "complete": run.complete,
         "writing": is_written(loaded),
         "spans": len(run.spans),
@@ -100,14 +105,36 @@ def _event(name: str, data: dict[str, Any]) -> bytes:
     return b"event: " + name.encode() + b"\ndata: " + to_json(data) + b"\n\n"
 
 
-def page_data(loaded: Loaded) -> dict[str, Any]:
-    """Return what the page of a run shows; of a recording that is being written with `live`: where the page hears that
-    it has grown (`events`), where it has its figures from (`data`), and of how many bytes these are (`bytes`)."""
+def document_data(report: dict[str, Any], entry: Entry) -> dict[str, Any]:
+    """Return what the page of a report of memory or of compiling shows. Problem for one that is not whole."""
+    try:
+        return (memory_data if entry.kind == MEMORY else compile_data)(report, entry.name)
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        what = f"no {error}" if isinstance(error, KeyError) else str(error)
+        raise Problem(422, f"{entry.name}: no whole {entry.kind} ({what}); write it again") from None
+
+
+def page_data(loaded: Loaded, *, first: bool = False) -> dict[str, Any]:
+    """Return what the page of a run or a report shows.
+
+    Of a recording that is being written, `live` says where the page hears that it has grown (`events`), where it has
+    its figures from (`data`), and what these are of (`revision`). Of a run with too many spans for a page the timeline
+    is an overview, and `tiles` says how to ask for more; with `first` what takes long is left out, and `rest` says
+    where the page gets all of it.
+    """
     entry = loaded.entry
-    data = trace_data(loaded.need_run(), title=entry.name, ceilings=loaded.ceilings)
-    if not is_written(loaded):
-        return data
-    live = {"events": f"/api/live?run={entry.id}", "data": f"/api/runs/{entry.id}/page", "bytes": entry.bytes}
+    if loaded.document is not None:
+        return document_data(loaded.document, entry)
+    tiled, written = is_tiled(loaded), is_written(loaded)
+    first = first and tiled and not written
+    most = int(_core.policy()["timeline_overview_spans"]["default"]) if tiled else None
+    data = trace_data(loaded.need_run(), title=entry.name, ceilings=loaded.ceilings, most=most, first=first)
+    if tiled:
+        data["tiles"] = grid(loaded)
+    whole = f"/api/runs/{entry.id}/page"
+    if not written:
+        return data | ({"rest": {"data": whole}} if first else {})
+    live = {"events": f"/api/live?run={entry.id}", "data": whole, "revision": entry.bytes}
     # It has not ended early, it has not ended.
     odd = [row for row in data["anomalies"] if row["code"] not in GOING_ON]
     return data | {"run": {**data["run"], "complete": True}, "anomalies": odd, "live": live}

@@ -17,7 +17,7 @@ from ..calibration.choice import device_names
 from ..public.run import Run
 from ..run import inputs, ranks
 from ..suite.timeline_data import TimelineGenerator
-from .lines import Lines, lines_of
+from .options import Options
 from .problems import Problem, unreadable
 from .shelf import COMPILE, MEMORY, RANKS, RECORDING, Entry, Shelf, is_young
 
@@ -41,15 +41,10 @@ class Loaded:
     run: Run | None
     document: dict[str, Any] | None
     given: Calibration | None = None
+    tiles_above: int | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _making: dict[str, threading.Lock] = field(default_factory=dict)
     _made: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def lines(self) -> Lines:
-        """The spans on the lines of their lanes."""
-        found: Lines = self._once("lines", lambda: lines_of(self.need_run()))
-        return found
 
     def active_times(self, min_duration_us: float) -> dict[str, Any]:
         """Return what ``regimeter timeline --json`` prints, which takes a look at every span."""
@@ -108,12 +103,11 @@ class Loaded:
 
 
 class LoadedRuns:
-    """Loads what is asked for once, and forgets what was not used for longest where memory passes `most_bytes`."""
+    """Loads what is asked for once, and forgets what was not used for longest where memory passes `cache_bytes`."""
 
-    def __init__(self, shelf: Shelf, most_bytes: int, ceilings: Calibration | None = None) -> None:
+    def __init__(self, shelf: Shelf, options: Options) -> None:
         self.shelf = shelf
-        self.ceilings = ceilings
-        self.most_bytes = most_bytes
+        self.options = options
         self._lock = threading.Lock()
         self._loaded: OrderedDict[tuple[str, int, int], Loaded] = OrderedDict()
         self._loading: dict[tuple[str, int, int], threading.Lock] = {}
@@ -134,7 +128,7 @@ class LoadedRuns:
                 self.shelf.check(entry)
                 try:
                     known = read(entry)
-                    known.given = self.ceilings
+                    known.given, known.tiles_above = self.options.ceilings, self.options.tiles_above
                 finally:
                     with self._lock:
                         self._loading.pop(key, None)
@@ -166,7 +160,7 @@ class LoadedRuns:
                 del self._loaded[old]  # what the file was before
             self._loaded[key] = loaded
             total = sum(one.bytes for one in self._loaded.values())
-            while total > self.most_bytes and len(self._loaded) > 1:
+            while total > self.options.cache_bytes and len(self._loaded) > 1:
                 _, dropped = self._loaded.popitem(last=False)
                 total -= dropped.bytes
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a server is told when it starts: where it listens, who may ask, and how much it takes."""
 
-import ipaddress
 from dataclasses import dataclass
 
 from ..calibration.ceiling import Calibration
@@ -19,7 +18,8 @@ class Options:
     sent; inflated_bytes: the same when it is unpacked. cache_bytes: memory for runs that stay loaded. answer_bytes:
     memory for answers that stay ready. allow_delete: whether files that were there before may be deleted too.
     history: the URL or path of a history of runs, "" for none. ceilings: what runs of that device are held to, None for
-    what is known of each run's device.
+    what is known of each run's device. tiles_above: spans above which the page of a run asks for its timeline in tiles,
+    None for the threshold `timeline_max_spans`.
     """
 
     host: str = "127.0.0.1"
@@ -33,19 +33,4 @@ class Options:
     allow_delete: bool = False
     history: str = ""
     ceilings: Calibration | None = None
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only programs of this machine can reach what listens there."""
-    if host.lower() == "localhost":
-        return True
-    address = as_address(host)
-    return address is not None and address.is_loopback
-
-
-def as_address(host: str) -> "ipaddress.IPv4Address | ipaddress.IPv6Address | None":
-    """Return the IP address that a text is, None for a name."""
-    try:
-        return ipaddress.ip_address(host.removeprefix("[").removesuffix("]"))
-    except ValueError:
-        return None
+    tiles_above: int | None = None

@@ -8,8 +8,8 @@ from urllib.parse import quote
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
+from ..report import html
 from . import comparing
-from .answers import HTML, policy_of
 from .pages import Listed, home_page, run_page
 from .past import history_page
 from .problems import Problem
@@ -79,12 +79,18 @@ def _home(service: Service) -> Response:
     title = f"Runs in {shelf.roots[0].name}" if len(shelf.roots) == 1 and not shelf.single else "Runs"
     sentences = service.sentences.ask(entries)
     listed = [
-        Listed(entry, sentences.get(entry.id), shelf.tags(entry), service.sentences.is_written(entry))
+        Listed(
+            entry,
+            sentences.get(entry.id),
+            shelf.tags(entry),
+            service.sentences.is_written(entry),
+            shelf.why_kept(entry, allowed=service.options.allow_delete),
+        )
         for entry in entries
     ]
-    text = home_page(title, listed, history=bool(service.options.history)).encode()
+    text = home_page(title, listed, shelf.left_out, history=bool(service.options.history)).encode()
     return _page(text)
 
 
 def _page(text: bytes) -> Response:
-    return Response(text, headers={"Content-Security-Policy": policy_of(text)}, media_type=HTML)
+    return Response(text, headers={"Content-Security-Policy": html.policy_of(text)}, media_type=html.MEDIA_TYPE)

@@ -2,42 +2,41 @@
 """Pages: that of a run is the one that ``regimeter report`` writes, that of a folder lists its runs."""
 
 import datetime
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
+from ..report.document import TEXT, Column, Section, document, first, table
 from ..report.html import render_html
-from ..report.memory_page import render_memory
-from ..report.static_page import Markup, page, table
-from ..system.text import UNAVAILABLE, amount
+from ..system.text import count
 from .live import page_data
 from .loaded import Loaded
+from .problems import HOME
 from .sentences import UNREADABLE
-from .shelf import COMPILE, MEMORY, RANKS, Entry
+from .shelf import COMPILE, MEMORY, RANKS, TAG, TAG_WORDS, Entry
 
-COLUMNS = ("run, and what limits it", "kind", "size", "written", "tags", "baseline", "current")
-REFRESH = '<meta http-equiv="refresh" content="3">\n'
+KINDS = {RANKS: "job"}  # what a kind is called in the sentence, where it is not by its own name
+TAG_RULE = {"pattern": TAG.pattern, "words": TAG_WORDS}
+NOTHING = "No recording, trace or profile is in this folder."
+ADD = "Add one below, or have a program write one into it: `regimeter record -o FOLDER/run.rgm program.py`."
 
 
 def run_page(loaded: Loaded) -> str:
-    """Return the page of one run, or of a report."""
-    if loaded.entry.kind == MEMORY and loaded.document is not None:
-        return render_memory(loaded.document, loaded.entry.name)
-    if loaded.entry.kind == COMPILE and loaded.document is not None:
-        return _compile_page(loaded.entry, loaded.document)
-    return render_html(page_data(loaded))
+    """Return the page of one run, or of a report; that of a very large run asks for the costly part when it is open."""
+    return render_html(page_data(loaded, first=True), home=HOME)
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
     """A run of the list. sentence: what limits it, None where that is not known yet. written: whether it is a recording
-    that is still being written."""
+    that is still being written. kept: why it is not deleted, "" where it may be."""
 
     entry: Entry
     sentence: str | None
     tags: Sequence[str] = ()
     written: bool = False
+    kept: str = ""
 
     @property
     def unreadable(self) -> bool:
@@ -45,26 +44,52 @@ class Listed:
         return self.sentence is not None and self.sentence.startswith(UNREADABLE)
 
 
-def home_page(title: str, runs: Sequence[Listed], *, history: bool = False) -> str:
+def home_page(
+    title: str, runs: Sequence[Listed], left_out: Sequence[tuple[str, str]] = (), *, history: bool = False
+) -> str:
     """Return the list of runs, from which one can be opened or two compared; it comes again while some are read."""
-    pending = [run for run in runs if run.sentence is None]
+    return render_html(home_data(title, runs, left_out, history=history))
+
+
+def home_data(
+    title: str, runs: Sequence[Listed], left_out: Sequence[tuple[str, str]] = (), *, history: bool = False
+) -> Section:
+    """Return what the list of runs shows. left_out: files that are no runs, each with the reason."""
     readable = [run for run in runs if not run.unreadable]
+    unreadable = [run for run in runs if run.unreadable]
     jobs = [run.entry.name for run in readable if run.entry.kind == RANKS]
-    rows = [_row(run) for run in readable if not _job(run, jobs)]
-    waits = f'<p class="note">{len(pending)} of {len(runs)} runs are still being read.</p>' if pending else ""
-    compare = "<p>Choose a baseline and a current run, then <button>Compare</button></p>" if len(rows) > 1 else ""
-    past = '<a href="/history">History</a> · ' if history else ""
-    body = (
-        f"<h1>{escape(title)}</h1>\n{waits}"
-        '<form action="/uploads" method="post" enctype="multipart/form-data">'
-        '<p><label>Add a run: <input type="file" name="file" required></label> <button>Upload</button></p></form>\n'
-        f'<form action="/compare" method="get">{compare}\n'
-        f"{table('Runs', COLUMNS, rows, 'No recording, trace or profile is in this folder.')}\n"
-        f"{_ranks(readable, jobs)}</form>\n"
-        f"{_broken([run for run in runs if run.unreadable])}"
-        f'<p class="note">{past}<a href="/openapi.json">The API</a></p>'
-    )
-    return page(title, body, head=REFRESH if pending else "", forms="'self'")
+    alone = [run for run in readable if not _job(run, jobs)]
+    pending = sum(run.sentence is None for run in runs)
+    links = [("/history", "History"), ("/openapi.json", "The API")]
+    listed = _listed("runs", "Runs", alone) | {"pending": pending}
+    sections = [
+        *([listed] if alone else []),
+        *_ranks(readable, jobs),
+        {"id": "upload", "title": "Add a run", "form": "upload"},
+        *_unreadable(unreadable),
+        *_left_out(left_out),
+        {"id": "more", "title": "More", "form": "links", "links": links if history else links[1:]},
+    ]
+    why = _why(pending, len(runs), len(unreadable), len(left_out))
+    limit = first("What is here", _sentence(alone), why=why if readable else f"{ADD} {why}".strip())
+    return document("runs", title, limit=limit, sections=sections, sends=True)
+
+
+def _sentence(runs: Sequence[Listed]) -> str:
+    if not runs:
+        return NOTHING
+    written = sum(run.written for run in runs)
+    kinds = Counter(KINDS.get(run.entry.kind, run.entry.kind) for run in runs)
+    told = ", ".join(count(number, kind) for kind, number in kinds.most_common())
+    return f"{told}{f', {written} of them being written' if written else ''}."
+
+
+def _why(pending: int, runs: int, unreadable: int, left_out: int) -> str:
+    reading = f"{pending} of {runs} runs are still being read. " if pending else ""
+    other = "other file" if unreadable else "file"
+    apart = [f"{count(unreadable, 'file')} cannot be read"] if unreadable else []
+    apart += [f"{count(left_out, other)} left out"] if left_out else []
+    return reading + (f"{', '.join(apart)}: the reasons are below." if apart else "")
 
 
 def _job(run: Listed, jobs: Sequence[str]) -> str:
@@ -73,70 +98,55 @@ def _job(run: Listed, jobs: Sequence[str]) -> str:
     return next((job for job in jobs if name != job and name.startswith(job)), "")
 
 
-def _ranks(runs: Sequence[Listed], jobs: Sequence[str]) -> str:
+def _ranks(runs: Sequence[Listed], jobs: Sequence[str]) -> list[Section]:
     """Return the ranks of each job, folded: the job itself is in the list."""
-    parts = []
-    for job in jobs:
-        rows = [_row(run) for run in runs if _job(run, jobs) == job]
-        summary = f"<summary>{len(rows)} ranks of {escape(job)}</summary>"
-        parts.append(f"<details>{summary}{table('', COLUMNS, rows)}</details>\n")
-    return "".join(parts)
+    made = []
+    for number, job in enumerate(jobs):
+        ranks = [run for run in runs if _job(run, jobs) == job]
+        made.append(_listed(f"ranks-{number}", f"{count(len(ranks), 'rank')} of {job}", ranks) | {"folded": True})
+    return made
 
 
-def _broken(runs: Sequence[Listed]) -> str:
-    """Return what looked like runs and is none, folded."""
-    if not runs:
-        return ""
-    rows = [(run.entry.name, (run.sentence or "").removeprefix(UNREADABLE)) for run in runs]
-    number = f"{len(runs)} files cannot be read" if len(runs) > 1 else "1 file cannot be read"
-    return f"<details><summary>{number}</summary>{table('', ('file', 'why'), rows)}</details>\n"
-
-
-def _row(run: Listed) -> list[str]:
-    entry = run.entry
-
-    def choose(side: str) -> Markup:
-        label = escape(f"{entry.name} as {side}")
-        return Markup(f'<input type="radio" name="{side}" value="{entry.id}" aria-label="{label}" required>')
-
-    comparable = entry.kind not in (MEMORY, COMPILE)
-    kind = entry.kind + (", uploaded" if entry.uploaded else "")
-    modified = datetime.datetime.fromtimestamp(entry.modified_ns / 1e9).astimezone()
-    return [
-        Markup(
-            f'<a href="/runs/{entry.id}">{escape(entry.name)}</a>'
-            f'<span class="under">{escape("…" if run.sentence is None else run.sentence)}</span>'
+def _unreadable(runs: Sequence[Listed]) -> list[Section]:
+    """Return what looked like runs and is none."""
+    columns = [
+        Column("file", TEXT, [run.entry.name for run in runs], "Below what is served"),
+        Column(
+            "why",
+            TEXT,
+            [(run.sentence or "").removeprefix(UNREADABLE) for run in runs],
+            "As reading it says",
+            prose=True,
         ),
-        Markup(f'<a href="/runs/{entry.id}">being written</a>') if run.written else kind,
-        amount(entry.bytes),
-        f"{modified:%Y-%m-%d %H:%M}",
-        ", ".join(run.tags),
-        choose("baseline") if comparable else "",
-        choose("current") if comparable else "",
     ]
+    return [table("unreadable", "Cannot be read", columns, "")] if runs else []
 
 
-def _compile_page(entry: Entry, report: Mapping[str, Any]) -> str:
-    figures = [
-        (
-            name.replace("_", " "),
-            UNAVAILABLE if value is None else f"{value:,.6g}" if isinstance(value, float) else str(value),
-        )
-        for name, value in report.items()
-        if isinstance(value, int | float | str | None) and name not in ("format", "version")
+def _left_out(files: Sequence[tuple[str, str]]) -> list[Section]:
+    columns = [
+        Column("file", TEXT, [name for name, _ in files], "Below what is served"),
+        Column("why", TEXT, [why for _, why in files], "Told by its first bytes", prose=True),
     ]
-    breaks = [
-        (f"{row.get('location')}:{row.get('line_number')}", str(row.get("reason")), str(row.get("suggestion")))
-        for row in report.get("graph_breaks", ())
+    return [table("left-out", "Left out: no runs", columns, "")] if files else []
+
+
+def _listed(id: str, title: str, runs: Sequence[Listed]) -> Section:
+    return {"id": id, "title": title, "form": "runs", "rows": _rows(runs), "tag": TAG_RULE}
+
+
+def _rows(runs: Sequence[Listed]) -> list[dict[str, Any]]:
+    return [
+        {
+            "id": run.entry.id,
+            "name": run.entry.name,
+            "limit": run.sentence,
+            "kind": run.entry.kind + (", uploaded" if run.entry.uploaded else ""),
+            "bytes": run.entry.bytes,
+            "modified": f"{datetime.datetime.fromtimestamp(run.entry.modified_ns / 1e9).astimezone():%Y-%m-%d %H:%M}",
+            "tags": list(run.tags),
+            "kept": run.kept,
+            "written": run.written,
+            "comparable": run.entry.kind not in (MEMORY, COMPILE),
+        }
+        for run in runs
     ]
-    again = [
-        (f"{row.get('function')} ({row.get('location')}:{row.get('line_number')})", str(row.get("guard")))
-        for row in report.get("recompiles", ())
-    ]
-    body = (
-        f"<h1>{escape(entry.name)}: torch.compile</h1>"
-        + table("Figures", ("", ""), figures)
-        + table("Graph breaks", ("place", "reason", "hint"), breaks, "None.")
-        + table("Compiled again", ("function", "guard that failed"), again, "None.")
-    )
-    return page(f"{entry.name} - torch.compile", body)

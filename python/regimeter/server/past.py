@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from .. import _core
 from ..report.history_page import history_data
 from ..report.html import render_html
-from .problems import Problem
+from .problems import HOME, Problem
 
 if TYPE_CHECKING:
     from ..history import History, RunRow, Series
@@ -35,7 +35,7 @@ class Past:
         """Return how an operation went, one series an environment. Problem where no run has it."""
         if not self.place:
             raise Problem(404, NONE)
-        from ..history.series import series_of
+        from ..history.series import series_of  # the extra `history`, which `serve` without one does not need
 
         found = self._ask(lambda history: series_of(history, operation, **wanted))
         if not found:
@@ -50,7 +50,7 @@ class Past:
         """Open it, so that a server that cannot says so at once. Errors as of ``open_history``."""
         if self.place:
             try:
-                from ..history import open_history
+                from ..history import open_history  # as above
             except ImportError as missing:
                 raise _core.UnavailableError(str(missing)) from None
             self._history = open_history(self.place, create=False)
@@ -70,4 +70,4 @@ class Past:
 
 def history_page(past: Past) -> str:
     """Return the page of a history. Problem where there is none, or it cannot be read."""
-    return render_html(past.page_data())
+    return render_html(past.page_data(), home=HOME)

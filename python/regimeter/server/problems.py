@@ -2,7 +2,6 @@
 """What a client is told when it gets nothing: one sentence (RFC 9457), without tracebacks and places on the disk."""
 
 import json
-from html import escape
 from http import HTTPStatus
 from typing import Any
 
@@ -10,8 +9,8 @@ from fastapi import FastAPI, HTTPException, Request, Response
 from fastapi.exceptions import RequestValidationError
 
 from .. import _core
-from ..report.static_page import page
-from .answers import HTML, policy_of
+from ..report import html
+from ..report.plain import sentence_page
 
 MEDIA_TYPE = "application/problem+json"
 SCHEMA = {
@@ -37,6 +36,20 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
 }
 
 
+# Where every page leads back to: the address, and the words for it.
+HOME = ("/runs", "All runs")
+# What is said to people above the sentence.
+TITLES = {
+    400: "The request is malformed",
+    401: "The token is missing or wrong",
+    403: "This is not allowed",
+    404: "This is not here",
+    405: "This cannot be done here",
+    413: "The file is too large",
+    422: "This did not work",
+}
+
+
 class Problem(Exception):
     """A request that gets no answer: the status, and the sentence that says why."""
 
@@ -48,13 +61,12 @@ class Problem(Exception):
 
 def body_of(status: int, detail: str, path: str, accepted: str) -> tuple[bytes, dict[str, str]]:
     """Return the body of a problem and the headers that go with it: a page for people, JSON for programs."""
-    title, sentence = HTTPStatus(status).phrase, " ".join(detail.split())
+    sentence = " ".join(detail.split())
     if path.startswith("/api/") or "text/html" not in accepted:
-        found = {"title": title, "status": status, "detail": sentence}
+        found = {"title": HTTPStatus(status).phrase, "status": status, "detail": sentence}
         return json.dumps(found).encode(), {"Content-Type": MEDIA_TYPE}
-    text = page(title, f'<h1>{escape(title)}</h1><p>{escape(sentence)}</p><p><a href="/runs">All runs</a></p>')
-    body = text.encode("utf-8", "replace")
-    return body, {"Content-Type": HTML, "Content-Security-Policy": policy_of(body)}
+    body = sentence_page(TITLES.get(status, "The server failed"), sentence, HOME).encode()
+    return body, {"Content-Type": html.MEDIA_TYPE, "Content-Security-Policy": html.policy_of(body)}
 
 
 def respond(request: Request, status: int, detail: str, headers: dict[str, str] | None = None) -> Response:

@@ -4,21 +4,19 @@
 import dataclasses
 import json
 import logging
-import secrets
 import signal
 import socket
 from types import FrameType
-from typing import NoReturn
 
 import uvicorn
 
+from ..system.admission import address_of, token_for
 from .app import make_app
-from .options import Options, is_loopback
+from .options import Options
 from .past import Past
 from .service import Service
 from .shelf import Shelf
 
-TOKEN_BYTES = 24
 MOST_CONNECTIONS = 512
 KEEP_ALIVE_S = 15
 LEAVE_S = 3  # that open connections have when the server is ended
@@ -31,21 +29,21 @@ def serve(shelf: Shelf, options: Options, *, quiet: bool = False, as_json: bool 
     token is made and the address has it.
     """
     logging.getLogger("python_multipart").setLevel(logging.CRITICAL)  # what clients send wrong, they are told
-    before = signal.signal(signal.SIGTERM, _end)  # else what is done at the end would not be done
+    end = _End()
+    before = signal.signal(signal.SIGTERM, end)  # else what is done at the end would not be done
     service = None
     try:
         Past(options.history).check()
         listening = listen(options.host, options.port)
         options = dataclasses.replace(options, port=listening.getsockname()[1])
-        if not is_loopback(options.host) and not options.token:
-            options = dataclasses.replace(options, token=secrets.token_urlsafe(TOKEN_BYTES))
-        address = address_of(options)
+        options = dataclasses.replace(options, token=options.token or token_for(options.host))
+        address = address_of(options.host, options.port, options.token)
         if as_json:
             print(json.dumps({"address": address, "port": options.port, "token": options.token or None}), flush=True)
         else:
             print(address if quiet else f"regimeter: {address}  (Ctrl-C ends it)", flush=True)
         service = Service(shelf, options)
-        _Server(config(make_app(service)), service).run(sockets=[listening])
+        _Server(config(make_app(service)), service, end).run(sockets=[listening])
     finally:
         if service is not None:
             service.close()
@@ -57,9 +55,15 @@ def serve(shelf: Shelf, options: Options, *, quiet: bool = False, as_json: bool 
 class _Server(uvicorn.Server):
     """A server that tells what goes on for long when it is to end."""
 
-    def __init__(self, config: uvicorn.Config, service: Service) -> None:
+    def __init__(self, config: uvicorn.Config, service: Service, end: "_End") -> None:
         super().__init__(config)
         self.service = service
+        self.end = end
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start, unless a signal came before there was a server that takes it."""
+        await super().startup(sockets)
+        self.should_exit |= self.end.asked
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """End what streams, then the server."""
@@ -67,8 +71,13 @@ class _Server(uvicorn.Server):
         super().handle_exit(sig, frame)
 
 
-def _end(_number: int, _frame: object) -> NoReturn:
-    raise SystemExit(0)
+class _End:
+    """Remembers that a signal has asked for the end. An exception could come in the middle of an import."""
+
+    asked = False
+
+    def __call__(self, _number: int, _frame: object) -> None:
+        self.asked = True
 
 
 def config(app: object) -> uvicorn.Config:
@@ -102,10 +111,3 @@ def listen(host: str, port: int) -> socket.socket:
         remedy = "; another program has the port, choose one with --port" if error.errno == 98 else ""
         raise OSError(error.errno, f"{error.strerror}{remedy}", f"{host}:{port}") from None
     return found
-
-
-def address_of(options: Options) -> str:
-    """Return the address to open."""
-    host = socket.gethostname() if options.host in ("0.0.0.0", "::", "") else options.host
-    host = f"[{host}]" if ":" in host else host
-    return f"http://{host}:{options.port}/" + (f"?token={options.token}" if options.token else "")

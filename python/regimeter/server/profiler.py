@@ -52,7 +52,7 @@ def timeline(
     """Return the active times, as ``regimeter timeline --json`` prints them, and every span of a window."""
     run = loaded.need_run()
     figures = loaded.active_times(min_duration_us)
-    window = window_of(run, loaded.lines, start_ns, end_ns, width)
+    window = window_of(run, start_ns, end_ns, width)
     head = {"format": "regimeter.timeline", "version": 1, "file": loaded.entry.name, "duration_ns": run.duration_ns}
     return head | figures | window | {"lanes": lanes_of(run)}
 

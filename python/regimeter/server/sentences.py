@@ -5,9 +5,10 @@ import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from .live import document_data
 from .loaded import LoadedRuns
 from .problems import Problem
-from .shelf import COMPILE, MEMORY, MOST_FILES, Entry, is_young
+from .shelf import MOST_FILES, Entry, is_young
 
 MOST_BYTES = 256 << 20  # of a file that is read before anybody opens it
 UNREADABLE = "cannot be read: "
@@ -77,12 +78,12 @@ class Sentences:
                 self._known[entry.id] = known
 
     def _look(self, entry: Entry) -> Known:
-        if entry.kind in (MEMORY, COMPILE):
-            return Known(entry.revision, "", True)
         if entry.bytes > MOST_BYTES:
             return Known(entry.revision, LARGE, not is_young(entry))
         try:
             loaded = self.loaded.get(entry)
+            if loaded.document is not None:
+                return Known(entry.revision, str(document_data(loaded.document, entry)["limit"]["sentence"]), True)
             verdict, complete = loaded.verdict, loaded.need_run().complete
         except Problem as problem:
             return Known(entry.revision, UNREADABLE + problem.detail.removeprefix(f"{entry.name}: "), True)

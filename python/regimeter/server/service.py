@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from fastapi import Request, Response
 
 from .. import _core
-from .answers import Answers
+from .answers import BINARY, Answers
 from .loaded import Loaded, LoadedRuns
 from .options import Options
 from .past import Past
@@ -25,7 +25,7 @@ class Service:
     def __init__(self, shelf: Shelf, options: Options) -> None:
         self.shelf = shelf
         self.options = options
-        self.loaded = LoadedRuns(shelf, options.cache_bytes, options.ceilings)
+        self.loaded = LoadedRuns(shelf, options)
         self.answers = Answers(options.answer_bytes, _core.__version__)
         self.sentences = Sentences(self.loaded)
         self.past = Past(options.history)
@@ -41,6 +41,12 @@ class Service:
         """Answer a question about a run as JSON. Problem where there is no such run, or it cannot be answered."""
         entry = self.shelf.find(run)
         return self.answers.json(request, self.loaded.digest(entry), lambda: self.computed(entry, make))
+
+    def columns_of_run(self, request: Request, run: str | None, make: Callable[[Loaded], bytes]) -> Response:
+        """Answer with columns, which are made again when they are asked for again: a browser keeps what it has."""
+        entry = self.shelf.find(run)
+        content = self.loaded.digest(entry)
+        return self.answers.respond(request, content, lambda: self.computed(entry, make), BINARY, keep=False)
 
     def page_of_run(self, request: Request, run: str | None, make: Callable[[Loaded], str]) -> Response:
         """Answer with a page about a run."""

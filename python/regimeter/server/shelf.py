@@ -19,6 +19,7 @@ from pathlib import Path
 
 from .. import _core
 from ..run import inputs
+from ..run.nsys import is_nsys
 from ..system.files import atomic_writer
 from .problems import Problem
 
@@ -27,8 +28,10 @@ DEEPEST = 6  # folders below the one that is served
 MOST_TAGS = 32
 _KEY = re.compile(r"[0-9a-f]{16}")
 TAG = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+TAG_WORDS = "A tag has letters, digits, '_', '.' and '-', at most 64, a letter or digit first"
 RANK_FILE = re.compile(r"(?:rank|worker)[-_ ]?\d+", re.IGNORECASE)
 _FORMAT = re.compile(rb'"format"\s*:\s*"(regimeter\.[\w.]{1,60})"')
+UNSERVED = {"snapshot": "a memory snapshot", "timeline": "a memory timeline"}
 RECORDING = "recording"
 KINDS = {"run": RECORDING, "trace": "trace", "sqlite": "nsys export", "export": "profile"}
 MEMORY, COMPILE, RANKS = "memory report", "compile report", "ranks of a job"
@@ -67,7 +70,8 @@ class Shelf:
         self.uploads = self.kept / "uploads"
         self.uploads.mkdir(parents=True, exist_ok=True)
         self._lock = threading.Lock()
-        self._kinds: dict[tuple[str, int, int], str] = {}
+        self._kinds: dict[tuple[str, int, int], tuple[str, str]] = {}
+        self.left_out: list[tuple[str, str]] = []  # of the last look: the name of a file that is no run, and why
         self._last: dict[str, Entry] = {}
         self._tags: dict[str, list[str]] = _read_names(self.kept / "tags.json")
         self._names: dict[str, str] = {key: names[0] for key, names in _read_names(self._names_file).items()}
@@ -91,9 +95,11 @@ class Shelf:
     def entries(self) -> list[Entry]:
         """Return what is served now, files before what was uploaded."""
         found: dict[str, Entry] = {}
+        left_out: list[tuple[str, str]] = []
         for root in self.roots:
-            for entry in self._entries_of(root):
+            for entry in self._entries_of(root, left_out):
                 found.setdefault(entry.id, entry)
+        self.left_out = left_out
         for entry in self._uploaded():
             found.setdefault(entry.id, entry)
         self._last = found
@@ -127,10 +133,13 @@ class Shelf:
         if not any(real == root or root in real.parents for root in (*self.roots, self.uploads)):
             raise Problem(404, f"{entry.name}: the file is no longer there")
 
-    def _entries_of(self, root: Path) -> Iterator[Entry]:
+    def _entries_of(self, root: Path, left_out: list[tuple[str, str]]) -> Iterator[Entry]:
+        """Yield what is served of a root; left_out: takes the other files, each with the reason."""
         if not root.is_dir():
             if entry := self._entry(root, root.name):
                 yield entry
+            else:
+                left_out.append((_shown(root.name), self._why_not(root)))
             return
         several = len(self.roots) > 1
         for path, files in _files_of(root):
@@ -142,6 +151,15 @@ class Shelf:
                 name = f"{prefix}/{file.name}" if prefix else file.name
                 if entry := self._entry(file, name):
                     yield entry
+                else:
+                    left_out.append((_shown(name), self._why_not(file)))
+
+    def _why_not(self, path: Path) -> str:
+        try:
+            facts = path.stat()
+        except OSError as error:
+            return error.strerror or "it cannot be opened"
+        return self._kind(path, facts)[1] if stat.S_ISREG(facts.st_mode) else "no regular file"
 
     def _entry(self, path: Path, name: str, uploaded: str | bool = "") -> Entry | None:
         try:
@@ -150,7 +168,7 @@ class Shelf:
             return None
         if not stat.S_ISREG(facts.st_mode):
             return None
-        kind = self._kind(path, facts)
+        kind, _ = self._kind(path, facts)
         if not kind:
             return None
         key = str(uploaded or _id(os.fspath(path)))
@@ -165,12 +183,12 @@ class Shelf:
         size, modified = sum(one.st_size for one in facts), max(one.st_mtime_ns for one in facts)
         return Entry(_id(os.fspath(folder)), _shown(f"{name}/"), folder, RANKS, size, modified)
 
-    def _kind(self, path: Path, facts: os.stat_result) -> str:
+    def _kind(self, path: Path, facts: os.stat_result) -> tuple[str, str]:
         key = (os.fspath(path), facts.st_mtime_ns, facts.st_size)
         with self._lock:
             known = self._kinds.get(key)
         if known is None:
-            known = kind_of(path)
+            known = recognised(path)
             with self._lock:
                 if len(self._kinds) > 4 * MOST_FILES:
                     self._kinds.clear()
@@ -205,14 +223,21 @@ class Shelf:
             raise Problem(404, f"{name}: the file is no longer there")
         return found
 
-    def remove(self, entry: Entry, *, allowed: bool) -> None:
-        """Delete a run that was uploaded, another one only where that is allowed. Problem where it is not."""
+    def why_kept(self, entry: Entry, *, allowed: bool) -> str:
+        """Return why a run is not deleted, "" where it is: what was uploaded, others only where that is allowed."""
         if not entry.uploaded and not allowed:
-            raise Problem(403, f"{entry.name}: was not uploaded; files are deleted only by `serve --allow-delete`")
-        if entry.kind == RANKS:
-            raise Problem(403, f"{entry.name}: a folder; delete its files one by one")
+            return f"{entry.name}: was not uploaded; files are deleted only by `serve --allow-delete`"
+        return f"{entry.name}: a folder; delete its files one by one" if entry.kind == RANKS else ""
+
+    def remove(self, entry: Entry, *, allowed: bool) -> None:
+        """Delete a run. Problem where it is kept, or its folder cannot be written to."""
+        if why := self.why_kept(entry, allowed=allowed):
+            raise Problem(403, why)
         self.check(entry)
-        entry.path.unlink(missing_ok=True)
+        try:
+            entry.path.unlink(missing_ok=True)
+        except OSError as error:
+            raise Problem(403, f"{entry.name}: cannot be deleted: {error.strerror}") from None
         with self._lock:
             self._names.pop(entry.id, None)
             self._tags.pop(entry.id, None)
@@ -227,18 +252,23 @@ class Shelf:
     def tag(self, entry: Entry, tag: str, *, on: bool) -> list[str]:
         """Set or take away a tag and return what there is then. Problem for text that is none."""
         if not TAG.fullmatch(tag):
-            raise Problem(422, "tag: letters, digits, '_', '.' and '-', at most 64, a letter or digit first")
+            raise Problem(422, TAG_WORDS)
         with self._lock:
             found = {*self._tags.get(entry.id, ()), tag} if on else {*self._tags.get(entry.id, ())} - {tag}
             if len(found) > MOST_TAGS:
                 raise Problem(422, f"tag: a run has at most {MOST_TAGS} tags")
-            self._tags[entry.id] = sorted(found)
-            self._write(self.kept / "tags.json", {key: tags for key, tags in self._tags.items() if tags})
+            tags = {key: tags for key, tags in (self._tags | {entry.id: sorted(found)}).items() if tags}
+            self._write(self.kept / "tags.json", tags)
+            self._tags = tags
             return sorted(found)
 
     def _write(self, path: Path, names: dict[str, list[str]]) -> None:
-        with atomic_writer(path) as file:
-            json.dump(names, file)
+        try:
+            with atomic_writer(path) as file:
+                json.dump(names, file)
+        except OSError as error:
+            remedy = "start the server with --keep and a folder that can be written to"
+            raise Problem(403, f"{path.name} cannot be written: {error.strerror}; {remedy}") from None
 
 
 def is_young(entry: Entry) -> bool:
@@ -248,17 +278,43 @@ def is_young(entry: Entry) -> bool:
 
 def kind_of(path: str | os.PathLike[str]) -> str:
     """Return what a file is as people call it, told by its content; "" for nothing that is served."""
+    return recognised(path)[0]
+
+
+def recognised(path: str | os.PathLike[str]) -> tuple[str, str]:
+    """Return what a file is as people call it, by its content, and ""; or "" and why it is nothing that is served."""
     try:
         head = inputs.peek(path)
-    except (OSError, _core.Error):
-        return ""
+    except OSError as error:
+        return "", error.strerror or "it cannot be opened"
+    except _core.Error as error:
+        return "", str(error).removeprefix(f"{os.fspath(path)}: ")
     found = inputs.kind_of(head)
     stated = _FORMAT.search(head[:4096]) if found == "export" else None
     if stated and stated[1] in DOCUMENTS:
-        return DOCUMENTS[stated[1]]
+        return DOCUMENTS[stated[1]], ""
     if stated and not any(key in head for key in inputs.EXPORT_KEYS):
-        return ""
-    return KINDS.get(found, "")
+        return "", f"a document of {stated[1].decode()}, which holds no run"
+    if found == "trace" and not _is_trace(head):
+        return "", "no event of a trace in its first 64 kB"
+    if found == "sqlite" and not _is_nsys(path):
+        return "", "a SQLite file, but no export of Nsight Systems"
+    if found in UNSERVED:
+        return "", f"{UNSERVED[found]}: `regimeter memory FILE` reads it"
+    if found in KINDS:
+        return KINDS[found], ""
+    return "", "an empty file" if not head else "no recording, trace or profile"
+
+
+def _is_trace(head: bytes) -> bool:
+    return inputs.has_event(head) or any(key in head for key in inputs.TRACE_KEYS)
+
+
+def _is_nsys(path: str | os.PathLike[str]) -> bool:
+    """Whether a SQLite file is an export; of a packed one that is not known before it is read."""
+    with open(path, "rb") as file:
+        packed = not file.read(len(inputs.SQLITE_MAGIC)).startswith(inputs.SQLITE_MAGIC)
+    return packed or is_nsys(os.fspath(path))
 
 
 def _files_of(root: Path) -> Iterator[tuple[Path, list[Path]]]:

@@ -89,8 +89,8 @@ CAUSES: dict[str, Words] = {
     ),
     "garbage_collection": Words(
         "Python collects garbage in {share} of {of}.",
-        "Remove calls of gc.collect() from the loop, call gc.freeze() once the program has started, or collect every "
-        "so many steps.",
+        "Take calls of gc.collect() out of the loop or make them rarer, call gc.freeze() once the program has started, "
+        "and keep fewer small objects: arrays, __slots__, or a larger gc.set_threshold().",
     ),
     "checkpoint": Words(
         "The program writes its state in {share} of {of}.",
@@ -148,11 +148,13 @@ CAUSES: dict[str, Words] = {
     "native": Words(
         "Compiled code computes in {share} of {of}.",
         "Look at the line that calls it{at}: its sizes, data types and algorithm (profiler.profile_with_result tells "
-        "its regime).",
+        "its regime). Where it uses one processor, threads can run it side by side: it does not hold the "
+        "interpreter's lock.",
     ),
     "python": Words(
         "Python code is the limit in {share} of {of}.",
-        "Look at the line{at}: do its loop in NumPy, pandas or torch operations on whole arrays, or do less in it.",
+        "Look at the line{at}: do it less often, or less in it. A loop over numbers or columns belongs into operations "
+        "of NumPy, pandas or torch on whole arrays.",
     ),
     "scope": Words(
         "The scope {place} takes {share} of {of}.",
@@ -191,6 +193,13 @@ WORKERS = Words(
 CHILD_WORK = Words(
     "The program waits for another process in {share} of {of}.",
     "Make what it does{in_process} cheaper, or run more of them at once while processors are free.",
+)
+
+# Of "event_loop", where it listens for connections.
+SERVER = Words(
+    "The server has no request to work on in {share} of {of}.",
+    "Record it while it is asked as much as it can take: what it does then is what limits it. Where its requests wait "
+    "for others, scopes around that (regimeter.profile) tell it apart.",
 )
 
 # Of "layer", where the backward pass counts by itself: another part of it is the largest.

@@ -140,7 +140,7 @@ def _judge(
     def make(rule: str, saved_ms: float, **figures: tuple[float, str]) -> OptimizationSuggestion:
         return _make(one, rule, saved_ms, whole, figures, limits, policy)
 
-    if one.device == "gpu" and mean_ns < limits["suggest_small_gpu_ns"]:
+    if one.device == "gpu" and 0 < mean_ns < limits["suggest_small_gpu_ns"]:
         yield make("small_gpu_scope", one.overhead_ms, mean_ns=(mean_ns, "suggest_small_gpu_ns"))
     if one.device == "cpu" and mean_ns > limits["suggest_large_cpu_ns"] and memory > limits["suggest_large_cpu_bytes"]:
         yield make(

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from .. import _core
 from ..run.records import ENTRY_FIELDS, SUMMARY_FIELDS
+from ..system.arrays import np
 from .messages import MESSAGES
 from .of_aggregates import suggestions_of_aggregates
 from .roadmap import with_roadmap

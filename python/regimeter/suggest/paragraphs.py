@@ -6,10 +6,13 @@ from collections.abc import Mapping, Sequence
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
+from .. import _core
 from ..system.text import TextTable, duration, percent, printable, render_fitting, shorten
+from .words import figure
 
 if TYPE_CHECKING:
     from . import OptimizationSuggestion
+    from .verdict import Verdict
 
 WIDTH = 100
 NOTHING = "Nothing stands out by the rules of docs/suggestions.md."
@@ -21,8 +24,6 @@ def _paragraph(label: str, text: str, width: int) -> list[str]:
 
 
 def _figures(one: "OptimizationSuggestion") -> str:
-    from .words import figure
-
     parts = []
     for row in one.evidence:
         limit = "" if row.threshold is None else f" (limit {figure(row.threshold, row.unit)})"
@@ -32,8 +33,6 @@ def _figures(one: "OptimizationSuggestion") -> str:
 
 def shown(policy: Mapping[str, float] | None = None) -> int:
     """Return how many suggestions a view shows at once; the rest is folded. policy: thresholds by name."""
-    from .. import _core
-
     return int((policy or {}).get("suggest_shown", _core.policy()["suggest_shown"]["default"]))
 
 
@@ -48,10 +47,16 @@ def render_suggestions(
     *,
     more: str = "--top 0",
     width: int = WIDTH,
+    limit: "Verdict | None" = None,
 ) -> str:
-    """Return suggestions with their evidence; more: what shows those that are folded; width: of the longest line."""
+    """Return suggestions with their evidence; more: what shows those that are folded; width: of the longest line.
+
+    limit: what limits the run, which is told where no rule has found anything.
+    """
     if not found:
-        return NOTHING if what == "suggestion" else f"No {what}."
+        nothing = NOTHING if what == "suggestion" else f"No {what}."
+        told = () if limit is None else (f"What limits it: {limit.sentence}", f"Next: {limit.next}")
+        return "\n".join([nothing, *(line for text in told for line in wrap(printable(text), width))])
     lines: list[str] = []
     for place, one in enumerate(found, 1):
         head = f"[{place}] {one.rule} ({one.type.value}, {one.priority.value}, confidence {one.confidence})"

@@ -5,10 +5,9 @@ kernels have most of the time, and that no device worked at all."""
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from .. import _core
 from ..run.trace_facts import is_trace
+from ..system.arrays import np
 from .words import subject
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from ..system.joints import joint
-from ..system.text import duration
+from ..system.text import count, duration
 from . import particulars
 from .causes import (
     CALLS,
@@ -19,6 +19,7 @@ from .causes import (
     HOST_ONLY,
     LATE_RANK,
     NO_STACKS,
+    SERVER,
     SPARSE,
     TOO_SHORT,
     WORKERS,
@@ -44,7 +45,8 @@ class Cause:
     where none is known, and place_share its share of the cause. tied: within the margin of the first. elsewhere: most
     samples that show it are of other threads, for which the main one waits. process: that of the place, where it is
     another one of the program, for which the main one waits, else None. calling: its line waits for calls of
-    compiled code that keep the interpreter's lock, and does little itself."""
+    compiled code that keep the interpreter's lock, and does little itself. serving: a server waits for who asks it, or
+    for what its requests wait for."""
 
     cause: str
     share: float | None
@@ -59,6 +61,7 @@ class Cause:
     elsewhere: bool
     process: int | None
     calling: bool
+    serving: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +148,7 @@ def verdict_of(run: "Run", policy: Mapping[str, float] | None = None) -> Verdict
         cause=first.cause,
         sentence=sentence + _tie(causes),
         why=_why(causes, int(table.samples[0]), int(table.displaced[0]), places)
+        + _doubt(first, int(table.samples[0]), int(table.displaced[0]), policy or {})
         + _outside(run.duration_ns * MS, window, steps, on_device),
         next=(HOST_ONLY.next if host_only else _without_stacks(run, first) or words.next.format_map(filled))
         + _bound(first),
@@ -167,6 +171,8 @@ def _words(causes: tuple[Cause, ...], host_only: bool) -> Words:
         return FORWARD_LAYER
     if first.cause == "child" and first.process is not None:
         return CHILD_WORK
+    if first.serving:
+        return SERVER
     return WORKERS if first.cause == "input" and first.elsewhere else CAUSES[first.cause]
 
 
@@ -197,6 +203,7 @@ def _cause(run: "Run", table: Any, row: int) -> Cause:
         elsewhere=2 * int(table.elsewhere[row]) > int(table.count[row]),
         process=None if int(table.process[row]) < 0 else int(table.process[row]),
         calling=bool(table.calling[row]),
+        serving=bool(table.serving[row]),
     )
 
 
@@ -296,16 +303,30 @@ def _why(causes: tuple[Cause, ...], samples: int, displaced: int, places: list[s
     rest = [one for one in causes if one is not first and one.cause not in WHEN and (one.share or 0) >= LEAST_SHOWN]
     rest.sort(key=lambda one: -(one.share or 0))
     if rest:
-        shown = ", ".join(f"{one.cause.replace('_', ' ')} {_share(one.share)}" for one in rest[:4])
+        shown = ", ".join(f"{_called(one)} {_share(one.share)}" for one in rest[:4])
         parts.append(f"{'the time divides into' if first.cause in WHEN else 'the rest'}: {shown}")
-    basis = f"{samples:,} samples of the thread" if samples else "scopes alone, without samples"
+    basis = f"{count(samples, 'sample')} of the thread" if samples else "recorded spans alone, without samples"
     error = f", share good to {200 * first.error:.0f} points" if first.error >= 0.005 else ""
+    if first.share is not None and 2 * first.error >= first.share:
+        error = ", too few to tell its share"
     others = displaced / (samples + displaced) if displaced else 0.0
     left = (
         f"; other programs had the processors for {_share(others)} of the time, left out here" if others >= TOLD else ""
     )
     said = "; ".join(parts) or "nothing else was found"
     return f"{said[0].upper()}{said[1:]} (from {basis}{error}{left})."
+
+
+def _called(one: Cause) -> str:
+    return "no request to work on" if one.serving else one.cause.replace("_", " ")
+
+
+def _doubt(first: Cause, samples: int, displaced: int, policy: Mapping[str, float]) -> str:
+    """Say so where what other programs took makes the verdict uncertain."""
+    name = "verdict_others_most"
+    most = policy[name] if name in policy else float(_core.policy()[name]["default"])
+    others = displaced and displaced >= most * (samples + displaced) and first.cause != "scope"
+    return " That is too much for a sure verdict: record again on a quiet machine." if others else ""
 
 
 def _whose(first: Cause) -> str:

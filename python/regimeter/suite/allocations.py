@@ -6,14 +6,15 @@ within; on a device those of the allocator's history. What was there before is k
 """
 
 import bisect
+import itertools
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from .. import _core
+from ..report.memory_run import frames_of
+from ..system.arrays import np
 from .ownership import ACTIVATIONS, CATEGORIES, TEMPORARIES, UNKNOWN, Ownership
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 ALLOC, FREE = (_core.MEMORY_ACTIONS.index(name) for name in ("alloc", "free"))
 OPERATOR, PYTHON = (_core.SPAN_KINDS.index(kind) for kind in ("cpu_op", "python"))
+INACTIVE = _core.BLOCK_STATES.index("inactive")
 BACKWARD = "autograd::engine::evaluate_function"
 SKEW_NS = 50_000  # between the program's clock and that of the trace
 BEFORE, NEVER = 0, 1 << 62
@@ -169,22 +171,30 @@ def _held(blocks: Sequence[Block], moment: int) -> Block | None:
 # --- where they come from -----------------------------------------------------------------------------------------
 
 
-def of_run(run: "Run", begin_ns: int, end_ns: int, *, stacks: bool) -> Allocations:
-    """Return the allocations of the host in a trace. ValueError where it does not say when it was recorded."""
-    if run.start_unix_ns is None:
-        raise ValueError("the trace does not say when it was recorded")
+def of_run(run: "Run", begin_ns: int, end_ns: int, *, stacks: bool, device: int = -1) -> Allocations:
+    """Return the allocations of a device (-1: the host) in a trace or a snapshot of torch's allocator.
+
+    ValueError where events do not say when they were recorded.
+    """
     found = Allocations(begin_ns, end_ns)
-    shift = run.start_unix_ns - run.start_ns
     memory = run.memory
-    rows = np.flatnonzero(np.isin(memory.action, (ALLOC, FREE)) & (memory.device < 0))
+    at_device = memory.device < 0 if device < 0 else memory.device == device
+    rows = np.flatnonzero(np.isin(memory.action, (ALLOC, FREE)) & at_device)
+    if run.start_unix_ns is None:
+        if len(rows) or device < 0:
+            raise ValueError("the trace does not say when it was recorded")
+        return found
+    shift = run.start_unix_ns - run.start_ns
     rows = rows[np.argsort(memory.time_ns[rows], kind="stable")]
+    if device >= 0:  # the history began before the stretch
+        rows = rows[memory.time_ns[rows] + shift >= begin_ns - SKEW_NS]
     living: dict[int, Block] = {}
     callers = _Callers(run, FRAMES if stacks else 0)
-    columns = (memory.action, memory.address, memory.bytes, memory.time_ns, memory.span)
-    for action, address, size, time, span in zip(*(column[rows].tolist() for column in columns), strict=True):
+    columns = (memory.action, memory.address, memory.bytes, memory.time_ns, memory.span, memory.stack)
+    for action, address, size, time, span, asked in zip(*(column[rows].tolist() for column in columns), strict=True):
         found.events += 1
         if action == ALLOC:
-            operator, stack, backward = callers.of(span)
+            operator, stack, backward = callers.of(span) if asked < 0 else ("", callers.of_stack(asked), False)
             block = Block(address, size, time + shift, operator=operator, stack=stack, backward=backward)
             living[address] = block
             found.blocks.append(block)
@@ -196,6 +206,28 @@ def of_run(run: "Run", begin_ns: int, end_ns: int, *, stacks: bool) -> Allocatio
             held.freed_ns = time + shift
     found.backwards = _backwards(run, shift)
     return found
+
+
+def live_before(run: "Run", device: int, begin_ns: int) -> int:
+    """Return the bytes that lived on a device before the first event of a snapshot's history from a moment on."""
+    levels = run.analyse("memory_levels")
+    times = levels.time_ns + (run.start_unix_ns or 0) - run.start_ns
+    earlier = np.flatnonzero((levels.device == device) & (times < begin_ns - SKEW_NS))
+    if len(earlier):
+        return int(levels.live[earlier[-1]])
+    at = np.flatnonzero(levels.device == device)
+    if len(at):
+        event = int(levels.event[at[0]])
+        sign = {ALLOC: 1, FREE: -1}.get(int(run.memory.action[event]), 0)
+        return int(levels.live[at[0]]) - sign * int(run.memory.bytes[event])
+    return sum(size for _, size in held_blocks(run, device))
+
+
+def held_blocks(run: "Run", device: int) -> list[tuple[int, int]]:
+    """Return (address, bytes asked for) of the blocks that a device's allocator held when a snapshot was taken."""
+    blocks = run.tables.blocks
+    at = np.flatnonzero((blocks.device == device) & (blocks.state != INACTIVE))
+    return list(zip(blocks.address[at].tolist(), blocks.requested[at].tolist(), strict=True))
 
 
 def _backwards(run: "Run", shift: int) -> list[int]:
@@ -214,6 +246,14 @@ class _Callers:
         self._names = run.spans.name.tolist()
         self._run = run
         self._known: dict[int, tuple[str, tuple[str, ...], bool]] = {-1: ("", (), False)}
+        self._stacks: dict[int, tuple[str, ...]] = {}
+
+    def of_stack(self, stack: int) -> tuple[str, ...]:
+        """Return the innermost functions of a row of `stacks`, written as torch.profiler writes them."""
+        if stack not in self._stacks:
+            frames = itertools.islice(frames_of(self._run, stack), self._frames)
+            self._stacks[stack] = tuple(f"{file}({line}): {function}" for function, file, line in frames)
+        return self._stacks[stack]
 
     def of(self, span: int) -> tuple[str, tuple[str, ...], bool]:
         """Return the outermost operator below Python code, the innermost functions, and whether it is of a backward."""
@@ -236,38 +276,3 @@ class _Callers:
                     frames.append(name)
             at = self._parents[at]
         return operator, tuple(frames), backward
-
-
-def of_device_trace(
-    entries: Sequence[Mapping[str, Any]], allocated: int, begin_ns: int, end_ns: int
-) -> tuple[Allocations, int]:
-    """Return the allocations in a device's history of torch's allocator, and what was live before it began.
-
-    entries: one of the lists under `device_traces`. allocated: bytes that live at its end. The history's times are
-    in µs since the epoch; a history that has dropped its oldest entries begins later.
-    """
-    found = Allocations(begin_ns, end_ns)
-    living: dict[int, Block] = {}
-    net = 0
-    for entry in entries:
-        action, size, time = entry.get("action"), int(entry.get("size", 0)), int(entry.get("time_us", 0)) * 1000
-        if time < begin_ns - SKEW_NS:
-            continue
-        if action == "alloc":
-            block = Block(int(entry["addr"]), size, time, stack=_frames(entry.get("frames", ())))
-            living[block.address] = block
-            found.blocks.append(block)
-            found.allocated_bytes += size
-        elif action == "free_completed":
-            if (held := living.pop(int(entry["addr"]), None)) is not None:
-                found.freed_bytes += size
-                held.freed_ns = time
-        else:
-            continue
-        found.events += 1
-        net += size if action == "alloc" else -size
-    return found, allocated - net
-
-
-def _frames(frames: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    return tuple(f"{one.get('filename')}({one.get('line')}): {one.get('name')}" for one in frames[:FRAMES])

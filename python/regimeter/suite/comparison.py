@@ -4,6 +4,7 @@
 import math
 from typing import Any
 
+from ..compare import compare_samples
 from .kernel import KernelInfo
 from .session import ProfileSession
 
@@ -56,8 +57,6 @@ def _changes(before: list[KernelInfo], after: list[KernelInfo]) -> list[dict[str
 def _verdict(baseline: ProfileSession, optimized: ProfileSession) -> dict[str, Any]:
     if min(len(baseline.times_ms), len(optimized.times_ms)) < LEAST_CALLS:
         return {"unavailable": f"needs {LEAST_CALLS} calls of each side that were timed without the profiler"}
-    from ..compare import compare_samples
-
     times = [[ms / 1e3 for ms in session.times_ms] for session in (baseline, optimized)]
     found = compare_samples({"call": [times[0]]}, {"call": [times[1]]}, policy={"min_share": 0.0}).comparisons[0]
     return {

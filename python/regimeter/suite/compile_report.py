@@ -8,6 +8,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar
 
+from ..report.compile_page import compile_data
+from ..report.html import render_html
+from ..run.formats import PAGES, choose
 from ..system.files import atomic_writer
 
 FORMAT, VERSION = "regimeter.suite.compile", 1
@@ -16,6 +19,7 @@ FIGURES = (
     "eager_time_ms", "compiled_time_ms", "peak_memory_mb", "memory_savings_mb", "max_abs_difference",
     "max_rel_difference", "break_even_calls",
 )  # fmt: skip
+COUNTS = ("eager_launches", "compiled_launches", "eager_bytes", "compiled_bytes")
 DEFINITIONS = {
     "compile_time_ms": "first call minus a later one, with a cache folder of its own: what a machine pays that has"
     " compiled nothing yet, headers that the compiler prepares included; of a log, what torch took for frames and"
@@ -24,6 +28,13 @@ DEFINITIONS = {
     "ops_before_fusion": "nodes of the graphs that inductor schedules, calls of library kernels included",
     "ops_after_fusion": "calls in the code that it generates: of fused kernels and of library kernels",
     "fusion_ratio": "ops_before_fusion / ops_after_fusion",
+    "eager_launches": "operators that read or write memory, in one call as it is; on a device one may launch several"
+    " kernels",
+    "compiled_launches": "calls of generated kernels, and operators in the library kernels that generated code calls,"
+    " in one call; what runs between graphs is not in it",
+    "eager_bytes": "of these operators: operands once, results once, what is changed in place twice; an estimate of the"
+    " traffic that ignores caches",
+    "compiled_bytes": "the same of these calls: tensors that a kernel reads once, that it writes once",
     "speedup": "time of eager calls by that of compiled ones: pairs in random order, by the comparison engine",
     "memory_savings_mb": "peak above the start of an eager call minus that of a compiled one",
     "max_rel_difference": "largest difference by the largest value of the eager tensor it is in",
@@ -113,7 +124,8 @@ class CompileReport:
     """What was found. A figure is nan where `unavailable` says why; JSON has null. DEFINITIONS says what figures mean.
 
     speedup_low, speedup_high: its interval; verdict: of the comparison engine. ops_before_fusion, ops_after_fusion:
-    None where the backend does not tell. phases_ms: parts of the cold compile time, one within the other: frame,
+    None where the backend does not tell; so are eager_launches, compiled_launches, eager_bytes, compiled_bytes, of one
+    call. phases_ms: parts of the cold compile time, one within the other: frame,
     backend, inductor, code generation. graphs: that were compiled; captured_ops: operators in them. error: why
     compiling failed, '' where it did not; `result` is that of the eager call then, else of the compiled one.
     subject: the name of what was compiled.
@@ -150,6 +162,10 @@ class CompileReport:
     graphs: int | None = 0
     captured_ops: int | None = 0
     extern_calls: int | None = None
+    eager_launches: int | None = None
+    compiled_launches: int | None = None
+    eager_bytes: int | None = None
+    compiled_bytes: int | None = None
     max_abs_difference: float = math.nan
     max_rel_difference: float = math.nan
     mismatch: str = ""
@@ -164,16 +180,18 @@ class CompileReport:
     processes: list[CompileProcess] = field(default_factory=list)
     result: Any = field(default=None, repr=False, compare=False)
 
-    def export(self, path: str | os.PathLike[str], format: str = "json") -> None:
-        """Write the report as "json" or "html" (one file, no network), atomically. ValueError for another format."""
-        if format == "json":
-            text = json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-        elif format == "html":
-            from ..report.compile_page import render_compile
+    def export(self, path: str | os.PathLike[str], format: str | None = None) -> None:
+        """Write the report as "json" or "html" (one file, no network), atomically.
 
-            text = render_compile(self)
-        else:
+        format: what the suffix of the file says, unless given; "json" without one. ValueError for another format, and
+        for JSON under the name of a page.
+        """
+        if format not in (None, "json", "html"):
             raise ValueError(f"format must be 'json' or 'html', got {format!r}")
+        if choose(path, {".json": "json", **PAGES}, chosen=format, default="json") == "json":
+            text = json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+        else:
+            text = render_html(compile_data(self.to_dict()))
         with atomic_writer(path) as file:
             file.write(text)
 

@@ -11,7 +11,7 @@ from .compile_advice import recommendations
 from .compile_breaks import merged
 from .compile_log import EXPECTED, Loss, encodable, files_of, records
 from .compile_process import ProcessLog
-from .compile_report import FIGURES, CompileProcess, CompileReport
+from .compile_report import COUNTS, FIGURES, CompileProcess, CompileReport
 
 NOT_MEASURED = "a log does not tell; `regimeter compile FILE.py:NAME` measures it"
 NOT_IN_TEXT = "a text log does not tell; a trace does (TORCH_TRACE=FOLDER)"
@@ -93,6 +93,7 @@ def _unavailable(report: CompileReport, logs: list[ProcessLog]) -> dict[str, str
     """Return why the logs do not tell what they do not tell."""
     traced = any(log.structured for log in logs)
     found = {name: NOT_MEASURED for name in FIGURES if math.isnan(getattr(report, name))}
+    found |= dict.fromkeys(COUNTS, NOT_MEASURED)
     found |= dict.fromkeys(("mode", "ops_before_fusion"), "a log does not tell")
     told = {"total_graph_breaks": "graph_breaks", "recompiles": "recompiles", "graphs": "dynamo", "frames": "dynamo"}
     found |= {name: NO_LINE.format(kind) for name, kind in told.items() if not _tells(logs, kind)}

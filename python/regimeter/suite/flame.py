@@ -12,11 +12,11 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import numpy as np
-
 from .. import _core
 from ..analysis.flame_tree import METRICS, flame_tree
 from ..public.run import Run
+from ..system.arrays import np
+from ..system.files import atomic_writer
 from .imported import run_of_profiler, run_of_trace
 
 
@@ -111,10 +111,10 @@ class FlameGraphGenerator:
 
         ValueError for another format. The file is written atomically.
         """
+        # 50 ms, which printing a flame graph does without.
         from ..report.flame_data import flame_data
         from ..report.flame_svg import flame_svg
         from ..report.html import write_html
-        from ..system.files import atomic_writer
 
         if format == "html":
             write_html(flame_data(data), path)

@@ -10,6 +10,8 @@ from .compile_report import FusedKernel
 MOST_NAME = 1000  # of letters; taking names apart takes the square of that
 _DEFINED = re.compile(r"^(\w+) = async_compile\.(\w+)\(", re.M)
 _CALLED = re.compile(r"^ +(\w+)(?:\.run)?\(", re.M)
+_SIGNATURE = re.compile(r"(?:\bkernel|^def \w+)\(([^)]*)\)", re.M)
+_POINTER = re.compile(r"\b(in_out_ptr|in_ptr|out_ptr)\d+")
 _EXTERN = re.compile(r"\b(?:extern_kernels|torch\.ops\.\w+|aten|mkldnn\._\w+|inductor_ops)\.\w+(?:\.\w+)?\(")
 
 
@@ -24,6 +26,18 @@ def kernels_of(code: str, operators: Collection[str]) -> tuple[list[FusedKernel]
     kernels = [FusedKernel(name, fused_in(name, operators), count, kinds[name]) for name, count in called.items()]
     lines = [line.split("#")[0] for line in body.splitlines()]
     return kernels, sum(bool(_EXTERN.search(line)) for line in lines)
+
+
+def pointers_of(code: str) -> dict[str, list[str]]:
+    """Return of each generated kernel what it does with the tensors that it is given, in their order.
+
+    That is "in_ptr" (reads), "out_ptr" (writes) or "in_out_ptr" (both); [] where a kernel does not name them so.
+    """
+    found, places = {}, [*_DEFINED.finditer(code)]
+    for place, after in zip(places, [*(one.start() for one in places[1:]), len(code)], strict=True):
+        signature = _SIGNATURE.search(code, place.end(), after)
+        found[place[1]] = _POINTER.findall(signature[1]) if signature else []
+    return found
 
 
 def fused_in(name: str, operators: Collection[str]) -> list[str]:

@@ -26,6 +26,7 @@ from ..calibration.choice import device_names
 from ..public.run import Run
 from ..suggest import OptimizationSuggestion
 from ..suggest.paragraphs import shown
+from ..system.files import atomic_writer
 from ..system.text import shorten
 from ..system.torch_extra import torch_for, wait_for_devices
 from .imported import run_of_profiler, run_of_trace
@@ -231,11 +232,10 @@ class HTAAnalyzer:
 
         ValueError for another format, and for a page of a report that was not made by an analysis.
         """
-        from ..system.files import atomic_writer
-
         if format == "json":
             text = json.dumps(report.to_dict(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
         elif format == "html":
+            # 50 ms, which a report on the terminal does without.
             from ..report.html import render_html
             from ..report.trace_data import trace_data
 

@@ -17,7 +17,7 @@ import pickle
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,8 @@ from ..capture.device_memory import reason as memory_reason
 from ..public.run import load
 from ..system.files import atomic_path, atomic_writer
 from ..system.torch_extra import torch_for, wait_for_devices
-from .allocations import BEFORE, Allocations, Block, of_device_trace, of_run
+from .allocations import BEFORE, Allocations, Block, held_blocks, live_before, of_run
+from .allocator_history import allocator_run, begin_history, end_history
 from .host_lines import HostLines
 from .leak import trend_of
 from .memory_snapshot import MemorySnapshot, number
@@ -42,7 +43,6 @@ OUTPUT = "./profiles"
 NO_POOL = "the host's allocator keeps no pool that torch tells of"
 NOT_RECORDED = "record_history is off"
 GUEST = "another torch.profiler was recording, which keeps the allocations of the host in its own trace"
-HISTORY_ON = "the program records the allocator's history itself, and it is left alone"
 
 
 @dataclass(slots=True)
@@ -281,11 +281,9 @@ class MemoryProfiler:
         now = self._reading()
         owners = Ownership(self._torch)
         if memory_reason() is None:
-            raw = self._torch.cuda.memory._snapshot()
-            return MemorySnapshot(
-                now.time_ms, now.allocated_mb, now.reserved_mb, now.peak_mb, now.resident_mb, {}, now.unavailable,
-                list(raw.get("segments", ())), list(raw.get("device_traces", ())),
-            )  # fmt: skip
+            run = allocator_run(self._torch)
+            held = held_blocks(run, int(self._torch.cuda.current_device()))
+            return replace(now, by_category=owners.of_blocks(held), run=run)
         total, by_category = owners.live()
         unavailable = {name: why for name, why in now.unavailable.items() if name != "allocated_mb"}
         return MemorySnapshot(
@@ -333,13 +331,11 @@ class MemoryProfiler:
         return recording
 
     def _begin_history(self, unavailable: dict[str, str]) -> bool:
-        enabled = getattr(self._torch._C, "_cuda_isHistoryEnabled", None)
-        if enabled is not None and enabled():
-            unavailable["history"] = HISTORY_ON
-            return False
         context = "alloc" if self.track_allocations else None
-        self._torch.cuda.memory._record_memory_history(context=context, stacks="python")
-        return True
+        why = begin_history(self._torch, context=context, stacks="python")
+        if why is not None:
+            unavailable["history"] = why
+        return why is None
 
     def _read(self, one: _Stretch, end_ns: int) -> None:
         if one.recording is not None:
@@ -348,18 +344,16 @@ class MemoryProfiler:
             one.device = end
             one.stats = fragmentation(self._torch.cuda.memory_stats(end[0]))
             if one.history:
-                self._read_history(one, end[0], end[2], end_ns)
+                self._read_history(one, end[0], end_ns)
 
-    def _read_history(self, one: _Stretch, device: int, allocated: int, end_ns: int) -> None:
-        memory = self._torch.cuda.memory
+    def _read_history(self, one: _Stretch, device: int, end_ns: int) -> None:
         try:
-            traces = memory._snapshot().get("device_traces", ())
+            run = allocator_run(self._torch)
         finally:
-            memory._record_memory_history(enabled=None)
-        entries = traces[device] if device < len(traces) else ()
-        one.found, before = of_device_trace(entries, allocated, one.begin_ns, end_ns)
+            end_history(self._torch)
+        one.found = of_run(run, one.begin_ns, end_ns, stacks=self.track_allocations, device=device)
         known = sum(known.size for known in one.owners.before if known.device == device)
-        if before > known:
+        if (before := live_before(run, device, one.begin_ns)) > known:
             one.found.blocks.append(Block(0, before - known, BEFORE, category=UNKNOWN))
 
     def _reading(self) -> MemorySnapshot:

@@ -3,12 +3,15 @@
 
 import math
 import os
-import pickle
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._core import UnavailableError
+from ..run.memory_snapshot import snapshot_of, write_snapshot
 from ..system.files import atomic_path
+
+if TYPE_CHECKING:
+    from ..public.run import Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +20,8 @@ class MemorySnapshot:
 
     time_ms: since tracking began. allocated_mb, reserved_mb, peak_mb: of torch's allocator of the device; without a
     device `allocated_mb` is bytes of tensors that Python knows. resident_mb: of the process. by_category: bytes
-    of these tensors by what they are. segments, device_traces: of the device's allocator, as torch gives them.
+    by what they are: of these tensors, or of the allocator's blocks as they were asked for. run: what the device's
+    allocator held and its history, as `load` reads a snapshot; None without a device.
     """
 
     time_ms: float
@@ -27,8 +31,17 @@ class MemorySnapshot:
     resident_mb: float = math.nan
     by_category: dict[str, int] = field(default_factory=dict)
     unavailable: dict[str, str] = field(default_factory=dict)
-    segments: list[dict[str, Any]] = field(default_factory=list, repr=False)
-    device_traces: list[list[dict[str, Any]]] = field(default_factory=list, repr=False)
+    run: "Run | None" = field(default=None, repr=False, compare=False)
+
+    @property
+    def segments(self) -> list[dict[str, Any]]:
+        """What the device's allocator has reserved, with its blocks, as torch gives them; [] without a device."""
+        return [] if self.run is None else list(snapshot_of(self.run)["segments"])
+
+    @property
+    def device_traces(self) -> list[list[dict[str, Any]]]:
+        """The allocator's history, one list a device, as torch gives them; [] without a device."""
+        return [] if self.run is None else list(snapshot_of(self.run)["device_traces"])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures ready for JSON, without segments and traces."""
@@ -41,10 +54,10 @@ class MemorySnapshot:
 
         UnavailableError where no device's allocator was in use.
         """
-        if not self.segments and not self.device_traces:
+        if self.run is None:
             raise UnavailableError("no device's allocator was in use: there are no segments to write")
-        with atomic_path(path) as temporary, open(temporary, "wb") as file:
-            pickle.dump({"segments": self.segments, "device_traces": self.device_traces}, file)
+        with atomic_path(path) as temporary:
+            write_snapshot(self.run, temporary)
 
 
 def number(value: float) -> float | None:

@@ -10,6 +10,7 @@ import gc
 import sys
 import time
 import weakref
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import import_module
@@ -83,10 +84,18 @@ class Ownership:
             storage = _storage(tensor)
             if storage is not None and storage[3] < 0:
                 found[storage[1]] = storage[2]
-        by_category = dict.fromkeys(CATEGORIES, 0)
-        for address, size in found.items():
-            by_category[owners.get(address, UNKNOWN)] += size
-        return sum(found.values()), {name: size for name, size in by_category.items() if size}
+        return sum(found.values()), self._by_category(found.items(), owners)
+
+    def of_blocks(self, blocks: Iterable[tuple[int, int]]) -> dict[str, int]:
+        """Return the bytes of (address, bytes) by the category of who holds them now."""
+        return self._by_category(blocks, self._look()[1])
+
+    @staticmethod
+    def _by_category(blocks: Iterable[tuple[int, int]], owners: dict[int, str]) -> dict[str, int]:
+        found: Counter[str] = Counter()
+        for address, size in blocks:
+            found[owners.get(address, UNKNOWN)] += size
+        return {name: found[name] for name in CATEGORIES if found[name]}
 
     def _look(self) -> tuple[list[Any], dict[int, str]]:
         """Return the tensors that the collector knows, and the category of each address that has an owner."""

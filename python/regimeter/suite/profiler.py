@@ -15,7 +15,6 @@ import math
 import os
 import re
 import statistics
-import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -29,6 +28,7 @@ from ..regime.stopwatch import Measurement, clock_for, measure
 from ..system.files import atomic_writer
 from ..system.processors import cpu_model
 from ..system.torch_extra import torch_for, wait_for_devices
+from .allocator_history import begin_history, dumped, end_history
 from .budget import DiskBudget
 from .comparison import compare_sessions
 from .flame import FlameGraphGenerator
@@ -114,7 +114,7 @@ class UnifiedProfiler:
             if token:
                 probe.end(token)
             if snapshot:
-                self._torch.cuda.memory._record_memory_history(enabled=None)
+                end_history(self._torch)
             raise
         self._open.append((session, recording))
         own_before, cpu_began, began = recording.own_ns, time.process_time_ns(), time.perf_counter_ns()
@@ -296,29 +296,21 @@ class UnifiedProfiler:
 
     def _history(self) -> bool:
         """Record the device's allocations with their stacks, unless the program does so itself; tell whether."""
-        memory: Any = getattr(self._torch.cuda, "memory", None)
-        if not self.enable_memory or self._device() is None or not hasattr(memory, "_record_memory_history"):
+        if not self.enable_memory or self._device() is None:
             return False
-        enabled = getattr(self._torch._C, "_cuda_isHistoryEnabled", None)
-        if enabled is not None and enabled():
-            return False
-        memory._record_memory_history(max_entries=100_000)
-        return True
+        return begin_history(self._torch, max_entries=100_000) is None
 
     def _snapshot(self, session: ProfileSession) -> None:
         """Keep the allocator's snapshot as pytorch.org/memory_viz reads it, and let the history be off again."""
-        memory = self._torch.cuda.memory
         try:
-            with tempfile.TemporaryDirectory(prefix="regimeter-") as folder:
-                path = Path(folder) / "memory.pickle"
-                memory._dump_snapshot(os.fspath(path))
+            with dumped(self._torch) as path:
                 target = self._path(session, "memory", ".pickle")
                 if self.budget.keep(path, target):
                     session.memory_snapshot_path = target
                 else:
                     session.unavailable["memory_snapshot_path"] = "the disk budget is used up"
         finally:
-            memory._record_memory_history(enabled=None)
+            end_history(self._torch)
 
     # --- sessions ---------------------------------------------------------------------------------------------------
 

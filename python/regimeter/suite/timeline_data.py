@@ -13,11 +13,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, overload
 
-import numpy as np
-
 from .. import _core
 from ..public.run import Run
 from ..run.trace_facts import anomalies_of
+from ..system.arrays import np
+from ..system.files import atomic_path, atomic_writer
+from ..system.text import duration
 from .imported import run_of_profiler, run_of_trace
 
 _DEVICE = tuple(_core.SPAN_KINDS.index(kind) for kind in ("kernel", "memcpy", "memset", "accelerator"))
@@ -201,8 +202,6 @@ class TimelineGenerator:
         Names of processes, threads and streams, arguments and nanoseconds are kept. Left out are only the Python
         functions or calls that the generator leaves out; short events, which active times include, are in it.
         """
-        from ..system.files import atomic_path
-
         kinds: tuple[str, ...] = () if self.include_python_events else ("python",)
         kinds += () if self.include_cuda_runtime else ("runtime", "driver")
         with atomic_path(path) as temporary, open(temporary, "wb") as file:
@@ -212,8 +211,7 @@ class TimelineGenerator:
         self, timeline: TimelineData, path: str | os.PathLike[str] | None = None
     ) -> dict[str, Any]:
         """Return the data that the page shows of the timeline (format ``regimeter.report``); write it where told."""
-        from ..report.trace_data import timeline_data
-        from ..system.files import atomic_writer
+        from ..report.trace_data import timeline_data  # 50 ms, which a timeline on the terminal does without
 
         data = timeline_data(timeline.run) | timeline.to_dict()
         if path is not None:
@@ -223,6 +221,7 @@ class TimelineGenerator:
 
     def generate_html_viewer(self, timeline: TimelineData, path: str | os.PathLike[str]) -> None:
         """Write the timeline as a page that needs no network, atomically."""
+        # As above.
         from ..report.html import write_html
         from ..report.trace_data import timeline_data
 
@@ -231,8 +230,6 @@ class TimelineGenerator:
 
 def activity(timeline: TimelineData) -> str:
     """Return the active times in a line."""
-    from ..system.text import duration
-
     rows = (
         ("total", timeline.total_time_us),
         ("host active", timeline.cpu_active_time_us),

@@ -21,8 +21,10 @@ from pathlib import Path
 from typing import Any
 
 from ..compare.ab.duet import Duet, blocks
+from ..regime.torch_work import must_not_count
 from ..system.torch_extra import torch_for, wait_for_devices
 from .compile_advice import recommendations
+from .compile_launches import Launches, of_eager, of_generated
 from .compile_report import CompileBreak, CompileReport, FusedKernel
 from .compile_trace import read_trace
 from .compile_watch import Dynamo, Watch
@@ -89,9 +91,9 @@ class TorchCompileAnalyzer:
         sample_inputs: one argument, a tuple or list of them, or a dictionary: of keywords where the callable takes
         them, else as one argument. kwargs: further keywords. probe_inputs: further inputs of the same forms, each of
         which is tried once to see what is compiled again. The callable runs `warmup` times in each form, then in
-        `iterations` pairs, and some eight times more: compiled cold and warm, compared, its memory tracked. Random
-        numbers are the same in both forms, and afterwards those that they were; parameters and buffers of a module
-        are put back. ValueError for numbers out of bounds.
+        `iterations` pairs, and some ten times more: compiled cold and warm, compared, its memory and launches tracked.
+        Random numbers are the same in both forms, and afterwards those that they were; parameters and buffers of a
+        module are put back. ValueError for numbers out of bounds.
         """
         if warmup < 0 or iterations < 1:
             raise ValueError(f"warmup must be at least 0 and iterations at least 1, got {warmup} and {iterations}")
@@ -101,6 +103,7 @@ class TorchCompileAnalyzer:
         with torch.random.fork_rng(), _state_kept(torch, model_or_fn), self._logs(report), Dynamo() as dynamo:
             report.result = self._call(model_or_fn, given)
             expected = report.result
+            self._count_eager(model_or_fn, given, report)
             with self._caches():
                 compiled = self._compile(model_or_fn, given, report, dynamo)
                 if compiled is not None:
@@ -140,8 +143,8 @@ class TorchCompileAnalyzer:
             for mode, one in analyzers.items()
         }
 
-    def export_report(self, report: CompileReport, path: str | os.PathLike[str], format: str = "json") -> Path:
-        """Write the report as "json" or "html" (one file, no network), atomically; return the path."""
+    def export_report(self, report: CompileReport, path: str | os.PathLike[str], format: str | None = None) -> Path:
+        """Write the report as "json" or "html", as `CompileReport.export`; return the path."""
         target = Path(path)
         if target.parent == Path():
             target = self.output_dir / target
@@ -187,7 +190,8 @@ class TorchCompileAnalyzer:
             except Exception as error:
                 report.error = watch.seen.errors[-1] if watch.seen.errors else f"{type(error).__name__}: {error}"
                 why = "compiling failed"
-                names = ("speedup", "compile_time_ms", "compile_time_warm_ms", "compiled_time_ms", "fusion_ratio")
+                names = ("speedup", "compile_time_ms", "compile_time_warm_ms", "compiled_time_ms", "fusion_ratio",
+                         "compiled_launches", "compiled_bytes")  # fmt: skip
                 report.unavailable |= dict.fromkeys(names, why)
                 return (watch, compiled, math.nan), report.result
             lengths.append((time.perf_counter_ns() - began) / 1e6)
@@ -229,6 +233,29 @@ class TorchCompileAnalyzer:
         else:
             report.unavailable["break_even_calls"] = "compiled calls are not faster"
         self._memory(fn, compiled, given, report)
+        self._count_compiled(compiled, given, report)
+
+    def _count_eager(self, fn: Callable[..., Any], given: "_Given", report: CompileReport) -> None:
+        why = must_not_count(fn)
+        try:
+            if why is None:
+                found = self._counted(of_eager, fn, given)
+                report.eager_launches, report.eager_bytes = found.count, found.bytes
+        except Exception as error:
+            why = f"its operators cannot be counted: {type(error).__name__}: {error}"
+        if why is not None:
+            report.unavailable |= dict.fromkeys(("eager_launches", "eager_bytes"), why)
+
+    def _count_compiled(self, compiled: Callable[..., Any], given: "_Given", report: CompileReport) -> None:
+        why = "" if self.backend == "inductor" else f"backend {self.backend} does not tell what it launches"
+        if not why:
+            found = self._counted(of_generated, compiled, given)
+            report.compiled_launches, report.compiled_bytes = found.count, found.bytes
+            if not found.count and report.fused_kernels:  # a recorded graph of the device is replayed
+                report.compiled_launches = report.compiled_bytes = None
+                why = "the generated code did not run by itself: its launches are replayed"
+        if why:
+            report.unavailable |= dict.fromkeys(("compiled_launches", "compiled_bytes"), why)
 
     def _memory(
         self, fn: Callable[..., Any], compiled: Callable[..., Any], given: "_Given", report: CompileReport
@@ -245,6 +272,14 @@ class TorchCompileAnalyzer:
             peaks.append(tracked.get_peak_analysis()["peak_above_start_mb"])
         if None not in peaks:
             report.peak_memory_mb, report.memory_savings_mb = peaks[1], peaks[0] - peaks[1]
+
+    def _counted(
+        self, tally: Callable[[Callable[[], Any]], Launches], fn: Callable[..., Any], given: "_Given"
+    ) -> Launches:
+        """Return what a call launches; copying its inputs is not in it."""
+        self._torch.manual_seed(SEED)
+        copied = given.copied(self._torch)
+        return tally(lambda: copied.call(fn))
 
     def _times(
         self, calls: list[Callable[..., Any]], given: "_Given", warmup: int, iterations: int

@@ -2,9 +2,9 @@
 """NumPy's BLAS: its name, and its number of threads, which NumPy has no function for."""
 
 import contextlib
+import os
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 
@@ -48,5 +48,5 @@ def _library() -> Any:
     from threadpoolctl import ThreadpoolController
 
     found = ThreadpoolController().select(user_api="blas").lib_controllers
-    own = str(Path(home).parent)
+    own = os.path.dirname(home)
     return next(iter(sorted(found, key=lambda library: not library.filepath.startswith(own))), None)

@@ -2,9 +2,10 @@
 """Callgrind, the tool of Valgrind that counts instructions: whether it is here, and how a program is run under it.
 
 Counts repeat only where everything stands still that moves without the program: the seed of str hashes, the place of
-the stack and of the heap, the allocator, the number of BLAS threads, the collector. What is held still may hold by
-chance (two names that share a slot of a cache), so a comparison runs several *layouts*: layout 3 is another hash seed,
-another size of the environment and another place in the heap than layout 4, and the same on both sides.
+the stack and of the heap, what an allocation costs (csrc/heap/steady.c), the number of BLAS threads, the collector.
+What is held still may hold by chance (two names that share a slot of a cache), so a comparison runs several *layouts*:
+layout 3 is another hash seed, another size of the environment and another place in the heap than layout 4, and the same
+on both sides.
 """
 
 import contextlib
@@ -18,6 +19,7 @@ import subprocess
 from collections.abc import Iterator, Mapping
 
 from .._core import UnavailableError
+from . import preload
 
 LAYOUTS = 5
 # The environment of a layout has this size in bytes, above the next multiple of a page.
@@ -26,7 +28,6 @@ PADDING = "REGIMETER_LAYOUT_PADDING"
 ADDR_NO_RANDOMIZE = 0x0040000
 # glibc moves its threshold for large blocks while the program runs, and gives memory back where the heap's end is free.
 HELD = {
-    "PYTHONMALLOC": "pymalloc",
     "MALLOC_MMAP_THRESHOLD_": "131072",
     "MALLOC_TRIM_THRESHOLD_": "131072",
     "MALLOC_TOP_PAD_": "131072",
@@ -65,10 +66,23 @@ def command(log: str, program: list[str]) -> list[str]:
 
 def environment(given: Mapping[str, str], layout: int) -> dict[str, str]:
     """Return the environment of a layout (1 or more): variables that hold the program still, and its size."""
-    made = {**given, **HELD, "PYTHONHASHSEED": str(layout), PADDING: ""}
+    made = {**given, **HELD, **heap(given), "PYTHONHASHSEED": str(layout), PADDING: ""}
     used = sum(len(os.fsencode(name)) + len(os.fsencode(value)) + 2 for name, value in made.items())
     made[PADDING] = "." * (-used % PAGE + STEP * (layout % (PAGE // STEP)))
     return made
+
+
+def heap(given: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that say which heap the program has; where it is steady, Python's objects lie in it too."""
+    if not steady(given):
+        return {"PYTHONMALLOC": "pymalloc"}
+    return {"PYTHONMALLOC": "malloc", **preload.variables(given, preload.STEADY)}
+
+
+def steady(given: Mapping[str, str]) -> bool:
+    """Return whether a program has the heap whose calls cost the same whatever was allocated before: this build has
+    it, and nothing else stands before malloc."""
+    return not given.get(preload.VARIABLE) and preload.STEADY.exists()
 
 
 @contextlib.contextmanager

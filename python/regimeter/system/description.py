@@ -22,6 +22,8 @@ from .processors import allowed_processors, cpu_model, cpu_revision, is_virtual,
 LIBRARIES = ("numpy", "torch", "cupy", "jax", "triton")
 # A name for the class of machine, where what is measured of it does not tell machines apart.
 RUNNER = "REGIMETER_RUNNER"
+# Where NVIDIA's MPS gives this process a part of each device; nothing that the driver tells says so.
+MPS_SHARE = "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"
 # What depends on the program, its interpreter and what it has loaded: another process cannot know it.
 OF_THE_PROGRAM = ("python", "executable", "process_memory", "libraries", "blas", "blas_threads", "cuda")
 
@@ -51,7 +53,7 @@ def describe_machine() -> dict[str, Any]:
     """Return what two processes of one program share: machine, set-up and libraries."""
     about = {
         "host": platform.node(),
-        "platform": platform.platform(),
+        "platform": _platform(),
         "kernel": platform.release(),
         "python": platform.python_version(),
         "cpu": cpu_model(),
@@ -66,9 +68,19 @@ def describe_machine() -> dict[str, Any]:
         "blas": blas.name(),
         "blas_threads": blas.threads(),
         "cuda": _cuda_runtime(),
+        "gpu_share": os.environ.get(MPS_SHARE) or None,
         "runner": os.environ.get(RUNNER) or None,
     }
     return {name: value for name, value in about.items() if value is not None}
+
+
+def _platform() -> str:
+    """Return `platform.platform()`, which starts another program to ask for a word that Linux does not put in it."""
+    about = os.uname()
+    if about.sysname != "Linux":
+        return platform.platform()
+    library = "".join(platform.libc_ver())
+    return "-".join((about.sysname, about.release, about.machine, *(("with", library) if library else ())))
 
 
 def _working_directory() -> str | None:
@@ -85,7 +97,7 @@ def _caches() -> list[int]:
 
 def _gpus() -> dict[str, Any]:
     """Return identity and set-up of the GPUs: none where no driver is on this machine, else what NVML tells."""
-    from . import telemetry
+    from . import telemetry  # 5 ms, for which those who compare descriptions do not wait
 
     found = telemetry.facts()
     if "devices" not in found and gpus.absent():

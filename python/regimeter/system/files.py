@@ -4,10 +4,10 @@
 import contextlib
 import errno
 import os
-import secrets
 from collections.abc import Iterator
-from pathlib import Path
 from typing import IO
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # writing a file that is open says so without its name
 
 
 @contextlib.contextmanager
@@ -24,30 +24,36 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[str]:
     What is there and is no regular file (a terminal, a pipe, /dev/null) cannot be replaced; it is written to.
     OSError names `path`, never the temporary file.
     """
-    target = Path(os.path.realpath(path))
+    target = os.path.realpath(path)
     if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
         yield os.fspath(path)
         return
     temporary = _make_beside(target, os.fspath(path))
     try:
-        yield temporary
+        try:
+            yield temporary
+        except OSError as error:
+            if error.errno not in FULL or error.filename is not None:
+                raise  # of something else that the block does
+            raise _about(error, os.fspath(path)) from None
         try:
             _to_disk(temporary)
             os.replace(temporary, target)
         except OSError as error:
             raise _about(error, os.fspath(path)) from None
         with contextlib.suppress(OSError):  # the name is there; a folder that cannot be synchronised is no failure
-            _to_disk(os.fspath(target.parent))
+            _to_disk(os.path.dirname(target))
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
 
 
-def _make_beside(target: Path, asked: str) -> str:
+def _make_beside(target: str, asked: str) -> str:
     """Make a temporary file with the permissions that the umask leaves; asking for the umask would change it."""
+    folder, file = os.path.split(target)
     for _ in range(100):
-        name = os.fspath(target.with_name(f".{target.name[:40]}.{secrets.token_hex(4)}"))
+        name = os.path.join(folder, f".{file[:40]}.{os.urandom(4).hex()}")
         try:
             os.close(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
         except FileExistsError:

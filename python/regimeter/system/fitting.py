@@ -5,37 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from typing import Any, TextIO
 
-from .text import broken, cells, width_of
-
-LACKING = "?"
-# What stands for a character that the encoding of the output lacks.
-PLAIN = {
-    "µ": "u", "μ": "u", "×": "x", "…": "...", "≤": "<=", "≥": ">=", "≈": "~", "±": "+-", "·": "-", "°": " deg ",
-    "→": "->", "←": "<-", "–": "-", "—": "-", "−": "-", "²": "^2", "³": "^3", "√": "sqrt ", "\N{NO-BREAK SPACE}": " ",
-    "\N{NARROW NO-BREAK SPACE}": " ", "▲": "^", "▼": "v", "●": "o", "│": "|", "─": "-", "├": "|", "└": "`", "█": "#",
-    "▁": ".", "▂": ".", "▃": ":", "▄": ":", "▅": "=", "▆": "=", "▇": "#", "┤": "|",
-    "▏": "|", "▎": "|", "▍": "|", "▌": "|", "▋": "#", "▊": "#", "▉": "#",
-}  # fmt: skip
-
-
-def encodable(text: str, encoding: str, *, aligned: bool = False) -> str:
-    """Return the text with another way to write what the encoding lacks, where there is one.
-
-    aligned: where there is none, a question mark for each cell, since an escape would be wider than the character.
-    """
-    try:
-        text.encode(encoding)
-    except UnicodeEncodeError:
-        return "".join(c if _has(c, encoding) else PLAIN.get(c, LACKING * cells(c) if aligned else c) for c in text)
-    return text
-
-
-def _has(character: str, encoding: str) -> bool:
-    try:
-        character.encode(encoding)
-    except UnicodeEncodeError:
-        return False
-    return True
+from .text import broken, encodable, width_of
 
 
 class Fitted:

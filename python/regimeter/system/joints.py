@@ -12,6 +12,7 @@ from typing import Any
 JOINTS = {
     "profiler": "regimeter.profiler:get_profiler",
     "page of a run": "regimeter.report.run_page:render_run_page",
+    "page of a sweep": "regimeter.report.sweep_page:write_sweep_page",
     "comparison": "regimeter.report.comparison:render",
     "changes": "regimeter.report.comparison_text:change_lines",
     "verdict of a comparison": "regimeter.report.comparison_text:verdict_line",

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The library that stands before malloc in a program whose allocations are watched, and how it gets there.
+"""The libraries that stand before malloc in a program, and how they get there.
+
+One watches what a program allocates; the other is a heap whose calls cost the same whatever was allocated before, for
+programs whose instructions are counted.
 
 The program's variable is put back at its start (`regimeter/bootstrap/sitecustomize.py`).
 """
@@ -8,7 +11,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-LIBRARY = Path(__file__).parents[1] / "native" / "libregimeter_heap.so"
+NATIVE = Path(__file__).parents[1] / "native"
+LIBRARY, STEADY = NATIVE / "libregimeter_heap.so", NATIVE / "libregimeter_steady.so"
 VARIABLE, KEPT = "LD_PRELOAD", "REGIMETER_RECORD_LD_PRELOAD"
 
 
@@ -19,7 +23,7 @@ def reason() -> str:
     return ""
 
 
-def variables(environment: Mapping[str, str]) -> dict[str, str]:
+def variables(environment: Mapping[str, str], library: Path = LIBRARY) -> dict[str, str]:
     """Return what a program's environment needs; the library goes behind those that the program loads first itself."""
     before = environment.get(VARIABLE, "")
-    return {VARIABLE: ":".join(filter(None, (before, str(LIBRARY)))), KEPT: before}
+    return {VARIABLE: ":".join(filter(None, (before, str(library)))), KEPT: before}

@@ -9,6 +9,7 @@ process, however that ends.
 import os
 
 from .. import _core
+from . import quantities
 
 LIMIT_VARIABLE, FOLDER_VARIABLE = "REGIMETER_MEMORY", "REGIMETER_SPILL"
 FOLDER = "/var/tmp"  # /tmp lies in memory on many machines
@@ -26,8 +27,6 @@ def limit_memory(size: str | float | None = None) -> None:
         size = os.environ.get(LIMIT_VARIABLE)
         if not size or _core.spill_use()["on"]:
             return
-    from . import quantities  # not for those who set no limit
-
     try:
         limit = quantities.size(size, bare="bytes")
     except ValueError as error:

@@ -16,11 +16,21 @@ MIN_WIDTH = 40  # a narrower terminal breaks lines itself
 UNAVAILABLE = "n/a"
 GAP = "  "  # between columns
 LEAST_COLUMNS, LEAST_NAME = 2, 12  # columns that a table keeps, and cells of its first one
+FRAME = re.compile(r"( *)\S*/([^/\s]+\(\d+\): .*)")  # folders/file.py(line): function, as torch.profiler writes it
 LEAST_HANG = 2  # blanks more before what a line is continued with
 MOST_HANG = 0.2  # of the width
 UNIT = re.compile(r"(?<=\d) (?=%|[nµum]?s\b|[kMGT]?B\b)")  # a figure and its unit stay on one line
 COMMAND = re.compile(r" *(Next|look|More data|Accept): +regimeter ")
 WIDE, TOGETHER = "\0", "\1"  # behind a wide character, so that it counts as two; for a blank where no line is broken
+LACKING = "?"
+# What stands for a character that the encoding of the output lacks.
+PLAIN = {
+    "µ": "u", "μ": "u", "×": "x", "…": "...", "≤": "<=", "≥": ">=", "≈": "~", "±": "+-", "·": "-", "°": " deg ",
+    "→": "->", "←": "<-", "–": "-", "—": "-", "−": "-", "²": "^2", "³": "^3", "√": "sqrt ", "\N{NO-BREAK SPACE}": " ",
+    "\N{NARROW NO-BREAK SPACE}": " ", "▲": "^", "▼": "v", "●": "o", "│": "|", "─": "-", "├": "|", "└": "`", "█": "#",
+    "▁": ".", "▂": ".", "▃": ":", "▄": ":", "▅": "=", "▆": "=", "▇": "#", "┤": "|",
+    "▏": "|", "▎": "|", "▍": "|", "▌": "|", "▋": "#", "▊": "#", "▉": "#",
+}  # fmt: skip
 # Columns of the summary that a narrow terminal does without, in this order.
 LEAST_USEFUL = ("std dev", "min", "median", "max", "backend", "device", "p95", "total")
 
@@ -79,10 +89,14 @@ def _first_cells(text: str, width: int) -> str:
 
 
 def shorten(text: str, width: int = NAME_WIDTH) -> str:
-    """Return the text, cut in the middle when it takes more cells than that."""
+    """Return the text, cut in the middle when it takes more cells than that; a Python frame without its folders."""
     text = printable(text)
     if cells(text) <= width:
         return text
+    if frame := FRAME.fullmatch(text):
+        text = f"{frame[1]}…/{frame[2]}"
+        if cells(text) <= width:
+            return text
     tail = _first_cells(text[: -width - 1 : -1], width // 3)[::-1]
     return f"{_first_cells(text[:width], width - cells(tail) - 1)}…{tail}"
 
@@ -163,16 +177,46 @@ def broken(line: str, width: int) -> list[str]:
     begin = len(line) - len(line.lstrip())
     gaps = [gap.end() for gap in re.finditer(r"(?<=\S) {2,}(?=\S)", line[: width // 2 + 1])]
     hang = " " * min(gaps[-1] if gaps else begin + LEAST_HANG, round(MOST_HANG * width))
-    text = UNIT.sub(TOGETHER, "".join(c + (WIDE if cells(c) == 2 else "") for c in line))
-    pieces = textwrap.wrap(text, width, subsequent_indent=hang, break_long_words=False, break_on_hyphens=False)
-    return [piece.replace(WIDE, "").replace(TOGETHER, " ") for piece in pieces] or [""]
+    return wrapped(line, width, hang=hang) or [""]
+
+
+def wrapped(text: str, width: int, *, first: str = "", hang: str = "") -> list[str]:
+    """Return a text in pieces of at most so many cells, broken between words, never between a figure and its unit.
+
+    first, hang: what the first piece begins with, and what the others do.
+    """
+    text = UNIT.sub(TOGETHER, "".join(c + (WIDE if cells(c) == 2 else "") for c in text))
+    pieces = textwrap.wrap(
+        text, width, initial_indent=first, subsequent_indent=hang, break_long_words=False, break_on_hyphens=False
+    )
+    return [piece.replace(WIDE, "").replace(TOGETHER, " ") for piece in pieces]
+
+
+def encodable(text: str, encoding: str, *, aligned: bool = False) -> str:
+    """Return the text with another way to write what the encoding lacks, where there is one.
+
+    aligned: where there is none, a question mark for each cell, since an escape would be wider than the character.
+    """
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        return "".join(c if _has(c, encoding) else PLAIN.get(c, LACKING * cells(c) if aligned else c) for c in text)
+    return text
+
+
+def _has(character: str, encoding: str) -> bool:
+    try:
+        character.encode(encoding)
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def say(file: TextIO | None, *lines: str, wrapped: bool = False) -> None:
     """Print lines to a stream as `print` does, standard output by default; nothing where there is none.
 
-    What the stream's encoding lacks is escaped rather than an error. wrapped: on a terminal, long lines are broken
-    between words.
+    What the stream's encoding lacks is written another way or escaped, and no error. wrapped: on a terminal, long
+    lines are broken between words.
     """
     file = file or sys.stdout
     if file is None:  # started with a closed standard output
@@ -182,7 +226,7 @@ def say(file: TextIO | None, *lines: str, wrapped: bool = False) -> None:
         lines = tuple(part for line in lines for part in broken(line, width))
     encoding = getattr(file, "encoding", None) or "utf-8"
     for line in lines:
-        print(line.encode(encoding, "backslashreplace").decode(encoding), file=file)
+        print(encodable(line, encoding).encode(encoding, "backslashreplace").decode(encoding), file=file)
 
 
 def width_of(file: TextIO | None) -> int | None:

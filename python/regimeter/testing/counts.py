@@ -5,6 +5,7 @@ The session calls what benchmarks call once, so that its tests pass or fail as e
 Callgrind, in a process for each layout of memory, and these count. docs/counts.md says what is held still.
 """
 
+import os
 from collections.abc import Callable, Mapping
 from statistics import median
 from typing import Any
@@ -85,4 +86,4 @@ def _counted(call: Callable[[], Any], calls: int) -> tuple[int, Any]:
 def environment(layouts: int) -> dict[str, Any]:
     """Return what the environment of a counted session says beside the machine."""
     told = {"metric": METRIC, "tool": f"callgrind {callgrind.version()}", "layout": f"1 to {layouts}", "reason": ""}
-    return {"count": told}
+    return {"count": told | {"steady_heap": callgrind.steady(os.environ)}}

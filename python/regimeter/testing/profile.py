@@ -3,6 +3,11 @@
 
 from typing import Any
 
+from .. import _core
+from ..compare.ab import device
+from ..compare.sources import side_of
+from ..profiler import GPUProfiler
+from . import counts
 from .benchmark import Setting
 from .gate import Gate
 from .records import Record
@@ -21,9 +26,6 @@ class GPUProfile:
     """
 
     def __init__(self, test: str, gate: Gate, setting: Setting) -> None:
-        from .. import _core
-        from ..profiler import GPUProfiler
-
         wanted = setting.timed and (not setting.counts or setting.log is not None)
         self.profiler = GPUProfiler(enabled=wanted, enable_detailed_metrics=False)
         if wanted and setting.log is not None:
@@ -36,10 +38,6 @@ class GPUProfile:
 
     def records(self) -> list[Record]:
         """Return a record for each operation of the test."""
-        from ..compare.ab import device
-        from ..compare.sources import side_of
-        from . import counts
-
         if not self._setting.timed:
             return []
         if not self.profiler.enabled and self._setting.counts:  # its operations are known when they are counted

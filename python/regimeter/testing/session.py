@@ -2,11 +2,16 @@
 """A session of pytest with benchmarks: gathers records, judges them at the end, saves, reports."""
 
 import datetime
+import json
 import time
 from typing import Any
 
 import pytest
 
+from ..report.comparison import render
+from ..report.comparison_github import publish
+from ..system.description import describe_machine
+from ..system.files import atomic_writer
 from ..system.git import commit_of
 from . import counts, junit, launches, options, summary
 from .document import FORMAT, VERSION, Document
@@ -179,10 +184,6 @@ class PerfSession:
         return document
 
     def _write_json(self, document: Document) -> None:
-        import json
-
-        from ..system.files import atomic_writer
-
         judged, target = self.judged, self.options.json
         assert judged is not None
         assert target is not None
@@ -209,10 +210,6 @@ class PerfSession:
                 self.lines.append(f"ERROR: the {style} report was not written: {error}")
 
     def _publish(self, comparison: Any, style: str, path: Any) -> None:
-        from ..report.comparison import render
-        from ..report.comparison_github import publish
-        from ..system.files import atomic_writer
-
         if style == "github":
             # The runner reads commands from the beginning of a line of standard output.
             self.lines += publish(comparison, None if path is None else str(path)).splitlines()
@@ -277,8 +274,6 @@ def _partial(session: pytest.Session, lost: list[str]) -> str:
 
 
 def _environment() -> dict[str, Any]:
-    from ..system.description import describe_machine
-
     return describe_machine()
 
 

@@ -44,7 +44,7 @@ def open_storage(uri: str) -> Storage:
 
 def _database(uri: str) -> Storage:
     try:
-        from .storage_database import DatabaseStorage
+        from .storage_database import DatabaseStorage  # the extra `history`
     except ImportError as error:
         raise pytest.UsageError(f"--perf-storage: {error}; a folder needs nothing") from None
     return DatabaseStorage(uri)

@@ -4,6 +4,9 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ..compare.ab.duet import BLIND
+from ..compare.ab.experiment import HELD_STILL, NOT_SEEN
+from ..report.comparison_text import clock_words, equals, floor_lines, probability, untold
 from ..system import quantities
 from .records import Record
 
@@ -109,8 +112,6 @@ def verdicts(judged: "Judgement") -> list[str]:
 
 
 def _verdict(row: "OperationComparison", threshold: float | None) -> list[str]:
-    from ..report.comparison_text import equals, probability, untold
-
     word = WORDS[row.status]
     if row.metric in MORE and row.status in ("regression", "improvement"):
         word = MORE[row.metric][row.status == "improvement"]
@@ -128,6 +129,7 @@ def _verdict(row: "OperationComparison", threshold: float | None) -> list[str]:
         notes.append("undecided: too little data")
     elif row.reason == "below_threshold":
         notes.append("real, below the threshold")
+    notes += [clock] if (clock := clock_words(row)) else []
     return [
         word,
         row.operation,
@@ -167,19 +169,13 @@ def evidence(judged: "Judgement") -> list[str]:
         tiers = dict.fromkeys(row.tier for row in comparison.comparisons)
         lines += [f"Compared: {BASES[tier]}" for tier in BASES if tier in tiers]
         if "single" in tiers:
-            from ..report.comparison_text import floor_lines
-
             lines += [f"  {text}" for text in floor_lines(comparison)]
             lines.append("  --perf-launches 5, here and when saving, tells more; --perf-noise gives the floor")
         if any(row.metric == "instructions" for row in rows):
-            from ..compare.ab.experiment import HELD_STILL, NOT_SEEN
-
             lines += [f"Counted: {HELD_STILL}", f"Not seen: {NOT_SEEN}"]
         lines += _common(comparison)
         lines.append(f"Rule: q <= {comparison.alpha:g} over all rows together, and the interval reaches the threshold")
     if judged.duets:
-        from ..compare.ab.duet import BLIND
-
         lines.append(f"Duets: {BLIND}")
     lines += [f"No longer accepted: {text}" for text in judged.expired]
     lines += [f"No baseline: {name}: {reason}" for name, reason in judged.missing.items() if reason]

@@ -2,6 +2,7 @@
 """Budgets of a test that has markers and no fixture: they hold for the whole test, which runs once."""
 
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -37,6 +38,4 @@ def checking(budgets: Sequence[Budget]) -> Iterator[None]:
     if failures:
         pytest.fail("; ".join(failures), pytrace=False)
     if notes:
-        import warnings
-
         warnings.warn("; ".join(notes), RuntimeWarning, stacklevel=2)

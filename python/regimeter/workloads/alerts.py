@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import _core
-from ..system import gpus
+from ..system import gpus, telemetry
 from .statistics import KernelStats
 
 SLOW, VARIANCE, OUTLIER, THROTTLING, TARGET = "SLOW", "HIGH VARIANCE", "OUTLIER", "THROTTLING", "TARGET MISSED"
@@ -69,8 +69,6 @@ def _throttled(one: KernelStats) -> Iterable[Alert]:
 
 def slowed_by(device: int | str) -> tuple[list[str], str]:
     """Return why a CUDA device is below its full clocks now, and '' or the reason why that is not known."""
-    from ..system import telemetry
-
     if not gpus.nvml_possible():
         return [], gpus.reason()
     try:

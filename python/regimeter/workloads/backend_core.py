@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from ..system import gpus
+from ..system import gpus, telemetry
 from ..system.processors import cpu_model
 from .backend import Measured, Request
 from .catalog import Arrays, Workload
@@ -87,8 +87,6 @@ class DeviceBackend:
 
 def device_name(ordinal: int, capability: int) -> str:
     """Return what NVML calls a CUDA device, or its compute capability where NVML does not tell."""
-    from ..system import telemetry
-
     plain = f"CUDA device {ordinal} of compute capability {capability // 10}.{capability % 10}"
     if not gpus.nvml_possible():
         return plain

@@ -3,9 +3,12 @@
 
 from .. import _core
 from .backend import Backend
+from .backend_core import DeviceBackend, HostBackend
+from .backend_numpy import NumpyBackend
+from .backend_torch import TorchBackend
 
 AUTO = "auto"
-# Name -> what it is. Implementations are imported when they are used.
+# Name -> what it is.
 BACKENDS = {
     "device": "CUDA kernels of this project through the driver (docs/gpu/kernels.md)",
     "c": "vectorised and threaded C on this processor, the best set that it can run",
@@ -28,15 +31,9 @@ def find(name: str) -> Backend:
     if name not in BACKENDS:
         raise ValueError(f"no backend is called {name!r}; there are: {', '.join(BACKENDS)}")
     if name == "numpy":
-        from .backend_numpy import NumpyBackend
-
         return NumpyBackend()
     if name == "torch":
-        from .backend_torch import TorchBackend
-
         return TorchBackend()
-    from .backend_core import DeviceBackend, HostBackend
-
     return DeviceBackend() if name == "device" else HostBackend(name)
 
 

@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _core
-
 HOST_CALL, KERNEL = "host_call", "kernel"
 
 
@@ -96,14 +94,6 @@ class Times:
             rank += 1
         ordered = np.sort(self.ns)
         return (float(ordered[rank - 1]), float(ordered[n - rank])) if rank else None
-
-    def mean_interval(self, level: float) -> tuple[float, float] | None:
-        """Return the interval of the mean by Student's t, in nanoseconds; None for a single time."""
-        n = len(self.totals_ns)
-        if n < 2:
-            return None
-        half = _core.t_quantile(1 - (1 - level) / 2, n - 1) * float(self.ns.std(ddof=1)) / math.sqrt(n)
-        return self.mean_ns - half, self.mean_ns + half
 
     def cv_interval(self, level: float, resamples: int) -> tuple[float, float] | None:
         """Return the percentile interval of the coefficient of variation by bootstrap; None for fewer than 6 times.

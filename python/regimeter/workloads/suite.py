@@ -5,22 +5,22 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
 from .. import _core
+from ..compare.side import Side
+from ..system.description import describe
 from ..system.joints import joint
+from ..system.text import say
 from ..tuning.gpu_monitoring import existing_monitor
 from .advice import Advice, advice_of
 from .alerts import Alert, alerts_of, slowed_by
 from .backend import Backend, Request
 from .backends import AUTO, resolve
-from .catalog import Workload, choose, sizes_for
+from .catalog import Workload, choose, sizes_for, workloads
 from .policy import thresholds
 from .python_timing import time_calls
 from .statistics import KernelStats
-
-if TYPE_CHECKING:
-    from ..compare.side import Side
 
 FORMAT = "regimeter.workloads"
 
@@ -64,10 +64,8 @@ class WorkloadReport:
         known = [one for one in self.stats if one.cv is not None]
         return sorted(known, key=lambda one: -(one.cv or 0.0))[: int(self.policy["most_variable"])]
 
-    def side(self, label: str = "workloads") -> "Side":
+    def side(self, label: str = "workloads") -> Side:
         """Return the run as one process for comparisons and the history: seconds by NAME [BACKEND] and what."""
-        from ..compare.side import Side
-
         side = Side(label, environments=[self._ran_on()])
         time = side.metric("time")
         for one in self.stats:
@@ -113,15 +111,11 @@ class WorkloadReport:
 
     def print_summary(self, file: TextIO | None = None) -> None:
         """Print the report as text."""
-        from ..system.text import say
-
         say(file, self.render())
 
 
 def operation_name(one: KernelStats, what: str) -> str:
     """Return the name under which the times of a kernel are compared and kept."""
-    from .catalog import workloads
-
     known = workloads().get(one.name)
     label = known.label(one.parameters) if known and one.parameters else one.name
     return f"{label} [{one.backend}] {what}" if one.backend else f"{label} {what}"
@@ -150,8 +144,6 @@ def run_workloads(
 
     ValueError for a name, size or number that cannot be; UnavailableError where the backend can run none of them.
     """
-    from ..system.description import describe
-
     chosen, limits = choose(names), thresholds(policy)
     own = sizes_for(chosen, sizes)
     request = Request(

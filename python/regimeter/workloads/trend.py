@@ -3,6 +3,8 @@
 
 Two rules stand side by side. The documented one: a value above `degraded_factor` baselines. The history's own: outside
 the prediction interval of the accepted runs before it (docs/history.md), which finds less but needs eight runs.
+
+The history is imported by the functions that use it: it needs an extra, which `regimeter workloads run` does without.
 """
 
 from collections.abc import Mapping

@@ -7,7 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ..compare import compare_samples
 from ..compare.ab.duet import BLIND
+from ..compare.basis import Basis
 from .backend import Request
 from .backends import AUTO, resolve
 from .catalog import choose
@@ -88,9 +90,6 @@ def run_versus(
     base, current: a backend's name, a Variant, or a function (then `kernel` is only a name). pairs: of bursts; burst:
     times in each, after `warmup` runs. seed: of the order. options: of ProfilerComparison.
     """
-    from ..compare import compare_samples
-    from ..compare.basis import Basis
-
     limits = thresholds(policy)
     _count("pairs", pairs, 2)
     chosen = random.SystemRandom().randrange(1_000_000) if seed is None else seed

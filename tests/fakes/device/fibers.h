@@ -21,8 +21,13 @@ typedef struct {
 
 typedef enum { FIBER_READY, FIBER_AT_BARRIER, FIBER_AT_EXCHANGE, FIBER_DONE } fiber_state;
 
+// Where to go on: what __builtin_setjmp keeps. swapcontext would ask the system twice for each switch, and
+// under AddressSanitizer clear the shadow of a whole stack.
+typedef void *fiber_place[5];
+
 typedef struct {
-    ucontext_t context;
+    fiber_place place;
+    bool begun;
     fiber_dim index;
     unsigned rank;
     fiber_state state;
@@ -33,7 +38,8 @@ typedef struct {
 static fiber fiber_all[FIBERS];
 static fiber *fiber_current;
 static fiber_dim fiber_block_index, fiber_block_dim, fiber_grid_dim;
-static ucontext_t fiber_scheduler;
+static fiber_place fiber_scheduler;
+static char *fiber_stacks;
 static uint32_t fiber_words[2][FIBERS];
 static const char *fiber_kernel;
 static void (*fiber_body)(const uint64_t *arguments);
@@ -55,10 +61,24 @@ static inline int64_t fiber_now_ns(void) {
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+// A compiler that looked into these would think that registers and variables are as they were.
+#ifdef __clang__
+#define FIBER_OPAQUE __attribute__((noinline))
+#else
+#define FIBER_OPAQUE __attribute__((noipa))
+#endif
+
+FIBER_OPAQUE static void fiber_go(fiber_place there) { __builtin_longjmp(there, 1); }
+
+// Go on there; return when somebody goes on here.
+FIBER_OPAQUE static void fiber_switch(fiber_place here, fiber_place there) {
+    if (__builtin_setjmp(here) == 0) fiber_go(there);
+}
+
 static inline void fiber_wait(fiber_state state) {
     fiber *self = fiber_current;
     self->state = state;
-    (void)swapcontext(&self->context, &fiber_scheduler);
+    fiber_switch(self->place, fiber_scheduler);
 }
 
 static inline void fiber_barrier(void) { fiber_wait(FIBER_AT_BARRIER); }
@@ -76,10 +96,32 @@ static inline uint32_t fiber_exchange(uint32_t mask, uint32_t word, int source) 
     return fiber_words[parity][first + (unsigned)source];
 }
 
+// A fiber stays: it is the thread of its rank in each block of each launch.
 static inline void fiber_start(void) {
-    fiber_body(fiber_arguments);
-    fiber_current->state = FIBER_DONE;
-    (void)swapcontext(&fiber_current->context, &fiber_scheduler);
+    for (;;) {
+        fiber_body(fiber_arguments);
+        fiber_wait(FIBER_DONE);
+    }
+}
+
+// Begin the current fiber on a stack of its own.
+FIBER_OPAQUE static void fiber_begin(void) {
+    static ucontext_t left; // nobody comes back to it
+    ucontext_t context;
+    (void)getcontext(&context);
+    context.uc_stack.ss_sp = fiber_stacks + (size_t)fiber_current->rank * FIBER_STACK;
+    context.uc_stack.ss_size = FIBER_STACK;
+    context.uc_link = NULL;
+    makecontext(&context, fiber_start, 0);
+    fiber_current->begun = true;
+    if (__builtin_setjmp(fiber_scheduler) == 0) (void)swapcontext(&left, &context);
+}
+
+static inline void fiber_resume(void) {
+    if (fiber_current->begun)
+        fiber_switch(fiber_scheduler, fiber_current->place);
+    else
+        fiber_begin();
 }
 
 static inline bool fiber_release_exchange(unsigned first, unsigned threads) {
@@ -115,7 +157,7 @@ static inline void fiber_run_block(unsigned threads, int order) {
         for (unsigned k = 0; k < threads; k++) {
             fiber_current = &fiber_all[fiber_pick(k, threads, order)];
             if (fiber_current->state != FIBER_READY) continue;
-            (void)swapcontext(&fiber_scheduler, &fiber_current->context);
+            fiber_resume();
             progress = true;
             done += fiber_current->state == FIBER_DONE;
         }
@@ -126,7 +168,7 @@ static inline void fiber_run_block(unsigned threads, int order) {
     }
 }
 
-static inline void fiber_prepare(unsigned threads, char *stacks) {
+static inline void fiber_prepare(unsigned threads) {
     memset(__start_rgm_shared, 255, (size_t)(__stop_rgm_shared - __start_rgm_shared));
     for (unsigned rank = 0; rank < threads; rank++) {
         fiber *fiber = &fiber_all[rank];
@@ -135,32 +177,27 @@ static inline void fiber_prepare(unsigned threads, char *stacks) {
         fiber->index.x = rank % fiber_block_dim.x;
         fiber->index.y = rank / fiber_block_dim.x % fiber_block_dim.y;
         fiber->index.z = rank / fiber_block_dim.x / fiber_block_dim.y;
-        (void)getcontext(&fiber->context);
-        fiber->context.uc_stack.ss_sp = stacks + (size_t)rank * FIBER_STACK;
-        fiber->context.uc_stack.ss_size = FIBER_STACK;
-        fiber->context.uc_link = NULL;
-        makecontext(&fiber->context, fiber_start, 0);
     }
 }
 
 static inline void fiber_launch(const char *kernel, void (*body)(const uint64_t *), const uint64_t *arguments,
                                 fiber_dim grid, fiber_dim block, int order) {
-    static char *stacks;
     unsigned threads = block.x * block.y * block.z;
-    if (!stacks)
-        stacks = mmap(NULL, (size_t)FIBERS * FIBER_STACK, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (!fiber_stacks)
+        fiber_stacks = mmap(NULL, (size_t)FIBERS * FIBER_STACK, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     fiber_kernel = kernel;
     fiber_body = body;
     fiber_arguments = arguments;
     fiber_block_dim = block;
     fiber_grid_dim = grid;
-    if (stacks == MAP_FAILED || threads < 1 || threads > FIBERS) fiber_die("no block of this size can run");
+    if (fiber_stacks == MAP_FAILED || threads < 1 || threads > FIBERS)
+        fiber_die("no block of this size can run");
     for (unsigned z = 0; z < grid.z; z++)
         for (unsigned y = 0; y < grid.y; y++)
             for (unsigned x = 0; x < grid.x; x++) {
                 fiber_block_index = (fiber_dim){x, y, z};
-                fiber_prepare(threads, stacks);
+                fiber_prepare(threads);
                 fiber_run_block(threads, order);
             }
 }

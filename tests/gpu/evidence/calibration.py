@@ -10,6 +10,8 @@ from .common import UnavailableHere, find_compiler_of_kernels, in_process, ready
 
 TIMES = 2
 LIMIT_S, REPEATED = 60, 2
+# Rates of doubles mean nothing, however often they are taken.
+POLICY = {"dispatch_calls": 500, "batches": 1, "transfer_bytes": 1 << 24} if doubles.ON else None
 RATES = ("operations/s", "bytes/s")
 # Rates that are no peak of the device: of a bus, which others share, and of a cache, for which no peak is printed.
 WITHOUT_PEAK = ("h2d_", "d2h_", "cache_")
@@ -37,8 +39,7 @@ def calibrated(policy: dict[str, float] | None = None) -> dict[str, Any]:
 
 def measure() -> dict[str, Any]:
     """Calibrate twice; the second process starts when the first has ended."""
-    policy = {"dispatch_calls": 500} if doubles.ON else None
-    return {"calibrations": [in_process("calibration", "calibrated", policy, limit_s=75) for _ in range(TIMES)]}
+    return {"calibrations": [in_process("calibration", "calibrated", POLICY, limit_s=75) for _ in range(TIMES)]}
 
 
 def peaks_of(row: dict[str, Any]) -> dict[str, float]:

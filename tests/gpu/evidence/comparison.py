@@ -4,7 +4,7 @@
 from typing import Any
 
 from .claims import Claim, between, equal, physical, shown
-from .common import in_process, ready
+from .common import in_process, ready, spread
 
 LAUNCHES = 6
 SAMPLES = 30
@@ -13,8 +13,22 @@ KERNELS = 100
 SIDES = {"baseline": KERNELS, "again": KERNELS, "slower": KERNELS * 11 // 10}
 
 
-def launch(seed: int, samples: int = SAMPLES) -> dict[str, list[float]]:
-    """Time all sides in this process, in random order, in seconds of device time by the profiler's events."""
+def clock_mhz() -> float | None:
+    """Return the clock of the multiprocessors now, None where NVML does not tell it."""
+    from regimeter import UnavailableError
+    from regimeter.system import telemetry
+
+    try:
+        return telemetry.read(0)["clock_sm_mhz"].value
+    except (UnavailableError, KeyError):
+        return None
+
+
+def launch(seed: int, samples: int = SAMPLES) -> dict[str, Any]:
+    """Time all sides in this process, in random order, in seconds of device time by the profiler's events.
+
+    clocks_mhz: of the multiprocessors, while the device was busy, at each tenth sample.
+    """
     import random
 
     from regimeter import GPUProfiler
@@ -31,24 +45,28 @@ def launch(seed: int, samples: int = SAMPLES) -> dict[str, list[float]]:
     for _ in range(10):
         work(KERNELS)
     torch.cuda.synchronize()
+    clocks = []
     with GPUProfiler(enable_detailed_metrics=False) as profiler:
-        for _ in range(samples):
+        for number in range(samples):
             for side in chance.sample(list(SIDES), len(SIDES)):
                 torch.cuda._sleep(3_000_000)  # the host gets ahead, so that it is not in the device time
                 with profiler.profile(side):
                     work(SIDES[side])
+                if number % 10 == 0:
+                    clocks.append(clock_mhz())
                 torch.cuda.synchronize()
         entries = profiler.get_entries()
     found: dict[str, list[float]] = {side: [] for side in SIDES}
     for entry in entries:
         if entry.gpu_time_ms is not None:
             found[entry.operation].append(entry.gpu_time_ms / 1e3)
-    return found
+    return {"sides": found, "clocks_mhz": [clock for clock in clocks if clock is not None]}
 
 
 def measure() -> dict[str, Any]:
     """Launch processes, each with all sides."""
-    return {"launches": [in_process("comparison", "launch", seed, limit_s=40) for seed in range(LAUNCHES)]}
+    rows = [in_process("comparison", "launch", seed, limit_s=40) for seed in range(LAUNCHES)]
+    return {"launches": [row["sides"] for row in rows], "clocks_mhz": [row["clocks_mhz"] for row in rows]}
 
 
 def verdict(launches: list[dict[str, list[float]]], other: str, paired: bool) -> dict[str, Any]:
@@ -73,6 +91,9 @@ def judge(found: dict[str, Any]) -> list[Claim]:
     """Duets and independent launches give the verdict; one process alone is a figure."""
     launches = found["launches"]
     claims = [equal("launches with all samples", sum(all(map(len, row.values())) for row in launches), LAUNCHES)]
+    claims.append(
+        shown("clock of the multiprocessors, by process", [spread(row) for row in found["clocks_mhz"]], "MHz")
+    )
     half = len(launches) // 2
     for label, paired in (("duet", True), ("launches", False)):
         same, slower = verdict(launches, "again", paired), verdict(launches, "slower", paired)

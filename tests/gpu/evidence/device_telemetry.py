@@ -1,13 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
 """Telemetry: values that can be true, energy that fits power, and what reading costs."""
 
+import subprocess
+import threading
 import time
 from typing import Any
 
-from .claims import Claim, at_least, between, physical, shown
+from .claims import Claim, at_least, at_most, between, physical, shown
 from .common import UnavailableHere, ready, spread
 
 SECONDS = 3.0
+# What nvidia-smi is asked in the same second -> our name, its unit in ours, and how far the two may be apart.
+TOLD = {
+    "memory.used": ("memory_used_bytes", 1 << 20, 256 << 20),
+    "temperature.gpu": ("temperature_gpu_celsius", 1, 5),
+    "enforced.power.limit": ("power_limit_watts", 1, 1),
+    "clocks.mem": ("clock_memory_mhz", 1, 50),
+}
+
+
+def ask_smi(told: dict[str, float]) -> None:
+    """Ask nvidia-smi for device 0 and put what it says, in its units, into `told`; nothing where it is not there."""
+    command = ["nvidia-smi", "-i", "0", f"--query-gpu={','.join(TOLD)}", "--format=csv,noheader,nounits"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
+        told |= {name: float(text) for name, text in zip(TOLD, done.stdout.split(","), strict=True)}
+    except (OSError, subprocess.SubprocessError, ValueError):
+        return
 
 
 def values(**options: bool) -> dict[str, float]:
@@ -38,8 +57,10 @@ def measure() -> dict[str, Any]:
     left = torch.randn(8192, 8192, device="cuda", dtype=torch.float16)
     with GPUProfiler(enable_detailed_metrics=False, telemetry=50.0) as profiler:
         begin = time.monotonic()
-        first, samples = values(), []
-        while time.monotonic() - begin < SECONDS:
+        first, samples, told = values(), list[dict[str, float]](), dict[str, float]()
+        smi = threading.Thread(target=ask_smi, args=(told,))
+        smi.start()
+        while time.monotonic() - begin < SECONDS or smi.is_alive():
             for _ in range(20):
                 left @ left
             torch.cuda.synchronize()
@@ -50,6 +71,7 @@ def measure() -> dict[str, Any]:
     power = [row[key] for row in samples for key in ("power_instant_watts", "power_watts") if key in row]
     return {
         "idle": idle,
+        "smi": told,
         "busy": samples[-1],
         "power": spread(power),
         "energy_joules": last["energy_joules"] - first["energy_joules"] if "energy_joules" in last else None,
@@ -84,6 +106,11 @@ def judge(found: dict[str, Any]) -> list[Claim]:
         shown("sampler", found["sampler"], found["reason"] or ""),
         shown("not offered", found["unavailable"]),
     ]
+    claims.append(shown("nvidia-smi in the same seconds", found["smi"]))
+    for name, (ours, unit, apart) in TOLD.items():
+        if name in found["smi"] and ours in busy:
+            text = f"{ours}: difference to nvidia-smi's {name}"
+            claims.append(physical(at_most(text, abs(found["smi"][name] * unit - busy[ours]), apart)))
     if found["energy_joules"] is not None and power:
         ratio = found["energy_joules"] / (power * found["seconds"])
         claims.append(physical(between("energy over power times time", ratio, 0.75, 1.25)))

@@ -18,6 +18,7 @@ DEVICE = "by_launch=1,paper=0,memory_bytes=85899345920"
 # One double of CUPTI has records and one has counters; one driver has a clock and one runs kernels on this processor.
 KINDS = {
     "tracing": {"cuda": DEVICE, "cupti": "", "nvml": "", "nvrtc": ""},
+    "several": {"cuda": DEVICE, "cupti": "version=130300,several=1", "nvml": "", "nvrtc": ""},
     "counters": {"cuda": DEVICE, "cupti_profiler": "live=1,batch=1000", "nvml": "", "nvrtc": ""},
     "gpm": {"cuda": DEVICE, "cupti": "", "gpm": "", "nvrtc": ""},
     "telemetry": {"cuda": DEVICE, "cupti": "", "nvml": "follow=1,drivers_uuids=1", "nvrtc": ""},

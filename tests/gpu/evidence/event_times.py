@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Device time of a scope by its two events, against CUPTI's record of the one kernel in it."""
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 from .claims import Claim, at_least, at_most, physical, shown
@@ -10,6 +12,7 @@ SLOPES = ((100_000, 1_000_000, 0.5), (1_000_000, 10_000_000, 0.2))  # shorter, l
 CYCLES = (10_000, 100_000, 1_000_000, 10_000_000)
 TIMES = 40
 FILL_CYCLES = 500_000
+OTHERS = ("sum of vectors", "product")  # of other kinds: limited by memory, and by arithmetic
 
 
 def measure() -> dict[str, Any]:
@@ -24,9 +27,27 @@ def measure() -> dict[str, Any]:
             with profiler.profile("nothing"):
                 pass
         torch.cuda.synchronize()
+    for name, work in zip(OTHERS, others(torch), strict=True):
+        work()
+        torch.cuda.synchronize()
+        for _ in range(TIMES):
+            torch.cuda._sleep(FILL_CYCLES)
+            with profiler.profile(name):
+                work()
+        torch.cuda.synchronize()
     found = rows_of(finished(profiler, torch))
     keep(found)
     return found | {"untraced_nothing_ns": in_process("event_times", "untraced", limit_s=20)}
+
+
+def others(torch: Any) -> list[Callable[[], Any]]:
+    """Return a kernel of each of the other kinds, into memory that is there already."""
+    vector, matrix = torch.ones(1 << 25, device="cuda"), torch.ones(4096, 4096, device="cuda", dtype=torch.float16)
+    places = torch.empty_like(vector), torch.empty_like(matrix)
+    return [
+        functools.partial(torch.add, vector, vector, out=places[0]),
+        functools.partial(torch.mm, matrix, matrix, out=places[1]),
+    ]
 
 
 def untraced() -> list[int]:
@@ -48,7 +69,7 @@ def untraced() -> list[int]:
 def rows_of(run: Any) -> dict[str, Any]:
     """Pair each scope's device time with the kernels in it."""
     kernels = kernels_by_scope(run)
-    durations = run.spans.duration_ns
+    starts, durations = run.spans.start_ns, run.spans.duration_ns
     times = {
         int(span): int(value)
         for span, value, state in zip(
@@ -59,12 +80,16 @@ def rows_of(run: Any) -> dict[str, Any]:
         )
         if state == 0
     }
-    found: dict[str, Any] = {"spins": {}, "nothing_ns": [], "scopes": len(times)}
+    found: dict[str, Any] = {"spins": {}, "others": {}, "nothing_ns": [], "scopes": len(times)}
     for scope, event_ns in times.items():
         name = str(name_of(run, scope))
         inside = kernels.get(scope, [])
         if name == "nothing":
             found["nothing_ns"].append(event_ns)
+        elif name in OTHERS and inside:  # a library may launch more than one
+            ends = [int(starts[row]) + int(durations[row]) for row in inside]
+            kernels_ns = max(ends) - min(int(starts[row]) for row in inside)
+            found["others"].setdefault(name, []).append([event_ns, kernels_ns])
         elif len(inside) == 1:
             found["spins"].setdefault(name.split()[1], []).append([event_ns, int(durations[inside[0]])])
     return found
@@ -90,6 +115,15 @@ def judge(found: dict[str, Any]) -> list[Claim]:
         claims.append(physical(at_most(f"median difference over 1 us + 1 %, {cycles} cycles", middle, 0, "ns")))
         tenth = over[min(len(over) - 1, 9 * len(over) // 10)]
         claims.append(physical(at_most(f"nine in ten over 1 us + 1 %, {cycles} cycles", tenth, 0, "ns")))
+    for name in OTHERS:
+        pairs = found["others"].get(name, [])
+        claims.append(at_least(f"scopes of a {name} with a device time and kernels", len(pairs), TIMES))
+        if pairs:
+            middle = spread(abs(event - kernel) - (1000 + 0.01 * kernel) for event, kernel in pairs)["median"]
+            claims.append(physical(at_most(f"median difference over 1 us + 1 %, {name}", middle, 0, "ns")))
+            claims.append(
+                shown(f"events less kernels, {name}", spread(event - kernel for event, kernel in pairs), "ns")
+            )
     for shorter, longer, percent in SLOPES:
         pairs = [found["spins"].get(str(cycles), []) for cycles in (shorter, longer)]
         if all(pairs):

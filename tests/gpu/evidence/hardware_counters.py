@@ -114,6 +114,8 @@ def answered(name: str, row: dict[str, Any]) -> list[Claim]:
         return [*claims, equal(f"{name}: ranges", (counts["ranges"], counts["dropped"]), (1, 0))]
     inside = row["roles"].get("dram_throughput", {}).get("count", 0)
     claims.append(at_least(f"{name}: samples during the work", inside, 1))
+    missing = 100 * counts["dropped"] / max(1, counts["dropped"] + counts["samples"])
+    claims.append(physical(at_most(f"{name}: samples that went missing", missing, 1, "%")))
     return [*claims, equal(f"{name}: times had to be guessed", counts["times_guessed"], False)]
 
 

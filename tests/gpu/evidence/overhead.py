@@ -24,7 +24,8 @@ from .common import UnavailableHere, in_process, keep, ready, spread
 TRACERS = ("tier0", "tier1", "torch_profiler", "torch_profiler_cuda", "proton")
 # Steps a round. The host limits the first two, where a tracer's cost shows; the device limits the last.
 LOOPS = {"decode": 10, "training": 20, "products": 40}
-OF_DEVICE = ("products",)  # loops that only our own tracers run
+# The loop with most launches a second has all tracers, the next the usual ones, that of the device only our own.
+OF_LOOP = {"decode": TRACERS, "training": TRACERS[:3], "products": TRACERS[:2]}
 ROUNDS = 2 if doubles.ON else 10
 TRIAL_S = 35  # what a trial may take; none is begun that could not end in time
 Profile = Callable[[str], Any] | None
@@ -96,6 +97,17 @@ def round_of(step: Callable[[Profile], None], steps: int, torch: Any, profile: P
     return (perf_counter_ns() - begin) / steps
 
 
+def launches_of(step: Callable[[Profile], None], torch: Any) -> float:
+    """Return how many launches and copies a step makes, as tracing counts them."""
+    from regimeter import GPUProfiler
+
+    with tier1(torch) as profile:
+        before = GPUProfiler._kernels_state()["calls"]
+        step(profile)
+        torch.cuda.synchronize()
+        return float(GPUProfiler._kernels_state()["calls"] - before)
+
+
 def trial(tracer: str, loop: str, seed: int, rounds: int = ROUNDS) -> dict[str, Any]:
     """Alternate rounds of a loop with and without a tracer."""
     torch = ready()
@@ -117,14 +129,13 @@ def trial(tracer: str, loop: str, seed: int, rounds: int = ROUNDS) -> dict[str, 
             else:
                 found["bare"].append(round_of(step, steps, torch, None))
     found["after"] = [round_of(step, steps, torch, None) for _ in range(rounds)]
-    return found
+    return found | ({"launches": [launches_of(step, torch)]} if tracer == "tier1" else {})
 
 
 def measure() -> dict[str, Any]:
     """Run every tracer on every loop, in random order."""
     seed = random.SystemRandom().randrange(1 << 30)
-    ours = ("tier0", "tier1")
-    order = [(tracer, loop) for tracer in TRACERS for loop in LOOPS if tracer in ours or loop not in OF_DEVICE]
+    order = [(tracer, loop) for loop, tracers in OF_LOOP.items() for tracer in tracers]
     random.Random(seed).shuffle(order)
     found: dict[str, Any] = {"seed": seed, "order": order, "loops": {loop: {} for loop in LOOPS}}
     for number, (tracer, loop) in enumerate(order):
@@ -152,9 +163,7 @@ def judge(found: dict[str, Any]) -> list[Claim]:
     claims = []
     for loop, tracers in found["loops"].items():
         costs: dict[str, float] = {}
-        for tracer in TRACERS:
-            if loop in OF_DEVICE and tracer not in tracers:
-                continue
+        for tracer in OF_LOOP[loop]:
             times = tracers.get(tracer, {"reason": "not run"})
             if "reason" in times:
                 last = times["reason"].strip().splitlines()[-1]
@@ -170,6 +179,8 @@ def judge(found: dict[str, Any]) -> list[Claim]:
             claims.append(shown(f"{loop}: {tracer} costs, against rounds between and before", percent, "%"))
             claims.append(shown(f"{loop}: bare rounds after {tracer} against those before", after, "%"))
             if tracer == "tier1":
+                each = (spread(times["traced"])["median"] - bare["median"]) / times["launches"][0]
+                claims.append(shown(f"{loop}: tier 1 costs a launch, against rounds between", each, "ns"))
                 claims.append(physical(at_most(f"{loop}: what tier 1 leaves behind", after, 5, "%")))
         claims.append(physical(at_most(f"{loop}: tier 0 costs", costs.get("tier0"), 2, "%")))
         theirs = costs.get("torch_profiler")

@@ -11,6 +11,6 @@ function load(...names) {
   return globalThis.regimeter;
 }
 
-const MODEL = ["fault", "pause", "units", "short_names", "fields", "shape", "json_text", "columns", "counter_series", "derive", "adapter_timeline", "adapter_report", "fixed_shares", "adapter_profile", "model"];
+const MODEL = ["fault", "pause", "units", "short_names", "fields", "shape", "json_text", "columns", "counter_series", "derive", "memory_series", "adapter_timeline", "adapter_report", "fixed_shares", "adapter_profile", "model"];
 
 module.exports = { load, MODEL, WEB };

@@ -168,3 +168,11 @@ test("a profile of nothing is a page that says so", async () => {
   assert.deepEqual(made.operations, []);
   assert.ok(made.cautions.some((text) => /no operations/.test(text)));
 });
+
+test("the own cost is the time that its share is of; what starting took stands beside it", async () => {
+  const told = { scopes: 2, per_scope_ns: 50, total_ns: 8000, share: 0.06, parts_ns: { starting: 2000 }, basis: "measured" };
+  const of = async (cost) => (await model.fromData({ ...REPORT, cost })).cost;
+  const [began, plain] = [await of(told), await of({ ...told, parts_ns: {} })];
+  assert.deepEqual([began.insideNs, began.startingNs, began.share], [6000, 2000, 0.06]);
+  assert.deepEqual([plain.insideNs, plain.startingNs], [8000, null]);
+});

@@ -43,7 +43,7 @@ test("an address without a page means that of what it names", () => {
 });
 
 test("keys of pages are letters of their own", () => {
-  for (const list of [pages.RUN, pages.COMPARISON]) assert.equal(new Set(list.map(({ key }) => key)).size, list.length);
+  for (const list of [pages.RUN, ...Object.values(pages.KINDS)]) assert.equal(new Set(list.map(({ key }) => key)).size, list.length);
 });
 
 test("a saved table keeps numbers plain and texts harmless", () => {

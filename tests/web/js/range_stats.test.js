@@ -49,14 +49,14 @@ test("the picture of the whole conserves time", () => {
 });
 
 test("an address is read back as it was written; anything else names nothing", () => {
-  const state = { view: [10, 200], range: [20, 30], selected: 5, query: "a b&c=#", shown: { python: "1", path: "0", rank: "2" } };
+  const state = { view: [10, 200], range: [20, 30], selected: 5, query: "a b&c=#", pinned: [3, 0], shown: { python: "1", path: "0", rank: "2" } };
   const { named, ...found } = deepLink.state(address.parse(address.format(deepLink.parts(state))));
   assert.deepEqual(found, state);
-  assert.deepEqual(named, { t: "10..200", range: "20..30", sel: "5", q: "a b&c=#", python: "1", path: "0", rank: "2" });
+  assert.deepEqual(named, { t: "10..200", range: "20..30", sel: "5", q: "a b&c=#", pin: "3,0", python: "1", path: "0", rank: "2" });
   assert.deepEqual(deepLink.state(address.parse("#t=1.5ms..2s")).view, [1.5e6, 2e9]);
   const nothing = deepLink.parts({ view: null, range: null, selected: null, query: "" });
   assert.equal(address.format(nothing), "");
-  for (const other of ["", "#timeline", "#t=", "#t=5..5", "#t=9..2", "#t=a..b", "#sel=-1", "#sel=x", "#x=1", "#t=1..2..3x", "#python=x", "#page=path"]) {
+  for (const other of ["", "#timeline", "#t=", "#t=5..5", "#t=9..2", "#t=a..b", "#sel=-1", "#sel=x", "#x=1", "#t=1..2..3x", "#python=x", "#pin=", "#pin=1,x", "#page=path"]) {
     assert.deepEqual(deepLink.state(address.parse(other)).named, {}, other);
   }
   assert.deepEqual(deepLink.state(address.parse("#t=9..2&sel=3")).named, { sel: "3" });

@@ -4,7 +4,7 @@
 
 const test = require("node:test");
 const assert = require("node:assert/strict");
-const { roofline, criticalPath, timelineCanvas, timelineLayout } = require("./load.js").load("dom", "units", "table_rows", "result_table", "roofline_chart", "timeline_layout", "timeline_canvas", "critical_path");
+const { roofline, criticalPath, timelineCanvas, timelineLayout } = require("./load.js").load("dom", "units", "table_rows", "result_table", "axis", "regime_hues", "chart", "roofline_chart", "timeline_layout", "timeline_canvas", "critical_path");
 
 const memory = { name: "memory", of: "memory", value: 1e12 };
 const pipe = (name, value) => ({ name, of: "compute", value, low: value / 1.1, high: value * 1.1 });

@@ -29,6 +29,32 @@ test("rows are lanes and depths in order, spans by start", () => {
   assert.ok(height > placed.at(-1).y);
 });
 
+test("a pinned lane is first and does not scroll; what lies below it is covered", () => {
+  const line = lineOf([{ start: 0, duration: 8 }, { start: 1, duration: 2, depth: 1 }, { start: 9, duration: 1, lane: 1 }, { start: 9, duration: 1, lane: 2 }]);
+  const built = rows.build(line);
+  const plain = timelineLayout.layout(built);
+  const layout = timelineLayout.layout(built, new Set(), new Set([2]));
+  assert.deepEqual(layout.lanes.map(({ lane, pinned }) => [lane, pinned]), [[2, true], [0, false], [1, false]]);
+  assert.deepEqual(layout.rows.map(({ row }) => [row.lane, row.depth]), [[2, 0], [0, 0], [0, 1], [1, 0]]);
+  assert.equal(layout.height, plain.height);
+  assert.equal(plain.fixed, 0);
+  assert.equal(layout.fixed, layout.lanes[1].y);
+  const scene = { layout, scroll: 30 };
+  const { seenAt, heightAt, covered } = timelineLayout;
+  assert.deepEqual(layout.lanes.map(({ y }) => seenAt(scene, y) - y), [0, -30, -30]);
+  assert.deepEqual(layout.lanes.map(({ y }) => covered(scene, y)), [false, true, false]);
+  for (const { y } of layout.rows) if (!covered(scene, y)) assert.equal(heightAt(scene, seenAt(scene, y)), y);
+  const all = timelineLayout.layout(built, new Set(), new Set([0, 1, 2]));
+  assert.deepEqual(all.lanes.map(({ y }) => y), plain.lanes.map(({ y }) => y), "where all are pinned nothing moves");
+});
+
+test("more than fits is first and scrolls", () => {
+  const deep = lineOf([...Array(30).keys()].map((depth) => ({ start: depth, duration: 100 - depth, depth, lane: 1 })).concat({ start: 0, duration: 1 }));
+  const layout = timelineLayout.layout(rows.build(deep), new Set(), new Set([1]));
+  assert.deepEqual(layout.lanes.map(({ lane }) => lane), [1, 0]);
+  assert.equal(layout.fixed, 0);
+});
+
 test("blocks show every visible span once, at most one shared block a pixel", () => {
   const spans = [];
   let clock = 0;

@@ -10,13 +10,13 @@ const { WEB } = require("./load.js");
 
 const files = fs.readdirSync(WEB, { recursive: true }).map(String).filter((name) => /\.(js|css|html)$/.test(name));
 
-test("no script parses markup, evaluates text, stores or sends anything; one alone asks, on pages that a server made", () => {
+test("no script parses markup, evaluates text, stores or sends anything; few alone ask, on pages that a server made", () => {
   const banned = /innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|XMLHttpRequest|WebSocket|localStorage|sendBeacon|import\(/;
   const asks = /\bfetch\(|EventSource/;
   for (const name of files.filter((one) => one.endsWith(".js"))) {
     const text = fs.readFileSync(path.join(WEB, name), "utf8");
     assert.doesNotMatch(text, banned, name);
-    if (path.basename(name) !== "live.js") assert.doesNotMatch(text, asks, name);
+    if (!["live.js", "rest.js", "ring.js", "run_actions.js", "tiles.js"].includes(path.basename(name))) assert.doesNotMatch(text, asks, name);
   }
 });
 

@@ -125,7 +125,9 @@ test("the search goes through matches in order of start, round and round", async
   assert.deepEqual([next(null, 1), next(3, 1), next(1, 1), next(0, 1)], [3, 1, 0, 3]);
   assert.deepEqual([next(3, -1), next(0, -1), next(1, -1)], [0, 1, 3]);
   assert.equal(app.spanSearch.next(timeline, new Uint8Array(4), null, 1), -1);
-  assert.deepEqual(app.spanSearch.matches(timeline, passes), { count: 3, duration: 25 });
+  const { kinds, ...sums } = app.spanSearch.matches(timeline, passes);
+  assert.deepEqual(sums, { count: 3, duration: 25 });
+  assert.deepEqual([...kinds.values()].reduce(([a, b], [c, d]) => [a + c, b + d]), [3, 25]);
 });
 
 test("kinds and activities have classes", async () => {
@@ -155,7 +157,7 @@ test("a folded lane keeps its first line, a hidden span is in no row", async () 
 
 const COLUMNS = [
   { name: "name", unit: "name", doc: "", values: [2, 1, 3, 1] },
-  { name: "role", unit: "code", codes: ["span", "all_of"], doc: "", values: [0, 1, 0, 0] },
+  { name: "role", unit: "code", codes: ["span", "all of"], doc: "", values: [0, 1, 0, 0] },
   { name: "time", unit: "ns", doc: "", values: [5, -1, NaN, 2000] },
   { name: "rank", unit: "", doc: "", values: [0, -1, 2, 1] },
   { name: "bw", unit: "rate", doc: "", values: [1e9, 0, 5, NaN] },

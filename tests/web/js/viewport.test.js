@@ -29,6 +29,18 @@ test("zoom stops at the shortest window", () => {
   assert.equal(view.length, 20);
 });
 
+test("a clock of microseconds stops it earlier", () => {
+  const view = new Viewport(0, 1e9, 1000);
+  for (let k = 0; k < 60; k += 1) view.zoom(0.5, 0.5);
+  assert.equal(view.length, 20_000);
+});
+
+test("a run that is shorter than the shortest window fills it", () => {
+  const view = new Viewport(0, 5000, 1000);
+  assert.deepEqual([view.start, view.end], [0, 5000]);
+  assert.equal(new Viewport(0, 0, 1000).length, 1000);
+});
+
 test("reveal brings a span into view and leaves the zoom alone when it can", () => {
   const view = new Viewport(0, 10_000);
   view.set(0, 1000);

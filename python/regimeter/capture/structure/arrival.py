@@ -48,7 +48,7 @@ class Arrival:
             return spec
 
         def exec_module(module: ModuleType) -> None:
-            del loader.exec_module
+            vars(loader).pop("exec_module", None)  # another arrival may stand here too
             run(module)
             self.stop()
             self._then(module)

@@ -4,13 +4,13 @@
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from . import collection, compilation, parts
+from . import collection
 from .arrival import Arrival
-from .backward import Marks
 from .patches import Patches
 
 if TYPE_CHECKING:
     from ...profiler import GPUProfiler
+    from .backward import Marks
 
 OLDEST = (2, 4)
 OFF = "structure is off"
@@ -28,7 +28,7 @@ class Attachment:
         self._patches = Patches()
         self._arrivals: list[Arrival] = []
         self.youngest = collection.Youngest()
-        self.marks: Marks | None = None
+        self.marks: Marks | None = None  # what is torch's is imported when torch is there
 
     def begin(self) -> None:
         """Put in place what does not need torch, and wait for it."""
@@ -51,6 +51,10 @@ class Attachment:
         self.reason = refusal(torch)
         if self.reason:
             return
+        # What belongs to torch waits for it: 5 ms, which programs without torch do not spend.
+        from . import parts
+        from .backward import Marks
+
         try:
             self.marks = Marks(torch, self.profiler)
             self.missing = parts.install(torch, self.profiler, self._patches, self.marks)
@@ -60,6 +64,8 @@ class Attachment:
             self.reason = f"not put in place: {type(error).__name__}: {error}"
 
     def _dynamo(self, dynamo: ModuleType) -> None:
+        from . import compilation  # as torch's own parts, for programs that compile
+
         try:
             compilation.install(dynamo, self.profiler, self._patches)
         except Exception as error:

@@ -7,15 +7,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from ..._core import SPAN_KINDS
+from ...profiler import GPUProfiler
 from ...system import gpus
+from .memory import torch_cuda
 
 OPERATION = "round"
 
 
 def waiter() -> Callable[[], object] | None:
     """Return what waits for the device that the program uses, None when it uses none."""
-    from .memory import torch_cuda
-
     cuda = torch_cuda()
     if cuda is not None:
         return cuda.synchronize  # type: ignore[no-any-return]
@@ -45,8 +46,6 @@ class DeviceClock:
         if not present():
             self.reason = gpus.reason()
             return
-        from ...profiler import GPUProfiler
-
         self._profiler = GPUProfiler(enable_detailed_metrics=False)
 
     def scope(self) -> Any:
@@ -89,8 +88,6 @@ def trace(call: Callable[[], object]) -> tuple[Trace, Any]:
     reason = _tracing_reason()
     if reason:
         return Trace(reason=reason), call()
-    from ...profiler import GPUProfiler
-
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         options: dict[str, Any] = {"enable_detailed_metrics": False, "profile_kernels": True}
@@ -109,8 +106,6 @@ def trace(call: Callable[[], object]) -> tuple[Trace, Any]:
 
 def count(run: Any) -> Trace:
     """Return what the run's one outermost scope launched and waited for; what began after its end is not its own."""
-    from ..._core import SPAN_KINDS
-
     kinds, starts = run.spans.kind, run.spans.start_ns
     scopes = kinds == SPAN_KINDS.index("scope")
     ends = starts + run.spans.duration_ns

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from ..comparison import compare_samples
 from .device import waiter
 from .measure import CLOCKS, iterations_for, quiet, round_of
 
@@ -39,8 +40,6 @@ class Duet:
 
     def compare(self, threshold: float = 5.0, **options: Any) -> "ProfilerComparison":
         """Return the paired comparison of this duet alone; threshold in percent. ValueError where nothing was timed."""
-        from .. import compare_samples
-
         if not self.new:
             raise ValueError("nothing was timed: --perf-disable, or device work under workers that share a device")
         options["policy"] = {"min_share": 0.0, **(options.get("policy") or {})}

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
+from ...system.files import atomic_writer
 from ..comparison import ProfilerComparison
 from ..result import ChangeType
 from .in_turns import by_neighbours
@@ -267,8 +268,6 @@ class Experiment:
         }
 
     def _write(self) -> None:
-        from ...system.files import atomic_writer
-
         with atomic_writer(os.path.join(self.folder, "ab.json")) as out:
             json.dump(self.to_dict(), out, ensure_ascii=False, indent=1, default=str)
 

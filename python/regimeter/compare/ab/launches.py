@@ -16,6 +16,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from ... import _core
+from ...public.run import load
 
 if TYPE_CHECKING:
     from ...public.run import Run
@@ -131,8 +132,6 @@ class _Started:
 
     def result(self) -> Launch:
         """Read what it recorded. LaunchError where it ended with another code than 0."""
-        from ...public.run import load
-
         if self.code:
             how = f"exit code {self.code}" if self.code > 0 else f"signal {signal.Signals(-self.code).name}"
             raise LaunchError(f"`{self.command.text}` ended with {how}", self.code, _tail(self.log))

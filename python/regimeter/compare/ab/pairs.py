@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...system.telemetry import slowed_by as names_of
 from ..side import WHOLE_METRICS as WHOLES
 from ..side import Samples, Side
 from ..sources import aligned, side_of
@@ -83,8 +84,6 @@ def launch_side(run: "Run", label: str, program: str) -> Side:
 
 def slowed_by(run: "Run") -> tuple[str, ...]:
     """Return why devices ran below their clocks during a run, as far as its telemetry tells."""
-    from ...system.telemetry import slowed_by as names_of
-
     counters, texts = run.tables.counters, run.strings
     found: dict[str, None] = {}
     for series in np.unique(counters.series):

@@ -24,6 +24,7 @@
       data: app.shape.textOr(given.data, `${place}.data`, ""),
       note: app.shape.textOr(given.note, `${place}.note`, ""),
     };
+    made.own_note = app.shape.textOr(given.own_note, `${place}.own_note`, made.note);
     for (const key of NUMBERS) made[key] = app.shape.numberOrNull(given[key], `${place}.${key}`);
     made.calls = calls(given, place);
     return made;
@@ -69,6 +70,7 @@
       sentence: shape.textOr(data.sentence, "sentence", ""),
       nothing: shape.textOr(data.nothing_compared, "nothing_compared", ""),
       facts_text: shape.listOr(data.facts_text, "facts_text"),
+      commonNotes: shape.listOr(data.common_notes, "common_notes"),
       basis: shape.listOr(data.basis_text, "basis_text"),
       next: shape.listOr(data.next_text, "next_text"),
       warnings: shape.listOr(data.warnings, "warnings"),

@@ -16,26 +16,10 @@
     return made;
   }
 
-  /** A missing sample is a gap in the line (NaN), never a zero. */
-  const numberOrGap = (value) => (typeof value === "number" ? value : NaN);
-
-  /** A packed column of `count` values, or a plain list in which values may be missing. */
-  async function samples(column, count, place) {
-    return Array.isArray(column) ? Float64Array.from(column, numberOrGap) : app.columns.unpack(column, count, place);
-  }
-
   async function memory(data) {
-    const { objectOr, listOr, object, textOr, wrong } = app.shape;
+    const { objectOr, listOr, textOr } = app.shape;
     const table = objectOr(data.memory, "memory", {});
-    const series = await Promise.all(
-      listOr(table.series, "memory.series").map(async (item, i) => {
-        const place = `memory.series[${i}]`;
-        object(item, place);
-        const [time, value] = await Promise.all(["time_ns", "value"].map((name) => samples(item[name], item.count, `${place}.${name}`)));
-        if (time.length !== value.length) throw wrong(place, "time_ns and value of the same length", item.value);
-        return { name: textOr(item.name, `${place}.name`, "memory"), unit: textOr(item.unit, `${place}.unit`, "bytes"), time, value };
-      }),
-    );
+    const series = await app.memorySeries.read(table.series, "memory.series");
     const unavailable = listOr(table.unavailable, "memory.unavailable").map((item) => ({
       name: textOr(item?.name, "memory.unavailable", "memory"),
       reason: textOr(item?.reason, "memory.unavailable", "no reason recorded"),
@@ -47,10 +31,13 @@
     const row = app.shape.objectOr(data.cost, "cost", null);
     if (row === null) return null;
     const number = (name) => app.shape.numberOrNull(row[name], `cost.${name}`);
+    const total = number("total_ns");
+    const starting = app.shape.numberOrNull(row.parts_ns?.starting, "cost.parts_ns.starting");
     return {
       scopes: number("scopes"),
       perScopeNs: number("per_scope_ns"),
-      totalNs: number("total_ns"),
+      insideNs: total === null ? null : total - (starting ?? 0), // what the share is of
+      startingNs: starting,
       share: number("share"),
       basis: app.shape.textOr(row.basis, "cost.basis", null),
     };
@@ -156,6 +143,7 @@
       files: listOr(data.files, "files"),
       environment: objectOr(data.environment, "environment", {}),
       breakdown: data.breakdown === undefined ? null : listOr(data.breakdown, "breakdown"),
+      straggler: data.straggler ?? null,
       regimes: regimes(data),
       roofline: data.roofline ? await app.roofline.read(data.roofline, names) : null,
       suggestions: suggestions(data),

@@ -53,17 +53,15 @@
     });
   }
 
-  /** The lanes in their order, and the place in it of each row of the timeline. */
+  /** The lanes in their order, and the place in it of each. */
   function placeLanes(lanes, lane) {
     const spansOf = new Uint32Array(lanes.length);
     for (let i = 0; i < lane.length; i += 1) spansOf[lane[i]] += 1;
     const order = orderOf(lanes, spansOf);
     const placeOf = new Uint32Array(lanes.length);
     order.forEach((at, place) => (placeOf[at] = place));
-    const placed = new Uint32Array(lane.length);
-    for (let i = 0; i < lane.length; i += 1) placed[i] = placeOf[lane[i]];
     const ranked = new Set(lanes.map((one) => one.rank)).size > 1;
-    return { placed, placeOf, lanes: order.map((at) => ({ name: laneName(lanes[at]), note: laneNote(lanes[at], ranked), rank: lanes[at].rank, key: keyOf(lanes[at]) })) };
+    return { placeOf, lanes: order.map((at) => ({ name: laneName(lanes[at]), note: laneNote(lanes[at], ranked), rank: lanes[at].rank, key: keyOf(lanes[at]) })) };
   }
 
   async function details(items) {
@@ -79,17 +77,19 @@
     );
   }
 
-  /** Marks of the profiler that stand on no thread, such as "Record Window End", would be lanes without anything in them. */
-  function leaveOutMarks(columns, lanes) {
+  /** Lanes of marks of the profiler that stand on no thread, such as "Record Window End", which would be lanes without
+      anything in them. */
+  function bareLanes({ lane, duration_ns: duration }, lanes) {
     const bare = lanes.map(({ device, thread }) => device < 0 && thread < 0);
-    const { lane, duration_ns: duration } = columns;
     for (let i = 0; i < lane.length; i += 1) if (duration[i] !== 0) bare[lane[i]] = false;
-    if (!bare.includes(true)) return;
-    for (const name of ["depth", "plain_depth"]) {
-      const depths = Int32Array.from(columns[name]);
-      for (let i = 0; i < lane.length; i += 1) if (bare[lane[i]]) depths[i] = -1;
-      columns[name] = depths;
-    }
+    return bare;
+  }
+
+  /** Depths without those of bare lanes, and of lanes that came after the page was made. */
+  function leaveOut(depths, lane, bare) {
+    const made = Int32Array.from(depths);
+    for (let i = 0; i < lane.length; i += 1) if (bare[lane[i]] !== false) made[i] = -1;
+    return made;
   }
 
   /** How many spans each row stands for, and of those that stand for several how long they ran. */
@@ -117,28 +117,28 @@
     return failed;
   }
 
-  async function timeline(data, names, lanes) {
-    const table = app.shape.object(data.timeline, "timeline");
-    const columns = await app.columns.read(table, TIMELINE, "timeline");
+  /** Rows of a timeline from their packed columns, on the lanes that a file numbers. */
+  async function rowsOf(table, place) {
+    const columns = await app.columns.read(table, table.columns.span === undefined ? TIMELINE : [...TIMELINE, "span"], place);
     const { stands, sums } = await blocks(table.blocks, table.count);
-    if (table.count > 0) {
-      app.shape.index(highest(columns.name), names.length, "timeline.columns.name (largest value)");
-      app.shape.index(highest(columns.lane), lanes.length, "timeline.columns.lane (largest value)");
-    }
-    await app.pause();
-    leaveOutMarks(columns, lanes);
-    const { placed, placeOf, lanes: ordered } = placeLanes(lanes, columns.lane);
-    const line = {
+    return { columns, stands, sums, details: await details(table.details) };
+  }
+
+  /** A timeline's rows with lanes in the places of `order`: {placeOf, bare}. */
+  function lineOf(table, { columns, stands, sums, details: found }, { placeOf, bare }) {
+    const depths = { all: leaveOut(columns.depth, columns.lane, bare), plain: leaveOut(columns.plain_depth, columns.lane, bare) };
+    return {
       count: table.count,
       spans: table.spans,
       drawn: table.drawn,
       aggregated: table.aggregated,
+      span: columns.span ?? null, // the number of each row's span, where a server knows it by that
       start: columns.start_ns,
       duration: columns.duration_ns,
       name: columns.name,
-      lane: placed,
-      depth: columns.depth,
-      depths: { all: columns.depth, plain: columns.plain_depth },
+      lane: Uint32Array.from(columns.lane, (lane) => placeOf[lane]),
+      depth: depths.all,
+      depths,
       kind: columns.kind,
       activity: columns.activity,
       stands,
@@ -151,10 +151,26 @@
       failed: failedOf(columns.flags),
       kinds: table.kinds,
       activities: table.activities,
-      details: await details(table.details),
-      path: data.path ? await app.criticalPath.read(data.path, placeOf) : null,
+      details: found,
+      path: null,
       caution: null,
     };
+  }
+
+  async function timeline(data, names, lanes) {
+    const table = app.shape.object(data.timeline, "timeline");
+    const rows = await rowsOf(table, "timeline");
+    if (table.count > 0) {
+      app.shape.index(highest(rows.columns.name), names.length, "timeline.columns.name (largest value)");
+      app.shape.index(highest(rows.columns.lane), lanes.length, "timeline.columns.lane (largest value)");
+    }
+    await app.pause();
+    const bare = bareLanes(rows.columns, lanes);
+    const { placeOf, lanes: ordered } = placeLanes(lanes, rows.columns.lane);
+    const line = lineOf(table, rows, { placeOf, bare });
+    line.tick = table.tick_ns ?? 1;
+    line.path = data.path ? await app.criticalPath.read(data.path, placeOf) : null;
+    line.tiles = data.tiles ? { ...data.tiles, placeOf, bare } : null;
     return { line, lanes: ordered };
   }
 
@@ -172,5 +188,5 @@
     return picture === null ? null : { ...picture, names: await namesOf(data.samples) };
   }
 
-  app.adapterTimeline = { lanesOf, laneName, timeline, flame, samples };
+  app.adapterTimeline = { lanesOf, laneName, timeline, rowsOf, lineOf, flame, samples };
 })((globalThis.regimeter ||= {}));

@@ -6,16 +6,18 @@
   const { el } = app.dom;
   const NO_CHOICE = null;
 
-  /** Columns {heading, unit, values}, texts with the unit "text"; the table's own form of them, with its names. */
-  function tableOf(columns, count) {
+  /** Columns {heading, unit, values, doc?, prose?, blank?}, texts with the unit "text" and null for what is not known; the
+      table's own form of them, with its names. total: how many rows there are, in the file or not. */
+  function tableOf(columns, total = columns[0].values.length) {
     const names = [];
     const places = new Map();
     const place = (text) => {
       if (!places.has(text)) places.set(text, names.push(text) - 1);
       return places.get(text);
     };
-    const made = columns.map(({ heading, unit, values }) => ({ name: heading, heading, unit: unit === "text" ? "name" : unit, codes: null, doc: heading, values: unit === "text" ? values.map(place) : values }));
-    return { table: { count, total: count, columns: made }, names };
+    const valuesOf = ({ unit, values }) => (unit === "text" ? values.map((text) => place(text ?? "")) : values.map((value) => value ?? NaN));
+    const made = columns.map((one) => ({ ...one, name: one.heading, unit: one.unit === "text" ? "name" : one.unit, codes: null, doc: one.doc || one.heading, values: valuesOf(one) }));
+    return { table: { count: columns[0].values.length, total, columns: made }, names };
   }
 
   /** A closed element that says "As a table"; columns() is called when it is opened. chosen(text): what a name does. */
@@ -24,12 +26,12 @@
     node.addEventListener("toggle", () => {
       node.querySelector("summary + div")?.remove();
       if (!node.open) return;
-      const given = columns();
-      const { table, names } = tableOf(given, given[0].values.length);
+      const { table, names } = tableOf(columns());
       node.append(new app.ResultTable(table, names, noun, chosen).node);
     });
     return node;
   }
 
   app.asTable = asTable;
+  app.tableOf = tableOf;
 })((globalThis.regimeter ||= {}));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Columns of numbers to typed arrays: plain lists, or base64 of gzip of their bytes, all lowest bytes first, then the next.
+// Columns of numbers to typed arrays: plain lists, or their bytes, all lowest bytes first, then the next, as base64 of gzip
+// in a page and as they are from a server.
 (function (app) {
   "use strict";
 
@@ -83,12 +84,20 @@
       throw new app.InputFault(`unknown column type ${JSON.stringify(column.type)}`, `at ${place}.type`, "Make the page again with the newest regimeter.");
     }
     const width = Number(parts[2]) / 8;
-    const buffer = await inflate(column.data, place);
+    const buffer = column.data instanceof Uint8Array ? column.data.buffer : await inflate(column.data, place);
     if (buffer.byteLength !== count * width) {
       throw new app.InputFault(`expected ${count} values, found ${buffer.byteLength / width}`, `at ${place}.data`, app.shape.REMEDY);
     }
     const values = parts[1] === "f" ? new Float64Array(buffer) : fromPlanes(new Uint8Array(buffer), count, width, column.type);
     return column.steps === true ? fromSteps(values) : values;
+  }
+
+  /** A document of a server: the length of its JSON, the JSON, and the data of its packed columns, which it places. */
+  function fromBinary(buffer) {
+    const begins = 4 + new DataView(buffer).getUint32(0, true);
+    const text = new TextDecoder().decode(new Uint8Array(buffer, 4, begins - 4));
+    const own = ([at, size]) => new Uint8Array(buffer.slice(begins + at, begins + at + size)); // a buffer of its own
+    return JSON.parse(text, (key, value) => (key === "data" && Array.isArray(value) ? own(value) : value));
   }
 
   /** A plain list; every value must be a finite number. */
@@ -108,5 +117,5 @@
     return made;
   }
 
-  app.columns = { read, unpack, unpackText };
+  app.columns = { read, unpack, unpackText, fromBinary };
 })((globalThis.regimeter ||= {}));

@@ -34,8 +34,9 @@
 
   /** Pieces in view as [left, right, y], each pixel of a lane once. */
   function lines(all, scene, width) {
-    const { view, layout, scroll } = scene;
-    const yOf = new Map(layout.lanes.map(({ lane, y }) => [lane, app.timelineCanvas.RULER + y - scroll + app.timelineLayout.HEADING - THICK]));
+    const { view, layout } = scene;
+    const { seenAt, covered, HEADING } = app.timelineLayout;
+    const yOf = new Map(layout.lanes.filter(({ y }) => !covered(scene, y)).map(({ lane, y }) => [lane, app.timelineCanvas.RULER + seenAt(scene, y) + HEADING - THICK]));
     const drawn = new Map();
     const scale = width / view.length;
     const found = [];
@@ -81,7 +82,7 @@
     if (!path) return [];
     const { along, ties, kinds } = path;
     const when = view.start + after;
-    const most = (all, i) => `, most of it ${kinds[all.kind[i]].replaceAll("_", " ")}`;
+    const most = (all, i) => `, most of it ${kinds[all.kind[i]]}`;
     const [on, beside] = [pieceAt(along, lane, when, slack), pieceAt(ties, lane, when, slack)];
     const said = [];
     if (on >= 0) said.push(el("div", null, el("strong", null, "Critical path"), ` on this lane for ${units.timeText(along.duration_ns[on])}${most(along, on)}`));

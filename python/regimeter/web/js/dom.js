@@ -44,5 +44,8 @@
     return el("button", { type: "button", ...props, on: { click: onClick } }, label);
   }
 
-  app.dom = { el, svg, figure, absent, swatch, button };
+  /** A sentence as nodes: what stands in backticks, which only text needs, as code. */
+  const spoken = (text) => text.split(/`([^`]+)`/).map((part, i) => (i % 2 === 1 ? el("code", null, part) : part));
+
+  app.dom = { el, svg, figure, absent, swatch, button, spoken };
 })((globalThis.regimeter ||= {}));

@@ -15,7 +15,7 @@
     const known = (name, label) => (typeof environment[name] === "string" && environment[name] !== "" ? `${label}${environment[name]}` : null);
     const file = origin.file ?? run.file;
     if (stated.length > 0) return [...headline(stated), created === null ? null : `report of ${moment(created)}`].filter(Boolean);
-    return [file === title ? null : file, created === null ? null : moment(created), known("host", ""), known("python", "Python "), known("torch", "torch ")].filter(Boolean);
+    return [file !== null && title.includes(file) ? null : file, created === null ? null : moment(created), known("host", ""), known("python", "Python "), known("torch", "torch ")].filter(Boolean);
   }
 
   /** What to know of a trace at first sight. */
@@ -34,6 +34,8 @@
   function fill(node, model, origin) {
     const title = model.title ?? origin.file ?? "Profile";
     document.title = `${title} - regimeter`;
+    document.getElementById("goto").hidden = false;
+    document.getElementById("copy").hidden = !model.limit;
     node.replaceChildren(
       el("h1", null, title),
       el("p", { class: "facts" }, facts(model, origin, title).map((text) => el("span", null, text))),

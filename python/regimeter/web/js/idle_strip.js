@@ -8,19 +8,18 @@
   const { units } = app;
   const LINE = 14;
   const WANTED = ["start_ns", "duration_ns", "cause", "next_name", "activity_name"];
-  // Causes as a reader tells them apart: label, and the custom property with the colour.
-  const CAUSES = {
-    host_late: ["host late", "--idle-host"],
-    host_sync: ["host in a synchronisation", "--series-4"],
-    after_sync: ["host late after a synchronisation", "--seventh"],
-    launch_gap: ["launch gap", "--idle-launch"],
-    launch_call: ["slow launch call", "--idle-launch"],
-    communication: ["waits for communication", "--kind-communication"],
-    memory: ["waits for a copy", "--kind-memory"],
-    wait_stream: ["waits for another stream", "--idle-wait"],
-    queue: ["queued, no reason recorded", "--series-other"],
-    unknown: ["cause not recorded", "--series-other"],
+  // The custom property with the colour of a cause.
+  const COLOURS = {
+    host_late: "--idle-host",
+    host_sync: "--series-4",
+    after_sync: "--seventh",
+    launch_gap: "--idle-launch",
+    launch_call: "--idle-launch",
+    communication: "--kind-communication",
+    memory: "--kind-memory",
+    wait_stream: "--idle-wait",
   };
+  const colourOf = (cause) => COLOURS[cause] ?? "--series-other";
 
   /** The gaps of a file by device: [{label, from, to}] over the columns. */
   async function read(data) {
@@ -30,7 +29,7 @@
     let at = 0;
     const ranked = new Set(table.devices.map(({ rank }) => rank)).size > 1;
     const devices = table.devices.map(({ rank, device, count }) => ({ label: `${ranked && rank >= 0 ? `rank ${rank}, ` : ""}GPU ${device}`, from: at, to: (at += count) }));
-    return { ...columns, causes: table.causes, causeNs: table.cause_ns, devices, count: table.count, omitted: table.omitted, omittedNs: table.omitted_ns };
+    return { ...columns, causes: table.causes, words: app.shape.list(table.cause_words, "idle.cause_words"), causeNs: table.cause_ns, devices, count: table.count, omitted: table.omitted, omittedNs: table.omitted_ns };
   }
 
   /** First gap of a device that ends after `when`. */
@@ -82,13 +81,13 @@
       const { idle } = this;
       const shown = idle.causeNs.map((time, cause) => [cause, time]).filter(([, time]) => time > 0).sort((a, b) => b[1] - a[1]);
       const rest = idle.omitted > 0 ? [el("li", { class: "dim" }, `${units.countText(idle.omitted)} shorter gaps, ${units.timeText(idle.omittedNs)}, are not drawn`)] : [];
-      return el("ul", { class: "legend" }, el("li", { class: "dim" }, "Idle:"), shown.map(([cause, time]) => el("li", null, app.spanKinds.swatch(CAUSES[idle.causes[cause]]?.[1] ?? "--series-other"), `${CAUSES[idle.causes[cause]]?.[0] ?? idle.causes[cause]} `, el("span", { class: "dim" }, units.timeText(time)))), rest);
+      return el("ul", { class: "legend" }, el("li", { class: "dim" }, "Idle:"), shown.map(([cause, time]) => el("li", null, app.spanKinds.swatch(colourOf(idle.causes[cause])), `${idle.words[cause]} `, el("span", { class: "dim" }, units.timeText(time)))), rest);
     }
 
     recolor() {
       const style = getComputedStyle(this.canvas);
       this.fills = this.idle.causes.map((cause) => {
-        this.canvas.style.setProperty("color", `var(${CAUSES[cause]?.[1] ?? "--series-other"})`);
+        this.canvas.style.setProperty("color", `var(${colourOf(cause)})`);
         return style.color;
       });
       this.canvas.style.removeProperty("color");
@@ -124,7 +123,7 @@
       const when = view.start + ((event.clientX - box.left) / box.width) * view.length;
       const i = device === undefined ? -1 : firstAfter(idle, device, when);
       if (i < 0 || i >= device.to || idle.start_ns[i] > when + view.length / box.width) return app.tooltip.hide();
-      const lines = [el("strong", null, `${device.label} idle for ${units.timeText(idle.duration_ns[i])}`), el("div", null, CAUSES[idle.causes[idle.cause[i]]]?.[0] ?? idle.causes[idle.cause[i]])];
+      const lines = [el("strong", null, `${device.label} idle for ${units.timeText(idle.duration_ns[i])}`), el("div", null, idle.words[idle.cause[i]])];
       if (idle.activity_name[i] > 0) lines.push(el("div", null, el("span", { class: "dim" }, "the launching thread: "), names[idle.activity_name[i]]));
       if (idle.next_name[i] > 0) lines.push(el("div", null, el("span", { class: "dim" }, "until "), names[idle.next_name[i]]));
       return app.tooltip.show(event.clientX, event.clientY, lines);

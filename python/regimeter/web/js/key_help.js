@@ -5,6 +5,7 @@
 
   const { el, button } = app.dom;
   const EVERYWHERE = [
+    ["Ctrl-K", "go to a page, table, operation, kernel or span by some letters of its name"],
     ["[ ]", "previous and next page"],
     ["/", "search on this page"],
     ["↑ ↓, k j", "previous and next row of a table, from a name in it"],
@@ -26,6 +27,7 @@
     ["/", "find spans by name; Enter and Shift+Enter go through the matches"],
     ["Esc", "clear the selected span, then the range"],
     ["click on a lane's name", "fold and unfold it"],
+    ["P, click right of a lane's name", "keep the lane of the selected span, or this one, at the top"],
   ];
 
   const list = (title, keys) => el("div", null, el("h3", null, title), el("dl", null, keys.map(([key, what]) => el("div", null, el("dt", null, key), el("dd", null, what)))));

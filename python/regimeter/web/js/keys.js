@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keys of every page: "g" and a letter goes to a page, "/" searches, "?" shows all keys. What has the focus comes first.
+// Keys of every page: Ctrl-K goes anywhere, "g" and a letter goes to a page, "/" searches, "?" shows all keys. What has the focus
+// comes first, but for Ctrl-K.
 (function (app) {
   "use strict";
 
@@ -32,6 +33,11 @@
   };
 
   function press(event) {
+    if ((event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey && event.key === "k") {
+      event.preventDefault();
+      app.finder.open(shown);
+      return;
+    }
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || typing(event.target)) return;
     const after = event.timeStamp - since < TOGETHER_MS;
     since = event.key === "g" ? event.timeStamp : -Infinity;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page of a recording that is still being written: hears from its server that the recording has grown, asks for the
-// figures, and shows them. It says how old they are, and when the recording has ended. This is the only file that asks
-// anything of anybody, and a page in a file does not have it.
+// figures, and shows them. It says how old they are, and when the recording has ended. This, rest.js, tiles.js and
+// sections/ring.js are the only files that ask anything of anybody, and a page in a file has none of them.
 (function (app) {
   "use strict";
 
@@ -19,14 +19,13 @@
   }
 
   class Live {
-    /** told: {events, data, bytes} of the page's data; node: where its state is said. */
+    /** told: {events, data, revision} of the page's data, all but the last addresses; node: where its state is said. */
     constructor(page, told, node) {
       Object.assign(this, { page, told, node });
-      this.shown = told.bytes; // of the file, when the figures were taken
-      this.wanted = told.bytes;
+      this.shown = told.revision; // what the figures are of
+      this.wanted = told.revision;
       this.taken = performance.now();
       this.next = 0; // not before then are figures asked for
-      this.held = false; // a pointer is down: what it drags stays
       this.busy = false;
       this.end = null; // the last event
       this.problem = "";
@@ -39,8 +38,7 @@
     }
 
     start() {
-      addEventListener("pointerdown", () => (this.held = true), true);
-      for (const type of ["pointerup", "pointercancel", "blur"]) addEventListener(type, () => (this.held = false), true);
+      app.hand.watch();
       this.source = new EventSource(this.told.events);
       this.source.addEventListener("state", (event) => this.heard(JSON.parse(event.data)));
       this.source.addEventListener("end", (event) => this.ended(JSON.parse(event.data)));
@@ -52,7 +50,7 @@
 
     heard(state) {
       this.problem = "";
-      this.wanted = state.bytes;
+      this.wanted = state.revision;
       // As long as the recording has not grown, its figures are those of now.
       if (this.wanted === this.shown) this.taken = performance.now();
       this.tick();
@@ -62,7 +60,7 @@
     ended(state) {
       this.source.close();
       this.end = state;
-      if (state.bytes !== undefined) this.wanted = state.bytes;
+      if (state.revision !== undefined) this.wanted = state.revision;
       this.shown = -1; // that it has ended is one of its figures
       this.next = 0;
       this.tick();
@@ -82,18 +80,24 @@
 
     /** Asks for the figures where there are new ones, nobody is dragging, and the page is looked at. */
     tick() {
-      const due = this.shown !== this.wanted && !this.busy && !this.held && !this.paused && !document.hidden && performance.now() >= this.next;
+      const due = this.shown !== this.wanted && !this.busy && !app.hand.held && !this.paused && !document.hidden && performance.now() >= this.next;
       if (due) this.refresh();
       this.say();
     }
 
+    async asked() {
+      const answer = await fetch(this.told.data);
+      const data = await answer.json();
+      if (!answer.ok) throw new Error(data.detail ?? `the server answered ${answer.status}`);
+      return data;
+    }
+
+    /** The last event may bring the figures itself: its server ends with it. */
     async refresh() {
       const [begun, bytes, end] = [performance.now(), this.wanted, this.end];
       this.busy = true;
       try {
-        const answer = await fetch(this.told.data);
-        const data = await answer.json();
-        if (!answer.ok) throw new Error(data.detail ?? `the server answered ${answer.status}`);
+        const data = end?.page ?? (await this.asked());
         await app.update(this.page, await app.model.fromData(data, this.page.model), { demo: false, file: null });
         // It may have ended since the figures were asked for: then they are not yet those of all of it.
         Object.assign(this, { shown: this.end === end ? bytes : -1, taken: begun, problem: "" });

@@ -41,11 +41,14 @@
     wirePrint(page);
     app.keys.wire(page);
     byId("keys").addEventListener("click", () => app.keys.show());
+    byId("goto").addEventListener("click", () => app.finder.open(page));
+    app.summary.wire(page, byId("copy"));
     const doors = app.files?.wire(opener, demo);
     if (data !== null) {
       const inside = JSON.parse(data);
       await opener.openData("the data inside this page", inside, { demo: false, file: null });
       app.following = app.live?.start(page, inside, byId("live"));
+      app.rest?.start(page, inside, byId("live"));
     } else if (demo !== null && location.hash === "#demo") await doors.demo();
     else if (doors) app.welcome.show(byId("heading"), byId("main"), doors.pick, doors.demo);
   }

@@ -49,8 +49,9 @@
     /** Called after each painting of the timeline. */
     paint() {
       const { canvas, timeline, shown } = this;
-      const { colors, built } = timeline;
-      const { view, line, range } = timeline.scene;
+      const { colors } = timeline;
+      const { view, range } = timeline.scene;
+      const { line, built } = timeline.whole ?? { line: timeline.scene.line, built: timeline.built };
       const width = canvas.clientWidth;
       if (colors === null || width === 0) return;
       if (shown.rows !== built || shown.width !== width) Object.assign(shown, { rows: built, width, values: open(line, built, view.low, view.high, Math.max(1, Math.floor(width))) });

@@ -7,6 +7,7 @@
     { name: "regimeter.report", version: 2, fits: () => false, adapter: () => app.adapterReport },
     { name: "regimeter.comparison", version: 1, fits: () => false, adapter: () => app.adapterComparison },
     { name: "regimeter.history", version: 1, fits: () => false, adapter: () => app.adapterHistory },
+    { name: "regimeter.document", version: 1, fits: () => false, adapter: () => app.adapterDocument },
     { name: "regimeter.profile", version: 1, fits: (data) => Array.isArray(data.entries) || isTable(data.summary), adapter: () => app.adapterProfile },
   ];
 
@@ -64,11 +65,11 @@
   function limit(data) {
     const { textOr, objectOr, listOr } = app.shape;
     const stated = objectOr(data.limit, "limit", {});
-    const [sentence, why, next, confidence] = ["sentence", "why", "next", "confidence"].map((name) => textOr(stated[name], `limit.${name}`, ""));
+    const [sentence, why, next, confidence, title, of, odd] = ["sentence", "why", "next", "confidence", "title", "of", "odd"].map((name) => textOr(stated[name], `limit.${name}`, ""));
     if (sentence === "") return null;
     const shares = Object.entries(objectOr(stated.shares, "limit.shares", {}));
     const actions = listOr(stated.actions, "limit.actions").map((one, i) => app.shape.object(one, `limit.actions[${i}]`));
-    return { sentence, why, next, confidence, actions, shares: Object.fromEntries(shares.map(([cause, share]) => [cause, app.shape.numberOrNull(share, `limit.shares.${cause}`) ?? 0])) };
+    return { sentence, why, next, confidence, title, of, odd, actions, shares: Object.fromEntries(shares.map(([cause, share]) => [cause, app.shape.numberOrNull(share, `limit.shares.${cause}`) ?? 0])) };
   }
 
   async function fromData(data, before = null) {

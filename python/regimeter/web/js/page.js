@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page: holds the model, builds every registered view from it, and passes selection, theme and print on to them.
-// A view is {id, title, short?, order, span (of 12 columns), note(model)?, bare?, render(body, model, page) -> handle}. A
+// A view is {id, title (a text, or what makes one of the model), short?, order, span (of 12 columns), note(model)?, bare?, render(body, model, page) -> handle}. A
 // handle may have shown() (it is in the page), follow(state, leaf) (the address says this now; `leaf` is the page of pages.js;
-// a promise of it where that takes a moment), keep() and resume(kept) (update.js), selected(), recolor(), beforePrint(), afterPrint() and destroy(). `of` names the models that a view shows: "run" (the
-// default), "comparison" or "any"; fits(model) may refuse more. Adding a view is adding a file to js/views/, to manifest.json
+// a promise of it where that takes a moment), keep(), foresee(kept) and resume(kept) (update.js), selected(), recolor(), beforePrint(), afterPrint() and destroy(). `of` names the models that a view shows: "run" (the
+// default), "comparison", "document" or "any"; fits(model) may refuse more. Adding a view is adding a file to js/views/, to manifest.json
 // and to a page in pages.js.
 (function (app) {
   "use strict";
@@ -21,6 +21,7 @@
       this.kept = new Map(); // page -> what was seen there when it was left
       this.unknown = el("p", { class: "notice", role: "status" }); // stands in the heading while the address names no page
       app.address.watch((state) => this.follow(state));
+      new ResizeObserver(() => this.keepLink()).observe(nav); // a window that shrinks or a phone that is turned
     }
 
     /** Replaces what is shown. `origin` is {demo, file}. If a view throws, the previous page stays as it was. */
@@ -64,7 +65,7 @@
     /** Offers the pages that the model has something for; `before` is the one that stays open where it is still there. */
     divide(before = null) {
       const known = this.leaves.map(({ id }) => id).join();
-      this.leaves = app.pages.offered(this.model, [...this.main.children].map(({ id }) => id));
+      this.leaves = app.pages.offered(this.model, this.parts.map(({ section }) => section.id));
       if (before !== null && this.leaves.map(({ id }) => id).join() === known) {
         this.turn(this.leaves.find(({ id }) => id === before.id));
         return;
@@ -107,8 +108,16 @@
         if (id === leaf.id) link.setAttribute("aria-current", "page");
         link.setAttribute("href", (id !== leaf.id && this.kept.get(id)) || `#page=${id}`);
       });
-      this.links[this.leaves.indexOf(leaf)].scrollIntoView({ block: "nearest", inline: "center" });
+      this.keepLink();
       document.title = leaf === this.leaves[0] || leaf.id === "all" ? this.title : `${leaf.title} - ${this.title}`;
+    }
+
+    /** Scrolls the pages' names until that of this page is in the middle, or as near to it as they go. */
+    keepLink() {
+      const link = this.links?.[this.leaves.indexOf(this.leaf)];
+      if (link === undefined) return;
+      const [own, all] = [link.getBoundingClientRect(), this.nav.getBoundingClientRect()];
+      this.nav.scrollLeft += (own.left + own.right - all.left - all.right) / 2;
     }
 
     /** Goes to the page that is so many further on. */
@@ -143,7 +152,8 @@
       // Of a page of one thing alone, such as a timeline, what else is there comes after it.
       const place = ({ order, after }) => (this.model.described === false && after) || order;
       const shown = (view) => (view.of === "any" || (view.of ?? "run") === kind) && (view.fits?.(this.model) ?? true);
-      return (app.views ?? []).filter(shown).sort((a, b) => place(a) - place(b));
+      const known = [...(app.views ?? []), ...(app.sections?.views(this.model) ?? [])];
+      return known.filter(shown).sort((a, b) => place(a) - place(b));
     }
 
     /** {section, handle} of a view. */
@@ -151,7 +161,8 @@
       const body = el("div", { class: "view-body" });
       const handle = view.render(body, this.model, this) ?? {};
       const bare = typeof view.bare === "function" ? view.bare(this.model) : view.bare === true;
-      const title = el("h2", { id: `${view.id}-title`, class: bare ? "unseen" : null }, view.title);
+      const said = typeof view.title === "function" ? view.title(this.model) : view.title;
+      const title = el("h2", { id: `${view.id}-title`, class: bare ? "unseen" : null }, said);
       const section = el(
         "section",
         { id: view.id, class: bare ? "view bare" : "view", "aria-labelledby": title.id, "data-span": view.span },

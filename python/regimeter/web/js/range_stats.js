@@ -14,7 +14,7 @@
 
   /**
    * Rows {name, spans, time, longest} of what runs in [t0, t1] on the lines that are shown, by time. Spans within others
-   * count in both. A block of many spans has the name of its longest; `exact` says that there was none.
+   * count in both. A block of many spans has the name of its longest; `exact` says that there was none. `names`: rows in all.
    */
   function of(line, rows, t0, t1) {
     const found = new Map();
@@ -34,7 +34,7 @@
         exact &&= line.stands[i] === 1;
       }
     }
-    return { rows: [...found.values()].sort((a, b) => b.time - a.time || a.name - b.name), spans, exact };
+    return { rows: [...found.values()].sort((a, b) => b.time - a.time || a.name - b.name), names: found.size, spans, exact };
   }
 
   app.rangeStats = { of };

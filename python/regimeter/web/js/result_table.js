@@ -28,7 +28,7 @@
   /** What a cell says as plain text; null for a value that is not known. */
   function textOf(column, value, names) {
     if (column.unit === "name") return names[value] ?? "";
-    if (column.unit === "code") return column.codes[value] === NOTHING ? "" : (column.codes[value] ?? `code ${value}`).replaceAll("_", " ");
+    if (column.unit === "code") return column.codes[value] === NOTHING ? "" : column.codes[value] ?? `code ${value}`;
     if (unknown(column, value)) return null;
     return units.join(formatOf(column)(value));
   }
@@ -76,7 +76,7 @@
   function split(columns, names) {
     const said = ({ values, ...column }) => values.some((value) => (textOf(column, value, names) ?? "") !== "");
     const zero = (column) => !isText(column) && column.unit !== "" && column.values.every((value) => value === 0);
-    const filled = (column) => said(column) && !zero(column);
+    const filled = (column) => column.draw !== undefined || (said(column) && !zero(column));
     const shown = columns.filter(filled);
     return [shown, columns.filter((column) => !shown.includes(column))];
   }
@@ -90,7 +90,7 @@
   };
 
   class ResultTable {
-    /** table: {count, total, columns: [{name, heading, unit, codes, doc, values}]}; chosen(text) is called for a name, null: names are texts,
+    /** table: {count, total, columns: [{name, heading, unit, codes, doc, values, draw?(row): what is in the cell, control?: nothing but a control}]}; chosen(text) is called for a name, null: names are texts,
         changed({sort, find}) when a reader sorts or searches, as restore() takes them. */
     constructor(table, names, noun, chosen, changed = () => {}) {
       const [shown, empty] = split(table.columns, names);
@@ -109,7 +109,7 @@
       this.rove = app.keys.rows(this.rows);
       const searched = shown.some(isText) && table.count > 8;
       const csv = app.csv.control(noun, () => this.plain());
-      this.node = el("div", null, el("div", { class: "tools" }, searched ? this.search : null, this.found, csv), el("div", { class: "scroller", tabindex: 0, role: "region", "aria-label": noun }, grid), this.more, this.missing());
+      this.node = el("div", null, el("div", { class: "tools" }, searched ? this.search : null, this.found, csv), app.scroller(noun, grid), this.more, this.missing());
       this.fill();
     }
 
@@ -147,10 +147,15 @@
 
     /** The headings with their units, and the rows that were found, as plain texts and numbers. */
     plain() {
-      const { columns } = this.table;
+      const columns = this.table.columns.filter(({ control }) => control !== true);
       const unit = ({ unit: one }) => ({ at: " (ns)", name: "", code: "", nested: "", "": "" })[one] ?? ` (${one === "rate" ? "bytes/s" : one})`;
       const value = (column, row) => (isText(column) ? textOf(column, column.values[row], this.names) : unknown(column, column.values[row]) ? null : column.values[row]);
       return [columns.map((column) => column.heading + unit(column)), ...this.foundRows().map((row) => columns.map((column) => value(column, row)))];
+    }
+
+    /** Another text in a cell that draws itself: what it is searched, sorted and saved by. */
+    retell(name, row, text) {
+      this.table.columns.find((column) => column.name === name).values[row] = this.names.push(text) - 1;
     }
 
     foundRows() {
@@ -175,7 +180,10 @@
     cell(column, row, first) {
       const value = column.values[row];
       const text = textOf(column, value, this.names);
-      if (column.unit === "name") return this.nameCell(text, first, column.nested && this.sort === null ? this.depths[row] : 0);
+      if (column.draw !== undefined) return el(first ? "th" : "td", { class: "name", ...(first ? { scope: "row" } : {}) }, column.draw(row));
+      if (column.unit === "name" && (column.prose || (!first && text === ""))) return el(first ? "th" : "td", { class: column.prose ? "prose" : "name", ...(first ? { scope: "row" } : {}) }, first ? el("span", { class: "lines", title: text }, text) : units.unbroken(text));
+      if (text === null && column.blank) return el("td", { class: "number" });
+      if (column.unit === "name") return this.nameCell(text, column.name === "file" ? app.shortNames.ofFile(text) : app.shortNames.of(text), first, column.nested && this.sort === null ? this.depths[row] : 0);
       if (isText(column)) return el("td", { class: first ? null : "code" }, text);
       if (text === null) return el("td", { class: "number" }, hasMinusOne(column) && value === -1 ? el("span", { class: "dim", title: column.doc }, "–") : absent(column.doc));
       const bar = column.unit === "share" || column === this.sort ? this.bar(column, value) : null;
@@ -183,8 +191,7 @@
       return el("td", { class: "number", title: exact }, bar, figure(value, formatOf(column)));
     }
 
-    nameCell(text, first, depth) {
-      const short = app.shortNames.of(text);
+    nameCell(text, short, first, depth) {
       const shown = text === "" ? el("span", { class: "dim" }, "(none)") : this.chosen === null ? el("span", { class: "clip", title: text }, short) : button(el("span", { class: "clip" }, short), () => this.chosen(text), { class: "operation", title: text, "aria-pressed": String(app.current?.selected === text) });
       const style = depth > 0 ? { "padding-left": `${0.5 + Math.min(depth, DEEPEST)}rem` } : null;
       return el(first ? "th" : "td", { class: "name", style, ...(first ? { scope: "row" } : {}) }, shown);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The roofline: two logarithmic axes, the roofs with the intervals of their ceilings, a numbered circle for each kernel
-// or operator. A circle's area is its share of the time; it is hollow where the work is from shapes. Nothing is computed
-// of the figures here but where they lie.
+// or operator. A circle's area is its share of the time, where that is known; it is hollow where the work is from shapes.
+// Points of one operation at several sizes are a series, whose name stands in place of their numbers. Nothing is computed of
+// the figures here but where they lie.
 (function (app) {
   "use strict";
 
@@ -11,28 +12,27 @@
   const PAD = { left: 62, right: 16, top: 14, bottom: 46 };
   const NUMBERED = 24; // the longest; all are in the table
   const LINE = 13;
-  const KEYS = ["number", "name", "total_ns", "share", "intensity", "rate"];
-  // Hues of what limits it, as in the bar of the regimes.
-  const HUES = { MEMORY_BOUND: "memory", COMPUTE_BOUND: "compute", OVERHEAD_BOUND: "overhead" };
+  const KEYS = ["name", "total_ns", "intensity", "rate"];
 
-  const hueOf = (regime) => `roof-${HUES[regime] ?? "unjudged"}`;
-  const power10 = (power) => {
-    const { number, unit } = units.si(10 ** power);
-    return `${Number(number)} ${unit}`.trim();
-  };
+  /** Where points have a number of elements, those of one name are a series, named at the largest of them. */
+  function inSeries(points, elements) {
+    const last = new Map(points.map(({ name }, i) => [name, i]));
+    return points.map((one, i) => ({ ...one, series: one.name, name: `${one.name}, ${units.countText(elements[i])} elements`, label: last.get(one.name) === i ? one.name : "" }));
+  }
 
   /** What the picture and its table show of a file. */
-  async function read(found, names) {
+  async function read(found, names, place = "roofline") {
     const { listOr, object } = app.shape;
-    const described = listOr(found.columns, "roofline.columns").map((column, i) => object(column, `roofline.columns[${i}]`));
-    const table = object(found.points, "roofline.points");
-    const values = await app.columns.read(table, described.map(({ name }) => name), "roofline.points");
-    for (const key of KEYS) if (values[key] === undefined) throw app.shape.wrong(`roofline.points.columns.${key}`, "a column", undefined);
+    const described = listOr(found.columns, `${place}.columns`).map((column, i) => object(column, `${place}.columns[${i}]`));
+    const table = object(found.points, `${place}.points`);
+    const values = await app.columns.read(table, described.map(({ name }) => name), `${place}.points`);
+    for (const key of KEYS) if (values[key] === undefined) throw app.shape.wrong(`${place}.points.columns.${key}`, "a column", undefined);
     const codes = Object.fromEntries(described.map((column) => [column.name, column.codes]));
     const said = (key, i) => codes[key]?.[values[key][i]] ?? "";
-    const points = Array.from(values.number, (number, i) => ({ number, name: names[values.name[i]], ns: values.total_ns[i], share: values.share[i], x: values.intensity[i], y: values.rate[i], regime: said("regime", i), source: said("source", i) }));
+    const listed = Array.from(values.name, (name, i) => ({ label: String(i + 1), series: null, name: names[name], ns: values.total_ns[i], share: values.share?.[i] ?? null, x: values.intensity[i], y: values.rate[i], regime: said("regime", i), source: said("source", i) }));
+    const points = values.elements === undefined ? listed : inSeries(listed, values.elements);
     const columns = described.map((column) => ({ ...column, values: values[column.name] }));
-    return { noun: found.noun, headline: found.headline, notes: listOr(found.notes, "roofline.notes"), roofs: listOr(found.roofs, "roofline.roofs"), points, table: { count: table.count, total: table.count, columns } };
+    return { noun: found.noun, headline: found.headline, notes: listOr(found.notes, `${place}.notes`), roofs: listOr(found.roofs, `${place}.roofs`), points, table: { count: table.count, total: table.count, columns } };
   }
 
   /** Powers of ten around values, with air, at least so many apart. */
@@ -77,28 +77,33 @@
     return groups;
   }
 
-  class RooflineChart {
-    /** chosen(name) is called for a circle that was clicked. */
+  const radius = ({ share }) => (share === null ? 4.5 : 4 + 10 * Math.sqrt(share));
+
+  class RooflineChart extends app.Chart {
+    /** chosen(name) is called for a circle that was clicked, where it is not null. */
     constructor(roofline, chosen) {
-      Object.assign(this, { roofline, chosen, at: null });
-      this.plot = svg("svg", { class: "roofline", height: HEIGHT, role: "img", tabindex: 0 });
-      this.readout = el("output", { class: "readout", "aria-live": "polite" });
-      this.node = el("div", { class: "chart" }, this.legend(), this.plot, this.readout);
-      this.plot.addEventListener("keydown", (event) => this.key(event));
-      this.plot.addEventListener("pointerleave", () => this.say(null));
-      this.observer = new ResizeObserver(() => this.draw());
-      this.observer.observe(this.node);
+      super();
+      Object.assign(this, { roofline, chosen, at: null, isOff: () => false });
+      this.frame("roofline", HEIGHT, this.legend());
     }
 
-    destroy() {
-      this.observer.disconnect();
+    /** isOff(series): whether its points are not shown. */
+    hide(isOff) {
+      this.isOff = isOff;
+      if (this.at !== null && isOff(this.roofline.points[this.at].series)) this.at = null;
+      this.draw();
+    }
+
+    /** Points that are shown, each with its place in the list. */
+    shown() {
+      return this.roofline.points.map((point, i) => ({ ...point, i })).filter(({ series }) => series === null || !this.isOff(series));
     }
 
     legend() {
       const { points } = this.roofline;
       const item = (label, kind) => el("li", null, svg("svg", { class: "roofline key", width: 14, height: 14, "aria-hidden": "true" }, svg("circle", { class: kind, cx: 7, cy: 7, r: 5 })), label);
       const hues = new Map();
-      for (const { regime } of points) if (regime !== "") hues.set(hueOf(regime), (hues.get(hueOf(regime)) ?? new Set()).add(regime));
+      for (const [hue, regime] of points.map(({ regime }) => [app.regimeHues.of(regime), regime])) if (regime !== "") hues.set(hue, (hues.get(hue) ?? new Set()).add(regime));
       const hollow = points.some(({ source }) => source === "shapes") ? [el("li", { class: "dim" }, "hollow: bytes are the least that must move, so the intensity is at most this")] : [];
       return el("ul", { class: "legend" }, [...hues].map(([hue, regimes]) => item([...regimes].join(", "), hue)), hollow);
     }
@@ -120,16 +125,16 @@
 
     axes(x, y) {
       const { width } = this;
-      const every = (range, room) => Array.from({ length: range[1] - range[0] + 1 }, (_, k) => range[0] + k).filter((power) => (power - range[0]) % Math.max(1, Math.ceil(((range[1] - range[0]) * 46) / room)) === 0);
+      const text = (power) => app.axis.text(10 ** power, "");
       const bottom = HEIGHT - PAD.bottom;
       const lines = [];
-      for (const power of every(x, width - PAD.left - PAD.right)) {
+      for (const power of app.axis.powers(...x, width - PAD.left - PAD.right, "across")) {
         const at = this.x(10 ** power);
-        lines.push(svg("line", { class: "grid", x1: at, x2: at, y1: PAD.top, y2: bottom }), svg("text", { x: at, y: bottom + 16, "text-anchor": "middle" }, power10(power)));
+        lines.push(svg("line", { class: "grid", x1: at, x2: at, y1: PAD.top, y2: bottom }), svg("text", { x: at, y: bottom + 16, "text-anchor": "middle" }, text(power)));
       }
-      for (const power of every(y, (HEIGHT - PAD.top - PAD.bottom) * 2)) {
+      for (const power of app.axis.powers(...y, HEIGHT - PAD.top - PAD.bottom, "up")) {
         const at = this.y(10 ** power);
-        lines.push(svg("line", { class: "grid", x1: PAD.left, x2: width - PAD.right, y1: at, y2: at }), svg("text", { x: PAD.left - 7, y: at + 4, "text-anchor": "end" }, power10(power)));
+        lines.push(svg("line", { class: "grid", x1: PAD.left, x2: width - PAD.right, y1: at, y2: at }), svg("text", { x: PAD.left - 7, y: at + 4, "text-anchor": "end" }, text(power)));
       }
       const middle = PAD.top + (bottom - PAD.top) / 2;
       lines.push(svg("text", { class: "title", x: PAD.left + (width - PAD.left - PAD.right) / 2, y: HEIGHT - 8, "text-anchor": "middle" }, "Arithmetic intensity, operations per byte (log)"));
@@ -156,11 +161,12 @@
     }
 
     circles() {
-      return this.roofline.points.map((point) => {
-        const [cx, cy, r] = [this.x(point.x), this.y(point.y), 4 + 10 * Math.sqrt(point.share)];
+      return this.shown().map((point) => {
+        const [cx, cy, r] = [this.x(point.x), this.y(point.y), radius(point)];
         this.places.take({ x0: cx - r, x1: cx + r, y0: cy - r, y1: cy + r });
-        const on = { pointerenter: () => this.say(point.number - 1), click: () => this.chosen(point.name) };
-        return svg("circle", { class: `${hueOf(point.regime)}${point.source === "shapes" || point.source === "" ? " hollow" : ""}`, cx, cy, r, on });
+        const on = { pointerenter: () => this.say(point.i), click: () => this.chosen?.(point.name) };
+        const counted = point.series !== null || !["shapes", ""].includes(point.source);
+        return svg("circle", { class: `${app.regimeHues.of(point.regime)}${counted ? "" : " hollow"}`, cx, cy, r, on });
       });
     }
 
@@ -189,35 +195,37 @@
       return parts;
     }
 
-    /** Numbers of the longest beside their circles, where one of four places is free. */
+    /** Numbers of the longest, or names of series, beside their circles, where one of four places is free. */
     numbers() {
       const parts = [];
-      for (const { number, x, y, share } of this.roofline.points.slice(0, NUMBERED)) {
-        const [cx, cy, r] = [this.x(x), this.y(y), 6 + 10 * Math.sqrt(share)];
-        const long = String(number).length * 7;
+      for (const point of this.shown().filter(({ label }) => label !== "").slice(0, NUMBERED)) {
+        const [cx, cy, r] = [this.x(point.x), this.y(point.y), radius(point) + 2];
+        const long = point.label.length * (point.series === null ? 7 : 8);
         const spots = [[cx + r, cy + 4], [cx - r - long, cy + 4], [cx - long / 2, cy - r], [cx - long / 2, cy + r + 9]];
         const spot = spots.find(([left, base]) => this.places.free({ x0: left, x1: left + long, y0: base - 10, y1: base + 1 }));
-        if (spot !== undefined) parts.push(svg("text", { class: "number", x: spot[0], y: spot[1] }, number));
+        if (spot !== undefined) parts.push(svg("text", { class: "number", x: spot[0], y: spot[1] }, point.label));
       }
       return parts;
     }
 
     key(event) {
       const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
-      const { points } = this.roofline;
-      if (step === undefined || points.length === 0) return;
+      const places = this.shown().map(({ i }) => i);
+      if (step === undefined || places.length === 0) return;
       event.preventDefault();
-      this.say(((this.at ?? (step > 0 ? -1 : 0)) + step + points.length) % points.length);
+      const was = this.at === null ? (step > 0 ? -1 : 0) : places.indexOf(this.at);
+      this.say(places[(was + step + places.length) % places.length]);
     }
 
     /** Reads a point, by its place in the list, and marks it; null reads none. */
     say(i) {
       this.at = i;
       this.cursor?.replaceChildren();
-      if (i === null) return (this.readout.value = "Point at a circle, or focus the picture and use the arrow keys, to read it.");
-      const { number, name, ns, share, x, y, regime } = this.roofline.points[i];
-      this.cursor?.append(svg("circle", { cx: this.x(x), cy: this.y(y), r: 7 + 10 * Math.sqrt(share) }));
-      return (this.readout.value = `${number}  ${name}: ${units.timeText(ns)} (${units.shareText(share)}), ${units.join(units.plain(x))} op/byte, ${units.join(app.resultRows.formatOf({ unit: "op/s" })(y))}${regime === "" ? "" : `, ${regime}`}`);
+      if (i === null) return (this.readout.value = this.roofline.points.length === 0 ? "" : "Point at a circle, or focus the picture and use the arrow keys, to read it.");
+      const point = this.roofline.points[i];
+      const { label, series, name, ns, share, x, y, regime } = point;
+      this.cursor?.append(svg("circle", { cx: this.x(x), cy: this.y(y), r: radius(point) + 3 }));
+      return (this.readout.value = `${series === null ? `${label}  ` : ""}${name}: ${units.timeText(ns)}${share === null ? "" : ` (${units.shareText(share)})`}, ${units.join(units.plain(x))} op/byte, ${units.join(app.resultRows.formatOf({ unit: "op/s" })(y))}${regime === "" ? "" : `, ${regime}`}`);
     }
   }
 

@@ -11,5 +11,8 @@
     known = new Map(pairs.map(([number, short]) => [names[number], short]));
   }
 
-  app.shortNames = { use, of: (name) => known.get(name) ?? name };
+  /** A path of Python from its package on, another from its folder on. */
+  const ofFile = (path) => path.replace(/^.*[/\\](?:(?:site|dist)-packages|lib\/python3[^/]*)[/\\]/, "").replace(/^(?:[A-Z]:\\|\/).*[/\\](?=[^/\\]*[/\\][^/\\]*$)/, "\u2026/");
+
+  app.shortNames = { use, of: (name) => known.get(name) ?? name, ofFile };
 })((globalThis.regimeter ||= {}));

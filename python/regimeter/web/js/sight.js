@@ -19,24 +19,45 @@
     return -1;
   }
 
-  function keepTimeline({ scene, folded }) {
+  function keepTimeline(timeline) {
+    const { scene, folded, pinned, tiles } = timeline;
     const { view, selected, lanes, scroll, range } = scene;
     return {
       view: view.zoomed ? [view.start, view.end] : null,
       range,
-      selected: selected === null ? null : spanOf(scene, selected),
+      selected: selected === null ? tiles?.sought ?? null : spanOf(scene, selected),
+      number: timeline.numberOf(selected),
       folded: [...folded].map((lane) => lanes[lane].key),
+      pinned: [...pinned].map((lane) => lanes[lane].key),
       scroll,
     };
   }
 
-  function resumeTimeline(timeline, kept) {
+  /** What only the server of a timeline knows of the span that is kept, so that it is there when the timeline is shown. */
+  async function foreseeTimeline({ tiles }, { selected, number }, same) {
+    if (tiles === null) return;
+    if (same && number !== null) await tiles.choose(number, false);
+    else if (!same && selected !== null) await tiles.chooseAgain(selected);
+  }
+
+  /** Selects what was selected, among the rows that are there, else where the server has all of them. */
+  function chooseAgain(timeline, selected) {
+    const { scene, tiles } = timeline;
+    const span = selected === null ? -1 : findSpan(scene, selected);
+    if (span >= 0 && span === scene.selected && tiles?.coming === null) return; // foreseen
+    timeline.choose(span < 0 ? null : span, false);
+    if (span < 0 && selected !== null) tiles?.chooseAgain(selected);
+  }
+
+  /** same: the run is the one that it was. */
+  function resumeTimeline(timeline, kept, same) {
     const { scene } = timeline;
     scene.lanes.forEach(({ key }, lane) => {
       if (kept.folded.includes(key) && !timeline.folded.has(lane)) timeline.fold(lane);
     });
-    const span = kept.selected === null ? -1 : findSpan(scene, kept.selected);
-    timeline.choose(span < 0 ? null : span, false);
+    timeline.setPinned(kept.pinned.map((key) => scene.lanes.findIndex((lane) => lane.key === key)).filter((lane) => lane >= 0));
+    if (same) timeline.chooseNumber(kept.number, false);
+    else chooseAgain(timeline, kept.selected);
     timeline.setRange(kept.range);
     if (kept.view === null) scene.view.fit();
     else scene.view.set(...kept.view);
@@ -65,5 +86,5 @@
     graph.zoom(at);
   }
 
-  app.sight = { keepTimeline, resumeTimeline, keepFlame, resumeFlame, spanOf, findSpan };
+  app.sight = { keepTimeline, foreseeTimeline, resumeTimeline, keepFlame, resumeFlame, spanOf, findSpan };
 })((globalThis.regimeter ||= {}));

@@ -85,7 +85,7 @@
     const one = line.stands[span] === 1;
     const first = [
       ["duration", units.timeText(line.duration[span]), `${units.countText(line.duration[span])} ns`],
-      ["starts at", units.timeText(line.start[span]), `${units.countText(line.start[span])} ns after the start of the trace`],
+      ["starts at", app.timelineReadout.startText(line, span), `${units.countText(line.start[span])} ns after the start of the trace`],
       ["lane", lanes[line.lane[span]]?.name ?? ""],
       ...app.timelineReadout.traceFacts(scene, span),
     ];

@@ -53,6 +53,9 @@
     return made;
   }
 
+  /** Colour of each row of a line of the model's run. */
+  const fillsOf = (model, line, byName) => (byName ? byRank({ ...model, timeline: line }) : fills(line));
+
   /** Whether the spans of a model are scopes alone, which are told apart by their operation. */
   function byOperation({ scoped, timeline }) {
     if (!scoped || timeline === null) return false;
@@ -78,5 +81,5 @@
   const swatch = (property) => app.dom.el("span", { class: "swatch", "aria-hidden": "true", style: { background: `var(${property})` } });
   const words = (kind) => kind.replace("cpu_op", "operator").replaceAll("_", " ");
 
-  app.spanKinds = { CLASSES, classOf, fills, byOperation, colouring, swatch, words, isWork: (kind) => WORK.has(kind) };
+  app.spanKinds = { CLASSES, classOf, fills, fillsOf, byOperation, colouring, swatch, words, isWork: (kind) => WORK.has(kind) };
 })((globalThis.regimeter ||= {}));

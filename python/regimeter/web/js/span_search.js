@@ -21,15 +21,19 @@
     return best < 0 ? wrapped : best;
   }
 
-  /** Rows whose name passes, and the time that they took together. A block counts with its longest span alone. */
+  /** Rows whose name passes, the time that they took together, and both by kind. A block counts with its longest span alone. */
   function matches(line, passes) {
     let [count, duration] = [0, 0];
+    const kinds = new Map();
     for (let i = 0; i < line.count; i += 1) {
       if (passes[line.name[i]] !== 1 || line.depth[i] < 0) continue;
       count += 1;
-      duration += line.stands[i] === 1 ? line.duration[i] : 0;
+      const took = line.stands[i] === 1 ? line.duration[i] : 0;
+      duration += took;
+      const [before, sum] = kinds.get(line.kind[i]) ?? [0, 0];
+      kinds.set(line.kind[i], [before + 1, sum + took]);
     }
-    return { count, duration };
+    return { count, duration, kinds };
   }
 
   /** The device work that each launch started. */

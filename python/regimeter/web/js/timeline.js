@@ -18,6 +18,12 @@
       this.coloured = app.spanKinds.colouring(model);
       this.built = app.rows.build(line);
       this.folded = new Set();
+      this.pinned = new Set(); // lanes
+      this.model = model;
+      this.python = false; // whether Python functions are shown where they can be left out
+      this.whole = null; // {line, built} of the whole run where another line is drawn
+      this.tiles = null;
+      this.test = null; // of names that are not dimmed
       this.wanted = null; // which lanes to show
       this.scene = {
         line,
@@ -27,11 +33,12 @@
         layout: app.timelineLayout.layout(this.built),
         arrows: [],
         path: line.path,
-        view: new app.Viewport(0, Math.max(end, 1)),
+        view: new app.Viewport(0, Math.max(end, 1), line.tick),
         scroll: 0,
         selected: null,
         bright: null,
         range: null,
+        pointed: null, // the lane whose heading is under the pointer
       };
       app.timelineInput.attach(canvas, this);
       this.observer = new ResizeObserver(() => this.request());
@@ -65,6 +72,7 @@
 
     request() {
       if (this.frame === 0) this.frame = requestAnimationFrame(() => this.paint());
+      this.tiles?.look();
     }
 
     paint(height = this.room) {
@@ -114,37 +122,10 @@
       this.request();
     }
 
-    /** Selects the range between two places of the canvas. */
-    selectRange(x0, x1) {
-      const times = [x0, x1].map((x) => this.scene.view.start + x / this.scale);
-      this.setRange(Math.abs(x1 - x0) > 3 ? [Math.min(...times), Math.max(...times)] : null);
-    }
-
-    /** Selects [start, end], within the whole; null selects none. */
-    setRange(range) {
-      const { view } = this.scene;
-      this.scene.range = range === null ? null : range.map((at) => Math.min(view.high, Math.max(view.low, at)));
-      this.touch();
-    }
-
-    zoomToRange() {
-      if (this.scene.range !== null) this.scene.view.set(...this.scene.range);
-      this.touch();
-    }
-
-    /** Brings the selected span, else the selected range, to the width of the window. */
-    frameChosen() {
-      const { selected, line, view } = this.scene;
-      if (selected === null) return this.zoomToRange();
-      const air = line.duration[selected] / 20;
-      view.set(line.start[selected] - air, line.start[selected] + line.duration[selected] + air);
-      return this.touch();
-    }
-
     /** Span under a point, with the number of spans that share its block. */
     at(x, y) {
-      const { layout, line, view, scroll } = this.scene;
-      const inside = y - app.timelineCanvas.RULER + scroll;
+      const { layout, line, view } = this.scene;
+      const inside = app.timelineLayout.heightAt(this.scene, y - app.timelineCanvas.RULER);
       if (y < app.timelineCanvas.RULER) return null;
       const place = layout.rows.find((one) => inside >= one.y && inside < one.y + app.timelineLayout.LINE);
       return place === undefined ? null : app.rows.hit(place.row, line, view.start, x, this.scale, 2);
@@ -152,7 +133,7 @@
 
     /** Lane whose heading is under a point, or null. */
     headingAt(y) {
-      const inside = y - app.timelineCanvas.RULER + this.scene.scroll;
+      const inside = app.timelineLayout.heightAt(this.scene, y - app.timelineCanvas.RULER);
       if (y < app.timelineCanvas.RULER) return null;
       return this.scene.layout.lanes.find((one) => inside >= one.y && inside < one.y + app.timelineLayout.HEADING) ?? null;
     }
@@ -163,11 +144,34 @@
       this.place();
     }
 
-    /** Draws spans on other lines; a negative depth hides a span. */
-    setDepth(depth) {
-      this.scene.line.depth = depth;
-      if (this.scene.selected !== null && depth[this.scene.selected] < 0) this.choose(null, false);
-      this.built = app.rows.build(this.scene.line);
+    /** Draws spans on lines with Python functions, or without. */
+    showPython(on) {
+      const { scene } = this;
+      this.python = on;
+      if (this.whole !== null) this.whole = this.indexed(this.whole.line);
+      this.built = this.indexed(scene.line).built;
+      if (scene.selected !== null && scene.line.depth[scene.selected] < 0) this.choose(null, false);
+      this.place();
+      this.tiles?.begin();
+    }
+
+    indexed(line) {
+      line.depth = this.python ? line.depths.all : line.depths.plain;
+      return { line, built: app.rows.build(line) };
+    }
+
+    /** Shows other rows of the same run; what is selected stays selected where it is among them. */
+    setLine(line) {
+      const { scene } = this;
+      const number = scene.selected === null ? null : this.numberOf(scene.selected);
+      this.whole ??= { line: scene.line, built: this.built };
+      scene.line = line;
+      scene.fills = app.spanKinds.fillsOf(this.model, line, this.coloured.byName);
+      this.built = this.indexed(line).built;
+      this.launched = null;
+      const found = number === null ? -1 : line.span.indexOf(number);
+      this.mark(found < 0 ? null : found);
+      this.highlight(this.test);
       this.place();
     }
 
@@ -181,13 +185,14 @@
     place() {
       const { lanes } = this.scene;
       const rows = this.wanted === null ? this.built : this.built.filter(({ lane }) => this.wanted(lanes[lane], lane));
-      this.scene.layout = app.timelineLayout.layout(rows, this.folded);
+      this.scene.layout = app.timelineLayout.layout(rows, this.folded, this.pinned);
       this.scroll(0);
     }
 
     hover(x, y, event) {
       const found = this.at(x, y);
       const heading = this.headingAt(y);
+      this.point(heading?.lane ?? null);
       const idle = heading === null ? "grab" : "pointer";
       this.canvas.style.cursor = y < app.timelineCanvas.RULER ? "col-resize" : found === null ? idle : "pointer";
       const said = found !== null ? app.timelineReadout.tooltip(this.scene, found) : heading === null ? [] : app.criticalPath.words(this.scene, heading.lane, x / this.scale, 2 / this.scale);
@@ -196,64 +201,11 @@
     }
 
     leave() {
+      this.point(null);
       app.tooltip.hide();
-    }
-
-    pick(x, y) {
-      this.canvas.focus();
-      const heading = this.headingAt(y);
-      if (heading !== null) this.fold(heading.lane);
-      else this.choose(this.at(x, y)?.span ?? null, false);
-    }
-
-    /** Selects a span, or nothing; `reveal` brings it into view, unfolding its lane. */
-    choose(span, reveal) {
-      const { scene } = this;
-      scene.selected = span;
-      scene.arrows = span === null ? [] : this.linksOf(span);
-      if (span !== null && reveal) this.reveal(span);
-      this.touch();
-    }
-
-    reveal(span) {
-      const { line, view } = this.scene;
-      if (this.folded.has(line.lane[span])) this.fold(line.lane[span]);
-      view.reveal(line.start[span], line.start[span] + line.duration[span]);
-      const place = this.scene.layout.rows.find(({ row }) => row.lane === line.lane[span] && row.depth === line.depth[span]);
-      const room = this.room - app.timelineCanvas.RULER - app.timelineLayout.LINE;
-      if (place !== undefined && (place.y < this.scene.scroll || place.y > this.scene.scroll + room)) this.scroll(place.y - this.scene.scroll - room / 2);
-    }
-
-    /** Pairs [launch, work] that a span is an end of. */
-    linksOf(span) {
-      const { line } = this.scene;
-      if (line.launch[span] >= 0) return [[line.launch[span], span]];
-      this.launched ??= app.spanSearch.launched(line);
-      return (this.launched.get(span) ?? []).map((work) => [span, work]);
-    }
-
-    /** Next or previous span of the selected one's row; the first span of all when nothing is selected. */
-    step(direction) {
-      const { layout, line, selected } = this.scene;
-      if (layout.rows.length === 0) return;
-      const { row } = layout.rows.find((one) => selected !== null && one.row.lane === line.lane[selected] && one.row.depth === line.depth[selected]) ?? layout.rows[0];
-      const at = selected === null ? 0 : row.spans.indexOf(selected) + direction;
-      const span = row.spans[Math.min(row.spans.length - 1, Math.max(0, at))];
-      this.choose(span, true);
-    }
-
-    /** Clears what is selected: the span, then the range. */
-    clear() {
-      if (this.scene.selected !== null) this.choose(null, false);
-      else this.setRange(null);
-    }
-
-    /** Dims every operation whose name does not pass `test`; null shows all alike. */
-    highlight(test) {
-      this.scene.bright = test === null ? null : app.spanSearch.passing(this.scene.names, test);
-      this.request();
     }
   }
 
+  Object.assign(Timeline.prototype, app.timelineSelection, app.pinnedLanes);
   app.Timeline = Timeline;
 })((globalThis.regimeter ||= {}));

@@ -48,11 +48,13 @@
     for (const at of values) pen.fillRect(Math.round(((at - view.start) / view.length) * width), RULER, 1, height);
   }
 
-  function paintHeadings(pen, scene, colors, width) {
+  /** Headings of the lanes that pass; a pinned one, and that under the pointer, says how it is pinned. */
+  function paintHeadings(pen, scene, colors, width, passes) {
     pen.textAlign = "left";
     pen.textBaseline = "middle";
-    for (const { lane, y, folded } of scene.layout.lanes) {
-      const top = RULER + y - scene.scroll;
+    for (const { lane, y, folded, pinned } of scene.layout.lanes) {
+      if (!passes(y)) continue;
+      const top = RULER + app.timelineLayout.seenAt(scene, y);
       pen.fillStyle = colors.line;
       if (y > 0) pen.fillRect(0, top - 1, width, 1);
       pen.font = `600 ${FONT}`;
@@ -64,16 +66,21 @@
       pen.font = FONT;
       pen.fillStyle = colors.muted;
       pen.fillText(note, after, top + app.timelineLayout.HEADING / 2 + 1);
+      if (!pinned && lane !== scene.pointed) continue;
+      pen.textAlign = "right";
+      pen.fillStyle = pinned ? colors.accent : colors.muted;
+      pen.fillText(pinned ? "pinned" : "pin", width - 12, top + app.timelineLayout.HEADING / 2 + 1);
+      pen.textAlign = "left";
     }
   }
 
-  /** Blocks of all visible rows, grouped by fill so that the colour changes a few times a frame and not per block. */
-  function gather(scene, width, height, scale) {
+  /** Blocks of all visible rows that pass, grouped by fill so that the colour changes a few times a frame and not per block. */
+  function gather(scene, width, height, scale, passes) {
     const groups = Array.from({ length: app.palette.HUES + 1 }, () => []); // as many as classes of kinds
     const { line, view } = scene;
     for (const { row, y } of scene.layout.rows) {
-      const top = RULER + y - scene.scroll;
-      if (top + app.timelineLayout.LINE < RULER || top > height) continue;
+      const top = RULER + app.timelineLayout.seenAt(scene, y);
+      if (!passes(y) || top + app.timelineLayout.LINE < RULER || top > height) continue;
       app.rows.blocks(row, line, view.start, view.end, scale, (x0, x1, span, count, failed) => {
         const left = Math.max(x0, -OUTSIDE);
         const right = Math.min(x1, width + OUTSIDE);
@@ -125,12 +132,12 @@
   function paintOutline(pen, scene, span, color, scale, width) {
     const { line, view } = scene;
     const place = scene.layout.rows.find(({ row }) => row.lane === line.lane[span] && row.depth === line.depth[span]);
-    if (place === undefined) return;
+    if (place === undefined || app.timelineLayout.covered(scene, place.y)) return;
     const left = Math.max((line.start[span] - view.start) * scale, -OUTSIDE);
     const right = Math.min(left + Math.max(line.duration[span] * scale, 2), width + OUTSIDE);
     pen.strokeStyle = color;
     pen.lineWidth = 2;
-    pen.strokeRect(left, RULER + place.y - scene.scroll, right - left, app.timelineLayout.LINE - 2);
+    pen.strokeRect(left, RULER + app.timelineLayout.seenAt(scene, place.y), right - left, app.timelineLayout.LINE - 2);
   }
 
   /** Curves from launches to the device work that they started. */
@@ -145,7 +152,7 @@
       const clamp = (x) => Math.min(Math.max(x, -4000), 8000);
       const x0 = clamp((line.start[launch] - view.start) * scale);
       const x1 = clamp((line.start[work] - view.start) * scale);
-      const [y0, y1] = [from, to].map((y) => RULER + y - scene.scroll + app.timelineLayout.LINE / 2 - 1);
+      const [y0, y1] = [from, to].map((y) => RULER + app.timelineLayout.seenAt(scene, y) + app.timelineLayout.LINE / 2 - 1);
       const bend = Math.max(24, Math.abs(x1 - x0) / 2);
       pen.beginPath();
       pen.moveTo(x0, y0);
@@ -160,14 +167,33 @@
   }
 
   function paintScrollBar(pen, scene, width, height, colors) {
-    const room = height - RULER;
-    if (scene.layout.height <= room) return;
-    const size = Math.max(24, (room / scene.layout.height) * room);
-    const top = RULER + (scene.scroll / (scene.layout.height - room)) * (room - size);
+    const { fixed } = scene.layout;
+    const [all, room] = [scene.layout.height - fixed, height - RULER - fixed];
+    if (all <= room) return;
+    const size = Math.max(24, (room / all) * room);
+    const top = RULER + fixed + (scene.scroll / (all - room)) * (room - size);
     pen.globalAlpha = 0.5;
     pen.fillStyle = colors.muted;
     pen.fillRect(width - 5, top, 3, size);
     pen.globalAlpha = 1;
+  }
+
+  /** The lanes below those that are pinned, then these. */
+  function paintLanes(pen, scene, width, height, colors, cache) {
+    const { fixed } = scene.layout;
+    const scale = width / scene.view.length;
+    for (const [from, to, passes] of [[RULER + fixed, height, (y) => y >= fixed], [RULER, RULER + fixed, (y) => y < fixed]]) {
+      if (to <= from) continue;
+      pen.save();
+      pen.beginPath();
+      pen.rect(0, from, width, to - from);
+      pen.clip();
+      paintHeadings(pen, scene, colors, width, passes);
+      paintBlocks(pen, scene, gather(scene, width, height, scale, passes), colors, cache);
+      pen.restore();
+    }
+    pen.fillStyle = colors.muted;
+    if (fixed > 0) pen.fillRect(0, RULER + fixed - 2, width, 2);
   }
 
   function paint(canvas, scene, width, height, colors) {
@@ -183,8 +209,7 @@
     pen.clip();
     const ticks = app.units.ticks(scene.view.start, scene.view.end, Math.max(2, Math.floor(width / 120)));
     paintGrid(pen, ticks.values, scene.view, width, height, colors);
-    paintHeadings(pen, scene, colors, width);
-    paintBlocks(pen, scene, gather(scene, width, height, scale), colors, cache);
+    paintLanes(pen, scene, width, height, colors, cache);
     if (scene.selected !== null) paintOutline(pen, scene, scene.selected, colors.text, scale, width);
     paintArrows(pen, scene, scale, colors);
     if (scene.path) app.criticalPath.paint(pen, scene, width, colors);

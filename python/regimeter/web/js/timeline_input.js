@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pointer, wheel and keys of the timeline, turned into calls on `target`:
 //   zoom(factor, anchor) pan(part) scroll(pixels) fit() selectRange(x0, x1) hover(x, y, event) leave() pick(x, y) step(direction)
-//   clear() frameChosen() setRange(range) follow() searchFor() showKeys()
+//   clear() pinChosen() frameChosen() setRange(range) follow() searchFor() showKeys()
 // The wheel zooms once the timeline has focus (a click gives it) or with Ctrl; else the page scrolls as usual.
 (function (app) {
   "use strict";
@@ -28,6 +28,7 @@
     Escape: (t) => t.clear(),
     f: (t) => t.frameChosen(),
     m: (t) => t.setRange([t.scene.view.start, t.scene.view.end]),
+    P: (t) => t.pinChosen(),
     Enter: (t) => t.follow?.(),
     "/": (t) => t.searchFor?.(),
     "?": (t) => t.showKeys?.(),

@@ -3,13 +3,16 @@
 (function (app) {
   "use strict";
 
+  /** When a span began, in as many digits as tell it from one that begins a tenth of its length later. */
+  const startText = ({ start, duration }, span) => app.units.onAxis(start[span], Math.max(1, duration[span] / 10), Math.max(1, start[span]));
+
   function facts(scene, span) {
     const { line, lanes, names } = scene;
     const { timeText } = app.units;
     return {
       name: names[line.name[span]],
       duration: timeText(line.duration[span]),
-      start: timeText(line.start[span]),
+      start: startText(line, span),
       lane: lanes[line.lane[span]]?.name ?? `lane ${line.lane[span]}`,
       failed: line.failed[span] === 1,
     };
@@ -40,5 +43,5 @@
     return lines;
   }
 
-  app.timelineReadout = { tooltip, traceFacts };
+  app.timelineReadout = { tooltip, traceFacts, startText };
 })((globalThis.regimeter ||= {}));

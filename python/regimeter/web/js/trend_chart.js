@@ -3,33 +3,24 @@
 (function (app) {
   "use strict";
 
-  const { el, svg } = app.dom;
+  const { svg } = app.dom;
   const { units } = app;
   const HEIGHT = 210;
   const CHARACTER = 7; // pixels
   const PAD = { left: 76, right: 16, top: 14, bottom: 24 };
 
-  class TrendChart {
-    constructor({ points, changes }, unit) {
-      Object.assign(this, { points, changes, text: app.valueText(unit) });
-      this.plot = svg("svg", { class: "trend", height: HEIGHT, role: "img", tabindex: 0 });
-      this.readout = el("output", { class: "readout", "aria-live": "polite" });
-      this.node = el("div", { class: "chart" }, this.plot, this.readout);
-      this.plot.addEventListener("pointermove", (event) => this.say(this.near(event)));
-      this.plot.addEventListener("pointerleave", () => this.say(null));
-      this.plot.addEventListener("keydown", (event) => this.key(event));
-      this.observer = new ResizeObserver(() => this.draw());
-      this.observer.observe(this.node);
-      this.at = null;
-    }
-
-    destroy() {
-      this.observer.disconnect();
+  class TrendChart extends app.Chart {
+    /** levels: {label, value}, what the points are held against; a point that is `over` them stands out. */
+    constructor({ points, changes, levels = [] }, unit) {
+      super();
+      Object.assign(this, { points, changes, levels, text: app.valueText(unit), at: null });
+      this.frame("trend", HEIGHT);
     }
 
     draw() {
       const width = Math.max(this.node.clientWidth, 320);
       const ends = this.points.flatMap((point) => [point.low ?? point.value, point.high ?? point.value]);
+      ends.push(...this.levels.map(({ value }) => value));
       let [low, high] = [Math.min(...ends), Math.max(...ends)];
       const air = (high - low || Math.abs(high) * 0.05 || 1) * 0.12;
       [low, high] = [low - air, high + air];
@@ -47,9 +38,10 @@
           svg("line", { class: "grid", x1: PAD.left, x2: width - PAD.right, y1: this.y(value), y2: this.y(value) }),
           svg("text", { x: PAD.left - 8, y: this.y(value) + 4, "text-anchor": "end" }, this.text(value)),
         ]),
-        ...this.levels(),
+        ...this.stretches(),
+        ...this.held(),
         ...this.points.flatMap((point, i) => (point.low === undefined || point.high === undefined ? [] : [svg("line", { class: "whisker", x1: this.x(i), x2: this.x(i), y1: this.y(point.low), y2: this.y(point.high) })])),
-        ...this.points.map((point, i) => svg("circle", { class: "point", cx: this.x(i), cy: this.y(point.value), r: count > 200 ? 1.6 : 3 })),
+        ...this.points.map((point, i) => svg("circle", { class: point.over ? "point over" : "point", cx: this.x(i), cy: this.y(point.value), r: count > 200 ? 1.6 : 3 })),
         this.cursor,
         svg("text", { x: PAD.left, y: HEIGHT - 7 }, this.short(this.points[0].label)),
         count > 1 ? svg("text", { x: width - PAD.right, y: HEIGHT - 7, "text-anchor": "end" }, this.short(this.points.at(-1).label)) : svg("text", null),
@@ -63,23 +55,26 @@
       return label.length > room ? `${label.slice(0, room - 1)}\u2026` : label;
     }
 
-    /** The level between change points, and a line at each of them. */
-    levels() {
+    /** The level on both sides of each change point, and a line at it. */
+    stretches() {
       const edges = [0, ...this.changes.map(({ at }) => at), this.points.length];
-      const parts = [];
-      for (let k = 0; k + 1 < edges.length; k += 1) {
-        const inside = this.points.slice(edges[k], edges[k + 1]).map(({ value }) => value).sort((a, b) => a - b);
-        if (inside.length === 0) continue;
-        const half = inside.length >> 1;
-        const y = this.y(inside.length % 2 === 1 ? inside[half] : (inside[half - 1] + inside[half]) / 2);
-        parts.push(svg("line", { class: "segment", x1: this.x(edges[k]), x2: this.x(edges[k + 1] - 1), y1: y, y2: y }));
-      }
+      const levels = this.changes.length === 0 ? [] : [this.changes[0].before, ...this.changes.map(({ after }) => after)];
+      const parts = levels.map((level, k) => svg("line", { class: "segment", x1: this.x(edges[k]), x2: this.x(edges[k + 1] - 1), y1: this.y(level), y2: this.y(level) }));
       for (const change of this.changes) {
         const x = (this.x(change.at) + this.x(Math.max(0, change.at - 1))) / 2;
         parts.push(svg("line", { class: "change-point", x1: x, x2: x, y1: PAD.top, y2: HEIGHT - PAD.bottom }, svg("title", null, this.words(change))));
         parts.push(svg("text", { class: "change-label", x: x + 5, y: PAD.top + 4 }, `${app.changes.signed((change.after / change.before - 1) * 100)} %`));
       }
       return parts;
+    }
+
+    /** The levels that the points are held against, each with its name. */
+    held() {
+      const right = this.width - PAD.right;
+      return this.levels.flatMap(({ label, value }, i) => [
+        svg("line", { class: `held held-${i}`, x1: PAD.left, x2: right, y1: this.y(value), y2: this.y(value) }),
+        svg("text", { x: right, y: this.y(value) - 4, "text-anchor": "end", class: "held-label" }, `${label} ${this.text(value)}`),
+      ]);
     }
 
     words({ at, before, after, p }) {

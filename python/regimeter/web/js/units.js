@@ -105,7 +105,7 @@
   }
 
   /** A figure and its unit stay on one line. */
-  const unbroken = (text) => text.replace(/(\d) (?=(?:%|[nµm]?s)(?![a-z]))/g, "$1\u00a0");
+  const unbroken = (text) => text.replace(/(\d) (?=(?:%|[nµm]?s|[kMGT]?B)(?![a-z]))/g, "$1\u00a0");
 
   app.units = {
     unbroken,

@@ -3,12 +3,14 @@
 (function (app) {
   "use strict";
 
-  const SHORTEST_NS = 20;
+  const SHORTEST_TICKS = 20; // nearer, times that differ would be drawn where they cannot be told
 
   class Viewport {
-    constructor(low, high) {
+    /** tick: ns between two times that the clock told apart. */
+    constructor(low, high, tick = 1) {
+      this.shortest = SHORTEST_TICKS * tick;
       this.low = low;
-      this.high = Math.max(high, low + SHORTEST_NS);
+      this.high = Math.max(high, low + tick); // a shorter run is seen as a whole
       this.fit();
     }
 
@@ -28,7 +30,7 @@
     /** Keeps the length where possible and the window inside the whole. */
     set(start, end) {
       const whole = this.high - this.low;
-      const length = Math.min(whole, Math.max(SHORTEST_NS, end - start));
+      const length = Math.min(whole, Math.max(this.shortest, end - start));
       this.start = Math.min(Math.max(start, this.low), this.high - length);
       this.end = this.start + length;
     }
@@ -36,7 +38,7 @@
     /** factor < 1 zooms in; the time at `anchor` (0..1 of the width) stays where it is. */
     zoom(factor, anchor) {
       const whole = this.high - this.low;
-      const length = Math.min(whole, Math.max(SHORTEST_NS, this.length * factor));
+      const length = Math.min(whole, Math.max(this.shortest, this.length * factor));
       const at = this.start + this.length * anchor;
       this.set(at - length * anchor, at - length * anchor + length);
     }
@@ -52,7 +54,7 @@
       const length = end - start;
       const visible = length / this.length;
       if (visible > 1 || visible < 0.002) {
-        const air = Math.max(length * 2, SHORTEST_NS);
+        const air = Math.max(length * 2, this.shortest);
         this.set(start - air, end + air);
       } else if (start < this.start || end > this.end) {
         const middle = (start + end) / 2;

@@ -69,6 +69,25 @@ def as_tensor(values: Any, device: Any = None) -> Tensor:
     return made
 
 
+def _scaled_mm(
+    a: Tensor, b: Tensor, *, scale_a: Tensor, scale_b: Tensor, out_dtype: Any, use_fast_accum: bool
+) -> Tensor:
+    """Multiply 8-bit floats where the device has them; the second matrix has to lie by columns, as t() lays it."""
+    if cuda.get_device_capability() < (8, 9):
+        raise RuntimeError("torch._scaled_mm is only supported on CUDA devices with compute capability >= 9.0 or 8.9")
+    if not a.dtype is b.dtype is DTYPES["float8_e4m3fn"] or b.base is None:
+        raise RuntimeError("mat2 must be col_major")
+    if not scale_a.dtype is scale_b.dtype is tensors.float32:
+        raise RuntimeError("scales have to be of float32")
+    return operation("_scaled_mm", a, b, dtype=out_dtype)
+
+
+def _int_mm(a: Tensor, b: Tensor) -> Tensor:
+    if not a.dtype is b.dtype is DTYPES["int8"]:
+        raise RuntimeError("expected scalar type Char")
+    return operation("_int_mm", a, b, dtype=DTYPES["int32"])
+
+
 def compile(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function that launches one kernel of the name that the compiler of torch gives."""
 

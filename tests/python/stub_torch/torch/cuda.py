@@ -11,8 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
-_state: dict[str, Any] = {"library": None, "device": 0, "functions": {}, "streams": {}, "contexts": {}, "graph": None}
-_thread = threading.local()
+_state: dict[str, Any] = {"library": None, "functions": {}, "contexts": {}, "graph": None}
 traced: list[tuple[str, int]] | None = None  # name and nanoseconds of what is launched, while torch.profiler runs
 CLOCK_GHZ = 1.98
 # Of an H100: what memory moves, and the least that a kernel takes.
@@ -24,6 +23,17 @@ _addresses = itertools.count(1 << 44, 1 << 32)
 
 class OutOfMemoryError(RuntimeError):
     pass
+
+
+class _Here(threading.local):
+    """What each thread has of its own: a device, a stream on each, and whether it has a current context yet."""
+
+    def __init__(self) -> None:
+        self.device, self.began = 0, False
+        self.streams: dict[int, Stream] = {}
+
+
+_here = _Here()
 
 
 def _call(name: str, *arguments: Any) -> None:
@@ -40,9 +50,9 @@ def _made(name: str, *arguments: Any) -> ctypes.c_void_p:
 
 def _number(which: Any) -> int:
     if which is None or isinstance(which, int):
-        return _state["device"] if which is None else which
+        return _here.device if which is None else which
     _, _, number = str(which).partition(":")
-    return int(number) if number else int(_state["device"])
+    return int(number) if number else _here.device
 
 
 def is_available() -> bool:
@@ -68,19 +78,17 @@ def init() -> None:
 
 def current_device() -> int:
     init()
-    return int(_state["device"])
+    return _here.device
 
 
 def set_device(which: Any) -> None:
     """Make a device current, with its context and a default stream."""
     _load()
     number = _number(which)
-    _state["device"] = number
+    _here.device, _here.began = number, True
     if number not in _state["contexts"]:
-        _state["contexts"][number] = _made("cuDevicePrimaryCtxRetain", number)
-        _call("cuCtxSetCurrent", _state["contexts"][number])
-        _state["streams"][number] = default_stream(number)
         _state["functions"][number] = {}
+        _state["contexts"][number] = _made("cuDevicePrimaryCtxRetain", number)
     _call("cuCtxSetCurrent", _state["contexts"][number])
 
 
@@ -96,11 +104,10 @@ def device(which: Any) -> Iterator[None]:
 
 def _on(number: int) -> Any:
     init()
-    if number != _state["device"]:
+    if number != _here.device:
         return device(number)
-    if not getattr(_thread, "began", False):  # each thread has a current context of its own
-        _call("cuCtxSetCurrent", _state["contexts"][number])
-        _thread.began = True
+    if not _here.began:
+        set_device(number)
     return contextlib.nullcontext()
 
 
@@ -117,7 +124,7 @@ def launch(name: str, number: Any = None, ns: float | None = None) -> None:
             functions[None] = _made("cuModuleLoadData", b"")
         if name not in functions:
             functions[name] = _made("cuModuleGetFunction", functions[None], name.encode())
-        stream = ctypes.c_void_p(_state["streams"][number].cuda_stream)
+        stream = ctypes.c_void_p(current_stream(number).cuda_stream)
         if traced is not None:
             traced.append((name, int(ns or 0)))
         if ns is not None:
@@ -144,7 +151,7 @@ def synchronize(which: Any = None) -> None:
 def current_stream(which: Any = None) -> Any:
     number = _number(which)
     with _on(number):
-        return _state["streams"][number]
+        return _here.streams.get(number) or default_stream(number)
 
 
 def allocate(size: int) -> int:
@@ -152,7 +159,7 @@ def allocate(size: int) -> int:
     init()
     block = ctypes.c_ulonglong()
     _call("cuMemAlloc_v2", ctypes.byref(block), ctypes.c_size_t(size))
-    _count(block.value, size, _state["device"])
+    _count(block.value, size, _here.device)
     return block.value
 
 
@@ -232,7 +239,7 @@ def get_device_properties(number: int) -> Any:
 
 
 def set_stream(given: Any) -> None:
-    _state["streams"][given.device] = given
+    _here.streams[given.device] = given
 
 
 def default_stream(which: Any = None) -> "Stream":
@@ -252,18 +259,50 @@ class Stream:
         with _on(self.device):
             return bool(_state["library"].cuStreamQuery(ctypes.c_void_p(self.cuda_stream)) == 0)
 
+    def synchronize(self) -> None:
+        with _on(self.device):
+            _call("cuStreamSynchronize", ctypes.c_void_p(self.cuda_stream))
+
     def wait_stream(self, other: Any) -> None:
         pass
+
+
+class ExternalStream(Stream):
+    def __init__(self, handle: int, device: Any = None) -> None:
+        init()
+        self.device, self.cuda_stream = _number(device), handle
 
 
 @contextlib.contextmanager
 def stream(given: Any) -> Iterator[None]:
     with _on(given.device):
-        before, _state["streams"][given.device] = _state["streams"][given.device], given
+        before = current_stream(given.device)
+        set_stream(given)
         try:
             yield
         finally:
-            _state["streams"][given.device] = before
+            set_stream(before)
+
+
+class GreenContext:
+    """A part of a device's multiprocessors; torch works in its default stream while it is current."""
+
+    @staticmethod
+    def create(*, num_sms: int, device_id: int | None = None) -> "GreenContext":
+        init()
+        made = GreenContext()
+        made.green = _made("cuGreenCtxCreate", None, _number(device_id), 1)
+        made.context = _made("cuCtxFromGreenCtx", made.green)
+        return made
+
+    def set_context(self) -> None:
+        self.before = current_stream()
+        _call("cuCtxPushCurrent_v2", self.context)
+        set_stream(default_stream())
+
+    def pop_context(self) -> None:
+        _call("cuCtxPopCurrent_v2", None)
+        set_stream(self.before)
 
 
 class Event:

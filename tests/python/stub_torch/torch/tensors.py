@@ -14,10 +14,12 @@ from typing import Any
 
 from . import cuda
 
-PRODUCTS = ("mm", "matmul")
+PRODUCTS = ("mm", "matmul", "_scaled_mm", "_int_mm")
 VIEWS = ("t", "transpose", "view", "reshape", "as_strided", "detach", "expand", "unsqueeze", "squeeze")
 ELEMENTWISE = ("add", "sub", "mul", "div", "neg", "cos", "sin", "exp", "sqrt", "relu", "sigmoid", "rsqrt", "tanh")
-RATES = {"float16": 700_000.0, "bfloat16": 700_000.0, "int8": 1_400_000.0, "float64": 30_000.0}  # operations a ns
+RATES = {  # operations a ns, by the type that is multiplied
+    "float16": 700_000.0, "bfloat16": 700_000.0, "float8_e4m3fn": 1_400_000.0, "int8": 1_400_000.0, "float64": 30_000.0,
+}  # fmt: skip
 REDUCTIONS = ("sum", "mean", "amax", "amin", "max", "min")
 
 
@@ -30,8 +32,8 @@ class dtype:
 
 
 DTYPES = {name: dtype(name, size) for name, size in (
-    ("float64", 8), ("float32", 4), ("float16", 2), ("bfloat16", 2), ("int64", 8), ("int32", 4), ("int8", 1),
-    ("uint8", 1), ("bool", 1),
+    ("float64", 8), ("float32", 4), ("float16", 2), ("bfloat16", 2), ("float8_e4m3fn", 1), ("int64", 8), ("int32", 4),
+    ("int8", 1), ("uint8", 1), ("bool", 1),
 )}  # fmt: skip
 float32 = DTYPES["float32"]
 
@@ -116,7 +118,8 @@ def duration(name: str, given: list["Tensor"], out: "Tensor") -> float | None:
     """Return the nanoseconds of the kernel of an operation: its bytes or its multiply-adds, whichever takes longer."""
     moved = sum(tensor.numel() * tensor.dtype.itemsize for tensor in (*given, out))
     operations = 2 * out.numel() * given[0].shape[-1] if name in PRODUCTS and given else out.numel()
-    return cuda.by_size(moved, operations, RATES.get(out.dtype.name, 50_000.0))
+    kind = given[0].dtype if given else out.dtype
+    return cuda.by_size(moved, operations, RATES.get(kind.name, 50_000.0))
 
 
 def _viewed(name: str, args: tuple[Any, ...]) -> tuple[int, ...]:

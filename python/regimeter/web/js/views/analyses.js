@@ -6,7 +6,7 @@
   "use strict";
 
   const { el, button } = app.dom;
-  const spoken = (name) => name.replaceAll("-", " ").replaceAll("_", " ").replace(/^./, (first) => first.toUpperCase());
+  const spoken = app.pages.titleOf;
 
   /** The packed table of a panel as columns with values. */
   async function unpacked(panel, table, place) {

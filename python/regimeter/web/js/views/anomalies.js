@@ -34,5 +34,5 @@
     return {};
   }
 
-  (app.views ??= []).push({ id: "anomalies", title: "Anomalies", order: 100, span: 3, of: "any", fits: (model) => model.described !== false || (model.anomalies ?? []).length > 0, render });
+  (app.views ??= []).push({ id: "anomalies", title: "Anomalies", order: 100, span: 6, of: "any", fits: (model) => model.described !== false || (model.anomalies ?? []).length > 0, render });
 })((globalThis.regimeter ||= {}));

@@ -6,6 +6,7 @@
   const { el, figure, button } = app.dom;
   const { units } = app;
   const TOP = 5;
+  const UNSEEN = "unknown"; // the backend of what took and gave no array
   const WHAT = { time: units.time, count: units.count, bytes: units.bytes, share: units.share, percent: units.percent, plain: units.plain };
   const ALWAYS = ["exclusiveNs", "totalNs", "calls", "meanNs", "p95Ns", "cv"];
   const WHERE_KNOWN = ["failed", "gpuNs", "transferNs", "gpuUtilization", "memoryPeakBytes"];
@@ -19,7 +20,7 @@
   }
 
   function item(one, place, model, page) {
-    const where = [one.device, one.backend].filter(Boolean).join(", ");
+    const where = [one.device, one.backend].filter((text) => text && text !== UNSEEN).join(", ");
     const node = el(
       "li",
       { class: "bottleneck" },

@@ -21,7 +21,7 @@
 
   function costCard(cost) {
     if (cost === null) return card("Profiler's own cost", figure(null, units.share, "the file does not state it"), "not stated in this file");
-    const note = [cost.totalNs === null ? null : units.timeText(cost.totalNs), cost.perScopeNs === null ? null : `${units.timeText(cost.perScopeNs)} a scope`];
+    const note = [cost.insideNs === null ? null : units.timeText(cost.insideNs), cost.perScopeNs === null ? null : `${units.timeText(cost.perScopeNs)} a scope`];
     // A share of a run that lasted next to nothing is no per cent.
     const share = cost.share !== null && cost.share > 1 ? "more than the run" : figure(cost.share, units.share, "the length of the run is not known");
     return card("Profiler's own cost", share, note.filter(Boolean).join(", "));

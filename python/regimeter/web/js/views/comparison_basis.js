@@ -3,8 +3,8 @@
 (function (app) {
   "use strict";
 
-  const { el } = app.dom;
-  const sentences = (lines, kind) => el("ul", { class: `sentences ${kind}` }, lines.map((line) => el("li", null, line)));
+  const { el, spoken } = app.dom;
+  const sentences = (lines, kind) => el("ul", { class: `sentences ${kind}` }, lines.map((line) => el("li", null, spoken(line))));
 
   function environments(body, { differences }) {
     if (differences.length === 0) {
@@ -13,7 +13,7 @@
     }
     const row = ({ fact, before, after, incomparable }) => el("tr", null, el("th", { scope: "row" }, fact), el("td", null, before), el("td", null, after), el("td", null, incomparable ? el("strong", { class: "bad" }, "forbids comparing") : "may explain a change"));
     const head = ["", "Baseline", "Current", ""].map((text) => el("th", { scope: "col" }, text));
-    body.append(el("div", { class: "scroller" }, el("table", { class: "statistics differences" }, el("thead", null, el("tr", null, head)), el("tbody", null, differences.map(row)))));
+    body.append(app.scroller("Differences of the environments", el("table", { class: "statistics differences" }, el("thead", null, el("tr", null, head)), el("tbody", null, differences.map(row)))));
     return {};
   }
 

@@ -168,7 +168,7 @@
     /** A row's cells and, below them, its note. */
     lines(row, attributes = null) {
       const line = el("tr", attributes, this.columns.map((column) => this.cell(row, column)));
-      return row.note === "" ? [line] : [line, el("tr", { class: "note-row" }, el("td", { colspan: this.columns.length }, el("span", { class: "row-note" }, row.note)))];
+      return row.own_note === "" ? [line] : [line, el("tr", { class: "note-row" }, el("td", { colspan: this.columns.length }, el("span", { class: "row-note" }, row.own_note)))];
     }
 
     foundRows() {
@@ -201,8 +201,9 @@
     const head = el("thead", null, el("tr", null, [...table.headings.values()]));
     body.append(
       el("div", { class: "tools" }, table.search, el("label", null, table.changed, " Only what changed or is undecided"), table.found, app.csv.control("Operations compared", () => table.plain())),
-      el("div", { class: "scroller", tabindex: 0, role: "region", "aria-label": "Table of operations" }, el("table", { class: "statistics comparison" }, head, table.body)),
+      app.scroller("Table of operations", el("table", { class: "statistics comparison" }, head, table.body)),
       table.more,
+      ...model.commonNotes.map((text) => el("p", { class: "help" }, `${text}.`)),
       el("p", { class: "help" }, `The shaded band is the threshold of ${model.threshold} %. An arrow marks a change beyond the scale. ${table.common === "" ? "" : `Each row rests on ${table.common}. `}Choose an operation to see its samples.`),
     );
     table.fill();

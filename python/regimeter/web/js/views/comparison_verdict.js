@@ -3,7 +3,7 @@
 (function (app) {
   "use strict";
 
-  const { el } = app.dom;
+  const { el, spoken } = app.dom;
 
   function card(label, number, state) {
     return el("div", { class: "card", "data-state": number > 0 ? state : null }, el("dt", null, label), el("dd", null, el("span", { class: "card-value" }, number === null ? "n/a" : app.units.countText(number))));
@@ -35,7 +35,7 @@
         summary.new_operations + summary.removed_operations > 0 ? card("New or removed", summary.new_operations + summary.removed_operations, "") : null,
         summary.invalid > 0 ? card("Invalid", summary.invalid, "slower") : null,
       ),
-      el("ul", { class: "sentences" }, model.facts_text.map((text) => el("li", null, text)), model.next.map((line) => el("li", null, el("code", null, line)))),
+      el("ul", { class: "sentences" }, model.facts_text.map((text) => el("li", null, spoken(text))), model.next.map((line) => el("li", null, el("code", null, line)))),
     );
     return {};
   }

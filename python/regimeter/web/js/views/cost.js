@@ -15,9 +15,10 @@
     const rows = [
       ["Scopes", figure(cost.scopes, units.count, unknown)],
       ["Each", figure(cost.perScopeNs, units.time, unknown)],
-      ["In sum", figure(cost.totalNs, units.time, unknown)],
+      ["In sum", figure(cost.insideNs, units.time, unknown)],
       ["Of the run", cost.share !== null && cost.share > 1 ? "more than it lasted" : figure(cost.share, units.share, unknown)],
     ];
+    if (cost.startingNs !== null) rows.push(["Starting, before it", figure(cost.startingNs, units.time, unknown)]);
     body.append(el("dl", { class: "pairs" }, rows.map(([label, value]) => el("div", null, el("dt", null, label), el("dd", null, value)))));
     if (cost.basis !== null) body.append(el("p", { class: "help" }, `Estimate: ${cost.basis}.`));
     return {};

@@ -36,15 +36,14 @@
     return ranked && row.rank >= 0 ? `rank ${row.rank} · ${device}` : device;
   }
 
-  function bar(row) {
+  function bar(row, part) {
     const words = PARTS.map(({ key, label }) => `${label} ${units.timeText(row[`${key}_ns`])}`).join(", ");
     return el(
       "span",
-      { class: "breakdown-bar", role: "img", "aria-label": words },
+      { class: "breakdown-bar", role: "img", "aria-label": words, style: { width: `${100 * part}%` } },
       PARTS.filter(({ key }) => row[`${key}_ns`] > 0).map(({ key, label }) => {
         const share = row[`${key}_share`];
-        const inside = share >= 0.07 ? units.shareText(share) : null;
-        return el("span", { class: `breakdown-part part-${key}`, title: `${label}: ${units.timeText(row[`${key}_ns`])}, ${units.shareText(share)}`, style: { "flex-grow": row[`${key}_ns`] } }, inside);
+        return el("span", { class: `breakdown-part part-${key}`, title: `${label}: ${units.timeText(row[`${key}_ns`])}, ${units.shareText(share)}`, style: { "flex-grow": row[`${key}_ns`] } }, el("span", null, units.shareText(share)));
       }),
     );
   }
@@ -80,18 +79,25 @@
     return [device, ...[["span_ns", "device span"], ["busy_ns", "busy"], ...PARTS.map(({ key, label }) => [`${key}_ns`, label]), ...OVERLAPS, ...COUNTS].map(of)];
   }
 
-  function render(body, { breakdown }) {
-    if (breakdown.length === 0) {
-      body.append(el("p", { class: "empty" }, "The trace holds no device work: no kernel, copy or set was recorded. What the host did is below."));
+  /** Which rank the others waited for most. */
+  const waited = ({ rank, last, collectives, caused_ns: ns }) => `Rank ${rank} came last in ${units.countText(last)} of ${units.countText(collectives)} collectives: the others waited ${units.timeText(ns)} for it. `;
+
+  function render(body, model) {
+    if (model.breakdown.length === 0) {
+      body.append(el("p", { class: "empty" }, "The trace holds no device work: no kernel, copy or set was recorded."));
       return {};
     }
-    const ranked = new Set(breakdown.map((row) => row.rank)).size > 1;
+    const ranked = new Set(model.breakdown.map((row) => row.rank)).size > 1;
+    const breakdown = ranked ? [...model.breakdown].sort((a, b) => b.exposed_comm_ns - a.exposed_comm_ns) : model.breakdown;
+    const longest = Math.max(...breakdown.map((row) => row.span_ns), 1);
     const chosen = el("div", { class: "breakdown-chosen" });
-    const lines = breakdown.map((row, i) => button([el("span", { class: "breakdown-name clip" }, deviceName(row, ranked)), bar(row), el("span", { class: "breakdown-span" }, figure(row.span_ns, units.time))], () => choose(i), { class: "breakdown-line", "aria-pressed": "false" }));
+    let all = { open: false };
+    const lines = breakdown.map((row, i) => button([el("span", { class: "breakdown-name clip" }, deviceName(row, ranked)), bar(row, row.span_ns / longest), el("span", { class: "breakdown-span" }, figure(row.span_ns, units.time))], () => choose(i), { class: "breakdown-line", "aria-pressed": "false" }));
     function choose(at) {
       lines.forEach((line, i) => line.setAttribute("aria-pressed", String(i === at)));
       const row = breakdown[at];
-      chosen.replaceChildren(...(breakdown.length > 1 ? [el("h3", null, deviceName(row, ranked))] : []), identity(row), exactly(row), overlaps(row));
+      chosen.replaceChildren(...(breakdown.length > 1 ? [el("h3", null, deviceName(row, ranked))] : []), identity(row), exactly(row), el("details", { class: "all-figures", open: all.open }, el("summary", null, "All figures"), overlaps(row)));
+      all = chosen.lastChild;
     }
     const more = button(`Show all ${units.countText(lines.length)} devices`, () => {
       lines.forEach((line) => (line.hidden = false));
@@ -99,10 +105,11 @@
     }, { class: "quiet more" });
     more.hidden = lines.length <= FEW;
     lines.slice(FEW).forEach((line) => (line.hidden = true));
-    body.append(el("div", { class: "breakdown-lines" }, lines), more, chosen, app.asTable("Time of each device", () => columnsOf(breakdown, ranked)));
-    choose(0);
-    return {};
+    const note = breakdown.length < 2 ? null : el("p", { class: "help" }, model.straggler ? waited(model.straggler) : "", "The bars are as long as the spans", ranked ? "; the rank that waits longest comes first." : ".");
+    body.append(el("div", { class: "breakdown-lines" }, lines), more, note ?? "", chosen, app.asTable("Time of each device", () => columnsOf(breakdown, ranked)));
+    choose(Math.max(0, breakdown.findIndex(({ rank }) => rank === model.straggler?.rank)));
+    return { beforePrint: () => (all.open = true) };
   }
 
-  (app.views ??= []).push({ id: "breakdown", title: "Where the device time went", short: "Device time", order: 12, after: 40, span: 12, fits: ({ breakdown, scoped }) => breakdown !== null && (breakdown.length > 0 || !scoped), render });
+  (app.views ??= []).push({ id: "breakdown", title: "Where the device time went", short: "Device time", order: 12, after: 40, span: 12, fits: ({ breakdown, scoped, limit }) => breakdown !== null && (breakdown.length > 0 || !(scoped || limit)), render });
 })((globalThis.regimeter ||= {}));

@@ -5,7 +5,7 @@
 
   const { el } = app.dom;
   const BYTES = /(_bytes|Mem|MemPer\w+|MemSize)$/;
-  const MANY = 16; // more scroll in their own frame
+  const MANY = 16; // of more, what few ask for is folded away
   const FIRST = ["host", "python", "platform", "cpu", "cores", "torch", "command"];
 
   /** Whether all entries of a list say the same but for their number. */
@@ -44,15 +44,13 @@
       body.append(el("p", { class: "empty" }, "This file does not say where it was recorded."));
       return {};
     }
-    body.append(
-      el(
-        "dl",
-        { class: pairs.length > MANY ? "pairs is-long" : "pairs", tabindex: pairs.length > MANY ? 0 : null },
-        pairs.map(([name, value]) => el("div", null, el("dt", null, name.split(/(?<=\.)/).flatMap((part) => [part, el("wbr")])), el("dd", null, shown(name, value)))),
-      ),
-    );
-    return {};
+    const list = (some) => el("dl", { class: "pairs figures" }, some.map(([name, value]) => el("div", null, el("dt", null, name.split(/(?<=[._])|(?<=[a-z])(?=[A-Z])/).flatMap((part) => [part, el("wbr")])), el("dd", null, shown(name, value)))));
+    const first = pairs.length > MANY ? pairs.filter((pair) => place(pair) < FIRST.length) : pairs;
+    const rest = pairs.slice(first.length);
+    const more = el("details", null, el("summary", null, `${rest.length}${first.length > 0 ? " more" : ""} facts`), list(rest));
+    body.append(...(first.length > 0 ? [list(first)] : []), ...(rest.length > 0 ? [more] : []));
+    return { beforePrint: () => (more.open = true) };
   }
 
-  (app.views ??= []).push({ id: "environment", title: "Environment", order: 80, span: 6, of: "any", fits: (model) => model.described !== false, render });
+  (app.views ??= []).push({ id: "environment", title: "Environment", order: 105, span: 12, of: "any", fits: (model) => model.described !== false, render });
 })((globalThis.regimeter ||= {}));

@@ -20,7 +20,7 @@
   }
 
   function render(body, { run, facts, files }) {
-    const pairs = [...facts, ["Window, first to last event", window(run)], ["Contents", `${units.countText(run.spanCount)} spans on ${units.countText(run.laneCount)} threads and streams`], ...files.map(fileRow)];
+    const pairs = [...facts, ["Window, first to last event", window(run)], ["Contents", `${units.countText(run.spanCount)} spans on ${run.laneCount === 1 ? "1 thread or stream" : `${units.countText(run.laneCount)} threads and streams`}`], ...files.map(fileRow)];
     body.append(el("dl", { class: "pairs" }, pairs.map(([label, text]) => el("div", null, el("dt", null, label), el("dd", null, text)))));
     return {};
   }

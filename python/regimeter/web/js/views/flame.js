@@ -68,8 +68,9 @@
     const where = el("span", { class: "links" });
     const readout = el("output", { class: "readout", "aria-live": "polite" });
     let [chosen, following] = [0, false];
-    const say = () => following || page.say({ flame: chosen === 0 ? null : pictures[chosen].key, node: graph.focus > 0 ? String(graph.focus) : null, form: flames.input.checked ? "flames" : null, recursion: recursion.input.checked ? "one" : null, match: search.value.trim() || null });
+    const say = () => following || page.say({ flame: chosen === 0 ? null : pictures[chosen].key, node: graph.focus > 0 ? String(graph.focus) : null, form: both.input.checked ? "sandwich" : flames.input.checked ? "flames" : null, recursion: recursion.input.checked ? "one" : null, match: search.value.trim() || null });
     const graph = new app.FlameGraph(canvas, () => {
+      divide();
       where.replaceChildren(...path(graph));
       readout.value = graph.sentence(graph.focus);
       say();
@@ -78,6 +79,7 @@
       const query = search.value.trim().toLowerCase();
       if (query !== "") graph.highlight((name) => name.toLowerCase().includes(query));
       else graph.highlight(page.selected === null ? null : (name) => name === page.selected);
+      sandwich.halves.forEach((half) => half.flame !== null && half.highlight(graph.test));
       const { nodes, share } = graph.matches();
       found.textContent = graph.test === null ? "" : `${units.countText(nodes)} ${nodes === 1 ? "match" : "matches"}, ${units.shareText(share)} of the time`;
     };
@@ -95,6 +97,21 @@
       say();
     });
     const recursion = box("Recursion as one", "What calls itself directly is one node", () => choose(chosen));
+    const both = box("Callers and callees", "All places of the chosen node as one: who calls it above, what it calls below", () => {
+      divide();
+      say();
+    });
+    const sandwich = app.sandwich.view(graph);
+    const frame = el("div", { class: "flame-frame" }, canvas);
+    /** Shows the graph, or what calls its chosen node and what that calls. */
+    function divide() {
+      const divided = both.input.checked && graph.focus > 0;
+      if (divided) app.tooltip.hide();
+      [frame.hidden, sandwich.node.hidden] = [divided, !divided];
+      flames.node.hidden = divided;
+      if (divided) sandwich.fill();
+      else graph.request();
+    }
     const choices = pictures.map(({ label }, i) => button(label, () => choose(i), { "aria-pressed": "false" }));
     const group = el("div", { class: "choice", role: "group", "aria-label": "What a node's width is" }, choices);
     search.addEventListener("input", () => {
@@ -102,13 +119,14 @@
       say();
     });
     const table = app.asTable("Nodes of the flame graph", () => columnsOf(graph), (name) => page.select(name));
-    body.append(el("div", { class: "tools" }, search, found, group, flames.node, recursion.node, button("Show all", () => graph.zoom(0))), el("div", { class: "tools" }, where), el("div", { class: "flame-frame" }, canvas), readout, el("p", { class: "help", id: "flame-help" }, HELP), table);
+    body.append(el("div", { class: "tools" }, search, found, group, both.node, flames.node, recursion.node, button("Show all", () => graph.zoom(0))), el("div", { class: "tools" }, where), frame, sandwich.node, readout, el("p", { class: "help", id: "flame-help" }, HELP), table);
     /** Shows what the address says: picture, form, zoom and search. */
     function follow(state, leaf) {
       if (leaf !== null && !leaf.views.has("flame")) return;
       following = true;
       const at = Math.max(0, pictures.findIndex(({ key }) => key === state.flame));
       const [form, one] = [state.form === "flames", state.recursion === "one"];
+      both.input.checked = state.form === "sandwich";
       if (search.value.trim() !== (state.match ?? "")) search.value = state.match ?? "";
       if (flames.input.checked !== form) graph.setFlames((flames.input.checked = form));
       if (at !== chosen || recursion.input.checked !== one) {
@@ -123,16 +141,24 @@
     following = true;
     choose(0);
     following = false;
+    const recolor = () => {
+      graph.recolor();
+      sandwich.recolor();
+    };
     return {
       graph,
       follow,
       keep: () => app.sight.keepFlame(graph),
       resume: (kept) => app.sight.resumeFlame(graph, kept),
       selected: emphasise,
-      recolor: () => graph.recolor(),
-      beforePrint: () => graph.recolor(),
-      afterPrint: () => graph.recolor(),
-      destroy: () => graph.destroy(),
+      sandwich,
+      recolor,
+      beforePrint: recolor,
+      afterPrint: recolor,
+      destroy: () => {
+        graph.destroy();
+        sandwich.destroy();
+      },
     };
   }
 

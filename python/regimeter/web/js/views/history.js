@@ -68,7 +68,7 @@
   }
 
   function renderSentence(body, model) {
-    body.append(el("p", { class: "limit-sentence" }, model.sentence));
+    body.append(el("p", { class: "headline" }, app.units.unbroken(model.sentence)));
     if (model.why !== "") body.append(el("p", { class: "limit-why" }, model.why));
     return {};
   }

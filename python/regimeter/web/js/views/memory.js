@@ -38,7 +38,7 @@
       const zero = body.querySelector(".tools input");
       if (zero !== null) zero.checked = charts.every((chart) => chart.box.low === 0);
     };
-    return { keep, resume, beforePrint: () => charts.forEach((chart) => chart.draw()), destroy: () => charts.forEach((chart) => chart.observer.disconnect()) };
+    return { keep, resume, beforePrint: () => charts.forEach((chart) => chart.draw()), destroy: () => charts.forEach((chart) => chart.destroy()) };
   }
 
   (app.views ??= []).push({ id: "memory", title: "Memory over time", short: "Memory", order: 50, span: 7, fits: (model) => model.scoped || model.memory.series.length > 0, render });

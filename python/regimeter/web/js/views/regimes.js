@@ -44,7 +44,7 @@
   }
 
   function verdict(row) {
-    const sure = row.sureness ? el("span", { class: "dim" }, ` ${row.sureness}`) : null;
+    const sure = row.sureness ? el("span", { class: "dim" }, ` ${row.sureness};`) : null;
     return el("p", { class: "regime-verdict" }, el("strong", null, label(row)), sure, el("span", { class: "regime-reason" }, row.reason_text));
   }
 
@@ -55,7 +55,7 @@
 
   function bar(parts) {
     const words = parts.map((part) => `${part.label} ${units.shareText(part.share)}`).join(", ");
-    const piece = (part) => el("span", { class: `breakdown-part regime-${part.key}`, title: `${part.label}: ${units.timeText(part.ns)}, ${units.shareText(part.share)}`, style: { "flex-grow": part.ns } }, part.share >= 0.07 ? units.shareText(part.share) : null);
+    const piece = (part) => el("span", { class: `breakdown-part regime-${part.key}`, title: `${part.label}: ${units.timeText(part.ns)}, ${units.shareText(part.share)}`, style: { "flex-grow": part.ns } }, el("span", null, units.shareText(part.share)));
     return el("span", { class: "breakdown-bar", role: "img", "aria-label": words }, parts.map(piece));
   }
 
@@ -80,6 +80,16 @@
     const roof = (share) => (share === null ? "n/a" : units.shareText(share));
     const work = row.source === "none" ? "no work known" : `${roof(row.sol_compute)} of the compute roof, ${roof(row.sol_memory)} of the memory roof, work from ${row.source}`;
     return el("li", null, el("span", { class: "regime-kernel clip", title: row.name }, app.shortNames.of(row.name)), el("span", { class: "dim" }, `${units.timeText(row.total_ns)}, ${units.shareText(row.share)} of kernel time`), el("span", { class: "regime-label", title: row.reason_text }, label(row)), el("span", { class: "dim" }, work));
+  }
+
+  /** Those that could be judged, a line each; the others together, by what is missing. */
+  function kernelLists(kernels) {
+    const [judged, others] = [true, false].map((known) => kernels.filter(({ regime }) => (regime !== "UNKNOWN") === known));
+    const reasons = [...new Set(others.map(({ reason_text: reason }) => reason))].join("; ");
+    const all = units.countText(kernels.length);
+    const which = judged.length === 0 ? `the ${all}` : `${units.countText(others.length)} of the ${all}`;
+    const said = `What limits ${which} kernels with most time is not known: ${reasons}. The table of kernel regimes has them all.`;
+    return [judged.length > 0 ? el("ol", { class: "regime-kernels" }, judged.map(kernelRow)) : "", others.length > 0 ? el("p", { class: "said" }, said) : ""];
   }
 
   function scopeRow(row) {
@@ -109,7 +119,7 @@
     shown.slice(FEW).forEach((one) => (one.hidden = true));
     const table = devices.some((row) => row.device >= 0) ? [app.asTable("What the time of each device went into", () => columnsOf(devices, ranked))] : [];
     body.append(...shown, more, ...table);
-    if (kernels.length) body.append(el("h3", null, "Kernels with most time"), el("ol", { class: "regime-kernels" }, kernels.map(kernelRow)));
+    if (kernels.length) body.append(el("h3", null, "Kernels with most time"), ...kernelLists(kernels));
     if (scopes.length) body.append(el("h3", null, "Scopes with most time"), el("ol", { class: "regime-kernels" }, scopes.map(scopeRow)));
     body.append(el("p", { class: "help" }, `Ceilings: ${regimes.ceilings}.`));
     return {};

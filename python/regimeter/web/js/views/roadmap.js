@@ -4,7 +4,7 @@
 (function (app) {
   "use strict";
 
-  const { el } = app.dom;
+  const { el, spoken } = app.dom;
   const { units } = app;
 
   const MS = 1e6;
@@ -36,7 +36,7 @@
         el("p", { class: "roadmap-title" }, one.description),
         el("p", { class: "roadmap-tags dim" }, el("strong", null, `${one.priority} priority`), ` \u00b7 ${words.join(" \u00b7 ")}`),
         bar(one),
-        el("p", { class: "roadmap-hint" }, one.implementation_hint),
+        el("p", { class: "roadmap-hint" }, spoken(one.implementation_hint)),
         el(
           "details",
           null,

@@ -121,18 +121,13 @@
     body.append(el("div", { class: "tools" }, table.search, table.found, app.csv.control("Detailed statistics", () => table.plain())));
     if (derived.length > 0) body.append(el("p", { class: "caution" }, `Derived in the page from the entries, because the file lacks them: ${derived.join(", ")}.`));
     body.append(
-      el("div", { class: "scroller", tabindex: 0, role: "region", "aria-label": "Table of operations" }, el("table", { class: "statistics" }, el("thead", null, el("tr", null, [...table.headings.values()])), table.rows)),
+      app.scroller("Table of operations", el("table", { class: "statistics" }, el("thead", null, el("tr", null, [...table.headings.values()])), table.rows)),
       table.more,
     );
     const notes = table.notes();
     if (notes !== null) body.append(notes);
     table.fill();
-    const scroller = body.querySelector(".scroller");
-    const cue = () => scroller.classList.toggle("has-more", scroller.scrollLeft + scroller.clientWidth < scroller.scrollWidth - 2);
-    scroller.addEventListener("scroll", cue, { passive: true });
-    const observer = new ResizeObserver(cue);
-    observer.observe(scroller);
-    return { follow: (state) => table.restore(state), destroy: () => observer.disconnect(), beforePrint: () => table.showAll() };
+    return { follow: (state) => table.restore(state), beforePrint: () => table.showAll() };
   }
 
   (app.views ??= []).push({ id: "statistics", title: "Detailed statistics", short: "Statistics", order: 65, span: 12, fits: (model) => model.scoped, render });

@@ -15,15 +15,16 @@
   /** Notes above the timeline: what its times are, and what it does not draw one by one. */
   function cautions(line) {
     const path = line.path ? app.criticalPath.leftOut(line.path) : "";
-    if (line.aggregated === 0) return [line.caution, path];
     const { countText } = units;
+    if (line.tiles) return [line.caution, path, `${countText(line.spans)} spans: what is in view comes from the server, the rest of the page knows an overview.`];
+    if (line.aggregated === 0) return [line.caution, path];
     return [line.caution, path, `${countText(line.spans)} spans: ${countText(line.drawn)} are drawn one by one, ${countText(line.aggregated)} shorter ones share paler blocks that say how many they are and how long they ran.`];
   }
 
   /** Python functions hide the rest where stacks were recorded, so they are shown on demand. */
   function pythonSwitch(line, timeline) {
     if (line.depth !== line.depths.plain || line.depths.plain === line.depths.all) return null;
-    const box = el("input", { type: "checkbox", on: { change: () => timeline.setDepth(box.checked ? line.depths.all : line.depths.plain) } });
+    const box = el("input", { type: "checkbox", on: { change: () => timeline.showPython(box.checked) } });
     return el("label", { class: "python" }, box, " Python functions");
   }
 
@@ -67,22 +68,24 @@
   }
 
   /** What is seen, as the address has it. */
-  function stateOf({ scene }, search, switches) {
-    const { view, range, selected } = scene;
+  function stateOf(timeline, search, switches) {
+    const { view, range } = timeline.scene;
+    const selected = timeline.numberOf(timeline.scene.selected);
     const turned = Object.entries(switches).filter(([, { control, first }]) => valueOf(control) !== first);
     const shown = Object.fromEntries(turned.map(([name, { control }]) => [name, valueOf(control)]));
-    return { view: view.zoomed ? [view.start, view.end] : null, range, selected, query: search.value.trim(), shown };
+    return { view: view.zoomed ? [view.start, view.end] : null, range, selected, query: search.value.trim(), pinned: [...timeline.pinned], shown };
   }
 
   /** Shows what an address names, and all of the run where it names nothing. */
   function restore(state, timeline, search, switches, body) {
     for (const [name, { control, first }] of Object.entries(switches)) turn(control, state.shown[name] ?? first);
-    const { line, view } = timeline.scene;
+    const { view } = timeline.scene;
     search.value = state.query;
     search.dispatchEvent(new Event("input"));
+    timeline.setPinned(state.pinned);
     timeline.setRange(state.range);
     if (state.view === null) view.fit();
-    timeline.choose(state.selected !== null && state.selected < line.count ? state.selected : null, state.view === null);
+    timeline.chooseNumber(state.selected, state.view === null);
     if (state.view !== null) view.set(...state.view);
     timeline.touch();
     if (Object.keys(state.named).length > 0) body.parentNode?.scrollIntoView();
@@ -107,14 +110,14 @@
     const statistics = el("div", { class: "range-panel", hidden: true });
     const frame = el("div", { class: "timeline-frame" }, canvas);
     body.append(frame, statistics, details, el("p", { class: "help", id: "timeline-help" }, HELP));
-    let [shown, counted] = [undefined, null]; // the span and the range that the page speaks of
+    let [shown, told, counted] = [undefined, null, null]; // the span, what is known of it, and the range that the page speaks of
     let settled = 0;
     const tell = () => linked && canvas.clientWidth > 0 && page.say(app.deepLink.parts(stateOf(timeline, search, switches)));
     const timeline = new app.Timeline(canvas, model, ({ scene }) => {
       const at = (time) => units.onAxis(time, scene.view.length / 100, scene.view.end);
-      range.textContent = `${at(scene.view.start)} to ${at(scene.view.end)}, ${units.timeText(scene.view.length)} in view`;
-      if (shown !== scene.selected) app.spanDetails.fill(details, timeline);
-      shown = scene.selected;
+      range.textContent = `${at(scene.view.start)} to ${at(scene.view.end)}, ${units.timeText(scene.view.length)} in view${line.tick > 1 ? `, times to ${units.timeText(line.tick)}` : ""}`;
+      if (shown !== scene.selected || told !== scene.line.details) app.spanDetails.fill(details, timeline);
+      [shown, told] = [scene.selected, scene.line.details];
       clearTimeout(settled);
       settled = setTimeout(() => {
         if (counted !== scene.range) app.rangePanel.fill(statistics, timeline);
@@ -122,6 +125,11 @@
         tell();
       }, SETTLE_MS);
     });
+    const problem = el("p", { class: "caution", role: "status", hidden: true });
+    if (line.tiles) {
+      timeline.tiles = new app.Tiles(timeline, (text) => Object.assign(problem, { textContent: text, hidden: text === "" }));
+      frame.before(problem);
+    }
     timeline.minimap = new app.Minimap(timeline);
     frame.before(timeline.minimap.canvas);
     timeline.idle = app.idleStrip.attach(model, timeline, frame);
@@ -134,25 +142,37 @@
       const link = selected === null ? undefined : timeline.linksOf(selected)[0];
       if (link !== undefined) timeline.choose(link[0] === selected ? link[1] : link[0], true);
     };
-    const wanted = () => {
-      const query = search.value.trim().toLowerCase();
-      if (query !== "") return (name) => name.toLowerCase().includes(query);
-      return page.selected === null ? null : (name) => name === page.selected;
+    /** What is looked for, as the server is asked for it; null for nothing. */
+    const question = () => {
+      const text = search.value.trim().toLowerCase();
+      if (text !== "") return { text };
+      return page.selected === null ? null : { name: page.selected };
     };
+    const testOf = ({ text, name }) => (name === undefined ? (one) => one.toLowerCase().includes(text) : (one) => one === name);
     const python = pythonSwitch(line, timeline);
     const path = pathSwitch(line, timeline);
     const ranks = rankChoice(model.lanes, timeline);
     const switches = switchesOf({ python, path, rank: ranks }, timeline);
+    const byKind = (kinds) => [...kinds].map(([kind, [spans, sum]]) => `${units.countText(spans)} ${app.spanKinds.words(line.kinds[kind])}${spans === 1 ? "" : "s"} ${units.timeText(sum)}`).join(", ");
+    const count = ({ count: spans, duration, kinds }) => (found.textContent = spans === 0 ? "no match" : `${units.countText(spans)} ${spans === 1 ? "match" : "matches"}${kinds?.size > 1 ? `: ${byKind(kinds)}` : `, ${units.timeText(duration)} in sum`}`);
+    let asked = null; // the last question
     const emphasise = () => {
-      const test = wanted();
-      timeline.highlight(test);
-      if (test === null) return (found.textContent = "");
-      const { count, duration } = app.spanSearch.matches(line, timeline.scene.bright);
-      return (found.textContent = count === 0 ? "no match" : `${units.countText(count)} ${count === 1 ? "match" : "matches"}, ${units.timeText(duration)} in sum`);
+      const wanted = (asked = question());
+      timeline.highlight(wanted === null ? null : testOf(wanted));
+      if (wanted === null) return (found.textContent = "");
+      if (timeline.tiles === null) return count(app.spanSearch.matches(line, timeline.scene.bright));
+      const failed = (error) => (found.textContent = error.message);
+      return timeline.tiles.find(wanted, null, 1).then((all) => asked === wanted && count(all), failed);
     };
     const go = (direction) => {
-      const test = wanted();
-      const span = test === null ? -1 : app.spanSearch.next(line, app.spanSearch.passing(model.names, test), timeline.scene.selected, direction);
+      const wanted = question();
+      if (wanted === null) return;
+      const { selected } = timeline.scene;
+      if (timeline.tiles !== null) {
+        timeline.tiles.find(wanted, timeline.numberOf(selected), direction).then(({ next }) => next !== null && timeline.chooseNumber(next, true), () => {});
+        return;
+      }
+      const span = app.spanSearch.next(line, app.spanSearch.passing(model.names, testOf(wanted)), selected, direction);
       if (span >= 0) timeline.choose(span, true);
     };
     search.addEventListener("input", emphasise);
@@ -185,7 +205,8 @@
         tell(); // what was typed a moment ago is not in the address yet, which the new form follows
         return app.sight.keepTimeline(timeline);
       },
-      resume: (kept) => app.sight.resumeTimeline(timeline, kept),
+      foresee: (kept, same) => app.sight.foreseeTimeline(timeline, kept, same),
+      resume: (kept, same) => app.sight.resumeTimeline(timeline, kept, same),
       follow: (state, leaf) => {
         if (leaf !== null && !leaf.views.has("timeline")) return;
         const wanted = app.deepLink.state(state);
@@ -198,6 +219,7 @@
       afterPrint: () => timeline.recolor(),
       destroy: () => {
         clearTimeout(settled);
+        timeline.tiles?.destroy();
         timeline.destroy();
       },
     };

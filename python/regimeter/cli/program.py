@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which program is meant by the words after a verb that starts one: a script, a module, code, an installed command."""
+
+import os
+import re
+import sys
+from subprocess import _args_from_interpreter_flags  # type: ignore[attr-defined]
+
+from .errors import CommandError
+
+INTERPRETER = re.compile(r"python(3(\.\d+)?)?")
+HEAD_BYTES = 512  # of a command, in which its interpreter stands
+
+
+def command_of(program: list[str], verb: str, usage: str) -> tuple[list[str], str]:
+    """Return the child's command line and a name for the program; CommandError, as of that verb, where it is none."""
+    program = _without_interpreter(program)
+    if not program:
+        raise CommandError(f"{verb}: no program given; usage: {usage}")
+    first = program[0]
+    if first[:2] in ("-m", "-c"):
+        option, given = first[:2], first[2:] or (program[1] if len(program) > 1 else "")
+        if not given:
+            raise CommandError(f"{verb}: {option} needs {'a module' if option == '-m' else 'code'}; usage: {usage}")
+        name = given if option == "-m" else "-c"
+    elif first == "-":
+        name = "stdin"
+    else:
+        if not os.path.exists(first):
+            program = [_installed(first), *program[1:]]
+        name = os.path.basename(os.path.abspath(first))
+    return [sys.executable, *_args_from_interpreter_flags(), *program], name
+
+
+def _without_interpreter(program: list[str]) -> list[str]:
+    """Return a command without the `python` before the program, as people write it; CommandError for another one."""
+    if not program or not INTERPRETER.fullmatch(os.path.basename(program[0])):
+        return program
+    if os.path.isfile(program[0]) and not _is_this_python(program[0]):
+        raise CommandError(f"{program[0]}: another Python than {sys.executable}, where regimeter is installed")
+    return program[1:]
+
+
+def _installed(name: str) -> str:
+    """Return the file of a command such as `torchrun` or `pytest`: those installed with regimeter, then of the PATH."""
+    import shutil  # a script starts without them
+    import sysconfig
+
+    if os.path.dirname(name):
+        raise CommandError(f"{name}: no such program file; check the path, or use -m for a module")
+    user = sysconfig.get_path("scripts", sysconfig.get_preferred_scheme("user"))
+    places = [os.path.dirname(sys.executable), sysconfig.get_path("scripts"), user, os.environ.get("PATH", os.defpath)]
+    found = shutil.which(name, path=os.pathsep.join(places))
+    if found is None:
+        raise CommandError(f"{name}: no such program file or command; check the path, or use -m for a module")
+    with open(found, "rb") as file:
+        # A path that is too long for the kernel stands in the second line, behind a shell.
+        lines = file.read(HEAD_BYTES).split(b"\n", 2)[:2]
+    words = b" ".join(lines).decode(errors="replace").replace("'", " ").removeprefix("#!").split()
+    pythons = [word for word in words if INTERPRETER.fullmatch(os.path.basename(word))]
+    if not lines[0].startswith(b"#!") or not pythons:
+        raise CommandError(f"{name}: {found} is no program of Python; name the Python program that it starts")
+    if os.path.isabs(pythons[0]) and os.path.exists(pythons[0]) and not _is_this_python(pythons[0]):
+        raise CommandError(f"{name}: {found} is of another Python than {sys.executable}, where regimeter is installed")
+    return found
+
+
+def _is_this_python(path: str) -> bool:
+    return os.path.realpath(path) == os.path.realpath(sys.executable)

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a run says of memory, as text."""
+
+from typing import Any
+
+from ..system.text import UNAVAILABLE, amount, duration, percent, printable
+from .memory_run import sample_text
+
+TOP = 10  # rows of a list
+
+
+def run_text(document: dict[str, Any]) -> str:
+    """Return what a run says of memory for a terminal."""
+    lines: list[str] = []
+    if document["drawn_bytes"] is not None:
+        lines += [sample_text(document["drawn_bytes"]), ""]
+    for row in document["devices"]:
+        where = "host" if row["device"] < 0 else f"device {row['device']}"
+        when = "" if row["peak_ns"] is None else f" after {duration(row['peak_ns'] / 1e6)}"
+        pool = "" if row["reserved_bytes"] is None else f", reserved at most {amount(row['reserved_bytes'])}"
+        lines.append(f"{where}: peak {amount(row['peak_bytes'])}{when}, at the end {amount(row['end_bytes'])}{pool}")
+    for row in document["readings"]:
+        what = "the process" if row["device"] < 0 else f"device {row['device']}"
+        lines.append(
+            f"{what}: peak {amount(row['peak_bytes'])} after {duration(row['peak_ns'] / 1e6)}, at the start"
+            f" {amount(row['start_bytes'])}, at the end {amount(row['end_bytes'])}"
+        )
+    lines += [_pool(row) for row in document["pools"]]
+    lines += [_cuda_pool(row) for row in document["cuda_pools"]]
+    lines += [f"  {amount(row['peak_bytes']):>10}  {row['category'] or 'not said'}" for row in document["categories"]]
+    asked = [row for row in document["scopes"][:TOP] if row["peak_bytes"] or row["end_bytes"]]
+    if asked:
+        lines += ["", "By scope, at the peak and at the end"]
+        lines += [
+            f"  {amount(row['peak_bytes']):>10} {amount(row['end_bytes']):>10}  {printable(row['scope'])}"
+            for row in asked
+        ]
+    for title, key, size, number in (
+        ("Largest at the peak", "allocations", "peak_bytes", "peak_blocks"),
+        ("Asked for in the recording and alive at its end", "growth", "kept_bytes", "kept_blocks"),
+    ):
+        rows = [row for row in document[key][:TOP] if row[size]]
+        if rows:
+            lines += ["", title, *(f"  {_place(row, row[size], row[number])}" for row in rows)]
+    if document["shortages"]:
+        lines += ["", "Too little memory"]
+        lines += [f"  {_shortage(row)}" for row in document["shortages"][:TOP]]
+    return "\n".join(lines)
+
+
+def _place(row: dict[str, Any], size: int, blocks: int) -> str:
+    return f"{amount(size):>10} {blocks:>6,} ×  {printable(row['stack'][0] if row['stack'] else 'not recorded')}"
+
+
+def _pool(row: dict[str, Any]) -> str:
+    return (
+        f"  of {amount(row['reserved'])} reserved at the end {percent(row['idle_share'])} idle:"
+        f" {amount(row['free_segments'])} in free segments, {amount(row['inactive_split'])} in free parts of others;"
+        f" the largest free block has {amount(row['largest_free'])}"
+    )
+
+
+def _cuda_pool(row: dict[str, Any]) -> str:
+    held, used, left = (
+        UNAVAILABLE if row[name] is None else amount(row[name])
+        for name in ("peak_bytes", "peak_used_bytes", "end_bytes")
+    )
+    where = "host" if row["device"] < 0 else f"device {row['device']}"
+    return f"  pool of CUDA on {where}: held at most {held}, {used} of it in blocks; {left} at the end"
+
+
+def _shortage(row: dict[str, Any]) -> str:
+    asked = row["stack"][0] if row["stack"] else "not recorded"
+    what = str(row["shortage"]).replace("_", " ")
+    return (
+        f"{duration(row['time_ns'] / 1e6):>9}  {what}: {amount(row['requested'])} asked for,"
+        f" {amount(row['live'])} live, device had {amount(row['device_free'])}: {printable(asked)}"
+    )

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What others take of a program's time, they take of what is measured by scopes and of what samples tell alike."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from runs import build_run, span
+from test_verdict import verdict
+from warm import record
+
+import regimeter
+from regimeter import _core
+
+MS = 1_000_000
+# One collection of everything, then five times as long of Python's own steps; all of it where others want to be, too.
+COLLECTS = """import gc, json, os, sys, time
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+gc.disable()
+kept = [[index] for index in range(400_000)]
+collecting, began = 0.0, time.thread_time()
+while time.thread_time() - began < 0.8:
+    before = time.thread_time()
+    gc.collect()
+    took = time.thread_time() - before
+    collecting += took
+    until = time.thread_time() + 5 * took
+    while time.thread_time() < until:
+        sum(range(100))
+with open("spent.json", "w") as file:
+    json.dump(collecting / (time.thread_time() - began), file)
+"""
+
+
+OTHER = """import os
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+while os.getppid() == PARENT:
+    sum(range(10_000))
+"""
+
+
+@contextmanager
+def others(count: int) -> Iterator[None]:
+    """Let other programs want the first processor, all the time."""
+    code = OTHER.replace("PARENT", str(os.getpid()))
+    started = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for one in started:
+            one.kill()
+            one.wait()
+
+
+def test_collections_that_others_hold_up_are_no_larger_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with others(4):
+        found = verdict(regimeter.load(record(tmp_path, COLLECTS)))
+    truth = json.loads(Path("spent.json").read_text())
+    assert found.displaced > found.samples, "nobody else had the processor"
+    assert "record again on a quiet machine" in found.why
+    collects = next(one for one in found.causes if one.cause == "garbage_collection")
+    assert abs((collects.share or 0) - truth) < max(0.15, 3 * collects.error), (found.shares, truth)
+
+
+# Bursts after pauses; who takes the samples has no other processor, so it finds this thread ready each time.
+BURSTS = """import json, os, time
+for task in os.listdir("/proc/self/task"):
+    os.sched_setaffinity(int(task), {min(os.sched_getaffinity(0))})
+slept, began, used = 0.0, time.perf_counter(), time.thread_time()
+for _ in range(60):
+    before = time.perf_counter()
+    time.sleep(0.02)
+    slept += time.perf_counter() - before
+    until = time.thread_time() + 0.006
+    while time.thread_time() < until:
+        sum(range(100))
+used = time.thread_time() - used
+with open("spent.json", "w") as file:
+    json.dump(used / (used + slept), file)
+"""
+
+
+def test_who_takes_the_samples_is_no_other_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = regimeter.load(record(tmp_path, BURSTS))
+    found, pressure = verdict(run), run.tables.pressure
+    seen = found.samples + found.displaced
+    waited = float(pressure.waiting_ns.sum() / pressure.interval_ns.sum())
+    assert found.displaced <= waited * seen + 1, "more than the kernel has counted"
+    truth = json.loads(Path("spent.json").read_text())
+    python = next(one for one in found.causes if one.cause == "python")
+    far = max(0.1, 3 * python.error, waited)  # what is left out while others have the processor is of the bursts
+    assert abs((python.share or 0) - truth) < far, (found.shares, truth, found.why)
+
+
+@pytest.mark.parametrize(("waited_ms", "displaced", "doubt"), [(10, 1, True), (1, 0, False), (-1, 1, True)])
+def test_few_samples_are_called_that_and_the_kernel_says_how_many_are_of_others(
+    waited_ms: int, displaced: int, doubt: bool
+) -> None:
+    """-1: a system that does not count; then all that were ready stay put down to others."""
+    states = [_core.SAMPLE_STATES.index(name) for name in ("native", "waiting_for_processor", "native")]
+    of_thread = {"thread": 7, "stack": 0, "lane": 0, "span": 0}
+    waiting = waited_ms * MS if waited_ms >= 0 else -1
+    run = build_run(
+        [span("scope", "program", 0, 0, 30 * MS)], ({"process": 1, "thread": 7},),
+        stacks=[{"function": "work", "file": "/a/p.py", "line": 3, "parent": -1}],
+        samples=[{"time_ns": (5 + 10 * at) * MS, "state": state, **of_thread} for at, state in enumerate(states)],
+        pressure=[{"time_ns": 30 * MS, "interval_ns": 30 * MS, "running_ns": 9 * MS, "waiting_ns": waiting,
+                   "throttled_ns": -1, "tree_ns": 9 * MS, "processors": 4}],
+    )  # fmt: skip
+    found = verdict(run)
+    assert (found.cause, found.displaced, found.samples) == ("native", displaced, 3 - displaced)
+    assert ("too few to tell its share" in found.why, found.confidence == "low") == (doubt, doubt), found

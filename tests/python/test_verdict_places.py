@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which line a verdict names where the program is itself installed, and what counts as importing."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from test_verdict import verdict
+
+import regimeter
+from regimeter.suggest.verdict import Verdict
+
+# Calls of the interpreter's library, so that the innermost line is never the package's own.
+WORK = """import textwrap
+def run():
+    for _ in range(25):
+        textwrap.wrap("some words and more " * 3000)
+"""
+
+
+def install(folder: Path) -> Path:
+    """Put a package where packages are installed, with a script that calls it; return the script."""
+    package = folder / "lib/python3/site-packages/trainer"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package / "work.py").write_text(WORK)
+    (package / "__main__.py").write_text("from trainer.work import run\nrun()\n")
+    script = folder / "bin/trainer"
+    script.parent.mkdir()
+    script.write_text("import sys\nfrom trainer.work import run\nsys.exit(run())\n")
+    return script
+
+
+def verdict_of(folder: Path, *program: str) -> Verdict:
+    """Record a program as a user would."""
+    run = folder / "run.rgm"
+    command = [sys.executable, "-m", "regimeter", "record", "--quiet", "-o", str(run), *program]
+    path = str(folder / "lib/python3/site-packages")
+    subprocess.run(command, check=True, timeout=300, cwd=folder, env=os.environ | {"PYTHONPATH": path})
+    return verdict(regimeter.load(run))
+
+
+def place_of(folder: Path, *program: str) -> tuple[str, str | None]:
+    """Return the cause and the place of its verdict."""
+    found = verdict_of(folder, *program)
+    return found.cause, found.causes[0].place
+
+
+def test_the_line_of_a_package_that_is_run_as_a_module_is_its_own(tmp_path: Path) -> None:
+    install(tmp_path)
+    assert place_of(tmp_path, "-m", "trainer") == ("python", "run (work.py:4)")
+
+
+def test_the_line_of_a_package_that_a_script_calls_is_its_own(tmp_path: Path) -> None:
+    assert place_of(tmp_path, str(install(tmp_path))) == ("python", "run (work.py:4)")
+
+
+# Most of the time is the runner's: no line of the program has as much of it as the entry has below it.
+CASES = """import pytest
+def compute(n):
+    total = 0
+    for i in range(n):
+        total += i * i
+    return total
+@pytest.mark.parametrize("i", range(400))
+def test_much(i):
+    assert compute(20000)
+@pytest.mark.parametrize("i", range(400))
+def test_little(i):
+    assert compute(10)
+"""
+
+
+def test_the_line_of_tests_is_theirs_and_not_the_entry_of_what_runs_them(tmp_path: Path) -> None:
+    (tmp_path / "test_cases.py").write_text(CASES)
+    words = ["-q", "-p", "no:cacheprovider", "-p", "no:regimeter", "--rootdir", str(tmp_path), "test_cases.py"]
+    found = verdict_of(tmp_path, "-m", "pytest", *words)  # on a busy machine imports may take more
+    place = next(one.place for one in found.causes if one.cause == "python")
+    assert place in {f"compute (test_cases.py:{line})" for line in (4, 5)}, found.why
+
+
+def test_who_lets_the_loader_compile_imports_nothing(tmp_path: Path) -> None:
+    source = tmp_path / "source.py"
+    source.write_text("".join(f"def f{i}(x):\n    return x + {i} * (x - {i})\n" for i in range(3000)))
+    program = tmp_path / "program.py"
+    program.write_text(f"import py_compile\nfor _ in range(4):\n    py_compile.compile({str(source)!r})\n")
+    assert place_of(tmp_path, str(program)) == ("python", "<module> (program.py:3)")
