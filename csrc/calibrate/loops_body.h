@@ -61,8 +61,8 @@ enum { LANES_32 = WIDTH / 4, LANES_64 = WIDTH / 8, AT_ONCE = RGM_LOOP_UNIT / WID
 static void update(double *a, double factor, size_t bytes) {
     vector_f64 *x = (vector_f64 *)(void *)a;
     vector_f64 factors = (vector_f64){0} + factor;
-    for (size_t i = 0; i < bytes / WIDTH; i += 4) {
-        for (size_t k = 0; k < 4; k++) x[i + k] *= factors;
+    for (size_t i = 0; i < bytes / WIDTH; i += 8) {
+        for (size_t k = 0; k < 8; k++) x[i + k] *= factors;
         KEEP_LOOP;
     }
 }

@@ -4,12 +4,16 @@
 #ifndef RGM_FAKES_CUPTI_ACTIVITIES_H
 #define RGM_FAKES_CUPTI_ACTIVITIES_H
 
+// To whom the client gave its callbacks by now: another may have taken them over.
 static void *give_back(void *arg) {
     buffer *b = arg;
+    pthread_mutex_lock(&mutex);
+    rgm_cupti_completed completed = b->of->completed;
+    rgm_cupti_completed_of completed_of = b->of->completed_of;
+    pthread_mutex_unlock(&mutex);
     inside = INSIDE_BUFFERS;
-    const client *c = b->of;
-    if (c->completed) c->completed(NULL, 0, b->data, b->size, b->used);
-    if (c->completed_of) c->completed_of(b->data, b->size, b->used, NULL);
+    if (completed) completed(NULL, 0, b->data, b->size, b->used);
+    if (completed_of) completed_of(b->data, b->size, b->used, NULL);
     inside = 0;
     return NULL;
 }

@@ -35,13 +35,24 @@ def paths_of(run: Run, table: Any) -> dict[tuple[str, ...], list[int]]:
     return found
 
 
+def path_of(run: Run, spans: list[Span], row: int) -> tuple[str, ...]:
+    """Return the names from the lane of a host span to itself."""
+    parent = int(run.spans.parent[row])
+    above = path_of(run, spans, parent) if parent >= 0 else (f"lane {spans[row][2]}",)
+    return (*above, NAMES[spans[row][1]])
+
+
+def above_work(run: Run, spans: list[Span], correlation: int) -> tuple[str, ...]:
+    """Return the path of the call that launched a piece of work."""
+    calls = [i for i, span in enumerate(spans) if span[0] == "runtime" and span[5] == correlation]
+    return path_of(run, spans, calls[0]) if calls else ("unlaunched",)
+
+
 def expected_paths(run: Run, spans: list[Span]) -> dict[tuple[str, ...], list[int]]:
     """Return the same, counted nanosecond by nanosecond."""
-    parents = run.spans.parent.tolist()
 
     def path(row: int) -> tuple[str, ...]:
-        above = path(parents[row]) if parents[row] >= 0 else (f"lane {spans[row][2]}",)
-        return (*above, NAMES[spans[row][1]])
+        return path_of(run, spans, row)
 
     found: dict[tuple[str, ...], list[int]] = defaultdict(lambda: [0, 0, 0])
     hosts = [i for i, span in enumerate(spans) if span[0] not in DEVICE]
@@ -59,8 +70,7 @@ def expected_paths(run: Run, spans: list[Span]) -> dict[tuple[str, ...], list[in
     for kind, name, _, _, duration, correlation in spans:
         if kind not in DEVICE:
             continue
-        calls = [c for c in hosts if spans[c][0] == "runtime" and spans[c][5] == correlation]
-        around = path(calls[0]) if calls else ("unlaunched",)
+        around = above_work(run, spans, correlation)
         found[()], found[around]
         found[(*around, NAMES[name])][1] += duration
         found[(*around, NAMES[name])][2] += 1
@@ -73,6 +83,37 @@ def test_own_times_and_counts_match_a_count_of_every_nanosecond(spans: list[Span
     found = paths_of(run, run.analyse("flame", thresholds=PLAIN))
     expected = expected_paths(run, spans)
     assert found == expected
+
+
+@given(span_lists())
+def test_a_row_began_with_the_first_span_in_it_or_below(spans: list[Span]) -> None:
+    run = run_of_tuples(spans)
+    table = run.analyse("flame", thresholds=PLAIN)
+    expected: dict[tuple[str, ...], int] = {}
+    for row, (kind, name, _, start, _, correlation) in enumerate(spans):
+        work = kind in DEVICE
+        path = (*above_work(run, spans, correlation), NAMES[name]) if work else path_of(run, spans, row)
+        for above in range(len(path) + 1):
+            expected[path[:above]] = min(start, expected.get(path[:above], start))
+    found = dict(zip(paths_of(run, table), table.first_ns.tolist(), strict=True))
+    assert found == expected
+
+
+@given(span_lists())
+def test_siblings_stand_in_the_order_in_which_they_began(spans: list[Span]) -> None:
+    run = run_of_tuples(spans)
+    heavy, timed = (
+        FlameGraphGenerator(0, group_small_kernels=False, in_time=one).from_run(run) for one in (False, True)
+    )
+    assert (heavy["order"], timed["order"]) == ("weight", "time")
+    waiting = [(heavy, timed)]
+    while waiting:
+        one, other = waiting.pop()
+        starts = [child["first_us"] for child in other["children"]]
+        assert starts == sorted(starts)
+        assert one | {"children": 0, "order": 0} == other | {"children": 0, "order": 0}
+        pairs = [sorted(node["children"], key=lambda child: (child["name"], child["kind"])) for node in (one, other)]
+        waiting += zip(*pairs, strict=True)
 
 
 @given(span_lists())

@@ -14,7 +14,7 @@ from traces import load_trace, trace_path
 from regimeter import ProfilerOptimizer, Run, _core, load
 from regimeter.analysis.verb import Column, Verb
 from regimeter.report import panels
-from regimeter.report.trace_data import timeline_data, trace_data
+from regimeter.report.trace_data import FLAME, timeline_data, trace_data
 from regimeter.suite.flame import FlameGraphGenerator
 from regimeter.suite.timeline_data import TimelineGenerator
 
@@ -348,6 +348,27 @@ def test_recursion_is_shown_as_one_node_on_demand(browsing: Browsing) -> None:
     page.get_by_label("Recursion as one").check()
     assert flame_graph(browsing, "g.total[0]") == whole
     assert flame_graph(browsing, "g.total.length") < 0.99 * rows
+
+
+def test_siblings_stand_in_the_order_in_which_they_began(browsing: Browsing) -> None:
+    page = open_trace(browsing, "h100_bert_small.json.gz")
+    table = load_trace("h100_bert_small.json.gz").analyse("flame", thresholds=FLAME)
+    drawn = np.flatnonzero(table.total_device_ns > 0)
+
+    def siblings_begin_in_order() -> bool:
+        left = np.array(flame_graph(browsing, "[...g.left]"))
+        order = drawn[np.lexsort((left[drawn], table.parent[drawn]))]
+        together = table.parent[order[1:]] == table.parent[order[:-1]]
+        return bool((np.diff(table.first_ns[order])[together] >= 0).all())
+
+    assert not siblings_begin_in_order(), "the widest stand left"
+    page.get_by_label("Time order").check()
+    assert siblings_begin_in_order()
+    assert "siblings=time" in page.url
+    page.reload()
+    page.wait_for_selector("html[data-ready]")
+    assert page.get_by_label("Time order").is_checked()
+    assert siblings_begin_in_order()
 
 
 def test_a_flame_graph_alone(browsing: Browsing, tmp_path: Path) -> None:

@@ -86,27 +86,28 @@ static rgm_estimate faster(const rgm_work *work, rgm_ceiling_id a, rgm_ceiling_i
 }
 
 // Copy and triad are the roof; reads or writes alone, and updates in place, may be faster, which is no error.
-static rgm_estimate main_memory(const rgm_work *work, rgm_roofs *roofs) {
+// most: the fastest of them all.
+static rgm_estimate main_memory(const rgm_work *work, rgm_roofs *roofs, rgm_estimate *most) {
     rgm_ceiling_id other;
     rgm_estimate roof = faster(work, RGM_CEILING_MEMORY_COPY, RGM_CEILING_MEMORY_TRIAD, &roofs->memory_roof);
-    rgm_estimate alone = faster(work, RGM_CEILING_MEMORY_READ, RGM_CEILING_MEMORY_FILL, &other);
     rgm_estimate update = rate(work, RGM_CEILING_MEMORY_UPDATE);
-    if (update.centre > alone.centre || !is_known(alone)) {
-        alone = update;
+    *most = faster(work, RGM_CEILING_MEMORY_READ, RGM_CEILING_MEMORY_FILL, &other);
+    if (update.centre > most->centre || !is_known(*most)) {
+        *most = update;
         other = RGM_CEILING_MEMORY_UPDATE;
     }
     if (!is_known(roof)) {
         roofs->memory_roof = other;
-        return alone;
+        return *most;
     }
-    if (alone.centre > roof.centre) roofs->memory_headroom = alone.centre - roof.centre;
+    if (!(most->centre > roof.centre)) *most = roof;
     return roof;
 }
 
 // The bandwidth of where the working set of a host lies. Near the size of a cache it may be that of either
-// side.
-static rgm_estimate host_memory(const rgm_work *work, rgm_roofs *roofs, double margin) {
-    rgm_estimate memory = main_memory(work, roofs);
+// side. What a cache reaches is measured by reads; it is not slower than the memory behind it at what writes.
+static rgm_estimate host_memory(const rgm_work *work, rgm_roofs *roofs, rgm_estimate *most, double margin) {
+    rgm_estimate memory = main_memory(work, roofs, most);
     if (!(work->working_set > 0)) return memory;
     rgm_estimate inner = unknown(); // the last cache that the working set may still be in
     rgm_ceiling_id inner_id = RGM_CEILING_COUNT;
@@ -115,24 +116,28 @@ static rgm_estimate host_memory(const rgm_work *work, rgm_roofs *roofs, double m
         rgm_estimate here = rate(work, id);
         double size = work->cache_bytes[level];
         if (!(size > 0) || !is_known(here) || work->working_set > size * margin) continue;
+        if (memory.centre > here.centre) {
+            here = memory;
+            id = roofs->memory_roof;
+        }
         if (work->working_set > size / margin) {
             if (!is_known(inner)) inner_id = id;
             inner = is_known(inner) ? inner : here;
             continue;
         }
         roofs->memory_roof = id;
-        roofs->memory_headroom = 0;
         return is_known(inner) ? between(inner, here) : here;
     }
     if (!is_known(inner)) return memory;
-    roofs->memory_headroom = 0;
     if (!is_known(memory)) roofs->memory_roof = inner_id;
     return is_known(memory) ? between(inner, memory) : unknown();
 }
 
 static rgm_estimate memory_time(const rgm_work *work, const rgm_policy *policy, rgm_roofs *roofs) {
-    rgm_estimate bandwidth =
-        work->host ? host_memory(work, roofs, policy->regime_cache_margin) : main_memory(work, roofs);
+    rgm_estimate most;
+    rgm_estimate bandwidth = work->host ? host_memory(work, roofs, &most, policy->regime_cache_margin)
+                                        : main_memory(work, roofs, &most);
+    if (most.centre > bandwidth.centre) roofs->memory_headroom = most.centre - bandwidth.centre;
     rgm_estimate time = time_at(work->bytes, work->bytes_spread, bandwidth);
     rgm_estimate l2 = time_at(work->l2_bytes, work->l2_spread, rate(work, RGM_CEILING_CACHE_L2));
     if (!is_known(time)) roofs->memory_roof = RGM_CEILING_COUNT;

@@ -23,6 +23,7 @@ typedef struct {
     int32_t depth;
     int64_t count, all, grouped; // all: the count and those below
     int64_t self_host, self_device, total_host, total_device;
+    int64_t first;           // earliest start, of those below too
     uint32_t child, sibling; // first and next, NONE at the end
 } node;
 
@@ -72,6 +73,7 @@ static rgm_status append(tree *t, uint32_t parent, uint8_t role, uint32_t key, u
                               .role = role,
                               .kind = kind,
                               .depth = depth,
+                              .first = INT64_MAX,
                               .child = NONE,
                               .sibling = NONE};
     return RGM_OK;
@@ -93,6 +95,10 @@ static rgm_status child_of(tree *t, uint32_t parent, uint8_t role, uint32_t key,
     return RGM_OK;
 }
 
+static void begin(node *it, int64_t start) {
+    if (start < it->first) it->first = start;
+}
+
 // The child for a span, or the one node that takes everything below the greatest depth.
 static rgm_status enter(tree *t, uint32_t parent, uint32_t row, uint32_t *found, rgm_error *err) {
     const node *above = &t->nodes[parent];
@@ -106,6 +112,7 @@ static rgm_status enter(tree *t, uint32_t parent, uint32_t row, uint32_t *found,
         RGM_TRY(child_of(t, parent, RGM_FLAME_SPAN, rgm_view_name(t->view, row), rgm_view_kind(t->view, row),
                          found, err));
     t->nodes[*found].count++;
+    begin(&t->nodes[*found], rgm_view_start(t->view, row));
     return RGM_OK;
 }
 
@@ -169,6 +176,7 @@ static rgm_status add_host(tree *t, int32_t group_by, rgm_error *err) {
             continue;
         if (group_by == BY_THREAD)
             RGM_GOTO(child_of(t, 0, RGM_FLAME_LANE, (uint32_t)lane, RGM_KIND_OTHER, &bottom, err));
+        begin(&t->nodes[bottom], rgm_view_start(t->view, t->view->lane_spans[t->view->lane_first[lane]]));
         RGM_GOTO(add_lane(t, lane, bottom, open, err));
     }
 done:
@@ -207,6 +215,7 @@ static void add_totals(tree *t) {
         above->all += it->all;
         above->total_host = rgm_add_bounded(above->total_host, it->total_host);
         above->total_device = rgm_add_bounded(above->total_device, it->total_device);
+        begin(above, it->first);
         it->sibling = above->child;
         above->child = (uint32_t)n;
     }
@@ -250,11 +259,12 @@ static ranked rank_of(const tree *t, uint32_t n) {
 // Gathers the small children of a node, when there are several, in one new node. Times and counts of what
 // is below them go with them.
 static rgm_status gather_small(tree *t, uint32_t parent, uint32_t *small, rgm_error *err) {
-    int64_t found = 0, host = 0, device = 0, count = 0;
+    int64_t found = 0, host = 0, device = 0, count = 0, first = INT64_MAX;
     for (uint32_t c = t->nodes[parent].child; c != NONE; c = t->nodes[c].sibling) {
         if (!is_small(t, &t->nodes[c])) continue;
         found++;
         count += t->nodes[c].all;
+        if (t->nodes[c].first < first) first = t->nodes[c].first;
         host = rgm_add_bounded(host, t->nodes[c].total_host);
         device = rgm_add_bounded(device, t->nodes[c].total_device);
     }
@@ -264,6 +274,7 @@ static rgm_status gather_small(tree *t, uint32_t parent, uint32_t *small, rgm_er
     node *it = &t->nodes[*small];
     it->grouped = found;
     it->count = count;
+    it->first = first;
     it->self_host = it->total_host = host;
     it->self_device = it->total_device = device;
     return RGM_OK;
@@ -284,6 +295,7 @@ static rgm_status emit(const tree *t, uint32_t n, int32_t parent, rgm_flame *out
     out->depth[*row] = it->depth;
     out->count[*row] = it->count;
     out->grouped[*row] = it->grouped;
+    out->first_ns[*row] = it->first;
     out->total_host_ns[*row] = it->total_host;
     out->self_host_ns[*row] = it->self_host;
     out->total_device_ns[*row] = it->total_device;

@@ -49,6 +49,7 @@ typedef enum { RGM_FLAME_ROLES(RGM_FLAME_ROLE_ENUM) RGM_FLAME_ROLE_COUNT } rgm_f
     X(i32, lane, "", -1, "Row in `lanes` where the role is `lane`, -1 otherwise.")                           \
     X(i64, count, "", 0, "Spans in it; of a `small` row also those below.")                                  \
     X(i64, grouped, "", 0, "Rows that a `small` row stands for.")                                            \
+    X(i64, first_ns, "ns", 0, "Start of the first span in it or below.")                                     \
     X(i64, total_host_ns, "ns", 0, "Host time in it and below.")                                             \
     X(i64, self_host_ns, "ns", 0, "Host time during which its span was the latest begun on its lane.")       \
     X(i64, total_device_ns, "ns", 0, "Sum of durations of the device work issued in it and below.")          \

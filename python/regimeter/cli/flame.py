@@ -66,6 +66,11 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
         action="store_true",
         help="what calls itself directly is one node (not in .folded and .speedscope.json)",
     )
+    parser.add_argument(
+        "--time-order",
+        action="store_true",
+        help="siblings in the order in which they began, not by their time (of .svg and .json; a page has a switch)",
+    )
     parser.add_argument("--strict", action="store_true", help="damage in the trace is an error")
     parser.set_defaults(run=run)
 
@@ -85,6 +90,7 @@ def run(arguments: argparse.Namespace) -> int:
         not arguments.keep_small_kernels,
         metric=arguments.metric,
         collapse=arguments.collapse_recursion,
+        in_time=arguments.time_order,
     )
     run = load_run(only(arguments.trace), strict=arguments.strict, quiet=arguments.quiet, told=not arguments.json)
     default = sampled_by_default(run) or (stacks and len(run.samples) > 0)

@@ -4,6 +4,7 @@
 A function of the interpreter's library on such data runs nothing of the program, and touches what the data occupies.
 """
 
+import array
 import collections
 import datetime
 import decimal
@@ -15,7 +16,7 @@ from typing import Any
 from .work import FORMULA, Work
 
 ATOMS = (
-    bool, int, float, complex, str, bytes, bytearray, memoryview, type(None), range, slice, re.Pattern,
+    bool, int, float, complex, str, bytes, bytearray, memoryview, array.array, type(None), range, slice, re.Pattern,
     decimal.Decimal, decimal.Context, datetime.date, datetime.datetime, datetime.time, datetime.timedelta,
 )  # fmt: skip
 NESTED = (list, tuple, set, frozenset, dict, collections.deque, collections.Counter, collections.defaultdict)
@@ -42,6 +43,8 @@ NOT_COMPUTING = (
     "filter",
 )
 COMPILED = ("builtin_function_or_method", "cython_function_or_method", "fused_cython_function")
+POINTER = 8
+OBJECT_LINE = 64  # bytes read and written at each object whose count of owners is changed, a line or part of one
 SEARCHES = ("find", "rfind", "index", "rindex", "count")  # go over what they belong to once
 
 
@@ -93,9 +96,19 @@ def of_call(function: Any, args: tuple[Any, ...]) -> Work | None:
     if type(owner) in (str, *BUFFERS) and getattr(function, "__name__", "") in SEARCHES:
         size = sys.getsizeof(owner)
         return Work(bytes=float(size), bytes_source=FORMULA, footprint=size)
-    if function in (bytes, bytearray) and len(args) == 1 and type(args[0]) in (bytes, bytearray):
-        size = 2 * len(args[0])
-        return _moves(size)
+    if getattr(function, "__name__", "") == "tobytes" and type(owner) in (array.array, memoryview):
+        return _moves(2 * memoryview(owner).nbytes)
+    if function in (bytes, bytearray) and len(args) == 1 and type(args[0]) in (*BUFFERS, array.array):
+        return _moves(2 * memoryview(args[0]).nbytes)
+    copied = (
+        owner
+        if getattr(function, "__name__", "") == "copy"
+        else args[0]
+        if function in (list, tuple) and args
+        else None
+    )
+    if type(copied) in (list, tuple):
+        return _moves(len(copied) * (2 * POINTER + OBJECT_LINE))
     if function in (operator.eq, operator.ne) and len(args) == 2:
         one, two = args
         if type(one) in BUFFERS and type(two) in BUFFERS and one is not two and len(one) == len(two) and one == two:

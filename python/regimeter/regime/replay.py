@@ -43,6 +43,7 @@ MODULES = (
     "lzma",
     "binascii",
     "base64",
+    "pyarrow.compute",
 )
 OWN = "regimeter.regime.sweep"  # operations of the command
 BUILTINS = ("sorted", "sum", "min", "max", "any", "all")
@@ -181,6 +182,8 @@ def _is_harmless(value: Any) -> bool:
         return {type(item) for item in value} <= PLAIN or all(map(parts.is_array, value))
     if tables.is_table(value):
         return tables.is_plain(value)
+    if isinstance(value, type):  # of elements
+        return value in (bool, int, float, complex) or value.__module__ == "numpy"
     return parts.is_array(value) or type(value).__module__ in ("numpy", "torch")
 
 

@@ -17,7 +17,10 @@ COPIES = ("copy", "clone", "rechunk")
 GATHERS = ("take", "gather")
 SIMPLE = ("add", "sub", "mul", "neg", "abs", "and_", "or_", "xor", "eq", "ne", "lt", "le", "gt", "ge")
 REDUCTIONS = ("sum", "mean", "min", "max", "any", "all")
+OF_ARROW = (*REDUCTIONS, "min_max", "count", "add", "subtract", "multiply", "negate", "abs", "and_", "or_", "xor",
+            "equal", "not_equal", "less", "less_equal", "greater", "greater_equal")  # fmt: skip
 NUMBERS = ("flo", "int", "uin", "boo")
+ARROW_TYPES = {"double": "float64", "float": "float32", "halffloat": "float16"}  # as NumPy names them
 PLAIN = {str, int, float, bool, bytes, type(None)}
 
 Column = tuple[Any, int, int, str]  # NumPy's view or None; else bytes, elements and type
@@ -65,15 +68,18 @@ def columns(value: Any) -> list[Column]:
     if kind == "polars":
         found = value.get_columns() if type(value).__name__ == "DataFrame" else [value]
         return [_of_polars(column) for column in found]
-    return [(None, int(value.nbytes), len(value) if hasattr(value, "__len__") else 0, "arrow")] if kind else []
+    if type(value).__name__ in ("Table", "RecordBatch"):
+        return [_of_arrow(column) for column in value.columns]
+    return [_of_arrow(value)] if kind else []
 
 
 def of_call(function: Any, args: tuple[Any, ...], result: Any) -> tuple[float, int] | None:
     """Return operations and bytes of a call that copies columns, or does one operation for each of their elements, and
     of a product of a sparse matrix; None for anything else."""
     owner, name = getattr(function, "__self__", None), str(getattr(function, "__name__", ""))
-    internal = str(getattr(function, "__module__", "")) == "_operator"
-    given = (owner, *args) if is_table(owner) else args if internal else ()
+    home = str(getattr(function, "__module__", ""))
+    internal, arrow = home == "_operator", home == "pyarrow.compute"
+    given = (owner, *args) if is_table(owner) else args if internal or arrow else ()
     found = [column for value in given if is_table(value) for column in columns(value)]
     if is_table(owner) and name in GATHERS:
         index = sum(int(getattr(value, "nbytes", 0)) for value in args)
@@ -85,7 +91,7 @@ def of_call(function: Any, args: tuple[Any, ...], result: Any) -> tuple[float, i
         return 0.0, moved
     if any(dtype[:3] not in NUMBERS for _, _, _, dtype in found) or "scipy" in map(library_of, given):
         return _of_product(name, given, result) if internal else None
-    simple = name in (SIMPLE if internal else REDUCTIONS)
+    simple = name in (SIMPLE if internal else OF_ARROW if arrow else REDUCTIONS)
     return (float(max(count for _, _, count, _ in found) * len(columns(given[0]) or found)), moved) if simple else None
 
 
@@ -141,6 +147,12 @@ def _of_pandas(column: Any) -> Column:
     if column.dtype == object:
         size += OBJECT_BYTES * len(column)
     return None, size, len(column), str(column.dtype)
+
+
+def _of_arrow(column: Any) -> Column:
+    dtype = str(getattr(column, "type", ""))
+    count = len(column) if hasattr(column, "__len__") else 1
+    return None, int(getattr(column, "nbytes", 0)), count, ARROW_TYPES.get(dtype, dtype)
 
 
 def _of_polars(column: Any) -> Column:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from ..analysis.flame_tree import places_in_time
 from ..system.kernel_name import short_names
 from .flame_sentence import sentence
 from .pack import packed
@@ -38,16 +39,18 @@ def flame_data(root: Mapping[str, Any]) -> dict[str, Any]:
     kinds = {kind: number for number, kind in enumerate(_core.SPAN_KINDS)}
     other = kinds["other"]
     activities = {activity: number for number, activity in enumerate(_core.ACTIVITIES)}
+    parents = np.array([parent for _, parent, _ in rows])
     columns = {
         "name": np.array([numbers[str(node["name"])] for node in nodes]),
         "role": np.zeros(len(nodes), dtype="uint8"),  # names are complete, so every node is shown by its name
         "kind": np.array([kinds.get(str(node.get("kind")), other) for node in nodes]),
         "activity": np.array([activities.get(str(node.get("activity")), 0) for node in nodes]),
-        "parent": np.array([parent for _, parent, _ in rows]),
+        "parent": parents,
         "depth": np.array([depth for _, _, depth in rows]),
         "lane": np.full(len(nodes), -1),
         "count": np.array([int(node.get("count", 0)) for node in nodes]),
         "grouped": np.zeros(len(nodes), dtype="int64"),
+        "place": _places(nodes, parents),
         **{name: _times(nodes, key) for name, key in _TIMES.items()},
     }
     return {
@@ -70,6 +73,11 @@ def flame_data(root: Mapping[str, Any]) -> dict[str, Any]:
 
 def _kernels(nodes: list[Mapping[str, Any]]) -> list[str]:
     return [str(node["name"]) for node in nodes if node.get("kind") == "kernel"]
+
+
+def _places(nodes: list[Mapping[str, Any]], parents: Any) -> Any:
+    """Return the places of siblings by their start; where that is stated for none, as they stand."""
+    return places_in_time(parents, np.array([float(node.get("first_us", 0.0)) for node in nodes]))
 
 
 def _times(nodes: list[Mapping[str, Any]], key: str) -> Any:

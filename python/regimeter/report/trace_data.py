@@ -7,7 +7,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
-from ..analysis.flame_tree import activities_of
+from ..analysis.flame_tree import activities_of, places_in_time
 from ..calibration.choice import choose
 from ..run.trace_facts import anomalies_of, facts_of, files_of, heads_of, is_trace, title_of
 from ..suggest.paragraphs import suggestions_data
@@ -197,7 +197,9 @@ def flame_of(run: "Run", names: Names) -> dict[str, Any]:
 def _packed_flame(table: Any, names: Names) -> dict[str, Any]:
     types = {column["name"]: column["type"] for column in _core.schema()["results"]["flame"]["columns"]}
     kinds = {"roles": list(_core.FLAME_ROLES), "kinds": list(_core.SPAN_KINDS), "activities": list(_core.ACTIVITIES)}
-    made = packed_table(table, types, types, names, slice(None)) | kinds
+    shown = [name for name in types if name != "first_ns"]  # the order of the siblings says what is drawn
+    made = packed_table(table, shown, types, names, slice(None)) | kinds
+    made["columns"]["place"] = packed(places_in_time(table.parent, table.first_ns))
     made["columns"]["activity"] = packed(activities_of(names.run, table))
     return made
 

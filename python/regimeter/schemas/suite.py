@@ -14,6 +14,7 @@ class Frame(TypedDict):
     kind: str
     activity: str
     count: int
+    first_us: float
     host_us: float
     host_self_us: float
     device_us: float
@@ -24,6 +25,7 @@ class Frame(TypedDict):
 class Flame(Frame):
     """The root of a flame graph: `regimeter flame TRACE --json`. It names no format: its form is d3-flame-graph's."""
 
+    order: str
     trace: str
     anomalies: list[LostAnomaly]
 

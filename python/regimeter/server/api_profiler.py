@@ -67,10 +67,11 @@ def profiler_addresses(service: Service) -> APIRouter:
         state: Literal["all", "running", "waiting"] = "all",
         min_duration_us: LeastUs = 10.0,
         max_depth: Annotated[int, Query(ge=1, le=10_000)] = 50,
+        time_order: Annotated[bool, Query(description="siblings by their first start")] = False,
     ) -> Response:
         """The flame graph, nodes {name, value, children} as d3-flame-graph takes them."""
         return service.of_run(
-            request, run, lambda one: profiler.flame(one, metric=metric, of=of, state=state,
+            request, run, lambda one: profiler.flame(one, metric=metric, of=of, state=state, in_time=time_order,
                                                      min_duration_us=min_duration_us, max_depth=max_depth)
         )  # fmt: skip
 

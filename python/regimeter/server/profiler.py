@@ -33,7 +33,14 @@ def unavailable(name: str, loaded: Loaded, why: str) -> dict[str, Any]:
 
 
 def flame(
-    loaded: Loaded, *, metric: str | None, of: str | None, state: str, min_duration_us: float, max_depth: int
+    loaded: Loaded,
+    *,
+    metric: str | None,
+    of: str | None,
+    state: str,
+    min_duration_us: float,
+    max_depth: int,
+    in_time: bool,
 ) -> dict[str, Any]:
     """Return the flame graph, as ``regimeter flame --json`` prints it."""
     run = loaded.need_run()
@@ -42,7 +49,7 @@ def flame(
     drawn = spans_of(run, of, state, default=sampled_by_default(run))
     if not len(drawn.spans):
         return unavailable("flame", loaded, NO_SPANS)
-    data = FlameGraphGenerator(min_duration_us, max_depth, metric=metric).from_run(drawn)
+    data = FlameGraphGenerator(min_duration_us, max_depth, metric=metric, in_time=in_time).from_run(drawn)
     return data | {"trace": loaded.entry.name}
 
 

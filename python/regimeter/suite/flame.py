@@ -28,13 +28,14 @@ class FlameGraphGenerator:
     group_small_kernels: kernels with less than small_kernel_threshold_pct percent of all device time are gathered
     likewise. Gathering never changes a total. ValueError for what is no number in bounds.
     metric: what the value of a node is, "device" or "host" time; None takes device time where there is any.
-    collapse: host code that calls itself directly is one node.
+    collapse: host code that calls itself directly is one node. in_time: children are in the order in which they began,
+    not by their time.
 
     The data is a node ``{name, value, children}`` as d3-flame-graph takes it: `value` is the time of the node and all
     below it in microseconds. The root also has `trace`, the name of the file, and its `anomalies`.
-    Each node also has `host_us`, `host_self_us`, `device_us`, `device_self_us`, `kind` and
-    `count`, so both times can be read off one tree. Host time is the union of the spans of a lane, device time the
-    sum of durations of the device work issued in a node and below it.
+    Each node also has `host_us`, `host_self_us`, `device_us`, `device_self_us`, `first_us` (when the first span of it
+    or below began, on the clock of the spans), `kind` and `count`, so both times can be read off one tree. Host time is
+    the union of the spans of a lane, device time the sum of durations of the device work issued in a node and below it.
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class FlameGraphGenerator:
         *,
         metric: str | None = None,
         collapse: bool = False,
+        in_time: bool = False,
     ) -> None:
         if metric is not None and metric not in METRICS:
             raise ValueError(f"metric must be one of {METRICS} or None, got {metric!r}")
@@ -61,6 +63,7 @@ class FlameGraphGenerator:
         self.small_kernel_threshold_pct = small_kernel_threshold_pct
         self.metric = metric
         self.collapse = collapse
+        self.in_time = in_time
 
     def from_run(self, run: Run) -> dict[str, Any]:
         """Return the flame graph of a run."""
@@ -71,6 +74,7 @@ class FlameGraphGenerator:
             small_share=self.small_kernel_threshold_pct / 100 if self.group_small_kernels else 0.0,
             metric=self.metric,
             collapse=self.collapse,
+            in_time=self.in_time,
         )
 
     def from_chrome_trace(self, path: str | os.PathLike[str]) -> dict[str, Any]:

@@ -200,6 +200,8 @@ const TOTAL = [100, 60, 20, 30, 40, 40];
 
 test("the longest of siblings stands left, the next where it ends, inside their caller", () => {
   assert.deepEqual([...app.flameLayout.lefts(FLAME, TOTAL)], [0, 0, 30, 0, 60, 60]);
+  const place = [0, 1, 0, 1, 0, 0];
+  assert.deepEqual([...app.flameLayout.lefts({ ...FLAME, place }, TOTAL, true)], [0, 40, 40, 60, 0, 0], "what began first");
   assert.equal(app.flameLayout.endOf(FLAME.depth, 1), 4);
   assert.equal(app.flameLayout.endOf(FLAME.depth, 4), 6);
 });

@@ -13,6 +13,7 @@
     constructor(canvas, changed) {
       Object.assign(this, { canvas, changed, flame: null, names: [] });
       this.flames = false; // grows upwards
+      this.inTime = false; // siblings in the order in which they began
       this.focus = 0;
       this.at = null; // row under the pointer
       this.colors = null;
@@ -35,7 +36,8 @@
     /** Draws a tree by its column of totals `total`. hueOf: colour of a name, null for colours by kind. */
     show({ flame, names, total, hueOf = null }) {
       if (this.flame !== flame) this.focus = 0;
-      Object.assign(this, { flame, names, total, hueOf, left: app.flameLayout.lefts(flame, total) });
+      Object.assign(this, { flame, names, total, hueOf });
+      this.order(this.inTime);
       if (!(total[this.focus] > 0)) this.focus = 0;
       this.recolor();
       this.changed(this);
@@ -64,6 +66,12 @@
       this.flames = flames;
       this.paint();
       this.canvas.parentNode.scrollTop = flames ? this.canvas.clientHeight : 0;
+    }
+
+    /** Puts siblings in the order in which they began, or the widest first. */
+    order(inTime) {
+      Object.assign(this, { inTime, left: app.flameLayout.lefts(this.flame, this.total, inTime) });
+      this.request();
     }
 
     highlight(test) {

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Places of a flame graph: siblings from the left by their time, inside their parent; what was gathered comes last. Rows
-// are in preorder; positions are in the unit of the times (ns).
+// Places of a flame graph: siblings from the left by their time, or in the order in which they began, inside their parent;
+// what was gathered comes last. Rows are in preorder; positions are in the unit of the times (ns).
 (function (app) {
   "use strict";
 
-  /** Left edge of each row for a column of totals; gathered[row] is above 0 for what stands for several rows. */
-  function lefts({ parent, grouped }, total) {
+  /**
+   * Left edge of each row for a column of totals; grouped[row] is above 0 for what stands for several rows, place[row] says
+   * the which of its siblings began then. inTime: those that began first stand left, not the widest.
+   */
+  function lefts({ parent, grouped, place }, total, inTime = false) {
     const left = new Float64Array(total.length);
     const used = new Float64Array(total.length);
     const order = Uint32Array.from(total, (_, row) => row).subarray(1);
     const last = (row) => (grouped[row] > 0 ? 1 : 0);
-    order.sort((a, b) => parent[a] - parent[b] || last(a) - last(b) || total[b] - total[a] || a - b);
+    const before = inTime ? (a, b) => place[a] - place[b] : (a, b) => total[b] - total[a];
+    order.sort((a, b) => parent[a] - parent[b] || last(a) - last(b) || before(a, b) || a - b);
     for (const row of order) {
       left[row] = left[parent[row]] + used[parent[row]];
       used[parent[row]] += total[row];

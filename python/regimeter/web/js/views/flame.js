@@ -6,7 +6,7 @@
 
   const { el, button } = app.dom;
   const { units } = app;
-  const HELP = "The widest stand left; device work hangs at the call that launched it. Click a node to zoom into it, a caller to zoom out; arrow keys go to the caller and to the longest callee, Home shows all.";
+  const HELP = "The widest stand left, in time order what began first; device work hangs at the call that launched it. Click a node to zoom into it, a caller to zoom out; arrow keys go to the caller and to the longest callee, Home shows all.";
 
   /** Hue of a scope by its operation's rank, as in the timeline. */
   const byOperation = (model) => (name) => app.palette.fillIndex(model.rankOfName.get(name));
@@ -68,7 +68,7 @@
     const where = el("span", { class: "links" });
     const readout = el("output", { class: "readout", "aria-live": "polite" });
     let [chosen, following] = [0, false];
-    const say = () => following || page.say({ flame: chosen === 0 ? null : pictures[chosen].key, node: graph.focus > 0 ? String(graph.focus) : null, form: both.input.checked ? "sandwich" : flames.input.checked ? "flames" : null, recursion: recursion.input.checked ? "one" : null, match: search.value.trim() || null });
+    const say = () => following || page.say({ flame: chosen === 0 ? null : pictures[chosen].key, node: graph.focus > 0 ? String(graph.focus) : null, form: both.input.checked ? "sandwich" : flames.input.checked ? "flames" : null, recursion: recursion.input.checked ? "one" : null, siblings: inTime.input.checked ? "time" : null, match: search.value.trim() || null });
     const graph = new app.FlameGraph(canvas, () => {
       divide();
       where.replaceChildren(...path(graph));
@@ -89,6 +89,7 @@
       const picture = pictures[at];
       const flame = (recursion.input.checked && picture.flame.collapsed) || picture.flame;
       recursion.node.hidden = !picture.flame.collapsed;
+      inTime.node.hidden = !picture.flame.place;
       graph.show({ ...picture, flame, total: flame[picture.total] });
       emphasise();
     };
@@ -97,6 +98,10 @@
       say();
     });
     const recursion = box("Recursion as one", "What calls itself directly is one node", () => choose(chosen));
+    const inTime = box("Time order", "By the start of the first span, not by time", () => {
+      graph.order(inTime.input.checked);
+      say();
+    });
     const both = box("Callers and callees", "All places of the chosen node as one: who calls it above, what it calls below", () => {
       divide();
       say();
@@ -108,7 +113,7 @@
       const divided = both.input.checked && graph.focus > 0;
       if (divided) app.tooltip.hide();
       [frame.hidden, sandwich.node.hidden] = [divided, !divided];
-      flames.node.hidden = divided;
+      flames.node.hidden = inTime.node.hidden = divided;
       if (divided) sandwich.fill();
       else graph.request();
     }
@@ -119,16 +124,17 @@
       say();
     });
     const table = app.asTable("Nodes of the flame graph", () => columnsOf(graph), (name) => page.select(name));
-    body.append(el("div", { class: "tools" }, search, found, group, both.node, flames.node, recursion.node, button("Show all", () => graph.zoom(0))), el("div", { class: "tools" }, where), frame, sandwich.node, readout, el("p", { class: "help", id: "flame-help" }, HELP), table);
+    body.append(el("div", { class: "tools" }, search, found, group, both.node, flames.node, inTime.node, recursion.node, button("Show all", () => graph.zoom(0))), el("div", { class: "tools" }, where), frame, sandwich.node, readout, el("p", { class: "help", id: "flame-help" }, HELP), table);
     /** Shows what the address says: picture, form, zoom and search. */
     function follow(state, leaf) {
       if (leaf !== null && !leaf.views.has("flame")) return;
       following = true;
       const at = Math.max(0, pictures.findIndex(({ key }) => key === state.flame));
-      const [form, one] = [state.form === "flames", state.recursion === "one"];
+      const [form, one, time] = [state.form === "flames", state.recursion === "one", state.siblings === "time"];
       both.input.checked = state.form === "sandwich";
       if (search.value.trim() !== (state.match ?? "")) search.value = state.match ?? "";
       if (flames.input.checked !== form) graph.setFlames((flames.input.checked = form));
+      if (inTime.input.checked !== time) graph.order((inTime.input.checked = time));
       if (at !== chosen || recursion.input.checked !== one) {
         recursion.input.checked = one;
         choose(at);
