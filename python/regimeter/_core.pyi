@@ -2249,6 +2249,8 @@ class FlameTable(Table):
     """Spans in it; of a `small` row also those below."""
     grouped: NDArray[np.int64]
     """Rows that a `small` row stands for."""
+    first_ns: NDArray[np.int64]
+    """Start of the first span in it or below. [ns]"""
     total_host_ns: NDArray[np.int64]
     """Host time in it and below. [ns]"""
     self_host_ns: NDArray[np.int64]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import tables
+from .caches import LINE_BYTES
 
 MAX_DEPTH = 4  # lists of lists of tensors; deeper nesting is not followed
 MAX_ITEMS = 10_000
@@ -96,17 +97,19 @@ def _of_table(value: Any) -> Iterator[Array]:
 
 def _with_strides(library: str, value: Any, start: int, device: str) -> Array:
     count = _distinct(value.shape, value.strides)
-    return Array(library, start, count * value.dtype.itemsize, count, str(value.dtype), device, value)
+    each = _bytes_each(value.shape, value.strides, value.dtype.itemsize)
+    return Array(library, start, count * each, count, str(value.dtype), device, value)
 
 
 def _tensor(value: Any) -> Array | None:
     dtype = str(value.dtype).removeprefix("torch.")
     try:
-        count = _distinct(value.shape, value.stride())
+        count, each = _distinct(value.shape, value.stride()), value.element_size()
+        each = _bytes_each(value.shape, [step * each for step in value.stride()], each)
         start = _meta_start(value) if value.device.type == "meta" else int(value.data_ptr())
     except (RuntimeError, NotImplementedError):  # sparse, nested and other tensors without strides
-        count, start = int(value.numel()), id(value)
-    return Array("torch", start or id(value), count * value.element_size(), count, dtype, str(value.device), value)
+        count, start, each = int(value.numel()), id(value), value.element_size()
+    return Array("torch", start or id(value), count * each, count, dtype, str(value.device), value)
 
 
 def _meta_start(value: Any) -> int:
@@ -122,6 +125,12 @@ def _distinct(shape: Any, strides: Any) -> int:
         if stride != 0:
             count *= int(size)
     return count
+
+
+def _bytes_each(shape: Any, strides: Any, itemsize: int) -> int:
+    """Return the bytes that pass for an element: memory moves whole lines, however little of each is asked for."""
+    steps = [abs(int(stride)) for size, stride in zip(shape, strides, strict=True) if size > 1 and stride != 0]
+    return int(max(itemsize, min((*steps, LINE_BYTES)) if steps else 0))
 
 
 def _is_module(value: Any) -> bool:

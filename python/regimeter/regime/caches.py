@@ -5,6 +5,8 @@ import functools
 
 from .. import _core
 
+LINE_BYTES = 64  # what memory moves at once
+
 
 @functools.cache
 def cache_sizes() -> tuple[float | None, ...]:

@@ -18,12 +18,11 @@ from typing import Any
 
 from . import parts, plain_data, replay
 from .arguments import Array, arrays_in
-from .caches import cache_sizes
+from .caches import LINE_BYTES, cache_sizes
 from .policy import VALUE
 from .stopwatch import PAGE_BYTES, Measurement
 
 HUGE_BYTES = 2 * 2**20
-LINE_BYTES = 64
 SMALL_BLOCK, LARGE_BLOCK = 256 * PAGE_BYTES, 8 * HUGE_BYTES
 INDEX_SAMPLE = 4096
 USUAL_SECOND_CACHE = 512 * 2**10
@@ -219,7 +218,9 @@ def _is_strided(array: Array) -> bool:
     if array.library not in ("numpy", "torch"):
         return False
     value = array.value
-    size = array.bytes // max(1, array.count)
-    steps = value.strides if array.library == "numpy" else tuple(step * size for step in value.stride())
+    numpy = array.library == "numpy"
+    steps = value.strides if numpy else tuple(step * value.element_size() for step in value.stride())
     shape = tuple(value.shape)
+    if len(shape) == 1:
+        return shape[0] > 1 and abs(steps[0]) >= LINE_BYTES
     return len(shape) > 1 and shape[-1] > 1 and abs(steps[-1]) >= LINE_BYTES > min(abs(step) for step in steps)

@@ -13,7 +13,7 @@ KINDS = ("DataFrame", "Series", "Index", "RangeIndex", "Table", "RecordBatch", "
 # Methods that write files or print, or run code that a text has.
 REFUSED = ("eval", "query", "info", "plot", "hist", "boxplot", "pipe", "apply", "map", "applymap", "sample")
 
-COPIES = ("copy", "clone", "rechunk")
+COPIES = ("copy", "clone", "rechunk", "combine_chunks")
 GATHERS = ("take", "gather")
 SIMPLE = ("add", "sub", "mul", "neg", "abs", "and_", "or_", "xor", "eq", "ne", "lt", "le", "gt", "ge")
 REDUCTIONS = ("sum", "mean", "min", "max", "any", "all")

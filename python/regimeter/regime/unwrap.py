@@ -172,6 +172,9 @@ class _Reading:
         if tables.is_table(owner) and type(key) is str:
             self.stack.append(owner[key])  # a column
             return
+        if type(owner) is memoryview and type(key) is slice:
+            self.stack.append(owner[key])
+            return
         if not _is_array(owner):
             raise _OtherError
         if _is_view_key(key):

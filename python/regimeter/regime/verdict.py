@@ -13,7 +13,7 @@ from ..calibration.measure import measure_again
 from ..system.arrays import np
 from . import floor, inner_rate, limits, plain_data, replay, torch_work
 from .arguments import arrays_in, distinct_bytes
-from .caches import cache_sizes
+from .caches import LINE_BYTES, cache_sizes
 from .policy import VALUE
 from .stopwatch import Measurement
 from .work import FORMULA, Work
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..calibration import Calibration
 
 
-LINE_BYTES, USUAL_CACHE = 64, 32 * 2**10  # of a first-level cache
+USUAL_CACHE = 32 * 2**10  # of a first-level cache
 MEMORY = ("cache_l2", "memory_read", "memory_copy", "memory_triad", "memory_fill")
 
 
@@ -371,7 +371,7 @@ def _is_wrapper_on_little(call: Call) -> bool:
     ):
         return False
     arrays = arrays_in(args, kwargs, call.result)
-    plain = [value for value in (*args, *kwargs.values(), call.result) if not isinstance(value, np.ndarray)]
+    plain = [value for value in (*args, *kwargs.values(), call.result) if not isinstance(value, np.ndarray | np.generic)]
     size = plain_data.occupied(*plain)
     return size is not None and size + distinct_bytes(arrays) <= VALUE["wrapper_bytes"]
 

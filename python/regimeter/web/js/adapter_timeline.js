@@ -4,7 +4,7 @@
   "use strict";
 
   const TIMELINE = ["start_ns", "lane", "name", "op", "launch", "correlation", "step", "bytes", "flags", "depth", "plain_depth", "duration_ns", "kind", "activity"];
-  const FLAME = ["name", "role", "kind", "activity", "parent", "depth", "lane", "count", "grouped", "total_host_ns", "self_host_ns", "total_device_ns", "self_device_ns"];
+  const FLAME = ["name", "role", "kind", "activity", "parent", "depth", "lane", "count", "grouped", "place", "total_host_ns", "self_host_ns", "total_device_ns", "self_device_ns"];
   const FAILED = 1;
   const NUMBERS = /^-?\d+$/;
 
