@@ -2,7 +2,7 @@
 """How often the verdict is right: all labelled operations, the confusion matrix, the part that stays AMBIGUOUS.
 
 Usage: python -m benchmarks.regimes.run [--set all|tuning|heldout|later|unseen] [--only TEXT] [--repeat N]
-                                        [--markdown FILE] [--json FILE]
+                                        [--follow] [--markdown FILE] [--json FILE]
 
 Rules, floors and calibration were worked on with the set `tuning`; `heldout` has other functions, sizes and types, and
 its misses were looked into too, as were those of `later`; `unseen` came last, and only its first run was unseen.
@@ -19,6 +19,7 @@ import argparse
 import gc
 import importlib.util
 import json
+import re
 import sys
 import time
 from collections import Counter
@@ -70,6 +71,10 @@ class Row:
         return self.verdict in self.case.labels
 
     @property
+    def undecided(self) -> bool:
+        return self.verdict not in LABELS
+
+    @property
     def confidently_wrong(self) -> bool:
         sure = (self.profile["confidence"] or 0) >= CONFIDENT
         return self.verdict in LABELS and not self.right and sure
@@ -110,8 +115,9 @@ def all_cases() -> list[Case]:
     return [case for name in SETS for case in cases_of(name)]
 
 
-def measure(cases: Iterable[Case], repeat: int) -> list[Row]:
-    """Call each case once, then profile it with `repeat` calls."""
+def measure(cases: Iterable[Case], repeat: int, follow: bool) -> list[Row]:
+    """Call each case once, then profile it with `repeat` calls. follow: print the advice on what stays undecided, and
+    what it leads to where it names a number of calls."""
     profiler = GPUProfiler(device_timing=False)
     rows = []
     for case in cases:
@@ -121,6 +127,13 @@ def measure(cases: Iterable[Case], repeat: int) -> list[Row]:
         _, profile = profiler.profile_with_result(function, *args, repeat=repeat, **options)
         rows.append(Row(case, profile))
         print(line(rows[-1]), flush=True)
+        if follow and rows[-1].undecided:
+            told = re.search(r"repeat=([\d,]+)", profile["advice"])
+            print(f"     {profile['advice']}", flush=True)
+            if told:
+                times = int(told[1].replace(",", ""))
+                _, profile = profiler.profile_with_result(function, *args, repeat=times, **options)
+                print(f"  -> {line(Row(case, profile))}", flush=True)
         del function, args, _
         gc.collect()
     profiler.close()
@@ -158,7 +171,7 @@ def summary(rows: Sequence[Row]) -> dict[str, Any]:
     rows = [row for row in rows if len(row.case.labels) == 1]
     count = max(1, len(rows))
     right = sum(row.right for row in rows)
-    open_rows = [row for row in rows if row.verdict in ("AMBIGUOUS", "UNKNOWN")]
+    open_rows = [row for row in rows if row.undecided]
     return {
         "cases": count,
         "right": right,
@@ -198,13 +211,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", default="", metavar="TEXT", help="cases whose name contains it")
     parser.add_argument("--set", choices=("all", *SETS), default="all", help="which cases (default: all)")
     parser.add_argument("--repeat", type=int, default=7, metavar="N", help="calls a case (default: 7)")
+    parser.add_argument("--follow", action="store_true", help="follow the advice `repeat=N` on undecided cases")
     parser.add_argument("--markdown", metavar="FILE")
     parser.add_argument("--json", metavar="FILE")
     arguments = parser.parse_args(argv)
     found: dict[str, list[Row]] = {}
     for name in SETS if arguments.set == "all" else (arguments.set,):
         print(f"\n--- {name}")
-        found[name] = measure((case for case in cases_of(name) if arguments.only in case.name), arguments.repeat)
+        chosen = (case for case in cases_of(name) if arguments.only in case.name)
+        found[name] = measure(chosen, arguments.repeat, arguments.follow)
     if not any(found.values()):
         print(f"no case contains {arguments.only!r}", file=sys.stderr)
         return 2

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cause: network. Each item is asked of a slow service."""
+"""Cause: network. Each item is asked of a slow service, a process of its own."""
 
+import multiprocessing
 import socket
-import threading
 import time
 
 server = socket.create_server(("127.0.0.1", 0))
@@ -15,7 +15,7 @@ def serve():
         connection.sendall(b"answer")
 
 
-threading.Thread(target=serve, daemon=True).start()
+multiprocessing.get_context("fork").Process(target=serve, daemon=True).start()
 client = socket.create_connection(server.getsockname())
 for _ in range(100):
     client.sendall(b"question")

@@ -5,13 +5,14 @@ import functools
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from ..calibration import calibration_for
 from ..capture import device_memory
 from ..system.text import percent
-from . import known_work, memory, operators, plain_data, replay, stopwatch, torch_work, unwrap, verdict, work
+from . import known_work, memory, operators, plain_data, replay, steps, stopwatch, torch_work, unwrap, verdict, work
 from .arguments import Array, arrays_in, device_of
 from .errors import CUDANotAvailableError
 from .policy import VALUE
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from ..calibration import Calibration
 
 
+STEP_CALLS = 3  # of a call in a function, which has run once before
 NATIVE = ("builtin_function_or_method", "ufunc", "method_descriptor", "OpOverload", "OpOverloadPacket")
 
 
@@ -99,8 +101,35 @@ def profile_call(
         library = "numpy"  # operators are calls of a library, and torch's would have been counted
     call_of = verdict.Call(function, args, library, device, measured, found, outside, question.accesses, inner, result)
     judged = judge(call_of, calibration, notes)
+    if device == "cpu" and judged["regime"] not in verdict.REGIMES and not (question.flops or question.bytes):
+        judged = _by_steps(call_of, kwargs, judged, calibration)
     profile = describe(measured, found, judged, device, analysis, notes)
     return result, profile | {"advice": suggest_optimization(profile)}
+
+
+def _by_steps(
+    whole: verdict.Call, kwargs: dict[str, Any], judged: dict[str, Any], calibration: Callable[[str], "Calibration"]
+) -> dict[str, Any]:
+    """Return the verdict on a call by those on the known calls that it consists of, as it was where that is nothing."""
+    if type(whole.function) is not FunctionType:
+        return judged
+    least_ns = VALUE["step_share"] * whole.measured.own_ns
+
+    def one(called: Any, args: tuple[Any, ...], kwargs: dict[str, Any], changes: bool) -> Any:
+        call = functools.partial(called, *args, **kwargs)
+        result, measured = stopwatch.measure(call, 1)
+        if measured.own_ns < least_ns:
+            return result, measured.own_ns, {"regime": "UNKNOWN", "detail": "none", "confidence": None}
+        if not changes:
+            result, measured = stopwatch.measure(call, STEP_CALLS)
+        found = known_work.of_call(called, args, kwargs, result, None)
+        library = _library(arrays_in(args, kwargs, result, getattr(called, "__self__", None))) or "python"
+        inner = (called, args, kwargs)
+        step = verdict.Call(called, args, library, "cpu", measured, found, inner=inner, result=result)
+        return result, measured.own_ns, verdict.judge(step, calibration("cpu"))
+
+    found = steps.of_function(whole.function, whole.args, kwargs, one)
+    return judged if found is None else steps.combined(found, whole.measured.own_ns, judged)
 
 
 def check_device(device: str) -> None:
@@ -309,6 +338,7 @@ def _evidence(measured: Measurement, judged: dict[str, Any]) -> dict[str, Any]:
     shown = (
         "reason",
         "limits",
+        "steps",
         "sol_compute",
         "sol_memory",
         "latency_share",

@@ -222,5 +222,5 @@ def _is_strided(array: Array) -> bool:
     steps = value.strides if numpy else tuple(step * value.element_size() for step in value.stride())
     shape = tuple(value.shape)
     if len(shape) == 1:
-        return shape[0] > 1 and abs(steps[0]) >= LINE_BYTES
+        return bool(shape[0] > 1 and abs(steps[0]) >= LINE_BYTES)
     return len(shape) > 1 and shape[-1] > 1 and abs(steps[-1]) >= LINE_BYTES > min(abs(step) for step in steps)

@@ -107,7 +107,7 @@ def of_call(function: Any, args: tuple[Any, ...]) -> Work | None:
         if function in (list, tuple) and args
         else None
     )
-    if type(copied) in (list, tuple):
+    if isinstance(copied, list | tuple) and type(copied) in (list, tuple):
         return _moves(len(copied) * (2 * POINTER + OBJECT_LINE))
     if function in (operator.eq, operator.ne) and len(args) == 2:
         one, two = args

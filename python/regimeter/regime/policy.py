@@ -64,6 +64,8 @@ THRESHOLDS = (
     Threshold("disturbed_most", 3.0, "of a ceiling", "beyond it the work is wrong, not the ceiling; chosen here"),
     Threshold("attempts", 4.0, "times", "own rate and floor are measured again where a call was faster; chosen here"),
     Threshold("pause_s", 0.02, "s", "before those, longer each time: disturbances last milliseconds; chosen here"),
+    Threshold("steps_share", 0.6, "of the time", "of calls of one regime, which is that of a function; chosen here"),
+    Threshold("step_share", 0.02, "of the time", "of a call in a function; a shorter one is not judged; chosen here"),
     Threshold("counting_spread", 0.1, "of the cost", "of what counting operators cost, which is measured; chosen here"),
     Threshold("bottleneck_share", 20.0, "percent", "a layer that five equal layers would share the time with"),
     Threshold("balance_uneven", 0.8, "mean time / longest time", "a fifth of the devices' time spent waiting"),

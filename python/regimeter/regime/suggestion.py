@@ -97,6 +97,9 @@ def suggest_optimization(profile: Mapping[str, Any]) -> str:
         _undecided(regime, profile, known) if regime in ("AMBIGUOUS", "UNKNOWN") else _TEXTS.get((regime, None))
     )
     text = text or f"The work is not known: {_GIVE}."
+    rows = known.get("steps")
+    if rows and known.get("reason") == "steps":
+        text += f" Most of it is {rows[0]['call']}, {percent(rows[0]['share'], 0)} of the time."
     memory = profile.get("memory")
     if isinstance(memory, Mapping) and memory.get("oom_risk") == "HIGH":
         text += " Little memory is left: a smaller batch or recomputation lowers the peak."
@@ -105,6 +108,11 @@ def suggest_optimization(profile: Mapping[str, Any]) -> str:
 
 def _undecided(regime: str, profile: Mapping[str, Any], known: Mapping[str, Any]) -> str:
     reason = str(known.get("reason"))
+    if known.get("steps"):
+        rows = (f"{row['call']} {percent(row['share'], 0)} ({row['regime']})" for row in known["steps"][:3])
+        return (
+            f"Of its calls none with a verdict has most of the time: {', '.join(rows)}; profile the longest by itself."
+        )
     if reason in _MISSING:
         return _MISSING[reason]
     if profile.get("detail") == "first_touch":

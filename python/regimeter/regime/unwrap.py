@@ -34,7 +34,7 @@ VIEWS = (
     "narrow",
 )
 
-MOST = 40  # instructions
+MOST = 40  # instructions of a call
 
 
 class _Result:
@@ -45,29 +45,41 @@ class _Method:
     """Stands for a method of that."""
 
 
-class _OtherError(Exception):
-    """It is more than one call."""
+class OtherError(Exception):
+    """It is more than this reads."""
 
 
 def single_call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Inner | None:
     """Return function, arguments and keywords of the only call in a function of the program, None for anything else."""
+    local = bound(function, args, kwargs)
+    if local is None:
+        return None
+    try:
+        reading = Reading(function, local)
+        reading.read()
+    except (OtherError, LookupError, ValueError, AttributeError, TypeError, RuntimeError):
+        return None
+    return reading.found
+
+
+def bound(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the values that the arguments of a function of the program have, None for what this does not read."""
     if type(function) is not FunctionType or function.__code__.co_flags & 0x2A0:  # generators, coroutines
         return None
     code = function.__code__
     if code.co_argcount < len(args) or kwargs or code.co_kwonlyargcount:
         return None
-    local = dict(
-        zip(code.co_varnames, (*args, *(function.__defaults__ or ())[len(args) - code.co_argcount :]), strict=False)
-    )
-    if len(local) < code.co_argcount:
-        return None
-    try:
-        return _Reading(function, local).read()
-    except (_OtherError, LookupError, ValueError, AttributeError, TypeError, RuntimeError):
-        return None
+    missing = code.co_argcount - len(args)
+    given = (*args, *((function.__defaults__ or ())[-missing:] if missing else ()))
+    return dict(zip(code.co_varnames, given, strict=False)) if len(given) == code.co_argcount else None
 
 
-class _Reading:
+class Reading:
+    """Goes through the instructions of a function, in their order. Nothing is called but views: the first call that is
+    found is kept, and its result stands for itself; another one is an OtherError."""
+
+    most = MOST
+
     def __init__(self, function: FunctionType, local: dict[str, Any]) -> None:
         self.function = function
         self.local = local
@@ -76,15 +88,16 @@ class _Reading:
         self.names: tuple[str, ...] = ()
         self.found: Inner | None = None
 
-    def read(self) -> Inner | None:
+    def read(self) -> Any:
+        """Return what the function would."""
         for number, step in enumerate(dis.get_instructions(self.function)):
-            if number > MOST:
-                return None
+            if number > self.most:
+                break
             if step.opname in ("RETURN_VALUE", "RETURN_CONST"):
-                return self.found
+                return step.argval if step.opname == "RETURN_CONST" else self.stack.pop()
             if step.opname not in SKIPPED:
                 self._take(step.opname, step.arg or 0, step.argval)
-        return None
+        raise OtherError
 
     def _take(self, name: str, arg: int, value: Any) -> None:
         if name == "LOAD_CONST":
@@ -99,7 +112,7 @@ class _Reading:
             space = self.function.__globals__
             self.stack.append(space[value] if value in space else getattr(builtins, value))
         elif name in ("LOAD_ATTR", "LOAD_METHOD"):
-            self.stack.append(_attribute(self.stack.pop(), value))
+            self.stack.append(attribute(self.stack.pop(), value))
         elif name == "KW_NAMES":
             self.names = value if isinstance(value, tuple) else self.function.__code__.co_consts[arg]
         elif name in ("CALL", "CALL_KW"):
@@ -116,7 +129,7 @@ class _Reading:
             right, left = self.stack.pop(), self.stack.pop()
             self._operate(_operator(arg) if name == "BINARY_OP" else str(value), (left, right))
         elif name in ("UNARY_NEGATIVE", "UNARY_INVERT"):
-            self._record(operator.neg if name == "UNARY_NEGATIVE" else operator.invert, (self.stack.pop(),), {})
+            self.record(operator.neg if name == "UNARY_NEGATIVE" else operator.invert, (self.stack.pop(),), {})
         elif name in ("STORE_SUBSCR", "STORE_SLICE"):
             key = self._slice() if name == "STORE_SLICE" else self.stack.pop()
             owner, stored = self.stack.pop(), self.stack.pop()
@@ -127,10 +140,12 @@ class _Reading:
             self.stack[len(self.stack) - arg :] = [self.stack[len(self.stack) - arg :]]
         elif name == "STORE_FAST":
             self.local[value] = self.stack.pop()
+        elif name == "UNPACK_SEQUENCE" and type(self.stack[-1]) in (tuple, list) and len(self.stack[-1]) == arg:
+            self.stack += reversed(self.stack.pop())
         elif name == "POP_TOP":
             self.stack.pop()
         else:
-            raise _OtherError
+            raise OtherError
 
     def _call(self, count: int, names: tuple[str, ...]) -> None:
         values = self.stack[len(self.stack) - count :]
@@ -144,7 +159,7 @@ class _Reading:
             self.stack.append(called(*values))
             return
         split = len(values) - len(names)
-        self._record(called, tuple(values[:split]), dict(zip(names, values[split:], strict=True)))
+        self.record(called, tuple(values[:split]), dict(zip(names, values[split:], strict=True)))
 
     def _slice(self) -> slice:
         stop, start = self.stack.pop(), self.stack.pop()
@@ -153,19 +168,19 @@ class _Reading:
     def _operate(self, symbol: str, values: tuple[Any, ...]) -> None:
         """Record an operator on data, as the function of the library that it stands for where that is known."""
         if symbol.removesuffix("=") not in operators.SYMBOLS and symbol not in operators.SYMBOLS:
-            raise _OtherError
-        self._record(*operators.as_function(operators.named(symbol), values, {}))
+            raise OtherError
+        self.record(*operators.as_function(operators.named(symbol), values, {}))
 
     def _store(self, owner: Any, key: Any, stored: Any) -> None:
         """Record a value that is written into an array or into bytes."""
         if isinstance(stored, _Result | _Method):
-            raise _OtherError
+            raise OtherError
         if _is_array(owner) and type(owner).__module__ == "numpy" and _is_view_key(key):
-            self._record(sys.modules["numpy"].copyto, (owner[key], stored), {})
+            self.record(sys.modules["numpy"].copyto, (owner[key], stored), {})
         elif type(owner) in (bytearray, memoryview) or (_is_array(owner) and _is_array(key)):
-            self._record(operator.setitem, (owner, key, stored), {})
+            self.record(operator.setitem, (owner, key, stored), {})
         else:
-            raise _OtherError
+            raise OtherError
         self.stack.pop()
 
     def _item(self, owner: Any, key: Any) -> None:
@@ -176,39 +191,39 @@ class _Reading:
             self.stack.append(owner[key])
             return
         if not _is_array(owner):
-            raise _OtherError
+            raise OtherError
         if _is_view_key(key):
             self.stack.append(owner[key])  # a view
             return
         if _is_array(key) and "bool" in str(key.dtype):
-            self._record(operator.getitem, (owner, key), {})
+            self.record(operator.getitem, (owner, key), {})
             return
         if not _is_array(key) or "int" not in str(key.dtype):
-            raise _OtherError
+            raise OtherError
         if type(owner).__module__ == "numpy":
-            self._record(sys.modules["numpy"].take, (owner, key), {"axis": 0})
+            self.record(sys.modules["numpy"].take, (owner, key), {"axis": 0})
         elif key.ndim == 1:
-            self._record(sys.modules["torch"].index_select, (owner, 0, key), {})
+            self.record(sys.modules["torch"].index_select, (owner, 0, key), {})
         else:
-            raise _OtherError
+            raise OtherError
 
-    def _record(self, called: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def record(self, called: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if self.found is not None or any(isinstance(value, _Result | _Method) for value in (*args, *kwargs.values())):
-            raise _OtherError
-        self.found = (called, args, kwargs)
+            raise OtherError
+        self.found = (called, args, kwargs)  # the only one
         self.stack.append(_Result())
 
 
-def _attribute(owner: Any, name: str) -> Any:
+def attribute(owner: Any, name: str) -> Any:
     if isinstance(owner, _Result):
         if name in LAST_METHODS:
             return _Method()
-        raise _OtherError
+        raise OtherError
     of_builtin = isinstance(owner, type) and owner.__module__ == "builtins"
     plain = isinstance(owner, ModuleType) or of_builtin or type(owner) in plain_data.OWNERS
     known = plain or _is_array(owner) or tables.is_table(owner) or draws.is_generator(owner)
     if not known:
-        raise _OtherError
+        raise OtherError
     return getattr(owner, name)
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ..calibration import Calibration
 
 
+REGIMES = ("OVERHEAD_BOUND", "MEMORY_BOUND", "COMPUTE_BOUND")
 USUAL_CACHE = 32 * 2**10  # of a first-level cache
 MEMORY = ("cache_l2", "memory_read", "memory_copy", "memory_triad", "memory_fill")
 
@@ -371,7 +372,9 @@ def _is_wrapper_on_little(call: Call) -> bool:
     ):
         return False
     arrays = arrays_in(args, kwargs, call.result)
-    plain = [value for value in (*args, *kwargs.values(), call.result) if not isinstance(value, np.ndarray | np.generic)]
+    plain = [
+        value for value in (*args, *kwargs.values(), call.result) if not isinstance(value, np.ndarray | np.generic)
+    ]
     size = plain_data.occupied(*plain)
     return size is not None and size + distinct_bytes(arrays) <= VALUE["wrapper_bytes"]
 
