@@ -104,23 +104,26 @@ static rgm_status resident(const rgm_verdict_facts *facts, series *out, rgm_erro
 }
 
 // Medians of the fifths of the window: memory that grows is larger in each, and at the end no slower than in
-// the middle. Fifths of the time: of the samples, there are more where memory moves.
+// the middle. So is the least of each, which what comes and goes with a step leaves alone. Fifths of the
+// time: of the samples, there are more where memory moves.
 static void growth(rgm_verdict_facts *facts, series *s, int64_t *scratch) {
     enum { PARTS = 5, LEAST = 25, LEAST_OF_PART = 3 };
     int64_t begin = begins(facts), length = facts->end_ns - begin;
-    double level[PARTS], seconds = (double)length * 1e-9;
+    double level[PARTS], low[PARTS], seconds = (double)length * 1e-9;
     if (s->count < LEAST || !(seconds > 0)) return;
     for (size_t i = 0, from = 0, to = 0; i < PARTS; i++, from = to) {
         int64_t until = begin + length / PARTS * (int64_t)(i + 1);
         while (to < s->count && (i + 1 == PARTS || s->time[to] < until)) to++;
         if (to - from < LEAST_OF_PART) return;
         level[i] = rgm_spread_of(s->bytes + from, to - from, scratch, 1).median;
+        low[i] = (double)s->bytes[from];
+        for (size_t k = from + 1; k < to; k++) low[i] = fmin(low[i], (double)s->bytes[k]);
     }
     double early = level[2] - level[1], late = level[4] - level[3], whole = level[4] - level[1];
     for (int i = 2; i < PARTS; i++)
         if (!(level[i] > level[i - 1])) return;
     double least = fmax(facts->policy->verdict_growth_bytes, facts->policy->verdict_growth_share * level[1]);
-    if (!(whole >= least) || !(late >= early / 2)) return;
+    if (!(whole >= least) || !(late >= early / 2) || !(low[4] - low[1] >= whole / 2)) return;
     double rate = whole / (seconds * 3 / (double)PARTS);
     facts->causes[RGM_CAUSE_MEMORY_GROWTH] = (rgm_cause_time){.count = (int64_t)s->count,
                                                               .figure = rate,

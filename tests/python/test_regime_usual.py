@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Usual code: operators, results in place, draws, tables and small files, each judged by what it is."""
 
+import array
 import datetime
 import decimal
 import operator
@@ -11,6 +12,7 @@ import pytest
 
 from regimeter import _core, suggest_optimization
 from regimeter.regime import draws, known_work, limits, operators, parts, plain_data, replay, tables, unwrap
+from regimeter.regime.arguments import arrays_in
 from regimeter.regime.stopwatch import Measurement
 
 KNOWN = {"host": True, "time_ns": 1e7, "time_spread": 0.05}
@@ -52,6 +54,54 @@ def test_operators_of_torch_are_its_functions():
     values = torch.ones(3)
     assert operators.as_function(operator.mul, (values, 2), {})[0] is torch.mul
     assert operators.as_function(operator.iadd, (values, 2), {})[0] is torch.Tensor.add_
+
+
+def halves(view):
+    half = len(view) // 2
+    view[:half] = view[half:]
+
+
+def test_lengths_and_numbers_are_no_calls_and_parts_of_bytes_are_views():
+    function, args, _ = unwrap.single_call(halves, (memoryview(bytearray(b"abcd")),), {})
+    assert (function, args[1], bytes(args[2])) == (operator.setitem, slice(None, 2), b"cd")
+    values = random(6, 4)
+    function, args, _ = unwrap.single_call(lambda x: np.sort(x[: x.shape[0] // 2 + max(1, 2)]), (values,), {})
+    assert np.array_equal(function(*args), np.sort(values[:5]))
+    assert unwrap.single_call(lambda x: np.sort(x[: len(x) // 0]), (values,), {}) is None
+
+
+def test_places_in_a_result_are_of_the_part_that_is_timed():
+    places = np.random.default_rng(3).integers(0, 20_000_000, 100_000)
+    found = replay.of_call(np.bincount, (places,), {}, np.bincount(places))
+    assert found is None or found.ns < 50 * places.size, "no result of 160 MB for each part"
+
+
+def test_what_passes_for_an_element_of_a_strided_view_is_its_line():
+    values = np.zeros((64, 16))
+    sizes = [
+        arrays_in((one,))[0].bytes for one in (values[:, 0], values[::2], values[:, ::2], values.T, values[0, ::4])
+    ]
+    assert sizes == [64 * 64, 32 * 16 * 8, 64 * 8 * 16, values.nbytes, 4 * 32]
+
+
+def test_types_of_elements_and_functions_of_arrow_are_known():
+    values = random(4)
+    function, args, kwargs = unwrap.single_call(lambda x: x.astype(np.float32), (values,), {})
+    assert replay.is_known(function, args, kwargs)
+    assert known_work.of_call(function, args, kwargs, function(*args), None).flops == 0
+    arrow = pytest.importorskip("pyarrow")
+    compute = pytest.importorskip("pyarrow.compute")
+    column = arrow.array(random(1000))
+    assert tables.of_call(compute.sum, (column,), compute.sum(column)) == (1000.0, 8000)
+    chunks = arrow.chunked_array([column, column])
+    assert tables.of_call(chunks.combine_chunks, (), chunks.combine_chunks()) == (0.0, 32000)
+
+
+def test_copies_of_lists_and_arrays_move_what_they_hold():
+    numbers = list(range(10))
+    assert plain_data.of_call(numbers.copy, ()).bytes == plain_data.of_call(list, (numbers,)).bytes == 10 * 80
+    doubles = array.array("d", bytes(80))
+    assert plain_data.of_call(doubles.tobytes, ()).bytes == plain_data.of_call(bytes, (doubles,)).bytes == 160
 
 
 def test_what_is_stored_by_indices_or_slices_is_one_call():

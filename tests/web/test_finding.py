@@ -26,7 +26,7 @@ def test_a_page_is_found_by_keys_alone(browsing: Browsing) -> None:
     assert page.get_by_role("option", selected=True).inner_text().split("\n")[0] == "Idle and launches"
     page.keyboard.press("Enter")
     browsing.until("location.hash === '#page=idle'")
-    assert page.locator("dialog").count() == 0
+    page.locator("dialog").wait_for(state="detached")
     page.go_back()
     browsing.until("location.hash === ''")
 
@@ -60,7 +60,7 @@ def test_an_operation_of_a_recording_is_chosen_and_any_letters_are_looked_for(br
     browsing.until("document.querySelector('#timeline input[type=search]').value === 'backw'")
     page.keyboard.press("Control+k")
     page.keyboard.press("Escape")
-    assert page.locator("dialog").count() == 0
+    page.locator("dialog").wait_for(state="detached")
 
 
 def test_the_key_is_in_the_sheet(browsing: Browsing) -> None:

@@ -60,6 +60,8 @@ CUBIC = ("svd", "svdvals", "eig", "eigh", "eigvals", "eigvalsh", "inv", "pinv", 
 CHAINS = ("cumsum", "cumprod", "cummax", "cummin", "accumulate", "lfilter", "logcumsumexp", "nancumsum", "sosfilt")
 # What they do is done once for each index.
 SCATTERS = ("setitem", "put", "put_along_axis", "index_add_", "index_copy_", "index_put_", "scatter_", "scatter_add_")
+# The numbers that they are given are places in a result that is as long as the largest of them.
+PLACES = ("bincount",)
 ITEMS = ("getitem", "setitem")
 SORTED_IN_PLACE = ("sort", "partition", "shuffle")
 PLAIN = {int, float, str, bytes, bool}
@@ -229,7 +231,7 @@ def _timed(call: Any, name: str, args: Any, kwargs: Any, result: Any, cut: Any) 
     anew = _changes(name, args, kwargs)
     times, calls = [], 1
     for number in range(PASSES):
-        few = [_cut(cut, number, args, kwargs) for _ in range(calls if anew else 1)]
+        few = [_cut(cut, name, number, args, kwargs) for _ in range(calls if anew else 1)]
         begin = clock()
         for place in range(calls):
             at, named = few[place if anew else 0]
@@ -240,9 +242,12 @@ def _timed(call: Any, name: str, args: Any, kwargs: Any, result: Any, cut: Any) 
     return _work(name, *few[-1], small, result), min(times[1:]), statistics.median(times[1:])
 
 
-def _cut(cut: Any, number: int, args: Any, kwargs: Any) -> tuple[Any, dict[str, Any]]:
+def _cut(cut: Any, name: str, number: int, args: Any, kwargs: Any) -> tuple[Any, dict[str, Any]]:
     shape, lengths, most = cut
     part = parts.Part(shape, lengths, number / PASSES, most)
+    if name in PLACES:
+        own = part.of(args)
+        return (own[0] % own[0].size, *own[1:]), {}
     return part.of(args), {key: part.of(value) for key, value in kwargs.items()}
 
 
@@ -272,6 +277,8 @@ def _work(name: str, args: Any, kwargs: Any, result: Any, whole_result: Any) -> 
     own = sum(array.count for array in arrays_in(result))
     if tables.is_table(main) and type(result) is type(main):
         own = tables.length_of(result)
+    if name in PLACES:
+        return float(count)
     if name in SCATTERS:
         return float(max((array.count for array in arrays_in(args[1:], kwargs) if "int" in array.dtype), default=count))
     if name in CUBIC and len(shape) >= 2:

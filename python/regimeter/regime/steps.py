@@ -95,7 +95,7 @@ def _changed(called: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return kwargs["out"]
     changing = name in CHANGING or (name.endswith("_") and not name.endswith("__"))
     if getattr(called, "__module__", "") == operators.INTERNAL:
-        changing = name.rstrip("_") not in (one.rstrip("_") for one in operators.NAMES)
+        changing = name != "getitem" and name.rstrip("_") not in (one.rstrip("_") for one in operators.NAMES)
     if owner is not None and arrays_in((owner,), {}):
         return owner if changing or name in CHANGING_METHODS else None
     return args[0] if changing and args else None

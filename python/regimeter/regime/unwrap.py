@@ -2,7 +2,8 @@
 """The one call that a short function of the program consists of: ``lambda: numpy.sort(x)`` is judged as that call.
 
 The function's instructions are read, not run. Names are looked up in its globals, cells and arguments; attributes of
-modules, arrays, tables and plain data alone. Views of arrays, which cost next to nothing, are made (`x[:, 3]`, `x.T`);
+modules, arrays, tables and plain data alone. What costs next to nothing is made: views of arrays (`x[:, 3]`, `x.T`),
+lengths (``len(x) // 2``, ``x.shape[0]``);
 `x[indices]` and operators (``x + y``, ``x += y``) are the functions of the library that do the same. Whatever else is
 in it (a loop, a second call, an attribute of another object) gives None.
 """
@@ -20,6 +21,7 @@ Inner = tuple[Any, tuple[Any, ...], dict[str, Any]]
 
 SKIPPED = ("RESUME", "NOP", "CACHE", "COPY_FREE_VARS", "MAKE_CELL", "PRECALL", "PUSH_NULL", "EXTENDED_ARG")
 LAST_METHODS = ("hexdigest", "digest", "item")  # of a result: they take next to no time
+QUICK = ("+", "-", "*", "/", "//", "%")  # of two numbers
 VIEWS = (
     "t",
     "transpose",
@@ -57,7 +59,7 @@ def single_call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     try:
         reading = Reading(function, local)
         reading.read()
-    except (OtherError, LookupError, ValueError, AttributeError, TypeError, RuntimeError):
+    except (OtherError, ArithmeticError, LookupError, ValueError, AttributeError, TypeError, RuntimeError):
         return None
     return reading.found
 
@@ -155,7 +157,7 @@ class Reading:
         if isinstance(called, _Method):
             self.stack.append(called)
             return
-        if not names and _is_view(called):
+        if not names and (_is_view(called) or _is_counting(called, values)):
             self.stack.append(called(*values))
             return
         split = len(values) - len(names)
@@ -166,7 +168,11 @@ class Reading:
         return slice(start, stop)
 
     def _operate(self, symbol: str, values: tuple[Any, ...]) -> None:
-        """Record an operator on data, as the function of the library that it stands for where that is known."""
+        """Record an operator on data, as the function of the library that it stands for where that is known; those of
+        numbers are made."""
+        if symbol in QUICK and all(type(value) in (int, float) and abs(value) < 2**63 for value in values):
+            self.stack.append(operators.named(symbol)(*values))
+            return
         if symbol.removesuffix("=") not in operators.SYMBOLS and symbol not in operators.SYMBOLS:
             raise OtherError
         self.record(*operators.as_function(operators.named(symbol), values, {}))
@@ -187,7 +193,7 @@ class Reading:
         if tables.is_table(owner) and type(key) is str:
             self.stack.append(owner[key])  # a column
             return
-        if type(owner) is memoryview and type(key) is slice:
+        if (type(owner) is memoryview and type(key) is slice) or (type(owner) is tuple and type(key) is int):
             self.stack.append(owner[key])
             return
         if not _is_array(owner):
@@ -236,6 +242,14 @@ def _is_array(value: Any) -> bool:
 def _is_view(called: Any) -> bool:
     """Say whether it is a method of an array that makes another view of the same data."""
     return _is_array(getattr(called, "__self__", None)) and getattr(called, "__name__", "") in VIEWS
+
+
+def _is_counting(called: Any, values: list[Any]) -> bool:
+    """Say whether it is `len` of data, or a number of a number, which take next to no time."""
+    if called is len:
+        value = values[0] if len(values) == 1 else None
+        return type(value) in plain_data.OWNERS or _is_array(value) or tables.is_table(value)
+    return called in (int, float, max, min) and bool(values) and all(type(value) in (int, float) for value in values)
 
 
 def _operator(number: int) -> str:
