@@ -87,7 +87,7 @@
 
   /** Depths without those of bare lanes, and of lanes that came after the page was made. */
   function leaveOut(depths, lane, bare) {
-    const made = Int32Array.from(depths);
+    const made = new Int32Array(depths);
     for (let i = 0; i < lane.length; i += 1) if (bare[lane[i]] !== false) made[i] = -1;
     return made;
   }
@@ -117,6 +117,13 @@
     return failed;
   }
 
+  /** The place of each row's lane; a loop, since `from` with a function takes ten times as long. */
+  function placed(lane, placeOf) {
+    const places = new Uint32Array(lane.length);
+    for (let i = 0; i < lane.length; i += 1) places[i] = placeOf[lane[i]];
+    return places;
+  }
+
   /** Rows of a timeline from their packed columns, on the lanes that a file numbers. */
   async function rowsOf(table, place) {
     const columns = await app.columns.read(table, table.columns.span === undefined ? TIMELINE : [...TIMELINE, "span"], place);
@@ -136,7 +143,7 @@
       start: columns.start_ns,
       duration: columns.duration_ns,
       name: columns.name,
-      lane: Uint32Array.from(columns.lane, (lane) => placeOf[lane]),
+      lane: placed(columns.lane, placeOf),
       depth: depths.all,
       depths,
       kind: columns.kind,

@@ -7,6 +7,7 @@
   const NARROW = { u8: Uint8Array, u16: Uint16Array, u24: Uint32Array, u32: Uint32Array, i8: Int8Array, i16: Int16Array, i24: Int32Array, i32: Int32Array };
 
   function fromBase64(text) {
+    if (Uint8Array.fromBase64 !== undefined) return Uint8Array.fromBase64(text);
     const binary = atob(text);
     const bytes = new Uint8Array(binary.length);
     for (let i = 0; i < binary.length; i += 1) bytes[i] = binary.charCodeAt(i);
@@ -14,8 +15,10 @@
   }
 
   async function gunzip(bytes) {
-    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-    return new Response(stream).arrayBuffer();
+    const { readable, writable } = new DecompressionStream("gzip");
+    const writer = writable.getWriter(); // a Blob would be fetched from another process
+    const [found] = await Promise.all([new Response(readable).arrayBuffer(), writer.write(bytes), writer.close()]);
+    return found;
   }
 
   async function inflate(text, place) {

@@ -6,24 +6,34 @@
   "use strict";
 
   const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%,()*+-;.=:?@^_`[|]~";
-  const worth = new Map([...DIGITS].map((digit, value) => [digit, value]));
+  const worth = new Uint8Array(128);
+  for (let i = 0; i < DIGITS.length; i += 1) worth[DIGITS.charCodeAt(i)] = i;
 
   /** The last digits may be fewer than five; the highest stands for those that are not there. */
   function bytesOf(text) {
     const bytes = new DataView(new ArrayBuffer(4 * Math.ceil(text.length / 5)));
-    for (let at = 0; at < text.length; at += 5) {
+    const digits = text.padEnd((bytes.byteLength / 4) * 5, "~");
+    for (let at = 0, to = 0; at < digits.length; to += 4) {
       let value = 0;
-      for (let i = at; i < at + 5; i += 1) value = value * 85 + (worth.get(text[i]) ?? 84);
-      bytes.setUint32((at / 5) * 4, value);
+      for (const end = at + 5; at < end; at += 1) value = value * 85 + worth[digits.charCodeAt(at)];
+      bytes.setUint32(to, value);
     }
     return new Uint8Array(bytes.buffer, 0, Math.floor((text.length * 4) / 5));
   }
 
+  async function unpacked(id) {
+    const { readable, writable } = new DecompressionStream("gzip");
+    const writer = writable.getWriter(); // a Blob would be fetched from another process
+    writer.write(bytesOf(document.getElementById(id).textContent));
+    writer.close();
+    return new Response(readable).text();
+  }
+
   try {
-    for (const [id, tag, parent] of [["regimeter-style", "style", document.head], ["regimeter-app", "script", document.body]]) {
-      const bytes = bytesOf(document.getElementById(id).textContent);
+    const texts = await Promise.all(["regimeter-style", "regimeter-app"].map(unpacked));
+    for (const [i, tag, parent] of [[0, "style", document.head], [1, "script", document.body]]) {
       const node = document.createElement(tag);
-      node.textContent = await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
+      node.textContent = texts[i];
       parent.append(node);
     }
     await globalThis.regimeter.started;

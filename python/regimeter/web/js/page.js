@@ -48,9 +48,12 @@
       this.parts = parts;
       this.kept.clear();
       app.heading.fill(this.heading, model, origin);
-      this.main.replaceChildren(...parts.map(({ section }) => section));
       this.title = document.title;
       this.divide();
+      // Other pages are hidden before the browser has to lay them out.
+      const leaf = this.leaves.length > 0 ? app.pages.meant(this.leaves, app.address.current()) : null;
+      for (const { section } of parts) section.hidden = leaf !== null && !leaf.views.has(section.id);
+      this.main.replaceChildren(...parts.map(({ section }) => section));
       this.markSelected();
       this.each("recolor");
       this.each("shown");
@@ -108,7 +111,7 @@
         if (id === leaf.id) link.setAttribute("aria-current", "page");
         link.setAttribute("href", (id !== leaf.id && this.kept.get(id)) || `#page=${id}`);
       });
-      this.keepLink();
+      requestAnimationFrame(() => this.keepLink()); // with the layout that comes then, not one of its own
       document.title = leaf === this.leaves[0] || leaf.id === "all" ? this.title : `${leaf.title} - ${this.title}`;
     }
 
