@@ -179,6 +179,19 @@ def run(command: list[str], folder: str) -> tuple[float, float, float] | None:
     return wall, spent, first - begin
 
 
+def lasting(name: str, seconds: float, folder: str) -> str:
+    """Return the program with as many steps as last about that long here, by what a quarter and a half of them take."""
+    took = []
+    for part in (0.25, 0.5):
+        program = Path(folder, f"{name}.py")
+        program.write_text(FIRST_LINE + textwrap.dedent(PROGRAMS[name](part * seconds)))
+        found = run([sys.executable, str(program)], folder)
+        if found is None:
+            raise SystemExit(f"the program {name} fails without a tool")
+        took.append(found[0])
+    return PROGRAMS[name](seconds * 0.25 * seconds / max(1e-3, took[1] - took[0]))
+
+
 def measure(name: str, rounds: int, seconds: float, *, memory: bool) -> None:
     """Print a line for each tool."""
     ways: dict[str, Tool] = {
@@ -188,7 +201,7 @@ def measure(name: str, rounds: int, seconds: float, *, memory: bool) -> None:
     results: dict[str, list[tuple[float, float, float]]] = {way: [] for way in ways}
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder, f"{name}.py")
-        program.write_text(FIRST_LINE + textwrap.dedent(PROGRAMS[name](seconds)))
+        program.write_text(FIRST_LINE + textwrap.dedent(lasting(name, seconds, folder)))
         run([sys.executable, str(program)], folder)  # warms caches of files
         for _ in range(rounds):
             found = {way: run(ways[way](str(program), folder), folder) for way in random.sample(list(ways), len(ways))}

@@ -405,7 +405,7 @@ def test_memory_that_is_kept_in_each_round_grows_and_what_an_import_makes_does_n
 def test_what_comes_and_goes_in_each_round_is_no_growth_however_large_it_becomes(kept: bool, tmp_path: Path) -> None:
     code = (
         "import time\nheld = []\nfor i in range(100):\n    part = b'x' * (600_000 * i)\n    time.sleep(0.014)\n"
-        f"    held += [b'x' * (600_000 + i)] if {kept} else []\n    del part\n    time.sleep(0.006)\n"
+        f"    held += [b'x' * (2_000_000 + i)] if {kept} else []\n    del part\n    time.sleep(0.006)\n"
     )
     found = verdict(regimeter.load(record(tmp_path, code)))
     assert ("memory_growth" in [one.cause for one in found.causes]) == kept, found.why
