@@ -63,7 +63,7 @@ def _placed(root: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], float,
     """Return the nodes that are wide enough with their left edge, depth and the pixels of a microsecond."""
     scale = WIDTH / root["value"] if root["value"] > 0 else 0.0
     waiting: list[tuple[Mapping[str, Any], float, int]] = [(root, 0.0, 0)]
-    weight = {"time": 0}.get(str(root.get("order")), -1)  # 0: as they stand, which is how they began
+    weight = 0 if root.get("order") == "time" else -1  # 0: as they stand, which is how they began
 
     def before(child: Mapping[str, Any]) -> tuple[bool, float]:
         return child.get("kind") == "small", weight * child["value"]
