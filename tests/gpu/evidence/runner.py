@@ -48,6 +48,7 @@ MEASUREMENTS = (
     Measurement("device_clock", 60, 10),
     Measurement("attribution", 90, 15),
     Measurement("decoding", 60, 18),
+    Measurement("recorded", 100, 55),
     Measurement("calibration", 155, 55),
     Measurement("regimes", 125, 45, "counters"),
     Measurement("scope_cost", 60, 10),
