@@ -7,15 +7,16 @@
 #include "base/fork.h"
 
 static const char *const sonames[] = {"libcuda.so.1", NULL};
+// A toolkit's copy (CUDA_HOME/compat) belongs to another kernel driver unless the loader is told to take it; a
+// process that has loaded it where the loader would not cannot use its GPUs any more.
 static const char *const nowhere[] = {NULL};
-static const char *const stubs[] = {"compat", NULL};
 
 const rgm_library_spec rgm_driver_spec = {
     .title = "CUDA driver",
     .variable = "REGIMETER_LIBCUDA",
     .sonames = sonames,
     .folders = nowhere,
-    .toolkit = stubs,
+    .toolkit = nowhere,
     .remedy = "install the NVIDIA driver, or run where the device is visible (containers: --gpus all)",
 };
 
