@@ -43,6 +43,13 @@ static uint32_t installed_at(rgm_string file) {
     return at ? after_slash(file, at) : 0;
 }
 
+// Frames of the recorder itself, wherever its package lies: hooks stand between the program and what it
+// calls.
+static bool is_ours(rgm_string file) {
+    return rgm_text_has(file, "/regimeter/capture/") || rgm_text_has(file, "/regimeter/profiler.py") ||
+           rgm_text_has(file, "/regimeter/cli/");
+}
+
 static rgm_string package_of(rgm_string file) {
     return (rgm_string){.data = file.data, .length = after_slash(file, installed_at(file))};
 }
@@ -99,7 +106,7 @@ rgm_home rgm_home_of(const rgm_run *run) {
 bool rgm_home_has(const rgm_home *home, rgm_string file) {
     if (begins_with(file, home->package)) return true;
     if (home->package.length && same(file, home->launcher)) return false;
-    return file.length && !installed_at(file) && !rgm_home_is_frozen(file);
+    return file.length && !installed_at(file) && !rgm_home_is_frozen(file) && !is_ours(file);
 }
 
 bool rgm_home_is_entry(const rgm_home *home, const rgm_run *run, size_t stack) {

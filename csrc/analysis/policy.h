@@ -206,6 +206,8 @@
     X(verdict_device_share, 0.7, "", "of a device's time, from which on its work is the limit; a judgement") \
     X(verdict_wait_share, 0.1, "",                                                                           \
       "of its time that a device waits for one thing, from which on that is told")                           \
+    X(verdict_outside, 0.05, "",                                                                             \
+      "of a device's time outside of the steps, from which on these are looked at alone")                    \
     X(verdict_when_share, 0.2, "", "of the window that uneven steps or the first take beyond the usual one") \
     X(verdict_when_of_what, 0.6, "", "of the largest cause, from which on that explains it; a judgement")    \
     X(verdict_first_ratio, 3, "", "the first step by the usual one; warm-up of caches is below it")          \

@@ -183,6 +183,7 @@ double rgm_verdict_part(const rgm_verdict_facts *facts, int64_t time, int64_t in
 }
 
 void rgm_verdict_facts_release(rgm_verdict_facts *facts) {
+    rgm_seen_release(&facts->seen);
     rgm_free(facts->steps);
     rgm_free(facts->role);
     rgm_free(facts->inner);

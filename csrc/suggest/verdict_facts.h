@@ -22,6 +22,14 @@ typedef struct {
     bool calling; // most samples of its line are in calls that keep the interpreter's lock
 } rgm_cause_time;
 
+// Samples of the driving thread in the window that tell, in order of time.
+typedef struct {
+    size_t count;
+    int64_t *time;
+    int32_t *stack;                  // its own, or that of who is waited for
+    uint8_t *cause, *bucket, *state; // an rgm_limit_cause, rgm_role and rgm_sample_state
+} rgm_seen;
+
 typedef struct {
     const rgm_view *view;
     const rgm_policy *policy;
@@ -34,6 +42,7 @@ typedef struct {
     uint8_t *role;  // [n_spans] an rgm_role
     int32_t *inner; // [n_spans] the span itself or the nearest around it that has a role, -1
     rgm_cause_time causes[RGM_CAUSE_COUNT];
+    rgm_seen seen;     // as the host's side has put them down
     int64_t samples;   // that tell
     bool listening;    // an event loop of it waits for who asks
     bool asks_itself;  // it is server and client at once
@@ -69,6 +78,21 @@ static inline double rgm_verdict_given(const rgm_verdict_facts *facts, double ns
     double kept = (double)(few ? facts->samples : told), lost = (double)(few ? facts->displaced : displaced);
     return kept + lost > 0 ? ns * kept / (kept + lost) : ns;
 }
+
+rgm_status rgm_seen_init(rgm_seen *seen, size_t most, rgm_error *err) RGM_NODISCARD;
+void rgm_seen_release(rgm_seen *seen);
+// The line of the program that most samples of each cause fell into.
+rgm_status rgm_verdict_find_lines(rgm_verdict_facts *facts, const rgm_seen *seen,
+                                  rgm_error *err) RGM_NODISCARD;
+
+static inline void rgm_cause_time_add(rgm_cause_time *cause, double time, double variance) {
+    cause->time_ns += (int64_t)time;
+    cause->variance += variance;
+    cause->found = true;
+}
+// Of a time that is divided by samples. They follow each other closely where the program does one thing for
+// long, so two count as one.
+double rgm_verdict_variance(double whole, double share, double samples);
 
 // Fill the causes. Each looks at one side of the program.
 rgm_status rgm_verdict_of_host(rgm_verdict_facts *facts, rgm_error *err) RGM_NODISCARD;

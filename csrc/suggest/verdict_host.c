@@ -195,11 +195,7 @@ static rgm_status look_at_samples(rgm_partition *p, rgm_error *err) {
     bool crowded = p->facts->crowded = crowded_by_itself(p->facts);
     int64_t imports = 0, most = 0; // of the samples so far, those that import by those that do not
     RGM_TRY(rgm_verdict_states(p->facts, &p->states, err));
-    RGM_TRY(RGM_ROWS(p->stack_of, samples->rows, err));
-    RGM_TRY(RGM_ROWS(p->cause_of, samples->rows, err));
-    RGM_TRY(RGM_ROWS(p->time_of, samples->rows, err));
-    RGM_TRY(RGM_ROWS(p->bucket_of, samples->rows, err));
-    RGM_TRY(RGM_ROWS(p->state_of, samples->rows, err));
+    RGM_TRY(rgm_seen_init(p->seen, samples->rows, err));
     p->iterates = batches_are_handed_out(p);
     for (size_t i = 0; i < samples->rows; i++) {
         rgm_role bucket;
@@ -222,21 +218,16 @@ static rgm_status look_at_samples(rgm_partition *p, rgm_error *err) {
         }
         p->of_bucket[bucket]++;
         p->of_cause[bucket][cause]++;
-        p->cause_of[p->n_seen] = (uint8_t)cause;
-        p->bucket_of[p->n_seen] = (uint8_t)bucket;
-        p->state_of[p->n_seen] = (uint8_t)told.state;
-        p->time_of[p->n_seen] = samples->time_ns[i];
-        p->stack_of[p->n_seen++] = told.stack;
+        p->seen->cause[p->seen->count] = (uint8_t)cause;
+        p->seen->bucket[p->seen->count] = (uint8_t)bucket;
+        p->seen->state[p->seen->count] = (uint8_t)told.state;
+        p->seen->time[p->seen->count] = samples->time_ns[i];
+        p->seen->stack[p->seen->count++] = told.stack;
         p->facts->causes[cause].elsewhere += told.elsewhere;
         p->facts->causes[cause].serving += told.serving;
     }
-    p->facts->samples = (int64_t)p->n_seen;
+    p->facts->samples = (int64_t)p->seen->count;
     return RGM_OK;
-}
-
-// Samples follow each other closely where the program does one thing for long, so two count as one.
-static double variance_of(double whole, double share, double samples) {
-    return samples > 0 ? whole * whole * share * (1 - share) / fmax(1, samples / 2) : 0;
 }
 
 static void divide_by_samples(rgm_partition *p) {
@@ -244,7 +235,7 @@ static void divide_by_samples(rgm_partition *p) {
         double there = (double)p->exclusive[bucket], samples = (double)p->of_bucket[bucket];
         double whole = rgm_verdict_given(p->facts, there, p->of_bucket[bucket], p->displaced[bucket]);
         if (!(whole > 0)) continue;
-        double variance = variance_of(there, whole / there, samples + (double)p->displaced[bucket]);
+        double variance = rgm_verdict_variance(there, whole / there, samples + (double)p->displaced[bucket]);
         rgm_limit_cause fixed = whole_cause((rgm_role)bucket);
         if (fixed == RGM_CAUSE_UNKNOWN && !(samples > 0) && bucket != RGM_ROLE_NONE)
             fixed = running_cause((rgm_role)bucket, RGM_SAMPLE_RUNNING);
@@ -257,56 +248,9 @@ static void divide_by_samples(rgm_partition *p) {
             double share = (double)p->of_cause[bucket][cause] / samples;
             if (share > 0)
                 rgm_cause_time_add(&p->facts->causes[cause], whole * share,
-                                   variance_of(whole, share, samples) + share * share * variance);
+                                   rgm_verdict_variance(whole, share, samples) + share * share * variance);
         }
     }
-}
-
-// Whether a line with the interpreter's lock is in calls of compiled code, rather than in steps of Python.
-static bool is_calling(const rgm_partition *p, const rgm_keyed *lines, size_t g) {
-    double calling = 0, known = 0;
-    for (uint32_t i = lines->first[g]; i < lines->first[g + 1]; i++) {
-        uint8_t state = p->state_of[lines->items[i]];
-        calling += state == RGM_SAMPLE_CALLING;
-        known += state == RGM_SAMPLE_CALLING || state == RGM_SAMPLE_INTERPRETING;
-    }
-    return known > 0 && calling >= p->facts->policy->verdict_calling * known;
-}
-
-// The line of the program that most samples of each cause fell into. A key holds cause, file and line.
-static rgm_status find_lines(rgm_partition *p, rgm_error *err) {
-    enum { CAUSE_SHIFT = 56 };
-    const rgm_view *view = p->facts->view;
-    uint64_t *keys = NULL;
-    int32_t *lines = NULL;
-    int64_t most[RGM_CAUSE_COUNT] = {0}, total[RGM_CAUSE_COUNT] = {0};
-    rgm_keyed groups = {0};
-    rgm_status status;
-    RGM_GOTO(RGM_ROWS(keys, p->n_seen, err));
-    RGM_GOTO(RGM_ROWS(lines, p->n_seen, err));
-    for (size_t i = 0; i < p->n_seen; i++) {
-        int32_t at = lines[i] = rgm_stack_own_line(view, p->stack_of[i]);
-        keys[i] = (uint64_t)p->cause_of[i] << CAUSE_SHIFT | rgm_line_key(view, at);
-        total[p->cause_of[i]]++;
-    }
-    RGM_GOTO(rgm_keyed_init(&groups, keys, p->n_seen, err));
-    for (size_t g = 0; g < groups.count; g++) {
-        uint32_t item = groups.items[groups.first[g]];
-        int64_t count = groups.first[g + 1] - groups.first[g];
-        uint8_t cause = p->cause_of[item];
-        if (count <= most[cause]) continue;
-        most[cause] = count;
-        p->facts->causes[cause].calling = is_calling(p, &groups, g);
-        p->facts->causes[cause].stack = lines[item];
-        p->facts->causes[cause].subject_share = (double)count / (double)total[cause];
-    }
-    for (int cause = 0; cause < RGM_CAUSE_COUNT; cause++)
-        if (!p->facts->causes[cause].count) p->facts->causes[cause].count = total[cause];
-done:
-    rgm_keyed_release(&groups);
-    rgm_free(keys);
-    rgm_free(lines);
-    return status;
 }
 
 static const rgm_cause_time no_time = {.stack = -1, .span = -1, .subject_share = NAN, .figure = NAN};
@@ -349,7 +293,7 @@ static rgm_status find_scope(rgm_partition *p, rgm_error *err) {
     rgm_verdict_facts *facts = p->facts;
     const rgm_view *view = facts->view;
     rgm_cause_time *unknown = &facts->causes[RGM_CAUSE_UNKNOWN], *scope = &facts->causes[RGM_CAUSE_SCOPE];
-    if (p->n_seen || !unknown->found) return RGM_OK;
+    if (p->seen->count || !unknown->found) return RGM_OK;
     for (uint32_t i = view->lane_first[facts->lane]; i < view->lane_first[facts->lane + 1]; i++) {
         uint32_t row = view->lane_spans[i];
         int32_t parent = rgm_view_parent(view, row);
@@ -412,7 +356,7 @@ static rgm_status name_subjects(rgm_partition *p, rgm_error *err) {
 }
 
 rgm_status rgm_verdict_of_host(rgm_verdict_facts *facts, rgm_error *err) {
-    rgm_partition p = {.facts = facts};
+    rgm_partition p = {.facts = facts, .seen = &facts->seen};
     rgm_status status;
     if (facts->lane < 0 || rgm_verdict_window(facts) <= 0) return RGM_OK;
     p.own = rgm_calloc(facts->view->n_spans + 1, sizeof *p.own);
@@ -421,7 +365,7 @@ rgm_status rgm_verdict_of_host(rgm_verdict_facts *facts, rgm_error *err) {
     RGM_GOTO(look_at_samples(&p, err));
     RGM_GOTO(rgm_verdict_small_calls(&p, err));
     divide_by_samples(&p);
-    RGM_GOTO(find_lines(&p, err));
+    RGM_GOTO(rgm_verdict_find_lines(facts, p.seen, err));
     RGM_GOTO(name_subjects(&p, err));
     RGM_GOTO(rgm_verdict_small_work(&p, err));
     find_layer(&p);
@@ -430,10 +374,5 @@ rgm_status rgm_verdict_of_host(rgm_verdict_facts *facts, rgm_error *err) {
 done:
     rgm_free(p.own);
     rgm_free(p.states);
-    rgm_free(p.stack_of);
-    rgm_free(p.time_of);
-    rgm_free(p.cause_of);
-    rgm_free(p.state_of);
-    rgm_free(p.bucket_of);
     return status;
 }

@@ -9,14 +9,10 @@ typedef struct {
     rgm_verdict_facts *facts;
     int64_t exclusive[RGM_ROLE_COUNT]; // NONE: outside of all roles, and steps without what is in them
     int64_t spans[RGM_ROLE_COUNT];
-    int64_t *own;      // [n_spans] of spans with a role on the lane: exclusive time in the window
-    uint8_t *states;   // [samples] as rgm_verdict_states tells them
-    int32_t *stack_of; // [n_seen], of samples in the window: its own stack, or that of who is waited for
-    int64_t *time_of;  // [n_seen], in order
-    uint8_t *cause_of, *bucket_of; // [n_seen]
-    uint8_t *state_of;             // [n_seen] an rgm_sample_state
-    size_t n_seen;
-    bool iterates; // batches are made by what hands out items
+    int64_t *own;    // [n_spans] of spans with a role on the lane: exclusive time in the window
+    uint8_t *states; // [samples] as rgm_verdict_states tells them
+    rgm_seen *seen;  // of the facts
+    bool iterates;   // batches are made by what hands out items
     int64_t of_bucket[RGM_ROLE_COUNT], displaced[RGM_ROLE_COUNT];
     int64_t of_cause[RGM_ROLE_COUNT][RGM_CAUSE_COUNT];
 } rgm_partition;
@@ -27,12 +23,6 @@ static inline uint64_t rgm_line_key(const rgm_view *view, int32_t stack) {
     uint64_t line = (uint64_t)(uint32_t)RGM_CELL(&view->run->stacks, line, stack, -1);
     return (uint64_t)RGM_CELL(&view->run->stacks, file, stack, 0) << LINE_BITS |
            (line & ((1u << LINE_BITS) - 1));
-}
-
-static inline void rgm_cause_time_add(rgm_cause_time *cause, double time, double variance) {
-    cause->time_ns += (int64_t)time;
-    cause->variance += variance;
-    cause->found = true;
 }
 
 // The line of other processes that most of a wait for them goes into, where the run holds their samples.

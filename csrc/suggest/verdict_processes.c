@@ -17,16 +17,18 @@ static bool may_wait(const rgm_verdict_facts *facts, uint8_t cause) {
 
 // Twice the mean distance of the main thread's samples.
 static int64_t near(const rgm_partition *p) {
-    return p->n_seen > 1 ? 2 * ((p->time_of[p->n_seen - 1] - p->time_of[0]) / (int64_t)(p->n_seen - 1)) : 0;
+    return p->seen->count > 1
+               ? 2 * ((p->seen->time[p->seen->count - 1] - p->seen->time[0]) / (int64_t)(p->seen->count - 1))
+               : 0;
 }
 
 // The cause that the main thread's nearest sample shows; UNKNOWN where none is near.
 static uint8_t cause_at(const rgm_partition *p, int64_t time) {
-    rgm_search search = rgm_search_in(0, p->n_seen);
-    while (rgm_search_on(&search)) rgm_search_tell(&search, p->time_of[search.middle] < time);
+    rgm_search search = rgm_search_in(0, p->seen->count);
+    while (rgm_search_on(&search)) rgm_search_tell(&search, p->seen->time[search.middle] < time);
     size_t at = search.low;
-    if (at == p->n_seen || (at > 0 && time - p->time_of[at - 1] < p->time_of[at] - time)) at--;
-    return llabs(p->time_of[at] - time) <= near(p) ? p->cause_of[at] : RGM_CAUSE_UNKNOWN;
+    if (at == p->seen->count || (at > 0 && time - p->seen->time[at - 1] < p->seen->time[at] - time)) at--;
+    return llabs(p->seen->time[at] - time) <= near(p) ? p->seen->cause[at] : RGM_CAUSE_UNKNOWN;
 }
 
 // Samples of other processes that work in waits of a cause, by line. A key holds cause, file and line.
@@ -83,7 +85,7 @@ rgm_status rgm_verdict_of_processes(rgm_partition *p, rgm_error *err) {
     int64_t own = RGM_CELL(&run->lanes, process, p->facts->lane, -1);
     work w = {0};
     rgm_status status = RGM_OK;
-    if (!p->n_seen || own < 0) return RGM_OK;
+    if (!p->seen->count || own < 0) return RGM_OK;
     if (!may_wait(p->facts, RGM_CAUSE_INPUT) && !p->facts->causes[RGM_CAUSE_CHILD].found) return RGM_OK;
     RGM_GOTO(RGM_ROWS(w.keys, run->samples.rows, err));
     RGM_GOTO(RGM_ROWS(w.samples, run->samples.rows, err));

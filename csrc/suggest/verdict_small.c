@@ -20,7 +20,7 @@ static line_of_calls calls_of(const rgm_partition *p, const rgm_keyed *lines, co
                               size_t g) {
     line_of_calls found = {0};
     for (uint32_t i = lines->first[g]; i < lines->first[g + 1]; i++) {
-        bool native = p->cause_of[rows[lines->items[i]]] == RGM_CAUSE_NATIVE;
+        bool native = p->seen->cause[rows[lines->items[i]]] == RGM_CAUSE_NATIVE;
         found.native += native;
         found.python += !native;
     }
@@ -40,12 +40,13 @@ rgm_status rgm_verdict_small_calls(rgm_partition *p, rgm_error *err) {
     rgm_status status;
     size_t count = 0, mixed = 0;
     line_of_calls all = {0};
-    RGM_GOTO(RGM_ROWS(keys, p->n_seen, err));
-    RGM_GOTO(RGM_ROWS(rows, p->n_seen, err));
-    for (size_t i = 0; i < p->n_seen; i++) {
-        int32_t stack = p->stack_of[i];
-        bool runs = p->cause_of[i] == RGM_CAUSE_NATIVE || p->cause_of[i] == RGM_CAUSE_PYTHON;
-        if (!runs || p->bucket_of[i] != RGM_ROLE_NONE || rgm_stack_own_line(view, stack) != stack) continue;
+    RGM_GOTO(RGM_ROWS(keys, p->seen->count, err));
+    RGM_GOTO(RGM_ROWS(rows, p->seen->count, err));
+    for (size_t i = 0; i < p->seen->count; i++) {
+        int32_t stack = p->seen->stack[i];
+        bool runs = p->seen->cause[i] == RGM_CAUSE_NATIVE || p->seen->cause[i] == RGM_CAUSE_PYTHON;
+        if (!runs || p->seen->bucket[i] != RGM_ROLE_NONE || rgm_stack_own_line(view, stack) != stack)
+            continue;
         keys[count] = rgm_line_key(view, stack);
         rows[count++] = (uint32_t)i;
     }
@@ -63,7 +64,7 @@ rgm_status rgm_verdict_small_calls(rgm_partition *p, rgm_error *err) {
         line_of_calls line = calls_of(p, &lines, rows, g);
         if (line.native <= line.python || !line.python) continue;
         for (uint32_t i = lines.first[g]; i < lines.first[g + 1]; i++) {
-            uint8_t *cause = &p->cause_of[rows[lines.items[i]]];
+            uint8_t *cause = &p->seen->cause[rows[lines.items[i]]];
             p->of_cause[RGM_ROLE_NONE][*cause]--;
             p->of_cause[RGM_ROLE_NONE][ *cause = RGM_CAUSE_SMALL_WORK]++;
         }

@@ -190,7 +190,7 @@ class GPUProfiler(OperationMethods, _core.Profiler):
         self._device_timing(device_timing and gpus.possible(), streams.find, streams.handle)
         self._kernels = kernels.Tracing(self, profile_kernels)
         self._collectives_told = collectives.begin() if self._kernels.may_run else collectives.Told()
-        self._series = series.start(self, telemetry, counters, device_id)
+        self._series = series.start(self, telemetry, counters, device_id, self._kernels.may_run)
         self._stalls_reason = stall_samples.start(self, stalls)
         self._structure = attachment.attach(self) if structure else None
         self._structure_asked = structure

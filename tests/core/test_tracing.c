@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tracing from its start: kernels and their scopes, graphs, what is refused, records that are odd or lost.
+#include "cuda/library/driver.h"
 #include "cuda/trace/cupti_records.h"
 #include "traced.h"
 
@@ -107,6 +108,23 @@ TEST(graphs_as_a_whole) {
     CHECK_EQ_I64(run->launches.graph[0], 4);
     CHECK_EQ_I64(run->launches.graph_node[0], -1);
     CHECK_EQ_I64(anomaly(run, RGM_ANOMALY_ORPHAN_KERNELS), 0);
+    rgm_run_free(run);
+}
+
+// The program has used CUDA before, and may have made graphs.
+TEST(a_graph_that_is_older_than_tracing_does_not_end_the_program) {
+    traced t;
+    const rgm_driver *driver;
+    rgm_tracing_options options = few_flushes();
+    uint64_t nodes[2] = {555, 556};
+    CHECK_OK(rgm_driver_start(&driver, NULL));
+    begin(&t, &options);
+    CHECK(stats_now().graph_nodes);
+    do_fake_cupti_set("older_graph", 4);
+    (void)do_fake_cupti_graph_launch(4, nodes, 2);
+    rgm_run *run = finish(&t);
+    do_fake_cupti_set("older_graph", 0);
+    CHECK_EQ_U64(count_kind(run, RGM_KIND_KERNEL), 2);
     rgm_run_free(run);
 }
 

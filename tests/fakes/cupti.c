@@ -23,6 +23,9 @@
 //   own_ids                 1: a driver's call inside a runtime's call has an id of its own, which no record
 //                           has
 //   untimed_syncs           1: the times of waits could not be collected, and are 0
+//   older_graph             a graph that was made before any tool was there: to launch it while launches of
+//   whole
+//                           graphs are recorded ends the program, as CUPTI 13.0.1 does on hardware
 //   copy_node               which node of each launched graph is a copy, -1 for none
 //   submit_ns               from the queueing of a launch to its submission, where those times are asked for
 //   pc_..., refuse_PC...    of PC sampling: cupti_pcsampling.h
@@ -61,6 +64,7 @@
     X(forbidden, 0)                                                                                          \
     X(calls_child, 0)                                                                                        \
     X(node_ns, 100)                                                                                          \
+    X(older_graph, 0)                                                                                        \
     X(copy_node, -1)                                                                                         \
     X(flush_records, 1)                                                                                      \
     X(cluster, 0)                                                                                            \

@@ -59,6 +59,7 @@ FAKE_EXPORT void fake_cupti_exec_destroy(uint64_t graph, uint64_t exec) {
 FAKE_EXPORT uint32_t fake_cupti_graph_launch(uint32_t graph, const uint64_t *nodes, size_t count) {
     uint32_t correlation = correlation_new();
     bool whole = are_several() ? whole_graphs != 0 : clients[0].kinds[LAYOUT_GRAPH];
+    if (whole && FAKE_VALUE(older_graph) == (long long)graph) abort();
     layout_work w = {.name = (uint64_t)(uintptr_t)"node_kernel",
                      .context = 1,
                      .stream = 7,

@@ -32,6 +32,10 @@ bool rgm_stack_passes(const rgm_view *view, int32_t stack, const char *part) {
     return false;
 }
 
+bool rgm_stack_is_in(const rgm_view *view, int32_t stack, const char *part) {
+    return stack >= 0 && rgm_text_has(file_of(view, stack), part);
+}
+
 bool rgm_stack_awaits_work(const rgm_view *view, int32_t stack) {
     rgm_string file = file_of(view, stack);
     return !of_the_program(view, file) &&

@@ -22,6 +22,8 @@ bool rgm_stack_iterates(const rgm_view *view, int32_t stack);
 bool rgm_stack_is_own(const rgm_view *view, int32_t stack);
 // Whether a function of the stack is in a file whose path has `part` in it.
 bool rgm_stack_passes(const rgm_view *view, int32_t stack, const char *part);
+// Whether its innermost function is in a file whose path holds this part.
+bool rgm_stack_is_in(const rgm_view *view, int32_t stack, const char *part);
 // Whether the stack ends where the interpreter's library waits for what other threads do: the end of one, a
 // result, an event, an item of a queue. Not where it takes a lock, which is no function of Python's.
 bool rgm_stack_awaits_work(const rgm_view *view, int32_t stack);

@@ -22,9 +22,10 @@
 
 // X(type, name, default, unit, doc)
 #define RGM_TRACING_OPTIONS(X)                                                                               \
-    X(int64_t, graph_nodes, 0, "",                                                                           \
+    X(int64_t, graph_nodes, 2, "",                                                                           \
       "1: a record for each node of a CUDA graph, booked on the scopes of the capture; 0: one for each "     \
-      "launch")                                                                                              \
+      "launch, which must not be of a graph that was instantiated before tracing (CUPTI 13.0 ends the "      \
+      "program); 2: one for each launch where no graph can be older than tracing, else for each node")       \
     X(int64_t, sync_events, 0, "", "1: records of event recordings, so that waits name what they wait for")  \
     X(int64_t, memory, 0, "",                                                                                \
       "1: records of memory that CUDA gives out and takes back, and of its pools, and the calls that asked") \
@@ -94,8 +95,9 @@ typedef struct {
 rgm_status rgm_tracing_start(rgm_device_sink sink, const rgm_tracing_options *options,
                              rgm_error *err) RGM_NODISCARD;
 // The same, unless this has become true before CUPTI is asked: for who may give a start up from another
-// thread, by setting it and then stopping.
-rgm_status rgm_tracing_start_unless(const _Atomic(bool) *given_up, rgm_device_sink sink,
+// thread, by setting it and then stopping. unused_ns: when the driver was last seen not to be in use, 0 where
+// nobody has looked.
+rgm_status rgm_tracing_start_unless(const _Atomic(bool) *given_up, int64_t unused_ns, rgm_device_sink sink,
                                     const rgm_tracing_options *options, rgm_error *err) RGM_NODISCARD;
 // Collects what the device has finished, for as long as the wait allows. Nothing for another sink's argument.
 void rgm_tracing_flush(const void *owner, int64_t wait_ns);

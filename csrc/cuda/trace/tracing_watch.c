@@ -146,7 +146,9 @@ static void *start(void *arg) {
     rgm_error err;
     int64_t begin_ns = rgm_thread_cpu_ns();
     rgm_error_clear(&err);
-    rgm_status status = rgm_tracing_start_unless(&watch->given_up, watch->sink, &watch->options, &err);
+    int64_t unused_ns = watch->at_once ? 0 : atomic_load(&watch->unused_ns);
+    rgm_status status =
+        rgm_tracing_start_unless(&watch->given_up, unused_ns, watch->sink, &watch->options, &err);
     bool context = status == RGM_OK && has_context();
     pthread_mutex_lock(&watch->mutex);
     bool given_up = watch->given_up;

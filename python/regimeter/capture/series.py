@@ -13,6 +13,11 @@ from ..system import libraries
 DEFAULT_INTERVAL_MS = 100.0
 BUDGET = 0.01  # of the wall time inside NVML
 RANGE_OPTIONS = ("set", "scopes", "max_ranges")
+# Seen with CUPTI 13.0.1 on an H200: nine ranges, every count of them 0, while the same ranges alone are exact.
+BESIDE_KERNELS = (
+    "ranges count nothing while kernels are recorded: leave profile_kernels out (record: --kernels and its options),"
+    " or take counters=True, which samples"
+)
 WAITING = "no scope for the device has begun in a thread with a CUDA context"
 
 
@@ -28,9 +33,16 @@ class Series:
 
 
 def start(
-    profiler: _core.Profiler, telemetry: bool | float, counters: bool | str | Mapping[str, Any], device: int
+    profiler: _core.Profiler,
+    telemetry: bool | float,
+    counters: bool | str | Mapping[str, Any],
+    device: int,
+    kernels: bool,
 ) -> Series:
-    """Start what is asked for. That it cannot be had is a reason and a warning, no error; ValueError for nonsense."""
+    """Start what is asked for. That it cannot be had is a reason and a warning, no error; ValueError for nonsense.
+
+    kernels: whether they are recorded, or may be.
+    """
     made = Series()
     if telemetry is not False or counters is not False:
         libraries.search_wheels()
@@ -39,7 +51,7 @@ def start(
         if made.telemetry_reason:
             warnings.warn(f"no telemetry: {made.telemetry_reason}", RuntimeWarning, stacklevel=3)
     if isinstance(counters, Mapping) or (isinstance(counters, str) and is_for_ranges(counters)):
-        _start_ranges(profiler, made, counters if isinstance(counters, Mapping) else {"set": counters})
+        _start_ranges(profiler, made, counters if isinstance(counters, Mapping) else {"set": counters}, kernels)
     elif counters is not False:
         made.counters_set = counters if isinstance(counters, str) else "pm"
         made.counters_reason = profiler._counters_start(device, made.counters_set, "auto", 0)
@@ -54,7 +66,7 @@ def is_for_ranges(counters: str) -> bool:
     return known is not None and known["profiler"] == "range"
 
 
-def _start_ranges(profiler: _core.Profiler, made: Series, asked: Mapping[str, Any]) -> None:
+def _start_ranges(profiler: _core.Profiler, made: Series, asked: Mapping[str, Any], kernels: bool) -> None:
     """Make scopes ranges of counters; ValueError for an option that does not exist."""
     unknown = sorted(set(asked) - set(RANGE_OPTIONS))
     if unknown:
@@ -63,6 +75,10 @@ def _start_ranges(profiler: _core.Profiler, made: Series, asked: Mapping[str, An
     names = asked.get("scopes")
     if isinstance(names, str):
         names = (names,)
+    if kernels:
+        made.counters_reason = BESIDE_KERNELS
+        warnings.warn(f"no hardware counters: {BESIDE_KERNELS}", RuntimeWarning, stacklevel=4)
+        return
     profiler._ranges_start(made.counters_set, int(asked.get("max_ranges", 1000)), names)
     made.ranges = True
     made.counters_reason = WAITING

@@ -285,6 +285,8 @@ def _kernels(arguments: argparse.Namespace) -> dict[str, int] | str | bool:
         if asked:
             raise CommandError("record: --no-kernels contradicts --kernels and its options")
         return False
+    if asked and arguments.counter_ranges is not None:
+        raise CommandError("record: --counter-ranges counts nothing while kernels are recorded; leave --kernels out")
     # Who measures with counters asks the same tool of the vendor's, and chooses what it is asked for.
     elsewhere = arguments.counters or arguments.counter_ranges is not None or arguments.count is not None
     return (kernels or True) if asked else False if elsewhere else told.AWAITED

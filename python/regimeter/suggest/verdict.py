@@ -149,7 +149,7 @@ def verdict_of(run: "Run", policy: Mapping[str, float] | None = None) -> Verdict
         sentence=sentence + _tie(causes),
         why=_why(causes, int(table.samples[0]), int(table.displaced[0]), places)
         + _doubt(first, int(table.samples[0]), int(table.displaced[0]), policy or {})
-        + _outside(run.duration_ns * MS, window, steps, on_device),
+        + _outside(run.duration_ns * MS, window, steps),
         next=(HOST_ONLY.next if host_only else _without_stacks(run, first) or words.next.format_map(filled))
         + _bound(first),
         confidence=_core.DEGREES[table.confidence[0]],
@@ -219,9 +219,11 @@ def _place(run: "Run", stack: int, name: str) -> str:
 
 
 def _of(window_ms: float, steps: int, on_device: bool) -> str:
-    if on_device:
-        return f"the {duration(window_ms)} from the first to the last work of the device"
-    return f"the {duration(window_ms)} of {steps} steps" if steps else f"the run of {duration(window_ms)}"
+    if steps:
+        return f"the {duration(window_ms)} of {steps} steps"
+    return f"the {duration(window_ms)} from the first to the last work of the device" if on_device else (
+        f"the run of {duration(window_ms)}"
+    )
 
 
 def _share(value: float | None) -> str:
@@ -337,10 +339,10 @@ def _whose(first: Cause) -> str:
     return ", in other threads that the main one waits for" if threads else ""
 
 
-def _outside(run_ms: float, window_ms: float, steps: int, on_device: bool) -> str:
+def _outside(run_ms: float, window_ms: float, steps: int) -> str:
     """Say how much of the run no share is of, where that is much: imports, loading, what follows the last step."""
     rest = run_ms - window_ms
-    if on_device or not steps or rest < OUTSIDE * run_ms:
+    if not steps or rest < OUTSIDE * run_ms:
         return ""
     return f" Outside of these steps: {duration(rest)} of the run's {duration(run_ms)}."
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cause: python. Between the steps of a model on the device, its choices are put together in Python."""
+"""Cause: device_idle. Between the steps of a model on the device, its choices are put together in Python."""
 
 import torch
 from torch import nn
