@@ -211,6 +211,7 @@ TEST(graphs_are_as_the_first_tool_has_them) {
     CHECK_EQ_U64(finish(&o), 3);
     they_end(them);
     o = make(130300, 1, RGM_SUBSCRIBE_ALLOW);
+    o.options.graph_nodes = 0;
     CHECK_OK(start(&o));
     CHECK(!stats_now().graph_nodes);
     (void)graph_launch(5, nodes, 3);

@@ -3,7 +3,6 @@
 
 import torch
 from torch import nn
-from torch.distributions import Categorical
 
 CARTS, MOMENTS, EPISODES = 64, 50, 50
 GRAVITY, MASS, POLE_MASS, LENGTH, FORCE, TAU = 9.8, 1.1, 0.05, 0.5, 10.0, 0.02
@@ -27,10 +26,10 @@ for _ in range(EPISODES):
     alive = torch.ones(CARTS, device="cuda")
     chances, rewards = [], []
     for _ in range(MOMENTS):
-        choice = Categorical(logits=policy(state), validate_args=False)
-        action = choice.sample()
-        chances.append(choice.log_prob(action))
-        state = moved(state, action)
+        logs = policy(state).log_softmax(1)
+        action = torch.multinomial(logs.detach().exp(), 1)
+        chances.append(logs.gather(1, action).squeeze(1))
+        state = moved(state, action.squeeze(1))
         alive = alive * (state[:, 2].abs() < 0.2) * (state[:, 0].abs() < 2.4)
         rewards.append(alive)
     returns = torch.stack(rewards).flip(0).cumsum(0).flip(0)

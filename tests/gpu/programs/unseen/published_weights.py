@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cause: lock. A thread that publishes the weights, slowly, keeps the lock that the training loop needs for its step."""
+"""Cause: lock. A thread that slowly publishes the weights keeps the lock that each training step needs."""
 
 import os
 import tempfile
@@ -40,7 +40,6 @@ with tempfile.TemporaryDirectory() as folder:
             loss.backward()
             optimizer.step()
         losses.append(loss.item())
-        time.sleep(0.001)
     done.set()
     publisher.join()
 print(losses[0], losses[-1])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cause: device. Long prompts are scored by a causal transformer in bfloat16, whose tokens are on the device already."""
+"""Cause: device. Long prompts, on the device already, are scored by a causal transformer in bfloat16."""
 
 import torch
 from torch import nn
