@@ -41,6 +41,26 @@ def test_what_the_supervisor_imports_before_the_program(tmp_path):
     assert imported & LATE == set()
 
 
+def test_what_the_report_needs_is_imported_while_the_program_runs():
+    code = """if True:
+        import sys, time
+        from regimeter.cli.ahead import Ahead
+
+        for ended in (True, False):
+            ahead = Ahead(".outcome", 0.05)
+            ahead.begin(0)
+            if ended:
+                ahead.end()
+            until = time.monotonic() + (0.5 if ended else 60)
+            while "regimeter.cli.outcome" not in sys.modules and time.monotonic() < until:
+                time.sleep(0.01)
+            print("regimeter.cli.outcome" in sys.modules)
+        from regimeter.cli import outcome  # waits for the other thread to end it
+        outcome.Recording
+        """
+    assert printed(code).split() == ["False", "True"]
+
+
 def test_what_is_imported_and_started_in_the_program(tmp_path):
     code = "import json, resource, sys; print(json.dumps([sorted(sys.modules), resource.getrusage(-1).ru_maxrss]))"
     command = [sys.executable, "-m", "regimeter", "record", "-q", "-o", str(tmp_path / "run.rgm"), "-c", code]

@@ -13,6 +13,7 @@ from .. import _core
 from ..capture import recording as told
 from ..capture.rates import STACKS_HZ, STALL_PERIODS, budget_ppm
 from . import supervise
+from .ahead import Ahead
 from .common import as_option
 from .environment import begins_inside, environment_of
 from .errors import CommandError, describe
@@ -228,8 +229,10 @@ def run(arguments: argparse.Namespace) -> int:
     options = _options(arguments, name)  # what is wrong with them is said before there is a file
     reserved = reserve(arguments.output, name)
     interval_ms = _resident_ms(arguments, options)
+    ahead = Ahead(".outcome")
     with launch(options, command, reserved.file, arguments.layout) as (started, environment):
-        outcome = supervise.run_child(started, environment, round(interval_ms * 1e6))
+        outcome = supervise.run_child(started, environment, round(interval_ms * 1e6), ahead.begin)
+    ahead.end()
     whole = False
     try:
         from .outcome import Recording  # when the program has ended, see there

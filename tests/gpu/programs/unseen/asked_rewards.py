@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cause: network. A policy writes answers, and a service behind a socket takes its time to say how good they are."""
+"""Cause: network. A service behind a socket takes its time to say how good the answers of a policy are."""
 
 import json
 import socket

@@ -4,7 +4,7 @@
 import torch
 from torch import nn
 
-CARTS, MOMENTS, EPISODES = 64, 50, 50
+CARTS, MOMENTS, EPISODES = 64, 50, 200
 GRAVITY, MASS, POLE_MASS, LENGTH, FORCE, TAU = 9.8, 1.1, 0.05, 0.5, 10.0, 0.02
 
 

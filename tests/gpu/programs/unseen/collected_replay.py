@@ -24,11 +24,11 @@ class Memory:
 
 
 gc.disable()
-memory = Memory(60_000)
+memory = Memory(40_000)
 gc.enable()
 network = nn.Sequential(nn.Linear(4, 256), nn.ReLU(), nn.Linear(256, 2)).to("cuda")
 optimizer = torch.optim.Adam(network.parameters(), lr=1e-3)
-for step in range(45):
+for step in range(26):
     states, actions, rewards = memory.sample(128)
     values = network(states).gather(1, actions).squeeze(1)
     loss = nn.functional.smooth_l1_loss(values, rewards)

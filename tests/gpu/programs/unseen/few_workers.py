@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cause: input. Two worker processes make spectrograms of long recordings, and the training loop waits for them."""
+"""Cause: input. Two worker processes make spectrograms of long recordings; the loop waits for them."""
 
 import numpy
 import torch
@@ -25,7 +25,7 @@ class Recordings(Dataset):
         return strength[:, :512].astype(numpy.float32), index % 10
 
 
-model = nn.Sequential(nn.Linear(512, 256), nn.ReLU(), nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 10)).to("cuda")
+model = nn.Sequential(nn.Linear(512, 256), nn.ReLU(), nn.Linear(256, 10)).to("cuda")
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
 batches = DataLoader(Recordings(800), batch_size=16, shuffle=True, num_workers=2, pin_memory=True)
 for inputs, labels in batches:

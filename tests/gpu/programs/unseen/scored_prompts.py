@@ -48,7 +48,7 @@ with torch.device("cuda"):
 prompts = torch.randint(WORDS, (4, BATCH, LENGTH), device="cuda")
 scores = []
 with torch.inference_mode():
-    for number in range(44):
+    for number in range(50):
         tokens = prompts[number % len(prompts)]
         logits = model(tokens)[:, :-1]
         loss = functional.cross_entropy(logits.flatten(0, 1), tokens[:, 1:].flatten())
