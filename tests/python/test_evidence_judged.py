@@ -106,7 +106,7 @@ def test_decoding_is_judged_on_both_sides_of_the_line():
             "kernels": 40 * decoding.TOKENS, "kernels_of_layer": [20] * 2 * decoding.TOKENS,
             "kernels_of_token": [40] * decoding.TOKENS}  # fmt: skip
     graph = {"tokens": tokens, "token_ns": {"median": 1}, "verdict": "device", "wall_ns": 500, "busy_ns": 480,
-             "kernels": decoding.TOKENS}  # fmt: skip
+             "kernels": 40 * decoding.TOKENS}  # fmt: skip
     found = {"layers": 2, "weight_bytes": 1, "peak_bytes_per_s": 4.8e12, "eager": loop, "graph": graph}
     assert False not in judged(decoding.judge(found)).values()
     for wrong in (

@@ -194,15 +194,19 @@ def describe(device: dict[str, Any]) -> dict[str, Any]:
 
 
 def changed_files() -> list[str] | None:
-    """Return the files that differ from the commit, None where that is not known: a copy without its repository."""
+    """Return the files that differ from the commit, None where that is not known: a copy without its repository.
+
+    A copy may have the repository as it was before the commit that EVIDENCE_COMMIT names.
+    """
+    commit = os.environ.get("EVIDENCE_COMMIT") or "HEAD"
     try:
         told = subprocess.run(
-            ["git", "status", "--porcelain", "--untracked-files=no"], cwd=ROOT,
+            ["git", "diff", "--name-only", commit, "--"], cwd=ROOT,
             capture_output=True, text=True, timeout=30, check=True,
         )  # fmt: skip
     except (OSError, subprocess.SubprocessError):
         return None
-    return [line[3:] for line in told.stdout.splitlines()]
+    return told.stdout.splitlines()
 
 
 def call(target: str, arguments: list[Any], result: Path) -> int:
