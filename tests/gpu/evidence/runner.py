@@ -49,7 +49,7 @@ MEASUREMENTS = (
     Measurement("device_clock", 60, 6),
     Measurement("attribution", 90, 18),
     Measurement("decoding", 60, 15),
-    Measurement("recorded", 100, 45),
+    Measurement("recorded", 180, 45),
     Measurement("calibration", 155, 55),
     Measurement("regimes", 125, 45, "counters"),
     Measurement("scope_cost", 60, 7),
