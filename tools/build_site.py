@@ -9,6 +9,7 @@ CMakeLists.txt is the build; what it says of flags and of sources is repeated he
 """
 
 import argparse
+import compileall
 import os
 import platform
 import re
@@ -164,6 +165,8 @@ def main() -> int:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise SystemExit(f"build_site: linking failed\n{done.stderr}")
+    # Where nothing may be written at run time, by PYTHONDONTWRITEBYTECODE or the folder, each start would compile it.
+    compileall.compile_dir(package, quiet=2)
     print(f"built {module}")
     return 0
 

@@ -216,10 +216,11 @@ typedef struct {
     uint8_t padding[5];
 } rgm_device_memory_row;
 
-// How long a kernel waited before it ran, in two parts. Its activity is that of the same start.
+// How long a kernel waited before it ran, in two parts of which the sum alone is certain: where between them
+// the launch counts as submitted is up to CUPTI. Its activity is that of the same start.
 typedef struct {
     int64_t start_ns;    // of the kernel, CLOCK_MONOTONIC
-    int64_t buffered_ns; // from when its launch was put into the command buffer to when that was submitted
+    int64_t buffered_ns; // from when its launch was queued to when it was submitted
     int64_t waiting_ns;  // from there to the start
     uint32_t correlation;
     int16_t device;

@@ -94,10 +94,10 @@ typedef uint32_t rgm_name;
       "Row in `spans` of the call that made the graph node, inside the scopes of the capture, -1 when not "  \
       "known.")                                                                                              \
     X(i64, buffered_ns, "ns", -1,                                                                            \
-      "Of a kernel: from when its launch was put into the program's command buffer to when that was given "  \
-      "to the device, -1 when not recorded.")                                                                \
+      "Of a kernel: from when its launch was queued to when CUPTI says that it was submitted, which lies "   \
+      "behind the earlier work of the stream on the hardware that was seen; -1 when not recorded.")          \
     X(i64, waiting_ns, "ns", -1,                                                                             \
-      "Of a kernel: from there to its start, behind other work of the device; -1 when not recorded.")
+      "Of a kernel: from there to its start, -1 when not recorded. The sum of both is the whole wait.")
 
 #define RGM_MEMORY(X)                                                                                        \
     X(i64, time_ns, "ns", 0, "When, on the clock of the spans.")                                             \

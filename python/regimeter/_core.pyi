@@ -330,10 +330,10 @@ class LaunchesTable(Table):
     capture: NDArray[np.int64]
     """Row in `spans` of the call that made the graph node, inside the scopes of the capture, -1 when not known."""
     buffered_ns: NDArray[np.int64]
-    """Of a kernel: from when its launch was put into the program's command buffer to when that was given to the device,
-    -1 when not recorded. [ns]"""
+    """Of a kernel: from when its launch was queued to when CUPTI says that it was submitted, which lies behind the
+    earlier work of the stream on the hardware that was seen; -1 when not recorded. [ns]"""
     waiting_ns: NDArray[np.int64]
-    """Of a kernel: from there to its start, behind other work of the device; -1 when not recorded. [ns]"""
+    """Of a kernel: from there to its start, -1 when not recorded. The sum of both is the whole wait. [ns]"""
 
 @type_check_only
 class MemoryTable(Table):
@@ -1434,14 +1434,22 @@ class LaunchTimesTable(Table):
     queued_work: NDArray[np.int64]
     """Kernels of which it was recorded when their launch was queued and submitted; the following columns are of those
     alone."""
+    queued_mean_ns: NDArray[np.float64]
+    """Mean wait, from when the launch was queued to the start of the kernel: behind earlier work and on the way to the
+    device. [ns]"""
+    queued_median_ns: NDArray[np.float64]
+    """Median of the same. [ns]"""
+    queued_p95_ns: NDArray[np.float64]
+    """95th percentile (percentile_tail) of the same. [ns]"""
     buffered_mean_ns: NDArray[np.float64]
-    """Mean time in the program's own queue, before the launch was submitted. [ns]"""
+    """Mean of the part of the wait before CUPTI's time of submission, which lies behind the earlier work of the stream
+    on the hardware that was seen. [ns]"""
     buffered_median_ns: NDArray[np.float64]
     """Median of the same. [ns]"""
     buffered_p95_ns: NDArray[np.float64]
     """95th percentile (percentile_tail) of the same. [ns]"""
     waiting_mean_ns: NDArray[np.float64]
-    """Mean time from the submission to the start: behind other work of the device, or on the way to it. [ns]"""
+    """Mean of the part of the wait after CUPTI's time of submission. [ns]"""
     waiting_median_ns: NDArray[np.float64]
     """Median of the same. [ns]"""
     waiting_p95_ns: NDArray[np.float64]

@@ -27,7 +27,8 @@
 //   whole
 //                           graphs are recorded ends the program, as CUPTI 13.0.1 does on hardware
 //   copy_node               which node of each launched graph is a copy, -1 for none
-//   submit_ns               from the queueing of a launch to its submission, where those times are asked for
+//   submit_ns               from the submission of a launch to its start, where those times are asked for
+//   submit_early            1: from its queueing to its submission instead
 //   pc_..., refuse_PC...    of PC sampling: cupti_pcsampling.h
 //   used_before             1: the program used CUDA before it asked for those times: accepted, and all are 0
 // and counts: flushes, delivered (records), declined (buffers that were refused), subscribed, kinds
@@ -71,7 +72,8 @@
     X(most_clusters, 0)                                                                                      \
     X(flush_calls, 1)                                                                                        \
     X(own_ids, 0)                                                                                            \
-    X(submit_ns, 2000)                                                                                       \
+    X(submit_ns, 500)                                                                                        \
+    X(submit_early, 0)                                                                                       \
     X(used_before, 0)                                                                                        \
     X(refuse_ActivityEnableLatencyTimestamps, 0)                                                             \
     X(refuse_PCSamplingEnable, 0)                                                                            \

@@ -122,12 +122,15 @@ static void add_stamped(uint32_t kind, layout_work *w, int64_t end_ns) {
 
 static bool queue_times;
 
-// The launch was queued when its call began, and submitted a little later, but before the work began.
+// The launch was queued when its call began. It counts as submitted shortly before it starts, so behind the
+// earlier work of its stream, as on an H200 with CUPTI 13.0.1; or shortly after it was queued, as one may
+// read the header.
 static void set_queue(layout_work *w, int64_t start_ns, int64_t begun_ns) {
     if (!queue_times || FAKE_VALUE(used_before) || begun_ns > start_ns) return;
     uint64_t before = (uint64_t)(start_ns - begun_ns), submit = (uint64_t)FAKE_VALUE(submit_ns);
     w->queued = w->start - before;
-    w->submitted = w->queued + (submit < before ? submit : before);
+    if (submit > before) submit = before;
+    w->submitted = FAKE_VALUE(submit_early) ? w->queued + submit : w->start - submit;
 }
 
 static void add_work(uint32_t kind, layout_work *w, int64_t start_ns, int64_t end_ns, int64_t begun_ns) {

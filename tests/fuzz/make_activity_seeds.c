@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes the seeds of fuzz_activity: one buffer for each layout of the records, with every kind that is read.
+// Writes the seeds of fuzz_activity: one buffer for each layout of the records, with every kind that is read,
+// and heads of buffers that a real CUPTI filled. Run it in the root of the repository.
 //
 //     cc -std=c11 -D_GNU_SOURCE tests/fuzz/make_activity_seeds.c -o make_activity_seeds
 //     ./make_activity_seeds tests/fuzz/seeds/fuzz_activity
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -63,19 +65,54 @@ static size_t all_kinds(uint8_t *to, uint32_t version) {
     return (size_t)(at - to);
 }
 
+// A seed is what chooses the layout and what is known, where it is cut into two buffers, and the records.
+static size_t set_head(uint8_t *bytes, size_t layout, uint8_t known) {
+    const uint32_t cut = 300;
+    bytes[0] = (uint8_t)layout;
+    bytes[1] = known;
+    memcpy(bytes + 2, &cut, 4);
+    return 6;
+}
+
+static bool write_seed(const char *folder, const char *name, const uint8_t *bytes, size_t size) {
+    char path[4096];
+    (void)snprintf(path, sizeof path, "%s/%s.bin", folder, name);
+    FILE *file = fopen(path, "wb");
+    return file && fwrite(bytes, 1, size, file) == size && fclose(file) == 0;
+}
+
+// Large seeds make a fuzzer slow, so only whole records of the first 4 kB after `skip`.
+static bool write_recorded(const char *folder, const char *name, long skip) {
+    enum { LAYOUT_OF_13_0 = 8, MOST = 4096 };
+    uint8_t bytes[6 + MOST];
+    char path[4096];
+    (void)snprintf(path, sizeof path, "tests/data/activity/%s.raw", name);
+    FILE *file = fopen(path, "rb");
+    if (!file || fseek(file, skip, SEEK_SET) != 0) return false;
+    size_t at = set_head(bytes, LAYOUT_OF_13_0, 5), read = fread(bytes + at, 1, MOST, file), whole = 0;
+    for (void *record = NULL; layout_next(130001, bytes + at, read, &record) == 0;) {
+        uint32_t kind;
+        memcpy(&kind, record, sizeof kind);
+        size_t end = (size_t)((uint8_t *)record - bytes) - at + layout_size(130001, kind);
+        if (end > read) break;
+        whole = end;
+    }
+    return fclose(file) == 0 && write_seed(folder, name, bytes, at + whole);
+}
+
 int main(int argc, char **argv) {
     uint8_t bytes[8192];
-    char path[4096];
+    char name[64];
     if (argc != 2) return 2;
     for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) {
-        uint32_t cut = 300;
-        bytes[0] = (uint8_t)i;
-        bytes[1] = (uint8_t)(i & 7);
-        memcpy(bytes + 2, &cut, 4);
-        size_t size = 6 + all_kinds(bytes + 6, versions[i]);
-        (void)snprintf(path, sizeof path, "%s/version_%u.bin", argv[1], versions[i]);
-        FILE *file = fopen(path, "wb");
-        if (!file || fwrite(bytes, 1, size, file) != size || fclose(file) != 0) return 1;
+        size_t size = set_head(bytes, i, (uint8_t)(i & 7));
+        size += all_kinds(bytes + size, versions[i]);
+        (void)snprintf(name, sizeof name, "version_%u", versions[i]);
+        if (!write_seed(argv[1], name, bytes, size)) return 1;
     }
-    return 0;
+    const long mixed = 9824; // where copies, sets and waits follow one another
+    return write_recorded(argv[1], "h200_memory", 0) && write_recorded(argv[1], "h200_queue_times", 0) &&
+                   write_recorded(argv[1], "h200_graph_nodes_0", mixed)
+               ? 0
+               : 1;
 }

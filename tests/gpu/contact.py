@@ -61,7 +61,7 @@ STEPS = (
     Step("samples", 25, "Which clock do the times of PM samples carry?"),
     Step("stalls", 80, "Do samples of stalls add up, begin late, stand beside records of kernels, and have lines?"),
     Step("evidence", 70, "Do the first claims hold?"),
-    Step("endings", 30, "Does a process that traces survive fork, a missing close, and torch.profiler?"),
+    Step("endings", 75, "Does a process that traces survive fork, a missing close, and torch.profiler?"),
 )
 
 

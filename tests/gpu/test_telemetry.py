@@ -77,8 +77,11 @@ def test_what_does_not_change_is_the_same(nv, device, theirs):
     assert value(device, "power_limit_watts") == nv.nvmlDeviceGetEnforcedPowerLimit(theirs) / 1e3
     facts = next(one for one in telemetry.facts()["devices"] if one["uuid"] == device.uuid)
     assert facts["clock_sm_max_mhz"] == nv.nvmlDeviceGetMaxClockInfo(theirs, nv.NVML_CLOCK_SM)
-    assert facts["pcie_width"] == nv.nvmlDeviceGetCurrPcieLinkWidth(theirs)
-    for name, call in (("ecc_mode", "nvmlDeviceGetEccMode"), ("persistence_mode", "nvmlDeviceGetPersistenceMode")):
+    for name, call in (
+        ("pcie_width", "nvmlDeviceGetCurrPcieLinkWidth"),  # a virtual machine does not tell
+        ("ecc_mode", "nvmlDeviceGetEccMode"),
+        ("persistence_mode", "nvmlDeviceGetPersistenceMode"),
+    ):
         try:
             expected = getattr(nv, call)(theirs)
         except nv.NVMLError:

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+from importlib.util import cache_from_source
 from pathlib import Path
 
 import pytest
@@ -106,6 +107,8 @@ def test_the_package_works_without_cmake_and_ninja(tmp_path):
     environment = {**os.environ, "PATH": str(tools)}
     command = [sys.executable, str(ROOT / "tools" / "build_site.py"), str(tmp_path / "site")]
     subprocess.run(command, env=environment, check=True, capture_output=True, timeout=600)
+    modules = list((tmp_path / "site").rglob("*.py"))
+    assert [module.name for module in modules if not Path(cache_from_source(module)).exists()] == []
     code = "import regimeter, regimeter._core as c; print(c.__file__, regimeter.__version__, len(c.kernels()))"
     environment["PYTHONPATH"] = str(tmp_path / "site")
     out = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)

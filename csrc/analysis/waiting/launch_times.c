@@ -132,33 +132,48 @@ static void put_work(launches *l, rgm_launch_times *out, size_t row, const uint3
     out->device_mean_ns[row] = device.mean;
 }
 
-// Of a column of `launches`, or of the durations where there is none: those of the work that was queued.
-static rgm_spread spread_of_queued(launches *l, const int64_t *column, const uint32_t *items, size_t work,
+typedef enum { BUFFERED, WAITING, WHOLE_WAIT, DURATION } queue_part;
+
+static int64_t queue_part_of(const rgm_run *run, queue_part part, size_t row, uint32_t span) {
+    const rgm_launches *rows = &run->launches;
+    switch (part) {
+    case BUFFERED: return rows->buffered_ns[row];
+    case WAITING: return rows->waiting_ns[row];
+    case WHOLE_WAIT: return rgm_add_bounded(rows->buffered_ns[row], rows->waiting_ns[row]);
+    default: return run->spans.duration_ns[span];
+    }
+}
+
+// Of the work whose times in queues were recorded.
+static rgm_spread spread_of_queued(launches *l, queue_part part, const uint32_t *items, size_t work,
                                    size_t *count) {
     *count = 0;
     for (size_t i = 0; i < work; i++) {
         uint32_t span = l->rows[items[i]];
         if (l->config[span] < 0) continue;
-        l->values[(*count)++] = column ? column[l->config[span]] : l->view->run->spans.duration_ns[span];
+        l->values[(*count)++] = queue_part_of(l->view->run, part, (size_t)l->config[span], span);
     }
     return rgm_spread_of(l->values, *count, l->scratch, l->policy->percentile_tail);
 }
 
 static void put_queue(launches *l, rgm_launch_times *out, size_t row, const uint32_t *items, size_t work) {
-    const rgm_launches *rows = &l->view->run->launches;
     size_t count = 0;
     if (!l->config) return;
-    rgm_spread buffered = spread_of_queued(l, rows->buffered_ns, items, work, &count);
+    rgm_spread queued = spread_of_queued(l, WHOLE_WAIT, items, work, &count);
     out->queued_work[row] = (int64_t)count;
     if (!count) return;
-    rgm_spread waiting = spread_of_queued(l, rows->waiting_ns, items, work, &count);
+    rgm_spread buffered = spread_of_queued(l, BUFFERED, items, work, &count);
+    rgm_spread waiting = spread_of_queued(l, WAITING, items, work, &count);
+    out->queued_mean_ns[row] = queued.mean;
+    out->queued_median_ns[row] = queued.median;
+    out->queued_p95_ns[row] = queued.tail;
     out->buffered_mean_ns[row] = buffered.mean;
     out->buffered_median_ns[row] = buffered.median;
     out->buffered_p95_ns[row] = buffered.tail;
     out->waiting_mean_ns[row] = waiting.mean;
     out->waiting_median_ns[row] = waiting.median;
     out->waiting_p95_ns[row] = waiting.tail;
-    out->on_device_mean_ns[row] = spread_of_queued(l, NULL, items, work, &count).mean;
+    out->on_device_mean_ns[row] = spread_of_queued(l, DURATION, items, work, &count).mean;
 }
 
 static rgm_status put_group(launches *l, rgm_launch_times *out, size_t group, rgm_error *err) {

@@ -30,8 +30,8 @@
     X(int64_t, memory, 0, "",                                                                                \
       "1: records of memory that CUDA gives out and takes back, and of its pools, and the calls that asked") \
     X(int64_t, queue_times, 0, "",                                                                           \
-      "1: of each kernel when its launch was put into the command buffer and when that was submitted; "      \
-      "CUPTI wants to be asked before the program's first use of CUDA")                                      \
+      "1: of each kernel when its launch was queued and when it was submitted, as CUPTI says; its header "   \
+      "wants that asked before the program's first use of CUDA")                                             \
     X(int64_t, driver_launches, 0, "",                                                                       \
       "1: of kernel launches only the driver's call is followed, which saves two of four callbacks; the "    \
       "runtime's name of the call is lost")                                                                  \

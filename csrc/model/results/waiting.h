@@ -109,12 +109,18 @@ typedef enum { RGM_IDLE_CAUSES(RGM_IDLE_ENUM) RGM_IDLE_COUNT } rgm_idle_cause;
     X(i64, queued_work, "", 0,                                                                               \
       "Kernels of which it was recorded when their launch was queued and submitted; the following columns "  \
       "are of those alone.")                                                                                 \
+    X(f64, queued_mean_ns, "ns", NAN,                                                                        \
+      "Mean wait, from when the launch was queued to the start of the kernel: behind earlier work and on "   \
+      "the way to the device.")                                                                              \
+    X(f64, queued_median_ns, "ns", NAN, "Median of the same.")                                               \
+    X(f64, queued_p95_ns, "ns", NAN, "95th percentile (percentile_tail) of the same.")                       \
     X(f64, buffered_mean_ns, "ns", NAN,                                                                      \
-      "Mean time in the program's own queue, before the launch was submitted.")                              \
+      "Mean of the part of the wait before CUPTI's time of submission, which lies behind the earlier work "  \
+      "of the stream on the hardware that was seen.")                                                        \
     X(f64, buffered_median_ns, "ns", NAN, "Median of the same.")                                             \
     X(f64, buffered_p95_ns, "ns", NAN, "95th percentile (percentile_tail) of the same.")                     \
     X(f64, waiting_mean_ns, "ns", NAN,                                                                       \
-      "Mean time from the submission to the start: behind other work of the device, or on the way to it.")   \
+      "Mean of the part of the wait after CUPTI's time of submission.")                                      \
     X(f64, waiting_median_ns, "ns", NAN, "Median of the same.")                                              \
     X(f64, waiting_p95_ns, "ns", NAN, "95th percentile (percentile_tail) of the same.")                      \
     X(f64, on_device_mean_ns, "ns", NAN, "Mean duration of these kernels.")

@@ -20,7 +20,7 @@ UNUSED = "the program has not used CUDA"
 BAD_ENDS = ("stuck", "abandoned", "lost_by_fork")
 KERNEL_KIND = "10"  # CUPTI's number
 LATE = (
-    "CUPTI took no times of queues: it wants to be asked before the program's first use of CUDA; record it with"
+    "CUPTI took no times of queues: its header wants it asked before the program's first use of CUDA; record it with"
     " `regimeter record --queue-times`, or make the profiler before anything uses CUDA"
 )
 COUNTS = ("calls", "records", "invalid", "untimed", "dropped", "kinds", "buffers", "declined", "foreign")

@@ -92,7 +92,7 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--queue-times",
         action="store_true",
-        help="as --kernels, and when each launch was queued and when it was submitted: `regimeter launches RUN`",
+        help="as --kernels, and how long each kernel waited from when its launch was queued: `regimeter launches RUN`",
     )
     parser.add_argument(
         "--telemetry",
