@@ -274,6 +274,27 @@ TEST(callbacks_that_are_refused_are_a_reason) {
     CHECK(strstr(state.reason, "does not tell of contexts"));
 }
 
+// A second one hears of nothing, and would end what the first one hears.
+TEST(one_sampling_at_a_time) {
+    bench b;
+    rgm_stall_state state;
+    rgm_stall_sampling *second;
+    rgm_error err;
+    start(&b, ALONE);
+    REQUIRE(b.sampling);
+    rgm_error_clear(&err);
+    CHECK_EQ_I64(rgm_stall_sampling_start(&second, &b.options, rgm_session_sink(b.session), &err),
+                 RGM_UNAVAILABLE);
+    CHECK(strstr(err.message, "another profiler of this process samples stalls"));
+    (void)context_make(&b, 0);
+    launch(&b, "of_the_first", 10000);
+    rgm_run *run = end(&b, &state, ALONE);
+    CHECK_EQ_I64(state.figures.samples, 10);
+    rgm_run_free(run);
+    start(&b, ALONE); // it has let go
+    rgm_run_free(end(&b, &state, ALONE));
+}
+
 // Nothing is called for contexts whose end nobody would tell.
 TEST(where_tracing_ends_before_its_contexts_are_let_go) {
     bench b;

@@ -40,7 +40,8 @@ run = profiler.run()
 device = run.environment["device"]
 print(json.dumps({
     "kernels_reason": profiler.kernels_reason, "reason": device["stalls_reason"], "state": device.get("stalls"),
-    "devices_at_once": devices, "taken_ns": taken_ns, "free_bytes": free, "round_ns": round_ns, "close_ns": time.monotonic_ns() - begin,
+    "devices_at_once": devices, "taken_ns": taken_ns, "free_bytes": free, "round_ns": round_ns,
+    "close_ns": time.monotonic_ns() - begin,
     "kernels": {row["name"][:100]: row["samples"] for row in run.result("stalls").rows()},
     "shares": {row["reason"]: [row["samples"], row["not_issued"]] for row in run.result("stalls", by="reason").rows()},
 }))

@@ -123,9 +123,11 @@ static rgm_cupti_result subscribe(rgm_stall_sampling *s) {
     return result;
 }
 
-static void listen(rgm_stall_sampling *s) {
-    rgm_tracing_on_context(hear_context, s);
-    s->listening = true;
+static rgm_status listen(rgm_stall_sampling *s, rgm_error *err) {
+    s->listening = rgm_tracing_on_context(hear_context, s);
+    if (!s->listening)
+        return rgm_error_set(err, RGM_UNAVAILABLE,
+                             "PC sampling: another profiler of this process samples stalls; close it first");
     s->by_tracing = traces();
     rgm_cupti_result result = s->by_tracing ? RGM_CUPTI_SUCCESS : subscribe(s);
     if (rgm_subscription_is_taken(result))
@@ -139,11 +141,12 @@ static void listen(rgm_stall_sampling *s) {
             "PC sampling: CUPTI does not tell of contexts that are made after the profiler (%s), and "
             "there was none before",
             rgm_cupti_result_text(s->devices.cupti, result));
+    return RGM_OK;
 }
 
 static void stop_listening(rgm_stall_sampling *s) {
     if (!s->listening) return;
-    rgm_tracing_on_context(NULL, NULL);
+    rgm_tracing_off_context(s);
     rgm_subscription_close(&s->subscription);
     s->listening = false;
 }
@@ -200,7 +203,7 @@ static rgm_status prepare(rgm_stall_sampling *s, rgm_error *err) {
     // Before the first context, and so before modules.
     rgm_source_lines_start(&s->lines, d->cupti, s->names.sink);
     rgm_stall_devices_read(d);
-    listen(s);
+    RGM_TRY(listen(s, err));
     if (take_turn(s, forever_ns)) {
         rgm_stall_devices_look(d);
         end_turn(s);

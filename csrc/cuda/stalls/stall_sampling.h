@@ -42,8 +42,8 @@ typedef struct {
 typedef struct rgm_stall_sampling rgm_stall_sampling;
 
 // RGM_UNAVAILABLE with the reason and the remedy without a driver, a library or its PC sampling, and where it
-// cannot be had beside the records of kernels that are made already. What a device refuses (rights, another
-// profiler) is known when it has a context, and in the state then.
+// cannot be had beside the records of kernels that are made already, and beside another sampling. What a
+// device refuses (rights, another profiler) is known when it has a context, and in the state then.
 rgm_status rgm_stall_sampling_start(rgm_stall_sampling **out, const rgm_stall_options *options,
                                     rgm_device_sink sink, rgm_error *err) RGM_NODISCARD;
 // Hands over what there is.

@@ -103,10 +103,11 @@ void rgm_tracing_flush(const void *owner, int64_t wait_ns);
 // May be called again.
 void rgm_tracing_stop(const void *owner, int64_t wait_ns);
 // Who is told of each context that is made or is about to end while tracing runs, on the program's thread,
-// inside its call of the driver; NULL: nobody. One at a time, told by several threads at once. On return the
-// one before is not being told any more: not from within a call of it.
+// inside its call of the driver, by several threads at once. One at a time: false where there is another.
 typedef void (*rgm_context_listener)(void *arg, rgm_cu_context context, bool made);
-void rgm_tracing_on_context(rgm_context_listener listener, void *arg);
+bool rgm_tracing_on_context(rgm_context_listener listener, void *arg) RGM_NODISCARD;
+// On return the listener with this argument is not being told any more: not from within a call of it.
+void rgm_tracing_off_context(const void *arg);
 // The callback of a subscription beside tracing that tells the same listener.
 void rgm_tracing_hear_context(void *user, int domain, uint32_t id, const void *data);
 bool rgm_tracing_is_of_context(int domain, uint32_t id);

@@ -11,13 +11,27 @@ void rgm_trace_forget_contexts(rgm_trace *trace) {
     trace->context_telling = 0;
 }
 
-void rgm_tracing_on_context(rgm_context_listener listener, void *arg) {
+bool rgm_tracing_on_context(rgm_context_listener listener, void *arg) {
     rgm_trace *trace = &rgm_trace_now;
     rgm_trace_prepare();
     pthread_mutex_lock(&trace->context_mutex);
-    trace->context_listener = listener;
-    trace->context_arg = arg;
-    while (trace->context_telling) pthread_cond_wait(&trace->context_told, &trace->context_mutex);
+    bool free = !trace->context_listener;
+    if (free) {
+        trace->context_listener = listener;
+        trace->context_arg = arg;
+    }
+    pthread_mutex_unlock(&trace->context_mutex);
+    return free;
+}
+
+void rgm_tracing_off_context(const void *arg) {
+    rgm_trace *trace = &rgm_trace_now;
+    rgm_trace_prepare();
+    pthread_mutex_lock(&trace->context_mutex);
+    if (trace->context_listener && trace->context_arg == arg) {
+        trace->context_listener = NULL;
+        while (trace->context_telling) pthread_cond_wait(&trace->context_told, &trace->context_mutex);
+    }
     pthread_mutex_unlock(&trace->context_mutex);
 }
 
