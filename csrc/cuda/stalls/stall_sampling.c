@@ -106,12 +106,6 @@ static void hear_context(void *arg, rgm_cu_context context, bool made) {
     end_turn(s);
 }
 
-static bool traces(void) {
-    rgm_tracing_stats tracing;
-    rgm_tracing_get_stats(&tracing);
-    return tracing.state == RGM_TRACING_RUNNING;
-}
-
 static rgm_cupti_result subscribe(rgm_stall_sampling *s) {
     const rgm_cupti *cupti = s->devices.cupti;
     static const uint32_t events[] = {RGM_CUPTI_CONTEXT_CREATED, RGM_CUPTI_CONTEXT_ENDS};
@@ -128,7 +122,7 @@ static rgm_status listen(rgm_stall_sampling *s, rgm_error *err) {
     if (!s->listening)
         return rgm_error_set(err, RGM_UNAVAILABLE,
                              "PC sampling: another profiler of this process samples stalls; close it first");
-    s->by_tracing = traces();
+    s->by_tracing = rgm_tracing_tells_of_contexts();
     rgm_cupti_result result = s->by_tracing ? RGM_CUPTI_SUCCESS : subscribe(s);
     if (rgm_subscription_is_taken(result))
         (void)snprintf(
@@ -153,7 +147,7 @@ static void stop_listening(rgm_stall_sampling *s) {
 
 // Of those that tracing told of nothing is heard once it has ended.
 static void forget_untold(rgm_stall_sampling *s) {
-    if (s->by_tracing && !traces()) rgm_stall_devices_forget_untold(&s->devices);
+    if (s->by_tracing && !rgm_tracing_tells_of_contexts()) rgm_stall_devices_forget_untold(&s->devices);
 }
 
 // --- the thread -------------------------------------------------------------------------------------------
@@ -184,11 +178,14 @@ static void *serve(void *arg) {
 // --- start and stop ---------------------------------------------------------------------------------------
 
 static rgm_status check(const rgm_cupti *cupti, rgm_error *err) {
+    rgm_tracing_stats tracing;
     if (!rgm_cupti_can(cupti, RGM_CUPTI_PC_SAMPLING) || cupti->version < RGM_CUPTI_PC_SAMPLING_FROM)
         return rgm_error_set(err, RGM_UNAVAILABLE,
                              "PC sampling: %s (API version %u) is too old; it needs CUPTI 12.4 or later: %s",
                              cupti->library.path, (unsigned)cupti->version, rgm_cupti_spec.remedy);
-    if (cupti->version >= BESIDE_RECORDS_FROM || !traces()) return RGM_OK;
+    if (cupti->version >= BESIDE_RECORDS_FROM) return RGM_OK;
+    rgm_tracing_get_stats(&tracing);
+    if (tracing.state != RGM_TRACING_RUNNING) return RGM_OK;
     return rgm_error_set(err, RGM_UNAVAILABLE,
                          "PC sampling: this CUPTI (API version %u) either records kernels or samples them; "
                          "use 12.8 Update 1 or later, or leave the recording of kernels out",

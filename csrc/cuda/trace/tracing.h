@@ -106,6 +106,8 @@ void rgm_tracing_stop(const void *owner, int64_t wait_ns);
 // inside its call of the driver, by several threads at once. One at a time: false where there is another.
 typedef void (*rgm_context_listener)(void *arg, rgm_cu_context context, bool made);
 bool rgm_tracing_on_context(rgm_context_listener listener, void *arg) RGM_NODISCARD;
+// Whether the subscription of tracing tells of contexts now; else a subscription of who listens has to.
+bool rgm_tracing_tells_of_contexts(void);
 // On return the listener with this argument is not being told any more: not from within a call of it.
 void rgm_tracing_off_context(const void *arg);
 // The callback of a subscription beside tracing that tells the same listener.

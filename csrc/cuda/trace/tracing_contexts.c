@@ -35,6 +35,17 @@ void rgm_tracing_off_context(const void *arg) {
     pthread_mutex_unlock(&trace->context_mutex);
 }
 
+// Whoever starts or ends tracing changes its subscription without the lock, but in neither of these states.
+bool rgm_tracing_tells_of_contexts(void) {
+    rgm_trace *trace = &rgm_trace_now;
+    rgm_trace_prepare();
+    pthread_mutex_lock(&trace->mutex);
+    bool settled = trace->state == RGM_TRACING_RUNNING || trace->state == RGM_TRACING_ATTACHED;
+    bool tells = settled && !trace->in_start && trace->subscription.open;
+    pthread_mutex_unlock(&trace->mutex);
+    return tells;
+}
+
 static void tell(rgm_trace *trace, rgm_cu_context context, bool made) {
     pthread_mutex_lock(&trace->context_mutex);
     rgm_context_listener listener = trace->context_listener;
