@@ -59,6 +59,7 @@ static const rgm_member members[] = {
     RGM_MEMBER(rgm_stall_state, path),
     RGM_MEMBER(rgm_stall_state, forked),
     RGM_MEMBER(rgm_stall_state, devices),
+    RGM_MEMBER(rgm_stall_state, missed),
     RGM_MEMBER(rgm_stall_state, period),
     RGM_MEMBER_AS(rgm_stall_state, cpu_ns, "service_cpu_ns"),
     FIGURE(samples),

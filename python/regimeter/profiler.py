@@ -83,7 +83,8 @@ class GPUProfiler(OperationMethods, _core.Profiler):
     with its reason in the environment of the run.
     stalls: sample which instructions the warps of kernels are at and why they do not go on (PC sampling), True for
     CUPTI's own period, 5 to 31 for a sample of each multiprocessor every 2^5 to 2^31 cycles; kernels run as without
-    (docs/gpu/stalls.md). Rows of the table `stalls`; it takes the device's counters from every other tool.
+    (docs/gpu/stalls.md). Rows of the table `stalls`; it takes the device's counters from every other tool, and CUPTI's
+    callbacks. Kernels that would be traced from the program's first use of CUDA on are traced at once.
     witness: look every 50 ms, for some 15 microseconds after the end of an outermost block, how fast the machine is,
     and ask the kernel what else ran; so a reader, and a comparison, can tell a slow machine from a slow program
     (docs/witness.md).
@@ -188,7 +189,8 @@ class GPUProfiler(OperationMethods, _core.Profiler):
         self._set_probes(backend.detect if enable_detailed_metrics else None, self._memory_probe, track_memory)
         # Where no GPU can turn up scopes do not even ask.
         self._device_timing(device_timing and gpus.possible(), streams.find, streams.handle)
-        self._kernels = kernels.Tracing(self, profile_kernels)
+        # Before stalls, for which it tells of contexts.
+        self._kernels = kernels.Tracing(self, kernels.beside_stalls(profile_kernels) if stalls else profile_kernels)
         self._collectives_told = collectives.begin() if self._kernels.may_run else collectives.Told()
         self._series = series.start(self, telemetry, counters, device_id, self._kernels.may_run)
         self._stalls_reason = stall_samples.start(self, stalls)

@@ -1,136 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // PC sampling with the doubles of CUPTI and the CUDA driver, from the kernel that runs to the table of the
 // run.
-#include <dlfcn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../fakes/cuda.h"
-#include "../fakes/cupti.h"
-#include "base/memory.h"
-#include "capture/device.h"
-#include "cuda/stalls/stall_sampling.h"
-#include "cuda/trace/tracing.h"
-#include "recording.h"
-
-typedef struct {
-    void (*set)(const char *name, long long value);
-    long long (*get)(const char *name);
-    void (*restart)(void);
-} numbers;
-
-static numbers cupti_, cuda_;
-static void (*kernel_lasts)(long long ns);
-
-static void *find(void *handle, const char *name) {
-    void *address = dlsym(handle, name);
-    if (!address) abort();
-    return address;
-}
-
-static numbers open_double(const char *path, const char *set, const char *get, const char *restart) {
-    numbers n;
-    void *handle = dlopen(path, RTLD_NOW);
-    if (!handle) abort();
-    *(void **)&n.set = find(handle, set);
-    *(void **)&n.get = find(handle, get);
-    *(void **)&n.restart = find(handle, restart);
-    if (strstr(path, "fake_cuda")) *(void **)&kernel_lasts = find(handle, "fake_cuda_lasts");
-    return n;
-}
-
-__attribute__((constructor)) static void load_doubles(void) {
-    setenv("REGIMETER_LIBCUDA", FAKES "/libfake_cuda.so", 1);
-    setenv("REGIMETER_LIBCUPTI", FAKES "/libfake_cupti.so", 1);
-    cuda_ = open_double(FAKES "/libfake_cuda.so", "fake_cuda_set", "fake_cuda_get", "fake_cuda_restart");
-    cupti_ = open_double(FAKES "/libfake_cupti.so", "fake_cupti_set", "fake_cupti_get", "fake_cupti_restart");
-}
-
-enum { ROUNDS = 100000 };
-
-// --- a program --------------------------------------------------------------------------------------------
-
-typedef struct {
-    rgm_session *session;
-    rgm_stall_sampling *sampling;
-    const rgm_driver *driver;
-    rgm_stall_options options;
-    rgm_error err;
-} bench;
-
-static bench bench_make(void) {
-    bench b = {.options = rgm_stall_defaults()};
-    cuda_.restart();
-    cupti_.restart();
-    cupti_.set("version", 130001);
-    cupti_.set("pc_misuse", 0);
-    cupti_.set("pc_collections", 0);
-    rgm_cupti_forget();
-    rgm_clock_init();
-    b.options.look_ns = 100000;
-    b.options.collect_ns = INT64_C(3600) * 1000000000; // only when asked to
-    CHECK_OK(rgm_session_new(&b.session, &RGM_SESSION_DEFAULTS, NULL, NULL));
-    CHECK_OK(rgm_driver_start(&b.driver, NULL));
-    return b;
-}
-
-static rgm_status bench_start(bench *b) {
-    rgm_error_clear(&b->err);
-    return rgm_stall_sampling_start(&b->sampling, &b->options, rgm_session_sink(b->session), &b->err);
-}
-
-static rgm_cu_context context_make(const bench *b, int device) {
-    rgm_cu_context context = NULL;
-    CHECK_EQ_I64(b->driver->primary_retain(&context, device), RGM_CU_SUCCESS);
-    CHECK_EQ_I64(b->driver->context_push(context), RGM_CU_SUCCESS);
-    return context;
-}
-
-// The service thread, or this one, has taken up so many contexts, or refused one.
-static rgm_stall_state taken_up(bench *b, int devices) {
-    rgm_stall_state state = {0};
-    for (int i = 0; i < ROUNDS && state.devices < devices && !state.reason[0]; i++) {
-        rgm_stall_sampling_collect(b->sampling);
-        rgm_stall_sampling_read(b->sampling, &state);
-    }
-    return state;
-}
-
-static void launch_of(const bench *b, const void *image, const char *name, long long ns) {
-    rgm_cu_module module;
-    rgm_cu_function function;
-    CHECK_EQ_I64(b->driver->module_load(&module, image), RGM_CU_SUCCESS);
-    CHECK_EQ_I64(b->driver->module_function(&function, module, name), RGM_CU_SUCCESS);
-    kernel_lasts(ns);
-    CHECK_EQ_I64(b->driver->launch(function, 8, 1, 1, 128, 1, 1, 0, NULL, NULL, NULL), RGM_CU_SUCCESS);
-    CHECK_EQ_I64(b->driver->module_unload(module), RGM_CU_SUCCESS);
-}
-
-static void launch(const bench *b, const char *name, long long ns) { launch_of(b, "", name, ns); }
-
-static rgm_run *finish(bench *b, rgm_stall_state *state) {
-    rgm_run *run = NULL;
-    rgm_stall_sampling_stop(b->sampling, state);
-    rgm_session_stop(b->session);
-    CHECK_OK(rgm_session_snapshot(b->session, &run, NULL));
-    rgm_session_free(b->session);
-    CHECK_EQ_I64(cupti_.get("pc_misuse"), 0);
-    CHECK_EQ_I64(cupti_.get("pc_contexts"), 0);
-    CHECK_EQ_I64(cupti_.get("forbidden"), 0);
-    CHECK_EQ_I64(cupti_.get("calls_child"), 0);
-    return run;
-}
-
-static void check_row(const rgm_run *run, size_t row, const char *kernel, const char *reason, int64_t offset,
-                      int64_t samples, int64_t not_issued) {
-    REQUIRE(row < run->stalls.rows);
-    CHECK_STR_EQ(text_of(run, run->stalls.kernel[row]), kernel);
-    CHECK_STR_EQ(text_of(run, run->stalls.reason[row]), reason);
-    CHECK_EQ_I64(run->stalls.offset[row], offset);
-    CHECK_EQ_I64(run->stalls.samples[row], samples);
-    CHECK_EQ_I64(run->stalls.not_issued[row], not_issued);
-    CHECK_EQ_I64(run->stalls.cubin[row], 0xC0FFEE);
-}
+#include "stalled.h"
 
 // --- tests ------------------------------------------------------------------------------------------------
 
@@ -140,7 +14,7 @@ TEST(samples_of_a_kernel_are_rows_by_instruction_and_reason) {
     (void)context_make(&b, 0);
     CHECK_OK(bench_start(&b));
     REQUIRE(b.sampling);
-    CHECK_EQ_U64(taken_up(&b, 1).period, 17);
+    CHECK_EQ_U64(state_now(&b).period, 17);
     launch(&b, "_Z4gemmPf", 100000);
     launch(&b, "_Z4gemmPf", 100000);
     rgm_run *run = finish(&b, &state);
@@ -175,7 +49,7 @@ TEST(instructions_have_their_line_where_the_binary_tells_it) {
     (void)context_make(&b, 0);
     CHECK_OK(bench_start(&b));
     REQUIRE(b.sampling);
-    (void)taken_up(&b, 1);
+    CHECK_EQ_I64(state_now(&b).devices, 1);
     launch_of(&b, with, "add", 100000);
     launch_of(&b, without, "add", 100000);
     rgm_run *run = finish(&b, &state);
@@ -205,7 +79,7 @@ TEST(without_lines_there_are_samples_all_the_same) {
     (void)context_make(&b, 0);
     CHECK_OK(bench_start(&b));
     REQUIRE(b.sampling);
-    (void)taken_up(&b, 1);
+    CHECK_EQ_I64(state_now(&b).devices, 1);
     launch_of(&b, with, "add", 100000);
     rgm_run *run = finish(&b, &state);
     cupti_.set("refuse_RegisterComputeCrcCallback", 0);
@@ -225,7 +99,7 @@ TEST(collections_in_small_steps_add_up) {
     (void)context_make(&b, 0);
     CHECK_OK(bench_start(&b));
     REQUIRE(b.sampling);
-    CHECK_EQ_U64(taken_up(&b, 1).period, 12);
+    CHECK_EQ_U64(state_now(&b).period, 12);
     for (int i = 0; i < 5; i++) {
         launch(&b, i % 2 ? "odd" : "even", 10000);
         // What is still running at the end comes in one piece, for which there is room for one instruction.
@@ -242,21 +116,6 @@ TEST(collections_in_small_steps_add_up) {
     cupti_.set("pc_period", 17);
 }
 
-TEST(a_context_that_is_made_later_is_found) {
-    bench b = bench_make();
-    CHECK_OK(bench_start(&b));
-    REQUIRE(b.sampling);
-    rgm_stall_state state;
-    rgm_stall_sampling_read(b.sampling, &state);
-    CHECK_EQ_I64(state.devices, 0);
-    (void)context_make(&b, 0);
-    CHECK_EQ_I64(taken_up(&b, 1).devices, 1);
-    launch(&b, "late", 50000);
-    rgm_run *run = finish(&b, &state);
-    CHECK_EQ_I64(state.figures.samples, 50);
-    rgm_run_free(run);
-}
-
 TEST(each_device_has_its_own) {
     cuda_.set("devices", 2);
     bench b = bench_make();
@@ -265,7 +124,7 @@ TEST(each_device_has_its_own) {
     (void)context_make(&b, 1);
     CHECK_OK(bench_start(&b));
     REQUIRE(b.sampling);
-    CHECK_EQ_I64(taken_up(&b, 2).devices, 2);
+    CHECK_EQ_I64(state_now(&b).devices, 2);
     launch(&b, "second", 10000); // the current context is that of device 1
     rgm_run *run = finish(&b, &state);
     CHECK_EQ_I64(state.devices, 2);
@@ -281,7 +140,7 @@ TEST(what_the_hardware_lost_is_counted) {
     (void)context_make(&b, 0);
     CHECK_OK(bench_start(&b));
     REQUIRE(b.sampling);
-    (void)taken_up(&b, 1);
+    CHECK_EQ_I64(state_now(&b).devices, 1);
     rgm_stall_sampling_read(b.sampling, &state);
     int64_t before = state.figures.total;
     cupti_.set("pc_dropped", 7);
@@ -329,7 +188,7 @@ TEST(what_a_device_refuses_is_a_reason_with_a_remedy) {
         (void)context_make(&b, 0);
         CHECK_OK(bench_start(&b));
         REQUIRE(b.sampling);
-        state = taken_up(&b, 1);
+        state = state_now(&b);
         CHECK_EQ_I64(state.devices, 0);
         CHECK(strstr(state.reason, cases[i].word));
         launch(&b, "unseen", 10000);
@@ -373,7 +232,7 @@ TEST(a_child_of_fork_lets_go_without_a_call) {
     (void)context_make(&b, 0);
     CHECK_OK(bench_start(&b));
     REQUIRE(b.sampling);
-    (void)taken_up(&b, 1);
+    CHECK_EQ_I64(state_now(&b).devices, 1);
     pid_t child = fork();
     REQUIRE(child >= 0);
     if (child == 0) {
@@ -397,52 +256,12 @@ TEST(a_device_that_was_reset_is_not_called_any_more) {
     (void)context_make(&b, 0);
     CHECK_OK(bench_start(&b));
     REQUIRE(b.sampling);
-    (void)taken_up(&b, 1);
+    CHECK_EQ_I64(state_now(&b).devices, 1);
     CHECK_EQ_I64(reset(0), RGM_CU_SUCCESS);
     rgm_stall_sampling_collect(b.sampling);
     rgm_stall_sampling_stop(b.sampling, &state);
     CHECK_EQ_I64(state.figures.failures, 0);
     rgm_session_free(b.session);
-    (void)dlclose(handle);
-}
-
-// Those that the program makes by the driver's own functions are heard of while kernels are recorded: the
-// first that a device has is sampled to its end, then the next.
-TEST(contexts_of_the_drivers_own_functions) {
-    int (*create)(void **, unsigned, int) = NULL, (*destroy)(void *) = NULL;
-    rgm_tracing_options tracing = RGM_TRACING_DEFAULTS;
-    rgm_stall_state state;
-    void *handle = dlopen(FAKES "/libfake_cuda.so", RTLD_NOW), *first, *second;
-    *(void **)&create = find(handle, "cuCtxCreate_v2");
-    *(void **)&destroy = find(handle, "cuCtxDestroy_v2");
-    bench b = bench_make();
-    cupti_.set("version", 130100);
-    tracing.flush_interval_ns = INT64_C(3600) * 1000000000;
-    CHECK_OK(rgm_tracing_start(rgm_session_sink(b.session), &tracing, NULL));
-    CHECK_OK(bench_start(&b));
-    REQUIRE(b.sampling);
-    CHECK_EQ_I64(create(&first, 0, 0), RGM_CU_SUCCESS);
-    CHECK_EQ_I64(taken_up(&b, 1).devices, 1);
-    launch(&b, "first", 10000);
-    CHECK_EQ_I64(create(&second, 0, 0), RGM_CU_SUCCESS);
-    rgm_stall_sampling_collect(b.sampling);
-    launch(&b, "waits", 10000); // in the second, beside which the first is sampled
-    CHECK_EQ_I64(cupti_.get("pc_contexts"), 1);
-    CHECK_EQ_I64(destroy(first), RGM_CU_SUCCESS); // with what it had, before it ends
-    rgm_stall_sampling_collect(b.sampling);
-    CHECK_EQ_I64(cupti_.get("pc_contexts"), 1);
-    launch(&b, "second", 10000);
-    rgm_stall_sampling_collect(b.sampling);
-    CHECK_EQ_I64(destroy(second), RGM_CU_SUCCESS);
-    CHECK_EQ_I64(cupti_.get("pc_contexts"), 0);
-    rgm_tracing_stop(rgm_session_sink(b.session).arg, INT64_C(5000000000));
-    rgm_run *run = finish(&b, &state);
-    CHECK_EQ_I64(state.devices, 1);
-    CHECK_EQ_I64(state.figures.samples, 20);
-    REQUIRE(run->stalls.rows == 6);
-    check_row(run, 0, "first", "wait", 0x10, 1, 0);
-    check_row(run, 3, "second", "wait", 0x10, 1, 0);
-    rgm_run_free(run);
     (void)dlclose(handle);
 }
 
@@ -452,12 +271,10 @@ TEST(no_memory_at_any_place_leaves_nothing_behind) {
         bench b = bench_make();
         rgm_stall_state state = {0};
         (void)context_make(&b, 0);
-        b.options.look_ns =
-            b.options.collect_ns; // the thread looks once, at the start or when it comes to run
         int64_t live = rgm_memory_live();
         rgm_memory_fail_after(after);
         rgm_status status = bench_start(&b);
-        if (status == RGM_OK) state = taken_up(&b, 1);
+        if (status == RGM_OK) state = state_now(&b);
         rgm_memory_fail_after(-1);
         if (status == RGM_OK) rgm_stall_sampling_stop(b.sampling, NULL);
         b.sampling = NULL;

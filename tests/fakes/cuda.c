@@ -15,6 +15,7 @@
 //   paper                   0: the devices have the name of a real one (NVIDIA H100 80GB HBM3)
 //   gone                    1: the driver is shutting down (DEINITIALIZED)
 //   calls, calls_in_child   all calls; those in a process that was forked after initialisation
+//   stay_ns                 how long a call that makes a primary context stays in the driver when it is made
 //   tell_waits              1: the listener is told of waits for the context, too
 //   dead_events             calls that named an event of a context that is gone
 //   invalidated             stream captures that a call from outside spoilt
@@ -116,6 +117,7 @@
     X(gone, 0)                                                                                               \
     X(calls, 0)                                                                                              \
     X(calls_in_child, 0)                                                                                     \
+    X(stay_ns, 0)                                                                                            \
     X(tell_waits, 0)                                                                                         \
     X(dead_events, 0)                                                                                        \
     X(invalidated, 0)                                                                                        \
@@ -342,10 +344,28 @@ FAKE_EXPORT int cuCtxGetId(void *context, unsigned long long *id) {
 }
 #endif
 
+static void go_inside(int step);
+
+// The listener hears of a primary context when it is there, and before it ends. It may call the driver.
+static void tell_primary(const char *symbol, int exit, model_context *context) {
+    fake_cuda_call call = {.symbol = symbol, .exit = exit, .context = context, .device = context->device};
+    fake_cuda_listener tell = listener;
+    void *arg = listener_arg;
+    const struct timespec stay = {FAKE_VALUE(stay_ns) / 1000000000, FAKE_VALUE(stay_ns) % 1000000000};
+    pthread_mutex_unlock(&model_mutex);
+    go_inside(1);
+    if (tell) tell(arg, &call);
+    if (exit && FAKE_VALUE(stay_ns)) nanosleep(&stay, NULL);
+    go_inside(-1);
+    pthread_mutex_lock(&model_mutex);
+}
+
 FAKE_EXPORT int cuDevicePrimaryCtxRetain(void **context, int device) {
     ENTER(cuDevicePrimaryCtxRetain);
     if (device < 0 || device >= FAKE_VALUE(devices)) ANSWER(RGM_CU_INVALID_DEVICE);
+    bool before = model_primary(device)->alive;
     *context = model_primary_retain(device);
+    if (!before) tell_primary("cuDevicePrimaryCtxRetain", 1, *context);
     LEAVE;
 }
 
@@ -353,12 +373,14 @@ FAKE_EXPORT int cuDevicePrimaryCtxRelease_v2(int device) {
     ENTER(cuDevicePrimaryCtxRelease_v2);
     model_context *context = model_primary(device);
     if (!context->alive) ANSWER(RGM_CU_INVALID_CONTEXT);
+    if (context->retained <= 1) tell_primary("cuDevicePrimaryCtxRelease_v2", 0, context);
     if (--context->retained <= 0) model_context_end(context);
     LEAVE;
 }
 
 FAKE_EXPORT int cuDevicePrimaryCtxReset_v2(int device) {
     ENTER(cuDevicePrimaryCtxReset_v2);
+    if (model_primary(device)->alive) tell_primary("cuDevicePrimaryCtxReset_v2", 0, model_primary(device));
     model_context_end(model_primary(device));
     LEAVE;
 }
@@ -418,6 +440,14 @@ FAKE_EXPORT int fake_cuda_work(void *stream, long long ns) {
 done:
     pthread_mutex_unlock(&model_mutex);
     return result;
+}
+
+FAKE_EXPORT int fake_cuda_is_maker(void *context) {
+    pthread_mutex_lock(&model_mutex);
+    model_context *known = model_context_of(context);
+    int is = known && pthread_equal(known->maker, pthread_self());
+    pthread_mutex_unlock(&model_mutex);
+    return is;
 }
 
 FAKE_EXPORT void fake_cuda_unsafe(void) {

@@ -63,6 +63,10 @@ void fake_cuda_unsafe(void);
 long long fake_cuda_idle_at(void *stream);
 // Forgets contexts, streams, events and what a thread has as current (of the calling thread).
 void fake_cuda_restart(void);
+// Other threads that are in a call of the driver which a listener hears of, and so hold its lock.
+int fake_cuda_others_inside(void);
+// Whether the calling thread made this context.
+int fake_cuda_is_maker(void *context);
 // One listener at a time; NULL ends it.
 void fake_cuda_subscribe(fake_cuda_listener listener, void *arg);
 // What a kernel of that name does and how long it takes; NULL: nothing. ns < 0: the number kernel_ns.

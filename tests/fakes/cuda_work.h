@@ -8,9 +8,22 @@
 
 // --- listeners --------------------------------------------------------------------------------------------
 
+// Calls of one thread may lie in one another: of a listener's.
+static _Atomic(int) threads_inside;
+static _Thread_local int calls_inside;
+
+static void go_inside(int step) {
+    if (step < 0 && calls_inside == 0) return; // of a double that was started anew in the call
+    calls_inside += step;
+    if (calls_inside == (step > 0)) threads_inside += step;
+}
+
+FAKE_EXPORT int fake_cuda_others_inside(void) { return threads_inside - (calls_inside > 0); }
+
 // Under the mutex: what a listener is told; it is called without the mutex.
 static fake_cuda_call begin_call_of(const char *symbol, void *stream, model_context *context) {
     fake_cuda_call call = {.symbol = symbol, .stream = stream, .device = -1};
+    go_inside(1);
     pthread_mutex_lock(&model_mutex);
     call.correlation = ++next_correlation;
     if (!context) context = model_current();
@@ -41,6 +54,7 @@ static int end_call(fake_cuda_call *call, int result) {
     call->host_end_ns = host_of(call->end_ns, host);
     pthread_mutex_unlock(&model_mutex);
     if (tell) tell(arg, call);
+    go_inside(-1);
     return result;
 }
 

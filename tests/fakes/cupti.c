@@ -92,6 +92,9 @@
     X(pc_dropped, 0)                                                                                         \
     X(pc_no_record, 0)                                                                                       \
     X(pc_full_at, 0)                                                                                         \
+    X(pc_foreign_thread, 0)                                                                                  \
+    X(hang_PCSamplingGetData, 0)                                                                             \
+    X(pc_hanging, 0)                                                                                         \
     X(pc_misuse, 0)                                                                                          \
     X(pc_contexts, 0)                                                                                        \
     X(pc_collections, 0)                                                                                     \
@@ -118,6 +121,7 @@ static _Atomic(pid_t) owner;
 // What CUPTI is doing on this thread, from which most of its functions must not be called.
 static _Thread_local int inside;
 enum { INSIDE_BUFFERS = 1, INSIDE_RESOURCE = 2 };
+static _Thread_local int in_context_callback; // of a context that is made or ends
 
 static int64_t monotonic(void) {
     struct timespec now;
@@ -167,6 +171,7 @@ static void forbid(const char *function) {
 
 static void pc_hear(const fake_cuda_call *call);
 static void pc_load(const fake_cuda_call *call);
+static void pc_end(const void *context);
 #include "cupti_callbacks.h"
 
 // --- CUPTI ------------------------------------------------------------------------------------------------
@@ -321,6 +326,7 @@ FAKE_EXPORT int cuptiFinalize(void) {
 #else
 static void pc_hear(const fake_cuda_call *call) {}
 static void pc_load(const fake_cuda_call *call) {}
+static void pc_end(const void *context) {}
 static void pc_forget(void) {}
 #endif
 

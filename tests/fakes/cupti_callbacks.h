@@ -65,15 +65,27 @@ static void add_sync(const fake_cuda_call *call) {
     add_record(LAYOUT_SYNC, record, size, monotonic());
 }
 
-// Where NVIDIA's samples begin and end to sample a context.
+static bool is_one_of(const char *symbol, const char *const *names, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(symbol, names[i]) == 0) return true;
+    return false;
+}
+
+// Where NVIDIA's samples begin and end to sample a context. What is sampled in one that ends is lost.
 static void tell_context(const fake_cuda_call *call) {
-    bool made = call->exit && call->result == 0 && strcmp(call->symbol, "cuCtxCreate_v2") == 0;
-    bool ends = !call->exit && strcmp(call->symbol, "cuCtxDestroy_v2") == 0;
+    static const char *const makers[] = {"cuCtxCreate_v2", "cuDevicePrimaryCtxRetain"};
+    static const char *const enders[] = {"cuCtxDestroy_v2", "cuDevicePrimaryCtxRelease_v2",
+                                         "cuDevicePrimaryCtxReset_v2"};
+    bool made = call->exit && call->result == 0 && is_one_of(call->symbol, makers, 2);
+    bool ends = !call->exit && is_one_of(call->symbol, enders, 3);
     uint32_t id = made ? RGM_CUPTI_CONTEXT_CREATED : RGM_CUPTI_CONTEXT_ENDS;
     const rgm_cupti_resource resource = {.context = (rgm_cu_context)call->context};
     listener to[CLIENTS];
     size_t count = made || ends ? listeners_of(RGM_CUPTI_RESOURCE, id, to) : 0;
+    in_context_callback++;
     for (size_t i = 0; i < count; i++) to[i].callback(to[i].user, RGM_CUPTI_RESOURCE, id, &resource);
+    in_context_callback--;
+    if (ends) pc_end(call->context);
 }
 
 static void add_green(const fake_cuda_call *call) {

@@ -8,8 +8,16 @@
 //   pc_dropped, pc_no_record  samples more a collection, that the hardware dropped, and of other kernels
 //   pc_full_at              the collection (from 1) that finds the hardware's buffer full
 //   refuse_PCSamplingNAME   what that function answers instead of working
+//   hang_PCSamplingGetData  1: it does not return until it is 0; pc_hanging counts who waits there
 // and counts: pc_misuse (calls in a wrong order, or with structs of another size), pc_contexts (enabled),
-// pc_collections.
+// pc_collections, pc_foreign_thread.
+//
+// The real one deadlocks where sampling is begun by a thread that CUPTI has not called: it holds CUPTI's
+// mutex and waits for the driver's lock, while a thread inside the driver holds that and waits, in a callback
+// of CUPTI's own, for CUPTI's mutex (seen on an H200, CUPTI 13.0.1). Whether they meet is chance, so the
+// double does not hang: pc_foreign_thread counts each enabling, configuration and start outside a callback
+// about contexts that is made while another thread is in a call of the driver, or by a thread that did not
+// make the context.
 //
 // As the real one: one context of a device at a time; a collection holds the kernels that have ended, as many
 // instructions as there is room for; what comes later is there at the next, or when sampling is disabled. The
@@ -69,6 +77,27 @@ static struct pc_context *pc_of(const void *context) {
     for (int i = 0; i < PC_CONTEXTS; i++)
         if (pc_contexts[i].enabled && pc_contexts[i].context == context) return &pc_contexts[i];
     return NULL;
+}
+
+static void pc_check_thread(void *context) {
+    int (*others)(void) = NULL, (*made_here)(void *) = NULL;
+    void *address = of_driver("fake_cuda_others_inside");
+    memcpy(&others, &address, sizeof address);
+    address = of_driver("fake_cuda_is_maker");
+    memcpy(&made_here, &address, sizeof address);
+    if (in_context_callback || !others || !made_here) return;
+    if (others() > 0 || !made_here(context)) FAKE_VALUE(pc_foreign_thread)++;
+}
+
+// Of a context that has ended: nobody can disable it any more.
+static void pc_end(const void *context) {
+    pthread_mutex_lock(&mutex);
+    struct pc_context *c = pc_of(context);
+    if (c) c->enabled = false;
+    pthread_mutex_unlock(&mutex);
+    if (!c) return;
+    FAKE_VALUE(pc_contexts)--;
+    hear(false);
 }
 
 // As where the contexts of the driver have ended.
@@ -185,6 +214,7 @@ static int pc_new(void *context, int device) {
 
 FAKE_EXPORT int cuptiPCSamplingEnable(rgm_cupti_pc_control *p) {
     int device = pc_device(p->context);
+    pc_check_thread(p->context);
     owner = owner ? owner : getpid();
     PC_ENTER(PCSamplingEnable, 24);
     result = c ? pc_misuse(RGM_CUPTI_INVALID_OPERATION) : pc_new(p->context, device);
@@ -208,6 +238,7 @@ FAKE_EXPORT int cuptiPCSamplingDisable(rgm_cupti_pc_control *p) {
 }
 
 FAKE_EXPORT int cuptiPCSamplingStart(rgm_cupti_pc_control *p) {
+    pc_check_thread(p->context);
     PC_ENTER(PCSamplingStart, 24);
     if (!c || !c->controlled || c->started)
         result = pc_misuse(RGM_CUPTI_INVALID_OPERATION);
@@ -244,6 +275,7 @@ static int pc_set(struct pc_context *c, const rgm_cupti_pc_attribute *a) {
 }
 
 FAKE_EXPORT int cuptiPCSamplingSetConfigurationAttribute(rgm_cupti_pc_configuration *p) {
+    pc_check_thread(p->context);
     PC_ENTER(PCSamplingSetConfigurationAttribute, 40);
     if (!c || c->started) result = pc_misuse(RGM_CUPTI_INVALID_OPERATION);
     for (size_t i = 0; c && i < p->count; i++) {
@@ -263,6 +295,18 @@ FAKE_EXPORT int cuptiPCSamplingGetConfigurationAttribute(rgm_cupti_pc_configurat
 }
 
 FAKE_EXPORT int cuptiPCSamplingGetData(rgm_cupti_pc_get_data *p) {
+    if (FAKE_VALUE(hang_PCSamplingGetData)) {
+        pthread_mutex_lock(&mutex);
+        bool known = pc_of(p->context) != NULL;
+        pthread_mutex_unlock(&mutex);
+        FAKE_VALUE(pc_hanging)++;
+        hang_while(FAKE_hang_PCSamplingGetData);
+        FAKE_VALUE(pc_hanging)--;
+        pthread_mutex_lock(&mutex);
+        bool ended = known && !pc_of(p->context);
+        pthread_mutex_unlock(&mutex);
+        if (ended) return RGM_CUPTI_INVALID_CONTEXT;
+    }
     PC_ENTER(PCSamplingGetData, 32);
     rgm_cupti_pc_data *data = p->data;
     if (!c || !data || data->size != PC_DATA_BYTES) {

@@ -49,6 +49,7 @@ struct model_context {
     int retained;
     unsigned generation; // one more with each reset; what was made before is dead
     unsigned long long id;
+    pthread_t maker;
     model_stream legacy;
 };
 
@@ -114,6 +115,7 @@ static inline void model_context_start(model_context *context, int device, bool 
     context->users = 0;
     context->device = device;
     context->id = model_next_id++;
+    context->maker = pthread_self();
     context->generation++;
     context->legacy = (model_stream){.magic = MODEL_STREAM_MAGIC,
                                      .alive = true,

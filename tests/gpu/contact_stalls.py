@@ -23,14 +23,15 @@ def work():
 if late:
     torch.cuda.init()
     work()
+# NVIDIA's buffer of samples is 512 MB, of which memory it does not say.
+free = [torch.cuda.mem_get_info()[0]] if late else []
+begin = time.monotonic_ns()
 profiler = GPUProfiler(enable_detailed_metrics=False, profile_kernels=beside, stalls=True)
 torch.cuda.init()
 torch.ones(1, device="cuda")
-free = [torch.cuda.mem_get_info()[0]]
-begin = time.monotonic_ns()
-profiler._stalls_collect()
-taken_ns = time.monotonic_ns() - begin
-free.append(torch.cuda.mem_get_info()[0])  # NVIDIA's buffer of samples is 512 MB, of which memory it does not say
+taken_ns = time.monotonic_ns() - begin  # of early the start of CUDA, too
+free.append(torch.cuda.mem_get_info()[0])
+devices = profiler._stalls_state() and profiler._stalls_state()["devices"]  # taken up by now, by nobody's collection
 with profiler.profile("add"):
     round_ns = work()
 begin = time.monotonic_ns()
@@ -39,7 +40,8 @@ run = profiler.run()
 device = run.environment["device"]
 print(json.dumps({
     "kernels_reason": profiler.kernels_reason, "reason": device["stalls_reason"], "state": device.get("stalls"),
-    "taken_ns": taken_ns, "free_bytes": free, "round_ns": round_ns, "close_ns": time.monotonic_ns() - begin,
+    "devices_at_once": devices, "taken_ns": taken_ns, "free_bytes": free, "round_ns": round_ns,
+    "close_ns": time.monotonic_ns() - begin,
     "kernels": {row["name"][:100]: row["samples"] for row in run.result("stalls").rows()},
     "shares": {row["reason"]: [row["samples"], row["not_issued"]] for row in run.result("stalls", by="reason").rows()},
 }))
@@ -53,7 +55,6 @@ cuda = ctypes.CDLL(os.environ.get("REGIMETER_LIBCUDA", "libcuda.so.1"))
 profiler = GPUProfiler(enable_detailed_metrics=False, stalls=True)
 torch.cuda.init()
 left, right = torch.ones(1 << 24, device="cuda"), torch.ones(1 << 24, device="cuda")
-profiler._stalls_collect()
 binary = ctypes.create_string_buffer(open(sys.argv[1], "rb").read())
 module, function = ctypes.c_void_p(), ctypes.c_void_p()
 status = [cuda.cuModuleLoadData(ctypes.byref(module), binary)]

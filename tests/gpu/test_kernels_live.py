@@ -298,7 +298,6 @@ def test_stalls():
         torch.add(left, left)
         torch.cuda.synchronize()
         profiler = GPUProfiler(profile_kernels=True, stalls=True)
-        profiler._stalls_collect()
         with profiler.profile("add"):
             for _ in range(50):
                 torch.add(left, left)

@@ -89,6 +89,7 @@ def test_samples_of_stalls_answer(tmp_path):
     for row in found.values():
         assert row["reason"] == ""
         assert row["state"]["samples"] == row["state"]["total"] > 0
+        assert row["devices_at_once"] == 1
         assert sum(samples for samples, _ in row["shares"].values()) == row["state"]["samples"]
 
 

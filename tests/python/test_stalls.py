@@ -14,19 +14,9 @@ from regimeter.report.trace_data import trace_data
 RECORD = ["-m", "regimeter", "record", "-o", "run.rgm", "--no-structure", "--stacks", "0"]
 # gemm in one scope, relu in two; the double finds a warp every microsecond, 6 of 10 times for long_scoreboard.
 PROGRAM = """
-import time
 import regimeter
-def state():
-    return regimeter.get_profiler()._stalls_state()
-def taken_up():
-    regimeter.get_profiler()._stalls_collect()
-    return state()["devices"] or state()["reason"]
 with regimeter.profile("start"):
     pass
-for _ in range(20000):
-    if state() is None or taken_up():
-        break
-    time.sleep(0.0005)
 with regimeter.profile("matmul"):
     launch(b"_Z4gemmPf")
     launch(b"relu")
@@ -107,6 +97,30 @@ with regimeter.profile("matmul"):""",
     assert "told of no binary" in run.environment["device"]["stalls"]["lines_reason"]
 
 
+@pytest.mark.parametrize("options", [[], ["--kernels"], ["--no-kernels"]])
+def test_a_context_of_the_program_from_its_first_kernel_on(run_program, tmp_path, options):
+    """It is made after the start, and sampled by the call that makes it; kernels are traced at once for that."""
+    arguments = ["-m", "regimeter", "record", "-o", "run.rgm", "--stalls", *options]
+    run_program("launch(b'first')\nlaunch(b'second')", arguments=arguments, cuda=f"kernel_ns={KERNEL_US}000")
+    run = load(tmp_path / "run.rgm")
+    described = run.environment["device"]
+    assert described["stalls_reason"] == ""
+    assert (described["stalls"]["samples"], described["stalls"]["missed"]) == (2000, 0)
+    assert {row["name"] for row in run.result("stalls")} == {"first", "second"}
+    assert "kernels_awaited" not in described
+    assert len(run.tables.launches) == (0 if options == ["--no-kernels"] else 2)
+
+
+def test_beside_another_tool(run_program, tmp_path):
+    """What is there is sampled; what is made later cannot be seen."""
+    run, _ = recorded(run_program, tmp_path, "--stalls", "--no-kernels", cupti="taken=1")
+    assert run.environment["device"]["stalls"]["samples"] == 3000
+    arguments = ["-m", "regimeter", "record", "-o", "late.rgm", "--stalls", "--no-kernels"]
+    done = run_program("launch(b'unseen')", arguments=arguments, cuda=f"kernel_ns={KERNEL_US}000", cupti="taken=1")
+    assert "callbacks belong to another tool" in load(tmp_path / "late.rgm").environment["device"]["stalls_reason"]
+    assert "callbacks belong to another tool" in done.stderr
+
+
 def test_without_the_records_of_kernels(run_program, tmp_path):
     """Samples need no tracing; then nothing is known of scopes."""
     run, _ = recorded(run_program, tmp_path, "--no-kernels", "--stall-period", "12")
@@ -166,7 +180,7 @@ def test_a_program_without_a_context(run_program, tmp_path):
     code = "import regimeter\nwith regimeter.profile('x'): pass"
     run_program("", arguments=[*RECORD, "--stalls", "-c", code], cuda="ready=0")
     run = load(tmp_path / "run.rgm")
-    assert "no context of CUDA's runtime" in run.environment["device"]["stalls_reason"]
+    assert "no context of CUDA" in run.environment["device"]["stalls_reason"]
 
 
 def test_off_unless_asked_for(run_program, tmp_path):

@@ -126,10 +126,15 @@ static rgm_status begin(rgm_stall_context *c, const rgm_stall_setting *setting, 
 }
 
 // Current while CUPTI is called, because not every of its functions says that its own parameter is enough.
-static void enter(const rgm_stall_context *c) { (void)c->driver->context_push(c->context); }
-static void leave(const rgm_stall_context *c) {
+// In the program's call that makes it, it may be so already, and stays so.
+static bool enter(const rgm_stall_context *c) {
+    rgm_cu_context now = NULL;
+    if (c->driver->context_current(&now) == RGM_CU_SUCCESS && now == c->context) return false;
+    return c->driver->context_push(c->context) == RGM_CU_SUCCESS;
+}
+static void leave(const rgm_stall_context *c, bool entered) {
     rgm_cu_context left;
-    (void)c->driver->context_pop(&left);
+    if (entered) (void)c->driver->context_pop(&left);
 }
 
 static void disable(rgm_stall_context *c) {
@@ -141,10 +146,10 @@ static void disable(rgm_stall_context *c) {
 
 rgm_status rgm_stall_context_start(rgm_stall_context *c, const rgm_stall_setting *setting,
                                    rgm_device_sink sink, rgm_error *err) {
-    enter(c);
+    bool entered = enter(c);
     rgm_status status = begin(c, setting, sink, err);
     if (status != RGM_OK) disable(c);
-    leave(c);
+    leave(c, entered);
     if (status != RGM_OK) rgm_stall_context_release(c);
     return status;
 }
@@ -227,21 +232,21 @@ static void collect(rgm_stall_context *c, rgm_activity_names *names) {
 
 void rgm_stall_context_collect(rgm_stall_context *c, rgm_activity_names *names) {
     if (!c->started) return;
-    enter(c);
+    bool entered = enter(c);
     collect(c, names);
-    leave(c);
+    leave(c, entered);
 }
 
 void rgm_stall_context_stop(rgm_stall_context *c, rgm_activity_names *names) {
     RGM_PARAMS(rgm_cupti_pc_control, p, context);
     p.context = c->context;
     if (c->started) {
-        enter(c);
+        bool entered = enter(c);
         c->figures.failures += c->cupti->pc_stop(&p) != RGM_CUPTI_SUCCESS;
         collect(c, names);
         disable(c); // which hands over what its threads still had
         if (c->data.count) take(c, names);
-        leave(c);
+        leave(c, entered);
     }
     rgm_stall_context_release(c);
 }

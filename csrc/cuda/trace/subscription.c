@@ -45,7 +45,7 @@ static rgm_cupti_result open_alone(rgm_subscription *s, rgm_cupti_callback callb
     return result;
 }
 
-static bool is_taken(rgm_cupti_result result) {
+bool rgm_subscription_is_taken(rgm_cupti_result result) {
     return result == RGM_CUPTI_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED || result == RGM_CUPTI_MAX_LIMIT_REACHED;
 }
 
@@ -55,7 +55,8 @@ rgm_cupti_result rgm_subscription_open(rgm_subscription *s, const rgm_cupti *cup
     if (how_far >= RGM_SUBSCRIBE_ALLOW && open_beside(s, callback) == RGM_CUPTI_SUCCESS)
         return RGM_CUPTI_SUCCESS;
     rgm_cupti_result result = open_alone(s, callback);
-    if (how_far == RGM_SUBSCRIBE_JOIN && is_taken(result) && open_beside(s, callback) == RGM_CUPTI_SUCCESS)
+    if (how_far == RGM_SUBSCRIBE_JOIN && rgm_subscription_is_taken(result) &&
+        open_beside(s, callback) == RGM_CUPTI_SUCCESS)
         return RGM_CUPTI_SUCCESS;
     return result;
 }

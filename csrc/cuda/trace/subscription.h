@@ -31,6 +31,8 @@ typedef struct {
 
 rgm_cupti_result rgm_subscription_open(rgm_subscription *s, const rgm_cupti *cupti, int64_t how_far,
                                        rgm_cupti_callback callback);
+// Whether that says that another tool has CUPTI.
+bool rgm_subscription_is_taken(rgm_cupti_result result);
 void rgm_subscription_close(rgm_subscription *s);
 // The buffers of tracing (tracing_calls.c).
 rgm_cupti_result rgm_subscription_use_buffers(const rgm_subscription *s);

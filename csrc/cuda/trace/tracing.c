@@ -54,8 +54,7 @@ static void in_child(void) {
     atomic_store(&trace->active, false);
     atomic_store(&trace->open, false);
     for (size_t i = 0; i < TRACE_STRIPES; i++) atomic_store(&trace->stripes[i].inside, 0);
-    pthread_mutex_init(&trace->context_mutex, NULL); // a thread of the parent may have held it
-    trace->context_listener = NULL;
+    rgm_trace_forget_contexts(trace); // a thread of the parent may have been told of one
     if (trace->state != RGM_TRACING_OFF) {
         atomic_store(&trace->dead, true);
         trace->state = RGM_TRACING_LOST;
@@ -68,7 +67,7 @@ static const rgm_fork_hooks hooks = {before_fork, after_fork, in_child};
 static void prepare_once(void) {
     pthread_mutex_init(&rgm_trace_now.mutex, NULL);
     pthread_mutex_init(&rgm_trace_now.clock_mutex, NULL);
-    pthread_mutex_init(&rgm_trace_now.context_mutex, NULL);
+    rgm_trace_forget_contexts(&rgm_trace_now);
     rgm_cond_init(&rgm_trace_now.changed);
     rgm_graph_nodes_init(&rgm_trace_now.nodes);
     rgm_fork_watch(RGM_FORK_TRACING, &hooks);
@@ -94,15 +93,6 @@ bool rgm_tracing_owned_by(const void *owner) {
 
 bool rgm_tracing_is_taken_over(void) {
     return atomic_load_explicit(&rgm_trace_now.taken_over, memory_order_relaxed);
-}
-
-void rgm_tracing_on_context(rgm_context_listener listener, void *arg) {
-    rgm_trace *trace = &rgm_trace_now;
-    rgm_trace_prepare();
-    pthread_mutex_lock(&trace->context_mutex);
-    trace->context_listener = listener;
-    trace->context_arg = arg;
-    pthread_mutex_unlock(&trace->context_mutex);
 }
 
 void rgm_tracing_flush(const void *owner, int64_t wait_ns) {

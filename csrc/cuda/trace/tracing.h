@@ -108,10 +108,17 @@ void rgm_tracing_flush(const void *owner, int64_t wait_ns);
 // Ends the tracing of this sink's argument, or gives its start up; the sink is not used any more on return.
 // May be called again.
 void rgm_tracing_stop(const void *owner, int64_t wait_ns);
-// Who is told of each context that is made or is about to end while tracing runs, on the program's thread;
-// NULL: nobody. One at a time. On return the one before is not being told any more.
+// Who is told of each context that is made or is about to end while tracing runs, on the program's thread,
+// inside its call of the driver, by several threads at once. One at a time: false where there is another.
 typedef void (*rgm_context_listener)(void *arg, rgm_cu_context context, bool made);
-void rgm_tracing_on_context(rgm_context_listener listener, void *arg);
+bool rgm_tracing_on_context(rgm_context_listener listener, void *arg) RGM_NODISCARD;
+// Whether the subscription of tracing tells of contexts now; else a subscription of who listens has to.
+bool rgm_tracing_tells_of_contexts(void);
+// On return the listener with this argument is not being told any more: not from within a call of it.
+void rgm_tracing_off_context(const void *arg);
+// The callback of a subscription beside tracing that tells the same listener.
+void rgm_tracing_hear_context(void *user, int domain, uint32_t id, const void *data);
+bool rgm_tracing_is_of_context(int domain, uint32_t id);
 bool rgm_tracing_owned_by(const void *owner);
 // Whether another tool has been seen to take the records of the running tracing.
 bool rgm_tracing_is_taken_over(void);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What CUPTI calls: at begin and end of the calls that launch work, when graphs are made, and for buffers.
-// On the program's threads there is no CUDA, no allocation after a thread's first call, and no lock.
+// On the program's threads there is no CUDA, no allocation after a thread's first call, and no lock, but
+// where a context is made or ends (tracing_contexts.c).
 #include <sched.h>
 #include <string.h>
 
@@ -278,18 +279,9 @@ static void graph_event(uint32_t id, const rgm_cupti_resource *resource) {
     }
 }
 
-static void context_event(bool made, const rgm_cupti_resource *resource) {
-    rgm_trace *trace = &rgm_trace_now;
-    pthread_mutex_lock(&trace->context_mutex);
-    if (trace->context_listener && resource->context)
-        trace->context_listener(trace->context_arg, resource->context, made);
-    pthread_mutex_unlock(&trace->context_mutex);
-}
-
 void rgm_trace_callback(void *user, int domain, uint32_t id, const void *data) {
-    (void)user;
-    if (domain == RGM_CUPTI_RESOURCE && (id == RGM_CUPTI_CONTEXT_CREATED || id == RGM_CUPTI_CONTEXT_ENDS)) {
-        context_event(id == RGM_CUPTI_CONTEXT_CREATED, data);
+    if (rgm_tracing_is_of_context(domain, id)) {
+        rgm_tracing_hear_context(user, domain, id, data);
         return;
     }
     if (domain == RGM_CUPTI_RESOURCE) {

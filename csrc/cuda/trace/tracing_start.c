@@ -91,7 +91,7 @@ static rgm_status subscribe(rgm_trace *trace, rgm_error *err) {
     rgm_cupti_result result =
         rgm_subscription_open(&trace->subscription, trace->cupti, trace->options.several, rgm_trace_callback);
     if (result == RGM_CUPTI_SUCCESS) return RGM_OK;
-    if (result == RGM_CUPTI_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED || result == RGM_CUPTI_MAX_LIMIT_REACHED) {
+    if (rgm_subscription_is_taken(result)) {
         note_start(trace, RGM_ANOMALY_TRACING_CONFLICT);
         return rgm_error_set(
             err, RGM_UNAVAILABLE,

@@ -88,9 +88,11 @@ typedef struct {
     pthread_t flusher;
     char conflict[256];
 
-    pthread_mutex_t context_mutex; // of what follows, and over a call of it
+    pthread_mutex_t context_mutex; // of what follows; never held in a call of the listener
+    pthread_cond_t context_told;
     rgm_context_listener context_listener;
     void *context_arg;
+    int context_telling; // threads that are in a call of it
 
     pthread_mutex_t clock_mutex;       // of what follows
     rgm_anchor anchors[TRACE_ANCHORS]; // on their way to the reader
@@ -102,6 +104,9 @@ extern rgm_trace rgm_trace_now;
 
 // tracing.c
 void rgm_trace_prepare(void); // before the first use of any lock
+
+// tracing_contexts.c
+void rgm_trace_forget_contexts(rgm_trace *trace); // at first, and in a child of a fork
 
 // tracing_start.c
 void rgm_trace_close_buffers(rgm_trace *trace);

@@ -32,6 +32,14 @@ AT_ONCE = "`--kernels` traces from the start"
 INJECTION = "NVTX_INJECTION64_PATH"
 
 
+def beside_stalls(asked: Asked) -> Asked:
+    """Return what is asked for where stalls are sampled: at once what would begin at the program's first use of CUDA.
+
+    The callbacks that tell of contexts must be there before the first context is.
+    """
+    return True if asked == AWAITED and gpus.possible() else asked
+
+
 class Tracing:
     """What one profiler does about kernels. asked: True or options begin at once, "auto" when the program uses CUDA."""
 

@@ -10,9 +10,9 @@ from .rates import STALL_PERIODS
 
 OFF = "stalls is off"
 FORKED = "this process was forked from one whose kernels were sampled, which a driver does not support; use spawn"
-WAITING = "the program has made no context of CUDA's runtime (those of cuCtxCreate alone are not sampled)"
+WAITING = "the program has made no context of CUDA"
 FIGURES = (
-    "samples", "not_issued", "total", "dropped", "no_record", "lines", "full", "failures", "devices",
+    "samples", "not_issued", "total", "dropped", "no_record", "lines", "full", "failures", "devices", "missed",
     "binaries", "binaries_with_lines", "binaries_left_out",
 )  # fmt: skip
 

@@ -109,7 +109,8 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--stalls",
         action="store_true",
-        help="sample why the warps of kernels do not go on, by instruction: `regimeter stalls RUN`",
+        help="sample why the warps of kernels do not go on, by instruction: `regimeter stalls RUN`; kernels are traced "
+        "as with --kernels, unless --no-kernels",
     )
     parser.add_argument(
         "--stall-period",

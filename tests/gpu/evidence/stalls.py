@@ -31,7 +31,6 @@ def sampled() -> dict[str, Any]:
         torch.add(left, right)
     bare = loop_ns(torch, left, right)
     profiler = GPUProfiler(enable_detailed_metrics=False, profile_kernels=True, stalls=True)
-    profiler._stalls_collect()  # takes up the context before the loop
     with profiler.profile("add"):
         beside = loop_ns(torch, left, right)
     run = finished(profiler, torch)
