@@ -33,7 +33,7 @@ static rgm_status choose_long(late_time *late, const rgm_late_part *parts, size_
     for (size_t i = 0; i < count; i++) {
         double length = (double)(parts[i].end_ns - parts[i].start_ns);
         int kind = parts[i].after_sync ? AFTER_SYNC : HOST_LATE;
-        if (length <= late->facts->policy->verdict_small_ns) {
+        if (late->facts->seen.count && length <= late->facts->policy->verdict_small_ns) {
             add(late->facts, of_launching(kind), length, 0, 1);
             continue;
         }

@@ -7,8 +7,8 @@
 #include "base/fork.h"
 
 static const char *const sonames[] = {"libcuda.so.1", NULL};
-// A toolkit's copy (CUDA_HOME/compat) belongs to another kernel driver unless the loader is told to take it; a
-// process that has loaded it where the loader would not cannot use its GPUs any more.
+// A toolkit's copy (CUDA_HOME/compat) belongs to another kernel driver unless the loader is told to take it;
+// a process that has loaded it where the loader would not cannot use its GPUs any more.
 static const char *const nowhere[] = {NULL};
 
 const rgm_library_spec rgm_driver_spec = {

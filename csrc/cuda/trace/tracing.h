@@ -40,10 +40,6 @@
       "that is there already and allows it; 2: allow it to those that come later, which shuts out tools of " \
       "CUPTI's older functions, such as torch.profiler")                                                     \
     X(int64_t, detach, 0, "", "1: take CUPTI out of the process at the end")                                 \
-    X(int64_t, stay, 0, "",                                                                                  \
-      "1: stay CUPTI's tool after the end, so that it knows the graphs that are made until the next "        \
-      "tracing; "                                                                                            \
-      "no other tool of the process gets it then")                                                           \
     X(int64_t, synchronize, 0, "", "1: wait for the device before the end, within the deadline")             \
     X(int64_t, buffer_bytes, 2097152, "bytes", "Size of a buffer that CUPTI fills")                          \
     X(int64_t, buffers, 16, "", "Most buffers of that size at a time")                                       \

@@ -148,23 +148,14 @@ void rgm_trace_find_calls(rgm_trace *trace) {
     }
 }
 
-static rgm_cupti_result hear_calls(const rgm_trace *trace, uint32_t on) {
+rgm_cupti_result rgm_trace_enable_calls(rgm_trace *trace) {
+    const rgm_cupti *cupti = trace->cupti;
     for (int domain = RGM_CUPTI_DRIVER_API; domain <= RGM_CUPTI_RUNTIME_API; domain++)
         for (uint32_t id = 1; id < TRACE_IDS; id++) {
             if (!trace->names[domain - 1][id]) continue;
-            rgm_cupti_result result =
-                trace->cupti->enable_callback(on, trace->subscription.handle, domain, id);
+            rgm_cupti_result result = cupti->enable_callback(1, trace->subscription.handle, domain, id);
             if (result != RGM_CUPTI_SUCCESS) return result;
         }
-    return RGM_CUPTI_SUCCESS;
-}
-
-rgm_cupti_result rgm_trace_disable_calls(rgm_trace *trace) { return hear_calls(trace, 0); }
-
-rgm_cupti_result rgm_trace_enable_calls(rgm_trace *trace) {
-    const rgm_cupti *cupti = trace->cupti;
-    rgm_cupti_result heard = hear_calls(trace, 1);
-    if (heard != RGM_CUPTI_SUCCESS) return heard;
     // Those who sample contexts can do without.
     (void)cupti->enable_callback(1, trace->subscription.handle, RGM_CUPTI_RESOURCE,
                                  RGM_CUPTI_CONTEXT_CREATED);

@@ -87,7 +87,6 @@ static void note_start(rgm_trace *trace, rgm_anomaly code) {
 // Nothing of another tool has been changed when this finds it.
 static rgm_status subscribe(rgm_trace *trace, rgm_error *err) {
     const char *other = trace->subscription.other;
-    if (trace->subscription.open) return RGM_OK; // it has stayed
     rgm_cupti_result result =
         rgm_subscription_open(&trace->subscription, trace->cupti, trace->options.several, rgm_trace_callback);
     if (result == RGM_CUPTI_SUCCESS) return RGM_OK;

@@ -118,7 +118,6 @@ void rgm_trace_release(void);
 void rgm_trace_wait_outside(void);
 void rgm_trace_find_calls(rgm_trace *trace);
 rgm_cupti_result rgm_trace_enable_calls(rgm_trace *trace);
-rgm_cupti_result rgm_trace_disable_calls(rgm_trace *trace);
 void rgm_trace_callback(void *user, int domain, uint32_t id, const void *data);
 void rgm_trace_requested(uint8_t **buffer, size_t *size, size_t *most_records);
 void rgm_trace_completed(rgm_cu_context context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid);

@@ -247,12 +247,8 @@ void rgm_trace_disable(rgm_trace *trace) {
     disable_kinds(trace);
     bool settings =
         !trace->subscription.several && !atomic_load(&trace->taken_over); // of the process, left to us
-    bool stays = trace->options.stay && settings;
     if (atomic_load(&trace->detached)) trace->subscription.open = false;
-    if (stays)
-        (void)rgm_trace_disable_calls(trace);
-    else
-        rgm_subscription_close(&trace->subscription);
+    rgm_subscription_close(&trace->subscription);
     if (settings && trace->queue_times) (void)rgm_subscription_set_queue_times(&trace->subscription, 0);
     if (settings && trace->own_clock) (void)rgm_subscription_set_clock(&trace->subscription, default_clock);
 }
