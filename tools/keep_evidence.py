@@ -4,9 +4,9 @@
 
     python3 tools/keep_evidence.py FROM TO
 
-Copies evidence.json, evidence.txt and contact.jsonl from one folder to the other, as far as they are there. Identifiers of
-devices, serial numbers, host names and process ids go, and the folders of the checkout, of the interpreter and of
-temporary files become words.
+Copies evidence.json, evidence.txt and contact.jsonl from one folder to the other, as far as they are there.
+Identifiers of devices, serial numbers, host names and process ids go, and the folders of the checkout, of the
+interpreter and of temporary files become words.
 """
 
 import re

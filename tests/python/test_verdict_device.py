@@ -29,7 +29,8 @@ def test_the_verdict_is_the_cause_that_the_program_states(packed: Path, tmp_path
     program = PROGRAMS[name_of(packed)].read_text(encoding="utf-8")
     stated = re.search(r'^"""Cause: (\w+)\.', program, re.MULTILINE)
     found = recorded(packed, tmp_path).verdict()
-    assert stated is not None and found is not None
+    assert stated is not None
+    assert found is not None
     assert found.cause == stated[1], found.sentence
     assert found.confidence == "high"
     assert sum(found.shares.values()) == pytest.approx(1, abs=0.02)
@@ -53,7 +54,8 @@ def test_what_is_loaded_before_the_steps_is_no_part_of_them(tmp_path: Path) -> N
     assert found is not None
     assert found.steps == 150
     assert found.window_ms < 0.5 * run.duration_ns / 1e6
-    assert "imports" not in found.shares and found.shares["device"] > 0.8
+    assert "imports" not in found.shares
+    assert found.shares["device"] > 0.8
 
 
 def test_without_samples_it_is_said_that_the_host_was_late_and_no_more(tmp_path: Path) -> None:
@@ -65,6 +67,7 @@ def test_without_samples_it_is_said_that_the_host_was_late_and_no_more(tmp_path:
     }
     bare: Run = Run._build(list(run.strings), columns, "{}", "record", run.start_ns, run.end_ns, -1, True)
     found = bare.verdict()
-    assert found is not None and found.samples == 0
+    assert found is not None
+    assert found.samples == 0
     assert found.shares.get("device_idle", 0) + found.shares.get("synchronisation", 0) > 0.8
     assert "launches" not in found.shares or found.shares["launches"] < 0.2

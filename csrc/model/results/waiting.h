@@ -119,8 +119,7 @@ typedef enum { RGM_IDLE_CAUSES(RGM_IDLE_ENUM) RGM_IDLE_COUNT } rgm_idle_cause;
       "of the stream on the hardware that was seen.")                                                        \
     X(f64, buffered_median_ns, "ns", NAN, "Median of the same.")                                             \
     X(f64, buffered_p95_ns, "ns", NAN, "95th percentile (percentile_tail) of the same.")                     \
-    X(f64, waiting_mean_ns, "ns", NAN,                                                                       \
-      "Mean of the part of the wait after CUPTI's time of submission.")                                      \
+    X(f64, waiting_mean_ns, "ns", NAN, "Mean of the part of the wait after CUPTI's time of submission.")     \
     X(f64, waiting_median_ns, "ns", NAN, "Median of the same.")                                              \
     X(f64, waiting_p95_ns, "ns", NAN, "95th percentile (percentile_tail) of the same.")                      \
     X(f64, on_device_mean_ns, "ns", NAN, "Mean duration of these kernels.")

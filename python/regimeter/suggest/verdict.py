@@ -221,8 +221,10 @@ def _place(run: "Run", stack: int, name: str) -> str:
 def _of(window_ms: float, steps: int, on_device: bool) -> str:
     if steps:
         return f"the {duration(window_ms)} of {steps} steps"
-    return f"the {duration(window_ms)} from the first to the last work of the device" if on_device else (
-        f"the run of {duration(window_ms)}"
+    return (
+        f"the {duration(window_ms)} from the first to the last work of the device"
+        if on_device
+        else (f"the run of {duration(window_ms)}")
     )
 
 

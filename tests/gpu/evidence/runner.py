@@ -41,9 +41,9 @@ class Measurement(NamedTuple):
     doubles: str = "tracing"  # those that it is rehearsed on
 
 
-# What matters most comes first: when the time is over, the rest is left out and said to be. Expected is what an H200 took
-# where it has been measured, else a process with torch at 5 s and what the measurement then waits for; all of it with
-# START_S fits into SECONDS.
+# What matters most comes first: when the time is over, the rest is left out and said to be. Expected is what an H200
+# took where it has been measured, else a process with torch at 5 s and what the measurement then waits for; all of it
+# with START_S fits into SECONDS.
 MEASUREMENTS = (
     Measurement("event_times", 60, 12),
     Measurement("device_clock", 60, 6),
