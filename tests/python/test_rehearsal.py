@@ -102,7 +102,7 @@ def test_a_decoded_token_has_its_kernels_under_its_layers(sound):
     layer, token = (found["eager"][f"kernels_of_{name}"] for name in ("layer", "token"))
     assert len(layer) == found["layers"] * len(token)
     assert sum(layer) < sum(token) == found["eager"]["kernels"]
-    assert found["graph"]["kernels"] == len(token)
+    assert found["graph"]["kernels"] == sum(token)  # node by node, since the graph is older than tracing
 
 
 def test_threads_of_a_server_launch_for_the_scope_that_waits_for_them(sound):

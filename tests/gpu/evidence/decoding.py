@@ -12,7 +12,7 @@ from typing import Any
 from . import doubles
 from .attribution import LOST
 from .claims import Claim, at_least, at_most, equal, physical, shown
-from .common import anomalies, finished, kernel_rows, name_of, ready, scope_of, spread, tracing
+from .common import anomalies, finished, kernel_rows, kernels_by_scope, name_of, ready, scope_of, spread, tracing
 from .llama import Llama, Shape
 
 TOKENS = 8 if doubles.ON else 96
@@ -111,7 +111,8 @@ def replayed(model: Any, torch: Any) -> dict[str, Any]:
     with profiler.profile("replays"):
         tokens, times = generated(model, replay=graph.replay)
     run = finished(profiler, torch)
-    return {"tokens": tokens, "token_ns": spread(times), "verdict": verdict_of(run), **loop_of(run, "replays")}
+    loop = loop_of(run, "replays") | {"kernels": sum(map(len, kernels_by_scope(run).values()))}
+    return {"tokens": tokens, "token_ns": spread(times), "verdict": verdict_of(run), **loop}
 
 
 def measure() -> dict[str, Any]:
