@@ -112,9 +112,17 @@ def budget_line(run: "Run") -> str | None:
 
 
 def _watching(run: "Run") -> str:
-    """Say what is not in the figure: what stands before malloc cannot time itself, each call takes some nanoseconds."""
-    watched = drawn_bytes(run.environment) is not None
-    return " What each allocation takes longer is not in it." if watched else ""
+    """Say what is not in the figure: what stands before malloc, and CUPTI within launches, cannot time themselves."""
+    told = []
+    if drawn_bytes(run.environment) is not None:
+        told.append("what each allocation takes longer")
+    device = run.environment.get("device")
+    kernels = device.get("kernels") if isinstance(device, Mapping) else None
+    calls = kernels.get("calls") if isinstance(kernels, Mapping) else None
+    if isinstance(calls, int) and calls > 0:
+        told.append(f"what recording kernels adds to each of {count(calls, 'call')} of CUDA")
+    text = " and ".join(told)
+    return f" {text[0].upper()}{text[1:]} is not in it." if text else ""
 
 
 def _of_the_run(share: float | None) -> str:
