@@ -36,7 +36,7 @@ class Browsing:
         write_html(data, self.folder / name)
         self.page.goto("about:blank")  # so that the same file with another address is read again
         self.page.goto((self.folder / name).as_uri() + at)
-        self.page.wait_for_selector("html[data-ready]")
+        self.page.wait_for_selector("html[data-ready]:not([data-part])", state="attached")
         return self.page
 
     def load(self, name: str, content: str | bytes | dict[str, Any]) -> None:

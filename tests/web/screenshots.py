@@ -123,7 +123,7 @@ def taken(context: Any, folder: Path, shots: list[Shot]) -> Iterator[tuple[Shot,
         if address != opened:
             tab.goto("about:blank")
             tab.goto(address)
-            tab.wait_for_selector("html[data-ready]")
+            tab.wait_for_selector("html[data-ready]:not([data-part])")
             tab.evaluate("() => document.fonts.ready")
             opened = address
         tab.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")

@@ -108,7 +108,7 @@ def findings(page: Any, scheme: str, width: int) -> dict[str, Any]:
 def test_nothing_is_found_on_what_commands_write(browsing: Browsing, written: list[Path]) -> None:
     for path in written:
         browsing.page.goto(f"{path.as_uri()}#page=all")
-        browsing.page.wait_for_selector("html[data-ready]")
+        browsing.page.wait_for_selector("html[data-ready]:not([data-part])")
         for form in (PHONE, DESKTOP):
             assert findings(browsing.page, *form) == {"found": [], "wide": 0}, (path.name, form)
 
@@ -123,7 +123,7 @@ def test_nothing_is_found_on_what_the_server_writes(tab: Any, tmp_path: Path) ->
         run = page.get_by_role("link", name="base.rgm", exact=True).get_attribute("href")
         for path in ("/runs", run, "/history", "/runs/none", "/compare?baseline=none&current=none"):
             page.goto(server.address + path)
-            page.wait_for_selector("html[data-ready]")
+            page.wait_for_selector("html[data-ready]:not([data-part])")
             for form in (PHONE, DESKTOP):
                 assert findings(page, *form) == {"found": [], "wide": 0}, (path, form)
         visit.complaints.clear()  # the browser tells that two of them answered with a status of failure

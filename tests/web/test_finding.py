@@ -114,7 +114,7 @@ def test_callers_and_callees_of_a_node(browsing: Browsing) -> None:
     )
     assert painted > 4
     page.reload()
-    page.wait_for_selector("html[data-ready]")
+    page.wait_for_selector("html[data-ready]:not([data-part])")
     assert page.locator(".sandwich").is_visible()
     assert page.evaluate(f"{halves}[0].label(0)") == name
     page.evaluate(f"{halves}[0].zoom(1)")
@@ -138,7 +138,7 @@ def test_a_pinned_lane_stays_at_the_top(browsing: Browsing) -> None:
     top = timeline(browsing, "t.headingAt(30).lane")
     assert top == lane, "it does not scroll"
     page.reload()
-    page.wait_for_selector("html[data-ready]")
+    page.wait_for_selector("html[data-ready]:not([data-part])")
     browsing.settle()
     assert timeline(browsing, "[...t.pinned]") == [lane]
     box = page.locator("canvas.timeline").bounding_box()

@@ -152,7 +152,7 @@ def test_each_page_begins_with_one_sentence(kind: str, browsing: Browsing, capsy
     said = make(browsing.folder)
     browsing.page.set_viewport_size({"width": 1280, "height": 900})
     browsing.page.goto((browsing.folder / "page.html").as_uri())
-    browsing.page.wait_for_selector("html[data-ready]")
+    browsing.page.wait_for_selector("html[data-ready]:not([data-part])")
     headline = browsing.page.locator("main .headline")
     assert headline.count() == 1
     text = headline.inner_text().replace("\u00a0", " ")

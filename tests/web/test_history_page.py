@@ -47,7 +47,7 @@ def written(place: str, folder: Path, *words: str) -> str:
 def test_the_operation_that_changed_is_told_first(browsing: Browsing, place: str, tmp_path: Path) -> None:
     page = browsing.page
     page.goto(written(place, tmp_path))
-    page.wait_for_selector("html[data-ready]")
+    page.wait_for_selector("html[data-ready]:not([data-part])")
     sentence = page.inner_text("#changed .headline")
     assert sentence.startswith("forward is 99."), sentence
     assert f"% slower since run {BEFORE + 1} of" in sentence
@@ -68,7 +68,7 @@ def test_too_few_runs_are_not_said_to_be_without_a_change(tmp_path: Path) -> Non
 def test_figures_are_those_of_the_history(browsing: Browsing, place: str, tmp_path: Path) -> None:
     page = browsing.page
     page.goto(written(place, tmp_path))
-    page.wait_for_selector("html[data-ready]")
+    page.wait_for_selector("html[data-ready]:not([data-part])")
     told = history_data(open_history(place, create=False))
     rows = page.locator("#operations-of-runs tbody tr")
     assert rows.count() == len(told["trends"]) == 3
@@ -81,7 +81,7 @@ def test_figures_are_those_of_the_history(browsing: Browsing, place: str, tmp_pa
 def test_an_operation_is_in_the_address(browsing: Browsing, place: str, tmp_path: Path) -> None:
     page, address = browsing.page, written(place, tmp_path)
     page.goto(address)
-    page.wait_for_selector("html[data-ready]")
+    page.wait_for_selector("html[data-ready]:not([data-part])")
     page.get_by_role("button", name=HOSTILE).click()
     assert page.inner_text("#trend h3") == HOSTILE
     assert "op=" in page.url
@@ -89,7 +89,7 @@ def test_an_operation_is_in_the_address(browsing: Browsing, place: str, tmp_path
     assert page.inner_text("#trend h3") == "forward"
     page.goto("about:blank")
     page.goto(f"{address}#op=backward")
-    page.wait_for_selector("html[data-ready]")
+    page.wait_for_selector("html[data-ready]:not([data-part])")
     assert page.inner_text("#trend h3") == "backward"
     page.get_by_role("link", name="Runs", exact=True).click()
     assert page.locator("#runs").is_visible()
@@ -101,12 +101,12 @@ def test_a_history_without_runs_says_so(browsing: Browsing, tmp_path: Path) -> N
     where = str(tmp_path / "empty.db")
     open_history(where)
     browsing.page.goto(written(where, tmp_path))
-    browsing.page.wait_for_selector("html[data-ready]")
+    browsing.page.wait_for_selector("html[data-ready]:not([data-part])")
     assert "No run is in this history yet" in browsing.page.inner_text("main")
 
 
 def test_a_server_shows_the_same(tab: Any, place: str, tmp_path: Path) -> None:
     with serving(str(tmp_path), "--history", place) as server, visiting(tab, tmp_path, server.address):
         tab.goto(f"{server.address}/history?operation=backward")
-        tab.wait_for_selector("html[data-ready]", state="attached")
+        tab.wait_for_selector("html[data-ready]:not([data-part])", state="attached")
         assert tab.inner_text("#trend h3") == "backward"

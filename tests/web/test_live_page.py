@@ -54,7 +54,7 @@ def page(context: Any, server: Server) -> Iterator[Any]:
     opened.on("pageerror", lambda error: complaints.append(str(error)))
     opened.on("request", lambda request: requests.append(request.url))
     opened.goto(f"http://127.0.0.1:{server.port}/")
-    opened.wait_for_selector("html[data-ready]", state="attached")
+    opened.wait_for_selector("html[data-ready]:not([data-part])", state="attached")
     opened.evaluate("window.loadedOnce = true")
     yield opened
     assert complaints == []
@@ -197,7 +197,7 @@ def test_the_recording_of_a_monitor_is_followed(context: Any, monitored: Program
     with serving(str(monitored.path)) as server:
         page = context.new_page()
         page.goto(f"http://127.0.0.1:{server.port}/#page=trace")
-        page.wait_for_selector("html[data-ready]", state="attached")
+        page.wait_for_selector("html[data-ready]:not([data-part])", state="attached")
         monitored.go_on(100)
         until(page, "Number(document.documentElement.dataset.spans) >= 220")
         monitored.end()
@@ -211,7 +211,7 @@ def test_a_server_that_is_gone_is_told(context: Any, program: Program) -> None:
     page = context.new_page()
     with serving(str(program.path)) as server:
         page.goto(f"http://127.0.0.1:{server.port}/")
-        page.wait_for_selector("html[data-ready]", state="attached")
+        page.wait_for_selector("html[data-ready]:not([data-part])", state="attached")
         until(page, "Number(document.documentElement.dataset.spans) >= 20")
     until(page, "document.querySelector('#live').dataset.state === 'broken'")
     assert page.inner_text("#live").startswith("no connection, figures of ")

@@ -75,6 +75,44 @@ def test_a_recording_has_the_seven_elements_on_its_overview(browsing: Browsing) 
     assert page.locator("#nav a").all_inner_texts() == ["Overview", "Operators", "Memory", "Trace", "All on one page"]
 
 
+# Holds what is put off to a later task back, until the page is told to go on.
+HELD_BACK = """
+    const later = window.setTimeout;
+    window.waiting = [];
+    window.setTimeout = (call, ms, ...given) => (ms === 0 ? window.waiting.push(call) : later(call, ms, ...given));
+"""
+
+
+@pytest.mark.parametrize("way", ["going there", "printing", "waiting"])
+def test_only_the_page_that_is_asked_for_is_rendered_at_first(
+    browsing: Browsing, data: dict[str, Any], way: str
+) -> None:
+    whole = browsing.open(data, at="#page=kernels")
+    things = whole.locator("#timeline .view-body > *").count()
+    page = whole.context.new_page()
+    page.add_init_script(HELD_BACK)
+    page.goto(whole.url)
+    page.wait_for_selector("html[data-ready]")
+    body = page.locator("#timeline .view-body > *")
+    assert page.evaluate("document.documentElement.dataset.part") == "1"
+    assert page.locator("#analyses tbody tr").count() > 0
+    assert body.count() == 0 < things
+    go_on = "waiting.splice(0).forEach((call) => call())"
+    if way == "going there":
+        page.get_by_role("link", name="Trace", exact=True).click()
+        assert page.locator("#timeline canvas").first.is_visible()
+    elif way == "printing":
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    else:
+        page.evaluate(go_on)
+        page.wait_for_selector("html[data-ready]:not([data-part])")
+    assert body.count() == things
+    page.evaluate(go_on)  # nothing is rendered twice
+    page.wait_for_selector("html[data-ready]:not([data-part])")
+    assert body.count() == things
+    page.close()
+
+
 def test_the_name_of_the_page_stays_in_view_when_the_window_shrinks(browsing: Browsing, data: dict[str, Any]) -> None:
     page = browsing.open(data, at="#page=suggestions")
     for width in (1366, 360, 640):
@@ -132,7 +170,7 @@ def test_a_link_opened_elsewhere_shows_the_same(browsing: Browsing, data: dict[s
     url = page.url
     page.goto("about:blank")
     page.goto(url)
-    page.wait_for_selector("html[data-ready]")
+    page.wait_for_selector("html[data-ready]:not([data-part])")
     page.locator("#analyses tbody tr").first.wait_for()
     assert page.locator("#analyses tbody th").all_inner_texts() == rows
     assert page.locator("#analyses th[aria-sort=descending]").inner_text() == "count"
@@ -158,7 +196,7 @@ def test_the_chosen_operation_stands_in_the_address(browsing: Browsing) -> None:
     page.locator("#shares").get_by_role("button", name="backward").click()
     assert address(page) == "#page=overview&op=backward"
     page.reload()
-    page.wait_for_selector("html[data-ready]")
+    page.wait_for_selector("html[data-ready]:not([data-part])")
     assert page.locator(".statistics tr.is-selected th").inner_text().strip() == "backward"
     page.locator("#shares").get_by_role("button", name="backward").click()
     assert address(page) == ""

@@ -60,7 +60,7 @@ def page(tab: Any, server: Server, tmp_path: Path) -> Iterator[Any]:
 def open_run(page: Any, server: Server, name: str) -> str:
     run = server.id_of(name)
     page.goto(f"{server.address}/runs/{run}#page=all")
-    page.wait_for_selector("html[data-ready]")
+    page.wait_for_selector("html[data-ready]:not([data-part])")
     return run
 
 
@@ -106,7 +106,7 @@ def test_the_list_and_the_history_are_those_of_the_api(page: Any, server: Server
     assert set(rows) == {one["name"] for one in told}
     assert "1 recording" in page.inner_text(".headline")
     page.goto(f"{address}/history")
-    page.wait_for_selector("html[data-ready]")
+    page.wait_for_selector("html[data-ready]:not([data-part])")
     names = [row[0] for row in shown(page, "operations-of-runs")]
     assert set(names) <= set(server.ask("/api/history/operations").json()["operations"])
     newest = page.evaluate(

@@ -44,13 +44,13 @@ def test_a_run_is_opened_from_the_list(page: Any) -> None:
     assert page.get_by_role("link", name=HOSTILE, exact=True).is_visible()
     assert "not one of its 1 rows is an event" in page.locator("#unreadable tbody tr").inner_text()
     page.get_by_role("link", name=TRACE, exact=True).click()
-    page.wait_for_selector("html[data-ready]")
+    page.wait_for_selector("html[data-ready]:not([data-part])")
     assert TRACE in page.title()
     assert page.locator("#roofline .chart > svg > circle").count() == 8
     assert page.get_by_label("Critical path").is_checked()
     page.go_back()
     page.get_by_role("link", name=HOSTILE, exact=True).click()
-    page.wait_for_selector("html[data-ready]")
+    page.wait_for_selector("html[data-ready]:not([data-part])")
     assert HOSTILE in page.inner_text("h1")
 
 
@@ -66,7 +66,7 @@ def test_two_runs_are_compared(page: Any) -> None:
     assert "Choose two different runs." in page.inner_text("#runs")
     page.get_by_role("radio", name="new.rgm as current").check()
     page.get_by_role("button", name="Compare").click()
-    page.wait_for_selector("html[data-ready]")
+    page.wait_for_selector("html[data-ready]:not([data-part])")
     assert "base.rgm compared with new.rgm" in page.inner_text("h1")
 
 
@@ -83,10 +83,10 @@ def test_every_page_leads_back_to_all_runs(page: Any, server: Server) -> None:
     [base, new] = [server.id_of(name) for name in ("base.rgm", "new.rgm")]
     for path in (f"/runs/{base}", f"/compare?baseline={base}&current={new}"):
         page.goto(address + path)
-        page.wait_for_selector("html[data-ready]")
+        page.wait_for_selector("html[data-ready]:not([data-part])")
         page.get_by_role("link", name="All runs", exact=True).click()
         page.wait_for_url(f"{address}/runs")
-        page.wait_for_selector("html[data-ready]")
+        page.wait_for_selector("html[data-ready]:not([data-part])")
     assert page.get_by_role("link", name="All runs", exact=True).count() == 0, "this is where they are"
 
 
@@ -162,7 +162,7 @@ def test_what_cannot_be_compared_is_said_in_plain_words(page: Any, server: Serve
     assert refused.inner_text("h1") == "This did not work"
     assert "graphs.json: a compile report cannot be compared" in refused.inner_text("main")
     refused.get_by_role("link", name="All runs").click()
-    refused.wait_for_selector("html[data-ready]")
+    refused.wait_for_selector("html[data-ready]:not([data-part])")
     refused.close()
     assert server.ask(f"/api/runs/{graphs}", "DELETE").status == 204
 
@@ -171,7 +171,7 @@ def test_cells_of_a_comparison_do_not_overlap_on_a_phone(page: Any, server: Serv
     page.set_viewport_size({"width": 360, "height": 740})
     base, new = server.id_of("base.rgm"), server.id_of("new.rgm")
     page.goto(f"{server.address}/compare?baseline={base}&current={new}")
-    page.wait_for_selector("html[data-ready]")
+    page.wait_for_selector("html[data-ready]:not([data-part])")
     wide = "(cells) => cells.filter((cell) => cell.scrollWidth > cell.clientWidth + 1).map((cell) => cell.innerText)"
     assert page.locator(".comparison tbody tr th").evaluate_all(wide) == []
 
@@ -181,7 +181,7 @@ def test_an_empty_folder_says_how_a_run_comes_into_it(tab: Any, tmp_path: Path) 
     with serving(str(tmp_path / "empty")) as server, visiting(tab, tmp_path, server.address) as visit:
         page = visit.page
         page.goto(server.address)
-        page.wait_for_selector("html[data-ready]")
+        page.wait_for_selector("html[data-ready]:not([data-part])")
         assert page.locator("main > section").evaluate_all("(all) => all.map(({ id }) => id)") == [
             "limit", "upload", "more",
         ]  # fmt: skip

@@ -37,7 +37,7 @@ def browsing(tab: Any, server: Server, tmp_path: Path) -> Iterator[Browsing]:
 
 def open_at(browsing: Browsing, server: Server, hash_: str = "#page=trace") -> Any:
     browsing.page.goto(f"{server.address}/{hash_}")
-    browsing.page.wait_for_selector("html[data-ready]")
+    browsing.page.wait_for_selector("html[data-ready]:not([data-part])")
     browsing.page.wait_for_selector("html[data-rest=there]")
     until(browsing, ALL_THERE)
     return browsing.page
@@ -184,7 +184,7 @@ def test_the_page_opens_before_what_takes_long_is_there_and_says_so(browsing: Br
     page, held = browsing.page, []
     page.route("**/api/runs/*/page", lambda route: held.append(route))
     page.goto(f"{server.address}/#page=trace")
-    page.wait_for_selector("html[data-ready]")
+    page.wait_for_selector("html[data-ready]:not([data-part])")
     until(browsing, ALL_THERE)
     status = page.get_by_role("status").filter(has_text="computing suggestions")
     status.wait_for()

@@ -57,7 +57,7 @@ def test_what_is_switched_stands_in_the_address(browsing: Browsing) -> None:
     browsing.until("location.hash.includes('path=0')")
     assert page.evaluate("location.hash") == "#page=trace&python=1&path=0"
     page.reload()
-    page.wait_for_selector("html[data-ready]")
+    page.wait_for_selector("html[data-ready]:not([data-part])")
     assert (python.is_checked(), path.is_checked()) == (True, False)
     assert timeline(browsing, "t.scene.path") is None
     path.check()

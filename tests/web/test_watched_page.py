@@ -56,7 +56,7 @@ def watched(tmp_path: Path) -> Iterator[Told]:
 def page(tab: Any, watched: Told, tmp_path: Path) -> Iterator[Any]:
     with visiting(tab, tmp_path, watched.page.rstrip("/")):
         tab.goto(watched.page)
-        tab.wait_for_selector("html[data-ready]", state="attached")
+        tab.wait_for_selector("html[data-ready]:not([data-part])", state="attached")
         tab.evaluate("window.loadedOnce = true")
         yield tab
 

@@ -4,7 +4,8 @@
 // handle may have shown() (it is in the page), follow(state, leaf) (the address says this now; `leaf` is the page of pages.js;
 // a promise of it where that takes a moment), keep(), foresee(kept) and resume(kept) (update.js), selected(), recolor(), beforePrint(), afterPrint() and destroy(). `of` names the models that a view shows: "run" (the
 // default), "comparison", "document" or "any"; fits(model) may refuse more. Adding a view is adding a file to js/views/, to manifest.json
-// and to a page in pages.js.
+// and to a page in pages.js. Of a document of several pages only that which is asked for is rendered before it can be used; the others
+// follow when the browser has nothing else to do, or when they are gone to.
 (function (app) {
   "use strict";
 
@@ -30,9 +31,12 @@
       Object.assign(this, { model, selected: null });
       const parts = [];
       const drop = (made) => made.forEach(({ handle }) => handle.destroy?.());
+      const views = this.views();
+      const leaves = app.pages.offered(model, views.map(({ id }) => id));
+      const first = leaves.length > 0 ? app.pages.meant(leaves, app.address.current()) : null;
       try {
-        for (const view of this.views()) {
-          parts.push(this.part(view));
+        for (const view of views) {
+          parts.push(this.part(view, first !== null && !first.views.has(view.id)));
           await app.pause();
         }
       } catch (error) {
@@ -59,6 +63,30 @@
       this.each("shown");
       this.follow(app.address.current());
       this.count(model.timeline);
+      if (parts.some(({ later }) => later !== null)) document.documentElement.dataset.part = "1"; // what is there so far
+      setTimeout(() => this.renderRest(), 0);
+    }
+
+    /** Renders what was put off, piece by piece. */
+    async renderRest() {
+      const { model } = this;
+      for (const part of this.parts) {
+        await app.pause();
+        if (this.model !== model || !this.parts.includes(part)) return; // another one was opened meanwhile
+        this.render(part);
+      }
+      delete document.documentElement.dataset.part;
+    }
+
+    /** Renders a part that was put off; what others know by now it is told. */
+    render(part) {
+      if (part.later === null) return;
+      const { later } = part;
+      part.later = null;
+      later();
+      this.markSelected();
+      for (const verb of ["recolor", "shown"]) part.handle[verb]?.();
+      part.handle.follow?.(app.address.current(), this.leaf);
     }
 
     get handles() {
@@ -100,6 +128,7 @@
       if (leaf === this.leaf) return;
       app.tooltip.hide();
       this.leaf = leaf;
+      for (const part of this.parts) if (leaf.views.has(part.section.id)) this.render(part);
       const sections = new Map([...this.main.children].map((section) => [section.id, section]));
       const order = [...leaf.views, ...[...sections.keys()].filter((id) => !leaf.views.has(id))].map((id) => sections.get(id));
       if (order.some((section, i) => section !== this.main.children[i])) this.main.append(...order);
@@ -159,10 +188,9 @@
       return known.filter(shown).sort((a, b) => place(a) - place(b));
     }
 
-    /** {section, handle} of a view. */
-    part(view) {
+    /** {section, handle, later} of a view; `putOff` until render(part), for which later() stands. */
+    part(view, putOff = false) {
       const body = el("div", { class: "view-body" });
-      const handle = view.render(body, this.model, this) ?? {};
       const bare = typeof view.bare === "function" ? view.bare(this.model) : view.bare === true;
       const said = typeof view.title === "function" ? view.title(this.model) : view.title;
       const title = el("h2", { id: `${view.id}-title`, class: bare ? "unseen" : null }, said);
@@ -173,10 +201,17 @@
         view.note ? el("p", { class: "note" }, view.note(this.model)) : null,
         body,
       );
-      return { section, handle };
+      const part = { section, handle: {}, later: null };
+      const fill = () => {
+        part.handle = view.render(body, this.model, this) ?? {};
+      };
+      if (putOff) part.later = fill;
+      else fill();
+      return part;
     }
 
     each(verb) {
+      if (verb === "beforePrint") for (const part of this.parts) this.render(part);
       for (const handle of this.handles) handle[verb]?.();
     }
 
