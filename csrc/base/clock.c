@@ -134,6 +134,13 @@ static rgm_status reserve(rgm_timebase *base, size_t count, rgm_error *err) {
     return RGM_OK;
 }
 
+void rgm_timebase_thin_out(rgm_timebase *base) {
+    size_t kept = 1, half = base->count / 2;
+    if (base->count < RGM_ANCHORS_MOST) return;
+    for (size_t i = 2; i < base->count; i += i < half ? 2 : 1) base->anchors[kept++] = base->anchors[i];
+    base->count = kept;
+}
+
 rgm_status rgm_timebase_add(rgm_timebase *base, rgm_anchor anchor, rgm_error *err) {
     if (base->count) {
         const rgm_anchor *last = &base->anchors[base->count - 1];

@@ -32,8 +32,11 @@ typedef struct {
     int64_t unix_ns;
 } rgm_anchor;
 
+// A recording adds up to twenty a second, for as long as it lasts: 98 kB of them are kept.
+enum { RGM_ANCHORS_MOST = 4096 };
+
 typedef struct {
-    rgm_anchor *anchors;
+    rgm_anchor *anchors; // the first of all, and fewer the longer ago they were
     size_t count;
     size_t capacity;
 } rgm_timebase;
@@ -64,6 +67,8 @@ void rgm_clock_fake_stop(void);
 void rgm_timebase_release(rgm_timebase *base);
 // Appends unless it is less than a microsecond after the last anchor, which then stands for it.
 rgm_status rgm_timebase_add(rgm_timebase *base, rgm_anchor anchor, rgm_error *err) RGM_NODISCARD;
+// Where the most are there, every second of the older half goes.
+void rgm_timebase_thin_out(rgm_timebase *base);
 // CLOCK_MONOTONIC time of a tick; outside the anchors the nearest segment's rate is used.
 int64_t rgm_timebase_ns(const rgm_timebase *base, uint64_t ticks);
 

@@ -128,11 +128,15 @@ bool rgm_session_is_stopped(rgm_session *session) {
 
 static void put_anchors(rgm_session *session, rgm_bytes *out) {
     pthread_mutex_lock(&session->time_mutex);
+    // After a failure, between which and now some have gone: those that were written before do no harm.
+    if (session->written.anchors > session->time.count) session->written.anchors = 0;
     for (; session->written.anchors < session->time.count; session->written.anchors++) {
         size_t mark = rgm_frame_begin(out, RGM_FRAME_ANCHOR);
         rgm_bytes_append(out, &session->time.anchors[session->written.anchors], sizeof(rgm_anchor));
         rgm_frame_end(out, mark);
     }
+    rgm_timebase_thin_out(&session->time);
+    session->written.anchors = session->time.count;
     pthread_mutex_unlock(&session->time_mutex);
 }
 

@@ -105,6 +105,7 @@ static void saw(rgm_builder *builder, uint64_t ticks) {
 
 rgm_status rgm_builder_anchor(rgm_builder *builder, rgm_anchor anchor, rgm_error *err) {
     saw(builder, anchor.ticks);
+    rgm_timebase_thin_out(&builder->time);
     return rgm_timebase_add(&builder->time, anchor, err);
 }
 

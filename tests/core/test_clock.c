@@ -57,6 +57,31 @@ TEST(time_is_linear_between_anchors_and_beyond) {
     rgm_timebase_release(&base);
 }
 
+// Twenty a second for a day, by a clock whose rate wanders.
+TEST(anchors_of_a_long_time_are_thinned_out_and_still_tell_it) {
+    enum { A_DAY = 20 * 86400, EVERY_TICKS = 100000000, EVERY_NS = 50000000 };
+    rgm_timebase base = {0};
+    int64_t ns = 1000;
+    for (int i = 0; i < A_DAY; i++, ns += EVERY_NS + i % 7) {
+        rgm_timebase_thin_out(&base);
+        CHECK_OK(rgm_timebase_add(&base, (rgm_anchor){(uint64_t)i * EVERY_TICKS, ns, 0}, NULL));
+        REQUIRE(base.count <= RGM_ANCHORS_MOST);
+    }
+    CHECK(base.count > RGM_ANCHORS_MOST / 2 && base.capacity <= RGM_ANCHORS_MOST);
+    CHECK_EQ_I64(base.anchors[0].monotonic_ns, 1000);
+    CHECK_EQ_I64(base.anchors[base.count - 1].ticks, (int64_t)(A_DAY - 1) * EVERY_TICKS);
+    ns = 1000;
+    int64_t worst = 0, lately = 0;
+    for (int i = 0; i < A_DAY; i++, ns += EVERY_NS + i % 7) {
+        int64_t off = llabs(rgm_timebase_ns(&base, (uint64_t)i * EVERY_TICKS) - ns);
+        if (off > worst) worst = off;
+        if (i > A_DAY - 1000 && off > lately) lately = off;
+    }
+    CHECK(worst < 100); // of a day, in ns
+    CHECK_EQ_I64(lately, 0);
+    rgm_timebase_release(&base);
+}
+
 TEST(anchors_too_close_or_backward_are_left_out) {
     rgm_timebase base = {0};
     CHECK_OK(rgm_timebase_add(&base, (rgm_anchor){1000, 50000, 0}, NULL));

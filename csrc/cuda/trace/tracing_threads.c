@@ -71,6 +71,7 @@ static void take_anchors(rgm_trace *trace) {
             rgm_timebase_release(&trace->parser.clock);
             trace->guarded.note(trace->guarded.arg, RGM_ANOMALY_CLOCK_STEP, 1);
         }
+        rgm_timebase_thin_out(&trace->parser.clock);
         if (rgm_timebase_add(&trace->parser.clock, anchors[i], NULL) != RGM_OK)
             trace->guarded.note(trace->guarded.arg, RGM_ANOMALY_INTERNAL, 1);
     }
