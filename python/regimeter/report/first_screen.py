@@ -101,9 +101,9 @@ def _of_verdict(verdict: dict[str, Any], tables: Collection[str]) -> dict[str, A
 
 
 def _window(verdict: dict[str, Any]) -> str:
-    if any(one["cause"] == "device" for one in verdict["causes"]):
-        return "of the device's time"
-    return "of the steps" if verdict["steps"] else "of the run"
+    if verdict["steps"]:
+        return "of the steps"
+    return "of the device's time" if any(one["cause"] == "device" for one in verdict["causes"]) else "of the run"
 
 
 def _of_suggestion(run: "Run", one: dict[str, Any], tables: Collection[str]) -> dict[str, Any]:
