@@ -18,6 +18,7 @@ from evidence import (
     million_kernels,
     operations,
     overhead,
+    recorded,
     regimes,
     serving,
 )
@@ -251,3 +252,18 @@ def test_comparison_is_judged_by_the_projects_own_rule():
     assert False not in judged(comparison.judge(found)).values()
     found |= {"launches": [launch(1.0) for _ in range(comparison.LAUNCHES)]}
     assert judged(comparison.judge(found))["duet: a tenth more work"] is False
+
+
+def test_recorded_programs_are_judged_by_the_cause_that_they_state():
+    def row(found, stated="input", unseen=False):
+        verdict = {"cause": found, "sentence": "", "confidence": "high", "causes": []}
+        return {"stated": stated, "unseen": unseen, "verdict": verdict}
+
+    four_of_five = {str(i): row("input" if i else "launches", unseen=True) for i in range(5)}
+    assert set(judged(recorded.judge({"known": row("input")} | four_of_five)).values()) == {True, None}
+    three_of_five = four_of_five | {"1": row("device", unseen=True)}
+    for wrong in (
+        {"known": row("device")}, {"known": row("input") | {"verdict": None}},
+        {"known": {"stated": "input", "unseen": False, "failed": "record ended with 1"}}, three_of_five,
+    ):  # fmt: skip
+        assert False in judged(recorded.judge(wrong)).values(), wrong
