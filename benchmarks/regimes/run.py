@@ -4,6 +4,8 @@
 Usage: python -m benchmarks.regimes.run [--set all|tuning|heldout|later|unseen] [--only TEXT] [--repeat N]
                                         [--follow] [--markdown FILE] [--json FILE]
 
+--follow does what the advice on an undecided case says, where that is a number of calls or a run without huge pages.
+
 Rules, floors and calibration were worked on with the set `tuning`; `heldout` has other functions, sizes and types, and
 its misses were looked into too, as were those of `later`; `unseen` came last, and only its first run was unseen.
 `usual` is code of every day (sorts, filters, files, loops), which the limits beside the roofs were worked on with;
@@ -19,7 +21,9 @@ import argparse
 import gc
 import importlib.util
 import json
+import os
 import re
+import subprocess
 import sys
 import time
 from collections import Counter
@@ -128,16 +132,28 @@ def measure(cases: Iterable[Case], repeat: int, follow: bool) -> list[Row]:
         rows.append(Row(case, profile))
         print(line(rows[-1]), flush=True)
         if follow and rows[-1].undecided:
-            told = re.search(r"repeat=([\d,]+)", profile["advice"])
             print(f"     {profile['advice']}", flush=True)
+            told, times = re.search(r"repeat=([\d,]+)", profile["advice"]), repeat
             if told:
                 times = int(told[1].replace(",", ""))
                 _, profile = profiler.profile_with_result(function, *args, repeat=times, **options)
                 print(f"  -> {line(Row(case, profile))}", flush=True)
+            if "NUMPY_MADVISE_HUGEPAGE=0" in profile["advice"]:
+                print(f"     {profile['advice']}\n  -> {alone(case, times)}", flush=True)
         del function, args, _
         gc.collect()
     profiler.close()
     return rows
+
+
+def alone(case: Case, repeat: int) -> str:
+    """Return the line of a case that a process of its own measures, in which NumPy asks for no huge pages."""
+    command = [sys.executable, "-m", "benchmarks.regimes.run", "--set", "all", "--only", case.name]
+    environment = os.environ | {"NUMPY_MADVISE_HUGEPAGE": "0"}
+    done = subprocess.run(
+        [*command, "--repeat", str(repeat)], env=environment, capture_output=True, text=True, check=True
+    )
+    return next(text for text in done.stdout.splitlines() if case.name in text)
 
 
 def settle() -> None:
@@ -211,7 +227,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", default="", metavar="TEXT", help="cases whose name contains it")
     parser.add_argument("--set", choices=("all", *SETS), default="all", help="which cases (default: all)")
     parser.add_argument("--repeat", type=int, default=7, metavar="N", help="calls a case (default: 7)")
-    parser.add_argument("--follow", action="store_true", help="follow the advice `repeat=N` on undecided cases")
+    parser.add_argument("--follow", action="store_true", help="follow the advice on undecided cases")
     parser.add_argument("--markdown", metavar="FILE")
     parser.add_argument("--json", metavar="FILE")
     arguments = parser.parse_args(argv)

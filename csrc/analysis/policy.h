@@ -218,6 +218,7 @@
     X(verdict_small_share, 0.6, "", "of the modules' time in calls that are shorter; a judgement")           \
     X(verdict_small_calls, 10, "calls", "of such modules a step; a model of few layers is no loop of calls") \
     X(verdict_small_lines, 3, "lines", "outside of modules, found calling compiled code and within it")      \
+    X(verdict_small_native, 0.33, "", "of a line's samples in compiled code, or it is Python; a judgement")  \
     X(verdict_small_calling, 0.1, "", "of their samples in Python: 1 us of a call of 10 us; a judgement")    \
     X(verdict_layer_share, 0.6, "", "of the modules' time that one of them has; a judgement")                \
     X(verdict_faults, 500, "faults/s", "huge pages make few faults: 500 of 2 MiB are 1 GB/s")                \

@@ -336,7 +336,7 @@ static int core_exec(PyObject *module) {
     if (rgm_kernels_init(module) < 0 || rgm_workload_run_init(module) < 0) return -1;
     if (rgm_calibrate_init(module) < 0 || rgm_classify_init(module) < 0) return -1;
     if (rgm_light_call_init(module) < 0 || rgm_counting_init(module) < 0) return -1;
-    if (rgm_pace_init(module) < 0 || rgm_turns_init(module) < 0) return -1;
+    if (rgm_pace_init(module) < 0 || rgm_touched_init(module) < 0 || rgm_turns_init(module) < 0) return -1;
     return rgm_run_type_init(module, state);
 }
 

@@ -100,6 +100,8 @@ int rgm_light_call_init(PyObject *module);
 int rgm_counting_init(PyObject *module);
 // pace.c
 int rgm_pace_init(PyObject *module);
+// touched.c
+int rgm_touched_init(PyObject *module);
 // Lets the library that watches allocations stand before Python's allocator too, once; nothing where it is
 // not loaded.
 void rgm_heap_before_python(void);

@@ -103,11 +103,11 @@ static rgm_status resident(const rgm_verdict_facts *facts, series *out, rgm_erro
     return RGM_OK;
 }
 
-// Medians of the fifths of the window: memory that grows is larger in each, and at the end no slower than in
-// the middle. So is the least of each, which what comes and goes with a step leaves alone. Fifths of the
-// time: of the samples, there are more where memory moves.
+// Medians of the fifths of the window: memory that grows is larger in each, and at the end not four times
+// slower than in the middle. So is the least of each, which what comes and goes with a step leaves alone.
+// Fifths of the time: of the samples, there are more where memory moves.
 static void growth(rgm_verdict_facts *facts, series *s, int64_t *scratch) {
-    enum { PARTS = 5, LEAST = 25, LEAST_OF_PART = 3 };
+    enum { PARTS = 5, LEAST = 25, LEAST_OF_PART = 3, SLOWER = 4 };
     int64_t begin = begins(facts), length = facts->end_ns - begin;
     double level[PARTS], low[PARTS], seconds = (double)length * 1e-9;
     if (s->count < LEAST || !(seconds > 0)) return;
@@ -123,7 +123,7 @@ static void growth(rgm_verdict_facts *facts, series *s, int64_t *scratch) {
     for (int i = 2; i < PARTS; i++)
         if (!(level[i] > level[i - 1])) return;
     double least = fmax(facts->policy->verdict_growth_bytes, facts->policy->verdict_growth_share * level[1]);
-    if (!(whole >= least) || !(late >= early / 2) || !(low[4] - low[1] >= whole / 2)) return;
+    if (!(whole >= least) || !(late >= early / SLOWER) || !(low[4] - low[1] >= whole / 2)) return;
     double rate = whole / (seconds * 3 / (double)PARTS);
     facts->causes[RGM_CAUSE_MEMORY_GROWTH] = (rgm_cause_time){.count = (int64_t)s->count,
                                                               .figure = rate,

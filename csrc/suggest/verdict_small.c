@@ -27,10 +27,15 @@ static line_of_calls calls_of(const rgm_partition *p, const rgm_keyed *lines, co
     return found;
 }
 
+static bool line_calls(const rgm_partition *p, line_of_calls line) {
+    return line.native > 0 && (double)line.native >= p->facts->policy->verdict_small_native *
+                                                         (double)(line.native + line.python);
+}
+
 // Outside of modules: a line that calls compiled code is found within the code, which has given the
 // interpreter's lock up, or before and after it, which takes a microsecond or two. Where several lines are
 // found in both ways, and the latter is a large part, the calls are of a few microseconds. What is Python in
-// itself is on lines of its own, or is most of its line.
+// itself is on lines of its own, or is nearly all of its line: half of a call of 2 us is, too.
 rgm_status rgm_verdict_small_calls(rgm_partition *p, rgm_error *err) {
     const rgm_view *view = p->facts->view;
     const rgm_policy *policy = p->facts->policy;
@@ -53,7 +58,7 @@ rgm_status rgm_verdict_small_calls(rgm_partition *p, rgm_error *err) {
     RGM_GOTO(rgm_keyed_init(&lines, keys, count, err));
     for (size_t g = 0; g < lines.count; g++) {
         line_of_calls line = calls_of(p, &lines, rows, g);
-        if (line.native <= line.python) continue;
+        if (!line_calls(p, line)) continue;
         all.native += line.native;
         all.python += line.python;
         mixed += line.python > 0;
@@ -62,7 +67,7 @@ rgm_status rgm_verdict_small_calls(rgm_partition *p, rgm_error *err) {
                  (double)all.python >= policy->verdict_small_calling * (double)(all.native + all.python);
     for (size_t g = 0; small && g < lines.count; g++) {
         line_of_calls line = calls_of(p, &lines, rows, g);
-        if (line.native <= line.python || !line.python) continue;
+        if (!line_calls(p, line) || !line.python) continue;
         for (uint32_t i = lines.first[g]; i < lines.first[g + 1]; i++) {
             uint8_t *cause = &p->seen->cause[rows[lines.items[i]]];
             p->of_cause[RGM_ROLE_NONE][*cause]--;

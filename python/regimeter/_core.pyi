@@ -2877,6 +2877,14 @@ def pace_end(pace: object, /) -> tuple[int, int, int, int]:
     """Return ns in stays of at most short_ns, ns in all that were seen, bursts of looks, and bursts without a
     processor."""
 
+def touched_begin() -> int | None:
+    """Forget which pages of memory this process has touched. None where the system does not tell; what it returns is
+    given to `touched_end`, once."""
+
+def touched_end(marks: int, /) -> tuple[int, int] | None:
+    """Return the bytes of the pages that all threads of the process touched since then, but for those of programs and
+    libraries that nobody writes, and how many of them are in huge pages. None where the system does not tell."""
+
 def turns_new(first: int, turn_ns: int, limit_ns: int, /) -> int:
     """Make a table of turns for two programs and return its descriptor, which is closed on exec.
 

@@ -115,7 +115,7 @@ def without_machine(text: bytes, folder: str) -> bytes:
 
 def texts(payload: bytes, folder: str) -> bytes:
     """Return a block of texts with those of `without_machine`."""
-    at, parts = of.STRINGS_HEAD.size, [payload[: of.STRINGS_HEAD.size]]
+    at, parts = of.ROWS_HEAD.size, [payload[: of.ROWS_HEAD.size]]
     while at < len(payload):
         (size,) = of.TEXT.unpack_from(payload, at)
         at += of.TEXT.size

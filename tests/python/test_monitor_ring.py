@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import time
+import tracemalloc
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -17,6 +18,7 @@ from watching import Watched
 
 from regimeter import FormatError, GPUProfiler, Run, _core, load
 from regimeter.cli import main
+from regimeter.monitor import carried
 from regimeter.monitor.look import Look
 from regimeter.monitor.ring import Ring, can_punch
 from regimeter.monitor.rings import Rings
@@ -63,7 +65,7 @@ def taken(folder: Path) -> int:
 
 def ring_of(path: Path, keep_s: float = KEEP_S) -> Ring:
     ring = Ring(str(path), keep_s)
-    ring.least_bytes = 0
+    ring.least_bytes, ring.least_gain = 0, 0.0
     return ring
 
 
@@ -92,6 +94,35 @@ def test_what_is_older_leaves_the_file_and_the_rest_stays_sound(tmp_path: Path) 
     assert not load(path, recover=True).anomaly_list()
     about = path.stat()
     assert about.st_blocks * 512 < about.st_size  # there is a hole
+
+
+def test_texts_that_stay_take_neither_memory_nor_the_disk_time_again(tmp_path: Path) -> None:
+    path = tmp_path / "run.rgm"
+    ring, written, most, before = Ring(str(path), 5.0), 0, 0, b""
+    with GPUProfiler(path=path, witness=False, **ON_FLUSH) as profiler:
+        for part in range(24):
+            for number in range(1000 * part, 1000 * part + 1000):  # half a kilobyte of text each, none like another
+                with profiler.profile("op", device="cpu", number=number, text=f"{number:>480}"):
+                    pass
+            profiler.flush()
+            tracemalloc.start()
+            ring.look(10.0 * part, PLENTY)
+            most = max(most, tracemalloc.get_traced_memory()[1])
+            tracemalloc.stop()
+            front = path.read_bytes()[: of.FILE_HEAD + of.BLOCK_HEAD.size + of.HOLE_BYTES.size]
+            written += (front != before) * ring._carried_bytes
+            before = front
+    texts = 24_000 * 500
+    assert ring.shortened
+    assert most < texts / 2, most
+    assert written < 4 * texts, written  # each time all of them: 12 times
+    with path.open("rb") as file:
+        assert len(carried.before(file.fileno(), path.stat().st_size)) < 40
+    run = load(path)
+    assert not run.anomaly_list()
+    found = numbers(run)
+    assert found[-1] == 23_999
+    assert found == list(range(found[0], 24_000))
 
 
 def test_a_budget_of_the_disk_comes_before_the_time(tmp_path: Path) -> None:

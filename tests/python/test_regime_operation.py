@@ -345,7 +345,7 @@ def test_a_floor_that_a_call_beats_is_measured_again(monkeypatch):
     monkeypatch.setattr(floor, "_known", {})
     monkeypatch.setattr(floor, "_measure", lambda call, cold: (next(times), 0.5))
     measured = Measurement(1000, 1000, None, 1000, 1000, 0, 0, 0, 0, 1, None, (1000,))
-    monkeypatch.setattr(calls.stopwatch, "measure", lambda call, repeat, clock=None, pace=False: (call(), measured))
+    monkeypatch.setattr(calls.stopwatch, "measure", lambda call, repeat, *rest: (call(), measured))
     monkeypatch.setattr(floor, "stopwatch_cpu_ns", lambda: 100.0)
     question = calls.Question(1, count_work=False)
     told = calls.profile_call(np.add, (np.ones(4), np.ones(4)), {}, question, lambda device: calibration())[1]
@@ -383,7 +383,7 @@ def test_a_cold_call_on_a_few_elements_is_overhead(function, count, microseconds
     measured = Measurement(ns, ns, None, ns, ns, 0, 0, 0, 0, 1, None, (ns,))
     monkeypatch.setattr(floor, "shortest_call", lambda *told: (500.0, 0.5))
     monkeypatch.setattr(inner_rate, "_known", {(np.cos, ("float64",)): (5.0, 0.2)})
-    monkeypatch.setattr(calls.stopwatch, "measure", lambda call, repeat, clock=None, pace=False: (call(), measured))
+    monkeypatch.setattr(calls.stopwatch, "measure", lambda call, repeat, *rest: (call(), measured))
     arrays = tuple(np.ones(count) for _ in range(getattr(function, "nin", 2)))
     told = calls.profile_call(function, arrays, {}, calls.Question(1), lambda device: calibration())[1]
     assert told["regime"] == regime
@@ -406,7 +406,7 @@ def test_a_wait_is_not_work(profiler):
 def verdict_on(monkeypatch, milliseconds, **work):
     measured = Measurement(milliseconds * 1e6, milliseconds * 1e6, None, milliseconds * 1e6, milliseconds * 1e6,
                            0, 0, 0, 0, 5, 0.01, (int(milliseconds * 1e6),) * 5)  # fmt: skip
-    monkeypatch.setattr(calls.stopwatch, "measure", lambda call, repeat, clock=None, pace=False: (call(), measured))
+    monkeypatch.setattr(calls.stopwatch, "measure", lambda call, repeat, *rest: (call(), measured))
     monkeypatch.setattr(floor, "_known", {("python", False): (300.0, 0.05)})
     return calls.profile_call(lambda: None, (), {}, calls.Question(5, **work), lambda device: calibration())[1]
 
@@ -434,7 +434,7 @@ def test_more_threads_than_processors_never_worked():
 def test_time_that_others_took_makes_no_call_faster_than_a_roof(monkeypatch):
     """A pool thread that spun lost it, so the wall clock's time stands: no error of the work, and no UNKNOWN."""
     measured = Measurement(10e6, 10e6, None, 1e6, 12e6, 8.5e6, 0, 0, 0, 5, 0.01, (10_000_000,) * 5)
-    monkeypatch.setattr(calls.stopwatch, "measure", lambda call, repeat, clock=None, pace=False: (call(), measured))
+    monkeypatch.setattr(calls.stopwatch, "measure", lambda call, repeat, *rest: (call(), measured))
     monkeypatch.setattr(floor, "_known", {("python", False): (300.0, 0.05)})
     monkeypatch.setattr("regimeter.regime.verdict.measure_again", lambda beaten, part: None)
     question = calls.Question(5, flops=9e8, bytes=1e6)
@@ -449,7 +449,7 @@ def test_a_product_that_beats_the_loops_of_the_calibration_is_the_better_measure
     flops = 2 * 192**3
     ns = flops / (1.2 * 1e11) * 1e9  # a fifth faster than the made-up peak
     measured = Measurement(ns, ns, None, ns, ns, 0, 0, 0, 0, 5, 0.01, (round(ns),) * 5)
-    monkeypatch.setattr(calls.stopwatch, "measure", lambda call, repeat, clock=None, pace=False: (call(), measured))
+    monkeypatch.setattr(calls.stopwatch, "measure", lambda call, repeat, *rest: (call(), measured))
     monkeypatch.setattr(floor, "shortest_call", lambda *told: (300.0, 0.05))
     monkeypatch.setattr("regimeter.regime.verdict.measure_again", lambda beaten, part: None)
     told = calls.profile_call(np.matmul, (a, a), {}, calls.Question(5), lambda device: calibration())[1]

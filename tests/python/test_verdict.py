@@ -49,7 +49,7 @@ PROGRAMS = {
     ),
     "small_work": (
         "import torch\nleft, right = torch.eye(4), torch.ones(4, 4) / 5\n"
-        "with torch.inference_mode():\n    for _ in range(80_000):\n"
+        "with torch.inference_mode():\n    for _ in range(160_000):\n"
         + "".join(f"        {line}\n" for line in ("one = left @ right", "two = one @ left", "left = torch.relu(two)"))
         + "        right = torch.addmm(right, one, two)\n        left = torch.sub(left, right)\n"
     ),

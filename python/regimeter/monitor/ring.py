@@ -14,20 +14,17 @@ import json
 import os
 import tempfile
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any
-
-import numpy as np
 
 from .. import _core
 from ..run import blocks as of
 from ..system.files import atomic_path
-from . import policy
+from . import carried, policy
 
 MARK_BYTES = 1 << 20  # of a recording between two places where it can be cut, at the most
 FIRST = of.FILE_HEAD + of.BLOCK_HEAD.size + of.HOLE_BYTES.size  # where the hole begins
-RECORD_BYTES, THREAD_KIND = 32, 1  # of csrc/model/record.h
 
 
 def can_punch(folder: str) -> bool:
@@ -55,6 +52,7 @@ class Ring:
     """One recording of which the last `keep_s` seconds are kept, or less where they take more room than they may."""
 
     least_bytes = MARK_BYTES  # less is not taken out
+    least_gain = 1.0  # of the bytes that are written again for it: what stays of the dictionaries is, each time
 
     def __init__(self, path: str, keep_s: float) -> None:
         """Begin at the beginning of the file, which may not be there yet."""
@@ -64,6 +62,7 @@ class Ring:
         self._identity: tuple[int, int, bytes] | None = None
         self._marks: deque[_Mark] = deque()
         self._front = of.FILE_HEAD
+        self._carried_bytes = 0  # that the last blocks taken out left before the first one that stays
 
     def look(self, now: float, disk_bytes: int) -> None:
         """Take out what is too old, or too much for so many bytes. OSError where the file cannot be read or written."""
@@ -73,10 +72,12 @@ class Ring:
             if identity != self._identity or about.st_size < self._marks[-1].offset:
                 self._identity = identity  # another file stands there now
                 self._marks, self._front = deque([_Mark(now, of.FILE_HEAD, 0)]), of.FILE_HEAD
+                self._carried_bytes = 0
             self._follow(file.fileno(), about.st_size, now)
             crowded = about.st_blocks * 512 > policy.CROWDED * disk_bytes
             cut = self._cut(now, round(policy.KEPT * disk_bytes) if crowded else about.st_size)
-            if cut and (crowded or cut.offset - self._front >= self.least_bytes):
+            least = max(self.least_bytes, self.least_gain * self._carried_bytes)
+            if cut and (crowded or cut.offset - self._front >= least):
                 self._take_out(file.fileno(), cut)
 
     def _follow(self, fd: int, size: int, now: float) -> None:
@@ -99,18 +100,23 @@ class Ring:
         return cut if cut and cut.offset > self._front else None
 
     def _take_out(self, fd: int, cut: _Mark) -> None:
-        carried = _Carried.before(fd, cut.offset)
-        first = cut.number - len(carried)
+        pieces = carried.before(fd, cut.offset)
+        first = cut.number - len(pieces)
         (file,) = of.FILE_ID.unpack_from(os.pread(fd, of.FILE_HEAD, 0))
-        text = b"".join(_core.frame(kind, load, file, first + i) for i, (kind, load) in enumerate(carried))
-        at = cut.offset - len(text)
+        size = sum(piece.frame_bytes for piece in pieces)
+        at = cut.offset - size
         if at < FIRST or first < 1:
             return  # too little to gain
-        os.pwrite(fd, text, at)
+        # By way of another file: what is written last may be read where the first is written.
+        with tempfile.TemporaryFile(dir=os.path.dirname(self.path) or ".", buffering=0) as beside:
+            for number, piece in enumerate(pieces, first):
+                beside.write(_core.frame(piece.kind, piece.payload(fd), file, number))
+            for begin in range(0, size, carried.PIECE_BYTES):
+                os.pwrite(fd, os.pread(beside.fileno(), carried.PIECE_BYTES, begin), at + begin)
         os.pwrite(fd, _core.frame(of.HOLE, of.HOLE_BYTES.pack(first - 1, at - FIRST), file, 0), of.FILE_HEAD)
         if at > FIRST:
             _core.punch_hole(fd, FIRST, at - FIRST)
-        self.shortened, self._front = True, cut.offset
+        self.shortened, self._front, self._carried_bytes = True, cut.offset, size
         while self._marks[0].offset < cut.offset:
             self._marks.popleft()
 
@@ -132,7 +138,8 @@ class Ring:
             live = ((b.kind, b.payload(fd)) for b in of.blocks(fd, offset, size) if b.kind != of.HOLE)
             whole = cut is None and not self.shortened
             number, kind = -1, 0
-            for number, (kind, load) in enumerate(chain(_Carried.before(fd, offset), live)):
+            needed = ((piece.kind, piece.payload(fd)) for piece in carried.before(fd, offset))
+            for number, (kind, load) in enumerate(chain(needed, live)):
                 load = _told(load, about, whole=whole) if kind == of.ENVIRONMENT else load
                 target.write(_core.frame(kind, load, file, number))
             if close and kind != of.END:
@@ -150,59 +157,3 @@ def _told(environment: bytes, about: dict[str, Any], *, whole: bool) -> bytes:
         return json.dumps({**found, "ring": about}).encode()
     except (ValueError, TypeError, AttributeError):
         return environment
-
-
-@dataclass(slots=True)
-class _Carried:
-    """What later blocks need of those before them."""
-
-    environment: bytes = b""
-    dictionaries: list[tuple[int, bytes]] = field(default_factory=list)
-    stacks: list[bytes] = field(default_factory=list)
-    anchor: bytes = b""
-    threads: dict[int, bytes] = field(default_factory=dict)  # stream -> its last record that names a thread
-    open: dict[int, bytes] = field(default_factory=dict)  # stream -> payload
-    counters: bytes = b""
-
-    @classmethod
-    def before(cls, fd: int, offset: int) -> "list[tuple[int, bytes]]":
-        """Return kinds and payloads, in an order that can be read."""
-        found = cls()
-        for block in of.blocks(fd, of.FILE_HEAD, offset):
-            found._take(block.kind, block, fd)
-        alone = [(of.ENVIRONMENT, found.environment), (of.ANCHOR, found.anchor), (of.COUNTERS, found.counters)]
-        streams = [(of.RECORDS, _rows(stream, row)) for stream, row in found.threads.items()]
-        opened = [(of.OPEN, payload) for payload in found.open.values()]
-        stacks = [(of.STACKS, payload) for payload in found.stacks]
-        return [*((kind, load) for kind, load in alone if load), *found.dictionaries, *stacks, *streams, *opened]
-
-    def _take(self, kind: int, block: of.Block, fd: int) -> None:
-        if kind in of.DICTIONARIES:
-            self.dictionaries.append((kind, block.payload(fd)))
-        elif kind == of.STACKS:
-            self.stacks.append(block.payload(fd))
-        elif kind == of.ENVIRONMENT:
-            self.environment = block.payload(fd)
-        elif kind == of.ANCHOR:
-            self.anchor = block.payload(fd)
-        elif kind == of.COUNTERS:
-            self.counters = block.payload(fd)
-        elif kind == of.OPEN:
-            payload = block.payload(fd)
-            self.open[int.from_bytes(payload[:4], "little")] = payload
-        elif kind == of.RECORDS:
-            self._name(block.payload(fd))
-        elif kind == of.RESET:
-            self.stacks, self.anchor, self.counters = [], b"", b""
-
-    def _name(self, payload: bytes) -> None:
-        """Keep the last record that says which thread the stream belongs to."""
-        rows = np.frombuffer(payload, np.uint8, offset=8).reshape(-1, RECORD_BYTES)
-        kinds = rows[:, 28] >> 5
-        named = np.flatnonzero(kinds == THREAD_KIND)
-        if len(named):
-            self.threads[int.from_bytes(payload[:4], "little")] = rows[named[-1]].tobytes()
-
-
-def _rows(stream: int, row: bytes) -> bytes:
-    return stream.to_bytes(4, "little") + (1).to_bytes(4, "little") + row

@@ -74,8 +74,9 @@ def profile_call(
     call = functools.partial(function, *args, **kwargs)
     watch = memory.Watch(device, _library(before))
     try:
-        pace = device == "cpu" and not _is_native(function)
-        result, measured, first = _measure(call, question.repeat, clock, mode, pace)
+        unknown = device == "cpu" and not known and (question.flops is None or question.bytes is None)
+        pace = device == "cpu" and (unknown or not _is_native(function))
+        result, measured, first = _measure(call, question.repeat, clock, mode, pace, unknown)
     except BaseException:
         watch.analysis()  # ends the look at the allocator's peak
         raise
@@ -83,7 +84,7 @@ def profile_call(
     counted = None if mode is None or not mode.count.operators else mode.count.work(work.COUNTED)
     outside = None
     if counted is not None:
-        outside = _outside_share(function, first, mode)
+        outside = _outside_share(function, first, measured, mode)
         measured = without_counting(measured, mode, notes)
     if counted is None and inner[0] is not function and (known or plain_data.of_call(*inner[:2]) is not None):
         function, args, kwargs = inner  # it is nothing but this call
@@ -182,19 +183,22 @@ def counting_of_block(question: Question, notes: list[str]) -> Any:
 
 
 def _measure(
-    call: Callable[[], Any], repeat: int, clock: stopwatch.DeviceClock | None, mode: Any, pace: bool
+    call: Callable[[], Any], repeat: int, clock: stopwatch.DeviceClock | None, mode: Any, pace: bool, touched: bool
 ) -> tuple[Any, Measurement, Measurement]:
     """Return the result, the measurement, and that of the call whose operators were counted."""
     if mode is None:
-        result, measured = stopwatch.measure(call, repeat, clock, pace)
+        result, measured = stopwatch.measure(call, repeat, clock, pace, touched)
         return result, measured, measured
+    times: tuple[int, ...] = ()
+    if repeat > 3:  # what a first call prepares is outside of operators, and in no later one
+        times = stopwatch.measure(call, 1, clock)[1].times_ns
     result, measured = stopwatch.measure(functools.partial(_call_in, mode, call), 1, clock)
     if repeat == 1:
         return result, measured, measured
-    # The first call was counted, so its time is left out; the others run as the program would run them.
+    # The time of the call that was counted is left out; the others run as the program would run them.
     result = None
-    result, others = stopwatch.measure(call, repeat - 1, clock, pace)
-    return result, replace(others, calls=repeat), measured
+    result, others = stopwatch.measure(call, repeat - 1 - len(times), clock, pace)
+    return result, replace(others, calls=repeat, times_ns=(*times, *others.times_ns)), measured
 
 
 def _is_native(function: Any) -> bool:
@@ -244,14 +248,20 @@ def _beside_counting(measured: Measurement, mode: Any, notes: list[str]) -> Meas
     return replace(measured, spread=share + VALUE["single_call_spread"])
 
 
-def _outside_share(function: Any, counted_call: Measurement, mode: Any) -> float | None:
-    """Return the part of a counted call that this thread spent outside of operators, None where that may be work."""
-    if counted_call.device_ns is not None or not torch_work.is_torch_alone(function):
+def _outside_share(function: Any, counted: Measurement, timed: Measurement, mode: Any) -> tuple[float, float] | None:
+    """Return the part of a call that this thread spent outside of operators, at least and at most; None where that may
+    be work.
+
+    The call that was counted tells, but counting takes more there than is known of it; where other calls were timed,
+    what operators took in the first one leaves the rest of their time.
+    """
+    if counted.device_ns is not None or not torch_work.is_torch_alone(function):
         return None
     entry, _ = torch_work.entry_cost_ns()
     own = mode.count.own_ns + mode.count.operators * entry
-    whole = counted_call.thread_cpu_ns - own
-    return min(1.0, max(0.0, 1.0 - mode.count.inside_ns / whole)) if whole > mode.count.inside_ns else 0.0
+    shares = [1.0 - mode.count.inside_ns / max(1.0, whole) for whole in (counted.thread_cpu_ns - own, timed.own_ns)]
+    low, high = sorted(min(1.0, max(0.0, share)) for share in (shares[0], shares[timed.calls > 1]))
+    return low, high
 
 
 def judge(call: verdict.Call, calibration: Callable[[str], "Calibration"], notes: list[str]) -> dict[str, Any]:
@@ -362,6 +372,7 @@ def _evidence(measured: Measurement, judged: dict[str, Any]) -> dict[str, Any]:
         "spread": measured.spread,
         "page_faults": measured.faults,
         "file_bytes": measured.file_bytes,
+        "touched": None if measured.touched is None else measured.touched.to_dict(),
         "waits": measured.waits,
         "preempted": measured.preempted,
         "times_ms": [took / 1e6 for took in measured.times_ns],

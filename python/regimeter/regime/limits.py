@@ -4,6 +4,7 @@
 interpreter: how long Python stayed at its instructions, looked at in the call. file, system, first_touch: the part of
 the processor time that was the system's, by what moved meanwhile: bytes of files, or pages touched for the first
 time. arithmetic and dependent: what the same function takes on a part of its data that a cache holds (`replay`).
+Where nothing is known but the memory that a call touches, and the second cache holds it, arithmetic is what is left.
 placement, random_access and strided: what a call takes beyond all of these, which is the price of where its data lies.
 """
 
@@ -161,9 +162,27 @@ def of_plain_data(
         return {}
     if "interpreter" not in rest and hasattr(function, "__code__"):
         return {}
-    others = sum(share for share, _ in rest.values())
+    return {"arithmetic": (_left(measured, rest), VALUE["replay_spread"])}
+
+
+def of_touched(measured: Measurement, rest: Limits) -> Limits:
+    """Return the arithmetic of a call of which nothing is known but the memory that it touches.
+
+    Where a thread worked all the time, neither in steps of Python nor in the system, and the second cache holds all
+    that its longest stay outside of Python touched, nothing else is left for that.
+    """
+    touched = measured.touched
+    if touched is None or touched.inside is None or touched.inside > (cache_sizes()[1] or 0):
+        return {}
+    if measured.own_ns < VALUE["plain_least_ns"] or "interpreter" not in rest:
+        return {}
+    return {"arithmetic": (min(touched.share, _left(measured, rest)), VALUE["replay_spread"])}
+
+
+def _left(measured: Measurement, rest: Limits) -> float:
+    """Return the part of the time that the thread worked at what is not among the limits that are known."""
     worked = min(1.0, measured.thread_cpu_ns / max(1.0, measured.own_ns))
-    return {"arithmetic": (max(0.0, worked - others), VALUE["replay_spread"])}
+    return max(0.0, worked - sum(share for share, _ in rest.values()))
 
 
 def _is_near(*values: Any) -> bool:

@@ -5,6 +5,7 @@ On a CUDA device (torch or CuPy) also the device's time between two events of th
 until the call returned. Everything is read once before and once after the call; nothing is run that was not asked for.
 """
 
+import functools
 import os
 import resource
 import statistics
@@ -17,6 +18,7 @@ from typing import Any
 from .. import _core
 from ..system import descriptors, scheduling
 from .policy import VALUE
+from .touched import Touched
 
 PAGE_BYTES = resource.getpagesize()
 PROCESSORS = os.cpu_count() or 1  # of the machine: threads may be bound to others than this one is
@@ -41,7 +43,8 @@ class Measurement:
     system_share: part of the processor time of all calls that the system worked, by what it tells, which on many
     machines is a sample every few ms; system_cpu_ns: the processor time that this is a part of. file_bytes: read and
     written through calls of the system, files and pipes alike. quick_ns, seen_ns: how long Python was looked at, and
-    how much of that it stayed at an instruction for no longer than a small call takes.
+    how much of that it stayed at an instruction for no longer than a small call takes. touched: which memory they
+    touched, None where nobody looked.
     """
 
     wall_ns: float
@@ -61,6 +64,7 @@ class Measurement:
     file_bytes: float = 0.0
     quick_ns: int = 0
     seen_ns: int = 0
+    touched: Touched | None = None
 
     @property
     def own_ns(self) -> float:
@@ -86,31 +90,42 @@ class Measurement:
 
 
 def measure(
-    function: Callable[[], Any], repeat: int, device: "DeviceClock | None" = None, pace: bool = False
+    function: Callable[[], Any],
+    repeat: int,
+    device: "DeviceClock | None" = None,
+    pace: bool = False,
+    touched: bool = False,
 ) -> tuple[Any, Measurement]:
     """Call `function` exactly `repeat` times; return what the last call returned, and the measurement.
 
-    pace: look from another thread at how fast Python goes. What the function raises is raised.
+    pace: look from another thread at how fast Python goes. touched: look at the memory that a call touches, where there
+    are enough calls. What the function raises is raised.
     """
     rows = []
     result = None
+    warming = repeat // WARMING if repeat >= SETTLED_FROM else 0
+    look = Touched() if touched else None
     looking = _core.pace_begin(VALUE["small_call_ns"]) if pace else None
     try:
-        for _ in range(repeat):
+        for number in range(repeat):
             result = None  # what the last call returned is freed outside of the time of the next one
-            result, row = _one(function, device)
+            looked = look is not None and number < warming
+            result, row = _one(functools.partial(look.call, number, function) if look and looked else function, device)
             rows.append(row)
     finally:
         quick, seen = _core.pace_end(looking)[:2] if looking is not None else (0, 0)
-    counted = _undisturbed(rows[repeat // WARMING if repeat >= SETTLED_FROM else 0 :])
+    counted = _undisturbed(rows[warming:])
     spread = None
     owns = [_own_ns(row) for row in counted]
     if repeat > 1 and (middle := statistics.median(owns)) > 0:
         spread = (max(owns) - min(owns)) / 2 / middle if len(owns) < QUARTILES else _half_iqr(owns) / middle
     middle_row = sorted(counted, key=_own_ns)[(len(counted) - 1) // 2]
     times = tuple(row[0] if row[2] is None else round(row[2]) for row in rows)
+    if look:
+        times = tuple(look.took_ns.get(number, took) for number, took in enumerate(times))
+        rows = [row for number, row in enumerate(rows) if number not in look.took_ns]  # the system's part is not theirs
     measured = _measurement(middle_row, repeat, spread, times)
-    return result, replace(_with_system(measured, rows), quick_ns=quick, seen_ns=seen)
+    return result, replace(_with_system(measured, rows), quick_ns=quick, seen_ns=seen, touched=look)
 
 
 def _with_system(measured: Measurement, rows: list[tuple[Any, ...]]) -> Measurement:

@@ -8,8 +8,10 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from ..system.text import percent
+from ..system.text import amount, percent
+from .caches import cache_sizes
 from .policy import VALUE
+from .touched import TOUCHED_CALLS
 
 # (regime, detail) before (regime, None).
 _TEXTS: dict[tuple[str, str | None], str] = {
@@ -146,6 +148,9 @@ def _unknown(profile: Mapping[str, Any], known: Mapping[str, Any]) -> str:
     longer = _longer(profile, known)
     if longer:
         return longer
+    touched = known.get("touched")
+    if isinstance(touched, Mapping) and missing and touched.get("bytes") is not None:
+        return _touches(touched, what, quick)
     if not missing:
         return f"What limits the call is not among what was measured: profile its parts (profile_block).{where}"
     given = " and ".join(f"{name}=" for name in missing)
@@ -162,6 +167,25 @@ def _longer(profile: Mapping[str, Any], known: Mapping[str, Any]) -> str:
         f"The calls took {calls * judged:.2g} ms together, too little to see Python's pace and the system's part: "
         f"repeat={math.ceil(2 * VALUE['looked_at_ms'] / judged)}."
     )
+
+
+def _touches(touched: Mapping[str, Any], what: str, quick: float | None) -> str:
+    """A call of which only the memory is known that it touches, and that is more than a cache holds."""
+    cache = cache_sizes()[1] or 0.0
+    size = touched["bytes"] if touched.get("inside") is None else touched["inside"]
+    if touched.get("huge") and size - touched["huge"] <= cache:
+        return (
+            f"The {what} of this call are not known, and what it touches lies in huge pages, which count whole: run"
+            f" the program with NUMPY_MADVISE_HUGEPAGE=0 in its environment, or {_GIVE}."
+        )
+    begin = f"The {what} of this call are not known, and it touches {amount(size)}, more than the second cache holds"
+    remedy = f"profile it on less data, at most {amount(cache / 2)}, or {_GIVE}"
+    if touched.get("place"):
+        share = percent(touched["share"], 0)
+        return f"{begin}. Its longest call of native code, {share} of the time, is at {touched['place']}: {remedy}."
+    if touched.get("inside") is None and not touched.get("share") and (quick or 0.0) < VALUE["rarely"]:
+        return f"{begin}: repeat={TOUCHED_CALLS} looks at its longest call of native code alone; or {remedy}."
+    return f"{begin}: {remedy}."
 
 
 def _unsure(profile: Mapping[str, Any], known: Mapping[str, Any]) -> str:

@@ -29,9 +29,9 @@ MEMORY = ("cache_l2", "memory_read", "memory_copy", "memory_triad", "memory_fill
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call that has been measured. outside: part of its time outside of torch's operators, where that is
-    no work. accesses: loads that each depend on the one before. inner: function, arguments and keywords of the one call
-    that it consists of, or its own; result: what it returned."""
+    """A call that has been measured. outside: part of its time outside of torch's operators, at least and at most, if
+    that is no work. accesses: loads that each depend on the one before. inner: function, arguments and keywords of the
+    one call that it consists of, or its own; result: what it returned."""
 
     function: Callable[..., Any]
     args: tuple[Any, ...]
@@ -39,7 +39,7 @@ class Call:
     device: str
     measured: Measurement
     work: Work
-    outside: float | None = None
+    outside: tuple[float, float] | None = None
     accesses: float | None = None
     inner: tuple[Any, tuple[Any, ...], dict[str, Any]] | None = None
     result: Any = None
@@ -88,6 +88,7 @@ def judge(call: Call, calibration: "Calibration") -> dict[str, Any]:
     return judged
 
 
+UNKNOWN_WORK = ("no_work", "no_operations", "no_bytes")
 # Verdicts that a roof, the floor or a wait gives by itself.
 DECIDED = ("roof", "floor", "cpu_idle", "chain")
 
@@ -115,6 +116,8 @@ def _beside_the_roofs(
             known["compute_share"] = share
         if call.inner and not inside and judged["reason"] == "no_work":
             inside = limits.of_plain_data(*call.inner, call.result, call.measured, found)
+        if not inside and judged["reason"] in UNKNOWN_WORK:
+            inside = limits.of_touched(call.measured, found)
         if inside:  # they say better what first touch means
             found = {name: value for name, value in found.items() if name not in limits.NEW}
         found |= inside
@@ -388,7 +391,10 @@ def _host_floor(call: Call, calibration: "Calibration", again: bool = False) -> 
     inside = 0 if floor.is_own(call.library, call.function, call.args) else call.operators - 1
     total = first + inside * warm
     if call.outside is not None:
-        total = max(total, call.outside * call.measured.own_ns + (call.operators - 1) * warm)
+        least, most = call.outside
+        spent = (least + most) / 2 * call.measured.own_ns + (call.operators - 1) * warm
+        if spent > total:
+            total, spread = spent, max(spread, (most - least) / (most + least))
     return {"floor_ns": total / call.operators, "floor_spread": spread, "dispatch": call.library}
 
 

@@ -12,7 +12,7 @@ from .. import _core
 
 FILE_HEAD, BLOCK_HEAD, HOLE_BYTES = 32, struct.Struct("<IHHIIQII"), struct.Struct("<QQ")
 FILE_ID = struct.Struct("<20xI")  # in the head of the file
-STRINGS_HEAD, TEXT = struct.Struct("<II"), struct.Struct("<I")  # first number and count; length of each
+ROWS_HEAD, TEXT = struct.Struct("<II"), struct.Struct("<I")  # number of the first row and count; length of each text
 MAGIC = b"RGMB"
 ENVIRONMENT, STRINGS, SITES, THREADS, RECORDS, ANCHOR, OPEN, COUNTERS, RESET, END = 1, 2, 3, 4, 5, 7, 8, 9, 10, 11
 PRESSURES, STACKS, HOLE = 18, 20, 22
@@ -31,9 +31,10 @@ class Block:
     next_number: int
     length: int
 
-    def payload(self, fd: int) -> bytes:
-        """Read what it holds."""
-        return os.pread(fd, self.length, self.offset + BLOCK_HEAD.size)
+    def payload(self, fd: int, most: int | None = None) -> bytes:
+        """Read what it holds, or its first bytes."""
+        size = self.length if most is None else min(self.length, most)
+        return os.pread(fd, size, self.offset + BLOCK_HEAD.size)
 
 
 def identity(fd: int) -> tuple[int, int, bytes]:
@@ -67,7 +68,7 @@ def without_metadata(frame: bytes, head: bytes) -> bytes:
     _, kind, _, _, number, length, _, _ = BLOCK_HEAD.unpack_from(frame)
     (file,) = FILE_ID.unpack_from(head)
     end = BLOCK_HEAD.size + length
-    at = BLOCK_HEAD.size + STRINGS_HEAD.size
+    at = BLOCK_HEAD.size + ROWS_HEAD.size
     parts = [frame[BLOCK_HEAD.size : at]]
     while at < end:
         (size,) = TEXT.unpack_from(frame, at)
