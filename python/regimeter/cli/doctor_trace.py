@@ -5,10 +5,9 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from .. import _core
 from ..run.trace_facts import DAMAGE
+from ..system.arrays import distinct, np
 from ..system.text import amount, count, printable
 from .common import next_step, print_document
 
@@ -108,7 +107,7 @@ def _natural(key: str) -> list[int]:
 
 
 def _steps(run: "Run") -> list[int]:
-    return [int(step) for step in np.unique(run.spans.step) if step >= 0]
+    return [step for step in distinct(run.spans.step) if step >= 0]
 
 
 def _not_kept(files: list[dict[str, Any]]) -> tuple[tuple[str, str], ...]:

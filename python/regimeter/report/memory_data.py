@@ -3,9 +3,8 @@
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from .._core import MEMORY_ACTIONS
+from ..system.arrays import distinct_pairs, np
 from .pack import packed
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ def _by_device(run: "Run", rows: Any) -> list[tuple[str, Any]]:
     known = memory.lane[rows] >= 0
     rank = np.full(len(rows), -1)
     rank[known] = lanes.rank[memory.lane[rows][known]]
-    keys = sorted(set(zip(rank.tolist(), memory.device[rows].tolist(), strict=True)))
+    keys = distinct_pairs(rank, memory.device[rows])
     found = []
     for of_rank, of_device in keys:
         place = f"rank {of_rank}, GPU {of_device}" if of_rank >= 0 else f"GPU {of_device}"

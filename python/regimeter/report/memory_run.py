@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from ..run.environment import drawn_bytes
-from ..system.arrays import np
+from ..system.arrays import distinct_pairs, np
 from ..system.text import amount
 
 if TYPE_CHECKING:
@@ -162,12 +162,12 @@ def _cuda_pools(run: "Run") -> list[dict[str, Any]]:
     """Return what each pool of CUDA held and had given out, by what it said after each of its events."""
     memory = run.memory
     gone, alloc = (_core.MEMORY_ACTIONS.index(action) for action in ("pool_destroy", "alloc"))
-    order = np.argsort(memory.time_ns, kind="stable")
     found = []
-    for device, pool in sorted(set(zip(memory.device.tolist(), memory.pool.tolist(), strict=True))):
-        at = order[(memory.pool[order] == pool) & (memory.device[order] == device)] if pool else order[:0]
-        if not len(at):
+    for device, pool in distinct_pairs(memory.device, memory.pool):
+        if not pool:
             continue
+        at = np.flatnonzero((memory.pool == pool) & (memory.device == device))
+        at = at[np.argsort(memory.time_ns[at], kind="stable")]
         ended = memory.action[at[-1]] == gone
         found.append(
             {

@@ -3,15 +3,15 @@
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from .. import _core
 from ..analysis.words import words_of
+from ..system.arrays import np, parts
 from .pack import packed
 
 if TYPE_CHECKING:
     from ..public.run import Run
 
+PART_ROWS = 1 << 16  # that are looked at together: a piece of one row takes a number a kind
 MOST_PIECES = 50_000  # the longest of the path and of the detours; of the others the page has number and time
 
 
@@ -41,16 +41,31 @@ def _pieces(run: "Run", table: Any, keys: list[Any], more: tuple[str, ...]) -> d
     for key in keys:
         changes[1:] |= key[1:] != key[:-1]
     first = np.flatnonzero(changes)
-    piece = np.cumsum(changes) - 1
-    times = np.zeros((len(first), len(_core.PATH_KINDS)), dtype="int64")
-    np.add.at(times, (piece, table.kind), table.duration_ns)
-    duration = times.sum(axis=1)
+    duration, kind = _times(changes, table)
     shown = np.sort(np.argsort(-duration, kind="stable")[:MOST_PIECES])
     columns = {
-        "start_ns": packed(table.start_ns[first][shown] - run.start_ns),
+        "start_ns": packed(table.start_ns[first[shown]] - run.start_ns),
         "duration_ns": packed(duration[shown]),
-        "lane": packed(table.lane[first][shown]),
-        "kind": packed(times.argmax(axis=1)[shown]),
-    } | {name: packed(getattr(table, name)[first][shown]) for name in more}
+        "lane": packed(table.lane[first[shown]]),
+        "kind": packed(kind[shown]),
+    } | {name: packed(getattr(table, name)[first[shown]]) for name in more}
     left_out = {"omitted": len(first) - len(shown), "omitted_ns": int(duration.sum() - duration[shown].sum())}
     return {"count": len(shown), **left_out, "columns": columns}
+
+
+def _times(changes: Any, table: Any) -> tuple[Any, Any]:
+    """Return how long each piece is and the kind that most of it went into; a piece begins at each of `changes`."""
+    durations, kinds = [], []
+    open_times = np.zeros(len(_core.PATH_KINDS), dtype="int64")  # of the piece that goes on into the next part
+    columns = (parts(column, PART_ROWS) for column in (changes, table.kind, table.duration_ns))
+    for begins, kind, duration in zip(*columns, strict=True):
+        piece = np.cumsum(begins)
+        times = np.zeros((piece[-1] + 1, len(open_times)), dtype="int64")
+        np.add.at(times, (piece, kind), duration)
+        times[0] += open_times
+        open_times = times[-1].copy()
+        durations.append(times[:-1].sum(axis=1))
+        kinds.append(times[:-1].argmax(axis=1).astype("u1"))
+    durations.append(np.array([open_times.sum()]))
+    kinds.append(np.array([open_times.argmax()], dtype="u1"))
+    return np.concatenate(durations)[1:], np.concatenate(kinds)[1:]  # without what was before the first one

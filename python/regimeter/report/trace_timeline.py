@@ -4,9 +4,8 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from .. import _core
+from ..system.arrays import PART_ROWS, np, parts
 from .pack import Names, packed
 
 if TYPE_CHECKING:
@@ -40,8 +39,13 @@ def timeline_of(run: "Run", names: Names, *, most: int | None = None) -> dict[st
 
 def _tick(run: "Run") -> int:
     """Return 1,000 where all times of a run are whole microseconds, which is then what its clock told apart, else 1."""
-    times = (run.spans.start_ns - run.start_ns, run.spans.duration_ns, run.tables.counters.time_ns - run.start_ns)
-    return 1 if any((column % MICROSECOND).any() for column in times) else MICROSECOND
+    columns = (
+        (run.spans.start_ns, run.start_ns),
+        (run.spans.duration_ns, 0),
+        (run.tables.counters.time_ns, run.start_ns),
+    )
+    whole = all(not ((part - begin) % MICROSECOND).any() for column, begin in columns for part in parts(column))
+    return MICROSECOND if whole else 1
 
 
 def rows_of(
@@ -93,27 +97,39 @@ def _details(
     tables = {name: run.table(name) for name in DETAILS}
     if not any(map(len, tables.values())):
         return []
-    shown = np.full(len(run.spans), -1, dtype="int32")
-    shown[rows[single]] = np.flatnonzero(single)
+    row_of = np.flatnonzero(single)
+    row_of = row_of[np.argsort(rows[row_of], kind="stable")]  # by span
     found = []
     for name, title in DETAILS.items():
         table = tables[name]
         if not len(table):
             continue
-        place = shown[table.span]
-        order = np.argsort(place, kind="stable")
-        order = order[place[order] >= 0]
+        order, place = _shown(table.span, rows[row_of], row_of)
         described = [column for column in _core.schema()["run"][name]["columns"] if column["name"] != "span"]
         columns = [_detail(table, column, order, names, pack) for column in described]
         found.append(
             {
                 "title": title,
                 "count": len(order),
-                "row": pack(place[order], steps=True),
+                "row": pack(place, steps=True),
                 "columns": [column for column in columns if column is not None],
             }
         )
     return found
+
+
+def _shown(spans: Any, of: Any, row_of: Any) -> tuple[Any, Any]:
+    """Return the rows of a table that tell of spans with a row of their own (`of`, ascending, and `row_of`), and those
+    rows, in whose order they are."""
+    order, place = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
+    for number, part in enumerate(parts(spans)):
+        at = np.minimum(np.searchsorted(of, part), max(0, len(of) - 1))
+        here = np.flatnonzero(of[at] == part) if len(of) else np.empty(0, dtype=np.int64)
+        order.append(here + number * PART_ROWS)
+        place.append(row_of[at[here]])
+    found, rows = np.concatenate(order), np.concatenate(place)
+    by_row = np.argsort(rows, kind="stable")
+    return found[by_row], rows[by_row]
 
 
 def _detail(

@@ -6,6 +6,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from .._core import ANOMALY_CODES
+from ..system.arrays import distinct
 from .witness import witness_line
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def _versions(head: dict[str, Any]) -> str:
 
 def _steps(run: "Run") -> str:
     """Return the steps by their numbers, as ranges."""
-    numbers = sorted({step for step in run.spans.step.tolist() if step >= 0})
+    numbers = [step for step in distinct(run.spans.step) if step >= 0]
     ranges: list[list[int]] = []
     for step in numbers:
         if ranges and step == ranges[-1][1] + 1:
