@@ -83,6 +83,25 @@ def test_nobody_is_disturbed_who_traces() -> None:
     assert seen
 
 
+def test_what_the_function_traces_itself_goes_on() -> None:
+    calls = []
+
+    def trace(frame: FrameType, event: str, argument: object) -> None:
+        pass
+
+    def begins() -> None:
+        calls.append(1)
+        if len(calls) == 2:
+            sys.settrace(trace)
+
+    before = sys.gettrace()
+    try:
+        look(begins)
+        assert sys.gettrace() is trace
+    finally:
+        sys.settrace(before)
+
+
 def test_what_raises_leaves_nothing_behind() -> None:
     calls = []
 

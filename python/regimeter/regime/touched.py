@@ -52,7 +52,6 @@ class Touched:
         try:
             return look(function)
         finally:
-            sys.settrace(None)
             self.took_ns[number] = time.perf_counter_ns() - begin
             if collects:
                 gc.enable()
@@ -83,7 +82,8 @@ class Touched:
         try:
             return function()
         finally:
-            sys.settrace(None)
+            if sys.gettrace() is event:  # not one that the function has set itself
+                sys.settrace(None)
             end = time.perf_counter_ns()
             self.bytes, huge = _end(marks)
             if not events:
@@ -113,7 +113,8 @@ class Touched:
         try:
             return function()
         finally:
-            sys.settrace(None)
+            if sys.gettrace() is event:  # not one that the function has set itself
+                sys.settrace(None)
             if marks is not None:
                 self.inside, self.huge = _end(marks)
 
