@@ -120,7 +120,7 @@ def test_a_server_that_is_killed_was_one(tmp_path: Path) -> None:
     while not path.exists() or b"process/listening" not in path.read_bytes():
         assert process.poll() is None
         time.sleep(0.05)
-    while len(regimeter.load(path).samples) < 20:
+    while len(regimeter.load(path).samples) < 300:  # it does nothing for most of the time
         assert process.poll() is None
         time.sleep(0.05)
     os.killpg(process.pid, signal.SIGKILL)

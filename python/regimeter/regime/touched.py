@@ -62,7 +62,7 @@ class Touched:
 
         def event(frame: FrameType, what: str, argument: Any) -> Any:
             nonlocal longest, events, code, place, last, at
-            now = time.perf_counter_ns()
+            now = time.thread_time_ns()
             if now - at > longest:
                 longest, (code, place), self._event = now - at, last, events
             events += 1
@@ -71,20 +71,20 @@ class Touched:
                 return None
             runs = frame.f_back if what == "return" else frame
             last = frame.f_code, (runs.f_code.co_filename, runs.f_lineno) if runs and runs is not own else ("", 0)
-            at = time.perf_counter_ns()
+            at = time.thread_time_ns()
             return event
 
         own, marks = sys._getframe(), _core.touched_begin()
         if marks is None:
             return function()
-        begin = at = time.perf_counter_ns()
+        begin = at = time.thread_time_ns()
         sys.settrace(event)
         try:
             return function()
         finally:
             if sys.gettrace() is event:  # not one that the function has set itself
                 sys.settrace(None)
-            end = time.perf_counter_ns()
+            end = time.thread_time_ns()
             self.bytes, huge = _end(marks)
             if not events:
                 self.inside, self.huge, self.share = self.bytes, huge, 1.0
