@@ -11,7 +11,7 @@ Programs: `slow`, training steps of about 200 ms; `fast`, steps of about 5 ms; `
 
 With `--memory` the tools are those that tell who allocates.
 
-Usage: record.py [--memory] [--rounds N] [--seconds S] [PROGRAM ...]
+Usage: record.py [--memory] [--rounds N] [--seconds S] [--only TEXT] [PROGRAM ...]; TEXT is in the names of tools.
 """
 
 import argparse
@@ -192,12 +192,11 @@ def lasting(name: str, seconds: float, folder: str) -> str:
     return PROGRAMS[name](seconds * 0.25 * seconds / max(1e-3, took[1] - took[0]))
 
 
-def measure(name: str, rounds: int, seconds: float, *, memory: bool) -> None:
+def measure(name: str, rounds: int, seconds: float, only: str, *, memory: bool) -> None:
     """Print a line for each tool."""
-    ways: dict[str, Tool] = {
-        "bare": lambda program, folder: [sys.executable, program],
-        **(memory_tools() if memory else tools(torch="import torch" in PROGRAMS[name](seconds))),
-    }
+    compared = memory_tools() if memory else tools(torch="import torch" in PROGRAMS[name](seconds))
+    ways: dict[str, Tool] = {"bare": lambda program, folder: [sys.executable, program]}
+    ways |= {way: tool for way, tool in compared.items() if only in way}
     results: dict[str, list[tuple[float, float, float]]] = {way: [] for way in ways}
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder, f"{name}.py")
@@ -233,11 +232,12 @@ def main() -> None:
     parser.add_argument("--memory", action="store_true", help="compare what tells who allocates")
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--seconds", type=float, default=6.0, help="how long a program runs, about")
+    parser.add_argument("--only", default="", metavar="TEXT", help="only tools whose name contains it (default: all)")
     parser.add_argument("programs", nargs="*", metavar="PROGRAM", help=f"of {', '.join(PROGRAMS)} (default: all)")
     given = parser.parse_args()
     print(f"load {os.getloadavg()[0]:.1f}, {os.cpu_count()} processors, {given.rounds} rounds")
     for name in given.programs or PROGRAMS:
-        measure(name, given.rounds, given.seconds, memory=given.memory)
+        measure(name, given.rounds, given.seconds, given.only, memory=given.memory)
 
 
 if __name__ == "__main__":
