@@ -26,7 +26,7 @@ STATUSES = {
     400: "The request is malformed, or its Host is not one that is served.",
     401: "The token is missing or wrong.",
     403: "The request comes from another site, or is not allowed.",
-    404: "There is no such run, analysis or place.",
+    404: "There is no such run, analysis, span or place.",
     413: "The body is larger than what is taken.",
     422: "The file cannot be read, or a parameter is out of its range.",
 }

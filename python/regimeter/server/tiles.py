@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 from .. import _core
 from ..report.pack import Names, bare, binary
 from ..report.trace_timeline import rows_of
+from .problems import Problem
 
 if TYPE_CHECKING:
+    from ..public.run import Run
     from .loaded import Loaded
 
 TILE_PIXELS = 1_024
@@ -45,8 +47,15 @@ def tile_of(loaded: "Loaded", *, level: int, tile: int, band: int, python: bool)
 
 
 def span_of(loaded: "Loaded", *, span: int, python: bool) -> bytes:
-    """Return one span with its arguments, and its launch or the device work that it launched. ValueError for none."""
-    return _document(loaded, loaded.need_run()._tile_span(python, span), details=True)
+    """Return one span with its arguments, and its launch or the device work that it launched. Problem for none."""
+    run = loaded.need_run()
+    _need_span(run, span)
+    return _document(loaded, run._tile_span(python, span), details=True)
+
+
+def _need_span(run: "Run", span: int) -> None:
+    if span >= len(run.spans):
+        raise Problem(404, f"span: a row of {len(run.spans)} spans, not {span}")
 
 
 def _reachable(time: int) -> int:
@@ -93,9 +102,10 @@ def find_in(
 ) -> dict[str, Any]:
     """Return how many spans have a text in their name, in any case, or have that name; and the next one after `span`.
 
-    ValueError for a span that is none.
+    Problem for a span that is none.
     """
     run, wanted = loaded.need_run(), text.lower()
+    _need_span(run, -1 if span is None else span)
     if name is not None:
         passes = bytes(one == name for one in run.strings)
     else:
