@@ -169,6 +169,7 @@ TRAINING = """
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for number in range(30):
         optimizer.zero_grad()
+        time.sleep(0.2 if number == 0 else 0)  # what the first step begins with is written before the rest of it
         model(torch.ones(3, 4)).sum().backward()
         optimizer.step()
         time.sleep(0.2 if number == 17 else 0)

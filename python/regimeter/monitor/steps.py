@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from .. import _core
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 Durations: TypeAlias = "NDArray[np.int64]"
 STEP = "step"
 FOUND = ("training step", "iteration")  # names that csrc/model/links_found.c gives
-PARTS = frozenset(("forward", "backward", "optimizer"))  # roles, one of which is in every step that is found
+PARTS = frozenset(_core.ROLES) - {"", STEP, "gc"}  # roles that a step which is found may begin with
 MOST_BYTES = 8 << 20  # kept of one step; of a longer one only the end is seen
 
 
