@@ -135,12 +135,21 @@ def test_what_a_cache_holds_is_arithmetic_and_what_it_does_not_is_told() -> None
     assert "arithmetic" not in far["limits"]
 
 
+SAW = {"bytes": 90_000_000, "inside": 80_000_000, "huge": 0, "share": 0.7, "place": "a.py:3"}
+
+
 @pytest.mark.parametrize(
     ("told", "says"),
     [
-        ({"bytes": 6e6, "inside": None, "share": 0.0, "place": ""}, "repeat=9 looks at its longest call"),
-        ({"bytes": 6e6, "inside": 5e6, "share": 0.7, "place": "a.py:3"}, "70 % of the time, is at a.py:3: profile it"),
-        ({"bytes": 6e6, "inside": 5e6, "share": 0.7, "place": "a.py:3"}, "it touches 5"),
+        (SAW | {"inside": None}, "repeat=9 looks at what its longest call of native code touches"),
+        (SAW, "70 % of the time, is at a.py:3: profile it on less data"),
+        (SAW, "it touches 80 MB, more than the second cache holds"),
+        (SAW | {"huge": 79_900_000}, "NUMPY_MADVISE_HUGEPAGE=0"),
+        (SAW | {"inside": 1000}, "give flops= and bytes=. The time goes into few long calls"),
+        (
+            SAW | {"inside": None, "share": 0.0, "place": ""},
+            "give flops= and bytes=. The time goes into few long calls",
+        ),
     ],
 )
 def test_the_advice_says_how_much_and_where(told: dict[str, Any], says: str) -> None:

@@ -149,8 +149,9 @@ def _unknown(profile: Mapping[str, Any], known: Mapping[str, Any]) -> str:
     if longer:
         return longer
     touched = known.get("touched")
-    if isinstance(touched, Mapping) and missing and touched.get("bytes") is not None:
-        return _touches(touched, what, quick)
+    told = _touches(touched, what, profile.get("calls") or 0) if isinstance(touched, Mapping) and missing else ""
+    if told:
+        return told
     if not missing:
         return f"What limits the call is not among what was measured: profile its parts (profile_block).{where}"
     given = " and ".join(f"{name}=" for name in missing)
@@ -169,23 +170,25 @@ def _longer(profile: Mapping[str, Any], known: Mapping[str, Any]) -> str:
     )
 
 
-def _touches(touched: Mapping[str, Any], what: str, quick: float | None) -> str:
-    """A call of which only the memory is known that it touches, and that is more than a cache holds."""
-    cache = cache_sizes()[1] or 0.0
-    size = touched["bytes"] if touched.get("inside") is None else touched["inside"]
-    if touched.get("huge") and size - touched["huge"] <= cache:
+def _touches(touched: Mapping[str, Any], what: str, calls: int) -> str:
+    """A call of which only the memory is known that it touches; "" where that leads no further."""
+    begin, cache = f"The {what} of this call are not known", cache_sizes()[1] or 0.0
+    if touched.get("inside") is None:
+        if not touched.get("share") or calls >= TOUCHED_CALLS:
+            return ""
+        return f"{begin}: repeat={TOUCHED_CALLS} looks at what its longest call of native code touches; or {_GIVE}."
+    if touched["inside"] <= cache:
+        return ""
+    if touched["inside"] - touched["huge"] <= cache:
         return (
-            f"The {what} of this call are not known, and what it touches lies in huge pages, which count whole: run"
-            f" the program with NUMPY_MADVISE_HUGEPAGE=0 in its environment, or {_GIVE}."
+            f"{begin}, and what it touches lies in huge pages, which count whole: run the program with"
+            f" NUMPY_MADVISE_HUGEPAGE=0 in its environment, or {_GIVE}."
         )
-    begin = f"The {what} of this call are not known, and it touches {amount(size)}, more than the second cache holds"
+    more = f"it touches {amount(touched['inside'])}, more than the second cache holds"
     remedy = f"profile it on less data, at most {amount(cache / 2)}, or {_GIVE}"
-    if touched.get("place"):
-        share = percent(touched["share"], 0)
-        return f"{begin}. Its longest call of native code, {share} of the time, is at {touched['place']}: {remedy}."
-    if touched.get("inside") is None and not touched.get("share") and (quick or 0.0) < VALUE["rarely"]:
-        return f"{begin}: repeat={TOUCHED_CALLS} looks at its longest call of native code alone; or {remedy}."
-    return f"{begin}: {remedy}."
+    place, share = touched.get("place"), percent(touched["share"], 0)
+    longest = f". Its longest call of native code, {share} of the time, is at {place}" if place else ""
+    return f"{begin}, and {more}{longest}: {remedy}."
 
 
 def _unsure(profile: Mapping[str, Any], known: Mapping[str, Any]) -> str:
