@@ -21,7 +21,7 @@ VARIABLE = "REGIMETER_REQUIRE"
 # Thing -> why it is absent, and what brings it.
 THINGS = {
     "benchmarks": "no folder of benchmarks, which a source distribution leaves out",
-    "chromium": "no browser at /usr/bin/chromium; CHROMIUM names another",
+    "chromium": "no browser at /usr/bin/chromium-headless-shell or /usr/bin/chromium; CHROMIUM names another",
     "cupti": "no CUPTI that can plan counters; pip install nvidia-cuda-cupti",
     "fonts": "other fonts than those of the kept pictures of pages; make screenshots makes pictures with these",
     "gpu": "no CUDA device",

@@ -91,7 +91,8 @@ static inline void rgm_cause_time_add(rgm_cause_time *cause, double time, double
     cause->found = true;
 }
 // Of a time that is divided by samples. They follow each other closely where the program does one thing for
-// long, so two count as one.
+// long, so two count as one; by Laplace's rule of succession, for a few that tell the same are not sure of
+// it.
 double rgm_verdict_variance(double whole, double share, double samples);
 
 // Fill the causes. Each looks at one side of the program.

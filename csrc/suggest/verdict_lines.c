@@ -26,7 +26,9 @@ void rgm_seen_release(rgm_seen *seen) {
 }
 
 double rgm_verdict_variance(double whole, double share, double samples) {
-    return samples > 0 ? whole * whole * share * (1 - share) / fmax(1, samples / 2) : 0;
+    if (!(samples > 0)) return 0;
+    double drawn = (samples * share + 1) / (samples + 2);
+    return whole * whole * drawn * (1 - drawn) / (samples / 2);
 }
 
 // Whether a line with the interpreter's lock is in calls of compiled code, rather than in steps of Python.

@@ -184,7 +184,7 @@ def collects(profile: Any) -> None:
 
 @program("scopes", "every tenth call does two hundred times the work", must={"variable_scope"})
 def calls_that_differ(profile: Any) -> None:
-    for i in range(120):  # long enough for a reading of what its thread waited for
+    for i in range(120):
         with profile("step"):
             busy(20 if i % 10 == 0 else 0.1)
 
@@ -361,7 +361,7 @@ def recorded(one: Program) -> regimeter.Run:
         everything = {"stacks": 100, "structure": True} if one.recorder == "everything" else {}
         with regimeter.GPUProfiler(**everything) as profiler:
             one.run(functools.partial(profiler.profile, device="cpu"))
-            return profiler.run()
+        return profiler.run()  # with the last reading of what its threads waited for
     from torch.profiler import ProfilerActivity, profile
 
     if not one.run.__name__.startswith("loader"):

@@ -117,3 +117,18 @@ def test_few_samples_are_called_that_and_the_kernel_says_how_many_are_of_others(
     found = verdict(run)
     assert (found.cause, found.displaced, found.samples) == ("native", displaced, 3 - displaced)
     assert ("too few to tell its share" in found.why, found.confidence == "low") == (doubt, doubt), found
+
+
+@pytest.mark.parametrize(("samples", "sure"), [(1, False), (3, True), (100, True)])
+def test_samples_that_all_tell_the_same_are_sure_of_it_where_they_are_many(samples: int, sure: bool) -> None:
+    native = {"state": _core.SAMPLE_STATES.index("native"), "thread": 7, "stack": 0, "lane": 0, "span": 0}
+    run = build_run(
+        [span("scope", "program", 0, 0, samples * 10 * MS)], ({"process": 1, "thread": 7},),
+        stacks=[{"function": "work", "file": "/a/p.py", "line": 3, "parent": -1}],
+        samples=[{"time_ns": (5 + 10 * at) * MS, **native} for at in range(samples)],
+    )  # fmt: skip
+    found = verdict(run)
+    assert (found.cause, found.samples, found.shares["native"]) == ("native", samples, 1)
+    assert ("too few to tell its share" not in found.why, found.confidence == "high") == (sure, sure), found
+    error = found.causes[0].error  # one of them more and one less: (n + 1) / (n + 2)
+    assert error == pytest.approx(((samples + 1) / (samples + 2) ** 2 / (samples / 2)) ** 0.5)

@@ -2,7 +2,6 @@
 """Fixtures of the tests in a browser."""
 
 import asyncio
-import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,19 +14,8 @@ from needed import leave_out, need, package
 sys.path.append(str(Path(__file__).resolve().parents[1] / "python"))
 
 from browsing import SIZE, Browsing, visiting
+from chromium import CHROMIUM, FLAGS
 
-CHROMIUM = Path(os.environ.get("CHROMIUM", "/usr/bin/chromium"))
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--in-process-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
-]
 PATIENCE_MS = 120_000  # for one element or one load: a busy machine is slow, not wrong
 WATCH_POLICY = """
     window.violations = [];

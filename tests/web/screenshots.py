@@ -140,17 +140,16 @@ def difference(tab: Any, one: bytes, two: bytes) -> float:
 
 def renew() -> None:
     """Write all pictures anew."""
-    import os
     import tempfile
 
+    from chromium import CHROMIUM, FLAGS
     from playwright.sync_api import sync_playwright
 
     FOLDER.mkdir(exist_ok=True)
     for old in FOLDER.glob("*.png"):
         old.unlink()
     with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
-        chromium = os.environ.get("CHROMIUM", "/usr/bin/chromium")
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         context = browser.new_context(device_scale_factor=0.5)
         for shot, picture in taken(context, Path(folder), SHOTS):
             (FOLDER / shot.name).write_bytes(picture)

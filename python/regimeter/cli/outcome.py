@@ -276,5 +276,6 @@ def _describe_other(path: str) -> tuple[str, Run | None]:
     if not len(found.spans):
         return f"{count(len(found.samples), 'sample')} of call stacks{state}{note}", found
     verdict = found.verdict()
-    limit = f": {verdict.sentence.rstrip('.')}" if verdict and verdict.samples else ""
+    told = verdict and verdict.samples and verdict.confidence != "low"
+    limit = f": {verdict.sentence.rstrip('.')}" if verdict and told else ""
     return f"{count(len(found.spans), 'scope')} of process {found.lanes.process.max()}{state}{note}{limit}", found

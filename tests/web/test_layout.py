@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every page of every kind on a phone and on a very wide screen: nothing reaches beyond the window, no text is cut, and
-what is pressed is large enough for a finger."""
+"""Every page of every kind on a phone and on a very wide screen: nothing that is seen moves while it loads, nothing
+reaches beyond the window, no text is cut, and what is pressed is large enough for a finger."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +12,15 @@ from test_accessible import MADE
 
 pytestmark = pytest.mark.web
 
+GOOD = 0.01  # a tenth of what the Core Web Vitals call good (web.dev/cls)
+# [score, what moved] of each shift so far.
+SHIFTS = """() => new Promise((done) => {
+    const named = ({ node }) => (node?.id || node?.className || node?.nodeName || "?");
+    const found = ({ value, sources }) => [value, sources.map(named)];
+    const observer = new PerformanceObserver((list) => done(list.getEntries().map(found)));
+    observer.observe({ type: "layout-shift", buffered: true });
+    requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(() => done([]), 100)));
+})"""
 LEAST = 24  # pixels of a target: WCAG 2.2, 2.5.8
 KINDS: dict[str, Callable[[], dict[str, Any]]] = MADE | {
     name: lambda name=name: section_pages.page_data(name)  # type: ignore[misc]
@@ -56,9 +65,12 @@ FAULTS = """([width, least]) => {
 
 @pytest.mark.parametrize("width", [360, 2560])
 @pytest.mark.parametrize("kind", KINDS)
-def test_everything_is_there_and_can_be_pressed(browsing: Browsing, kind: str, width: int) -> None:
+def test_nothing_moves_and_everything_is_there_and_can_be_pressed(browsing: Browsing, kind: str, width: int) -> None:
     browsing.page.set_viewport_size({"width": width, "height": 800})
     page = browsing.open(KINDS[kind](), at="")
+    browsing.settle()
+    shifts = page.evaluate(SHIFTS)
+    assert sum(score for score, _ in shifts) < GOOD, (kind, shifts)
     links = page.locator("#nav a")
     for at in range(max(1, links.count() - 1)):  # the last page is all of them
         if links.count():
@@ -84,3 +96,11 @@ def test_a_fault_is_found(browsing: Browsing) -> None:
     assert "the document is" in found
     assert "small: <button" in found
     assert 'cut: <p id="cut"' in found
+
+
+def test_a_shift_is_counted(browsing: Browsing) -> None:
+    page = browsing.open(MADE["recording"](), at="")
+    browsing.settle()
+    page.evaluate("document.querySelector('main').style.paddingTop = '200px'")
+    browsing.settle()
+    assert sum(score for score, _ in page.evaluate(SHIFTS)) > 10 * GOOD
