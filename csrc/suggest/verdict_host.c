@@ -235,7 +235,9 @@ static void divide_by_samples(rgm_partition *p) {
         double there = (double)p->exclusive[bucket], samples = (double)p->of_bucket[bucket];
         double whole = rgm_verdict_given(p->facts, there, p->of_bucket[bucket], p->displaced[bucket]);
         if (!(whole > 0)) continue;
-        double variance = rgm_verdict_variance(there, whole / there, samples + (double)p->displaced[bucket]);
+        double variance = 0; // of what others took of it
+        if (whole < there)
+            variance = rgm_verdict_variance(there, whole / there, samples + (double)p->displaced[bucket]);
         rgm_limit_cause fixed = whole_cause((rgm_role)bucket);
         if (fixed == RGM_CAUSE_UNKNOWN && !(samples > 0) && bucket != RGM_ROLE_NONE)
             fixed = running_cause((rgm_role)bucket, RGM_SAMPLE_RUNNING);
