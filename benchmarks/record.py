@@ -6,8 +6,9 @@ tool by what it took bare in the same round. Compared are wall time and processo
 tool starts) of the whole command; the median of the rounds is shown with its quartiles. Start is how much later the
 program's first line runs than without a tool.
 
-Programs: `slow`, training steps of about 200 ms; `fast`, steps of about 5 ms; `python`, words counted in a text;
-`objects`, lists, dictionaries and texts made and kept; `arrays`, arrays of 80 kB made and dropped.
+Programs: `slow`, training steps of about 200 ms; `fast`, of about 5 ms (batches are as large as that takes on this
+machine); `python`, words counted in a text; `objects`, lists, dictionaries and texts made and kept; `arrays`, arrays of
+80 kB made and dropped.
 
 With `--memory` the tools are those that tell who allocates.
 
@@ -15,6 +16,7 @@ Usage: record.py [--memory] [--rounds N] [--seconds S] [--only TEXT] [PROGRAM ..
 """
 
 import argparse
+import functools
 import importlib.util
 import os
 import random
@@ -38,12 +40,29 @@ TRAINING = """
     model = nn.Sequential(*layers, nn.Linear({width}, 10))
     optimizer, loss = torch.optim.SGD(model.parameters(), lr=1e-3), nn.CrossEntropyLoss()
     x, y = torch.randn({batch}, {width}), torch.randint(0, 10, ({batch},))
-    for _ in range({steps}):
+
+
+    def step():
         optimizer.zero_grad()
         value = loss(model(x), y)
         value.backward()
         optimizer.step()
         value.item()
+
+
+    for _ in range({steps}):
+        step()
+"""
+# Prints the median of the last steps, in seconds.
+STEP = """
+    import statistics, time
+
+    took = []
+    for _ in range(20):
+        begin = time.perf_counter()
+        step()
+        took.append(time.perf_counter() - begin)
+    print(statistics.median(took))
 """
 PYTHON = """
     import re
@@ -83,9 +102,32 @@ ARRAYS = """
             value = value * 1.5 + 1.0
         kept.append(float(value[0]))
 """
+
+
+def training(seconds: float, step: float, width: int, depth: int) -> str:
+    """Return a program whose steps last about `step` seconds here, and all of them `seconds`."""
+    batch = fitting_batch(step, width, depth)
+    return TRAINING.format(width=width, depth=depth, batch=batch, steps=max(3, round(seconds / step)))
+
+
+@functools.cache
+def fitting_batch(step: float, width: int, depth: int) -> int:
+    """Return the size of a batch of which a step lasts about that long, of powers of 2 ** 0.5."""
+    size = 8.0
+    while size < 1 << 20:
+        program = TRAINING.format(width=width, depth=depth, batch=round(size), steps=3) + STEP
+        command = [sys.executable, "-c", textwrap.dedent(program)]
+        lasts = float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+        if lasts > step / 2**0.25:
+            break
+        size *= 2 if lasts < step / 4 else 2**0.5
+    print(f"  batches of {round(size)}: steps of {lasts * 1e3:.3g} ms")
+    return round(size)
+
+
 PROGRAMS: dict[str, Callable[[float], str]] = {
-    "slow": lambda s: TRAINING.format(width=1024, depth=12, batch=256, steps=max(3, round(s / 0.2))),
-    "fast": lambda s: TRAINING.format(width=256, depth=8, batch=32, steps=max(10, round(s / 0.005))),
+    "slow": lambda s: training(s, 0.2, 1024, 12),
+    "fast": lambda s: training(s, 0.005, 256, 8),
     "objects": lambda s: OBJECTS.format(steps=max(3, round(s / 0.0025))),
     "arrays": lambda s: ARRAYS.format(steps=max(3, round(s / 0.0004))),
     "python": lambda s: PYTHON.format(steps=max(10, round(s / 0.002))),

@@ -476,8 +476,8 @@ def test_the_command(tmp_path, capsys) -> None:
     assert main(["suggest", "-q", trace, "--top", "1"]) == 0
     out = capsys.readouterr().out
     assert "[1] repeated_sequence (batching, critical" in out
-    assert f"2 more, which may save less or are not bounded: regimeter suggest {trace} --top 0" in out
-    assert main(["suggest", "-q", trace, "--policy", "suggest_shown=2"]) == 0
+    assert f"1 more, which may save less or are not bounded: regimeter suggest {trace} --top 0" in out
+    assert main(["suggest", "-q", trace, "--policy", "suggest_shown=1"]) == 0
     assert "\n1 more, which" in capsys.readouterr().out
     assert main(["suggest", "-q", trace, "--roadmap"]) == 0
     assert "Roadmap" in capsys.readouterr().out

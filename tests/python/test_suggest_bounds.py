@@ -54,6 +54,29 @@ def test_a_wait_costs_what_the_device_idles_because_of_it() -> None:
     assert one.saved_high_ms == pytest.approx(2.0, rel=0.05)
 
 
+def looked_at(prepare: float, *, wait: bool) -> Run:
+    """20 steps: 300 us of the device, at whose end the host looks or does not, and then prepares the next."""
+    p = Program()
+    for _ in range(20):
+        p.launch(TUNED, 300)
+        if wait:
+            p.sync()
+        p.op("aten::prepare", prepare)
+    return p.run()
+
+
+@pytest.mark.parametrize("prepare", [50, 250, 400, 5000])
+def test_a_wait_costs_no_more_than_it_lasts(prepare: float) -> None:
+    """However long the host works after it: the same program without the wait says what that saves."""
+    run, without = looked_at(prepare, wait=True), looked_at(prepare, wait=False)
+    truth = (run.duration_ns - without.duration_ns) / 1e6
+    waits = [run.string(name) == "cudaStreamSynchronize" for name in run.spans.name]
+    waited = run.spans.duration_ns[waits].sum() / 1e6
+    one = saved(run)["explicit_sync"]
+    last = prepare / 1e3  # no work follows it, so no gap is there for it
+    assert truth - last - 0.01 <= one.saved_high_ms <= waited + 0.01
+
+
 def test_many_avoided_waits_are_worth_saying() -> None:
     p = Program()
     for _ in range(150):

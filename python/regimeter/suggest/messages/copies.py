@@ -4,6 +4,10 @@
 from .message import AMDAHL, NOT_BOUNDED, OPERATORS, Message
 
 _WORK = "these pieces of work, and what waits for them, on the critical path"
+_AFTER_WAITS = (
+    "host work on the critical path in the gaps after these waits, no more of it than they waited, and the waits"
+    " themselves"
+)
 
 MESSAGES = {
     "pageable_copies": Message(
@@ -95,7 +99,7 @@ MESSAGES = {
         "Reading single values ({subject}) makes the host wait ({count} ×); the device is idle {idle_ns} after it",
         "idle time of the device after a wait inside aten::item or the like",
         "Keep the value on the device, read it every N steps, or read it one step late.",
-        "host work on the critical path in the gaps after these waits, and the waits themselves",
+        _AFTER_WAITS,
         "The program decides by the value what to do next.",
         "regimeter sync {trace} --by operator",
     ),
@@ -103,7 +107,7 @@ MESSAGES = {
         "Results whose size depends on data ({subject}) make the host wait ({count} ×)",
         "idle time of the device after a wait inside aten::nonzero, masked_select, unique, where or bincount",
         "Use masks and where with fixed shapes, or bound the size beforehand.",
-        "host work on the critical path in the gaps after these waits, and the waits themselves",
+        _AFTER_WAITS,
         "The size is needed on the host.",
         "regimeter sync {trace} --by operator",
     ),
@@ -111,7 +115,7 @@ MESSAGES = {
         "Copying tensors between host and device ({subject}) makes the host wait ({count} ×)",
         "idle time of the device after a wait inside aten::to or copy_",
         "Use pinned memory and non_blocking=True, and wait with an event where the data is needed.",
-        "host work on the critical path in the gaps after these waits, and the waits themselves",
+        _AFTER_WAITS,
         "The next line of the program needs the data.",
         "regimeter sync {trace} --by operator",
     ),
@@ -119,7 +123,7 @@ MESSAGES = {
         "The program waits for the device itself ({subject}, {count} ×); the device is idle {idle_ns} after it",
         "idle time of the device after a wait outside any operator",
         "Remove torch.cuda.synchronize() from the loop; time with events instead.",
-        "host work on the critical path in the gaps after these waits, and the waits themselves",
+        _AFTER_WAITS,
         "The wait is the profiler's or belongs to the end of the measurement.",
         "regimeter sync {trace}",
     ),
