@@ -14,7 +14,7 @@ CONTEXT = (
 STEP = (["unrecorded_host", "host_bound"], "0.7 s, nearly all of it inside an annotation or nothing; 1.7 ms of work")
 BERT = (
     ["repeated_sequence", "python_overhead"],
-    "some 60 kernels of microseconds launched one by one from Python; a graph or torch.compile; a value is read in 8 us",
+    "some 60 kernels of microseconds launched singly from Python: a graph or torch.compile; a value is read in 8 us",
 )
 DLRM = "ten steps of microseconds: the host launches slower than the device works, input and optimizer are parts of it"
 LATE = ["exposed_communication", "launch_bound", "loader_without_workers", "single_tensor_optimizer"]
