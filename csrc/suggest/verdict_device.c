@@ -162,20 +162,31 @@ static void add_part(device_time *d, rgm_idle_cause cause, int64_t start, int64_
         add(d->facts, of_idle(cause), end - start, 1);
 }
 
+// After a wait the device misses at most what was waited: without it the host would be that much earlier. The
+// rest of the time it is late by itself.
+static void add_gap(device_time *d, const rgm_gap *gap) {
+    rgm_gap_part parts[2];
+    for (int i = 0, count = rgm_gap_divide(gap, parts); i < count; i++) {
+        int64_t end = parts[i].start_ns + parts[i].duration_ns, turn = end;
+        if (parts[i].cause == RGM_IDLE_AFTER_SYNC && gap->waited_ns < parts[i].duration_ns)
+            turn = parts[i].start_ns + gap->waited_ns;
+        add_part(d, parts[i].cause, parts[i].start_ns, turn);
+        add_part(d, RGM_IDLE_HOST_LATE, turn, end);
+    }
+}
+
 static rgm_status count_gaps(device_time *d, rgm_error *err) {
     rgm_idle idle = {0};
     rgm_status status;
     RGM_GOTO(rgm_idle_init(&idle, d->facts->view, d->facts->policy, false, err));
-    RGM_GOTO(RGM_ROWS(d->late, 2 * idle.count + 2, err));
+    RGM_GOTO(RGM_ROWS(d->late, 3 * idle.count + 2, err));
     // What the device did not wait for another piece of work in: before all of its work, and after.
     const uint32_t *all = d->facts->view->work + d->facts->view->device_first[d->device];
     size_t count = d->facts->view->device_first[d->device + 1] - d->facts->view->device_first[d->device];
     add_part(d, RGM_IDLE_HOST_LATE, INT64_MIN, rgm_view_start(d->facts->view, all[0]));
     for (size_t i = 0; i < idle.count; i++) {
-        rgm_gap_part parts[2];
-        if (rgm_view_device(d->facts->view, idle.gaps[i].next) != (int32_t)d->device) continue;
-        for (int k = 0, n = rgm_gap_divide(&idle.gaps[i], parts); k < n; k++)
-            add_part(d, parts[k].cause, parts[k].start_ns, parts[k].start_ns + parts[k].duration_ns);
+        if (rgm_view_device(d->facts->view, idle.gaps[i].next) == (int32_t)d->device)
+            add_gap(d, &idle.gaps[i]);
     }
     add_part(d, RGM_IDLE_HOST_LATE, end_of_work(d->facts->view, all, count), INT64_MAX);
 done:

@@ -115,6 +115,9 @@ TEST(coverage_is_the_union) {
     CHECK_EQ_I64(rgm_coverage_within(&coverage, 12, 30), 0);
     CHECK_EQ_I64(rgm_coverage_within(&coverage, 31, 11), 0);
     CHECK_EQ_I64(rgm_coverage_within(&coverage, INT64_MIN, INT64_MAX), 22);
+    const int64_t at[][2] = {{INT64_MIN, 0}, {-1, 0},  {0, 12}, {11, 12},
+                             {12, 0},        {30, 10}, {40, 0}, {INT64_MAX, 0}};
+    for (size_t i = 0; i < 8; i++) CHECK_EQ_I64(rgm_coverage_at(&coverage, at[i][0]), at[i][1]);
     rgm_coverage_release(&coverage);
 }
 

@@ -75,6 +75,9 @@ def test_a_wait_costs_no_more_than_it_lasts(prepare: float) -> None:
     one = saved(run)["explicit_sync"]
     last = prepare / 1e3  # no work follows it, so no gap is there for it
     assert truth - last - 0.01 <= one.saved_high_ms <= waited + 0.01
+    told = run.verdict()
+    assert told.shares["synchronisation"] * told.window_ms <= waited + 0.01
+    assert sum(told.shares.values()) == pytest.approx(1)
 
 
 def test_many_avoided_waits_are_worth_saying() -> None:

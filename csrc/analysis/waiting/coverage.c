@@ -23,18 +23,28 @@ rgm_status rgm_coverage_add(rgm_coverage *coverage, int64_t start, int64_t end, 
     return RGM_OK;
 }
 
-// Covered time before `time`.
-static int64_t covered_before(const rgm_coverage *coverage, int64_t time) {
+// The last stretch that starts before `time`, NULL for none.
+static const rgm_stretch *last_before(const rgm_coverage *coverage, int64_t time) {
     rgm_search search = rgm_search_in(0, coverage->count);
     while (rgm_search_on(&search)) rgm_search_tell(&search, coverage->rows[search.middle].start < time);
-    if (search.low == 0) return 0;
-    const rgm_stretch *last = &coverage->rows[search.low - 1];
+    return search.low ? &coverage->rows[search.low - 1] : NULL;
+}
+
+// Covered time before `time`.
+static int64_t covered_before(const rgm_coverage *coverage, int64_t time) {
+    const rgm_stretch *last = last_before(coverage, time);
+    if (!last) return 0;
     return rgm_add_bounded(last->before,
                            rgm_subtract_bounded(time < last->end ? time : last->end, last->start));
 }
 
 int64_t rgm_coverage_within(const rgm_coverage *coverage, int64_t from, int64_t to) {
     return to > from ? covered_before(coverage, to) - covered_before(coverage, from) : 0;
+}
+
+int64_t rgm_coverage_at(const rgm_coverage *coverage, int64_t time) {
+    const rgm_stretch *last = time < INT64_MAX ? last_before(coverage, time + 1) : NULL;
+    return last && last->end > time ? length(last) : 0;
 }
 
 int64_t rgm_coverage_total(const rgm_coverage *coverage) {

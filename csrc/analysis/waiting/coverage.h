@@ -23,6 +23,8 @@ typedef struct {
 rgm_status rgm_coverage_add(rgm_coverage *coverage, int64_t start, int64_t end, rgm_error *err) RGM_NODISCARD;
 // Covered time in [from, to); 0 when to <= from.
 int64_t rgm_coverage_within(const rgm_coverage *coverage, int64_t from, int64_t to);
+// How long the interval is that covers this time, 0 where none does.
+int64_t rgm_coverage_at(const rgm_coverage *coverage, int64_t time);
 int64_t rgm_coverage_total(const rgm_coverage *coverage);
 void rgm_coverage_release(rgm_coverage *coverage);
 

@@ -40,11 +40,11 @@ static void divide(const finder *f, rgm_gap *gap) {
 
 // The launching thread may have sat in a synchronisation for most of the time, or only when the gap began:
 // then the queue ran dry because of it, and the thread was busy with something else afterwards.
-static rgm_idle_cause cause_of_delay(const finder *f, const rgm_gap *gap) {
-    const rgm_coverage *blocked = &f->hosts.blocked[rgm_view_lane(f->view, (size_t)gap->launch)];
+static rgm_idle_cause cause_of_delay(const finder *f, rgm_gap *gap) {
+    gap->waited_ns =
+        rgm_coverage_at(&f->hosts.blocked[rgm_view_lane(f->view, (size_t)gap->launch)], gap->start_ns);
     if (gap->sync_ns >= gap->before_launch_ns - gap->sync_ns) return RGM_IDLE_HOST_SYNC;
-    bool drained = rgm_coverage_within(blocked, gap->start_ns, gap->start_ns + 1) > 0;
-    return drained ? RGM_IDLE_AFTER_SYNC : RGM_IDLE_HOST_LATE;
+    return gap->waited_ns > 0 ? RGM_IDLE_AFTER_SYNC : RGM_IDLE_HOST_LATE;
 }
 
 // --- what the gap waited for ------------------------------------------------------------------------------

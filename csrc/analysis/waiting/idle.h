@@ -22,6 +22,7 @@ typedef struct {
     int64_t before_launch_ns, in_launch_ns, after_launch_ns; // 0 when the launch is unknown
     int64_t sync_ns, busy_ns;
     int64_t busy_before_ns; // part of busy_ns before the launch
+    int64_t waited_ns;      // how long the launching thread waited for the device when the gap began, else 0
     uint32_t track, previous, next;
     int32_t launch, awaited;  // -1 for none
     rgm_idle_cause cause;     // of the gap: of its first part
