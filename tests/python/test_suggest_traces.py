@@ -14,7 +14,7 @@ CONTEXT = (
 STEP = (["unrecorded_host", "host_bound"], "0.7 s, nearly all of it inside an annotation or nothing; 1.7 ms of work")
 BERT = (
     ["repeated_sequence", "python_overhead"],
-    "some 60 kernels of microseconds launched singly from Python: a graph or torch.compile; a value is read in 8 us",
+    "some 60 kernels of microseconds launched singly from Python: a graph or torch.compile; a read waits 8 or 25 us",
 )
 DLRM = "ten steps of microseconds: the host launches slower than the device works, input and optimizer are parts of it"
 LATE = ["exposed_communication", "launch_bound", "loader_without_workers", "single_tensor_optimizer"]
@@ -47,7 +47,7 @@ EXPECTED: dict[str, tuple[list[str], str]] = {
     **{f"dlrm8/rank-{rank}.json.gz": ([*LATE[1:], "repeated_sequence"], DLRM) for rank in (2, 6, 7)},
     "gp100_steps_2022.json.gz": (
         ["repeated_sequence", "device_idle", "zero_grad"],
-        "five equal steps of 26 kernels, half of the time idle; gradients are zeroed; ten waits for input are 44 us",
+        "five equal steps of 26 kernels, the device idles between them; gradients are zeroed; ten waits are 44 us",
     ),
     "h100_2026_04_writer_mock.json": ([], "130 ns in all: nothing that small is worth saying"),
     "h100_bert_small.json.gz": BERT,

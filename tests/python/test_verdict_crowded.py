@@ -130,5 +130,5 @@ def test_samples_that_all_tell_the_same_are_sure_of_it_where_they_are_many(sampl
     found = verdict(run)
     assert (found.cause, found.samples, found.shares["native"]) == ("native", samples, 1)
     assert ("too few to tell its share" not in found.why, found.confidence == "high") == (sure, sure), found
-    error = found.causes[0].error  # one of them more and one less: (n + 1) / (n + 2)
+    error = found.causes[0].error  # of (n + 1) / (n + 2), by Laplace's rule, two samples counting as one
     assert error == pytest.approx(((samples + 1) / (samples + 2) ** 2 / (samples / 2)) ** 0.5)
