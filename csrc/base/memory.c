@@ -14,12 +14,18 @@ static _Atomic(uint64_t) calls;
 
 #ifdef RGM_FAULTS
 static _Atomic(int64_t) fail_after = -1;
+static _Thread_local bool fail_next;
 static _Atomic(int64_t) live;
 
 void rgm_memory_fail_after(int64_t after) { atomic_store(&fail_after, after); }
+void rgm_memory_fail_next_here(void) { fail_next = true; }
 int64_t rgm_memory_live(void) { return atomic_load(&live); }
 
 static bool fault(void) {
+    if (fail_next) {
+        fail_next = false;
+        return true;
+    }
     if (atomic_load(&fail_after) < 0) return false;
     return atomic_fetch_sub(&fail_after, 1) == 0;
 }

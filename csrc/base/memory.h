@@ -30,8 +30,10 @@ void rgm_block_free(void *block);
 uint64_t rgm_memory_calls(void);
 
 #ifdef RGM_FAULTS
-// After `after` successful allocations the next one fails, once; -1 switches the fault off.
+// After `after` successful allocations of any thread the next one fails, once; -1 switches the fault off.
 void rgm_memory_fail_after(int64_t after);
+// The next allocation of this thread fails, whatever other threads allocate meanwhile.
+void rgm_memory_fail_next_here(void);
 // Blocks allocated and not yet freed.
 int64_t rgm_memory_live(void);
 #endif

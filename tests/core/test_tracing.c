@@ -182,9 +182,8 @@ TEST(a_node_that_finds_no_room_is_told) {
     options.graph_nodes = 1;
     begin(&t, &options);
     open_scope capture = step_begin(&t);
-    rgm_memory_fail_after(0);
+    rgm_memory_fail_next_here();
     uint64_t lost = do_fake_cupti_capture("lost_kernel", 1);
-    rgm_memory_fail_after(-1);
     uint64_t nodes[2] = {lost, do_fake_cupti_capture("node_kernel", 1)};
     step_end(&t, capture);
     (void)do_fake_cupti_graph_launch(4, nodes, 2);
