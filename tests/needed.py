@@ -9,12 +9,11 @@ import importlib
 import os
 import sys
 from importlib.util import find_spec
-from pathlib import Path
 from types import ModuleType
 
 import pytest
+from places import ROOT
 
-ROOT = Path(__file__).resolve().parents[1]
 # Names of things, separated by commas, that have to be there.
 VARIABLE = "REGIMETER_REQUIRE"
 

@@ -73,7 +73,8 @@ def misfit(row: Mutant) -> str:
 def test_file(name: str) -> Path:
     """Return the file of a test of the list."""
     stem = name.removeprefix("core:")
-    return ROOT / "tests" / (f"core/{stem}.c" if name != stem else f"python/{stem}.py")
+    place = f"core/*/{stem}.c" if name != stem else f"python/*/{stem}.py"
+    return next((ROOT / "tests").glob(place), ROOT / "tests" / name)
 
 
 # --- the copy -----------------------------------------------------------------------------------------------------
@@ -144,7 +145,7 @@ def finds(test: str) -> bool:
         cwd = PLACE / "tests"
     else:
         options = ("-q", "-x", "-p", "no:cacheprovider", "-m", "not gpu")
-        command = [sys.executable, "-m", "pytest", *options, f"tests/python/{stem}.py"]
+        command = [sys.executable, "-m", "pytest", *options, str(test_file(test))]
         path = os.pathsep.join(filter(None, (str(SITE), os.environ.get("PYTHONPATH"))))
         environment, cwd = {**os.environ, "PYTHONPATH": path}, ROOT
     try:

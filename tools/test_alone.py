@@ -2,7 +2,7 @@
 """Run each test file in a process of its own, or each test: what lives from another file's leftovers fails here.
 
     python tools/test_alone.py                       # every file
-    python tools/test_alone.py tests/python/test_ab.py --each
+    python tools/test_alone.py tests/python/compare/test_ab.py --each
     python tools/test_alone.py --again 20            # files that pass are run again, 20 times in all
 
 The processes run one after another; the last line counts the failures, which are also the exit code (0 or 1).
@@ -24,7 +24,7 @@ def files(names: list[str]) -> list[str]:
     found: list[str] = []
     for name in names or ["tests/python", "tests/web"]:
         place = ROOT / name
-        found += [name] if place.is_file() else [str(path.relative_to(ROOT)) for path in place.glob("test_*.py")]
+        found += [name] if place.is_file() else [str(path.relative_to(ROOT)) for path in place.rglob("test_*.py")]
     return sorted(found)
 
 

@@ -6,10 +6,10 @@
 // The rules are those of the CUDA C++ Programming Guide (section "Multiprocessor Level" and the table of
 // technical specifications per compute capability): warps are whole; registers are handed out per warp in
 // units of 256, in each of four sub-partitions on its own (two on 6.0); shared memory per block in units of
-// 128 bytes (256 before 8.0), with 1 KiB beside it for the system from 8.0 on. tests/core/test_occupancy.c
-// compares with NVIDIA's calculator (cuda_occupancy.h) where that is installed, and with published values
-// elsewhere. What a launch may ask of the split between cache and shared memory is not known: the largest
-// share counts.
+// 128 bytes (256 before 8.0), with 1 KiB beside it for the system from 8.0 on.
+// tests/core/model/test_occupancy.c compares with NVIDIA's calculator (cuda_occupancy.h) where that is
+// installed, and with published values elsewhere. What a launch may ask of the split between cache and shared
+// memory is not known: the largest share counts.
 #ifndef RGM_MODEL_OCCUPANCY_H
 #define RGM_MODEL_OCCUPANCY_H
 

@@ -23,7 +23,7 @@
 // instructions as there is room for; what comes later is there at the next, or when sampling is disabled. The
 // number of a binary is the client's, asked for when a module is loaded; a kernel of none has 0xC0FFEE. Lines
 // of source are told of the kernel "add" in a binary with a section of lines, as CUPTI 13.0 tells them of
-// tests/data/cubins/add_with_lines.cubin (tests/core/test_source_lines.c asks the real one where it is
+// tests/data/cubins/add_with_lines.cubin (tests/core/cuda/test_source_lines.c asks the real one where it is
 // there).
 #ifndef RGM_FAKES_CUPTI_PCSAMPLING_H
 #define RGM_FAKES_CUPTI_PCSAMPLING_H

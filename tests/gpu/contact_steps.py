@@ -64,7 +64,7 @@ def build(answers: Answers, out: Path) -> None:
     for name in ("test_cupti_headers", "test_profiler_types", "test_nvml"):
         command = ["cc", "-std=gnu11", "-fsyntax-only", "-D_GNU_SOURCE", "-DRGM_FAULTS=1", f"-I{ROOT / 'csrc'}"]
         command += [f"-I{ROOT / 'tests/core'}", f"-I{ROOT / 'tests/core/cuda_stubs'}", *includes, '-DFAKES=""']
-        answers.put(name, text_of(*command, str(ROOT / f"tests/core/{name}.c"), limit_s=30) or "agrees")
+        answers.put(name, text_of(*command, str(ROOT / f"tests/core/cuda/{name}.c"), limit_s=30) or "agrees")
 
 
 def libraries(answers: Answers, out: Path) -> None:

@@ -10,12 +10,12 @@ import os
 from pathlib import Path
 
 from needed import need
+from places import ROOT, TESTS
 from slow_import import read_text
 
 from regimeter import Run
 
-ROOT = Path(__file__).resolve().parents[2]
-COMMITTED = ROOT / "tests" / "data" / "traces"
+COMMITTED = TESTS / "data" / "traces"
 FOLDER = Path(os.environ.get("REGIMETER_TRACES", ROOT.parent / "shared" / "traces"))
 
 

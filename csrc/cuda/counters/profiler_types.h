@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Declarations of CUPTI's Profiler Host, PM sampling and Range Profiler interfaces, so that the core builds
 // without CUDA's headers (of which cupti_profiler_host.h is no C before 13.2).
-// tests/core/test_profiler_types.c compares them with the real ones where those are installed.
+// tests/core/cuda/test_profiler_types.c compares them with the real ones where those are installed.
 //
 // Each function takes a struct that begins with its own size: RGM_PARAMS (cuda/library/cupti_results.h).
 #ifndef RGM_CUDA_PROFILER_TYPES_H

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Declarations of the NVML interface that this code calls, so that it builds without NVIDIA's headers.
-// tests/core/test_nvml.c compares them with the real ones where nvml.h is installed.
+// tests/core/cuda/test_nvml.c compares them with the real ones where nvml.h is installed.
 #ifndef RGM_CUDA_NVML_TYPES_H
 #define RGM_CUDA_NVML_TYPES_H
 

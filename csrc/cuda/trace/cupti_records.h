@@ -4,7 +4,7 @@
 // Records only ever grow at their end, so a view holds the common beginning of all versions of a kind. What
 // came with a later version stands in a view of its own, at an offset that is read only from the version on
 // that has it. The length of a record is not known from here: buffers are walked with CUPTI's own function.
-// tests/core/test_cupti_headers.c compares the offsets with the real headers where those are installed.
+// tests/core/cuda/test_cupti_headers.c compares the offsets with the real headers where those are installed.
 #ifndef RGM_CUDA_CUPTI_RECORDS_H
 #define RGM_CUDA_CUPTI_RECORDS_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Declarations of CUPTI's callback interface, so that it builds without CUDA's headers.
-// tests/core/test_cupti_headers.c compares them with the real ones where those are installed.
+// tests/core/cuda/test_cupti_headers.c compares them with the real ones where those are installed.
 #ifndef RGM_CUDA_CUPTI_TYPES_H
 #define RGM_CUDA_CUPTI_TYPES_H
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Declarations of CUPTI's PC sampling interface, so that it builds without CUDA's headers. The header is the
 // same from 12.6 to 13.1; before 12.4 a PC's record is shorter, so older libraries are not used.
-// tests/core/test_cupti_headers.c compares them with the real ones where those are installed.
+// tests/core/cuda/test_cupti_headers.c compares them with the real ones where those are installed.
 #ifndef RGM_CUDA_PC_SAMPLING_TYPES_H
 #define RGM_CUDA_PC_SAMPLING_TYPES_H
 
