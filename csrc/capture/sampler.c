@@ -81,15 +81,12 @@ bool rgm_memory_malloc(int64_t *in_use, int64_t *held) {
     return true;
 }
 
+// The last look is taken after the end was asked for: a session that ends before this thread ran has one,
+// too.
 static void *sample_loop(void *arg) {
     rgm_sampler *sampler = arg;
     int64_t last_bytes = -2, last_ns = 0;
-    pthread_mutex_lock(&sampler->mutex);
-    while (!sampler->stop) {
-        int64_t interval = sampler->interval_ns;
-        uint32_t one_in = atomic_load(&sampler->one_in);
-        if (!one_in) one_in = 1;
-        pthread_mutex_unlock(&sampler->mutex);
+    for (bool ends = false;;) {
         rgm_sample sample = {.ticks = rgm_clock_ticks(),
                              .bytes = rgm_memory_resident(),
                              .allocated = -1,
@@ -102,11 +99,14 @@ static void *sample_loop(void *arg) {
             last_ns = now;
         }
         atomic_store_explicit(&sampler->cpu_ns, rgm_thread_cpu_ns(), memory_order_relaxed);
+        if (ends) return NULL;
+        uint32_t one_in = atomic_load(&sampler->one_in);
         pthread_mutex_lock(&sampler->mutex);
-        if (!sampler->stop) rgm_cond_wait(&sampler->wake, &sampler->mutex, interval * one_in);
+        if (!sampler->stop)
+            rgm_cond_wait(&sampler->wake, &sampler->mutex, sampler->interval_ns * (one_in ? one_in : 1));
+        ends = sampler->stop;
+        pthread_mutex_unlock(&sampler->mutex);
     }
-    pthread_mutex_unlock(&sampler->mutex);
-    return NULL;
 }
 
 rgm_status rgm_sampler_start(rgm_sampler *sampler, int64_t interval_ns, int64_t heartbeat_ns,

@@ -57,9 +57,11 @@ TEST(an_unchanged_value_comes_once_a_heartbeat) {
 
 TEST(stop_does_not_wait_for_the_interval) {
     rgm_sampler sampler = {0};
+    atomic_store(&samples, 0);
     CHECK_OK(rgm_sampler_start(&sampler, INT64_C(3600) * 1000000000, 1, count_sample, NULL, NULL));
     rgm_sampler_stop(&sampler); // or the test does not end
     CHECK(!sampler.running);
+    CHECK(atomic_load(&samples) >= 1); // although it may not have run before it was to stop
 }
 
 TEST(a_session_samples_while_it_records) {
