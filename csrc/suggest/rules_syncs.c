@@ -2,9 +2,8 @@
 // Rules about calls that wait, and what the device misses because of them.
 //
 // A wait costs nothing while the device works. It costs the time after it, in which the device has nothing to
-// do because the host could not prepare more work meanwhile: gaps whose cause is host_sync or after_sync. Of
-// them at most as long as it waited: without the wait the host would be that much earlier, and do the rest as
-// slowly.
+// do because the host could not prepare more work meanwhile: gaps whose cause is host_sync or after_sync, of
+// each what rgm_gap_missed says.
 #include <math.h>
 
 #include "base/search.h"
@@ -59,11 +58,10 @@ static void claim_wait(rgm_suggester *s, size_t call) {
         rgm_suggest_claim_span(s, view->launched[i], launched);
 }
 
-// What stands on the path in such a gap is host work that a run-ahead host would have done earlier. `left`:
-// of the wait, for the next gaps after it.
+// What stands on the path in such a gap is host work that a run-ahead host would have done earlier.
 static void gaps_after(rgm_suggester *s, rgm_suggestion_rule rule) {
     const rgm_facts *facts = s->facts;
-    int64_t idle = 0, left = 0;
+    int64_t idle = 0;
     int32_t last = -1;
     rgm_suggest_open(s, rule);
     for (size_t i = 0; i < facts->idle.count; i++) {
@@ -71,11 +69,8 @@ static void gaps_after(rgm_suggester *s, rgm_suggestion_rule rule) {
         if (!because_of_wait(gap) || gap->launch < 0 || !rgm_facts_on_rank(facts, gap->next)) continue;
         int32_t call = facts->blocked_by[gap->launch], op;
         if (call < 0 || origin_of(facts, (size_t)call, &op) != rule) continue;
-        if (call != last) left = rgm_facts_duration(facts, (size_t)call);
-        int64_t shorter = gap->duration_ns < left ? gap->duration_ns : left;
-        left -= shorter;
         idle = rgm_critical_between(idle, -gap->duration_ns);
-        rgm_suggest_claim_between(s, gap->start_ns, gap->start_ns + shorter,
+        rgm_suggest_claim_between(s, gap->start_ns, gap->start_ns + rgm_gap_missed(gap),
                                   RGM_ASKING_PATH | RGM_PATH_BIT(HOST_SYNC) | RGM_WAITING_PATH, -1);
         if (call == last) continue;
         last = call;

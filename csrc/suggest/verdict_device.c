@@ -162,14 +162,13 @@ static void add_part(device_time *d, rgm_idle_cause cause, int64_t start, int64_
         add(d->facts, of_idle(cause), end - start, 1);
 }
 
-// After a wait the device misses at most what was waited: without it the host would be that much earlier. The
-// rest of the time it is late by itself.
+// What follows a wait and is not missed because of it is the host's own lateness.
 static void add_gap(device_time *d, const rgm_gap *gap) {
     rgm_gap_part parts[2];
     for (int i = 0, count = rgm_gap_divide(gap, parts); i < count; i++) {
         int64_t end = parts[i].start_ns + parts[i].duration_ns, turn = end;
-        if (parts[i].cause == RGM_IDLE_AFTER_SYNC && gap->waited_ns < parts[i].duration_ns)
-            turn = parts[i].start_ns + gap->waited_ns;
+        if (parts[i].cause == RGM_IDLE_AFTER_SYNC && rgm_gap_missed(gap) < parts[i].duration_ns)
+            turn = parts[i].start_ns + rgm_gap_missed(gap);
         add_part(d, parts[i].cause, parts[i].start_ns, turn);
         add_part(d, RGM_IDLE_HOST_LATE, turn, end);
     }

@@ -108,6 +108,10 @@ static rgm_idle_cause cause_of(const finder *f, rgm_gap *gap) {
     return half_beside(&device->memory, gap) ? RGM_IDLE_MEMORY : RGM_IDLE_QUEUE;
 }
 
+int64_t rgm_gap_missed(const rgm_gap *gap) {
+    return at_most(gap->duration_ns, gap->waited_ns > gap->sync_ns ? gap->waited_ns : gap->sync_ns);
+}
+
 int rgm_gap_divide(const rgm_gap *gap, rgm_gap_part parts[2]) {
     rgm_gap_part whole = {gap->cause,        gap->start_ns,        gap->duration_ns, gap->before_launch_ns,
                           gap->in_launch_ns, gap->after_launch_ns, gap->sync_ns,     gap->busy_ns};

@@ -35,6 +35,10 @@ typedef struct {
     int64_t before_launch_ns, in_launch_ns, after_launch_ns, sync_ns, busy_ns;
 } rgm_gap_part;
 
+// Of a gap whose cause is a wait for the device: what the device would not miss without the wait. The host
+// would be earlier by what it waited, and do the rest as slowly.
+int64_t rgm_gap_missed(const rgm_gap *gap);
+
 // The parts of a gap, in order of time; returns how many there are, one or two.
 int rgm_gap_divide(const rgm_gap *gap, rgm_gap_part parts[2]);
 
