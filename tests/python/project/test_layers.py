@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Includes of the C core and imports of the package point downward (tools/check_layers.py)."""
 
+import ast
 import sys
 from pathlib import Path
 
 import pytest
-from places import ROOT
+from places import HELPERS, ROOT, TESTS
 
 sys.path.insert(0, str(ROOT / "tools"))
 
@@ -153,3 +154,24 @@ def test_what_only_a_type_checker_sees_is_no_arrow(check, tmp_path):
     text = "from typing import TYPE_CHECKING\n\nif TYPE_CHECKING:\n    from ..public.run import Run\n"
     package = package_of(tmp_path, {"run/records.py": text, "public/run.py": "from ..run import records\n"})
     assert check(package) == (0, "")
+
+
+def imported(file: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {name.name for name in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module)
+    return found
+
+
+def test_rooms_of_tests_share_what_lies_outside_of_them():
+    # pytest makes a room's files importable when it comes to it, so the order of the files would decide.
+    rooms = {file.stem: file.parent for file in HELPERS.glob("*/*.py")}
+    files = [file for folder in (HELPERS, TESTS / "web") for file in folder.rglob("*.py")]
+    taken = [
+        (file.name, name) for file in files for name in imported(file) if rooms.get(name, file.parent) != file.parent
+    ]
+    assert len(files) > 250
+    assert not taken
