@@ -28,7 +28,7 @@ def method_name(verb: Verb) -> str:
 
 def method(verb: Verb) -> str:
     """Return the source of one method."""
-    parameters, passed = ["self"], []
+    parameters, passed = ["self"], ["self", f'"{verb.name}"']
     if verb.other:
         parameters.append('other: "Run"')
         passed.append("other=other")
@@ -56,9 +56,7 @@ def method(verb: Verb) -> str:
     arguments = "".join(f"        {parameter},\n" for parameter in parameters)
     return (
         f'\n    def {method_name(verb)}(\n{arguments}    ) -> "Result":\n        """{sentence(verb.help)}"""\n'
-        f'        return _result(\n            self,\n            "{verb.name}",\n'
-        + "".join(f"            {argument},\n" for argument in passed)
-        + "        )\n"
+        f"        return _result({', '.join(passed)})\n"
     )
 
 

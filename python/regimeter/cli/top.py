@@ -13,7 +13,7 @@ from ..public.run import load
 from ..report.following import Seen, screen
 from ..report.verdict import verdict_data
 from ..run.inputs import is_young
-from .common import write_document
+from .common import number, write_document
 
 if TYPE_CHECKING:
     from ..public.run import Run
@@ -26,28 +26,17 @@ HOME, REST, BELOW = "\x1b[H", "\x1b[K", "\x1b[J"  # to the first line; clear the
 
 def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     """Declare the verb."""
-    parser = verbs.add_parser("top", parents=[common], allow_abbrev=False)
+    parser = verbs.add_parser("top", parents=[common])
     parser.add_argument("target", metavar="RUN|PID", help="recording, or the id of a process that is being recorded")
     parser.add_argument(
         "--interval",
         metavar="SECONDS",
-        type=seconds,
+        type=number("seconds from 0.1 to 3600", lambda seconds: 0.1 <= seconds <= 3600),
         default=INTERVAL_S,
         help="between two looks (default: 2); at least four times what a look takes",
     )
     parser.add_argument("--once", action="store_true", help="one look, then end")
     parser.set_defaults(run=run)
-
-
-def seconds(text: str) -> float:
-    """Return a time of 0.1 s or more."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0.1 <= value <= 3600:
-        raise argparse.ArgumentTypeError(f"expected seconds from 0.1 to 3600, got {text!r}")
-    return value
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -250,32 +250,24 @@ def in_blocks(count: int, columns: "Callable[[slice], Iterable[NDArray[Any]]]") 
         yield from zip(*(column.tolist() for column in columns(block)), strict=True)
 
 
-def iterate_entries(run: "Run") -> Iterator[ProfileEntry]:
-    """Yield the entries of a run one by one."""
+def _rows_of(run: "Run") -> Iterator[tuple[Any, ...]]:
+    """Yield what the columns say of each entry."""
     import numpy as np
 
     table, spans = run.entries, run.spans
-    rows = table.span
-    strings = run.strings
-    lanes = [strings[name] for name in run.lanes.name.tolist()]
-    metadata: dict[int, dict[str, Any]] = {}
     entry_of_span = np.full(len(spans) + 1, -1, dtype=np.int64)  # the last one is that of no span
-    entry_of_span[rows] = np.arange(len(rows))
-    host = unavailable_fields(run, "cpu")
-    device = unavailable_fields(run, "gpu")
-    timed = {state: _unavailable_with_events(device, state) for state in range(len(INTERVAL_STATES))}
-    nested = run.has_start_times
-    behind = Reasons({**timed[MEASURED], "overhead_ms": BEYOND_HOST})
-    columns = in_blocks(
-        len(rows),
-        lambda block: (
-            spans.name[rows[block]],
-            spans.start_ns[rows[block]],
-            spans.duration_ns[rows[block]],
-            spans.flags[rows[block]],
-            spans.lane[rows[block]],
-            entry_of_span[spans.parent[rows[block]]],
-            spans.metadata[rows[block]],
+    entry_of_span[table.span] = np.arange(len(table.span))
+
+    def columns(block: slice) -> Iterable["NDArray[Any]"]:
+        rows = table.span[block]
+        return (
+            spans.name[rows],
+            spans.start_ns[rows],
+            spans.duration_ns[rows],
+            spans.flags[rows],
+            spans.lane[rows],
+            entry_of_span[spans.parent[rows]],
+            spans.metadata[rows],
             table.exclusive_ns[block],
             table.depth[block],
             table.memory_allocated_bytes[block],
@@ -283,24 +275,23 @@ def iterate_entries(run: "Run") -> Iterator[ProfileEntry]:
             table.memory_source[block],
             table.device_ns[block],
             table.device_state[block],
-        ),
-    )
-    for (
-        name,
-        start,
-        length,
-        flags,
-        lane,
-        parent,
-        text,
-        exclusive,
-        depth,
-        allocated,
-        peak,
-        source,
-        gpu,
-        state,
-    ) in columns:
+        )
+
+    return in_blocks(len(table.span), columns)
+
+
+def iterate_entries(run: "Run") -> Iterator[ProfileEntry]:
+    """Yield the entries of a run one by one."""
+    strings = run.strings
+    lanes = [strings[name] for name in run.lanes.name.tolist()]
+    metadata: dict[int, dict[str, Any]] = {}
+    host = unavailable_fields(run, "cpu")
+    device = unavailable_fields(run, "gpu")
+    timed = {state: _unavailable_with_events(device, state) for state in range(len(INTERVAL_STATES))}
+    nested = run.has_start_times
+    behind = Reasons({**timed[MEASURED], "overhead_ms": BEYOND_HOST})
+    rows = _rows_of(run)
+    for name, start, length, flags, lane, parent, text, exclusive, depth, allocated, peak, source, gpu, state in rows:
         if text not in metadata:
             metadata[text] = decode_metadata(strings[text])
         declared = DEVICE_OF[(flags >> 8) & 0xF]
