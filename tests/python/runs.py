@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from slow_import import set_parents
+from slow_links import set_parents
 
 from regimeter import Run, _core
 
