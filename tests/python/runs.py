@@ -25,6 +25,9 @@ LANES = {
 }
 
 
+ALL_REDUCE = "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
+
+
 def build_run(
     spans: Table, lanes: Table = ({},), *, parents: bool = False, strings: Sequence[str] = ("",), **tables: Table
 ) -> Run:
@@ -89,6 +92,27 @@ def kernel(
 def named_kernel(name: str, start: int, duration: int, lane: int = 0, **more: Any) -> dict[str, Any]:
     """Return a kernel where the name is what matters."""
     return span("kernel", name, lane, start, duration, **more)
+
+
+def rank_run(
+    rank: int,
+    calls: list[tuple[int, int]],
+    *,
+    sequence: list[int] | None = None,
+    clock: int = 0,
+    names: list[str] | None = None,
+) -> Run:
+    """Return the run of a rank: (start, end) of its collectives, on a clock that is `clock` ns ahead."""
+    names = names or [ALL_REDUCE] * len(calls)
+    spans = [named_kernel(n, start + clock, end - start, step=1) for n, (start, end) in zip(names, calls, strict=True)]
+    rows: list[dict[str, Any]] = []
+    if sequence is not None:
+        rows = [
+            {"span": i, "collective": "allreduce", "element_type": "Float", "in_elements": 10, "out_elements": 10,
+             "group_size": 8, "group_name": "0", "sequence": s}
+            for i, s in enumerate(sequence)
+        ]  # fmt: skip
+    return build_run(spans, [{"process": rank, "device": rank, "rank": rank, "thread": 7}], collectives=rows)
 
 
 def run_of(spans: Table, lanes: Table = LANES) -> Run:

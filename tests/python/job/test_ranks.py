@@ -8,35 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from runs import build_run, named_kernel
+from runs import ALL_REDUCE, build_run, named_kernel, rank_run
 from traces import load_trace
 
 from regimeter import Run, _core
 from regimeter.run.alignment import merge_ranks
-
-NAME = "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
-
-
-def rank_run(
-    rank: int,
-    calls: list[tuple[int, int]],
-    *,
-    sequence: list[int] | None = None,
-    clock: int = 0,
-    names: list[str] | None = None,
-) -> Run:
-    """Return the run of a rank: (start, end) of its collectives, on a clock that is `clock` ns ahead."""
-    names = names or [NAME] * len(calls)
-    spans = [named_kernel(n, start + clock, end - start, step=1) for n, (start, end) in zip(names, calls, strict=True)]
-    rows: list[dict[str, Any]] = []
-    if sequence is not None:
-        rows = [
-            {"span": i, "collective": "allreduce", "element_type": "Float", "in_elements": 10, "out_elements": 10,
-             "group_size": 8, "group_name": "0", "sequence": s}
-            for i, s in enumerate(sequence)
-        ]  # fmt: skip
-    return build_run(spans, [{"process": rank, "device": rank, "rank": rank, "thread": 7}], collectives=rows)
-
 
 job = st.integers(2, 5).flatmap(
     lambda ranks: st.lists(
@@ -133,7 +109,7 @@ def test_clocks_reach_each_other_over_groups() -> None:
     """Ranks 0 and 1 share a group, and 1 and 2; rank 3 shares none."""
 
     def member(rank: int, groups: list[tuple[str, int]], clock: int) -> Run:
-        spans = [named_kernel(NAME, end - 5 + clock, 5, step=1) for _, end in groups]
+        spans = [named_kernel(ALL_REDUCE, end - 5 + clock, 5, step=1) for _, end in groups]
         rows = [
             {"span": i, "collective": "allreduce", "group_name": g, "group_size": 2, "sequence": 1}
             for i, (g, _) in enumerate(groups)
@@ -152,7 +128,7 @@ def test_clocks_reach_each_other_over_groups() -> None:
 
 def test_wall_clocks_come_first() -> None:
     def at(rank: int, base: int) -> Run:
-        strings = ["", NAME]
+        strings = ["", ALL_REDUCE]
         columns = {"start_ns": np.array([50]), "duration_ns": np.array([10]), "name": np.array([1], dtype="uint32"),
                    "kind": np.array([_core.SPAN_KINDS.index("kernel")], dtype="uint8")}  # fmt: skip
         lanes = {"rank": np.array([rank], dtype="int32"), "process": np.array([rank])}
@@ -177,7 +153,7 @@ work = st.lists(
     st.tuples(
         st.integers(0, 2),
         st.integers(-1, 2),
-        st.sampled_from(["gemm", NAME, "copy"]),
+        st.sampled_from(["gemm", ALL_REDUCE, "copy"]),
         st.integers(0, 80),
         st.integers(0, 20),
     ),
@@ -208,10 +184,10 @@ def test_rank_times_match_a_count_of_every_nanosecond(rows: list[tuple[int, int,
         for i, key in enumerate(sorted(groups)):
             active = {
                 n: {t for r in groups[key] if r[2] == n for t in range(r[3], r[3] + r[4])}
-                for n in ("gemm", NAME, "copy")
+                for n in ("gemm", ALL_REDUCE, "copy")
             }
             first, last = min(r[3] for r in groups[key]), max(r[3] + r[4] for r in groups[key])
-            busy = active["gemm"] | active[NAME] | active["copy"]
+            busy = active["gemm"] | active[ALL_REDUCE] | active["copy"]
             compute[key] = len(active["gemm"])
             assert (table.span_ns[i], table.busy_ns[i], table.idle_ns[i]) == (
                 last - first,
@@ -219,8 +195,8 @@ def test_rank_times_match_a_count_of_every_nanosecond(rows: list[tuple[int, int,
                 last - first - len(busy),
             )
             assert table.compute_ns[i] == len(active["gemm"])
-            assert table.exposed_comm_ns[i] == len(active[NAME] - active["gemm"])
-            assert table.exposed_mem_ns[i] == len(active["copy"] - active["gemm"] - active[NAME])
+            assert table.exposed_comm_ns[i] == len(active[ALL_REDUCE] - active["gemm"])
+            assert table.exposed_mem_ns[i] == len(active["copy"] - active["gemm"] - active[ALL_REDUCE])
             assert table.kernels[i] == sum(r[2] != "copy" for r in groups[key])
             assert table.behind_ns[i] == first - min(r[3] for k, g in groups.items() if k[0] == key[0] for r in g)
         for i, key in enumerate(sorted(groups)):
