@@ -14,7 +14,7 @@ from places import ROOT
 from traces import trace_path
 
 import regimeter
-from regimeter import Run, _core
+from regimeter import Run
 from regimeter.analysis.breakdown import device_keys
 from regimeter.analysis.catalog import find_verbs
 from regimeter.analysis.result import Result
@@ -115,18 +115,6 @@ def test_keys_of_devices():
 
 
 # --- every verb -----------------------------------------------------------------------------------------------------
-
-
-def test_every_verb_is_an_analysis_with_its_columns():
-    results, analyses, policy = _core.schema()["results"], _core.analyses(), set(_core.policy())
-    for verb in find_verbs().values():
-        types = {column["name"]: column["type"] for column in results[analyses[verb.analysis]["table"]]["columns"]}
-        for column in verb.columns:
-            assert column.name in types, (verb.name, column.name)
-            if column.unit.startswith("code:"):
-                assert isinstance(getattr(_core, column.unit.removeprefix("code:")), tuple)
-            assert not column.adds or types[column.name] != "name"
-        assert set(verb.options.values()) <= policy, verb.name
 
 
 @pytest.mark.parametrize("verb", find_verbs().values(), ids=lambda verb: verb.name)
@@ -236,17 +224,6 @@ def test_result_checks_what_it_is_asked(result):
         result.run.result("breakdown", top=-1)
     with pytest.raises(KeyError):
         result.run.result("nonsense")
-
-
-def test_listing_verbs_imports_none_of_them(run_python):
-    run_python("""
-        import sys
-        from regimeter.cli.overview import overview
-        from regimeter.cli.verbs import EXTENDED, OWN
-        assert "run a program and keep what its profilers record" in overview()
-        of_verbs = {f"regimeter.cli.{name}" for name in (*OWN, *EXTENDED)}
-        assert not {"numpy", "regimeter._core", *of_verbs} & set(sys.modules)
-    """)
 
 
 def test_methods_are_current():

@@ -343,21 +343,6 @@ def test_the_order_of_calls_is_watched(memory):
         memory.profile_memory(lambda: None, iterations=0)
 
 
-def test_without_torch_one_error_names_the_extra(run_python):
-    done = run_python(
-        """
-        import sys
-        sys.modules["torch"] = None
-        import regimeter
-        try:
-            regimeter.MemoryProfiler()
-        except regimeter.UnavailableError as error:
-            print(error)
-        """
-    )
-    assert "pip install 'regimeter[torch]'" in done.stdout
-
-
 # --- samples, host --------------------------------------------------------------------------------------------------
 
 
