@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Small runs by hand, for tests that know what must come out, and what such tests read of a run."""
 
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -37,7 +38,6 @@ def build_run(
     first.
     """
     ids = {text: number for number, text in enumerate(strings)}
-    schema = {name: {c["name"]: c["dtype"] for c in table["columns"]} for name, table in _core.schema()["run"].items()}
     lanes = [dict(row) or {"process": 0} for row in lanes] if not isinstance(lanes, Mapping) else lanes
     given = {name: _columns(table) for name, table in {"spans": spans, "lanes": lanes, **tables}.items()}
     if parents:
@@ -48,7 +48,7 @@ def build_run(
 
     filled = {
         name: {
-            key: np.array([cell(v, (name, key) == ("spans", "kind")) for v in values], dtype=schema[name][key])
+            key: np.array([cell(v, (name, key) == ("spans", "kind")) for v in values], dtype=_dtypes()[name][key])
             for key, values in columns.items()
         }
         for name, columns in given.items()
@@ -57,6 +57,12 @@ def build_run(
     end = max((start + duration for start, duration in zip(starts, durations, strict=True)), default=0)
     run: Run = Run._build(list(ids), filled, "{}", "kineto", min(starts, default=0), end, -1, True)
     return run
+
+
+@functools.cache
+def _dtypes() -> dict[str, dict[str, str]]:
+    """Return the types of all columns by table; asking for the schema takes longer than building a small run."""
+    return {name: {c["name"]: c["dtype"] for c in table["columns"]} for name, table in _core.schema()["run"].items()}
 
 
 def _columns(table: Table) -> dict[str, list[Any]]:

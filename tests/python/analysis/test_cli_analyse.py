@@ -7,14 +7,13 @@ import subprocess
 import sys
 from itertools import pairwise
 
-import numpy as np
 import pytest
 from needed import package
 from places import ROOT
+from runs import build_run, named_kernel
 from traces import trace_path
 
 import regimeter
-from regimeter import Run
 from regimeter.analysis.breakdown import device_keys
 from regimeter.analysis.catalog import find_verbs
 from regimeter.analysis.result import Result
@@ -146,26 +145,14 @@ def test_every_verb_says_when_there_is_nothing(tmp_path, capsys):
 
 @pytest.fixture
 def result():
-    columns = {
-        "start_ns": np.array([0, 10, 30], dtype="int64"),
-        "duration_ns": np.array([5, 10, 20], dtype="int64"),
-        "kind": np.array([4, 4, 4], dtype="uint8"),
-        "lane": np.array([0, 1, 2], dtype="uint32"),
-        "name": np.array([1, 1, 1], dtype="uint32"),
-    }
-    lanes = {"process": np.array([0, 1, -1]), "device": np.array([0, 1, 2], dtype="int16")}
-    lanes["process_name"] = np.array([0, 0, 1], dtype="uint32")
-    run = Run._build(["", GEMM], {"spans": columns, "lanes": lanes}, "{}", "kineto", 0, 0, -1, True)
-    verb = Verb(
-        "breakdown",
-        "breakdown",
-        "",
-        (
-            Column("process_name", "name"),
-            Column("span_ns", "span", "ns", adds=True),
-            Column("n_kernel", "kernels", "", True),
-        ),
+    spans = [named_kernel(GEMM, 0, 5), named_kernel(GEMM, 10, 10, lane=1), named_kernel(GEMM, 30, 20, lane=2)]
+    run = build_run(spans, {"process": [0, 1, -1], "device": [0, 1, 2], "process_name": ["", "", GEMM]})
+    columns = (
+        Column("process_name", "name"),
+        Column("span_ns", "span", "ns", adds=True),
+        Column("n_kernel", "kernels", "", True),
     )
+    verb = Verb("breakdown", "breakdown", "", columns)
     return Result(verb, run.analyse("breakdown"), run, None, 1)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from runs import build_run, span
 from simulated_trace import CALL, LATENCY, RETURN, Simulation, simulate, typed
 from traces import FOLDER, all_traces, load_trace, trace_path
 
@@ -118,18 +119,11 @@ def test_frames_that_were_open_when_recording_began_have_no_beginning() -> None:
 
 def trace_of(rows: list[tuple[str, str, int, int, int, int]]) -> Run:
     """Return a run of (kind, name, lane, start, end, correlation) in us; lane 0 is a thread, 1 to 3 are streams."""
-    names: dict[str, int] = {"": 0}
-    rows = sorted(rows, key=lambda row: (row[3], -row[4]))
-    spans = {
-        "start_ns": [row[3] * 1000 for row in rows],
-        "duration_ns": [(row[4] - row[3]) * 1000 for row in rows],
-        "name": [names.setdefault(row[1], len(names)) for row in rows],
-        "kind": [_core.SPAN_KINDS.index(row[0]) for row in rows],
-        "lane": [row[2] for row in rows],
-        "correlation": [row[5] for row in rows],
-    }
-    lanes = {"thread": [100, 7, 8, 9], "device": [-1, 0, 0, 0]}
-    return Run._build(list(names), typed({"spans": spans, "lanes": lanes}), "{}", "kineto", 0, 0, -1, True)
+    spans = [
+        span(kind, name, lane, 1000 * start, 1000 * (end - start), correlation=correlation)
+        for kind, name, lane, start, end, correlation in sorted(rows, key=lambda row: (row[3], -row[4]))
+    ]
+    return build_run(spans, {"thread": [100, 7, 8, 9], "device": [-1, 0, 0, 0]})
 
 
 def named(run: Run) -> list[tuple[str, str, int, bool]]:
@@ -401,7 +395,7 @@ def test_an_unknown_window_is_an_error() -> None:
 
 
 def test_a_run_without_spans_has_no_path() -> None:
-    run = Run._build([""], {}, "{}", "kineto", 0, 0, -1, True)
+    run = build_run([], [])
     assert len(run.analyse("critical_path")) == len(run.analyse("critical_path_shares")) == 0
 
 
