@@ -4,11 +4,9 @@
 import contextlib
 import fcntl
 import json
-import os
 import pty
 import re
 import struct
-import subprocess
 import sys
 import termios
 from concurrent.futures import ThreadPoolExecutor
@@ -106,14 +104,12 @@ def test_no_line_is_wider_than_the_terminal(words, recordings, printed):
         assert any(lines)
 
 
-def test_a_pipe_gets_whole_lines_without_styles(recordings):
-    command = [sys.executable, "-m", "regimeter", "show", recordings[RUN]]
-    env = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
-    found = subprocess.run(command, capture_output=True, text=True, env=env, encoding="utf-8").stdout
+def test_what_is_no_terminal_gets_whole_lines_without_styles(recordings, command, monkeypatch):
+    monkeypatch.delenv("COLUMNS", raising=False)
+    found = command("show", recordings[RUN]).stdout
     assert "\x1b" not in found
     assert any(len(line) > 80 for line in found.splitlines())
-    narrow = subprocess.run(command, capture_output=True, text=True, env=env | {"COLUMNS": "60"}, encoding="utf-8")
-    lines = narrow.stdout.splitlines()
+    lines = command("show", recordings[RUN], env={"COLUMNS": "60"}).stdout.splitlines()
     table = lines[lines.index(next(line for line in lines if line.startswith("operation "))) :]
     assert max(cells(line) for line in table[: table.index("")]) <= 60
 
