@@ -136,8 +136,7 @@ def test_a_unit_for_display_changes_no_time() -> None:
 # --- 2020 and 2021 ------------------------------------------------------------------------------------------
 
 
-def test_the_bare_array_of_early_2021() -> None:
-    text = """[
+EARLY_2021 = """[
 
   {
     "ph": "X", "cat": "Operator",
@@ -194,7 +193,10 @@ def test_the_bare_array_of_early_2021() -> None:
   }
 ]
 """
-    run = fast_import(text.encode())
+
+
+def test_the_bare_array_of_early_2021() -> None:
+    run = fast_import(EARLY_2021.encode())
     assert kinds(run) == ["cpu_op", "runtime", "kernel", "memcpy", "memset", "window", "instant"]
     spans = run.spans
     assert spans.start_ns[:3].tolist() == [1606910596297023000, 1606910596297030000, 1606910596297060000]
