@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from runs import ALL_REDUCE, build_run, named_kernel, rank_run
+from runs import ALL_REDUCE, build_run, named_kernel, rank_run, span
 from traces import load_trace
 
 from regimeter import Run, _core
@@ -149,14 +149,9 @@ def test_a_single_run_and_runs_without_communication() -> None:
         merge_ranks([])
 
 
+kinds = st.sampled_from(["gemm", ALL_REDUCE, "copy"])
 work = st.lists(
-    st.tuples(
-        st.integers(0, 2),
-        st.integers(-1, 2),
-        st.sampled_from(["gemm", ALL_REDUCE, "copy"]),
-        st.integers(0, 80),
-        st.integers(0, 20),
-    ),
+    st.tuples(st.integers(0, 2), st.integers(-1, 2), kinds, st.integers(0, 80), st.integers(0, 20)),
     min_size=1,
     max_size=30,
 )
@@ -165,12 +160,7 @@ work = st.lists(
 @given(work)
 def test_rank_times_match_a_count_of_every_nanosecond(rows: list[tuple[int, int, str, int, int]]) -> None:
     spans = [
-        {
-            **named_kernel(name, start, duration),
-            "lane": rank,
-            "step": step,
-            "kind": "memcpy" if name == "copy" else "kernel",
-        }
+        span("memcpy" if name == "copy" else "kernel", name, rank, start, duration, step=step)
         for rank, step, name, start, duration in rows
     ]
     run = build_run(spans, [{"process": r, "device": r, "rank": r} for r in range(3)])
@@ -189,11 +179,8 @@ def test_rank_times_match_a_count_of_every_nanosecond(rows: list[tuple[int, int,
             first, last = min(r[3] for r in groups[key]), max(r[3] + r[4] for r in groups[key])
             busy = active["gemm"] | active[ALL_REDUCE] | active["copy"]
             compute[key] = len(active["gemm"])
-            assert (table.span_ns[i], table.busy_ns[i], table.idle_ns[i]) == (
-                last - first,
-                len(busy),
-                last - first - len(busy),
-            )
+            whole = last - first
+            assert (table.span_ns[i], table.busy_ns[i], table.idle_ns[i]) == (whole, len(busy), whole - len(busy))
             assert table.compute_ns[i] == len(active["gemm"])
             assert table.exposed_comm_ns[i] == len(active[ALL_REDUCE] - active["gemm"])
             assert table.exposed_mem_ns[i] == len(active["copy"] - active["gemm"] - active[ALL_REDUCE])
@@ -202,11 +189,7 @@ def test_rank_times_match_a_count_of_every_nanosecond(rows: list[tuple[int, int,
         for i, key in enumerate(sorted(groups)):
             peers = [n for k, n in compute.items() if k[0] == key[0]]
             mean = sum(peers) / len(peers)
-            assert (
-                math.isnan(table.imbalance[i])
-                if mean == 0
-                else table.imbalance[i] == pytest.approx(max(peers) / mean - 1)
-            )
+            assert table.imbalance[i] == pytest.approx(max(peers) / mean - 1 if mean else math.nan, nan_ok=True)
             assert mean == 0 or table.compute_deviation[i] == pytest.approx(compute[key] / mean - 1)
 
 

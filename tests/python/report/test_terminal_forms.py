@@ -23,12 +23,12 @@ from regimeter.report.timeline_text import HEIGHTS, timeline_lines
 from regimeter.suite.flame import FlameGraphGenerator
 from regimeter.system.text import COMMAND, TextTable, cells, fit, shorten
 
-RUN, OTHER, TRACE, BERT = "RUN", "OTHER", "v100_2021_gpu_metrics.json", "h100_bert_small.json.gz"
+RUN, OTHER, BERT = "RUN", "OTHER", "h100_bert_small.json.gz"
+# Other verbs on traces: test_fitting.py.
 VERBS = [
-    ["show", RUN], ["show", BERT], ["flame", RUN], ["flame", RUN, "--full"], ["flame", BERT], ["timeline", RUN],
-    ["timeline", BERT], ["regime", RUN], ["regime", BERT], ["breakdown", BERT], ["kernels", BERT], ["operators", BERT],
-    ["idle", BERT], ["suggest", BERT], ["suggest", BERT, "--roadmap"], ["critical-path", BERT], ["explain", BERT],
-    ["hta", BERT], ["lines", RUN], ["compare", RUN, OTHER], ["ranks", "dlrm8"], ["doctor", RUN],
+    ["show", RUN], ["flame", RUN], ["flame", RUN, "--full"], ["flame", BERT], ["timeline", RUN], ["timeline", BERT],
+    ["regime", RUN], ["kernels", BERT], ["suggest", BERT, "--roadmap"], ["hta", BERT], ["lines", RUN],
+    ["compare", RUN, OTHER], ["doctor", RUN],
 ]  # fmt: skip
 STYLE = re.compile(r"\x1b\[[0-9;]*m")
 NAMES = ("训练步骤", "forward", "e\u0301tape \U0001f680", "a name of very many words " * 4)
@@ -84,7 +84,7 @@ def read_all(terminal):
 
 def paths_of(words, recordings):
     """Return the words with the files that they stand for."""
-    known = {**recordings, BERT: str(trace_path(BERT)), "dlrm8": str(trace_path("dlrm8"))}
+    known = {**recordings, BERT: str(trace_path(BERT))}
     return [known.get(word, word) for word in words]
 
 
