@@ -30,12 +30,18 @@ ALL_REDUCE = "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
 
 
 def build_run(
-    spans: Table, lanes: Table = ({},), *, parents: bool = False, strings: Sequence[str] = ("",), **tables: Table
+    spans: Table,
+    lanes: Table = ({},),
+    *,
+    parents: bool = False,
+    strings: Sequence[str] = ("",),
+    start_unix_ns: int = -1,
+    **tables: Table,
 ) -> Run:
     """Return a run. A table is a list of rows or a dictionary of columns; texts become names, in order of mention.
 
     Columns that nothing mentions keep their defaults. parents: work them out on each lane. strings: those that come
-    first.
+    first. start_unix_ns: -1 where nobody knows.
     """
     ids = {text: number for number, text in enumerate(strings)}
     lanes = [dict(row) or {"process": 0} for row in lanes] if not isinstance(lanes, Mapping) else lanes
@@ -55,7 +61,7 @@ def build_run(
     }
     starts, durations = given["spans"].get("start_ns", []), given["spans"].get("duration_ns", [])
     end = max((start + duration for start, duration in zip(starts, durations, strict=True)), default=0)
-    run: Run = Run._build(list(ids), filled, "{}", "kineto", min(starts, default=0), end, -1, True)
+    run: Run = Run._build(list(ids), filled, "{}", "kineto", min(starts, default=0), end, start_unix_ns, True)
     return run
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from runs import ALL_REDUCE, build_run, named_kernel, rank_run, span
 from traces import load_trace
 
-from regimeter import Run, _core
+from regimeter import Run
 from regimeter.run.alignment import merge_ranks
 
 job = st.integers(2, 5).flatmap(
@@ -128,11 +128,8 @@ def test_clocks_reach_each_other_over_groups() -> None:
 
 def test_wall_clocks_come_first() -> None:
     def at(rank: int, base: int) -> Run:
-        strings = ["", ALL_REDUCE]
-        columns = {"start_ns": np.array([50]), "duration_ns": np.array([10]), "name": np.array([1], dtype="uint32"),
-                   "kind": np.array([_core.SPAN_KINDS.index("kernel")], dtype="uint8")}  # fmt: skip
-        lanes = {"rank": np.array([rank], dtype="int32"), "process": np.array([rank])}
-        return Run._build(strings, {"spans": columns, "lanes": lanes}, "{}", "kineto", 50, 60, base + 50, True)
+        lanes = [{"process": rank, "rank": rank}]
+        return build_run([named_kernel(ALL_REDUCE, 50, 10)], lanes, start_unix_ns=base + 50)
 
     run, alignment = merge_ranks([at(0, 1000), at(1, 1003)])
     assert (alignment.rule, alignment.shifts_ns, alignment.remaining_ns) == ("wall clock", (0, 3), 3)
