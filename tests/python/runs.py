@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Small runs by hand, for tests that know what must come out, and what such tests read of a run."""
 
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from slow_import import set_parents
+from slow_links import set_parents
 
 from regimeter import Run, _core
 
@@ -25,16 +26,24 @@ LANES = {
 }
 
 
+ALL_REDUCE = "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
+
+
 def build_run(
-    spans: Table, lanes: Table = ({},), *, parents: bool = False, strings: Sequence[str] = ("",), **tables: Table
+    spans: Table,
+    lanes: Table = ({},),
+    *,
+    parents: bool = False,
+    strings: Sequence[str] = ("",),
+    start_unix_ns: int = -1,
+    **tables: Table,
 ) -> Run:
     """Return a run. A table is a list of rows or a dictionary of columns; texts become names, in order of mention.
 
     Columns that nothing mentions keep their defaults. parents: work them out on each lane. strings: those that come
-    first.
+    first. start_unix_ns: -1 where nobody knows.
     """
     ids = {text: number for number, text in enumerate(strings)}
-    schema = {name: {c["name"]: c["dtype"] for c in table["columns"]} for name, table in _core.schema()["run"].items()}
     lanes = [dict(row) or {"process": 0} for row in lanes] if not isinstance(lanes, Mapping) else lanes
     given = {name: _columns(table) for name, table in {"spans": spans, "lanes": lanes, **tables}.items()}
     if parents:
@@ -45,15 +54,21 @@ def build_run(
 
     filled = {
         name: {
-            key: np.array([cell(v, (name, key) == ("spans", "kind")) for v in values], dtype=schema[name][key])
+            key: np.array([cell(v, (name, key) == ("spans", "kind")) for v in values], dtype=_dtypes()[name][key])
             for key, values in columns.items()
         }
         for name, columns in given.items()
     }
     starts, durations = given["spans"].get("start_ns", []), given["spans"].get("duration_ns", [])
     end = max((start + duration for start, duration in zip(starts, durations, strict=True)), default=0)
-    run: Run = Run._build(list(ids), filled, "{}", "kineto", min(starts, default=0), end, -1, True)
+    run: Run = Run._build(list(ids), filled, "{}", "kineto", min(starts, default=0), end, start_unix_ns, True)
     return run
+
+
+@functools.cache
+def _dtypes() -> dict[str, dict[str, str]]:
+    """Return the types of all columns by table; asking for the schema takes longer than building a small run."""
+    return {name: {c["name"]: c["dtype"] for c in table["columns"]} for name, table in _core.schema()["run"].items()}
 
 
 def _columns(table: Table) -> dict[str, list[Any]]:
@@ -89,6 +104,27 @@ def kernel(
 def named_kernel(name: str, start: int, duration: int, lane: int = 0, **more: Any) -> dict[str, Any]:
     """Return a kernel where the name is what matters."""
     return span("kernel", name, lane, start, duration, **more)
+
+
+def rank_run(
+    rank: int,
+    calls: list[tuple[int, int]],
+    *,
+    sequence: list[int] | None = None,
+    clock: int = 0,
+    names: list[str] | None = None,
+) -> Run:
+    """Return the run of a rank: (start, end) of its collectives, on a clock that is `clock` ns ahead."""
+    names = names or [ALL_REDUCE] * len(calls)
+    spans = [named_kernel(n, start + clock, end - start, step=1) for n, (start, end) in zip(names, calls, strict=True)]
+    rows: list[dict[str, Any]] = []
+    if sequence is not None:
+        rows = [
+            {"span": i, "collective": "allreduce", "element_type": "Float", "in_elements": 10, "out_elements": 10,
+             "group_size": 8, "group_name": "0", "sequence": s}
+            for i, s in enumerate(sequence)
+        ]  # fmt: skip
+    return build_run(spans, [{"process": rank, "device": rank, "rank": rank, "thread": 7}], collectives=rows)
 
 
 def run_of(spans: Table, lanes: Table = LANES) -> Run:

@@ -6,9 +6,18 @@ The keys are those of torch/csrc/cuda/memory_snapshot.cpp (`_memory_snapshot_pic
 caching allocator is simulated: segments are split, blocks are rounded to 512 bytes, the history is a ring.
 """
 
+import pickle
 from typing import Any
 
 ROUND = 512
+
+
+class PlainUnpickler(pickle.Unpickler):
+    """Reads what holds no object of a program."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        """Refuse."""
+        raise AssertionError(f"{module}.{name} in a pickle of plain objects")
 
 
 def frame(number: int) -> dict[str, Any]:

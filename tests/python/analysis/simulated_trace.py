@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from runs import build_run, span
 
 from regimeter import Run, _core
 
-KINDS = {name: i for i, name in enumerate(_core.SPAN_KINDS)}
 LATENCY, CALL, RETURN = 4_001, 1_203, 307
 MAIN, SIDE, FIRST_STREAM = 0, 1, 2
 
@@ -158,30 +158,18 @@ class Simulation:
 
     def trace(self) -> Run:
         """Return the trace of the simulation."""
-        names: dict[str, int] = {"": 0}
         order = sorted(range(len(self.spans)), key=lambda i: (self.spans[i]["start"], -self.spans[i]["end"]))
         place = {old: new for new, old in enumerate(order)}
         rows = [self.spans[i] for i in order]
-        columns = {
-            "start_ns": [r["start"] for r in rows],
-            "duration_ns": [r["end"] - r["start"] for r in rows],
-            "name": [names.setdefault(r["name"], len(names)) for r in rows],
-            "kind": [KINDS[r["kind"]] for r in rows],
-            "lane": [r["lane"] for r in rows],
-            "correlation": [r["correlation"] for r in rows],
-        }
-        n_lanes = max((r["lane"] for r in rows), default=0) + 1
-        lanes = {
-            "thread": [100, 101, *range(n_lanes)][: 2 if n_lanes <= FIRST_STREAM else n_lanes],
-            "device": [-1, -1, *([0] * n_lanes)][: 2 if n_lanes <= FIRST_STREAM else n_lanes],
-        }
-        syncs = [(place[row], names.setdefault(name, len(names)), *rest) for row, name, *rest in self.syncs]
+        spans = [
+            span(r["kind"], r["name"], r["lane"], r["start"], r["end"] - r["start"], correlation=r["correlation"])
+            for r in rows
+        ]
+        n_lanes = max(max((r["lane"] for r in rows), default=0) + 1, FIRST_STREAM)
+        lanes = {"thread": [100, 101, *range(n_lanes)][:n_lanes], "device": [-1, -1, *[0] * n_lanes][:n_lanes]}
         keys = ("span", "sync", "stream", "waits_on_stream", "record_correlation")
-        tables: dict[str, dict[str, list[int]]] = {"spans": columns, "lanes": lanes}
-        if syncs:
-            tables["syncs"] = {key: [row[i] for row in syncs] for i, key in enumerate(keys)}
-        built: Run = Run._build(list(names), typed(tables), "{}", "kineto", 0, 0, -1, True)
-        return built
+        syncs = [dict(zip(keys, (place[row], *rest), strict=True)) for row, *rest in self.syncs]
+        return build_run(spans, lanes, syncs=syncs)
 
 
 def typed(tables: dict[str, dict[str, list[int]]]) -> dict[str, dict[str, np.ndarray]]:

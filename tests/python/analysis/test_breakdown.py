@@ -4,16 +4,15 @@
 import json
 from decimal import Decimal
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from runs import build_run, span
 from traces import load_trace, trace_path, trace_text
 
-from regimeter import Run, _core
+from regimeter import Run
 
 PARTS = ("compute_ns", "exposed_comm_ns", "exposed_mem_ns", "idle_ns")
-KERNEL, MEMCPY = _core.SPAN_KINDS.index("kernel"), _core.SPAN_KINDS.index("memcpy")
 NAMES = ("", "gemm", "ncclDevKernel_AllReduce")
 
 
@@ -59,16 +58,8 @@ def test_an_accelerator_that_waits_or_copies_does_not_compute() -> None:
 
 def run_of(work: list[tuple[int, int, int]]) -> Run:
     """Return a run with one device and (kind of activity, start, duration) as its work."""
-    columns = {
-        "start_ns": np.array([start for _, start, _ in work], dtype="int64"),
-        "duration_ns": np.array([duration for _, _, duration in work], dtype="int64"),
-        "name": np.array([kind % 3 for kind, _, _ in work], dtype="uint32"),
-        "kind": np.array([MEMCPY if kind == 0 else KERNEL for kind, _, _ in work], dtype="uint8"),
-        "lane": np.zeros(len(work), dtype="uint32"),
-    }
-    lanes = {"process": np.array([3], dtype="int64"), "device": np.array([3], dtype="int16")}
-    built: Run = Run._build(list(NAMES), {"spans": columns, "lanes": lanes}, "{}", "kineto", 0, 0, -1, True)
-    return built
+    kinds = ("memcpy", "kernel", "kernel")
+    return build_run([span(kinds[kind], NAMES[kind], 0, *rest) for kind, *rest in work], [{"process": 3, "device": 3}])
 
 
 work_lists = st.lists(st.tuples(st.integers(0, 2), st.integers(-20, 60), st.integers(0, 25)), min_size=1, max_size=30)
@@ -104,6 +95,5 @@ def test_a_rule_of_the_user_goes_before_the_built_in_ones() -> None:
 
 
 def test_a_run_without_device_work_has_no_rows() -> None:
-    columns = {key: np.zeros(2, dtype="int64") for key in ("start_ns", "duration_ns")}
-    run = Run._build([""], {"spans": columns}, "{}", "kineto", 0, 0, -1, True)
+    run = build_run([span("cpu_op", "a", 0, 0, 1)])
     assert len(run.analyse("breakdown")) == 0

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The critical path: against a simulator that knows it, and on real traces."""
 
-import gzip
 import json
 from itertools import chain
 from typing import Any
@@ -10,8 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from runs import build_run, span
 from simulated_trace import CALL, LATENCY, RETURN, Simulation, simulate, typed
-from traces import FOLDER, all_traces, load_trace, trace_path
+from traces import FOLDER, all_traces, load_trace, trace_path, trace_text
 
 from regimeter import Run, _core, load
 from regimeter.report.trace_data import trace_data
@@ -118,18 +118,11 @@ def test_frames_that_were_open_when_recording_began_have_no_beginning() -> None:
 
 def trace_of(rows: list[tuple[str, str, int, int, int, int]]) -> Run:
     """Return a run of (kind, name, lane, start, end, correlation) in us; lane 0 is a thread, 1 to 3 are streams."""
-    names: dict[str, int] = {"": 0}
-    rows = sorted(rows, key=lambda row: (row[3], -row[4]))
-    spans = {
-        "start_ns": [row[3] * 1000 for row in rows],
-        "duration_ns": [(row[4] - row[3]) * 1000 for row in rows],
-        "name": [names.setdefault(row[1], len(names)) for row in rows],
-        "kind": [_core.SPAN_KINDS.index(row[0]) for row in rows],
-        "lane": [row[2] for row in rows],
-        "correlation": [row[5] for row in rows],
-    }
-    lanes = {"thread": [100, 7, 8, 9], "device": [-1, 0, 0, 0]}
-    return Run._build(list(names), typed({"spans": spans, "lanes": lanes}), "{}", "kineto", 0, 0, -1, True)
+    spans = [
+        span(kind, name, lane, 1000 * start, 1000 * (end - start), correlation=correlation)
+        for kind, name, lane, start, end, correlation in sorted(rows, key=lambda row: (row[3], -row[4]))
+    ]
+    return build_run(spans, {"thread": [100, 7, 8, 9], "device": [-1, 0, 0, 0]})
 
 
 def named(run: Run) -> list[tuple[str, str, int, bool]]:
@@ -381,18 +374,13 @@ def test_a_busy_device_with_a_long_queue_is_what_the_run_hangs_on() -> None:
     assert device / sum(found.values()) > 0.9
 
 
-@pytest.mark.parametrize("step", ["ProfilerStep#5", "5"])
-def test_a_window_is_a_step_by_number_or_name(step: str) -> None:
-    path = trace_path("diff_v100_test.json.gz")
-    events = json.loads(gzip.decompress(path.read_bytes()))["traceEvents"]
-    steps = {e["name"]: e for e in events if e.get("ph") == "X" and e["name"].startswith("ProfilerStep")}
-    if "ProfilerStep#5" not in steps:
-        step, wanted = next((n.split("#")[1] if step == "5" else n, e) for n, e in steps.items())
-    else:
-        wanted = steps["ProfilerStep#5"]
-    found = segments(load_trace("diff_v100_test.json.gz"), text=step)
-    assert found[0][0] == wanted["ts"] * 1000
-    assert found[-1][0] + found[-1][1] >= (wanted["ts"] + wanted["dur"]) * 1000
+def test_a_window_is_a_step_by_number_or_name() -> None:
+    events = json.loads(trace_text("diff_v100_test.json.gz"))["traceEvents"]
+    name, wanted = next((e["name"], e) for e in events if e.get("ph") == "X" and e["name"].startswith("ProfilerStep"))
+    for step in (name, name.partition("#")[2]):
+        found = segments(load_trace("diff_v100_test.json.gz"), text=step)
+        assert found[0][0] == wanted["ts"] * 1000
+        assert found[-1][0] + found[-1][1] >= (wanted["ts"] + wanted["dur"]) * 1000
 
 
 def test_an_unknown_window_is_an_error() -> None:
@@ -401,7 +389,7 @@ def test_an_unknown_window_is_an_error() -> None:
 
 
 def test_a_run_without_spans_has_no_path() -> None:
-    run = Run._build([""], {}, "{}", "kineto", 0, 0, -1, True)
+    run = build_run([], [])
     assert len(run.analyse("critical_path")) == len(run.analyse("critical_path_shares")) == 0
 
 

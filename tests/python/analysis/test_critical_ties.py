@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from runs import build_run
 from simulated_trace import simulate
 from traces import load_trace
 
@@ -78,5 +79,4 @@ def test_each_detour_hangs_together_and_is_nearly_as_long(name: str) -> None:
 
 
 def test_a_run_without_spans_has_none() -> None:
-    empty: Run = Run._build([""], {"spans": {}, "lanes": {}}, "{}", "kineto", 0, 0, -1, True)
-    assert ties(empty) == []
+    assert ties(build_run([], [])) == []

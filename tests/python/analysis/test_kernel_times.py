@@ -4,12 +4,14 @@
 import csv
 import re
 from collections import Counter, defaultdict
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from runs import Table, build_run, span
 from traces import all_traces, load_trace, trace_path
 
 from regimeter import Run, _core
@@ -195,25 +197,19 @@ TYPES = {
 }
 
 
-def work_run(work: list[tuple[str, int]], device: list[int] | None = None) -> Run:
+def work_run(work: list[tuple[str, int]], device: list[int] | None = None, **tables: Table) -> Run:
     """Return a run of device work, (name, duration) one after another."""
-    names = ["", *dict.fromkeys(name for name, _ in work)]
 
     def kind(name: str) -> str:
         return "memcpy" if name.startswith("Memcpy") else "memset" if name.startswith("Memset") else "kernel"
 
     lanes = sorted(set(device or [0]))
-    columns = {
-        "start_ns": np.cumsum([0] + [d for _, d in work])[:-1].astype("int64"),
-        "duration_ns": np.array([d for _, d in work], dtype="int64"),
-        "name": np.array([names.index(name) for name, _ in work], dtype="uint32"),
-        "kind": np.array([KINDS.index(kind(name)) for name, _ in work], dtype="uint8"),
-        "lane": np.array([lanes.index(d) for d in device or [0] * len(work)], dtype="uint32"),
-    }
-    lane_columns = {"process": np.array(lanes, dtype="int64"), "device": np.array(lanes, dtype="int16")}
-    tables = {"spans": columns, "lanes": lane_columns}
-    built: Run = Run._build(names, tables, "{}", "kineto", 0, 0, -1, True)
-    return built
+    starts = accumulate((duration for _, duration in work[:-1]), initial=0)
+    spans = [
+        span(kind(name), name, lanes.index(of), start, duration)
+        for (name, duration), start, of in zip(work, starts, device or [0] * len(work), strict=True)
+    ]
+    return build_run(spans, {"process": lanes, "device": lanes}, **tables)
 
 
 def test_types_are_told_by_names() -> None:
@@ -313,19 +309,12 @@ def test_any_work_and_any_top(work: list[tuple[str, int]], top: int) -> None:
 
 
 def test_occupancy_and_few_blocks_are_weighted_by_duration() -> None:
-    run = work_run([("a", 10), ("a", 30), ("a", 60)])
-    launches = {
-        "span": np.array([0, 1], dtype="uint32"),
-        "estimated_occupancy": np.array([1.0, 0.5]),
-        "blocks_per_sm": np.array([0.5, 4.0]),
-    }
-    spans = {key: np.array(getattr(run.spans, key)) for key in ("start_ns", "duration_ns", "name", "kind", "lane")}
-    lanes = {"process": np.zeros(1, dtype="int64"), "device": np.zeros(1, dtype="int16")}
-    tables = {"spans": spans, "lanes": lanes, "launches": launches}
-    table = Run._build(list(run.strings), tables, "{}", "kineto", 0, 0, -1, True).analyse("kernel_times")
+    work = [("a", 10), ("a", 30), ("a", 60)]
+    launches = {"span": [0, 1], "estimated_occupancy": [1.0, 0.5], "blocks_per_sm": [0.5, 4.0]}
+    table = work_run(work, launches=launches).analyse("kernel_times")
     assert table.occupancy[0] == pytest.approx((10 * 1.0 + 30 * 0.5) / 40)
     assert table.few_blocks_share[0] == pytest.approx(10 / 40)
-    bare = run.analyse("kernel_times")
+    bare = work_run(work).analyse("kernel_times")
     assert np.isnan(bare.occupancy[0])
     assert np.isnan(bare.few_blocks_share[0])
     assert bare.bytes[0] == -1

@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 import pytest
-from traces import fast_import, load_trace, trace_text
+from traces import fast_import, load_trace
 
 from regimeter import _core
 
@@ -24,8 +24,8 @@ TRACES = [
 def test_kineto_agrees_where_the_grid_fills_the_device(name):
     run = load_trace(name)
     launches, spans = run.tables.launches, run.spans
-    head = json.loads(trace_text(name))
-    most = {device["id"]: device["maxThreadsPerMultiprocessor"] for device in head["deviceProperties"]}
+    devices = run.environment["trace"]["deviceProperties"]
+    most = {device["id"]: device["maxThreadsPerMultiprocessor"] for device in devices}
     known = ~np.isnan(launches.occupancy) & (launches.estimated_occupancy > 0)
     threads = launches.block_x.astype(np.int64) * launches.block_y * launches.block_z
     device = run.lanes.device[spans.lane[launches.span]]

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from needed import package
+from runs import build_run, span
 from slow_import import slow_import
 from traces import load_trace
 
 from regimeter import Run, _core
 
-OP = _core.SPAN_KINDS.index("cpu_op")
 SOURCES = _core.FLOP_SOURCES
 Call = tuple[str, list[Any], list[Any]]  # name, shapes, concrete values
 
@@ -27,30 +27,17 @@ def text(value: Any) -> str:
 
 def run_of(calls: list[Call], parents: list[int] | None = None, kind: str = "float") -> Run:
     """Return a run of operators, one after another or, with parents, inside each other."""
-    strings = {"": 0}
-
-    def name(value: str) -> int:
-        return strings.setdefault(value, len(strings))
-
-    n = len(calls)
     nested = parents is not None
-    spans = {
-        "start_ns": np.arange(n, dtype="int64") * (1 if nested else 1000),
-        "duration_ns": np.array([1000 - 2 * i if nested else 10 for i in range(n)], dtype="int64"),
-        "name": np.array([name(c[0]) for c in calls], dtype="uint32"),
-        "kind": np.full(n, OP, dtype="uint8"),
-        "parent": np.array(parents or [-1] * n, dtype="int32"),
-    }
-    rows = [i for i, c in enumerate(calls) if c[1]]
-    operators = {
-        "span": np.array(rows, dtype="uint32"),
-        "shapes": np.array([name(text(calls[i][1])) for i in rows], dtype="uint32"),
-        "types": np.array([name(text([kind if s else "" for s in calls[i][1]])) for i in rows], dtype="uint32"),
-        "values": np.array([name(text([str(v) for v in calls[i][2]])) for i in rows], dtype="uint32"),
-    }
-    tables = {"spans": spans} | ({"operators": operators} if rows else {})
-    built: Run = Run._build(list(strings), tables, "{}", "kineto", 0, 0, -1, True)
-    return built
+    spans = [
+        span("cpu_op", name, 0, i if nested else 1000 * i, 1000 - 2 * i if nested else 10, parent=above)
+        for i, ((name, _, _), above) in enumerate(zip(calls, parents or [-1] * len(calls), strict=True))
+    ]
+    operators = [
+        {"span": i, "shapes": text(shapes), "types": text([kind if s else "" for s in shapes]),
+         "values": text([str(v) for v in values])}
+        for i, (_, shapes, values) in enumerate(calls) if shapes
+    ]  # fmt: skip
+    return build_run(spans, operators=operators)
 
 
 def flops_of(*calls: Call) -> list[float]:
@@ -204,25 +191,12 @@ BROKEN = [
 
 @pytest.mark.parametrize("shapes", BROKEN)
 def test_broken_texts_are_unavailable_or_finite(shapes: str) -> None:
-    names = ["", "aten::mm", "aten::conv2d", "aten::convolution_backward", "aten::linear", "aten::bmm",
-             "aten::scaled_dot_product_attention", "aten::matmul", shapes, '["', '["","","","[1, 1']  # fmt: skip
-    n = 7
-    spans = {
-        "start_ns": np.arange(n, dtype="int64"),
-        "duration_ns": np.zeros(n, dtype="int64"),
-        "name": np.arange(1, n + 1, dtype="uint32"),
-        "kind": np.full(n, OP, dtype="uint8"),
-    }
-    strings = list(dict.fromkeys(names))
-    operators = {
-        "span": np.arange(n, dtype="uint32"),
-        "shapes": np.full(n, strings.index(shapes), dtype="uint32"),
-        "types": np.full(n, strings.index('["'), dtype="uint32"),
-        "values": np.full(n, strings.index('["","","","[1, 1'), dtype="uint32"),
-    }
-    run = Run._build(strings, {"spans": spans, "operators": operators}, "{}", "kineto", 0, 0, -1, True)
-    table = run.analyse("operator_flops")
-    assert len(table) == n
+    names = ["aten::mm", "aten::conv2d", "aten::convolution_backward", "aten::linear", "aten::bmm",
+             "aten::scaled_dot_product_attention", "aten::matmul"]  # fmt: skip
+    spans = [span("cpu_op", name, 0, at, 0) for at, name in enumerate(names)]
+    cut = {"shapes": shapes, "types": '["', "values": '["","","","[1, 1'}
+    table = build_run(spans, operators=[cut | {"span": at} for at in range(len(names))]).analyse("operator_flops")
+    assert len(table) == len(names)
     known = table.source == SOURCES.index("shapes")
     assert np.isnan(table.flops[~known]).all()
     assert (table.flops[known] >= 0).all()

@@ -6,11 +6,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from needed import package
+from runs import build_run, span
 from slow_import import slow_import
 from traces import load_trace
 
@@ -151,25 +151,7 @@ op_lists: st.SearchStrategy[Spans] = st.lists(
 
 def host_run(ops: Spans) -> Run:
     """Return a run of operators on one lane, nested where one encloses another."""
-    order = sorted(ops, key=lambda o: (o[0], -o[1]))
-    parent, stack = [], []
-    for i, (start, duration, _) in enumerate(order):
-        stack = [j for j in stack if order[j][0] + order[j][1] > start]
-        around = [j for j in stack if order[j][0] + order[j][1] >= start + duration]
-        parent.append(around[-1] if around else -1)
-        stack = [*around, i]
-    columns = {
-        "start_ns": np.array([o[0] for o in order], dtype="int64"),
-        "duration_ns": np.array([o[1] for o in order], dtype="int64"),
-        "name": np.array([o[2] + 1 for o in order], dtype="uint32"),
-        "kind": np.full(len(order), OP, dtype="uint8"),
-        "lane": np.zeros(len(order), dtype="uint32"),
-        "parent": np.array(parent, dtype="int32"),
-        "correlation": np.full(len(order), -1, dtype="int64"),
-    }
-    lanes = {"process": np.zeros(1, dtype="int64")}
-    built: Run = Run._build(["", "a", "b", "c"], {"spans": columns, "lanes": lanes}, "{}", "kineto", 0, 0, -1, True)
-    return built
+    return build_run([span("cpu_op", "abc"[name], 0, *when) for *when, name in ops], parents=True)
 
 
 @given(op_lists)
@@ -182,6 +164,5 @@ def test_any_nest_of_operators(ops: Spans) -> None:
 
 
 def test_a_run_without_operators_has_no_rows() -> None:
-    columns = {key: np.zeros(2, dtype="int64") for key in ("start_ns", "duration_ns")}
-    run = Run._build([""], {"spans": columns}, "{}", "kineto", 0, 0, -1, True)
+    run = build_run([span("runtime", "cudaLaunchKernel", 0, 0, 1)])
     assert len(run.analyse("operator_times")) == 0

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from runs import build_run, span
 from traces import load_trace, trace_path
 
 from regimeter import Run, _core
@@ -95,27 +96,16 @@ def test_steps_of_real_traces(name: str) -> None:
 
 
 def test_a_step_without_an_end_is_flagged_and_ranks_stand_apart() -> None:
-    names = ["", "ProfilerStep#3", "ProfilerStep#4", "cudaLaunchKernel", "k"]
-    rows = [  # start, duration, name, kind, lane, step, correlation
-        (0, 100, 1, ANNOTATION, 0, -1, -1),
-        (100, 0, 2, ANNOTATION, 0, -1, -1),
-        (0, 80, 1, ANNOTATION, 2, -1, -1),
-        (10, 5, 3, CALLS[0], 0, 3, 7),
-        (90, 30, 4, KERNEL, 1, 3, 7),
-        (20, 5, 3, CALLS[0], 2, 3, 8),
-        (30, 20, 4, KERNEL, 3, 3, 8),
+    spans = [
+        span("annotation", "ProfilerStep#3", 0, 0, 100),
+        span("annotation", "ProfilerStep#4", 0, 100, 0),
+        span("annotation", "ProfilerStep#3", 2, 0, 80),
+        span("runtime", "cudaLaunchKernel", 0, 10, 5, step=3, correlation=7),
+        span("kernel", "k", 1, 90, 30, step=3, correlation=7),
+        span("runtime", "cudaLaunchKernel", 2, 20, 5, step=3, correlation=8),
+        span("kernel", "k", 3, 30, 20, step=3, correlation=8),
     ]
-    keys = ("start_ns", "duration_ns", "name", "kind", "lane", "step", "correlation")
-    types = ("int64", "int64", "uint32", "uint8", "uint32", "int32", "int64")
-    spans = {
-        key: np.array(values, dtype=t) for key, t, values in zip(keys, types, zip(*rows, strict=True), strict=True)
-    }
-    lanes = {
-        "process": np.array([1, 0, 2, 0], dtype="int64"),
-        "rank": np.array([0, 0, 1, 1], dtype="int32"),
-        "device": np.array([-1, 0, -1, 0], dtype="int16"),
-    }
-    run = Run._build(names, {"spans": spans, "lanes": lanes}, "{}", "kineto", 0, 0, -1, True)
+    run = build_run(spans, {"process": [1, 0, 2, 0], "rank": [0, 0, 1, 1], "device": [-1, 0, -1, 0]})
     table = run.analyse("step_times")
     found = [
         (int(table.rank[i]), int(table.step[i]), int(table.device[i]), STATES[table.state[i]], int(table.late[i]),
@@ -129,14 +119,8 @@ def test_a_step_without_an_end_is_flagged_and_ranks_stand_apart() -> None:
 
 
 def test_steps_with_absurd_numbers_are_no_steps() -> None:
-    names = ["", "ProfilerStep#99999999999999999999", "ProfilerStep", "ProfilerStep#", "ProfilerStep#x"]
-    spans = {
-        "start_ns": np.arange(4, dtype="int64"),
-        "duration_ns": np.ones(4, dtype="int64"),
-        "name": np.arange(1, 5, dtype="uint32"),
-        "kind": np.full(4, ANNOTATION, dtype="uint8"),
-    }
-    run = Run._build(names, {"spans": spans}, "{}", "kineto", 0, 0, -1, True)
+    names = ("ProfilerStep#99999999999999999999", "ProfilerStep", "ProfilerStep#", "ProfilerStep#x")
+    run = build_run([span("annotation", name, 0, at, 1) for at, name in enumerate(names)])
     assert len(run.analyse("step_times")) == 0
     assert len(run.analyse("annotation_times")) == 4
 
@@ -218,16 +202,15 @@ def test_any_nest_of_annotations(levels: list[tuple[int, int, int]]) -> None:
     """Annotation i lies inside annotation i - 1 and launches one kernel."""
     n = len(levels)
     spans = {
-        "start_ns": np.array([*range(n), *range(n), *(s for _, s, _ in levels)], dtype="int64"),
-        "duration_ns": np.array([*(1000 - 2 * i for i in range(n)), *[0] * n, *(d for *_, d in levels)], dtype="int64"),
-        "name": np.array([*(name + 1 for name, *_ in levels), *[0] * (2 * n)], dtype="uint32"),
-        "kind": np.array([ANNOTATION] * n + [CALLS[0]] * n + [KERNEL] * n, dtype="uint8"),
-        "lane": np.array([0] * (2 * n) + [1] * n, dtype="uint32"),
-        "parent": np.array([*range(-1, n - 1), *range(n), *[-1] * n], dtype="int32"),
-        "correlation": np.array([-1] * n + [*range(1, n + 1)] * 2, dtype="int64"),
+        "start_ns": [*range(n), *range(n), *(s for _, s, _ in levels)],
+        "duration_ns": [*(1000 - 2 * i for i in range(n)), *[0] * n, *(d for *_, d in levels)],
+        "name": [*(name + 1 for name, *_ in levels), *[0] * (2 * n)],
+        "kind": ["annotation"] * n + ["runtime"] * n + ["kernel"] * n,
+        "lane": [0] * (2 * n) + [1] * n,
+        "parent": [*range(-1, n - 1), *range(n), *[-1] * n],
+        "correlation": [-1] * n + [*range(1, n + 1)] * 2,
     }
-    lanes = {"process": np.zeros(2, dtype="int64"), "device": np.array([-1, 0], dtype="int16")}
-    run = Run._build(["", "a", "b", "c"], {"spans": spans, "lanes": lanes}, "{}", "kineto", 0, 0, -1, True)
+    run = build_run(spans, {"process": [0, 0], "device": [-1, 0]}, strings=("", "a", "b", "c"))
     check_annotations(run, run.analyse("annotation_times"))
     shallow = run.analyse("annotation_times", thresholds={"annotation_depth": n - 1})
     outermost = levels[0][0] + 1

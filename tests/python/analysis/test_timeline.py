@@ -142,10 +142,12 @@ def test_what_is_left_out_is_neither_listed_nor_active() -> None:
 
 def test_exports(tmp_path: Path) -> None:
     run = load_trace("h100_bert_small.json.gz")
-    generator = TimelineGenerator()
+    generator = TimelineGenerator(0)
     timeline = generator.from_run(run)
+    assert len(timeline.events) == len(run.spans)
     data = generator.export_visualization_data(timeline, tmp_path / "data.json")
     assert json.loads((tmp_path / "data.json").read_text()) == json.loads(json.dumps(data))
+    assert data["summary"]["event_count"] == len(timeline.events)
     assert data["summary"]["gpu_active_time_us"] == int(run.analyse("breakdown").busy_ns[0]) / 1e3
     generator.generate_html_viewer(timeline, tmp_path / "timeline.html")
     assert "regimeter.report" in (tmp_path / "timeline.html").read_text()

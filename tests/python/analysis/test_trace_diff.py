@@ -115,6 +115,8 @@ def test_a_kernel_that_took_the_place_of_another_is_named() -> None:
     assert rows["relu", "flash"]["change"] == "replaced"
     assert rows["relu", "flash"]["matched"] == 3
     assert rows["gemm", "gemm"]["change"] == "same"
+    told = build(new).result("diff", by="kernel", other=build(old))
+    assert {(row["baseline_name"], row["name"]) for row in told} == {("relu", "flash"), ("gemm", "gemm")}
     sequences = rows_of(build(new), build(old), 2)
     assert {row["change"] for row in sequences.values()} == {"replaced"}
 

@@ -26,8 +26,11 @@ NAMES = [
 @pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.name)
 def test_every_name_exists(verb: Verb) -> None:
     table = _core.analyses()[verb.analysis]["table"]
-    known = {column["name"]: column["unit"] for column in _core.schema()["results"][table]["columns"]}
+    columns = _core.schema()["results"][table]["columns"]
+    known = {column["name"]: column["unit"] for column in columns}
+    names = {column["name"] for column in columns if column["type"] == "name"}
     assert {column.name for column in verb.columns} <= set(known)
+    assert not {column.name for column in verb.columns if column.adds} & names
     assert {column.name for column in verb.columns if column.unit in ("ns", "at")} == {
         column.name for column in verb.columns if known[column.name] == "ns"
     }

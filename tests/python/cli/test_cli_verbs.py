@@ -55,11 +55,16 @@ def cut_file(run_file, tmp_path):
     return path
 
 
-def test_help_does_not_wait_for_numpy(run_python):
+def test_help_does_not_wait_for_numpy_nor_a_list_of_the_verbs_for_any_of_them(run_python):
     verbs = ("show", "report", "export", "regime", "suggest", "explain", "flame", "timeline", "hta", "idle", "history")
     program = f"""if True:
         import sys
         from regimeter.cli import main
+        from regimeter.cli.overview import overview
+        from regimeter.cli.verbs import EXTENDED, OWN
+        assert "run a program and keep what its profilers record" in overview()
+        of_verbs = {{f"regimeter.cli.{{name}}" for name in (*OWN, *EXTENDED)}}
+        assert not {{"numpy", "regimeter._core", *of_verbs}} & set(sys.modules)
         for verb in {verbs!r}:
             main([verb, "--help"])
             assert "numpy" not in sys.modules, verb

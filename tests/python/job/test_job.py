@@ -263,8 +263,11 @@ def test_nothing_that_can_be_read_is_one_error(tmp_path: Path, capsys: pytest.Ca
         analyze_ranks(tmp_path, thresholds={"nonsense": 1})
 
 
-def test_a_scheduler_that_does_not_answer_is_one_error(flat: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_scheduler_that_does_not_answer_is_one_error(
+    flat: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("distributed")
+    monkeypatch.setattr(job_workers, "CONNECT_SECONDS", 0.5)
     assert main(["ranks", str(flat), "--scheduler", "tcp://127.0.0.1:9"]) == 1
     said = capsys.readouterr().err
     assert "no Dask scheduler answers at tcp://127.0.0.1:9" in said

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs of several ranks as one run."""
 
+import itertools
 import json
 import re
 
 import numpy as np
 import pytest
-from runs import build_run, named_kernel
+from runs import build_run, named_kernel, names_of, span
 from traces import load_trace
 
 from regimeter import Run, _core
@@ -17,16 +18,9 @@ WIDE = 1 << 40
 def small(rank: int, name: str = "gemm") -> Run:
     """Return a run in which every table has a row that refers to something."""
     spans = [
-        {
-            **named_kernel("launch", 0, 5),
-            "kind": "runtime",
-            "lane": 1,
-            "parent": -1,
-            "correlation": 3,
-            "external_id": -1,
-        },
-        {**named_kernel(name, 10, 5), "lane": 0, "parent": -1, "correlation": 3, "external_id": 0},
-        {**named_kernel("inner", 1, 2), "kind": "cpu_op", "lane": 1, "parent": 0, "correlation": -1, "external_id": 9},
+        span("runtime", "launch", 1, 0, 5, parent=-1, correlation=3, external_id=-1),
+        span("kernel", name, 0, 10, 5, parent=-1, correlation=3, external_id=0),
+        span("cpu_op", "inner", 1, 1, 2, parent=0, correlation=-1, external_id=9),
     ]
     return build_run(
         spans,
@@ -47,55 +41,40 @@ def small(rank: int, name: str = "gemm") -> Run:
     )
 
 
+# Of the first run, shifted by 100 ns, and of the second, shifted by 1000.
+MERGED = {
+    "spans": {
+        "start_ns": [100, 110, 101, 1000, 1010, 1001],
+        "duration_ns": [5, 5, 2, 5, 5, 2],
+        "parent": [-1, -1, 0, -1, -1, 3],
+        "lane": [1, 0, 1, 3, 2, 3],
+        "correlation": [3, 3, -1, WIDE + 3, WIDE + 3, -1],
+        "external_id": [-1, 0, 9, -1, 0, WIDE + 9],
+    },
+    "lanes": {"rank": [0, 0, 1, 1]},
+    "launches": {"span": [1, 4], "graph": [4, WIDE + 4]},
+    "memory": {"time_ns": [102, 103, 1002, 1003], "span": [2, -1, 5, -1], "lane": [1, -1, 3, -1]},
+    "counters": {"time_ns": [104, 105, 1004, 1005], "span": [1, -1, 4, -1]},
+    "flows": {"id": [3, 0, WIDE + 3, 0], "lane": [1, 0, 3, 2], "span": [0, -1, 3, -1]},
+    "flops": {"span": [1, 4]},
+    "operators": {"span": [2, 5], "sequence": [6, WIDE + 6]},
+    "frames": {"id": [1, WIDE + 1], "parent_id": [-1, -1], "module_id": [0, 0]},
+    "collectives": {"span": [1, 4], "sequence": [11, 11], "communicator": [12, 12]},
+    "syncs": {"span": [0, 3], "event": [5, WIDE + 5], "record_correlation": [-1, -1]},
+    "anomalies": {"count": [8], "lost": [6], "first_ns": [101]},
+    "files": {"rank": [0, 1], "shift_ns": [100, 1000]},
+}
+
+
 def test_references_ids_and_times_are_shifted_and_names_interned_anew() -> None:
-    a, b = small(0), small(1, "other")
-    run = Run._merge([a, b], [100, 1000])
-    spans = run.spans
-    assert [run.string(n) for n in spans.name] == ["launch", "gemm", "inner", "launch", "other", "inner"]
-    assert spans.start_ns.tolist() == [100, 110, 101, 1000, 1010, 1001]
-    assert spans.duration_ns.tolist() == [5, 5, 2] * 2
-    assert spans.parent.tolist() == [-1, -1, 0, -1, -1, 3]
-    assert spans.lane.tolist() == [1, 0, 1, 3, 2, 3]
-    assert spans.correlation.tolist() == [3, 3, -1, WIDE + 3, WIDE + 3, -1]
-    assert spans.external_id.tolist() == [-1, 0, 9, -1, 0, WIDE + 9]
-    assert run.table("lanes").rank.tolist() == [0, 0, 1, 1]
-    assert run.table("launches").span.tolist() == [1, 4]
-    assert run.table("launches").graph.tolist() == [4, WIDE + 4]
-    memory, counters, flows = run.table("memory"), run.table("counters"), run.table("flows")
-    assert (memory.time_ns.tolist(), memory.span.tolist(), memory.lane.tolist()) == (
-        [102, 103, 1002, 1003], [2, -1, 5, -1], [1, -1, 3, -1])  # fmt: skip
-    assert (counters.time_ns.tolist(), counters.span.tolist()) == ([104, 105, 1004, 1005], [1, -1, 4, -1])
-    assert [run.string(n) for n in counters.series] == ["sm", "gemm", "sm", "other"]
-    assert (flows.id.tolist(), flows.lane.tolist(), flows.span.tolist()) == (
-        [3, 0, WIDE + 3, 0],
-        [1, 0, 3, 2],
-        [0, -1, 3, -1],
-    )
-    assert run.table("flops").span.tolist() == [1, 4]
-    assert (run.table("operators").span.tolist(), run.table("operators").sequence.tolist()) == ([2, 5], [6, WIDE + 6])
-    frames = run.table("frames")
-    assert (frames.id.tolist(), frames.parent_id.tolist(), frames.module_id.tolist()) == (
-        [1, WIDE + 1],
-        [-1, -1],
-        [0, 0],
-    )
-    collectives, syncs = run.table("collectives"), run.table("syncs")
-    assert (collectives.span.tolist(), collectives.sequence.tolist(), collectives.communicator.tolist()) == (
-        [1, 4],
-        [11, 11],
-        [12, 12],
-    )
-    assert (syncs.span.tolist(), syncs.event.tolist(), syncs.record_correlation.tolist()) == (
-        [0, 3],
-        [5, WIDE + 5],
-        [-1, -1],
-    )
-    anomalies = run.table("anomalies")
-    assert (anomalies.count.tolist(), anomalies.lost.tolist(), anomalies.first_ns.tolist()) == ([8], [6], [101])
+    run = Run._merge([small(0), small(1, "other")], [100, 1000])
+    for name, columns in MERGED.items():
+        table = run.table(name)
+        assert {column: getattr(table, column).tolist() for column in columns} == columns, name
+    assert names_of(run) == ["launch", "gemm", "inner", "launch", "other", "inner"]
+    assert [run.string(n) for n in run.table("counters").series] == ["sm", "gemm", "sm", "other"]
+    assert [run.string(t) for t in run.table("files").environment] == ["{}", "{}"]
     assert (run.start_ns, run.end_ns) == (100, 1015)
-    files = run.table("files")
-    assert (files.rank.tolist(), files.shift_ns.tolist()) == ([0, 1], [100, 1000])
-    assert [run.string(t) for t in files.environment] == ["{}", "{}"]
 
 
 REFERENCES = [
@@ -109,8 +88,8 @@ REFERENCES = [
 @pytest.mark.parametrize(("name", "column"), REFERENCES)
 def test_no_column_that_names_a_row_is_forgotten(name: str, column: str) -> None:
     """Every column whose description speaks of a row of another table is shifted in the second run."""
-    span = named_kernel("a", 0, 1)
-    rows = {"spans": [span, {**span, column: 0}] if name == "spans" else [span, span]}
+    one = named_kernel("a", 0, 1)
+    rows = {"spans": [one, {**one, column: 0}] if name == "spans" else [one, one]}
     for row in rows["spans"]:
         row.setdefault(column, -1 if column != "lane" else 0) if name == "spans" else None
     rows |= {} if name == "spans" else {name: [{column: 0}]}
@@ -150,20 +129,17 @@ def test_ranks_that_nobody_knows_are_positions_and_two_of_one_are_refused() -> N
 def test_launches_are_found_anew_where_a_run_does_not_name_them() -> None:
     def run(rank: int, **launch: int) -> Run:
         spans = [
-            {**named_kernel("gemm", 0, 5), "correlation": 3, "parent": -1, **launch},
-            {**named_kernel("launch", 0, 1), "kind": "runtime", "lane": 1, "correlation": 3, "parent": 2, **launch},
-            {**named_kernel("op", 0, 9), "kind": "cpu_op", "lane": 1, "correlation": -1, "parent": -1, **launch},
+            span("kernel", "gemm", 0, 0, 5, correlation=3, parent=-1, **launch),
+            span("runtime", "launch", 1, 0, 1, correlation=3, parent=2, **launch),
+            span("cpu_op", "op", 1, 0, 9, correlation=-1, parent=-1, **launch),
         ]
         if launch:
             spans[1]["launch"] = spans[2]["launch"] = -1
         return build_run(spans, [{"rank": rank, "device": 0}, {"rank": rank, "device": -1}])
 
-    for runs in (
-        [run(0), run(1)],
-        [run(0, launch=1), run(1)],
-        [run(0), run(1, launch=1)],
-        [run(0, launch=1), run(1, launch=1)],
-    ):
+    told = ({}, {"launch": 1})
+    for first, second in itertools.product(told, told):
+        runs = [run(0, **first), run(1, **second)]
         merged = Run._merge(runs, [0, 0])
         assert merged.analyse("kernel_times", group_by=2).name.tolist() == [merged.strings.index("op")]
 

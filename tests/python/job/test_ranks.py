@@ -8,35 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from runs import build_run, named_kernel
+from runs import ALL_REDUCE, build_run, named_kernel, rank_run, span
 from traces import load_trace
 
-from regimeter import Run, _core
+from regimeter import Run
 from regimeter.run.alignment import merge_ranks
-
-NAME = "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
-
-
-def rank_run(
-    rank: int,
-    calls: list[tuple[int, int]],
-    *,
-    sequence: list[int] | None = None,
-    clock: int = 0,
-    names: list[str] | None = None,
-) -> Run:
-    """Return the run of a rank: (start, end) of its collectives, on a clock that is `clock` ns ahead."""
-    names = names or [NAME] * len(calls)
-    spans = [named_kernel(n, start + clock, end - start, step=1) for n, (start, end) in zip(names, calls, strict=True)]
-    rows: list[dict[str, Any]] = []
-    if sequence is not None:
-        rows = [
-            {"span": i, "collective": "allreduce", "element_type": "Float", "in_elements": 10, "out_elements": 10,
-             "group_size": 8, "group_name": "0", "sequence": s}
-            for i, s in enumerate(sequence)
-        ]  # fmt: skip
-    return build_run(spans, [{"process": rank, "device": rank, "rank": rank, "thread": 7}], collectives=rows)
-
 
 job = st.integers(2, 5).flatmap(
     lambda ranks: st.lists(
@@ -133,7 +109,7 @@ def test_clocks_reach_each_other_over_groups() -> None:
     """Ranks 0 and 1 share a group, and 1 and 2; rank 3 shares none."""
 
     def member(rank: int, groups: list[tuple[str, int]], clock: int) -> Run:
-        spans = [named_kernel(NAME, end - 5 + clock, 5, step=1) for _, end in groups]
+        spans = [named_kernel(ALL_REDUCE, end - 5 + clock, 5, step=1) for _, end in groups]
         rows = [
             {"span": i, "collective": "allreduce", "group_name": g, "group_size": 2, "sequence": 1}
             for i, (g, _) in enumerate(groups)
@@ -152,11 +128,8 @@ def test_clocks_reach_each_other_over_groups() -> None:
 
 def test_wall_clocks_come_first() -> None:
     def at(rank: int, base: int) -> Run:
-        strings = ["", NAME]
-        columns = {"start_ns": np.array([50]), "duration_ns": np.array([10]), "name": np.array([1], dtype="uint32"),
-                   "kind": np.array([_core.SPAN_KINDS.index("kernel")], dtype="uint8")}  # fmt: skip
-        lanes = {"rank": np.array([rank], dtype="int32"), "process": np.array([rank])}
-        return Run._build(strings, {"spans": columns, "lanes": lanes}, "{}", "kineto", 50, 60, base + 50, True)
+        lanes = [{"process": rank, "rank": rank}]
+        return build_run([named_kernel(ALL_REDUCE, 50, 10)], lanes, start_unix_ns=base + 50)
 
     run, alignment = merge_ranks([at(0, 1000), at(1, 1003)])
     assert (alignment.rule, alignment.shifts_ns, alignment.remaining_ns) == ("wall clock", (0, 3), 3)
@@ -173,14 +146,9 @@ def test_a_single_run_and_runs_without_communication() -> None:
         merge_ranks([])
 
 
+kinds = st.sampled_from(["gemm", ALL_REDUCE, "copy"])
 work = st.lists(
-    st.tuples(
-        st.integers(0, 2),
-        st.integers(-1, 2),
-        st.sampled_from(["gemm", NAME, "copy"]),
-        st.integers(0, 80),
-        st.integers(0, 20),
-    ),
+    st.tuples(st.integers(0, 2), st.integers(-1, 2), kinds, st.integers(0, 80), st.integers(0, 20)),
     min_size=1,
     max_size=30,
 )
@@ -189,12 +157,7 @@ work = st.lists(
 @given(work)
 def test_rank_times_match_a_count_of_every_nanosecond(rows: list[tuple[int, int, str, int, int]]) -> None:
     spans = [
-        {
-            **named_kernel(name, start, duration),
-            "lane": rank,
-            "step": step,
-            "kind": "memcpy" if name == "copy" else "kernel",
-        }
+        span("memcpy" if name == "copy" else "kernel", name, rank, start, duration, step=step)
         for rank, step, name, start, duration in rows
     ]
     run = build_run(spans, [{"process": r, "device": r, "rank": r} for r in range(3)])
@@ -208,29 +171,22 @@ def test_rank_times_match_a_count_of_every_nanosecond(rows: list[tuple[int, int,
         for i, key in enumerate(sorted(groups)):
             active = {
                 n: {t for r in groups[key] if r[2] == n for t in range(r[3], r[3] + r[4])}
-                for n in ("gemm", NAME, "copy")
+                for n in ("gemm", ALL_REDUCE, "copy")
             }
             first, last = min(r[3] for r in groups[key]), max(r[3] + r[4] for r in groups[key])
-            busy = active["gemm"] | active[NAME] | active["copy"]
+            busy = active["gemm"] | active[ALL_REDUCE] | active["copy"]
             compute[key] = len(active["gemm"])
-            assert (table.span_ns[i], table.busy_ns[i], table.idle_ns[i]) == (
-                last - first,
-                len(busy),
-                last - first - len(busy),
-            )
+            whole = last - first
+            assert (table.span_ns[i], table.busy_ns[i], table.idle_ns[i]) == (whole, len(busy), whole - len(busy))
             assert table.compute_ns[i] == len(active["gemm"])
-            assert table.exposed_comm_ns[i] == len(active[NAME] - active["gemm"])
-            assert table.exposed_mem_ns[i] == len(active["copy"] - active["gemm"] - active[NAME])
+            assert table.exposed_comm_ns[i] == len(active[ALL_REDUCE] - active["gemm"])
+            assert table.exposed_mem_ns[i] == len(active["copy"] - active["gemm"] - active[ALL_REDUCE])
             assert table.kernels[i] == sum(r[2] != "copy" for r in groups[key])
             assert table.behind_ns[i] == first - min(r[3] for k, g in groups.items() if k[0] == key[0] for r in g)
         for i, key in enumerate(sorted(groups)):
             peers = [n for k, n in compute.items() if k[0] == key[0]]
             mean = sum(peers) / len(peers)
-            assert (
-                math.isnan(table.imbalance[i])
-                if mean == 0
-                else table.imbalance[i] == pytest.approx(max(peers) / mean - 1)
-            )
+            assert table.imbalance[i] == pytest.approx(max(peers) / mean - 1 if mean else math.nan, nan_ok=True)
             assert mean == 0 or table.compute_deviation[i] == pytest.approx(compute[key] / mean - 1)
 
 

@@ -42,6 +42,8 @@ def said(words: list[str], monkeypatch: pytest.MonkeyPatch, width: int, encoding
     sys.stdout.flush()
     text = re.sub(r"\x1b\[[0-9;]*m", "", raw.getvalue().decode(encoding))
     assert text.strip(), words
+    assert "\x1b" not in text, "a sequence that was cut"
+    assert "\ufffd" not in text
     return text
 
 

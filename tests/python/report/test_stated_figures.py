@@ -154,10 +154,8 @@ def test_an_export_of_it_invents_nothing_either(origin, tmp_path):
     assert again.anomaly_list() == run.anomaly_list()
 
 
-def test_suggestions_say_whose_figure_it_is(origin):
+def test_what_is_said_of_a_constant_is_said_of_the_file_and_of_no_run(origin):
     found = {one.rule: one for one in ProfilerOptimizer(json.loads(origin.read_text())).get_suggestions()}
-    assert found["idle_scope"].description.startswith("The file states a GPU utilisation of 30.0 %")
-    assert "no measurement" in found["idle_scope"].description
     assert found.keys() == {one.rule for one in ProfilerOptimizer(origin).get_suggestions()}
     # A run leaves the constant out, so nothing can be said of the device's utilisation.
     assert {one.rule for one in load(origin).suggestions()} == found.keys() - {"idle_scope"}

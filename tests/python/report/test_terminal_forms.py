@@ -4,11 +4,9 @@
 import contextlib
 import fcntl
 import json
-import os
 import pty
 import re
 import struct
-import subprocess
 import sys
 import termios
 from concurrent.futures import ThreadPoolExecutor
@@ -25,12 +23,12 @@ from regimeter.report.timeline_text import HEIGHTS, timeline_lines
 from regimeter.suite.flame import FlameGraphGenerator
 from regimeter.system.text import COMMAND, TextTable, cells, fit, shorten
 
-RUN, OTHER, TRACE, BERT = "RUN", "OTHER", "v100_2021_gpu_metrics.json", "h100_bert_small.json.gz"
+RUN, OTHER, BERT = "RUN", "OTHER", "h100_bert_small.json.gz"
+# Other verbs on traces: test_fitting.py.
 VERBS = [
-    ["show", RUN], ["show", BERT], ["flame", RUN], ["flame", RUN, "--full"], ["flame", BERT], ["timeline", RUN],
-    ["timeline", BERT], ["regime", RUN], ["regime", BERT], ["breakdown", BERT], ["kernels", BERT], ["operators", BERT],
-    ["idle", BERT], ["suggest", BERT], ["suggest", BERT, "--roadmap"], ["critical-path", BERT], ["explain", BERT],
-    ["hta", BERT], ["lines", RUN], ["compare", RUN, OTHER], ["ranks", "dlrm8"], ["doctor", RUN],
+    ["show", RUN], ["flame", RUN], ["flame", RUN, "--full"], ["flame", BERT], ["timeline", RUN], ["timeline", BERT],
+    ["regime", RUN], ["kernels", BERT], ["suggest", BERT, "--roadmap"], ["hta", BERT], ["lines", RUN],
+    ["compare", RUN, OTHER], ["doctor", RUN],
 ]  # fmt: skip
 STYLE = re.compile(r"\x1b\[[0-9;]*m")
 NAMES = ("训练步骤", "forward", "e\u0301tape \U0001f680", "a name of very many words " * 4)
@@ -86,7 +84,7 @@ def read_all(terminal):
 
 def paths_of(words, recordings):
     """Return the words with the files that they stand for."""
-    known = {**recordings, BERT: str(trace_path(BERT)), "dlrm8": str(trace_path("dlrm8"))}
+    known = {**recordings, BERT: str(trace_path(BERT))}
     return [known.get(word, word) for word in words]
 
 
@@ -106,14 +104,12 @@ def test_no_line_is_wider_than_the_terminal(words, recordings, printed):
         assert any(lines)
 
 
-def test_a_pipe_gets_whole_lines_without_styles(recordings):
-    command = [sys.executable, "-m", "regimeter", "show", recordings[RUN]]
-    env = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
-    found = subprocess.run(command, capture_output=True, text=True, env=env, encoding="utf-8").stdout
+def test_what_is_no_terminal_gets_whole_lines_without_styles(recordings, command, monkeypatch):
+    monkeypatch.delenv("COLUMNS", raising=False)
+    found = command("show", recordings[RUN]).stdout
     assert "\x1b" not in found
     assert any(len(line) > 80 for line in found.splitlines())
-    narrow = subprocess.run(command, capture_output=True, text=True, env=env | {"COLUMNS": "60"}, encoding="utf-8")
-    lines = narrow.stdout.splitlines()
+    lines = command("show", recordings[RUN], env={"COLUMNS": "60"}).stdout.splitlines()
     table = lines[lines.index(next(line for line in lines if line.startswith("operation "))) :]
     assert max(cells(line) for line in table[: table.index("")]) <= 60
 

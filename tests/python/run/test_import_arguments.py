@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments of events: the columns they go to, and the launches they name."""
+"""Arguments of events: the columns they go to. Which call launched what, and in which step: core/model/test_links.c."""
 
 import math
 from pathlib import Path
@@ -132,31 +132,6 @@ def test_a_graph_launches_many_kernels() -> None:
     )
     assert run.spans.launch.tolist() == [-1, 0, 0, 0]
     assert codes(run) == set()
-
-
-def test_a_correlation_that_is_used_again_means_the_call_before() -> None:
-    def call(ts: str) -> str:
-        return x("cudaLaunchKernel", ts, "1.000", "cuda_runtime", ', "args": {"correlation": 5}')
-
-    def kernel(ts: str) -> str:
-        return x("k", ts, "1.000", "kernel", ', "args": {"device": 0, "stream": 7, "correlation": 5}', "0", "7")
-
-    run = trace(kernel("2.500"), call("1.000"), kernel("9.000"), call("8.000"))
-    assert run.spans.launch.tolist() == [1, -1, 3, -1]
-    assert "reused_correlations" in codes(run)
-
-
-def test_work_that_starts_before_its_launch_and_work_without_one() -> None:
-    args = ', "args": {"device": 0, "stream": 7, "correlation": 5}'
-    run = trace(
-        x("k", "1.000", "1.000", "kernel", args, "0", "7"),
-        x("cudaLaunchKernel", "1.500", "1.000", "cuda_runtime", ', "args": {"correlation": 5}'),
-        x("orphan", "4.000", "1.000", "kernel", args.replace("5", "6"), "0", "7"),
-        x("none", "6.000", "1.000", "gpu_memset", ', "args": {"device": 0, "stream": 7}', "0", "7"),
-    )
-    assert run.spans.launch.tolist() == [1, -1, -1, -1]
-    assert {"clock_step", "orphan_kernels"} <= codes(run)
-    assert [bool(flags & _core.FLAG_ORPHAN) for flags in run.spans.flags] == [False, False, True, True]
 
 
 def test_devices_of_other_makers() -> None:

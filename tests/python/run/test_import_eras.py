@@ -136,8 +136,7 @@ def test_a_unit_for_display_changes_no_time() -> None:
 # --- 2020 and 2021 ------------------------------------------------------------------------------------------
 
 
-def test_the_bare_array_of_early_2021() -> None:
-    text = """[
+EARLY_2021 = """[
 
   {
     "ph": "X", "cat": "Operator",
@@ -194,7 +193,10 @@ def test_the_bare_array_of_early_2021() -> None:
   }
 ]
 """
-    run = fast_import(text.encode())
+
+
+def test_the_bare_array_of_early_2021() -> None:
+    run = fast_import(EARLY_2021.encode())
     assert kinds(run) == ["cpu_op", "runtime", "kernel", "memcpy", "memset", "window", "instant"]
     spans = run.spans
     assert spans.start_ns[:3].tolist() == [1606910596297023000, 1606910596297030000, 1606910596297060000]
@@ -297,20 +299,3 @@ def test_processes_and_threads_of_every_form() -> None:
     assert threads == [7, 7, 7, 7, -1, -1, -1, 4294967295, 1000007]
     assert len({run.spans.lane[i] for i in range(4)}) == 1
     assert run.strings[run.lanes.name[run.spans.lane[4]]] == "Spans"
-
-
-def test_steps() -> None:
-    kernel = ', "args": {"device": 0, "stream": 7, "correlation": 5}'
-    run = trace(
-        x("ProfilerStep#9", "10", "10", "user_annotation"),
-        x("ProfilerStep#10", "20", "10", "user_annotation"),
-        x("before", "9", "5"),
-        x("in 9", "10", "30"),
-        x("in 10", "20", "1"),
-        x("after", "30", "1"),
-        x("cudaLaunchKernel", "15", "1", "cuda_runtime", ', "args": {"correlation": 5}'),
-        x("k", "25", "1", "kernel", kernel, "0", "7"),
-        x("k", "26", "1", "kernel", kernel.replace("5", "6"), "0", "7"),
-        x("ProfilerStep#9", "25", "1", "gpu_user_annotation", "", "0", "7"),
-    )
-    assert run.spans.step.tolist() == [9, 10, -1, 9, 10, -1, 9, 9, -1, -1]

@@ -11,8 +11,9 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from event_text import codes, names
+from import_checks import check_same, check_sound
 from slow_import import ns_of, number, read_text
-from test_import_mutations import check_same, check_sound, codes, names
 from traces import COMMITTED, fast_import
 
 from regimeter import FormatError, Run

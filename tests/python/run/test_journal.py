@@ -2,74 +2,20 @@
 
 """Recording to a file: what is read back, what is refused, what a failing disk costs."""
 
-import bisect
-import dataclasses
-import itertools
 import json
 import os
-import random
-import struct
 import warnings
 
 import pytest
-from places import TESTS
+from journals import MAGIC, codes, fill, record_in_blocks
 
 import regimeter
 from regimeter import BusyError, FormatError, GPUProfiler, load
-from regimeter.cli import main
-
-MAGIC = b"\x89RGM\r\n\x1a\n"
-RECORDS = 5  # type of a block
-SCOPE = 0  # kind of a record
-# The drainer wakes up by itself never, so what a file holds depends on the calls of flush alone.
-ON_FLUSH = {"enable_detailed_metrics": False, "drain_interval_ns": 3_600_000_000_000}
-
-
-def fill(profiler, count, start=0):
-    for number in range(start, start + count):
-        with profiler.profile("outer", device="cpu", number=number % 10):
-            with profiler.profile("inner"):
-                pass
-
-
-def codes(run):
-    return {row["code"]: row["count"] for row in run.anomaly_list()}
 
 
 @pytest.fixture
 def recording(tmp_path):
-    """A complete recording of 1000 scopes in several blocks."""
-    path = tmp_path / "run.rgm"
-    with GPUProfiler(path=path, **ON_FLUSH) as profiler:
-        for part in range(10):
-            fill(profiler, 50, part * 50)
-            profiler.flush()
-    return path
-
-
-@pytest.fixture
-def interrupted(tmp_path):
-    """A thousand scopes, written now and then while an "outer" is open, as the drainer does at any time."""
-    path = tmp_path / "run.rgm"
-    with GPUProfiler(path=path, **ON_FLUSH) as profiler:
-        for number in range(500):
-            with profiler.profile("outer", device="cpu", number=number):
-                with profiler.profile("inner", number=number):
-                    pass
-                if number % 50 == 20:
-                    profiler.flush()
-    return path
-
-
-def blocks(data):
-    """(type, offset of the end, number of scopes) of every block of a recording (csrc/io/journal/frame.h)."""
-    found, at = [], 32
-    while at < len(data):
-        _, kind, _, _, _, length, _, _ = struct.unpack_from("=IHHIIQII", data, at)
-        infos = struct.iter_unpack("=28xI", data[at + 40 : at + 32 + length]) if kind == RECORDS else ()
-        at += 32 + (length + 7) // 8 * 8
-        found.append((kind, at, sum(info >> 5 & 7 == SCOPE for (info,) in infos)))
-    return found
+    return record_in_blocks(tmp_path / "run.rgm")
 
 
 # --- reading back ---------------------------------------------------------------------------------------------
@@ -152,14 +98,6 @@ def test_a_finished_file_is_replaced_by_the_next_recording(recording):
     assert len(load(recording).spans) == 6
 
 
-def test_a_closed_profiler_lets_go_of_its_file(tmp_path):
-    for _ in range(2):
-        profiler = GPUProfiler(path=tmp_path / "run.rgm", enable_detailed_metrics=False)
-        fill(profiler, 3)
-        profiler.close()
-    assert len(load(tmp_path / "run.rgm").spans) == 6
-
-
 def test_an_unfinished_file_is_kept(tmp_path, recording):
     damaged = recording.read_bytes()[:-40]
     recording.write_bytes(damaged)
@@ -187,26 +125,18 @@ def test_the_environment_is_that_of_the_end(tmp_path):
 # --- refusing -------------------------------------------------------------------------------------------------
 
 
-def test_a_second_session_on_one_file_is_refused(tmp_path, make_profiler):
+def test_a_second_session_on_one_file_is_refused_in_any_process(tmp_path, make_profiler, run_python):
     path = tmp_path / "run.rgm"
     first = make_profiler(path=path, enable_detailed_metrics=False)
     fill(first, 10)
     with pytest.raises(BusyError, match=r"run\.rgm is being written by another session"):
         GPUProfiler(path=path)
-    fill(first, 10)
-    first.close()
-    assert len(load(path).spans) == 40
-
-
-def test_a_second_process_on_one_file_is_refused(tmp_path, make_profiler, run_python):
-    path = tmp_path / "run.rgm"
-    first = make_profiler(path=path, enable_detailed_metrics=False)
-    fill(first, 10)
     done = run_python("import regimeter, sys; regimeter.GPUProfiler(path=sys.argv[1])", path, check=False)
     assert done.returncode == 1
     assert "regimeter.BusyError" in done.stderr
+    fill(first, 10)
     first.close()
-    assert len(load(path).spans) == 20
+    assert len(load(path).spans) == 40
 
 
 @pytest.mark.parametrize("content", [b"precious", b"{}", MAGIC[:4], b"\0" * 100])
@@ -244,260 +174,6 @@ def test_loading_what_is_not_there(tmp_path):
         load(tmp_path / "absent.rgm")
     with pytest.raises(FormatError, match="an empty directory; expected trace files"):
         load(tmp_path)
-
-
-@pytest.mark.parametrize("at", range(8, 24))
-def test_a_changed_head_is_noticed(recording, at):
-    data = bytearray(recording.read_bytes())
-    data[at] ^= 0x40
-    recording.write_bytes(data)
-    try:
-        run = load(recording)
-    except FormatError as error:
-        assert error.offset is not None
-        assert "run.rgm" in str(error)
-    else:
-        assert len(run.spans) == 1000  # a reserved byte
-
-
-def crc32c(data):
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc ^= byte
-        for _ in range(8):
-            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
-    return crc ^ 0xFFFFFFFF
-
-
-def with_head(data, at, value):
-    """The recording with a word of its head changed, and the head's sum made right."""
-    head = bytearray(data[:28])
-    struct.pack_into("=I", head, at, value)
-    return bytes(head) + struct.pack("=I", crc32c(head)) + data[32:]
-
-
-@pytest.mark.parametrize("recover", [False, True])
-def test_a_newer_version_says_what_to_do(recording, recover):
-    recording.write_bytes(with_head(recording.read_bytes(), 8, 3))
-    with pytest.raises(FormatError, match="format version 3, this regimeter reads up to 2; upgrade regimeter"):
-        load(recording, recover=recover)
-
-
-# Made by the recorder of format version 1 (commit 60098bc): two threads, a hundred scopes, memory samples.
-VERSION_1 = TESTS / "data" / "recordings" / "version1.rgm"
-
-
-@pytest.mark.parametrize("recover", [False, True])
-def test_a_recording_of_version_1_is_read(recover):
-    run = load(VERSION_1, recover=recover)
-    assert (len(run.spans), len(run.lanes), len(run.memory)) == (100, 2, 205)
-    assert int(run.spans.duration_ns.sum()) == 1770057
-    assert run.complete
-    assert not codes(run)
-    assert main(["doctor", str(VERSION_1)]) == 0
-
-
-def test_a_damaged_recording_of_version_1_is_recovered(tmp_path):
-    data, path = bytearray(VERSION_1.read_bytes()), tmp_path / "old.rgm"
-    path.write_bytes(data[:-100])
-    assert codes(load(path, recover=True))["unfinished"] == 1
-    for at in (0, 9, 20, 29):
-        changed = bytearray(data)
-        changed[at] ^= 1
-        path.write_bytes(changed)
-        with pytest.raises(FormatError):
-            load(path)
-        assert len(load(path, recover=True).spans) == 100
-
-
-# --- damage ---------------------------------------------------------------------------------------------------
-
-
-def test_a_cut_inside_a_block_is_refused_with_offset_and_remedy(recording):
-    data = recording.read_bytes()
-    refused = 0
-    for length in random.Random(1).sample(range(len(MAGIC), len(data)), 80):
-        recording.write_bytes(data[:length])
-        try:
-            run = load(recording)
-        except FormatError as error:
-            refused += 1
-            assert 0 <= error.offset <= length
-            assert "run.rgm" in str(error)
-            if length > 64:
-                assert "recover" in str(error)
-        else:  # between two blocks: what a program leaves that was killed
-            assert not run.complete
-            assert codes(run)["unfinished"] == 1
-    assert refused > 70
-
-
-def mark(entry):
-    return entry.operation, entry.metadata["number"]
-
-
-def rows_by_end(run):
-    """Every finished scope as it is told, its parent and depth, by end: the order in which they are written."""
-    entries = run.get_entries()
-    told = []
-    for entry in sorted(entries, key=lambda entry: entry.end_time):
-        parent = None if entry.parent is None else mark(entries[entry.parent])
-        if not entry.open:
-            told.append((dataclasses.replace(entry, parent=None, depth=0), parent, entry.depth))
-    return told
-
-
-def test_every_truncation_is_recovered_to_whole_blocks(interrupted):
-    """What intact blocks hold is told as it was, and nothing else; what had not ended yet may be told as open."""
-    data = interrupted.read_bytes()
-    whole = rows_by_end(load(interrupted))
-    counts = list(itertools.accumulate(scopes for _, _, scopes in blocks(data)))
-    ends = [end for _, end, _ in blocks(data)]
-    assert counts[-1] == len(whole) == 1000
-    orphans = 0
-    cuts = {cut for end in ends[:-1] for cut in (end, end + 12)}
-    cuts |= set(random.Random(2).sample(range(64, len(data)), 15))
-    for length in sorted(cuts):
-        interrupted.write_bytes(data[:length])
-        run = load(interrupted, recover=True)
-        assert not run.complete
-        assert codes(run)["unfinished"] == 1
-        found = rows_by_end(run)
-        intact = bisect.bisect_right(ends, length)
-        assert len(found) == (counts[intact - 1] if intact else 0)
-        left_open = {mark(entry) for entry in run.get_entries() if entry.open}
-        finished = {mark(row) for row, _, _ in found}
-        assert left_open <= {mark(row) for row, _, _ in whole} - finished
-        for (row, parent, depth), (expected, above, below) in zip(found, whole, strict=False):
-            assert row == expected
-            if above is None or above in left_open | finished:
-                assert (parent, depth) == (above, below)
-            else:  # the scope around it had not ended, and the block that says it was open is lost
-                assert (parent, depth) == (None, 0)
-                orphans += 1
-    assert orphans
-
-
-def test_a_file_that_is_all_there_but_for_the_end(recording):
-    recording.write_bytes(recording.read_bytes()[:-1])
-    run = load(recording, recover=True)
-    assert len(run.spans) == 1000
-    assert not run.complete
-
-
-def test_every_flipped_bit_is_noticed_or_harmless(recording):
-    data = recording.read_bytes()
-    choice = random.Random(3)
-    refused = 0
-    for _ in range(60):
-        changed = bytearray(data)
-        changed[choice.randrange(len(data))] ^= 1 << choice.randrange(8)
-        recording.write_bytes(changed)
-        try:
-            run = load(recording)
-        except FormatError as error:
-            refused += 1
-            assert error.offset is not None
-        else:
-            assert len(run.spans) == 1000
-        run = load(recording, recover=True)
-        assert len(run.spans) <= 1000
-        run.get_summary()
-        run.get_entries()
-    assert refused > 45
-
-
-def test_a_lost_block_is_counted_and_the_rest_is_kept(recording):
-    data = bytearray(recording.read_bytes())
-    ends = [end for kind, end, scopes in blocks(data) if kind == RECORDS and scopes > 1]
-    end = ends[len(ends) // 2]
-    data[end - 50 : end] = b"\xff" * 50
-    recording.write_bytes(data)
-    with pytest.raises(FormatError, match="recover"):
-        load(recording)
-    run = load(recording, recover=True)
-    assert codes(run)["corrupt_bytes"] >= 50
-    assert 0 < len(run.spans) < 1000
-
-
-def test_random_bytes_never_crash(tmp_path):
-    choice = random.Random(4)
-    path = tmp_path / "noise.rgm"
-    for _ in range(200):
-        path.write_bytes(MAGIC + choice.randbytes(choice.randrange(0, 400)))
-        for recover in (False, True):
-            try:
-                load(path, recover=recover)
-            except FormatError as error:
-                assert error.offset is not None
-
-
-def test_spliced_files_never_crash(tmp_path, recording):
-    """Sound blocks in the wrong order or twice: refused or repaired, never believed blindly."""
-    data = recording.read_bytes()
-    choice = random.Random(5)
-    path = tmp_path / "spliced.rgm"
-    for _ in range(200):
-        a, b = sorted(choice.sample(range(24, len(data)), 2))
-        a, b = a // 8 * 8, b // 8 * 8
-        path.write_bytes(data[:b] + data[a:] if choice.random() < 0.5 else data[:a] + data[b:])
-        for recover in (False, True):
-            try:
-                run = load(path, recover=recover)
-            except FormatError:
-                continue
-            run.get_summary()
-            assert (run.spans.duration_ns >= 0).all()
-
-
-@pytest.mark.parametrize("at", [0, 9, 20, 29])
-def test_a_damaged_head_costs_nothing_but_itself(recording, tmp_path, at, capsys):
-    data = bytearray(recording.read_bytes())
-    data[at] ^= 1
-    recording.write_bytes(data)
-    assert main(["doctor", str(recording)]) == 1
-    assert "regimeter recover" in capsys.readouterr().out
-    assert main(["recover", str(recording), "-o", str(tmp_path / "out.rgm")]) == 0
-    run = load(tmp_path / "out.rgm")
-    assert len(run.spans) == 1000
-    assert codes(run) == {"corrupt_bytes": 32}
-
-
-def test_text_over_the_first_blocks(recording, tmp_path, capsys):
-    """What a C library printed into descriptor 1, before recordings kept away from it."""
-    data = recording.read_bytes()
-    recording.write_bytes(b"hello from a C library\n" * 3 + data[69:])
-    assert main(["doctor", str(recording)]) in (1, 2)
-    assert "regimeter recover" in str(capsys.readouterr())
-    assert main(["recover", str(recording), "-o", str(tmp_path / "out.rgm")]) == 0
-    assert codes(load(tmp_path / "out.rgm"))["corrupt_bytes"] >= 69
-
-
-def without(data, taken):
-    """The recording without the blocks of one kind."""
-    kept, start = data[:32], 32
-    for kind, end, _ in blocks(data):
-        kept += b"" if kind == taken else data[start:end]
-        start = end
-    return kept
-
-
-@pytest.mark.parametrize("change", ["missing", "doubled", "displaced"])
-def test_doctor_sees_blocks_that_are_missing_doubled_or_displaced(recording, change, capsys):
-    data = recording.read_bytes()
-    ends = [32] + [end for _, end, _ in blocks(data)]
-    a, b, c = ends[5:8]
-    recording.write_bytes({
-        "missing": data[:a] + data[b:],
-        "doubled": data[:b] + data[a:],
-        "displaced": data[:a] + data[b:c] + data[a:b] + data[c:],
-    }[change])  # fmt: skip
-    assert main(["doctor", str(recording)]) == 1
-    out = capsys.readouterr().out
-    assert "damaged" in out
-    assert f"1 {change}_blocks" in out
-    with pytest.raises(FormatError, match="recover"):
-        load(recording)
 
 
 # --- disks that fail ------------------------------------------------------------------------------------------

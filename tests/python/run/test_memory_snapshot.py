@@ -8,6 +8,7 @@ import pickle
 import random
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from regimeter.cli import main
 
 ACTIONS = {name: _core.MEMORY_ACTIONS.index(name) for name in _core.MEMORY_ACTIONS}
 REAL = "memory_snapshot.pickle"
+Command = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 def load(found: Any, protocol: int = 4) -> regimeter.Run:
@@ -144,18 +146,15 @@ def test_who_asked_for_the_peak() -> None:
     assert shown == {"forward_1": (1_000_000, 0, 0), "forward_2": (10_000, 10_500, 2)}
 
 
-def test_a_recording_tells_what_was_read_of_its_process(tmp_path: Path) -> None:
+def test_a_recording_tells_what_was_read_of_its_process(tmp_path: Path, command: Command) -> None:
     (tmp_path / "fills.py").write_text(
         "import time\nfor _ in range(10):\n    time.sleep(0.02)\nheld = bytearray(200_000_000)\n"
         "for _ in range(10):\n    time.sleep(0.02)\ndel held\ntime.sleep(0.2)\n"
     )
-    tool = [sys.executable, "-m", "regimeter"]
-    subprocess.run([*tool, "record", "-q", "-o", "a.rgm", "fills.py"], check=True, cwd=tmp_path)
-    words = [*tool, "memory", "a.rgm", "-o", "a.html"]
-    said = subprocess.run(words, check=True, cwd=tmp_path, capture_output=True, text=True).stdout
-    document = check(
-        json.loads(subprocess.run([*words, "--json"], check=True, cwd=tmp_path, capture_output=True).stdout)
-    )
+    record = [sys.executable, "-m", "regimeter", "record", "-q", "-o"]
+    subprocess.run([*record, "a.rgm", "fills.py"], check=True, cwd=tmp_path)
+    said = command("memory", "a.rgm", "-o", "a.html").stdout
+    document = check(json.loads(command("memory", "a.rgm", "-o", "a.html", "--json").stdout))
     (row,) = document["readings"]
     assert row["device"] == -1
     assert row["peak_bytes"] - row["start_bytes"] == pytest.approx(200e6, rel=0.1)
@@ -167,8 +166,8 @@ def test_a_recording_tells_what_was_read_of_its_process(tmp_path: Path) -> None:
     assert page["limit"]["sentence"].startswith("The process held at most 2")
     assert [one["id"] for one in page["sections"]] == ["levels-read-host", "readings"]
     assert max(page["sections"][0]["series"][0]["value"]) == row["peak_bytes"]
-    subprocess.run([*tool, "record", "-q", "--interval", "0", "-o", "b.rgm", "fills.py"], check=True, cwd=tmp_path)
-    ended = subprocess.run([*tool, "memory", "b.rgm"], cwd=tmp_path, capture_output=True, text=True)
+    subprocess.run([*record, "b.rgm", "--interval", "0", "-c", "pass"], check=True, cwd=tmp_path)
+    ended = command("memory", "b.rgm")
     assert ended.returncode != 0
     assert "b.rgm: nothing of memory is in it" in ended.stderr
 
@@ -288,11 +287,10 @@ def test_files_streams_and_packed_snapshots(tmp_path: Path) -> None:
     assert again.analyse("memory_levels").live.tolist() == runs[0].analyse("memory_levels").live.tolist()
 
 
-def test_the_command(tmp_path: Path) -> None:
+def test_the_command(tmp_path: Path, command: Command) -> None:
     path, page = tmp_path / "s.pickle", tmp_path / "m.html"
     path.write_bytes(pickle.dumps(snapshot(worked()), 4))
-    words = [sys.executable, "-m", "regimeter", "memory", str(path), "-o", str(page), "--json"]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=120)
+    done = command("memory", path, "-o", page, "--json")
     assert done.returncode == 0, done.stderr
     document = check(json.loads(done.stdout))
     assert document["format"] == "regimeter.memory"

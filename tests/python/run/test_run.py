@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs and tables: columns without a copy, Arrow, files."""
+"""Runs and their tables: what a column is, what one can be made of, files."""
 
 import gc
 import importlib.util
@@ -8,43 +8,25 @@ import pickle
 import random
 import re
 import resource
-import threading
 from array import array
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from needed import package
+from recorded_runs import TABLES, empty_run, hundred_scopes, together
 from traces import trace_path
 
 import regimeter
 from regimeter import FormatError, GPUProfiler, Run, _core, load
 from regimeter.system.files import atomic_writer
 
-TABLES = (
-    "spans", "lanes", "launches", "memory", "counters", "flops", "operators", "frames", "collectives", "syncs",
-    "flows", "intervals", "witness", "pressure", "samples", "stacks", "stalls", "segments", "blocks", "files",
-    "anomalies",
-)  # fmt: skip
-
-
 ARRAY_TYPES = {"int64": "q", "uint32": "I", "int32": "i", "int16": "h", "uint8": "B", "float64": "d"}
 
 
-@pytest.fixture
-def run(make_profiler):
-    profiler = make_profiler(enable_detailed_metrics=False)
-    for number in range(100):
-        with profiler.profile("outer", device="cpu", number=number % 3):
-            with profiler.profile("inner ü"):
-                pass
-    profiler.close()
-    return profiler.run()
-
-
-def empty():
-    return Run._build([""], {}, "{}", "export", 0, 0, -1, True)
+@pytest.fixture(scope="module")
+def run():
+    return hundred_scopes()
 
 
 # --- schema ---------------------------------------------------------------------------------------------------
@@ -136,7 +118,8 @@ def test_columns_as_buffers(run):
     assert all(len(view) == 200 for view in views)
 
 
-def test_columns_outlive_their_run(run):
+def test_columns_outlive_their_run():
+    run = hundred_scopes()  # that no fixture holds
     expected = run.spans.start_ns.tolist()
     values, own, share = run.spans.start_ns, run.entries.exclusive_ns, run.summary.share
     column, table = run.spans.column("start_ns"), run.spans
@@ -157,7 +140,7 @@ def test_columns_with_nothing_but_defaults(run):
 
 
 def test_an_empty_run_has_all_columns():
-    run = empty()
+    run = empty_run()
     for name in TABLES:
         table = getattr(run.tables, name)
         assert len(table) == 0
@@ -183,25 +166,14 @@ def test_strings(run):
 
 def test_reading_columns_from_many_threads(run):
     expected = {name: getattr(run.spans, name).tolist() for name in run.spans.columns}
-    failures = []
 
     def read():
-        try:
-            for _ in range(50):
-                fresh = load(path) if path else run
-                for name in fresh.spans.columns:
-                    assert getattr(fresh.spans, name).tolist() == expected[name]
-                assert len(fresh.get_summary()) == 2
-        except BaseException as error:
-            failures.append(error)
+        for _ in range(50):
+            for name in run.spans.columns:
+                assert getattr(run.spans, name).tolist() == expected[name]
+            assert len(run.get_summary()) == 2
 
-    path = None
-    threads = [threading.Thread(target=read) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert failures == []
+    together(*[read] * 8)
 
 
 def exported(run, form, option=None):
@@ -241,7 +213,6 @@ def test_looking_while_others_export(tmp_path):
     run = load(trace_path("a100_event_sync.json.gz"))
     expected = as_it_stands(run, tmp_path)["chrome"]
     fresh = [load(trace_path("a100_event_sync.json.gz")) for _ in range(8)]
-    failures = []
 
     def look():
         for each in fresh:
@@ -250,14 +221,9 @@ def test_looking_while_others_export(tmp_path):
                     getattr(getattr(each.tables, name), column)
 
     def write():
-        failures.extend(each for each in fresh if exported(each, "chrome") != expected)
+        assert all(exported(each, "chrome") == expected for each in fresh)
 
-    threads = [threading.Thread(target=work) for work in (look, write, look, write)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert failures == []
+    together(look, write, look, write)
 
 
 def test_exports_and_analyses_know_the_same_launches():
@@ -323,113 +289,6 @@ def test_a_run_tells_in_one_line_what_it_is(run):
     path = trace_path("a100_triton.json.gz")
     facts = r"spans=\d+, lanes=\d+, duration='[^']+', anomalies=0"
     assert re.fullmatch(rf"Run\(source='trace .*a100_triton\.json\.gz', {facts}\)", repr(load(path)))
-
-
-# --- Arrow ----------------------------------------------------------------------------------------------------
-
-
-def check_arrow_table(found, run, table):
-    assert found.num_rows == len(table)
-    schema = {c["name"]: c["type"] for c in _core.schema()["run"][table.table_name]["columns"]}
-    for name in table.columns:
-        values = found.column(name).to_pylist()
-        expected = getattr(table, name).tolist()
-        if schema[name] == "name":
-            expected = [run.strings[number] for number in expected]
-        if schema[name] == "float64":
-            np.testing.assert_array_equal(values, expected)
-        else:
-            assert values == expected
-
-
-@pytest.mark.parametrize("name", TABLES)
-def test_pyarrow_reads_every_table(run, name):
-    pyarrow = package("pyarrow")
-    table = getattr(run.tables, name)
-    found = pyarrow.table(table)
-    found.validate(full=True)
-    check_arrow_table(found, run, table)
-    check_arrow_table(pyarrow.RecordBatchReader.from_stream(table).read_all(), run, table)
-
-
-@pytest.mark.parametrize("name", TABLES)
-def test_pyarrow_reads_empty_tables(name):
-    pyarrow = package("pyarrow")
-    found = pyarrow.table(getattr(empty().tables, name))
-    found.validate(full=True)
-    assert found.num_rows == 0
-
-
-def test_pyarrow_reads_results(run):
-    pyarrow = package("pyarrow")
-    found = pyarrow.table(run.summary)
-    assert set(found.column("operation").to_pylist()) == {"outer", "inner ü"}
-    assert pyarrow.table(run.entries).column("depth").to_pylist() == [0, 1] * 100
-
-
-def test_pyarrow_does_not_copy(run):
-    pyarrow = package("pyarrow")
-    column = pyarrow.table(run.spans).column("start_ns").chunk(0).to_numpy(zero_copy_only=True)
-    assert np.shares_memory(column, run.spans.start_ns)
-
-
-def test_polars_reads_a_table(run):
-    polars = package("polars")
-    frame = polars.DataFrame(run.spans)
-    assert frame.height == 200
-    assert frame["start_ns"].to_list() == run.spans.start_ns.tolist()
-    assert frame["name"].cast(polars.String).to_list() == ["outer", "inner ü"] * 100
-    totals = frame.group_by(polars.col("name").cast(polars.String)).agg(polars.col("duration_ns").sum())
-    expected = {name: round(row.avg_time_ms * row.call_count * 1e6) for name, row in run.get_summary().items()}
-    assert dict(totals.rows()) == pytest.approx(expected, abs=1)
-
-
-def test_arrow_data_outlives_the_run(run):
-    pyarrow = package("pyarrow")
-    expected = run.spans.start_ns.tolist()
-    found = pyarrow.table(run.spans)
-    column = found.column("start_ns")
-    names = found.column("name")
-    del found, run
-    gc.collect()
-    assert column.to_pylist() == expected
-    assert names.to_pylist()[0] == "outer"
-
-
-def test_arrow_columns_are_released_in_any_order_and_in_threads(run):
-    pyarrow = package("pyarrow")
-    choice = random.Random(1)
-
-    def work(seed):
-        order = random.Random(seed)
-        for _ in range(20):
-            columns = list(pyarrow.table(run.spans).columns)
-            order.shuffle(columns)
-            while columns:
-                columns.pop()
-
-    held = []
-    for _ in range(50):
-        table = pyarrow.table(run.spans)
-        held.extend(table.columns)
-        choice.shuffle(held)
-        del held[: len(held) // 2]
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert all(len(column) == 200 for column in held)
-
-
-def test_a_stream_that_nobody_reads(run):
-    for _ in range(100):
-        capsule = run.spans.__arrow_c_stream__()
-        assert "arrow_array_stream" in repr(capsule)
-        del capsule
-    run.spans.__arrow_c_stream__(requested_schema=None)
-    with pytest.raises(TypeError):
-        run.spans.__arrow_c_stream__(1, 2)
 
 
 # --- building -------------------------------------------------------------------------------------------------

@@ -157,11 +157,10 @@ def test_load_takes_a_limit() -> None:
     assert python("-c", program, trace_path(LARGE), WITHIN)[0].split() == ["False", "True", "32000000", "0"]
 
 
-def test_what_is_no_size_is_refused() -> None:
-    assert (
-        "expected a size above 0 such as 500MB, 8G or 2GiB, got 'much'"
-        in ended("show", "x", "--memory", "much", expect=2)[1]
-    )
+def test_what_is_no_size_is_refused(command: Command) -> None:
+    refused = command("show", "x", "--memory", "much")
+    assert refused.returncode == 2
+    assert "expected a size above 0 such as 500MB, 8G or 2GiB, got 'much'" in refused.stderr
     told = ended("show", trace_path(SMALL), expect=2, REGIMETER_MEMORY="-5")[1]
     assert told == "regimeter: REGIMETER_MEMORY: expected a size above 0 such as 500MB, 8G or 2GiB, got '-5'\n"
 

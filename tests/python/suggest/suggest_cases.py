@@ -1,15 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For each rule on traces a program that has the fault, and one like it that has not."""
+"""For each rule on traces a program that has the fault, and one like it that has not; and what was found in a run."""
 
 from collections.abc import Callable
+from typing import Any
 
 from programs import TUNED, Program
 
-from regimeter import Run
+from regimeter import ProfilerOptimizer, Run
+from regimeter.suggest import OptimizationSuggestion
 
 GEMM = "ampere_sgemm_128x64_nn"
 POINTWISE = "void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor>"
 REDUCE = "void at::native::reduce_kernel<512>"
+
+
+def found(run: Run, **more: Any) -> dict[str, OptimizationSuggestion]:
+    """Return what was found by rule, those that others count included."""
+    optimizer = ProfilerOptimizer(run, **more)
+    return {one.rule: one for one in reversed(optimizer.get_suggestions() + optimizer.get_merged_suggestions())}
 
 
 def host_work(kernel: float, work: float, *, cost: float = 5, count: int = 20, unlike: bool = False) -> Run:

@@ -3,7 +3,6 @@
 
 import pytest
 from programs import TUNED, Program
-from test_suggest import two_ranks
 
 from regimeter import ProfilerOptimizer, Run
 from regimeter.suggest import OptimizationSuggestion, Priority
@@ -91,11 +90,3 @@ def test_many_avoided_waits_are_worth_saying() -> None:
     assert one.priority is Priority.LOW
     assert one.saved_high_ms < 0.02 * sum(s["duration_ns"] for s in run.critical_path_segments()) / 1e6
     assert "explicit_sync" not in {s.rule for s in run.suggestions(policy={"suggest_waits": 151})}
-
-
-@pytest.mark.parametrize("late", [200_000, 300_000])
-def test_a_late_rank_is_bounded_by_the_waits_for_it(late: int) -> None:
-    """Both end together, so the path is that of rank 0, which waits ten times."""
-    (one,) = (s for s in two_ranks(late).suggestions() if s.rule == "straggler")
-    assert one.bounded
-    assert one.saved_high_ms == pytest.approx(10 * late / 1e6)

@@ -5,18 +5,12 @@ from collections.abc import Callable
 
 import pytest
 from programs import Program
+from suggest_cases import found
 
-from regimeter import ProfilerOptimizer, Run
-from regimeter.suggest import OptimizationSuggestion
+from regimeter import Run
 
 FLOAT, DOUBLE = "float", "double"
 NODE = "autograd::engine::evaluate_function: "
-
-
-def found(run: Run) -> dict[str, OptimizationSuggestion]:
-    """Return what was found by rule, those that others count included."""
-    optimizer = ProfilerOptimizer(run)
-    return {one.rule: one for one in reversed(optimizer.get_suggestions() + optimizer.get_merged_suggestions())}
 
 
 def tensor(element: str, *size: int) -> dict[str, object]:

@@ -6,24 +6,19 @@ import shlex
 
 import pytest
 from programs import Program, tuned
-from suggest_cases import CASES, GEMM, POINTWISE, product
+from suggest_cases import CASES, GEMM, POINTWISE, found, product
 from suggest_series import SERIES_CASES
 
 from regimeter import ProfilerOptimizer, Run, _core
 from regimeter.analysis.catalog import find_verbs
 from regimeter.cli import make_parser
-from regimeter.suggest import OptimizationSuggestion, Priority
+from regimeter.suggest import Priority
 from regimeter.suggest.messages import MESSAGES
 
 ALL_CASES = CASES | SERIES_CASES
-# Rules that need other thresholds, ceilings or files; each has a test of its own below or in test_suggest.py.
+# Rules that need other thresholds, ceilings or files: they are tested below, in test_suggest_ranks.py and in
+# test_suggest_documented.py.
 ELSEWHERE = {"queue_full", "far_from_roof", "straggler", "rank_imbalance", "cacheable_scope"}
-
-
-def found(run: Run, **more: object) -> dict[str, OptimizationSuggestion]:
-    """Return what was found by rule, those that others count included."""
-    optimizer = ProfilerOptimizer(run, **more)  # type: ignore[arg-type]
-    return {one.rule: one for one in reversed(optimizer.get_suggestions() + optimizer.get_merged_suggestions())}
 
 
 def test_every_rule_has_a_case() -> None:

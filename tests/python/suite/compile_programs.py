@@ -7,6 +7,7 @@ import sys
 from dataclasses import asdict
 
 import torch
+import torch._dynamo  # before the fork: both ranks need it, and it takes longer than all that they compile
 from torch import distributed
 from torch.testing._internal.distributed.fake_pg import FakeStore
 

@@ -155,11 +155,23 @@ def test_the_package_has_the_same_verbs(program, run_python):
     assert "usage: regimeter hta" in done.stdout
 
 
-def test_without_torch_the_verbs_name_the_extra(program, run_python):
+def test_without_torch_each_verb_and_class_names_the_extra(program, run_python):
     done = run_python(
-        "import sys; sys.modules['torch'] = None\n"
-        "from regimeter.cli import main\n"
-        "print(main(['profile', 'train.py']), main(['memory', 'train.py']), main(['compile', 'model.py:model']))"
+        """
+        import sys
+        sys.modules["torch"] = None
+        import regimeter
+        from regimeter.cli import main
+        for words in (["profile", "train.py"], ["memory", "train.py"], ["compile", "model.py:model"]):
+            assert main(words) == 1
+        for kind in (regimeter.UnifiedProfiler, regimeter.MemoryProfiler, regimeter.TorchCompileAnalyzer):
+            try:
+                kind()
+            except regimeter.UnavailableError as error:
+                print(error)
+        """
     )
-    assert done.stdout == "1 1 1\n"
     assert done.stderr.count("pip install 'regimeter[torch]'") == 3
+    told = done.stdout.splitlines()
+    assert told[0] == "profiling needs the package torch; install it: pip install 'regimeter[torch]'"
+    assert ["pip install 'regimeter[torch]'" in line for line in told] == [True] * 3

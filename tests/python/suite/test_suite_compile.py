@@ -412,21 +412,6 @@ def test_what_torch_does_not_know_is_refused(analyzer):
         analyzer.export_report(CompileReport(), "x", format="xml")
 
 
-def test_without_torch_one_error_names_the_extra(run_python):
-    done = run_python(
-        """
-        import sys
-        sys.modules["torch"] = None
-        import regimeter
-        try:
-            regimeter.TorchCompileAnalyzer()
-        except regimeter.UnavailableError as error:
-            print(error)
-        """
-    )
-    assert "pip install 'regimeter[torch]'" in done.stdout
-
-
 # --- reports --------------------------------------------------------------------------------------------------------
 
 

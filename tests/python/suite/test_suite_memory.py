@@ -4,13 +4,13 @@
 import gc
 import inspect
 import json
-import pickle
 import time
 import tracemalloc
 
 import pytest
 from needed import package
 from published import check
+from snapshots import PlainUnpickler
 
 from regimeter import MemoryProfiler, MemorySnapshot, UnavailableError
 from regimeter.suite.leak import trend_of
@@ -343,21 +343,6 @@ def test_the_order_of_calls_is_watched(memory):
         memory.profile_memory(lambda: None, iterations=0)
 
 
-def test_without_torch_one_error_names_the_extra(run_python):
-    done = run_python(
-        """
-        import sys
-        sys.modules["torch"] = None
-        import regimeter
-        try:
-            regimeter.MemoryProfiler()
-        except regimeter.UnavailableError as error:
-            print(error)
-        """
-    )
-    assert "pip install 'regimeter[torch]'" in done.stdout
-
-
 # --- samples, host --------------------------------------------------------------------------------------------------
 
 
@@ -395,11 +380,6 @@ def test_lines_of_python_where_tracemalloc_runs(memory):
 # --- exports --------------------------------------------------------------------------------------------------------
 
 
-class _Plain(pickle.Unpickler):
-    def find_class(self, module, name):
-        raise AssertionError(f"{module}.{name} in a pickle of plain objects")
-
-
 def test_exports_are_the_same_plain_document(memory, program, tmp_path):
     with memory.track("step"):
         program.step()
@@ -408,7 +388,7 @@ def test_exports_are_the_same_plain_document(memory, program, tmp_path):
     assert set(document["timeline"][0]) == {"time_ms", "allocated_mb", "reserved_mb", "peak_mb"}
     assert document["markers"][0]["name"] == "step"
     with open(memory.export(tmp_path / "m.pickle", format="pickle"), "rb") as file:
-        assert json.loads(json.dumps(_Plain(file).load())) == document
+        assert json.loads(json.dumps(PlainUnpickler(file).load())) == document
     with pytest.raises(ValueError, match="format"):
         memory.export(tmp_path / "m", format="xml")
 

@@ -12,7 +12,7 @@ import zipfile
 import numpy as np
 import pytest
 from needed import package
-from snapshots import Allocator, snapshot
+from snapshots import Allocator, PlainUnpickler, snapshot
 
 from regimeter import MemoryProfiler, MemorySnapshot, UnavailableError, load
 from regimeter.suite.allocations import held_blocks, live_before, of_run
@@ -22,11 +22,6 @@ from regimeter.suite.ownership import Before, Ownership
 torch = package("torch")
 MB = 1e6
 FORWARD = [{"filename": "train.py", "line": 7, "name": "forward"}, {"filename": "train.py", "line": 20, "name": "main"}]
-
-
-class _Plain(pickle.Unpickler):
-    def find_class(self, module, name):
-        raise AssertionError(f"{module}.{name} in a pickle of plain objects")
 
 
 class Device:
@@ -225,7 +220,7 @@ def test_a_snapshot_of_a_device_says_whose_blocks_are_and_is_a_plain_pickle(monk
     found.dump(tmp_path / "s.pickle")
     assert not zipfile.is_zipfile(tmp_path / "s.pickle")
     with open(tmp_path / "s.pickle", "rb") as file:
-        assert _Plain(file).load() == raw
+        assert PlainUnpickler(file).load() == raw
 
 
 def test_without_a_device_there_is_nothing_to_dump(tmp_path):

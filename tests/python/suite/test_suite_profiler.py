@@ -86,21 +86,6 @@ def test_importing_the_names_imports_no_torch():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_without_torch_one_error_names_the_extra(run_python):
-    done = run_python(
-        """
-        import sys
-        sys.modules["torch"] = None
-        import regimeter
-        try:
-            regimeter.UnifiedProfiler()
-        except regimeter.UnavailableError as error:
-            print(error)
-        """
-    )
-    assert done.stdout == "profiling needs the package torch; install it: pip install 'regimeter[torch]'\n"
-
-
 # --- a block on the processor ---------------------------------------------------------------------------------------
 
 
