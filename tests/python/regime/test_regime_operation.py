@@ -15,6 +15,7 @@ from made_up_machine import REGIMES, calibration, measurement
 import regimeter
 from regimeter import CUDANotAvailableError, GPUProfiler, _core
 from regimeter.regime import calls, light, memory, numpy_work, safe_profile, scaling, stopwatch, suggest_optimization
+from regimeter.regime.policy import THRESHOLDS, VALUE
 from regimeter.regime.work import LOWER_BOUND
 
 KEYS = {
@@ -90,6 +91,13 @@ def test_from_five_calls_the_first_third_is_not_counted(repeat, median_ns, monke
     monkeypatch.setattr(stopwatch, "_one", timed)
     counted = stopwatch.measure(lambda: None, repeat)[1]
     assert (counted.wall_ns, len(counted.times_ns)) == (median_ns, repeat)
+
+
+def test_the_least_disturbed_calls_count_where_the_others_are_too_few():
+    least = int(VALUE["least_undisturbed"])
+    rows = [(1000, 1000, None, 1000, 1000, stolen_ns) for stolen_ns in (500, *[0] * least, 400)]
+    assert stopwatch._undisturbed(rows) == rows[1:-1]
+    assert stopwatch._undisturbed(rows[2:]) == rows[2:]
 
 
 def test_lightweight_runs_once_and_still_classifies(profiler):  # D10
@@ -343,8 +351,6 @@ def test_suggestions_promise_no_factor():  # D9
 
 
 def test_every_threshold_says_where_it_comes_from():
-    from regimeter.regime.policy import THRESHOLDS
-
     assert len({row.name for row in THRESHOLDS}) == len(THRESHOLDS)
     assert all(row.unit and row.source for row in THRESHOLDS)
 
