@@ -2,6 +2,7 @@
 """Verdicts of the pytest plugin at the end of a session, on samples that the tests write."""
 
 import json
+import random
 import xml.etree.ElementTree as ElementTree
 
 import pytest
@@ -47,17 +48,25 @@ def test_a_regression_fails_the_session_and_no_test(saved: pytest.Pytester) -> N
 
 
 def test_a_slowdown_of_everything_fails_although_no_test_stands_out(faked: pytest.Pytester) -> None:
-    many = """
+    here = "test_a_slowdown_of_everything_fails_although_no_test_stands_out.py"
+    luck = random.Random(1)
+    samples = {
+        f"{here}::test_step[{number}]": {
+            "time": [[1e-3 * (1 + number) * luck.uniform(0.99, 1.01)] * 5 for _ in range(3)]
+        }
+        for number in range(12)
+    }
+    save(faked.path, session(samples))
+    faked.makepyfile(
+        """
         import os, random
         import pytest
         @pytest.mark.parametrize("number", range(12))
         def test_step(gpu_benchmark, work, number):
             luck = 1 + random.Random(os.getpid() * 100 + number).uniform(-0.01, 0.01)  # of this process
-            gpu_benchmark.pedantic(work, args=(SECONDS * (1 + number) * luck,), rounds=5)
-    """
-    faked.makepyfile(many.replace("SECONDS", "1e-3"))
-    assert run(faked, "--perf-save=main", "--perf-launches=3").ret == 0
-    faked.makepyfile(many.replace("SECONDS", "1.3e-3"))
+            gpu_benchmark.pedantic(work, args=(1.3e-3 * (1 + number) * luck,), rounds=5)
+        """
+    )
     result = run(faked, "--perf-compare=main", "--perf-launches=3")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines(["PERF GATE FAILED*everything together slower*", "All tests together: +[23]?.? %*"])
