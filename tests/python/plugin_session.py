@@ -14,6 +14,59 @@ import pytest
 
 QUICK = ("-p", "no:cacheprovider", "--perf-max-time=10ms", "--perf-min-rounds=3")
 
+# A clock that the code under test moves: work(seconds) lasts that long, and nothing else takes time.
+CLOCK = """
+    import pytest
+    from regimeter.compare.ab import measure
+
+    class Clock:
+        now = 0
+
+    def tick():
+        Clock.now += 1
+        return Clock.now
+
+    @pytest.fixture(autouse=True)
+    def clock(monkeypatch):
+        monkeypatch.setitem(measure.CLOCKS, "wall", tick)
+
+    @pytest.fixture
+    def work():
+        state = {"calls": 0}
+        def work(seconds):
+            state["calls"] += 1
+            # A spread of 0.2 %, the same in every session.
+            Clock.now += int(seconds * 1e9 * (1 + 0.001 * (state["calls"] * 7 % 5 - 2)))
+            return state["calls"]
+        return work
+"""
+
+
+def timed(seconds: float, rounds: int = 20, marker: str = "") -> str:
+    """Return the test of a call that lasts so long by the clock of `faked`."""
+    return f"""
+        import pytest
+        {marker}
+        def test_step(gpu_benchmark, work):
+            gpu_benchmark.pedantic(work, args=({seconds},), rounds={rounds})
+    """
+
+
+@pytest.fixture
+def faked(pytester: pytest.Pytester) -> pytest.Pytester:
+    """A folder for sessions whose calls last what the test says, so no verdict hangs on how fast the machine is."""
+    pytester.makeconftest(CLOCK)
+    pytester.makeini("[pytest]\naddopts = --perf-noise=1%")  # nothing but the code moves this clock
+    return pytester
+
+
+@pytest.fixture
+def saved(faked: pytest.Pytester) -> pytest.Pytester:
+    """A folder with a test of 1 ms, which is the baseline `main`."""
+    faked.makepyfile(timed(1e-3))
+    assert run(faked, "--perf-save=main").ret == 0
+    return faked
+
 
 @pytest.fixture(autouse=True, scope="module")
 def settled() -> None:

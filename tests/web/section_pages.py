@@ -174,7 +174,7 @@ def monitor() -> Data:
 
 def sweep() -> Data:
     """Return the page of three operations over ten sizes on a machine with roofs of 50 GB/s and 400 GFLOP/s."""
-    from test_regime_operation import calibration
+    from made_up_machine import calibration
 
     from regimeter.regime.roofline import plot_of
     from regimeter.report.sweep_page import sweep_data

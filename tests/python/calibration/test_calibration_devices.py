@@ -3,25 +3,13 @@
 
 import json
 import os
-import subprocess
-import sys
 import textwrap
 
 import fakes
 import pytest
+import warm
 
 from regimeter import calibrate
-from regimeter.calibration import measure
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path, monkeypatch):
-    """A cache of the test's own, and a process that knows nothing yet."""
-    monkeypatch.setenv("REGIMETER_CACHE", str(tmp_path / "cache"))
-    measure.forget()
-    yield tmp_path / "cache" / "calibration"
-    measure.forget()
-
 
 DEVICE = """
 import ctypes, json, os, sys
@@ -41,11 +29,7 @@ def on_device(tmp_path):
         environment = {**os.environ, **fakes.environment(**chosen), "REGIMETER_LIBHIP": "off", **variables}
         if nvml is None:
             environment.setdefault("REGIMETER_LIBNVML", "off")
-        script = tmp_path / "program.py"
-        script.write_text(textwrap.dedent(DEVICE) + textwrap.dedent(code), encoding="utf-8")
-        done = subprocess.run(
-            [sys.executable, str(script)], env=environment, capture_output=True, text=True, timeout=300, check=False
-        )
+        done = warm.program(tmp_path, DEVICE + textwrap.dedent(code), environment)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 

@@ -3,13 +3,12 @@
 
 import json
 import os
-import subprocess
-import sys
 import textwrap
 
 import fakes
 import numpy as np
 import pytest
+import warm
 from kernel_programs import DEVICE
 from runs import build_run
 
@@ -78,9 +77,8 @@ def test_the_mean_is_over_the_time_of_the_work():
 
 
 PROGRAM = """
-import sys
 from regimeter import GPUProfiler
-profiler = GPUProfiler(path=sys.argv[1], telemetry=5)
+profiler = GPUProfiler(path="run.rgm", telemetry=5)
 for _ in range(12):
     with profiler.profile("step"):
         launch(b"gemm")
@@ -89,16 +87,17 @@ profiler.close()
 """
 
 
-def test_a_recorded_program(tmp_path):
+def test_a_recorded_program(tmp_path, command):
     """Scopes with device times, and the clock that NVML tells meanwhile."""
-    script = tmp_path / "program.py"
-    script.write_text(textwrap.dedent(DEVICE) + PROGRAM, encoding="utf-8")
     files = []
     for mhz, kernel_ms in ((1980, 22), (1782, 24)):
-        files.append(tmp_path / f"{mhz}.rgm")
+        folder = tmp_path / str(mhz)
+        folder.mkdir()
         doubles = fakes.environment(cuda=f"ready=1,kernel_ns={kernel_ms}000000", nvml=f"follow=1,sm_mhz={mhz}")
         environment = {**os.environ, **doubles, "REGIMETER_LIBHIP": "off"}
-        subprocess.run([sys.executable, str(script), str(files[-1])], env=environment, check=True, timeout=120)
+        done = warm.program(folder, textwrap.dedent(DEVICE) + PROGRAM, environment)
+        assert done.returncode == 0, done.stderr
+        files.append(folder / "run.rgm")
     assert len(load(files[0]).tables.intervals) == 12
     comparison = compare_profiling_runs(*map(str, files), metrics=("device_time",))
     row = row_of(comparison, "step")
@@ -106,17 +105,12 @@ def test_a_recorded_program(tmp_path):
     assert row.cycles_percent == pytest.approx(100 * ((1 + row.change_percent / 100) * 0.9 - 1))
     assert "the clock was 10 % lower" in comparison.to_text()
     # Every door tells the same of it, and none lets it decide.
+    words = ("compare", *files, "--metric", "device_time", "--format")
     for form in ("text", "markdown", "junit", "html"):
-        done = compared(files, "--format", form)
+        done = command(*words, form, env={"COLUMNS": "300"})  # a narrow terminal has no room for notes
         assert "the clock was 10 % lower" in done.stdout, form
         assert done.returncode == comparison.exit_code, form
-    document = json.loads(compared(files, "--format", "json").stdout)
+    document = json.loads(command(*words, "json").stdout)
     told = next(line for line in document["comparisons"] if line["operation"] == "step")
     assert told["cycles_percent"] == pytest.approx(row.cycles_percent)
     assert told["change_type"] == row.change_type.value
-
-
-def compared(files, *words):
-    command = [sys.executable, "-m", "regimeter", "compare", *map(str, files), "--metric", "device_time", *words]
-    wide = {**os.environ, "COLUMNS": "300"}  # a narrow terminal has no room for notes
-    return subprocess.run(command, env=wide, capture_output=True, text=True, timeout=120, check=False)

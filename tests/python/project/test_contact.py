@@ -11,13 +11,18 @@ from places import TESTS
 SCRIPT = TESTS / "gpu" / "contact.py"
 
 
-def contact(out, *steps):
-    """Run steps; return their lines by name."""
-    command = [sys.executable, str(SCRIPT), "--out", str(out), "--only", *steps]
+def run(out, *words):
+    """Run steps; return their lines, and how the script ended."""
+    command = [sys.executable, str(SCRIPT), "--out", str(out), "--only", *words]
     done = subprocess.run(
         command, env={**os.environ, "REGIMETER_DOUBLES": "1"}, capture_output=True, text=True, timeout=300, check=False
     )
-    lines = [json.loads(line) for line in (out / "contact.jsonl").read_text(encoding="utf-8").splitlines()]
+    return [json.loads(line) for line in (out / "contact.jsonl").read_text(encoding="utf-8").splitlines()], done
+
+
+def contact(out, *steps):
+    """Run steps to their end; return what each found by its name."""
+    lines, done = run(out, *steps)
     assert [line["step"] for line in lines] == list(steps), done.stdout + done.stderr
     assert {line["state"] for line in lines} == {"done"}, lines
     assert {line["on"] for line in lines} == {"doubles"}
@@ -54,11 +59,7 @@ def test_several_tools_answer_and_each_step_keeps_its_raw_buffers(tmp_path):
 
 
 def test_steps_without_time_are_named(tmp_path):
-    command = [sys.executable, str(SCRIPT), "--out", str(tmp_path), "--only", "facts", "build", "--seconds", "1"]
-    done = subprocess.run(
-        command, env={**os.environ, "REGIMETER_DOUBLES": "1"}, capture_output=True, text=True, timeout=300, check=False
-    )
-    lines = [json.loads(line) for line in (tmp_path / "contact.jsonl").read_text(encoding="utf-8").splitlines()]
+    lines, done = run(tmp_path, "facts", "build", "--seconds", "1")
     assert [line["state"] for line in lines] == ["no time was left"] * 2
     assert done.returncode == 2
 

@@ -107,54 +107,12 @@ def test_the_core_can_be_imported_twice():
 # --- leaks ----------------------------------------------------------------------------------------------------
 
 
-def entry_points(folder):
-    """Name -> a call of one entry of the C core, failures included; and what they may keep no reference to."""
-    profiler = GPUProfiler(enable_detailed_metrics=False, memory_interval_ms=0)
-    with profiler.profile("outer", a=1):
-        with profiler.profile("inner"):
-            pass
-    run = profiler.run()
-    run.save(folder / "run.rgm")
-    (folder / "bad.rgm").write_bytes((folder / "run.rgm").read_bytes()[:-9])
-    run.export_json(folder / "run.json")
-    try:
-        recovers = bool(load(folder / "bad.rgm", recover=True))
-    except FormatError:
-        recovers = False
-    decorated = profiler.profile_function("decorated")(lambda *_: None)
-    method = type("A", (), {"method": decorated})().method
-    idle = GPUProfiler(False)
-    columns = {"start_ns": array("q", [1]), "duration_ns": array("q", [1]), "name": array("I", [1])}
+def refused(error, call, *args, **keywords):
+    with pytest.raises(error):
+        call(*args, **keywords)
 
-    def build(spans=columns):
-        return Run._build(["", "a"], {"spans": spans, "lanes": {"name": array("I", [0])}}, "{}", "x", 0, 1, -1, True)
 
-    def refused(error, call, *args, **keywords):
-        with pytest.raises(error):
-            call(*args, **keywords)
-
-    def session():
-        with GPUProfiler(path=folder / "session.rgm", enable_detailed_metrics=False, track_memory=True) as one:
-            with one.profile("a", b=1):
-                pass
-            one.flush()
-            one.run()
-            one.reset()
-
-    def scope_block():
-        with profiler.profile("a", device="cpu", b=[1, {"c": 2.5}]) as scope:
-            scope.annotate(d="e")
-            scope.duration_ms, scope.operation, scope.device, scope.recording  # noqa: B018
-
-    def columns_of():
-        for name in run.spans.columns:
-            getattr(run.spans, name)
-            memoryview(run.spans.column(name)).tolist()
-            np.asarray(run.summary.column("share"))
-        own = run.summarise({})
-        for name in own.columns:
-            getattr(own, name)
-
+def functions_of_the_core():
     return {
         "schema": _core.schema,
         "policy": _core.policy,
@@ -185,6 +143,16 @@ def entry_points(folder):
             refused(TypeError, _core.run_workload, "conv2d", parameters={"side": "x"}),
             refused(TypeError, _core.run_workload, "conv2d", inputs=[1]),
         ),
+    }
+
+
+def entries_of_scopes(profiler, idle):
+    def scope_block():
+        with profiler.profile("a", device="cpu", b=[1, {"c": 2.5}]) as scope:
+            scope.annotate(d="e")
+            scope.duration_ms, scope.operation, scope.device, scope.recording  # noqa: B018
+
+    return {
         "scope": scope_block,
         "scope of a name made here": lambda: profiler.profile("".join(["a", "b"])).__exit__(None, None, None),
         "scope refused": lambda: (
@@ -194,10 +162,20 @@ def entry_points(folder):
         "scope as decorator": lambda: profiler.profile("a")(len)([]),
         "many keywords": lambda: profiler.profile("a", **{f"k{n}": n for n in range(100)}),
         "idle scope": lambda: idle.profile("a", b=1).__enter__().__exit__(None, None, None),
+    }
+
+
+def entries_of_functions(profiler, decorated):
+    return {
         "decorate": lambda: profiler.profile_function("a")(lambda: None)(),
         "decorated call": decorated,
-        "decorated method": method,
+        "decorated method": type("A", (), {"method": decorated})().method,
         "decorated repr": lambda: (repr(decorated), decorated.__reduce__(), decorated.__func__),
+    }
+
+
+def entries_of_a_profiler(profiler):
+    return {
         "switch": lambda: (profiler.disable("off"), profiler.enable("off")),
         "enabled": lambda: setattr(profiler, "enabled", profiler.enabled),
         "sampling": lambda: (profiler._set_sampling(1.0), refused(ValueError, profiler._set_sampling, 2.0)),
@@ -214,11 +192,50 @@ def entry_points(folder):
         "flush": profiler._flush,
         "reset": profiler._reset,
         "snapshot": lambda: (profiler._snapshot(Run), refused(TypeError, profiler._snapshot, int)),
+    }
+
+
+def entries_of_sessions(folder):
+    def session():
+        with GPUProfiler(path=folder / "session.rgm", enable_detailed_metrics=False, track_memory=True) as one:
+            with one.profile("a", b=1):
+                pass
+            one.flush()
+            one.run()
+            one.reset()
+
+    return {
         "session": session,
         "session refused": lambda: (
             refused(TypeError, GPUProfiler, no_such=1),
             refused(ValueError, GPUProfiler, path=folder / "run.json"),
         ),
+    }
+
+
+def entries_of_runs(run, folder):
+    run.save(folder / "run.rgm")
+    (folder / "bad.rgm").write_bytes((folder / "run.rgm").read_bytes()[:-9])
+    run.export_json(folder / "run.json")
+    try:
+        recovers = bool(load(folder / "bad.rgm", recover=True))
+    except FormatError:
+        recovers = False
+    columns = {"start_ns": array("q", [1]), "duration_ns": array("q", [1]), "name": array("I", [1])}
+
+    def build(spans=columns):
+        return Run._build(["", "a"], {"spans": spans, "lanes": {"name": array("I", [0])}}, "{}", "x", 0, 1, -1, True)
+
+    def columns_of():
+        for name in run.spans.columns:
+            getattr(run.spans, name)
+            memoryview(run.spans.column(name)).tolist()
+            np.asarray(run.summary.column("share"))
+        own = run.summarise({})
+        for name in own.columns:
+            getattr(own, name)
+
+    return {
         "build": lambda: build().get_summary(),
         "build refused": lambda: (
             refused(ValueError, build, columns | {"name": array("I", [9])}),
@@ -241,7 +258,23 @@ def entry_points(folder):
         "results": lambda: (run.entries, run.summary, run.summarise({"percentile_tail": 0.9})),
         "results refused": lambda: refused(ValueError, run.summarise, {"x": 1}),
         "arrow": lambda: run.spans.__arrow_c_stream__(),
-    }, (profiler, idle, run, decorated, method, decorated.__func__, Run, GPUProfiler)
+    }
+
+
+def entry_points(folder):
+    """Name -> a call of one entry of the C core, failures included; and what they may keep no reference to."""
+    profiler = GPUProfiler(enable_detailed_metrics=False, memory_interval_ms=0)
+    with profiler.profile("outer", a=1):
+        with profiler.profile("inner"):
+            pass
+    run = profiler.run()
+    decorated = profiler.profile_function("decorated")(lambda *_: None)
+    functions = entries_of_functions(profiler, decorated)
+    idle = GPUProfiler(False)
+    calls = functions_of_the_core() | entries_of_scopes(profiler, idle) | functions | entries_of_a_profiler(profiler)
+    calls |= entries_of_sessions(folder) | entries_of_runs(run, folder)
+    method = functions["decorated method"]
+    return calls, (profiler, idle, run, decorated, method, decorated.__func__, Run, GPUProfiler)
 
 
 @pytest.mark.slow

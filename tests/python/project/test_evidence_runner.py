@@ -4,6 +4,7 @@ measurements on doubles of the driver, CUPTI, NVML and torch. No figure from her
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -35,14 +36,20 @@ def run(folder, *words, environment=None, package=TESTS / "gpu" / "evidence", ti
 # --- the runner -----------------------------------------------------------------------------------------------------
 
 
-def test_without_torch_there_is_one_line(tmp_path):
-    (tmp_path / "torch.py").write_text("raise ImportError('none here')")
-    done = run(
-        tmp_path / "out",
-        environment={**os.environ, "PYTHONPATH": str(tmp_path) + ":" + os.environ.get("PYTHONPATH", "")},
-    )
+@pytest.mark.parametrize(
+    ("torch", "said"),
+    [
+        ("raise ImportError('none here')", r"torch is not installed \(none here\); nothing measured\n"),
+        ("import os; os.abort()", "(?s).*the look for a device ended with -6.*"),
+    ],
+    ids=["absent", "crashes"],
+)
+def test_a_torch_that_cannot_be_used_is_told(torch, said, tmp_path):
+    (tmp_path / "torch.py").write_text(torch)
+    path = os.pathsep.join((str(tmp_path), os.environ.get("PYTHONPATH", "")))
+    done = run(tmp_path / "out", environment={**os.environ, "PYTHONPATH": path})
     assert done.returncode == 1
-    assert done.stderr == "torch is not installed (none here); nothing measured\n"
+    assert re.fullmatch(said, done.stderr)
     assert not (tmp_path / "out").exists()
 
 
@@ -52,16 +59,6 @@ def test_without_a_device_there_is_one_line(tmp_path):
     done = run(tmp_path / "out", environment=environment)
     assert (done.returncode, done.stderr) == (1, "torch finds no CUDA device; nothing measured\n")
     assert not (tmp_path / "out").exists()
-
-
-def test_a_torch_that_crashes_is_told(tmp_path):
-    (tmp_path / "torch.py").write_text("import os; os.abort()")
-    done = run(
-        tmp_path / "out",
-        environment={**os.environ, "PYTHONPATH": str(tmp_path) + ":" + os.environ.get("PYTHONPATH", "")},
-    )
-    assert done.returncode == 1
-    assert "the look for a device ended with -6" in done.stderr
 
 
 BROKEN = {
@@ -166,14 +163,29 @@ def test_everything_is_expected_to_end_in_time():
 # --- measurements on doubles ----------------------------------------------------------------------------------------
 
 
+def measured(folder, *names, **variables):
+    """Run measurements to their end; return their rows by name."""
+    done = run(folder, "--only", *names, environment=with_stub(**variables))
+    document = json.loads((folder / "evidence.json").read_text())
+    rows = {row["name"]: row for row in document["measurements"]}
+    assert {name: row["state"] for name, row in rows.items()} == dict.fromkeys(names, "measured"), done.stdout
+    return rows
+
+
+def part(folder, target, *arguments, **variables):
+    """Run one function of a measurement in a process of its own; return what it found."""
+    command = [sys.executable, str(TESTS / "gpu" / "evidence"), "--call", target, "--arguments", json.dumps(arguments)]
+    done = subprocess.run(
+        [*command, "--result", str(folder / "result.json")],
+        env=with_stub(**variables), capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return json.loads((folder / "result.json").read_text())["found"]
+
+
 def test_measurements_run_to_their_end_on_doubles(tmp_path):
     """Those that need of torch no more than streams, events and launches."""
-    names = ["event_times", "scope_cost", "stream_lanes", "device_telemetry", "hardware_counters"]
-    done = run(tmp_path, "--only", *names)
-    document = json.loads((tmp_path / "evidence.json").read_text())
-    rows = {row["name"]: row for row in document["measurements"]}
-    assert set(rows) == set(names)
-    assert {name: row["state"] for name, row in rows.items()} == dict.fromkeys(names, "measured"), done.stdout
+    rows = measured(tmp_path, "event_times", "scope_cost", "stream_lanes", "device_telemetry", "hardware_counters")
     lanes = {claim["claim"]: claim for claim in rows["stream_lanes"]["claims"]}
     assert lanes["kernels on each lane"]["holds"] is True
     assert lanes["events were recorded in the streams of the work"]["holds"] is True
@@ -191,13 +203,7 @@ def test_measurements_run_to_their_end_on_doubles(tmp_path):
     ("million_kernels:measure", [12_000, 1_200]),
 ])  # fmt: skip
 def test_parts_run_to_their_end_on_doubles(tmp_path, target, arguments):
-    result = tmp_path / "result.json"
-    command = [sys.executable, str(TESTS / "gpu" / "evidence"), "--call", target, "--arguments", json.dumps(arguments)]
-    done = subprocess.run(
-        [*command, "--result", str(result)], env=with_stub(), capture_output=True, text=True, timeout=300, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    found = json.loads(result.read_text())["found"]
+    found = part(tmp_path, target, *arguments)
     if target.startswith("attribution"):
         assert found["kernels"] > 50
         assert found["without_launch"] == found["without_scope"] == 0
@@ -214,11 +220,7 @@ def test_parts_run_to_their_end_on_doubles(tmp_path, target, arguments):
 
 
 def test_graphs_compilation_and_memory_run_to_their_end_on_doubles(tmp_path):
-    names = ["graphs", "torch_memory", "stalls", "compiled"]
-    done = run(tmp_path, "--only", *names)
-    document = json.loads((tmp_path / "evidence.json").read_text())
-    rows = {row["name"]: row for row in document["measurements"]}
-    assert {name: row["state"] for name, row in rows.items()} == dict.fromkeys(names, "measured"), done.stdout
+    rows = measured(tmp_path, "graphs", "torch_memory", "stalls", "compiled")
     graph = {claim["claim"]: claim["holds"] for claim in rows["graphs"]["claims"]}
     assert graph["by node: scopes of the captures, by replay"]
     assert graph["by node: scopes that replays belong to"]
@@ -234,16 +236,8 @@ def test_graphs_compilation_and_memory_run_to_their_end_on_doubles(tmp_path):
 def test_calibration_runs_to_its_end_on_doubles(tmp_path):
     """Rates of a double that takes the same time for everything are nonsense; that they are judged is what is shown."""
     doubles = fakes.environment(cuda="follow=0,paper=0,kernel_ns=2500000", nvrtc="")
-    result = tmp_path / "result.json"
     few = {"dispatch_calls": 500, "batches": 1, "batch": 1, "launches": 100, "transfer_bytes": 1 << 20}
-    arguments = json.dumps([few])
-    command = [sys.executable, str(TESTS / "gpu" / "evidence"), "--call", "calibration:calibrated"]
-    done = subprocess.run(
-        [*command, "--arguments", arguments, "--result", str(result)],
-        env=with_stub(**doubles, REGIMETER_CACHE="off"), capture_output=True, text=True, timeout=300, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    row = json.loads(result.read_text())["found"]
+    row = part(tmp_path, "calibration:calibrated", few, **doubles, REGIMETER_CACHE="off")
     assert (row["name"], row["peaks"]["source"]) == ("NVIDIA H100 80GB HBM3", "datasheet")
     claims = {claim.claim: claim.holds for claim in calibration.judge({"calibrations": [row, row]})}
     assert claims["memory_copy: difference of the two"] is True
@@ -255,29 +249,20 @@ def test_calibration_runs_to_its_end_on_doubles(tmp_path):
 def test_regimes_run_to_their_end_on_doubles(tmp_path):
     """Neither verdicts nor counters of a double mean anything; every operation has both."""
     doubles = fakes.environment(cuda="follow=0,paper=0,memory_bytes=85899345920", cupti_profiler="", nvrtc="")
-    done = run(tmp_path, "--only", "regimes", environment=with_stub(**doubles, REGIMETER_CACHE="off"))
-    document = json.loads((tmp_path / "evidence.json").read_text())
-    (row,) = document["measurements"]
-    assert row["state"] == "measured", done.stdout
-    told = row["found"]["profiled"]
+    found = measured(tmp_path, "regimes", **doubles, REGIMETER_CACHE="off")["regimes"]["found"]
+    told = found["profiled"]
     assert [name for name, profile in told.items() if "failed" in profile] == []
     assert len(told) >= regimes.LEAST
-    assert row["found"]["counted"].get("reason") is None
-    assert row["found"]["counted"]["rows"].keys() == told.keys()
+    assert found["counted"].get("reason") is None
+    assert found["counted"]["rows"].keys() == told.keys()
 
 
 @pytest.mark.slow
 def test_workloads_run_on_a_device_that_is_this_processor(tmp_path):
-    result = tmp_path / "result.json"
-    command = [sys.executable, str(TESTS / "gpu" / "evidence"), "--call", "workloads:measure"]
-    arguments = json.dumps([{"warmup": 0, "iterations": 1}])
-    done = subprocess.run(
-        [*command, "--arguments", arguments, "--result", str(result)],
-        env=with_stub(**fakes.environment(cuda_host="", nvrtc=""), REGIMETER_CACHE="off"),
-        capture_output=True, text=True, timeout=300, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    errors = [claim for claim in workloads.judge(json.loads(result.read_text())["found"]) if "error" in claim.claim]
+    doubles = fakes.environment(cuda_host="", nvrtc="")
+    few = {"warmup": 0, "iterations": 1}
+    found = part(tmp_path, "workloads:measure", few, **doubles, REGIMETER_CACHE="off")
+    errors = [claim for claim in workloads.judge(found) if "error" in claim.claim]
     assert len(errors) == 9
     assert all(claim.holds for claim in errors)
 

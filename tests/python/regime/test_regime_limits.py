@@ -11,10 +11,10 @@ import time
 
 import numpy as np
 import pytest
+from made_up_machine import measurement
 
 from regimeter import _core, suggest_optimization
 from regimeter.regime import known_work, limits, plain_data, replay, stopwatch, unwrap
-from regimeter.regime.stopwatch import Measurement
 
 KNOWN = {"host": True, "time_ns": 1e7, "time_spread": 0.05}
 
@@ -149,10 +149,6 @@ def test_a_forked_child_does_not_wait_for_the_parents_thread():
 
 
 # --- what the system did -------------------------------------------------------------------------------------------
-
-
-def measurement(**told):
-    return Measurement(1e8, 1e8, None, 1e8, 1e8, 0, told.pop("faults", 0), 0, 0, 5, 0.05, (100_000_000,) * 5, **told)
 
 
 def test_the_systems_time_is_named_by_what_moved():
@@ -388,6 +384,12 @@ def test_more_than_one_call_is_not():
         spin,
     ):
         assert unwrap.single_call(function, (), {}) is None
+
+
+@pytest.mark.parametrize(("views", "is_read"), [(2, True), (30, False)])
+def test_a_function_of_many_instructions_is_not_read(views, is_read):
+    function = eval(f"lambda x: np.sort(x{'[:]' * views})")
+    assert (unwrap.single_call(function, (random(10),), {}) is not None) == is_read
 
 
 # --- what is said --------------------------------------------------------------------------------------------------

@@ -6,8 +6,8 @@ import re
 from importlib.util import find_spec
 
 import pytest
+from made_up_machine import REGIMES, calibration
 from needed import package
-from test_regime_operation import REGIMES, calibration
 
 import regimeter
 from regimeter import UnavailableError

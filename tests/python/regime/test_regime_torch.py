@@ -4,15 +4,14 @@
 import threading
 
 import pytest
+from made_up_machine import REGIMES, calibration, every_call_takes
 from needed import package
-from test_regime_operation import REGIMES, calibration
 
 torch = package("torch")
 
 import regimeter  # noqa: E402
 from regimeter import GPUProfiler, MultiGPUError  # noqa: E402
 from regimeter.regime import blocks, floor, replay, torch_work  # noqa: E402
-from regimeter.regime.stopwatch import Measurement  # noqa: E402
 
 F = torch.nn.functional
 ONES = torch.ones(10)
@@ -72,9 +71,7 @@ def test_a_small_call_without_a_count_is_overhead(profiler, monkeypatch):
     monkeypatch.setattr("regimeter.regime.floor.shortest_call", lambda *told: (1500.0, 0.05))
 
     def verdict(size, microseconds):
-        ns = microseconds * 1000
-        measured = Measurement(ns, ns, None, ns, ns, 0, 0, 0, 0, 5, 0.01, (ns,) * 5)
-        monkeypatch.setattr("regimeter.regime.stopwatch.measure", lambda call, repeat, *rest: (call(), measured))
+        every_call_takes(monkeypatch, microseconds * 1000)
         return profiler.profile_operation(F.softmax, torch.ones(size, 4), 1)
 
     small = verdict(3, 5)

@@ -9,22 +9,17 @@ import random as lots
 
 import numpy as np
 import pytest
+from made_up_machine import measurement
 
 from regimeter import _core, suggest_optimization
 from regimeter.regime import draws, known_work, limits, operators, parts, plain_data, replay, tables, unwrap
 from regimeter.regime.arguments import arrays_in
-from regimeter.regime.stopwatch import Measurement
 
 KNOWN = {"host": True, "time_ns": 1e7, "time_spread": 0.05}
 
 
 def random(*shape):
     return np.random.default_rng(1).random(shape)
-
-
-def measurement(wall=1e8, **told):
-    cpu = told.pop("cpu", wall)
-    return Measurement(wall, wall, None, cpu, cpu, 0, 0, 0, 0, 5, 0.05, (int(wall),) * 5, **told)
 
 
 # --- operators ------------------------------------------------------------------------------------------------------
@@ -299,8 +294,8 @@ def test_time_without_a_processor_comes_on_top():
 
 
 def test_the_systems_part_is_of_the_whole_time():
-    busy = {"system_share": 0.8, "system_cpu_ns": 5e8}
-    assert limits.of_measurement(measurement(cpu=0.5e8, **busy), 1e10)["system"][0] == pytest.approx(0.4)
+    busy = measurement(thread_cpu_ns=0.5e8, process_cpu_ns=0.5e8, system_share=0.8, system_cpu_ns=5e8)
+    assert limits.of_measurement(busy, 1e10)["system"][0] == pytest.approx(0.4)
 
 
 def test_calls_that_were_too_short_to_be_looked_at_are_to_be_repeated():

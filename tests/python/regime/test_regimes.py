@@ -4,6 +4,7 @@
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -459,12 +460,11 @@ def test_a_file_that_is_no_calibration_is_named(tmp_path: Path) -> None:
 # --- the command --------------------------------------------------------------------------------------------------
 
 
-def command(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "regimeter", *words], capture_output=True, text=True, check=False)
+Command = Callable[..., subprocess.CompletedProcess[str]]
 
 
-def test_the_command_prints_every_share() -> None:
-    path = str(trace_path("h100_bert_small.json.gz"))
+def test_the_command_prints_every_share(command: Command) -> None:
+    path = trace_path("h100_bert_small.json.gz")
     done = command("regime", path, "--by", "scope", "--top", "2")
     assert done.returncode == 0, done.stderr
     assert "device 0: OVERHEAD_BOUND, host wait" in done.stdout
@@ -479,15 +479,16 @@ def test_the_command_prints_every_share() -> None:
 def test_a_program_is_recorded_once(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text("import sys, regimeter\nopen(sys.argv[1], 'a').write('x')\n")
-    done = command("regime", "-o", str(tmp_path / "run.rgm"), str(program), str(tmp_path / "runs"))
+    words = ["regime", "-o", str(tmp_path / "run.rgm"), str(program), str(tmp_path / "runs")]
+    done = subprocess.run([sys.executable, "-m", "regimeter", *words], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "runs").read_text() == "x"
     assert "UNKNOWN" in done.stdout
 
 
-def test_a_file_of_ceilings_that_is_none_is_one_line(tmp_path: Path) -> None:
+def test_a_file_of_ceilings_that_is_none_is_one_line(tmp_path: Path, command: Command) -> None:
     (tmp_path / "c.json").write_text("{}")
-    done = command("regime", str(trace_path("a100_triton.json.gz")), "--ceilings", str(tmp_path / "c.json"))
+    done = command("regime", trace_path("a100_triton.json.gz"), "--ceilings", tmp_path / "c.json")
     assert done.returncode != 0
     assert done.stderr.count("\n") == 1
     assert "regimeter calibrate --json" in done.stderr

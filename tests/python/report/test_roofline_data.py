@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from made_up_machine import calibration
 from page_columns import unpacked
-from test_regime_operation import calibration
 from traces import load_trace, trace_path
 
 import regimeter

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from made_up_machine import calibration
 from needed import package
 from page_data import page_of, sections_of
 from serving import SPANS_A_COUNT, Server, record, serving
-from test_regime_operation import calibration
 from traces import trace_path
 
 from regimeter import load

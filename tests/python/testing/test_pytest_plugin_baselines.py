@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What may be a baseline of the pytest plugin: whole sessions with possible figures, where environments compare."""
+"""Baselines of the pytest plugin: how they are kept, and what may be one: whole sessions with possible figures, where
+environments compare."""
 
 import json
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
-from plugin_session import run, save, session, settled  # noqa: F401  (a fixture)
-from test_pytest_plugin import faked, timed  # noqa: F401  (a fixture)
+from plugin_session import run, save, session, timed
+from published import check
 
 pytest_plugins = ["pytester"]
 
@@ -32,7 +36,7 @@ SAVING = ("--perf-save=main", "--perf-autosave", "--perf-update-baseline")
     ],
 )
 def test_part_of_a_session_is_no_baseline(
-    faked: pytest.Pytester,  # noqa: F811
+    saved: pytest.Pytester,
     stop: str,
     options: tuple[str, ...],
     code: int,
@@ -40,23 +44,21 @@ def test_part_of_a_session_is_no_baseline(
     saving: tuple[str, ...],
 ) -> None:
     apart = "assert" not in stop  # what ends a session would end this one
-    faked.makepyfile(timed(1e-3))
-    run(faked, "--perf-save=main")
-    faked.makepyfile(HALF.format(stop=stop))
+    saved.makepyfile(HALF.format(stop=stop))
     for wanted in saving:
-        result = run(faked, wanted, "--perf-json=out.json", *options, apart=apart)
+        result = run(saved, wanted, "--perf-json=out.json", *options, apart=apart)
         assert result.ret == code
         result.stdout.fnmatch_lines(
             [f"Nothing was saved: {said.replace('(', '[(]')}, and part of a session is no baseline"]
         )
-        assert json.loads((faked.path / "out.json").read_text())["partial"] == said
-    assert [path.name for path in (faked.path / ".regimeter" / "perf").iterdir()] == ["0001_main.json"]
-    result = run(faked, "--perf-compare=main", *options, apart=apart)
+        assert json.loads((saved.path / "out.json").read_text())["partial"] == said
+    assert [path.name for path in (saved.path / ".regimeter" / "perf").iterdir()] == ["0001_main.json"]
+    result = run(saved, "--perf-compare=main", *options, apart=apart)
     result.stdout.no_fnmatch_line("PERF GATE PASSED*")
     result.stdout.fnmatch_lines([f"PERF GATE OF PART OF THE TESTS *{said.replace('(', '[(]')}"])
 
 
-def test_a_session_that_lost_a_worker_is_no_baseline(faked: pytest.Pytester) -> None:  # noqa: F811
+def test_a_session_that_lost_a_worker_is_no_baseline(faked: pytest.Pytester) -> None:
     pytest.importorskip("xdist")
     faked.makepyfile(HALF.format(stop="import os; os._exit(9)"))
     result = run(faked, "-p", "xdist", "-n", "2", "--perf-save=main", apart=True)
@@ -64,7 +66,7 @@ def test_a_session_that_lost_a_worker_is_no_baseline(faked: pytest.Pytester) -> 
     assert not (faked.path / ".regimeter").exists()
 
 
-def test_tests_of_one_side_are_named(faked: pytest.Pytester) -> None:  # noqa: F811
+def test_tests_of_one_side_are_named(faked: pytest.Pytester) -> None:
     here = "test_tests_of_one_side_are_named.py"
     save(faked.path, session({f"{here}::test_step": {"time": [[1e-3] * 20]}, f"{here}::test_gone": {"time": [[1.0]]}}))
     faked.makepyfile(timed(1e-3) + "\n        def test_new(gpu_benchmark, work):\n"
@@ -78,7 +80,7 @@ def test_tests_of_one_side_are_named(faked: pytest.Pytester) -> None:  # noqa: F
     ])  # fmt: skip
 
 
-def test_a_baseline_with_which_nothing_compares_decides_nothing(faked: pytest.Pytester) -> None:  # noqa: F811
+def test_a_baseline_with_which_nothing_compares_decides_nothing(faked: pytest.Pytester) -> None:
     name = "test_a_baseline_with_which_nothing_compares_decides_nothing.py::test_step"
     faked.makepyfile(timed(1e-3))
     other = {"metadata": {"batch_size": 8}, "device": {"name": "A100"}}
@@ -115,7 +117,7 @@ def test_a_baseline_with_which_nothing_compares_decides_nothing(faked: pytest.Py
     ],
 )
 def test_a_damaged_baseline_is_one_error_with_its_place(
-    faked: pytest.Pytester,  # noqa: F811
+    faked: pytest.Pytester,
     metrics: object,
     place: str,
 ) -> None:
@@ -129,7 +131,7 @@ def test_a_damaged_baseline_is_one_error_with_its_place(
     assert "save the session anew with --perf-save" in line
 
 
-def test_a_baseline_that_is_nested_too_deeply(faked: pytest.Pytester) -> None:  # noqa: F811
+def test_a_baseline_that_is_nested_too_deeply(faked: pytest.Pytester) -> None:
     faked.makepyfile(timed(1e-3))
     save(faked.path, {}).write_text("[" * 100_000 + "]" * 100_000)
     result = run(faked, "--perf-compare=main")
@@ -137,3 +139,98 @@ def test_a_baseline_that_is_nested_too_deeply(faked: pytest.Pytester) -> None:  
     result.stderr.fnmatch_lines(
         ["*0001_main.json cannot be read as a saved session: nested too deeply; save the session*"]
     )
+
+
+# --- how they are kept ------------------------------------------------------------------------------------------
+
+
+def test_update_makes_the_session_the_baseline_and_keeps_what_did_not_run(faked: pytest.Pytester) -> None:
+    save(faked.path, session({"other.py::test_old": {"time": [[1.0]]}}))
+    faked.makepyfile(timed(1e-3))
+    assert run(faked, "--perf-update-baseline").ret == 0
+    faked.makepyfile(timed(1.5e-3))
+    result = run(faked, "--perf-compare=main", "--perf-update-baseline")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["Baseline updated: *0003_main.json", "The new baseline takes over 1 regressions*"])
+    document = check(json.loads((faked.path / ".regimeter/perf/0003_main.json").read_text()))
+    assert {one["operation"].rpartition("::")[2] for one in document["tests"]} == {"test_step", "test_old"}
+    assert run(faked, "--perf-compare=main").ret == 0
+
+
+def test_several_saved_sessions_are_launches(faked: pytest.Pytester) -> None:
+    faked.makepyfile(timed(1e-3))
+    for _ in range(3):
+        run(faked, "--perf-save=main")
+    run(faked, "--perf-compare=main:3", "--perf-json=out.json")
+    row = json.loads((faked.path / "out.json").read_text())["comparison"]["comparisons"][0]
+    assert row["baseline_launches"] == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("{", "cannot be read as a saved session"),
+        ('{"format": "other"}', "its format is not 'regimeter.perf'"),
+        ('{"format": "regimeter.perf", "version": 9}', "its version is 9"),
+        ('{"format": "regimeter.perf", "version": 1, "tests": [1]}', "no list of records"),
+        ("[]", "its format is not"),
+    ],
+)
+def test_an_unreadable_baseline_ends_the_session_before_the_first_test(
+    faked: pytest.Pytester, text: str, error: str
+) -> None:
+    save(faked.path, {}).write_text(text)
+    faked.makepyfile(timed(1e-3))
+    result = run(faked, "--perf-compare=main")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"*0001_main.json*{error}*"])
+
+
+def test_hostile_names_stay_names(faked: pytest.Pytester) -> None:
+    name = "../../etc/pass wd\n<&>"
+    faked.makepyfile(timed(1e-3))
+    assert run(faked, f"--perf-save={name}").ret == 0
+    files = list((faked.path / ".regimeter" / "perf").iterdir())
+    assert len(files) == 1
+    assert json.loads(files[0].read_text())["name"] == name
+    from regimeter.testing.storage import FileStorage
+
+    assert len(FileStorage(files[0].parent).find(name)) == 1
+
+
+def test_a_database_keeps_sessions_as_files_do(faked: pytest.Pytester, history_place: str) -> None:
+    place = history_place if "://" in history_place else f"sqlite:///{history_place}"
+    storage = f"--perf-storage={place}"
+    faked.makepyfile(timed(1e-3))
+    for _ in range(2):
+        assert run(faked, storage, "--perf-save=main").ret == 0
+    assert run(faked, storage, "--perf-compare=main:2").ret == 0
+    faked.makepyfile(timed(1.2e-3))
+    result = run(faked, storage, "--perf-compare=main", "--perf-report=junit:out.xml")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(["PERF GATE FAILED  1 regression*", "Baseline: run 2 (main)*"])
+    assert "<failure" in (faked.path / "out.xml").read_text()
+    result = run(faked, storage, "--perf-compare=other")
+    result.stdout.fnmatch_lines(["There is no baseline 'other'*"])
+    # The runs are the history's own: its verbs see the test as an operation, and the newest session last.
+    from regimeter.history import open_history
+    from regimeter.history.series import series_of
+
+    history = open_history(history_place, create=False)
+    (operation,) = history.operations()
+    (series,) = series_of(history, operation)
+    assert operation.endswith(".py::test_step")
+    assert [point.launches for point in series.points] == [1, 1]
+
+
+def test_two_sessions_that_save_at_once_keep_both(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from regimeter.testing.storage import FileStorage\n"
+        "store = FileStorage(Path(sys.argv[1]))\n"
+        "for i in range(20): store.save({'format': 'regimeter.perf', 'version': 1, 'name': sys.argv[2], 'tests': []})\n"
+    )
+    children = [subprocess.Popen([sys.executable, "-c", code, str(tmp_path), name]) for name in ("a", "b")]
+    assert [child.wait(300) for child in children] == [0, 0]
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert len(names) == 40
+    assert sum(name.endswith("_a.json") for name in names) == 20

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from plugin_session import run, settled  # noqa: F401  (a fixture)
+from plugin_session import run
 
 from regimeter import _core
 from regimeter.compare.ab import device

@@ -8,7 +8,7 @@ import stat
 
 import needed
 import pytest
-from plugin_session import run, save, session, settled  # noqa: F401  (a fixture)
+from plugin_session import run, save, session
 
 from regimeter.system import callgrind
 from regimeter.testing.counts import CLOCK, environment

@@ -6,7 +6,7 @@ import json
 import fakes
 import pytest
 from places import HELPERS
-from plugin_session import run, settled  # noqa: F401  (a fixture)
+from plugin_session import run
 
 pytest_plugins = ["pytester"]
 

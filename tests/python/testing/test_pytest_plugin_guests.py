@@ -7,7 +7,7 @@ from importlib.util import find_spec
 
 import pytest
 from needed import need
-from plugin_session import run, save, session, settled  # noqa: F401  (a fixture)
+from plugin_session import run, save, session
 
 pytest_plugins = ["pytester"]
 

@@ -238,13 +238,9 @@ def test_names_of_others_steer_neither_terminal_nor_page():
     assert "<b>" not in made.render("markdown")
 
 
-def test_importing_the_package_brings_no_torch():
-    code = (
-        "import sys, regimeter, regimeter.workloads\n"
-        "print([m for m in ('torch', 'sqlalchemy', 'scipy') if m in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+def test_importing_the_package_brings_no_torch(run_python):
+    code = "import sys, regimeter.workloads; print({'torch', 'sqlalchemy', 'scipy'} & sys.modules.keys())"
+    assert run_python(code).stdout == "set()\n"
 
 
 # --- sweep ----------------------------------------------------------------------------------------------------
@@ -435,18 +431,8 @@ def test_advice_follows_from_what_was_measured():
 
 
 def test_advice_stands_in_text_json_and_page(capsys, tmp_path):
-    words = [
-        "workloads",
-        "run",
-        "--kernel",
-        "pixel_entropy",
-        "--backend",
-        "c",
-        "--iterations",
-        "3",
-        "--policy",
-        "slow_us=0",
-    ]
+    words = ["workloads", "run", "--kernel", "pixel_entropy", "--backend", "c", "--iterations", "3"]
+    words += ["--policy", "slow_us=0"]
     assert main(words) == 0
     command = "regimeter workloads sweep pixel_entropy --backend c --over window"
     said = capsys.readouterr().out
@@ -460,15 +446,14 @@ def test_advice_stands_in_text_json_and_page(capsys, tmp_path):
     assert main(sweep) == 0, "the command that is printed works"
 
 
-def test_a_monitor_of_the_program_has_the_times_too():
-    code = (
+def test_a_monitor_of_the_program_has_the_times_too(run_python):
+    said = run_python(
         "import regimeter\n"
         "regimeter.run_workloads('ar_forecast', backend='c', iterations=4)\n"
         "monitor = regimeter.get_global_monitor()\n"
         "assert 'ar_forecast' not in monitor.get_report()\n"
         "regimeter.run_workloads('ar_forecast', backend='c', iterations=4)\n"
         "print(monitor.get_report())\n"
-    )
-    said = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=120).stdout
+    ).stdout
     assert "ar_forecast" in said
     assert "4 calls" in said
