@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from test_verdict import verdict
+from verdicts import verdict
 
 import regimeter
 from regimeter.suggest.verdict import Verdict
