@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import warm
 from sampled_stacks import count, found_most
 
 import regimeter
@@ -19,22 +20,30 @@ RECORD = [sys.executable, "-m", "regimeter", "record", "-q", "-o", "run.rgm"]
 
 
 @pytest.fixture
-def program(tmp_path):
-    """Record a program of this text, with words for `record`; return its run."""
+def started(tmp_path):
+    """Record a program of this text from its start on, with words for `record`; return its run."""
 
-    def record(text: str, *options: str, words: tuple[str, ...] = ("prog.py",), code: int = 0, **more: object) -> Run:
+    def record(text: str, words: tuple[str, ...] = ("prog.py",), *, code: int = 0, **more: object) -> Run:
         (tmp_path / "prog.py").write_text(textwrap.dedent(text))
-        done = subprocess.run(
-            [*RECORD, *options, *words], cwd=tmp_path, capture_output=True, text=True, timeout=300, **more
-        )
+        done = subprocess.run([*RECORD, *words], cwd=tmp_path, capture_output=True, text=True, timeout=300, **more)
         assert done.returncode == code, done.stderr
         return regimeter.load(tmp_path / "run.rgm")
 
     return record
 
 
-def test_a_stack_is_that_of_the_program(program, tmp_path):
-    run = program(
+@pytest.fixture
+def program(tmp_path):
+    """Record a program of this text from a warm process; return its run."""
+
+    def record(text: str, *options: str) -> Run:
+        return regimeter.load(warm.record(tmp_path, textwrap.dedent(text), *options, name="prog.py"))
+
+    return record
+
+
+def test_a_stack_is_that_of_the_program(started, tmp_path):
+    run = started(
         """
         import time
 
@@ -119,8 +128,8 @@ def test_a_spawned_child_has_samples_of_its_own(program, tmp_path):
     assert count(run, lambda frames, state: frames[0][0]).most_common(1)[0][0] == "child"
 
 
-def test_other_children_see_nothing_of_it(program):
-    program(
+def test_other_children_see_nothing_of_it(started):
+    started(
         """
         import os, subprocess, sys
         code = "import os, sys; sys.exit('regimeter' in sys.modules or 'PYTHONPATH' in os.environ)"
@@ -177,8 +186,8 @@ busy()
     ("words", "stdin", "file"),
     [(("-c", BUSY), None, "<string>"), (("-",), BUSY, "<stdin>"), (("-m", "prog"), None, "")],
 )
-def test_programs_without_a_file(words, stdin, file, program, tmp_path):
-    run = program(BUSY, words=words, input=stdin)
+def test_programs_without_a_file(words, stdin, file, started, tmp_path):
+    run = started(BUSY, words=words, input=stdin)
     found = count(run, lambda frames, state: frames[0][:2])
     assert found_most(found) == ("busy", file or str(tmp_path / "prog.py"))
 
@@ -186,16 +195,13 @@ def test_programs_without_a_file(words, stdin, file, program, tmp_path):
 @pytest.mark.parametrize(
     ("end", "code"), [("os._exit(3)", 3), ("os.kill(os.getpid(), 9)", 137), ("sys.exit(2)", 2), ("1/0", 1)]
 )
-def test_however_it_ends(end, code, program):
-    run = program(BUSY + end, code=-9 if code == 137 else code)
+def test_however_it_ends(end, code, started):
+    run = started(BUSY + end, code=-9 if code == 137 else code)
     assert count(run, lambda frames, state: frames[0][0])["busy"] >= 3
 
 
-def test_exec_leaves_both_recordings(program, tmp_path):
-    run = program(
-        BUSY + "if len(sys.argv) < 2: os.execv(sys.executable, [sys.executable, 'prog.py', 'again'])",
-        words=("prog.py",),
-    )
+def test_exec_leaves_both_recordings(started, tmp_path):
+    run = started(BUSY + "if len(sys.argv) < 2: os.execv(sys.executable, [sys.executable, 'prog.py', 'again'])")
     assert count(run, lambda frames, state: frames[0][0])["busy"] >= 3
     before = regimeter.load(tmp_path / "run.rgm.unfinished-1", recover=True)
     assert count(before, lambda frames, state: frames[0][0])["busy"] > 10

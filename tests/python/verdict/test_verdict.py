@@ -37,11 +37,11 @@ PROGRAMS = {
         "while thread.is_alive():\n    with lock:\n        pass\n    thread.join(0.0002)\n"
     ),
     "garbage_collection": (
-        "import gc\nkept = [[index] for index in range(300_000)]\nfor _ in range(40):\n    gc.collect()\n"
+        "import gc\nkept = [[index] for index in range(300_000)]\nfor _ in range(20):\n    gc.collect()\n"
     ),
     "native": (
         "import numpy\nleft = numpy.full((400, 400), 0.5)\n"
-        "for _ in range(200):\n    left = left @ left\n    left /= 100\n"
+        "for _ in range(80):\n    left = left @ left\n    left /= 100\n"
     ),
     "small_work": (
         "import torch\nleft, right = torch.eye(4), torch.ones(4, 4) / 5\n"

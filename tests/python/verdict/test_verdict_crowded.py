@@ -66,7 +66,7 @@ def others(count: int, code: str) -> Iterator[None]:
 
 def test_collections_that_others_hold_up_are_no_larger_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with others(4, ALWAYS):
+    with others(3, ALWAYS):
         found = verdict(regimeter.load(record(tmp_path, COLLECTS)))
     truth = json.loads(Path("spent.json").read_text())
     assert found.displaced > found.samples, "nobody else had the processor"
