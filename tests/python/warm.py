@@ -129,10 +129,13 @@ def record(folder: Path, code: str, *options: str, quiet: bool = True, name: str
     return folder / "run.rgm"
 
 
-def command(folder: Path, *words: object) -> "subprocess.CompletedProcess[str]":
+def command(
+    folder: Path, *words: object, variables: Mapping[str, str] = os.environ
+) -> "subprocess.CompletedProcess[str]":
     """Run `regimeter` in the folder, to its end; what it starts is a program without arguments."""
     with tempfile.TemporaryDirectory() as printed:
-        status = _ask("", folder, words=[str(word) for word in words], printed=printed)
+        asked = {"words": [str(word) for word in words], "printed": printed, "variables": dict(variables)}
+        status = _ask("", folder, **asked)
         said = [Path(printed, name).read_text() for name in ("out", "err")]
     return subprocess.CompletedProcess(words, status, *said)
 

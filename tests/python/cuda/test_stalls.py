@@ -178,7 +178,7 @@ def test_a_reason_where_there_are_none(run_program, tmp_path, cupti, words):
 
 def test_a_program_without_a_context(run_program, tmp_path):
     code = "import regimeter\nwith regimeter.profile('x'): pass"
-    run_program("", arguments=[*RECORD, "--stalls", "-c", code], cuda="ready=0")
+    run_program("", arguments=[*RECORD, "--stalls", "-c", code], cuda="ready=0", started=True)
     run = load(tmp_path / "run.rgm")
     assert "no context of CUDA" in run.environment["device"]["stalls_reason"]
 
