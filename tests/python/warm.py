@@ -113,7 +113,8 @@ def program(folder: Path, code: str, variables: Mapping[str, str]) -> "subproces
     A folder of its own: what is printed lies there too, in `out` and `err`.
     """
     (folder / "program.py").write_text(code, encoding="utf-8")
-    status = _ask("", folder, program=str(folder / "program.py"), variables=dict(variables))
+    before = TORCH if "torch" in code else ""
+    status = _ask(before, folder, program=str(folder / "program.py"), variables=dict(variables))
     return subprocess.CompletedProcess([], status, *((folder / name).read_text() for name in ("out", "err")))
 
 
@@ -130,12 +131,12 @@ def record(folder: Path, code: str, *options: str, quiet: bool = True, name: str
 
 
 def command(
-    folder: Path, *words: object, variables: Mapping[str, str] = os.environ
+    folder: Path, *words: object, variables: Mapping[str, str] = os.environ, torch: bool = False
 ) -> "subprocess.CompletedProcess[str]":
-    """Run `regimeter` in the folder, to its end; what it starts is a program without arguments."""
+    """Run `regimeter` in the folder, to its end; what it starts is a program without arguments. torch: has it."""
     with tempfile.TemporaryDirectory() as printed:
         asked = {"words": [str(word) for word in words], "printed": printed, "variables": dict(variables)}
-        status = _ask("", folder, **asked)
+        status = _ask(TORCH if torch else "", folder, **asked)
         said = [Path(printed, name).read_text() for name in ("out", "err")]
     return subprocess.CompletedProcess(words, status, *said)
 
