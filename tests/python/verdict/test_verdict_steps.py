@@ -76,7 +76,7 @@ def test_a_step_within_an_iterator_is_not_its_input(tmp_path: Path) -> None:
     code = BATCHES.partition("class Batch")[0].replace("return iter(Batch() for _ in range(12))", "pass") + (
         "class Trainer:\n    def __iter__(self):\n        for _ in range(8):\n"
         "            total = sum(value % 7 for value in range(400_000))\n            optimizer.zero_grad()\n"
-        "            model(torch.ones(500, 500) * (total % 3)).sum().backward()\n            optimizer.step()\n"
+        "            model(torch.ones(100, 500) * (total % 3)).sum().backward()\n            optimizer.step()\n"
         "            yield total\n"
         "model = torch.nn.Sequential(*(torch.nn.Linear(500, 500) for _ in range(8)))\n"
         "optimizer = torch.optim.Adam(model.parameters(), lr=0.001)\nfor total in Trainer():\n    pass\n"
