@@ -12,6 +12,7 @@ import regimeter
 # A step of training is short beside what makes its batch, in an iterator that is no DataLoader.
 BATCHES = """
 import torch
+torch.set_num_threads(1)
 
 class Feed:
     def __iter__(self):
