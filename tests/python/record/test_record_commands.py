@@ -23,7 +23,7 @@ for rank in ranks:
 PROGRAM = """\
 import time
 def turn():
-    until = time.process_time() + 0.3
+    until = time.process_time() + 0.1
     while time.process_time() < until:
         pass
 turn()
