@@ -107,14 +107,16 @@ def _ask(before: str, folder: Path, **asked: Any) -> int:
     return int(server.stdout.readline())
 
 
-def program(folder: Path, code: str, variables: Mapping[str, str]) -> "subprocess.CompletedProcess[str]":
+def program(
+    folder: Path, code: str, variables: Mapping[str, str], *, torch: bool = False
+) -> "subprocess.CompletedProcess[str]":
     """Run a program, program.py in the folder, with these variables of the environment alone.
 
-    A folder of its own: what is printed lies there too, in `out` and `err`.
+    A folder of its own: what is printed lies there too, in `out` and `err`. torch: whether it has been imported.
     """
-    (folder / "program.py").write_text(code, encoding="utf-8")
-    before = TORCH if "torch" in code else ""
-    status = _ask(before, folder, program=str(folder / "program.py"), variables=dict(variables))
+    path = folder / "program.py"
+    path.write_text(code, encoding="utf-8")
+    status = _ask(TORCH if torch else "", folder, program=str(path), variables=dict(variables))
     return subprocess.CompletedProcess([], status, *((folder / name).read_text() for name in ("out", "err")))
 
 
@@ -133,7 +135,7 @@ def record(folder: Path, code: str, *options: str, quiet: bool = True, name: str
 def command(
     folder: Path, *words: object, variables: Mapping[str, str] = os.environ, torch: bool = False
 ) -> "subprocess.CompletedProcess[str]":
-    """Run `regimeter` in the folder, to its end; what it starts is a program without arguments. torch: has it."""
+    """Run `regimeter` in the folder, to its end; a program that it starts has no arguments. torch: as above."""
     with tempfile.TemporaryDirectory() as printed:
         asked = {"words": [str(word) for word in words], "printed": printed, "variables": dict(variables)}
         status = _ask(TORCH if torch else "", folder, **asked)

@@ -49,15 +49,16 @@ def record(tmp_path):
         (tmp_path / "program.py").write_text(LATE + textwrap.dedent(code), encoding="utf-8")
         words = ["record", "-o", "run.rgm", *options, "program.py"]
         variables = {**os.environ, **fakes.environment(cuda=cuda, cupti=cupti), "REGIMETER_LIBHIP": "off", **variables}
+        torch = "import torch" in code
         if started:
             done = subprocess.run(
                 [sys.executable, "-m", "regimeter", *words],
                 cwd=tmp_path, env=variables, capture_output=True, text=True, timeout=300, check=False,
             )  # fmt: skip
         elif run:
-            done = warm.command(tmp_path, *words, variables=variables, torch="import torch" in code)
+            done = warm.command(tmp_path, *words, variables=variables, torch=torch)
         else:
-            done = warm.program(tmp_path, LATE + textwrap.dedent(code), variables)
+            done = warm.program(tmp_path, LATE + textwrap.dedent(code), variables, torch=torch)
         assert done.returncode == 0, done.stderr
         return done
 

@@ -40,7 +40,8 @@ def scripted(tmp_path, monkeypatch):
             made["REGIMETER_LIBNVML"] = str(fakes.library("nvml", "FAKE_OLD"))
         for name, value in made.items():
             monkeypatch.setenv(name, value)
-        done = warm.program(tmp_path, textwrap.dedent(head) + textwrap.dedent(program), os.environ)
+        code = textwrap.dedent(head) + textwrap.dedent(program)
+        done = warm.program(tmp_path, code, os.environ, torch="import torch" in code)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
