@@ -146,7 +146,10 @@ def main(folder: Path) -> None:
     """Write the seeds."""
     for name, (program, options, variables) in PROGRAMS.items():
         with tempfile.TemporaryDirectory() as work:
-            run_program(Path(work), program, cuda="ready=1,kernel_ns=40000", arguments=[*RECORD, *options], **variables)
+            arguments = [*RECORD, *options]
+            run_program(
+                Path(work), program, cuda="ready=1,kernel_ns=40000", arguments=arguments, started=True, **variables
+            )
             (folder / name).write_bytes(anonymous(Path(work) / "run.rgm", work))
 
 

@@ -281,6 +281,17 @@ def record(
 
 
 @pytest.fixture
+def record_warm(tmp_path: Path) -> Callable[..., "subprocess.CompletedProcess[str]"]:
+    """Record to run.rgm, from a process that has imported what it needs: for tests of what comes out."""
+    import warm
+
+    def run(*words: object, options: tuple[object, ...] = ("-o", "run.rgm")) -> "subprocess.CompletedProcess[str]":
+        return warm.command(tmp_path, "record", *options, *words)
+
+    return run
+
+
+@pytest.fixture
 def start(tmp_path: Path) -> Iterator[Callable[..., "subprocess.Popen[str]"]]:
     """Start `record -q -o run.rgm` and leave it running."""
     started: list[subprocess.Popen[str]] = []

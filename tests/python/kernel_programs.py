@@ -8,6 +8,7 @@ import textwrap
 
 import fakes
 import numpy as np
+import warm
 
 from regimeter import _core
 
@@ -36,8 +37,13 @@ def copy():
 """
 
 
-def run_program(tmp_path, code, *, cuda="kernel_ns=40000", cupti="", arguments=None, status=0, **variables):
-    """Run a program with the doubles in `tmp_path`; return its output, or what it left when `status` is not 0."""
+def run_program(
+    tmp_path, code, *, cuda="kernel_ns=40000", cupti="", arguments=(), status=0, started=False, **variables
+):
+    """Run a program with the doubles in `tmp_path`; return its output, or what it left when `status` is not 0.
+
+    arguments: of the interpreter, before the program. started: by a start of its own, else from a warm process.
+    """
     script = tmp_path / "program.py"
     script.write_text(textwrap.dedent(DEVICE) + textwrap.dedent(code), encoding="utf-8")
     environment = {
@@ -46,10 +52,16 @@ def run_program(tmp_path, code, *, cuda="kernel_ns=40000", cupti="", arguments=N
         "REGIMETER_LIBHIP": "off",
         **variables,
     }
-    command = [sys.executable, *(arguments or []), str(script)]
-    done = subprocess.run(
-        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300, check=False
-    )
+    if started or status:
+        command = [sys.executable, *arguments, str(script)]
+        done = subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300, check=False
+        )
+    elif arguments:
+        assert arguments[:2] == ["-m", "regimeter"]
+        done = warm.command(tmp_path, *arguments[2:], script, variables=environment)
+    else:
+        done = warm.program(tmp_path, script.read_text(encoding="utf-8"), environment)
     assert done.returncode == status, done.stderr
     return done
 

@@ -12,6 +12,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -55,7 +56,8 @@ else:
     sys.exit()
 os.chdir(asked["folder"])
 for number, name in enumerate((os.devnull, "out", "err")):
-    os.dup2(os.open(name, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644), number)
+    place = os.path.join(asked["printed"], name)
+    os.dup2(os.open(place, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644), number)
 os.environ.clear()
 os.environ.update(asked["variables"])
 sys.path[1:1] = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
@@ -101,17 +103,20 @@ def _ask(before: str, folder: Path, **asked: Any) -> int:
     assert server.stdin
     assert server.stdout
     nothing = {"words": [], "await": 0, "started": False, "variables": dict(os.environ)}
-    server.stdin.write(json.dumps({**nothing, "folder": str(folder), **asked}) + "\n")
+    server.stdin.write(json.dumps({**nothing, "folder": str(folder), "printed": str(folder), **asked}) + "\n")
     return int(server.stdout.readline())
 
 
-def program(folder: Path, code: str, variables: Mapping[str, str]) -> "subprocess.CompletedProcess[str]":
+def program(
+    folder: Path, code: str, variables: Mapping[str, str], *, torch: bool = False
+) -> "subprocess.CompletedProcess[str]":
     """Run a program, program.py in the folder, with these variables of the environment alone.
 
-    A folder of its own: what is printed lies there too, in `out` and `err`.
+    A folder of its own: what is printed lies there too, in `out` and `err`. torch: whether it has been imported.
     """
-    (folder / "program.py").write_text(code, encoding="utf-8")
-    status = _ask("", folder, program=str(folder / "program.py"), variables=dict(variables))
+    path = folder / "program.py"
+    path.write_text(code, encoding="utf-8")
+    status = _ask(TORCH if torch else "", folder, program=str(path), variables=dict(variables))
     return subprocess.CompletedProcess([], status, *((folder / name).read_text() for name in ("out", "err")))
 
 
@@ -122,9 +127,20 @@ def record(folder: Path, code: str, *options: str, quiet: bool = True, name: str
     """
     (folder / name).write_text(code, encoding="utf-8")
     words = ["record", *["--quiet"] * quiet, *options, "-o", str(folder / "run.rgm"), str(folder / name)]
-    status = _ask(TORCH if "import torch" in code else "", folder, words=words)
+    status = _ask(TORCH if "torch" in code else "", folder, words=words)
     assert status == 0, (folder / "err").read_text()
     return folder / "run.rgm"
+
+
+def command(
+    folder: Path, *words: object, variables: Mapping[str, str] = os.environ, torch: bool = False
+) -> "subprocess.CompletedProcess[str]":
+    """Run `regimeter` in the folder, to its end; a program that it starts has no arguments. torch: as above."""
+    with tempfile.TemporaryDirectory() as printed:
+        asked = {"words": [str(word) for word in words], "printed": printed, "variables": dict(variables)}
+        status = _ask(TORCH if torch else "", folder, **asked)
+        said = [Path(printed, name).read_text() for name in ("out", "err")]
+    return subprocess.CompletedProcess(words, status, *said)
 
 
 class Command:

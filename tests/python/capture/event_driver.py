@@ -7,6 +7,7 @@ import threading
 import types
 
 import fakes
+from entries import by_name
 
 from regimeter import _core
 
@@ -87,10 +88,6 @@ class Torch:
         return getattr(self.current, "value", 0)
 
 
-def entries(profiler):
-    return {entry.operation: entry for entry in profiler.get_entries()}
-
-
 def measured(profiler, driver, ns=1000 * MS):
     driver.advance(ns)
-    return entries(profiler)
+    return by_name(profiler)

@@ -9,7 +9,8 @@ import types
 
 import fakes
 import pytest
-from event_driver import MS, PENDING, STREAM_CHANGED, Torch, driving, entries, measured
+from entries import by_name
+from event_driver import MS, PENDING, STREAM_CHANGED, Torch, driving, measured
 
 from regimeter.capture import streams
 
@@ -89,7 +90,7 @@ def test_overhead_is_what_the_host_took_longer(profiler, driver):
     with profiler.profile("device", stream=stream):
         driver.work(stream, 100_000 * MS)
     driver.advance(300_000 * MS)
-    found = entries(profiler)
+    found = by_name(profiler)
     host = found["host"]
     assert host.overhead_ms == pytest.approx(host.duration_ms - host.gpu_time_ms, abs=1e-9)
     assert host.overhead_ms > 20
@@ -290,8 +291,8 @@ def test_cupy_and_numba(driver, monkeypatch, make_profiler):
     with second.profile("a"):
         driver.work(stream, 3 * MS)
     driver.advance(1000 * MS)
-    assert entries(first)["a"].gpu_time_ms == 2.0
-    assert entries(second)["a"].gpu_time_ms == 3.0
+    assert by_name(first)["a"].gpu_time_ms == 2.0
+    assert by_name(second)["a"].gpu_time_ms == 3.0
 
 
 @pytest.mark.parametrize("variable", ["NUMBA_CUDA_PER_THREAD_DEFAULT_STREAM", None])
@@ -406,7 +407,7 @@ def test_handles():
 def test_what_the_device_has_not_finished_is_pending_and_comes_later(profiler, driver):
     with profiler.profile("a"):
         driver.work(0, 5 * MS)
-    entry = entries(profiler)["a"]  # waits for device_wait_ns
+    entry = by_name(profiler)["a"]  # waits for device_wait_ns
     assert entry.gpu_time_ms is None
     assert "not finished" in entry.unavailable["gpu_time_ms"]
     assert measured(profiler, driver)["a"].gpu_time_ms == 5.0
@@ -426,7 +427,7 @@ def test_switched_off(driver, make_profiler):
     profiler = make_profiler(enable_detailed_metrics=False, device_timing=False)
     with profiler.profile("a", stream=driver.stream()):
         pass
-    entry = entries(profiler)["a"]
+    entry = by_name(profiler)["a"]
     assert entry.unavailable["gpu_time_ms"] == "device_timing is off"
     assert entry.metadata == {}
     assert driver.get("calls_cuEventRecord") == 0

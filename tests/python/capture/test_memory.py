@@ -9,16 +9,13 @@ import threading
 import time
 
 import pytest
+from entries import by_name
 
 from regimeter import _core
 from regimeter.capture import device_memory
 from regimeter.capture.device_memory import TorchMemoryProbe
 
 MB = 1_000_000
-
-
-def by_name(profiler):
-    return {entry.operation: entry for entry in profiler.get_entries()}
 
 
 @pytest.fixture

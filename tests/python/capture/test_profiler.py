@@ -9,15 +9,11 @@ import subprocess
 import sys
 
 import pytest
+from entries import names
 
 import regimeter
 from regimeter import GPUProfiler, ProfileEntry, ProfileSummary, Run, get_profiler
 from regimeter.profiler import RECORD_VARIABLE
-
-
-def names(profiler):
-    return [entry.operation for entry in profiler.get_entries()]
-
 
 # --- names, arguments, defaults -------------------------------------------------------------------------------
 

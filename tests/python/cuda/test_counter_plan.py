@@ -5,12 +5,14 @@ import json
 import os
 import shutil
 import subprocess
-import sys
+import tempfile
 import textwrap
+from pathlib import Path
 from typing import NamedTuple
 
 import fakes
 import pytest
+import warm
 from needed import need
 from places import ROOT
 from published import check
@@ -24,14 +26,8 @@ DOCUMENT = ROOT / "docs/gpu/counters.md"
 def run_python(program: str, variables: dict[str, str]) -> subprocess.CompletedProcess[str]:
     """Run a program in a process of its own, because a library is loaded once per process."""
     clean = {key: value for key, value in os.environ.items() if not key.startswith(("REGIMETER_LIB", "FAKE_"))}
-    return subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program)],
-        env=clean | variables,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    with tempfile.TemporaryDirectory() as folder:
+        return warm.program(Path(folder), textwrap.dedent(program), clean | variables)
 
 
 COMMANDS = """

@@ -12,6 +12,7 @@ import warnings
 
 import fakes
 import pytest
+import warm
 
 from regimeter import GPUProfiler, _core, load
 
@@ -28,23 +29,14 @@ def make(counters, **more):
 
 
 @pytest.fixture
-def record(tmp_path, run_python):
+def record(tmp_path):
     """Run a program with the double; return its run and its output."""
 
     def run(code, numbers=""):
         environment = fakes.environment(cupti_profiler=numbers)
         environment["REGIMETER_LIBCUDA"] = environment["REGIMETER_LIBCUPTI"]
-        script = tmp_path / "program.py"
-        script.write_text(PRELUDE + code, encoding="utf-8")
-        done = subprocess.run(
-            [sys.executable, str(script)],
-            cwd=tmp_path,
-            env={**os.environ, **environment, "REGIMETER_LIBHIP": "off", "REGIMETER_LIBNVML": "off"},
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-        )
+        variables = {**os.environ, **environment, "REGIMETER_LIBHIP": "off", "REGIMETER_LIBNVML": "off"}
+        done = warm.program(tmp_path, PRELUDE + code, variables)
         assert done.returncode == 0, done.stderr
         return load(tmp_path / "run.rgm"), done
 

@@ -8,6 +8,7 @@ import textwrap
 
 import fakes
 import pytest
+import warm
 from kernel_programs import DEVICE, kind_rows, scopes_of
 
 import regimeter
@@ -39,17 +40,25 @@ def number(library, name):
 
 @pytest.fixture
 def record(tmp_path):
-    """A function that records a program with the doubles and returns what is printed; runs lie in `tmp_path`."""
+    """A function that records a program with the doubles and returns what is printed; runs lie in `tmp_path`.
 
-    def recorded(code, *options, cupti="", cuda="kernel_ns=40000", run=True, **variables):
+    started: by a start of its own, else from a warm process.
+    """
+
+    def recorded(code, *options, cupti="", cuda="kernel_ns=40000", run=True, started=False, **variables):
         (tmp_path / "program.py").write_text(LATE + textwrap.dedent(code), encoding="utf-8")
-        command = [sys.executable, *(["-m", "regimeter", "record", "-o", "run.rgm"] if run else []), *options]
-        doubles = fakes.environment(cuda=cuda, cupti=cupti)
-        done = subprocess.run(
-            [*command, "program.py"],
-            cwd=tmp_path, env={**os.environ, **doubles, "REGIMETER_LIBHIP": "off", **variables},
-            capture_output=True, text=True, timeout=300, check=False,
-        )  # fmt: skip
+        words = ["record", "-o", "run.rgm", *options, "program.py"]
+        variables = {**os.environ, **fakes.environment(cuda=cuda, cupti=cupti), "REGIMETER_LIBHIP": "off", **variables}
+        torch = "import torch" in code
+        if started:
+            done = subprocess.run(
+                [sys.executable, "-m", "regimeter", *words],
+                cwd=tmp_path, env=variables, capture_output=True, text=True, timeout=300, check=False,
+            )  # fmt: skip
+        elif run:
+            done = warm.command(tmp_path, *words, variables=variables, torch=torch)
+        else:
+            done = warm.program(tmp_path, LATE + textwrap.dedent(code), variables, torch=torch)
         assert done.returncode == 0, done.stderr
         return done
 
@@ -74,7 +83,8 @@ def test_a_program_that_never_uses_cuda_is_left_alone(record, tmp_path):
             os._exit(0)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         assert number("CUDA", b"calls_cuInit") == 0
-        """
+        """,
+        started=True,
     )
     run, device = told(tmp_path)
     assert device["kernels_awaited"]["phase"] == "unused"
@@ -96,6 +106,7 @@ def test_the_driver_by_its_own_name(record, tmp_path):
         """,
         REGIMETER_LIBCUDA="",
         LD_LIBRARY_PATH=str(fakes.under_its_name("cuda", "libcuda.so.1")),
+        started=True,
     )
     run, device = told(tmp_path)
     assert [run.strings[run.spans.name[row]] for row in kind_rows(run, "kernel")] == ["seen"]
@@ -115,6 +126,7 @@ def test_a_cupti_that_hangs_in_the_start_holds_neither_forks_nor_the_end(record,
         scope["launch"]()
         """,
         cupti="hang_Subscribe=1",
+        started=True,
     )
     run, device = told(tmp_path)
     assert device["kernels_awaited"]["phase"] == "refused"
@@ -149,7 +161,8 @@ def test_tracing_begins_with_the_use_of_cuda(record, tmp_path):
         traced()
         for _ in range(3):
             scope["launch"](b"seen")
-        """
+        """,
+        started=True,
     ).stderr
     run, device = told(tmp_path)
     assert [scopes_of(run, row) for row in kind_rows(run, "kernel")] == [["program.py"]] * 3

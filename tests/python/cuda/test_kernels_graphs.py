@@ -2,8 +2,6 @@
 """CUDA graphs of a live program: nodes, the calls that made them, and which scopes their work is booked on."""
 
 import json
-import subprocess
-import sys
 
 from kernel_programs import kind_rows, scopes_of
 
@@ -122,11 +120,10 @@ with profiler.profile("train"):
     assert scopes(run, "capture")["step"][0] == 0
 
 
-def test_the_command(run_program, tmp_path):
+def test_the_command(run_program, command):
     run_program(CAPTURED, cupti=NODE_NS)
     rows = {}
     for graphs in ("launch", "capture"):
-        command = [sys.executable, "-m", "regimeter", "--json", "scopes", "run.rgm", "--graphs", graphs]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=True)
+        done = command("--json", "scopes", "run.rgm", "--graphs", graphs)
         rows[graphs] = {row["operation"]: row["graph_work"] for row in json.loads(done.stdout)["rows"]}
     assert (rows["launch"]["step"], rows["capture"]["step"]) == (12, 3)

@@ -38,7 +38,9 @@ launch(b"alone")
 @pytest.fixture(scope="module")
 def steps(tmp_path_factory):
     """The recording of the steps."""
-    folder = once(tmp_path_factory, "kernel-steps", lambda folder: kernel_programs.run_program(folder, STEP_PROGRAM))
+    folder = once(
+        tmp_path_factory, "kernel-steps", lambda folder: kernel_programs.run_program(folder, STEP_PROGRAM, started=True)
+    )
     return load(folder / "run.rgm")
 
 

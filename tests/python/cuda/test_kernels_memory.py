@@ -42,6 +42,7 @@ assert grown < 12e6, [round(at / 1e6, 1) for at in seen]
 print(f"{stats['activities']} kernels, {grown / 1e6:.1f} MB more")
 """,
         cupti="own_thread=0,flush_records=0",
+        started=True,
     )
     assert done.stdout.startswith("350000 kernels")
 
@@ -60,4 +61,5 @@ assert counted["dropped_scopes"] > 0  # the records of the calls have a budget o
 assert grown < 12e6, [round(at / 1e6, 1) for at in seen]
 """,
         cupti="own_thread=0,flush_records=0",
+        started=True,
     )

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """When launches were queued and submitted: kernels of the double, and what `launches` makes of them."""
 
+import kernel_programs
 import pytest
 
 from regimeter import load
@@ -17,22 +18,24 @@ KERNEL_NS, SUBMIT_NS = 400_000_000, 500
 CLOCK_NS = 10_000  # by which the double's stamps of two kernels may miss one another
 
 
-@pytest.fixture(params=["late", "early"])
+@pytest.fixture(scope="module", params=["late", "early"])
 def when(request):
     """A launch counts as submitted when the device takes it, as on hardware, or when the host hands it over."""
     return request.param
 
 
-@pytest.fixture
-def recorded(run_program, tmp_path, when):
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory, when):
     """With a CUPTI that takes a clock of ours, so that no time is converted."""
-    run_program(
+    folder = tmp_path_factory.mktemp(when)
+    kernel_programs.run_program(
+        folder,
         PROGRAM,
         arguments=[*RECORD, "--queue-times"],
         cuda=f"kernel_ns={KERNEL_NS}",
         cupti=f"version=130100,submit_ns={SUBMIT_NS},submit_early={int(when == 'early')}",
     )
-    return load(tmp_path / "run.rgm")
+    return load(folder / "run.rgm")
 
 
 def test_each_kernel_has_both(recorded, when):

@@ -27,7 +27,7 @@ def test_record(run_program, tmp_path):
             with regimeter.profile("step"):
                 launch()
     """
-    run_program(code, arguments=[*RECORD, "--kernels"])
+    run_program(code, arguments=[*RECORD, "--kernels"], started=True)
     run = load(tmp_path / "run.rgm")
     assert len(run.tables.launches) == 3
     assert all(scopes_of(run, row) == ["step"] for row in kind_rows(run, "kernel"))
@@ -110,9 +110,10 @@ def test_the_program_sees_no_difference(run_program, tmp_path):
     import os
 
     paths = os.pathsep.join([str(user), *filter(None, [os.environ.get("PYTHONPATH")])])
-    plain = run_program(LOOK, PYTHONPATH=paths).stdout
+    plain = run_program(LOOK, PYTHONPATH=paths, started=True).stdout
     assert str(user) in plain
-    assert run_program(LOOK, PYTHONPATH=paths, arguments=[*RECORD, "--kernels"]).stdout == plain
+    recorded = run_program(LOOK, PYTHONPATH=paths, arguments=[*RECORD, "--kernels"], started=True)
+    assert recorded.stdout == plain
 
 
 def test_children_of_the_program_are_not_recorded(run_program, tmp_path):
@@ -128,6 +129,7 @@ def test_children_of_the_program_are_not_recorded(run_program, tmp_path):
         subprocess.run([sys.executable, "-c", "import sys; sys.exit('regimeter' in sys.modules)"], check=True)
         """,
         arguments=[*RECORD, "--kernels", "--stacks", "0"],
+        started=True,
     )
     assert len(load(tmp_path / "run.rgm").tables.launches) == 1
     assert [path.name for path in tmp_path.glob("run.rgm*")] == ["run.rgm"]

@@ -9,6 +9,7 @@ import textwrap
 
 import fakes
 import pytest
+import warm
 from needed import package
 from places import ROOT
 from published import check
@@ -21,7 +22,7 @@ GIB = 1 << 30
 
 
 @pytest.fixture
-def scripted(run_python, monkeypatch):
+def scripted(tmp_path, monkeypatch):
     """Run a program with the double in place of NVML; the program sees ``telemetry`` and ``fake``."""
     for name in ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "FAKE_NVML"):
         monkeypatch.delenv(name, raising=False)
@@ -39,7 +40,10 @@ def scripted(run_python, monkeypatch):
             made["REGIMETER_LIBNVML"] = str(fakes.library("nvml", "FAKE_OLD"))
         for name, value in made.items():
             monkeypatch.setenv(name, value)
-        return run_python(textwrap.dedent(head) + textwrap.dedent(program)).stdout
+        code = textwrap.dedent(head) + textwrap.dedent(program)
+        done = warm.program(tmp_path, code, os.environ, torch="import torch" in code)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
 
     return run
 

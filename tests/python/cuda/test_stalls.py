@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Why kernels stall: PC sampling of the doubles, from the recorded program to the table, the text and the page."""
 
+import functools
 import json
-import subprocess
-import sys
 
+import kernel_programs
 import pytest
 from places import TESTS
 
@@ -36,9 +36,15 @@ def rows_of(run, **how):
     return {(row["name"], row["reason"]): row for row in run.result("stalls", **how)}
 
 
-def test_a_row_of_a_kernel_and_a_reason(run_program, tmp_path):
-    run, _ = recorded(run_program, tmp_path, "--stalls", "--kernels")
-    rows = rows_of(run)
+@pytest.fixture(scope="module")
+def stalled(tmp_path_factory):
+    """The program with its stalls and its kernels."""
+    folder = tmp_path_factory.mktemp("stalled")
+    return recorded(functools.partial(kernel_programs.run_program, folder), folder, "--stalls", "--kernels")[0]
+
+
+def test_a_row_of_a_kernel_and_a_reason(stalled):
+    run, rows = stalled, rows_of(stalled)
     gemm, relu = rows["gemm(float*)", "long_scoreboard"], rows["relu", "long_scoreboard"]
     assert (gemm["samples"], gemm["not_issued"]) == (600, 600)
     assert relu["samples"] == 1200
@@ -58,8 +64,8 @@ def test_a_row_of_a_kernel_and_a_reason(run_program, tmp_path):
     assert int(run.tables.stalls.samples.sum()) == 3000
 
 
-def test_other_groupings(run_program, tmp_path):
-    run, _ = recorded(run_program, tmp_path, "--stalls", "--kernels")
+def test_other_groupings(stalled):
+    run = stalled
     assert [row["reason"] for row in run.result("stalls", by="reason")] == ["long_scoreboard", "selected", "wait"]
     by_scope = rows_of(run, by="scope")
     assert by_scope["matmul", "selected"]["samples"] == 300
@@ -130,22 +136,16 @@ def test_without_the_records_of_kernels(run_program, tmp_path):
     assert all(row["scopes"] == row["launches"] == -1 for row in rows.values())
 
 
-def test_text_page_and_export(run_program, tmp_path):
-    run, _ = recorded(run_program, tmp_path, "--stalls", "--kernels")
-
-    def command(*arguments):
-        return subprocess.run(
-            [sys.executable, "-m", "regimeter", *arguments], cwd=tmp_path, capture_output=True, text=True, check=True
-        ).stdout
-
-    text = command("stalls", "run.rgm", "--by", "reason")
+def test_text_page_and_export(stalled, command, tmp_path):
+    stalled.save(tmp_path / "run.rgm")
+    text = command("stalls", "run.rgm", "--by", "reason").stdout
     assert "3,000 samples of warps: long_scoreboard 60 %" in text
     assert "waiting for data from global" in text
-    document = json.loads(command("stalls", "run.rgm", "--json"))
+    document = json.loads(command("stalls", "run.rgm", "--json").stdout)
     assert len(document["rows"]) == 6
-    command("export", "run.rgm", "--table", "stalls", "-o", "stalls.csv")
+    assert command("export", "run.rgm", "--table", "stalls", "-o", "stalls.csv").returncode == 0
     assert len((tmp_path / "stalls.csv").read_text().splitlines()) == 7
-    assert "stalls" in {panel["name"] for panel in trace_data(run)["panels"]}
+    assert "stalls" in {panel["name"] for panel in trace_data(stalled)["panels"]}
 
 
 def test_lost_samples_are_told(run_program, tmp_path):
@@ -178,7 +178,7 @@ def test_a_reason_where_there_are_none(run_program, tmp_path, cupti, words):
 
 def test_a_program_without_a_context(run_program, tmp_path):
     code = "import regimeter\nwith regimeter.profile('x'): pass"
-    run_program("", arguments=[*RECORD, "--stalls", "-c", code], cuda="ready=0")
+    run_program("", arguments=[*RECORD, "--stalls", "-c", code], cuda="ready=0", started=True)
     run = load(tmp_path / "run.rgm")
     assert "no context of CUDA" in run.environment["device"]["stalls_reason"]
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import fakes
 import pytest
+import warm
 from watching import PROGRAM, SCOPES, Watched
 
 from regimeter import GPUProfiler, Run, load
@@ -181,10 +182,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, bytes]:
     """The recording of a training loop, and its bytes."""
     pytest.importorskip("torch")
     folder = tmp_path_factory.mktemp("trained")
-    script, path = folder / "program.py", folder / "whole.rgm"
-    script.write_text(textwrap.dedent(TRAINING))
-    words = ["record", "-q", "--stacks", "0", "-o", str(path), str(script)]
-    subprocess.run([sys.executable, "-m", "regimeter", *words], check=True, timeout=300)
+    path = warm.record(folder, textwrap.dedent(TRAINING), "--stacks", "0")
     return load(path), path.read_bytes()
 
 

@@ -84,8 +84,8 @@ def test_standard_input_is_inherited(program, record):
     assert record(name, input="hello\n").stdout == "hello\n".upper()
 
 
-def test_standard_output_holds_nothing_of_ours(program, record):
-    done = record(program(SCOPES + "    print('mine')"))
+def test_standard_output_holds_nothing_of_ours(program, record_warm):
+    done = record_warm(program(SCOPES + "    print('mine')"))
     assert done.stdout == "mine\n"
     assert "step" in done.stderr
 
@@ -201,7 +201,7 @@ def test_two_records_in_one_folder(program, tmp_path):
     assert [len(regimeter.load(file).spans) for file in files] == [5, 5]
 
 
-def test_every_profiler_without_a_file_is_recorded(program, record, tmp_path):
+def test_every_profiler_without_a_file_is_recorded(program, record_warm, tmp_path):
     name = program(
         """
         import regimeter
@@ -212,21 +212,21 @@ def test_every_profiler_without_a_file_is_recorded(program, record, tmp_path):
                     pass
         """
     )
-    done = record(name)
+    done = record_warm(name)
     assert "also run.rgm.2: 1 scope" in done.stderr
     # The third one recorded nothing, so it leaves no file.
     assert sorted(os.listdir(tmp_path)) == ["own.rgm", "prog.py", "run.rgm", "run.rgm.2"]
 
 
-def test_older_files_beside_the_run_are_left_alone(program, record, tmp_path):
+def test_older_files_beside_the_run_are_left_alone(program, record_warm, tmp_path):
     with GPUProfiler(path=tmp_path / "run.rgm.99"):
         pass
-    done = record(program(SCOPES))
+    done = record_warm(program(SCOPES))
     assert "run.rgm.99" not in done.stderr
     assert (tmp_path / "run.rgm.99").exists()
 
 
-def test_another_recording_whose_name_begins_with_the_run_is_left_alone(program, record, tmp_path):
+def test_another_recording_whose_name_begins_with_the_run_is_left_alone(program, record_warm, tmp_path):
     """Also one that was written while the program ran, and without a scope."""
     inner = program("print('nothing recorded')", "inner.py")
     outer = program(
@@ -238,25 +238,25 @@ def test_another_recording_whose_name_begins_with_the_run_is_left_alone(program,
         open("run.rgm.11", "w").write("a log of the program")
         """
     )
-    done = record(outer)
+    done = record_warm(outer)
     assert "also run.rgm.10" not in done.stderr
     assert "also run.rgm.11" not in done.stderr
     assert regimeter.load(tmp_path / "run.rgm.10").environment["recorded_program"]["file"] == "run.rgm.10"
     assert (tmp_path / "run.rgm.11").read_text() == "a log of the program"
 
 
-def test_a_program_that_changes_its_folder(program, record, tmp_path):
-    assert record(program("import os; os.chdir('/')\n" + textwrap.dedent(SCOPES))).returncode == 0
+def test_a_program_that_changes_its_folder(program, record_warm, tmp_path):
+    assert record_warm(program("import os; os.chdir('/')\n" + textwrap.dedent(SCOPES))).returncode == 0
     assert len(regimeter.load(tmp_path / "run.rgm").spans) == 5
 
 
-def test_a_finished_recording_is_replaced_and_an_unfinished_one_kept(program, record, tmp_path):
+def test_a_finished_recording_is_replaced_and_an_unfinished_one_kept(program, record_warm, tmp_path):
     name = program(SCOPES)
-    record(name)
-    record(name)
+    record_warm(name)
+    record_warm(name)
     assert len(regimeter.load(tmp_path / "run.rgm").spans) == 5
-    record(program(SCOPES + "    profiler.flush(); import os; os._exit(0)", "exits.py"))
-    done = record(name)
+    record_warm(program(SCOPES + "    profiler.flush(); import os; os._exit(0)", "exits.py"))
+    done = record_warm(name)
     assert "kept as run.rgm.unfinished-1" in done.stderr
     assert len(regimeter.load(tmp_path / "run.rgm.unfinished-1").spans) == 5
 
@@ -274,9 +274,9 @@ def test_a_place_that_cannot_be_written_is_found_before_the_run(words, program, 
     assert sorted(os.listdir(tmp_path)) == ["folder", "prog.py", "text.txt"]
 
 
-def test_a_file_that_is_being_written_is_refused(program, record, tmp_path, make_profiler):
+def test_a_file_that_is_being_written_is_refused(program, record_warm, tmp_path, make_profiler):
     make_profiler(path=tmp_path / "run.rgm")
-    done = record(program("print('has run')"))
+    done = record_warm(program("print('has run')"))
     assert (done.returncode, done.stdout) == (2, "")
     assert "another session" in done.stderr
 
@@ -298,25 +298,27 @@ def test_wrong_usage(words, program, run_in, tmp_path):
     assert os.listdir(tmp_path) == ["prog.py"]
 
 
-def test_a_sample_rate_for_the_program(program, record, tmp_path):
-    record(program(SCOPES), options=("-o", "run.rgm", "--sample-rate", "0"))
+def test_a_sample_rate_for_the_program(program, record_warm, tmp_path):
+    record_warm(program(SCOPES), options=("-o", "run.rgm", "--sample-rate", "0"))
     run = regimeter.load(tmp_path / "run.rgm")
     assert names(run) == ["prog.py"]
     assert {row["code"]: row["count"] for row in run.anomaly_list()} == {"sampled_out": 5}
 
 
-def test_memory_options_for_the_program(program, record, tmp_path):
-    record(program(SCOPES), options=("-o", "run.rgm", "--track-memory", "--interval", "0"))
+def test_memory_options_for_the_program(program, record_warm, tmp_path):
+    record_warm(program(SCOPES), options=("-o", "run.rgm", "--track-memory", "--interval", "0"))
     run = regimeter.load(tmp_path / "run.rgm")
     assert {entry.memory_source for entry in run.get_entries()} == {"scope"}
-    record(program("pass", "plain.py"), options=("-o", "run.rgm", "--interval", "0"))
+    record_warm(program("pass", "plain.py"), options=("-o", "run.rgm", "--interval", "0"))
     assert len(regimeter.load(tmp_path / "run.rgm").memory) == 0
 
 
-def test_quiet_and_json(program, record):
+def test_quiet_and_json(program, record_warm):
     name = program(SCOPES)
-    assert re.fullmatch(r"regimeter: run\.rgm: 5 scopes, .*\n", record(name, options=("-q", "-o", "run.rgm")).stderr)
-    done = record(program("import sys; sys.exit(3)"), options=("--json", "-o", "run.rgm"))
+    assert re.fullmatch(
+        r"regimeter: run\.rgm: 5 scopes, .*\n", record_warm(name, options=("-q", "-o", "run.rgm")).stderr
+    )
+    done = record_warm(program("import sys; sys.exit(3)"), options=("--json", "-o", "run.rgm"))
     found = check(json.loads(done.stderr))
     assert (found["exit_code"], found["killed_by"], found["scoped"], found["file"]) == (3, None, False, "run.rgm")
     assert found["summary"][0]["operation"] == "prog.py"
@@ -358,6 +360,6 @@ def test_a_recording_that_cannot_be_opened_does_not_break_the_program(program, r
     assert (tmp_path / "run.rgm").read_text() == "not ours"
 
 
-def test_scopes_that_never_reached_the_file_are_not_denied(program, record):
-    done = record(program(SCOPES + "    import os; os._exit(0)"))
+def test_scopes_that_never_reached_the_file_are_not_denied(program, record_warm):
+    done = record_warm(program(SCOPES + "    import os; os._exit(0)"))
     assert "recorded no scope of its own" not in done.stderr

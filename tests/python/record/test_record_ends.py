@@ -81,15 +81,15 @@ def test_a_program_without_scopes_is_one_scope(ending, program, record, tmp_path
     assert "recorded no scope of its own" in done.stderr
 
 
-def test_a_profiler_without_scopes_counts_as_none(program, record, tmp_path):
-    done = record(program("import regimeter; regimeter.get_profiler(enabled=False)"))
+def test_a_profiler_without_scopes_counts_as_none(program, record_warm, tmp_path):
+    done = record_warm(program("import regimeter; regimeter.get_profiler(enabled=False)"))
     assert done.returncode == 0, done.stderr
     run = regimeter.load(tmp_path / "run.rgm")
     assert names(run) == ["prog.py"]
     assert "numpy" in str(run.environment["libraries"]) or run.environment["libraries"] == {}
 
 
-def test_a_cut_recording_is_made_readable(program, record, tmp_path):
+def test_a_cut_recording_is_made_readable(program, record_warm, tmp_path):
     # What a kill in the middle of a write leaves.
     name = program(
         SCOPES
@@ -101,25 +101,25 @@ def test_a_cut_recording_is_made_readable(program, record, tmp_path):
     os._exit(0)
     """
     )
-    done = record(name)
+    done = record_warm(name)
     assert "4 corrupt_bytes" in done.stderr
     run = regimeter.load(tmp_path / "run.rgm")
     assert names(run) == ["step"] * 5
     assert not run.complete
 
 
-def test_a_recording_that_the_program_removes(program, record, tmp_path):
-    done = record(program(SCOPES + "    import os; os.unlink(profiler.path)"))
+def test_a_recording_that_the_program_removes(program, record_warm, tmp_path):
+    done = record_warm(program(SCOPES + "    import os; os.unlink(profiler.path)"))
     assert done.returncode == 1
     assert "run.rgm was removed while the program ran; what the program had recorded there is lost" in done.stderr
     assert "recorded no scope" not in done.stderr
     assert names(regimeter.load(tmp_path / "run.rgm")) == ["prog.py"]
 
 
-def test_a_recording_whose_folder_the_program_removes(program, record, tmp_path):
+def test_a_recording_whose_folder_the_program_removes(program, record_warm, tmp_path):
     (tmp_path / "dd").mkdir()
     name = program(SCOPES + "    import shutil; shutil.rmtree('dd')")
-    done = record(name, options=("-o", "dd/run.rgm"))
+    done = record_warm(name, options=("-o", "dd/run.rgm"))
     assert done.returncode == 1
     assert "dd/run.rgm was removed while the program ran, and its folder" in done.stderr
     assert "the recording is in" not in done.stderr
@@ -141,16 +141,16 @@ CHANGED = """
      "open('run.rgm', 'w').write('a text of the user')",
      "profiler.close(); open('run.rgm', 'w').write('a text of the user')"],
 )  # fmt: skip
-def test_a_file_that_the_program_puts_in_the_recordings_place_is_kept(change, program, record, tmp_path):
-    done = record(program(SCOPES + CHANGED + f"    {change}"))
+def test_a_file_that_the_program_puts_in_the_recordings_place_is_kept(change, program, record_warm, tmp_path):
+    done = record_warm(program(SCOPES + CHANGED + f"    {change}"))
     assert done.returncode == 1
     assert (tmp_path / "run.rgm").read_text() == "a text of the user"
     assert "run.rgm is another file now, which was not written over; what the program had recorded" in done.stderr
     assert "recorded no scope of its own" not in done.stderr
 
 
-def test_a_recording_that_the_program_empties(program, record, tmp_path):
-    done = record(program(SCOPES + "    profiler.flush(); open('run.rgm', 'w').close()"))
+def test_a_recording_that_the_program_empties(program, record_warm, tmp_path):
+    done = record_warm(program(SCOPES + "    profiler.flush(); open('run.rgm', 'w').close()"))
     assert done.returncode == 1
     assert "run.rgm is empty: the program emptied it, or its disk has no room" in done.stderr
 
@@ -166,8 +166,8 @@ FULL = """
 
 
 @pytest.mark.parametrize("options", [(), ("-q",)])
-def test_a_disk_that_fills_up_is_said_and_fails(options, program, record, tmp_path):
-    done = record(program(FULL), options=("-o", "run.rgm", "--no-witness", "--stacks", "0", *options))
+def test_a_disk_that_fills_up_is_said_and_fails(options, program, record_warm, tmp_path):
+    done = record_warm(program(FULL), options=("-o", "run.rgm", "--no-witness", "--stacks", "0", *options))
     assert done.returncode == 1
     run = regimeter.load(tmp_path / "run.rgm")
     missing = {row["code"]: row["count"] for row in run.anomaly_list()}

@@ -6,7 +6,8 @@ import subprocess
 from collections import Counter
 
 import pytest
-from test_stacks import RECORD, frames_of
+from sampled_stacks import frames_of
+from test_stacks import RECORD
 
 import regimeter
 from regimeter import Run

@@ -1,27 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """What limits a program: recorded as it is, and through every door."""
 
-import contextlib
 import functools
 import json
-import os
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from places import TESTS
+from verdicts import POOL, verdict
 from warm import record
 
 import regimeter
 from regimeter import _core
 from regimeter.report.verdict import verdict_lines
 from regimeter.suggest.causes import CALLS, CAUSES
-from regimeter.suggest.verdict import Verdict
 
 TRACES = TESTS / "data" / "traces"
 # Each spends nearly all of its time in one way; what that is follows from what it calls.
@@ -42,11 +37,11 @@ PROGRAMS = {
         "while thread.is_alive():\n    with lock:\n        pass\n    thread.join(0.0002)\n"
     ),
     "garbage_collection": (
-        "import gc\nkept = [[index] for index in range(300_000)]\nfor _ in range(40):\n    gc.collect()\n"
+        "import gc\nkept = [[index] for index in range(300_000)]\nfor _ in range(20):\n    gc.collect()\n"
     ),
     "native": (
         "import numpy\nleft = numpy.full((400, 400), 0.5)\n"
-        "for _ in range(200):\n    left = left @ left\n    left /= 100\n"
+        "for _ in range(80):\n    left = left @ left\n    left /= 100\n"
     ),
     "small_work": (
         "import torch\nleft, right = torch.eye(4), torch.ones(4, 4) / 5\n"
@@ -55,36 +50,13 @@ PROGRAMS = {
         + "        right = torch.addmm(right, one, two)\n        left = torch.sub(left, right)\n"
     ),
 }
-# A step of training is short beside what makes its batch, in an iterator that is no DataLoader.
-BATCHES = """
-import torch
-
-class Feed:
-    def __iter__(self):
-        return iter(Batch() for _ in range(12))
-
-class Batch:
-    def __getitem__(self, index):
-        return torch.tensor([sum(range(index * 900, index * 900 + 9000)) % 7.0 for index in range(220)])
-
-model = torch.nn.Linear(220, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.001)
-for batch in Feed():
-    optimizer.zero_grad()
-    model(batch[0]).sum().backward()
-    optimizer.step()
-"""
 # The main thread waits for what others do: cause, where, whether that is in another thread of it, the program.
 AWAITED = {
     "a pool of threads": (
         "native",
         "pack",
         True,
-        (
-            "import os, zlib\nfrom concurrent.futures import ThreadPoolExecutor\nblock = os.urandom(1 << 18) * 4\n"
-            "def pack(_):\n    return len(zlib.compress(block, 6))\n"
-            "with ThreadPoolExecutor(2) as pool:\n    print(sum(pool.map(pack, range(40))))\n"
-        ),
+        POOL,
     ),
     "a thread's end": (
         "sleep",
@@ -156,63 +128,6 @@ AWAITED = {
         ),
     ),
 }
-# Steps of one length, by one thread, on one processor that others take for four tenths of the time.
-STEPS = """
-import os, torch
-os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-torch.set_num_threads(1)
-model = torch.nn.Linear(300, 300)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.001)
-for _ in range(120):
-    for _ in range(6):
-        model(torch.ones(64, 300)).sum().backward()
-    optimizer.step()
-    optimizer.zero_grad()
-"""
-# A thread holds the lock that one step in three waits for.
-HELD_UP = """
-import threading, time, torch
-torch.set_num_threads(1)
-asked, held, lock = threading.Event(), threading.Event(), threading.Lock()
-def hold():
-    while True:
-        asked.wait()
-        asked.clear()
-        with lock:
-            held.set()
-            time.sleep(0.1)  # far more than what other programs take of a step
-threading.Thread(target=hold, daemon=True).start()
-model = torch.nn.Linear(64, 64)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.001)
-for step in range(45):
-    optimizer.zero_grad()
-    if step % 3 == 2:
-        held.clear()
-        asked.set()
-        held.wait()
-        with lock:
-            pass
-    model(torch.ones(8, 64)).sum().backward()
-    optimizer.step()
-"""
-SMALL = """
-import os, torch
-os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-torch.set_num_threads(1)
-model = torch.nn.Sequential(*(layer for _ in range(20) for layer in (torch.nn.Linear(16, 16), torch.nn.GELU())))
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-for row in torch.randn(600, 1, 16):
-    optimizer.zero_grad()
-    model(row).mean().backward()
-    optimizer.step()
-"""
-BURSTS = """
-import os, time
-os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-while os.getppid() == PARENT:
-    if time.time() % 0.5 < 0.3:
-        time.sleep(0.01)
-"""
 
 
 @functools.cache
@@ -220,13 +135,6 @@ def recorded(code: str) -> regimeter.Run:
     """Return the recording of a program that several tests ask about."""
     with tempfile.TemporaryDirectory() as folder:
         return regimeter.load(record(Path(folder), code))
-
-
-def verdict(run: "regimeter.Run") -> Verdict:
-    """Return the verdict of a run that has one."""
-    found = run.verdict()
-    assert found is not None
-    return found
 
 
 @pytest.mark.parametrize("cause", PROGRAMS)
@@ -279,37 +187,6 @@ def test_what_an_import_waits_for_is_the_import(tmp_path: Path) -> None:
     assert found.cause == "imports", (found.sentence, found.why)
 
 
-@contextlib.contextmanager
-def crowd(count: int) -> Iterator[None]:
-    """Let other programs want the first processor, for four tenths of the time."""
-    burst = BURSTS.replace("PARENT", str(os.getpid()))
-    others = [subprocess.Popen([sys.executable, "-c", burst]) for _ in range(count)]
-    try:
-        yield
-    finally:
-        for one in others:
-            one.kill()
-            one.wait()
-
-
-def test_what_some_steps_wait_for_comes_before_that_they_differ(tmp_path: Path) -> None:
-    found = verdict(regimeter.load(record(tmp_path, HELD_UP)))
-    assert found.cause == "lock", (found.sentence, found.why)
-    assert "uneven_steps" in [one.cause for one in found.causes]
-
-
-def test_calls_that_others_interrupt_stay_small(tmp_path: Path) -> None:
-    with crowd(6):
-        run = regimeter.load(record(tmp_path, SMALL))
-    found = verdict(run)
-    assert found.displaced > 0
-    assert found.cause == "small_work", (found.sentence, found.why)
-    sure, unsure = (run.verdict({"verdict_others_most": most}) for most in (1.0, 1e-6))
-    assert sure is not None
-    assert unsure is not None
-    assert (sure.confidence, unsure.confidence) == ("high", "low")
-
-
 def test_calls_of_the_system_are_not_put_down_to_pages(tmp_path: Path) -> None:
     """However few faults are enough by their rate: these take no time that is worth a word."""
     asks = "import time\ndef ask():\n    while time.thread_time() < 2:\n        pass\nask()\n"
@@ -319,71 +196,10 @@ def test_calls_of_the_system_are_not_put_down_to_pages(tmp_path: Path) -> None:
     assert found.cause == "python", (found.sentence, found.why)
 
 
-def test_a_thread_that_only_waits_does_not_tell_how_much_the_others_want(tmp_path: Path) -> None:
-    """The program wants one processor, and its main thread waits long to be told of each result."""
-    pool = AWAITED["a pool of threads"][3].replace("ThreadPoolExecutor(2)", "ThreadPoolExecutor(1)")
-    with crowd(6):
-        run = regimeter.load(
-            record(tmp_path, "import os\nos.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\n" + pool)
-        )
-    found = verdict(run)
-    assert found.displaced > 0
-    assert found.cause == "native", (found.sentence, found.why)
-
-
-def test_steps_that_others_hold_up_are_not_uneven(tmp_path: Path) -> None:
-    with crowd(6):
-        run = regimeter.load(record(tmp_path, STEPS))
-    found = verdict(run)
-    assert found.steps == 120
-    # Only what the program's threads waited for a processor makes them uneven: up to 14 times the usual one.
-    uneven = sum(one.share or 0 for one in found.causes if one.cause == "uneven_steps")
-    assert uneven < 0.05, (found.sentence, found.why)
-
-
-def test_a_batch_that_the_loop_makes_by_itself_is_its_input(tmp_path: Path) -> None:
-    found = verdict(regimeter.load(record(tmp_path, BATCHES)))
-    assert found.cause == "input", (found.sentence, found.why)
-    assert found.steps > 3
-    assert "Batch.__getitem__" in found.causes[0].place
-
-
-def test_a_step_within_an_iterator_is_not_its_input(tmp_path: Path) -> None:
-    """What hands out items does the whole step here, so that its own work between the parts of it is no batch."""
-    code = BATCHES.partition("class Batch")[0].replace("return iter(Batch() for _ in range(12))", "pass") + (
-        "class Trainer:\n    def __iter__(self):\n        for _ in range(8):\n"
-        "            total = sum(value % 7 for value in range(400_000))\n            optimizer.zero_grad()\n"
-        "            model(torch.ones(500, 500) * (total % 3)).sum().backward()\n            optimizer.step()\n"
-        "            yield total\n"
-        "model = torch.nn.Sequential(*(torch.nn.Linear(500, 500) for _ in range(8)))\n"
-        "optimizer = torch.optim.Adam(model.parameters(), lr=0.001)\nfor total in Trainer():\n    pass\n"
-    )
-    found = verdict(regimeter.load(record(tmp_path, code)))
-    assert "input" not in found.shares, found.why
-
-
-@pytest.mark.parametrize("workers", [0, 2])
-def test_a_loader_that_is_late_is_told_where_its_batches_are_made(workers: int, tmp_path: Path) -> None:
-    code = (
-        "import time, torch\nfrom torch.utils.data import DataLoader, Dataset\ntorch.set_num_threads(1)\n"
-        "class Slow(Dataset):\n    def __len__(self):\n        return 160\n"
-        "    def __getitem__(self, index):\n        time.sleep(0.01)\n        return torch.zeros(8), index % 2\n"
-        "model = torch.nn.Linear(8, 2)\noptimizer = torch.optim.SGD(model.parameters(), lr=0.01)\n"
-        f"for rows, labels in DataLoader(Slow(), batch_size=8, num_workers={workers}):\n"
-        "    optimizer.zero_grad()\n    torch.nn.functional.cross_entropy(model(rows), labels).backward()\n"
-        "    optimizer.step()\n"
-    )
-    found = verdict(regimeter.load(record(tmp_path, code)))
-    assert found.cause == "input", (found.sentence, found.why)
-    assert found.causes[0].elsewhere == bool(workers)
-    assert ("worker processes of its loader" in found.sentence) == bool(workers)
-    assert ("Load ahead in worker processes" in found.next) == (not workers)
-    assert found.causes[0].place.startswith("DataLoader.__next__" if workers else "Slow.__getitem__ (program.py:8)")
-
-
 def test_large_products_on_several_lines_are_no_small_work(tmp_path: Path) -> None:
     lines = "".join(f"    {name} = left @ right\n" for name in ("one", "two", "three", "four"))
-    code = "import torch\nleft = right = torch.rand(500, 500)\n" + f"for _ in range(30):\n{lines}"
+    code = "import torch\ntorch.set_num_threads(1)\nleft = right = torch.rand(500, 500)\n"
+    code += f"for _ in range(15):\n{lines}"
     found = verdict(regimeter.load(record(tmp_path, code)))
     assert "small_work" not in found.shares, found.why
 
@@ -410,26 +226,6 @@ def test_what_comes_and_goes_in_each_round_is_no_growth_however_large_it_becomes
     )
     found = verdict(regimeter.load(record(tmp_path, code)))
     assert ("memory_growth" in [one.cause for one in found.causes]) == kept, found.why
-
-
-def test_a_program_that_keeps_to_one_processor_is_crowded_by_its_own_children(tmp_path: Path) -> None:
-    """It says so after it has begun, and its other threads, ours among them, may go on elsewhere. The last processor,
-    since the first is where the tests above have a crowd, maybe now, in another worker."""
-    code = (
-        "import os, subprocess\nos.sched_setaffinity(0, {max(os.sched_getaffinity(0))})\n"
-        "begin, told = os.pipe()\ncode = 'read told; while :; do :; done'\n"
-        "others = [subprocess.Popen(['sh', '-c', code], stdin=begin) for _ in range(16)]\nos.close(told)\n"
-        "total = 0\nfor value in range(600_000):\n    total += value % 7\n"
-        "for one in others:\n    one.kill()\n"
-    )
-    run = regimeter.load(record(tmp_path, code))
-    assert run.tables.pressure.processors[-1] == 1
-    found = run.verdict({"verdict_own_busy": 2.0})  # more than there can be: others may want the processor, too
-    assert found is not None
-    assert found.cause == "processor", found.why
-    found = run.verdict({"verdict_own_busy": 2.0, "verdict_own_wanted": 100.0})  # it wants 17 of its one
-    assert found is not None
-    assert found.cause != "processor", found.why
 
 
 def test_every_door_says_the_same(tmp_path: Path, command: Any) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from runs import build_run, span
-from test_verdict import verdict
+from verdicts import POOL, verdict
 from warm import record
 
 import regimeter
@@ -37,17 +37,24 @@ with open("spent.json", "w") as file:
 """
 
 
-OTHER = """import os
+# Other programs that want the first processor: all the time, and for four tenths of it.
+ALWAYS = """import os
 os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 while os.getppid() == PARENT:
     sum(range(10_000))
 """
+NOW_AND_THEN = """import os, time
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+while os.getppid() == PARENT:
+    if time.time() % 0.5 < 0.3:
+        time.sleep(0.01)
+"""
 
 
 @contextmanager
-def others(count: int) -> Iterator[None]:
-    """Let other programs want the first processor, all the time."""
-    code = OTHER.replace("PARENT", str(os.getpid()))
+def others(count: int, code: str) -> Iterator[None]:
+    """Let so many of them run."""
+    code = code.replace("PARENT", str(os.getpid()))
     started = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(count)]
     try:
         yield
@@ -59,7 +66,7 @@ def others(count: int) -> Iterator[None]:
 
 def test_collections_that_others_hold_up_are_no_larger_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with others(4):
+    with others(3, ALWAYS):
         found = verdict(regimeter.load(record(tmp_path, COLLECTS)))
     truth = json.loads(Path("spent.json").read_text())
     assert found.displaced > found.samples, "nobody else had the processor"
@@ -97,6 +104,88 @@ def test_who_takes_the_samples_is_no_other_program(tmp_path: Path, monkeypatch: 
     python = next(one for one in found.causes if one.cause == "python")
     far = max(0.1, 3 * python.error, waited)  # what is left out while others have the processor is of the bursts
     assert abs((python.share or 0) - truth) < far, (found.shares, truth, found.why)
+
+
+# Steps of one length, by one thread, on the processor that others want, too.
+STEPS = """
+import os, torch
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+torch.set_num_threads(1)
+model = torch.nn.Linear(300, 300)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.001)
+for _ in range(120):
+    for _ in range(6):
+        model(torch.ones(64, 300)).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
+
+SMALL = """
+import os, torch
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+torch.set_num_threads(1)
+model = torch.nn.Sequential(*(layer for _ in range(20) for layer in (torch.nn.Linear(16, 16), torch.nn.GELU())))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for row in torch.randn(600, 1, 16):
+    optimizer.zero_grad()
+    model(row).mean().backward()
+    optimizer.step()
+"""
+
+
+def test_calls_that_others_interrupt_stay_small(tmp_path: Path) -> None:
+    with others(6, NOW_AND_THEN):
+        run = regimeter.load(record(tmp_path, SMALL))
+    found = verdict(run)
+    assert found.displaced > 0
+    assert found.cause == "small_work", (found.sentence, found.why)
+    sure, unsure = (run.verdict({"verdict_others_most": most}) for most in (1.0, 1e-6))
+    assert sure is not None
+    assert unsure is not None
+    assert (sure.confidence, unsure.confidence) == ("high", "low")
+
+
+def test_a_thread_that_only_waits_does_not_tell_how_much_the_others_want(tmp_path: Path) -> None:
+    """The program wants one processor, and its main thread waits long to be told of each result."""
+    pool = POOL.replace("ThreadPoolExecutor(2)", "ThreadPoolExecutor(1)")
+    with others(6, NOW_AND_THEN):
+        run = regimeter.load(
+            record(tmp_path, "import os\nos.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\n" + pool)
+        )
+    found = verdict(run)
+    assert found.displaced > 0
+    assert found.cause == "native", (found.sentence, found.why)
+
+
+def test_steps_that_others_hold_up_are_not_uneven(tmp_path: Path) -> None:
+    with others(6, NOW_AND_THEN):
+        run = regimeter.load(record(tmp_path, STEPS))
+    found = verdict(run)
+    assert found.steps == 120
+    # Only what the program's threads waited for a processor makes them uneven: up to 14 times the usual one.
+    uneven = sum(one.share or 0 for one in found.causes if one.cause == "uneven_steps")
+    assert uneven < 0.05, (found.sentence, found.why)
+
+
+def test_a_program_that_keeps_to_one_processor_is_crowded_by_its_own_children(tmp_path: Path) -> None:
+    """It says so after it has begun, and its other threads, ours among them, may go on elsewhere. The last processor,
+    since the first is where the tests above have a crowd, maybe now, in another worker."""
+    code = (
+        "import os, subprocess\nos.sched_setaffinity(0, {max(os.sched_getaffinity(0))})\n"
+        "begin, told = os.pipe()\ncode = 'read told; while :; do :; done'\n"
+        "others = [subprocess.Popen(['sh', '-c', code], stdin=begin) for _ in range(16)]\nos.close(told)\n"
+        "total = 0\nfor value in range(600_000):\n    total += value % 7\n"
+        "for one in others:\n    one.kill()\n"
+    )
+    run = regimeter.load(record(tmp_path, code))
+    assert run.tables.pressure.processors[-1] == 1
+    found = run.verdict({"verdict_own_busy": 2.0})  # more than there can be: others may want the processor, too
+    assert found is not None
+    assert found.cause == "processor", found.why
+    found = run.verdict({"verdict_own_busy": 2.0, "verdict_own_wanted": 100.0})  # it wants 17 of its one
+    assert found is not None
+    assert found.cause != "processor", found.why
 
 
 @pytest.mark.parametrize(("waited_ms", "displaced", "doubt"), [(10, 1, True), (1, 0, False), (-1, 1, True)])

@@ -4,7 +4,7 @@
 from pathlib import Path
 
 import pytest
-from test_verdict import verdict
+from verdicts import verdict
 from warm import record
 
 import regimeter

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from test_verdict import verdict
+from verdicts import verdict
 
 import regimeter
 from regimeter.suggest.verdict import Verdict
@@ -37,7 +37,8 @@ def verdict_of(folder: Path, *program: str) -> Verdict:
     run = folder / "run.rgm"
     command = [sys.executable, "-m", "regimeter", "record", "--quiet", "-o", str(run), *program]
     path = str(folder / "lib/python3/site-packages")
-    subprocess.run(command, check=True, timeout=300, cwd=folder, env=os.environ | {"PYTHONPATH": path})
+    variables = {"PYTHONPATH": path, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    subprocess.run(command, check=True, timeout=300, cwd=folder, env=os.environ | variables)
     return verdict(regimeter.load(run))
 
 
@@ -74,7 +75,7 @@ def test_little(i):
 
 def test_the_line_of_tests_is_theirs_and_not_the_entry_of_what_runs_them(tmp_path: Path) -> None:
     (tmp_path / "test_cases.py").write_text(CASES)
-    words = ["-q", "-p", "no:cacheprovider", "-p", "no:regimeter", "--rootdir", str(tmp_path), "test_cases.py"]
+    words = ["-q", "-p", "no:cacheprovider", "--rootdir", str(tmp_path), "test_cases.py"]
     found = verdict_of(tmp_path, "-m", "pytest", *words)  # on a busy machine imports may take more
     place = next(one.place for one in found.causes if one.cause == "python")
     assert place in {f"compute (test_cases.py:{line})" for line in (4, 5)}, found.why

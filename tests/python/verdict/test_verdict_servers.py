@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
-from test_verdict import verdict
+from verdicts import verdict
 
 import regimeter
 from regimeter.suggest.verdict import Verdict

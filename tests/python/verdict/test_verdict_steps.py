@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the steps of a training program wait for: their input, a lock, or that they differ."""
+
+from pathlib import Path
+
+import pytest
+from verdicts import verdict
+from warm import record
+
+import regimeter
+
+# A step of training is short beside what makes its batch, in an iterator that is no DataLoader.
+BATCHES = """
+import torch
+torch.set_num_threads(1)
+
+class Feed:
+    def __iter__(self):
+        return iter(Batch() for _ in range(12))
+
+class Batch:
+    def __getitem__(self, index):
+        return torch.tensor([sum(range(index * 900, index * 900 + 9000)) % 7.0 for index in range(220)])
+
+model = torch.nn.Linear(220, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.001)
+for batch in Feed():
+    optimizer.zero_grad()
+    model(batch[0]).sum().backward()
+    optimizer.step()
+"""
+
+
+# A thread holds the lock that one step in three waits for.
+HELD_UP = """
+import threading, time, torch
+torch.set_num_threads(1)
+asked, held, lock = threading.Event(), threading.Event(), threading.Lock()
+def hold():
+    while True:
+        asked.wait()
+        asked.clear()
+        with lock:
+            held.set()
+            time.sleep(0.1)  # far more than what other programs take of a step
+threading.Thread(target=hold, daemon=True).start()
+model = torch.nn.Linear(64, 64)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.001)
+for step in range(45):
+    optimizer.zero_grad()
+    if step % 3 == 2:
+        held.clear()
+        asked.set()
+        held.wait()
+        with lock:
+            pass
+    model(torch.ones(8, 64)).sum().backward()
+    optimizer.step()
+"""
+
+
+def test_what_some_steps_wait_for_comes_before_that_they_differ(tmp_path: Path) -> None:
+    found = verdict(regimeter.load(record(tmp_path, HELD_UP)))
+    assert found.cause == "lock", (found.sentence, found.why)
+    assert "uneven_steps" in [one.cause for one in found.causes]
+
+
+def test_a_batch_that_the_loop_makes_by_itself_is_its_input(tmp_path: Path) -> None:
+    found = verdict(regimeter.load(record(tmp_path, BATCHES)))
+    assert found.cause == "input", (found.sentence, found.why)
+    assert found.steps > 3
+    assert "Batch.__getitem__" in found.causes[0].place
+
+
+def test_a_step_within_an_iterator_is_not_its_input(tmp_path: Path) -> None:
+    """What hands out items does the whole step here, so that its own work between the parts of it is no batch."""
+    code = BATCHES.partition("class Batch")[0].replace("return iter(Batch() for _ in range(12))", "pass") + (
+        "class Trainer:\n    def __iter__(self):\n        for _ in range(8):\n"
+        "            total = sum(value % 7 for value in range(400_000))\n            optimizer.zero_grad()\n"
+        "            model(torch.ones(100, 500) * (total % 3)).sum().backward()\n            optimizer.step()\n"
+        "            yield total\n"
+        "model = torch.nn.Sequential(*(torch.nn.Linear(500, 500) for _ in range(8)))\n"
+        "optimizer = torch.optim.Adam(model.parameters(), lr=0.001)\nfor total in Trainer():\n    pass\n"
+    )
+    found = verdict(regimeter.load(record(tmp_path, code)))
+    assert "input" not in found.shares, found.why
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_loader_that_is_late_is_told_where_its_batches_are_made(workers: int, tmp_path: Path) -> None:
+    code = (
+        "import time, torch\nfrom torch.utils.data import DataLoader, Dataset\ntorch.set_num_threads(1)\n"
+        "class Slow(Dataset):\n    def __len__(self):\n        return 160\n"
+        "    def __getitem__(self, index):\n        time.sleep(0.01)\n        return torch.zeros(8), index % 2\n"
+        "model = torch.nn.Linear(8, 2)\noptimizer = torch.optim.SGD(model.parameters(), lr=0.01)\n"
+        f"for rows, labels in DataLoader(Slow(), batch_size=8, num_workers={workers}):\n"
+        "    optimizer.zero_grad()\n    torch.nn.functional.cross_entropy(model(rows), labels).backward()\n"
+        "    optimizer.step()\n"
+    )
+    found = verdict(regimeter.load(record(tmp_path, code)))
+    assert found.cause == "input", (found.sentence, found.why)
+    assert found.causes[0].elsewhere == bool(workers)
+    assert ("worker processes of its loader" in found.sentence) == bool(workers)
+    assert ("Load ahead in worker processes" in found.next) == (not workers)
+    assert found.causes[0].place.startswith("DataLoader.__next__" if workers else "Slow.__getitem__ (program.py:8)")

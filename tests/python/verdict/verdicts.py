@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What tests of verdicts share."""
+
+from regimeter import Run
+from regimeter.suggest.verdict import Verdict
+
+# The main thread waits for what two others pack.
+POOL = """import os, zlib
+from concurrent.futures import ThreadPoolExecutor
+block = os.urandom(1 << 18) * 4
+def pack(_):
+    return len(zlib.compress(block, 6))
+with ThreadPoolExecutor(2) as pool:
+    print(sum(pool.map(pack, range(40))))
+"""
+
+
+def verdict(run: Run) -> Verdict:
+    """Return the verdict of a run that has one."""
+    found = run.verdict()
+    assert found is not None
+    return found
