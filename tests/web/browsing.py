@@ -34,7 +34,8 @@ class Browsing:
     def open(self, data: dict[str, Any] | None, name: str = "report.html", at: str = "#page=all") -> Any:
         """Open the page of this data where the address says, by default with all of it on one page."""
         write_html(data, self.folder / name)
-        self.page.goto("about:blank")  # so that the same file with another address is read again
+        if self.page.url != "about:blank":
+            self.page.goto("about:blank")  # so that the same file with another address is read again
         self.page.goto((self.folder / name).as_uri() + at)
         self.page.wait_for_selector("html[data-ready]:not([data-part])", state="attached")
         return self.page

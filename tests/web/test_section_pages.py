@@ -30,11 +30,6 @@ kept = keep()
 
 
 @pytest.fixture(scope="module")
-def made() -> dict[str, dict[str, Any]]:
-    return {name: section_pages.page_data(name) for name in section_pages.PAGES}
-
-
-@pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     package("torch")
     folder: Path = tmp_path_factory.mktemp("reports")
@@ -118,12 +113,11 @@ def test_the_list_and_the_history_are_those_of_the_api(page: Any, server: Server
 
 
 @pytest.mark.parametrize("name", section_pages.PAGES)
-def test_tables_say_what_the_data_say_and_nothing_is_clipped(
-    browsing: Browsing, made: dict[str, dict[str, Any]], name: str
-) -> None:
+def test_tables_say_what_the_data_say_and_nothing_is_clipped(browsing: Browsing, name: str) -> None:
     """Each table: its first column in order, numbers without a unit as they are, and as many rows as there are."""
-    page = browsing.open(made[name])
-    for section in made[name].get("sections", []):
+    data = section_pages.page_data(name)
+    page = browsing.open(data)
+    for section in data.get("sections", []):
         if section["form"] != "table":
             continue
         rows = shown(page, section["id"])
@@ -162,8 +156,8 @@ def test_a_single_sample_is_a_dot_over_an_axis_that_can_be_read(browsing: Browsi
     assert ends[-1][1] <= inside["x"] + inside["width"]
 
 
-def test_keys_lead_through_the_pages(browsing: Browsing, made: dict[str, dict[str, Any]]) -> None:
-    page = browsing.open(made["memory"], at="")
+def test_keys_lead_through_the_pages(browsing: Browsing) -> None:
+    page = browsing.open(section_pages.page_data("memory"), at="")
     page.keyboard.press("g")
     page.keyboard.press("p")
     assert page.locator("#nav a[aria-current=page]").inner_text() == "At the peak"
@@ -190,11 +184,10 @@ def in_table(page: Any, section: str) -> list[list[str]]:
     return shown(page, section)
 
 
-def test_a_sweep_s_pictures_and_tables_say_what_was_measured(
-    browsing: Browsing, made: dict[str, dict[str, Any]]
-) -> None:
-    page = browsing.open(made["sweep"])
-    sections = {section["id"]: section for section in made["sweep"]["sections"]}
+def test_a_sweep_s_pictures_and_tables_say_what_was_measured(browsing: Browsing) -> None:
+    data = section_pages.page_data("sweep")
+    page = browsing.open(data)
+    sections = {section["id"]: section for section in data["sections"]}
     cells = sections["regime-map"]["cells"]
     assert page.locator("#regime-map .letter").count() == len(cells) + 5, "and one of each regime in the legend"
     rows = [[row[0], int(row[1].replace(",", "")), row[2]] for row in in_table(page, "regime-map")]
@@ -211,10 +204,8 @@ def test_a_sweep_s_pictures_and_tables_say_what_was_measured(
     assert [row[2] for row in found if row[0] == "add"][-1] == f"{100 * share:.1f} %"
 
 
-def test_a_series_that_is_switched_off_is_off_in_every_picture(
-    browsing: Browsing, made: dict[str, dict[str, Any]]
-) -> None:
-    page = browsing.open(made["sweep"])
+def test_a_series_that_is_switched_off_is_off_in_every_picture(browsing: Browsing) -> None:
+    page = browsing.open(section_pages.page_data("sweep"))
     circles = page.locator("#roofline svg.roofline:not(.key) circle")
     before = circles.count()
     key = page.locator("#throughput button.series-key", has_text="cos")
