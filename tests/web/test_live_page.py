@@ -77,7 +77,9 @@ def spans(page: Any) -> int:
     return int(page.evaluate("document.documentElement.dataset.spans"))
 
 
-def test_a_page_grows_to_the_end_of_the_recording(page: Any, program: Program) -> None:
+def test_a_page_grows_but_while_it_is_paused_to_what_the_api_says_at_the_end(
+    page: Any, program: Program, server: Server
+) -> None:
     until(page, "document.querySelector('#live').innerText.includes('live')")
     until(page, "Number(document.documentElement.dataset.spans) >= 20")
     assert "ended early" not in page.inner_text("#heading")
@@ -87,18 +89,28 @@ def test_a_page_grows_to_the_end_of_the_recording(page: Any, program: Program) -
     assert page.evaluate("window.loadedOnce")
     calls = page.locator(".statistics tbody tr", has_text="forward").first.inner_text()
     assert "510" in calls, calls
+    stays_while_paused(page, program)
     program.end()
     until(page, "document.querySelector('#live').dataset.state === 'ended'")
     whole = load(program.path)
     assert spans(page) == len(whole.spans)
-    assert page.inner_text("#live").startswith("ended, 1,020 spans")
+    assert page.inner_text("#live").startswith("ended, 1,220 spans")
     assert page.locator("#live button").is_hidden()
+    shows_what_the_api_says(page, server)
 
 
-def test_what_the_page_shows_is_what_the_api_says(page: Any, program: Program, server: Server) -> None:
-    program.go_on(200)
-    program.end()
-    until(page, "document.querySelector('#live').dataset.state === 'ended'")
+def stays_while_paused(page: Any, program: Program) -> None:
+    page.get_by_role("button", name="Pause").click()
+    before = spans(page)
+    program.go_on(100)
+    until(page, "regimeter.following.wanted !== regimeter.following.shown")
+    assert spans(page) == before
+    assert page.inner_text("#live").startswith("paused, figures of ")
+    page.get_by_role("button", name="Go on").click()
+    until(page, f"Number(document.documentElement.dataset.spans) >= {before + 200}")
+
+
+def shows_what_the_api_says(page: Any, server: Server) -> None:
     run = server.ask("/api/runs").json()["runs"][0]["id"]
     told = server.ask(f"/api/runs/{run}/page").json()
     assert "live" not in told
@@ -178,18 +190,6 @@ def test_a_span_that_only_a_tile_holds_stays_selected(page: Any, program: Progra
         assert page.evaluate(f"[{seen}, {told}]") == before
         number = page.evaluate(f"((t) => t.numberOf(t.scene.selected))({TIMELINE})")
         until(page, f"location.hash.includes('sel={number}')")
-
-
-def test_a_page_that_is_paused_stays(page: Any, program: Program) -> None:
-    until(page, "Number(document.documentElement.dataset.spans) >= 20")
-    page.get_by_role("button", name="Pause").click()
-    before = spans(page)
-    program.go_on(100)
-    until(page, "regimeter.following.wanted !== regimeter.following.shown")
-    assert spans(page) == before
-    assert page.inner_text("#live").startswith("paused, figures of ")
-    page.get_by_role("button", name="Go on").click()
-    until(page, f"Number(document.documentElement.dataset.spans) >= {before + 200}")
 
 
 def test_the_recording_of_a_monitor_is_followed(context: Any, monitored: Program) -> None:
