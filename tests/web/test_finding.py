@@ -63,12 +63,6 @@ def test_an_operation_of_a_recording_is_chosen_and_any_letters_are_looked_for(br
     page.locator("dialog").wait_for(state="detached")
 
 
-def test_the_key_is_in_the_sheet(browsing: Browsing) -> None:
-    page = browsing.open(data_of(TRACE), at="")
-    page.keyboard.press("?")
-    assert "Ctrl-K" in page.locator("dialog.keys").inner_text()
-
-
 def test_the_first_screen_is_copied(browsing: Browsing) -> None:
     data = data_of(TRACE)
     page = browsing.open(data, at="")

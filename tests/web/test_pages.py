@@ -3,6 +3,7 @@
 
 import csv
 import io
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -84,14 +85,12 @@ HELD_BACK = """
 
 
 @pytest.mark.parametrize("way", ["going there", "printing", "waiting"])
-def test_only_the_page_that_is_asked_for_is_rendered_at_first(
-    browsing: Browsing, data: dict[str, Any], way: str
-) -> None:
-    whole = browsing.open(data, at="#page=kernels")
+def test_only_the_page_that_is_asked_for_is_rendered_at_first(standing: Callable[[str], Browsing], way: str) -> None:
+    whole = standing(TRACE).page
     things = whole.locator("#timeline .view-body > *").count()
     page = whole.context.new_page()
     page.add_init_script(HELD_BACK)
-    page.goto(whole.url)
+    page.goto(whole.url.replace("#page=all", "#page=kernels"))
     page.wait_for_selector("html[data-ready]")
     body = page.locator("#timeline .view-body > *")
     assert page.evaluate("document.documentElement.dataset.part") == "1"
@@ -203,12 +202,11 @@ def test_the_chosen_operation_stands_in_the_address(browsing: Browsing) -> None:
 
 
 def test_an_address_that_names_nothing_known_opens_the_first_page(browsing: Browsing, data: dict[str, Any]) -> None:
-    for odd in ("#page=nowhere", "#sel=x", "#table=", "#%E0%A4%A", "#node=-7&flame=x&sort=--&by=q"):
+    for odd in ("#sel=x", "#table=", "#%E0%A4%A", "#node=-7&flame=x&sort=--&by=q", "#page=nowhere"):
         page = browsing.open(data, at=odd)
         assert sections(page) == ["limit", "breakdown"], odd
         said = page.locator("#heading .notice[role=status]")
         assert said.is_visible() == odd.startswith("#page="), odd
-    page = browsing.open(data, at="#page=nowhere")
     assert said.inner_text() == "There is no page “nowhere” here; this is “Overview”."
     page.keyboard.press("]")
     assert not said.is_visible()
@@ -241,7 +239,7 @@ def test_every_page_is_reached_by_keys(browsing: Browsing, data: dict[str, Any])
     page.keyboard.press("?")
     sheet = page.locator("dialog.keys")
     assert sheet.is_visible()
-    for text in ("g k", "Kernels", "Timeline, once it has been clicked"):
+    for text in ("g k", "Kernels", "Ctrl-K", "Timeline, once it has been clicked"):
         assert text in sheet.inner_text()
     page.keyboard.press("Escape")
     sheet.wait_for(state="detached")

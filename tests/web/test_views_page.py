@@ -8,7 +8,7 @@ import pytest
 from browsing import Browsing, data_of, timeline
 from traces import load_trace
 
-from regimeter.report.trace_data import timeline_data, trace_data
+from regimeter.report.trace_data import timeline_data
 
 pytestmark = pytest.mark.web
 
@@ -55,8 +55,7 @@ def test_without_ceilings_the_roofline_says_what_to_run(browsing: Browsing) -> N
 
 
 def test_kernels_without_known_work_leave_a_sentence(browsing: Browsing) -> None:
-    data = trace_data(load_trace("a100_event_sync.json.gz"))
-    page = browsing.open(data)
+    page = browsing.open(data_of("a100_event_sync.json.gz"))
     assert page.locator("#roofline svg").count() == 0
     assert "The work of 0 of 4 kernels is known" in page.locator("#roofline").inner_text()
 
