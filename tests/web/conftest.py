@@ -15,10 +15,9 @@ from needed import leave_out, need, package
 # Traces and small runs are loaded by helpers of the tests in Python.
 sys.path.append(str(Path(__file__).resolve().parents[1] / "python"))
 
-from browsing import SIZE, Browsing, data_of, visiting
+from browsing import PATIENCE_MS, SIZE, Browsing, data_of, visiting
 from chromium import CHROMIUM, FLAGS
 
-PATIENCE_MS = 120_000  # for one element or one load: a busy machine is slow, not wrong
 WATCH_POLICY = """
     window.violations = [];
     document.addEventListener("securitypolicyviolation", (event) => window.violations.push(event.violatedDirective));

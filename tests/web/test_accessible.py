@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import report_data
 import warm
-from browsing import Browsing, data_of, visiting
+from browsing import Browsing, data_of, go_to, visiting
 from needed import package
 from serving import record, serving
 from test_comparison_page import compared, shown
@@ -102,8 +102,7 @@ def findings(page: Any, scheme: str, width: int) -> dict[str, Any]:
 
 def test_nothing_is_found_on_what_commands_write(browsing: Browsing, written: list[Path]) -> None:
     for path in written:
-        browsing.page.goto(f"{path.as_uri()}#page=all")
-        browsing.page.wait_for_selector("html[data-ready]:not([data-part])")
+        go_to(browsing.page, f"{path.as_uri()}#page=all")
         for form in (PHONE, DESKTOP):
             assert findings(browsing.page, *form) == {"found": [], "wide": 0}, (path.name, form)
 
@@ -117,8 +116,7 @@ def test_nothing_is_found_on_what_the_server_writes(tab: Any, tmp_path: Path) ->
         page.wait_for_function("() => !document.body.innerText.includes('still being read')")
         run = page.get_by_role("link", name="base.rgm", exact=True).get_attribute("href")
         for path in ("/runs", run, "/history", "/runs/none", "/compare?baseline=none&current=none"):
-            page.goto(server.address + path)
-            page.wait_for_selector("html[data-ready]:not([data-part])")
+            go_to(page, server.address + path)
             for form in (PHONE, DESKTOP):
                 assert findings(page, *form) == {"found": [], "wide": 0}, (path, form)
         visit.complaints.clear()  # the browser tells that two of them answered with a status of failure

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import warm
-from browsing import Browsing, data_of, timeline
+from browsing import Browsing, data_of, go_to, timeline
 from needed import package
 from traces import load_trace, trace_path
 
@@ -148,8 +148,7 @@ def test_each_page_begins_with_one_sentence(kind: str, browsing: Browsing, capsy
     make, words = SAID[kind]
     said = make(browsing.folder)
     browsing.page.set_viewport_size({"width": 1280, "height": 900})
-    browsing.page.goto((browsing.folder / "page.html").as_uri())
-    browsing.page.wait_for_selector("html[data-ready]:not([data-part])")
+    go_to(browsing.page, (browsing.folder / "page.html").as_uri())
     headline = browsing.page.locator("main .headline")
     assert headline.count() == 1
     text = headline.inner_text().replace("\u00a0", " ")

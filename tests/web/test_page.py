@@ -30,6 +30,10 @@ FRAME_TIMES = """
 """
 
 
+def dashboard() -> None:
+    """Return the data of the page that opens files: none."""
+
+
 def test_a_report_shows_every_view(standing: Standing) -> None:
     page = standing(report_data.report).page
     assert page.title() == "train_transformer.py - regimeter"
@@ -66,8 +70,9 @@ def test_the_dashboard_says_that_its_data_is_a_demo(browsing: Browsing) -> None:
     assert "Demo data" in page.locator(".notice").inner_text()
 
 
-def test_a_compressed_profile_is_read_and_a_recording_says_what_to_do(browsing: Browsing) -> None:
-    page = browsing.open(None)
+def test_a_compressed_profile_is_read_and_a_recording_says_what_to_do(standing: Standing) -> None:
+    browsing = standing(dashboard)
+    page = browsing.page
     made = gzip.compress(json.dumps(report_data.profile()).encode())
     browsing.load("mine.json.gz", made)
     assert page.locator("h1").inner_text() == "mine.json.gz"
@@ -201,8 +206,9 @@ def test_what_was_not_measured_is_named_and_never_zero(browsing: Browsing) -> No
 
 
 @pytest.mark.parametrize("with_times", [True, False], ids=["exported", "documented form"])
-def test_an_exported_profile_opens(browsing: Browsing, with_times: bool) -> None:
-    page = browsing.open(None)
+def test_an_exported_profile_opens(standing: Standing, with_times: bool) -> None:
+    browsing = standing(dashboard)
+    page = browsing.page
     browsing.load("mine.json", report_data.profile(with_times))
     assert page.locator("h1").inner_text() == "mine.json"
     assert len(browsing.rows()) == 10
@@ -223,8 +229,9 @@ BROKEN: list[tuple[str, str, tuple[str, ...]]] = [
 ]
 
 
-def test_a_file_that_cannot_be_read_leaves_the_page_as_it_was(browsing: Browsing) -> None:
-    page = browsing.open(None)
+def test_a_file_that_cannot_be_read_leaves_the_page_as_it_was(standing: Standing) -> None:
+    browsing = standing(dashboard)
+    page = browsing.page
     before = page.locator("main").inner_text()
     for name, content, words in BROKEN:
         browsing.load(name, content)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import report_data
-from browsing import Browsing, data_of, flame_graph, timeline
+from browsing import Browsing, be_ready, data_of, flame_graph, go_to, timeline
 from traces import load_trace
 
 from regimeter.analysis.catalog import find_verbs
@@ -168,8 +168,7 @@ def test_a_link_opened_elsewhere_shows_the_same(browsing: Browsing, data: dict[s
     assert page.evaluate("Object.fromEntries(new URLSearchParams(location.hash.slice(1)))") == wanted
     url = page.url
     page.goto("about:blank")
-    page.goto(url)
-    page.wait_for_selector("html[data-ready]:not([data-part])")
+    go_to(page, url)
     page.locator("#analyses tbody tr").first.wait_for()
     assert page.locator("#analyses tbody th").all_inner_texts() == rows
     assert page.locator("#analyses th[aria-sort=descending]").inner_text() == "count"
@@ -195,7 +194,7 @@ def test_the_chosen_operation_stands_in_the_address(browsing: Browsing) -> None:
     page.locator("#shares").get_by_role("button", name="backward").click()
     assert address(page) == "#page=overview&op=backward"
     page.reload()
-    page.wait_for_selector("html[data-ready]:not([data-part])")
+    be_ready(page)
     assert page.locator(".statistics tr.is-selected th").inner_text().strip() == "backward"
     page.locator("#shares").get_by_role("button", name="backward").click()
     assert address(page) == ""

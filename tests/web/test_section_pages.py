@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import pytest
 import section_pages
-from browsing import Browsing, visiting
+from browsing import Browsing, go_to, visiting
 from needed import package
 from serving import Server, record, serving
 from test_accessible import findings, look
@@ -54,8 +54,7 @@ def page(tab: Any, server: Server, tmp_path: Path) -> Iterator[Any]:
 
 def open_run(page: Any, server: Server, name: str) -> str:
     run = server.id_of(name)
-    page.goto(f"{server.address}/runs/{run}#page=all")
-    page.wait_for_selector("html[data-ready]:not([data-part])")
+    go_to(page, f"{server.address}/runs/{run}#page=all")
     return run
 
 
@@ -100,8 +99,7 @@ def test_the_list_and_the_history_are_those_of_the_api(page: Any, server: Server
     rows = {row[0]: row for row in shown(page, "runs")}
     assert set(rows) == {one["name"] for one in told}
     assert "1 recording" in page.inner_text(".headline")
-    page.goto(f"{address}/history")
-    page.wait_for_selector("html[data-ready]:not([data-part])")
+    go_to(page, f"{address}/history")
     names = [row[0] for row in shown(page, "operations-of-runs")]
     assert set(names) <= set(server.ask("/api/history/operations").json()["operations"])
     newest = page.evaluate(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from browsing import Browsing, data_of, timeline
+from browsing import Browsing, be_ready, data_of, timeline
 from traces import load_trace
 
 from regimeter.report.trace_data import timeline_data
@@ -58,7 +58,7 @@ def test_what_is_switched_stands_in_the_address(browsing: Browsing) -> None:
     browsing.until("location.hash.includes('path=0')")
     assert page.evaluate("location.hash") == "#page=trace&python=1&path=0"
     page.reload()
-    page.wait_for_selector("html[data-ready]:not([data-part])")
+    be_ready(page)
     assert (python.is_checked(), path.is_checked()) == (True, False)
     assert timeline(browsing, "t.scene.path") is None
     path.check()

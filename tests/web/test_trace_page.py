@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from browsing import Browsing, data_of, flame_graph, timeline
+from browsing import Browsing, be_ready, data_of, flame_graph, go_to, timeline
 from runs import KIND
 from traces import load_trace, trace_path
 
@@ -369,7 +369,7 @@ def test_siblings_stand_in_the_order_in_which_they_began(browsing: Browsing) -> 
     assert siblings_begin_in_order()
     assert "siblings=time" in page.url
     page.reload()
-    page.wait_for_selector("html[data-ready]:not([data-part])")
+    be_ready(page)
     assert page.get_by_label("Time order").is_checked()
     assert siblings_begin_in_order()
 
@@ -377,8 +377,7 @@ def test_siblings_stand_in_the_order_in_which_they_began(browsing: Browsing) -> 
 def test_a_flame_graph_alone(browsing: Browsing, tmp_path: Path) -> None:
     generator = FlameGraphGenerator()
     generator.export(generator.from_run(load_trace("h100_bert_small.json.gz")), tmp_path / "flame.html")
-    browsing.page.goto((tmp_path / "flame.html").as_uri())
-    browsing.page.wait_for_selector("html[data-ready]:not([data-part])")
+    go_to(browsing.page, (tmp_path / "flame.html").as_uri())
     ids = browsing.page.locator("main > section").evaluate_all("(all) => all.map((one) => one.id)")
     assert ids == ["limit", "flame", "anomalies"], "two spans of this trace overlap"
     assert browsing.page.locator(".notice").count() == 0, "no banner over a full flame graph"
@@ -386,8 +385,7 @@ def test_a_flame_graph_alone(browsing: Browsing, tmp_path: Path) -> None:
     assert "device time 309 µs" in browsing.page.locator("#flame .readout").inner_text()
     bare = {"name": "all", "value": 5.0, "children": [{"name": HOSTILE, "value": 2.0, "children": []}]}
     generator.export(bare, tmp_path / "bare.html")
-    browsing.page.goto((tmp_path / "bare.html").as_uri())
-    browsing.page.wait_for_selector("html[data-ready]:not([data-part])")
+    go_to(browsing.page, (tmp_path / "bare.html").as_uri())
     browsing.page.locator("canvas.flame").press("ArrowDown")
     assert browsing.page.locator("#flame .readout").inner_text().startswith("</script>")
 
@@ -407,8 +405,7 @@ def test_a_timeline_alone(browsing: Browsing) -> None:
 def test_the_page_of_a_timeline_shows_its_figures(browsing: Browsing, tmp_path: Path) -> None:
     generator = TimelineGenerator()
     generator.generate_html_viewer(generator.from_run(load_trace("h100_bert_small.json.gz")), tmp_path / "t.html")
-    browsing.page.goto((tmp_path / "t.html").as_uri())
-    browsing.page.wait_for_selector("html[data-ready]:not([data-part])")
+    go_to(browsing.page, (tmp_path / "t.html").as_uri())
     said = browsing.page.locator("#heading").inner_text()
     assert "total 4.87 ms, host active 4.87 ms, device active 309 µs, both at once 309 µs" in said
 

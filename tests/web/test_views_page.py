@@ -60,7 +60,7 @@ def test_kernels_without_known_work_leave_a_sentence(browsing: Browsing) -> None
     assert "The work of 0 of 4 kernels is known" in page.locator("#roofline").inner_text()
 
 
-def test_the_critical_path_is_drawn_and_can_be_switched_off(browsing: Browsing) -> None:
+def test_the_critical_path_is_drawn_and_told_and_can_be_switched_off(browsing: Browsing) -> None:
     run = load_trace("diff_a100_control.json.gz")
     page = browsing.open(timeline_data(run))
     path: Any = run.analyse("critical_path")
@@ -78,11 +78,6 @@ def test_the_critical_path_is_drawn_and_can_be_switched_off(browsing: Browsing) 
     box.check()
     browsing.settle()
     assert canvas.evaluate("(c) => c.toDataURL()") == on
-
-
-def test_a_pointer_on_the_path_is_told_of_it(browsing: Browsing) -> None:
-    run = load_trace("v100_ddp_large.json.gz")
-    page = browsing.open(timeline_data(run))
     # The middle of the longest piece, below the name of its lane.
     place = timeline(
         browsing,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browsing import visiting
+from browsing import go_to, visiting
 from needed import package
 from test_accessible import DESKTOP, PHONE, findings
 from watching import Watched
@@ -70,8 +70,7 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Told]:
 @contextlib.contextmanager
 def reading(tab: Any, watched: Told, folder: Path) -> Iterator[Any]:
     with visiting(tab, folder, watched.page.rstrip("/")):
-        tab.goto(watched.page)
-        tab.wait_for_selector("html[data-ready]:not([data-part])", state="attached")
+        go_to(tab, watched.page)
         yield tab
 
 
