@@ -17,6 +17,30 @@ from regimeter.report.trace_data import trace_data
 SIZE = {"width": 1366, "height": 900}
 
 
+# Resolves when all of a page is there and a frame has begun; Playwright's own way has the page draw frame after frame.
+READY = """(patience) => new Promise((done, fail) => {
+    const root = document.documentElement;
+    const ready = () => root.matches("[data-ready]:not([data-part])");
+    const end = () => requestAnimationFrame(() => done());
+    const look = (_, watch) => { if (ready()) { watch.disconnect(); end(); } };
+    if (ready()) end();
+    else new MutationObserver(look).observe(root, { attributes: true });
+    setTimeout(() => fail(new Error("the page did not get ready")), patience);
+})"""
+PATIENCE_MS = 120_000  # for one element or one load: a busy machine is slow, not wrong
+
+
+def be_ready(page: Any) -> None:
+    """Wait until all of a page that has been loaded is there."""
+    page.evaluate(READY, PATIENCE_MS)
+
+
+def go_to(page: Any, address: str) -> None:
+    """Open an address, and wait until all of its page is there."""
+    page.goto(address)
+    be_ready(page)
+
+
 class Browsing:
     """One page and everything it complained about or asked for."""
 
@@ -34,9 +58,9 @@ class Browsing:
     def open(self, data: dict[str, Any] | None, name: str = "report.html", at: str = "#page=all") -> Any:
         """Open the page of this data where the address says, by default with all of it on one page."""
         write_html(data, self.folder / name)
-        self.page.goto("about:blank")  # so that the same file with another address is read again
-        self.page.goto((self.folder / name).as_uri() + at)
-        self.page.wait_for_selector("html[data-ready]:not([data-part])", state="attached")
+        if self.page.url != "about:blank":
+            self.page.goto("about:blank")  # so that the same file with another address is read again
+        go_to(self.page, (self.folder / name).as_uri() + at)
         return self.page
 
     def load(self, name: str, content: str | bytes | dict[str, Any]) -> None:

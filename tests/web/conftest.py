@@ -2,8 +2,10 @@
 """Fixtures of the tests in a browser."""
 
 import asyncio
+import contextlib
+import functools
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +15,9 @@ from needed import leave_out, need, package
 # Traces and small runs are loaded by helpers of the tests in Python.
 sys.path.append(str(Path(__file__).resolve().parents[1] / "python"))
 
-from browsing import SIZE, Browsing, visiting
+from browsing import PATIENCE_MS, SIZE, Browsing, data_of, visiting
 from chromium import CHROMIUM, FLAGS
 
-PATIENCE_MS = 120_000  # for one element or one load: a busy machine is slow, not wrong
 WATCH_POLICY = """
     window.violations = [];
     document.addEventListener("securitypolicyviolation", (event) => window.violations.push(event.violatedDirective));
@@ -72,3 +73,20 @@ def tab(context: Any) -> Any:
 def browsing(tab: Any, tmp_path: Path) -> Iterator[Browsing]:
     with visiting(tab, tmp_path) as made:
         yield made
+
+
+@pytest.fixture(scope="module")
+def standing(context: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Any], Browsing]]:
+    """Return what opens the page of a trace, or of what a function returns, once a file and in a tab of its own.
+
+    For tests that only look, or of which each touches another part of the page.
+    """
+    with contextlib.ExitStack() as stack:
+
+        @functools.cache
+        def opened(what: str | Callable[[], dict[str, Any]]) -> Browsing:
+            made = stack.enter_context(visiting(context.new_page(), tmp_path_factory.mktemp("standing")))
+            made.open(data_of(what) if isinstance(what, str) else what())
+            return made
+
+        yield opened

@@ -2,6 +2,7 @@
 """Pages that are made of sections, from files and figures that stay the same: what their pictures are taken of."""
 
 import contextlib
+import functools
 import io
 import json
 import os
@@ -219,8 +220,9 @@ PAGES: dict[str, Callable[[], Data]] = {
 }
 
 
+@functools.cache
 def page_data(name: str) -> Data:
-    """Return what a page shows; all but the time at which it was made stays the same."""
+    """Return what a page shows, the same each time; all but the time at which it was made stays the same."""
     from regimeter.report.html import as_json
 
     data: Data = json.loads(as_json(PAGES[name]()))

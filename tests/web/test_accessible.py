@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """What axe-core finds on every page, in both themes and on a phone: nothing."""
 
-import subprocess
-import sys
+import functools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import report_data
-from browsing import Browsing, data_of, visiting
+import warm
+from browsing import Browsing, data_of, go_to, visiting
 from needed import package
 from serving import record, serving
 from test_comparison_page import compared, shown
-from traces import trace_path
+
+from regimeter.cli import main
 
 pytestmark = pytest.mark.web
 
@@ -40,6 +41,11 @@ FINDINGS = """async (contrast) => {
 DESKTOP, PHONE = ("light", 1280), ("dark", 360)
 
 
+@functools.cache
+def engine() -> str:
+    return str(package("axe_playwright_python.sync_playwright").Axe().axe_script)
+
+
 def look(page: Any, scheme: str, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 800})
     page.emulate_media(color_scheme=scheme)
@@ -58,7 +64,7 @@ def test_nothing_is_found_on_any_page(browsing: Browsing, kind: str) -> None:
     for width in (360, 760, 1280):
         look(page, "light", width)
         assert page.evaluate("document.documentElement.scrollWidth") <= width
-    page.evaluate(package("axe_playwright_python.sync_playwright").Axe().axe_script)
+    page.evaluate(engine())
     assert page.evaluate(FINDINGS, "only") == []
     if kind in ("recording", "comparison"):
         look(page, "dark", 1280)
@@ -68,28 +74,21 @@ def test_nothing_is_found_on_any_page(browsing: Browsing, kind: str) -> None:
 
 
 PROGRAM = "kept = [bytearray(100_000) for _ in range(300)]\n"
-WORKLOADS = ("workloads", "run", "--kernel", "conv2d", "--backend", "c", "--iterations", "3", "--format", "html")
-COMPILED = Path(__file__).parents[1] / "data" / "compile_logs" / "dedicated_log_torch_trace_cold.log"
+WORKLOADS = ("workloads", "run", "--kernel", "conv2d", "--backend", "c", "--iterations", "3")
 
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Every page of sections that a command writes."""
+    """Pages that commands write, of sections that no page of section_pages.py has."""
     folder = tmp_path_factory.mktemp("written")
-    (folder / "keeps.py").write_text(PROGRAM)
-    commands = (
-        ("record", "-q", "--memory", "-o", "run.rgm", "keeps.py"),
-        ("memory", "run.rgm", "-o", "run.html"),
-        ("memory", trace_path("memory_snapshot.pickle"), "-o", "snapshot.html"),
-        ("compile", COMPILED, "-o", "compile.html"),
-        (*WORKLOADS, "-o", "workloads.html", "--keep", "--db", "kept.db"),
-        ("workloads", "trend", "conv2d", "--db", "kept.db", "--format", "html", "-o", "trend.html"),
-    )
-    for words in commands:
-        subprocess.run([sys.executable, "-m", "regimeter", *map(str, words)], cwd=folder, capture_output=True)
-    pages = sorted(folder.glob("*.html"))
-    assert len(pages) == len(commands) - 1
-    return pages
+    run, history = warm.record(folder, PROGRAM, "--memory"), folder / "kept.db"
+    for words in (
+        ("memory", run, "-o", folder / "run.html"),
+        (*WORKLOADS, "--keep", "--db", history, "-q", "-o", folder / "workloads.txt"),
+        ("workloads", "trend", "conv2d", "--db", history, "--format", "html", "-o", folder / "trend.html"),
+    ):
+        assert main([*map(str, words)]) == 0
+    return [folder / "run.html", folder / "trend.html"]
 
 
 def findings(page: Any, scheme: str, width: int) -> dict[str, Any]:
@@ -97,14 +96,13 @@ def findings(page: Any, scheme: str, width: int) -> dict[str, Any]:
     look(page, scheme, width)
     wide = page.evaluate("document.documentElement.scrollWidth") - width
     if page.evaluate("typeof axe") == "undefined":
-        page.evaluate(package("axe_playwright_python.sync_playwright").Axe().axe_script)
+        page.evaluate(engine())
     return {"found": page.evaluate(FINDINGS, "phone" if width < 700 else "all"), "wide": max(0, wide)}
 
 
 def test_nothing_is_found_on_what_commands_write(browsing: Browsing, written: list[Path]) -> None:
     for path in written:
-        browsing.page.goto(f"{path.as_uri()}#page=all")
-        browsing.page.wait_for_selector("html[data-ready]:not([data-part])")
+        go_to(browsing.page, f"{path.as_uri()}#page=all")
         for form in (PHONE, DESKTOP):
             assert findings(browsing.page, *form) == {"found": [], "wide": 0}, (path.name, form)
 
@@ -118,16 +116,14 @@ def test_nothing_is_found_on_what_the_server_writes(tab: Any, tmp_path: Path) ->
         page.wait_for_function("() => !document.body.innerText.includes('still being read')")
         run = page.get_by_role("link", name="base.rgm", exact=True).get_attribute("href")
         for path in ("/runs", run, "/history", "/runs/none", "/compare?baseline=none&current=none"):
-            page.goto(server.address + path)
-            page.wait_for_selector("html[data-ready]:not([data-part])")
+            go_to(page, server.address + path)
             for form in (PHONE, DESKTOP):
                 assert findings(page, *form) == {"found": [], "wide": 0}, (path, form)
         visit.complaints.clear()  # the browser tells that two of them answered with a status of failure
 
 
 def test_a_finding_is_a_finding(browsing: Browsing) -> None:
-    engine = package("axe_playwright_python.sync_playwright").Axe().axe_script
     page = browsing.open(report_data.report(steps=2))
-    page.evaluate(engine)
+    page.evaluate(engine())
     page.evaluate("document.querySelector('h1').style.color = '#bbb'")
     assert any("color-contrast" in found for found in page.evaluate(FINDINGS, "only"))

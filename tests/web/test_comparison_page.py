@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page of a comparison in a real browser: verdict, table, samples, trend, flame graph."""
 
+import functools
 import json
 import math
 from typing import Any
@@ -19,6 +20,7 @@ pytestmark = pytest.mark.web
 HOSTILE = "</script><img src=x onerror=alert(1)>"
 
 
+@functools.cache
 def compared(count=12, launches=6):
     rng = np.random.default_rng(5)
     slow = {"op01": 1.2, "op02": 0.8, HOSTILE: 1.1}

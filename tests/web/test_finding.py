@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 import report_data
-from browsing import Browsing, data_of, flame_graph, timeline
+from browsing import Browsing, be_ready, data_of, flame_graph, timeline
 
 pytestmark = pytest.mark.web
 
 TRACE = "h100_bert_small.json.gz"
-NODE = "sgemm"
+NODE = "gemm"
 
 
 def finder(browsing: Browsing, typed: str, at: str = "") -> Any:
@@ -63,12 +63,6 @@ def test_an_operation_of_a_recording_is_chosen_and_any_letters_are_looked_for(br
     page.locator("dialog").wait_for(state="detached")
 
 
-def test_the_key_is_in_the_sheet(browsing: Browsing) -> None:
-    page = browsing.open(data_of(TRACE), at="")
-    page.keyboard.press("?")
-    assert "Ctrl-K" in page.locator("dialog.keys").inner_text()
-
-
 def test_the_first_screen_is_copied(browsing: Browsing) -> None:
     data = data_of(TRACE)
     page = browsing.open(data, at="")
@@ -96,7 +90,7 @@ def test_where_the_clipboard_is_kept_the_text_is_shown(browsing: Browsing) -> No
 
 
 def test_callers_and_callees_of_a_node(browsing: Browsing) -> None:
-    page = browsing.open(data_of("v100_ddp_large.json.gz"), at="#page=kernels")
+    page = browsing.open(data_of(TRACE), at="#page=kernels")
     find = f"[...g.total.keys()].filter((row) => g.label(row).includes('{NODE}') && g.total[row] > 0)"
     name = flame_graph(browsing, f"(() => {{ const row = {find}[0]; g.zoom(row); return g.label(row); }})()")
     page.get_by_label("Callers and callees").check()
@@ -114,7 +108,7 @@ def test_callers_and_callees_of_a_node(browsing: Browsing) -> None:
     )
     assert painted > 4
     page.reload()
-    page.wait_for_selector("html[data-ready]:not([data-part])")
+    be_ready(page)
     assert page.locator(".sandwich").is_visible()
     assert page.evaluate(f"{halves}[0].label(0)") == name
     page.evaluate(f"{halves}[0].zoom(1)")
@@ -138,7 +132,7 @@ def test_a_pinned_lane_stays_at_the_top(browsing: Browsing) -> None:
     top = timeline(browsing, "t.headingAt(30).lane")
     assert top == lane, "it does not scroll"
     page.reload()
-    page.wait_for_selector("html[data-ready]:not([data-part])")
+    be_ready(page)
     browsing.settle()
     assert timeline(browsing, "[...t.pinned]") == [lane]
     box = page.locator("canvas.timeline").bounding_box()

@@ -2,6 +2,7 @@
 """The first screen of real traces: the sentence of the verdict, one bar, at most three things to do with evidence."""
 
 import contextlib
+import functools
 import io
 import re
 from collections.abc import Callable
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 import warm
-from browsing import Browsing, timeline
+from browsing import Browsing, data_of, go_to, timeline
 from needed import package
 from traces import load_trace, trace_path
 
@@ -30,9 +31,8 @@ def of_trace(name: str) -> Maker:
     """Return what makes the page of a trace, and returns what `regimeter show` prints of it."""
 
     def make(folder: Path) -> str:
-        path = str(trace_path(name))
-        main(["report", path, "-q", "-o", str(folder / "page.html")])
-        return printed("show", path)
+        main(["report", str(trace_path(name)), "-q", "-o", str(folder / "page.html")])
+        return shown(name)
 
     return make
 
@@ -41,9 +41,8 @@ def of_command(verb: str, name: str) -> Maker:
     """Return what makes the page of a verb, and returns what that prints, or else `regimeter show`."""
 
     def make(folder: Path) -> str:
-        path = str(trace_path(name))
-        said = printed(verb, path, "-o", str(folder / "page.html"))
-        return said if verb == "flame" else said + printed("show", path)
+        said = printed(verb, str(trace_path(name)), "-o", str(folder / "page.html"))
+        return said if verb == "flame" else said + shown(name)
 
     return make
 
@@ -77,51 +76,33 @@ def printed(*words: str) -> str:
     return out.getvalue()
 
 
-TRACES = (
-    "h100_bert_small.json.gz",
-    "v100_ddp_large.json.gz",
-    "cpu_only_no_schema.json.gz",
-    "mi300_vllm_decode_graph.json.gz",
-    "a100_nccl_2024.json.gz",
-)
+@functools.cache
+def shown(name: str) -> str:
+    """Return what `regimeter show` prints of a trace."""
+    return printed("show", str(trace_path(name)))
 
 
-@pytest.fixture(scope="module", params=TRACES)
-def traced(request: pytest.FixtureRequest) -> tuple[Any, dict[str, Any]]:
-    run = load_trace(request.param)
-    return run, trace_data(run)
-
-
-def test_it_says_what_the_verdict_says_in_420_pixels(traced: tuple[Any, dict[str, Any]], browsing: Browsing) -> None:
-    run, data = traced
-    verdict = run.verdict()
-    assert verdict is not None
-    browsing.page.set_viewport_size({"width": 1440, "height": 900})
-    page = browsing.open(data)
-    screen = page.locator("#limit")
-    assert screen.locator(".headline").inner_text().replace("\u00a0", " ") == verdict.sentence
-    assert screen.bounding_box()["height"] <= 420
-    assert page.locator("main > section").first.get_attribute("id") == "limit"
-    actions = screen.locator(".limit-actions li")
-    assert 1 <= actions.count() <= 3
-    assert actions.locator(".limit-title").first.inner_text() == verdict.next.partition(" That saves at most ")[0]
-    parts = screen.locator(".limit-bar .strip-part").evaluate_all("(all) => all.map((one) => one.style.flexGrow)")
-    assert sum(map(float, parts)) == pytest.approx(1, abs=0.01)
-    assert {action["table"] for action in data["limit"]["actions"]} <= {None} | {p["name"] for p in data["panels"]}
-
-
+# Of these the first screen is compared with the verdict too.
+TRACES = {
+    "bert": "h100_bert_small.json.gz",
+    "v100": "v100_ddp_large.json.gz",
+    "host": "cpu_only_no_schema.json.gz",
+    "vllm": "mi300_vllm_decode_graph.json.gz",
+    "nccl": "a100_nccl_2024.json.gz",
+}
 # What a newcomer must read first, of each kind of page: how it is made, and the words that it says, with figures that
 # the analyses give.
 SAID: dict[str, tuple[Callable[[Path], str], tuple[str, ...]]] = {
-    "v100": (of_trace("v100_ddp_large.json.gz"), ("waits for the host in 35 %", "no all-reduce is hidden")),
-    "bert": (of_trace("h100_bert_small.json.gz"), ("waits for the host in 81 %",)),
+    "v100": (of_trace(TRACES["v100"]), ("waits for the host in 35 %", "no all-reduce is hidden")),
+    "bert": (of_trace(TRACES["bert"]), ("waits for the host in 81 %",)),
     "owlv2": (of_trace("h100_owlv2_with_stack.json.gz"), ("waits for its input in 46 %",)),
-    "vllm": (of_trace("mi300_vllm_decode_graph.json.gz"), ("computes in 99 %", "two kernels take 66 % of its work")),
+    "vllm": (of_trace(TRACES["vllm"]), ("computes in 99 %", "two kernels take 66 % of its work")),
     "ranks": (
         of_trace("dlrm8"),
         ("Rank 7 comes last in 5 of 8 collectives", "causes 76 % of the others' waiting", "35.5 ms of rank time"),
     ),
-    "host": (of_trace("cpu_only_no_schema.json.gz"), ("No GPU work in this trace: 75.5 ms on the host.",)),
+    "nccl": (of_trace(TRACES["nccl"]), ("waits for the host in 71 %",)),
+    "host": (of_trace(TRACES["host"]), ("No GPU work in this trace: 75.5 ms on the host.",)),
     "nothing": (
         of_trace("cpu_only_rank34.json.gz"),
         ("No GPU work in this trace: 1.31 s on the host. Nothing in the recording tells where 100 % of it went",),
@@ -145,14 +126,29 @@ SAID: dict[str, tuple[Callable[[Path], str], tuple[str, ...]]] = {
 }
 
 
+def says_what_the_verdict_says_in_420_pixels(page: Any, trace: str) -> None:
+    verdict, data = load_trace(trace).verdict(), data_of(trace)
+    assert verdict is not None
+    page.set_viewport_size({"width": 1440, "height": 900})
+    screen = page.locator("#limit")
+    assert screen.locator(".headline").inner_text().replace("\u00a0", " ") == verdict.sentence
+    assert screen.bounding_box()["height"] <= 420
+    assert page.locator("main > section").first.get_attribute("id") == "limit"
+    actions = screen.locator(".limit-actions li")
+    assert 1 <= actions.count() <= 3
+    assert actions.locator(".limit-title").first.inner_text() == verdict.next.partition(" That saves at most ")[0]
+    parts = screen.locator(".limit-bar .strip-part").evaluate_all("(all) => all.map((one) => one.style.flexGrow)")
+    assert sum(map(float, parts)) == pytest.approx(1, abs=0.01)
+    assert {action["table"] for action in data["limit"]["actions"]} <= {None} | {p["name"] for p in data["panels"]}
+
+
 @pytest.mark.parametrize("kind", SAID)
 def test_each_page_begins_with_one_sentence(kind: str, browsing: Browsing, capsys: pytest.CaptureFixture[str]) -> None:
     """The same words stand at the top of the page and in what the command prints."""
     make, words = SAID[kind]
     said = make(browsing.folder)
     browsing.page.set_viewport_size({"width": 1280, "height": 900})
-    browsing.page.goto((browsing.folder / "page.html").as_uri())
-    browsing.page.wait_for_selector("html[data-ready]:not([data-part])")
+    go_to(browsing.page, (browsing.folder / "page.html").as_uri())
     headline = browsing.page.locator("main .headline")
     assert headline.count() == 1
     text = headline.inner_text().replace("\u00a0", " ")
@@ -162,11 +158,13 @@ def test_each_page_begins_with_one_sentence(kind: str, browsing: Browsing, capsy
     assert "UNKNOWN" not in text
     printed = " ".join((said + capsys.readouterr().out).split())
     assert " ".join(text.split()) in printed
+    if kind in TRACES:
+        says_what_the_verdict_says_in_420_pixels(browsing.page, TRACES[kind])
 
 
 def test_each_large_part_of_the_bar_has_its_action() -> None:
     """What the sentence names beside its cause is among the three things to do, and they are in the order of all."""
-    data = trace_data(load_trace("v100_ddp_large.json.gz"))
+    data = data_of("v100_ddp_large.json.gz")
     titles = [one["title"] for one in data["limit"]["actions"]]
     known = [one["description"] for one in data["suggestions"] if not one["folded"]]
     assert len(titles) == 3
@@ -177,7 +175,7 @@ def test_each_large_part_of_the_bar_has_its_action() -> None:
 
 def test_evidence_is_one_click_away(browsing: Browsing) -> None:
     run = load_trace("h100_bert_small.json.gz")
-    data = trace_data(run)
+    data = data_of("h100_bert_small.json.gz")
     page = browsing.open(data, at="")
     at, action = next((i, one) for i, one in enumerate(data["limit"]["actions"]) if one["time"] and one["table"])
     wanted = next(one for one in run.suggestions() if one.description == action["title"])

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browsing import Browsing, visiting
+from browsing import Browsing, go_to, visiting
 from needed import package
 from serving import serving
 
@@ -44,16 +44,28 @@ def written(place: str, folder: Path, *words: str) -> str:
     return (folder / "history.html").as_uri()
 
 
-def test_the_operation_that_changed_is_told_first(browsing: Browsing, place: str, tmp_path: Path) -> None:
+def figures_are_those_of_the_history(page: Any, place: str) -> None:
+    told = history_data(open_history(place, create=False))
+    rows = page.locator("#operations-of-runs tbody tr")
+    assert rows.count() == len(told["trends"]) == 3
+    inside = page.evaluate("regimeter.current.model.trends.map((one) => [one.operation, one.newest, one.change])")
+    assert inside == [[one["operation"], one["newest"], one["change_percent"]] for one in told["trends"]]
+    page.locator("#trend summary").click()
+    assert page.locator("#trend .as-table tbody tr").first.inner_text().startswith(f"run {BEFORE + AFTER},")
+
+
+def test_the_operation_that_changed_is_told_first_with_the_figures_of_the_history(
+    browsing: Browsing, place: str, tmp_path: Path
+) -> None:
     page = browsing.page
-    page.goto(written(place, tmp_path))
-    page.wait_for_selector("html[data-ready]:not([data-part])")
+    go_to(page, written(place, tmp_path))
     sentence = page.inner_text("#changed .headline")
     assert sentence.startswith("forward is 99."), sentence
     assert f"% slower since run {BEFORE + 1} of" in sentence
     assert page.locator("#trend svg.trend circle.point").count() == BEFORE + AFTER
     assert page.locator("#trend svg.trend .change-point").count() == 1
     assert page.inner_text("#trend h3") == "forward"
+    figures_are_those_of_the_history(page, place)
 
 
 def test_too_few_runs_are_not_said_to_be_without_a_change(tmp_path: Path) -> None:
@@ -65,31 +77,16 @@ def test_too_few_runs_are_not_said_to_be_without_a_change(tmp_path: Path) -> Non
     assert told["sentence"] == "No change can be told yet: that takes 8 runs of an operation in one environment."
 
 
-def test_figures_are_those_of_the_history(browsing: Browsing, place: str, tmp_path: Path) -> None:
-    page = browsing.page
-    page.goto(written(place, tmp_path))
-    page.wait_for_selector("html[data-ready]:not([data-part])")
-    told = history_data(open_history(place, create=False))
-    rows = page.locator("#operations-of-runs tbody tr")
-    assert rows.count() == len(told["trends"]) == 3
-    inside = page.evaluate("regimeter.current.model.trends.map((one) => [one.operation, one.newest, one.change])")
-    assert inside == [[one["operation"], one["newest"], one["change_percent"]] for one in told["trends"]]
-    page.locator("#trend summary").click()
-    assert page.locator("#trend .as-table tbody tr").first.inner_text().startswith(f"run {BEFORE + AFTER},")
-
-
 def test_an_operation_is_in_the_address(browsing: Browsing, place: str, tmp_path: Path) -> None:
     page, address = browsing.page, written(place, tmp_path)
-    page.goto(address)
-    page.wait_for_selector("html[data-ready]:not([data-part])")
+    go_to(page, address)
     page.get_by_role("button", name=HOSTILE).click()
     assert page.inner_text("#trend h3") == HOSTILE
     assert "op=" in page.url
     page.go_back()
     assert page.inner_text("#trend h3") == "forward"
     page.goto("about:blank")
-    page.goto(f"{address}#op=backward")
-    page.wait_for_selector("html[data-ready]:not([data-part])")
+    go_to(page, f"{address}#op=backward")
     assert page.inner_text("#trend h3") == "backward"
     page.get_by_role("link", name="Runs", exact=True).click()
     assert page.locator("#runs").is_visible()
@@ -100,13 +97,11 @@ def test_an_operation_is_in_the_address(browsing: Browsing, place: str, tmp_path
 def test_a_history_without_runs_says_so(browsing: Browsing, tmp_path: Path) -> None:
     where = str(tmp_path / "empty.db")
     open_history(where)
-    browsing.page.goto(written(where, tmp_path))
-    browsing.page.wait_for_selector("html[data-ready]:not([data-part])")
+    go_to(browsing.page, written(where, tmp_path))
     assert "No run is in this history yet" in browsing.page.inner_text("main")
 
 
 def test_a_server_shows_the_same(tab: Any, place: str, tmp_path: Path) -> None:
     with serving(str(tmp_path), "--history", place) as server, visiting(tab, tmp_path, server.address):
-        tab.goto(f"{server.address}/history?operation=backward")
-        tab.wait_for_selector("html[data-ready]:not([data-part])", state="attached")
+        go_to(tab, f"{server.address}/history?operation=backward")
         assert tab.inner_text("#trend h3") == "backward"

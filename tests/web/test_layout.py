@@ -79,9 +79,13 @@ def test_nothing_moves_and_everything_is_there_and_can_be_pressed(browsing: Brow
         assert page.evaluate(FAULTS, [width, LEAST]) == [], page.title()
 
 
-def test_a_fault_is_found(browsing: Browsing) -> None:
+def test_a_shift_and_a_fault_are_found(browsing: Browsing) -> None:
     browsing.page.set_viewport_size({"width": 360, "height": 800})
     page = browsing.open(MADE["recording"](), at="")
+    browsing.settle()
+    page.evaluate("document.querySelector('main').style.paddingTop = '200px'")
+    browsing.settle()
+    assert sum(score for score, _ in page.evaluate(SHIFTS)) > 10 * GOOD
     page.evaluate(
         """() => {
             const long = (text) => text.repeat(60);
@@ -96,11 +100,3 @@ def test_a_fault_is_found(browsing: Browsing) -> None:
     assert "the document is" in found
     assert "small: <button" in found
     assert 'cut: <p id="cut"' in found
-
-
-def test_a_shift_is_counted(browsing: Browsing) -> None:
-    page = browsing.open(MADE["recording"](), at="")
-    browsing.settle()
-    page.evaluate("document.querySelector('main').style.paddingTop = '200px'")
-    browsing.settle()
-    assert sum(score for score, _ in page.evaluate(SHIFTS)) > 10 * GOOD

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from browsing import go_to
 from growing import Program
 from needed import package
 from serving import Server, serving
@@ -53,8 +54,7 @@ def page(context: Any, server: Server) -> Iterator[Any]:
     opened.on("console", lambda said: complaints.append(said.text) if said.type in ("error", "warning") else None)
     opened.on("pageerror", lambda error: complaints.append(str(error)))
     opened.on("request", lambda request: requests.append(request.url))
-    opened.goto(f"http://127.0.0.1:{server.port}/")
-    opened.wait_for_selector("html[data-ready]:not([data-part])", state="attached")
+    go_to(opened, f"http://127.0.0.1:{server.port}/")
     opened.evaluate("window.loadedOnce = true")
     yield opened
     assert complaints == []
@@ -77,7 +77,31 @@ def spans(page: Any) -> int:
     return int(page.evaluate("document.documentElement.dataset.spans"))
 
 
-def test_a_page_grows_to_the_end_of_the_recording(page: Any, program: Program) -> None:
+def stays_while_paused(page: Any, program: Program) -> None:
+    page.get_by_role("button", name="Pause").click()
+    before = spans(page)
+    program.go_on(100)
+    until(page, "regimeter.following.wanted !== regimeter.following.shown")
+    assert spans(page) == before
+    assert page.inner_text("#live").startswith("paused, figures of ")
+    page.get_by_role("button", name="Go on").click()
+    until(page, f"Number(document.documentElement.dataset.spans) >= {before + 200}")
+
+
+def shows_what_the_api_says(page: Any, server: Server) -> None:
+    run = server.ask("/api/runs").json()["runs"][0]["id"]
+    told = server.ask(f"/api/runs/{run}/page").json()
+    assert "live" not in told
+    inside = json.loads(
+        page.evaluate("JSON.stringify(regimeter.current.model.operations.map((one) => [one.name, one.calls]))")
+    )
+    assert dict(inside) == {row["operation"]: row["call_count"] for row in told["summary"]}
+    assert page.inner_text(".headline").replace("\N{NO-BREAK SPACE}", " ") == told["limit"]["sentence"]
+
+
+def test_a_page_grows_but_while_it_is_paused_to_what_the_api_says_at_the_end(
+    page: Any, program: Program, server: Server
+) -> None:
     until(page, "document.querySelector('#live').innerText.includes('live')")
     until(page, "Number(document.documentElement.dataset.spans) >= 20")
     assert "ended early" not in page.inner_text("#heading")
@@ -87,26 +111,14 @@ def test_a_page_grows_to_the_end_of_the_recording(page: Any, program: Program) -
     assert page.evaluate("window.loadedOnce")
     calls = page.locator(".statistics tbody tr", has_text="forward").first.inner_text()
     assert "510" in calls, calls
+    stays_while_paused(page, program)
     program.end()
     until(page, "document.querySelector('#live').dataset.state === 'ended'")
     whole = load(program.path)
     assert spans(page) == len(whole.spans)
-    assert page.inner_text("#live").startswith("ended, 1,020 spans")
+    assert page.inner_text("#live").startswith("ended, 1,220 spans")
     assert page.locator("#live button").is_hidden()
-
-
-def test_what_the_page_shows_is_what_the_api_says(page: Any, program: Program, server: Server) -> None:
-    program.go_on(200)
-    program.end()
-    until(page, "document.querySelector('#live').dataset.state === 'ended'")
-    run = server.ask("/api/runs").json()["runs"][0]["id"]
-    told = server.ask(f"/api/runs/{run}/page").json()
-    assert "live" not in told
-    inside = json.loads(
-        page.evaluate("JSON.stringify(regimeter.current.model.operations.map((one) => [one.name, one.calls]))")
-    )
-    assert dict(inside) == {row["operation"]: row["call_count"] for row in told["summary"]}
-    assert page.inner_text(".headline").replace("\N{NO-BREAK SPACE}", " ") == told["limit"]["sentence"]
+    shows_what_the_api_says(page, server)
 
 
 @pytest.mark.parametrize("server", [(), ("--tiles-above", "0")], indirect=True, ids=["all", "tiles"])
@@ -180,24 +192,11 @@ def test_a_span_that_only_a_tile_holds_stays_selected(page: Any, program: Progra
         until(page, f"location.hash.includes('sel={number}')")
 
 
-def test_a_page_that_is_paused_stays(page: Any, program: Program) -> None:
-    until(page, "Number(document.documentElement.dataset.spans) >= 20")
-    page.get_by_role("button", name="Pause").click()
-    before = spans(page)
-    program.go_on(100)
-    until(page, "regimeter.following.wanted !== regimeter.following.shown")
-    assert spans(page) == before
-    assert page.inner_text("#live").startswith("paused, figures of ")
-    page.get_by_role("button", name="Go on").click()
-    until(page, f"Number(document.documentElement.dataset.spans) >= {before + 200}")
-
-
 def test_the_recording_of_a_monitor_is_followed(context: Any, monitored: Program) -> None:
     context.set_offline(False)
     with serving(str(monitored.path)) as server:
         page = context.new_page()
-        page.goto(f"http://127.0.0.1:{server.port}/#page=trace")
-        page.wait_for_selector("html[data-ready]:not([data-part])", state="attached")
+        go_to(page, f"http://127.0.0.1:{server.port}/#page=trace")
         monitored.go_on(100)
         until(page, "Number(document.documentElement.dataset.spans) >= 220")
         monitored.end()
@@ -210,8 +209,7 @@ def test_a_server_that_is_gone_is_told(context: Any, program: Program) -> None:
     context.set_offline(False)
     page = context.new_page()
     with serving(str(program.path)) as server:
-        page.goto(f"http://127.0.0.1:{server.port}/")
-        page.wait_for_selector("html[data-ready]:not([data-part])", state="attached")
+        go_to(page, f"http://127.0.0.1:{server.port}/")
         until(page, "Number(document.documentElement.dataset.spans) >= 20")
     until(page, "document.querySelector('#live').dataset.state === 'broken'")
     assert page.inner_text("#live").startswith("no connection, figures of ")

@@ -6,6 +6,7 @@ import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import report_data
@@ -13,6 +14,7 @@ from browsing import Browsing, pixels, timeline
 
 pytestmark = pytest.mark.web
 
+Standing = Callable[[Callable[[], Any]], Browsing]
 COUNT_UNNAMED = """
     [...document.querySelectorAll("button, input, canvas, svg[tabindex]")]
         .filter((node) => !(node.innerText || node.getAttribute("aria-label") || node.labels?.length)).length
@@ -28,8 +30,12 @@ FRAME_TIMES = """
 """
 
 
-def test_a_report_shows_every_view(browsing: Browsing) -> None:
-    page = browsing.open(report_data.report())
+def dashboard() -> None:
+    """Return the data of the page that opens files: none."""
+
+
+def test_a_report_shows_every_view(standing: Standing) -> None:
+    page = standing(report_data.report).page
     assert page.title() == "train_transformer.py - regimeter"
     titles = page.locator("main h2").all_inner_texts()
     assert titles[1:] == [
@@ -64,8 +70,9 @@ def test_the_dashboard_says_that_its_data_is_a_demo(browsing: Browsing) -> None:
     assert "Demo data" in page.locator(".notice").inner_text()
 
 
-def test_a_compressed_profile_is_read_and_a_recording_says_what_to_do(browsing: Browsing) -> None:
-    page = browsing.open(None)
+def test_a_compressed_profile_is_read_and_a_recording_says_what_to_do(standing: Standing) -> None:
+    browsing = standing(dashboard)
+    page = browsing.page
     made = gzip.compress(json.dumps(report_data.profile()).encode())
     browsing.load("mine.json.gz", made)
     assert page.locator("h1").inner_text() == "mine.json.gz"
@@ -78,10 +85,10 @@ def test_a_compressed_profile_is_read_and_a_recording_says_what_to_do(browsing: 
     assert page.locator("h1").inner_text() == "mine.json.gz"
 
 
-def test_the_table_sorts_by_every_column(browsing: Browsing) -> None:
-    data = report_data.report()
-    page = browsing.open(data)
-    by_name = {row["operation"]: row for row in data["summary"]}
+def test_the_table_sorts_by_every_column(standing: Standing) -> None:
+    browsing = standing(report_data.report)
+    page = browsing.page
+    by_name = {row["operation"]: row for row in report_data.report()["summary"]}
     for label, field in (("Calls", "call_count"), ("Total", "total_ns"), ("p99", "p99_ns"), ("CV", "cv")):
         button = page.locator("#statistics").get_by_role("button", name=label, exact=True)
         heading = button.locator("..")
@@ -95,8 +102,9 @@ def test_the_table_sorts_by_every_column(browsing: Browsing) -> None:
     assert page.locator('.statistics th[aria-sort]:not([aria-sort="none"])').count() == 1
 
 
-def test_the_table_searches(browsing: Browsing) -> None:
-    page = browsing.open(report_data.report())
+def test_the_table_searches(standing: Standing) -> None:
+    browsing = standing(report_data.report)
+    page = browsing.page
     page.get_by_label("Search operations").fill("NUMPY batch")
     assert browsing.rows() == ["load_batch"]
     assert "1 of 12 operations" in page.locator("#statistics").inner_text()
@@ -104,8 +112,9 @@ def test_the_table_searches(browsing: Browsing) -> None:
     assert len(browsing.rows()) == 12
 
 
-def test_choosing_an_operation_marks_it_everywhere(browsing: Browsing) -> None:
-    page = browsing.open(report_data.report())
+def test_choosing_an_operation_marks_it_everywhere(standing: Standing) -> None:
+    browsing = standing(report_data.report)
+    page = browsing.page
     page.locator("#shares").get_by_role("button", name="backward").click()
     assert page.locator(".statistics tr.is-selected th").inner_text().strip() == "backward"
     assert page.locator("#shares").get_by_role("button", name="backward").get_attribute("aria-pressed") == "true"
@@ -114,17 +123,15 @@ def test_choosing_an_operation_marks_it_everywhere(browsing: Browsing) -> None:
     assert timeline(browsing, "t.scene.bright") is None
 
 
-def test_a_report_opens_no_other_files(browsing: Browsing) -> None:
-    page = browsing.open(report_data.report(steps=2))
+def test_a_report_opens_no_other_files(standing: Standing) -> None:
+    page = standing(report_data.report).page
     assert page.locator("#open").is_hidden()
     assert page.locator("#demo").is_hidden()
 
 
-def test_the_page_says_how_many_spans_it_holds(browsing: Browsing) -> None:
-    data = report_data.report()
-    page = browsing.open(data)
-    said = page.evaluate("({...document.documentElement.dataset})")
-    count = str(data["timeline"]["count"])
+def test_the_page_says_how_many_spans_it_holds(standing: Standing) -> None:
+    said = standing(report_data.report).page.evaluate("({...document.documentElement.dataset})")
+    count = str(report_data.report()["timeline"]["count"])
     assert (said["ready"], said["spans"], said["drawn"], said["aggregated"]) == ("1", count, count, "0")
 
 
@@ -170,8 +177,8 @@ def test_the_timeline_zooms_pans_and_reads_out(browsing: Browsing) -> None:
     page.locator(".range-panel").wait_for(state="hidden")
 
 
-def test_the_memory_chart_reads_out(browsing: Browsing) -> None:
-    page = browsing.open(report_data.report())
+def test_the_memory_chart_reads_out(standing: Standing) -> None:
+    page = standing(report_data.report).page
     chart = page.locator("svg.memory")
     chart.hover()
     assert "host resident set" in page.locator("#memory .readout").inner_text()
@@ -199,8 +206,9 @@ def test_what_was_not_measured_is_named_and_never_zero(browsing: Browsing) -> No
 
 
 @pytest.mark.parametrize("with_times", [True, False], ids=["exported", "documented form"])
-def test_an_exported_profile_opens(browsing: Browsing, with_times: bool) -> None:
-    page = browsing.open(None)
+def test_an_exported_profile_opens(standing: Standing, with_times: bool) -> None:
+    browsing = standing(dashboard)
+    page = browsing.page
     browsing.load("mine.json", report_data.profile(with_times))
     assert page.locator("h1").inner_text() == "mine.json"
     assert len(browsing.rows()) == 10
@@ -221,8 +229,9 @@ BROKEN: list[tuple[str, str, tuple[str, ...]]] = [
 ]
 
 
-def test_a_file_that_cannot_be_read_leaves_the_page_as_it_was(browsing: Browsing) -> None:
-    page = browsing.open(None)
+def test_a_file_that_cannot_be_read_leaves_the_page_as_it_was(standing: Standing) -> None:
+    browsing = standing(dashboard)
+    page = browsing.page
     before = page.locator("main").inner_text()
     for name, content, words in BROKEN:
         browsing.load(name, content)

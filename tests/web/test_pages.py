@@ -3,11 +3,12 @@
 
 import csv
 import io
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 import report_data
-from browsing import Browsing, data_of, flame_graph, timeline
+from browsing import Browsing, be_ready, data_of, flame_graph, go_to, timeline
 from traces import load_trace
 
 from regimeter.analysis.catalog import find_verbs
@@ -84,14 +85,12 @@ HELD_BACK = """
 
 
 @pytest.mark.parametrize("way", ["going there", "printing", "waiting"])
-def test_only_the_page_that_is_asked_for_is_rendered_at_first(
-    browsing: Browsing, data: dict[str, Any], way: str
-) -> None:
-    whole = browsing.open(data, at="#page=kernels")
+def test_only_the_page_that_is_asked_for_is_rendered_at_first(standing: Callable[[str], Browsing], way: str) -> None:
+    whole = standing(TRACE).page
     things = whole.locator("#timeline .view-body > *").count()
     page = whole.context.new_page()
     page.add_init_script(HELD_BACK)
-    page.goto(whole.url)
+    page.goto(whole.url.replace("#page=all", "#page=kernels"))
     page.wait_for_selector("html[data-ready]")
     body = page.locator("#timeline .view-body > *")
     assert page.evaluate("document.documentElement.dataset.part") == "1"
@@ -169,8 +168,7 @@ def test_a_link_opened_elsewhere_shows_the_same(browsing: Browsing, data: dict[s
     assert page.evaluate("Object.fromEntries(new URLSearchParams(location.hash.slice(1)))") == wanted
     url = page.url
     page.goto("about:blank")
-    page.goto(url)
-    page.wait_for_selector("html[data-ready]:not([data-part])")
+    go_to(page, url)
     page.locator("#analyses tbody tr").first.wait_for()
     assert page.locator("#analyses tbody th").all_inner_texts() == rows
     assert page.locator("#analyses th[aria-sort=descending]").inner_text() == "count"
@@ -196,19 +194,18 @@ def test_the_chosen_operation_stands_in_the_address(browsing: Browsing) -> None:
     page.locator("#shares").get_by_role("button", name="backward").click()
     assert address(page) == "#page=overview&op=backward"
     page.reload()
-    page.wait_for_selector("html[data-ready]:not([data-part])")
+    be_ready(page)
     assert page.locator(".statistics tr.is-selected th").inner_text().strip() == "backward"
     page.locator("#shares").get_by_role("button", name="backward").click()
     assert address(page) == ""
 
 
 def test_an_address_that_names_nothing_known_opens_the_first_page(browsing: Browsing, data: dict[str, Any]) -> None:
-    for odd in ("#page=nowhere", "#sel=x", "#table=", "#%E0%A4%A", "#node=-7&flame=x&sort=--&by=q"):
+    for odd in ("#sel=x", "#table=", "#%E0%A4%A", "#node=-7&flame=x&sort=--&by=q", "#page=nowhere"):
         page = browsing.open(data, at=odd)
         assert sections(page) == ["limit", "breakdown"], odd
         said = page.locator("#heading .notice[role=status]")
         assert said.is_visible() == odd.startswith("#page="), odd
-    page = browsing.open(data, at="#page=nowhere")
     assert said.inner_text() == "There is no page “nowhere” here; this is “Overview”."
     page.keyboard.press("]")
     assert not said.is_visible()
@@ -241,7 +238,7 @@ def test_every_page_is_reached_by_keys(browsing: Browsing, data: dict[str, Any])
     page.keyboard.press("?")
     sheet = page.locator("dialog.keys")
     assert sheet.is_visible()
-    for text in ("g k", "Kernels", "Timeline, once it has been clicked"):
+    for text in ("g k", "Kernels", "Ctrl-K", "Timeline, once it has been clicked"):
         assert text in sheet.inner_text()
     page.keyboard.press("Escape")
     sheet.wait_for(state="detached")

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import screenshots
+from browsing import go_to
 from needed import need
 
 pytestmark = pytest.mark.web
@@ -53,8 +54,7 @@ def test_a_panel_that_is_gone_or_of_another_theme_is_seen(half: Any, blank: Any,
     assert screenshots.difference(blank, light, dark) > 0.5
     tab = half.new_page()
     tab.set_viewport_size({"width": 1280, "height": 900})
-    tab.goto(f"{(folder / 'h100_bert_small.json.gz.html').as_uri()}#page=overview")
-    tab.wait_for_selector("html[data-ready]:not([data-part])")
+    go_to(tab, f"{(folder / 'h100_bert_small.json.gz.html').as_uri()}#page=overview")
     tab.locator("#breakdown").evaluate("(one) => one.remove()")
     assert screenshots.difference(blank, light, tab.screenshot()) > MOST
     tab.close()

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import pytest
 import section_pages
-from browsing import Browsing, visiting
+from browsing import Browsing, go_to, visiting
 from needed import package
 from serving import Server, record, serving
 from test_accessible import findings, look
@@ -27,11 +27,6 @@ def keep():
 
 kept = keep()
 """
-
-
-@pytest.fixture(scope="module")
-def made() -> dict[str, dict[str, Any]]:
-    return {name: section_pages.page_data(name) for name in section_pages.PAGES}
 
 
 @pytest.fixture(scope="module")
@@ -59,8 +54,7 @@ def page(tab: Any, server: Server, tmp_path: Path) -> Iterator[Any]:
 
 def open_run(page: Any, server: Server, name: str) -> str:
     run = server.id_of(name)
-    page.goto(f"{server.address}/runs/{run}#page=all")
-    page.wait_for_selector("html[data-ready]:not([data-part])")
+    go_to(page, f"{server.address}/runs/{run}#page=all")
     return run
 
 
@@ -105,8 +99,7 @@ def test_the_list_and_the_history_are_those_of_the_api(page: Any, server: Server
     rows = {row[0]: row for row in shown(page, "runs")}
     assert set(rows) == {one["name"] for one in told}
     assert "1 recording" in page.inner_text(".headline")
-    page.goto(f"{address}/history")
-    page.wait_for_selector("html[data-ready]:not([data-part])")
+    go_to(page, f"{address}/history")
     names = [row[0] for row in shown(page, "operations-of-runs")]
     assert set(names) <= set(server.ask("/api/history/operations").json()["operations"])
     newest = page.evaluate(
@@ -118,12 +111,11 @@ def test_the_list_and_the_history_are_those_of_the_api(page: Any, server: Server
 
 
 @pytest.mark.parametrize("name", section_pages.PAGES)
-def test_tables_say_what_the_data_say_and_nothing_is_clipped(
-    browsing: Browsing, made: dict[str, dict[str, Any]], name: str
-) -> None:
+def test_tables_say_what_the_data_say_and_nothing_is_clipped(browsing: Browsing, name: str) -> None:
     """Each table: its first column in order, numbers without a unit as they are, and as many rows as there are."""
-    page = browsing.open(made[name])
-    for section in made[name].get("sections", []):
+    data = section_pages.page_data(name)
+    page = browsing.open(data)
+    for section in data.get("sections", []):
         if section["form"] != "table":
             continue
         rows = shown(page, section["id"])
@@ -162,8 +154,8 @@ def test_a_single_sample_is_a_dot_over_an_axis_that_can_be_read(browsing: Browsi
     assert ends[-1][1] <= inside["x"] + inside["width"]
 
 
-def test_keys_lead_through_the_pages(browsing: Browsing, made: dict[str, dict[str, Any]]) -> None:
-    page = browsing.open(made["memory"], at="")
+def test_keys_lead_through_the_pages(browsing: Browsing) -> None:
+    page = browsing.open(section_pages.page_data("memory"), at="")
     page.keyboard.press("g")
     page.keyboard.press("p")
     assert page.locator("#nav a[aria-current=page]").inner_text() == "At the peak"
@@ -190,11 +182,10 @@ def in_table(page: Any, section: str) -> list[list[str]]:
     return shown(page, section)
 
 
-def test_a_sweep_s_pictures_and_tables_say_what_was_measured(
-    browsing: Browsing, made: dict[str, dict[str, Any]]
-) -> None:
-    page = browsing.open(made["sweep"])
-    sections = {section["id"]: section for section in made["sweep"]["sections"]}
+def test_a_sweep_s_pictures_and_tables_say_what_was_measured(browsing: Browsing) -> None:
+    data = section_pages.page_data("sweep")
+    page = browsing.open(data)
+    sections = {section["id"]: section for section in data["sections"]}
     cells = sections["regime-map"]["cells"]
     assert page.locator("#regime-map .letter").count() == len(cells) + 5, "and one of each regime in the legend"
     rows = [[row[0], int(row[1].replace(",", "")), row[2]] for row in in_table(page, "regime-map")]
@@ -211,10 +202,8 @@ def test_a_sweep_s_pictures_and_tables_say_what_was_measured(
     assert [row[2] for row in found if row[0] == "add"][-1] == f"{100 * share:.1f} %"
 
 
-def test_a_series_that_is_switched_off_is_off_in_every_picture(
-    browsing: Browsing, made: dict[str, dict[str, Any]]
-) -> None:
-    page = browsing.open(made["sweep"])
+def test_a_series_that_is_switched_off_is_off_in_every_picture(browsing: Browsing) -> None:
+    page = browsing.open(section_pages.page_data("sweep"))
     circles = page.locator("#roofline svg.roofline:not(.key) circle")
     before = circles.count()
     key = page.locator("#throughput button.series-key", has_text="cos")

@@ -2,16 +2,16 @@
 """The server in a browser: the list, a run, two compared, an upload; no complaint, and no request to anywhere else."""
 
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from browsing import visiting
+from browsing import go_to, visiting
 from serving import Server, record, serving
 from traces import trace_path
+
+from regimeter.cli import main
 
 pytestmark = pytest.mark.web
 COMPILE_LOG = Path(__file__).resolve().parents[1] / "data/compile_logs/dedicated_log_torch_trace_cold.log"
@@ -42,6 +42,7 @@ def page(tab: Any, server: Server, tmp_path: Path) -> Iterator[Any]:
 def test_a_run_is_opened_from_the_list(page: Any) -> None:
     assert page.locator("#runs tbody tr").count() == 4
     assert page.get_by_role("link", name=HOSTILE, exact=True).is_visible()
+    assert page.locator(".limit-why").inner_text().strip() == "1 file cannot be read: the reasons are below."
     assert "not one of its 1 rows is an event" in page.locator("#unreadable tbody tr").inner_text()
     page.get_by_role("link", name=TRACE, exact=True).click()
     page.wait_for_selector("html[data-ready]:not([data-part])")
@@ -70,28 +71,15 @@ def test_two_runs_are_compared(page: Any) -> None:
     assert "base.rgm compared with new.rgm" in page.inner_text("h1")
 
 
-def test_a_file_is_uploaded(page: Any, server: Server, tmp_path: Path) -> None:
-    page.set_input_files("#upload input[type=file]", record(tmp_path, "mine", 10))
-    page.get_by_role("button", name="Upload").click()
-    page.get_by_role("link", name="mine.rgm").wait_for()
-    assert "recording, uploaded" in page.inner_text("main")
-    assert server.ask(f"/api/runs/{server.id_of('mine.rgm')}", "DELETE").status == 204
-
-
 def test_every_page_leads_back_to_all_runs(page: Any, server: Server) -> None:
     address = f"http://127.0.0.1:{server.port}"
     [base, new] = [server.id_of(name) for name in ("base.rgm", "new.rgm")]
     for path in (f"/runs/{base}", f"/compare?baseline={base}&current={new}"):
-        page.goto(address + path)
-        page.wait_for_selector("html[data-ready]:not([data-part])")
+        go_to(page, address + path)
         page.get_by_role("link", name="All runs", exact=True).click()
         page.wait_for_url(f"{address}/runs")
         page.wait_for_selector("html[data-ready]:not([data-part])")
     assert page.get_by_role("link", name="All runs", exact=True).count() == 0, "this is where they are"
-
-
-def test_what_cannot_be_read_is_counted(page: Any) -> None:
-    assert page.locator(".limit-why").inner_text().strip() == "1 file cannot be read: the reasons are below."
 
 
 def said(page: Any) -> str:
@@ -125,9 +113,11 @@ def test_a_run_is_tagged_and_found_by_its_tag_and_the_tag_is_taken_away(page: An
     assert server.ask(f"/api/runs/{server.id_of('base.rgm')}").json()["tags"] == []
 
 
-def test_a_run_that_was_uploaded_is_deleted_after_a_question(page: Any, server: Server, tmp_path: Path) -> None:
+def test_a_file_is_uploaded_and_deleted_after_a_question(page: Any, server: Server, tmp_path: Path) -> None:
     page.set_input_files("#upload input[type=file]", record(tmp_path, "gone", 10))
     page.get_by_role("button", name="Upload").click()
+    page.get_by_role("link", name="gone.rgm").wait_for()
+    assert "recording, uploaded" in page.inner_text("main")
     delete = page.get_by_role("button", name="Delete gone.rgm")
     delete.press("Enter")
     question = page.get_by_role("dialog", name="Delete gone.rgm?")
@@ -151,8 +141,7 @@ def test_a_file_of_the_folder_is_kept_and_the_page_says_why(page: Any, server: S
 
 def test_what_cannot_be_compared_is_said_in_plain_words(page: Any, server: Server, tmp_path: Path) -> None:
     report = tmp_path / "graphs.json"
-    words = [sys.executable, "-m", "regimeter", "compile", str(COMPILE_LOG), "-o", str(report)]
-    subprocess.run(words, check=True, capture_output=True, timeout=300)
+    assert main(["compile", str(COMPILE_LOG), "-o", str(report)]) == 0
     page.set_input_files("#upload input[type=file]", report)
     page.get_by_role("button", name="Upload").click()
     page.get_by_role("link", name="graphs.json").wait_for()
@@ -170,8 +159,7 @@ def test_what_cannot_be_compared_is_said_in_plain_words(page: Any, server: Serve
 def test_cells_of_a_comparison_do_not_overlap_on_a_phone(page: Any, server: Server) -> None:
     page.set_viewport_size({"width": 360, "height": 740})
     base, new = server.id_of("base.rgm"), server.id_of("new.rgm")
-    page.goto(f"{server.address}/compare?baseline={base}&current={new}")
-    page.wait_for_selector("html[data-ready]:not([data-part])")
+    go_to(page, f"{server.address}/compare?baseline={base}&current={new}")
     wide = "(cells) => cells.filter((cell) => cell.scrollWidth > cell.clientWidth + 1).map((cell) => cell.innerText)"
     assert page.locator(".comparison tbody tr th").evaluate_all(wide) == []
 
@@ -180,8 +168,7 @@ def test_an_empty_folder_says_how_a_run_comes_into_it(tab: Any, tmp_path: Path) 
     (tmp_path / "empty").mkdir()
     with serving(str(tmp_path / "empty")) as server, visiting(tab, tmp_path, server.address) as visit:
         page = visit.page
-        page.goto(server.address)
-        page.wait_for_selector("html[data-ready]:not([data-part])")
+        go_to(page, server.address)
         assert page.locator("main > section").evaluate_all("(all) => all.map(({ id }) => id)") == [
             "limit", "upload", "more",
         ]  # fmt: skip

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from browsing import Browsing, timeline, visiting
+from browsing import Browsing, go_to, timeline, visiting
 from needed import package
 from serving import Server, serving
 from traces import load_trace, trace_path
@@ -36,8 +36,7 @@ def browsing(tab: Any, server: Server, tmp_path: Path) -> Iterator[Browsing]:
 
 
 def open_at(browsing: Browsing, server: Server, hash_: str = "#page=trace") -> Any:
-    browsing.page.goto(f"{server.address}/{hash_}")
-    browsing.page.wait_for_selector("html[data-ready]:not([data-part])")
+    go_to(browsing.page, f"{server.address}/{hash_}")
     browsing.page.wait_for_selector("html[data-rest=there]")
     until(browsing, ALL_THERE)
     return browsing.page
@@ -183,8 +182,7 @@ def test_without_its_server_the_page_shows_the_overview_and_says_so(browsing: Br
 def test_the_page_opens_before_what_takes_long_is_there_and_says_so(browsing: Browsing, server: Server) -> None:
     page, held = browsing.page, []
     page.route("**/api/runs/*/page", lambda route: held.append(route))
-    page.goto(f"{server.address}/#page=trace")
-    page.wait_for_selector("html[data-ready]:not([data-part])")
+    go_to(page, f"{server.address}/#page=trace")
     until(browsing, ALL_THERE)
     status = page.get_by_role("status").filter(has_text="computing suggestions")
     status.wait_for()

@@ -2,11 +2,12 @@
 """The address of a page says what is seen of its timeline; a selected range has statistics; keys have a sheet."""
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-from browsing import Browsing, data_of, timeline
+from browsing import Browsing, be_ready, data_of, timeline
 from traces import load_trace
 
 from regimeter.report.trace_data import timeline_data
@@ -50,14 +51,14 @@ def test_the_address_follows_what_is_seen(browsing: Browsing) -> None:
 
 
 def test_what_is_switched_stands_in_the_address(browsing: Browsing) -> None:
-    page = browsing.open(data_of("h100_owlv2_with_stack.json.gz"), at="#page=trace")
+    page = browsing.open(data_of(TRACE), at="#page=trace")
     python, path = page.get_by_label("Python functions"), page.get_by_label("Critical path", exact=False)
     python.check()
     path.uncheck()
     browsing.until("location.hash.includes('path=0')")
     assert page.evaluate("location.hash") == "#page=trace&python=1&path=0"
     page.reload()
-    page.wait_for_selector("html[data-ready]:not([data-part])")
+    be_ready(page)
     assert (python.is_checked(), path.is_checked()) == (True, False)
     assert timeline(browsing, "t.scene.path") is None
     path.check()
@@ -122,8 +123,8 @@ def test_figures_of_a_range_are_those_of_the_api(browsing: Browsing, name: str, 
         assert number(shown.nth(row).locator("td").first.inner_text()) == spans
 
 
-def test_keys_have_a_sheet(browsing: Browsing) -> None:
-    page = browsing.open(data_of(TRACE))
+def test_keys_have_a_sheet(standing: Callable[[str], Browsing]) -> None:
+    page = standing(TRACE).page
     canvas = page.locator("canvas.timeline")
     canvas.press("?")
     assert page.locator("dialog.keys").is_visible()
@@ -135,8 +136,9 @@ def test_keys_have_a_sheet(browsing: Browsing) -> None:
     assert page.evaluate("document.activeElement.type") == "search"
 
 
-def test_the_small_picture_moves_what_is_in_view(browsing: Browsing) -> None:
-    page = browsing.open(data_of(TRACE))
+def test_the_small_picture_moves_what_is_in_view(standing: Callable[[str], Browsing]) -> None:
+    browsing = standing(TRACE)
+    page = browsing.page
     timeline(browsing, "t.zoom(0.1, 0)")
     before = timeline(browsing, "t.scene.view.start")
     box = page.locator("canvas.minimap").bounding_box()

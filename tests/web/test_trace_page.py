@@ -2,12 +2,13 @@
 """The report of imported traces in a real browser: figures, tables, timeline, flame graph, hostile names."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from browsing import Browsing, data_of, flame_graph, timeline
+from browsing import Browsing, be_ready, data_of, flame_graph, go_to, timeline
 from runs import KIND
 from traces import load_trace, trace_path
 
@@ -51,6 +52,9 @@ def with_panels(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(panels, "ELSEWHERE", ())
 
 
+Standing = Callable[[str], Browsing]
+
+
 def open_trace(browsing: Browsing, name: str) -> Any:
     return browsing.open(data_of(name))
 
@@ -60,8 +64,8 @@ def numbers(text: str) -> list[int]:
 
 
 @pytest.mark.parametrize("name", ["h100_bert_small.json.gz", "v100_ddp_large.json.gz", "h100_qwen_orphans.json.gz"])
-def test_the_figures_are_the_exact_ones(browsing: Browsing, name: str) -> None:
-    page = open_trace(browsing, name)
+def test_the_figures_are_the_exact_ones(standing: Standing, name: str) -> None:
+    page = standing(name).page
     exact = json.loads(trace_path("exact_gpu_time.json").read_text())[name]
     (expected,) = exact.values()
     *parts, span = numbers(page.locator("#breakdown .exact").inner_text())
@@ -80,9 +84,9 @@ def test_the_figures_are_the_exact_ones(browsing: Browsing, name: str) -> None:
     assert f"Copies\n{expected['n_memcpy']:,}" in counts
 
 
-def test_the_roadmap_says_what_to_try_and_why(browsing: Browsing) -> None:
+def test_the_roadmap_says_what_to_try_and_why(standing: Standing) -> None:
     run = load_trace("h100_bert_small.json.gz")
-    page = open_trace(browsing, "h100_bert_small.json.gz")
+    page = standing("h100_bert_small.json.gz").page
     wanted = ProfilerOptimizer(run).get_suggestions()
     items = page.locator("#roadmap .roadmap-item")
     assert items.locator(".roadmap-title").all_inner_texts() == [one.description for one in wanted]
@@ -108,9 +112,9 @@ def test_five_suggestions_are_shown_and_the_rest_is_folded(browsing: Browsing) -
     assert folded.locator(".place").all_inner_texts() == ["6", "7", "8"]
 
 
-def test_what_a_table_says_together_stands_above_it(browsing: Browsing) -> None:
+def test_what_a_table_says_together_stands_above_it(standing: Standing) -> None:
     run = load_trace("h100_bert_small.json.gz")
-    page = open_trace(browsing, "h100_bert_small.json.gz")
+    page = standing("h100_bert_small.json.gz").page
     for name in ("critical-path", "idle"):
         title = name.replace("-", " ").capitalize()
         page.get_by_role("tab", name=title, exact=True).click()
@@ -134,9 +138,9 @@ def test_each_device_can_be_chosen(browsing: Browsing) -> None:
     assert page.locator(".breakdown-line").nth(1).get_attribute("aria-pressed") == "true"
 
 
-def test_a_search_tells_its_matches_by_kind(browsing: Browsing) -> None:
+def test_a_search_tells_its_matches_by_kind(standing: Standing) -> None:
     run = load_trace("v100_ddp_large.json.gz")
-    page = open_trace(browsing, "v100_ddp_large.json.gz")
+    page = standing("v100_ddp_large.json.gz").page
     page.locator("#timeline input[type=search]").fill("AllReduce")
     found = np.flatnonzero(np.char.find(np.char.lower(np.array(run.strings)), "allreduce") >= 0)
     hits = np.isin(run.spans.name, found)
@@ -182,8 +186,8 @@ def test_what_was_lost_stands_at_the_top(browsing: Browsing) -> None:
     assert "first at 5.00 µs" in text
 
 
-def test_facts_of_a_large_trace_and_all_of_its_spans(browsing: Browsing) -> None:
-    page = open_trace(browsing, "v100_ddp_large.json.gz")
+def test_facts_of_a_large_trace_and_all_of_its_spans(standing: Standing) -> None:
+    page = standing("v100_ddp_large.json.gz").page
     heading = page.locator("#heading").inner_text()
     for text in ("2 × Tesla V100-SXM2-32GB", "nccl rank 1 of 2", "steps 2 to 6"):
         assert text in heading
@@ -223,9 +227,9 @@ def test_every_panel_opens(browsing: Browsing, with_panels: None) -> None:
     assert tabs.nth(0).get_attribute("aria-selected") == "true"
 
 
-def test_a_tree_is_indented_by_depth(browsing: Browsing) -> None:
+def test_a_tree_is_indented_by_depth(standing: Standing) -> None:
     run = load_trace("h100_bert_small.json.gz")
-    page = open_trace(browsing, "h100_bert_small.json.gz")
+    page = standing("h100_bert_small.json.gz").page
     page.get_by_role("tab", name="Tree", exact=True).click()
     rows = page.locator("#analyses .result-table tbody tr th")
     rows.first.wait_for()
@@ -257,9 +261,10 @@ def test_a_name_in_a_table_is_found_in_the_timeline(browsing: Browsing, with_pan
     assert "aten::addmm" in page.locator(".span-name").inner_text()
 
 
-def test_the_timeline_finds_a_kernel_and_its_launch(browsing: Browsing) -> None:
+def test_the_timeline_finds_a_kernel_and_its_launch(standing: Standing) -> None:
     run = load_trace("h100_bert_small.json.gz")
-    page = open_trace(browsing, "h100_bert_small.json.gz")
+    browsing = standing("h100_bert_small.json.gz")
+    page = browsing.page
     search = page.get_by_label("Find spans by name")
     search.fill("gemm")
     search.press("Enter")
@@ -291,8 +296,8 @@ def test_python_functions_are_shown_on_demand(browsing: Browsing) -> None:
     assert timeline(browsing, "t.scene.layout.height") <= whole
 
 
-def test_the_flame_graph_zooms_and_switches(browsing: Browsing) -> None:
-    page = open_trace(browsing, "h100_bert_small.json.gz")
+def test_the_flame_graph_zooms_and_switches(standing: Standing) -> None:
+    page = standing("h100_bert_small.json.gz").page
     flame = page.locator("#flame")
     readout = flame.locator(".readout")
     assert "device time 309 µs" in readout.inner_text(), "the sum of durations of all device work"
@@ -323,8 +328,7 @@ LEFT_HEAVY = """(() => {
 
 
 def test_the_flame_graph_is_left_heavy_in_each_form(browsing: Browsing) -> None:
-    run = load_trace("h100_owlv2_with_stack.json.gz")
-    page = browsing.open(trace_data(run))
+    page = open_trace(browsing, "h100_owlv2_with_stack.json.gz")
     for picture in ("Device time", "Host time"):
         page.get_by_role("button", name=picture).click()
         assert flame_graph(browsing, LEFT_HEAVY), picture
@@ -340,9 +344,8 @@ def test_the_flame_graph_is_left_heavy_in_each_form(browsing: Browsing) -> None:
     assert flame_graph(browsing, "g.flame.parent[g.focus]") == 0
 
 
-def test_recursion_is_shown_as_one_node_on_demand(browsing: Browsing) -> None:
-    page = open_trace(browsing, "mi300_vllm_decode_graph.json.gz")
-    assert not page.get_by_label("Recursion as one").is_visible(), "there is none"
+def test_recursion_is_shown_as_one_node_on_demand(browsing: Browsing, standing: Standing) -> None:
+    assert not standing("h100_bert_small.json.gz").page.get_by_label("Recursion as one").is_visible(), "there is none"
     page = open_trace(browsing, "cpu_only_no_schema.json.gz")
     whole, rows = flame_graph(browsing, "[g.total[0], g.total.length]")
     page.get_by_label("Recursion as one").check()
@@ -366,7 +369,7 @@ def test_siblings_stand_in_the_order_in_which_they_began(browsing: Browsing) -> 
     assert siblings_begin_in_order()
     assert "siblings=time" in page.url
     page.reload()
-    page.wait_for_selector("html[data-ready]:not([data-part])")
+    be_ready(page)
     assert page.get_by_label("Time order").is_checked()
     assert siblings_begin_in_order()
 
@@ -374,8 +377,7 @@ def test_siblings_stand_in_the_order_in_which_they_began(browsing: Browsing) -> 
 def test_a_flame_graph_alone(browsing: Browsing, tmp_path: Path) -> None:
     generator = FlameGraphGenerator()
     generator.export(generator.from_run(load_trace("h100_bert_small.json.gz")), tmp_path / "flame.html")
-    browsing.page.goto((tmp_path / "flame.html").as_uri())
-    browsing.page.wait_for_selector("html[data-ready]:not([data-part])")
+    go_to(browsing.page, (tmp_path / "flame.html").as_uri())
     ids = browsing.page.locator("main > section").evaluate_all("(all) => all.map((one) => one.id)")
     assert ids == ["limit", "flame", "anomalies"], "two spans of this trace overlap"
     assert browsing.page.locator(".notice").count() == 0, "no banner over a full flame graph"
@@ -383,8 +385,7 @@ def test_a_flame_graph_alone(browsing: Browsing, tmp_path: Path) -> None:
     assert "device time 309 µs" in browsing.page.locator("#flame .readout").inner_text()
     bare = {"name": "all", "value": 5.0, "children": [{"name": HOSTILE, "value": 2.0, "children": []}]}
     generator.export(bare, tmp_path / "bare.html")
-    browsing.page.goto((tmp_path / "bare.html").as_uri())
-    browsing.page.wait_for_selector("html[data-ready]:not([data-part])")
+    go_to(browsing.page, (tmp_path / "bare.html").as_uri())
     browsing.page.locator("canvas.flame").press("ArrowDown")
     assert browsing.page.locator("#flame .readout").inner_text().startswith("</script>")
 
@@ -404,8 +405,7 @@ def test_a_timeline_alone(browsing: Browsing) -> None:
 def test_the_page_of_a_timeline_shows_its_figures(browsing: Browsing, tmp_path: Path) -> None:
     generator = TimelineGenerator()
     generator.generate_html_viewer(generator.from_run(load_trace("h100_bert_small.json.gz")), tmp_path / "t.html")
-    browsing.page.goto((tmp_path / "t.html").as_uri())
-    browsing.page.wait_for_selector("html[data-ready]:not([data-part])")
+    go_to(browsing.page, (tmp_path / "t.html").as_uri())
     said = browsing.page.locator("#heading").inner_text()
     assert "total 4.87 ms, host active 4.87 ms, device active 309 µs, both at once 309 µs" in said
 

@@ -8,7 +8,7 @@ import pytest
 from browsing import Browsing, data_of, timeline
 from traces import load_trace
 
-from regimeter.report.trace_data import timeline_data, trace_data
+from regimeter.report.trace_data import timeline_data
 
 pytestmark = pytest.mark.web
 
@@ -55,13 +55,12 @@ def test_without_ceilings_the_roofline_says_what_to_run(browsing: Browsing) -> N
 
 
 def test_kernels_without_known_work_leave_a_sentence(browsing: Browsing) -> None:
-    data = trace_data(load_trace("a100_event_sync.json.gz"))
-    page = browsing.open(data)
+    page = browsing.open(data_of("a100_event_sync.json.gz"))
     assert page.locator("#roofline svg").count() == 0
     assert "The work of 0 of 4 kernels is known" in page.locator("#roofline").inner_text()
 
 
-def test_the_critical_path_is_drawn_and_can_be_switched_off(browsing: Browsing) -> None:
+def test_the_critical_path_is_drawn_and_told_and_can_be_switched_off(browsing: Browsing) -> None:
     run = load_trace("diff_a100_control.json.gz")
     page = browsing.open(timeline_data(run))
     path: Any = run.analyse("critical_path")
@@ -79,11 +78,6 @@ def test_the_critical_path_is_drawn_and_can_be_switched_off(browsing: Browsing) 
     box.check()
     browsing.settle()
     assert canvas.evaluate("(c) => c.toDataURL()") == on
-
-
-def test_a_pointer_on_the_path_is_told_of_it(browsing: Browsing) -> None:
-    run = load_trace("v100_ddp_large.json.gz")
-    page = browsing.open(timeline_data(run))
     # The middle of the longest piece, below the name of its lane.
     place = timeline(
         browsing,
