@@ -279,12 +279,14 @@ TEST(stop_while_threads_record) {
     worker workers[8];
     workers_start(workers, 8, s, until_stopped);
     usleep(20000);
-    rgm_run *run = session_finish(s);
+    rgm_session_stop(s);
+    rgm_run *run = snapshot_of(s);
     REQUIRE(run);
     CHECK(run->spans.rows > 0);
     run_check_sound(run, true);
     rgm_run_free(run);
     workers_join(workers, 8);
+    rgm_session_free(s);
 }
 
 static void *makes_a_session(void *arg) {

@@ -237,8 +237,7 @@ static rgm_run *one_look_at(uint64_t ms) {
     rgm_clock_fake(ms * MS);
     rgm_session *s = session_with(RGM_SESSION_DEFAULTS, NULL);
     scope_of(s, "step", MS);
-    rgm_run *run = session_finish(s);
-    return run;
+    return session_finish(s);
 }
 
 TEST(runs_that_are_merged_keep_their_looks) {
