@@ -305,6 +305,7 @@ TEST(a_host_without_memory_gives_everything_back) {
 
 // --- a device whose clock moves only by the work that is queued --------------------------------------------
 
+enum { L2_BYTES = 4 << 20 }; // the double gives memory to the buffers, which are several times as large
 static const char driver_path[] = FAKES "/libfake_cuda.so";
 static void *double_handle;
 
@@ -329,6 +330,7 @@ static bool begin_device(void) {
     set("kernel_ns", 10000);
     set("major", 9);
     set("minor", 0);
+    set("l2_bytes", L2_BYTES);
     return true;
 }
 
@@ -336,7 +338,7 @@ static rgm_status measure_device(rgm_device_part part, rgm_figures *figures, rgm
     rgm_calibrate_policy policy = small_policy();
     rgm_device_request request = {.effort = {.policy = &policy, .quick = true}};
     uint32_t gaps = 0;
-    policy.buffer_bytes_quick = 64 << 20;
+    policy.buffer_bytes_quick = L2_BYTES;
     rgm_status status = rgm_device_measure(part, &request, figures, &gaps, err);
     CHECK_EQ_U64(gaps, 0);
     return status;
@@ -345,8 +347,7 @@ static rgm_status measure_device(rgm_device_part part, rgm_figures *figures, rgm
 TEST(rates_of_a_device_are_work_over_time) {
     rgm_figures figures;
     rgm_error err;
-    const double buffer = 4 * 52428800.0,
-                 threads = 132 * 8 * 256; // the double has 132 multiprocessors, 50 MiB
+    const double buffer = 4.0 * L2_BYTES, threads = 132 * 8 * 256; // the double has 132 multiprocessors
     REQUIRE(begin_device());
     kernel_takes("rgm_copy", 200000);
     kernel_takes("rgm_triad", 300000);
@@ -358,7 +359,7 @@ TEST(rates_of_a_device_are_work_over_time) {
     CHECK_NEAR(figures.at[RGM_CEILING_MEMORY_TRIAD].value, 3 * buffer / 300e-6, 1);
     CHECK_NEAR(figures.at[RGM_CEILING_MEMORY_READ].value, buffer / 100e-6, 1);
     CHECK_NEAR(figures.at[RGM_CEILING_MEMORY_FILL].value, buffer / 50e-6, 1);
-    CHECK_NEAR(figures.at[RGM_CEILING_CACHE_L2].value, 52428800.0 / 4 / 2e-3, 1);
+    CHECK_NEAR(figures.at[RGM_CEILING_CACHE_L2].value, L2_BYTES / 4.0 / 2e-3, 1);
     kernel_takes("rgm_fma_fp32", 4000000);
     kernel_takes("rgm_fma_fp64", 8000000);
     kernel_takes("rgm_fma_fp16", 4000000);
