@@ -32,8 +32,10 @@ UNUSED static const char *difference(rgm_run *a, rgm_run *b) {
     for (size_t t = 0; t < rgm_run_tables_count; t++) {
         const rgm_table_desc *desc = rgm_run_tables[t];
         rgm_table *left = rgm_run_table(a, desc), *right = rgm_run_table(b, desc);
-        (void)snprintf(what, sizeof what, "rows of %s: %zu and %zu", desc->name, left->rows, right->rows);
-        if (left->rows != right->rows) return what;
+        if (left->rows != right->rows) {
+            (void)snprintf(what, sizeof what, "rows of %s: %zu and %zu", desc->name, left->rows, right->rows);
+            return what;
+        }
         for (size_t c = 0; left->rows && c < desc->n_columns; c++) {
             if (!rgm_table_column(desc, left, c) && !rgm_table_column(desc, right, c)) continue;
             if (rgm_table_ensure(desc, left, c, NULL) != RGM_OK ||
@@ -41,13 +43,14 @@ UNUSED static const char *difference(rgm_run *a, rgm_run *b) {
                 return "no memory";
             size_t size = rgm_types[desc->columns[c].type].size;
             const char *x = rgm_table_column(desc, left, c), *y = rgm_table_column(desc, right, c);
+            bool names = desc->columns[c].type == RGM_TYPE_name;
             for (size_t i = 0; i < left->rows; i++, x += size, y += size) {
-                bool same = memcmp(x, y, size) == 0;
-                if (desc->columns[c].type == RGM_TYPE_name)
-                    same = strcmp(text_of(a, *(const rgm_name *)(const void *)x),
-                                  text_of(b, *(const rgm_name *)(const void *)y)) == 0;
+                bool same = names ? strcmp(text_of(a, *(const rgm_name *)(const void *)x),
+                                           text_of(b, *(const rgm_name *)(const void *)y)) == 0
+                                  : memcmp(x, y, size) == 0;
+                if (same) continue; // what differs is put in words only where something does: cells are many
                 (void)snprintf(what, sizeof what, "%s.%s in row %zu", desc->name, desc->columns[c].name, i);
-                if (!same) return what;
+                return what;
             }
         }
     }

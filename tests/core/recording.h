@@ -85,6 +85,14 @@ UNUSED static rgm_session *session_plain(const char *path) {
     return session_with(RGM_SESSION_DEFAULTS, path);
 }
 
+enum { DRAIN_OFTEN = 1000000, DRAIN_RARELY = 1000000000 }; // ns
+
+UNUSED static rgm_session *session_journaling(const char *path, int64_t drain_interval_ns) {
+    rgm_session_options options = RGM_SESSION_DEFAULTS;
+    options.drain_interval_ns = drain_interval_ns;
+    return session_with(options, path);
+}
+
 UNUSED static rgm_recorder *recorder_of(rgm_session *session) {
     return rgm_recorder_get(session, rgm_session_id(session));
 }
@@ -124,6 +132,28 @@ UNUSED static rgm_run *snapshot_of(rgm_session *session) {
     rgm_error err;
     rgm_error_clear(&err);
     if (rgm_session_snapshot(session, &run, &err) != RGM_OK) HARNESS_FAIL("no snapshot: %s", err.message);
+    return run;
+}
+
+// Ends a session; the run is what it has recorded.
+UNUSED static rgm_run *session_finish(rgm_session *session) {
+    rgm_session_stop(session);
+    rgm_run *run = snapshot_of(session);
+    rgm_session_free(session);
+    return run;
+}
+
+// A session under the fake clock, and its end.
+enum { FAKE_START = 1000000000 };
+
+UNUSED static rgm_session *session_fake(void) {
+    rgm_clock_fake(FAKE_START);
+    return session_plain(NULL);
+}
+
+UNUSED static rgm_run *session_fake_finish(rgm_session *session) {
+    rgm_run *run = session_finish(session);
+    rgm_clock_fake_stop();
     return run;
 }
 
@@ -206,6 +236,11 @@ UNUSED static void workers_start(worker *workers, int count, rgm_session *sessio
 
 UNUSED static void workers_join(worker *workers, int count) {
     for (int i = 0; i < count; i++) pthread_join(workers[i].thread, NULL);
+}
+
+UNUSED static void three_scopes(rgm_session *session, int number) {
+    (void)number;
+    scopes(session, "on a thread", 3);
 }
 
 // Runs the body on a thread of its own and waits for it.

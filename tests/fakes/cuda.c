@@ -12,6 +12,7 @@
 //   copy_bytes_per_us       rate of copies and sets
 //   graph_ns                duration of a graph's replay
 //   major, minor            of the compute capability
+//   l2_bytes                of the cache: buffers of a calibration are several times as large
 //   paper                   0: the devices have the name of a real one (NVIDIA H100 80GB HBM3)
 //   gone                    1: the driver is shutting down (DEINITIALIZED)
 //   calls, calls_in_child   all calls; those in a process that was forked after initialisation
@@ -113,6 +114,7 @@
     X(graph_ns, 100000)                                                                                      \
     X(major, 9)                                                                                              \
     X(minor, 0)                                                                                              \
+    X(l2_bytes, 52428800)                                                                                    \
     X(paper, 1)                                                                                              \
     X(gone, 0)                                                                                               \
     X(calls, 0)                                                                                              \
@@ -277,7 +279,7 @@ FAKE_EXPORT int cuDeviceGetAttribute(int *value, int attribute, int device) {
     case 16: *value = (int)FAKE_VALUE(multiprocessors); break; //
     case 36: *value = 1593000; break;                          // memory kHz
     case 37: *value = 5120; break;                             // bus bits
-    case 38: *value = 52428800; break;                         // bytes of L2
+    case 38: *value = (int)FAKE_VALUE(l2_bytes); break;        //
     case 39: *value = 2048; break;                             // threads per multiprocessor
     case 75: *value = (int)FAKE_VALUE(major); break;           // compute capability
     case 76: *value = (int)FAKE_VALUE(minor); break;           //

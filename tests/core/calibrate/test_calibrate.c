@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calibration: loops against scalar ones, figures worked out by hand, parts that end, fail and give back.
+// Calibration: figures worked out by hand, parts that end, fail and give back.
 #include "calibrate/crew.h"
 #include "calibrate/device.h"
 #include "calibrate/host.h"
@@ -10,86 +10,6 @@
 
 #include "base/memory.h"
 #include "harness.h"
-
-enum { BYTES = 64 * RGM_LOOP_UNIT, WORDS = BYTES / 8, ROUNDS = 1000 };
-
-static _Alignas(64) double a[WORDS], b[WORDS], c[WORDS];
-
-static void fill_inputs(void) {
-    for (size_t i = 0; i < WORDS; i++) {
-        a[i] = -1;
-        b[i] = (double)(i * 37 % 1001);
-        c[i] = (double)(i * 11 % 97);
-    }
-}
-
-static void check_copy(void (*copy)(void *, const void *, size_t)) {
-    if (!copy) return;
-    fill_inputs();
-    copy(a, b, BYTES - RGM_LOOP_UNIT);
-    size_t done = WORDS - RGM_LOOP_UNIT / 8;
-    CHECK(memcmp(a, b, done * 8) == 0);
-    for (size_t i = done; i < WORDS; i++) CHECK(a[i] == -1); // nothing past the end
-}
-
-static void check_triad(void (*triad)(double *, const double *, const double *, double, size_t)) {
-    if (!triad) return;
-    fill_inputs();
-    triad(a, b, c, 3, BYTES);
-    for (size_t i = 0; i < WORDS; i++) CHECK(a[i] == b[i] + 3 * c[i]);
-}
-
-static void check_fill(void (*fill)(void *, uint64_t, size_t)) {
-    if (!fill) return;
-    fill_inputs();
-    fill(a, UINT64_C(0x3ff8000000000000), BYTES); // 1.5
-    for (size_t i = 0; i < WORDS; i++) CHECK(a[i] == 1.5);
-}
-
-TEST(every_loop_does_what_a_scalar_one_does) {
-    const rgm_loops *sets[RGM_LOOPS_MOST];
-    size_t count = rgm_loops_here(sets);
-    CHECK(count >= 1);
-    for (size_t s = 0; s < count; s++) {
-        uint64_t sum = 0, word;
-        check_copy(sets[s]->copy);
-        check_copy(sets[s]->copy_past);
-        check_triad(sets[s]->triad);
-        check_triad(sets[s]->triad_past);
-        check_fill(sets[s]->fill);
-        check_fill(sets[s]->fill_past);
-        check_fill(sets[s]->fill);
-        sets[s]->update(a, 2, BYTES);
-        for (size_t i = 0; i < WORDS; i++) CHECK(a[i] == 3);
-        fill_inputs();
-        for (size_t i = 0; i < WORDS; i++) {
-            memcpy(&word, &b[i], 8);
-            sum += word;
-        }
-        CHECK_EQ_U64(sets[s]->read(b, BYTES), sum);
-    }
-}
-
-TEST(chains_do_as_many_multiply_adds_as_they_say) {
-    const rgm_loops *sets[RGM_LOOPS_MOST];
-    size_t count = rgm_loops_here(sets);
-    for (size_t s = 0; s < count; s++) {
-        CHECK(sets[s]->chains_fp32(ROUNDS, 1, 1) == (double)(ROUNDS * sets[s]->steps_fp32));
-        CHECK(sets[s]->chains_fp64(ROUNDS, 1, 1) == (double)(ROUNDS * sets[s]->steps_fp64));
-        // With x = x / 2 + 1 a chain from k comes to 2 + (k - 2) / 2^steps: the factor counts, and every
-        // chain.
-        double width = (double)(sets[s]->steps_fp64 / sets[s]->depth / sets[s]->chains), sum = 0;
-        for (double k = 0; k < (double)sets[s]->chains; k++)
-            sum += width * (2 + ldexp(k - 2, -(int)sets[s]->depth) - k);
-        CHECK_NEAR(sets[s]->chains_fp64(1, 0.5, 1), sum, 1e-9);
-    }
-    rgm_narrow_loop narrow[] = {rgm_loop_int8(), rgm_loop_bf16()};
-    for (size_t i = 0; i < 2; i++)
-        if (narrow[i].chains)
-            CHECK_EQ_I64(narrow[i].chains(ROUNDS), (int64_t)(ROUNDS * narrow[i].steps));
-        else
-            CHECK(narrow[i].lacking[0] != 0);
-}
 
 TEST(a_chase_visits_every_place_once) {
     enum { PLACES = 5003, STRIDE = 16 };
@@ -385,6 +305,7 @@ TEST(a_host_without_memory_gives_everything_back) {
 
 // --- a device whose clock moves only by the work that is queued --------------------------------------------
 
+enum { L2_BYTES = 4 << 20 }; // the double gives memory to the buffers, which are several times as large
 static const char driver_path[] = FAKES "/libfake_cuda.so";
 static void *double_handle;
 
@@ -409,6 +330,7 @@ static bool begin_device(void) {
     set("kernel_ns", 10000);
     set("major", 9);
     set("minor", 0);
+    set("l2_bytes", L2_BYTES);
     return true;
 }
 
@@ -416,7 +338,7 @@ static rgm_status measure_device(rgm_device_part part, rgm_figures *figures, rgm
     rgm_calibrate_policy policy = small_policy();
     rgm_device_request request = {.effort = {.policy = &policy, .quick = true}};
     uint32_t gaps = 0;
-    policy.buffer_bytes_quick = 64 << 20;
+    policy.buffer_bytes_quick = L2_BYTES;
     rgm_status status = rgm_device_measure(part, &request, figures, &gaps, err);
     CHECK_EQ_U64(gaps, 0);
     return status;
@@ -425,8 +347,7 @@ static rgm_status measure_device(rgm_device_part part, rgm_figures *figures, rgm
 TEST(rates_of_a_device_are_work_over_time) {
     rgm_figures figures;
     rgm_error err;
-    const double buffer = 4 * 52428800.0,
-                 threads = 132 * 8 * 256; // the double has 132 multiprocessors, 50 MiB
+    const double buffer = 4.0 * L2_BYTES, threads = 132 * 8 * 256; // the double has 132 multiprocessors
     REQUIRE(begin_device());
     kernel_takes("rgm_copy", 200000);
     kernel_takes("rgm_triad", 300000);
@@ -438,7 +359,7 @@ TEST(rates_of_a_device_are_work_over_time) {
     CHECK_NEAR(figures.at[RGM_CEILING_MEMORY_TRIAD].value, 3 * buffer / 300e-6, 1);
     CHECK_NEAR(figures.at[RGM_CEILING_MEMORY_READ].value, buffer / 100e-6, 1);
     CHECK_NEAR(figures.at[RGM_CEILING_MEMORY_FILL].value, buffer / 50e-6, 1);
-    CHECK_NEAR(figures.at[RGM_CEILING_CACHE_L2].value, 52428800.0 / 4 / 2e-3, 1);
+    CHECK_NEAR(figures.at[RGM_CEILING_CACHE_L2].value, L2_BYTES / 4.0 / 2e-3, 1);
     kernel_takes("rgm_fma_fp32", 4000000);
     kernel_takes("rgm_fma_fp64", 8000000);
     kernel_takes("rgm_fma_fp16", 4000000);

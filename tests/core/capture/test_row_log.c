@@ -169,13 +169,11 @@ TEST(what_a_journal_has_written_takes_no_memory) {
     if (!SANITIZED) CHECK(rgm_memory_resident() - before > 2 * (int64_t)BEARABLE);
     CHECK_OK(rgm_session_flush(s, NULL));
     if (!SANITIZED) CHECK(rgm_memory_resident() - before < BEARABLE);
-    rgm_session_stop(s);
-    rgm_run *run = snapshot_of(s);
+    rgm_run *run = session_finish(s);
     REQUIRE(run);
     CHECK_EQ_I64(run->spans.rows, COUNT + 1000);
     CHECK_EQ_I64(anomaly_count(run, RGM_ANOMALY_DROPPED_DEVICE_ROWS), 0);
     rgm_run_free(run);
-    rgm_session_free(s);
     (void)unlink(path);
 }
 
@@ -188,12 +186,10 @@ TEST(rows_past_the_budget_are_counted_and_then_there_is_room_again) {
     kernels(s, 1500);
     CHECK_OK(rgm_session_flush(s, NULL));
     kernels(s, 700);
-    rgm_session_stop(s);
-    rgm_run *run = snapshot_of(s);
+    rgm_run *run = session_finish(s);
     REQUIRE(run);
     CHECK_EQ_I64(run->spans.rows, 1700);
     CHECK_EQ_I64(anomaly_count(run, RGM_ANOMALY_DROPPED_DEVICE_ROWS), 500);
     rgm_run_free(run);
-    rgm_session_free(s);
     (void)unlink(path);
 }

@@ -83,8 +83,7 @@ TEST(a_session_samples_while_it_records) {
     usleep(20000);
     rgm_session_get_stats(s, &stats);
     CHECK_EQ_U64(stats.rows[RGM_LOG_SAMPLES], count);
-    rgm_session_stop(s);
-    rgm_run *run = snapshot_of(s);
+    rgm_run *run = session_finish(s);
     REQUIRE(run);
     CHECK_EQ_U64(run->memory.rows, count);
     for (size_t i = 1; i < run->memory.rows; i++) {
@@ -92,7 +91,6 @@ TEST(a_session_samples_while_it_records) {
         CHECK(run->memory.time_ns[i] > run->memory.time_ns[i - 1]);
     }
     rgm_run_free(run);
-    rgm_session_free(s);
 }
 
 TEST(samples_past_the_budget_are_counted) {

@@ -438,11 +438,9 @@ TEST(a_reset_forgets_samples_and_stacks) {
     wait_for_walks(2);
     rgm_session_reset(session);
     scope_end(session, scope);
-    rgm_session_stop(session);
-    rgm_run *run = snapshot_of(session);
+    rgm_run *run = session_finish(session);
     REQUIRE(run);
     CHECK_EQ_U64(run->samples.rows, 0);
     CHECK_EQ_U64(run->stacks.rows, 0);
     rgm_run_free(run);
-    rgm_session_free(session);
 }

@@ -114,22 +114,19 @@ TEST(a_look_inside_a_scope_is_own_time_of_that_scope) {
     rgm_session_stats stats;
     rgm_session_get_stats(s, &stats);
     CHECK(stats.own_ns[RGM_OWN_witness] > 0);
-    rgm_session_stop(s);
-    rgm_run *run = snapshot_of(s);
+    rgm_run *run = session_finish(s);
     REQUIRE(run && run->spans.rows > 1);
     CHECK_STR_EQ(name_of(run, 0), "program");
     CHECK(run->spans.own_ns[0] > 0 && run->spans.own_ns[0] <= run->spans.duration_ns[0]);
     for (size_t i = 1; i < run->spans.rows; i++) CHECK_EQ_I64(run->spans.own_ns[i], 0);
     rgm_run_free(run);
-    rgm_session_free(s);
 }
 
 TEST(a_look_is_in_no_outermost_scope) {
     rgm_session *s = real();
     while (!looks(s)) leave(s, scope_begin(s, "step"));
     leave(s, scope_begin(s, "after"));
-    rgm_session_stop(s);
-    rgm_run *run = snapshot_of(s);
+    rgm_run *run = session_finish(s);
     REQUIRE(run && run->witness.rows);
     int64_t at = run->witness.time_ns[0], took = run->witness.throughput_ns[0] + run->witness.memory_ns[0];
     for (size_t i = 0; i < run->spans.rows; i++) {
@@ -138,7 +135,6 @@ TEST(a_look_is_in_no_outermost_scope) {
         CHECK(to <= at || from >= at + took);
     }
     rgm_run_free(run);
-    rgm_session_free(s);
 }
 
 TEST(the_next_look_waits_until_this_one_has_come_to_its_share) {
@@ -182,13 +178,11 @@ TEST(switched_off_there_is_nothing) {
     options.witness_interval_ns = 0;
     rgm_session *s = session_with(options, NULL);
     for (int i = 0; i < 3 * RGM_BLOCK_RECORDS; i++) leave(s, scope_begin(s, "step"));
-    rgm_session_stop(s);
-    rgm_run *run = snapshot_of(s);
+    rgm_run *run = session_finish(s);
     REQUIRE(run);
     CHECK_EQ_I64(run->witness.rows, 0);
     CHECK_EQ_I64(run->pressure.rows, 0);
     rgm_run_free(run);
-    rgm_session_free(s);
 }
 
 TEST(blocks_leave_marks_and_a_short_run_has_a_look_at_both_ends) {
@@ -243,10 +237,7 @@ static rgm_run *one_look_at(uint64_t ms) {
     rgm_clock_fake(ms * MS);
     rgm_session *s = session_with(RGM_SESSION_DEFAULTS, NULL);
     scope_of(s, "step", MS);
-    rgm_session_stop(s);
-    rgm_run *run = snapshot_of(s);
-    rgm_session_free(s);
-    return run;
+    return session_finish(s);
 }
 
 TEST(runs_that_are_merged_keep_their_looks) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sampler of telemetry: what it hands on and when, its budget, and what ends it.
+// The sampler of telemetry: what it hands on and when, its budget at work, and what ends it.
 #include "harness.h"
 
 #include <sys/wait.h>
@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/thread.h"
-#include "cuda/nvml/budget.h"
 #include "cuda/nvml/telemetry.h"
 #include "scripted_nvml.h"
 
@@ -76,15 +75,19 @@ static int64_t scripted_now(void *arg) {
     return script_get("clock_ns");
 }
 
-static rgm_telemetry *by_hand(const char *numbers, rgm_telemetry_options options) {
+static rgm_telemetry *begin(const char *numbers, rgm_telemetry_options options, rgm_device_sink to) {
     rgm_telemetry *made = NULL;
     rgm_error err;
     forget();
+    if (!script_begin("libfake_nvml.so", numbers)) return NULL;
+    if (rgm_telemetry_start(&made, &options, to, &err) != RGM_OK) HARNESS_FAIL("%s", err.message);
+    return made;
+}
+
+static rgm_telemetry *by_hand(const char *numbers, rgm_telemetry_options options) {
     options.by_hand = true;
     options.clock = scripted_now;
-    if (!script_begin("libfake_nvml.so", numbers)) return NULL;
-    if (rgm_telemetry_start(&made, &options, sink, &err) != RGM_OK) HARNESS_FAIL("%s", err.message);
-    return made;
+    return begin(numbers, options, sink);
 }
 
 // Lets the scripted time pass, tick after tick.
@@ -109,51 +112,6 @@ static rgm_telemetry_series series_of(rgm_telemetry *t, rgm_telemetry_metric met
 static void end(rgm_telemetry *t) {
     rgm_telemetry_free(t);
     script_end();
-}
-
-// --- the budget -------------------------------------------------------------------------------------------
-
-static double spent(const rgm_budget_item *items, size_t count) {
-    double sum = 0;
-    for (size_t i = 0; i < count; i++)
-        if (!items[i].off) sum += items[i].cost_ns / (double)items[i].period_ns;
-    return sum;
-}
-
-TEST(a_budget_that_suffices_slows_nobody) {
-    rgm_budget_item items[] = {{.cost_ns = 1000, .asked_ns = 1000000},
-                               {.cost_ns = 3000, .asked_ns = 1000000}};
-    rgm_budget_divide(items, 2, 0.01);
-    CHECK_EQ_I64(items[0].period_ns, 1000000);
-    CHECK_EQ_I64(items[1].period_ns, 1000000);
-}
-
-TEST(the_small_are_not_slowed_by_the_great) {
-    rgm_budget_item items[] = {{.cost_ns = 1000, .asked_ns = 1000000},
-                               {.cost_ns = 900000, .asked_ns = 1000000},
-                               {.cost_ns = 400000, .asked_ns = 1000000},
-                               {.cost_ns = 1e9, .asked_ns = 1, .off = true}};
-    rgm_budget_divide(items, 4, 0.01);
-    CHECK_EQ_I64(items[0].period_ns, 1000000);
-    CHECK_NEAR(items[1].cost_ns / (double)items[1].period_ns, 0.0045, 1e-7); // half of what is left
-    CHECK_NEAR(items[2].cost_ns / (double)items[2].period_ns, 0.0045, 1e-7);
-    CHECK(spent(items, 4) <= 0.01);
-}
-
-TEST(a_budget_is_never_exceeded) {
-    uint64_t seed = 7;
-    for (int round = 0; round < 2000; round++) {
-        rgm_budget_item items[12];
-        size_t count = 1 + (size_t)round % 12;
-        for (size_t i = 0; i < count; i++) {
-            seed = seed * 6364136223846793005u + 1442695040888963407u;
-            items[i] = (rgm_budget_item){.cost_ns = (double)((seed >> 33) % 2000000),
-                                         .asked_ns = 10000000 * (int64_t)(1 + (seed >> 20) % 100)};
-        }
-        rgm_budget_divide(items, count, 0.01);
-        CHECK(spent(items, count) <= 0.01 * (1 + 1e-9));
-        for (size_t i = 0; i < count; i++) CHECK(items[i].period_ns >= items[i].asked_ns);
-    }
 }
 
 // --- what is handed on ------------------------------------------------------------------------------------
@@ -411,6 +369,8 @@ TEST(a_start_without_memory_leaves_nothing) {
 
 // --- with its thread --------------------------------------------------------------------------------------
 
+static const rgm_telemetry_options often = {.interval_ns = 10000000, .heartbeat_ns = 1};
+
 static bool wait_for_rows(size_t count) {
     for (int i = 0; i < 5000; i++) {
         pthread_mutex_lock(&kept.mutex);
@@ -423,14 +383,10 @@ static bool wait_for_rows(size_t count) {
 }
 
 TEST(the_thread_samples_until_it_is_stopped) {
-    rgm_telemetry *t;
-    rgm_error err;
     rgm_telemetry_stats stats;
-    rgm_telemetry_options options = {.interval_ns = 10000000, .heartbeat_ns = 1};
-    forget();
-    REQUIRE(script_begin("libfake_nvml.so", "devices=2,sleep_ns=10000"));
     int64_t before = rgm_clock_monotonic_ns();
-    REQUIRE(rgm_telemetry_start(&t, &options, sink, &err) == RGM_OK);
+    rgm_telemetry *t = begin("devices=2,sleep_ns=10000", often, sink);
+    REQUIRE(t);
     CHECK(wait_for_rows(100));
     rgm_telemetry_stats_read(t, &stats); // while it runs
     rgm_telemetry_stop(t);
@@ -456,15 +412,11 @@ static void hold_counters(void *arg, const rgm_counter_row *rows, size_t count) 
 }
 
 TEST(a_child_forked_while_the_lock_is_held_can_read) {
-    rgm_telemetry *t;
-    rgm_error err;
-    rgm_telemetry_options options = {.interval_ns = 10000000, .heartbeat_ns = 1};
     rgm_device_sink holding = sink;
     holding.counters = hold_counters;
-    forget();
-    REQUIRE(script_begin("libfake_nvml.so", NULL));
     atomic_store(&hold, true);
-    REQUIRE(rgm_telemetry_start(&t, &options, holding, &err) == RGM_OK);
+    rgm_telemetry *t = begin(NULL, often, holding);
+    REQUIRE(t);
     while (!atomic_load(&held)) usleep(200);
     pid_t child = fork();
     if (child == 0) {
@@ -484,12 +436,8 @@ TEST(a_child_forked_while_the_lock_is_held_can_read) {
 }
 
 TEST(a_forked_child_can_release_it) {
-    rgm_telemetry *t;
-    rgm_error err;
-    rgm_telemetry_options options = {.interval_ns = 10000000, .heartbeat_ns = 1};
-    forget();
-    REQUIRE(script_begin("libfake_nvml.so", NULL));
-    REQUIRE(rgm_telemetry_start(&t, &options, sink, &err) == RGM_OK);
+    rgm_telemetry *t = begin(NULL, often, sink);
+    REQUIRE(t);
     CHECK(wait_for_rows(20));
     pid_t child = fork();
     if (child == 0) {
@@ -508,12 +456,8 @@ TEST(a_forked_child_can_release_it) {
 
 // The last one: its thread may still be in the double when it ends.
 TEST(a_call_that_hangs_does_not_keep_the_program) {
-    rgm_telemetry *t;
-    rgm_error err;
-    rgm_telemetry_options options = {.interval_ns = 10000000, .heartbeat_ns = 1};
-    forget();
-    REQUIRE(script_begin("libfake_nvml.so", NULL));
-    REQUIRE(rgm_telemetry_start(&t, &options, sink, &err) == RGM_OK);
+    rgm_telemetry *t = begin(NULL, often, sink);
+    REQUIRE(t);
     CHECK(wait_for_rows(20));
     script_set("stuck", 1);
     while (!script_get("held")) usleep(1000);

@@ -170,9 +170,10 @@ TEST(depth_of_arguments_is_limited) {
     }
 }
 
-// More than a window, more than a stripe: a name, arguments, and what is no event at all.
+// More than a window (256 KiB), more than a stripe and than what is kept of an event (1 MiB): a name,
+// arguments, and what is no event at all.
 TEST(long_pieces_are_read_whole) {
-    enum { LONG = 5 << 20 };
+    enum { LONG = (5 << 19) / ONE_IN(2) };
     char *text = malloc(LONG + 512), *name = malloc(LONG + 1);
     if (!text || !name) abort();
     memset(name, 'x', LONG);
@@ -253,7 +254,7 @@ TEST(pieces_of_every_size_give_the_same_run) {
     CHECK(whole->spans.rows >= 8 && whole->flows.rows == 2 && whole->memory.rows == 1 &&
           whole->counters.rows == 1);
     pieces p = {everything, sizeof everything - 1, 0, 1, -1, 0};
-    for (p.piece = 1; p.piece <= p.length; p.piece++) {
+    for (p.piece = 1; p.piece <= p.length; p.piece += ONE_IN(13)) {
         rgm_import_options options = {.threads = 1, .scan = p.piece % 2 ? RGM_SCAN_PORTABLE : 0};
         CHECK_OK(import_pieces(&p, false, options, &run, &err));
         REQUIRE(run);
@@ -265,7 +266,7 @@ TEST(pieces_of_every_size_give_the_same_run) {
 
 TEST(a_text_cut_anywhere_gives_the_same_run_from_pieces) {
     rgm_error err;
-    for (size_t cut = 1; cut < sizeof everything - 1; cut += 7) {
+    for (size_t cut = 1; cut < sizeof everything - 1; cut += 7 * ONE_IN(13)) {
         pieces p = {everything, cut, 0, cut, -1, 0};
         rgm_run *whole = NULL, *run = NULL;
         rgm_status status = import_pieces(&p, false, (rgm_import_options){.threads = 1}, &whole, &err);
