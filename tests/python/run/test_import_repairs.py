@@ -149,12 +149,6 @@ def test_repaired_numbers() -> None:
     assert run.spans.correlation[1] == 2**63 - 1
 
 
-def test_a_missing_comma_between_events_costs_nothing() -> None:
-    run = fast_import(between(event("middle", "10")).replace(b"},\n{", b"}\n{"))
-    assert len(check_neighbours(run)) == 3
-    assert "invalid_json" in codes(run)
-
-
 @pytest.mark.parametrize(
     "tail", ["", "]", "],", '], "x', '], "x": [1, 2', '], "x": {"y"', '], "x": 1,', ",\n", ", {", ', {"ph": "X']
 )
