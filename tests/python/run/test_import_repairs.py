@@ -132,6 +132,7 @@ def test_repaired_texts() -> None:
     assert name_of(event(r"C:\Users\dev.py", "10")) == r"C:\Users\dev.py"
     assert name_of(event(r"a\u0041\n\"\\\/\ud83d\ude00", "10")) == 'aA\n"\\/😀'
     assert name_of(event("mid@dle", "10").encode().replace(b"@", b"\xff")) == "mid\ufffddle"
+    assert name_of(event(r"mid\ud83f\udfffdle", "10")) == "mid\U0001ffffdle"
     assert name_of(event(r"mid\ud800dle", "10")) == "mid\ufffddle"
     assert name_of(event("other", "10").replace('"name"', '"name": "first", "name"')) == "other"
 
