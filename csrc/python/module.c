@@ -286,9 +286,9 @@ static int add_constants(PyObject *module, rgm_module *state) {
 // On the main thread, some moments after a session's alarm.
 static int show_warnings(void *unused) {
     (void)unused;
-    PyObject *name = PyUnicode_FromString("regimeter.profiler");
+    PyObject *name = PyUnicode_FromString("regimeter.capture.lifetime");
     PyObject *profiler = name ? PyImport_GetModule(name) : NULL;
-    PyObject *done = profiler ? PyObject_CallMethod(profiler, "_show_warnings", NULL) : NULL;
+    PyObject *done = profiler ? PyObject_CallMethod(profiler, "show_warnings", NULL) : NULL;
     if (PyErr_Occurred()) PyErr_WriteUnraisable(NULL);
     Py_XDECREF(done);
     Py_XDECREF(profiler);

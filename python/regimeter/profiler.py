@@ -1,31 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """GPUProfiler: scopes as context managers and decorators, and what was recorded in them."""
 
-import atexit
 import contextlib
 import os
-import sys
 import threading
 import warnings
-import weakref
 from collections.abc import Callable, Iterator, Mapping
 from time import perf_counter_ns
 from typing import Any, ParamSpec, TypeVar, overload
 
 from . import _core
-from .capture import (
-    backend,
-    collectives,
-    counting,
-    decorated,
-    device_memory,
-    kernels,
-    rates,
-    recording,
-    series,
-    streams,
-)
-from .capture import stalls as stall_samples
+from .capture import backend, counting, decorated, device_memory, kernels, lifetime, rates, recording, streams
+from .capture.asked import Asked
+from .capture.devices import Devices
 from .capture.structure import attachment
 from .public.run import Run
 from .regime.methods import OperationMethods
@@ -38,8 +25,6 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 RECORD_VARIABLE = recording.FILE
-
-_open_profilers: "weakref.WeakSet[GPUProfiler]" = weakref.WeakSet()
 
 
 class GPUProfiler(OperationMethods, _core.Profiler):
@@ -134,87 +119,77 @@ class GPUProfiler(OperationMethods, _core.Profiler):
     ) -> None:
         begun = perf_counter_ns()
         record_file = recording.next_file() if path is None else None
+        asked = Asked(
+            sample_rate=sample_rate, seed=seed, track_memory=track_memory, memory_interval_ms=memory_interval_ms,
+            profile_kernels=profile_kernels, telemetry=telemetry, counters=counters, stalls=stalls, witness=witness,
+            stacks=stacks, allocations=allocations, structure=structure, budget=budget, options=options,
+        )  # fmt: skip
         if record_file:
-            # Under `regimeter record` its options hold where the program says nothing else.
-            told = recording.options()
-            track_memory = track_memory or bool(told.get("track_memory"))
-            sample_rate = told.get("sample_rate", 1.0) if sample_rate == 1.0 else sample_rate
-            memory_interval_ms = told.get("memory_interval_ms") if memory_interval_ms is None else memory_interval_ms
-            profile_kernels = profile_kernels or told.get("profile_kernels", False)
-            telemetry = telemetry or told.get("telemetry", False)
-            counters = counters or told.get("counters", False)
-            stalls = stalls or told.get("stalls", False)
-            stacks = stacks or told.get("stacks", False)
-            allocations = allocations or told.get("allocations", False)
-            witness = witness and told.get("witness", True) and counting.OPTION not in told
-            budget = told.get("budget") if budget is None else budget
-            options = {name: told[name] for name in ("disk_budget_bytes",) if name in told} | options
-            structure = structure or (bool(told.get("structure")) and counting.OPTION not in told)
-        rate = rates.check_rate(sample_rate)
-        interval = rates.memory_interval_ns(memory_interval_ms, track_memory, enable_detailed_metrics)
+            asked.fill(recording.options())
+        self.sample_rate = rates.check_rate(asked.sample_rate)
         self.device_id = gpus.ordinal_of(device_id)
         self.force_recalibration = force_recalibration
         self.enable_detailed_metrics = enable_detailed_metrics
-        self.track_memory = track_memory
+        self.track_memory = asked.track_memory
+        self.device_timing = device_timing
+        self._asked = asked
         self._stands_in = recording.standing_in
         self._lock = threading.Lock()
         self._cached: tuple[object, Run] | None = None
-        self.device_timing = device_timing
-        self._memory_probe = device_memory.TorchMemoryProbe() if track_memory else None
+        self._memory_probe = device_memory.TorchMemoryProbe() if self.track_memory else None
         # What is done in the program's threads outside scopes, in nanoseconds; the core measures what scopes do.
         self._spent = {"starting": 0, "collecting": 0}
         self._service_before_reset = 0
-        self._cost_ns = cost.scope_cost_ns()
-        self._interval_asked = memory_interval_ms
-        quiet = counting.SESSION if record_file and counting.told() else {}
-        session = {"seed": seed & 0x7FFF_FFFF_FFFF_FFFF, "sample_interval_ns": interval, **quiet, **options}
-        if not witness:
-            session.setdefault("witness_interval_ns", 0)
-        session.setdefault("stacks_interval_ns", 0 if quiet else rates.stacks_interval_ns(stacks))
-        period = rates.allocation_bytes(allocations)
-        session.setdefault("allocations_bytes", period if session["stacks_interval_ns"] else 0)
-        self._budget_ppm = rates.budget_ppm(budget)
-        session |= {"budget_ppm": self._budget_ppm, "scope_cost_ps": round(self._cost_ns * 1e3)}
-        if record_file:
-            self._open_recorded(record_file, session)
-        else:
-            self._open(path, session)
-        self._stacks_hz = 1e9 / session["stacks_interval_ns"] if session["stacks_interval_ns"] else 0.0
-        self._allocations_bytes = session["allocations_bytes"]
-        self._count_reason = counting.start(self) if record_file else None
-        for folder in throttling_folders() if witness else ():
-            self._control_group(folder)
-        if self._count_reason == "":  # what a look allocates moves what the program allocates next
-            self.enable_detailed_metrics = enable_detailed_metrics = False
-        self._set_probes(backend.detect if enable_detailed_metrics else None, self._memory_probe, track_memory)
+        self._open_session(path, record_file)
+        self._set_probes(
+            backend.detect if self.enable_detailed_metrics else None, self._memory_probe, self.track_memory
+        )
         # Where no GPU can turn up scopes do not even ask.
         self._device_timing(device_timing and gpus.possible(), streams.find, streams.handle)
-        # Before stalls, for which it tells of contexts.
-        self._kernels = kernels.Tracing(self, kernels.beside_stalls(profile_kernels) if stalls else profile_kernels)
-        self._collectives_told = collectives.begin() if self._kernels.may_run else collectives.Told()
-        self._series = series.start(self, telemetry, counters, device_id, self._kernels.may_run)
-        self._stalls_reason = stall_samples.start(self, stalls)
-        self._structure = attachment.attach(self) if structure else None
-        self._structure_asked = structure
-        if rate < 1.0:
-            self._set_sampling(rate)
-        self.sample_rate = rate
-        self._spent["starting"] = perf_counter_ns() - begun
-        described = self._send_environment()
-        if described["gpus"].get("devices") and described["device"]["device_id_reason"]:
-            warnings.warn(described["device"]["device_id_reason"], RuntimeWarning, stacklevel=2)
-        self._spent["starting"] = perf_counter_ns() - begun
-        if self._stacks_hz and self._stacks_reason():
-            warnings.warn(f"stacks are not sampled: {self._stacks_reason()}", RuntimeWarning, stacklevel=2)
-        elif self._allocations_bytes and _core.heap_reason():
-            warnings.warn(f"allocations are not watched: {_core.heap_reason()}", RuntimeWarning, stacklevel=2)
+        self._devices = Devices(self, asked, self.device_id)
+        self._structure = attachment.attach(self) if asked.structure else None
+        if self.sample_rate < 1.0:
+            self._set_sampling(self.sample_rate)
+        self._announce(begun)
         self.enabled = enabled
-        _open_profilers.add(self)
+        lifetime.made.add(self)
         self._show_warning()
         if verbose:
             self._print_calibration()
         if record_file:
             recording.take_turns()
+
+    def _open_session(self, path: str | os.PathLike[str] | None, record_file: str | None) -> None:
+        """Begin the session: in the file of `regimeter record` where there is one, else in the path's or in memory."""
+        counted = bool(record_file and counting.told())
+        self._cost_ns = cost.scope_cost_ns()
+        self._session = self._asked.session(self._cost_ns, detailed=self.enable_detailed_metrics, counted=counted)
+        try:
+            self._open(record_file or path, self._session)
+        except (_core.BusyError, ValueError) as error:
+            if not record_file:
+                raise
+            # The program did not ask for the file, so it must not fail for it.
+            warnings.warn(f"{error}; recording continues in memory", RuntimeWarning, stacklevel=4)
+            self._open(None, self._session)
+        self._count_reason = counting.start(self) if record_file else None
+        for folder in throttling_folders() if self._asked.witness else ():
+            self._control_group(folder)
+        if self._count_reason == "":  # what a look allocates moves what the program allocates next
+            self.enable_detailed_metrics = False
+
+    def _announce(self, begun: int) -> None:
+        """Tell the recording what it is of, and the user what of it cannot be had."""
+        self._spent["starting"] = perf_counter_ns() - begun
+        described = self._send_environment()
+        missing = described["device"]["device_id_reason"] if described["gpus"].get("devices") else ""
+        if missing:
+            warnings.warn(missing, RuntimeWarning, stacklevel=3)
+        self._spent["starting"] = perf_counter_ns() - begun
+        if self._session["stacks_interval_ns"] and self._stacks_reason():
+            warnings.warn(f"stacks are not sampled: {self._stacks_reason()}", RuntimeWarning, stacklevel=3)
+        elif self._session["allocations_bytes"] and _core.heap_reason():
+            warnings.warn(f"allocations are not watched: {_core.heap_reason()}", RuntimeWarning, stacklevel=3)
 
     # --- recording -----------------------------------------------------------------------------------------
 
@@ -276,12 +251,12 @@ class GPUProfiler(OperationMethods, _core.Profiler):
         self.enable_detailed_metrics = enabled
         self._set_probes(backend.detect if enabled else None, self._memory_probe, self.track_memory)
         with self._lock:
-            self._sampler(rates.memory_interval_ns(self._interval_asked, self.track_memory, enabled))
+            self._sampler(rates.memory_interval_ns(self._asked.memory_interval_ms, self.track_memory, enabled))
 
     @property
     def kernels_reason(self) -> str:
         """Why kernels are not traced, '' where they are, or were until the profiler was closed."""
-        return self._kernels.reason
+        return self._devices.kernels.reason
 
     # --- results -------------------------------------------------------------------------------------------
 
@@ -292,9 +267,7 @@ class GPUProfiler(OperationMethods, _core.Profiler):
         """
         with self._lock, self._collecting():
             self._device_drain()
-            self._kernels_flush()
-            self._stalls_collect()
-            self._take_collectives()
+            self._devices.collect(self)
             stats = self._stats()
             counts = (
                 "records",
@@ -394,10 +367,7 @@ class GPUProfiler(OperationMethods, _core.Profiler):
                 return
             attachment.detach(self._structure)
             with self._collecting():
-                stall_samples.stop(self)
-                self._kernels.stop(self)
-                self._take_collectives()
-                series.stop(self, self._series)
+                self._devices.stop(self)
                 self._flush()
             self._send_environment()
             self._stop()
@@ -409,34 +379,21 @@ class GPUProfiler(OperationMethods, _core.Profiler):
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    def _open_recorded(self, file: str, session: dict[str, int]) -> None:
-        """Journal to the file of `regimeter record`; the program did not ask for it, so it must not fail for it."""
-        try:
-            self._open(file, session)
-        except (_core.BusyError, ValueError) as error:
-            warnings.warn(f"{error}; recording continues in memory", RuntimeWarning, stacklevel=4)
-            self._open(None, session)
-
-    def _take_collectives(self) -> None:
-        """Record what collectives were queued; without kernels there is nothing that they would be told of."""
-        if self._kernels.has_run:
-            rows, self._collectives_told = collectives.read(self._collectives_told)
-            self._collectives(rows)
-
     def _send_environment(self, stats: dict[str, Any] | None = None) -> dict[str, Any]:
         stats = stats or self._stats()
         described = description.describe()
         described["clock"] = _core.clock_name()
-        described["sample_rate"] = self.sample_rate if hasattr(self, "sample_rate") else 1.0
+        described["sample_rate"] = self.sample_rate
         described["skipped"] = self._skipped()
-        described |= counting.describe(self._count_reason if hasattr(self, "_count_reason") else None)
+        described |= counting.describe(self._count_reason)
         described |= {"stand_in": True} if self._stands_in else {}
         described |= recording.describe()
-        described["stacks"] = {"hz": self._stacks_hz, "reason": self._stacks_reason()}
-        if self._budget_ppm:
-            described["budget"] = {"share": self._budget_ppm / 1e6, "one_in": stats["one_in"]}
-        if self._allocations_bytes:
-            described["allocations"] = {"bytes": self._allocations_bytes, "reason": _core.heap_reason()}
+        interval_ns = self._session["stacks_interval_ns"]
+        described["stacks"] = {"hz": 1e9 / interval_ns if interval_ns else 0.0, "reason": self._stacks_reason()}
+        if self._session["budget_ppm"]:
+            described["budget"] = {"share": self._session["budget_ppm"] / 1e6, "one_in": stats["one_in"]}
+        if self._session["allocations_bytes"]:
+            described["allocations"] = {"bytes": self._session["allocations_bytes"], "reason": _core.heap_reason()}
         described["device"] = timing = streams.describe(self._device_state(), asked=self.device_timing)
         timing.pop("service_cpu_ns", None)
         described["cost"] = {
@@ -445,12 +402,8 @@ class GPUProfiler(OperationMethods, _core.Profiler):
             "device_ns": timing.pop("scope_ns", 0) * timing.get("begun", 0),
             "parts_ns": stats["own_ns"] | self._spent,
         }
-        described["device"].update(self._kernels.describe())
-        if self._kernels.has_run:
-            described["device"].update(collectives.describe(self._collectives_told))
-        described["device"].update(series.describe(self, self._series))
-        described["device"].update(stall_samples.describe(self, self._stalls_reason))
-        described["structure"] = attachment.describe(self._structure, self._structure_asked)
+        described["device"].update(self._devices.describe(self))
+        described["structure"] = attachment.describe(self._structure, self._asked.structure)
         reason = device_memory.reason()
         described["device"]["device_id"] = self.device_id
         described["device"]["device_id_reason"] = gpus.missing(self.device_id, described["gpus"])
@@ -461,8 +414,7 @@ class GPUProfiler(OperationMethods, _core.Profiler):
     def _service_cpu_ns(self, stats: Mapping[str, Any]) -> int:
         """Return the processor time of all threads that work for this profiler, by their own clocks."""
         used = stats["service_cpu_ns"] + (self._device_state() or {}).get("service_cpu_ns", 0)
-        used += self._kernels.service_cpu_ns()
-        return int(used) + series.service_cpu_ns(self, self._series) + stall_samples.service_cpu_ns(self)
+        return int(used) + self._devices.service_cpu_ns(self)
 
     @contextlib.contextmanager
     def _collecting(self) -> Iterator[None]:
@@ -477,17 +429,6 @@ class GPUProfiler(OperationMethods, _core.Profiler):
         text = self._take_warning()
         if text:
             warnings.warn(text, RuntimeWarning, stacklevel=3)
-
-
-def _show_warnings() -> None:
-    """Called by the core on the main thread when a recording cannot be written any more: the warning comes then."""
-    for profiler in list(_open_profilers):
-        text = profiler._take_warning()
-        if text:
-            try:
-                warnings.warn(text, RuntimeWarning, stacklevel=2)
-            except RuntimeWarning:  # warnings are errors here, but not one of the line that happens to run
-                print(f"regimeter: {text}", file=sys.stderr)
 
 
 # --- the profiler of the process ----------------------------------------------------------------------------
@@ -549,44 +490,10 @@ def profile(operation: str, device: str = "gpu", **metadata: object) -> Any:
     return get_profiler().profile(operation, device, **metadata)
 
 
-@atexit.register
-def _close_all() -> None:
-    for profiler in list(_open_profilers):
-        profiler.close()
-
-
-def _close_with_multiprocessing() -> None:
-    """Close at the end of a process of multiprocessing too: it leaves by os._exit, past atexit."""
-    util = sys.modules.get("multiprocessing.util")
-    process = sys.modules.get("multiprocessing.process")
-    if util is None or process is None:
-        return
-
-    def at_exit(close: Callable[[], None]) -> None:
-        util.Finalize(None, close, exitpriority=-100)
-
-    util.register_after_fork(_close_all, at_exit)  # its processes forget their finalizers when they start
-    if process.parent_process() is not None:
-        at_exit(_close_all)
-
-
-def _renew_locks() -> None:
+def _renew_lock() -> None:
     """In a forked child: a lock that another thread held would never be released."""
     global _global_lock
     _global_lock = threading.Lock()
-    for profiler in list(_open_profilers):
-        profiler._lock = threading.Lock()
 
 
-os.register_at_fork(after_in_child=_renew_locks)
-
-
-def _sample_on() -> None:
-    """In a forked child: sample its stacks where the parent's were sampled."""
-    for profiler in list(_open_profilers):
-        profiler._resume()
-
-
-os.register_at_fork(after_in_child=_close_with_multiprocessing)
-os.register_at_fork(after_in_child=_sample_on)
-_close_with_multiprocessing()
+os.register_at_fork(after_in_child=_renew_lock)

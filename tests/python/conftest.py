@@ -19,6 +19,7 @@ from recorded_program import RECORD
 
 import regimeter.profiler as profiler_module
 from regimeter import GPUProfiler
+from regimeter.capture import lifetime
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -27,7 +28,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _recording() -> "set[GPUProfiler]":
-    return {profiler for profiler in profiler_module._open_profilers if profiler._session_id}
+    return {profiler for profiler in lifetime.made if profiler._session_id}
 
 
 @pytest.fixture(autouse=True)

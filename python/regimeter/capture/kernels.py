@@ -59,7 +59,7 @@ class Tracing:
         reason = self._profiler._kernels_start(options(asked))
         if reason:
             self._refused = explain(reason)
-            warnings.warn(f"kernels are not traced: {self._refused}", RuntimeWarning, stacklevel=4)
+            warnings.warn(f"kernels are not traced: {self._refused}", RuntimeWarning, stacklevel=5)
         else:
             hear_ranges(asked, self._profiler._kernels_state()["path"])
 

@@ -49,14 +49,14 @@ def start(
     if telemetry is not False:
         made.telemetry_reason = profiler._telemetry_start(interval_ns(telemetry), BUDGET)
         if made.telemetry_reason:
-            warnings.warn(f"no telemetry: {made.telemetry_reason}", RuntimeWarning, stacklevel=3)
+            warnings.warn(f"no telemetry: {made.telemetry_reason}", RuntimeWarning, stacklevel=4)
     if isinstance(counters, Mapping) or (isinstance(counters, str) and is_for_ranges(counters)):
         _start_ranges(profiler, made, counters if isinstance(counters, Mapping) else {"set": counters}, kernels)
     elif counters is not False:
         made.counters_set = counters if isinstance(counters, str) else "pm"
         made.counters_reason = profiler._counters_start(device, made.counters_set, "auto", 0)
         if made.counters_reason:
-            warnings.warn(f"no hardware counters: {made.counters_reason}", RuntimeWarning, stacklevel=3)
+            warnings.warn(f"no hardware counters: {made.counters_reason}", RuntimeWarning, stacklevel=4)
     return made
 
 
@@ -77,7 +77,7 @@ def _start_ranges(profiler: _core.Profiler, made: Series, asked: Mapping[str, An
         names = (names,)
     if kernels:
         made.counters_reason = BESIDE_KERNELS
-        warnings.warn(f"no hardware counters: {BESIDE_KERNELS}", RuntimeWarning, stacklevel=4)
+        warnings.warn(f"no hardware counters: {BESIDE_KERNELS}", RuntimeWarning, stacklevel=5)
         return
     profiler._ranges_start(made.counters_set, int(asked.get("max_ranges", 1000)), names)
     made.ranges = True
@@ -97,7 +97,7 @@ def stop(profiler: _core.Profiler, made: Series) -> None:
     made.counted = profiler._sampling_stop() or made.counted
     state = profiler._ranges_state()
     if state and state["reason"]:
-        warnings.warn(f"no hardware counters in scopes: {state['reason']}", RuntimeWarning, stacklevel=3)
+        warnings.warn(f"no hardware counters in scopes: {state['reason']}", RuntimeWarning, stacklevel=4)
 
 
 def service_cpu_ns(profiler: _core.Profiler, made: Series) -> int:

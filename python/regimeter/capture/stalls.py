@@ -37,7 +37,7 @@ def start(profiler: _core.Profiler, asked: bool | int) -> str:
     libraries.search_wheels()
     reason = profiler._stalls_start(period)
     if reason:
-        warnings.warn(f"stalls of kernels are not sampled: {reason}", RuntimeWarning, stacklevel=3)
+        warnings.warn(f"stalls of kernels are not sampled: {reason}", RuntimeWarning, stacklevel=4)
     return reason
 
 
@@ -49,7 +49,7 @@ def stop(profiler: _core.Profiler) -> None:
     profiler._stalls_stop()
     state = profiler._stalls_state()
     if state and state["reason"] and not state["forked"]:
-        warnings.warn(f"stalls of kernels were not sampled: {state['reason']}", RuntimeWarning, stacklevel=3)
+        warnings.warn(f"stalls of kernels were not sampled: {state['reason']}", RuntimeWarning, stacklevel=4)
 
 
 def service_cpu_ns(profiler: _core.Profiler) -> int:

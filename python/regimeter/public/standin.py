@@ -33,7 +33,7 @@ def begin() -> None:
         return
     recording.standing_in = True
     profiler = GPUProfiler()
-    if not anything and not profiler._kernels.may_run:  # nothing to stand in for; the reason stays in the file
+    if not anything and not profiler._devices.kernels.may_run:  # nothing to stand in for; the reason stays in the file
         profiler.close()
         recording.standing_in = False
         recording.give_back()
@@ -41,7 +41,7 @@ def begin() -> None:
     _profiler = profiler
     _scope = profiler.profile(_name(told), device="cpu")
     _scope.__enter__()
-    profiler._kernels.look()  # the last look before the program: what it misses is counted from here
+    profiler._devices.kernels.look()  # the last look before the program: what it misses is counted from here
     recording.on_next_file(give_way)
     atexit.register(end)
 
