@@ -23,7 +23,7 @@ from ..compare.decide import NOT_COMPARABLE
 from ..report.comparison_github import publish
 from ..system import callgrind, quantities
 from ..system.fitting import fitted
-from .common import as_option
+from .common import as_option, whole_number
 from .compare import FORMATS, add_rule_options, percent, rule_options
 from .errors import CommandError
 
@@ -63,7 +63,7 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--pairs",
         metavar="N",
-        type=_pairs,
+        type=whole_number("a number of pairs from 1 to 9999", 1, 9999),
         help="pairs of launches to use (default: 10, with --budget as many as it holds)",
     )
     parser.add_argument(
@@ -117,12 +117,6 @@ def processors(text: str) -> frozenset[int]:
         known = ", ".join(map(str, sorted(allowed))) or "none: this system does not bind processes"
         raise argparse.ArgumentTypeError(f"{text!r} names processors that cannot be used here; there are {known}")
     return frozenset(found)
-
-
-def _pairs(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and 0 < int(text) < 10_000):
-        raise argparse.ArgumentTypeError(f"expected a number of pairs from 1 to 9999, got {text!r}")
-    return int(text)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -10,7 +10,7 @@ from ..analysis.catalog import find_verbs
 from ..analysis.result import column_types
 from ..analysis.verb import LISTED
 from . import breakdown
-from .common import not_negative, print_document, text_width
+from .common import not_negative, number, print_document, text_width
 from .errors import CommandError
 from .runs import load_run, only
 from .verbs import EXTENDED
@@ -83,14 +83,7 @@ def declare(verbs: "Verbs", common: argparse.ArgumentParser, name: str) -> argpa
     return parser
 
 
-def _amount(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not value >= 0:
-        raise argparse.ArgumentTypeError(f"expected a number of at least 0, got {text!r}")
-    return value
+_amount = number("a number of at least 0", lambda value: value >= 0)
 
 
 def _threshold(text: str) -> tuple[str, float]:

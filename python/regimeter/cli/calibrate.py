@@ -20,7 +20,7 @@ from ..compare.noise_floor import PAIRS, detectable, detectable_single, keep, le
 from ..system.cache import NoCacheError
 from . import ceilings
 from .ab import _teller, duration, failed, new_folder
-from .common import print_document
+from .common import print_document, whole_number
 from .errors import CommandError
 
 if TYPE_CHECKING:
@@ -53,17 +53,12 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
         description="Launches one program again and again (a built-in one without CMD), learns how much its operations "
         "differ from launch to launch, and keeps that for `regimeter compare`, which otherwise takes a default.",
     )
-    noise.add_argument("--repeat", metavar="N", type=_repeat, default=20, help="launches (default: 20)")
+    repeat = whole_number(f"a number of launches from {FEWEST} to 9999", FEWEST, 9999)
+    noise.add_argument("--repeat", metavar="N", type=repeat, default=20, help="launches (default: 20)")
     noise.add_argument("--budget", metavar="TIME", type=duration, help="begin no launch that would end later")
     noise.add_argument("--dry-run", action="store_true", help="print only, keep nothing")
     noise.add_argument("-o", "--output", metavar="FOLDER", help="keep the recordings there (default: they are removed)")
     noise.set_defaults(run=run_noise)
-
-
-def _repeat(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and FEWEST <= int(text) < 10_000):
-        raise argparse.ArgumentTypeError(f"expected a number of launches from {FEWEST} to 9999, got {text!r}")
-    return int(text)
 
 
 def _keep(floor: "NoiseFloor") -> str | None:

@@ -49,6 +49,35 @@ def not_negative(text: str) -> int:
     return value
 
 
+def number(expected: str, accepts: Callable[[float], bool]) -> Callable[[str], float]:
+    """Return what reads the number of an option; its ArgumentTypeError says what was expected."""
+
+    def read(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            value = float("nan")
+        if not accepts(value):
+            raise argparse.ArgumentTypeError(f"expected {expected}, got {text!r}")
+        return value
+
+    return read
+
+
+def whole_number(expected: str, least: int = 0, most: float = float("inf")) -> Callable[[str], int]:
+    """Return the same for a number in digits."""
+
+    def read(text: str) -> int:
+        if not (text.isascii() and text.isdigit() and least <= int(text) <= most):
+            raise argparse.ArgumentTypeError(f"expected {expected}, got {text!r}")
+        return int(text)
+
+    return read
+
+
+port = whole_number("a port from 0 to 65535", most=65535)
+
+
 def next_step(*words: str) -> str:
     """Return a command of ours as the user would type it."""
     return shlex.join(("regimeter", *words))

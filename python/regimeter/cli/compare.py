@@ -16,7 +16,7 @@ from ..report.comparison_github import publish
 from ..system import quantities
 from ..system.files import atomic_writer
 from ..system.text import width_of
-from .common import as_option
+from .common import as_option, whole_number
 from .errors import CommandError
 from .files import check_output, check_writable, style_of
 
@@ -98,11 +98,7 @@ def add_rule_options(parser: argparse.ArgumentParser) -> None:
     rule.add_argument("--force", action="store_true", help="compare although the environments forbid it")
 
 
-def whole(text: str) -> int:
-    """Read a number of rows; ArgumentTypeError for anything else."""
-    if not (text.isascii() and text.isdigit()):
-        raise argparse.ArgumentTypeError(f"expected a whole number of at least 0, got {text!r}")
-    return int(text)
+whole = whole_number("a whole number of at least 0")
 
 
 def percent(text: str) -> float:

@@ -15,6 +15,7 @@ from ..regime.sweep import DTYPES, OPERATIONS, has_torch, make_call, work_of
 from ..report.html import write_html
 from ..run.formats import PAGES, choose
 from ..system.text import sureness
+from .common import number, whole_number
 
 FAILED, USAGE = 1, 2
 DEFAULT_SIZE = 1_000_000
@@ -48,20 +49,10 @@ def make_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _amount(text: str) -> float:
-    try:
-        amount = float(text)
-    except ValueError:
-        amount = -1.0
-    if not 0 <= amount < float("inf"):
-        raise argparse.ArgumentTypeError(f"expected a number of at least 0, got {text!r}")
-    return amount
+_amount = number("a number of at least 0", lambda amount: 0 <= amount < float("inf"))
 
 
-def _size(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"expected a whole number of at least 1, got {text!r}")
-    return int(text)
+_size = whole_number("a whole number of at least 1", 1)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -13,7 +13,7 @@ from ..monitor.push import Push
 from ..monitor.rings import room_beside
 from ..monitor.server import Monitor
 from . import supervise
-from .common import next_step
+from .common import next_step, number, port
 from .environment import environment_of
 from .errors import CommandError
 from .program import command_of
@@ -36,35 +36,19 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     """Declare the verb."""
     parser = verbs.add_parser("monitor", parents=[common], allow_abbrev=False, usage=USAGE)
     parser.add_argument("-o", "--output", metavar="RUN", help="recording (default: regimeter-SCRIPT-TIME.rgm)")
-    parser.add_argument("--port", metavar="N", type=_port, default=PORT, help=f"0 for any (default: {PORT})")
+    parser.add_argument("--port", metavar="N", type=port, default=PORT, help=f"0 for any (default: {PORT})")
     parser.add_argument("--host", metavar="ADDRESS", default=HOST, help=f"to listen on (default: {HOST})")
     parser.add_argument("--name", metavar="HOST", action="append", default=[], help="a further name of the live page")
     parser.add_argument(
         "--interval",
         metavar="S",
-        type=_seconds,
+        type=number("seconds from 0.05 to 3600", lambda seconds: 0.05 <= seconds <= 3600.0),
         default=INTERVAL_S,
         help=f"seconds between looks at the recording (default: {INTERVAL_S:g})",
     )
     add_budget_option(parser)
     add_options(parser)
     parser.set_defaults(run=run)
-
-
-def _port(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and int(text) < 65536):
-        raise argparse.ArgumentTypeError(f"expected a port from 0 to 65535, got {text!r}")
-    return int(text)
-
-
-def _seconds(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0.05 <= value <= 3600.0:
-        raise argparse.ArgumentTypeError(f"expected seconds from 0.05 to 3600, got {text!r}")
-    return value
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -5,6 +5,7 @@ import argparse
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from .common import whole_number
 from .errors import CommandError
 
 if TYPE_CHECKING:
@@ -23,11 +24,7 @@ def add_commit(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tag", metavar="NAME", help="tag of a saved run, likewise")
 
 
-def at_least_one(text: str) -> int:
-    """Read a number of things; ArgumentTypeError for none."""
-    if not (text.isascii() and text.isdigit() and int(text) > 0):
-        raise argparse.ArgumentTypeError(f"expected a number of at least 1, got {text!r}")
-    return int(text)
+at_least_one = whole_number("a number of at least 1", 1)
 
 
 def history_of_runs() -> ModuleType:

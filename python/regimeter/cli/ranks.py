@@ -9,7 +9,7 @@ from ..job.dataset import write_dataset
 from ..job.text import text
 from ..system.files import atomic_writer
 from .analyse import check_thresholds, declare
-from .common import print_document, text_width, write_document
+from .common import print_document, text_width, whole_number, write_document
 from .files import check_writable
 from .progress import step
 from .runs import only
@@ -29,19 +29,13 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--workers",
         metavar="N",
-        type=_workers,
+        type=whole_number("a number of at least 1", 1, 9999),
         help="processes that read on this machine (default: one a processor, 1 for few ranks)",
     )
     parser.add_argument(
         "--dataset", metavar="DIR", help="also write the tables as Parquet files, by run and rank (regimeter query DIR)"
     )
     parser.add_argument("-o", "--output", metavar="FILE", help="write the JSON document to a file")
-
-
-def _workers(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and 0 < int(text) < 10_000):
-        raise argparse.ArgumentTypeError(f"expected a number of at least 1, got {text!r}")
-    return int(text)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -14,7 +14,7 @@ from ..capture import recording as told
 from ..capture.rates import STACKS_HZ, STALL_PERIODS, budget_ppm
 from . import supervise
 from .ahead import Ahead
-from .common import as_option
+from .common import as_option, number, whole_number
 from .environment import begins_inside, environment_of
 from .errors import CommandError, describe
 from .program import command_of
@@ -59,12 +59,15 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--html", metavar="OUT", help="also write the report as one HTML file")
     parser.add_argument(
-        "--interval", metavar="MS", type=_interval, help="interval of the memory sampler, 0 for none (default: 10)"
+        "--interval",
+        metavar="MS",
+        type=number("milliseconds of at least 0", lambda ms: 0.0 <= ms < 1e6),
+        help="interval of the memory sampler, 0 for none (default: 10)",
     )
     parser.add_argument(
         "--stacks",
         metavar="HZ",
-        type=_stacks,
+        type=number("a rate from 1 to 1000, or 0", lambda hz: hz == 0.0 or 1.0 <= hz <= 1000.0),
         default=STACKS_HZ,
         help="sample call stacks that many times a second, 1 to 1000, 0 for never (default: 100)",
     )
@@ -74,32 +77,59 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
         help="watch what the process allocates, by who asked, and what of it stays: `regimeter memory RUN`",
     )
     parser.add_argument("--track-memory", action="store_true", help="measure memory at begin and end of every scope")
-    parser.add_argument(
-        "--kernels",
-        action="store_true",
-        help="trace kernels, copies and waits of the device from the start, which initialises CUDA before the program "
-        "does (default: from the program's first use of CUDA on)",
-    )
-    parser.add_argument("--no-kernels", action="store_true", help="do not trace kernels of programs that use CUDA")
-    parser.add_argument(
-        "--graph-nodes", action="store_true", help="as --kernels, with a record for each node of a CUDA graph"
-    )
-    parser.add_argument(
-        "--device-memory",
-        action="store_true",
-        help="as --kernels, with memory that CUDA gives out, by kind, pool and scope: `regimeter memory RUN`",
-    )
-    parser.add_argument(
-        "--queue-times",
-        action="store_true",
-        help="as --kernels, and how long each kernel waited from when its launch was queued: `regimeter launches RUN`",
-    )
+    _add_kernel_options(parser)
     parser.add_argument(
         "--telemetry",
         action="store_true",
         help="sample power, clocks, utilisation and memory of the devices every 100 ms",
     )
     add_budget_option(parser)
+    _add_counter_options(parser)
+    add_count_options(parser)
+    parser.add_argument(
+        "--sample-rate",
+        metavar="R",
+        type=number("a number between 0 and 1", lambda rate: 0.0 <= rate <= 1.0),
+        help="part of the outermost scopes to record, 0 to 1 (default: 1)",
+    )
+    parser.add_argument(
+        "--no-witness", action="store_true", help="do not look how fast the machine is while the program runs"
+    )
+    parser.add_argument(
+        "--no-structure",
+        action="store_true",
+        help="do not look for steps, modules and waits of programs that use torch",
+    )
+    # Of `regimeter ab`: FD,SIDE of a table of turns that was handed down.
+    parser.add_argument("--turns", metavar="FD,SIDE", type=_turns, help=argparse.SUPPRESS)
+    parser.set_defaults(run=run)
+
+
+def _add_kernel_options(parser: argparse.ArgumentParser) -> None:
+    """Declare what is recorded of kernels."""
+    parser.add_argument(
+        "--kernels",
+        action="store_true",
+        help="trace kernels, copies and waits of the device from the start, which initialises CUDA before the program "
+        "does (default: from the program's first use of CUDA on)",
+    )
+    for option, text in (
+        ("--no-kernels", "do not trace kernels of programs that use CUDA"),
+        ("--graph-nodes", "as --kernels, with a record for each node of a CUDA graph"),
+        (
+            "--device-memory",
+            "as --kernels, with memory that CUDA gives out, by kind, pool and scope: `regimeter memory RUN`",
+        ),
+        (
+            "--queue-times",
+            "as --kernels, and how long each kernel waited from when its launch was queued: `regimeter launches RUN`",
+        ),
+    ):
+        parser.add_argument(option, action="store_true", help=text)
+
+
+def _add_counter_options(parser: argparse.ArgumentParser) -> None:
+    """Declare what is measured with the device's counters."""
     parser.add_argument("--counters", action="store_true", help="sample hardware counters of the device")
     parser.add_argument(
         "--counter-ranges",
@@ -120,21 +150,6 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
         help="with --stalls, a sample every 2^N cycles of each multiprocessor, "
         f"{STALL_PERIODS[0]} to {STALL_PERIODS[-1]} (default: CUPTI's own)",
     )
-    add_count_options(parser)
-    parser.add_argument(
-        "--sample-rate", metavar="R", type=_rate, help="part of the outermost scopes to record, 0 to 1 (default: 1)"
-    )
-    parser.add_argument(
-        "--no-witness", action="store_true", help="do not look how fast the machine is while the program runs"
-    )
-    parser.add_argument(
-        "--no-structure",
-        action="store_true",
-        help="do not look for steps, modules and waits of programs that use torch",
-    )
-    # Of `regimeter ab`: FD,SIDE of a table of turns that was handed down.
-    parser.add_argument("--turns", metavar="FD,SIDE", type=_turns, help=argparse.SUPPRESS)
-    parser.set_defaults(run=run)
 
 
 def add_budget_option(parser: argparse.ArgumentParser) -> None:
@@ -160,14 +175,12 @@ def add_count_options(parser: argparse.ArgumentParser) -> None:
         help="run under Valgrind's Callgrind and count the instructions of each scope, some 50 times slower",
     )
     parser.add_argument(
-        "--layout", metavar="N", type=_layout, default=1, help="with --count, the layout of memory (default: 1)"
+        "--layout",
+        metavar="N",
+        type=whole_number("a number from 1 to 9999", 1, 9999),
+        default=1,
+        help="with --count, the layout of memory (default: 1)",
     )
-
-
-def _layout(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and 0 < int(text) < 10_000):
-        raise argparse.ArgumentTypeError(f"expected a number from 1 to 9999, got {text!r}")
-    return int(text)
 
 
 def _turns(text: str) -> list[int]:
@@ -175,36 +188,6 @@ def _turns(text: str) -> list[int]:
     if len(words) != 2 or not all(word.isascii() and word.isdigit() for word in words):
         raise argparse.ArgumentTypeError(f"expected FD,SIDE, got {text!r}")
     return [int(word) for word in words]
-
-
-def _interval(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0.0 <= value < 1e6:
-        raise argparse.ArgumentTypeError(f"expected milliseconds of at least 0, got {text!r}")
-    return value
-
-
-def _stacks(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if value != 0.0 and not 1.0 <= value <= 1000.0:
-        raise argparse.ArgumentTypeError(f"expected a rate from 1 to 1000, or 0, got {text!r}")
-    return value
-
-
-def _rate(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0.0 <= value <= 1.0:
-        raise argparse.ArgumentTypeError(f"expected a number between 0 and 1, got {text!r}")
-    return value
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -9,7 +9,7 @@ from .._core import UnavailableError
 from ..calibration.choice import read_calibration
 from ..system import quantities
 from .analyse import CEILINGS
-from .common import as_option
+from .common import as_option, port, whole_number
 
 if TYPE_CHECKING:
     from .common import Verbs
@@ -33,7 +33,7 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("paths", metavar="RUN|TRACE|DIR", nargs="*", default=["."], help="default: this folder")
-    parser.add_argument("--port", metavar="N", type=_port, default=PORT, help=f"0 for any; default: {PORT}")
+    parser.add_argument("--port", metavar="N", type=port, default=PORT, help=f"0 for any; default: {PORT}")
     parser.add_argument("--host", metavar="ADDRESS", default=HOST, help=f"where to listen; default: {HOST}")
     parser.add_argument("--name", metavar="HOST", action="append", default=[], help="a further name of this server")
     parser.add_argument("--keep", metavar="DIR", help="where uploads and tags stay; default: they go with the server")
@@ -52,22 +52,10 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tiles-above",
         metavar="SPANS",
-        type=_count,
+        type=whole_number("a number of spans", most=10**17 - 1),
         help="pages of runs with more ask for their timeline piece by piece (default: 1000000)",
     )
     parser.set_defaults(run=run)
-
-
-def _port(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and int(text) < 1 << 16):
-        raise argparse.ArgumentTypeError(f"expected a port from 0 to 65535, got {text!r}")
-    return int(text)
-
-
-def _count(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 18):
-        raise argparse.ArgumentTypeError(f"expected a number of spans, got {text!r}")
-    return int(text)
 
 
 def _size(text: str) -> int:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..system import quantities, telemetry
 from ..system.telemetry import clock_reasons
 from ..system.text import amount, count, printable
-from .common import as_option, next_step, print_document
+from .common import as_option, next_step, print_document, whole_number
 from .errors import CommandError
 
 if TYPE_CHECKING:
@@ -25,7 +25,8 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     """Declare the verb."""
     parser = verbs.add_parser("telemetry", parents=[common], allow_abbrev=False)
     parser.add_argument("--device", metavar="N", help="CUDA ordinal or UUID (default: every device that CUDA sees)")
-    parser.add_argument("--count", metavar="N", type=_count, default=1, help="readings to take (default: 1)")
+    count = whole_number(f"a number from 1 to {MOST_SAMPLES:,}", 1, MOST_SAMPLES)
+    parser.add_argument("--count", metavar="N", type=count, default=1, help="readings to take (default: 1)")
     parser.add_argument(
         "--interval", metavar="T", type=_interval, default=1e3, help="time between readings: 500ms, 2s (default: 1s)"
     )
@@ -33,12 +34,6 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
         "--expensive", action="store_true", help="also what takes the driver milliseconds: processes, fan, PCIe rates"
     )
     parser.set_defaults(run=run)
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= MOST_SAMPLES:
-        raise argparse.ArgumentTypeError(f"expected a number from 1 to {MOST_SAMPLES:,}, got {text!r}")
-    return int(text)
 
 
 def _interval(text: str) -> float:

@@ -13,7 +13,7 @@ from ..public.run import load
 from ..report.following import Seen, screen
 from ..report.verdict import verdict_data
 from ..run.inputs import is_young
-from .common import write_document
+from .common import number, write_document
 
 if TYPE_CHECKING:
     from ..public.run import Run
@@ -31,23 +31,12 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--interval",
         metavar="SECONDS",
-        type=seconds,
+        type=number("seconds from 0.1 to 3600", lambda seconds: 0.1 <= seconds <= 3600),
         default=INTERVAL_S,
         help="between two looks (default: 2); at least four times what a look takes",
     )
     parser.add_argument("--once", action="store_true", help="one look, then end")
     parser.set_defaults(run=run)
-
-
-def seconds(text: str) -> float:
-    """Return a time of 0.1 s or more."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0.1 <= value <= 3600:
-        raise argparse.ArgumentTypeError(f"expected seconds from 0.1 to 3600, got {text!r}")
-    return value
 
 
 def run(arguments: argparse.Namespace) -> int:
