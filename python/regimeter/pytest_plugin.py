@@ -44,71 +44,71 @@ DEFAULTS = {
     "perf_min_rounds": "5",
 }
 NAME = "regimeter-session"
+# Options as argparse takes them, in the order of the help; those of DEFAULTS have that default.
+OPTIONS: dict[str, dict[str, Any]] = {
+    "--perf-save": {"metavar": "NAME", "help": "keep this session's figures under a name"},
+    "--perf-storage": {
+        "metavar": "URI",
+        "help": "where figures are kept: a folder, file://, sqlite:///, postgresql://",
+    },
+    "--perf-json": {"metavar": "FILE", "help": "write figures and verdicts as JSON"},
+    "--perf-compare": {
+        "metavar": "REF",
+        "nargs": "?",
+        "const": "last",
+        "action": "append",
+        "help": "compare with a saved session: a name, name:N for its newest N, a number, a commit, a file; "
+        "without REF the last one; repeatable, all together are the baseline",
+    },
+    "--perf-compare-fail": {
+        "metavar": "METRIC:PERCENT",
+        "action": "append",
+        "help": "what fails the session, as time:5%% or memory_peak:2.5%%; repeatable; never: report only",
+    },
+    "--perf-report": {
+        "metavar": "STYLES",
+        "action": "append",
+        "help": "write reports of the comparison: github, junit:FILE, html:FILE, markdown:FILE, separated by commas",
+    },
+    "--perf-missing-baseline": {
+        "choices": ("pass", "skip", "fail"),
+        "help": "what becomes of a benchmark that the baseline does not know (default: pass)",
+    },
+    "--perf-count": {
+        "choices": ("instructions",),
+        "help": "count instructions under Valgrind's Callgrind in place of timing, in --perf-launches layouts of "
+        "memory (there 5 by default)",
+    },
+    "--perf-launches": {
+        "metavar": "N",
+        "help": "run each benchmark in N processes, so that their difference is known (default: 1)",
+    },
+    "--perf-noise": {
+        "metavar": "PERCENT",
+        "help": "by how much two processes of one program differ (default: as calibrated here, else 1%%)",
+    },
+    "--perf-max-time": {"metavar": "TIME", "help": "how long to time each benchmark (default: 1 s)"},
+    "--perf-min-rounds": {"metavar": "N", "help": "rounds of a benchmark even where they take longer (default: 5)"},
+    **{
+        option: {"action": "store_true", "help": text}
+        for option, text in (
+            ("--perf-autosave", "keep this session's figures under the name of the branch"),
+            ("--perf-update-baseline", "make this session's figures the baseline"),
+            ("--perf-only", "run tests with benchmarks only"),
+            ("--perf-skip", "skip tests with benchmarks"),
+            ("--perf-disable", "call what benchmarks call once, without timing or budgets"),
+            ("--perf-share-gpu", "time device work although workers of pytest-xdist may share the device"),
+        )
+    },
+}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("perf", "performance of the code under test (regimeter)")
-    for option, metavar, text in (
-        ("--perf-save", "NAME", "keep this session's figures under a name"),
-        ("--perf-storage", "URI", "where figures are kept: a folder, file://, sqlite:///, postgresql://"),
-        ("--perf-json", "FILE", "write figures and verdicts as JSON"),
-    ):
-        group.addoption(option, metavar=metavar, default=None, help=text)
-    group.addoption(
-        "--perf-compare",
-        metavar="REF",
-        nargs="?",
-        const="last",
-        action="append",
-        help="compare with a saved session: a name, name:N for its newest N, a number, a commit, a file; "
-        "without REF the last one; repeatable, all together are the baseline",
-    )
-    group.addoption(
-        "--perf-compare-fail",
-        metavar="METRIC:PERCENT",
-        action="append",
-        help="what fails the session, as time:5%% or memory_peak:2.5%%; repeatable; never: report only",
-    )
-    group.addoption(
-        "--perf-report",
-        metavar="STYLES",
-        action="append",
-        help="write reports of the comparison: github, junit:FILE, html:FILE, markdown:FILE, separated by commas",
-    )
-    group.addoption(
-        "--perf-missing-baseline",
-        choices=("pass", "skip", "fail"),
-        default=DEFAULTS["perf_missing_baseline"],
-        help="what becomes of a benchmark that the baseline does not know (default: pass)",
-    )
-    group.addoption(
-        "--perf-count",
-        choices=("instructions",),
-        default=None,
-        help="count instructions under Valgrind's Callgrind in place of timing, in --perf-launches layouts of memory "
-        "(there 5 by default)",
-    )
-    for option, metavar, text in (
-        ("--perf-launches", "N", "run each benchmark in N processes, so that their difference is known (default: 1)"),
-        (
-            "--perf-noise",
-            "PERCENT",
-            "by how much two processes of one program differ (default: as calibrated here, else 1%%)",
-        ),
-        ("--perf-max-time", "TIME", "how long to time each benchmark (default: 1 s)"),
-        ("--perf-min-rounds", "N", "rounds of a benchmark even where they take longer (default: 5)"),
-    ):
-        default = DEFAULTS[option[2:].replace("-", "_")]
-        group.addoption(option, metavar=metavar, default=default, help=text)
-    for option, text in (
-        ("--perf-autosave", "keep this session's figures under the name of the branch"),
-        ("--perf-update-baseline", "make this session's figures the baseline"),
-        ("--perf-only", "run tests with benchmarks only"),
-        ("--perf-skip", "skip tests with benchmarks"),
-        ("--perf-disable", "call what benchmarks call once, without timing or budgets"),
-        ("--perf-share-gpu", "time device work although workers of pytest-xdist may share the device"),
-    ):
-        group.addoption(option, action="store_true", default=False, help=text)
+    for option, words in OPTIONS.items():
+        name = option[2:].replace("-", "_")
+        default = {"default": DEFAULTS[name]} if name in DEFAULTS else {}
+        group.addoption(option, **words, **default)
 
 
 @pytest.hookimpl(trylast=True)

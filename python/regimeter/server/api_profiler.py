@@ -57,6 +57,14 @@ LeastUs = Annotated[float, Query(ge=0, le=1e12, allow_inf_nan=False)]
 def profiler_addresses(service: Service) -> APIRouter:
     """Return the addresses."""
     router = APIRouter(responses=RESPONSES | OBJECT, default_response_class=Response)
+    _add_views(router, service)
+    _add_tables(router, service)
+    _add_tiles(router, service)
+    return router
+
+
+def _add_views(router: APIRouter, service: Service) -> None:
+    """Add what is drawn."""
 
     @router.get("/flame")
     def flame(
@@ -95,6 +103,10 @@ def profiler_addresses(service: Service) -> APIRouter:
                                                         min_duration_us=min_duration_us)
         )  # fmt: skip
 
+
+def _add_tables(router: APIRouter, service: Service) -> None:
+    """Add what is read."""
+
     @router.get("/kernels")
     def kernels(
         request: Request,
@@ -114,9 +126,6 @@ def profiler_addresses(service: Service) -> APIRouter:
     def compile_report(request: Request, run: Run = None) -> Response:
         """A report of `regimeter compile -o FILE.json`."""
         return service.of_run(request, run, profiler.compile_report)
-
-    _add_tiles(router, service)
-    return router
 
 
 def _add_tiles(router: APIRouter, service: Service) -> None:

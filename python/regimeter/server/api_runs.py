@@ -59,6 +59,7 @@ def run_addresses(service: Service) -> APIRouter:
     router = APIRouter(responses=RESPONSES | OBJECT, default_response_class=Response)
     _add_shelf(router, service)
     _add_questions(router, service)
+    _add_analyses(router, service)
     _add_live(router, service)
     return router
 
@@ -139,6 +140,8 @@ def _add_questions(router: APIRouter, service: Service) -> None:
             request, content, lambda: service.computed(entry, lambda one: as_json(page_data(one))).encode(), JSON
         )
 
+
+def _add_analyses(router: APIRouter, service: Service) -> None:
     @router.get("/runs/{run}/analyses/{verb}")
     def analysis(
         request: Request,
