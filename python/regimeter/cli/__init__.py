@@ -66,6 +66,9 @@ class _Parser(argparse.ArgumentParser):
     _intermixed = False
     _declaring = False
 
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options | {"allow_abbrev": False})
+
     def add_argument(self, *args: Any, **kwargs: Any) -> argparse.Action:
         """Declare an argument, without asking for each how wide the terminal is: what asks takes 10 ms to import."""
         self._declaring = True
@@ -162,7 +165,6 @@ def make_parser(modules: Iterable[str] = (*OWN, ANALYSES, *EXTENDED)) -> RootPar
         description="GPU profiler for Python: where time and memory went, and what the profiling itself cost.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
         parents=[common],
     )
     verbs = parser.verbs = parser.add_subparsers(

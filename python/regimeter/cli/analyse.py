@@ -39,7 +39,7 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
 def declare(verbs: "Verbs", common: argparse.ArgumentParser, name: str) -> argparse.ArgumentParser:
     """Declare the verb of an analysis, with the options that its description names."""
     verb = find_verbs()[name]
-    parser = verbs.add_parser(verb.name, parents=[common], allow_abbrev=False)
+    parser = verbs.add_parser(verb.name, parents=[common])
     if verb.other:
         parser.add_argument("other", metavar=verb.other, help="the trace that the next one is compared with")
     plans = verb.name == "counters"  # without a trace it plans for a chip

@@ -25,11 +25,7 @@ The history is where --db or REGIMETER_HISTORY says, else .regimeter/history.db.
 def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     """Declare the verb."""
     parser = verbs.add_parser(
-        "baseline",
-        parents=[common],
-        allow_abbrev=False,
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        "baseline", parents=[common], epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("action", choices=ACTIONS)
     parser.add_argument("names", metavar="NAME | FILE", nargs="*", help="the baseline's name, then files or a run")

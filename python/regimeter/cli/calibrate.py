@@ -38,7 +38,6 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     parser = verbs.add_parser(
         "calibrate",
         parents=[common],
-        allow_abbrev=False,
         description="Measures what the processors, the memory or a GPU reach at most, prints it and keeps it for the "
         "classification of what limits a program. With `noise`: how much launches of one program differ.",
     )
@@ -47,7 +46,6 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     noise = subjects.add_parser(
         "noise",
         parents=[common],
-        allow_abbrev=False,
         usage="regimeter calibrate noise [--repeat N] [options] [-- CMD ...]",
         help="how much launches of one program differ",
         description="Launches one program again and again (a built-in one without CMD), learns how much its operations "

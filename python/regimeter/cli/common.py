@@ -104,7 +104,7 @@ def declare_in_process(
 ) -> argparse.ArgumentParser:
     """Declare a verb that runs a torch program here, with the options that all of them have but for ``--output``."""
     parser = verbs.add_parser(
-        name, parents=[common], allow_abbrev=False, usage=usage,
+        name, parents=[common], usage=usage,
         description=f"{description} What is found goes to standard error; --json prints everything to standard output"
         " when the program has ended.",
     )  # fmt: skip

@@ -47,11 +47,7 @@ nothing to compare, 5 no baseline (with --require-baseline)
 def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     """Declare the verb."""
     parser = verbs.add_parser(
-        "compare",
-        parents=[common],
-        allow_abbrev=False,
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        "compare", parents=[common], epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("base", metavar="BASE", help="baseline")
     parser.add_argument("current", metavar="CURRENT", help="what is compared with it")

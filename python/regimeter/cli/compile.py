@@ -40,7 +40,6 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     parser = verbs.add_parser(
         "compile",
         parents=[common],
-        allow_abbrev=False,
         description="Compile a function or module and compare it with what it is without: where the graph breaks and"
         " why, what is compiled again, what is fused, what compiling costs and what it brings. Or say of the logs of"
         " a program (TORCH_TRACE=FOLDER, or the text of TORCH_LOGS) what was compiled, how long that took, and why.",

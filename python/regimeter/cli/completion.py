@@ -48,7 +48,6 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     parser = verbs.add_parser(
         "completion",
         parents=[common],
-        allow_abbrev=False,
         epilog="\n".join(PLACES.values()),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -46,7 +46,7 @@ class Check:
 
 def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     """Declare the verb."""
-    parser = verbs.add_parser("doctor", parents=[common], allow_abbrev=False)
+    parser = verbs.add_parser("doctor", parents=[common])
     parser.add_argument(
         "file", metavar="FILE", nargs="?", help="recording or trace to verify; without it, this machine"
     )

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     """Declare the verb."""
-    parser = verbs.add_parser("explain", parents=[common], allow_abbrev=False)
+    parser = verbs.add_parser("explain", parents=[common])
     parser.add_argument("trace", metavar="RUN", nargs="+", help=TRACE)
     parser.add_argument("--format", choices=("text", "markdown", "json"), default="text", help="default: text")
     parser.set_defaults(run=run)

@@ -49,7 +49,6 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     parser = verbs.add_parser(
         "export",
         parents=[common],
-        allow_abbrev=False,
         description="Without --table, JSON is the whole profile (entries, summary, environment), which `regimeter "
         "show` and the page read back. chrome and perfetto are traces for ui.perfetto.dev; speedscope, collapsed and "
         "pprof are for flame graphs; csv, parquet and arrow hold one table, or, where OUT has no suffix, each table "

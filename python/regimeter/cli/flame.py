@@ -40,7 +40,6 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     parser = verbs.add_parser(
         "flame",
         parents=[common],
-        allow_abbrev=False,
         description="Print the heaviest part of the flame graph as a tree: host stacks with the device work that they"
         " launched, or of a recording: where samples of its call stacks found the threads. With -o, write all of it;"
         " the suffix names the format, .html, .svg, .json (of d3-flame-graph), .folded or .speedscope.json. --json"

@@ -28,11 +28,7 @@ An operation that is called like one of these words is given with --op. Exit cod
 def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     """Declare the verb."""
     parser = verbs.add_parser(
-        "history",
-        parents=[common],
-        allow_abbrev=False,
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        "history", parents=[common], epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("words", metavar="OP | ACTION", nargs="*", help="an operation, or what to do with which files")
     add_place(parser)

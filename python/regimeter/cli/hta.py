@@ -23,7 +23,7 @@ FORMATS = ("html", "json")
 
 def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     """Declare the verb."""
-    parser = verbs.add_parser("hta", parents=[common], allow_abbrev=False)
+    parser = verbs.add_parser("hta", parents=[common])
     parser.add_argument("trace", metavar="TRACE", help="trace file, or directory of the ranks of one job")
     parser.add_argument("-o", "--output", metavar="FILE", help="write a page, or JSON with --json or suffix .json")
     parser.add_argument("--strict", action="store_true", help="damage in the trace is an error")

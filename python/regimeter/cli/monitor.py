@@ -34,7 +34,7 @@ HOST = "127.0.0.1"
 
 def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     """Declare the verb."""
-    parser = verbs.add_parser("monitor", parents=[common], allow_abbrev=False, usage=USAGE)
+    parser = verbs.add_parser("monitor", parents=[common], usage=USAGE)
     parser.add_argument("-o", "--output", metavar="RUN", help="recording (default: regimeter-SCRIPT-TIME.rgm)")
     parser.add_argument("--port", metavar="N", type=port, default=PORT, help=f"0 for any (default: {PORT})")
     parser.add_argument("--host", metavar="ADDRESS", default=HOST, help=f"to listen on (default: {HOST})")

@@ -17,7 +17,7 @@ SQL = "one SELECT; tables by their names in docs/schema.md; SHOW TABLES and DESC
 
 def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     """Declare the verb."""
-    parser = verbs.add_parser("query", parents=[common], allow_abbrev=False)
+    parser = verbs.add_parser("query", parents=[common])
     parser.add_argument("file", metavar="RUN|DATASET", help="a run, a trace, or a folder that --dataset has written")
     parser.add_argument("sql", metavar="SQL", help=SQL)
     parser.add_argument("--top", metavar="N", type=not_negative, default=SHOWN, help="rows of text; 0 for all")

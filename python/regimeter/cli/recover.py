@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     """Declare the verb."""
-    parser = verbs.add_parser("recover", parents=[common], allow_abbrev=False)
+    parser = verbs.add_parser("recover", parents=[common])
     parser.add_argument("file", metavar="FILE", help="recording of a killed program, or a damaged file; not changed")
     parser.add_argument("-o", "--output", metavar="OUT", required=True, help="file for the recovered run")
     parser.set_defaults(run=run)

@@ -57,7 +57,6 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     parser = verbs.add_parser(
         "regime",
         parents=[common],
-        allow_abbrev=False,
         description="Prints how the time of each device divides and what limits it, for the whole run and its steps or "
         "scopes, then what limits the kernels. A program (PROGRAM.py) is recorded first; it runs once.",
     )

@@ -28,7 +28,6 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     parser = verbs.add_parser(
         "report",
         parents=[common],
-        allow_abbrev=False,
         description="Write a run as one HTML file that needs no network. Without RUN: the dashboard, a page that"
         " shows demo data and into which exported JSON files can be loaded.",
     )

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     """Declare the verb."""
-    parser = verbs.add_parser("schema", parents=[common], allow_abbrev=False)
+    parser = verbs.add_parser("schema", parents=[common])
     parser.add_argument("name", metavar="NAME", nargs="?", help="as in the document's format: show, kernels, ...")
     parser.set_defaults(run=run)
 

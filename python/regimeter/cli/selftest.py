@@ -26,7 +26,6 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     parser = verbs.add_parser(
         "selftest",
         parents=[common],
-        allow_abbrev=False,
         description="overhead: least time per scope over short bursts, less an empty loop, with warm caches. Right "
         "after a large computation a scope costs several times as much.",
     )

@@ -26,11 +26,7 @@ then every request needs the token that is printed. Nothing is ever written into
 def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     """Declare the verb."""
     parser = verbs.add_parser(
-        "serve",
-        parents=[common],
-        allow_abbrev=False,
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        "serve", parents=[common], epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("paths", metavar="RUN|TRACE|DIR", nargs="*", default=["."], help="default: this folder")
     parser.add_argument("--port", metavar="N", type=port, default=PORT, help=f"0 for any; default: {PORT}")

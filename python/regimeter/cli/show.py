@@ -25,7 +25,7 @@ DEVICES = 8
 
 def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     """Declare the verb."""
-    parser = verbs.add_parser("show", parents=[common], allow_abbrev=False)
+    parser = verbs.add_parser("show", parents=[common])
     parser.add_argument("run_files", metavar="RUN", nargs="+", help=RUNS)
     parser.add_argument(
         "--top", metavar="N", type=not_negative, help="operations to show (default: 10; with --json all)"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     """Declare the verb."""
-    parser = verbs.add_parser("suggest", parents=[common], allow_abbrev=False)
+    parser = verbs.add_parser("suggest", parents=[common])
     parser.add_argument("trace", metavar="RUN", nargs="+", help=TRACE)
     parser.add_argument(
         "--top", metavar="N", type=not_negative, help="default: suggest_shown (docs/schema.md); 0 for all"

@@ -23,7 +23,7 @@ SHORTEST_S, LONGEST_S = 0.01, 86_400.0
 
 def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     """Declare the verb."""
-    parser = verbs.add_parser("telemetry", parents=[common], allow_abbrev=False)
+    parser = verbs.add_parser("telemetry", parents=[common])
     parser.add_argument("--device", metavar="N", help="CUDA ordinal or UUID (default: every device that CUDA sees)")
     count = whole_number(f"a number from 1 to {MOST_SAMPLES:,}", 1, MOST_SAMPLES)
     parser.add_argument("--count", metavar="N", type=count, default=1, help="readings to take (default: 1)")

@@ -25,7 +25,6 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     parser = verbs.add_parser(
         "timeline",
         parents=[common],
-        allow_abbrev=False,
         description="Print how long host and device were active and overlapped, as unions of intervals, and each"
         " thread and stream as a line of bars. With -o, write the timeline: .html is a page that needs no network,"
         " .json a Chrome trace that has the same figures.",

@@ -26,7 +26,7 @@ HOME, REST, BELOW = "\x1b[H", "\x1b[K", "\x1b[J"  # to the first line; clear the
 
 def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     """Declare the verb."""
-    parser = verbs.add_parser("top", parents=[common], allow_abbrev=False)
+    parser = verbs.add_parser("top", parents=[common])
     parser.add_argument("target", metavar="RUN|PID", help="recording, or the id of a process that is being recorded")
     parser.add_argument(
         "--interval",

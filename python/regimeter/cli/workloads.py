@@ -31,16 +31,12 @@ docs/workloads.md defines every figure and every alert.
 def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     """Declare the verb and its subjects."""
     parser = verbs.add_parser(
-        "workloads",
-        parents=[common],
-        allow_abbrev=False,
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        "workloads", parents=[common], epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     subjects = parser.add_subparsers(dest="subject", metavar="SUBJECT", required=True)
 
     def subject(name: str, text: str) -> argparse.ArgumentParser:
-        made = subjects.add_parser(name, parents=[common], allow_abbrev=False, help=text, description=text)
+        made = subjects.add_parser(name, parents=[common], help=text, description=text)
         made.set_defaults(run=run)
         return made
 
