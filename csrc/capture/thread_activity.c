@@ -73,12 +73,9 @@ static rgm_thread_wait by_descriptor(const char *arguments) {
     return RGM_WAITS_FOR_FILE;
 }
 
-static rgm_thread_wait by_call(long call, const char *arguments) {
+// Calls that wait for a file whatever their arguments are.
+static bool is_of_file(long call) {
     switch (call) {
-    case SYS_nanosleep:
-    case SYS_clock_nanosleep: return RGM_WAITS_ASLEEP;
-    case SYS_wait4:
-    case SYS_waitid: return RGM_WAITS_FOR_PROCESS;
     case SYS_fsync:
     case SYS_fdatasync:
     case SYS_sync:
@@ -102,7 +99,7 @@ static rgm_thread_wait by_call(long call, const char *arguments) {
 #ifdef SYS_io_pgetevents
     case SYS_io_pgetevents:
 #endif
-#ifdef SYS_open // the older forms, as below
+#ifdef SYS_open // the older forms, which newer architectures are without
     case SYS_open:
     case SYS_stat:
     case SYS_lstat:
@@ -110,7 +107,18 @@ static rgm_thread_wait by_call(long call, const char *arguments) {
     case SYS_mkdir:
     case SYS_rename:
 #endif
-        return RGM_WAITS_FOR_FILE;
+        return true;
+    default: return false;
+    }
+}
+
+static rgm_thread_wait by_call(long call, const char *arguments) {
+    if (is_of_file(call)) return RGM_WAITS_FOR_FILE;
+    switch (call) {
+    case SYS_nanosleep:
+    case SYS_clock_nanosleep: return RGM_WAITS_ASLEEP;
+    case SYS_wait4:
+    case SYS_waitid: return RGM_WAITS_FOR_PROCESS;
     case SYS_read:
     case SYS_write:
     case SYS_pread64:
@@ -119,13 +127,9 @@ static rgm_thread_wait by_call(long call, const char *arguments) {
     case SYS_writev:
     case SYS_preadv:
     case SYS_pwritev:
-#ifdef SYS_preadv2
     case SYS_preadv2:
     case SYS_pwritev2:
-#endif
-#ifdef SYS_copy_file_range
     case SYS_copy_file_range:
-#endif
     case SYS_sendfile: return by_descriptor(arguments);
     case SYS_recvfrom:
     case SYS_recvmsg:
@@ -137,7 +141,7 @@ static rgm_thread_wait by_call(long call, const char *arguments) {
     case SYS_ppoll:
     case SYS_pselect6:
     case SYS_epoll_pwait:
-#ifdef SYS_poll // the older forms, which newer architectures are without
+#ifdef SYS_poll // the older forms, as above
     case SYS_poll:
     case SYS_select:
     case SYS_epoll_wait:

@@ -29,6 +29,21 @@ static double middle_of(double x, double y, double z) {
     return x < y ? (y < z ? y : x < z ? z : x) : (x < z ? x : y < z ? z : y);
 }
 
+// Exchanges values from i to j until those below i are at most the pivot, and those above j at least it.
+static inline void part(double *values, double pivot, ptrdiff_t *from, ptrdiff_t *to) {
+    ptrdiff_t i = *from, j = *to;
+    while (i <= j) {
+        while (values[i] < pivot) i++;
+        while (pivot < values[j]) j--;
+        if (i > j) break;
+        double swapped = values[i];
+        values[i++] = values[j];
+        values[j--] = swapped;
+    }
+    *from = i;
+    *to = j;
+}
+
 // Quicksort with the comparison inline, several times as fast here as qsort, which takes over where the
 // pivots turn out badly.
 static void quicksort(double *values, size_t count, int depth) {
@@ -37,16 +52,8 @@ static void quicksort(double *values, size_t count, int depth) {
             qsort(values, count, sizeof *values, ascending);
             return;
         }
-        double pivot = middle_of(values[0], values[count / 2], values[count - 1]);
         ptrdiff_t i = 0, j = (ptrdiff_t)count - 1;
-        while (i <= j) {
-            while (values[i] < pivot) i++;
-            while (pivot < values[j]) j--;
-            if (i > j) break;
-            double swapped = values[i];
-            values[i++] = values[j];
-            values[j--] = swapped;
-        }
+        part(values, middle_of(values[0], values[count / 2], values[count - 1]), &i, &j);
         quicksort(values, (size_t)(j + 1), depth);
         values += i;
         count -= (size_t)i;
@@ -235,16 +242,8 @@ static uint64_t count_below(const matrix *m, double value, size_t *places) {
 static double select_value(double *values, size_t count, size_t k) {
     ptrdiff_t low = 0, high = (ptrdiff_t)count - 1, wanted = (ptrdiff_t)k;
     while (low < high) {
-        double pivot = values[wanted];
         ptrdiff_t i = low, j = high;
-        while (i <= j) {
-            while (values[i] < pivot) i++;
-            while (pivot < values[j]) j--;
-            if (i > j) break;
-            double swapped = values[i];
-            values[i++] = values[j];
-            values[j--] = swapped;
-        }
+        part(values, values[wanted], &i, &j);
         if (j < wanted) low = i;
         if (wanted < i) high = j;
     }
