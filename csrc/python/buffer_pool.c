@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "cuda/library/device_buffers.h"
 #include "python/fields.h"
-#include "python/state.h"
+#include "python/rows.h"
 
 typedef struct {
     PyObject_HEAD
@@ -185,18 +185,18 @@ static PyObject *pool_counts(pool_object *self, PyObject *unused) {
     return dict;
 }
 
+static PyObject *live_buffer(const void *buffers, size_t i) {
+    const rgm_pool_buffer *buffer = &((const rgm_pool_buffer *)buffers)[i];
+    return Py_BuildValue("(Knn)", (unsigned long long)buffer->id, (Py_ssize_t)buffer->requested,
+                         (Py_ssize_t)buffer->granted);
+}
+
 static PyObject *pool_live(pool_object *self, PyObject *unused) {
     size_t room = rgm_buffer_pool_live(self->pool, NULL, 0);
     rgm_pool_buffer *buffers = rgm_calloc(room + 1, sizeof *buffers);
     if (!buffers) return PyErr_NoMemory();
     size_t found = rgm_buffer_pool_live(self->pool, buffers, room), count = found < room ? found : room;
-    PyObject *list = PyList_New((Py_ssize_t)count);
-    for (size_t i = 0; list && i < count; i++) {
-        PyObject *row = Py_BuildValue("(Knn)", (unsigned long long)buffers[i].id,
-                                      (Py_ssize_t)buffers[i].requested, (Py_ssize_t)buffers[i].granted);
-        if (!row) Py_CLEAR(list);
-        if (list) PyList_SET_ITEM(list, (Py_ssize_t)i, row);
-    }
+    PyObject *list = rgm_list_of(count, live_buffer, buffers);
     rgm_free(buffers);
     return list;
 }

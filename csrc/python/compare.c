@@ -11,6 +11,7 @@
 #include "compare/prediction.h"
 #include "compare/ranks.h"
 #include "python/policy.h"
+#include "python/rows.h"
 
 // --- buffers ----------------------------------------------------------------------------------------------
 
@@ -176,6 +177,11 @@ done:
 
 // --- change points ----------------------------------------------------------------------------------------
 
+static PyObject *change_point(const void *points, size_t i) {
+    const rgm_change_point *point = &((const rgm_change_point *)points)[i];
+    return Py_BuildValue("(nddd)", (Py_ssize_t)point->at, point->p, point->before, point->after);
+}
+
 static PyObject *core_change_points(PyObject *module, PyObject *args) {
     PyObject *given;
     double alpha;
@@ -193,13 +199,7 @@ static PyObject *core_change_points(PyObject *module, PyObject *args) {
     Py_END_ALLOW_THREADS;
     PyBuffer_Release(&view);
     if (status != RGM_OK) return rgm_raise(rgm_module_of(module), status, &err);
-    PyObject *list = PyList_New((Py_ssize_t)count);
-    for (size_t i = 0; list && i < count; i++) {
-        PyObject *row =
-            Py_BuildValue("(nddd)", (Py_ssize_t)points[i].at, points[i].p, points[i].before, points[i].after);
-        if (!row) Py_CLEAR(list);
-        if (list) PyList_SET_ITEM(list, (Py_ssize_t)i, row);
-    }
+    PyObject *list = rgm_list_of(count, change_point, points);
     rgm_free(points);
     return list;
 }
@@ -246,15 +246,7 @@ static PyObject *core_adjust(PyObject *module, PyObject *args) {
     if (status != RGM_OK)
         (void)rgm_raise(rgm_module_of(module), status, &err);
     else
-        list = PyList_New((Py_ssize_t)count);
-    for (size_t i = 0; list && i < count; i++) {
-        PyObject *value = PyFloat_FromDouble(q[i]);
-        if (!value) {
-            Py_CLEAR(list);
-        } else {
-            PyList_SET_ITEM(list, (Py_ssize_t)i, value);
-        }
-    }
+        list = rgm_list_of(count, rgm_row_f64, q);
     rgm_free(q);
     return list;
 }

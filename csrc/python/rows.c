@@ -73,17 +73,18 @@ PyObject *rgm_list_of(size_t count, rgm_row_make make, const void *context) {
 }
 
 PyObject *rgm_tuple_of(size_t count, rgm_row_make make, const void *context) {
-    PyObject *tuple = PyTuple_New((Py_ssize_t)count);
-    for (size_t i = 0; tuple && i < count; i++) {
-        PyObject *row = make(context, i);
-        if (!row) Py_CLEAR(tuple);
-        if (tuple) PyTuple_SET_ITEM(tuple, (Py_ssize_t)i, row);
-    }
+    PyObject *list = rgm_list_of(count, make, context);
+    PyObject *tuple = list ? PyList_AsTuple(list) : NULL;
+    Py_XDECREF(list);
     return tuple;
 }
 
 PyObject *rgm_row_text(const void *texts, size_t row) {
     return PyUnicode_FromString(((const char *const *)texts)[row]);
+}
+
+PyObject *rgm_row_f64(const void *numbers, size_t row) {
+    return PyFloat_FromDouble(((const double *)numbers)[row]);
 }
 
 PyObject *rgm_row_i64(const void *numbers, size_t row) {

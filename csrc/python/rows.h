@@ -63,8 +63,9 @@ int rgm_list_add(PyObject *list, PyObject *value);
 typedef PyObject *(*rgm_row_make)(const void *context, size_t row);
 PyObject *rgm_list_of(size_t count, rgm_row_make make, const void *context);
 PyObject *rgm_tuple_of(size_t count, rgm_row_make make, const void *context);
-// For rgm_tuple_of and rgm_list_of: of an array of const char *, of int64_t.
+// For rgm_tuple_of and rgm_list_of: of an array of const char *, of double, of int64_t.
 PyObject *rgm_row_text(const void *texts, size_t row);
+PyObject *rgm_row_f64(const void *numbers, size_t row);
 PyObject *rgm_row_i64(const void *numbers, size_t row);
 
 #endif

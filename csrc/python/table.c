@@ -6,7 +6,7 @@
 
 #include "base/memory.h"
 #include "model/table.h"
-#include "python/state.h"
+#include "python/rows.h"
 
 typedef struct {
     PyObject_HEAD
@@ -205,14 +205,12 @@ static PyObject *table_column(table_object *self, PyObject *name) {
 
 static Py_ssize_t table_length(table_object *self) { return (Py_ssize_t)self->table->rows; }
 
+static PyObject *name_of(const void *columns, size_t i) {
+    return PyUnicode_FromString(((const rgm_column_desc *)columns)[i].name);
+}
+
 static PyObject *table_columns(table_object *self, void *unused) {
-    PyObject *names = PyTuple_New((Py_ssize_t)self->desc->n_columns);
-    for (size_t i = 0; names && i < self->desc->n_columns; i++) {
-        PyObject *name = PyUnicode_FromString(self->desc->columns[i].name);
-        if (!name) Py_CLEAR(names);
-        if (names) PyTuple_SET_ITEM(names, (Py_ssize_t)i, name);
-    }
-    return names;
+    return rgm_tuple_of(self->desc->n_columns, name_of, self->desc->columns);
 }
 
 static PyObject *table_name(table_object *self, void *unused) {
@@ -235,15 +233,14 @@ static PyObject *table_repr(table_object *self) {
     return PyUnicode_FromFormat("<regimeter table %s: %zd rows>", self->desc->name, table_length(self));
 }
 
+static PyObject *field_of(const void *columns, size_t i) {
+    const rgm_column_desc *column = &((const rgm_column_desc *)columns)[i];
+    return Py_BuildValue("(ss)", column->name, rgm_types[column->type].dtype);
+}
+
 // The row type: a list of (name, dtype) pairs made into a NumPy structured dtype.
 static PyObject *table_dtype(table_object *self, void *unused) {
-    PyObject *fields = PyList_New((Py_ssize_t)self->desc->n_columns);
-    for (size_t i = 0; fields && i < self->desc->n_columns; i++) {
-        const rgm_column_desc *column = &self->desc->columns[i];
-        PyObject *field = Py_BuildValue("(ss)", column->name, rgm_types[column->type].dtype);
-        if (!field) Py_CLEAR(fields);
-        if (fields) PyList_SET_ITEM(fields, (Py_ssize_t)i, field);
-    }
+    PyObject *fields = rgm_list_of(self->desc->n_columns, field_of, self->desc->columns);
     PyObject *numpy = fields ? PyImport_ImportModule("numpy") : NULL;
     PyObject *dtype = numpy ? PyObject_CallMethod(numpy, "dtype", "O", fields) : NULL;
     Py_XDECREF(fields);

@@ -28,7 +28,8 @@ static bool open_devices(PyObject *module, const rgm_nvml **nvml, rgm_nvml_list 
     return false;
 }
 
-static PyObject *describe_device(const rgm_nvml_gpu *gpu) {
+static PyObject *describe_device(const void *gpus, size_t i) {
+    const rgm_nvml_gpu *gpu = &((const rgm_nvml_gpu *)gpus)[i];
     PyObject *dict = PyDict_New();
     if (!dict) return NULL;
     const char *reason = gpu->handle ? "" : rgm_nvml_text(gpu->result);
@@ -52,14 +53,7 @@ static PyObject *core_telemetry_devices(PyObject *module, PyObject *unused) {
     const rgm_nvml *nvml;
     rgm_nvml_list list;
     if (!open_devices(module, &nvml, &list)) return NULL;
-    PyObject *found = PyList_New((Py_ssize_t)list.count);
-    for (size_t i = 0; found && i < list.count; i++) {
-        PyObject *row = describe_device(&list.gpus[i]);
-        if (row)
-            PyList_SET_ITEM(found, (Py_ssize_t)i, row);
-        else
-            Py_CLEAR(found);
-    }
+    PyObject *found = rgm_list_of(list.count, describe_device, list.gpus);
     rgm_nvml_list_release(&list);
     return found;
 }
@@ -157,7 +151,7 @@ static PyObject *core_telemetry_facts(PyObject *module, PyObject *args) {
         rgm_device_facts_read(&facts, nvml, &list.gpus[i],
                               (int64_t)(limit_ms * 1e6 / (double)(list.visible ? list.visible : 1)));
         Py_END_ALLOW_THREADS;
-        PyObject *row = describe_device(&list.gpus[i]);
+        PyObject *row = describe_device(list.gpus, i);
         if (!row || put_facts(row, &facts) < 0 || PyList_Append(found, row) < 0) Py_CLEAR(found);
         Py_XDECREF(row);
     }
