@@ -4,6 +4,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/tokens.h"
+
 // Names as the libraries' sources spell them.
 // The more special go first:
 // DeepEP and torch's symmetric memory name NVSHMEM in their arguments, RCCL names a type of NCCL.
@@ -61,9 +63,7 @@ const rgm_rule *rgm_rules_match(const rgm_rule *rules, size_t count, const char 
 }
 
 rgm_kernel_library rgm_rules_library(const char *name, size_t length) {
-#define LIBRARY_TOKEN(library, token) token,
-    static const char *const tokens[] = {RGM_LIBRARIES(LIBRARY_TOKEN)};
-#undef LIBRARY_TOKEN
+    static const char *const tokens[] = {RGM_LIBRARIES(RGM_TOKEN)};
     const rgm_rule *rule = rgm_rules_match(rgm_rules_builtin, rgm_rules_builtin_count, name, length);
     if (!rule || rule->activity != RGM_ACTIVITY_COMMUNICATION) return RGM_LIBRARY_OTHER;
     for (int i = RGM_LIBRARY_OTHER; i < RGM_LIBRARY_COUNT; i++)

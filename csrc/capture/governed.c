@@ -4,13 +4,10 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/tokens.h"
 #include "capture/session_state.h"
 
-static const char *const series[] = {
-#define GOVERNED_SERIES(name, series, doc) series,
-    RGM_GOVERNED(GOVERNED_SERIES)
-#undef GOVERNED_SERIES
-};
+static const char *const series[] = {RGM_GOVERNED(RGM_TOKEN)};
 
 // Every record counts as a scope: those of memory, which a scope has beside its own, cost about as much to
 // write.

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/tokens.h"
 #include "compare/pseudo_median.h"
 #include "compare/ranks.h"
 
@@ -29,16 +30,8 @@ struct rgm_race {
     size_t pick;
 };
 
-static const char *const tokens[] = {
-#define TOKEN(name, token, text) token,
-    RGM_RACE_OUTCOMES(TOKEN)
-#undef TOKEN
-};
-static const char *const texts[] = {
-#define TEXT(name, token, text) text,
-    RGM_RACE_OUTCOMES(TEXT)
-#undef TEXT
-};
+static const char *const tokens[] = {RGM_RACE_OUTCOMES(RGM_TOKEN)};
+static const char *const texts[] = {RGM_RACE_OUTCOMES(RGM_TEXT)};
 const char *rgm_race_outcome_token(rgm_race_outcome outcome) { return tokens[outcome]; }
 const char *rgm_race_outcome_text(rgm_race_outcome outcome) { return texts[outcome]; }
 

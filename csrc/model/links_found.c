@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/tokens.h"
 #include "model/links_parts.h"
 
 enum { SELDOM = 16 }; // an optimizer that steps so many times less often than another does not make steps
@@ -17,9 +18,7 @@ enum { SELDOM = 16 }; // an optimizer that steps so many times less often than a
      RGM_COLUMN_BIT(spans, lane) | RGM_COLUMN_BIT(spans, parent) | RGM_COLUMN_BIT(spans, category))
 
 rgm_status rgm_links_role_names(rgm_run *run, rgm_name names[RGM_ROLE_COUNT], rgm_error *err) {
-#define ROLE_TOKEN(name, token, text) token,
-    static const char *const tokens[] = {RGM_ROLES(ROLE_TOKEN)};
-#undef ROLE_TOKEN
+    static const char *const tokens[] = {RGM_ROLES(RGM_TOKEN)};
     for (int role = 0; role < RGM_ROLE_COUNT; role++)
         RGM_TRY(rgm_strings_intern(&run->strings, tokens[role], strlen(tokens[role]), &names[role], err));
     return RGM_OK;

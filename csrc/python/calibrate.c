@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "base/clock.h"
+#include "base/tokens.h"
 #include "calibrate/device.h"
 #include "calibrate/host.h"
 #include "model/datasheets.h"
@@ -25,11 +26,7 @@ static PyObject *core_ceilings(PyObject *module, PyObject *unused) {
 }
 
 static PyObject *describe_datasheet(const rgm_datasheet *sheet) {
-    static const char *const pipes[] = {
-#define PIPE_TOKEN(name, token, doc) token,
-        RGM_PIPES(PIPE_TOKEN)
-#undef PIPE_TOKEN
-    };
+    static const char *const pipes[] = {RGM_PIPES(RGM_TOKEN)};
     PyObject *peaks = PyDict_New();
     for (size_t i = 0; peaks && i < RGM_PIPE_COUNT; i++)
         if (sheet->peak[i] > 0 && rgm_dict_put(peaks, pipes[i], PyFloat_FromDouble(sheet->peak[i])) < 0)
@@ -85,11 +82,7 @@ static PyObject *describe_figure(const rgm_figure *figure) {
 
 // Those that have a value or a reason.
 static PyObject *describe_figures(const rgm_figures *figures) {
-    static const char *const tokens[] = {
-#define CEILING_TOKEN(name, token, unit, doc) token,
-        RGM_CEILINGS(CEILING_TOKEN)
-#undef CEILING_TOKEN
-    };
+    static const char *const tokens[] = {RGM_CEILINGS(RGM_TOKEN)};
     PyObject *dict = PyDict_New();
     for (size_t i = 0; dict && i < RGM_CEILING_COUNT; i++) {
         const rgm_figure *figure = &figures->at[i];
@@ -113,11 +106,7 @@ static int64_t deadline_of(double seconds) {
 
 static PyObject *core_measure_host(PyObject *module, PyObject *args, PyObject *keywords) {
     static char *names[] = {"part", "threads", "free_bytes", "quick", "policy", "seconds", NULL};
-    static const char *const parts[] = {
-#define PART_TOKEN(name, token, doc) token,
-        RGM_HOST_PARTS(PART_TOKEN)
-#undef PART_TOKEN
-    };
+    static const char *const parts[] = {RGM_HOST_PARTS(RGM_TOKEN)};
     PyObject *part_name, *policy_dict = NULL;
     unsigned threads;
     long long free_bytes;
@@ -146,11 +135,7 @@ static PyObject *core_measure_host(PyObject *module, PyObject *args, PyObject *k
 
 static PyObject *core_measure_device(PyObject *module, PyObject *args, PyObject *keywords) {
     static char *names[] = {"part", "device", "quick", "policy", NULL};
-    static const char *const parts[] = {
-#define PART_TOKEN(name, token, doc) token,
-        RGM_DEVICE_PARTS(PART_TOKEN)
-#undef PART_TOKEN
-    };
+    static const char *const parts[] = {RGM_DEVICE_PARTS(RGM_TOKEN)};
     PyObject *part_name, *policy_dict = NULL;
     int device, quick = 1;
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "Ui|pO!:measure_device", names, &part_name, &device,

@@ -5,16 +5,15 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/tokens.h"
 #include "python/fields.h"
 #include "python/policy.h"
 #include "python/rows.h"
 
-#define TOKEN_2(name, token, doc) token,
-#define TOKEN_3(name, token, unit, doc) token,
-static const char *const ceilings[] = {RGM_CEILINGS(TOKEN_3)};
-static const char *const regimes[] = {RGM_REGIMES(TOKEN_2)};
-static const char *const details[] = {RGM_REGIME_DETAILS(TOKEN_2)};
-static const char *const reasons[] = {RGM_REGIME_REASONS(TOKEN_2)};
+static const char *const ceilings[] = {RGM_CEILINGS(RGM_TOKEN)};
+static const char *const regimes[] = {RGM_REGIMES(RGM_TOKEN)};
+static const char *const details[] = {RGM_REGIME_DETAILS(RGM_TOKEN)};
+static const char *const reasons[] = {RGM_REGIME_REASONS(RGM_TOKEN)};
 
 // --- arguments --------------------------------------------------------------------------------------------
 
@@ -68,11 +67,7 @@ static int take_operations(PyObject *given, rgm_work *work) {
 
 // {name: (part of the time, its spread)}
 static int take_limits(PyObject *given, rgm_work *work) {
-    static const char *const names[] = {
-#define LIMIT_TOKEN(name, token, label, detail, reason) token,
-        RGM_LIMITS(LIMIT_TOKEN)
-#undef LIMIT_TOKEN
-    };
+    static const char *const names[] = {RGM_LIMITS(RGM_TOKEN)};
     if (!given || given == Py_None) return 0;
     if (!PyDict_Check(given)) {
         PyErr_SetString(PyExc_TypeError, "limits must be a dict of limit and (part of the time, spread)");

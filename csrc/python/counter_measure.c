@@ -3,6 +3,7 @@
 // object keeps the rows in memory; stop returns them.
 #include <string.h>
 
+#include "base/tokens.h"
 #include "cuda/counters/counter_rows.h"
 #include "cuda/counters/counter_sampling.h"
 #include "cuda/counters/range_profiler.h"
@@ -63,11 +64,7 @@ static bool find_set(const char *token, rgm_counter_set *set) {
 }
 
 static PyObject *measure_sample(PyObject *type, PyObject *args) {
-    static const char *const feeds[] = {
-#define FEED_TOKEN(name, token) token,
-        RGM_COUNTER_FEEDS(FEED_TOKEN)
-#undef FEED_TOKEN
-    };
+    static const char *const feeds[] = {RGM_COUNTER_FEEDS(RGM_TOKEN)};
     rgm_sampling_options options = {0};
     PyObject *feed;
     const char *set;

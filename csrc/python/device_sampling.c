@@ -2,6 +2,7 @@
 // Time series of devices in a recording: telemetry, and hardware counters.
 #include <string.h>
 
+#include "base/tokens.h"
 #include "capture/device.h"
 #include "cuda/counters/counter_sampling.h"
 #include "cuda/nvml/telemetry.h"
@@ -49,11 +50,7 @@ PyObject *rgm_profiler_telemetry_state(profiler_object *self, PyObject *unused) 
     return RGM_DICT_OF(&s, members);
 }
 
-static const char *const feeds[] = {
-#define FEED_TOKEN(name, token) token,
-    RGM_COUNTER_FEEDS(FEED_TOKEN)
-#undef FEED_TOKEN
-};
+static const char *const feeds[] = {RGM_COUNTER_FEEDS(RGM_TOKEN)};
 
 // The reason why there are no counters, "" when there are.
 PyObject *rgm_profiler_counters_start(profiler_object *self, PyObject *args) {

@@ -10,6 +10,7 @@
 #include "analysis/diff/diff.h"
 #include "analysis/times/kernel_types.h"
 #include "base/memory.h"
+#include "base/tokens.h"
 #include "calibrate/device.h"
 #include "calibrate/host.h"
 #include "capture/heap_sampler.h"
@@ -182,100 +183,91 @@ static PyMethodDef core_methods[] = {
 
 // --- initialisation ---------------------------------------------------------------------------------------
 
-static int add_names(PyObject *module, const char *name, const char *const *tokens, Py_ssize_t count,
-                     PyObject **out) {
-    PyObject *names = PyTuple_New(count);
-    for (Py_ssize_t i = 0; names && i < count; i++) {
-        PyObject *token = PyUnicode_InternFromString(tokens[i]);
-        if (!token) Py_CLEAR(names);
-        if (names) PyTuple_SET_ITEM(names, i, token);
-    }
-    if (!names || PyModule_AddObjectRef(module, name, names) < 0) {
-        Py_XDECREF(names);
-        return -1;
-    }
-    if (out)
-        *out = names;
-    else
-        Py_DECREF(names);
-    return 0;
-}
-
-#define TOKEN_2(name, token) token,
-#define TOKEN_3(name, token, text) token,
-#define TOKEN_4(name, token, unit, text) token,
-#define TOKEN_LIMIT(name, token, label, detail, reason) token,
-#define TOKEN_RULE(name, token, type, effort, tier, reference) token,
 #define RULE_TYPE(name, token, type, effort, tier, reference) #type,
 #define RULE_EFFORT(name, token, type, effort, tier, reference) #effort,
 #define RULE_REFERENCE(name, token, type, effort, tier, reference) #reference,
-#define TOKEN_QUANTITY(name, token, unit, doc) token,
 #define QUANTITY_UNIT(name, token, unit, doc) unit,
-#define TOKEN_EXPORT(function, token, text) token,
-#define ADD_NAMES(constant, LIST, TOKEN, out)                                                                \
-    do {                                                                                                     \
-        static const char *const tokens[] = {LIST(TOKEN)};                                                   \
-        if (add_names(module, constant, tokens, sizeof tokens / sizeof tokens[0], out) < 0) return -1;       \
-    } while (0)
+#define NAMES(constant, LIST, MEMBER)                                                                        \
+    {constant, (const char *const[]){LIST(MEMBER)},                                                          \
+     sizeof((const char *const[]){LIST(MEMBER)}) / sizeof(char *)}
+
+static const struct {
+    const char *constant;
+    const char *const *names;
+    size_t count;
+} all_names[] = {
+    NAMES("SPAN_KINDS", RGM_SPAN_KINDS, RGM_TOKEN),
+    NAMES("ROLES", RGM_ROLES, RGM_TOKEN),
+    NAMES("DEVICES", RGM_DEVICES, RGM_TOKEN),
+    NAMES("BACKENDS", RGM_BACKENDS, RGM_TOKEN),
+    NAMES("MEMORY_ACTIONS", RGM_MEMORY_ACTIONS, RGM_TOKEN),
+    NAMES("SEGMENT_KINDS", RGM_SEGMENT_KINDS, RGM_TOKEN),
+    NAMES("SHORTAGES", RGM_SHORTAGES, RGM_TOKEN),
+    NAMES("BLOCK_STATES", RGM_BLOCK_STATES, RGM_TOKEN),
+    NAMES("MEMORY_SOURCES", RGM_MEMORY_SOURCES, RGM_TOKEN),
+    NAMES("FLOW_KINDS", RGM_FLOW_KINDS, RGM_TOKEN),
+    NAMES("FLOW_PHASES", RGM_FLOW_PHASES, RGM_TOKEN),
+    NAMES("INTERVAL_STATES", RGM_INTERVAL_STATES, RGM_TOKEN),
+    NAMES("SAMPLE_STATES", RGM_SAMPLE_STATES, RGM_TOKEN),
+    NAMES("OCCUPANCY_LIMITS", RGM_OCCUPANCY_LIMITS, RGM_TOKEN),
+    NAMES("SCOPE_SOURCES", RGM_SCOPE_SOURCES, RGM_TOKEN),
+    NAMES("ACTIVITIES", RGM_ACTIVITIES, RGM_TOKEN),
+    NAMES("PATH_KINDS", RGM_PATH_KINDS, RGM_TOKEN),
+    NAMES("PATH_REASONS", RGM_PATH_REASONS, RGM_TOKEN),
+    NAMES("PATH_SIDES", RGM_PATH_SIDES, RGM_TOKEN),
+    NAMES("CHANGES", RGM_CHANGES, RGM_TOKEN),
+    NAMES("KERNEL_TYPES", RGM_KERNEL_TYPES, RGM_TOKEN),
+    NAMES("STEP_STATES", RGM_STEP_STATES, RGM_TOKEN),
+    NAMES("FLOP_SOURCES", RGM_FLOP_SOURCES, RGM_TOKEN),
+    NAMES("IDLE_CAUSES", RGM_IDLE_CAUSES, RGM_TOKEN),
+    NAMES("COPY_DIRECTIONS", RGM_COPY_DIRECTIONS, RGM_TOKEN),
+    NAMES("COPY_MEMORIES", RGM_COPY_MEMORIES, RGM_TOKEN),
+    NAMES("SYNC_CLASSES", RGM_SYNC_CLASSES, RGM_TOKEN),
+    NAMES("COUNTER_SOURCES", RGM_COUNTER_SOURCES, RGM_TOKEN),
+    NAMES("PIPES", RGM_PIPES, RGM_TOKEN),
+    NAMES("LIMITS", RGM_LIMITS, RGM_TOKEN),
+    NAMES("HOST_PARTS", RGM_HOST_PARTS, RGM_TOKEN),
+    NAMES("DEVICE_PARTS", RGM_DEVICE_PARTS, RGM_TOKEN),
+    NAMES("CEILINGS", RGM_CEILINGS, RGM_TOKEN),
+    NAMES("REGIMES", RGM_REGIMES, RGM_TOKEN),
+    NAMES("REGIME_DETAILS", RGM_REGIME_DETAILS, RGM_TOKEN),
+    NAMES("WORK_SOURCES", RGM_WORK_SOURCES, RGM_TOKEN),
+    NAMES("REGIME_REASONS", RGM_REGIME_REASONS, RGM_TOKEN),
+    NAMES("LIBRARIES", RGM_LIBRARIES, RGM_TOKEN),
+    NAMES("COLLECTIVES", RGM_COLLECTIVE_KINDS, RGM_TOKEN),
+    NAMES("COLLECTIVE_SOURCES", RGM_COLLECTIVE_SOURCES, RGM_TOKEN),
+    NAMES("EXPORT_FORMATS", RGM_EXPORTS, RGM_TOKEN),
+    NAMES("FLAME_ROLES", RGM_FLAME_ROLES, RGM_TOKEN),
+    NAMES("TIERS", RGM_TIERS, RGM_TOKEN),
+    NAMES("VERDICTS", RGM_VERDICTS, RGM_TOKEN),
+    NAMES("VERDICT_REASONS", RGM_VERDICT_REASONS, RGM_TOKEN),
+    NAMES("RACE_OUTCOMES", RGM_RACE_OUTCOMES, RGM_TOKEN),
+    NAMES("SUGGESTION_TYPES", RGM_SUGGESTION_TYPES, RGM_TOKEN),
+    NAMES("PRIORITIES", RGM_PRIORITIES, RGM_TOKEN),
+    NAMES("DEGREES", RGM_DEGREES, RGM_TOKEN),
+    NAMES("SUGGESTION_RULES", RGM_SUGGESTION_RULES, RGM_TOKEN),
+    NAMES("SUGGESTION_RULE_TYPES", RGM_SUGGESTION_RULES, RULE_TYPE),
+    NAMES("SUGGESTION_RULE_EFFORTS", RGM_SUGGESTION_RULES, RULE_EFFORT),
+    NAMES("SUGGESTION_RULE_REFERENCES", RGM_SUGGESTION_RULES, RULE_REFERENCE),
+    NAMES("LIMIT_CAUSES", RGM_LIMIT_CAUSES, RGM_TOKEN),
+    NAMES("QUANTITIES", RGM_QUANTITIES, RGM_TOKEN),
+    NAMES("QUANTITY_UNITS", RGM_QUANTITIES, QUANTITY_UNIT),
+    NAMES("ANOMALY_CODES", RGM_ANOMALY_CODES, RGM_TOKEN),
+};
+
+static PyObject *interned(const void *names, size_t i) {
+    return PyUnicode_InternFromString(((const char *const *)names)[i]);
+}
 
 static int add_constants(PyObject *module, rgm_module *state) {
-    ADD_NAMES("SPAN_KINDS", RGM_SPAN_KINDS, TOKEN_2, NULL);
-    ADD_NAMES("ROLES", RGM_ROLES, TOKEN_3, NULL);
-    ADD_NAMES("DEVICES", RGM_DEVICES, TOKEN_2, &state->device_names);
-    ADD_NAMES("BACKENDS", RGM_BACKENDS, TOKEN_2, NULL);
-    ADD_NAMES("MEMORY_ACTIONS", RGM_MEMORY_ACTIONS, TOKEN_2, NULL);
-    ADD_NAMES("SEGMENT_KINDS", RGM_SEGMENT_KINDS, TOKEN_2, NULL);
-    ADD_NAMES("SHORTAGES", RGM_SHORTAGES, TOKEN_3, NULL);
-    ADD_NAMES("BLOCK_STATES", RGM_BLOCK_STATES, TOKEN_2, NULL);
-    ADD_NAMES("MEMORY_SOURCES", RGM_MEMORY_SOURCES, TOKEN_2, NULL);
-    ADD_NAMES("FLOW_KINDS", RGM_FLOW_KINDS, TOKEN_2, NULL);
-    ADD_NAMES("FLOW_PHASES", RGM_FLOW_PHASES, TOKEN_2, NULL);
-    ADD_NAMES("INTERVAL_STATES", RGM_INTERVAL_STATES, TOKEN_3, NULL);
-    ADD_NAMES("SAMPLE_STATES", RGM_SAMPLE_STATES, TOKEN_3, NULL);
-    ADD_NAMES("OCCUPANCY_LIMITS", RGM_OCCUPANCY_LIMITS, TOKEN_3, NULL);
-    ADD_NAMES("SCOPE_SOURCES", RGM_SCOPE_SOURCES, TOKEN_3, NULL);
-    ADD_NAMES("ACTIVITIES", RGM_ACTIVITIES, TOKEN_2, NULL);
-    ADD_NAMES("PATH_KINDS", RGM_PATH_KINDS, TOKEN_2, NULL);
-    ADD_NAMES("PATH_REASONS", RGM_PATH_REASONS, TOKEN_2, NULL);
-    ADD_NAMES("PATH_SIDES", RGM_PATH_SIDES, TOKEN_2, NULL);
-    ADD_NAMES("CHANGES", RGM_CHANGES, TOKEN_2, NULL);
-    ADD_NAMES("KERNEL_TYPES", RGM_KERNEL_TYPES, TOKEN_2, NULL);
-    ADD_NAMES("STEP_STATES", RGM_STEP_STATES, TOKEN_2, NULL);
-    ADD_NAMES("FLOP_SOURCES", RGM_FLOP_SOURCES, TOKEN_2, NULL);
-    ADD_NAMES("IDLE_CAUSES", RGM_IDLE_CAUSES, TOKEN_3, NULL);
-    ADD_NAMES("COPY_DIRECTIONS", RGM_COPY_DIRECTIONS, TOKEN_2, NULL);
-    ADD_NAMES("COPY_MEMORIES", RGM_COPY_MEMORIES, TOKEN_2, NULL);
-    ADD_NAMES("SYNC_CLASSES", RGM_SYNC_CLASSES, TOKEN_3, NULL);
-    ADD_NAMES("COUNTER_SOURCES", RGM_COUNTER_SOURCES, TOKEN_2, NULL);
-    ADD_NAMES("PIPES", RGM_PIPES, TOKEN_3, NULL);
-    ADD_NAMES("LIMITS", RGM_LIMITS, TOKEN_LIMIT, NULL);
-    ADD_NAMES("HOST_PARTS", RGM_HOST_PARTS, TOKEN_3, NULL);
-    ADD_NAMES("DEVICE_PARTS", RGM_DEVICE_PARTS, TOKEN_3, NULL);
-    ADD_NAMES("CEILINGS", RGM_CEILINGS, TOKEN_4, NULL);
-    ADD_NAMES("REGIMES", RGM_REGIMES, TOKEN_3, NULL);
-    ADD_NAMES("REGIME_DETAILS", RGM_REGIME_DETAILS, TOKEN_3, NULL);
-    ADD_NAMES("WORK_SOURCES", RGM_WORK_SOURCES, TOKEN_3, NULL);
-    ADD_NAMES("REGIME_REASONS", RGM_REGIME_REASONS, TOKEN_3, NULL);
-    ADD_NAMES("LIBRARIES", RGM_LIBRARIES, TOKEN_2, NULL);
-    ADD_NAMES("COLLECTIVES", RGM_COLLECTIVE_KINDS, TOKEN_3, NULL);
-    ADD_NAMES("COLLECTIVE_SOURCES", RGM_COLLECTIVE_SOURCES, TOKEN_3, NULL);
-    ADD_NAMES("EXPORT_FORMATS", RGM_EXPORTS, TOKEN_EXPORT, NULL);
-    ADD_NAMES("FLAME_ROLES", RGM_FLAME_ROLES, TOKEN_2, NULL);
-    ADD_NAMES("TIERS", RGM_TIERS, TOKEN_3, NULL);
-    ADD_NAMES("VERDICTS", RGM_VERDICTS, TOKEN_2, NULL);
-    ADD_NAMES("VERDICT_REASONS", RGM_VERDICT_REASONS, TOKEN_3, NULL);
-    ADD_NAMES("RACE_OUTCOMES", RGM_RACE_OUTCOMES, TOKEN_3, NULL);
-    ADD_NAMES("SUGGESTION_TYPES", RGM_SUGGESTION_TYPES, TOKEN_2, NULL);
-    ADD_NAMES("PRIORITIES", RGM_PRIORITIES, TOKEN_2, NULL);
-    ADD_NAMES("DEGREES", RGM_DEGREES, TOKEN_2, NULL);
-    ADD_NAMES("SUGGESTION_RULES", RGM_SUGGESTION_RULES, TOKEN_RULE, NULL);
-    ADD_NAMES("SUGGESTION_RULE_TYPES", RGM_SUGGESTION_RULES, RULE_TYPE, NULL);
-    ADD_NAMES("SUGGESTION_RULE_EFFORTS", RGM_SUGGESTION_RULES, RULE_EFFORT, NULL);
-    ADD_NAMES("SUGGESTION_RULE_REFERENCES", RGM_SUGGESTION_RULES, RULE_REFERENCE, NULL);
-    ADD_NAMES("LIMIT_CAUSES", RGM_LIMIT_CAUSES, TOKEN_4, NULL);
-    ADD_NAMES("QUANTITIES", RGM_QUANTITIES, TOKEN_QUANTITY, NULL);
-    ADD_NAMES("QUANTITY_UNITS", RGM_QUANTITIES, QUANTITY_UNIT, NULL);
-    ADD_NAMES("ANOMALY_CODES", RGM_ANOMALY_CODES, TOKEN_3, NULL);
+    for (size_t i = 0; i < sizeof all_names / sizeof all_names[0]; i++) {
+        PyObject *names = rgm_tuple_of(all_names[i].count, interned, all_names[i].names);
+        int failed = PyModule_AddObjectRef(module, all_names[i].constant, names);
+        Py_XDECREF(names);
+        if (failed) return -1;
+    }
+    state->device_names = PyObject_GetAttrString(module, "DEVICES");
+    if (!state->device_names) return -1;
 #define FLAG_CONSTANT(name, bit, token, text)                                                                \
     if (PyModule_AddIntConstant(module, "FLAG_" #name, 1 << (bit)) < 0) return -1;
     RGM_SPAN_FLAGS(FLAG_CONSTANT)

@@ -5,6 +5,7 @@
 #include "analysis/analyses.h"
 #include "analysis/times/summary.h"
 #include "base/memory.h"
+#include "base/tokens.h"
 #include "python/policy.h"
 #include "python/run_object.h"
 
@@ -72,11 +73,7 @@ PyObject *rgm_method_summarise(run_object *self, PyObject *thresholds) {
 }
 
 static int read_rules(PyObject *given, rgm_rule **rules, size_t *count) {
-    static const char *const activities[] = {
-#define ACTIVITY_TOKEN(name, token) token,
-        RGM_ACTIVITIES(ACTIVITY_TOKEN)
-#undef ACTIVITY_TOKEN
-    };
+    static const char *const activities[] = {RGM_ACTIVITIES(RGM_TOKEN)};
     *count = (size_t)PyTuple_GET_SIZE(given);
     *rules = rgm_calloc(*count + 1, sizeof **rules);
     if (!*rules) {

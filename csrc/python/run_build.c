@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/tokens.h"
 #include "model/links.h"
 #include "model/merge.h"
 #include "model/sampled.h"
@@ -199,9 +200,7 @@ PyObject *rgm_method_merge(PyTypeObject *type, PyObject *args) {
 }
 
 PyObject *rgm_method_sampled(run_object *self, PyObject *choice) {
-#define CHOICE_TOKEN(name, token) token,
-    static const char *const tokens[] = {RGM_SAMPLE_CHOICES(CHOICE_TOKEN)};
-#undef CHOICE_TOKEN
+    static const char *const tokens[] = {RGM_SAMPLE_CHOICES(RGM_TOKEN)};
     rgm_module *state = rgm_module_of_type(Py_TYPE(self));
     Py_ssize_t found = state ? rgm_name_find(choice, tokens, RGM_SAMPLE_CHOICE_COUNT) : -1;
     if (!state) return NULL;

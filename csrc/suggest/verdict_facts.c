@@ -5,17 +5,14 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/tokens.h"
 #include "model/record.h"
 #include "suggest/environment.h"
 #include "suggest/facts.h"
 
 // --- roles ------------------------------------------------------------------------------------------------
 
-static const char *const role_tokens[RGM_ROLE_COUNT] = {
-#define ROLE_TOKEN(name, token, doc) token,
-    RGM_ROLES(ROLE_TOKEN)
-#undef ROLE_TOKEN
-};
+static const char *const role_tokens[RGM_ROLE_COUNT] = {RGM_ROLES(RGM_TOKEN)};
 
 // How other recorders name what has a role: X(ROLE, beginning of the name).
 #define FOREIGN_NAMES(X)                                                                                     \

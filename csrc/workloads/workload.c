@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/tokens.h"
 #include "workloads/geometry.h"
 
 enum { MOST_THREADS = 1024 }; // of a block, on every device so far
@@ -22,20 +23,12 @@ const rgm_workload *rgm_workload_find(const char *name) {
 }
 
 const char *rgm_element_text(rgm_element element) {
-    static const char *const texts[] = {
-#define ELEMENT_TEXT(name, token) token,
-        RGM_ELEMENTS(ELEMENT_TEXT)
-#undef ELEMENT_TEXT
-    };
+    static const char *const texts[] = {RGM_ELEMENTS(RGM_TOKEN)};
     return texts[element];
 }
 
 const char *rgm_buffer_role_text(rgm_buffer_role role) {
-    static const char *const texts[] = {
-#define ROLE_TEXT(name, token) token,
-        RGM_BUFFER_ROLES(ROLE_TEXT)
-#undef ROLE_TEXT
-    };
+    static const char *const texts[] = {RGM_BUFFER_ROLES(RGM_TOKEN)};
     return texts[role];
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/fork.h"
 #include "base/memory.h"
+#include "base/tokens.h"
 
 static pthread_mutex_t search_mutex = PTHREAD_MUTEX_INITIALIZER;
 static char *search_folders;
@@ -19,11 +20,7 @@ static void after_fork(void) { pthread_mutex_unlock(&search_mutex); }
 static const rgm_fork_hooks hooks = {before_fork, after_fork, after_fork};
 
 const char *rgm_library_origin_text(rgm_library_origin origin) {
-    static const char *const texts[] = {
-#define ORIGIN_TEXT(name, token) token,
-        RGM_LIBRARY_ORIGINS(ORIGIN_TEXT)
-#undef ORIGIN_TEXT
-    };
+    static const char *const texts[] = {RGM_LIBRARY_ORIGINS(RGM_TOKEN)};
     return origin < RGM_LIBRARY_ORIGIN_COUNT ? texts[origin] : texts[RGM_LIBRARY_NONE];
 }
 

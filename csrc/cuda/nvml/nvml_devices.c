@@ -6,16 +6,13 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/tokens.h"
 #include "cuda/library/driver.h"
 
 enum { MOST_DEVICES = 256 }; // of an answer that is to be believed
 
 const char *rgm_device_mapping_text(rgm_device_mapping mapping) {
-    static const char *const texts[] = {
-#define MAPPING_TEXT(name, token) token,
-        RGM_DEVICE_MAPPINGS(MAPPING_TEXT)
-#undef MAPPING_TEXT
-    };
+    static const char *const texts[] = {RGM_DEVICE_MAPPINGS(RGM_TOKEN)};
     return mapping < RGM_MAPPING_COUNT ? texts[mapping] : texts[RGM_MAPPING_NONE];
 }
 

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/tokens.h"
+
 const rgm_telemetry_call_desc rgm_telemetry_calls[RGM_CALL_COUNT] = {
 #define CALL(name, cost, symbol, part) {symbol, RGM_COST_##cost, part},
     RGM_TELEMETRY_CALLS(CALL)
@@ -18,20 +20,12 @@ const rgm_telemetry_metric_desc rgm_telemetry_metrics[RGM_TELEMETRY_COUNT] = {
 };
 
 const char *rgm_telemetry_cost_text(rgm_telemetry_cost cost) {
-    static const char *const texts[] = {
-#define COST(name, token, doc) token,
-        RGM_TELEMETRY_COSTS(COST)
-#undef COST
-    };
+    static const char *const texts[] = {RGM_TELEMETRY_COSTS(RGM_TOKEN)};
     return texts[cost];
 }
 
 const char *rgm_telemetry_kind_text(rgm_telemetry_kind kind) {
-    static const char *const texts[] = {
-#define KIND(name, token) token,
-        RGM_TELEMETRY_KINDS(KIND)
-#undef KIND
-    };
+    static const char *const texts[] = {RGM_TELEMETRY_KINDS(RGM_TOKEN)};
     return texts[kind];
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/fork.h"
 #include "base/thread.h"
+#include "base/tokens.h"
 #include "cuda/library/device_wait.h"
 #include "cuda/trace/tracing_state.h"
 
@@ -17,20 +18,12 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static const int64_t grace_ns = 1000000000;
 
 const char *rgm_tracing_state_token(rgm_tracing_state state) {
-    static const char *const tokens[] = {
-#define TOKEN(name, token, text) token,
-        RGM_TRACING_STATES(TOKEN)
-#undef TOKEN
-    };
+    static const char *const tokens[] = {RGM_TRACING_STATES(RGM_TOKEN)};
     return tokens[state < RGM_TRACING_STATE_COUNT ? state : RGM_TRACING_OFF];
 }
 
 const char *rgm_tracing_state_text(rgm_tracing_state state) {
-    static const char *const texts[] = {
-#define TEXT(name, token, text) text,
-        RGM_TRACING_STATES(TEXT)
-#undef TEXT
-    };
+    static const char *const texts[] = {RGM_TRACING_STATES(RGM_TEXT)};
     return texts[state < RGM_TRACING_STATE_COUNT ? state : RGM_TRACING_OFF];
 }
 

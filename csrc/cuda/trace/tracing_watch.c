@@ -10,6 +10,7 @@
 #include "base/fork.h"
 #include "base/memory.h"
 #include "base/thread.h"
+#include "base/tokens.h"
 #include "cuda/library/driver.h"
 
 struct rgm_tracing_watch {
@@ -317,11 +318,7 @@ void rgm_tracing_watch_free(rgm_tracing_watch *watch) {
 }
 
 void rgm_tracing_watch_get_state(rgm_tracing_watch *watch, rgm_tracing_watch_state *state) {
-    static const char *const tokens[] = {
-#define TOKEN(name, token) token,
-        RGM_WATCH_PHASES(TOKEN)
-#undef TOKEN
-    };
+    static const char *const tokens[] = {RGM_WATCH_PHASES(RGM_TOKEN)};
     pthread_mutex_lock(&watch->mutex);
     int phase = phase_of(watch);
     int64_t unused_ns = atomic_load(&watch->unused_ns);

@@ -4,11 +4,9 @@
 #include <math.h>
 #include <string.h>
 
-static const char *const kind_names[RGM_KIND_COUNT] = {
-#define KIND_NAME(name, token) token,
-    RGM_SPAN_KINDS(KIND_NAME)
-#undef KIND_NAME
-};
+#include "base/tokens.h"
+
+static const char *const kind_names[RGM_KIND_COUNT] = {RGM_SPAN_KINDS(RGM_TOKEN)};
 
 static void pass(rgm_perfetto *p) {
     if (p->bytes.failed || p->bytes.length < 65536) return;

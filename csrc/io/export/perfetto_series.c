@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/tokens.h"
 #include "io/export/perfetto.h"
 
 // --- counters ---------------------------------------------------------------------------------------------
@@ -70,11 +71,7 @@ rgm_status rgm_perfetto_counters(rgm_perfetto *p, rgm_error *err) {
 // --- memory -----------------------------------------------------------------------------------------------
 
 static void put_memory_event(rgm_perfetto *p, size_t i) {
-    static const char *const actions[RGM_ACTION_COUNT] = {
-#define ACTION_NAME(name, token) token,
-        RGM_MEMORY_ACTIONS(ACTION_NAME)
-#undef ACTION_NAME
-    };
+    static const char *const actions[RGM_ACTION_COUNT] = {RGM_MEMORY_ACTIONS(RGM_TOKEN)};
     const rgm_memory *m = &p->run->memory;
     const char *name = actions[m->action[i] < RGM_ACTION_COUNT ? m->action[i] : 0];
     size_t lane = m->lane[i] >= 0 && (size_t)m->lane[i] < p->tracks.n_lanes ? (size_t)m->lane[i] : 0;
