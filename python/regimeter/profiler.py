@@ -170,7 +170,7 @@ class GPUProfiler(OperationMethods, _core.Profiler):
             if not record_file:
                 raise
             # The program did not ask for the file, so it must not fail for it.
-            warnings.warn(f"{error}; recording continues in memory", RuntimeWarning, stacklevel=3)
+            warnings.warn(f"{error}; recording continues in memory", RuntimeWarning, stacklevel=4)
             self._open(None, self._session)
         self._count_reason = counting.start(self) if record_file else None
         for folder in throttling_folders() if self._asked.witness else ():
