@@ -199,7 +199,7 @@ def test_calls_of_the_system_are_not_put_down_to_pages(tmp_path: Path) -> None:
 def test_large_products_on_several_lines_are_no_small_work(tmp_path: Path) -> None:
     lines = "".join(f"    {name} = left @ right\n" for name in ("one", "two", "three", "four"))
     code = "import torch\ntorch.set_num_threads(1)\nleft = right = torch.rand(500, 500)\n"
-    code += f"for _ in range(15):\n{lines}"
+    code += f"for _ in range(30):\n{lines}"
     found = verdict(regimeter.load(record(tmp_path, code)))
     assert "small_work" not in found.shares, found.why
 
