@@ -107,11 +107,8 @@ UNUSED static void launch_of(const bench *b, const void *image, const char *name
 UNUSED static void launch(const bench *b, const char *name, long long ns) { launch_of(b, "", name, ns); }
 
 UNUSED static rgm_run *finish(bench *b, rgm_stall_state *state) {
-    rgm_run *run = NULL;
     rgm_stall_sampling_stop(b->sampling, state);
-    rgm_session_stop(b->session);
-    CHECK_OK(rgm_session_snapshot(b->session, &run, NULL));
-    rgm_session_free(b->session);
+    rgm_run *run = session_finish(b->session);
     CHECK_EQ_I64(cupti_.get("pc_misuse"), 0);
     CHECK_EQ_I64(cupti_.get("pc_foreign_thread"), 0);
     CHECK_EQ_I64(cupti_.get("pc_contexts"), 0);

@@ -83,11 +83,8 @@ static inline void begin(traced *t, const rgm_tracing_options *options) {
 }
 
 static inline rgm_run *finish(traced *t) {
-    rgm_run *run = NULL;
     rgm_tracing_stop(t->sink.arg, wait_ns);
-    rgm_session_stop(t->session);
-    CHECK_OK(rgm_session_snapshot(t->session, &run, NULL));
-    rgm_session_free(t->session);
+    rgm_run *run = session_finish(t->session);
     CHECK_EQ_I64(do_fake_cupti_get("forbidden"), 0);
     return run;
 }
@@ -114,16 +111,6 @@ static inline size_t count_kind(const rgm_run *run, int kind) {
     size_t count = 0;
     for (size_t i = 0; i < run->spans.rows; i++) count += RGM_CELL(&run->spans, kind, i, 0) == kind;
     return count;
-}
-
-static inline int64_t anomaly(const rgm_run *run, rgm_anomaly code) {
-    for (size_t i = 0; i < run->anomalies.rows; i++)
-        if (run->anomalies.code[i] == code) return run->anomalies.count[i];
-    return 0;
-}
-
-static inline const char *span_name(const rgm_run *run, size_t row) {
-    return rgm_strings_view(&run->strings, run->spans.name[row]).data;
 }
 
 #endif

@@ -26,8 +26,8 @@ static void kernels_belong_to_scopes(long long version, bool own_clock) {
         if (run->spans.kind[i] != RGM_KIND_KERNEL) continue;
         int32_t launch = run->spans.launch[i];
         REQUIRE(launch >= 0);
-        CHECK_STR_EQ(span_name(run, (size_t)launch), "cudaLaunchKernel");
-        bool first = strcmp(span_name(run, i), "gemm") == 0;
+        CHECK_STR_EQ(name_of(run, (size_t)launch), "cudaLaunchKernel");
+        bool first = strcmp(name_of(run, i), "gemm") == 0;
         CHECK((run->spans.parent[launch] >= 0) == first);
         if (!first) continue;
         CHECK_EQ_I64(run->spans.correlation[i], correlation);
@@ -38,7 +38,7 @@ static void kernels_belong_to_scopes(long long version, bool own_clock) {
         CHECK(run->spans.start_ns[i] >= run->spans.start_ns[launch]);
     }
     CHECK_EQ_U64(run->launches.rows, 2);
-    CHECK_EQ_I64(anomaly(run, RGM_ANOMALY_ORPHAN_KERNELS), 0);
+    CHECK_EQ_I64(anomaly_count(run, RGM_ANOMALY_ORPHAN_KERNELS), 0);
     CHECK_OK(rgm_run_check(run, NULL));
     rgm_run_free(run);
     CHECK_EQ_I64(stats_now().state, RGM_TRACING_ATTACHED);
@@ -77,7 +77,7 @@ TEST(what_stands_beside_kernels) {
         if (run->spans.kind[i] != RGM_KIND_ANNOTATION && run->spans.kind[i] != RGM_KIND_OVERHEAD) continue;
         CHECK_EQ_U64(run->spans.lane[i], thread);
         bool open = run->spans.flags[i] & RGM_FLAG_OPEN;
-        CHECK(open == (strcmp(span_name(run, i), "epoch 2") == 0));
+        CHECK(open == (strcmp(name_of(run, i), "epoch 2") == 0));
     }
     rgm_run_free(run);
 }
@@ -107,7 +107,7 @@ TEST(graphs_as_a_whole) {
     CHECK_EQ_U64(run->launches.rows, 3);
     CHECK_EQ_I64(run->launches.graph[0], 4);
     CHECK_EQ_I64(run->launches.graph_node[0], -1);
-    CHECK_EQ_I64(anomaly(run, RGM_ANOMALY_ORPHAN_KERNELS), 0);
+    CHECK_EQ_I64(anomaly_count(run, RGM_ANOMALY_ORPHAN_KERNELS), 0);
     rgm_run_free(run);
 }
 
@@ -161,7 +161,7 @@ TEST(graphs_by_node) {
     for (size_t i = 0; i < run->launches.rows; i++) {
         int32_t launch = run->spans.launch[run->launches.span[i]];
         REQUIRE(launch >= 0);
-        CHECK_STR_EQ(span_name(run, (size_t)launch), "cudaGraphLaunch");
+        CHECK_STR_EQ(name_of(run, (size_t)launch), "cudaGraphLaunch");
         CHECK(run->launches.graph_node[i] > 0);
         if (run->launches.capture[i] < 0) continue;
         attributed++;
@@ -188,7 +188,7 @@ TEST(a_node_that_finds_no_room_is_told) {
     step_end(&t, capture);
     (void)do_fake_cupti_graph_launch(4, nodes, 2);
     rgm_run *run = finish(&t);
-    CHECK_EQ_I64(anomaly(run, RGM_ANOMALY_UNMAPPED_NODES), 1);
+    CHECK_EQ_I64(anomaly_count(run, RGM_ANOMALY_UNMAPPED_NODES), 1);
     REQUIRE(run->launches.rows == 2);
     for (size_t i = 0; i < 2; i++)
         CHECK((run->launches.capture[i] >= 0) == (run->launches.graph_node[i] == (int64_t)nodes[1]));
@@ -212,7 +212,7 @@ static void refused(const char *number, long long value, const char *text, bool 
     CHECK_EQ_I64(do_fake_cupti_get("subscribed"), 0);
     if (conflict) CHECK_EQ_I64(do_fake_cupti_get("clock"), 0); // nothing of the other tool was changed
     CHECK_OK(rgm_session_snapshot(t.session, &run, NULL));
-    CHECK_EQ_I64(anomaly(run, RGM_ANOMALY_TRACING_CONFLICT), conflict);
+    CHECK_EQ_I64(anomaly_count(run, RGM_ANOMALY_TRACING_CONFLICT), conflict);
     rgm_run_free(run);
     rgm_session_free(t.session);
     CHECK(!rgm_tracing_owned_by(t.sink.arg));
@@ -254,8 +254,8 @@ TEST(records_without_an_end_and_drops) {
     do_fake_cupti_set("zero_every", 0);
     rgm_run *run = finish(&t);
     CHECK_EQ_U64(count_kind(run, RGM_KIND_KERNEL), 80);
-    CHECK_EQ_I64(anomaly(run, RGM_ANOMALY_INVALID_ACTIVITY), 20);
-    CHECK_EQ_I64(anomaly(run, RGM_ANOMALY_DROPPED_ACTIVITY), 17);
+    CHECK_EQ_I64(anomaly_count(run, RGM_ANOMALY_INVALID_ACTIVITY), 20);
+    CHECK_EQ_I64(anomaly_count(run, RGM_ANOMALY_DROPPED_ACTIVITY), 17);
     rgm_run_free(run);
 }
 
@@ -278,7 +278,7 @@ static void many(long long version, size_t buffers, int64_t *kernels, int64_t *l
     do_fake_cupti_set("flush_records", 1);
     do_fake_cupti_set("version", 130100);
     *kernels = (int64_t)count_kind(run, RGM_KIND_KERNEL);
-    *lost = anomaly(run, RGM_ANOMALY_DROPPED_ACTIVITY);
+    *lost = anomaly_count(run, RGM_ANOMALY_DROPPED_ACTIVITY);
     rgm_run_free(run);
 }
 
@@ -334,6 +334,6 @@ TEST(a_long_capture_is_no_conflict) {
     CHECK_EQ_I64((int64_t)stats_now().calls, 0);
     CHECK_EQ_I64((int64_t)stats_now().conflict[0], 0);
     rgm_run *run = finish(&t);
-    CHECK_EQ_I64(anomaly(run, RGM_ANOMALY_TRACING_CONFLICT), 0);
+    CHECK_EQ_I64(anomaly_count(run, RGM_ANOMALY_TRACING_CONFLICT), 0);
     rgm_run_free(run);
 }

@@ -37,7 +37,7 @@ TEST(takeover_is_noticed) {
     CHECK(strstr(stats_now().conflict, "another tool") != NULL);
     rgm_tracing_stop(t.sink.arg, 1000000);
     rgm_run *run = finish(&t);
-    CHECK_EQ_I64(anomaly(run, RGM_ANOMALY_TRACING_CONFLICT), 1);
+    CHECK_EQ_I64(anomaly_count(run, RGM_ANOMALY_TRACING_CONFLICT), 1);
     CHECK_EQ_U64(count_kind(run, RGM_KIND_RUNTIME) > 0, 1);
     rgm_run_free(run);
 }

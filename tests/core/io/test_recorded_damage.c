@@ -7,9 +7,8 @@
 #include "analysis/analyses.h"
 #include "base/crc32c.h"
 #include "base/memory.h"
+#include "frames.h"
 #include "importing.h"
-#include "io/journal/frame.h"
-#include "recording.h"
 #include "suggest/suggest.h"
 #include "suggest/verdict.h"
 
@@ -128,25 +127,23 @@ static void each_number(const char *seed) {
     REQUIRE(data && file_write(path, data, length));
     int fd = open(path, O_WRONLY | O_CLOEXEC);
     REQUIRE(fd >= 0);
-    for (size_t at = RGM_FILE_HEAD_BYTES; at + RGM_FRAME_HEAD_BYTES <= length;) {
-        uint64_t bytes;
-        memcpy(&bytes, data + at + 16, sizeof bytes);
+    frame_seen frame;
+    for (size_t at = RGM_FILE_HEAD_BYTES; frame_at(data, length, at, &frame); at = frame.next) {
         uint8_t *payload = data + at + RGM_FRAME_HEAD_BYTES;
-        for (uint64_t k = 0; k + 4 <= bytes; k += 4 * (uint64_t)ONE_IN(16), number++) {
+        for (uint64_t k = 0; k + 4 <= frame.bytes; k += 4 * (uint64_t)ONE_IN(16), number++) {
             char what[160];
             uint32_t kept, put = others[number % 3];
             (void)snprintf(what, sizeof what, "%s with %08x at byte %zu", seed, put,
                            (size_t)(payload - data) + k);
             memcpy(&kept, payload + k, sizeof kept);
             memcpy(payload + k, &put, sizeof put);
-            seal(data + at, bytes);
-            rewrite(fd, data, at, bytes);
+            seal(data + at, frame.bytes);
+            rewrite(fd, data, at, frame.bytes);
             load_damaged(path, what, number);
             memcpy(payload + k, &kept, sizeof kept);
         }
-        seal(data + at, bytes);
-        rewrite(fd, data, at, bytes);
-        at += RGM_FRAME_HEAD_BYTES + (bytes + 7) / 8 * 8;
+        seal(data + at, frame.bytes);
+        rewrite(fd, data, at, frame.bytes);
     }
     CHECK(number > 100);
     free(data);
