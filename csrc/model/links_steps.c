@@ -56,8 +56,9 @@ static bool begins_after(const step_search *s, size_t i, int32_t rank, int64_t t
     return step->rank > rank || (step->rank == rank && step->start > time);
 }
 
-// The range of that rank that begins last at or before the time and has not ended, -1 for none.
-static int32_t step_at(step_search *s, int32_t rank, int64_t time) {
+// The range of that rank that begins last at or before the time and has not ended, -1 for none. What takes no
+// time is in the range that ends at this very time, too.
+static int32_t step_at(step_search *s, int32_t rank, int64_t time, bool instant) {
     if (begins_after(s, s->last, rank, time) || !begins_after(s, s->last + 1, rank, time)) {
         rgm_search search = rgm_search_in(0, s->count);
         while (rgm_search_on(&search))
@@ -66,7 +67,7 @@ static int32_t step_at(step_search *s, int32_t rank, int64_t time) {
         s->last = search.low - 1;
     }
     const step_range *step = &s->steps[s->last];
-    return step->rank == rank && time < step->end ? step->number : -1;
+    return step->rank == rank && (time < step->end || (instant && time == step->end)) ? step->number : -1;
 }
 
 static bool is_found(const rgm_run *run, size_t row) {
@@ -88,7 +89,7 @@ static void assign(rgm_run *run, const step_range *steps, size_t count) {
     step_search search = {steps, count, 0};
     for (size_t i = 0; i < spans->rows; i++)
         if (!rgm_kind_is_work(rgm_links_kind(run, i)) && rgm_links_kind(run, i) != RGM_KIND_DEVICE_ANNOTATION)
-            spans->step[i] = step_at(&search, rank_of(run, i), start_of(run, i));
+            spans->step[i] = step_at(&search, rank_of(run, i), start_of(run, i), spans->duration_ns[i] == 0);
     for (size_t i = 0; i < spans->rows; i++)
         if (RGM_CELL(spans, launch, i, -1) >= 0) spans->step[i] = spans->step[spans->launch[i]];
 }

@@ -86,7 +86,7 @@ def set_steps(spans: list[dict[str, Any]]) -> None:
         if span["kind"] in ON_DEVICE:
             continue
         at = bisect.bisect_right(starts, span["start_ns"]) - 1
-        if at >= 0 and span["start_ns"] < found[at][2]:
+        if at >= 0 and span["start_ns"] < found[at][2] + (span["duration_ns"] == 0):
             span["step"] = found[at][1]
     for span in spans:
         if span["launch"] >= 0:

@@ -104,9 +104,12 @@ TEST(steps_reach_from_host_to_device) {
     run->spans.name[second] = name(run, "ProfilerStep #8");
     size_t call = add_span(run, RGM_KIND_RUNTIME, 0, 90, 2), late = add_span(run, RGM_KIND_CPU_OP, 0, 150, 1);
     size_t edge = add_span(run, RGM_KIND_CPU_OP, 0, 100, 1), work = add_span(run, RGM_KIND_KERNEL, 1, 120, 5);
+    size_t instant = add_span(run, RGM_KIND_CPU_OP, 0, 150, 0),
+           next = add_span(run, RGM_KIND_CPU_OP, 0, 100, 0);
     run->spans.correlation[call] = run->spans.correlation[work] = 3;
     link_run(run);
     const rgm_i32 *step = run->spans.step;
+    CHECK(step[instant] == 8 && step[next] == 8);
     CHECK(step[call] == 7 && step[work] == 7 && step[edge] == 8 && step[late] == -1 && step[first] == 7);
     rgm_run_free(run);
 }
