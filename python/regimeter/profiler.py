@@ -141,15 +141,8 @@ class GPUProfiler(OperationMethods, _core.Profiler):
         self._spent = {"starting": 0, "collecting": 0}
         self._service_before_reset = 0
         self._open_session(path, record_file)
-        self._set_probes(
-            backend.detect if self.enable_detailed_metrics else None, self._memory_probe, self.track_memory
-        )
-        # Where no GPU can turn up scopes do not even ask.
-        self._device_timing(device_timing and gpus.possible(), streams.find, streams.handle)
         self._devices = Devices(self, asked, self.device_id)
         self._structure = attachment.attach(self) if asked.structure else None
-        if self.sample_rate < 1.0:
-            self._set_sampling(self.sample_rate)
         self._announce(begun)
         self.enabled = enabled
         lifetime.made.add(self)
@@ -177,6 +170,13 @@ class GPUProfiler(OperationMethods, _core.Profiler):
             self._control_group(folder)
         if self._count_reason == "":  # what a look allocates moves what the program allocates next
             self.enable_detailed_metrics = False
+        self._set_probes(
+            backend.detect if self.enable_detailed_metrics else None, self._memory_probe, self.track_memory
+        )
+        # Where no GPU can turn up scopes do not even ask.
+        self._device_timing(self.device_timing and gpus.possible(), streams.find, streams.handle)
+        if self.sample_rate < 1.0:
+            self._set_sampling(self.sample_rate)
 
     def _announce(self, begun: int) -> None:
         """Tell the recording what it is of, and the user what of it cannot be had."""
