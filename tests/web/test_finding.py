@@ -118,7 +118,7 @@ def test_callers_and_callees_of_a_node(browsing: Browsing) -> None:
 
 
 def test_a_pinned_lane_stays_at_the_top(browsing: Browsing) -> None:
-    page = browsing.open(data_of("v100_ddp_large.json.gz"), at="#page=trace")
+    page = browsing.open(data_of("a100_nccl_2024.json.gz"), at="#page=trace")
     browsing.settle()
     lane = timeline(browsing, "t.scene.layout.lanes.at(-1).lane")
     span = timeline(browsing, f"t.scene.line.lane.indexOf({lane})")
