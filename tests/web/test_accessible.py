@@ -123,7 +123,7 @@ def test_nothing_is_found_on_what_the_server_writes(tab: Any, tmp_path: Path) ->
 
 
 def test_a_finding_is_a_finding(browsing: Browsing) -> None:
-    page = browsing.open(report_data.report(steps=2))
+    page = browsing.open(report_data.report(steps=2), at="#page=memory")
     page.evaluate(engine())
     page.evaluate("document.querySelector('h1').style.color = '#bbb'")
     assert any("color-contrast" in found for found in page.evaluate(FINDINGS, "only"))

@@ -11,7 +11,7 @@ from browsing import Browsing, be_ready, data_of, flame_graph, timeline
 pytestmark = pytest.mark.web
 
 TRACE = "h100_bert_small.json.gz"
-NODE = "gemm"
+NODE = "sgemm"
 
 
 def finder(browsing: Browsing, typed: str, at: str = "") -> Any:
@@ -90,7 +90,7 @@ def test_where_the_clipboard_is_kept_the_text_is_shown(browsing: Browsing) -> No
 
 
 def test_callers_and_callees_of_a_node(browsing: Browsing) -> None:
-    page = browsing.open(data_of(TRACE), at="#page=kernels")
+    page = browsing.open(data_of("v100_ddp_large.json.gz"), at="#page=kernels")
     find = f"[...g.total.keys()].filter((row) => g.label(row).includes('{NODE}') && g.total[row] > 0)"
     name = flame_graph(browsing, f"(() => {{ const row = {find}[0]; g.zoom(row); return g.label(row); }})()")
     page.get_by_label("Callers and callees").check()

@@ -81,7 +81,8 @@ def stays_while_paused(page: Any, program: Program) -> None:
     page.get_by_role("button", name="Pause").click()
     before = spans(page)
     program.go_on(100)
-    until(page, "regimeter.following.wanted !== regimeter.following.shown")
+    until(page, "((f) => f.wanted !== f.shown && performance.now() >= f.next)(regimeter.following)")
+    assert page.evaluate("(regimeter.following.tick(), regimeter.following.busy)") is False, "it asks for no figures"
     assert spans(page) == before
     assert page.inner_text("#live").startswith("paused, figures of ")
     page.get_by_role("button", name="Go on").click()

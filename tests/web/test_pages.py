@@ -154,6 +154,9 @@ def test_going_back_goes_back(browsing: Browsing, data: dict[str, Any]) -> None:
 def test_a_link_opened_elsewhere_shows_the_same(browsing: Browsing, data: dict[str, Any]) -> None:
     page = browsing.open(data, at="#page=kernels")
     page.get_by_role("button", name="Module", exact=True).click()
+    [kernels] = [panel for panel in data["panels"] if panel["name"] == "kernels"]
+    [modules] = [table["count"] for table in kernels["tables"] if table["by"] == "module"]
+    page.get_by_role("tabpanel", name="Kernels").get_by_text(f"{modules:,} rows", exact=True).wait_for()
     page.get_by_label("Search Kernels").fill("layer")
     page.locator("#analyses").get_by_role("button", name="count", exact=True).click()
     page.get_by_role("button", name="Host time").click()
