@@ -73,9 +73,10 @@ def test_a_similar_name_is_no_match():
 # --- measuring the host ---------------------------------------------------------------------------------------
 
 
-def test_a_whole_calibration_of_the_host():
+def test_a_whole_calibration_of_the_host(own_cache):
     told = []
     found = calibrate("cpu", progress=lambda what, part: told.append((what, part)), policy=SMALL)
+    assert not own_cache.exists(), "with numbers of one's own it is not kept"
     assert (found.device, found.quick) == ("cpu", True)
     assert found.threads == usable_processors() >= 1
     assert set(found.ceilings) == set(found.single) == set(_core.CEILINGS)
@@ -97,9 +98,7 @@ def test_a_whole_calibration_of_the_host():
     assert Calibration.from_dict(json.loads(json.dumps(found.to_dict()))) == found
 
 
-def test_a_calibration_with_numbers_of_ones_own_is_not_kept(own_cache):
-    calibrate("cpu", policy=SMALL)
-    assert not own_cache.exists()
+def test_numbers_of_ones_own_are_checked():
     with pytest.raises(ValueError, match="no number of a calibration is called 'batchs'"):
         calibrate("cpu", policy={"batchs": 1})
     with pytest.raises(ValueError, match="at least 0"):

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from published import check
+from repositories import git
 
 from regimeter import load
 from regimeter.cli import main
@@ -294,12 +295,6 @@ def test_an_interrupted_program_does_not_stay(tmp_path):
 
 
 # --- commits --------------------------------------------------------------------------------------------------
-
-
-def git(folder, *words):
-    who = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
-    done = subprocess.run(["git", *who, *words], cwd=folder, check=True, capture_output=True, text=True)
-    return done.stdout
 
 
 def test_commits_are_run_from_worktrees_and_the_tree_is_left_alone(program, tmp_path, monkeypatch):

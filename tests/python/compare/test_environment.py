@@ -3,14 +3,13 @@
 
 import json
 import os
-import subprocess
-import sys
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
 import fakes
 import pytest
+import warm
 from plugin_session import run as run_session
 from shared import once
 from traces import trace_path
@@ -28,22 +27,21 @@ pytest_plugins = ["pytester"]
 # Numbers of the doubles: an A100 with a driver of branch 550, an H100 with one of branch 570.
 A100, H100 = "model=1,driver=550", "model=2,driver=570"
 RECORDS = """
-import os, sys
-if len(sys.argv) > 3:
-    os.sched_setaffinity(0, {int(sys.argv[3])})
+import os
+if "BOUND_TO" in os.environ:
+    os.sched_setaffinity(0, {int(os.environ["BOUND_TO"])})
 import numpy
 from regimeter import GPUProfiler
-with GPUProfiler(path=sys.argv[1], enable_detailed_metrics=False) as profiler:
+with GPUProfiler(path="run.rgm", enable_detailed_metrics=False) as profiler:
     for number in range(40):
         with profiler.profile("work", device="cpu"):
             sum(range(2000))
-    profiler.export_json(sys.argv[2])
+    profiler.export_json("run.json")
 """
 
 
-def run_recorder(rgm, json_file, variables, *words):
-    command = [sys.executable, "-c", RECORDS, str(rgm), str(json_file), *words]
-    done = subprocess.run(command, env={**os.environ, **variables}, capture_output=True, text=True, check=False)
+def run_recorder(folder, variables):
+    done = warm.program(folder, RECORDS, {**os.environ, **variables})
     assert done.returncode == 0, done.stderr
 
 
@@ -51,8 +49,15 @@ def run_recorder(rgm, json_file, variables, *words):
 class Recorded:
     """One recording in both of its forms."""
 
-    rgm: Path
-    json: Path
+    folder: Path
+
+    @property
+    def rgm(self) -> Path:
+        return self.folder / "run.rgm"
+
+    @property
+    def json(self) -> Path:
+        return self.folder / "run.json"
 
     @property
     def environment(self) -> Environment:
@@ -68,10 +73,9 @@ def record(tmp_path_factory):
 
         def make(folder):
             env = fakes.environment(nvml=numbers) if numbers else {"REGIMETER_LIBNVML": "off"}
-            run_recorder(folder / "run.rgm", folder / "run.json", {**env, **variables})
+            run_recorder(folder, {**env, **variables})
 
-        folder = once(tmp_path_factory, f"environment-{zlib.crc32(repr(key).encode())}", make)
-        return Recorded(folder / "run.rgm", folder / "run.json")
+        return Recorded(once(tmp_path_factory, f"environment-{zlib.crc32(repr(key).encode())}", make))
 
     return recorded
 
@@ -235,9 +239,8 @@ def test_fewer_processors_are_incomparable(record, tmp_path):
     allowed = sorted(os.sched_getaffinity(0))
     if len(allowed) < 2:
         pytest.skip("one processor")
-    bound = Recorded(tmp_path / "one.rgm", tmp_path / "one.json")
-    run_recorder(bound.rgm, bound.json, {"REGIMETER_LIBNVML": "off"}, str(allowed[0]))
-    row = found_between(record(""), bound)["usable processors"]
+    run_recorder(tmp_path, {"REGIMETER_LIBNVML": "off", "BOUND_TO": str(allowed[0])})
+    row = found_between(record(""), Recorded(tmp_path))["usable processors"]
     assert (row.after, row.incomparable) == ("1", True)
 
 

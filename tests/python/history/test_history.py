@@ -2,7 +2,6 @@
 """The history of runs on both databases: what is written is whole, is found again, and what fails leaves nothing."""
 
 import os
-import subprocess
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 import sqlalchemy as sa
 from needed import package
+from repositories import git
 
 from regimeter.compare.side import Samples, Side
 from regimeter.compare.sources import side_of
@@ -216,15 +216,6 @@ def test_a_file_that_is_no_database(tmp_path):
 
 
 # --- commits ------------------------------------------------------------------------------------------------------
-
-
-def git(folder, *words):
-    environment = {**os.environ, "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null"}
-    identity = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
-    done = subprocess.run(
-        ["git", *identity, *words], cwd=folder, capture_output=True, text=True, check=True, env=environment
-    )
-    return done.stdout.strip()
 
 
 @pytest.fixture

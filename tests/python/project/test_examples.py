@@ -11,17 +11,12 @@ from typing import Any
 import pytest
 from needed import package
 from places import ROOT
+from repositories import git
 
 # The base sleeps 2 ms and the change 40 ms, which no noise hides.
 SOURCE = "import time\ndef test_it(gpu_benchmark):\n    gpu_benchmark.pedantic(time.sleep, ({},), rounds=9)\n"
 BASE, SLOWER = 0.002, 0.04
 INPUT = re.compile(r"\$\{\{ *(.*?) *\}\}")
-
-
-def git(folder: Path, *arguments: str) -> str:
-    settings = ["-c", "user.name=a", "-c", "user.email=a@b.invalid", "-c", "commit.gpgsign=false"]
-    done = subprocess.run(["git", *settings, *arguments], cwd=folder, check=True, capture_output=True, text=True)
-    return done.stdout.strip()
 
 
 @pytest.fixture

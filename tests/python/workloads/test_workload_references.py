@@ -2,6 +2,7 @@
 """The nine workloads: the C references, and the kernels themselves on a driver whose device is this processor, against
 NumPy, SciPy and torch."""
 
+import contextlib
 import os
 import zlib
 
@@ -31,6 +32,14 @@ def device(request, tmp_path_factory):
 def one_device():
     with worker({**fakes.environment(cuda_host="", nvrtc=""), "REGIMETER_CACHE": "off"}) as made:
         yield made
+
+
+@pytest.fixture(scope="module")
+def devices():
+    """One of each order of threads, at once."""
+    with contextlib.ExitStack() as stack:
+        orders = [fakes.environment(cuda_host=f"order={order}", nvrtc="") for order in range(3)]
+        yield [stack.enter_context(worker({**order, "REGIMETER_CACHE": "off"})) for order in orders]
 
 
 def dtypes(name):
@@ -82,17 +91,16 @@ def test_documented_inputs(name, one_device):
     ("name", "parameters"),
     [("dot_product", {"n": 30000}), ("matrix_multiply", {"m": 70, "n": 50, "k": 90}), ("ar_forecast", {"order": 32})],
 )
-def test_equal_inputs_give_equal_bits(name, parameters):
+def test_equal_inputs_give_equal_bits(name, parameters, devices):
     """Whatever order the threads run in, and however often."""
     inputs = random_inputs(name, values(name, **parameters), np.random.default_rng(3))
     found = set()
-    for order in range(3):
-        with worker({**fakes.environment(cuda_host=f"order={order}", nvrtc=""), "REGIMETER_CACHE": "off"}) as device:
-            for launches in (1, 4):
-                made = device.run(
-                    "run_workload", name, DEVICE, parameters=parameters, inputs=inputs, warmup=1, iterations=launches
-                )["outputs"]
-                found.add(tuple(bytes(made[key]) for key in sorted(made)))
+    for device in devices:
+        for launches in (1, 4):
+            made = device.run(
+                "run_workload", name, DEVICE, parameters=parameters, inputs=inputs, warmup=1, iterations=launches
+            )["outputs"]
+            found.add(tuple(bytes(made[key]) for key in sorted(made)))
     assert len(found) == 1
 
 
