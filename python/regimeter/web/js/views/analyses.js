@@ -38,9 +38,13 @@
       const at = Math.max(0, named);
       this.choices.forEach((choice, i) => choice.setAttribute("aria-pressed", String(i === at)));
       this.shown = at;
-      if (!this.made.has(at)) this.made.set(at, this.make(this.panel.tables[at], at));
+      if (!this.made.has(at)) {
+        this.made.set(at, this.make(this.panel.tables[at], at));
+        this.body.inert = true; // what is typed now is not meant for the table that goes
+      }
       const { node, table } = await this.made.get(at);
       if (this.shown !== at) return;
+      this.body.inert = false;
       table?.restore(state);
       if (this.body.firstChild !== node) this.body.replaceChildren(node);
       this.page.markSelected();
