@@ -11,6 +11,7 @@ from regimeter.suggest import OptimizationSuggestion
 
 GEMM = "ampere_sgemm_128x64_nn"
 POINTWISE = "void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor>"
+FOREACH = "void at::native::multi_tensor_apply_kernel<AdamFunctor>"
 REDUCE = "void at::native::reduce_kernel<512>"
 
 
@@ -217,11 +218,12 @@ def product(kernel: str, element: str, op: str = "aten::mm", shapes: object = ((
     return p.kernels(2).run()
 
 
-def optimizer(kernels: int, name: str = POINTWISE) -> Run:
+def optimizer(kernels: int, *names: str) -> Run:
+    """Launch so many kernels in a step of an optimizer, of the names in turn."""
     p = Program().kernels(1)
     with p.op("Optimizer.step#Adam.step", category="user_annotation"):
-        for _ in range(kernels):
-            p.launch(name, 20)
+        for number in range(kernels):
+            p.launch((names or (POINTWISE,))[number % max(1, len(names))], 20)
     return p.run()
 
 
@@ -353,8 +355,8 @@ CASES: dict[str, Case] = {
         lambda: product(TUNED, "c10::BFloat16"),
     ),
     "single_tensor_optimizer": (
-        lambda: optimizer(60),
-        lambda: optimizer(60, "void at::native::multi_tensor_apply_kernel<AdamFunctor>"),
+        lambda: optimizer(60, POINTWISE, FOREACH),
+        lambda: optimizer(60, POINTWISE, FOREACH, FOREACH),
     ),
     "loop_indexing": (lambda: selects(12), lambda: selects(6)),
     "conv_bias_norm": (lambda: convolution([8]), lambda: convolution([])),

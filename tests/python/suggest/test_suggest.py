@@ -133,6 +133,15 @@ def test_overlapping_claims_are_counted_once() -> None:
     assert loader.priority is Priority.CRITICAL
 
 
+def test_a_share_at_the_threshold_has_its_priority() -> None:
+    run = load_trace("h100_bert_small.json.gz")
+    policy = {"suggest_medium_weight": 0.0, "suggest_low_weight": 0.0, "suggest_critical_share": 0.0}
+    told = ProfilerOptimizer(run, policy=policy).get_suggestions()
+    uncertain = [one for one in told if one.confidence != "high" and one.saved_high_ms]
+    assert uncertain
+    assert {one.priority for one in uncertain} == {Priority.CRITICAL}
+
+
 def test_the_roadmap_weighs_saving_against_effort() -> None:
     p = Program()
     for i in range(10):
