@@ -68,7 +68,8 @@ def whole_number(expected: str, least: int = 0, most: float = float("inf")) -> C
     """Return the same for a number in digits."""
 
     def read(text: str) -> int:
-        if not (text.isascii() and text.isdigit() and least <= int(text) <= most):
+        # int refuses what has thousands of digits with words of its own.
+        if not (text.isascii() and text.isdigit() and len(text) < 20 and least <= int(text) <= most):
             raise argparse.ArgumentTypeError(f"expected {expected}, got {text!r}")
         return int(text)
 

@@ -102,6 +102,12 @@ def test_wrong_usage_is_one_line_and_code_2(words, capsys):
     assert "--help" in said
 
 
+@pytest.mark.parametrize("digits", ["65536", "9" * 400, "9" * 5000])
+def test_a_number_that_is_too_large_is_told_what_was_expected(digits, capsys):
+    assert main(["serve", "--port", digits]) == 2
+    assert "expected a port from 0 to 65535" in capsys.readouterr().err
+
+
 def test_an_unknown_failure_is_one_line(monkeypatch, capsys):
     def broken(_):
         raise RuntimeError("it is\nbroken")
