@@ -223,6 +223,7 @@
     X(verdict_layer_share, 0.6, "", "of the modules' time that one of them has; a judgement")                \
     X(verdict_faults, 500, "faults/s", "huge pages make few faults: 500 of 2 MiB are 1 GB/s")                \
     X(verdict_fault_ns, 1e6, "ns", "of one fault at most: a huge page on a slow machine")                    \
+    X(verdict_small_fault_ns, 2e4, "ns", "of one of a small page at most: 0.5 to 5 us, on a slow machine")   \
     X(verdict_own_busy, 0.8, "",                                                                             \
       "of its processors that a program and its children use, from which on they crowd themselves")          \
     X(verdict_own_wanted, 2, "",                                                                             \
@@ -233,6 +234,7 @@
       "of the samples without a processor, from which on helpers of compiled code lack them too")            \
     X(verdict_calling, 0.8, "",                                                                              \
       "of a line's samples in calls that keep the lock: without its own steps it saves a fifth")             \
+    X(verdict_others_least, 0.05, "", "of the processors that others used: below it they held up nothing")   \
     X(verdict_others_most, 0.4, "", "of the time that others had: then a step tells nothing, a run little")  \
     X(verdict_children, 0.2, "",                                                                             \
       "of a processor that other processes of the program use, from which on it waits for them")             \

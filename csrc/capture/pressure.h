@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What kept this process from its processors, by the kernel's own counts: waiting in run queues
-// (/proc/self/task/ID/schedstat), time that a hypervisor took (/proc/stat), limits of control groups
-// (cpu.stat) and what getrusage counts: context switches that nobody asked for,
-// time in the kernel, page faults, and the processor time of this process and its children: where others have
-// the processors, those tell whether the others are the program's own. Read by the drainer; a recording
+// (/proc/self/task/ID/schedstat), time that a hypervisor or any program took (/proc/stat), limits of control
+// groups (cpu.stat), huge pages (/proc/vmstat) and what getrusage counts: context switches that nobody asked
+// for, time in the kernel, page faults, and the processor time of this process and its children: where others
+// have the processors, those tell whether the others are the program's own. Read by the drainer; a recording
 // thread does nothing for it.
 //
 // Each reading is the difference to the one before. A source that takes long to read, such as /proc/stat on a
@@ -34,7 +34,7 @@ typedef struct {
     rgm_pressure_thread threads[RGM_PRESSURE_THREADS];
     size_t thread_count;
     int64_t taken_ns, due_ns; // the last reading, the earliest next one; taken_ns 0: none yet
-    int64_t steal_ns, throttled_ns, involuntary, system_ns, faults, tree_ns, blocks;
+    int64_t steal_ns, throttled_ns, involuntary, system_ns, faults, tree_ns, blocks, busy_ns, huge_pages;
     char text[32 << 10]; // of a file that is being read: 400 processors
 } rgm_pressure_state;
 

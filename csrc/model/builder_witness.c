@@ -30,6 +30,8 @@ rgm_status rgm_builder_pressure(rgm_builder *builder, const rgm_pressure_row *ro
     pressure->processors[at] =
         row->processors >= 0 && row->processors <= INT32_MAX ? (int32_t)row->processors : -1;
     pressure->blocks[at] = row->blocks;
+    pressure->busy_ns[at] = row->busy_ns;
+    pressure->huge_pages[at] = row->huge_pages;
     return RGM_OK;
 }
 

@@ -170,6 +170,8 @@ typedef struct {
     int64_t tree_ns;      // processor time of the process and its children
     int64_t processors;   // that the process may use
     int64_t blocks;       // of 512 bytes, read or written by file systems
+    int64_t busy_ns;      // of a processor for any program, the mean of those that the process may use
+    int64_t huge_pages;   // that the system handed out at faults, of all programs
 } rgm_pressure_row;
 
 #define RGM_STACK_NONE UINT32_MAX
@@ -292,7 +294,7 @@ _Static_assert(sizeof(rgm_interval_row) == 56, "written to files");
 _Static_assert(sizeof(rgm_activity_row) == 112, "written to files");
 _Static_assert(sizeof(rgm_counter_row) == 24, "written to files");
 _Static_assert(sizeof(rgm_witness_row) == 32, "written to files");
-_Static_assert(sizeof(rgm_pressure_row) == 96, "written to files");
+_Static_assert(sizeof(rgm_pressure_row) == 112, "written to files");
 _Static_assert(sizeof(rgm_stack_row) == 24, "written to files");
 _Static_assert(sizeof(rgm_host_sample_row) == 24, "written to files");
 _Static_assert(sizeof(rgm_allocation_row) == 32, "written to files");

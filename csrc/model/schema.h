@@ -280,7 +280,12 @@ typedef uint32_t rgm_name;
     X(i64, tree_ns, "ns", -1,                                                                                \
       "Processor time of the process, of its children and of theirs that have ended; -1 when not known.")    \
     X(i32, processors, "", -1, "Processors that the process may use, -1 when not known.")                    \
-    X(i64, blocks, "", -1, "Blocks of 512 bytes that file systems read or wrote for it, -1 when not known.")
+    X(i64, blocks, "", -1, "Blocks of 512 bytes that file systems read or wrote for it, -1 when not known.") \
+    X(i64, busy_ns, "ns", -1,                                                                                \
+      "Time in which the processors that it may use computed for any program, mean of them; -1 when not "    \
+      "known.")                                                                                              \
+    X(i64, huge_pages, "", -1,                                                                               \
+      "Huge pages that the system handed out at faults, of all programs; -1 when not known.")
 
 #define RGM_STACKS(X)                                                                                        \
     X(i32, parent, "", -1, "Row of the stack that called this function, -1 for none.")                       \

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "suggest/verdict_displaced.h"
 
+#include <math.h>
+
 #include "analysis/times/stack_line.h"
 #include "base/memory.h"
 
@@ -9,6 +11,51 @@ bool rgm_verdict_is_driving(const rgm_verdict_facts *facts, size_t sample) {
     int64_t time = samples->time_ns[sample];
     return RGM_CELL(samples, thread, sample, -1) == facts->thread && time >= facts->start_ns &&
            time <= facts->end_ns && rgm_stack_of_sample(facts->view, sample) >= 0;
+}
+
+// Sums over the window: what the program and its children used, what there was, what of that computed for
+// whomever (or was taken by a hypervisor), and what the threads that record ran and waited.
+typedef struct {
+    double used, there, busy, counted, ran, waited;
+} processors;
+
+static processors look_at_processors(const rgm_verdict_facts *facts) {
+    const rgm_pressure *pressure = &facts->view->run->pressure;
+    processors sum = {0};
+    for (size_t i = 0; i < pressure->rows; i++) {
+        int64_t interval = RGM_CELL(pressure, interval_ns, i, 0), tree = RGM_CELL(pressure, tree_ns, i, -1);
+        int64_t running = RGM_CELL(pressure, running_ns, i, -1), busy = RGM_CELL(pressure, busy_ns, i, -1);
+        int64_t steal = RGM_CELL(pressure, steal_ns, i, -1);
+        double part = rgm_verdict_part(facts, pressure->time_ns[i], interval);
+        int32_t of = RGM_CELL(pressure, processors, i, -1);
+        if (tree < 0 || of <= 0) continue;
+        sum.used += part * (double)tree;
+        sum.there += part * (double)interval * of;
+        if (busy >= 0) {
+            sum.busy += part * of * (double)(busy + (steal > 0 ? steal : 0));
+            sum.counted += part * (double)interval * of;
+        }
+        if (running < 0) continue;
+        sum.ran += part * (double)running;
+        sum.waited += part * (double)RGM_CELL(pressure, waiting_ns, i, 0);
+    }
+    return sum;
+}
+
+// The program has them where it and its children keep most of them busy, or would without other programs.
+// They had of each thread's wish the part that the recorded threads had of theirs, so what was used by that
+// part is what was wanted; a thread that only waits for others tells nothing of it. Where it cannot be told,
+// they have.
+void rgm_verdict_look_at_others(rgm_verdict_facts *facts) {
+    const rgm_policy *policy = facts->policy;
+    processors sum = look_at_processors(facts);
+    bool wanted = sum.ran > 0 && sum.ran >= policy->verdict_own_told * sum.used &&
+                  sum.used * (sum.ran + sum.waited) >= policy->verdict_own_wanted * sum.there * sum.ran;
+    bool itself = !(sum.there > 0) || sum.used >= policy->verdict_own_busy * sum.there || wanted;
+    double little = policy->verdict_others_least * sum.there;
+    facts->alone =
+        !itself && sum.counted >= sum.there && sum.busy - sum.used < little && sum.there - sum.busy >= little;
+    facts->crowded = itself || facts->alone;
 }
 
 // The part of the window in which the threads that record were ready and others had the processors, by the
@@ -43,19 +90,25 @@ rgm_status rgm_verdict_states(const rgm_verdict_facts *facts, uint8_t **out, rgm
     for (size_t i = 0; i < view->run->stacks.rows; i++) ran_as[i] = RGM_SAMPLE_RUNNING;
     for (size_t i = 0; i < samples->rows; i++) {
         rgm_u8 state = (*out)[i] = RGM_CELL(samples, state, i, RGM_SAMPLE_UNKNOWN);
-        if (!rgm_verdict_is_driving(facts, i)) continue;
-        if (rgm_sample_runs((rgm_sample_state)state)) ran_as[rgm_stack_of_sample(view, i)] = state;
+        int32_t stack = rgm_stack_of_sample(view, i);
+        bool driving = rgm_verdict_is_driving(facts, i);
+        if (stack >= 0 && (driving || facts->alone) && rgm_sample_runs((rgm_sample_state)state))
+            ran_as[stack] = state;
+        if (!driving) continue;
         seen++;
         ready += state == RGM_SAMPLE_WAITING_FOR_PROCESSOR;
     }
-    double kept = ready > 0 ? share_waited(facts) * seen / ready : 1, due = 0.5;
-    for (size_t i = 0; i < samples->rows && kept < 1; i++) {
-        if ((*out)[i] != RGM_SAMPLE_WAITING_FOR_PROCESSOR || !rgm_verdict_is_driving(facts, i)) continue;
-        due += kept;
-        if (due >= 1)
+    double kept = ready > 0 ? fmin(1, share_waited(facts) * seen / ready) : 1, due = 0.5;
+    for (size_t i = 0; i < samples->rows; i++) {
+        int32_t stack = rgm_stack_of_sample(view, i);
+        bool driving = rgm_verdict_is_driving(facts, i);
+        if ((*out)[i] != RGM_SAMPLE_WAITING_FOR_PROCESSOR || stack < 0 || !(driving || facts->alone))
+            continue;
+        if (driving) due += kept;
+        if (driving && due >= 1)
             due -= 1;
         else
-            (*out)[i] = ran_as[rgm_stack_of_sample(view, i)];
+            (*out)[i] = ran_as[stack];
     }
 done:
     rgm_free(ran_as);

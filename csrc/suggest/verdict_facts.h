@@ -42,11 +42,13 @@ typedef struct {
     uint8_t *role;  // [n_spans] an rgm_role
     int32_t *inner; // [n_spans] the span itself or the nearest around it that has a role, -1
     rgm_cause_time causes[RGM_CAUSE_COUNT];
-    rgm_seen seen;     // as the host's side has put them down
-    int64_t samples;   // that tell
-    bool listening;    // an event loop of it waits for who asks
-    bool asks_itself;  // it is server and client at once
-    bool crowded;      // who has the processors is the program itself
+    rgm_seen seen;         // as the host's side has put them down
+    int64_t samples;       // that tell
+    bool listening;        // an event loop of it waits for who asks
+    bool asks_itself;      // it is server and client at once
+    bool crowded;          // who has the processors is the program itself, or nobody
+    bool alone;            // nobody has: some stood idle, and other programs used next to none
+    const uint8_t *states; // [samples] as rgm_verdict_states tells them
     int64_t displaced; // that found the thread without a processor for others' sake, and tell nothing of it
 } rgm_verdict_facts;
 

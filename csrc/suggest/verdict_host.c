@@ -141,31 +141,6 @@ static rgm_awaited told_by(const rgm_partition *p, size_t sample, rgm_sample_sta
     return told;
 }
 
-// Whether those who have the processors are the program's own: it and its children keep most of them busy,
-// or would without other programs. They had of each thread's wish the part that the recorded threads had of
-// theirs, so what was used by that part is what was wanted; a thread that only waits for others tells nothing
-// of it. Where it cannot be told, they are.
-static bool crowded_by_itself(const rgm_verdict_facts *facts) {
-    const rgm_policy *policy = facts->policy;
-    const rgm_pressure *pressure = &facts->view->run->pressure;
-    double used = 0, there = 0, ran = 0, waited = 0;
-    for (size_t i = 0; i < pressure->rows; i++) {
-        int64_t interval = RGM_CELL(pressure, interval_ns, i, 0), tree = RGM_CELL(pressure, tree_ns, i, -1);
-        double part = rgm_verdict_part(facts, pressure->time_ns[i], interval);
-        int32_t processors = RGM_CELL(pressure, processors, i, -1);
-        int64_t running = RGM_CELL(pressure, running_ns, i, -1);
-        if (tree < 0 || processors <= 0) continue;
-        used += part * (double)tree;
-        there += part * (double)interval * processors;
-        if (running < 0) continue;
-        ran += part * (double)running;
-        waited += part * (double)RGM_CELL(pressure, waiting_ns, i, 0);
-    }
-    bool wanted = ran > 0 && ran >= policy->verdict_own_told * used &&
-                  used * (ran + waited) >= policy->verdict_own_wanted * there * ran;
-    return !(there > 0) || used >= policy->verdict_own_busy * there || wanted;
-}
-
 // The bucket of a sample, and its stack; false where it is of another thread or time.
 static bool is_seen(const rgm_partition *p, size_t sample, rgm_role *bucket, int32_t *stack) {
     const rgm_view *view = p->facts->view;
@@ -192,9 +167,11 @@ static bool batches_are_handed_out(const rgm_partition *p) {
 static rgm_status look_at_samples(rgm_partition *p, rgm_error *err) {
     enum { IMPORTS_TO_ONE = 3 };
     const rgm_samples *samples = &p->facts->view->run->samples;
-    bool crowded = p->facts->crowded = crowded_by_itself(p->facts);
+    rgm_verdict_look_at_others(p->facts);
+    bool crowded = p->facts->crowded;
     int64_t imports = 0, most = 0; // of the samples so far, those that import by those that do not
     RGM_TRY(rgm_verdict_states(p->facts, &p->states, err));
+    p->facts->states = p->states;
     RGM_TRY(rgm_seen_init(p->seen, samples->rows, err));
     p->iterates = batches_are_handed_out(p);
     for (size_t i = 0; i < samples->rows; i++) {
@@ -376,5 +353,6 @@ rgm_status rgm_verdict_of_host(rgm_verdict_facts *facts, rgm_error *err) {
 done:
     rgm_free(p.own);
     rgm_free(p.states);
+    facts->states = NULL;
     return status;
 }

@@ -14,7 +14,14 @@
 // What the kernel did for the thread while that was computing, from the intervals within the window.
 typedef struct {
     double system, spent, faults, blocks, seconds;
+    double at_most; // that its faults can have taken
 } kernel_time;
+
+// Where the system does not tell how many huge pages it has handed out, each fault may be one.
+static double faults_at_most(const rgm_policy *policy, double faults, int64_t huge_pages) {
+    double huge = huge_pages < 0 ? faults : fmin(faults, (double)huge_pages);
+    return huge * policy->verdict_fault_ns + (faults - huge) * policy->verdict_small_fault_ns;
+}
 
 static kernel_time look_at_kernel(const rgm_verdict_facts *facts) {
     const rgm_pressure *pressure = &facts->view->run->pressure;
@@ -27,7 +34,9 @@ static kernel_time look_at_kernel(const rgm_verdict_facts *facts) {
         if (system < 0 || tree < 0) continue;
         k.system += part * (double)system;
         k.spent += part * (double)tree;
-        k.faults += part * fmax(0, (double)RGM_CELL(pressure, faults, i, 0));
+        double faults = fmax(0, (double)RGM_CELL(pressure, faults, i, 0));
+        k.faults += part * faults;
+        k.at_most += part * faults_at_most(facts->policy, faults, RGM_CELL(pressure, huge_pages, i, -1));
         k.blocks += part * fmax(0, (double)RGM_CELL(pressure, blocks, i, 0));
         k.seconds += part * (double)interval * 1e-9;
     }
@@ -68,8 +77,7 @@ static void move_kernel_time(rgm_verdict_facts *facts, const kernel_time *k, rgm
 static void explain_kernel_time(rgm_verdict_facts *facts) {
     kernel_time k = look_at_kernel(facts);
     if (!(k.seconds > 0) || !(k.spent > 0)) return;
-    bool enough = k.faults * facts->policy->verdict_fault_ns >= k.system;
-    if (enough && k.faults / k.seconds >= facts->policy->verdict_faults)
+    if (k.at_most >= k.system && k.faults / k.seconds >= facts->policy->verdict_faults)
         move_kernel_time(facts, &k, RGM_CAUSE_PAGE_FAULTS, k.faults);
     else if (k.blocks / k.seconds >= facts->policy->verdict_blocks)
         move_kernel_time(facts, &k, RGM_CAUSE_FILE, k.blocks);

@@ -78,7 +78,7 @@ static bool take(others *o, size_t sample) {
     o->seen[o->n_seen++] = thread;
     int32_t stack = rgm_stack_of_sample(view, sample);
     rgm_limit_cause cause = RGM_CAUSE_UNKNOWN;
-    rgm_sample_state state = (rgm_sample_state)RGM_CELL(samples, state, sample, RGM_SAMPLE_UNKNOWN);
+    rgm_sample_state state = (rgm_sample_state)o->facts->states[sample];
     int weight = weight_of(state, &cause);
     if (stack < 0) return true;
     if (cause == RGM_CAUSE_NETWORK && rgm_stack_is_of_server(view, stack)) weight = 0;

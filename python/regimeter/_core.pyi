@@ -653,6 +653,10 @@ class PressureTable(Table):
     """Processors that the process may use, -1 when not known."""
     blocks: NDArray[np.int64]
     """Blocks of 512 bytes that file systems read or wrote for it, -1 when not known."""
+    busy_ns: NDArray[np.int64]
+    """Time in which the processors that it may use computed for any program, mean of them; -1 when not known. [ns]"""
+    huge_pages: NDArray[np.int64]
+    """Huge pages that the system handed out at faults, of all programs; -1 when not known."""
 
 @type_check_only
 class SamplesTable(Table):

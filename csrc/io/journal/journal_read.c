@@ -23,9 +23,15 @@ static rgm_status bad(const char *what, rgm_error *err) {
     return rgm_error_set(err, RGM_FORMAT, "a %s block is inconsistent", what);
 }
 
-// The width of rows in files of before their type grew at its end (stalls got lines of source); what those
-// files do not tell is zero.
-#define WIDTH_BEFORE(type) _Generic((type){0}, rgm_stall_row: offsetof(rgm_stall_row, file), default: 0)
+// The width of rows in files of before their type grew at its end (stalls got lines of source, pressures what
+// all programs did), and of what fills the rest there, the byte: for what is not known 0 stands in the one,
+// -1 in the other.
+#define WIDTH_BEFORE(type)                                                                                   \
+    _Generic((type){0},                                                                                      \
+        rgm_stall_row: offsetof(rgm_stall_row, file),                                                        \
+        rgm_pressure_row: offsetof(rgm_pressure_row, busy_ns),                                               \
+        default: 0)
+#define UNKNOWN_BYTE(type) _Generic((type){0}, rgm_pressure_row: 0xFF, default: 0)
 
 static rgm_status take_rows(const uint8_t *payload, size_t length, size_t width, span_of_rows *out,
                             const char *what, rgm_error *err) {
@@ -84,7 +90,8 @@ static rgm_status on_threads(state *s, const uint8_t *payload, size_t length, rg
         size_t width = before ? WIDTH_BEFORE(type) : sizeof(type);                                           \
         RGM_TRY(take_rows(payload, length, width, &rows, #name, err));                                       \
         for (uint32_t i = 0; i < rows.count; i++) {                                                          \
-            type row = {0};                                                                                  \
+            type row;                                                                                        \
+            memset(&row, UNKNOWN_BYTE(type), sizeof row);                                                    \
             memcpy(&row, rows.rows + i * width, width);                                                      \
             RGM_TRY(rgm_builder_##name(s->builder, &row, err));                                              \
         }                                                                                                    \

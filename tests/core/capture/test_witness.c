@@ -269,6 +269,8 @@ TEST(pressure_is_the_difference_of_two_readings) {
     CHECK(row.interval_ns >= 20 * MS);
     CHECK(state.due_ns > row.time_ns);
     CHECK(row.running_ns >= -1 && row.waiting_ns >= -1 && row.involuntary >= 0);
+    if (access("/proc/stat", R_OK) == 0) CHECK(row.busy_ns >= 0 && row.steal_ns >= 0);
+    CHECK(row.huge_pages >= -1);
     if (access("/proc/self/schedstat", R_OK) == 0) CHECK(row.running_ns >= 0 && row.waiting_ns >= 0);
     CHECK_EQ_I64(row.throttled_ns, -1); // no folder was named
     rgm_pressure_reset(&state);

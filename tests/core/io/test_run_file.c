@@ -226,6 +226,28 @@ TEST(stalls_of_before_there_were_lines) {
     unlink(path);
 }
 
+// Rows of pressure did not tell at first what all programs did: 96 bytes each.
+TEST(pressure_of_before_all_programs_were_counted) {
+    const char *path = temp_path("pressure.rgm");
+    const struct {
+        uint32_t zero, count;
+        int64_t rows[2][12];
+    } pressures = {0, 2, {{50, 50, 1, 2, 3, 4, 5, 6, 7, 8, 2, 9}, {90, 40, 1, 2, 3, 4, 5, 6, 7, 8, 2, 11}}};
+    _Static_assert(sizeof pressures == 8 + 2 * 96, "as it was written");
+    rgm_bytes out = {0};
+    rgm_frame_write_head(&out, RGM_FILE_JOURNAL, 7);
+    frame_put(&out, RGM_FRAME_PRESSURES, &pressures, sizeof pressures);
+    frame_put(&out, RGM_FRAME_END, (uint64_t[]){1}, 8);
+    REQUIRE(frames_write(path, &out));
+    rgm_run *run = load_of(path, RGM_LOAD_STRICT);
+    REQUIRE(run && run->pressure.rows == 2);
+    CHECK_EQ_I64(run->pressure.interval_ns[1], 40);
+    CHECK_EQ_I64(run->pressure.blocks[1], 11);
+    CHECK(run->pressure.busy_ns[1] == -1 && run->pressure.huge_pages[1] == -1);
+    rgm_run_free(run);
+    unlink(path);
+}
+
 // Sound check sums around content that is not: refused with the place, or skipped.
 TEST(blocks_with_impossible_content) {
     const char *path = temp_path("content.rgm");

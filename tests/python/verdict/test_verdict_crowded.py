@@ -208,6 +208,40 @@ def test_few_samples_are_called_that_and_the_kernel_says_how_many_are_of_others(
     assert ("too few to tell its share" in found.why, found.confidence == "low") == (doubt, doubt), found
 
 
+READY_AWAITS_WORKS = ("waiting_for_processor", "waiting_for_thread", "interpreting")
+
+
+def of_two_threads(busy_ms: int) -> regimeter.Run:
+    """Build a run of a thread that waits for another's work; each is found ready once in a while.
+
+    The program used one of four processors, and anybody so long of each, on the mean.
+    """
+    ready, awaits, works = (_core.SAMPLE_STATES.index(name) for name in READY_AWAITS_WORKS)
+    looks = [(ready if at % 8 == 0 else awaits, ready if at % 4 == 2 else works) for at in range(40)]
+    files = ("/a/program.py", "/usr/lib/python3.11/threading.py", "/a/program.py")
+    names = ("ask", "wait", "work")
+    return build_run(
+        [span("scope", "program", 0, 0, 400 * MS)], ({"process": 1, "thread": 7},),
+        stacks=[{"function": name, "file": file, "line": line, "parent": parent}
+                for name, file, line, parent in zip(names, files, (3, 300, 9), (-1, 0, -1), strict=True)],
+        samples=[{"time_ns": (5 + 10 * at) * MS + who, "state": state, "thread": 7 + who, "stack": 1 + who}
+                 for at, states in enumerate(looks) for who, state in enumerate(states)],
+        pressure=[{"time_ns": 400 * MS, "interval_ns": 400 * MS, "running_ns": 20 * MS, "waiting_ns": 10 * MS,
+                   "throttled_ns": -1, "steal_ns": 0, "tree_ns": 400 * MS, "processors": 4,
+                   "busy_ns": busy_ms * MS if busy_ms >= 0 else -1}],
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("busy_ms", [101, 110, 300, -1])
+def test_others_that_used_nothing_held_nothing_up(busy_ms: int) -> None:
+    """-1: a recording of before the system was asked what all programs used."""
+    found = verdict(of_two_threads(busy_ms))
+    assert (found.cause, found.causes[0].place) == ("python", "work (program.py:9)"), found.why
+    assert ("other programs had the processors" in found.why) == (busy_ms not in {101, 110}), found.why
+    # The kernel has counted 1 of 40 samples' time; the sampler held up the rest.
+    assert found.shares.get("processor", 0) <= 1.5 / 40, found.shares
+
+
 @pytest.mark.parametrize(("samples", "sure"), [(1, False), (3, True), (100, True)])
 def test_samples_that_all_tell_the_same_are_sure_of_it_where_they_are_many(samples: int, sure: bool) -> None:
     native = {"state": _core.SAMPLE_STATES.index("native"), "thread": 7, "stack": 0, "lane": 0, "span": 0}
