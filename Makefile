@@ -9,6 +9,8 @@ BASE_PYTHON ?=
 GPU_PYTHON ?= $(if $(wildcard $(PACKAGE)),$(PY),python3)
 FUZZ_SECONDS ?= 600
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+# One worker more than processors: a third of a test's time it waits for what it has started.
+WORKERS ?= $(shell expr $(JOBS) + 1)
 # The order of the Python tests is drawn from this number; pytest's first lines show it.
 SEED ?= random
 
@@ -87,7 +89,7 @@ demo: $(PACKAGE) ## record a real training loop, import a real trace; leaves dem
 # CORE_TESTS=test-asan runs the C tests under the sanitizers instead; CORE_TESTS= runs none of them.
 CORE_TESTS ?= test-core
 test: $(ENVIRONMENT) $(PACKAGE) $(CORE_TESTS) ## C tests, then the Python tests that need no GPU, in random order (SEED)
-	$(PY) -m pytest -n $(JOBS) --dist worksteal -m 'not gpu' --shuffle $(SEED)
+	$(PY) -m pytest -n $(WORKERS) --dist worksteal -m 'not gpu' --shuffle $(SEED)
 
 test-alone: $(ENVIRONMENT) $(PACKAGE) ## every file of Python tests in a process of its own
 	$(PY) tools/test_alone.py
