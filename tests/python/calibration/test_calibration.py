@@ -13,7 +13,7 @@ from published import check
 from small_calibration import SMALL, ceilings_of, made
 
 from regimeter import Calibration, GPUProfiler, _core, calibrate
-from regimeter.calibration import Ceiling, calibration_for, device, measure, sampling, store
+from regimeter.calibration import Ceiling, calibration_for, device, host, measure, sampling, store
 from regimeter.calibration import text as shown
 from regimeter.calibration.notice import Notice
 from regimeter.cli import main
@@ -269,3 +269,28 @@ def test_a_verbose_profiler_calibrates_at_once_and_prints_the_table(counted, cap
         assert "10.0 GB/s" in said
     with GPUProfiler():
         assert capsys.readouterr().out == ""
+
+
+# --- what disturbs --------------------------------------------------------------------------------------------
+
+
+def test_batches_that_nobody_disturbed_make_the_figure_by_themselves():
+    """Two of four; the disturbed ones would be the faster."""
+    policy = store.policy({"batches": 4, "batch": 1, "tries": 1, "stolen": 0.1})
+    samples = iter([(1.0, 0.0), (2.0, 0.0), (0.5, 0.9), (2.5, 0.0), (0.4, 0.9)])  # the first one warms up
+    found = sampling.timed(sampling.Effort(False, policy), "memory_latency", "test", lambda: next(samples), None)
+    value, spread = _core.calibrate_figure([2.0e9, 2.5e9], True)
+    assert (found.value, found.spread, found.samples) == (value, spread, 4)
+
+
+@pytest.mark.parametrize(("taken", "said"), [(0.0, False), (0.9, False), (1.1, True)])
+def test_what_disturbed_is_said_above_its_threshold(taken, said):
+    policy = store.policy({})
+    before = {"time_s": 0.0, "load": 2 * taken * policy["busy_load"], "switches": 0.0, "steal": 0.0, "all_time": 0.0}
+    after = {
+        "time_s": 10.0, "load": 0.0, "switches": 10 * taken * policy["busy_switches"],
+        "steal": 1e6 * taken * policy["steal"], "all_time": 1e6,
+    }  # fmt: skip
+    doubts = " / ".join(host._doubts(before, after, 2, policy))
+    words = ("the machine was busy", "involuntary context switches", "the hypervisor took")
+    assert [word in doubts for word in words] == [said] * 3, doubts
