@@ -102,12 +102,18 @@ def read(
             parts.append(part)
     groups = by_program(parts, left_out)
     chosen = choose([as_one(group) for group in groups], left_out, source, files)
-    runs = [part.held if rank in (part.stated, -1) else with_rank(part.held, rank) for part, rank in chosen]
+    runs = [part.held if rank == -1 or _has(part.held, rank) else with_rank(part.held, rank) for part, rank in chosen]
     if left_out:
         runs[0] = with_anomaly(runs[0], SKIPPED, len(left_out), _name(left_out))
     if len(runs) == 1:
         return runs[0]
     return merge_ranks(runs)[0]
+
+
+def _has(run: "Run", rank: int) -> bool:
+    """Whether its tables name the rank; those of a recording do not, whose environment states it."""
+    files = run.tables.files.rank.tolist()
+    return bool(files) and all(one == rank for one in files)
 
 
 def read_part(kind: "type[Run]", path: str, strict: bool, name: str | None = None) -> "Part[Run] | str":

@@ -2,6 +2,9 @@
 """Directories and patterns of rank files: which belong together, and what is said of the others."""
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 from traces import trace_path
@@ -45,6 +48,18 @@ def test_a_directory_of_ranks(tmp_path):
     assert left_out(run) == ""
     table = run.analyse("breakdown")
     assert dict(zip(table.rank.tolist(), table.n_kernel.tolist(), strict=True)) == {r: r + 1 for r in range(11)}
+
+
+def test_recordings_are_of_the_ranks_that_their_launcher_stated(tmp_path):
+    """Their names do not tell, or tell something else."""
+    code = "import sys, regimeter\nwith regimeter.GPUProfiler(path=sys.argv[1]) as p, p.profile(sys.argv[2]): pass"
+    for name, rank in (("first.rgm", "1"), ("of_rank3.rgm", "0")):
+        command = [sys.executable, "-c", code, str(tmp_path / name), f"as rank {rank}"]
+        subprocess.run(command, env={**os.environ, "RANK": rank, "WORLD_SIZE": "2"}, check=True, timeout=120)
+    run = load(tmp_path)
+    ranks_of = run.lanes.rank[run.spans.lane].tolist()
+    assert dict(zip(map(run.string, run.spans.name), ranks_of, strict=True)) == {"as rank 0": 0, "as rank 1": 1}
+    assert left_out(run) == ""
 
 
 def test_a_list_and_several_arguments(tmp_path, capsys):
