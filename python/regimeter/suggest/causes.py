@@ -210,7 +210,7 @@ FORWARD_LAYER = Words(
 
 # Of "scope", where more time lies between the scopes.
 SPARSE = Words(
-    "The scope {place} takes {share} of {of}; where most of it went is not recorded.",
+    "Where most of {of} went is not recorded: the largest scope, {place}, takes {share} of it.",
     "Put scopes around more of the program, or record with stacks: regimeter record PROGRAM.",
 )
 
