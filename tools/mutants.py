@@ -28,8 +28,8 @@ PLACE = ROOT / "build" / "mutants"
 SITE = PLACE / "site"
 COPIED = ("csrc", "cmake", "tests/core", "tests/fakes", "CMakeLists.txt", "pyproject.toml", "docs/regimeter.1")
 PACKAGE = "python/regimeter"
-# A mutant that loops for ever is found too.
-PATIENCE_S = 600
+# A mutant that loops for ever is found too; programs of C take seconds.
+PATIENCE_S, CORE_PATIENCE_S = 600, 120
 BUILDS = {"module": ("-DREGIMETER_PYTHON=ON", "-DCMAKE_BUILD_TYPE=Release"), "tests": ("-DREGIMETER_BUILD_TESTS=ON",)}
 
 
@@ -142,14 +142,14 @@ def finds(test: str) -> bool:
         if not ninja("tests", stem):
             return True
         command, environment = [str(PLACE / "tests" / stem)], dict(os.environ)
-        cwd = PLACE / "tests"
+        cwd, patience = PLACE / "tests", CORE_PATIENCE_S
     else:
         options = ("-q", "-x", "-p", "no:cacheprovider", "-m", "not gpu")
         command = [sys.executable, "-m", "pytest", *options, str(test_file(test))]
         path = os.pathsep.join(filter(None, (str(SITE), os.environ.get("PYTHONPATH"))))
-        environment, cwd = {**os.environ, "PYTHONPATH": path}, ROOT
+        environment, cwd, patience = {**os.environ, "PYTHONPATH": path}, ROOT, PATIENCE_S
     try:
-        done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, timeout=PATIENCE_S, check=False)
+        done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, timeout=patience, check=False)
     except subprocess.TimeoutExpired:
         return True
     return done.returncode != 0
