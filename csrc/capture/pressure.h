@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What kept this process from its processors, by the kernel's own counts: waiting in run queues
 // (/proc/self/task/ID/schedstat), time that a hypervisor or any program took (/proc/stat), limits of control
-// groups (cpu.stat), huge pages (/proc/vmstat) and what getrusage counts: context switches that nobody asked
-// for, time in the kernel, page faults, and the processor time of this process and its children: where others
-// have the processors, those tell whether the others are the program's own. Read by the drainer; a recording
-// thread does nothing for it.
+// groups (cpu.stat), huge pages (/sys/kernel/mm) and what getrusage counts: context switches that nobody
+// asked for, time in the kernel, page faults, and the processor time of this process and its children: where
+// others have the processors, those tell whether the others are the program's own. Read by the drainer; a
+// recording thread does nothing for it.
 //
 // Each reading is the difference to the one before. A source that takes long to read, such as /proc/stat on a
 // machine with hundreds of processors, is read more rarely, so that it stays below RGM_PRESSURE_SHARE of the

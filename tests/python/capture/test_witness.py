@@ -74,6 +74,20 @@ def test_switched_off_and_older_files_say_that_nothing_is_known(tmp_path):
     assert Witness.of(regimeter.load(tmp_path / "old.json")) is None
 
 
+def test_intervals_of_an_older_document_do_not_tell_what_all_programs_did(tmp_path):
+    run = recorded(GPUProfiler(path=tmp_path / "run.rgm", **OFTEN))
+    run.export_json(tmp_path / "run.json")
+    document = json.loads((tmp_path / "run.json").read_text())
+    intervals = document["witness"]["intervals"]
+    del intervals["busy_ns"], intervals["huge_pages"]
+    (tmp_path / "old.json").write_text(json.dumps(document))
+    old, pressure = regimeter.load(tmp_path / "old.json").tables.pressure, run.tables.pressure
+    assert len(pressure)
+    assert old.interval_ns.tolist() == pressure.interval_ns.tolist()
+    assert old.blocks.tolist() == pressure.blocks.tolist()
+    assert {*old.busy_ns.tolist(), *old.huge_pages.tolist()} == {-1}
+
+
 LOOKS = ("time_ns", "lane", "processor", "cpu_ns", "throughput_ns", "memory_ns")
 
 
