@@ -14,8 +14,8 @@ static const char *const series[] = {RGM_GOVERNED(RGM_TOKEN)};
 static rgm_governor_cost cost_of(rgm_session *session) {
     rgm_session_stats stats;
     rgm_session_get_stats(session, &stats);
-    int64_t looks_ns = atomic_load(&session->stacks.cpu_ns),
-            resident_ns = atomic_load(&session->sampler.cpu_ns);
+    int64_t looks_ns = atomic_load(&session->sampling.stacks_cpu_ns),
+            resident_ns = atomic_load(&session->sampling.memory_cpu_ns);
     int64_t machine_ns = atomic_load(&session->pressure_cpu_ns);
     // The drainer has not yet said what its present turn took, of which the question is a part.
     int64_t drainer_ns = stats.service_cpu_ns - looks_ns - resident_ns;
@@ -47,15 +47,15 @@ static void pass_on(rgm_session *session, const uint32_t *one_in, int64_t now_ns
         rgm_session_value(session, series[i], one_in[i], now_ns);
         rgm_session_note(session, RGM_ANOMALY_RATES_CHANGED, 1);
     }
-    atomic_store(&session->stacks.one_in, one_in[RGM_GOVERNED_stacks]);
-    atomic_store(&session->sampler.one_in, one_in[RGM_GOVERNED_resident]);
+    atomic_store(&session->sampling.stacks_one_in, one_in[RGM_GOVERNED_stacks]);
+    atomic_store(&session->sampling.memory_one_in, one_in[RGM_GOVERNED_resident]);
 }
 
 void rgm_session_govern_anew(rgm_session *session) {
     rgm_governor_start(&session->governor, (double)session->options.budget_ppm * 1e-6);
     for (int i = 0; i < RGM_GOVERNED_COUNT; i++) atomic_store(&session->one_in[i], 1);
-    atomic_store(&session->stacks.one_in, 1);
-    atomic_store(&session->sampler.one_in, 1);
+    atomic_store(&session->sampling.stacks_one_in, 1);
+    atomic_store(&session->sampling.memory_one_in, 1);
 }
 
 void rgm_session_govern(rgm_session *session, int64_t now_ns) {

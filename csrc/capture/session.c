@@ -221,7 +221,7 @@ rgm_status rgm_session_new(rgm_session **session, const rgm_session_options *opt
     s->journal.fd = -1;
     s->sites_dirty = UINT32_MAX;
     s->threads_dirty = UINT32_MAX;
-    s->sampler_interval_ns = options->sample_interval_ns;
+    rgm_sampling_init(&s->sampling, options->sample_interval_ns, options->sample_heartbeat_ns);
     atomic_store(&s->pool_target, POOL_FIRST);
     pthread_mutex_init(&s->state_mutex, NULL);
     pthread_mutex_init(&s->drain_mutex, NULL);
@@ -304,6 +304,7 @@ void rgm_session_free(rgm_session *session) {
     release_all(session->recorders);
     release_all(session->retired);
     rgm_stack_sampler_release(&session->stacks);
+    rgm_sampling_release(&session->sampling);
     if (session->pool.cells)
         for (rgm_block *block; (block = rgm_queue_pop(&session->pool));) rgm_free(block);
     rgm_queue_release(&session->pool);
@@ -366,8 +367,9 @@ void rgm_session_get_stats(rgm_session *session, rgm_session_stats *stats) {
     pthread_mutex_unlock(&session->state_mutex);
     pthread_mutex_unlock(&session->drain_mutex);
     for (int log = 0; log < RGM_LOG_COUNT; log++) stats->rows[log] = rgm_row_log_total(&session->logs[log]);
-    stats->service_cpu_ns = atomic_load(&session->drainer_cpu_ns) + atomic_load(&session->sampler.cpu_ns) +
-                            atomic_load(&session->stacks.cpu_ns);
+    stats->service_cpu_ns = atomic_load(&session->drainer_cpu_ns) +
+                            atomic_load(&session->sampling.memory_cpu_ns) +
+                            atomic_load(&session->sampling.stacks_cpu_ns);
     uint64_t now = rgm_clock_ticks();
     for (int what = 0; what < RGM_OWN_COUNT; what++) {
         uint64_t ticks = atomic_load(&session->own[what]);

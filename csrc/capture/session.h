@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A recording session: recorders, call sites, the pool of blocks, the drainer thread, the memory sampler
+// A recording session: recorders, call sites, the pool of blocks, the drainer thread, the sampling thread
 // and, with a path, the journal.
 //
 // Threads: begin and end of scopes by any thread; everything else here by any thread too, under the
@@ -18,7 +18,6 @@
 #include "model/run.h"
 
 typedef struct rgm_journal rgm_journal;
-typedef struct rgm_sampler rgm_sampler;
 
 enum { RGM_SITE_DISABLED = 1, RGM_SITE_SAMPLED = 2 };
 
@@ -114,8 +113,8 @@ void rgm_session_sampling(rgm_session *session, int64_t interval_ns);
 void rgm_session_stacks(rgm_session *session, const rgm_stack_source *source);
 // Why they are not sampled any more, "" where they are or nobody asked for it.
 const char *rgm_session_stacks_refused(rgm_session *session);
-// Has a session's threads call this in passing: the drainer, which may be held up by it, and the stack
-// sampler, which may not. Once, before the first scope; the argument outlives the session.
+// Has a session's threads call this in passing: the drainer, which may be held up by it, and the one that
+// samples, which may not. Once, before the first scope; the argument outlives the session.
 typedef void (*rgm_session_look)(void *arg, bool may_wait);
 void rgm_session_on_pass(rgm_session *session, rgm_session_look look, void *arg);
 // In a forked child whose parent's stacks were sampled: sample the child's, without waiting for a scope.

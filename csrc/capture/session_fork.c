@@ -91,7 +91,6 @@ static void child_reset(rgm_session *s) {
     for (int what = 0; what < RGM_OWN_COUNT; what++) atomic_store(&s->own[what], 0);
     atomic_store(&s->drainer_cpu_ns, 0);
     atomic_store(&s->pressure_cpu_ns, 0);
-    atomic_store(&s->sampler.cpu_ns, 0);
     for (uint32_t id = 0; id < atomic_load(&s->site_count); id++)
         atomic_store(&rgm_session_site_at(s, id)->skipped, 0);
     s->recorder_count = 0;
@@ -113,7 +112,7 @@ static void child_reset(rgm_session *s) {
     s->stalled = s->stall_told = false;
     atomic_store(&s->child_pending, s->path && atomic_load(&s->id));
     s->drainer_running = false;
-    s->sampler.running = false;
+    rgm_sampling_forked(s);
     rgm_stack_sampler_forked(&s->stacks);
     rgm_session_govern_anew(s);
     rgm_cond_init(&s->drainer_wake);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the files of capture/ share of a session.
 //
-// Lock order: registry, drain, state, stacks, logs (in their order), strings, time. The drain lock covers
-// everything that is on its way out (the recorders' drainer side, journal, `written`) and is held while files
-// are written; the time lock covers the time base, which is asked by those who may not wait for a file; the
-// state lock covers the rest.
+// Lock order: registry, drain, state, sampling, stacks, logs (in their order), strings, time. The drain lock
+// covers everything that is on its way out (the recorders' drainer side, journal, `written`) and is held
+// while files are written; the time lock covers the time base, which is asked by those who may not wait for a
+// file; the state lock covers the rest.
 #ifndef RGM_CAPTURE_SESSION_STATE_H
 #define RGM_CAPTURE_SESSION_STATE_H
 
@@ -15,7 +15,7 @@
 #include "capture/listening.h"
 #include "capture/pressure.h"
 #include "capture/row_log.h"
-#include "capture/sampler.h"
+#include "capture/sampling.h"
 #include "capture/session.h"
 #include "capture/stack_sampler.h"
 #include "capture/witness.h"
@@ -64,8 +64,7 @@ struct rgm_session {
     bool drainer_running, drainer_stop;
     _Atomic(int64_t) drainer_cpu_ns;
     pthread_cond_t drainer_wake;
-    rgm_sampler sampler;
-    int64_t sampler_interval_ns;
+    rgm_sampling sampling;
     rgm_stack_sampler stacks;
     _Atomic(rgm_session_look) look; // in passing, NULL for none
     void *look_arg;

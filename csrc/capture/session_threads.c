@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The threads of a session: the one that drains and looks around, and the samplers of memory and of stacks.
+// The threads of a session: the one that drains and looks around, and the one that samples.
 #include "base/thread.h"
 #include "capture/session.h"
 #include "capture/session_state.h"
 
 enum { POOL_MOST = 64 }; // blocks that wait for threads
-
-static void sample_sink(void *arg, const rgm_sample *sample) {
-    rgm_session_rows(arg, RGM_LOG_SAMPLES, sample, 1);
-}
 
 // What else ran on the machine, by the drainer, or by whoever has joined it.
 void rgm_session_take_pressure(rgm_session *session, bool last) {
@@ -63,15 +59,6 @@ static void *drain_loop(void *arg) {
     return NULL;
 }
 
-static void sampler_begin(rgm_session *session) {
-    rgm_error err;
-    rgm_error_clear(&err);
-    if (session->sampler.running || session->sampler_interval_ns <= 0) return;
-    if (rgm_sampler_start(&session->sampler, session->sampler_interval_ns,
-                          session->options.sample_heartbeat_ns, sample_sink, session, &err) != RGM_OK)
-        rgm_session_note(session, RGM_ANOMALY_INTERNAL, 1);
-}
-
 void rgm_session_start_threads(rgm_session *session) {
     if (session->drainer_running) return;
     session->drainer_stop = false;
@@ -79,21 +66,17 @@ void rgm_session_start_threads(rgm_session *session) {
     session->drainer_running =
         rgm_thread_start(&session->drainer, "rgm-drain", drain_loop, session, NULL) == RGM_OK;
     if (!session->drainer_running) rgm_session_note(session, RGM_ANOMALY_INTERNAL, 1);
-    sampler_begin(session);
-    if (session->stacks.source && rgm_stack_sampler_start(&session->stacks, session) != RGM_OK)
-        rgm_session_note(session, RGM_ANOMALY_INTERNAL, 1);
+    rgm_sampling_start(session);
 }
 
-// The sampler takes no state lock, so it may be waited for under it.
 void rgm_session_stop_threads(rgm_session *session) {
     pthread_mutex_lock(&session->state_mutex);
     bool running = session->drainer_running;
     session->drainer_stop = true;
     session->drainer_running = false;
     pthread_cond_signal(&session->drainer_wake);
-    rgm_sampler_stop(&session->sampler);
     pthread_mutex_unlock(&session->state_mutex);
-    rgm_stack_sampler_stop(&session->stacks);
+    rgm_sampling_stop(session);
     if (running) pthread_join(session->drainer, NULL);
 }
 
@@ -110,15 +93,7 @@ const char *rgm_session_stacks_refused(rgm_session *session) {
 
 void rgm_session_resume(rgm_session *session) {
     pthread_mutex_lock(&session->state_mutex);
-    if (session->stacks.source && session->stacks.forked && atomic_load(&session->id))
+    if (session->stacks.source && session->sampling.forked && atomic_load(&session->id))
         rgm_session_start_threads(session);
-    pthread_mutex_unlock(&session->state_mutex);
-}
-
-void rgm_session_sampling(rgm_session *session, int64_t interval_ns) {
-    pthread_mutex_lock(&session->state_mutex);
-    rgm_sampler_stop(&session->sampler);
-    session->sampler_interval_ns = interval_ns;
-    if (session->recorders && !session->stopped) sampler_begin(session);
     pthread_mutex_unlock(&session->state_mutex);
 }

@@ -4,9 +4,7 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "base/hash.h"
 #include "base/memory.h"
-#include "base/thread.h"
 #include "capture/heap_sampler.h"
 #include "capture/session_state.h"
 #include "capture/thread_activity.h"
@@ -210,8 +208,8 @@ static void look_at_all(rgm_stack_sampler *stacks, rgm_walker *walker) {
     }
 }
 
-// False when there is nothing to be sampled any more.
-static bool sample_all(rgm_stack_sampler *stacks, rgm_walker *walker) {
+bool rgm_stack_sampler_look(rgm_stack_sampler *stacks) {
+    rgm_walker *walker = stacks->walker;
     const char *reason = "";
     int64_t thread;
     uint32_t number = 0;
@@ -231,61 +229,20 @@ static bool sample_all(rgm_stack_sampler *stacks, rgm_walker *walker) {
     return !*reason;
 }
 
-// From half the interval to one and a half.
-static int64_t next_pause(rgm_stack_sampler *stacks, int64_t interval_ns) {
-    uint32_t one_in = atomic_load(&stacks->one_in);
-    if (one_in > 1) interval_ns *= one_in;
-    stacks->random = rgm_hash_u64(stacks->random + 1);
-    return interval_ns / 2 + (int64_t)(stacks->random % (uint64_t)(interval_ns > 0 ? interval_ns : 1));
-}
-
 // What was drawn since the last look.
-static void take_rest(rgm_stack_sampler *stacks, rgm_walker *walker) {
+static void take_rest(rgm_stack_sampler *stacks) {
     const char *reason = "";
-    if (!walker || !stacks->watches_heap) return;
+    if (!stacks->watches_heap) return;
     pthread_mutex_lock(&stacks->rows_mutex);
-    if (stacks->source->begin(walker, &reason)) rgm_heap_take(stacks, walker);
+    if (stacks->source->begin(stacks->walker, &reason)) rgm_heap_take(stacks, stacks->walker);
     pthread_mutex_unlock(&stacks->rows_mutex);
-}
-
-static void *sample_loop(void *arg) {
-    rgm_stack_sampler *stacks = arg;
-    const char *reason = NULL;
-    int64_t interval_ns = stacks->session->options.stacks_interval_ns;
-    int64_t due_ns = rgm_clock_monotonic_ns() + next_pause(stacks, interval_ns);
-    rgm_walker *walker = stacks->source->start(&reason);
-    if (!walker) atomic_store(&stacks->refused, reason);
-    pthread_mutex_lock(&stacks->mutex);
-    while (walker && !stacks->stop) {
-        int64_t now_ns = rgm_clock_monotonic_ns();
-        if (now_ns < due_ns) {
-            rgm_cond_wait(&stacks->wake, &stacks->mutex, due_ns - now_ns);
-            continue;
-        }
-        pthread_mutex_unlock(&stacks->mutex);
-        bool more = sample_all(stacks, walker);
-        rgm_witness_beside(stacks->session);
-        rgm_session_look_around(stacks->session, false);
-        atomic_store_explicit(&stacks->cpu_ns, rgm_thread_cpu_ns(), memory_order_relaxed);
-        pthread_mutex_lock(&stacks->mutex);
-        due_ns += next_pause(stacks, interval_ns);
-        if (due_ns < now_ns)
-            due_ns = now_ns + next_pause(stacks, interval_ns); // held up: what was due is gone
-        if (!more) break;
-    }
-    pthread_mutex_unlock(&stacks->mutex);
-    take_rest(stacks, walker);
-    if (walker) stacks->source->stop(walker);
-    return NULL;
 }
 
 // --- life -------------------------------------------------------------------------------------------------
 
 void rgm_stack_sampler_init(rgm_stack_sampler *stacks) {
     *stacks = (rgm_stack_sampler){0};
-    pthread_mutex_init(&stacks->mutex, NULL);
     pthread_mutex_init(&stacks->rows_mutex, NULL);
-    rgm_cond_init(&stacks->wake);
 }
 
 static bool take_row(void *arg, const rgm_stack_row *row) {
@@ -301,16 +258,25 @@ static rgm_status prepare(rgm_stack_sampler *stacks, rgm_session *session) {
     return RGM_OK;
 }
 
-rgm_status rgm_stack_sampler_start(rgm_stack_sampler *stacks, rgm_session *session) {
-    if (stacks->running) return RGM_OK;
+rgm_status rgm_stack_sampler_begin(rgm_stack_sampler *stacks, rgm_session *session) {
     RGM_TRY(prepare(stacks, session));
-    stacks->stop = false;
-    stacks->random = rgm_clock_ticks();
     int64_t period = session->options.allocations_bytes;
     stacks->watches_heap = stacks->watches_heap || (period > 0 && rgm_heap_begin(stacks->source, period));
-    rgm_status status = rgm_thread_start(&stacks->thread, "rgm-stacks", sample_loop, stacks, NULL);
-    stacks->running = status == RGM_OK;
-    return status;
+    return RGM_OK;
+}
+
+bool rgm_stack_sampler_open(rgm_stack_sampler *stacks) {
+    const char *reason = NULL;
+    stacks->walker = stacks->source->start(&reason);
+    if (!stacks->walker) atomic_store(&stacks->refused, reason);
+    return stacks->walker;
+}
+
+void rgm_stack_sampler_close(rgm_stack_sampler *stacks) {
+    if (!stacks->walker) return;
+    take_rest(stacks);
+    stacks->source->stop(stacks->walker);
+    stacks->walker = NULL;
 }
 
 static void forget_all(rgm_stack_sampler *stacks) {
@@ -318,15 +284,7 @@ static void forget_all(rgm_stack_sampler *stacks) {
     stacks->known_count = 0;
 }
 
-void rgm_stack_sampler_stop(rgm_stack_sampler *stacks) {
-    pthread_mutex_lock(&stacks->mutex);
-    bool running = stacks->running;
-    stacks->running = false;
-    stacks->stop = true;
-    pthread_cond_signal(&stacks->wake);
-    pthread_mutex_unlock(&stacks->mutex);
-    if (!running) return;
-    pthread_join(stacks->thread, NULL);
+void rgm_stack_sampler_end(rgm_stack_sampler *stacks) {
     if (stacks->watches_heap) rgm_heap_end();
     stacks->watches_heap = false;
     forget_all(stacks);
@@ -337,8 +295,6 @@ void rgm_stack_sampler_release(rgm_stack_sampler *stacks) {
     rgm_stack_tree_free(stacks->tree);
     rgm_free(stacks->known);
     rgm_free(stacks->frames);
-    pthread_cond_destroy(&stacks->wake);
-    pthread_mutex_destroy(&stacks->mutex);
     pthread_mutex_destroy(&stacks->rows_mutex);
     *stacks = (rgm_stack_sampler){0};
 }
@@ -353,10 +309,6 @@ void rgm_stack_sampler_clear(rgm_stack_sampler *stacks) {
 
 void rgm_stack_sampler_forked(rgm_stack_sampler *stacks) {
     rgm_stack_sampler_clear(stacks);
-    stacks->forked = stacks->running;
-    stacks->running = false;
+    stacks->walker = NULL;
     if (stacks->watches_heap) rgm_heap_forget(); // it was the parent's
-    atomic_store(&stacks->cpu_ns, 0);
-    pthread_mutex_init(&stacks->mutex, NULL); // the thread that may have held it is the parent's
-    rgm_cond_init(&stacks->wake);
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stack sampler: a thread that looks where all threads of the process are, at intervals that vary by half
-// of themselves around their mean, so that they do not keep step with a loop. The threads that it looks at do
-// nothing for it.
+// The stack sampler: looks where all threads of the process are, from a thread of its own (sampling.h). The
+// threads that it looks at do nothing for it.
 //
 // A look: the clocks of all threads are read, then at once where those stand whose clocks went on, then what
 // each of them does, the one with the language's lock last: it may have to be waited for. A thread that has
@@ -35,26 +34,25 @@ typedef struct {
     const rgm_stack_source *source; // NULL: never
     rgm_session *session;
     rgm_stack_tree *tree;
-    pthread_t thread;
-    pthread_mutex_t mutex; // of `stop`
-    pthread_cond_t wake;
+    rgm_walker *walker;         // of the thread that looks
     pthread_mutex_t rows_mutex; // of the tree and what is kept of threads, while rows are on their way
-    bool running, stop, forked, watches_heap;
-    uint64_t random;
+    bool watches_heap;
     rgm_sampled_thread *known;
     size_t known_count;
     rgm_source_frame *frames;
     uint32_t due[RGM_STACK_THREADS]; // numbers
-    _Atomic(uint32_t) one_in;        // looks that are taken, 0 or 1: all
-    _Atomic(int64_t) cpu_ns;         // spent by the thread so far
     _Atomic(const char *) refused;   // why stacks are not sampled (any more), NULL where they are
 } rgm_stack_sampler;
 
 void rgm_stack_sampler_init(rgm_stack_sampler *stacks);
 void rgm_stack_sampler_release(rgm_stack_sampler *stacks);
-rgm_status rgm_stack_sampler_start(rgm_stack_sampler *stacks, rgm_session *session);
-// Joins the thread. It may be about to take the state lock of its session.
-void rgm_stack_sampler_stop(rgm_stack_sampler *stacks);
+// Before the thread that looks is started, and when it has ended.
+rgm_status rgm_stack_sampler_begin(rgm_stack_sampler *stacks, rgm_session *session);
+void rgm_stack_sampler_end(rgm_stack_sampler *stacks);
+// Of the thread that looks: false where there is nothing to be sampled, or nothing any more.
+bool rgm_stack_sampler_open(rgm_stack_sampler *stacks);
+bool rgm_stack_sampler_look(rgm_stack_sampler *stacks);
+void rgm_stack_sampler_close(rgm_stack_sampler *stacks);
 // While held, no rows of samples or stacks come.
 void rgm_stack_sampler_hold(rgm_stack_sampler *stacks);
 void rgm_stack_sampler_release_hold(rgm_stack_sampler *stacks);

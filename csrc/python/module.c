@@ -14,7 +14,7 @@
 #include "calibrate/device.h"
 #include "calibrate/host.h"
 #include "capture/heap_sampler.h"
-#include "capture/sampler.h"
+#include "capture/host_memory.h"
 #include "compare/race.h"
 #include "io/export/export.h"
 #include "io/journal/frame.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "capture/instructions.h"
-#include "capture/sampler.h"
+#include "capture/host_memory.h"
 #include "capture/turns.h"
 #include "capture/witness.h"
 #include "python/profiler.h"

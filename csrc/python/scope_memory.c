@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory of a scope: resident memory of the process and what the probe of a device tells, at begin and end.
-#include "capture/sampler.h"
+#include "capture/host_memory.h"
 #include "python/profiler.h"
 
 void rgm_scope_internal_failure(scope_object *scope) {

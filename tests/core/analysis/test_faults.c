@@ -5,7 +5,7 @@
 #include "analysis/times/summary.h"
 #include "base/bytes.h"
 #include "base/sort.h"
-#include "capture/sampler.h"
+#include "capture/host_memory.h"
 #include "io/journal/frame.h"
 #include "recording.h"
 

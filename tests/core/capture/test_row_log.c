@@ -3,7 +3,7 @@
 #include "capture/row_log.h"
 
 #include "base/thread.h"
-#include "capture/sampler.h"
+#include "capture/host_memory.h"
 #include "recording.h"
 
 typedef struct {

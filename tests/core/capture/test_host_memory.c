@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "capture/sampler.h"
+#include "capture/host_memory.h"
 
 #include <stdlib.h>
 #include <sys/resource.h>
 
 #include "recording.h"
-
-static int64_t cpu_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 TEST(the_resident_set_grows_with_what_is_touched) {
     enum { BYTES = 64 << 20 };
@@ -31,37 +25,32 @@ TEST(the_resident_set_grows_with_what_is_touched) {
     CHECK(rgm_memory_resident() > 0);
 }
 
-static _Atomic(int) samples;
-static _Atomic(int64_t) last_bytes;
-static void count_sample(void *arg, const rgm_sample *sample) {
-    (void)arg;
-    CHECK(sample->bytes > 0 && sample->device == -1);
-    atomic_store(&last_bytes, sample->bytes);
-    atomic_fetch_add(&samples, 1);
+TEST(an_unchanged_value_is_told_once_a_heartbeat) {
+    rgm_memory_watch rarely = {.heartbeat_ns = INT64_C(3600) * 1000000000}, always = {0};
+    rgm_sample sample;
+    CHECK(rgm_memory_look(&rarely, &sample));
+    CHECK(sample.bytes > 0 && sample.device == -1 && sample.allocated == -1);
+    int64_t told = sample.bytes;
+    for (int i = 0; i < 20; i++) CHECK(!rgm_memory_look(&rarely, &sample) || sample.bytes != told);
+    for (int i = 0; i < 20; i++) CHECK(rgm_memory_look(&always, &sample));
+    char *block = malloc(8 << 20);
+    REQUIRE(block);
+    for (size_t i = 0; i < 8 << 20; i += 1024) ((volatile char *)block)[i] = 1;
+    CHECK(rgm_memory_look(&rarely, &sample));
+    CHECK(sample.bytes > told);
+    free(block);
 }
 
-TEST(an_unchanged_value_comes_once_a_heartbeat) {
-    rgm_sampler sampler = {0};
-    int64_t cpu = cpu_ns(), from = rgm_clock_monotonic_ns();
-    CHECK_OK(rgm_sampler_start(&sampler, 1000000, 20000000, count_sample, NULL, NULL));
-    while (atomic_load(&samples) < 5) usleep(1000);
-    int64_t elapsed = rgm_clock_monotonic_ns() - from;
-    rgm_sampler_stop(&sampler);
-    rgm_sampler_stop(&sampler);
-    printf("sampler at 1 ms: %.2f %% of one core\n", 100.0 * (double)(cpu_ns() - cpu) / (double)elapsed);
-    int after = atomic_load(&samples);
-    usleep(30000);
-    CHECK_EQ_I64(atomic_load(&samples), after);
-    CHECK_NEAR((double)atomic_load(&last_bytes), (double)rgm_memory_resident(), 64e6);
-}
-
-TEST(stop_does_not_wait_for_the_interval) {
-    rgm_sampler sampler = {0};
-    atomic_store(&samples, 0);
-    CHECK_OK(rgm_sampler_start(&sampler, INT64_C(3600) * 1000000000, 1, count_sample, NULL, NULL));
-    rgm_sampler_stop(&sampler); // or the test does not end
-    CHECK(!sampler.running);
-    CHECK(atomic_load(&samples) >= 1); // although it may not have run before it was to stop
+TEST(a_session_that_ends_at_once_has_a_sample) {
+    rgm_session_options options = RGM_SESSION_DEFAULTS;
+    options.sample_interval_ns = INT64_C(3600) * 1000000000;
+    rgm_session *s = session_with(options, NULL);
+    REQUIRE(s);
+    scope_end(s, scope_begin(s, "op"));
+    rgm_run *run = session_finish(s); // or the test does not end
+    REQUIRE(run);
+    CHECK(run->memory.rows >= 1);
+    rgm_run_free(run);
 }
 
 TEST(a_session_samples_while_it_records) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "capture/sampler.h"
+#include "capture/host_memory.h"
 
 #include <dlfcn.h>
 #include <stdatomic.h>
@@ -10,7 +10,6 @@
 
 #include "base/clock.h"
 #include "base/descriptor.h"
-#include "base/thread.h"
 
 static _Atomic(int) statm_fd = -1;
 
@@ -81,59 +80,17 @@ bool rgm_memory_malloc(int64_t *in_use, int64_t *held) {
     return true;
 }
 
-// The last look is taken after the end was asked for: a session that ends before this thread ran has one,
-// too.
-static void *sample_loop(void *arg) {
-    rgm_sampler *sampler = arg;
-    int64_t last_bytes = -2, last_ns = 0;
-    for (bool ends = false;;) {
-        rgm_sample sample = {.ticks = rgm_clock_ticks(),
-                             .bytes = rgm_memory_resident(),
-                             .allocated = -1,
-                             .reserved = -1,
-                             .device = -1};
-        int64_t now = rgm_clock_monotonic_ns();
-        if (sample.bytes >= 0 && (sample.bytes != last_bytes || now - last_ns >= sampler->heartbeat_ns)) {
-            sampler->sink(sampler->arg, &sample);
-            last_bytes = sample.bytes;
-            last_ns = now;
-        }
-        atomic_store_explicit(&sampler->cpu_ns, rgm_thread_cpu_ns(), memory_order_relaxed);
-        if (ends) return NULL;
-        uint32_t one_in = atomic_load(&sampler->one_in);
-        pthread_mutex_lock(&sampler->mutex);
-        if (!sampler->stop)
-            rgm_cond_wait(&sampler->wake, &sampler->mutex, sampler->interval_ns * (one_in ? one_in : 1));
-        ends = sampler->stop;
-        pthread_mutex_unlock(&sampler->mutex);
-    }
-}
-
-rgm_status rgm_sampler_start(rgm_sampler *sampler, int64_t interval_ns, int64_t heartbeat_ns,
-                             rgm_sampler_sink sink, void *arg, rgm_error *err) {
-    if (rgm_memory_resident() < 0)
-        return rgm_error_set(err, RGM_UNAVAILABLE,
-                             "host memory cannot be sampled: /proc/self/statm is not readable");
-    pthread_mutex_init(&sampler->mutex, NULL);
-    rgm_cond_init(&sampler->wake);
-    sampler->stop = false;
-    sampler->interval_ns = interval_ns;
-    sampler->heartbeat_ns = heartbeat_ns;
-    sampler->sink = sink;
-    sampler->arg = arg;
-    rgm_status status = rgm_thread_start(&sampler->thread, "rgm-memory", sample_loop, sampler, err);
-    sampler->running = status == RGM_OK;
-    return status;
-}
-
-void rgm_sampler_stop(rgm_sampler *sampler) {
-    if (!sampler->running) return;
-    pthread_mutex_lock(&sampler->mutex);
-    sampler->stop = true;
-    pthread_cond_signal(&sampler->wake);
-    pthread_mutex_unlock(&sampler->mutex);
-    pthread_join(sampler->thread, NULL);
-    sampler->running = false;
-    pthread_cond_destroy(&sampler->wake);
-    pthread_mutex_destroy(&sampler->mutex);
+bool rgm_memory_look(rgm_memory_watch *watch, rgm_sample *sample) {
+    *sample = (rgm_sample){.ticks = rgm_clock_ticks(),
+                           .bytes = rgm_memory_resident(),
+                           .allocated = -1,
+                           .reserved = -1,
+                           .device = -1};
+    int64_t now_ns = rgm_clock_monotonic_ns();
+    if (sample->bytes < 0 ||
+        (sample->bytes == watch->bytes && watch->told_ns && now_ns - watch->told_ns < watch->heartbeat_ns))
+        return false;
+    watch->bytes = sample->bytes;
+    watch->told_ns = now_ns;
+    return true;
 }
