@@ -86,9 +86,14 @@ typedef struct {
 
 static bool has_waited(const rgm_sampled_thread *t) { return t->fresh && in_a_wait(t->state); }
 
+static rgm_thread_file *kept_open(const rgm_stack_sampler *stacks, const rgm_sampled_thread *t,
+                                  rgm_thread_file *file) {
+    return t - stacks->known < RGM_STACK_FILES ? file : NULL;
+}
+
 // Who waited last time mostly does again, and then the clock need not be read.
 static activity ask(const rgm_stack_sampler *stacks, rgm_sampled_thread *t, int64_t begin_cpu_ns) {
-    rgm_thread_file *file = t - stacks->known < RGM_STACK_FILES ? &t->file : NULL;
+    rgm_thread_file *file = kept_open(stacks, t, &t->wait_file);
     activity now = {.cpu_ns = begin_cpu_ns};
     bool waited = has_waited(t);
     if (waited) now.wait = rgm_thread_waits(t->thread, file, &now.address);
@@ -100,11 +105,12 @@ static activity ask(const rgm_stack_sampler *stacks, rgm_sampled_thread *t, int6
 
 // Who gets on runs, who sleeps in the system waits, and who is ready may have been put aside by this thread a
 // moment ago.
-static rgm_sample_state state_of(const rgm_stack_sampler *stacks, rgm_walker *walker,
-                                 const rgm_sampled_thread *t, activity now, int64_t begin_cpu_ns) {
+static rgm_sample_state state_of(const rgm_stack_sampler *stacks, rgm_walker *walker, rgm_sampled_thread *t,
+                                 activity now, int64_t begin_cpu_ns) {
     if (now.cpu_ns > begin_cpu_ns) return running(stacks, walker, t, now.cpu_ns);
     bool mostly_ran = t->cpu_ns >= 0 && 2 * (begin_cpu_ns - t->cpu_ns) > t->now_ns - t->at_ns;
-    if (now.wait == RGM_WAITS_FOR_PROCESSOR && mostly_ran && rgm_thread_displaced(t->thread))
+    if (now.wait == RGM_WAITS_FOR_PROCESSOR && mostly_ran &&
+        rgm_thread_displaced(t->thread, kept_open(stacks, t, &t->place_file)))
         return running(stacks, walker, t, begin_cpu_ns);
     return waiting(stacks, walker, now.wait, now.address);
 }
@@ -169,7 +175,8 @@ static void meet(rgm_stack_sampler *stacks, int64_t thread, uint32_t number) {
 // --- all threads ------------------------------------------------------------------------------------------
 
 static void forget(rgm_sampled_thread *t) {
-    rgm_thread_file_close(&t->file);
+    rgm_thread_file_close(&t->wait_file);
+    rgm_thread_file_close(&t->place_file);
     rgm_free(t->kept.frames);
 }
 

@@ -54,10 +54,12 @@ static bool is_ours(const rgm_thread_file *file) {
            info.st_ino == file->inode;
 }
 
-static bool read_kept(int64_t thread, rgm_thread_file *file, char *text, size_t room) {
+// From its beginning, of a file that stays open, or of one opened for this where `file` is NULL.
+static bool read_kept(int64_t thread, const char *name, rgm_thread_file *file, char *text, size_t room) {
     struct stat info;
+    if (!file) return read_of(thread, name, text, room);
     if (!file->fd) {
-        int fd = open_of(thread, "syscall");
+        int fd = open_of(thread, name);
         if (fd >= 0 && fstat(fd, &info) != 0) info = (struct stat){0};
         if (fd >= 0) *file = (rgm_thread_file){fd + 1, info.st_dev, info.st_ino};
     }
@@ -163,8 +165,7 @@ static rgm_thread_wait by_page(int64_t thread) {
 rgm_thread_wait rgm_thread_waits(int64_t thread, rgm_thread_file *file, uint64_t *address) {
     char text[256], *end;
     *address = 0;
-    bool some =
-        file ? read_kept(thread, file, text, sizeof text) : read_of(thread, "syscall", text, sizeof text);
+    bool some = read_kept(thread, "syscall", file, text, sizeof text);
     if (some && strncmp(text, "running", 7) == 0) return RGM_WAITS_FOR_PROCESSOR;
     long call = some ? strtol(text, &end, 10) : 0;
     if (!some || end == text) return by_state(thread);
@@ -179,11 +180,11 @@ void rgm_thread_file_close(rgm_thread_file *file) {
     *file = (rgm_thread_file){0};
 }
 
-bool rgm_thread_displaced(int64_t thread) {
+bool rgm_thread_displaced(int64_t thread, rgm_thread_file *file) {
     enum { PROCESSOR = 39 };
     char text[512];
     int here = sched_getcpu();
-    if (!read_of(thread, "stat", text, sizeof text)) return false;
+    if (!read_kept(thread, "stat", file, text, sizeof text)) return false;
     const char *at = strrchr(text, ')');
     for (int field = 2; at && field < PROCESSOR; field++) at = strchr(at + 1, ' ');
     return at && here >= 0 && atoi(at) == here;

@@ -20,8 +20,8 @@ typedef enum {
     RGM_WAITS_OTHERWISE,
 } rgm_thread_wait;
 
-// The kernel's file about what a thread waits for, kept open where that is worth it: opening it takes three
-// times as long as reading it. Zero is none.
+// One of the kernel's files about a thread, kept open where that is worth it: opening it takes three times as
+// long as reading it. Zero is none.
 typedef struct {
     int fd; // plus 1
     uint64_t device, inode;
@@ -32,7 +32,7 @@ typedef struct {
 rgm_thread_wait rgm_thread_waits(int64_t thread, rgm_thread_file *file, uint64_t *address);
 // A descriptor that the program has closed, and that is another file's now, is left alone.
 void rgm_thread_file_close(rgm_thread_file *file);
-// Whether the calling thread has the processor that this thread was on last.
-bool rgm_thread_displaced(int64_t thread);
+// Whether the calling thread has the processor that this thread was on last. `file` as above, another one.
+bool rgm_thread_displaced(int64_t thread, rgm_thread_file *file);
 
 #endif

@@ -38,6 +38,8 @@ class DeviceWitness:
 def devices_of(run: "Run") -> tuple[DeviceWitness, ...]:
     """Return the devices that telemetry tells of, by ordinal; a value holds until the next one of its series."""
     counters = run.tables.counters
+    if not (counters.device >= 0).any():
+        return ()
     names = {run.string(series): series for series in np.unique(counters.series).tolist()}
 
     def held(name: str, device: int) -> tuple[Any, Any]:
