@@ -140,13 +140,22 @@ static rgm_status find_steps(rgm_verdict_facts *facts, rgm_error *err) {
     return RGM_OK;
 }
 
-// All steps, where there are enough to be the program; else everything that was recorded.
+// Other processes of a recording may have run before or after the one that drives it: their time is not its.
+static bool of_other_process(const rgm_verdict_facts *facts, size_t row) {
+    const rgm_run *run = facts->view->run;
+    uint32_t lane = rgm_view_lane(facts->view, row);
+    return facts->lane >= 0 && facts->view->lane_device[lane] < 0 &&
+           RGM_CELL(&run->lanes, process, lane, -1) != RGM_CELL(&run->lanes, process, facts->lane, -1);
+}
+
+// All steps, where there are enough to be the program; else everything that was recorded of its process.
 static void find_window(rgm_verdict_facts *facts) {
     const rgm_view *view = facts->view;
     facts->start_ns = INT64_MAX, facts->end_ns = INT64_MIN;
     bool by_steps = (double)facts->n_steps >= facts->policy->verdict_steps_least;
     for (size_t i = 0; i < (by_steps ? facts->n_steps : view->n_spans); i++) {
         size_t row = by_steps ? facts->steps[i] : i;
+        if (!by_steps && of_other_process(facts, row)) continue;
         int64_t start = rgm_view_start(view, row), end = rgm_view_end(view, row);
         if (start < facts->start_ns) facts->start_ns = start;
         if (end > facts->end_ns) facts->end_ns = end;

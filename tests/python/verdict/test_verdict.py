@@ -3,6 +3,9 @@
 
 import functools
 import json
+import os
+import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -339,3 +342,25 @@ def test_every_cause_has_words() -> None:
 def test_lines_fit_their_width() -> None:
     found = verdict(recorded(PROGRAMS["python"]))
     assert all(len(line) <= 80 for line in verdict_lines(found, 80))
+
+
+# Ranks of one job that were recorded one after another.
+RANK = """import sys, time, regimeter
+with regimeter.GPUProfiler(path=sys.argv[1], stacks=True) as profiler, profiler.profile("works"):
+    end = time.thread_time() + 0.5
+    while time.thread_time() < end:
+        sum(range(1000))
+"""
+
+
+def test_the_time_between_processes_that_ran_in_turn_is_nobodys(tmp_path: Path) -> None:
+    for rank in "01":
+        command = [sys.executable, "-c", RANK, str(tmp_path / f"{rank}.rgm")]
+        subprocess.run(command, env={**os.environ, "RANK": rank, "WORLD_SIZE": "2"}, check=True, timeout=120)
+        time.sleep(0.5)
+    run = regimeter.load(tmp_path)
+    spans = run.spans.duration_ns
+    assert len(spans) == 2 and run.duration_ns > sum(spans.tolist()) + 4e8
+    found = verdict(run)
+    assert found.window_ms == pytest.approx(max(spans.tolist()) / 1e6, rel=0.01)
+    assert found.cause == "python", found
