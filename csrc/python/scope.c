@@ -4,8 +4,8 @@
 // tells what is meant (0: enter, 3: exit, 1: decorate). Scopes come from a free list of the profiler.
 #include <string.h>
 
-#include "capture/instructions.h"
 #include "capture/host_memory.h"
+#include "capture/instructions.h"
 #include "capture/turns.h"
 #include "capture/witness.h"
 #include "python/profiler.h"

@@ -1,24 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """Importing what the end of a command needs while it waits for a program: by a thread of the lowest priority.
 
-What reads and shows a run takes 0.1 s of a processor to import, for which a program that has run for a while need not
+What reads and shows a run takes 0.2 s of a processor to import, for which a program that has run for a while need not
 wait at its end.
 """
 
 import _thread
 import contextlib
-import importlib
 import os
 import time
+from collections.abc import Callable, Iterator
 
 AFTER_S = 1.0  # a shorter program has better uses for the processors
 
 
 class Ahead:
-    """A module of this package, imported once the program has run for a while."""
+    """What is imported, a step at a time, once the program has run for a while."""
 
-    def __init__(self, module: str, after_s: float = AFTER_S) -> None:
-        self._module, self._after_s, self._over = module, after_s, False
+    def __init__(self, steps: Callable[[], Iterator[object]], after_s: float = AFTER_S) -> None:
+        self._steps, self._after_s, self._over = steps, after_s, False
 
     def begin(self, child: int) -> None:
         """Begin to wait; there is a child by now, so that none is forked beside the thread."""
@@ -36,4 +36,6 @@ class Ahead:
         with contextlib.suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, 0, 19)  # on Linux, of this thread
         with contextlib.suppress(Exception):  # who needs it imports it again, and hears of it
-            importlib.import_module(self._module, __package__)
+            for _ in self._steps():
+                if self._over:
+                    return

@@ -7,6 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
@@ -212,7 +213,7 @@ def run(arguments: argparse.Namespace) -> int:
     options = _options(arguments, name)  # what is wrong with them is said before there is a file
     reserved = reserve(arguments.output, name)
     interval_ms = _resident_ms(arguments, options)
-    ahead = Ahead(".outcome")
+    ahead = Ahead(needed_at_the_end)
     with launch(options, command, reserved.file, arguments.layout) as (started, environment):
         outcome = supervise.run_child(started, environment, round(interval_ms * 1e6), ahead.begin)
     ahead.end()
@@ -231,6 +232,15 @@ def run(arguments: argparse.Namespace) -> int:
         _say(f"regimeter: no report: {describe(error)[0]}; {_place(reserved.file)}")
         whole = False
     return supervise.end_like(outcome) or (0 if whole else FAILED)
+
+
+def needed_at_the_end() -> Iterator[object]:
+    """Import what the end of this command does, a step at a time."""
+    yield import_module(".outcome", __package__)
+    yield import_module("numpy.ma")  # which numpy.unique imports
+    for module in ("..run.ranks", "..suggest.verdict", "..analysis.result"):
+        yield import_module(module, __package__)
+    yield import_module("..analysis.catalog", __package__).find_verbs()
 
 
 def _resident_ms(arguments: argparse.Namespace, options: dict[str, Any]) -> float:

@@ -44,21 +44,43 @@ def test_what_the_supervisor_imports_before_the_program(tmp_path):
 def test_what_the_report_needs_is_imported_while_the_program_runs():
     code = """if True:
         import sys, time
+        from regimeter.cli import record
         from regimeter.cli.ahead import Ahead
 
         for ended in (True, False):
-            ahead = Ahead(".outcome", 0.05)
+            ahead = Ahead(record.needed_at_the_end, 0.05)
             ahead.begin(0)
             if ended:
                 ahead.end()
             until = time.monotonic() + (0.5 if ended else 60)
-            while "regimeter.cli.outcome" not in sys.modules and time.monotonic() < until:
+            while "regimeter.analysis.waiting" not in sys.modules and time.monotonic() < until:
                 time.sleep(0.01)
-            print("regimeter.cli.outcome" in sys.modules)
-        from regimeter.cli import outcome  # waits for the other thread to end it
-        outcome.Recording
+            print("regimeter.cli.outcome" in sys.modules, "regimeter.analysis.waiting" in sys.modules)
+        from regimeter.analysis import waiting  # waits for the other thread to end it
+        waiting.VERBS
         """
-    assert printed(code).split() == ["False", "True"]
+    assert printed(code).split() == ["False", "False", "True", "True"]
+
+
+def test_the_report_imports_nothing_beyond_that(tmp_path):
+    code = """if True:
+        import json, sys
+        from regimeter.cli import main, record, supervise
+
+        run_child, before = supervise.run_child, set()
+
+        def run_child_after_imports(*all):
+            for _ in record.needed_at_the_end():
+                pass
+            before.update(sys.modules)
+            return run_child(*all)
+
+        supervise.run_child = run_child_after_imports
+        assert main(["record", "-o", sys.argv[1], "-c", "sum(i * i for i in range(2_000_000))"]) == 0
+        print(json.dumps(sorted(set(sys.modules) - before)))
+        """
+    late = json.loads(printed(code, str(tmp_path / "run.rgm")).splitlines()[-1])
+    assert [name for name in late if name.partition(".")[0] in ("numpy", "regimeter")] == []
 
 
 def test_what_is_imported_and_started_in_the_program(tmp_path):

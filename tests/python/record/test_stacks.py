@@ -149,7 +149,9 @@ def test_a_library_is_at_the_line_that_calls_it(program):
     assert int(own.self.sum()) == int(lines.self.sum()) == len(run.samples)
     first = int(np.argmax(own.self))
     assert (run.string(own.function[first]), int(own.line[first])) == ("wraps", 4)
-    assert own.self[first] > 0.8 * len(run.samples)
+    # Importing the library takes its time, too, and what is left of the program's where others have the processors.
+    inside = count(run, lambda frames, state: "wraps" in [frame[0] for frame in frames])[True]
+    assert own.self[first] > 0.9 * inside > 20
     assert "textwrap.py" in {Path(run.string(name)).name for name in lines.file[lines.self > 0]}
     assert "textwrap.py" not in {Path(run.string(name)).name for name in own.file[own.self > 0]}
 
