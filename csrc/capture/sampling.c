@@ -61,11 +61,13 @@ static void book(_Atomic(int64_t) *spent_ns, int64_t *booked_ns) {
     *booked_ns = cpu_ns;
 }
 
-// One waking: the memory first, under the lock, so that who sets its interval knows that the last look at the
-// old one has been taken.
+// One waking, which is the stacks' where they are due: without the memory it would be taken all the same. The
+// memory first, under the lock, so that who sets its interval knows that the last look at the old one has
+// been taken.
 static void look(rgm_session *session, due *next, int64_t now_ns, int64_t *booked_ns) {
     rgm_sampling *sampling = &session->sampling;
     bool stacks = now_ns >= next->stacks_ns;
+    if (stacks) book(&sampling->stacks_cpu_ns, booked_ns);
     if (next->memory_ns < INT64_MAX && now_ns >= next->memory_ns - (stacks ? nearness(session) : 0)) {
         look_at_memory(session);
         next->memory_ns = now_ns + rarer(sampling->memory_interval_ns, &sampling->memory_one_in);
