@@ -101,6 +101,7 @@ static void *sampling_loop(void *arg) {
             look(session, &next, now_ns, &booked_ns);
     }
     if (sampling->memory_interval_ns > 0) look_at_memory(session);
+    book(&sampling->memory_cpu_ns, &booked_ns);
     pthread_mutex_unlock(&sampling->mutex);
     rgm_stack_sampler_close(&session->stacks);
     return NULL;

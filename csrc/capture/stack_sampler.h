@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stack sampler: looks where all threads of the process are, from a thread of its own (sampling.h). The
+// The stack sampler: looks where all threads of the process are, from the sampling thread (sampling.h). The
 // threads that it looks at do nothing for it.
 //
 // A look: the clocks of all threads are read, then at once where those stand whose clocks went on, then what
