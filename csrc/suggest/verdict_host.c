@@ -129,6 +129,9 @@ static rgm_awaited told_by(const rgm_partition *p, size_t sample, rgm_sample_sta
     const rgm_view *view = p->facts->view;
     rgm_awaited told = {.cause = whole_cause(bucket), .stack = stack, .state = state};
     if (told.cause == RGM_CAUSE_INPUT) told.elsewhere = rgm_verdict_awaits_processes(view, stack);
+    // A collection for the objects that an import makes is paid once, with it.
+    if (told.cause == RGM_CAUSE_GARBAGE_COLLECTION && rgm_stack_imports(view, stack))
+        told.cause = RGM_CAUSE_IMPORTS;
     if (told.cause != RGM_CAUSE_UNKNOWN) return told;
     if (bucket == RGM_ROLE_NONE && p->iterates && rgm_stack_iterates(view, stack))
         return (rgm_awaited){.cause = RGM_CAUSE_INPUT, .stack = stack};
@@ -218,9 +221,9 @@ static void divide_by_samples(rgm_partition *p) {
         rgm_limit_cause fixed = whole_cause((rgm_role)bucket);
         if (fixed == RGM_CAUSE_UNKNOWN && !(samples > 0) && bucket != RGM_ROLE_NONE)
             fixed = running_cause((rgm_role)bucket, RGM_SAMPLE_RUNNING);
-        if (fixed != RGM_CAUSE_UNKNOWN || !(samples > 0)) {
+        if (fixed != RGM_CAUSE_UNKNOWN || !(samples > 0)) p->facts->causes[fixed].count += p->spans[bucket];
+        if (p->of_cause[bucket][fixed] == p->of_bucket[bucket]) { // no sample tells otherwise
             rgm_cause_time_add(&p->facts->causes[fixed], whole, variance);
-            p->facts->causes[fixed].count += p->spans[bucket];
             continue;
         }
         for (int cause = 0; cause < RGM_CAUSE_COUNT; cause++) {

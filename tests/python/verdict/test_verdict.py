@@ -181,11 +181,19 @@ def test_a_call_that_keeps_the_lock_is_no_loop_of_python(where: str, tmp_path: P
     assert found.sentence.startswith("Python code is the limit")
 
 
-def test_what_an_import_waits_for_is_the_import(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "module",
+    [
+        "import time\nfor _ in range(20):\n    time.sleep(0.04)\n",
+        "import gc\nmade = [[index] for index in range(300_000)]\nfor _ in range(20):\n    gc.collect()\n",
+    ],
+    ids=["waits", "collects"],
+)
+def test_what_an_import_does_meanwhile_is_the_import(module: str, tmp_path: Path) -> None:
     package = tmp_path / "site-packages"
     package.mkdir()
-    (package / "waits.py").write_text("import time\nfor _ in range(20):\n    time.sleep(0.04)\n")
-    code = f"import sys\nsys.path.insert(0, {str(package)!r})\nimport waits\n"
+    (package / "slow.py").write_text(module)
+    code = f"import sys\nsys.path.insert(0, {str(package)!r})\nimport slow\n"
     found = verdict(regimeter.load(record(tmp_path, code)))
     assert found.cause == "imports", (found.sentence, found.why)
 
