@@ -11,51 +11,66 @@
 #include "base/clock.h"
 #include "base/descriptor.h"
 
+// Any thread may ask first, and many ask at once: so this is no rgm_kept_file, and that it still is the
+// kernel's is seen by what it says.
 static _Atomic(int) statm_fd = -1;
 
-static int statm_open(void) {
-    int fd = atomic_load(&statm_fd);
-    if (fd >= 0) return fd;
-    fd = rgm_descriptor_open("/proc/self/statm", O_RDONLY, 0);
-    int expected = -1;
-    if (fd >= 0 && !atomic_compare_exchange_strong(&statm_fd, &expected, fd)) {
-        close(fd);
-        fd = expected;
+// Resident pages and those of them that others share; false where the file says something else, or nothing.
+static bool statm_read(int fd, int64_t *resident, int64_t *shared) {
+    enum { SIZE, RESIDENT, SHARED, FIELDS = 7 };
+    char text[128], *at = text;
+    int64_t found[FIELDS];
+    ssize_t length = fd >= 0 ? pread(fd, text, sizeof text - 1, 0) : -1;
+    if (length <= 0) return false;
+    text[length] = '\0';
+    for (int i = 0; i < FIELDS; i++) {
+        char *begin = at;
+        found[i] = strtoll(begin, &at, 10);
+        if (at == begin || *at++ != (i + 1 < FIELDS ? ' ' : '\n')) return false;
     }
-    return fd;
+    *resident = found[RESIDENT];
+    *shared = found[SHARED];
+    return at == text + length;
+}
+
+static int statm_open(void) {
+    rgm_kept_file file;
+    return rgm_kept_open(&file, "/proc/self/statm", O_RDONLY, 0) ? rgm_kept_descriptor(&file) : -1;
+}
+
+// As above, in bytes. What the program has put in the file's place stays open.
+static bool memory_now(int64_t *resident, int64_t *shared) {
+    static _Atomic(long) page;
+    int fd = atomic_load(&statm_fd);
+    if (!statm_read(fd, resident, shared)) {
+        int opened = statm_open();
+        if (!statm_read(opened, resident, shared) ||
+            !atomic_compare_exchange_strong(&statm_fd, &fd, opened)) {
+            if (opened >= 0) close(opened);
+            if (!statm_read(atomic_load(&statm_fd), resident, shared)) return false;
+        }
+    }
+    if (!atomic_load_explicit(&page, memory_order_relaxed)) atomic_store(&page, sysconf(_SC_PAGESIZE));
+    long bytes = atomic_load_explicit(&page, memory_order_relaxed);
+    *resident *= bytes;
+    *shared *= bytes;
+    return true;
 }
 
 void rgm_memory_reopen(void) {
+    int64_t resident, shared;
     int fd = atomic_exchange(&statm_fd, -1);
-    if (fd >= 0) close(fd);
-}
-
-// Resident pages and those of them that others share, as bytes; false where they cannot be read.
-static bool statm_read(int64_t *resident, int64_t *shared) {
-    static _Atomic(long) page;
-    char text[128];
-    int fd = statm_open();
-    if (fd < 0) return false;
-    ssize_t length = pread(fd, text, sizeof text - 1, 0);
-    if (length <= 0) return false;
-    text[length] = '\0';
-    char *at = text;
-    while (*at && *at != ' ') at++; // the first number is the virtual size
-    if (!atomic_load_explicit(&page, memory_order_relaxed)) atomic_store(&page, sysconf(_SC_PAGESIZE));
-    long bytes = atomic_load_explicit(&page, memory_order_relaxed);
-    *resident = strtoll(at, &at, 10) * bytes;
-    *shared = strtoll(at, &at, 10) * bytes;
-    return true;
+    if (statm_read(fd, &resident, &shared)) close(fd);
 }
 
 int64_t rgm_memory_resident(void) {
     int64_t resident, shared;
-    return statm_read(&resident, &shared) ? resident : -1;
+    return memory_now(&resident, &shared) ? resident : -1;
 }
 
 int64_t rgm_memory_private(void) {
     int64_t resident, shared;
-    return statm_read(&resident, &shared) ? resident - shared : -1;
+    return memory_now(&resident, &shared) ? resident - shared : -1;
 }
 
 int64_t rgm_memory_resident_peak(void) {

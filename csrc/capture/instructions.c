@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/descriptor.h"
@@ -23,10 +22,10 @@ enum {
 enum { LOG_ROOM = 1 << 24, LINE_ROOM = 96 };
 
 static struct {
-    int log; // descriptor
+    rgm_kept_file log;
     pid_t process;
     off_t at; // what is before has been read
-} source = {.log = -1};
+} source;
 
 // Rotations of a register by 128 bits in all, then an exchange of a register with itself, is what Valgrind
 // looks for; it takes the address of the arguments from rax and leaves the answer in rdx.
@@ -85,15 +84,16 @@ static void take(answer *found, const char *text, size_t length) {
 static uint64_t read_answer(void) {
     char text[4096];
     answer found = {.count = RGM_INSTRUCTIONS_UNKNOWN};
-    for (ssize_t length; (length = pread(source.log, text, sizeof text, source.at)) > 0; source.at += length)
+    int log = rgm_kept_descriptor(&source.log);
+    for (ssize_t length; (length = pread(log, text, sizeof text, source.at)) > 0; source.at += length)
         take(&found, text, (size_t)length);
-    if (source.at > LOG_ROOM && ftruncate(source.log, 0) < 0) return found.count; // a larger log is no harm
+    if (source.at > LOG_ROOM && ftruncate(log, 0) < 0) return found.count; // a larger log is no harm
     return found.count;
 }
 
 // --- the source -------------------------------------------------------------------------------------------
 
-bool rgm_instructions_counting(void) { return source.log >= 0 && source.process == getpid(); }
+bool rgm_instructions_counting(void) { return source.log.number && source.process == getpid(); }
 
 void rgm_instructions_pause(void) {
     if (rgm_instructions_counting()) ask(TOGGLE_COLLECT, 0, 0);
@@ -110,22 +110,20 @@ uint64_t rgm_instructions_read(void) {
 
 rgm_status rgm_instructions_open(const char *log, rgm_error *err) {
     if (rgm_instructions_counting()) return RGM_OK;
-    if (source.log >= 0) return rgm_error_set(err, RGM_UNAVAILABLE, "a forked process is not counted");
+    if (source.log.number) return rgm_error_set(err, RGM_UNAVAILABLE, "a forked process is not counted");
     if (!ask(RUNNING_ON_VALGRIND, 0, 0))
         return rgm_error_set(err, RGM_UNAVAILABLE, "the program does not run under Valgrind's Callgrind");
-    int opened = rgm_descriptor_open(log, O_RDWR, 0);
-    if (opened < 0) return rgm_error_os(err, RGM_UNAVAILABLE, errno, "cannot read Callgrind's log %s", log);
-    struct stat found;
-    source.at = fstat(opened, &found) == 0 ? found.st_size : 0;
-    source.log = opened;
+    if (!rgm_kept_open(&source.log, log, O_RDWR, 0))
+        return rgm_error_os(err, RGM_UNAVAILABLE, errno, "cannot read Callgrind's log %s", log);
+    off_t end = lseek(rgm_kept_descriptor(&source.log), 0, SEEK_END);
+    source.at = end > 0 ? end : 0;
     source.process = getpid();
     ask(START_INSTRUMENTATION, 0, 0);
     rgm_instructions_pause();
     uint64_t first = rgm_instructions_read();
     rgm_instructions_resume();
     if (first != RGM_INSTRUCTIONS_UNKNOWN) return RGM_OK;
-    close(opened);
-    source.log = -1;
+    rgm_kept_close(&source.log);
     return rgm_error_set(err, RGM_UNAVAILABLE,
                          "Valgrind runs the program with another tool than Callgrind, or its messages do not "
                          "go to %s",

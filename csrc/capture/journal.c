@@ -22,24 +22,38 @@ enum {
 };
 
 // Whether the path still names the open file: another session may have put its own in place meanwhile.
-static bool still_named(const char *path, int fd) {
-    struct stat named, opened;
-    return stat(path, &named) == 0 && fstat(fd, &opened) == 0 && named.st_ino == opened.st_ino &&
-           named.st_dev == opened.st_dev;
+static bool still_named(const char *path, const rgm_kept_file *file) {
+    struct stat named;
+    return stat(path, &named) == 0 && named.st_ino == file->inode && named.st_dev == file->device;
 }
 
-static rgm_status open_locked(const char *path, int *fd, rgm_error *err) {
-    *fd = rgm_descriptor_open(path, O_RDWR | O_CREAT, 0666);
-    if (*fd < 0) return rgm_error_os(err, RGM_IO, errno, "cannot write %s", path);
-    bool locked = flock(*fd, LOCK_EX | LOCK_NB) == 0;
-    if (locked && still_named(path, *fd)) return RGM_OK;
+static rgm_status open_locked(const char *path, rgm_kept_file *file, rgm_error *err) {
+    if (!rgm_kept_open(file, path, O_RDWR | O_CREAT, 0666))
+        return rgm_error_os(err, RGM_IO, errno, "cannot write %s", path);
+    bool locked = flock(rgm_kept_descriptor(file), LOCK_EX | LOCK_NB) == 0;
+    if (locked && still_named(path, file)) return RGM_OK;
     int reason = locked ? EWOULDBLOCK : errno;
-    close(*fd);
-    *fd = -1;
+    rgm_kept_close(file);
     if (reason == EWOULDBLOCK)
         return rgm_error_set(err, RGM_BUSY,
                              "%s is being written by another session; give this one its own file", path);
     return rgm_error_os(err, RGM_IO, reason, "cannot lock %s", path);
+}
+
+// The file's descriptor. A lock that is not had again is a forked child's, which has the file from us.
+static rgm_status own_file(rgm_journal *journal, int *fd, rgm_error *err) {
+    rgm_kept_file again;
+    *fd = rgm_kept_descriptor(&journal->file);
+    if (*fd >= 0) return RGM_OK;
+    if (rgm_kept_open(&again, journal->path, O_RDWR, 0) && rgm_kept_same(&again, &journal->file)) {
+        journal->file = again;
+        *fd = rgm_kept_descriptor(&again);
+        (void)flock(*fd, LOCK_EX | LOCK_NB);
+        return RGM_OK;
+    }
+    rgm_kept_close(&again);
+    return rgm_error_set(err, RGM_IO, "%s was closed by the program, and is no longer under its name",
+                         journal->path);
 }
 
 static rgm_status keep_unfinished(const char *path, char *kept, size_t room, rgm_error *err) {
@@ -79,20 +93,18 @@ static rgm_status take_over(const char *path, int fd, char *kept, size_t room, b
 }
 
 // Different for two files that are made at the same time, by one process or by several.
-static uint32_t new_file_id(int fd) {
+static uint32_t new_file_id(const rgm_kept_file *file) {
     struct {
         int64_t monotonic_ns, pid;
         uint64_t ticks, inode;
-    } seed = {rgm_clock_monotonic_ns(), getpid(), rgm_clock_ticks(), 0};
-    struct stat info;
-    if (fstat(fd, &info) == 0) seed.inode = (uint64_t)info.st_ino;
+    } seed = {rgm_clock_monotonic_ns(), getpid(), rgm_clock_ticks(), file->inode};
     return rgm_crc32c(0, &seed, sizeof seed) | 1u;
 }
 
 static bool is_full(int reason) { return reason == ENOSPC || reason == EDQUOT || reason == EFBIG; }
 
 // Asks for room for `bytes` and, after them, for the last frames; 0, or the reason why there is none.
-static int keep_room(rgm_journal *journal, int64_t bytes) {
+static int keep_room(rgm_journal *journal, int fd, int64_t bytes) {
     int64_t end = journal->length + bytes + LAST_BYTES;
     struct rlimit limit;
     if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
@@ -101,7 +113,7 @@ static int keep_room(rgm_journal *journal, int64_t bytes) {
     int64_t more = PROMISE_BYTES;
     while (end > journal->promised) {
         int64_t from = journal->promised > journal->length ? journal->promised : journal->length;
-        int reason = rgm_disk_budget_reserve(journal->disk_limit, journal->fd, from, end + more - from);
+        int reason = rgm_disk_budget_reserve(journal->disk_limit, fd, from, end + more - from);
         if (!reason)
             journal->promised = end + more;
         else if (is_full(reason) && more)
@@ -116,24 +128,25 @@ static int keep_room(rgm_journal *journal, int64_t bytes) {
 }
 
 // Somebody else has emptied or shortened the file: what is in it now is not ours to write over.
-static bool was_cut(const rgm_journal *journal) {
+static bool was_cut(const rgm_journal *journal, int fd) {
     struct stat info;
-    return fstat(journal->fd, &info) == 0 && info.st_size < journal->length;
+    return fstat(fd, &info) == 0 && info.st_size < journal->length;
 }
 
 static rgm_status write_all(rgm_journal *journal, const rgm_bytes *bytes, bool last, rgm_error *err) {
-    if (was_cut(journal))
+    int fd;
+    RGM_TRY(own_file(journal, &fd, err));
+    if (was_cut(journal, fd))
         return rgm_error_set(err, RGM_IO, "%s was cut or written over by another program", journal->path);
     journal->crowded = false;
-    int reason = last ? 0 : keep_room(journal, (int64_t)bytes->length);
+    int reason = last ? 0 : keep_room(journal, fd, (int64_t)bytes->length);
     for (size_t done = 0; !reason && done < bytes->length;) {
-        ssize_t wrote =
-            pwrite(journal->fd, bytes->data + done, bytes->length - done, journal->length + (int64_t)done);
+        ssize_t wrote = pwrite(fd, bytes->data + done, bytes->length - done, journal->length + (int64_t)done);
         if (wrote < 0 && errno == EINTR) continue;
         if (wrote <= 0) {
             reason = wrote < 0 ? errno : ENOSPC;
             // What stands before this write stays readable.
-            (void)ftruncate(journal->fd, journal->length);
+            (void)ftruncate(fd, journal->length);
             journal->promised = journal->promised == INT64_MAX ? INT64_MAX : 0; // it went with the rest
             break;
         }
@@ -154,14 +167,14 @@ static rgm_status write_head(rgm_journal *journal, rgm_error *err) {
 
 rgm_status rgm_journal_open(rgm_journal *journal, const char *path, int64_t disk_limit, char *kept,
                             size_t kept_room, rgm_error *err) {
-    *journal = (rgm_journal){.fd = -1};
+    *journal = (rgm_journal){0};
     kept[0] = '\0';
     rgm_status status = RGM_OK;
     bool again = true;
     for (int attempt = 0; again && attempt < 3; attempt++) {
         rgm_journal_close(journal);
-        RGM_GOTO(open_locked(path, &journal->fd, err));
-        RGM_GOTO(take_over(path, journal->fd, kept, kept_room, &again, err));
+        RGM_GOTO(open_locked(path, &journal->file, err));
+        RGM_GOTO(take_over(path, rgm_kept_descriptor(&journal->file), kept, kept_room, &again, err));
     }
     if (again) { // what is open now has another name, or none: it is not ours to write
         status = rgm_error_set(err, RGM_BUSY, "%s: other programs keep putting files in its place", path);
@@ -172,7 +185,7 @@ rgm_status rgm_journal_open(rgm_journal *journal, const char *path, int64_t disk
         status = rgm_error_no_memory(err);
         goto done;
     }
-    journal->series.file = new_file_id(journal->fd);
+    journal->series.file = new_file_id(&journal->file);
     journal->disk_limit = disk_limit;
     rgm_error reason;
     rgm_error_clear(&reason);
@@ -194,20 +207,22 @@ rgm_status rgm_journal_append(rgm_journal *journal, rgm_bytes *frames, bool last
 }
 
 void rgm_journal_finish(rgm_journal *journal) {
-    if (journal->fd < 0) return;
     struct stat info;
-    if (fstat(journal->fd, &info) == 0 && info.st_size == journal->length)
-        (void)ftruncate(journal->fd, journal->length);
-    (void)flock(journal->fd, LOCK_UN);
+    int fd;
+    if (!journal->path || own_file(journal, &fd, NULL) != RGM_OK) return;
+    if (fstat(fd, &info) == 0 && info.st_size == journal->length) (void)ftruncate(fd, journal->length);
+    (void)flock(fd, LOCK_UN);
 }
 
-void rgm_journal_own_path(const rgm_journal *journal, char *path, size_t room) {
-    (void)snprintf(path, room, "/proc/self/fd/%d", journal->fd);
+bool rgm_journal_own_path(rgm_journal *journal, char *path, size_t room) {
+    int fd;
+    bool has = own_file(journal, &fd, NULL) == RGM_OK;
+    if (has) (void)snprintf(path, room, "/proc/self/fd/%d", fd);
+    return has;
 }
 
 void rgm_journal_close(rgm_journal *journal) {
-    if (journal->fd >= 0) close(journal->fd);
-    journal->fd = -1;
+    rgm_kept_close(&journal->file);
     rgm_free(journal->path);
-    *journal = (rgm_journal){.fd = -1};
+    *journal = (rgm_journal){0};
 }

@@ -218,7 +218,6 @@ rgm_status rgm_session_new(rgm_session **session, const rgm_session_options *opt
     rgm_status status = RGM_OK;
     uint32_t other;
     s->options = *options;
-    s->journal.fd = -1;
     s->sites_dirty = UINT32_MAX;
     s->threads_dirty = UINT32_MAX;
     rgm_sampling_init(&s->sampling, options->sample_interval_ns, options->sample_heartbeat_ns);

@@ -96,7 +96,7 @@ static rgm_status read_journal(rgm_session *session, rgm_load_mode mode, rgm_bui
     rgm_builder_free(*builder);
     *builder = NULL;
     RGM_TRY(rgm_builder_new(builder, err));
-    rgm_journal_own_path(&session->journal, own, sizeof own);
+    if (!rgm_journal_own_path(&session->journal, own, sizeof own)) return RGM_FORMAT; // nothing is left of it
     RGM_TRY(rgm_frame_open(&reader, own, mode, err));
     rgm_status status = rgm_journal_read(&reader, *builder, &complete, err);
     int64_t lost = (int64_t)session->journal.series.next - (int64_t)reader.place_count - reader.taken -

@@ -86,14 +86,14 @@ typedef struct {
 
 static bool has_waited(const rgm_sampled_thread *t) { return t->fresh && in_a_wait(t->state); }
 
-static rgm_thread_file *kept_open(const rgm_stack_sampler *stacks, const rgm_sampled_thread *t,
-                                  rgm_thread_file *file) {
+static rgm_kept_file *kept_open(const rgm_stack_sampler *stacks, const rgm_sampled_thread *t,
+                                rgm_kept_file *file) {
     return t - stacks->known < RGM_STACK_FILES ? file : NULL;
 }
 
 // Who waited last time mostly does again, and then the clock need not be read.
 static activity ask(const rgm_stack_sampler *stacks, rgm_sampled_thread *t, int64_t begin_cpu_ns) {
-    rgm_thread_file *file = kept_open(stacks, t, &t->wait_file);
+    rgm_kept_file *file = kept_open(stacks, t, &t->wait_file);
     activity now = {.cpu_ns = begin_cpu_ns};
     bool waited = has_waited(t);
     if (waited) now.wait = rgm_thread_waits(t->thread, file, &now.address);
@@ -175,8 +175,8 @@ static void meet(rgm_stack_sampler *stacks, int64_t thread, uint32_t number) {
 // --- all threads ------------------------------------------------------------------------------------------
 
 static void forget(rgm_sampled_thread *t) {
-    rgm_thread_file_close(&t->wait_file);
-    rgm_thread_file_close(&t->place_file);
+    rgm_kept_close(&t->wait_file);
+    rgm_kept_close(&t->place_file);
     rgm_free(t->kept.frames);
 }
 

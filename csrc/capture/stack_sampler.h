@@ -23,7 +23,7 @@ typedef struct {
     int64_t thread, cpu_ns, at_ns; // its clock at the last look
     int64_t now_cpu_ns, now_ns;    // at this one
     uint64_t ticks;
-    rgm_thread_file wait_file, place_file; // what it waits for, where it ran last
+    rgm_kept_file wait_file, place_file; // what it waits for, where it ran last
     rgm_kept_stack kept;
     uint32_t stack, number; // number: the walker's
     uint8_t state;

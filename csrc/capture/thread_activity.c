@@ -20,10 +20,11 @@ int64_t rgm_thread_clock_ns(int64_t thread) {
     return clock_gettime(clock, &now) == 0 ? now.tv_sec * INT64_C(1000000000) + now.tv_nsec : -1;
 }
 
-static int open_of(int64_t thread, const char *file) {
-    char path[64];
-    (void)snprintf(path, sizeof path, "/proc/self/task/%lld/%s", (long long)thread, file);
-    return rgm_descriptor_open(path, O_RDONLY, 0);
+typedef char task_path[64];
+
+static const char *path_of(int64_t thread, const char *file, task_path path) {
+    (void)snprintf(path, sizeof(task_path), "/proc/self/task/%lld/%s", (long long)thread, file);
+    return path;
 }
 
 static bool read_text(int fd, char *text, size_t room) {
@@ -33,7 +34,8 @@ static bool read_text(int fd, char *text, size_t room) {
 }
 
 static bool read_of(int64_t thread, const char *file, char *text, size_t room) {
-    int fd = open_of(thread, file);
+    task_path path;
+    int fd = rgm_descriptor_open(path_of(thread, file, path), O_RDONLY, 0);
     bool some = read_text(fd, text, room);
     if (fd >= 0) close(fd);
     return some;
@@ -48,22 +50,13 @@ static rgm_thread_wait by_state(int64_t thread) {
     return at[2] == 'R' ? RGM_WAITS_FOR_PROCESSOR : RGM_WAITS_OTHERWISE;
 }
 
-static bool is_ours(const rgm_thread_file *file) {
-    struct stat info;
-    return file->fd && fstat(file->fd - 1, &info) == 0 && info.st_dev == file->device &&
-           info.st_ino == file->inode;
-}
-
 // From its beginning, of a file that stays open, or of one opened for this where `file` is NULL.
-static bool read_kept(int64_t thread, const char *name, rgm_thread_file *file, char *text, size_t room) {
-    struct stat info;
+static bool read_kept(int64_t thread, const char *name, rgm_kept_file *file, char *text, size_t room) {
+    task_path path;
     if (!file) return read_of(thread, name, text, room);
-    if (!file->fd) {
-        int fd = open_of(thread, name);
-        if (fd >= 0 && fstat(fd, &info) != 0) info = (struct stat){0};
-        if (fd >= 0) *file = (rgm_thread_file){fd + 1, info.st_dev, info.st_ino};
-    }
-    return read_text(file->fd - 1, text, room);
+    int fd = rgm_kept_descriptor(file);
+    if (fd < 0 && rgm_kept_open(file, path_of(thread, name, path), O_RDONLY, 0)) fd = file->number - 1;
+    return read_text(fd, text, room);
 }
 
 // A call on one descriptor waits for what that is of.
@@ -162,7 +155,7 @@ static rgm_thread_wait by_page(int64_t thread) {
 }
 
 // "running", or the number of the system call that it waits in and the call's arguments.
-rgm_thread_wait rgm_thread_waits(int64_t thread, rgm_thread_file *file, uint64_t *address) {
+rgm_thread_wait rgm_thread_waits(int64_t thread, rgm_kept_file *file, uint64_t *address) {
     char text[256], *end;
     *address = 0;
     bool some = read_kept(thread, "syscall", file, text, sizeof text);
@@ -175,12 +168,7 @@ rgm_thread_wait rgm_thread_waits(int64_t thread, rgm_thread_file *file, uint64_t
     return RGM_WAITS_AT_ADDRESS;
 }
 
-void rgm_thread_file_close(rgm_thread_file *file) {
-    if (is_ours(file)) close(file->fd - 1);
-    *file = (rgm_thread_file){0};
-}
-
-bool rgm_thread_displaced(int64_t thread, rgm_thread_file *file) {
+bool rgm_thread_displaced(int64_t thread, rgm_kept_file *file) {
     enum { PROCESSOR = 39 };
     char text[512];
     int here = sched_getcpu();

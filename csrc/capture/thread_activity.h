@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/descriptor.h"
+
 // Processor time of a thread so far in nanoseconds; -1 where there is no such thread (any more).
 int64_t rgm_thread_clock_ns(int64_t thread);
 
@@ -20,19 +22,11 @@ typedef enum {
     RGM_WAITS_OTHERWISE,
 } rgm_thread_wait;
 
-// One of the kernel's files about a thread, kept open where that is worth it: opening it takes three times as
-// long as reading it. Zero is none.
-typedef struct {
-    int fd; // plus 1
-    uint64_t device, inode;
-} rgm_thread_file;
-
 // Of a thread that has no processor. *address: of a lock or condition, where the system tells it. `file` is
-// opened when it is not; NULL opens and closes one.
-rgm_thread_wait rgm_thread_waits(int64_t thread, rgm_thread_file *file, uint64_t *address);
-// A descriptor that the program has closed, and that is another file's now, is left alone.
-void rgm_thread_file_close(rgm_thread_file *file);
+// the kernel's about this, and is opened when it is not: that takes three times as long as reading it. NULL
+// opens and closes one.
+rgm_thread_wait rgm_thread_waits(int64_t thread, rgm_kept_file *file, uint64_t *address);
 // Whether the calling thread has the processor that this thread was on last. `file` as above, another one.
-bool rgm_thread_displaced(int64_t thread, rgm_thread_file *file);
+bool rgm_thread_displaced(int64_t thread, rgm_kept_file *file);
 
 #endif

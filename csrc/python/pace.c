@@ -39,7 +39,8 @@ typedef struct {
     bool ended;
     pid_t process;
     clockid_t clock; // processor time of the observed thread
-    int stat, avoided;
+    rgm_kept_file stat;
+    int avoided;
     cpu_set_t allowed;
     rgm_frame_memory lasting;
     const PyThreadState *state;
@@ -76,7 +77,7 @@ static uint64_t look(const pace *p) {
 // On which processor the observed thread is or was last, field 39 of its stat; -1 where it is not told.
 static int processor_of(const pace *p) {
     char text[512];
-    ssize_t length = pread(p->stat, text, sizeof text - 1, 0);
+    ssize_t length = pread(rgm_kept_descriptor(&p->stat), text, sizeof text - 1, 0);
     if (length <= 0) return -1;
     text[length] = 0;
     char *at = strrchr(text, ')');
@@ -170,7 +171,7 @@ static void drop(PyObject *capsule) {
     pace *p = PyCapsule_GetPointer(capsule, capsule_name);
     if (!p) return;
     if (!PyCapsule_GetContext(capsule)) end(p);
-    close(p->stat);
+    rgm_kept_close(&p->stat);
     rgm_free(p);
 }
 
@@ -200,18 +201,18 @@ static PyObject *pace_begin(PyObject *module, PyObject *limit) {
     *p = (pace){
         .process = getpid(), .state = PyThreadState_Get(), .short_ns = (int64_t)short_ns, .avoided = -1};
     p->lasting = rgm_frames_lasting(p->state);
-    p->stat = rgm_descriptor_open("/proc/thread-self/stat", O_RDONLY, 0);
-    if (p->stat < 0 || pthread_getcpuclockid(pthread_self(), &p->clock) != 0 ||
+    if (!rgm_kept_open(&p->stat, "/proc/thread-self/stat", O_RDONLY, 0) ||
+        pthread_getcpuclockid(pthread_self(), &p->clock) != 0 ||
         sched_getaffinity(0, sizeof p->allowed, &p->allowed) != 0 || CPU_COUNT(&p->allowed) < 2 || !look(p) ||
         !start(p)) {
-        if (p->stat >= 0) close(p->stat);
+        rgm_kept_close(&p->stat);
         rgm_free(p);
         Py_RETURN_NONE;
     }
     PyObject *capsule = PyCapsule_New(p, capsule_name, drop);
     if (capsule) return capsule;
     end(p);
-    close(p->stat);
+    rgm_kept_close(&p->stat);
     rgm_free(p);
     return NULL;
 }

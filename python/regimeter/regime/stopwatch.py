@@ -16,7 +16,8 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from .. import _core
-from ..system import descriptors, scheduling
+from ..system import scheduling
+from ..system.descriptors import Kept
 from .policy import VALUE
 from .touched import Touched
 
@@ -222,7 +223,7 @@ class Interval:
         return _with_system(_measurement(row, 1, None, (row[0],)), [row])
 
 
-_files: dict[int, int] = {}  # process -> its descriptor
+_files: dict[int, Kept] = {}  # by process
 
 
 def _file_bytes() -> int:
@@ -231,8 +232,8 @@ def _file_bytes() -> int:
     try:
         if process not in _files:
             _files.clear()
-            _files[process] = descriptors.open_clear("/proc/self/io", os.O_RDONLY)
-        fields = os.pread(_files[process], 128, 0).split()
+            _files[process] = Kept("/proc/self/io")
+        fields = _files[process].read().split()
         return int(fields[1]) + int(fields[3])
     except (OSError, ValueError, IndexError):
         return 0

@@ -4,8 +4,8 @@
 import os
 
 from .. import _core
-from . import descriptors
 from .cgroup import cgroup_folders, number_of, text_of
+from .descriptors import Kept
 
 
 def total_memory() -> int | None:
@@ -51,15 +51,12 @@ class Resident:
         """Open what the system says of the process."""
         self._page = os.sysconf("SC_PAGE_SIZE")
         self._last = 0
-        try:
-            self._file = descriptors.open_clear(f"/proc/{pid}/statm", os.O_RDONLY)
-        except OSError:
-            self._file = -1
+        self._file = Kept(f"/proc/{pid}/statm")
 
     def read(self) -> int:
         """Return the bytes; after the end of the process, the last value."""
         try:
-            pages = int(os.pread(self._file, 128, 0).split()[1])
+            pages = int(self._file.read().split()[1])
         except (OSError, IndexError):
             return self._last
         if pages:  # a process that is ending has none any more

@@ -13,7 +13,7 @@ import os
 import threading
 import time
 
-from . import descriptors
+from .descriptors import Kept
 from .processors import allowed_processors
 
 MOST_THREADS = 256  # more would take longer to ask than most calls take
@@ -28,7 +28,7 @@ class Watch:
 
     def __init__(self) -> None:
         self._pid = 0
-        self._files: dict[int, int] = {}
+        self._files: dict[int, Kept] = {}
 
     def __del__(self) -> None:
         self._close()
@@ -45,7 +45,7 @@ class Watch:
         if len(threads) > MOST_THREADS:
             threads = [threading.get_native_id()]
         for gone in self._files.keys() - set(threads):
-            os.close(self._files.pop(gone))
+            self._files.pop(gone).close()
         return {thread: found for thread in threads if (found := self._read_one(thread)) is not None}
 
     def ready_ns(self) -> int:
@@ -60,16 +60,15 @@ class Watch:
         try:
             file = self._files.get(thread)
             if file is None:
-                file = descriptors.open_clear(f"/proc/self/task/{thread}/schedstat", os.O_RDONLY)
-                self._files[thread] = file
-            fields = os.pread(file, 64, 0).split()
+                file = self._files[thread] = Kept(f"/proc/self/task/{thread}/schedstat")
+            fields = file.read().split()
             return time.clock_gettime_ns((~thread << 3) | PER_THREAD), int(fields[1])
         except (OSError, ValueError, IndexError):
             return None
 
     def _close(self) -> None:
         while self._files:
-            os.close(self._files.popitem()[1])
+            self._files.popitem()[1].close()
 
 
 _own = threading.local()

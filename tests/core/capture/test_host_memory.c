@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "capture/host_memory.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "recording.h"
 
@@ -23,6 +25,35 @@ TEST(the_resident_set_grows_with_what_is_touched) {
     free(block);
     rgm_memory_reopen();
     CHECK(rgm_memory_resident() > 0);
+}
+
+static int statm_number(void) {
+    for (int fd = 3; fd < 1024; fd++) {
+        char link[32], place[64];
+        (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+        ssize_t length = readlink(link, place, sizeof place - 1);
+        if (length > 0 && (place[length] = '\0', strstr(place, "/statm"))) return fd;
+    }
+    return -1;
+}
+
+// As a daemon does that closes all that is open.
+TEST(a_file_of_the_program_in_the_place_of_the_kernels_is_not_read_and_stays_open) {
+    const char *path = temp_path("theirs");
+    int theirs = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+    REQUIRE(theirs >= 0 && write(theirs, "1 2 3 4 5 6\n", 12) == 12);
+    CHECK(rgm_memory_resident() > 1 << 20);
+    int first = statm_number();
+    REQUIRE(first >= 0 && dup2(theirs, first) == first);
+    CHECK(rgm_memory_resident() > 1 << 20);
+    int second = statm_number();
+    REQUIRE(second >= 0 && second != first && dup2(theirs, second) == second);
+    rgm_memory_reopen();
+    CHECK(rgm_memory_resident() > 1 << 20);
+    char text[12];
+    CHECK(pread(second, text, 12, 0) == 12 && memcmp(text, "1 2 3 4 5 6\n", 12) == 0);
+    CHECK(close(first) == 0 && close(second) == 0 && close(theirs) == 0);
+    unlink(path);
 }
 
 TEST(an_unchanged_value_is_told_once_a_heartbeat) {

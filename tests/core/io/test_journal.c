@@ -408,5 +408,81 @@ TEST(a_file_that_others_cut_is_left_to_them) {
     unlink(path);
 }
 
+// As a daemon does: closes all that it has not opened itself. Its own file then has the number of ours.
+static int in_its_place(const rgm_session *session, const char *theirs) {
+    int fd = rgm_kept_descriptor(&session->journal.file),
+        its = open(theirs, O_RDWR | O_CREAT | O_TRUNC, 0600);
+    if (fd < 0 || its < 0 || dup2(its, fd) != fd || close(its) != 0) return -1;
+    enum { BYTES = 1 << 20 };
+    return ftruncate(fd, BYTES) == 0 ? fd : -1;
+}
+
+// What is in it, of which there was nothing but zeros.
+static size_t written_to(int fd) {
+    char text[4096];
+    size_t others = 0;
+    off_t at = 0;
+    for (ssize_t got; (got = pread(fd, text, sizeof text, at)) > 0; at += got)
+        for (ssize_t i = 0; i < got; i++) others += text[i] != 0;
+    return others;
+}
+
+TEST(a_program_that_closes_the_file_loses_nothing) {
+    const char *path = temp_path("closed.rgm"), *theirs = temp_path("theirs");
+    rgm_session *s = session_journaling(path, DRAIN_RARELY);
+    scopes(s, "before", 3000);
+    CHECK_OK(rgm_session_flush(s, NULL));
+    int fd = in_its_place(s, theirs);
+    REQUIRE(fd >= 0);
+    scopes(s, "after", 3000);
+    CHECK_OK(rgm_session_flush(s, NULL));
+    rgm_run *live = snapshot_of(s);
+    REQUIRE(live);
+    CHECK_EQ_I64(live->spans.rows, 6000);
+    rgm_run_free(live);
+    // And once more, of the file that was opened again.
+    int second = in_its_place(s, temp_path("theirs too"));
+    REQUIRE(second >= 0 && second != fd);
+    scopes(s, "last", 1);
+    rgm_run *run = session_finish(s);
+    REQUIRE(run);
+    rgm_run_free(run);
+    run = load_of(path, RGM_LOAD_STRICT);
+    REQUIRE(run);
+    CHECK(run->complete);
+    CHECK_EQ_I64(run->spans.rows, 6001);
+    CHECK_EQ_I64(run->anomalies.rows, 0);
+    rgm_run_free(run);
+    CHECK_EQ_U64(written_to(fd), 0);
+    CHECK_EQ_U64(written_to(second), 0);
+    close(fd);
+    close(second);
+    unlink(path);
+    unlink(theirs);
+    unlink(temp_path("theirs too"));
+}
+
+TEST(a_file_that_is_closed_and_not_to_be_found_is_told) {
+    const char *path = temp_path("gone.rgm"), *theirs = temp_path("theirs");
+    char warning[600];
+    rgm_session *s = session_journaling(path, DRAIN_RARELY);
+    scopes(s, "before", 10);
+    CHECK_OK(rgm_session_flush(s, NULL));
+    int fd = in_its_place(s, theirs);
+    REQUIRE(fd >= 0 && rename(theirs, path) == 0); // under the name of ours, too
+    scopes(s, "after", 10);
+    CHECK(rgm_session_flush(s, NULL) != RGM_OK);
+    REQUIRE(rgm_session_take_warning(s, warning, sizeof warning));
+    CHECK(strstr(warning, "was closed by the program") && strstr(warning, "in memory"));
+    rgm_run *run = session_finish(s);
+    REQUIRE(run);
+    CHECK_EQ_I64(run->spans.rows, 10);
+    CHECK(anomaly_count(run, RGM_ANOMALY_MISSING_BLOCKS) > 0);
+    rgm_run_free(run);
+    CHECK_EQ_U64(written_to(fd), 0);
+    close(fd);
+    unlink(path);
+}
+
 TEST(a_full_disk_costs_nothing_of_the_run) { disk_gives_out(temp_path("full.rgm"), 250000, false); }
 TEST(a_reset_after_a_full_disk_forgets_the_file_too) { disk_gives_out(temp_path("full2.rgm"), 250000, true); }

@@ -14,7 +14,7 @@ from published import check
 from recorded_program import RECORD, SCOPES, names
 
 import regimeter
-from regimeter import GPUProfiler
+from regimeter import GPUProfiler, _core
 
 # --- as without us ------------------------------------------------------------------------------------------------
 
@@ -170,6 +170,46 @@ def test_pickling_and_multiprocessing(method, program, record, tmp_path):
 
 
 # --- files --------------------------------------------------------------------------------------------------------
+
+
+DAEMON = """
+    import os, sys, threading, time
+    free = os.dup(0)
+    os.close(free)
+    os.closerange(3, 4096)  # as a daemon does
+    files = [open(f"{number}.bin", "wb+", buffering=0) for number in range(8)]
+    for number in range(200, 208):  # those of the recording
+        os.dup2(files[0].fileno(), number)
+    for file in files:
+        file.write(b"x" * 1_000_000)
+    def work(rounds):
+        return sum(value % 7 for value in range(rounds))
+    waits = threading.Thread(target=time.sleep, args=(0.5,))
+    waits.start()
+    while waits.is_alive():
+        work(20_000)
+    for file in files:
+        file.seek(0)
+        print(file.read() == b"x" * 1_000_000, end=" ")
+    print(free)
+"""
+
+
+def test_a_program_that_closes_all_files_loses_neither_its_own_nor_the_recording(program, record, run_in, tmp_path):
+    done = record(program(DAEMON), options=("-o", "run.rgm"))
+    assert done.returncode == 0, done.stderr
+    bare = run_in(sys.executable, program(DAEMON))
+    assert done.stdout == bare.stdout  # the number that is free, too
+    assert done.stdout.split()[:-1] == ["True"] * 8
+    assert all((tmp_path / f"{number}.bin").read_bytes() == b"x" * 1_000_000 for number in range(8))
+    run = regimeter.load(tmp_path / "run.rgm")
+    assert run.complete
+    assert "cannot write" not in done.stderr
+    states = {_core.SAMPLE_STATES[state] for state in run.samples.state.tolist()}
+    assert "sleeping" in states
+    assert states & {"interpreting", "calling", "running", "native"}
+    last = run.samples.time_ns.max() - run.start_ns
+    assert last > 0.4e9, last
 
 
 def test_the_file_has_a_name_of_its_own(program, run_in, tmp_path):
