@@ -104,9 +104,11 @@ __attribute__((constructor)) static void make_handles(void) {
 }
 
 static rgm_nvml_result step(int call, rgm_nvml_device device) {
-    FAKE_VALUE(held)++;
-    while (FAKE_VALUE(stuck)) nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-    FAKE_VALUE(held)--;
+    if (FAKE_VALUE(stuck)) { // who passes is not counted
+        FAKE_VALUE(held)++;
+        while (FAKE_VALUE(stuck)) nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        FAKE_VALUE(held)--;
+    }
     if (device) FAKE_VALUE(calls)++;
     FAKE_VALUE(clock_ns) += call == FAKE_VALUE(slow_call) ? FAKE_VALUE(slow_ns) : FAKE_VALUE(cost_ns);
     if (FAKE_VALUE(sleep_ns)) nanosleep(&(struct timespec){.tv_nsec = FAKE_VALUE(sleep_ns)}, NULL);
