@@ -37,6 +37,8 @@ SUFFIXES = {
     ".pickle": "pickle",
 }
 PAGES = {".html": "html", ".htm": "html"}
+# How files begin that a name without a suffix of theirs may replace; of others nobody can tell.
+STARTS = {"html": b"<!doctype html", "json": b"{", "run": b"\x89RGM", "parquet": b"PAR1"}
 REPORTS = {".txt": "text", ".md": "markdown", ".xml": "junit", ".csv": "csv", ".json": "json", **PAGES}
 RUNS = {".rgm": "run"}
 COLUMNAR = ("parquet", "arrow")
@@ -50,8 +52,8 @@ def choose(
     """Return the format to write to `path`: `chosen`, what its suffix stands for in `writes`, or the default.
 
     The rule of every output file. ValueError where the suffix stands for a format that is not in `writes`, or says
-    nothing and there is no default; and for anything but a page under the name of a page, which a browser would
-    run as one.
+    nothing and there is no default; for anything but a page under the name of a page, which a browser would run as
+    one; and where the default would replace a file of another kind, such as the program's source.
     """
     name = os.fspath(path).lower()
     page = name.endswith(tuple(PAGES))
@@ -65,7 +67,20 @@ def choose(
     if found is None and (default is None or name.endswith((*SUFFIXES, *REPORTS, *RUNS))):
         valid = ", ".join(dict.fromkeys(writes))
         raise ValueError(f"{os.fspath(path)}: the suffix names no format that can be written here; use {valid}")
+    if found is None and _is_of_another_kind(path, str(default)):
+        valid = ", ".join(dict.fromkeys(writes))
+        raise ValueError(f"{os.fspath(path)}: is another file than this writes; name one with the suffix {valid}")
     return found or str(default)
+
+
+def _is_of_another_kind(path: str | os.PathLike[str], form: str) -> bool:
+    """Whether something is there that cannot have been written in the format, such as the program's source."""
+    start = STARTS.get(form)
+    if start is None or not os.path.isfile(path):
+        return False
+    with open(path, "rb") as file:
+        head = file.read(len(start))
+    return bool(head) and head.lower() != start.lower()
 
 
 def is_address(path: str | os.PathLike[str]) -> bool:

@@ -445,6 +445,37 @@ def test_a_suffix_of_another_format_is_refused(words, run_file, tmp_path, capsys
     assert sorted(os.listdir(tmp_path)) == before
 
 
+@pytest.mark.parametrize(
+    "words",
+    [["record", "--html", "x.py", "y.py"], ["record", "--html", "x.py", "x.py"], ["report", "RUN", "-o", "x.py"],
+     ["suggest", "RUN", "-o", "x.py"], ["recover", "RUN", "-o", "x.py"], ["hta", "RUN", "-o", "Makefile"]],
+)  # fmt: skip
+def test_a_file_of_another_kind_is_not_written_over(words, run_file, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("x.py", "y.py", "Makefile"):
+        (tmp_path / name).write_text(name)
+    before = sorted(os.listdir(tmp_path))
+    assert main([word.replace("RUN", str(run_file)) for word in words]) == 2
+    assert "is another file than this writes; name one with the suffix ." in one_line(capsys)
+    assert sorted(os.listdir(tmp_path)) == before
+    assert (tmp_path / "x.py").read_text() == "x.py"
+    assert (tmp_path / "Makefile").read_text() == "Makefile"
+
+
+@pytest.mark.parametrize(
+    ("verb", "start"),
+    [("report", b"<!doctype html>"), ("suggest", b"{"), ("recover", b"\x89RGM"), ("hta", b"<!doctype html>")],
+)
+def test_what_was_written_under_a_name_without_a_suffix_is_written_anew(verb, start, run_file, tmp_path):
+    out = tmp_path / "out"
+    for _ in range(2):
+        assert main([verb, str(run_file), "-o", str(out)]) == 0
+        assert out.read_bytes().startswith(start)
+        out.write_bytes(out.read_bytes()[: len(start)])
+    out.write_bytes(b"")  # as mktemp makes it
+    assert main([verb, str(run_file), "-o", str(out)]) == 0
+
+
 def test_suggestions_in_a_file_are_json_under_a_name_that_no_browser_runs(run_file, tmp_path):
     optimizer = regimeter.ProfilerOptimizer(str(run_file))
     with pytest.raises(ValueError, match=r"page.html: the suffix names no format that can be written here; use \.json"):
