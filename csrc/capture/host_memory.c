@@ -26,7 +26,8 @@ static bool statm_read(int fd, int64_t *resident, int64_t *shared) {
     for (int i = 0; i < FIELDS; i++) {
         char *begin = at;
         found[i] = strtoll(begin, &at, 10);
-        if (at == begin || *at++ != (i + 1 < FIELDS ? ' ' : '\n')) return false;
+        if (at == begin || *at != (i + 1 < FIELDS ? ' ' : '\n')) return false;
+        at++;
     }
     *resident = found[RESIDENT];
     *shared = found[SHARED];

@@ -209,6 +209,16 @@ void rgm_session_name_thread(rgm_session *session, const char *name, size_t leng
 
 // --- life -------------------------------------------------------------------------------------------------
 
+// The program may go to another folder, and fork there, or close the file. As it is where its folder is gone.
+static char *absolute(const char *path) {
+    char folder[4096];
+    if (path[0] == '/' || !getcwd(folder, sizeof folder)) return rgm_strdup(path, strlen(path));
+    size_t room = strlen(folder) + 1 + strlen(path) + 1;
+    char *whole = rgm_calloc(room, 1);
+    if (whole) (void)snprintf(whole, room, "%s/%s", folder, path);
+    return whole;
+}
+
 rgm_status rgm_session_new(rgm_session **session, const rgm_session_options *options, const char *path,
                            rgm_error *err) {
     rgm_session_watch_forks();
@@ -241,14 +251,14 @@ rgm_status rgm_session_new(rgm_session **session, const rgm_session_options *opt
     rgm_session_anchor(s, true);
     rgm_witness_start(&s->witness, options->witness_interval_ns, rgm_clock_anchor());
     if (path) {
-        s->path = rgm_strdup(path, strlen(path));
+        s->path = absolute(path);
         if (!s->path) {
             status = rgm_error_no_memory(err);
             goto done;
         }
         rgm_error reason;
         rgm_error_clear(&reason);
-        status = journal_begin(s, path, &reason);
+        status = journal_begin(s, s->path, &reason);
         if (status == RGM_IO) {
             rgm_session_warn(s, "%s; recording continues in memory", reason.message);
             rgm_session_note(s, RGM_ANOMALY_JOURNAL_FAILED, 1);

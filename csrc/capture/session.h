@@ -53,9 +53,9 @@ typedef struct {
     bool stopped;
 } rgm_session_stats;
 
-// `path` NULL records in memory. A file that cannot be written is not an error: the session records in
-// memory and rgm_session_warning tells why. A file that another session is writing is RGM_BUSY; one that is
-// not ours, RGM_INVALID.
+// `path` NULL records in memory; a relative one is in the folder of this moment for good. A file that cannot
+// be written is not an error: the session records in memory and rgm_session_warning tells why. A file that
+// another session is writing is RGM_BUSY; one that is not ours, RGM_INVALID.
 rgm_status rgm_session_new(rgm_session **session, const rgm_session_options *options, const char *path,
                            rgm_error *err) RGM_NODISCARD;
 // Ends recording: collects what is open, closes the journal, joins the threads. May be called again.

@@ -203,3 +203,36 @@ def test_subprocesses_do_not_inherit_the_file(tmp_path, run_python):
         """,
         tmp_path / "run.rgm",
     )
+
+
+def test_a_relative_path_is_in_the_folder_where_the_profiler_was_made(tmp_path, run_python):
+    """Whatever folder the program goes to, forks in and closes all files in, as a daemon does."""
+    done = run_python(
+        """
+        import os, sys
+        import regimeter
+        os.chdir(sys.argv[1])
+        profiler = regimeter.GPUProfiler(path="run.rgm")
+        with profiler.profile("before", device="cpu"):
+            pass
+        profiler.flush()
+        os.mkdir("elsewhere")
+        os.chdir("elsewhere")
+        os.closerange(3, 4096)
+        child = os.fork()
+        with profiler.profile("child" if not child else "after", device="cpu"):
+            pass
+        profiler.close()
+        if child:
+            assert os.waitpid(child, 0)[1] == 0
+            print(profiler.path, child)
+        """,
+        tmp_path,
+    )
+    path, child = done.stdout.split()
+    assert path == str(tmp_path / "run.rgm")
+    assert not list((tmp_path / "elsewhere").iterdir())
+    for name, operations in (("run.rgm", ["before", "after"]), (f"run.rgm.{child}", ["child"])):
+        run = load(tmp_path / name)
+        assert [entry.operation for entry in run.get_entries()] == operations
+        assert not codes(run)

@@ -297,7 +297,7 @@ def test_a_finished_recording_is_replaced_and_an_unfinished_one_kept(program, re
     assert len(regimeter.load(tmp_path / "run.rgm").spans) == 5
     record_warm(program(SCOPES + "    profiler.flush(); import os; os._exit(0)", "exits.py"))
     done = record_warm(name)
-    assert "kept as run.rgm.unfinished-1" in done.stderr
+    assert f"kept as {tmp_path}/run.rgm.unfinished-1" in done.stderr
     assert len(regimeter.load(tmp_path / "run.rgm.unfinished-1").spans) == 5
 
 
