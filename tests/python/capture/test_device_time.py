@@ -23,7 +23,7 @@ def driver(monkeypatch):
 
 @pytest.fixture
 def profiler(driver, make_profiler):
-    return make_profiler(enable_detailed_metrics=False, device_wait_ns=100 * MS, device_poll_ns=MS)
+    return make_profiler(enable_detailed_metrics=False, device_wait_ns=20_000 * MS, device_poll_ns=MS)
 
 
 @pytest.fixture
@@ -404,7 +404,8 @@ def test_handles():
 # --- what is not measured -------------------------------------------------------------------------------------
 
 
-def test_what_the_device_has_not_finished_is_pending_and_comes_later(profiler, driver):
+def test_what_the_device_has_not_finished_is_pending_and_comes_later(driver, make_profiler):
+    profiler = make_profiler(enable_detailed_metrics=False, device_wait_ns=1000 * MS)
     with profiler.profile("a"):
         driver.work(0, 5 * MS)
     entry = by_name(profiler)["a"]  # waits for device_wait_ns

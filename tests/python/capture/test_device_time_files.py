@@ -18,7 +18,7 @@ def driver(monkeypatch):
 
 @pytest.fixture
 def profiler(driver, make_profiler):
-    return make_profiler(enable_detailed_metrics=False, device_wait_ns=100 * MS, device_poll_ns=MS)
+    return make_profiler(enable_detailed_metrics=False, device_wait_ns=20_000 * MS, device_poll_ns=MS)
 
 
 def test_a_journal_holds_the_intervals(driver, make_profiler, tmp_path):
