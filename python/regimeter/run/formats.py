@@ -69,7 +69,7 @@ def choose(
         raise ValueError(f"{os.fspath(path)}: the suffix names no format that can be written here; use {valid}")
     if found is None and _is_of_another_kind(path, str(default)):
         valid = ", ".join(dict.fromkeys(writes))
-        raise ValueError(f"{os.fspath(path)}: is another file than this writes; name one with the suffix {valid}")
+        raise ValueError(f"{os.fspath(path)}: exists and is not a file of this kind; name one that ends in {valid}")
     return found or str(default)
 
 

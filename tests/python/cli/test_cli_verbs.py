@@ -456,7 +456,7 @@ def test_a_file_of_another_kind_is_not_written_over(words, run_file, tmp_path, c
         (tmp_path / name).write_text(name)
     before = sorted(os.listdir(tmp_path))
     assert main([word.replace("RUN", str(run_file)) for word in words]) == 2
-    assert "is another file than this writes; name one with the suffix ." in one_line(capsys)
+    assert "exists and is not a file of this kind; name one that ends in ." in one_line(capsys)
     assert sorted(os.listdir(tmp_path)) == before
     assert (tmp_path / "x.py").read_text() == "x.py"
     assert (tmp_path / "Makefile").read_text() == "Makefile"
