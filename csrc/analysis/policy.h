@@ -238,6 +238,10 @@
     X(verdict_others_most, 0.4, "", "of the time that others had: then a step tells nothing, a run little")  \
     X(verdict_children, 0.2, "",                                                                             \
       "of a processor that other processes of the program use, from which on it waits for them")             \
+    X(verdict_polls_ns, 5e8, "ns",                                                                           \
+      "in which a thread sleeps and does next to nothing else: shorter stretches are pauses; a judgement")   \
+    X(verdict_polls_share, 0.75, "",                                                                         \
+      "of such a stretch that others work, from which on it polls for them; a judgement")                    \
     X(verdict_helpers, 0.2, "",                                                                              \
       "of a processor that threads of libraries use, from which on a call that waits is at work")            \
     X(verdict_blocks, 1000, "blocks/s", "of 512 bytes: half a megabyte a second")                            \

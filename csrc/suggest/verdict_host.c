@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "suggest/verdict_displaced.h"
 #include "suggest/verdict_partition.h"
+#include "suggest/verdict_polls.h"
 #include "suggest/verdict_waits.h"
 
 // What a bucket is put down to whatever its thread did; UNKNOWN where samples tell.
@@ -137,6 +138,11 @@ static rgm_awaited told_by(const rgm_partition *p, size_t sample, rgm_sample_sta
         return (rgm_awaited){.cause = RGM_CAUSE_INPUT, .stack = stack};
     told.cause = cause_of_state(bucket, state);
     if (told.cause != RGM_CAUSE_PROCESSOR && rgm_stack_imports(view, stack)) told.cause = RGM_CAUSE_IMPORTS;
+    bool asleep = told.cause == RGM_CAUSE_SLEEP || told.cause == RGM_CAUSE_WAITING;
+    if (asleep && (p->polls[sample] & RGM_POLLS)) {
+        rgm_awaited polled = rgm_verdict_polled(p->facts, sample, p->polls[sample] & RGM_POLLS_PROCESSES);
+        if (polled.cause != RGM_CAUSE_UNKNOWN) return polled;
+    }
     if (rgm_verdict_awaits_helpers(p->facts, bucket, sample))
         told.cause = running_cause(bucket, RGM_SAMPLE_NATIVE);
     else if (told.cause == RGM_CAUSE_LOCK || told.cause == RGM_CAUSE_NETWORK)
@@ -175,6 +181,7 @@ static rgm_status look_at_samples(rgm_partition *p, rgm_error *err) {
     int64_t imports = 0, most = 0; // of the samples so far, those that import by those that do not
     RGM_TRY(rgm_verdict_states(p->facts, &p->states, err));
     p->facts->states = p->states;
+    RGM_TRY(rgm_verdict_find_polls(p->facts, &p->polls, err));
     RGM_TRY(rgm_seen_init(p->seen, samples->rows, err));
     p->iterates = batches_are_handed_out(p);
     for (size_t i = 0; i < samples->rows; i++) {
@@ -356,6 +363,7 @@ rgm_status rgm_verdict_of_host(rgm_verdict_facts *facts, rgm_error *err) {
 done:
     rgm_free(p.own);
     rgm_free(p.states);
+    rgm_free(p.polls);
     facts->states = NULL;
     return status;
 }

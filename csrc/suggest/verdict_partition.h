@@ -11,6 +11,7 @@ typedef struct {
     int64_t spans[RGM_ROLE_COUNT];
     int64_t *own;    // [n_spans] of spans with a role on the lane: exclusive time in the window
     uint8_t *states; // [samples] as rgm_verdict_states tells them
+    uint8_t *polls;  // [samples] as rgm_verdict_find_polls tells them
     rgm_seen *seen;  // of the facts
     bool iterates;   // batches are made by what hands out items
     int64_t of_bucket[RGM_ROLE_COUNT], displaced[RGM_ROLE_COUNT];

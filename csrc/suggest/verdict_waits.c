@@ -8,13 +8,15 @@
 // compiled code waits for, and there is work on the processors beside those, threads of that code do it;
 // where there is none the call waits for something that nothing here tells. In a program that is its own
 // client who waits for an answer waits for work, too; a thread of it that waits to be asked is no one's work.
+// Who polls sleeps in between: what goes on meanwhile is waited for, in threads that work and in processes.
 #include "suggest/verdict_waits.h"
 
 #include "analysis/times/stack_line.h"
 #include "base/search.h"
 
-// Of a look, more threads are not looked at; the weights of who has a processor, and of who could use one.
-enum { THREADS = 64, WORKS = 4, WANTS = 3 };
+// Of a look, more threads are not looked at; the weights of who has a processor, of who could use one, and of
+// who waits for what is no thread and nobody who asks.
+enum { THREADS = 64, WORKS = 4, WANTS = 3, GOES_ON = 2 };
 
 typedef struct {
     const rgm_verdict_facts *facts;
@@ -135,6 +137,22 @@ static double used_beside(const rgm_verdict_facts *facts, int64_t time) {
     return (double)(tree - (own > 0 ? own : 0)) / (double)interval;
 }
 
+static others of_look(const rgm_verdict_facts *facts, size_t sample, bool by_pool) {
+    others o = {.facts = facts, .by_pool = by_pool, .process = rgm_verdict_process(facts, sample)};
+    o.several = !of_one_process(facts->view->run);
+    look_at_others(&o, sample);
+    return o;
+}
+
+rgm_awaited rgm_verdict_polled(const rgm_verdict_facts *facts, size_t sample, bool processes) {
+    others o = of_look(facts, sample, false);
+    double beside = used_beside(facts, facts->view->run->samples.time_ns[sample]);
+    if (!o.unknown && o.weight >= GOES_ON) return o.best;
+    bool child = processes || beside >= facts->policy->verdict_children;
+    return (rgm_awaited){.cause = child ? RGM_CAUSE_CHILD : RGM_CAUSE_UNKNOWN,
+                         .stack = rgm_stack_of_sample(facts->view, sample)};
+}
+
 rgm_awaited rgm_verdict_awaited(const rgm_verdict_facts *facts, size_t sample, rgm_limit_cause found) {
     const rgm_view *view = facts->view;
     int32_t stack = rgm_stack_of_sample(view, sample);
@@ -150,9 +168,7 @@ rgm_awaited rgm_verdict_awaited(const rgm_verdict_facts *facts, size_t sample, r
     bool of_itself = network && !serves && !of_loop && facts->asks_itself && itself.cause == found;
     bool awaits = network ? serves || of_loop || of_itself : rgm_stack_awaits_work(view, stack);
     if (network && !awaits) return itself;
-    others o = {.facts = facts, .by_pool = of_loop, .process = rgm_verdict_process(facts, sample)};
-    o.several = !of_one_process(view->run);
-    look_at_others(&o, sample);
+    others o = of_look(facts, sample, of_loop);
     if (o.unknown) return itself;
     if (!awaits) {
         bool alone = itself.cause == found && !o.own && !o.several;
@@ -168,12 +184,14 @@ rgm_awaited rgm_verdict_awaited(const rgm_verdict_facts *facts, size_t sample, r
         o.helper.stack = stack;
         return o.helper;
     }
+    bool children = used_beside(facts, time) >= facts->policy->verdict_children;
+    if (of_loop && children && (o.of_processes || o.helper.cause == RGM_CAUSE_CHILD))
+        itself.cause = RGM_CAUSE_CHILD;
     if (network && itself.cause == found && !of_itself) {
         itself.cause = RGM_CAUSE_EVENT_LOOP;
         itself.serving = !facts->asks_itself && (serves || facts->listening);
     }
-    if (!network && (o.of_processes || used_beside(facts, time) >= facts->policy->verdict_children))
-        itself.cause = RGM_CAUSE_CHILD;
+    if (!network && (o.of_processes || children)) itself.cause = RGM_CAUSE_CHILD;
     return itself;
 }
 

@@ -45,8 +45,11 @@ bool rgm_stack_awaits_work(const rgm_view *view, int32_t stack) {
 
 // uvloop's is compiled: the innermost function is asyncio's that has called it.
 bool rgm_stack_is_of_loop(const rgm_view *view, int32_t stack) {
+    static const char *const loops[] = {"/asyncio/", "/trio/_core/_io_", "/gevent/hub.py",
+                                        "/twisted/internet/"};
     rgm_string file = file_of(view, stack);
-    if (rgm_text_has(file, "/asyncio/") || rgm_text_has(file, "/trio/_core/_io_")) return true;
+    for (size_t i = 0; i < sizeof loops / sizeof *loops; i++)
+        if (rgm_text_has(file, loops[i])) return true;
     int32_t caller = caller_of(view, stack);
     return rgm_text_has(file, "/selectors.py") && caller >= 0 &&
            rgm_text_has(file_of(view, caller), "/asyncio/");

@@ -27,8 +27,8 @@ bool rgm_stack_is_in(const rgm_view *view, int32_t stack, const char *part);
 // Whether the stack ends where the interpreter's library waits for what other threads do: the end of one, a
 // result, an event, an item of a queue. Not where it takes a lock, which is no function of Python's.
 bool rgm_stack_awaits_work(const rgm_view *view, int32_t stack);
-// Whether the stack ends where an event loop (asyncio's, uvloop's, trio's) looks for what is ready, rather
-// than in a call of a task.
+// Whether the stack ends where an event loop (of asyncio, uvloop, trio, gevent or Twisted) looks for what is
+// ready, rather than in a call of a task.
 bool rgm_stack_is_of_loop(const rgm_view *view, int32_t stack);
 // Whether the stack ends where a server waits for who asks it: in accept, or in the loop of socketserver,
 // waitress or a worker of gunicorn.

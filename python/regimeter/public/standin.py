@@ -3,7 +3,7 @@
 
 It records one scope, the program, with the call stacks of its threads, its structure and the kernels that it launches.
 The first profiler that the program makes takes its place and its file. Processes that multiprocessing spawns, and
-those that torchrun or accelerate starts, have one too.
+those that torchrun or accelerate starts, have one too, and those that its server of forks forks.
 """
 
 import atexit
@@ -20,14 +20,15 @@ _profiler: GPUProfiler | None = None
 _scope: Any = None
 
 
-def begin() -> None:
-    """Begin, if `regimeter record` asks this process for stacks, structure or kernels."""
+def begin(forked: bool = False) -> None:
+    """Begin, if `regimeter record` asks this process, one that was `forked` by a server or not, for stacks, structure
+    or kernels."""
     global _profiler, _scope
     told = recording.options()
     owner = recording.is_owner()
     kernels = owner and recording.may_have_kernels(told)
     anything = (told.get("stacks") or told.get("structure")) and (
-        owner or SPAWNED in sys.orig_argv or recording.is_launched()
+        owner or forked or SPAWNED in sys.orig_argv or recording.is_launched()
     )
     if not kernels and not anything:
         return

@@ -81,7 +81,7 @@ def check_is_whole(files: list[Path], run: regimeter.Run) -> None:
     assert len(run.tables.pressure) == len(alone[0].tables.pressure)  # of the program and all its children already
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn"])
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
 def test_a_pool_is_one_run_with_its_program_through_every_door(
     method: str, tmp_path: Path, forked: tuple[list[Path], dict[str, object]], command: Any
 ) -> None:
@@ -108,7 +108,7 @@ def test_a_pool_is_one_run_with_its_program_through_every_door(
     assert alone.causes[0].process is None
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn"])
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
 def test_workers_of_a_loader_have_the_line_of_the_wait(method: str, tmp_path: Path) -> None:
     pytest.importorskip("torch")
     files, said = recorded(tmp_path, LOADER, method)
@@ -119,9 +119,9 @@ def test_workers_of_a_loader_have_the_line_of_the_wait(method: str, tmp_path: Pa
     assert found is not None
     assert found.cause == "input", (found.sentence, found.why)
     assert "worker processes of its loader" in found.sentence
-    # Spawned ones import first what the program imports, and are waited for as well.
+    # Those that are not forked of it import first what the program imports, and are waited for as well.
     assert "(program.py:" in found.causes[0].place
-    assert method == "spawn" or found.causes[0].place == "Slow.__getitem__ (program.py:10)"
+    assert method != "fork" or found.causes[0].place == "Slow.__getitem__ (program.py:10)"
     assert found.causes[0].process in run.lanes.process.tolist()
     assert said["verdict"] == found.to_dict()
 

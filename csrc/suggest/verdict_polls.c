@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// A pause of a step is a short stretch between stretches of work. Who polls does nothing else for long: it
+// sleeps, looks (in one sample of many), sleeps again, while others work for nearly all of the time; who
+// waits for a signal is no different. Between the steps of a training nobody polls: there a sleep is a pause,
+// whatever prefetches meanwhile.
+#include "suggest/verdict_polls.h"
+
+#include <stdlib.h>
+
+#include "analysis/times/stack_line.h"
+#include "base/memory.h"
+#include "base/search.h"
+#include "suggest/verdict_displaced.h"
+#include "suggest/verdict_waits.h"
+
+// Samples of a stretch at least; found awake as many times in a row ends it, more often than once for so many
+// times asleep it is a pause of work.
+enum { FEWEST = 30, AWAKE = 2, ASLEEP_TO_ONE = 10 };
+
+typedef struct {
+    const rgm_verdict_facts *facts;
+    uint32_t *mine; // samples of the driving thread, in order of time
+    size_t count;
+    uint8_t *found; // [samples]
+} search_for_polls;
+
+// Samples `first` to `last` of the thread. `awake` counts those within, `since` those after the last asleep.
+typedef struct {
+    size_t first, last;
+    int64_t asleep, awake, since, helped;
+} stretch;
+
+static bool is_asleep(const search_for_polls *s, size_t i) {
+    uint8_t state = s->facts->states[s->mine[i]];
+    return state == RGM_SAMPLE_SLEEPING || state == RGM_SAMPLE_WAITING;
+}
+
+static int64_t time_of(const search_for_polls *s, size_t i) {
+    return s->facts->view->run->samples.time_ns[s->mine[i]];
+}
+
+// Samples of other processes lie elsewhere in the table: the thread's nearest one, within twice their mean
+// distance, is marked.
+static void mark_processes(search_for_polls *s) {
+    const rgm_view *view = s->facts->view;
+    int64_t own = RGM_CELL(&view->run->lanes, process, s->facts->lane, -1);
+    if (s->count < 2 || own < 0) return;
+    int64_t near = 2 * ((time_of(s, s->count - 1) - time_of(s, 0)) / (int64_t)(s->count - 1));
+    for (size_t i = 0; i < view->run->samples.rows; i++) {
+        int64_t process = rgm_verdict_process(s->facts, i), time = view->run->samples.time_ns[i];
+        int32_t stack = rgm_stack_of_sample(view, i);
+        if (process < 0 || process == own || stack < 0 || !rgm_stack_is_own(view, stack) ||
+            rgm_stack_line_of_work(view, stack) < 0)
+            continue;
+        rgm_search search = rgm_search_in(0, s->count - 1);
+        while (rgm_search_on(&search)) rgm_search_tell(&search, time_of(s, search.middle) < time);
+        size_t at = search.low;
+        if (at > 0 && time - time_of(s, at - 1) < llabs(time_of(s, at) - time)) at--;
+        if (llabs(time_of(s, at) - time) <= near) s->found[s->mine[at]] = RGM_POLLS_PROCESSES;
+    }
+}
+
+static bool polls(const search_for_polls *s, const stretch *one) {
+    const rgm_policy *policy = s->facts->policy;
+    return one->asleep >= FEWEST && one->awake * ASLEEP_TO_ONE <= one->asleep &&
+           (double)(time_of(s, one->last) - time_of(s, one->first)) >= policy->verdict_polls_ns &&
+           (double)one->helped >= policy->verdict_polls_share * (double)one->asleep;
+}
+
+static void end(search_for_polls *s, stretch *one) {
+    bool polling = polls(s, one);
+    for (size_t i = one->first; one->asleep && i <= one->last; i++)
+        if (polling && is_asleep(s, i)) s->found[s->mine[i]] |= RGM_POLLS;
+    *one = (stretch){0};
+}
+
+static void add(search_for_polls *s, stretch *one, size_t i) {
+    uint32_t sample = s->mine[i];
+    if (!one->asleep) one->first = i;
+    one->last = i;
+    one->asleep++;
+    one->awake += one->since;
+    one->since = 0;
+    one->helped += rgm_verdict_polled(s->facts, sample, s->found[sample]).cause != RGM_CAUSE_UNKNOWN;
+}
+
+static void look(search_for_polls *s) {
+    stretch one = {0};
+    mark_processes(s);
+    for (size_t i = 0; i < s->count; i++) {
+        rgm_sample_state state = (rgm_sample_state)s->facts->states[s->mine[i]];
+        if (is_asleep(s, i))
+            add(s, &one, i);
+        else if (state != RGM_SAMPLE_WAITING_FOR_LOCK && state != RGM_SAMPLE_WAITING_FOR_PROCESSOR &&
+                 one.asleep && ++one.since == AWAKE)
+            end(s, &one);
+    }
+    end(s, &one);
+}
+
+rgm_status rgm_verdict_find_polls(const rgm_verdict_facts *facts, uint8_t **out, rgm_error *err) {
+    size_t rows = facts->view->run->samples.rows;
+    search_for_polls s = {.facts = facts};
+    *out = s.found = rgm_calloc(rows + 1, 1);
+    if (!*out) return rgm_error_no_memory(err);
+    if (facts->n_steps) return RGM_OK;
+    RGM_TRY(RGM_ROWS(s.mine, rows, err));
+    for (size_t i = 0; i < rows; i++)
+        if (rgm_verdict_is_driving(facts, i)) s.mine[s.count++] = (uint32_t)i;
+    look(&s);
+    rgm_free(s.mine);
+    return RGM_OK;
+}

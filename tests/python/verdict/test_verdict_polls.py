@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A main thread that sleeps and looks now and then whether others have done their work, or waits for their signal."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from verdicts import verdict
+from warm import record
+
+import regimeter
+
+BUSY = """import subprocess, sys, threading, time
+def work(seconds=1.5):
+    end = time.monotonic() + seconds
+    total = 0
+    while time.monotonic() < end:
+        for value in range(1000):
+            total += value % 7
+"""
+THREAD = """thread = threading.Thread(target=work)
+thread.start()
+while thread.is_alive():
+    time.sleep(0.02)
+"""
+PROGRAM = """program = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+for _ in range(60):
+    if program.poll() is None:
+        time.sleep(0.02)
+program.kill()
+"""
+PROCESSES = """from concurrent.futures import ProcessPoolExecutor
+import time
+def pause(seconds):
+    time.sleep(seconds)
+if __name__ == "__main__":
+    with ProcessPoolExecutor(2) as pool:
+        left = [pool.submit(pause, 0.5) for _ in range(6)]
+        while not all(one.done() for one in left):
+            time.sleep(0.02)
+"""
+SIGNAL = """import os, signal
+def run():
+    work()
+    os.kill(os.getpid(), signal.SIGUSR1)
+signal.signal(signal.SIGUSR1, lambda *_: None)
+threading.Thread(target=run).start()
+signal.pause()
+"""
+LOOP = """import asyncio, time
+from concurrent.futures import ProcessPoolExecutor
+def work():
+    end = time.monotonic() + 0.5
+    while time.monotonic() < end:
+        pass
+async def main():
+    loop = asyncio.get_running_loop()
+    with ProcessPoolExecutor(2) as pool:
+        await asyncio.gather(*(loop.run_in_executor(pool, work) for _ in range(6)))
+if __name__ == "__main__":
+    asyncio.run(main())
+"""
+# The thread that works has nothing to do with the pauses between the main one's own steps.
+PAUSES = """threading.Thread(target=work, daemon=True).start()
+for _ in range(20):
+    time.sleep(0.05)
+    work(0.02)
+"""
+
+STEPS = """import torch
+threading.Thread(target=work, args=(60,), daemon=True).start()
+model = torch.nn.Linear(8, 8)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for _ in range(4):
+    model(torch.ones(2, 8)).sum().backward()
+    optimizer.step()
+    time.sleep(0.6)
+"""
+
+
+def of_program(folder: Path, code: str) -> Any:
+    """The verdict of a program with its processes."""
+    record(folder, code)
+    return verdict(regimeter.load([str(file) for file in sorted(folder.glob("run.rgm*"))]))
+
+
+@pytest.mark.parametrize(
+    ("code", "cause", "place", "elsewhere"),
+    [
+        (BUSY + THREAD, "python", "work", True),
+        (BUSY + PROGRAM, "child", "<module>", False),
+        (PROCESSES, "child", "pause", True),
+        (BUSY + SIGNAL, "python", "work", True),
+        (LOOP, "child", "work", True),
+    ],
+    ids=["a thread", "a program", "processes that sleep themselves", "a thread's signal", "a loop's processes"],
+)
+def test_what_is_polled_for_is_what_limits_it(
+    code: str, cause: str, place: str, elsewhere: bool, tmp_path: Path
+) -> None:
+    found = of_program(tmp_path, code)
+    assert found.cause == cause, (found.sentence, found.why)
+    assert found.causes[0].place.startswith(f"{place} (program.py:"), found.causes[0]
+    assert found.causes[0].elsewhere == elsewhere
+    assert not found.next.startswith("Remove the pause"), found.next
+
+
+@pytest.mark.parametrize("code", [PAUSES, STEPS], ids=["short", "between steps"])
+def test_a_pause_is_one_whatever_another_thread_does_meanwhile(code: str, tmp_path: Path) -> None:
+    found = of_program(tmp_path, BUSY + code)
+    assert found.shares["sleep"] > 0.3, (found.sentence, found.why, found.shares)
+
+
+@pytest.mark.parametrize("key", ["verdict_polls_ns", "verdict_polls_share"])
+def test_thresholds_decide_what_polls(key: str, tmp_path: Path) -> None:
+    run = regimeter.load(record(tmp_path, BUSY + THREAD))
+    found = run.verdict({key: 1e12})
+    assert found is not None
+    assert found.cause == "sleep", (found.sentence, found.why)
+
+
+@pytest.mark.parametrize(("folder", "file"), [("gevent", "hub"), ("twisted/internet", "epollreactor")])
+def test_loops_of_other_libraries_are_loops(folder: str, file: str, tmp_path: Path) -> None:
+    place = tmp_path / folder
+    place.mkdir(parents=True)
+    (place / f"{file}.py").write_text("import select\ndef run(seconds):\n    select.poll().poll(seconds * 1000)\n")
+    found = of_program(tmp_path, f"from {folder.replace('/', '.')} import {file}\n{file}.run(0.6)\n")
+    assert found.cause == "event_loop", (found.sentence, found.why)
