@@ -31,8 +31,11 @@ typedef struct {
 } stretch;
 
 static bool is_asleep(const search_for_polls *s, size_t i) {
+    const rgm_view *view = s->facts->view;
     uint8_t state = s->facts->states[s->mine[i]];
-    return state == RGM_SAMPLE_SLEEPING || state == RGM_SAMPLE_WAITING;
+    return state == RGM_SAMPLE_SLEEPING || state == RGM_SAMPLE_WAITING ||
+           (state == RGM_SAMPLE_WAITING_FOR_SOCKET &&
+            rgm_stack_is_of_loop(view, rgm_stack_of_sample(view, s->mine[i])));
 }
 
 static int64_t time_of(const search_for_polls *s, size_t i) {
@@ -88,7 +91,7 @@ static void look(search_for_polls *s) {
     stretch one = {0};
     mark_processes(s);
     for (size_t i = 0; i < s->count; i++) {
-        rgm_sample_state state = (rgm_sample_state)s->facts->states[s->mine[i]];
+        uint8_t state = s->facts->states[s->mine[i]];
         if (is_asleep(s, i))
             add(s, &one, i);
         else if (state != RGM_SAMPLE_WAITING_FOR_LOCK && state != RGM_SAMPLE_WAITING_FOR_PROCESSOR &&

@@ -148,7 +148,9 @@ rgm_awaited rgm_verdict_polled(const rgm_verdict_facts *facts, size_t sample, bo
     others o = of_look(facts, sample, false);
     double beside = used_beside(facts, facts->view->run->samples.time_ns[sample]);
     if (!o.unknown && o.weight >= GOES_ON) return o.best;
-    bool child = processes || beside >= facts->policy->verdict_children;
+    // What nobody has recorded beside an event loop may be helpers of a library that it has called.
+    bool loop = facts->states[sample] == RGM_SAMPLE_WAITING_FOR_SOCKET;
+    bool child = processes || (!loop && beside >= facts->policy->verdict_children);
     return (rgm_awaited){.cause = child ? RGM_CAUSE_CHILD : RGM_CAUSE_UNKNOWN,
                          .stack = rgm_stack_of_sample(facts->view, sample)};
 }

@@ -47,6 +47,16 @@ signal.signal(signal.SIGUSR1, lambda *_: None)
 threading.Thread(target=run).start()
 signal.pause()
 """
+LOOP_OF_THREADS = """import asyncio
+async def main():
+    done, loop = asyncio.Event(), asyncio.get_running_loop()
+    def run():
+        work()
+        loop.call_soon_threadsafe(done.set)
+    threading.Thread(target=run).start()
+    await done.wait()
+asyncio.run(main())
+"""
 LOOP = """import asyncio, time
 from concurrent.futures import ProcessPoolExecutor
 def work():
@@ -91,9 +101,17 @@ def of_program(folder: Path, code: str) -> Any:
         (BUSY + PROGRAM, "child", "<module>", False),
         (PROCESSES, "child", "pause", True),
         (BUSY + SIGNAL, "python", "work", True),
+        (BUSY + LOOP_OF_THREADS, "python", "work", True),
         (LOOP, "child", "work", True),
     ],
-    ids=["a thread", "a program", "processes that sleep themselves", "a thread's signal", "a loop's processes"],
+    ids=[
+        "a thread",
+        "a program",
+        "processes that sleep themselves",
+        "a thread's signal",
+        "a loop's thread",
+        "a loop's processes",
+    ],
 )
 def test_what_is_polled_for_is_what_limits_it(
     code: str, cause: str, place: str, elsewhere: bool, tmp_path: Path
