@@ -71,6 +71,7 @@ static rgm_sample_state waiting(const rgm_stack_sampler *stacks, const rgm_walke
     case RGM_WAITS_ASLEEP: return RGM_SAMPLE_SLEEPING;
     case RGM_WAITS_FOR_FILE: return RGM_SAMPLE_WAITING_FOR_FILE;
     case RGM_WAITS_FOR_SOCKET: return RGM_SAMPLE_WAITING_FOR_SOCKET;
+    case RGM_WAITS_FOR_PIPE: return RGM_SAMPLE_WAITING_FOR_PIPE;
     case RGM_WAITS_FOR_PROCESS: return RGM_SAMPLE_WAITING_FOR_PROCESS;
     case RGM_WAITS_OTHERWISE: return RGM_SAMPLE_WAITING;
     default: return RGM_SAMPLE_UNKNOWN;

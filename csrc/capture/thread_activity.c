@@ -64,6 +64,7 @@ static rgm_thread_wait by_descriptor(const char *arguments) {
     struct stat of;
     int fd = (int)strtol(arguments, NULL, 16);
     if (fstat(fd, &of) != 0) return RGM_WAITS_OTHERWISE;
+    if (S_ISFIFO(of.st_mode) && fd > STDERR_FILENO) return RGM_WAITS_FOR_PIPE;
     if (S_ISSOCK(of.st_mode) || S_ISFIFO(of.st_mode) || S_ISCHR(of.st_mode)) return RGM_WAITS_FOR_SOCKET;
     return RGM_WAITS_FOR_FILE;
 }

@@ -17,7 +17,8 @@ typedef enum {
     RGM_WAITS_AT_ADDRESS,    // for a word of memory to change: a lock, a condition
     RGM_WAITS_ASLEEP,        // for time to pass
     RGM_WAITS_FOR_FILE,
-    RGM_WAITS_FOR_SOCKET,  // or for a pipe, or for any of several descriptors
+    RGM_WAITS_FOR_SOCKET,  // or a terminal, or any of several descriptors
+    RGM_WAITS_FOR_PIPE,    // but not its standard input or output, which are of who has started the program
     RGM_WAITS_FOR_PROCESS, // to end
     RGM_WAITS_OTHERWISE,
 } rgm_thread_wait;

@@ -462,10 +462,11 @@ typedef uint32_t rgm_name;
     X(SLEEPING, "sleeping", "for time to pass")                                                              \
     X(WAITING_FOR_THREAD, "waiting_for_thread", "for another lock, a condition or the end of a thread")      \
     X(WAITING_FOR_FILE, "waiting_for_file", "for a file: to be read, written or forced to the disk")         \
-    X(WAITING_FOR_SOCKET, "waiting_for_socket", "for a socket, a pipe or any of several descriptors")        \
+    X(WAITING_FOR_SOCKET, "waiting_for_socket", "for a socket, a terminal or any of several descriptors")    \
     X(WAITING_FOR_PROCESS, "waiting_for_process", "for another process to end")                              \
     X(CALLING, "calling", "on a processor, in one call of compiled code that keeps the interpreter's lock")  \
-    X(INTERPRETING, "interpreting", "on a processor, in Python's own steps and calls of a few microseconds")
+    X(INTERPRETING, "interpreting", "on a processor, in Python's own steps and calls of a few microseconds") \
+    X(WAITING_FOR_PIPE, "waiting_for_pipe", "for a pipe that is not its standard input or output")
 
 // What allows the fewest blocks on a multiprocessor; of several the first. X(NAME, token, text)
 #define RGM_OCCUPANCY_LIMITS(X)                                                                              \

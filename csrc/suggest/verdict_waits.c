@@ -8,7 +8,8 @@
 // compiled code waits for, and there is work on the processors beside those, threads of that code do it;
 // where there is none the call waits for something that nothing here tells. In a program that is its own
 // client who waits for an answer waits for work, too; a thread of it that waits to be asked is no one's work.
-// Who polls sleeps in between: what goes on meanwhile is waited for, in threads that work and in processes.
+// The other end of a pipe is in another process, unless there is a thread that could write into it. Who polls
+// sleeps in between: what goes on meanwhile is waited for, in threads that work and in processes.
 #include "suggest/verdict_waits.h"
 
 #include "analysis/times/stack_line.h"
@@ -26,6 +27,7 @@ typedef struct {
     int64_t process;
     bool several, unknown;    // processes in the run, and a thread of one of them
     bool own;                 // one that is in the program's own code has been seen
+    bool writes;              // and one that is not at a pipe itself
     int busy, locked;         // of those: that work, or wait for what is no thread; that wait for a lock
     int32_t at_lock;          // where one of these stands
     rgm_awaited best, helper; // of the program's own threads; of a library's, without its stack
@@ -59,7 +61,8 @@ static int weight_of(rgm_sample_state state, rgm_limit_cause *cause) {
     case RGM_SAMPLE_WAITING_FOR_PROCESSOR: *cause = RGM_CAUSE_PROCESSOR; return WANTS;
     case RGM_SAMPLE_WAITING_FOR_FILE: *cause = RGM_CAUSE_FILE; return 2;
     case RGM_SAMPLE_WAITING_FOR_PROCESS: *cause = RGM_CAUSE_CHILD; return 2;
-    case RGM_SAMPLE_WAITING_FOR_SOCKET: *cause = RGM_CAUSE_NETWORK; return 1;
+    case RGM_SAMPLE_WAITING_FOR_SOCKET:
+    case RGM_SAMPLE_WAITING_FOR_PIPE: *cause = RGM_CAUSE_NETWORK; return 1;
     case RGM_SAMPLE_SLEEPING: *cause = RGM_CAUSE_SLEEP; return 1;
     default: return 0;
     }
@@ -91,6 +94,7 @@ static bool take(others *o, size_t sample) {
         return true;
     }
     o->own = true;
+    o->writes |= state != RGM_SAMPLE_WAITING_FOR_PIPE;
     o->busy += weight > 0 && weight != WANTS;
     if (state == RGM_SAMPLE_WAITING_FOR_THREAD && !rgm_stack_awaits_work(view, stack)) {
         o->locked++;
@@ -165,13 +169,16 @@ rgm_awaited rgm_verdict_awaited(const rgm_verdict_facts *facts, size_t sample, r
     if (passes_any(view, stack, process_files) ||
         (network && rgm_stack_passes(view, stack, "/subprocess.py")))
         itself.cause = RGM_CAUSE_CHILD;
+    bool pipe = facts->states[sample] == RGM_SAMPLE_WAITING_FOR_PIPE;
     bool serves = network && rgm_stack_is_of_server(view, stack);
     bool of_loop = network && !serves && rgm_stack_is_of_loop(view, stack);
     bool of_itself = network && !serves && !of_loop && facts->asks_itself && itself.cause == found;
     bool awaits = network ? serves || of_loop || of_itself : rgm_stack_awaits_work(view, stack);
-    if (network && !awaits) return itself;
+    if (network && !awaits && !pipe) return itself;
     others o = of_look(facts, sample, of_loop);
     if (o.unknown) return itself;
+    if (pipe && !o.writes) itself.cause = RGM_CAUSE_CHILD;
+    if (network && !awaits) return itself;
     if (!awaits) {
         bool alone = itself.cause == found && !o.own && !o.several;
         if (!alone) return itself;

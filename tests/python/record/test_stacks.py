@@ -92,6 +92,25 @@ def test_samples_survive_files(program, tmp_path):
     assert len(kept.samples) > 10
 
 
+@pytest.mark.parametrize(("number", "state"), [("end", "waiting_for_pipe"), ("0", "waiting_for_socket")])
+def test_a_pipe_is_told_but_for_standard_input(program, number, state):
+    run = program(
+        f"""
+        import os, time
+        end, write = os.pipe()
+        os.dup2(end, 0)
+        if os.fork() == 0:
+            time.sleep(0.4)
+            os.write(write, b"x")
+            os._exit(0)
+        os.read({number}, 1)
+        os.wait()
+        """
+    )
+    states = count(run, lambda frames, state: state)
+    assert states.most_common(1)[0][0] == state, states
+
+
 def test_a_forked_child_has_samples_of_its_own(program, tmp_path):
     program(
         """

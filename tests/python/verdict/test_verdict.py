@@ -121,6 +121,15 @@ AWAITED = {
             "        print(sum(pool.map(work, [400_000] * 30)))\n"
         ),
     ),
+    "what a program writes while it runs": (
+        "child",
+        "<module>",
+        False,
+        (
+            "import subprocess\nprogram = subprocess.Popen('for i in 1 2 3 4; do sleep 0.15; echo $i; done', shell=True,\n"
+            "                           stdout=subprocess.PIPE)\nfor line in program.stdout:\n    pass\n"
+        ),
+    ),
     "what a command prints": (
         "child",
         "<module>",
