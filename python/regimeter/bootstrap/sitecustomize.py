@@ -84,29 +84,6 @@ def _is_fork_server() -> bool:
     return any(word.startswith("from multiprocessing.forkserver import main") for word in sys.orig_argv)
 
 
-def _begin(forked: bool = False) -> None:
-    try:
-        from regimeter.capture import counting
-        from regimeter.public import standin
-
-        counting.hold_still()
-        standin.begin(forked)
-    except Exception as error:  # the program must run all the same
-        sys.stderr.write(f"regimeter: not prepared for the recording: {type(error).__name__}: {error}\n")
-
-
-def _begin_in_forks() -> None:
-    server = os.getpid()
-    with contextlib.suppress(Exception):  # each process says it
-        import regimeter.public.standin  # noqa: F401  # once for all of them
-
-    def begin() -> None:
-        if os.getppid() == server:  # what a forked process forks has its recording from that
-            _begin(forked=True)
-
-    os.register_at_fork(after_in_child=begin)
-
-
 _pass_on()
 _forks = _is_fork_server()
 if (
@@ -115,7 +92,14 @@ if (
     or "--multiprocessing-fork" in sys.orig_argv
     or _is_launched()
 ) and not _in_subinterpreter():
-    if _forks:
-        _begin_in_forks()
-    else:
-        _begin()
+    try:
+        from regimeter.capture import counting
+        from regimeter.public import standin
+
+        counting.hold_still()
+        if _forks:
+            standin.begin_in_forks()
+        else:
+            standin.begin()
+    except Exception as error:  # the program must run all the same
+        sys.stderr.write(f"regimeter: not prepared for the recording: {type(error).__name__}: {error}\n")

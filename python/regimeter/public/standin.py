@@ -2,8 +2,8 @@
 """The profiler of a program that has none, so that ``regimeter record`` sees where any program is.
 
 It records one scope, the program, with the call stacks of its threads, its structure and the kernels that it launches.
-The first profiler that the program makes takes its place and its file. Processes that multiprocessing spawns, and
-those that torchrun or accelerate starts, have one too, and those that its server of forks forks.
+The first profiler that the program makes takes its place and its file. Processes that multiprocessing spawns or has
+forked by its server, and those that torchrun or accelerate starts, have one too.
 """
 
 import atexit
@@ -45,6 +45,17 @@ def begin(forked: bool = False) -> None:
     profiler._devices.kernels.look()  # the last look before the program: what it misses is counted from here
     recording.on_next_file(give_way)
     atexit.register(end)
+
+
+def begin_in_forks() -> None:
+    """Begin in each process that this one, multiprocessing's server of forks, forks; it records nothing itself."""
+    server = os.getpid()
+
+    def begin_in_fork() -> None:
+        if os.getppid() == server:  # what a forked process forks has its recording from that
+            begin(forked=True)
+
+    os.register_at_fork(after_in_child=begin_in_fork)
 
 
 def _name(told: dict[str, Any]) -> str:

@@ -126,8 +126,8 @@ AWAITED = {
         "<module>",
         False,
         (
-            "import subprocess\nprogram = subprocess.Popen('for i in 1 2 3 4; do sleep 0.15; echo $i; done', shell=True,\n"
-            "                           stdout=subprocess.PIPE)\nfor line in program.stdout:\n    pass\n"
+            "import subprocess\nword = 'for i in 1 2 3 4; do sleep 0.15; echo $i; done'\n"
+            "one = subprocess.Popen(word, shell=True, stdout=subprocess.PIPE)\nfor line in one.stdout:\n    pass\n"
         ),
     ),
     "what a command prints": (
