@@ -5,8 +5,6 @@
 // whatever prefetches meanwhile.
 #include "suggest/verdict_polls.h"
 
-#include <stdlib.h>
-
 #include "analysis/times/stack_line.h"
 #include "base/memory.h"
 #include "base/search.h"
@@ -42,24 +40,20 @@ static int64_t time_of(const search_for_polls *s, size_t i) {
     return s->facts->view->run->samples.time_ns[s->mine[i]];
 }
 
-// Samples of other processes lie elsewhere in the table: the thread's nearest one, within twice their mean
-// distance, is marked.
+// Samples of other processes lie elsewhere in the table: those of the thread within twice their mean distance
+// are marked.
 static void mark_processes(search_for_polls *s) {
     const rgm_view *view = s->facts->view;
     int64_t own = RGM_CELL(&view->run->lanes, process, s->facts->lane, -1);
     if (s->count < 2 || own < 0) return;
     int64_t near = 2 * ((time_of(s, s->count - 1) - time_of(s, 0)) / (int64_t)(s->count - 1));
     for (size_t i = 0; i < view->run->samples.rows; i++) {
-        int64_t process = rgm_verdict_process(s->facts, i), time = view->run->samples.time_ns[i];
-        int32_t stack = rgm_stack_of_sample(view, i);
-        if (process < 0 || process == own || stack < 0 || !rgm_stack_is_own(view, stack) ||
-            rgm_stack_line_of_work(view, stack) < 0)
-            continue;
-        rgm_search search = rgm_search_in(0, s->count - 1);
-        while (rgm_search_on(&search)) rgm_search_tell(&search, time_of(s, search.middle) < time);
-        size_t at = search.low;
-        if (at > 0 && time - time_of(s, at - 1) < llabs(time_of(s, at) - time)) at--;
-        if (llabs(time_of(s, at) - time) <= near) s->found[s->mine[at]] = RGM_POLLS_PROCESSES;
+        int64_t time = view->run->samples.time_ns[i];
+        if (rgm_verdict_line_beside(s->facts, i, own) < 0) continue;
+        rgm_search search = rgm_search_in(0, s->count);
+        while (rgm_search_on(&search)) rgm_search_tell(&search, time_of(s, search.middle) < time - near);
+        for (size_t at = search.low; at < s->count && time_of(s, at) <= time + near; at++)
+            s->found[s->mine[at]] = RGM_POLLS_PROCESSES;
     }
 }
 

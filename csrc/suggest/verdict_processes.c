@@ -44,11 +44,7 @@ static void find_work(const rgm_partition *p, int64_t own, work *w) {
     enum { CAUSE_SHIFT = 56 };
     const rgm_view *view = p->facts->view;
     for (size_t i = 0; i < view->run->samples.rows; i++) {
-        int64_t process = rgm_verdict_process(p->facts, i);
-        int32_t stack = (int32_t)RGM_CELL(&view->run->samples, stack, i, 0);
-        if (process < 0 || process == own || stack < 0 || (size_t)stack >= view->run->stacks.rows) continue;
-        if (!rgm_stack_is_own(view, stack)) continue; // a thread of a library
-        int32_t line = rgm_stack_line_of_work(view, stack);
+        int32_t line = rgm_verdict_line_beside(p->facts, i, own);
         uint8_t cause = line < 0 ? RGM_CAUSE_UNKNOWN : cause_at(p, view->run->samples.time_ns[i]);
         if (!may_wait(p->facts, cause)) continue;
         w->keys[w->count] = (uint64_t)cause << CAUSE_SHIFT | rgm_line_key(view, line);

@@ -122,6 +122,14 @@ int64_t rgm_verdict_process(const rgm_verdict_facts *facts, size_t sample) {
     return lane >= 0 && (size_t)lane < run->lanes.rows ? RGM_CELL(&run->lanes, process, lane, -1) : -1;
 }
 
+int32_t rgm_verdict_line_beside(const rgm_verdict_facts *facts, size_t sample, int64_t own) {
+    const rgm_view *view = facts->view;
+    int64_t process = rgm_verdict_process(facts, sample);
+    int32_t stack = rgm_stack_of_sample(view, sample);
+    if (process < 0 || process == own || stack < 0 || !rgm_stack_is_own(view, stack)) return -1;
+    return rgm_stack_awaits_work(view, stack) ? -1 : rgm_stack_line_of_work(view, stack);
+}
+
 static void look_at_others(others *o, size_t sample) {
     for (size_t i = sample; i > 0 && take(o, i - 1); i--) continue;
     for (size_t i = sample + 1; i < o->facts->view->run->samples.rows && take(o, i); i++) continue;

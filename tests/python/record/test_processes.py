@@ -44,6 +44,24 @@ if __name__ == "__main__":
         torch.nn.functional.cross_entropy(model(rows), labels).backward()
         optimizer.step()
 """
+# A process of its own hands the items on, and waits for them in its threads.
+MANAGED = """
+import multiprocessing, time
+
+def work(items):
+    for number in range(10):
+        time.sleep(0.1)
+        items.put(number)
+
+if __name__ == "__main__":
+    with multiprocessing.Manager() as manager:
+        items = manager.Queue()
+        process = multiprocessing.Process(target=work, args=(items,))
+        process.start()
+        for _ in range(10):
+            items.get()
+        process.join()
+"""
 
 
 def recorded(folder: Path, code: str, method: str) -> tuple[list[Path], dict[str, object]]:
@@ -124,6 +142,15 @@ def test_workers_of_a_loader_have_the_line_of_the_wait(method: str, tmp_path: Pa
     assert method != "fork" or found.causes[0].place == "Slow.__getitem__ (program.py:10)"
     assert found.causes[0].process in run.lanes.process.tolist()
     assert said["verdict"] == found.to_dict()
+
+
+def test_a_process_that_waits_for_another_one_is_not_where_the_time_goes(tmp_path: Path) -> None:
+    files, _ = recorded(tmp_path, MANAGED, "fork")
+    assert len(files) == 3
+    found = regimeter.load([str(file) for file in files]).verdict()
+    assert found is not None
+    assert found.cause == "child", (found.sentence, found.why)
+    assert found.causes[0].place == "work (program.py:6)", found.why
 
 
 def test_what_an_earlier_program_has_left_is_no_part_of_it(
