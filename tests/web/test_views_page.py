@@ -92,3 +92,17 @@ def test_the_critical_path_is_drawn_and_told_and_can_be_switched_off(browsing: B
     )
     page.locator("canvas.timeline").hover(position=place)
     assert "Critical path on this lane for" in page.locator(".tooltip").inner_text()
+
+
+def test_what_is_typed_while_a_table_is_made_is_not_for_the_one_that_goes(browsing: Browsing) -> None:
+    page = browsing.open(data_of("h100_owlv2_with_stack.json.gz"))
+    inert = page.evaluate("""async () => {
+        const second = document.querySelector("[role=tabpanel] .tools button + button");
+        const body = second.closest("[role=tabpanel]").lastElementChild;
+        const before = body.inert;
+        second.click();
+        const meanwhile = body.inert;
+        while (body.inert) await new Promise(requestAnimationFrame);
+        return [before, meanwhile, body.querySelectorAll("table").length];
+    }""")
+    assert inert == [False, True, 1]
