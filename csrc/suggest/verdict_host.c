@@ -139,9 +139,7 @@ static rgm_awaited told_by(const rgm_partition *p, size_t sample, rgm_sample_sta
         return (rgm_awaited){.cause = RGM_CAUSE_INPUT, .stack = stack};
     told.cause = cause_of_state(bucket, state);
     if (told.cause != RGM_CAUSE_PROCESSOR && rgm_stack_imports(view, stack)) told.cause = RGM_CAUSE_IMPORTS;
-    bool asleep =
-        told.cause == RGM_CAUSE_SLEEP || told.cause == RGM_CAUSE_WAITING || told.cause == RGM_CAUSE_NETWORK;
-    if (asleep && (p->polls[sample] & RGM_POLLS)) {
+    if (told.cause != RGM_CAUSE_IMPORTS && (p->polls[sample] & RGM_POLLS)) {
         rgm_awaited polled = rgm_verdict_polled(p->facts, sample, p->polls[sample] & RGM_POLLS_PROCESSES);
         if (polled.cause != RGM_CAUSE_UNKNOWN) return polled;
     }

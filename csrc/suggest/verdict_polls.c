@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A pause of a step is a short stretch between stretches of work. Who polls does nothing else for long: it
-// sleeps, looks (in one sample of many), sleeps again, while others work for nearly all of the time; who
-// waits for a signal is no different. Between the steps of a training nobody polls: there a sleep is a pause,
-// whatever prefetches meanwhile.
+// sleeps, waits for the interpreter's lock, looks (in one sample of many), sleeps again, while others work
+// for nearly all of the time; who waits for a signal, or an event loop that has nothing to run, is no
+// different. Between the steps of a training nobody polls: there a sleep is a pause, whatever prefetches
+// meanwhile.
 #include "suggest/verdict_polls.h"
 
 #include "analysis/times/stack_line.h"
@@ -12,8 +13,8 @@
 #include "suggest/verdict_waits.h"
 
 // Samples of a stretch at least; found awake as many times in a row ends it, more often than once for so many
-// times asleep it is a pause of work.
-enum { FEWEST = 30, AWAKE = 2, ASLEEP_TO_ONE = 10 };
+// times asleep there are pauses of work in it.
+enum { FEWEST = 30, AWAKE = 10, ASLEEP_TO_ONE = 10 };
 
 typedef struct {
     const rgm_verdict_facts *facts;
@@ -66,8 +67,9 @@ static bool polls(const search_for_polls *s, const stretch *one) {
 
 static void end(search_for_polls *s, stretch *one) {
     bool polling = polls(s, one);
-    for (size_t i = one->first; one->asleep && i <= one->last; i++)
-        if (polling && is_asleep(s, i)) s->found[s->mine[i]] |= RGM_POLLS;
+    for (size_t i = one->first; polling && i <= one->last; i++)
+        if (is_asleep(s, i) || s->facts->states[s->mine[i]] == RGM_SAMPLE_WAITING_FOR_LOCK)
+            s->found[s->mine[i]] |= RGM_POLLS;
     *one = (stretch){0};
 }
 

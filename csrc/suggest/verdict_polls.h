@@ -5,7 +5,7 @@
 
 #include "suggest/verdict_facts.h"
 
-// A sample of the driving thread finds it asleep and polling; a process of the run works meanwhile.
+// A sample of the driving thread finds it polling; a process of the run works meanwhile.
 enum { RGM_POLLS = 1, RGM_POLLS_PROCESSES = 2 };
 
 // These bits for each sample, 0 for all that find no polling. *out: [samples], freed by the caller. `states`
