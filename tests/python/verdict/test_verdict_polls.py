@@ -124,6 +124,11 @@ def test_what_is_polled_for_is_what_limits_it(
     assert not found.next.startswith("Remove the pause"), found.next
 
 
+def test_without_their_recordings_a_loop_waits_for_the_processes_of_its_executor_all_the_same(tmp_path: Path) -> None:
+    found = verdict(regimeter.load(record(tmp_path, LOOP)))
+    assert found.cause == "child", (found.sentence, found.why)
+
+
 @pytest.mark.parametrize("code", [PAUSES, STEPS], ids=["short", "between steps"])
 def test_a_pause_is_one_whatever_another_thread_does_meanwhile(code: str, tmp_path: Path) -> None:
     found = of_program(tmp_path, BUSY + code)
