@@ -148,6 +148,14 @@ static bool of_other_process(const rgm_verdict_facts *facts, size_t row) {
            RGM_CELL(&run->lanes, process, lane, -1) != RGM_CELL(&run->lanes, process, facts->lane, -1);
 }
 
+static bool of_one_process(const rgm_run *run) {
+    for (size_t i = 1; i < run->lanes.rows; i++)
+        if (RGM_CELL(&run->lanes, process, i, -1) != RGM_CELL(&run->lanes, process, 0, -1) &&
+            RGM_CELL(&run->lanes, device, i, -1) < 0)
+            return false;
+    return true;
+}
+
 // All steps, where there are enough to be the program; else everything that was recorded of its process.
 static void find_window(rgm_verdict_facts *facts) {
     const rgm_view *view = facts->view;
@@ -178,6 +186,7 @@ rgm_status rgm_verdict_facts_init(rgm_verdict_facts *facts, const rgm_view *view
     find_window(facts);
     facts->listening = rgm_first_value(view->run, RGM_LISTENING_SERIES) > 0;
     facts->asks_itself = rgm_first_value(view->run, RGM_ASKS_ITSELF_SERIES) > 0;
+    facts->several = !of_one_process(view->run);
     facts->settled_ns = facts->start_ns;
     return RGM_OK;
 }

@@ -46,6 +46,7 @@ typedef struct {
     int64_t samples;       // that tell
     bool listening;        // an event loop of it waits for who asks
     bool asks_itself;      // it is server and client at once
+    bool several;          // processes in the run: nobody knows whose a thread without a lane is
     bool crowded;          // who has the processors is the program itself, or nobody
     bool alone;            // nobody has: some stood idle, and other programs used next to none
     const uint8_t *states; // [samples] as rgm_verdict_states tells them

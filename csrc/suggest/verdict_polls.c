@@ -48,13 +48,18 @@ static void mark_processes(search_for_polls *s) {
     int64_t own = RGM_CELL(&view->run->lanes, process, s->facts->lane, -1);
     if (s->count < 2 || own < 0) return;
     int64_t near = 2 * ((time_of(s, s->count - 1) - time_of(s, 0)) / (int64_t)(s->count - 1));
+    size_t marked = 0; // up to which all that belong to the sample before are
+    int64_t before = INT64_MAX;
     for (size_t i = 0; i < view->run->samples.rows; i++) {
         int64_t time = view->run->samples.time_ns[i];
         if (rgm_verdict_line_beside(s->facts, i, own) < 0) continue;
         rgm_search search = rgm_search_in(0, s->count);
         while (rgm_search_on(&search)) rgm_search_tell(&search, time_of(s, search.middle) < time - near);
-        for (size_t at = search.low; at < s->count && time_of(s, at) <= time + near; at++)
+        size_t at = time >= before && marked > search.low ? marked : search.low;
+        for (; at < s->count && time_of(s, at) <= time + near; at++)
             s->found[s->mine[at]] = RGM_POLLS_PROCESSES;
+        marked = at;
+        before = time;
     }
 }
 

@@ -25,7 +25,7 @@ typedef struct {
     size_t n_seen;
     bool by_pool; // only threads of a pool count
     int64_t process;
-    bool several, unknown;    // processes in the run, and a thread of one of them
+    bool unknown;             // a thread, in a run of several processes
     bool own;                 // one that is in the program's own code has been seen
     bool writes;              // and one that is not at a pipe itself
     int busy, locked;         // of those: that work, or wait for what is no thread; that wait for a lock
@@ -74,7 +74,7 @@ static bool take(others *o, size_t sample) {
     const rgm_samples *samples = &view->run->samples;
     int64_t thread = RGM_CELL(samples, thread, sample, -1);
     int64_t process = rgm_verdict_process(o->facts, sample);
-    if (process < 0 && o->several) o->unknown = true;
+    if (process < 0 && o->facts->several) o->unknown = true;
     if (o->unknown) return false;
     if (process >= 0 && o->process >= 0 && process != o->process) return true;
     if (thread == o->facts->thread || o->n_seen == THREADS) return false;
@@ -104,15 +104,6 @@ static bool take(others *o, size_t sample) {
     if (o->by_pool && !passes_any(view, stack, pool_files)) return true;
     o->weight = weight;
     o->best = (rgm_awaited){.cause = cause, .stack = stack, .elsewhere = true, .state = state};
-    return true;
-}
-
-// Of several processes in one run nobody knows whose a thread without a lane is.
-static bool of_one_process(const rgm_run *run) {
-    for (size_t i = 1; i < run->lanes.rows; i++)
-        if (RGM_CELL(&run->lanes, process, i, -1) != RGM_CELL(&run->lanes, process, 0, -1) &&
-            RGM_CELL(&run->lanes, device, i, -1) < 0)
-            return false;
     return true;
 }
 
@@ -151,7 +142,6 @@ static double used_beside(const rgm_verdict_facts *facts, int64_t time) {
 
 static others of_look(const rgm_verdict_facts *facts, size_t sample, bool by_pool) {
     others o = {.facts = facts, .by_pool = by_pool, .process = rgm_verdict_process(facts, sample)};
-    o.several = !of_one_process(facts->view->run);
     look_at_others(&o, sample);
     return o;
 }
@@ -188,7 +178,7 @@ rgm_awaited rgm_verdict_awaited(const rgm_verdict_facts *facts, size_t sample, r
     if (pipe && !o.writes) itself.cause = RGM_CAUSE_CHILD;
     if (network && !awaits) return itself;
     if (!awaits) {
-        bool alone = itself.cause == found && !o.own && !o.several;
+        bool alone = itself.cause == found && !o.own && !facts->several;
         if (!alone) return itself;
         if (used_beside(facts, time) >= facts->policy->verdict_helpers)
             return (rgm_awaited){.cause = RGM_CAUSE_NATIVE, .stack = stack, .state = RGM_SAMPLE_NATIVE};

@@ -16,8 +16,8 @@ typedef struct {
 
 // Row `sample` of the driving thread has found it waiting, which is `found`: LOCK or NETWORK.
 rgm_awaited rgm_verdict_awaited(const rgm_verdict_facts *facts, size_t sample, rgm_limit_cause found);
-// Row `sample` has found it asleep; what goes on meanwhile in other threads or in processes, which some of
-// the run are known to do, else SLEEP.
+// Row `sample` has found it asleep: what goes on meanwhile in other threads, or in `processes` of the run
+// that are known to work then, or in others; UNKNOWN where nothing does.
 rgm_awaited rgm_verdict_polled(const rgm_verdict_facts *facts, size_t sample, bool processes);
 // The process of a sample, -1 where its thread has no lane.
 int64_t rgm_verdict_process(const rgm_verdict_facts *facts, size_t sample);
