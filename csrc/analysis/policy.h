@@ -213,7 +213,7 @@
     X(verdict_first_ratio, 3, "", "the first step by the usual one; warm-up of caches is below it")          \
     X(verdict_uneven_ratio, 2, "", "a step by the usual one, from which on it is told; a judgement")         \
     X(verdict_imports_ns, 1e9, "ns", "of anything else, from which on imports come last")                    \
-    X(verdict_served, 0.02, "", "of the window that a server works, from which on its waiting comes last")   \
+    X(verdict_served, 0.1, "", "of the window that a server works, from which on its waiting comes last")    \
     X(verdict_small_ns, 6e4, "ns", "a module's call: calling an operator of PyTorch takes 5 to 20 us")       \
     X(verdict_small_share, 0.6, "", "of the modules' time in calls that are shorter; a judgement")           \
     X(verdict_small_calls, 10, "calls", "of such modules a step; a model of few layers is no loop of calls") \

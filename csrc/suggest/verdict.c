@@ -56,6 +56,12 @@ static int place_of_device(const rgm_verdict_facts *facts) {
     return other >= facts->policy->verdict_wait_share ? AFTER : BY_SHARE;
 }
 
+// What is kept from step to step, or from request to request, is lost. A program that goes through its work
+// once may want what it keeps.
+static int place_of_growth(const rgm_verdict_facts *facts) {
+    return facts->n_steps || serves(&facts->causes[RGM_CAUSE_EVENT_LOOP]) ? DANGER : AFTER;
+}
+
 // What a server has done of the window, but for waiting and for what it imports once.
 static double works(const rgm_verdict_facts *facts) {
     return 1 - share_of(facts, RGM_CAUSE_EVENT_LOOP) - share_of(facts, RGM_CAUSE_IMPORTS);
@@ -66,7 +72,7 @@ static int place_of(const rgm_verdict_facts *facts, rgm_limit_cause cause, rgm_l
     const rgm_policy *policy = facts->policy;
     double largest = share_of(facts, what);
     switch (cause) {
-    case RGM_CAUSE_MEMORY_GROWTH: return DANGER;
+    case RGM_CAUSE_MEMORY_GROWTH: return place_of_growth(facts);
     // Where the loop waits for other processes, that they have to start first is the same wait.
     case RGM_CAUSE_FIRST_STEP:
         return explains(facts, cause, largest) && !awaits_processes(facts, what) ? FIRST : AFTER;

@@ -147,6 +147,10 @@ static rgm_awaited told_by(const rgm_partition *p, size_t sample, rgm_sample_sta
         told.cause = running_cause(bucket, RGM_SAMPLE_NATIVE);
     else if (told.cause == RGM_CAUSE_LOCK || told.cause == RGM_CAUSE_NETWORK)
         told = rgm_verdict_awaited(p->facts, sample, told.cause);
+    else if (told.cause == RGM_CAUSE_INTERPRETER_LOCK) {
+        int32_t holder = rgm_verdict_lock_holder(p->facts, sample);
+        if (holder >= 0) told.stack = holder, told.elsewhere = true;
+    }
     return told;
 }
 

@@ -29,12 +29,14 @@ typedef struct {
     int64_t asleep, awake, since, helped;
 } stretch;
 
+// A task of an event loop that sleeps holds all others up.
 static bool is_asleep(const search_for_polls *s, size_t i) {
     const rgm_view *view = s->facts->view;
     uint8_t state = s->facts->states[s->mine[i]];
-    return state == RGM_SAMPLE_SLEEPING || state == RGM_SAMPLE_WAITING ||
-           (state == RGM_SAMPLE_WAITING_FOR_SOCKET &&
-            rgm_stack_is_of_loop(view, rgm_stack_of_sample(view, s->mine[i])));
+    int32_t stack = rgm_stack_of_sample(view, s->mine[i]);
+    if (state == RGM_SAMPLE_SLEEPING) return !rgm_stack_is_in_task(view, stack);
+    return state == RGM_SAMPLE_WAITING ||
+           (state == RGM_SAMPLE_WAITING_FOR_SOCKET && rgm_stack_is_of_loop(view, stack));
 }
 
 static int64_t time_of(const search_for_polls *s, size_t i) {

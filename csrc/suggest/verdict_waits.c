@@ -30,6 +30,8 @@ typedef struct {
     bool writes;              // and one that is not at a pipe itself
     int busy, locked;         // of those: that work, or wait for what is no thread; that wait for a lock
     int32_t at_lock;          // where one of these stands
+    int32_t holder;           // where one has the interpreter's lock, -1 where none does
+    int holds;                // how surely
     rgm_awaited best, helper; // of the program's own threads; of a library's, without its stack
     int weight, helps;
     bool of_processes;
@@ -68,6 +70,13 @@ static int weight_of(rgm_sample_state state, rgm_limit_cause *cause) {
     }
 }
 
+// How surely a thread in this state has the interpreter's lock. Who waits for it sleeps: who only wants a
+// processor has it already, or has just been woken to take it.
+static int holds(rgm_sample_state state) {
+    if (state == RGM_SAMPLE_INTERPRETING || state == RGM_SAMPLE_CALLING) return 2;
+    return state == RGM_SAMPLE_RUNNING || state == RGM_SAMPLE_WAITING_FOR_PROCESSOR;
+}
+
 // Takes a sample of another thread in; false where the look is over.
 static bool take(others *o, size_t sample) {
     const rgm_view *view = o->facts->view;
@@ -94,6 +103,10 @@ static bool take(others *o, size_t sample) {
         return true;
     }
     o->own = true;
+    if (holds(state) > o->holds) {
+        o->holds = holds(state);
+        o->holder = stack;
+    }
     o->writes |= state != RGM_SAMPLE_WAITING_FOR_PIPE;
     o->busy += weight > 0 && weight != WANTS;
     if (state == RGM_SAMPLE_WAITING_FOR_THREAD && !rgm_stack_awaits_work(view, stack)) {
@@ -141,18 +154,26 @@ static double used_beside(const rgm_verdict_facts *facts, int64_t time) {
 }
 
 static others of_look(const rgm_verdict_facts *facts, size_t sample, bool by_pool) {
-    others o = {.facts = facts, .by_pool = by_pool, .process = rgm_verdict_process(facts, sample)};
+    others o = {
+        .facts = facts, .by_pool = by_pool, .process = rgm_verdict_process(facts, sample), .holder = -1};
     look_at_others(&o, sample);
     return o;
+}
+
+int32_t rgm_verdict_lock_holder(const rgm_verdict_facts *facts, size_t sample) {
+    return of_look(facts, sample, false).holder;
 }
 
 rgm_awaited rgm_verdict_polled(const rgm_verdict_facts *facts, size_t sample, bool processes) {
     others o = of_look(facts, sample, false);
     double beside = used_beside(facts, facts->view->run->samples.time_ns[sample]);
-    if (!o.unknown && o.weight >= GOES_ON) return o.best;
-    // What nobody has recorded beside an event loop may be helpers of a library that it has called.
+    bool works = processes || beside >= facts->policy->verdict_children;
     bool loop = facts->states[sample] == RGM_SAMPLE_WAITING_FOR_SOCKET;
-    bool child = processes || (!loop && beside >= facts->policy->verdict_children);
+    // A thread that waits for a process which waits itself is no work that an event loop waits for.
+    bool goes_on = o.weight >= GOES_ON && (works || !loop || o.best.cause != RGM_CAUSE_CHILD);
+    if (!o.unknown && goes_on) return o.best;
+    // What nobody has recorded beside an event loop may be helpers of a library that it has called.
+    bool child = processes || (!loop && works);
     return (rgm_awaited){.cause = child ? RGM_CAUSE_CHILD : RGM_CAUSE_UNKNOWN,
                          .stack = rgm_stack_of_sample(facts->view, sample)};
 }

@@ -19,6 +19,9 @@ rgm_awaited rgm_verdict_awaited(const rgm_verdict_facts *facts, size_t sample, r
 // Row `sample` has found it asleep: what goes on meanwhile in other threads, or in `processes` of the run
 // that are known to work then, or in others; UNKNOWN where nothing does.
 rgm_awaited rgm_verdict_polled(const rgm_verdict_facts *facts, size_t sample, bool processes);
+// Row `sample` has found it waiting for the interpreter's lock: the stack of a thread of the program that had
+// it, -1 where none is known.
+int32_t rgm_verdict_lock_holder(const rgm_verdict_facts *facts, size_t sample);
 // The process of a sample, -1 where its thread has no lane.
 int64_t rgm_verdict_process(const rgm_verdict_facts *facts, size_t sample);
 // The line that a sample of another process than `own` found at work; -1 of `own`, of a library's threads,

@@ -55,6 +55,12 @@ bool rgm_stack_is_of_loop(const rgm_view *view, int32_t stack) {
            rgm_text_has(file_of(view, caller), "/asyncio/");
 }
 
+bool rgm_stack_is_in_task(const rgm_view *view, int32_t stack) {
+    bool within =
+        rgm_stack_passes(view, stack, "/asyncio/") || rgm_stack_passes(view, stack, "/trio/_core/_run");
+    return within && !rgm_stack_is_of_loop(view, stack);
+}
+
 int32_t rgm_stack_own_line(const rgm_view *view, int32_t stack) {
     int32_t readable = -1;
     for (int32_t at = stack; at >= 0; at = caller_of(view, at)) {

@@ -57,8 +57,8 @@ CAUSES: dict[str, Words] = {
     ),
     "interpreter_lock": Words(
         "Other threads of the program hold the interpreter's lock in {share} of {of}.",
-        "Move what they compute in Python to processes, or to code that gives the lock up (regimeter lines RUN shows "
-        "every thread).",
+        "Move what they compute in Python{theirs} to processes, or to code that gives the lock up (regimeter lines RUN "
+        "shows every thread).",
     ),
     "processor": Words(
         "The program is ready to run, but others have the processors, in {share} of {of}.",
@@ -197,7 +197,7 @@ CHILD_WORK = Words(
 
 # Of "event_loop", where it listens for connections.
 SERVER = Words(
-    "The server has no request to work on in {share} of {of}.",
+    "The server waits for requests, or for what they wait for, in {share} of {of}.",
     "Record it while it is asked as much as it can take: what it does then is what limits it. Where its requests wait "
     "for others, scopes around that (regimeter.profile) tell it apart.",
 )

@@ -149,6 +149,7 @@ def verdict_of(run: "Run", policy: Mapping[str, float] | None = None) -> Verdict
         sentence=sentence + _tie(causes),
         why=_why(causes, int(table.samples[0]), int(table.displaced[0]), places)
         + _doubt(first, int(table.samples[0]), int(table.displaced[0]), policy or {})
+        + _growth(causes)
         + _outside(run.duration_ns * MS, window, steps),
         next=(HOST_ONLY.next if host_only else _without_stacks(run, first) or words.next.format_map(filled))
         + _bound(first),
@@ -238,6 +239,7 @@ def _filled(cause: Cause, of: str) -> dict[str, str]:
         "of": of,
         "place": cause.place or "the largest",
         "at": f" in {cause.place}" if cause.place else "",
+        "theirs": f" in {cause.place}" if cause.place and cause.elsewhere else "",
         "in_process": f" in {cause.place}" if cause.process else " (`regimeter show RUN*` names its line)",
         "by_line": "" if cause.place else " `regimeter record --memory` names the line.",
         "figure": figure(cause.figure, UNITS.get(cause.cause, "")),
@@ -322,7 +324,7 @@ def _why(causes: tuple[Cause, ...], samples: int, displaced: int, places: list[s
 
 
 def _called(one: Cause) -> str:
-    return "no request to work on" if one.serving else one.cause.replace("_", " ")
+    return "waiting for requests or what they wait for" if one.serving else one.cause.replace("_", " ")
 
 
 def _doubt(first: Cause, samples: int, displaced: int, policy: Mapping[str, float]) -> str:
@@ -339,6 +341,12 @@ def _whose(first: Cause) -> str:
         return f", of what the processes that it waits for do then (process {first.process} and others)"
     threads = first.elsewhere and first.cause != "input"
     return ", in other threads that the main one waits for" if threads else ""
+
+
+def _growth(causes: tuple[Cause, ...]) -> str:
+    """Say so where memory grows and is not the verdict."""
+    grown = [_filled(one, "") for one in causes[1:] if one.cause == "memory_growth"]
+    return "".join(" Memory grows all the time{at}, by {figure} a second.".format_map(one) for one in grown)
 
 
 def _outside(run_ms: float, window_ms: float, steps: int) -> str:

@@ -109,7 +109,7 @@ def test_what_a_server_does_limits_it_although_it_mostly_waits_to_be_asked(tmp_p
     assert waits.share is not None
     assert waits.share > (found.causes[0].share or 0.0), "it waited three times as long as it worked"
     assert waits.saved_ms is None, "nobody saves that nobody asks"
-    assert "no request to work on" in found.why
+    assert "waiting for requests or what they wait for" in found.why
 
 
 def test_a_server_that_is_killed_was_one(tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_a_server_that_is_killed_was_one(tmp_path: Path) -> None:
 def test_a_server_that_is_not_asked_says_so(tmp_path: Path) -> None:
     found = served(tmp_path, LOOP.replace("pause()\n    writer", "writer"), 1, 2.5, known=True)
     assert (found.cause, found.causes[0].serving) == ("event_loop", True), found.why
-    assert found.sentence.startswith("The server has no request to work on in ")
+    assert found.sentence.startswith("The server waits for requests, or for what they wait for, in ")
     assert "saves" not in found.next
 
 

@@ -86,6 +86,23 @@ def test_a_step_within_an_iterator_is_not_its_input(tmp_path: Path) -> None:
     assert "input" not in found.shares, found.why
 
 
+KEPT = """import time, torch
+model, kept = torch.nn.Linear(8, 8), []
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for _ in range(60):
+    model(torch.ones(2, 8)).sum().backward()
+    optimizer.step()
+    kept.append(torch.ones(1_000_000))
+    time.sleep(0.02)
+"""
+
+
+def test_what_is_kept_from_step_to_step_comes_first(tmp_path: Path) -> None:
+    found = verdict(regimeter.load(record(tmp_path, KEPT)))
+    assert found.cause == "memory_growth", (found.sentence, found.why)
+    assert "regimeter record --memory" in found.next
+
+
 @pytest.mark.parametrize("workers", [0, 2])
 def test_a_loader_that_is_late_is_told_where_its_batches_are_made(workers: int, tmp_path: Path) -> None:
     code = (
