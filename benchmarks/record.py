@@ -10,6 +10,9 @@ Programs: `slow`, training steps of about 200 ms; `fast`, of about 5 ms (batches
 machine); `python`, words counted in a text; `objects`, lists, dictionaries and texts made and kept; `arrays`, arrays of
 80 kB made and dropped.
 
+Beside the tools stands a program with nothing but a thread that sleeps: the first thread of a process costs what glibc
+leaves out in programs of one.
+
 With `--memory` the tools are those that tell who allocates.
 
 Usage: record.py [--memory] [--rounds N] [--seconds S] [--only TEXT] [PROGRAM ...]; TEXT is in the names of tools.
@@ -146,6 +149,13 @@ def _installed(module: str) -> bool:
     return importlib.util.find_spec(module) is not None
 
 
+def _beside_a_thread(program: str, folder: str) -> list[str]:
+    place = Path(folder, "thread")
+    place.mkdir(exist_ok=True)
+    (place / "sitecustomize.py").write_text("import _thread, time\n_thread.start_new_thread(time.sleep, (1e6,))\n")
+    return ["env", f"PYTHONPATH={place}", sys.executable, program]
+
+
 def memory_tools() -> dict[str, Tool]:
     """Return how each tool that tells who allocates runs a program."""
     py = sys.executable
@@ -180,6 +190,8 @@ def tools(*, torch: bool) -> dict[str, Tool]:
             *(py, "-m", "regimeter", "record", "--quiet", "-o", f"{folder}/r.rgm", program)
         ]
     }
+    if not torch:
+        found["a thread that sleeps"] = _beside_a_thread
     if _installed("viztracer"):
         found["viztracer"] = lambda program, folder: [
             *(py, "-m", "viztracer", "--quiet", "-o", f"{folder}/v.json", program)

@@ -127,6 +127,19 @@ static int32_t driving_lane(const rgm_verdict_facts *facts) {
     return best;
 }
 
+// A process that was forked may hold no scope, so no lane: the thread that has its number, else the first
+// that was sampled. -1 without samples.
+static int64_t sampled_thread(const rgm_run *run) {
+    double process = rgm_environment_number(run, "\"pid\":");
+    int64_t first = -1;
+    for (size_t i = 0; i < run->samples.rows; i++) {
+        int64_t thread = RGM_CELL(&run->samples, thread, i, -1);
+        if ((double)thread == process) return thread;
+        if (first < 0 || thread < first) first = thread;
+    }
+    return first;
+}
+
 static rgm_status find_steps(rgm_verdict_facts *facts, rgm_error *err) {
     const rgm_view *view = facts->view;
     size_t count = 0;
@@ -156,7 +169,13 @@ static bool of_one_process(const rgm_run *run) {
     return true;
 }
 
-// All steps, where there are enough to be the program; else everything that was recorded of its process.
+static void reach(rgm_verdict_facts *facts, int64_t start, int64_t end) {
+    if (start < facts->start_ns) facts->start_ns = start;
+    if (end > facts->end_ns) facts->end_ns = end;
+}
+
+// All steps, where there are enough to be the program; else everything that was recorded of its process, of
+// one without scopes its thread's samples.
 static void find_window(rgm_verdict_facts *facts) {
     const rgm_view *view = facts->view;
     facts->start_ns = INT64_MAX, facts->end_ns = INT64_MIN;
@@ -164,11 +183,13 @@ static void find_window(rgm_verdict_facts *facts) {
     for (size_t i = 0; i < (by_steps ? facts->n_steps : view->n_spans); i++) {
         size_t row = by_steps ? facts->steps[i] : i;
         if (!by_steps && of_other_process(facts, row)) continue;
-        int64_t start = rgm_view_start(view, row), end = rgm_view_end(view, row);
-        if (start < facts->start_ns) facts->start_ns = start;
-        if (end > facts->end_ns) facts->end_ns = end;
+        reach(facts, rgm_view_start(view, row), rgm_view_end(view, row));
     }
     if (!by_steps) facts->n_steps = 0;
+    const rgm_samples *samples = &view->run->samples;
+    for (size_t i = 0; i < samples->rows && !view->n_spans; i++)
+        if (RGM_CELL(samples, thread, i, -1) == facts->thread)
+            reach(facts, samples->time_ns[i], samples->time_ns[i]);
     if (facts->end_ns < facts->start_ns) facts->start_ns = facts->end_ns = 0;
 }
 
@@ -180,7 +201,8 @@ rgm_status rgm_verdict_facts_init(rgm_verdict_facts *facts, const rgm_view *view
     RGM_TRY(find_roles(facts, err));
     facts->lane = driving_lane(facts);
     if (facts->lane >= 0) {
-        facts->thread = RGM_CELL(&view->run->lanes, thread, facts->lane, -1);
+        facts->thread = view->run->lanes.rows ? RGM_CELL(&view->run->lanes, thread, facts->lane, -1)
+                                              : sampled_thread(view->run);
         RGM_TRY(find_steps(facts, err));
     }
     find_window(facts);

@@ -139,14 +139,15 @@ static rgm_awaited told_by(const rgm_partition *p, size_t sample, rgm_sample_sta
         return (rgm_awaited){.cause = RGM_CAUSE_INPUT, .stack = stack};
     told.cause = cause_of_state(bucket, state);
     if (told.cause != RGM_CAUSE_PROCESSOR && rgm_stack_imports(view, stack)) told.cause = RGM_CAUSE_IMPORTS;
+    bool processes = p->polls[sample] & RGM_POLLS_PROCESSES;
     if (told.cause != RGM_CAUSE_IMPORTS && (p->polls[sample] & RGM_POLLS)) {
-        rgm_awaited polled = rgm_verdict_polled(p->facts, sample, p->polls[sample] & RGM_POLLS_PROCESSES);
+        rgm_awaited polled = rgm_verdict_polled(p->facts, sample, processes);
         if (polled.cause != RGM_CAUSE_UNKNOWN) return polled;
     }
     if (rgm_verdict_awaits_helpers(p->facts, bucket, sample))
         told.cause = running_cause(bucket, RGM_SAMPLE_NATIVE);
     else if (told.cause == RGM_CAUSE_LOCK || told.cause == RGM_CAUSE_NETWORK)
-        told = rgm_verdict_awaited(p->facts, sample, told.cause);
+        told = rgm_verdict_awaited(p->facts, sample, told.cause, processes);
     else if (told.cause == RGM_CAUSE_INTERPRETER_LOCK) {
         int32_t holder = rgm_verdict_lock_holder(p->facts, sample);
         if (holder >= 0) told.stack = holder, told.elsewhere = true;

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // A pause of a step is a short stretch between stretches of work. Who polls does nothing else for long: it
-// sleeps, waits for the interpreter's lock, looks (in one sample of many), sleeps again, while others work
-// for nearly all of the time; who waits for a signal, or an event loop that has nothing to run, is no
-// different. Between the steps of a training nobody polls: there a sleep is a pause, whatever prefetches
-// meanwhile.
+// sleeps, waits for the interpreter's lock to go on, looks (in one sample of many), sleeps again, while
+// others work for nearly all of the time; who waits for a signal, or an event loop that has nothing to run,
+// is no different. Between the steps of a training nobody polls: there a sleep is a pause, whatever
+// prefetches meanwhile.
 #include "suggest/verdict_polls.h"
 
 #include "analysis/times/stack_line.h"
 #include "base/memory.h"
 #include "base/search.h"
 #include "suggest/verdict_displaced.h"
+#include "suggest/verdict_partition.h"
 #include "suggest/verdict_waits.h"
 
 // Samples of a stretch at least; found awake as many times in a row ends it, more often than once for so many
@@ -23,10 +24,12 @@ typedef struct {
     uint8_t *found; // [samples]
 } search_for_polls;
 
-// Samples `first` to `last` of the thread. `awake` counts those within, `since` those after the last asleep.
+// Samples `first` to `last` of the thread, the last asleep at `line`. `awake` counts those within, `since`
+// those after it.
 typedef struct {
     size_t first, last;
     int64_t asleep, awake, since, helped;
+    uint64_t line;
 } stretch;
 
 // A task of an event loop that sleeps holds all others up.
@@ -37,6 +40,19 @@ static bool is_asleep(const search_for_polls *s, size_t i) {
     if (state == RGM_SAMPLE_SLEEPING) return !rgm_stack_is_in_task(view, stack);
     return state == RGM_SAMPLE_WAITING ||
            (state == RGM_SAMPLE_WAITING_FOR_SOCKET && rgm_stack_is_of_loop(view, stack));
+}
+
+static uint64_t line_of(const search_for_polls *s, size_t i) {
+    const rgm_view *view = s->facts->view;
+    return rgm_line_key(view, rgm_stack_own_line(view, rgm_stack_of_sample(view, s->mine[i])));
+}
+
+// Who waits for a processor or the interpreter's lock where it has slept has not looked yet; elsewhere it is
+// at work.
+static bool is_awake(const search_for_polls *s, const stretch *one, size_t i) {
+    uint8_t state = s->facts->states[s->mine[i]];
+    bool held_up = state == RGM_SAMPLE_WAITING_FOR_LOCK || state == RGM_SAMPLE_WAITING_FOR_PROCESSOR;
+    return !held_up || line_of(s, i) != one->line;
 }
 
 static int64_t time_of(const search_for_polls *s, size_t i) {
@@ -84,6 +100,7 @@ static void add(search_for_polls *s, stretch *one, size_t i) {
     uint32_t sample = s->mine[i];
     if (!one->asleep) one->first = i;
     one->last = i;
+    one->line = line_of(s, i);
     one->asleep++;
     one->awake += one->since;
     one->since = 0;
@@ -94,11 +111,9 @@ static void look(search_for_polls *s) {
     stretch one = {0};
     mark_processes(s);
     for (size_t i = 0; i < s->count; i++) {
-        uint8_t state = s->facts->states[s->mine[i]];
         if (is_asleep(s, i))
             add(s, &one, i);
-        else if (state != RGM_SAMPLE_WAITING_FOR_LOCK && state != RGM_SAMPLE_WAITING_FOR_PROCESSOR &&
-                 one.asleep && ++one.since == AWAKE)
+        else if (one.asleep && is_awake(s, &one, i) && ++one.since == AWAKE)
             end(s, &one);
     }
     end(s, &one);

@@ -178,7 +178,8 @@ rgm_awaited rgm_verdict_polled(const rgm_verdict_facts *facts, size_t sample, bo
                          .stack = rgm_stack_of_sample(facts->view, sample)};
 }
 
-rgm_awaited rgm_verdict_awaited(const rgm_verdict_facts *facts, size_t sample, rgm_limit_cause found) {
+rgm_awaited rgm_verdict_awaited(const rgm_verdict_facts *facts, size_t sample, rgm_limit_cause found,
+                                bool processes) {
     const rgm_view *view = facts->view;
     int32_t stack = rgm_stack_of_sample(view, sample);
     int64_t time = view->run->samples.time_ns[sample];
@@ -199,9 +200,10 @@ rgm_awaited rgm_verdict_awaited(const rgm_verdict_facts *facts, size_t sample, r
     if (pipe && !o.writes) itself.cause = RGM_CAUSE_CHILD;
     if (network && !awaits) return itself;
     if (!awaits) {
-        bool alone = itself.cause == found && !o.own && !facts->several;
+        bool alone = itself.cause == found && !o.own;
         if (!alone) return itself;
-        if (used_beside(facts, time) >= facts->policy->verdict_helpers)
+        if (processes) return (rgm_awaited){.cause = RGM_CAUSE_CHILD, .stack = stack};
+        if (!facts->several && used_beside(facts, time) >= facts->policy->verdict_helpers)
             return (rgm_awaited){.cause = RGM_CAUSE_NATIVE, .stack = stack, .state = RGM_SAMPLE_NATIVE};
         return (rgm_awaited){.cause = RGM_CAUSE_WAITING, .stack = stack};
     }

@@ -14,10 +14,12 @@ typedef struct {
     rgm_sample_state state;
 } rgm_awaited;
 
-// Row `sample` of the driving thread has found it waiting, which is `found`: LOCK or NETWORK.
-rgm_awaited rgm_verdict_awaited(const rgm_verdict_facts *facts, size_t sample, rgm_limit_cause found);
-// Row `sample` has found it asleep: what goes on meanwhile in other threads, or in `processes` of the run
-// that are known to work then, or in others; UNKNOWN where nothing does.
+// Row `sample` of the driving thread has found it waiting, which is `found`: LOCK or NETWORK. `processes`:
+// others of the run are known to work then.
+rgm_awaited rgm_verdict_awaited(const rgm_verdict_facts *facts, size_t sample, rgm_limit_cause found,
+                                bool processes);
+// Row `sample` has found it asleep: what goes on meanwhile in other threads, in `processes` of the run, or in
+// other processes; UNKNOWN where nothing does.
 rgm_awaited rgm_verdict_polled(const rgm_verdict_facts *facts, size_t sample, bool processes);
 // Row `sample` has found it waiting for the interpreter's lock: the stack of a thread of the program that had
 // it, -1 where none is known.

@@ -7,6 +7,7 @@ forked by its server, and those that torchrun or accelerate starts, have one too
 """
 
 import atexit
+import gc
 import os
 import sys
 from typing import Any
@@ -40,6 +41,8 @@ def begin(forked: bool = False) -> None:
         recording.give_back()
         return
     _profiler = profiler
+    if not forked:  # the program has not begun: its collections need not look through what is there before it
+        gc.freeze()
     _scope = profiler.profile(_name(told), device="cpu")
     _scope.__enter__()
     profiler._devices.kernels.look()  # the last look before the program: what it misses is counted from here
@@ -80,5 +83,6 @@ def end() -> None:
     """End the scope of the program, at its end."""
     if _profiler is not None:
         failure = getattr(sys, "last_value", None)  # of an exception that nobody caught
+        gc.unfreeze()
         _scope.__exit__(type(failure) if failure is not None else None, failure, None)
         _profiler.close()

@@ -131,6 +131,22 @@ def test_random_numbers_are_untouched(program, record, run_in):
     assert record(name, "scopes").stdout == run_in(sys.executable, name).stdout
 
 
+def test_collections_of_the_program_look_through_nothing_of_ours(program, record, run_in):
+    name = program(
+        """
+        import gc
+        print(len(gc.get_objects()))
+        class Last:
+            def __del__(self):
+                print(gc.get_freeze_count())
+        last = Last()
+        """
+    )
+    plain, recorded = (told.stdout.split() for told in (run_in(sys.executable, name), record(name)))
+    assert int(recorded[0]) <= int(plain[0])
+    assert recorded[1] == plain[1] == "0", "at the end it is as it would have been"
+
+
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
 def test_pickling_and_multiprocessing(method, program, record, tmp_path):
     name = program(

@@ -48,6 +48,18 @@ signal.signal(signal.SIGUSR1, lambda *_: None)
 threading.Thread(target=run).start()
 signal.pause()
 """
+# What a server does that has its workers forked. They hold no scope.
+FORKED = """import os, queue
+if not os.fork():
+    work()
+    os._exit(0)
+signals = queue.SimpleQueue()
+while os.waitpid(-1, os.WNOHANG) == (0, 0):
+    try:
+        signals.get(timeout=0.3)
+    except queue.Empty:
+        pass
+"""
 LOOP_OF_THREADS = """import asyncio
 async def main():
     done, loop = asyncio.Event(), asyncio.get_running_loop()
@@ -102,6 +114,7 @@ def of_program(folder: Path, code: str) -> Any:
         (BUSY + PROGRAM, "child", "<module>", False),
         (PROCESSES, "child", "pause", True),
         (BUSY + SIGNAL, "python", "work", True),
+        (BUSY + FORKED, "child", "work", True),
         (BUSY + LOOP_OF_THREADS, "python", "work", True),
         (LOOP, "child", "work", True),
     ],
@@ -110,6 +123,7 @@ def of_program(folder: Path, code: str) -> Any:
         "programs",
         "processes that sleep themselves",
         "a thread's signal",
+        "a fork",
         "a loop's thread",
         "a loop's processes",
     ],
@@ -127,6 +141,15 @@ def test_what_is_polled_for_is_what_limits_it(
 def test_without_their_recordings_a_loop_waits_for_the_processes_of_its_executor_all_the_same(tmp_path: Path) -> None:
     found = verdict(regimeter.load(record(tmp_path, LOOP)))
     assert found.cause == "child", (found.sentence, found.why)
+
+
+def test_what_limits_a_fork_without_scopes_is_told_from_its_samples(tmp_path: Path) -> None:
+    record(tmp_path, BUSY + FORKED)
+    (file,) = tmp_path.glob("run.rgm.*")
+    run = regimeter.load(file)
+    found = verdict(run)
+    assert (found.cause, len(run.spans), len(run.lanes)) == ("python", 0, 0), (found.sentence, found.why)
+    assert found.causes[0].place.startswith("work (program.py:"), found.causes[0]
 
 
 @pytest.mark.parametrize("code", [PAUSES, STEPS], ids=["short", "between steps"])
