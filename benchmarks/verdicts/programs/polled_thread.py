@@ -10,7 +10,7 @@ done = 0
 def score():
     global done
     best = 0.0
-    for row in range(4_000_000):
+    for row in range(12_000_000):
         best = max(best, (row * 2654435761 % 1000) / 7)
         done = row + 1
 
@@ -18,5 +18,5 @@ def score():
 thread = threading.Thread(target=score)
 thread.start()
 while thread.is_alive():
-    print(f"\r{done / 40_000:.0f} %", end="")
+    print(f"\r{done / 120_000:.0f} %", end="")
     time.sleep(0.05)
