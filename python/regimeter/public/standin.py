@@ -19,12 +19,13 @@ SPAWNED = "--multiprocessing-fork"  # in the command line of such a process
 
 _profiler: GPUProfiler | None = None
 _scope: Any = None
+_process = 0  # that has begun it; one that the program forks has a recording, and not this scope
 
 
 def begin(forked: bool = False) -> None:
     """Begin, if `regimeter record` asks this process, one that was `forked` by a server or not, for stacks, structure
     or kernels."""
-    global _profiler, _scope
+    global _profiler, _scope, _process
     told = recording.options()
     owner = recording.is_owner()
     kernels = owner and recording.may_have_kernels(told)
@@ -45,6 +46,7 @@ def begin(forked: bool = False) -> None:
         gc.freeze()
     _scope = profiler.profile(_name(told), device="cpu")
     _scope.__enter__()
+    _process = os.getpid()
     profiler._devices.kernels.look()  # the last look before the program: what it misses is counted from here
     recording.on_next_file(give_way)
     atexit.register(end)
@@ -84,5 +86,6 @@ def end() -> None:
     if _profiler is not None:
         failure = getattr(sys, "last_value", None)  # of an exception that nobody caught
         gc.unfreeze()
-        _scope.__exit__(type(failure) if failure is not None else None, failure, None)
+        if os.getpid() == _process:
+            _scope.__exit__(type(failure) if failure is not None else None, failure, None)
         _profiler.close()

@@ -9,6 +9,7 @@ from verdicts import verdict
 from warm import record
 
 import regimeter
+from regimeter import _core
 
 BUSY = """import subprocess, sys, threading, time
 def work(seconds=2):
@@ -144,12 +145,14 @@ def test_without_their_recordings_a_loop_waits_for_the_processes_of_its_executor
 
 
 def test_what_limits_a_fork_without_scopes_is_told_from_its_samples(tmp_path: Path) -> None:
-    record(tmp_path, BUSY + FORKED)
+    record(tmp_path, BUSY + FORKED.replace("os._exit(0)", "sys.exit()"))
     (file,) = tmp_path.glob("run.rgm.*")
     run = regimeter.load(file)
     found = verdict(run)
     assert (found.cause, len(run.spans), len(run.lanes)) == ("python", 0, 0), (found.sentence, found.why)
     assert found.causes[0].place.startswith("work (program.py:"), found.causes[0]
+    lost = _core.ANOMALY_CODES.index("lost_scopes")
+    assert lost not in run.tables.anomalies.code.tolist(), "the scope of the program is its parent's"
 
 
 @pytest.mark.parametrize("code", [PAUSES, STEPS], ids=["short", "between steps"])

@@ -167,6 +167,8 @@ test("a profile of nothing is a page that says so", async () => {
   const made = await model.fromData({ entries: [], summary: {} });
   assert.deepEqual(made.operations, []);
   assert.ok(made.cautions.some((text) => /no operations/.test(text)));
+  const sampled = await model.fromData({ entries: [], summary: {}, limit: { sentence: "Python code is the limit." } });
+  assert.deepEqual(sampled.cautions, [], "call stacks were recorded, if nothing else");
 });
 
 test("the own cost is the time that its share is of; what starting took stands beside it", async () => {

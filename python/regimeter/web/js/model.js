@@ -78,7 +78,7 @@
     model.machine = machine(data);
     model.limit = limit(data);
     model.counters = await app.counterSeries.read(data);
-    const empty = model.kind === "run" && model.operations.length === 0 && (model.timeline?.count ?? 0) === 0 && !model.flame;
+    const empty = model.kind === "run" && model.operations.length === 0 && (model.timeline?.count ?? 0) === 0 && !model.flame && !model.limit;
     if (empty) model.cautions.push(data.live ? "The program has not recorded anything yet." : "This file holds no operations: nothing was recorded.");
     return model;
   }
