@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The process that serves: it takes a port, says under which address it can be opened, and serves until it is ended."""
 
+import asyncio
 import dataclasses
 import json
 import logging
@@ -69,6 +70,22 @@ class _Server(uvicorn.Server):
         """End what streams, then the server."""
         self.service.ending.set()
         super().handle_exit(sig, frame)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End, with the connections that come in until no more are taken: a page whose stream ends connects again."""
+        late = asyncio.ensure_future(self._end_late())
+        try:
+            await super().shutdown(sockets)
+        finally:
+            late.cancel()
+
+    async def _end_late(self) -> None:
+        asked: set[object] = set()  # a connection is asked once
+        while True:
+            for connection in self.server_state.connections - asked:
+                connection.shutdown()
+                asked.add(connection)
+            await asyncio.sleep(0.05)
 
 
 class _End:

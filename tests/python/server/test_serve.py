@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """`regimeter serve`: its answers are those of the commands, through a server in a process of its own."""
 
+import contextlib
 import json
 import shutil
+import socket
 import sqlite3
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -396,3 +399,25 @@ def test_a_signal_that_comes_before_the_server_takes_signals_ends_it(tmp_path: P
     """)
     assert done.stdout.startswith("http://127.0.0.1:")
     assert done.stderr == ""
+
+
+def test_who_connects_while_the_server_ends_does_not_hold_it_up(folder: Path) -> None:
+    """Without a word from uvicorn, which `serving` would find: it asks the connections of one moment to end."""
+    held: list[socket.socket] = []
+
+    def connect(port: int) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                held.append(socket.create_connection(("127.0.0.1", port), timeout=1))
+                time.sleep(0.001)
+
+    for _ in range(3):
+        held.clear()
+        with serving(str(folder / "base.rgm")) as server:
+            clients = [threading.Thread(target=connect, args=(server.port,)) for _ in range(2)]
+            for client in clients:
+                client.start()
+            while len(held) < 100:
+                time.sleep(0.01)
+        for client in clients:
+            client.join()
