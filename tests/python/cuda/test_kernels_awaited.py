@@ -156,12 +156,16 @@ def test_tracing_begins_with_the_use_of_cuda(record, tmp_path):
     """Whatever is launched from then on is there; of what was before, the bound is told at the end and in `show`."""
     printed = record(
         """
+        import ctypes
         time.sleep(0.05)
         scope = device()
+        # Not before it has its context, which else takes a moment longer than cuInit.
+        ctypes.CDLL(os.environ["REGIMETER_LIBCUPTI"]).fake_cupti_set(b"hang_Subscribe", ctypes.c_longlong(0))
         traced()
         for _ in range(3):
             scope["launch"](b"seen")
         """,
+        cupti="hang_Subscribe=1",
         started=True,
     ).stderr
     run, device = told(tmp_path)
