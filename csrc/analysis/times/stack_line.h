@@ -30,7 +30,7 @@ bool rgm_stack_awaits_work(const rgm_view *view, int32_t stack);
 // Whether the stack ends where an event loop (of asyncio, uvloop, trio, gevent or Twisted) looks for what is
 // ready, rather than in a call of a task.
 bool rgm_stack_is_of_loop(const rgm_view *view, int32_t stack);
-// Whether the stack is in a task of an event loop of asyncio or trio, which nothing else of it runs beside.
+// Whether the stack is in a task of an event loop of asyncio or trio: its other tasks stand still meanwhile.
 bool rgm_stack_is_in_task(const rgm_view *view, int32_t stack);
 // Whether the stack ends where a server waits for who asks it: in accept, or in the loop of socketserver,
 // waitress or a worker of gunicorn.
