@@ -10,6 +10,10 @@ Programs: `slow`, training steps of about 200 ms; `fast`, of about 5 ms (batches
 machine); `python`, words counted in a text; `objects`, lists, dictionaries and texts made and kept; `arrays`, arrays of
 80 kB made and dropped.
 
+What lies where in the heap makes a program faster or slower by several percent: one that only imports `json` or
+`logging` first is another program in that. So each round takes another module that the program imports and does not
+use, the same under every tool, and the median is over what that changes, too.
+
 Beside the tools stands a program with nothing but a thread that sleeps: the first thread of a process costs what glibc
 leaves out in programs of one.
 
@@ -21,6 +25,7 @@ Usage: record.py [--memory] [--rounds N] [--seconds S] [--only TEXT] [PROGRAM ..
 import argparse
 import functools
 import importlib.util
+import itertools
 import os
 import random
 import shutil
@@ -135,6 +140,8 @@ PROGRAMS: dict[str, Callable[[float], str]] = {
     "arrays": lambda s: ARRAYS.format(steps=max(3, round(s / 0.0004))),
     "python": lambda s: PYTHON.format(steps=max(10, round(s / 0.002))),
 }
+# Each leaves other holes in the heap; none does anything when it is imported.
+IMPORTED = ("argparse", "ctypes", "dataclasses", "decimal", "json", "logging", "sqlite3", "unittest")
 # torch.profiler knows no command; what it is asked for is what `regimeter record` tells: modules and lines.
 UNDER_TORCH = (
     "import runpy, sys, torch\n"
@@ -254,9 +261,10 @@ def measure(name: str, rounds: int, seconds: float, only: str, *, memory: bool) 
     results: dict[str, list[tuple[float, float, float]]] = {way: [] for way in ways}
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder, f"{name}.py")
-        program.write_text(FIRST_LINE + textwrap.dedent(lasting(name, seconds, folder)))
-        run([sys.executable, str(program)], folder)  # warms caches of files
-        for _ in range(rounds):
+        text = textwrap.dedent(lasting(name, seconds, folder))
+        run([sys.executable, "-c", f"import {', '.join(IMPORTED)}"], folder)  # warms caches of files
+        for module in itertools.islice(itertools.cycle(random.sample(IMPORTED, len(IMPORTED))), rounds):
+            program.write_text(f"{FIRST_LINE}import {module}\n{text}")
             found = {way: run(ways[way](str(program), folder), folder) for way in random.sample(list(ways), len(ways))}
             bare = found["bare"]
             for way, one in found.items():
