@@ -221,7 +221,7 @@
     X(verdict_small_native, 0.33, "", "of a line's samples in compiled code, or it is Python; a judgement")  \
     X(verdict_small_calling, 0.1, "", "of their samples in Python: 1 us of a call of 10 us; a judgement")    \
     X(verdict_layer_share, 0.6, "", "of the modules' time that one of them has; a judgement")                \
-    X(verdict_faults, 500, "faults/s", "huge pages make few faults: 500 of 2 MiB are 1 GB/s")                \
+    X(verdict_faults, 500, "faults/s", "of processor time; huge pages make few: 500 of 2 MiB are 1 GB/s")    \
     X(verdict_fault_ns, 1e6, "ns", "of one fault at most: a huge page on a slow machine")                    \
     X(verdict_small_fault_ns, 2e4, "ns", "of one of a small page at most: 0.5 to 5 us, on a slow machine")   \
     X(verdict_own_busy, 0.8, "",                                                                             \
@@ -244,7 +244,7 @@
       "of such a stretch that others work, from which on it polls for them; a judgement")                    \
     X(verdict_helpers, 0.2, "",                                                                              \
       "of a processor that threads of libraries use, from which on a call that waits is at work")            \
-    X(verdict_blocks, 1000, "blocks/s", "of 512 bytes: half a megabyte a second")                            \
+    X(verdict_blocks, 1000, "blocks/s", "of processor time; of 512 bytes: half a megabyte")                  \
     X(verdict_system_share, 0.2, "",                                                                         \
       "of the time that the program had, spent in the kernel: below it faults are not told")                 \
     X(verdict_growth_bytes, 5e7, "bytes", "of growth over three fifths of the window; allocators hold less") \

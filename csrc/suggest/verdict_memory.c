@@ -73,13 +73,15 @@ static void move_kernel_time(rgm_verdict_facts *facts, const kernel_time *k, rgm
     }
 }
 
-// Pages that are touched at a rate that explains time in the kernel, else blocks that file systems move.
+// Pages that are touched at a rate that explains time in the kernel, else blocks that file systems move. Of
+// the time that the thread had a processor: others that have it meanwhile make no rate lower.
 static void explain_kernel_time(rgm_verdict_facts *facts) {
     kernel_time k = look_at_kernel(facts);
     if (!(k.seconds > 0) || !(k.spent > 0)) return;
-    if (k.at_most >= k.system && k.faults / k.seconds >= facts->policy->verdict_faults)
+    double had = fmin(k.seconds, k.spent * 1e-9);
+    if (k.at_most >= k.system && k.faults / had >= facts->policy->verdict_faults)
         move_kernel_time(facts, &k, RGM_CAUSE_PAGE_FAULTS, k.faults);
-    else if (k.blocks / k.seconds >= facts->policy->verdict_blocks)
+    else if (k.blocks / had >= facts->policy->verdict_blocks)
         move_kernel_time(facts, &k, RGM_CAUSE_FILE, k.blocks);
 }
 

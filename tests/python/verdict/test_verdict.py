@@ -270,6 +270,28 @@ ask()
     assert (as_huge.cause, found.cause) == ("page_faults", "python"), (found.sentence, found.why)
 
 
+def test_pages_are_counted_by_the_time_that_the_program_had_a_processor(tmp_path: Path) -> None:
+    """4,000 a second of that are less than 700 of all, whether it sleeps the rest or others have the processors."""
+    asks = """import mmap, time
+def ask():
+    for _ in range(60):
+        now = time.thread_time()
+        pages = mmap.mmap(-1, 20 * 4096, mmap.MAP_PRIVATE)
+        for at in range(0, 20 * 4096, 4096):
+            pages[at] = 1
+        pages.close()
+        while time.thread_time() < now + 0.005:
+            pass
+        time.sleep(0.03)
+ask()
+"""
+    run = regimeter.load(record(tmp_path, asks))
+    policy = {"verdict_faults": 1500.0, "verdict_small_fault_ns": 1e6, "verdict_system_share": 0.0}
+    found = run.verdict(policy)
+    assert found is not None
+    assert "page_faults" in found.shares, (found.sentence, found.why)
+
+
 def test_large_products_on_several_lines_are_no_small_work(tmp_path: Path) -> None:
     lines = "".join(f"    {name} = left @ right\n" for name in ("one", "two", "three", "four"))
     code = "import torch\ntorch.set_num_threads(1)\nleft = right = torch.rand(500, 500)\n"
