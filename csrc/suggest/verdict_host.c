@@ -139,6 +139,8 @@ static rgm_awaited told_by(const rgm_partition *p, size_t sample, rgm_sample_sta
         return (rgm_awaited){.cause = RGM_CAUSE_INPUT, .stack = stack};
     told.cause = cause_of_state(bucket, state);
     if (told.cause != RGM_CAUSE_PROCESSOR && rgm_stack_imports(view, stack)) told.cause = RGM_CAUSE_IMPORTS;
+    bool computes = told.cause == RGM_CAUSE_NATIVE || told.cause == RGM_CAUSE_PYTHON;
+    if (computes && rgm_stack_passes_on(view, stack)) told.cause = RGM_CAUSE_PICKLING;
     bool processes = p->polls[sample] & RGM_POLLS_PROCESSES;
     if (told.cause != RGM_CAUSE_IMPORTS && (p->polls[sample] & RGM_POLLS)) {
         rgm_awaited polled = rgm_verdict_polled(p->facts, sample, processes);

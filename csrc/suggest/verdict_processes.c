@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What other processes of the program do while its main thread waits for them, where their recordings are
-// part of the run: the line that most of their samples in such waits are at.
+// part of the run: the line that most of their samples in such waits are at, and how much of the wait goes
+// into data that they pickle and pass on. Threads that do only that (of a queue, of a pool) do not count:
+// what else goes on hides it.
+#include <math.h>
 #include <stdlib.h>
 
 #include "analysis/keyed.h"
@@ -38,15 +41,35 @@ typedef struct {
     int32_t *lines;
     size_t count;
     int64_t total[RGM_CAUSE_COUNT];
+    int64_t busy, passing; // in waits for processes: samples at work, and of main threads that pass data on
 } work;
+
+static void count(const rgm_partition *p, size_t sample, bool line, work *w) {
+    const rgm_view *view = p->facts->view;
+    rgm_sample_state state = (rgm_sample_state)p->states[sample];
+    int64_t process = rgm_verdict_process(p->facts, sample);
+    int64_t thread = RGM_CELL(&view->run->samples, thread, sample, -1);
+    int32_t stack = rgm_stack_of_sample(view, sample);
+    bool works = rgm_sample_runs(state) || state == RGM_SAMPLE_WAITING_FOR_LOCK ||
+                 state == RGM_SAMPLE_WAITING_FOR_PROCESSOR;
+    if (stack < 0) return;
+    if (rgm_stack_passes_on(view, stack))
+        w->passing += thread == process && (works || rgm_stack_sends(view, stack));
+    else
+        w->busy += line || works;
+}
 
 static void find_work(const rgm_partition *p, int64_t own, work *w) {
     enum { CAUSE_SHIFT = 56 };
     const rgm_view *view = p->facts->view;
     for (size_t i = 0; i < view->run->samples.rows; i++) {
-        int32_t line = rgm_verdict_line_beside(p->facts, i, own);
-        uint8_t cause = line < 0 ? RGM_CAUSE_UNKNOWN : cause_at(p, view->run->samples.time_ns[i]);
+        int64_t process = rgm_verdict_process(p->facts, i);
+        if (process < 0 || process == own) continue;
+        uint8_t cause = cause_at(p, view->run->samples.time_ns[i]);
         if (!may_wait(p->facts, cause)) continue;
+        int32_t line = rgm_verdict_line_beside(p->facts, i, own);
+        if (cause == RGM_CAUSE_CHILD) count(p, i, line >= 0, w);
+        if (line < 0) continue;
         w->keys[w->count] = (uint64_t)cause << CAUSE_SHIFT | rgm_line_key(view, line);
         w->samples[w->count] = (uint32_t)i;
         w->lines[w->count++] = line;
@@ -76,6 +99,26 @@ static rgm_status choose_lines(rgm_partition *p, const work *w, rgm_error *err) 
     return RGM_OK;
 }
 
+// Of the time that the main thread waits for processes, what they spend on passing data on is a cause of its
+// own, at the line that waits.
+static void set_pickling_apart(rgm_partition *p, const work *w) {
+    rgm_cause_time *child = &p->facts->causes[RGM_CAUSE_CHILD],
+                   *pickling = &p->facts->causes[RGM_CAUSE_PICKLING];
+    if (!w->passing) return;
+    double known = (double)(w->passing + w->busy), share = (double)w->passing / known;
+    double time = (double)child->time_ns * share;
+    // Those of several processes at one time are no more than one of the thread that waits.
+    double variance = rgm_verdict_variance((double)child->time_ns, share, fmin(known, (double)child->count));
+    if ((double)pickling->time_ns < time) {
+        pickling->stack = child->stack;
+        pickling->subject_share = child->subject_share;
+    }
+    pickling->count += (int64_t)((double)child->count * share);
+    rgm_cause_time_add(pickling, time, share * share * child->variance + variance);
+    child->time_ns -= (int64_t)time;
+    child->variance = (1 - share) * (1 - share) * child->variance + variance;
+}
+
 rgm_status rgm_verdict_of_processes(rgm_partition *p, rgm_error *err) {
     const rgm_run *run = p->facts->view->run;
     int64_t own = RGM_CELL(&run->lanes, process, p->facts->lane, -1);
@@ -87,6 +130,7 @@ rgm_status rgm_verdict_of_processes(rgm_partition *p, rgm_error *err) {
     RGM_GOTO(RGM_ROWS(w.samples, run->samples.rows, err));
     RGM_GOTO(RGM_ROWS(w.lines, run->samples.rows, err));
     find_work(p, own, &w);
+    set_pickling_apart(p, &w);
     RGM_GOTO(choose_lines(p, &w, err));
 done:
     rgm_free(w.keys);

@@ -7,6 +7,14 @@ static rgm_string file_of(const rgm_view *view, int32_t stack) {
     return rgm_view_text(view, RGM_CELL(&view->run->stacks, file, stack, 0));
 }
 
+// The last part of a qualified name.
+static rgm_string name_of(const rgm_view *view, int32_t stack) {
+    rgm_string name = rgm_view_text(view, RGM_CELL(&view->run->stacks, function, stack, 0));
+    uint32_t from = name.length;
+    while (from && name.data[from - 1] != '.') from--;
+    return (rgm_string){.data = name.data + from, .length = name.length - from};
+}
+
 int32_t rgm_stack_of_sample(const rgm_view *view, size_t sample) {
     int64_t stack = RGM_CELL(&view->run->samples, stack, sample, 0);
     return stack >= 0 && (size_t)stack < view->run->stacks.rows ? (int32_t)stack : -1;
@@ -61,13 +69,28 @@ bool rgm_stack_is_in_task(const rgm_view *view, int32_t stack) {
     return within && !rgm_stack_is_of_loop(view, stack);
 }
 
+// Whether a function is of code that was made from a text (of a data class, a proxy, a decorator), which is
+// no line to look at; a program that is a text itself (-c, exec) has its module in the stack.
+static bool is_generated(const rgm_view *view, int32_t stack) {
+    rgm_name file = (rgm_name)RGM_CELL(&view->run->stacks, file, stack, 0);
+    if (!rgm_text_begins(file_of(view, stack), "<")) return false;
+    for (int32_t at = stack; at >= 0; at = caller_of(view, at))
+        if ((rgm_name)RGM_CELL(&view->run->stacks, file, at, 0) == file &&
+            rgm_text_is(name_of(view, at), "<module>"))
+            return false;
+    return true;
+}
+
 int32_t rgm_stack_own_line(const rgm_view *view, int32_t stack) {
-    int32_t readable = -1;
+    int32_t readable = -1, generated = -1;
     for (int32_t at = stack; at >= 0; at = caller_of(view, at)) {
-        if (of_the_program(view, file_of(view, at)) && !rgm_home_is_entry(&view->home, view->run, (size_t)at))
-            return at;
+        bool own =
+            of_the_program(view, file_of(view, at)) && !rgm_home_is_entry(&view->home, view->run, (size_t)at);
+        if (own && !is_generated(view, at)) return at;
+        if (own && generated < 0) generated = at;
         if (readable < 0 && !rgm_home_is_frozen(file_of(view, at))) readable = at;
     }
+    if (generated >= 0) return generated;
     return readable >= 0 ? readable : stack;
 }
 
@@ -86,12 +109,22 @@ int32_t rgm_stack_line_of_work(const rgm_view *view, int32_t stack) {
     return stack;
 }
 
-// The last part of a qualified name.
-static rgm_string name_of(const rgm_view *view, int32_t stack) {
-    rgm_string name = rgm_view_text(view, RGM_CELL(&view->run->stacks, function, stack, 0));
-    uint32_t from = name.length;
-    while (from && name.data[from - 1] != '.') from--;
-    return (rgm_string){.data = name.data + from, .length = name.length - from};
+bool rgm_stack_passes_on(const rgm_view *view, int32_t stack) {
+    static const char *const files[] = {"/multiprocessing/connection.py", "/multiprocessing/queues.py",
+                                        "/multiprocessing/reduction", "/multiprocessing/synchronize.py",
+                                        "/loky/backend/"};
+    for (int32_t at = stack; at >= 0; at = caller_of(view, at)) {
+        rgm_string file = file_of(view, at);
+        if (of_the_program(view, file)) return false;
+        for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+            if (rgm_text_has(file, files[i])) return true;
+    }
+    return false;
+}
+
+bool rgm_stack_sends(const rgm_view *view, int32_t stack) {
+    return rgm_stack_is_in(view, stack, "/multiprocessing/connection.py") &&
+           rgm_text_is(name_of(view, stack), "_send");
 }
 
 bool rgm_stack_is_of_server(const rgm_view *view, int32_t stack) {

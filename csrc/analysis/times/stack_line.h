@@ -8,11 +8,17 @@
 // Where a sample found its thread; -1 where it names no row of `stacks`.
 int32_t rgm_stack_of_sample(const rgm_view *view, size_t sample);
 // The innermost function of the program itself (analysis/home.h); where there is none, or only the entry of
-// an installed package, the innermost whose source can be read. A row of `stacks`, -1 of -1.
+// an installed package, the innermost whose source can be read. Functions made from a text (of a data class,
+// a proxy) only where the program has no other. A row of `stacks`, -1 of -1.
 int32_t rgm_stack_own_line(const rgm_view *view, int32_t stack);
 // Of a process that another one has started to work for it: the innermost function of the program that is
 // part of that work, or, where there is none, the innermost of all; -1 where it waits for work.
 int32_t rgm_stack_line_of_work(const rgm_view *view, int32_t stack);
+// Whether the stack is in what pickles for another process, or passes data on to it or takes it over, rather
+// than in a line of the program within that.
+bool rgm_stack_passes_on(const rgm_view *view, int32_t stack);
+// Whether its innermost function is the one that writes into a pipe of multiprocessing.
+bool rgm_stack_sends(const rgm_view *view, int32_t stack);
 // Whether the stack is in an import that no line of the program within it has begun.
 bool rgm_stack_imports(const rgm_view *view, int32_t stack);
 // Whether the stack is in what hands out items: in __next__ or __iter__, or in the program's own __getitem__

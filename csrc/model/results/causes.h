@@ -20,6 +20,7 @@
     X(NETWORK, "network", 1, "the thread waits for a socket or a pipe")                                      \
     X(EVENT_LOOP, "event_loop", 1, "an event loop has nothing to run: its tasks wait for sockets or timers") \
     X(CHILD, "child", 1, "the thread waits for another process")                                             \
+    X(PICKLING, "pickling", 1, "data is pickled for another process, or passed on to it")                    \
     X(WAITING, "waiting", 1, "the thread waits, the system does not tell for what")                          \
     X(GARBAGE_COLLECTION, "garbage_collection", 1, "Python collects garbage")                                \
     X(CHECKPOINT, "checkpoint", 1, "state is written")                                                       \

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What verbs that read a run share: reading it, and saying in a line what it is."""
 
+import contextlib
 import shlex
 import sys
 from typing import Any
 
+from ..capture import recording
 from ..public.run import Run, load
+from ..run import blocks, processes
 from ..run.trace_facts import DAMAGE
 from ..system.text import count, duration
 from .progress import step
@@ -28,7 +31,23 @@ def load_run(
             if row["code"] == "skipped_files" or row["code"] in DAMAGE:
                 times = "" if isinstance(path, str) else f"{row['count']:,} {row['code']}: "
                 print(f"regimeter: {shown}: {times}{row['detail']}", file=sys.stderr)
+    others = 0 if quiet or not isinstance(path, str) else _others_beside(path, run)
+    if others:
+        what = f"{count(others, 'recording')} of its other processes beside it"
+        print(f"regimeter: {shown}: {what}; {shlex.quote(shown)}* reads all as one run", file=sys.stderr)
     return run
+
+
+def _others_beside(file: str, run: Run) -> int:
+    """Return how many recordings of the program's other processes lie beside that of its first."""
+    program = processes.program_of(run)
+    if program is None or processes.process_of(run) != program[0]:
+        return 0
+    found = 0
+    for other in recording.files_beside(file):
+        with contextlib.suppress(OSError), open(other, "rb", buffering=0) as opened:
+            found += processes.stated_program(blocks.environment(opened.fileno()) or {}) == program
+    return found
 
 
 def only(traces: str | list[str]) -> str | list[str]:

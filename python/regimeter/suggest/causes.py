@@ -83,6 +83,11 @@ CAUSES: dict[str, Words] = {
         "Look at what it does: recordings of forked and spawned Python processes lie beside this one, record others "
         "by themselves. Or run more of them at once{at}.",
     ),
+    "pickling": Words(
+        "The program's processes pickle data and pass it on to each other in {share} of {of}.",
+        "Pass less between them{at}: names of files, ranges or shared memory (multiprocessing.shared_memory) instead "
+        "of arrays, once (initializer=) what all of them need, and larger pieces of work at a time (chunksize=).",
+    ),
     "waiting": Words(
         "The program waits in {share} of {of}; the system does not tell for what.",
         "Look at the line{at}: what it calls is what is waited for.",

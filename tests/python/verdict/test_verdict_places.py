@@ -57,6 +57,28 @@ def test_the_line_of_a_package_that_a_script_calls_is_its_own(tmp_path: Path) ->
     assert place_of(tmp_path, str(install(tmp_path))) == ("python", "run (work.py:4)")
 
 
+# As data classes, proxies and decorators make them: a function whose lines nobody can look up.
+MADE = """MADE = "def spin(count):\\n    return sum(value % 7 for value in range(count))"
+made = {}
+exec(MADE, made)
+def work():
+    return made["spin"](8_000_000)
+work()
+"""
+
+
+def test_a_function_that_is_made_from_a_text_is_the_line_that_calls_it(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(MADE)
+    assert place_of(tmp_path, "train.py") == ("python", "work (train.py:5)")
+
+
+def test_a_program_that_is_a_text_itself_has_its_lines(tmp_path: Path) -> None:
+    text = "def spin(count):\n    return sum(value % 7 for value in range(count))\nspin(8_000_000)\n"
+    (tmp_path / "train.py").write_text(f"exec({text!r}, {{}})\n")
+    cause, place = place_of(tmp_path, "train.py")
+    assert (cause, place) == ("python", "spin.<locals>.<genexpr> (<string>:2)")
+
+
 # Most of the time is the runner's: no line of the program has as much of it as the entry has below it.
 CASES = """import pytest
 def compute(n):

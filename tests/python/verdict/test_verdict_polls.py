@@ -2,10 +2,9 @@
 """A main thread that sleeps and looks now and then whether others have done their work, or waits for their signal."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
-from verdicts import verdict
+from verdicts import of_program, verdict
 from warm import record
 
 import regimeter
@@ -100,12 +99,6 @@ for _ in range(4):
     optimizer.step()
     time.sleep(0.6)
 """
-
-
-def of_program(folder: Path, code: str) -> Any:
-    """The verdict of a program with its processes."""
-    record(folder, code)
-    return verdict(regimeter.load([str(file) for file in sorted(folder.glob("run.rgm*"))]))
 
 
 @pytest.mark.parametrize(

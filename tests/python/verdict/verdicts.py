@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What tests of verdicts share."""
 
+from pathlib import Path
+
+from warm import record
+
+import regimeter
 from regimeter import Run
 from regimeter.suggest.verdict import Verdict
 
@@ -13,6 +18,12 @@ def pack(_):
 with ThreadPoolExecutor(2) as pool:
     print(sum(pool.map(pack, range(40))))
 """
+
+
+def of_program(folder: Path, code: str) -> Verdict:
+    """Return the verdict of a program with its processes."""
+    record(folder, code)
+    return verdict(regimeter.load([str(file) for file in sorted(folder.glob("run.rgm*"))]))
 
 
 def verdict(run: Run) -> Verdict:

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Processes that pass data on to each other, and those that work for who waits for them."""
+
+from pathlib import Path
+
+import pytest
+from verdicts import of_program, verdict
+from warm import record
+
+import regimeter
+
+ARRAYS = """import multiprocessing
+import numpy
+def same(array):
+    return array
+def ask():
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        for _ in range(6):
+            pool.map(same, [numpy.ones(800_000) for _ in range(6)])
+ask()
+"""
+ROWS = """from concurrent.futures import ProcessPoolExecutor
+def same(rows):
+    return rows
+def ask():
+    rows = [[{"id": i, "name": str(i), "all": [i] * 5} for i in range(15_000)] for _ in range(6)]
+    with ProcessPoolExecutor(2) as pool:
+        for _ in range(4):
+            list(pool.map(same, rows))
+ask()
+"""
+QUEUE = """import multiprocessing
+def give(queue):
+    rows = [{"id": i, "name": str(i), "all": [i] * 5} for i in range(15_000)]
+    for _ in range(100):
+        queue.put(rows)
+    queue.put(None)
+def ask():
+    queue = multiprocessing.Queue(2)
+    multiprocessing.Process(target=give, args=(queue,)).start()
+    while queue.get() is not None:
+        pass
+ask()
+"""
+# Written into the pipe by a thread of the queue, while the main thread of that process waits for room.
+QUEUE_OF_ARRAYS = """import multiprocessing, numpy
+def give(queue):
+    array = numpy.ones(2_000_000)
+    for _ in range(60):
+        queue.put(array)
+    queue.put(None)
+def ask():
+    queue = multiprocessing.Queue(2)
+    multiprocessing.Process(target=give, args=(queue,)).start()
+    while queue.get() is not None:
+        pass
+ask()
+"""
+POOL = """import multiprocessing
+def work(count):
+    return sum(value % 7 for value in range(count))
+with multiprocessing.get_context("fork").Pool(2) as pool:
+    print(sum(pool.imap_unordered(work, [400_000] * 30)))
+"""
+# The innermost function of Python is the pool's own.
+COMPILED = """import math, multiprocessing
+with multiprocessing.get_context("fork").Pool(2) as pool:
+    pool.map(math.factorial, [40_000] * 60, chunksize=1)
+"""
+# What its queue's thread pickles meanwhile costs nobody any time.
+BESIDE = """import multiprocessing
+def give(queue):
+    rows = list(range(200_000))
+    for _ in range(15):
+        sum(value % 7 for value in range(1_000_000))
+        queue.put(rows)
+    queue.put(None)
+def ask():
+    queue = multiprocessing.Queue()
+    multiprocessing.Process(target=give, args=(queue,)).start()
+    while queue.get() is not None:
+        pass
+ask()
+"""
+
+
+@pytest.mark.parametrize(
+    "code", [ARRAYS, ROWS, QUEUE, QUEUE_OF_ARRAYS], ids=["arrays", "rows", "a queue", "a queue of arrays"]
+)
+def test_processes_that_mostly_pass_data_on_are_limited_by_that(code: str, tmp_path: Path) -> None:
+    found = of_program(tmp_path, code)
+    assert found.cause == "pickling", (found.sentence, found.why)
+    assert found.causes[0].place.startswith("ask (program.py:"), found.causes[0]
+    assert found.causes[0].saved_ms is not None
+
+
+@pytest.mark.parametrize("code", [POOL, COMPILED, BESIDE], ids=["a pool", "compiled code", "a queue beside the work"])
+def test_processes_that_work_are_waited_for(code: str, tmp_path: Path) -> None:
+    found = of_program(tmp_path, code)
+    assert found.cause == "child", (found.sentence, found.why)
+    assert found.shares.get("pickling", 0.0) < 0.3, found.why
+
+
+def test_without_the_recordings_of_its_processes_nobody_knows_what_they_do(tmp_path: Path) -> None:
+    """Its own threads pickle: whether anybody waits for that they do not tell."""
+    found = verdict(regimeter.load(record(tmp_path, ARRAYS)))
+    assert found.cause == "child", (found.sentence, found.why)
