@@ -8,10 +8,12 @@
 #include "analysis/times/stack_places.h"
 #include "base/memory.h"
 #include "suggest/verdict_facts.h"
+#include "suggest/verdict_partition.h"
 
 // --- time in the kernel -----------------------------------------------------------------------------------
 
-// What the kernel did for the thread while that was computing, from the intervals within the window.
+// What the kernel did for the thread while that was computing, from the intervals within the window that
+// imported nothing.
 typedef struct {
     double system, spent, faults, blocks, seconds;
     double at_most; // that its faults can have taken
@@ -31,7 +33,9 @@ static kernel_time look_at_kernel(const rgm_verdict_facts *facts) {
                 system = RGM_CELL(pressure, system_ns, i, -1);
         int64_t tree = RGM_CELL(pressure, tree_ns, i, -1);
         double part = rgm_verdict_part(facts, pressure->time_ns[i], interval);
-        if (system < 0 || tree < 0) continue;
+        bool imports =
+            facts->settled_ns > facts->start_ns && pressure->time_ns[i] - interval < facts->settled_ns;
+        if (system < 0 || tree < 0 || imports) continue;
         k.system += part * (double)system;
         k.spent += part * (double)tree;
         double faults = fmax(0, (double)RGM_CELL(pressure, faults, i, 0));
@@ -44,7 +48,7 @@ static kernel_time look_at_kernel(const rgm_verdict_facts *facts) {
 }
 
 // Moves the kernel's part of what was computed to a cause that explains it; what takes most of it is its
-// place.
+// place. `count` things show it, NAN where samples do.
 static void move_kernel_time(rgm_verdict_facts *facts, const kernel_time *k, rgm_limit_cause to,
                              double count) {
     static const rgm_limit_cause computing[] = {RGM_CAUSE_NATIVE, RGM_CAUSE_PYTHON, RGM_CAUSE_FORWARD,
@@ -64,8 +68,10 @@ static void move_kernel_time(rgm_verdict_facts *facts, const kernel_time *k, rgm
         cause->time_ns = before;
     }
     cause->time_ns += (int64_t)(busy * part);
-    cause->count = (int64_t)count;
-    cause->figure = count / k->seconds;
+    if (!isnan(count)) {
+        cause->count = (int64_t)count;
+        cause->figure = count / k->seconds;
+    }
     cause->found = true;
     for (int i = 0; i < COMPUTING; i++) {
         rgm_cause_time *from = &facts->causes[computing[i]];
@@ -73,8 +79,33 @@ static void move_kernel_time(rgm_verdict_facts *facts, const kernel_time *k, rgm
     }
 }
 
+// Whether most of what compiled code computes is at the line that waits for answers.
+static bool asks(const rgm_verdict_facts *facts) {
+    const rgm_cause_time *network = &facts->causes[RGM_CAUSE_NETWORK],
+                         *native = &facts->causes[RGM_CAUSE_NATIVE];
+    return network->found && native->found && network->stack >= 0 && native->stack >= 0 &&
+           rgm_line_key(facts->view, network->stack) == rgm_line_key(facts->view, native->stack);
+}
+
+// Short calls that lines of the program make are such calls, too.
+static void set_calls_of_the_system(rgm_verdict_facts *facts, double part) {
+    rgm_cause_time *native = &facts->causes[RGM_CAUSE_NATIVE], *small = &facts->causes[RGM_CAUSE_SMALL_WORK];
+    if (small->found && isnan(small->figure)) {
+        if (small->time_ns > native->time_ns) {
+            native->stack = small->stack;
+            native->subject_share = small->subject_share;
+        }
+        native->count += small->count;
+        rgm_cause_time_add(native, (double)small->time_ns, small->variance);
+        small->time_ns = 0;
+        small->found = false;
+    }
+    native->figure = part;
+}
+
 // Pages that are touched at a rate that explains time in the kernel, else blocks that file systems move. Of
-// the time that the thread had a processor: others that have it meanwhile make no rate lower.
+// the time that the thread had a processor: others that have it meanwhile make no rate lower. Else a line
+// that waits for answers has sent and received there.
 static void explain_kernel_time(rgm_verdict_facts *facts) {
     kernel_time k = look_at_kernel(facts);
     if (!(k.seconds > 0) || !(k.spent > 0)) return;
@@ -83,6 +114,10 @@ static void explain_kernel_time(rgm_verdict_facts *facts) {
         move_kernel_time(facts, &k, RGM_CAUSE_PAGE_FAULTS, k.faults);
     else if (k.blocks / had >= facts->policy->verdict_blocks)
         move_kernel_time(facts, &k, RGM_CAUSE_FILE, k.blocks);
+    else if (asks(facts))
+        move_kernel_time(facts, &k, RGM_CAUSE_NETWORK, NAN);
+    else if (k.system / k.spent >= facts->policy->verdict_system_most)
+        set_calls_of_the_system(facts, fmin(1, k.system / k.spent));
 }
 
 // --- growth -----------------------------------------------------------------------------------------------

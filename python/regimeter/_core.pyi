@@ -2603,7 +2603,8 @@ class CausesTable(Table):
     serving: NDArray[np.uint8]
     """1 where a server waits for who asks it, or for what its requests wait for."""
     figure: NDArray[np.float64]
-    """Its own figure: growth in bytes per second, mean length of the calls in ns, the first step by the usual one."""
+    """Its own figure: growth in bytes per second, mean length of the calls in ns, the first step by the usual one, the
+    kernel's part of what compiled code computes where that is most of it."""
     window_ns: NDArray[np.int64]
     """Length of the window, the same in all rows. [ns]"""
     steps: NDArray[np.int32]

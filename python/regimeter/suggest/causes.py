@@ -10,11 +10,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """sentence: what limits the program. next: what to do, without its bound. plain: the sentence without a figure."""
+    """sentence: what limits the program. next: what to do, without its bound."""
 
     sentence: str
     next: str
-    plain: str = ""
 
 
 CAUSES: dict[str, Words] = {
@@ -123,8 +122,6 @@ CAUSES: dict[str, Words] = {
         "module.",
         "Make each call do more: larger batches, fewer and fused operators (torch.compile), without autograd where "
         "no gradient is needed.",
-        "The work is too small for its calls: {share} of {of} goes into operators so short that calling them is a "
-        "large part of their time.",
     ),
     "optimizer": Words(
         "Updating the parameters takes {share} of {of}.",
@@ -198,6 +195,21 @@ WORKERS = Words(
 CHILD_WORK = Words(
     "The program waits for another process in {share} of {of}.",
     "Make what it does{in_process} cheaper, or run more of them at once while processors are free.",
+)
+
+# Of "small_work", where lines of the program call it, and not modules.
+SMALL_CALLS = Words(
+    "The work is too small for its calls: {share} of {of} goes into operators so short that calling them is a large "
+    "part of their time.",
+    "Make each call do more{at}: whole arrays and tables instead of their rows or elements, larger batches, or a loop "
+    "in compiled code (torch.compile, Numba, Cython).",
+)
+
+# Of "native", where the kernel has most of the processor time.
+SYSTEM_CALLS = Words(
+    "Calls of the system take most of {share} of {of}: {figure} of the processor time is the kernel's.",
+    "Make fewer of them{at}: more at once (larger reads and writes, several messages a call), or what they give kept. "
+    "strace -fc PROGRAM counts them.",
 )
 
 # Of "event_loop", where it listens for connections.

@@ -20,7 +20,9 @@ from .causes import (
     LATE_RANK,
     NO_STACKS,
     SERVER,
+    SMALL_CALLS,
     SPARSE,
+    SYSTEM_CALLS,
     TOO_SHORT,
     WORKERS,
     Words,
@@ -35,7 +37,14 @@ TOLD = 0.05  # of the time that others had the processors
 OUTSIDE = 0.2  # of the run: what lies outside of the steps is told from here on
 LEAST_SHOWN = 0.01  # of the window; a share below is not worth a bar's segment
 WHEN = ("first_step", "uneven_steps", "memory_growth")  # these look at the same time in another way
-UNITS = {"page_faults": "", "small_work": "ns", "first_step": "", "uneven_steps": "", "memory_growth": "bytes"}
+UNITS = {
+    "page_faults": "",
+    "small_work": "ns",
+    "first_step": "",
+    "uneven_steps": "",
+    "memory_growth": "bytes",
+    "native": "share",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +145,7 @@ def verdict_of(run: "Run", policy: Mapping[str, float] | None = None) -> Verdict
         | _of_rank(late)
         | {"run": duration(run.duration_ns * MS)}
     )
-    sentence = (words.plain if words.plain and first.figure is None else words.sentence).format_map(filled)
+    sentence = words.sentence.format_map(filled)
     kernels, together = particulars.largest_kernels(run) if first.cause == "device" else ([], 0.0)
     places = [_waits(first, of)] if late else _places(first, kernels)
     if host_only:
@@ -168,6 +177,10 @@ def _words(causes: tuple[Cause, ...], host_only: bool) -> Words:
         return CAUSES["unknown"] if host_only and (first.share or 0.0) < LEAST_SHOWN else SPARSE
     if first.cause == "python" and first.calling:
         return CALLS
+    if first.cause == "small_work" and first.figure is None:
+        return SMALL_CALLS
+    if first.cause == "native" and first.figure is not None:
+        return SYSTEM_CALLS
     if first.cause == "layer" and any(one.cause == "backward" for one in causes):
         return FORWARD_LAYER
     if first.cause == "child" and first.process is not None:

@@ -239,59 +239,6 @@ def test_what_an_import_does_meanwhile_is_the_import(module: str, tmp_path: Path
     assert found.cause == "imports", (found.sentence, found.why)
 
 
-def test_calls_of_the_system_are_not_put_down_to_pages(tmp_path: Path) -> None:
-    """However few faults are enough by their rate: these take no time that is worth a word."""
-    asks = "import time\ndef ask():\n    while time.thread_time() < 2:\n        pass\nask()\n"
-    run = regimeter.load(record(tmp_path, asks))
-    found = run.verdict({"verdict_faults": 0.0, "verdict_system_share": 0.0})
-    assert found is not None
-    assert found.cause == "python", (found.sentence, found.why)
-
-
-def test_calls_of_the_system_beside_a_few_new_pages_are_not_put_down_to_those(tmp_path: Path) -> None:
-    """2,000 small pages a second take some milliseconds of it, and the calls most of the rest."""
-    asks = """import mmap, time
-def ask():
-    until = time.thread_time() + 2
-    while (now := time.thread_time()) < until:
-        pages = mmap.mmap(-1, 20 * 4096, mmap.MAP_PRIVATE)
-        for at in range(0, 20 * 4096, 4096):
-            pages[at] = 1
-        pages.close()
-        while time.thread_time() < now + 0.01:
-            pass
-ask()
-"""
-    run = regimeter.load(record(tmp_path, asks))
-    if run.tables.pressure.huge_pages.max() < 0:
-        pytest.skip("the system does not tell how many pages are huge")
-    as_huge, found = run.verdict({"verdict_small_fault_ns": 1e6, "verdict_system_share": 0.0}), verdict(run)
-    assert as_huge is not None
-    assert (as_huge.cause, found.cause) == ("page_faults", "python"), (found.sentence, found.why)
-
-
-def test_pages_are_counted_by_the_time_that_the_program_had_a_processor(tmp_path: Path) -> None:
-    """4,000 a second of that are less than 700 of all, whether it sleeps the rest or others have the processors."""
-    asks = """import mmap, time
-def ask():
-    for _ in range(60):
-        now = time.thread_time()
-        pages = mmap.mmap(-1, 20 * 4096, mmap.MAP_PRIVATE)
-        for at in range(0, 20 * 4096, 4096):
-            pages[at] = 1
-        pages.close()
-        while time.thread_time() < now + 0.005:
-            pass
-        time.sleep(0.03)
-ask()
-"""
-    run = regimeter.load(record(tmp_path, asks))
-    policy = {"verdict_faults": 1500.0, "verdict_small_fault_ns": 1e6, "verdict_system_share": 0.0}
-    found = run.verdict(policy)
-    assert found is not None
-    assert "page_faults" in found.shares, (found.sentence, found.why)
-
-
 def test_large_products_on_several_lines_are_no_small_work(tmp_path: Path) -> None:
     lines = "".join(f"    {name} = left @ right\n" for name in ("one", "two", "three", "four"))
     code = "import torch\ntorch.set_num_threads(1)\nleft = right = torch.rand(500, 500)\n"

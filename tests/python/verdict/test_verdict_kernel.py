@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Time that the kernel spends for a program: on pages that are touched, what it sends, and any calls of the system."""
+
+from pathlib import Path
+
+import pytest
+from verdicts import verdict
+from warm import record
+
+import regimeter
+from regimeter.suggest.causes import SYSTEM_CALLS
+
+TOUCH = """import mmap, time
+def touch(seconds):
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        pages = mmap.mmap(-1, 200 * 4096, mmap.MAP_PRIVATE)
+        for at in range(0, 200 * 4096, 4096):
+            pages[at] = 1
+        pages.close()
+"""
+SENDERS = """import socket, time
+def socket_of():
+    return socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+one, there = socket_of(), socket_of()
+there.bind(("127.0.0.1", 0))
+place, text = there.getsockname(), b"x" * 100
+"""
+ONE_LINE = """def send():
+    for _ in range(120_000):
+        one.sendto(text, place)
+send()
+"""
+THREE_LINES = """def send():
+    for _ in range(40_000):
+        one.sendto(text, place)
+        one.sendto(text, place)
+        one.sendto(text, place)
+send()
+"""
+ASKS = """import os, socket
+here, there = socket.socketpair()
+if not os.fork():
+    while text := there.recv(10):
+        there.send(text)
+    os._exit(0)
+def ask():
+    for _ in range(40_000):
+        here.send(b"question"), here.recv(10)
+ask()
+here.shutdown(socket.SHUT_RDWR)
+"""
+
+
+def test_calls_of_the_system_are_not_put_down_to_pages(tmp_path: Path) -> None:
+    """However few faults are enough by their rate: these take no time that is worth a word."""
+    asks = "import time\ndef ask():\n    while time.thread_time() < 2:\n        pass\nask()\n"
+    run = regimeter.load(record(tmp_path, asks))
+    found = run.verdict({"verdict_faults": 0.0, "verdict_system_share": 0.0})
+    assert found is not None
+    assert found.cause == "python", (found.sentence, found.why)
+
+
+def test_calls_of_the_system_beside_a_few_new_pages_are_not_put_down_to_those(tmp_path: Path) -> None:
+    """2,000 small pages a second take some milliseconds of it, and the calls most of the rest."""
+    asks = """import mmap, time
+def ask():
+    until = time.thread_time() + 2
+    while (now := time.thread_time()) < until:
+        pages = mmap.mmap(-1, 20 * 4096, mmap.MAP_PRIVATE)
+        for at in range(0, 20 * 4096, 4096):
+            pages[at] = 1
+        pages.close()
+        while time.thread_time() < now + 0.01:
+            pass
+ask()
+"""
+    run = regimeter.load(record(tmp_path, asks))
+    if run.tables.pressure.huge_pages.max() < 0:
+        pytest.skip("the system does not tell how many pages are huge")
+    as_huge, found = run.verdict({"verdict_small_fault_ns": 1e6, "verdict_system_share": 0.0}), verdict(run)
+    assert as_huge is not None
+    assert (as_huge.cause, found.cause) == ("page_faults", "python"), (found.sentence, found.why)
+
+
+def test_pages_are_counted_by_the_time_that_the_program_had_a_processor(tmp_path: Path) -> None:
+    """4,000 a second of that are less than 700 of all, whether it sleeps the rest or others have the processors."""
+    asks = """import mmap, time
+def ask():
+    for _ in range(60):
+        now = time.thread_time()
+        pages = mmap.mmap(-1, 20 * 4096, mmap.MAP_PRIVATE)
+        for at in range(0, 20 * 4096, 4096):
+            pages[at] = 1
+        pages.close()
+        while time.thread_time() < now + 0.005:
+            pass
+        time.sleep(0.03)
+ask()
+"""
+    run = regimeter.load(record(tmp_path, asks))
+    policy = {"verdict_faults": 1500.0, "verdict_small_fault_ns": 1e6, "verdict_system_share": 0.0}
+    found = run.verdict(policy)
+    assert found is not None
+    assert "page_faults" in found.shares, (found.sentence, found.why)
+
+
+def test_pages_that_an_import_touches_are_not_what_is_computed_afterwards(tmp_path: Path) -> None:
+    package = tmp_path / "site-packages"
+    package.mkdir()
+    (package / "slow.py").write_text(f"{TOUCH}\ntouch(1)\n")
+    code = f"import sys\nsys.path.insert(0, {str(package)!r})\nimport slow\n"
+    code += "total = 0\nfor value in range(8_000_000):\n    total += value % 7\n"
+    run = regimeter.load(record(tmp_path, code))
+    found = run.verdict({"verdict_faults": 0.0, "verdict_small_fault_ns": 1e6, "verdict_system_share": 0.0})
+    assert found is not None
+    assert found.shares.get("page_faults", 0.0) < 0.1, found.why
+    assert {"python", "imports"} <= found.shares.keys(), found.why
+
+
+@pytest.mark.parametrize("code", [ONE_LINE, THREE_LINES], ids=["one line", "several lines"])
+def test_calls_of_the_system_are_told_as_such(code: str, tmp_path: Path) -> None:
+    """Most of what they take is the kernel's, and no operator of an array library is too small."""
+    found = verdict(regimeter.load(record(tmp_path, SENDERS + code)))
+    assert found.cause == "native", (found.sentence, found.why)
+    assert found.causes[0].figure is not None
+    assert found.causes[0].figure > 0.5
+    assert "small_work" not in found.shares, found.why
+    assert found.sentence.startswith(SYSTEM_CALLS.sentence.split("{")[0]), found.sentence
+
+
+def test_what_is_sent_and_received_for_an_answer_is_waiting_for_it(tmp_path: Path) -> None:
+    run = regimeter.load(record(tmp_path, ASKS))
+    always, never = (run.verdict({"verdict_system_share": least}) for least in (0.0, 2.0))
+    assert always is not None
+    assert never is not None
+    assert always.shares["network"] > never.shares["network"] + 0.05, (always.why, never.why)
+    assert always.causes[0].place.startswith("ask (program.py:"), always.causes[0]
