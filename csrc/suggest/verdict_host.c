@@ -141,8 +141,9 @@ static rgm_awaited told_by(const rgm_partition *p, size_t sample, rgm_sample_sta
     if (told.cause != RGM_CAUSE_PROCESSOR && rgm_stack_imports(view, stack)) told.cause = RGM_CAUSE_IMPORTS;
     bool computes = told.cause == RGM_CAUSE_NATIVE || told.cause == RGM_CAUSE_PYTHON;
     if (computes && rgm_stack_passes_on(view, stack)) told.cause = RGM_CAUSE_PICKLING;
-    bool processes = p->polls[sample] & RGM_POLLS_PROCESSES;
-    if (told.cause != RGM_CAUSE_IMPORTS && (p->polls[sample] & RGM_POLLS)) {
+    bool pool = state == RGM_SAMPLE_SLEEPING && rgm_stack_polls_processes(view, stack);
+    bool processes = pool || p->polls[sample] & RGM_POLLS_PROCESSES;
+    if (told.cause != RGM_CAUSE_IMPORTS && (pool || p->polls[sample] & RGM_POLLS)) {
         rgm_awaited polled = rgm_verdict_polled(p->facts, sample, processes);
         if (polled.cause != RGM_CAUSE_UNKNOWN) return polled;
     }

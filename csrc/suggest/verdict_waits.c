@@ -131,7 +131,8 @@ int32_t rgm_verdict_line_beside(const rgm_verdict_facts *facts, size_t sample, i
     int64_t process = rgm_verdict_process(facts, sample);
     int32_t stack = rgm_stack_of_sample(view, sample);
     if (process < 0 || process == own || stack < 0 || !rgm_stack_is_own(view, stack)) return -1;
-    return rgm_stack_awaits_work(view, stack) ? -1 : rgm_stack_line_of_work(view, stack);
+    bool works = !rgm_stack_awaits_work(view, stack) && !rgm_stack_passes_on(view, stack);
+    return works ? rgm_stack_line_of_work(view, stack) : -1;
 }
 
 static void look_at_others(others *o, size_t sample) {

@@ -109,17 +109,32 @@ int32_t rgm_stack_line_of_work(const rgm_view *view, int32_t stack) {
     return stack;
 }
 
-bool rgm_stack_passes_on(const rgm_view *view, int32_t stack) {
-    static const char *const files[] = {"/multiprocessing/connection.py", "/multiprocessing/queues.py",
-                                        "/multiprocessing/reduction", "/multiprocessing/synchronize.py",
-                                        "/loky/backend/"};
+// Whether a function that no line of the program is within is in one of these files, the last of which is
+// NULL.
+static bool ends_in(const rgm_view *view, int32_t stack, const char *const *files) {
     for (int32_t at = stack; at >= 0; at = caller_of(view, at)) {
         rgm_string file = file_of(view, at);
         if (of_the_program(view, file)) return false;
-        for (size_t i = 0; i < sizeof files / sizeof *files; i++)
-            if (rgm_text_has(file, files[i])) return true;
+        for (const char *const *part = files; *part; part++)
+            if (rgm_text_has(file, *part)) return true;
     }
     return false;
+}
+
+bool rgm_stack_passes_on(const rgm_view *view, int32_t stack) {
+    static const char *const files[] = {"/multiprocessing/connection.py",
+                                        "/multiprocessing/queues.py",
+                                        "/multiprocessing/reduction",
+                                        "/multiprocessing/synchronize.py",
+                                        "/loky/backend/",
+                                        NULL};
+    return ends_in(view, stack, files);
+}
+
+bool rgm_stack_polls_processes(const rgm_view *view, int32_t stack) {
+    static const char *const files[] = {"/joblib/parallel.py", "/multiprocessing/",
+                                        "/concurrent/futures/process.py", NULL};
+    return ends_in(view, stack, files);
 }
 
 bool rgm_stack_sends(const rgm_view *view, int32_t stack) {

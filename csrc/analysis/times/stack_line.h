@@ -17,6 +17,9 @@ int32_t rgm_stack_line_of_work(const rgm_view *view, int32_t stack);
 // Whether the stack is in what pickles for another process, or passes data on to it or takes it over, rather
 // than in a line of the program within that.
 bool rgm_stack_passes_on(const rgm_view *view, int32_t stack);
+// Whether the stack is in what starts processes and waits for them: what sleeps there looks at them now and
+// then.
+bool rgm_stack_polls_processes(const rgm_view *view, int32_t stack);
 // Whether its innermost function is the one that writes into a pipe of multiprocessing.
 bool rgm_stack_sends(const rgm_view *view, int32_t stack);
 // Whether the stack is in an import that no line of the program within it has begun.

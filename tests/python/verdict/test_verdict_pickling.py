@@ -84,6 +84,25 @@ ask()
 """
 
 
+# Two wait to be asked, in code of multiprocessing that calls selectors.
+IDLE = """import multiprocessing, time
+def idle(end):
+    end.poll(1.5)
+def work():
+    until = time.monotonic() + 0.8
+    while time.monotonic() < until:
+        sum(range(1000))
+here, there = multiprocessing.Pipe()
+others = [multiprocessing.Process(target=idle, args=(there,)) for _ in range(2)]
+for other in others:
+    other.start()
+for _ in range(2):
+    process = multiprocessing.Process(target=work)
+    process.start()
+    process.join()
+"""
+
+
 @pytest.mark.parametrize(
     "code", [ARRAYS, ROWS, QUEUE, QUEUE_OF_ARRAYS], ids=["arrays", "rows", "a queue", "a queue of arrays"]
 )
@@ -99,6 +118,12 @@ def test_processes_that_work_are_waited_for(code: str, tmp_path: Path) -> None:
     found = of_program(tmp_path, code)
     assert found.cause == "child", (found.sentence, found.why)
     assert found.shares.get("pickling", 0.0) < 0.3, found.why
+
+
+def test_who_waits_to_be_asked_is_no_work(tmp_path: Path) -> None:
+    found = of_program(tmp_path, IDLE)
+    assert found.cause == "child", (found.sentence, found.why)
+    assert found.causes[0].place.startswith("work (program.py:"), found.why
 
 
 def test_without_the_recordings_of_its_processes_nobody_knows_what_they_do(tmp_path: Path) -> None:

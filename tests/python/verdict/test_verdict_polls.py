@@ -154,6 +154,28 @@ def test_a_pause_is_one_whatever_another_thread_does_meanwhile(code: str, tmp_pa
     assert found.shares["sleep"] > 0.2, (found.sentence, found.why, found.shares)
 
 
+def test_a_library_that_looks_for_its_processes_makes_no_pauses(tmp_path: Path) -> None:
+    """However short they are."""
+    place = tmp_path / "site-packages" / "joblib"
+    place.mkdir(parents=True)
+    (place / "parallel.py").write_text(
+        "import time\ndef retrieve(process):\n    while process.poll() is None:\n        time.sleep(0.01)\n"
+    )
+    code = f"""import subprocess, sys
+sys.path.insert(0, {str(place.parent)!r})
+from joblib.parallel import retrieve
+def ask():
+    for _ in range(6):
+        retrieve(subprocess.Popen(["sleep", "0.2"]))
+        sum(value % 7 for value in range(400_000))
+ask()
+"""
+    found = of_program(tmp_path, code)
+    assert found.cause == "child", (found.sentence, found.why)
+    assert found.causes[0].place.startswith("ask (program.py:"), found.causes[0]
+    assert "sleep" not in found.shares, found.why
+
+
 @pytest.mark.parametrize("key", ["verdict_polls_ns", "verdict_polls_share"])
 def test_thresholds_decide_what_polls(key: str, tmp_path: Path) -> None:
     run = regimeter.load(record(tmp_path, BUSY + THREAD))
