@@ -46,22 +46,25 @@ def merge_processes(runs: Sequence["Run"]) -> "Run":
 
     The process that was started first comes first, and is the program: its environment, its pressure and the looks at
     the machine are the run's. Each thread with samples gets a lane of its process. Of several recordings of one process
-    the samples of the first count. The runs are left as they are. ValueError when there is none.
+    the samples of the first count. Whether it is complete is what the program's own recording says: a pool ends its
+    processes by a signal. The runs are left as they are. ValueError when there is none.
     """
     owner = next((program[0] for run in runs if (program := program_of(run))), -1)
     ordered = sorted(runs, key=lambda run: (process_of(run) != owner, run.start_ns))
     seen: set[int] = set()
     parts = []
     for place, run in enumerate(ordered):
-        without = () if place == 0 else MACHINE
-        parts.append(_with_lanes(run, without if process_of(run) not in seen else (*without, "samples", "stacks")))
+        without: tuple[str, ...] = () if place == 0 else MACHINE
+        if process_of(run) in seen:
+            without = (*without, "samples", "stacks")
+        parts.append(_with_lanes(run, without, complete=run.complete or place > 0))
         seen.add(process_of(run))
     if not parts:
         raise ValueError("there is no run to merge")
     return type(parts[0])._merge(parts, [0] * len(parts), True)
 
 
-def _with_lanes(run: "Run", without: tuple[str, ...]) -> "Run":
+def _with_lanes(run: "Run", without: tuple[str, ...], *, complete: bool) -> "Run":
     """Return a copy without some tables, in which each thread that was sampled has a lane of its process."""
     tables = {name: columns for name, columns in tables_of(run).items() if name not in without}
     process, samples = process_of(run), tables.get("samples")
@@ -78,8 +81,8 @@ def _with_lanes(run: "Run", without: tuple[str, ...]) -> "Run":
             "name": [len(strings) - 1 if thread == process else 0 for thread in missing],
         }
         tables["lanes"] = _appended(run, added, len(missing))
-        return build(run, strings, tables)
-    return build(run, run.strings, tables)
+        return build(run, strings, tables, complete=complete)
+    return build(run, run.strings, tables, complete=complete)
 
 
 def _pairs(samples: dict[str, Any]) -> list[tuple[int, int]]:

@@ -96,6 +96,7 @@ def check_is_whole(files: list[Path], run: regimeter.Run) -> None:
     assert all(run.start_ns <= one.start_ns and one.end_ns <= run.end_ns for one in alone)
     bases = [one.start_unix_ns - one.start_ns for one in alone]
     assert max(bases) - min(bases) < 1_000_000
+    assert run.complete == alone[0].complete
     assert len(run.tables.pressure) == len(alone[0].tables.pressure)  # of the program and all its children already
 
 
@@ -117,6 +118,7 @@ def test_a_pool_is_one_run_with_its_program_through_every_door(
     assert found.causes[0].place == "work (program.py:5)", found.why
     assert found.causes[0].process in run.lanes.process
     assert "work (program.py:5)" in found.next
+    assert run.complete, "a pool ends its processes by a signal"
     assert said["verdict"] == found.to_dict()
     assert json.dumps(found.why).strip('"') in (folder / "page.html").read_text()
     for names in (files, [folder / "run.rgm*"]):
