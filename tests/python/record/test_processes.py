@@ -129,13 +129,13 @@ def test_a_pool_is_one_run_with_its_program_through_every_door(
 
 
 def test_who_opens_one_recording_is_told_of_those_beside_it(
-    forked: tuple[list[Path], dict[str, object]], command: Any
+    tmp_path: Path, forked: tuple[list[Path], dict[str, object]], command: Any
 ) -> None:
     files, _ = forked
     others = f"{len(files) - 1} recordings of its other processes beside it"
     told = f"regimeter: {files[0]}: {others}; {files[0]}* reads all as one run\n"
     assert command("show", files[0]).stderr == command("show", files[0], "--json").stderr == told
-    assert command("report", files[0], "-o", files[0].parent / "one.html").stderr == told
+    assert command("report", files[0], "-o", tmp_path / "one.html").stderr == told
     for words in (["show", *files], ["show", files[1]], ["show", "--quiet", files[0]]):
         assert command(*words).stderr == "", words
 

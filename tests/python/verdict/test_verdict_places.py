@@ -76,7 +76,9 @@ def test_a_program_that_is_a_text_itself_has_its_lines(tmp_path: Path) -> None:
     text = "def spin(count):\n    return sum(value % 7 for value in range(count))\nspin(8_000_000)\n"
     (tmp_path / "train.py").write_text(f"exec({text!r}, {{}})\n")
     cause, place = place_of(tmp_path, "train.py")
-    assert (cause, place) == ("python", "spin.<locals>.<genexpr> (<string>:2)")
+    assert (cause, place) in (
+        ("python", f"{function} (<string>:2)") for function in ("spin", "spin.<locals>.<genexpr>")
+    )
 
 
 # Most of the time is the runner's: no line of the program has as much of it as the entry has below it.
