@@ -47,9 +47,7 @@ def tables_of(run: "Run") -> "Tables":
     return tables
 
 
-def build(
-    run: "Run", strings: list[str] | tuple[str, ...], tables: "Tables", *, complete: bool | None = None
-) -> "Run":
+def build(run: "Run", strings: list[str] | tuple[str, ...], tables: "Tables", *, complete: bool | None = None) -> "Run":
     """Return a run of these tables that is the given one else."""
     unix = -1 if run.start_unix_ns is None else run.start_unix_ns
     built: Run = type(run)._build(
