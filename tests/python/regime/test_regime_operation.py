@@ -120,7 +120,7 @@ def test_a_lightweight_wait_is_told_where_no_other_thread_works(run_python):
 
 
 def test_lightweight_says_why_and_what_to_do(profiler):
-    """Longer than a call without work, and its work is not known."""
+    """Longer than a call without work, and its work is not known; so is a short call that others interrupt."""
     values = np.random.default_rng(1).random(200_000)
     profile = profiler.profile_with_result(lambda: np.sort(values).sum(), lightweight=True)[1]
     assert (profile["regime"], profile["reason"]) == ("UNKNOWN", "no_work")
@@ -130,7 +130,9 @@ def test_lightweight_says_why_and_what_to_do(profiler):
     )[1]
     assert given["reason"] in _core.REGIME_REASONS
     assert given["advice"]
-    assert profiler.profile_with_result(abs, -1, lightweight=True)[1]["reason"] == "floor"
+    reasons = {profiler.profile_with_result(abs, -1, lightweight=True)[1]["reason"] for _ in range(20)}
+    assert "floor" in reasons
+    assert reasons <= {"floor", "no_work"}
 
 
 def test_long_lightweight_calls_are_judged_once_and_seldom_again(monkeypatch):
