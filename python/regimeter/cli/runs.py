@@ -19,7 +19,8 @@ RUNS = "recording, saved run, exported JSON or trace; RUN* also has what its for
 def load_run(
     path: str | list[str], *, strict: bool = False, recover: bool = False, quiet: bool = False, told: bool = False
 ) -> Run:
-    """Read a recording, a saved run, an exported file or a trace; say on standard error what of a trace is damaged.
+    """Read a recording, a saved run, an exported file or a trace; say on standard error what of a trace is damaged, and
+    how many recordings of the program's other processes lie beside its first.
 
     told: the verb prints the anomalies itself.
     """

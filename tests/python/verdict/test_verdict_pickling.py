@@ -29,9 +29,10 @@ def ask():
             list(pool.map(same, rows))
 ask()
 """
-QUEUE = """import multiprocessing
+MADE = '[{"id": i, "name": str(i), "all": [i] * 5} for i in range(15_000)]'
+QUEUE = f"""import multiprocessing
 def give(queue):
-    rows = [{"id": i, "name": str(i), "all": [i] * 5} for i in range(15_000)]
+    rows = {MADE}
     for _ in range(100):
         queue.put(rows)
     queue.put(None)
@@ -43,19 +44,8 @@ def ask():
 ask()
 """
 # Written into the pipe by a thread of the queue, while the main thread of that process waits for room.
-QUEUE_OF_ARRAYS = """import multiprocessing, numpy
-def give(queue):
-    array = numpy.ones(2_000_000)
-    for _ in range(60):
-        queue.put(array)
-    queue.put(None)
-def ask():
-    queue = multiprocessing.Queue(2)
-    multiprocessing.Process(target=give, args=(queue,)).start()
-    while queue.get() is not None:
-        pass
-ask()
-"""
+QUEUE_OF_ARRAYS = QUEUE.replace(MADE, "numpy.ones(2_000_000)")
+QUEUE_OF_ARRAYS = f"import numpy\n{QUEUE_OF_ARRAYS.replace('range(100)', 'range(60)')}"
 POOL = """import multiprocessing
 def work(count):
     return sum(value % 7 for value in range(count))
@@ -82,8 +72,6 @@ def ask():
         pass
 ask()
 """
-
-
 # Two wait to be asked, in code of multiprocessing that calls selectors.
 IDLE = """import multiprocessing, time
 def idle(end):
