@@ -48,34 +48,39 @@ static kernel_time look_at_kernel(const rgm_verdict_facts *facts) {
 }
 
 // Moves the kernel's part of what was computed to a cause that explains it; what takes most of it is its
-// place. `count` things show it, NAN where samples do.
-static void move_kernel_time(rgm_verdict_facts *facts, const kernel_time *k, rgm_limit_cause to,
+// place. A call that waits gives the interpreter's lock up first: what `waits` explains, compiled code has
+// spent. `count` things show it, NAN where samples do.
+static void move_kernel_time(rgm_verdict_facts *facts, const kernel_time *k, rgm_limit_cause to, bool waits,
                              double count) {
     static const rgm_limit_cause computing[] = {RGM_CAUSE_NATIVE, RGM_CAUSE_PYTHON, RGM_CAUSE_FORWARD,
                                                 RGM_CAUSE_BACKWARD, RGM_CAUSE_LAYER};
     enum { COMPUTING = sizeof computing / sizeof computing[0] };
     rgm_cause_time *largest = &facts->causes[computing[0]], *cause = &facts->causes[to];
-    double busy = 0, part = fmin(1, k->system / k->spent);
+    double busy = 0, of = 0, part = fmin(1, k->system / k->spent);
+    int n = waits ? 1 : COMPUTING;
     for (int i = 0; i < COMPUTING; i++) {
         rgm_cause_time *from = &facts->causes[computing[i]];
         busy += (double)from->time_ns;
+        if (i >= n) continue;
+        of += (double)from->time_ns;
         if (from->time_ns > largest->time_ns) largest = from;
     }
-    if (!(busy * part >= facts->policy->verdict_system_share * rgm_verdict_whole(facts))) return;
+    double moved = fmin(of, busy * part);
+    if (!(moved > 0) || !(moved >= facts->policy->verdict_system_share * rgm_verdict_whole(facts))) return;
     int64_t before = cause->time_ns;
     if (before < largest->time_ns) {
         *cause = *largest;
         cause->time_ns = before;
     }
-    cause->time_ns += (int64_t)(busy * part);
+    cause->time_ns += (int64_t)moved;
     if (!isnan(count)) {
         cause->count = (int64_t)count;
         cause->figure = count / k->seconds;
     }
     cause->found = true;
-    for (int i = 0; i < COMPUTING; i++) {
+    for (int i = 0; i < n; i++) {
         rgm_cause_time *from = &facts->causes[computing[i]];
-        from->time_ns = (int64_t)((double)from->time_ns * (1 - part));
+        from->time_ns = (int64_t)((double)from->time_ns * (1 - moved / of));
     }
 }
 
@@ -111,11 +116,11 @@ static void explain_kernel_time(rgm_verdict_facts *facts) {
     if (!(k.seconds > 0) || !(k.spent > 0)) return;
     double had = fmin(k.seconds, k.spent * 1e-9);
     if (k.at_most >= k.system && k.faults / had >= facts->policy->verdict_faults)
-        move_kernel_time(facts, &k, RGM_CAUSE_PAGE_FAULTS, k.faults);
+        move_kernel_time(facts, &k, RGM_CAUSE_PAGE_FAULTS, false, k.faults);
     else if (k.blocks / had >= facts->policy->verdict_blocks)
-        move_kernel_time(facts, &k, RGM_CAUSE_FILE, k.blocks);
+        move_kernel_time(facts, &k, RGM_CAUSE_FILE, false, k.blocks);
     else if (asks(facts))
-        move_kernel_time(facts, &k, RGM_CAUSE_NETWORK, NAN);
+        move_kernel_time(facts, &k, RGM_CAUSE_NETWORK, true, NAN);
     else if (k.system / k.spent >= facts->policy->verdict_system_most)
         set_calls_of_the_system(facts, fmin(1, k.system / k.spent));
 }

@@ -136,3 +136,29 @@ def test_what_is_sent_and_received_for_an_answer_is_waiting_for_it(tmp_path: Pat
     assert never is not None
     assert always.shares["network"] > never.shares["network"] + 0.05, (always.why, never.why)
     assert always.causes[0].place.startswith("ask (program.py:"), always.causes[0]
+
+
+def test_what_python_calls_the_system_for_is_no_wait_for_an_answer(tmp_path: Path) -> None:
+    """A line that asks, and computes a little in compiled code, has not made the calls of another one."""
+    asks = """import hashlib, os, socket, time
+here, there = socket.socketpair()
+if not os.fork():
+    while text := there.recv(10):
+        time.sleep(0.001)
+        there.send(text)
+    os._exit(0)
+block = bytes(400_000)
+def ask():
+    for _ in range(500):
+        here.send(b"question"), here.recv(10), hashlib.sha256(block).digest()
+def work():
+    until = time.thread_time() + 2.5
+    while time.thread_time() < until:
+        pass
+ask()
+work()
+here.shutdown(socket.SHUT_RDWR)
+"""
+    found = verdict(regimeter.load(record(tmp_path, asks)))
+    assert found.cause == "python", found.why
+    assert found.causes[0].place.startswith("work (program.py:"), found.causes[0]
