@@ -232,6 +232,7 @@
       "of what they used, which recorded threads must have run for their waiting to tell of all")            \
     X(verdict_displaced, 0.1, "",                                                                            \
       "of the samples without a processor, from which on helpers of compiled code lack them too")            \
+    X(verdict_inner_share, 0.5, "", "of a line's samples that a function called there has, to be named")     \
     X(verdict_calling, 0.8, "",                                                                              \
       "of a line's samples in calls that keep the lock: without its own steps it saves a fifth")             \
     X(verdict_others_least, 0.05, "", "of the processors that others used: below it they held up nothing")   \

@@ -157,6 +157,7 @@ static rgm_status put(const rgm_verdict_facts *facts, const ranked *of, rgm_caus
     out->steps[*row] = (rgm_i32)facts->n_steps;
     out->elsewhere[*row] = time->elsewhere;
     if (time->process) out->process[*row] = time->process;
+    RGM_TRY(rgm_verdict_find_inner(facts, of->cause, &out->inner[*row], &out->inner_share[*row], err));
     out->calling[*row] = time->calling;
     out->samples[*row] = facts->samples;
     out->displaced[*row] = facts->displaced;

@@ -19,8 +19,6 @@ typedef struct {
     size_t n_late;
 } device_time;
 
-static const rgm_cause_time nothing = {.stack = -1, .span = -1, .subject_share = NAN, .figure = NAN};
-
 static void add(rgm_verdict_facts *facts, rgm_limit_cause cause, int64_t ns, int64_t count) {
     rgm_cause_time *into = &facts->causes[cause];
     if (ns <= 0) return;
@@ -197,7 +195,7 @@ rgm_status rgm_verdict_of_device(rgm_verdict_facts *facts, rgm_error *err) {
     device_time d = {.facts = facts};
     rgm_status status;
     if (!facts->view->n_work) return RGM_OK;
-    for (int i = 0; i < RGM_CAUSE_FIRST_STEP; i++) facts->causes[i] = nothing;
+    for (int i = 0; i < RGM_CAUSE_FIRST_STEP; i++) facts->causes[i] = RGM_NO_CAUSE_TIME;
     choose(&d);
     find_window(&d);
     count_work(&d);

@@ -196,8 +196,7 @@ static void find_window(rgm_verdict_facts *facts) {
 rgm_status rgm_verdict_facts_init(rgm_verdict_facts *facts, const rgm_view *view, const rgm_policy *policy,
                                   rgm_error *err) {
     *facts = (rgm_verdict_facts){.view = view, .policy = policy, .lane = -1, .thread = -1};
-    for (int i = 0; i < RGM_CAUSE_COUNT; i++)
-        facts->causes[i] = (rgm_cause_time){.stack = -1, .span = -1, .subject_share = NAN, .figure = NAN};
+    for (int i = 0; i < RGM_CAUSE_COUNT; i++) facts->causes[i] = RGM_NO_CAUSE_TIME;
     RGM_TRY(find_roles(facts, err));
     facts->lane = driving_lane(facts);
     if (facts->lane >= 0) {

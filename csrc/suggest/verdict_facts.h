@@ -4,7 +4,9 @@
 #ifndef RGM_SUGGEST_VERDICT_FACTS_H
 #define RGM_SUGGEST_VERDICT_FACTS_H
 
+#include <math.h>
 #include "analysis/policy.h"
+
 #include "analysis/view.h"
 
 // The time of a cause, with what shows it.
@@ -22,11 +24,15 @@ typedef struct {
     bool calling; // most samples of its line are in calls that keep the interpreter's lock
 } rgm_cause_time;
 
+#define RGM_NO_CAUSE_TIME                                                                                    \
+    (rgm_cause_time) { .stack = -1, .span = -1, .subject_share = NAN, .figure = NAN }
+
 // Samples of the driving thread in the window that tell, in order of time.
 typedef struct {
     size_t count;
     int64_t *time;
     int32_t *stack;                  // its own, or that of who is waited for
+    int32_t *line;                   // the row of it that rgm_stack_own_line tells
     uint8_t *cause, *bucket, *state; // an rgm_limit_cause, rgm_role and rgm_sample_state
 } rgm_seen;
 
@@ -85,8 +91,11 @@ static inline double rgm_verdict_given(const rgm_verdict_facts *facts, double ns
 rgm_status rgm_seen_init(rgm_seen *seen, size_t most, rgm_error *err) RGM_NODISCARD;
 void rgm_seen_release(rgm_seen *seen);
 // The line of the program that most samples of each cause fell into.
-rgm_status rgm_verdict_find_lines(rgm_verdict_facts *facts, const rgm_seen *seen,
-                                  rgm_error *err) RGM_NODISCARD;
+rgm_status rgm_verdict_find_lines(rgm_verdict_facts *facts, rgm_seen *seen, rgm_error *err) RGM_NODISCARD;
+// Of the samples that show a cause at its line, the innermost function called there that verdict_inner_share
+// of them are within, as a row of stacks. Nothing is set where none is, nor of lines of other processes.
+rgm_status rgm_verdict_find_inner(const rgm_verdict_facts *facts, rgm_limit_cause cause, int32_t *stack,
+                                  double *share, rgm_error *err) RGM_NODISCARD;
 
 static inline void rgm_cause_time_add(rgm_cause_time *cause, double time, double variance) {
     cause->time_ns += (int64_t)time;

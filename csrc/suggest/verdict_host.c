@@ -130,7 +130,7 @@ static rgm_awaited told_by(const rgm_partition *p, size_t sample, rgm_sample_sta
                            int32_t stack) {
     const rgm_view *view = p->facts->view;
     rgm_awaited told = {.cause = whole_cause(bucket), .stack = stack, .state = state};
-    if (told.cause == RGM_CAUSE_INPUT) told.elsewhere = rgm_verdict_awaits_processes(view, stack);
+    if (told.cause == RGM_CAUSE_INPUT) told.elsewhere = rgm_stack_awaits_processes(view, stack);
     // A collection for the objects that an import makes is paid once, with it.
     if (told.cause == RGM_CAUSE_GARBAGE_COLLECTION && rgm_stack_imports(view, stack))
         told.cause = RGM_CAUSE_IMPORTS;
@@ -250,8 +250,6 @@ static void divide_by_samples(rgm_partition *p) {
     }
 }
 
-static const rgm_cause_time no_time = {.stack = -1, .span = -1, .subject_share = NAN, .figure = NAN};
-
 // Whether a scope is the part of a backward pass that belongs to a module.
 static bool is_backward_of(const rgm_view *view, rgm_name part, rgm_name module) {
     static const char suffix[] = " backward"; // as capture/structure names them
@@ -273,14 +271,14 @@ static void find_layer(rgm_partition *p) {
                    *layer = &p->facts->causes[RGM_CAUSE_LAYER];
     if (!has_most(p, forward)) return;
     *layer = *forward;
-    *forward = no_time;
+    *forward = RGM_NO_CAUSE_TIME;
     if (!has_most(p, backward) || !is_backward_of(p->facts->view, backward->subject, layer->subject)) return;
     double time = (double)layer->time_ns + (double)backward->time_ns;
     layer->subject_share = ((double)layer->time_ns * layer->subject_share +
                             (double)backward->time_ns * backward->subject_share) /
                            time;
     rgm_cause_time_add(layer, (double)backward->time_ns, backward->variance);
-    *backward = no_time;
+    *backward = RGM_NO_CAUSE_TIME;
 }
 
 // --- scopes of the program's own --------------------------------------------------------------------------

@@ -11,6 +11,7 @@ rgm_status rgm_seen_init(rgm_seen *seen, size_t most, rgm_error *err) {
     *seen = (rgm_seen){0};
     RGM_TRY(RGM_ROWS(seen->time, most, err));
     RGM_TRY(RGM_ROWS(seen->stack, most, err));
+    RGM_TRY(RGM_ROWS(seen->line, most, err));
     RGM_TRY(RGM_ROWS(seen->cause, most, err));
     RGM_TRY(RGM_ROWS(seen->bucket, most, err));
     return RGM_ROWS(seen->state, most, err);
@@ -19,6 +20,7 @@ rgm_status rgm_seen_init(rgm_seen *seen, size_t most, rgm_error *err) {
 void rgm_seen_release(rgm_seen *seen) {
     rgm_free(seen->time);
     rgm_free(seen->stack);
+    rgm_free(seen->line);
     rgm_free(seen->cause);
     rgm_free(seen->bucket);
     rgm_free(seen->state);
@@ -44,18 +46,16 @@ static bool is_calling(const rgm_verdict_facts *facts, const rgm_seen *seen, con
 }
 
 // The line of the program that most samples of each cause fell into. A key holds cause, file and line.
-rgm_status rgm_verdict_find_lines(rgm_verdict_facts *facts, const rgm_seen *seen, rgm_error *err) {
+rgm_status rgm_verdict_find_lines(rgm_verdict_facts *facts, rgm_seen *seen, rgm_error *err) {
     enum { CAUSE_SHIFT = 56 };
     const rgm_view *view = facts->view;
     uint64_t *keys = NULL;
-    int32_t *lines = NULL;
     int64_t most[RGM_CAUSE_COUNT] = {0}, total[RGM_CAUSE_COUNT] = {0};
     rgm_keyed groups = {0};
     rgm_status status;
     RGM_GOTO(RGM_ROWS(keys, seen->count, err));
-    RGM_GOTO(RGM_ROWS(lines, seen->count, err));
     for (size_t i = 0; i < seen->count; i++) {
-        int32_t at = lines[i] = rgm_stack_own_line(view, seen->stack[i]);
+        int32_t at = seen->line[i] = rgm_stack_own_line(view, seen->stack[i]);
         keys[i] = (uint64_t)seen->cause[i] << CAUSE_SHIFT | rgm_line_key(view, at);
         total[seen->cause[i]]++;
     }
@@ -67,7 +67,7 @@ rgm_status rgm_verdict_find_lines(rgm_verdict_facts *facts, const rgm_seen *seen
         if (count <= most[cause]) continue;
         most[cause] = count;
         facts->causes[cause].calling = is_calling(facts, seen, &groups, g);
-        facts->causes[cause].stack = lines[item];
+        facts->causes[cause].stack = seen->line[item];
         facts->causes[cause].subject_share = (double)count / (double)total[cause];
     }
     for (int cause = 0; cause < RGM_CAUSE_COUNT; cause++)
@@ -75,6 +75,5 @@ rgm_status rgm_verdict_find_lines(rgm_verdict_facts *facts, const rgm_seen *seen
 done:
     rgm_keyed_release(&groups);
     rgm_free(keys);
-    rgm_free(lines);
     return status;
 }

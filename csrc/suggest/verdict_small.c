@@ -157,7 +157,7 @@ rgm_status rgm_verdict_small_work(rgm_partition *p, rgm_error *err) {
     cause->count = calls;
     cause->figure = (double)all / (double)calls;
     cause->subject = 0;
-    *forward = *backward = (rgm_cause_time){.stack = -1, .span = -1, .subject_share = NAN, .figure = NAN};
+    *forward = *backward = RGM_NO_CAUSE_TIME;
 done:
     rgm_free(took);
     return status;

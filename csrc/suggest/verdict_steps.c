@@ -79,13 +79,12 @@ static void first_step(rgm_verdict_facts *facts, const int64_t *given, double us
     size_t at = 0;
     double own = (double)surely(facts, given, 0, &at), excess = own - usual;
     if (!(usual > 0) || !(own >= facts->policy->verdict_first_ratio * usual)) return;
-    *cause = (rgm_cause_time){.time_ns = (int64_t)excess,
-                              .count = 1,
-                              .figure = own / usual,
-                              .stack = -1,
-                              .span = facts->steps[0],
-                              .subject_share = NAN,
-                              .found = true};
+    *cause = RGM_NO_CAUSE_TIME;
+    cause->time_ns = (int64_t)excess;
+    cause->count = 1;
+    cause->figure = own / usual;
+    cause->span = facts->steps[0];
+    cause->found = true;
 }
 
 // What steps take beyond a multiple of the usual one; the first is told by itself.
@@ -104,13 +103,13 @@ static void uneven_steps(rgm_verdict_facts *facts, const int64_t *given, double 
         span = facts->steps[i];
     }
     if (!count || !(usual > 0)) return;
-    facts->causes[RGM_CAUSE_UNEVEN_STEPS] = (rgm_cause_time){.time_ns = (int64_t)excess,
-                                                             .count = count,
-                                                             .figure = (double)longest / usual,
-                                                             .stack = -1,
-                                                             .span = span,
-                                                             .subject_share = NAN,
-                                                             .found = true};
+    rgm_cause_time *cause = &facts->causes[RGM_CAUSE_UNEVEN_STEPS];
+    *cause = RGM_NO_CAUSE_TIME;
+    cause->time_ns = (int64_t)excess;
+    cause->count = count;
+    cause->figure = (double)longest / usual;
+    cause->span = span;
+    cause->found = true;
 }
 
 rgm_status rgm_verdict_of_steps(rgm_verdict_facts *facts, rgm_error *err) {

@@ -39,17 +39,11 @@ typedef struct {
 
 // Threads that an event loop hands its work to.
 static const char *const pool_files[] = {"/concurrent/futures/thread.py", "/anyio/", NULL};
-static const char *const process_files[] = {"/multiprocessing/", "/concurrent/futures/process.py",
-                                            "process_executor.py", NULL};
 
 static bool passes_any(const rgm_view *view, int32_t stack, const char *const *files) {
     for (; *files; files++)
         if (rgm_stack_passes(view, stack, *files)) return true;
     return false;
-}
-
-bool rgm_verdict_awaits_processes(const rgm_view *view, int32_t stack) {
-    return stack >= 0 && passes_any(view, stack, process_files);
 }
 
 // How much the state of a thread says of what is waited for; 0 where it waits for work itself.
@@ -96,7 +90,7 @@ static bool take(others *o, size_t sample) {
     int weight = weight_of(state, &cause);
     if (stack < 0) return true;
     if (cause == RGM_CAUSE_NETWORK && rgm_stack_is_of_server(view, stack)) weight = 0;
-    o->of_processes |= passes_any(view, stack, process_files);
+    o->of_processes |= rgm_stack_awaits_processes(view, stack);
     if (!rgm_stack_is_own(view, stack)) {
         if (weight > o->helps) o->helper = (rgm_awaited){.cause = cause, .state = state};
         o->helps = weight > o->helps ? weight : o->helps;
@@ -187,7 +181,7 @@ rgm_awaited rgm_verdict_awaited(const rgm_verdict_facts *facts, size_t sample, r
     rgm_awaited itself = {.cause = found, .stack = stack};
     bool network = found == RGM_CAUSE_NETWORK;
     if (stack < 0) return itself;
-    if (passes_any(view, stack, process_files) ||
+    if (rgm_stack_awaits_processes(view, stack) ||
         (network && rgm_stack_passes(view, stack, "/subprocess.py")))
         itself.cause = RGM_CAUSE_CHILD;
     bool pipe = facts->states[sample] == RGM_SAMPLE_WAITING_FOR_PIPE;

@@ -29,8 +29,6 @@ int64_t rgm_verdict_process(const rgm_verdict_facts *facts, size_t sample);
 // The line that a sample of another process than `own` found at work; -1 of `own`, of a library's threads,
 // and where it waits for work or for its other threads.
 int32_t rgm_verdict_line_beside(const rgm_verdict_facts *facts, size_t sample, int64_t own);
-// Whether a stack is in code that waits for other processes of the program.
-bool rgm_verdict_awaits_processes(const rgm_view *view, int32_t stack);
 // Whether a sample of the driving thread within compiled code of a framework waits for helpers of that code.
 bool rgm_verdict_awaits_helpers(const rgm_verdict_facts *facts, rgm_role bucket, size_t sample);
 

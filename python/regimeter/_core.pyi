@@ -2590,6 +2590,10 @@ class CausesTable(Table):
     """Share of time_ns that the subject or the line has."""
     stack: NDArray[np.int32]
     """Row in `stacks` of the line that takes most of it, -1 for none."""
+    inner: NDArray[np.int32]
+    """Row in `stacks` of the innermost function called there that most of its samples are within, -1: none."""
+    inner_share: NDArray[np.float64]
+    """Share of these samples that it has."""
     span: NDArray[np.int64]
     """Row in `spans` of an example, -1 for none."""
     count: NDArray[np.int64]

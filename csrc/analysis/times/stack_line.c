@@ -21,7 +21,7 @@ int32_t rgm_stack_of_sample(const rgm_view *view, size_t sample) {
 }
 
 // A caller stands before what it calls; anything else is of a damaged file and ends the walk.
-static int32_t caller_of(const rgm_view *view, int32_t stack) {
+int32_t rgm_stack_caller(const rgm_view *view, int32_t stack) {
     int32_t caller = RGM_CELL(&view->run->stacks, parent, stack, -1);
     return caller < stack ? caller : -1;
 }
@@ -29,13 +29,13 @@ static int32_t caller_of(const rgm_view *view, int32_t stack) {
 static bool of_the_program(const rgm_view *view, rgm_string file) { return rgm_home_has(&view->home, file); }
 
 bool rgm_stack_is_own(const rgm_view *view, int32_t stack) {
-    for (int32_t at = stack; at >= 0; at = caller_of(view, at))
+    for (int32_t at = stack; at >= 0; at = rgm_stack_caller(view, at))
         if (of_the_program(view, file_of(view, at))) return true;
     return false;
 }
 
 bool rgm_stack_passes(const rgm_view *view, int32_t stack, const char *part) {
-    for (int32_t at = stack; at >= 0; at = caller_of(view, at))
+    for (int32_t at = stack; at >= 0; at = rgm_stack_caller(view, at))
         if (rgm_text_has(file_of(view, at), part)) return true;
     return false;
 }
@@ -58,7 +58,7 @@ bool rgm_stack_is_of_loop(const rgm_view *view, int32_t stack) {
     rgm_string file = file_of(view, stack);
     for (size_t i = 0; i < sizeof loops / sizeof *loops; i++)
         if (rgm_text_has(file, loops[i])) return true;
-    int32_t caller = caller_of(view, stack);
+    int32_t caller = rgm_stack_caller(view, stack);
     return rgm_text_has(file, "/selectors.py") && caller >= 0 &&
            rgm_text_has(file_of(view, caller), "/asyncio/");
 }
@@ -74,7 +74,7 @@ bool rgm_stack_is_in_task(const rgm_view *view, int32_t stack) {
 static bool is_generated(const rgm_view *view, int32_t stack) {
     rgm_name file = (rgm_name)RGM_CELL(&view->run->stacks, file, stack, 0);
     if (!rgm_text_begins(file_of(view, stack), "<")) return false;
-    for (int32_t at = stack; at >= 0; at = caller_of(view, at))
+    for (int32_t at = stack; at >= 0; at = rgm_stack_caller(view, at))
         if ((rgm_name)RGM_CELL(&view->run->stacks, file, at, 0) == file &&
             rgm_text_is(name_of(view, at), "<module>"))
             return false;
@@ -83,7 +83,7 @@ static bool is_generated(const rgm_view *view, int32_t stack) {
 
 int32_t rgm_stack_own_line(const rgm_view *view, int32_t stack) {
     int32_t readable = -1, generated = -1;
-    for (int32_t at = stack; at >= 0; at = caller_of(view, at)) {
+    for (int32_t at = stack; at >= 0; at = rgm_stack_caller(view, at)) {
         bool own =
             of_the_program(view, file_of(view, at)) && !rgm_home_is_entry(&view->home, view->run, (size_t)at);
         if (own && !is_generated(view, at)) return at;
@@ -94,14 +94,53 @@ int32_t rgm_stack_own_line(const rgm_view *view, int32_t stack) {
     return readable >= 0 ? readable : stack;
 }
 
-// Where processes are started and handed their work, and what of a fork lies below is of the one that forked.
+bool rgm_stack_is_readable(const rgm_view *view, int32_t stack) {
+    rgm_string file = file_of(view, stack);
+    return of_the_program(view, file) || (file.length && !rgm_text_begins(file, "<"));
+}
+
+// --- processes that are handed their work ------------------------------------------------------------------
+
+static bool has_any(rgm_string file, const char *const *parts) {
+    for (; *parts; parts++)
+        if (rgm_text_has(file, *parts)) return true;
+    return false;
+}
+
+// multiprocessing, torch's, and the two copies of it that others are built on: datasets and pathos, celery.
+static bool of_multiprocessing(rgm_string file) {
+    static const char *const packages[] = {"/multiprocessing/", "/multiprocess/", "/billiard/", NULL};
+    return has_any(file, packages);
+}
+
+// What starts processes and hands them their work, loky's included.
+static bool of_processes(rgm_string file) {
+    static const char *const executors[] = {"/concurrent/futures/process.py", "process_executor.py", NULL};
+    return of_multiprocessing(file) || has_any(file, executors);
+}
+
+// What of a fork lies below is of the one that forked.
 static bool hands_out_work(rgm_string file) {
-    return rgm_text_has(file, "/multiprocessing/") || rgm_text_has(file, "/concurrent/futures/process.py") ||
-           rgm_text_has(file, "/torch/utils/data/_utils/worker.py");
+    return of_processes(file) || rgm_text_has(file, "/torch/utils/data/_utils/worker.py");
+}
+
+static bool passes_on(rgm_string file) {
+    static const char *const files[] = {"/connection.py", "/queues.py", "/reduction", "/synchronize.py",
+                                        NULL};
+    return (of_multiprocessing(file) && has_any(file, files)) || rgm_text_has(file, "/loky/backend/");
+}
+
+// joblib looks for its processes, or threads.
+static bool polls(rgm_string file) { return of_processes(file) || rgm_text_has(file, "/joblib/parallel.py"); }
+
+bool rgm_stack_awaits_processes(const rgm_view *view, int32_t stack) {
+    for (int32_t at = stack; at >= 0; at = rgm_stack_caller(view, at))
+        if (of_processes(file_of(view, at))) return true;
+    return false;
 }
 
 int32_t rgm_stack_line_of_work(const rgm_view *view, int32_t stack) {
-    for (int32_t at = stack; at >= 0; at = caller_of(view, at)) {
+    for (int32_t at = stack; at >= 0; at = rgm_stack_caller(view, at)) {
         rgm_string file = file_of(view, at);
         if (of_the_program(view, file)) return at;
         if (hands_out_work(file)) return at == stack ? -1 : stack;
@@ -109,42 +148,29 @@ int32_t rgm_stack_line_of_work(const rgm_view *view, int32_t stack) {
     return stack;
 }
 
-// Whether a function that no line of the program is within is in one of these files, the last of which is
-// NULL.
-static bool ends_in(const rgm_view *view, int32_t stack, const char *const *files) {
-    for (int32_t at = stack; at >= 0; at = caller_of(view, at)) {
+// Whether a function that no line of the program is within is in such a file.
+static bool ends_in(const rgm_view *view, int32_t stack, bool (*is)(rgm_string file)) {
+    for (int32_t at = stack; at >= 0; at = rgm_stack_caller(view, at)) {
         rgm_string file = file_of(view, at);
         if (of_the_program(view, file)) return false;
-        for (const char *const *part = files; *part; part++)
-            if (rgm_text_has(file, *part)) return true;
+        if (is(file)) return true;
     }
     return false;
 }
 
-bool rgm_stack_passes_on(const rgm_view *view, int32_t stack) {
-    static const char *const files[] = {"/multiprocessing/connection.py",
-                                        "/multiprocessing/queues.py",
-                                        "/multiprocessing/reduction",
-                                        "/multiprocessing/synchronize.py",
-                                        "/loky/backend/",
-                                        NULL};
-    return ends_in(view, stack, files);
-}
+bool rgm_stack_passes_on(const rgm_view *view, int32_t stack) { return ends_in(view, stack, passes_on); }
 
-bool rgm_stack_polls_processes(const rgm_view *view, int32_t stack) {
-    static const char *const files[] = {"/joblib/parallel.py", "/multiprocessing/",
-                                        "/concurrent/futures/process.py", NULL};
-    return ends_in(view, stack, files);
-}
+bool rgm_stack_polls_processes(const rgm_view *view, int32_t stack) { return ends_in(view, stack, polls); }
 
 bool rgm_stack_sends(const rgm_view *view, int32_t stack) {
-    return rgm_stack_is_in(view, stack, "/multiprocessing/connection.py") &&
-           rgm_text_is(name_of(view, stack), "_send");
+    return stack >= 0 && passes_on(file_of(view, stack)) && rgm_text_is(name_of(view, stack), "_send");
 }
+
+// --- servers, imports, items -------------------------------------------------------------------------------
 
 bool rgm_stack_is_of_server(const rgm_view *view, int32_t stack) {
     rgm_string file = file_of(view, stack);
-    int32_t caller = caller_of(view, stack);
+    int32_t caller = rgm_stack_caller(view, stack);
     return (rgm_text_has(file, "/socket.py") && rgm_text_is(name_of(view, stack), "accept")) ||
            (rgm_text_has(file, "/selectors.py") && caller >= 0 &&
             rgm_text_has(file_of(view, caller), "/socketserver.py")) ||
@@ -153,7 +179,7 @@ bool rgm_stack_is_of_server(const rgm_view *view, int32_t stack) {
 
 // A loader also compiles for who asks it to (py_compile), which imports nothing.
 bool rgm_stack_imports(const rgm_view *view, int32_t stack) {
-    for (int32_t at = stack; at >= 0; at = caller_of(view, at)) {
+    for (int32_t at = stack; at >= 0; at = rgm_stack_caller(view, at)) {
         rgm_string file = file_of(view, at), name = name_of(view, at);
         if (rgm_text_begins(file, "<frozen importlib._bootstrap") &&
             (rgm_text_is(name, "_find_and_load") || rgm_text_is(name, "exec_module")))
@@ -164,7 +190,7 @@ bool rgm_stack_imports(const rgm_view *view, int32_t stack) {
 }
 
 bool rgm_stack_iterates(const rgm_view *view, int32_t stack) {
-    for (int32_t at = stack; at >= 0; at = caller_of(view, at)) {
+    for (int32_t at = stack; at >= 0; at = rgm_stack_caller(view, at)) {
         rgm_string name = name_of(view, at);
         if (rgm_text_is(name, "__next__") || rgm_text_is(name, "__iter__")) return true;
         bool item = rgm_text_is(name, "__getitem__") || rgm_text_is(name, "__getitems__");

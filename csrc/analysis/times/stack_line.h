@@ -11,14 +11,21 @@ int32_t rgm_stack_of_sample(const rgm_view *view, size_t sample);
 // an installed package, the innermost whose source can be read. Functions made from a text (of a data class,
 // a proxy) only where the program has no other. A row of `stacks`, -1 of -1.
 int32_t rgm_stack_own_line(const rgm_view *view, int32_t stack);
+// The row of `stacks` that a stack was called from, -1 of none.
+int32_t rgm_stack_caller(const rgm_view *view, int32_t stack);
+// Whether the source of its innermost function can be read.
+bool rgm_stack_is_readable(const rgm_view *view, int32_t stack);
 // Of a process that another one has started to work for it: the innermost function of the program that is
 // part of that work, or, where there is none, the innermost of all; -1 where it waits for work.
 int32_t rgm_stack_line_of_work(const rgm_view *view, int32_t stack);
 // Whether the stack is in what pickles for another process, or passes data on to it or takes it over, rather
 // than in a line of the program within that.
 bool rgm_stack_passes_on(const rgm_view *view, int32_t stack);
-// Whether the stack is in what starts processes and waits for them: what sleeps there looks at them now and
-// then.
+// Whether a function of the stack is of what starts processes and hands them their work: multiprocessing, a
+// copy of it, an executor of processes.
+bool rgm_stack_awaits_processes(const rgm_view *view, int32_t stack);
+// Whether the stack is in that, or in joblib, rather than in a line of the program within it: what sleeps
+// there looks at them now and then.
 bool rgm_stack_polls_processes(const rgm_view *view, int32_t stack);
 // Whether its innermost function is the one that writes into a pipe of multiprocessing.
 bool rgm_stack_sends(const rgm_view *view, int32_t stack);

@@ -56,6 +56,10 @@
     X(name, subject, "", 0, "Module, scope, operator or kernel that takes most of it, \"\" for none.")       \
     X(f64, subject_share, "", NAN, "Share of time_ns that the subject or the line has.")                     \
     X(i32, stack, "", -1, "Row in `stacks` of the line that takes most of it, -1 for none.")                 \
+    X(i32, inner, "", -1,                                                                                    \
+      "Row in `stacks` of the innermost function called there that most of its samples are within, -1: "     \
+      "none.")                                                                                               \
+    X(f64, inner_share, "", NAN, "Share of these samples that it has.")                                      \
     X(i64, span, "", -1, "Row in `spans` of an example, -1 for none.")                                       \
     X(i64, count, "", 0, "Spans that are it, or samples that show it.")                                      \
     X(i64, elsewhere, "", 0,                                                                                 \

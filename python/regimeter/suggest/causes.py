@@ -205,6 +205,15 @@ SMALL_CALLS = Words(
     "in compiled code (torch.compile, Numba, Cython).",
 )
 
+# Of "sleep", where it is a function of a library that sleeps.
+PAUSES = Words(
+    CAUSES["sleep"].sentence,
+    "{inner} sleeps, called{at}: look for the setting of its pauses, or for what it waits for.",
+)
+
+# Causes whose innermost function only says that somebody waits.
+WAITS = ("network", "event_loop", "child", "lock", "interpreter_lock", "waiting", "processor")
+
 # Of "native", where the kernel has most of the processor time.
 SYSTEM_CALLS = Words(
     "Calls of the system take most of {share} of {of}: {figure} of the processor time is the kernel's.",

@@ -19,11 +19,13 @@ from .causes import (
     HOST_ONLY,
     LATE_RANK,
     NO_STACKS,
+    PAUSES,
     SERVER,
     SMALL_CALLS,
     SPARSE,
     SYSTEM_CALLS,
     TOO_SHORT,
+    WAITS,
     WORKERS,
     Words,
 )
@@ -53,7 +55,8 @@ class Cause:
     saved_ms: what its going saves at most, None where that is not known. place: the line or name with most of it, ''
     where none is known, and place_share its share of the cause. tied: within the margin of the first. elsewhere: most
     samples that show it are of other threads, for which the main one waits. process: that of the place, where it is
-    another one of the program, for which the main one waits, else None. calling: its line waits for calls of
+    another one of the program, for which the main one waits, else None. inner: the innermost function called from the
+    place that has most of its samples, inner_share of them, '' where none has. calling: its line waits for calls of
     compiled code that keep the interpreter's lock, and does little itself. serving: a server waits for who asks it, or
     for what its requests wait for."""
 
@@ -69,6 +72,8 @@ class Cause:
     tied: bool
     elsewhere: bool
     process: int | None
+    inner: str
+    inner_share: float | None
     calling: bool
     serving: bool
 
@@ -179,6 +184,8 @@ def _words(causes: tuple[Cause, ...], host_only: bool) -> Words:
         return CALLS
     if first.cause == "small_work" and first.figure is None:
         return SMALL_CALLS
+    if first.cause == "sleep" and first.inner:
+        return PAUSES
     if first.cause == "native" and first.figure is not None:
         return SYSTEM_CALLS
     if first.cause == "layer" and any(one.cause == "backward" for one in causes):
@@ -202,6 +209,7 @@ def _without_stacks(run: "Run", first: Cause) -> str:
 def _cause(run: "Run", table: Any, row: int) -> Cause:
     cause = _core.LIMIT_CAUSES[table.cause[row]]
     saved, value, place_share = int(table.saved_ns[row]), float(table.figure[row]), float(table.subject_share[row])
+    inner_share = float(table.inner_share[row])
     place = _place(run, int(table.stack[row]), run.string(int(table.subject[row])))
     return Cause(
         cause=cause,
@@ -216,6 +224,8 @@ def _cause(run: "Run", table: Any, row: int) -> Cause:
         tied=bool(table.tied[row]),
         elsewhere=2 * int(table.elsewhere[row]) > int(table.count[row]),
         process=None if int(table.process[row]) < 0 else int(table.process[row]),
+        inner=_place(run, int(table.inner[row]), ""),
+        inner_share=None if math.isnan(inner_share) else inner_share,
         calling=bool(table.calling[row]),
         serving=bool(table.serving[row]),
     )
@@ -252,6 +262,7 @@ def _filled(cause: Cause, of: str) -> dict[str, str]:
         "of": of,
         "place": cause.place or "the largest",
         "at": f" in {cause.place}" if cause.place else "",
+        "inner": cause.inner,
         "theirs": f" in {cause.place}" if cause.place and cause.elsewhere else "",
         "in_process": f" in {cause.place}" if cause.process else " (`regimeter show RUN*` names its line)",
         "by_line": "" if cause.place else " `regimeter record --memory` names the line.",
@@ -281,7 +292,13 @@ def _places(first: Cause, kernels: list[tuple[str, float]]) -> list[str]:
         ]
     if not first.place or first.place_share is None:
         return []
-    return [f"{_share(first.place_share)} of it in {first.place}{_whose(first)}"]
+    return [f"{_share(first.place_share)} of it in {first.place}{_within(first)}{_whose(first)}"]
+
+
+def _within(first: Cause) -> str:
+    """Name the library's function that has most of the place, where it says more than that somebody waits."""
+    told = first.inner and first.cause not in WAITS
+    return f", {_share(first.inner_share)} of that within {first.inner}" if told else ""
 
 
 def _waits(first: Cause, of: str) -> str:
