@@ -16,6 +16,7 @@ typedef struct {
     int64_t process;   // of the line, where it is not that of the driving thread; 0 where it is
     double variance;   // of time_ns, where samples tell it
     double subject_share, figure;
+    double line_share; // of the samples, which the line has; the subject's share is by its spans
     rgm_name subject;
     int32_t stack;
     int64_t span;
@@ -93,7 +94,8 @@ void rgm_seen_release(rgm_seen *seen);
 // The line of the program that most samples of each cause fell into.
 rgm_status rgm_verdict_find_lines(rgm_verdict_facts *facts, rgm_seen *seen, rgm_error *err) RGM_NODISCARD;
 // Of the samples that show a cause at its line, the innermost function called there that verdict_inner_share
-// of them are within, as a row of stacks. Nothing is set where none is, nor of lines of other processes.
+// of them are within, as a row of stacks. Nothing is set where none is, where a module or operator is the
+// place, and of lines of other processes.
 rgm_status rgm_verdict_find_inner(const rgm_verdict_facts *facts, rgm_limit_cause cause, int32_t *stack,
                                   double *share, rgm_error *err) RGM_NODISCARD;
 

@@ -319,12 +319,12 @@ static rgm_status find_scope(rgm_partition *p, rgm_error *err) {
 
 // A batch that the loader makes in this process has the line that makes it; else it is waited for.
 static rgm_status name_input(rgm_partition *p, rgm_error *err) {
-    rgm_cause_time *input = &p->facts->causes[RGM_CAUSE_INPUT], line = *input;
+    rgm_cause_time *input = &p->facts->causes[RGM_CAUSE_INPUT];
     RGM_TRY(find_subject(p, RGM_ROLE_DATA_WAIT, input, err));
-    if (2 * line.elsewhere > p->of_bucket[RGM_ROLE_DATA_WAIT])
+    if (2 * input->elsewhere > p->of_bucket[RGM_ROLE_DATA_WAIT])
         input->elsewhere = input->count;
-    else if (line.stack >= 0 && rgm_stack_passes(p->facts->view, line.stack, "/torch/utils/data/"))
-        input->subject = 0, input->subject_share = line.subject_share;
+    else if (input->stack >= 0 && rgm_stack_passes(p->facts->view, input->stack, "/torch/utils/data/"))
+        input->subject = 0, input->subject_share = input->line_share;
     return RGM_OK;
 }
 

@@ -68,7 +68,8 @@ rgm_status rgm_verdict_find_lines(rgm_verdict_facts *facts, rgm_seen *seen, rgm_
         most[cause] = count;
         facts->causes[cause].calling = is_calling(facts, seen, &groups, g);
         facts->causes[cause].stack = seen->line[item];
-        facts->causes[cause].subject_share = (double)count / (double)total[cause];
+        facts->causes[cause].line_share = (double)count / (double)total[cause];
+        facts->causes[cause].subject_share = facts->causes[cause].line_share;
     }
     for (int cause = 0; cause < RGM_CAUSE_COUNT; cause++)
         if (!facts->causes[cause].count) facts->causes[cause].count = total[cause];

@@ -47,23 +47,34 @@ static kernel_time look_at_kernel(const rgm_verdict_facts *facts) {
     return k;
 }
 
+static const rgm_limit_cause computing[] = {RGM_CAUSE_NATIVE, RGM_CAUSE_PYTHON, RGM_CAUSE_FORWARD,
+                                            RGM_CAUSE_BACKWARD, RGM_CAUSE_LAYER};
+enum { COMPUTING = sizeof computing / sizeof computing[0] };
+
+static rgm_cause_time *largest_computing(rgm_verdict_facts *facts) {
+    rgm_cause_time *largest = &facts->causes[computing[0]];
+    for (int i = 1; i < COMPUTING; i++)
+        if (facts->causes[computing[i]].time_ns > largest->time_ns) largest = &facts->causes[computing[i]];
+    return largest;
+}
+
+// Whether most of a cause is at a line, a row of stacks.
+static bool is_at(const rgm_verdict_facts *facts, const rgm_cause_time *cause, int32_t line) {
+    return cause->found && cause->stack >= 0 && !cause->subject &&
+           rgm_line_key(facts->view, cause->stack) == rgm_line_key(facts->view, line);
+}
+
 // Moves the kernel's part of what was computed to a cause that explains it; what takes most of it is its
-// place. A call that waits gives the interpreter's lock up first: what `waits` explains, compiled code has
-// spent. `count` things show it, NAN where samples do.
-static void move_kernel_time(rgm_verdict_facts *facts, const kernel_time *k, rgm_limit_cause to, bool waits,
+// place. `line`: only of what was computed there, a row of stacks; -1 for all. `count` things show it, NAN
+// where samples do.
+static void move_kernel_time(rgm_verdict_facts *facts, const kernel_time *k, rgm_limit_cause to, int32_t line,
                              double count) {
-    static const rgm_limit_cause computing[] = {RGM_CAUSE_NATIVE, RGM_CAUSE_PYTHON, RGM_CAUSE_FORWARD,
-                                                RGM_CAUSE_BACKWARD, RGM_CAUSE_LAYER};
-    enum { COMPUTING = sizeof computing / sizeof computing[0] };
-    rgm_cause_time *largest = &facts->causes[computing[0]], *cause = &facts->causes[to];
+    rgm_cause_time *largest = largest_computing(facts), *cause = &facts->causes[to];
     double busy = 0, of = 0, part = fmin(1, k->system / k->spent);
-    int n = waits ? 1 : COMPUTING;
     for (int i = 0; i < COMPUTING; i++) {
         rgm_cause_time *from = &facts->causes[computing[i]];
         busy += (double)from->time_ns;
-        if (i >= n) continue;
-        of += (double)from->time_ns;
-        if (from->time_ns > largest->time_ns) largest = from;
+        if (line < 0 || is_at(facts, from, line)) of += (double)from->time_ns;
     }
     double moved = fmin(of, busy * part);
     if (!(moved > 0) || !(moved >= facts->policy->verdict_system_share * rgm_verdict_whole(facts))) return;
@@ -78,18 +89,17 @@ static void move_kernel_time(rgm_verdict_facts *facts, const kernel_time *k, rgm
         cause->figure = count / k->seconds;
     }
     cause->found = true;
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < COMPUTING; i++) {
         rgm_cause_time *from = &facts->causes[computing[i]];
+        if (line >= 0 && !is_at(facts, from, line)) continue;
         from->time_ns = (int64_t)((double)from->time_ns * (1 - moved / of));
     }
 }
 
-// Whether most of what compiled code computes is at the line that waits for answers.
-static bool asks(const rgm_verdict_facts *facts) {
-    const rgm_cause_time *network = &facts->causes[RGM_CAUSE_NETWORK],
-                         *native = &facts->causes[RGM_CAUSE_NATIVE];
-    return network->found && native->found && network->stack >= 0 && native->stack >= 0 &&
-           rgm_line_key(facts->view, network->stack) == rgm_line_key(facts->view, native->stack);
+// Whether most of what is computed is at the line that waits for answers.
+static bool asks(rgm_verdict_facts *facts) {
+    const rgm_cause_time *network = &facts->causes[RGM_CAUSE_NETWORK];
+    return network->found && network->stack >= 0 && is_at(facts, largest_computing(facts), network->stack);
 }
 
 // Short calls that lines of the program make are such calls, too.
@@ -116,11 +126,11 @@ static void explain_kernel_time(rgm_verdict_facts *facts) {
     if (!(k.seconds > 0) || !(k.spent > 0)) return;
     double had = fmin(k.seconds, k.spent * 1e-9);
     if (k.at_most >= k.system && k.faults / had >= facts->policy->verdict_faults)
-        move_kernel_time(facts, &k, RGM_CAUSE_PAGE_FAULTS, false, k.faults);
+        move_kernel_time(facts, &k, RGM_CAUSE_PAGE_FAULTS, -1, k.faults);
     else if (k.blocks / had >= facts->policy->verdict_blocks)
-        move_kernel_time(facts, &k, RGM_CAUSE_FILE, false, k.blocks);
+        move_kernel_time(facts, &k, RGM_CAUSE_FILE, -1, k.blocks);
     else if (asks(facts))
-        move_kernel_time(facts, &k, RGM_CAUSE_NETWORK, true, NAN);
+        move_kernel_time(facts, &k, RGM_CAUSE_NETWORK, facts->causes[RGM_CAUSE_NETWORK].stack, NAN);
     else if (k.system / k.spent >= facts->policy->verdict_system_most)
         set_calls_of_the_system(facts, fmin(1, k.system / k.spent));
 }

@@ -27,9 +27,18 @@ static line_of_calls calls_of(const rgm_partition *p, const rgm_keyed *lines, co
     return found;
 }
 
+// Within one standard error: of a line that was found five times nobody knows more.
 static bool line_calls(const rgm_partition *p, line_of_calls line) {
-    return line.native > 0 && (double)line.native >= p->facts->policy->verdict_small_native *
-                                                         (double)(line.native + line.python);
+    double least = p->facts->policy->verdict_small_native;
+    double all = (double)(line.native + line.python);
+    return line.native > 0 && (double)line.native >= least * all - sqrt(least * (1 - least) * all);
+}
+
+// Whether a line is found in both ways, or so seldom that it may well be: `python` is the share of all such
+// lines' samples.
+static bool line_is_mixed(line_of_calls line, double python) {
+    const double likely = 0.05;
+    return line.python > 0 || pow(1 - python, (double)line.native) >= likely;
 }
 
 // Outside of modules: a line that calls compiled code is found within the code, which has given the
@@ -61,13 +70,16 @@ rgm_status rgm_verdict_small_calls(rgm_partition *p, rgm_error *err) {
         if (!line_calls(p, line)) continue;
         all.native += line.native;
         all.python += line.python;
-        mixed += line.python > 0;
     }
-    bool small = (double)mixed >= policy->verdict_small_lines &&
-                 (double)all.python >= policy->verdict_small_calling * (double)(all.native + all.python);
+    double python = (double)all.python / fmax(1, (double)(all.native + all.python));
+    for (size_t g = 0; g < lines.count; g++) {
+        line_of_calls line = calls_of(p, &lines, rows, g);
+        mixed += line_calls(p, line) && line_is_mixed(line, python);
+    }
+    bool small = (double)mixed >= policy->verdict_small_lines && python >= policy->verdict_small_calling;
     for (size_t g = 0; small && g < lines.count; g++) {
         line_of_calls line = calls_of(p, &lines, rows, g);
-        if (!line_calls(p, line) || !line.python) continue;
+        if (!line_calls(p, line) || !line_is_mixed(line, python)) continue;
         for (uint32_t i = lines.first[g]; i < lines.first[g + 1]; i++) {
             uint8_t *cause = &p->seen->cause[rows[lines.items[i]]];
             p->of_cause[RGM_ROLE_NONE][*cause]--;
@@ -128,21 +140,34 @@ done:
     return status;
 }
 
-// Modules with no module within them: how much of their time is in calls so short that calling is most of it.
+// Calls of modules that each one makes itself.
+static void modules_within(const rgm_partition *p, int64_t *within) {
+    const rgm_view *view = p->facts->view;
+    for (size_t i = 0; i < view->n_spans; i++) within[i] = 0;
+    for (uint32_t i = view->lane_first[p->facts->lane]; i < view->lane_first[p->facts->lane + 1]; i++) {
+        int32_t parent = rgm_view_parent(view, view->lane_spans[i]);
+        if (parent >= 0 && p->facts->role[view->lane_spans[i]] == RGM_ROLE_MODULE) within[parent]++;
+    }
+}
+
+// How much of the time of modules is in calls so short that calling is most of it: of what a module does
+// itself, by the calls that it makes.
 rgm_status rgm_verdict_small_work(rgm_partition *p, rgm_error *err) {
     rgm_verdict_facts *facts = p->facts;
     const rgm_view *view = facts->view;
-    int64_t small = 0, all = 0, calls = 0, *took = NULL;
+    int64_t small = 0, all = 0, calls = 0, *took = NULL, *within = NULL;
     rgm_status status;
     RGM_GOTO(RGM_ROWS(took, view->n_spans, err));
+    RGM_GOTO(RGM_ROWS(within, view->n_spans, err));
     RGM_GOTO(calls_of_modules(p, took, err));
+    modules_within(p, within);
     for (uint32_t i = view->lane_first[facts->lane]; i < view->lane_first[facts->lane + 1]; i++) {
         uint32_t row = view->lane_spans[i];
         if (!is_module(p, row)) continue;
-        bool leaf = p->own[row] == rgm_verdict_inside(facts, row);
         all += took[row];
-        calls += leaf;
-        if (!leaf || (double)took[row] < facts->policy->verdict_small_ns) small += took[row];
+        calls += !within[row];
+        if ((double)took[row] < facts->policy->verdict_small_ns * (double)(1 + within[row]))
+            small += took[row];
     }
     rgm_cause_time *forward = &facts->causes[RGM_CAUSE_FORWARD],
                    *backward = &facts->causes[RGM_CAUSE_BACKWARD];
@@ -157,8 +182,10 @@ rgm_status rgm_verdict_small_work(rgm_partition *p, rgm_error *err) {
     cause->count = calls;
     cause->figure = (double)all / (double)calls;
     cause->subject = 0;
+    cause->subject_share = forward->line_share;
     *forward = *backward = RGM_NO_CAUSE_TIME;
 done:
     rgm_free(took);
+    rgm_free(within);
     return status;
 }

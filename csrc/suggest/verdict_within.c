@@ -119,7 +119,7 @@ rgm_status rgm_verdict_find_inner(const rgm_verdict_facts *facts, rgm_limit_caus
     within w = {0};
     rgm_keyed groups = {0};
     rgm_status status;
-    if (!rgm_cause_is_what(cause) || time->stack < 0 || time->process) return RGM_OK;
+    if (!rgm_cause_is_what(cause) || time->stack < 0 || time->subject || time->process) return RGM_OK;
     RGM_GOTO(look_within(facts, cause, &w, err));
     RGM_GOTO(rgm_keyed_init(&groups, w.key, w.count, err));
     size_t g = narrowest(&w, &groups, facts->policy->verdict_inner_share * (double)w.samples);

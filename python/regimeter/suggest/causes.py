@@ -125,7 +125,8 @@ CAUSES: dict[str, Words] = {
     ),
     "optimizer": Words(
         "Updating the parameters takes {share} of {of}.",
-        "Use the fused or foreach form of the optimizer (fused=True, foreach=True), and let it step less often.",
+        "Use the fused or foreach form of the optimizer where it has one (fused=True, foreach=True), and let it step "
+        "less often.",
     ),
     "gradient_clipping": Words(
         "Clipping gradients takes {share} of {of}.",

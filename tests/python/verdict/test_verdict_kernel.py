@@ -121,7 +121,8 @@ def test_pages_that_an_import_touches_are_not_what_is_computed_afterwards(tmp_pa
 @pytest.mark.parametrize("code", [ONE_LINE, THREE_LINES], ids=["one line", "several lines"])
 def test_calls_of_the_system_are_told_as_such(code: str, tmp_path: Path) -> None:
     """Most of what they take is the kernel's, and no operator of an array library is too small."""
-    found = verdict(regimeter.load(record(tmp_path, SENDERS + code)))
+    found = regimeter.load(record(tmp_path, SENDERS + code)).verdict({"verdict_small_calling": 0.0})
+    assert found is not None
     assert found.cause == "native", (found.sentence, found.why)
     assert found.causes[0].figure is not None
     assert found.causes[0].figure > 0.5

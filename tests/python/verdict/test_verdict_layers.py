@@ -39,3 +39,30 @@ def test_one_layer_is_named_and_its_backward_pass_counted_with_it(rest: str, bac
     assert found.causes[0].place == "wide"
     assert any(one.cause == "backward" for one in found.causes) == backward
     assert ("forward pass" in found.sentence) == backward
+
+
+# What attention looks like: small projections within, and products of its own.
+BLOCKS = """import time, torch
+torch.set_num_threads(1)
+class Block(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.into, self.back, self.norm = torch.nn.Linear(8, 8), torch.nn.Linear(8, 8), torch.nn.LayerNorm(8)
+    def forward(self, data):
+        rows = self.norm(self.into(data))
+        for _ in range(3):
+            rows = torch.mm(torch.softmax(rows @ rows.T, 1), rows)
+        return self.back(rows)
+model = torch.nn.Sequential(*[Block() for _ in range(8)])
+data = torch.randn(400, 8)
+until = time.thread_time() + 1
+with torch.no_grad():
+    while time.thread_time() < until:
+        model(data)
+"""
+
+
+def test_what_a_module_computes_beside_those_within_it_is_no_small_work(tmp_path: Path) -> None:
+    found = verdict(regimeter.load(record(tmp_path, BLOCKS)))
+    assert found.cause == "forward", (found.sentence, found.why)
+    assert "small_work" not in found.shares, found.why
