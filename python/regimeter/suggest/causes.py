@@ -212,6 +212,13 @@ PAUSES = Words(
     "{inner} sleeps, called{at}: look for the setting of its pauses, or for what it waits for.",
 )
 
+# Of "python", where a function that the line calls has most of it.
+CALLED = Words(
+    CAUSES["python"].sentence,
+    "The line{at} spends it within {inner}: call that less often, give it less, or use a routine or library that is "
+    "faster at it.",
+)
+
 # Causes whose innermost function only says that somebody waits.
 WAITS = ("network", "event_loop", "child", "lock", "interpreter_lock", "waiting", "processor")
 

@@ -12,6 +12,7 @@ from ..system.joints import joint
 from ..system.text import count, duration
 from . import particulars
 from .causes import (
+    CALLED,
     CALLS,
     CAUSES,
     CHILD_WORK,
@@ -182,6 +183,8 @@ def _words(causes: tuple[Cause, ...], host_only: bool) -> Words:
         return CAUSES["unknown"] if host_only and (first.share or 0.0) < LEAST_SHOWN else SPARSE
     if first.cause == "python" and first.calling:
         return CALLS
+    if first.cause == "python" and first.inner:
+        return CALLED
     if first.cause == "small_work" and first.figure is None:
         return SMALL_CALLS
     if first.cause == "sleep" and first.inner:

@@ -201,6 +201,17 @@ def test_work_that_the_main_thread_waits_for_is_what_limits_it(tmp_path: Path, a
     assert ("in other threads that the main one waits for" in found.why) == elsewhere
 
 
+def test_starting_a_program_is_part_of_waiting_for_it(tmp_path: Path) -> None:
+    """Until it runs, the one that starts it stands still."""
+    code = (
+        "import subprocess\ndef ask():\n    for _ in range(600):\n        subprocess.run(['true'], check=True)\nask()\n"
+    )
+    found = verdict(regimeter.load(record(tmp_path, code)))
+    assert found.cause == "child", (found.sentence, found.why)
+    assert "waiting" not in found.shares, found.why
+    assert found.causes[0].place == "ask (program.py:4)"
+
+
 @pytest.mark.parametrize("where", ["by itself", "in another thread"])
 def test_a_call_that_keeps_the_lock_is_no_loop_of_python(where: str, tmp_path: Path) -> None:
     call = "import time; values = [index * 7919 % 1000003 / 7 for index in range(100_000)]\n"

@@ -83,6 +83,7 @@ def test_the_function_that_has_most_of_a_line_is_named(tmp_path: Path) -> None:
     assert first.inner_share is not None
     assert 0.5 <= first.inner_share <= 1
     assert f" of that within {first.inner}" in found.why
+    assert f"spends it within {first.inner}" in found.next
 
 
 def test_a_function_that_calls_many_is_named_where_none_of_these_has_most(tmp_path: Path) -> None:
