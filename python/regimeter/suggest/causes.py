@@ -74,8 +74,8 @@ CAUSES: dict[str, Words] = {
     ),
     "event_loop": Words(
         "The event loop has nothing to run in {share} of {of}: its tasks wait, for sockets, pipes or timers.",
-        "Let more of them wait at once (asyncio.gather, more workers), or shorten what they wait for; scopes around "
-        "what they await (regimeter.profile) tell it apart.",
+        "Let more of them wait at once (what asyncio.gather does, or more workers), or shorten what they wait for; "
+        "scopes around what they await (regimeter.profile) tell it apart.",
     ),
     "child": Words(
         "The program waits for another process in {share} of {of}.",

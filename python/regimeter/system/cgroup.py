@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The control group of this process: limits of each folder from its own up to the root hold."""
 
+import itertools
+
 CGROUPS = "/sys/fs/cgroup"
+PART, MOST = 1 << 13, 1 << 20  # characters of a file: read at a time, and altogether
 
 
 def cgroup_folders() -> list[str]:
@@ -26,9 +29,12 @@ def number_of(path: str) -> int | None:
 
 
 def text_of(path: str) -> str:
-    """Return the first megabyte of a file of the system, '' where it cannot be read."""
+    """Return the first megabyte of a file of the system, '' where it cannot be read.
+
+    In parts: room for all of it at once would show in the memory of a program that is recorded.
+    """
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read(1 << 20)
+            return "".join(itertools.islice(iter(lambda: file.read(PART), ""), MOST // PART))
     except OSError:
         return ""

@@ -4,6 +4,7 @@
 import json
 import math
 import os
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -18,6 +19,7 @@ from regimeter.calibration import text as shown
 from regimeter.calibration.notice import Notice
 from regimeter.cli import main
 from regimeter.system import memory, processors
+from regimeter.system.cgroup import text_of
 from regimeter.system.processors import usable_processors
 
 # --- the lists ------------------------------------------------------------------------------------------------
@@ -131,6 +133,21 @@ def test_samples_in_python_are_counted_and_the_best_is_taken():
     found = sampling.timed(effort, "compute_fp32", "it", lambda: (next(times), 0.0), 16.0)
     assert (found.value, found.samples, found.source) == (8.0, 6, "it")
     assert found.spread == pytest.approx((8 - 6) / 8)  # bests 8 and 4, their median 6
+
+
+def test_reading_what_a_cgroup_tells_takes_no_more_room_than_it(tmp_path):
+    """It is memory of a program that is recorded."""
+    short, long = tmp_path / "cpu.max", tmp_path / "long"
+    short.write_text("max 100000\n")
+    long.write_text("é\n" * 2_000_000)
+    tracemalloc.start()
+    text = text_of(str(short))
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert text == "max 100000\n"
+    assert most < 100_000
+    assert text_of(str(long)) == "é\n" * (1 << 19)
+    assert text_of(str(tmp_path / "none")) == ""
 
 
 def test_a_processors_quota_and_memory_are_those_of_the_cgroup(tmp_path, monkeypatch):
