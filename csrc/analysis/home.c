@@ -34,8 +34,34 @@ static uint32_t after_slash(rgm_string text, uint32_t from) {
     return from < text.length ? from + 1 : from;
 }
 
+// The folders of packages that have names of their own (pip install --target), as the recorder lists them: of
+// a list of texts in JSON those that are written without an escape.
+static void find_folders(const char *environment, rgm_home *home) {
+    static const char key[] = "\"package_folders\":", spaces[] = " \t\r\n";
+    const char *at = environment ? strstr(environment, key) : NULL;
+    if (!at) return;
+    at += sizeof key - 1;
+    at += strspn(at, spaces);
+    if (*at != '[') return;
+    for (at++; home->n_folders < RGM_HOME_FOLDERS; at++) {
+        at += strspn(at, spaces);
+        if (*at++ != '"') return;
+        size_t length = strcspn(at, "\"\\");
+        if (at[length] != '"' || !length) return;
+        home->folders[home->n_folders++] = (rgm_string){.data = at, .length = (uint32_t)length};
+        at += length + 1;
+        at += strspn(at, spaces);
+        if (*at != ',') return;
+    }
+}
+
 // Where in a path the installed packages begin, 0 where it is of none.
-static uint32_t installed_at(rgm_string file) {
+static uint32_t installed_at(const rgm_home *home, rgm_string file) {
+    for (size_t i = 0; i < home->n_folders; i++) {
+        rgm_string folder = home->folders[i];
+        if (file.length > folder.length && begins_with(file, folder) && file.data[folder.length] == '/')
+            return folder.length + 1;
+    }
     uint32_t at = after_last(file, "site-packages/");
     if (!at) at = after_last(file, "dist-packages/");
     if (at) return at;
@@ -50,8 +76,8 @@ static bool is_ours(rgm_string file) {
            rgm_text_has(file, "/regimeter/cli/");
 }
 
-static rgm_string package_of(rgm_string file) {
-    return (rgm_string){.data = file.data, .length = after_slash(file, installed_at(file))};
+static rgm_string package_of(const rgm_home *home, rgm_string file) {
+    return (rgm_string){.data = file.data, .length = after_slash(file, installed_at(home, file))};
 }
 
 static bool is_launcher(rgm_string file) {
@@ -83,20 +109,22 @@ static bool is_main(const rgm_run *run, size_t stack) {
 
 rgm_home rgm_home_of(const rgm_run *run) {
     rgm_home home = {0};
+    find_folders(run->environment, &home);
     for (size_t i = 0; i < run->stacks.rows; i++) {
         int64_t caller = RGM_CELL(&run->stacks, parent, i, -1);
         rgm_string file = file_of(run, i);
-        if (home.launcher.length && caller >= 0 && (size_t)caller < i && installed_at(file) &&
+        if (home.launcher.length && caller >= 0 && (size_t)caller < i && installed_at(&home, file) &&
             same(file_of(run, (size_t)caller), home.launcher)) {
-            home.package = package_of(file);
+            home.package = package_of(&home, file);
             return home;
         }
         if (home.launcher.length || !is_main(run, i)) continue;
         if (is_launcher(file)) {
             home.launcher = file;
         } else {
-            if (installed_at(file)) home.package = package_of(file);
-            if (installed_at(file) && after_last(file, "/__main__.py") == file.length) home.entry = file;
+            if (installed_at(&home, file)) home.package = package_of(&home, file);
+            if (installed_at(&home, file) && after_last(file, "/__main__.py") == file.length)
+                home.entry = file;
             return home;
         }
     }
@@ -106,7 +134,7 @@ rgm_home rgm_home_of(const rgm_run *run) {
 bool rgm_home_has(const rgm_home *home, rgm_string file) {
     if (begins_with(file, home->package)) return true;
     if (home->package.length && same(file, home->launcher)) return false;
-    return file.length && !installed_at(file) && !rgm_home_is_frozen(file) && !is_ours(file);
+    return file.length && !installed_at(home, file) && !rgm_home_is_frozen(file) && !is_ours(file);
 }
 
 bool rgm_home_is_entry(const rgm_home *home, const rgm_run *run, size_t stack) {

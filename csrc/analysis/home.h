@@ -7,13 +7,17 @@
 
 #include "model/run.h"
 
+enum { RGM_HOME_FOLDERS = 8 };
+
 typedef struct {
+    size_t n_folders; // that the recording says packages were installed into
+    rgm_string folders[RGM_HOME_FOLDERS];
     rgm_string package;  // the begin of its files' paths, empty where the program is not installed
     rgm_string launcher; // the script that only calls the package, empty where there is none
     rgm_string entry;    // __main__.py of an installed package that was run by its name, else empty
 } rgm_home;
 
-// From the stacks of the run, which must outlive it.
+// From the stacks and the environment of the run, which must outlive it.
 rgm_home rgm_home_of(const rgm_run *run);
 bool rgm_home_has(const rgm_home *home, rgm_string file);
 // Whether a stack ends at the entry's call of all the rest, which tells nothing of where time goes.

@@ -25,13 +25,20 @@ RUNNER = "REGIMETER_RUNNER"
 # Where NVIDIA's MPS gives this process a part of each device; nothing that the driver tells says so.
 MPS_SHARE = "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"
 # What depends on the program, its interpreter and what it has loaded: another process cannot know it.
-OF_THE_PROGRAM = ("python", "executable", "process_memory", "libraries", "blas", "blas_threads", "cuda")
+OF_THE_PROGRAM = (
+    "python", "executable", "package_folders", "process_memory", "libraries", "blas", "blas_threads", "cuda",
+)  # fmt: skip
+
+
+# Folders of packages by their names (csrc/analysis/home.c).
+INSTALLED = ("/site-packages/", "/dist-packages/", "/lib/python")
 
 
 def describe() -> dict[str, Any]:
     """Return the environment of this process."""
     return {
         "executable": sys.executable,
+        **_packages(),
         "command": list(sys.orig_argv),
         "directory": _working_directory(),
         "pid": os.getpid(),
@@ -47,6 +54,28 @@ def _job() -> dict[str, Any]:
     if not all(text.isascii() and text.isdigit() for text in stated.values()):
         return {}
     return {"distributedInfo": {name: int(text) for name, text in stated.items()}}
+
+
+def _packages() -> dict[str, list[str]]:
+    """Return the folders that packages were installed into besides the interpreter's own (pip install --target).
+
+    Not the one that the program itself lies in, or is run from, whatever was installed there.
+    """
+    script = getattr(sys.modules.get("__main__"), "__file__", None) or sys.argv[0]
+    own = {os.getcwd() if _working_directory() else "", os.path.dirname(os.path.abspath(script))}
+    found = [
+        folder
+        for folder in map(os.path.abspath, sys.path)
+        if not any(part in f"{folder}/" for part in INSTALLED) and folder not in own and _has_packages(folder)
+    ]
+    return {"package_folders": found} if found else {}
+
+
+def _has_packages(folder: str) -> bool:
+    try:
+        return any(name.endswith(".dist-info") for name in os.listdir(folder))
+    except OSError:
+        return False
 
 
 def describe_machine() -> dict[str, Any]:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from verdicts import verdict
 
 import regimeter
@@ -32,12 +33,11 @@ def install(folder: Path) -> Path:
     return script
 
 
-def verdict_of(folder: Path, *program: str) -> Verdict:
-    """Record a program as a user would."""
+def verdict_of(folder: Path, *program: str, path: str | None = None) -> Verdict:
+    """Record a program as a user would, with packages in `path`, else where `install` puts them."""
     run = folder / "run.rgm"
     command = [sys.executable, "-m", "regimeter", "record", "--quiet", "-o", str(run), *program]
-    path = str(folder / "lib/python3/site-packages")
-    variables = {"PYTHONPATH": path, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    variables = {"PYTHONPATH": path or str(folder / "lib/python3/site-packages"), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     subprocess.run(command, check=True, timeout=300, cwd=folder, env=os.environ | variables)
     return verdict(regimeter.load(run))
 
@@ -55,6 +55,21 @@ def test_the_line_of_a_package_that_is_run_as_a_module_is_its_own(tmp_path: Path
 
 def test_the_line_of_a_package_that_a_script_calls_is_its_own(tmp_path: Path) -> None:
     assert place_of(tmp_path, str(install(tmp_path))) == ("python", "run (work.py:4)")
+
+
+@pytest.mark.parametrize("beside", [True, False], ids=["in a folder of its own", "in the program's folder"])
+def test_what_pip_puts_into_a_folder_of_another_name_is_not_the_program(beside: bool, tmp_path: Path) -> None:
+    """`pip install --target deps`; what lies beside the program may be its own."""
+    folder = tmp_path / "deps" if beside else tmp_path
+    (folder / "slowlib-1.0.dist-info").mkdir(parents=True)
+    (folder / "slowlib.py").write_text(
+        "def spin(count):\n    total = 0\n    for value in range(count):\n        total += value % 7\n"
+    )
+    (tmp_path / "train.py").write_text("import slowlib\ndef work():\n    slowlib.spin(9_000_000)\nwork()\n")
+    found = verdict_of(tmp_path, "train.py", path=str(folder))
+    assert found.cause == "python", found.why
+    assert found.causes[0].place.startswith("work (train.py:3)" if beside else "spin (slowlib.py:"), found.why
+    assert found.causes[0].inner.startswith("spin (slowlib.py:" if beside else ""), found.why
 
 
 # As data classes, proxies and decorators make them: a function whose lines nobody can look up.
