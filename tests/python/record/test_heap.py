@@ -204,7 +204,7 @@ def test_every_door_tells_the_sample(record, command, tmp_path):
     words = ["memory", "run.rgm", "-o", "page.html"]
     said = command(*words).stdout
     assert said.startswith("A sample: of every 524 kB asked for")
-    assert "<listcomp> (" in said
+    assert "prog.py:1)" in said
     document = check(json.loads(command(*words, "--json").stdout))
     assert document["drawn_bytes"] == 524_288
     assert document["growth"][0]["kept_bytes"] == pytest.approx(150 * MB, rel=0.1)

@@ -45,7 +45,7 @@ if not os.fork():
         there.send(text)
     os._exit(0)
 def ask():
-    for _ in range(40_000):
+    for _ in range(100_000):
         here.send(b"question"), here.recv(10)
 ask()
 here.shutdown(socket.SHUT_RDWR)
