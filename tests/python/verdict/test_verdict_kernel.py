@@ -38,10 +38,12 @@ THREE_LINES = """def send():
         one.sendto(text, place)
 send()
 """
+# The other one takes its time, or the answer is there before anybody can be seen to wait for it.
 ASKS = """import os, socket
 here, there = socket.socketpair()
 if not os.fork():
     while text := there.recv(10):
+        sum(range(400))
         there.send(text)
     os._exit(0)
 def ask():
