@@ -60,7 +60,7 @@ class Tail:
             with open(self.path, "rb") as file:
                 identity = of.identity(file.fileno())
                 if identity != self._identity or os.fstat(file.fileno()).st_size < self._offset:
-                    self.anew = self._identity is not None
+                    self.anew = bool(self._head)  # a file without one was only reserved for this recording
                     self._identity = identity  # another file stands there now
                     self._begin()
                 file.seek(self._offset)

@@ -134,6 +134,7 @@ def test_a_tail_gives_every_scope_once(tmp_path: Path) -> None:
     for end in range(0, len(whole) + 997, 997):
         growing.write_bytes(whole[:end])
         part = tail.read()
+        assert not tail.anew, "an empty file is no other recording"
         sizes += 0 if part is None else len(part.spans)
         figures.add(part, tail.anomalies, tail.steps)
     run = load(tmp_path / "whole.rgm")
