@@ -220,6 +220,8 @@
     X(verdict_small_lines, 3, "lines", "outside of modules, found calling compiled code and within it")      \
     X(verdict_small_native, 0.33, "", "of a line's samples in compiled code, or it is Python; a judgement")  \
     X(verdict_small_calling, 0.1, "", "of their samples in Python: 1 us of a call of 10 us; a judgement")    \
+    X(verdict_small_chance, 0.05, "",                                                                        \
+      "that a line of such calls was not found in Python, to be none of them")                               \
     X(verdict_layer_share, 0.6, "", "of the modules' time that one of them has; a judgement")                \
     X(verdict_faults, 500, "faults/s", "of processor time; huge pages make few: 500 of 2 MiB are 1 GB/s")    \
     X(verdict_fault_ns, 1e6, "ns", "of one fault at most: a huge page on a slow machine")                    \

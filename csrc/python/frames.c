@@ -79,6 +79,7 @@ const rgm_frame_layout rgm_layout = {
               .previous = OF_FRAME(previous),
               .instruction = INSTRUCTION_PLACE,
               .owner = OF_FRAME(owner),
+              .of_thread = FRAME_OWNED_BY_THREAD,
               .foreign = 3},
     .block = {.previous = offsetof(_PyStackChunk, previous),
               .top = offsetof(_PyStackChunk, top),

@@ -37,7 +37,8 @@ typedef struct {
     size_t frame_of_that;
     struct {
         size_t bytes, code, previous, instruction, owner;
-        int foreign; // owners from here on are no functions of Python
+        int of_thread; // the owner of what is called; generators and what is kept of a call have others
+        int foreign;   // owners from here on are no functions of Python
     } frame;
     struct {
         size_t previous, top, data;

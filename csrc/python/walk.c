@@ -25,7 +25,7 @@ enum {
     HEAD_ROOM = 512,
     FRAME_ROOM = 256,
     INNERMOST_MOST = 512,
-    ATTEMPTS = 4, // at the frames of one thread
+    ATTEMPTS = 16, // at the frames of one thread
 };
 
 // A frame whose code has been looked at: it is the same function's as long as frame, code and caller are the
@@ -92,9 +92,12 @@ static void keep_innermost(rgm_walker *w, uintptr_t frame) {
     if (rgm_walk_read(&w->all, frame, w->innermost_then, FRAME_ROOM)) w->innermost_bytes = FRAME_ROOM;
 }
 
+// A generator is called by somebody: one without a caller has just given a value back, and stands where the
+// thread was a moment ago.
 static rgm_walk follow(rgm_walker *w, uintptr_t frame, size_t *count, bool *cut) {
     char alone[FRAME_ROOM];
     size_t foreign = 0;
+    int outermost = rgm_layout.frame.of_thread;
     for (*count = 0; frame;) {
         const char *found = rgm_walk_frame(&w->all, frame, alone);
         if (!found || foreign > RGM_STACK_DEEPEST) return RGM_WALK_TORN;
@@ -105,6 +108,7 @@ static rgm_walk follow(rgm_walker *w, uintptr_t frame, size_t *count, bool *cut)
             return RGM_WALK_FOUND;
         } else {
             if (!*count) keep_innermost(w, frame);
+            outermost = found[rgm_layout.frame.owner];
             // The lowest bits tell who owns the code.
             w->codes[*count] = rgm_word_at(found, rgm_layout.frame.code) & ~(uintptr_t)7;
             w->instructions[*count] = rgm_word_at(found, rgm_layout.frame.instruction);
@@ -113,7 +117,7 @@ static rgm_walk follow(rgm_walker *w, uintptr_t frame, size_t *count, bool *cut)
         }
         frame = rgm_word_at(found, rgm_layout.frame.previous);
     }
-    return RGM_WALK_FOUND;
+    return outermost == rgm_layout.frame.of_thread ? RGM_WALK_FOUND : RGM_WALK_TORN;
 }
 
 enum { UNIT = sizeof(uint16_t) };

@@ -36,9 +36,9 @@ static bool line_calls(const rgm_partition *p, line_of_calls line) {
 
 // Whether a line is found in both ways, or so seldom that it may well be: `python` is the share of all such
 // lines' samples.
-static bool line_is_mixed(line_of_calls line, double python) {
-    const double likely = 0.05;
-    return line.python > 0 || pow(1 - python, (double)line.native) >= likely;
+static bool line_is_mixed(const rgm_partition *p, line_of_calls line, double python) {
+    double chance = pow(1 - python, (double)line.native);
+    return line.python > 0 || chance >= p->facts->policy->verdict_small_chance;
 }
 
 // Outside of modules: a line that calls compiled code is found within the code, which has given the
@@ -74,12 +74,12 @@ rgm_status rgm_verdict_small_calls(rgm_partition *p, rgm_error *err) {
     double python = (double)all.python / fmax(1, (double)(all.native + all.python));
     for (size_t g = 0; g < lines.count; g++) {
         line_of_calls line = calls_of(p, &lines, rows, g);
-        mixed += line_calls(p, line) && line_is_mixed(line, python);
+        mixed += line_calls(p, line) && line_is_mixed(p, line, python);
     }
     bool small = (double)mixed >= policy->verdict_small_lines && python >= policy->verdict_small_calling;
     for (size_t g = 0; small && g < lines.count; g++) {
         line_of_calls line = calls_of(p, &lines, rows, g);
-        if (!line_calls(p, line) || !line_is_mixed(line, python)) continue;
+        if (!line_calls(p, line) || !line_is_mixed(p, line, python)) continue;
         for (uint32_t i = lines.first[g]; i < lines.first[g + 1]; i++) {
             uint8_t *cause = &p->seen->cause[rows[lines.items[i]]];
             p->of_cause[RGM_ROLE_NONE][*cause]--;

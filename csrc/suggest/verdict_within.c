@@ -46,32 +46,35 @@ static void add_functions(const rgm_view *view, int32_t stack, int32_t line, wit
     w->samples++;
 }
 
-// Of a cause that was moved from another one, the samples are still that one's.
-static rgm_status look_within(const rgm_verdict_facts *facts, rgm_limit_cause cause, within *w,
-                              rgm_error *err) {
-    const rgm_view *view = facts->view;
+// The samples that show a cause at its line; of one that was moved from another cause, that one's.
+static size_t take_samples(const rgm_verdict_facts *facts, rgm_limit_cause cause, uint32_t *rows) {
     const rgm_seen *seen = &facts->seen;
-    uint64_t line = rgm_line_key(view, facts->causes[cause].stack);
+    uint64_t line = rgm_line_key(facts->view, facts->causes[cause].stack);
     size_t count = 0;
     bool moved = true;
     for (size_t i = 0; i < seen->count && moved; i++) moved = seen->cause[i] != cause;
-    for (int pass = 0; pass < 2; pass++) {
-        size_t met = 0, step = count / LOOKED_AT + 1;
-        if (pass) {
-            RGM_TRY(RGM_ROWS(w->stack, (count / step + 1) * DEEPEST, err));
-            RGM_TRY(RGM_ROWS(w->depth, (count / step + 1) * DEEPEST, err));
-            RGM_TRY(RGM_ROWS(w->key, (count / step + 1) * DEEPEST, err));
-        }
-        for (size_t i = 0; i < seen->count; i++) {
-            bool of_cause = moved || seen->cause[i] == cause;
-            if (!of_cause || rgm_line_key(view, seen->line[i]) != line) continue;
-            if (!pass)
-                count++;
-            else if (met++ % step == 0)
-                add_functions(view, seen->stack[i], seen->line[i], w);
-        }
-    }
-    return RGM_OK;
+    for (size_t i = 0; i < seen->count; i++)
+        if ((moved || seen->cause[i] == cause) && rgm_line_key(facts->view, seen->line[i]) == line)
+            rows[count++] = (uint32_t)i;
+    return count;
+}
+
+static rgm_status look_within(const rgm_verdict_facts *facts, rgm_limit_cause cause, within *w,
+                              rgm_error *err) {
+    const rgm_seen *seen = &facts->seen;
+    uint32_t *rows = NULL;
+    rgm_status status;
+    RGM_GOTO(RGM_ROWS(rows, seen->count, err));
+    size_t count = take_samples(facts, cause, rows), step = count / LOOKED_AT + 1;
+    size_t most = (count / step + 1) * DEEPEST;
+    RGM_GOTO(RGM_ROWS(w->stack, most, err));
+    RGM_GOTO(RGM_ROWS(w->depth, most, err));
+    RGM_GOTO(RGM_ROWS(w->key, most, err));
+    for (size_t i = 0; i < count; i += step)
+        add_functions(facts->view, seen->stack[rows[i]], seen->line[rows[i]], w);
+done:
+    rgm_free(rows);
+    return status;
 }
 
 // The group that the fewest samples are in, of those that have enough of them; of several the innermost.

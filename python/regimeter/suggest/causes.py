@@ -215,8 +215,8 @@ PAUSES = Words(
 # Of "python", where a function that the line calls has most of it.
 CALLED = Words(
     CAUSES["python"].sentence,
-    "The line{at} spends it within {inner}: call that less often, give it less, or use a routine or library that is "
-    "faster at it.",
+    "The line{at} spends its time within {inner}: call that less often, give it less, or use a routine or library that "
+    "is faster at it.",
 )
 
 # Causes whose innermost function only says that somebody waits.

@@ -28,8 +28,6 @@ MPS_SHARE = "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"
 OF_THE_PROGRAM = (
     "python", "executable", "package_folders", "process_memory", "libraries", "blas", "blas_threads", "cuda",
 )  # fmt: skip
-
-
 # Folders of packages by their names (csrc/analysis/home.c).
 INSTALLED = ("/site-packages/", "/dist-packages/", "/lib/python")
 
@@ -59,13 +57,16 @@ def _job() -> dict[str, Any]:
 def _packages() -> dict[str, list[str]]:
     """Return the folders that packages were installed into besides the interpreter's own (pip install --target).
 
-    Not the one that the program itself lies in, or is run from, whatever was installed there.
+    Not the one that the program itself lies in, or is run from, whatever was installed there. A program may put
+    anything on `sys.path`; the interpreter itself puts absolute paths there.
     """
-    script = getattr(sys.modules.get("__main__"), "__file__", None) or sys.argv[0]
-    own = {os.getcwd() if _working_directory() else "", os.path.dirname(os.path.abspath(script))}
+    directory = _working_directory() or ""
+    script = getattr(sys.modules.get("__main__"), "__file__", None) or next(iter(sys.argv), "")
+    own = {directory, os.path.dirname(os.path.normpath(os.path.join(directory, str(script))))}
+    folders = [os.path.normpath(entry) for entry in sys.path if isinstance(entry, str) and os.path.isabs(entry)]
     found = [
         folder
-        for folder in map(os.path.abspath, sys.path)
+        for folder in dict.fromkeys(folders)
         if not any(part in f"{folder}/" for part in INSTALLED) and folder not in own and _has_packages(folder)
     ]
     return {"package_folders": found} if found else {}

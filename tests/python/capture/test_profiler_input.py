@@ -164,3 +164,18 @@ def test_the_resident_set_is_not_above_its_peak(run_python):
     for _ in range(3):
         memory = ast.literal_eval(run_python(program).stdout)
         assert 0 < memory["resident"] <= memory["resident_peak"]
+
+
+def test_a_program_may_lose_its_folder_and_put_anything_on_its_path(run_python):
+    """Of the interpreter's own entries some are empty, and stand for the folder."""
+    program = """
+    import os, sys, tempfile
+    folder = tempfile.mkdtemp()
+    os.chdir(folder)
+    os.rmdir(folder)
+    sys.path[:0] = ["", "relative", None, b"bytes", folder]
+    sys.path.remove("relative")
+    from regimeter.system.description import describe
+    print("package_folders" in describe())
+    """
+    assert run_python(program).stdout == "False\n"

@@ -176,6 +176,19 @@ def test_a_library_is_at_the_line_that_calls_it(program):
     assert "textwrap.py" not in {Path(run.string(name)).name for name in own.file[own.self > 0]}
 
 
+def test_a_generator_has_its_caller(program):
+    """It gives values back all the time, and is met between its caller and none."""
+    code = """
+    import json
+    rows = [{"id": number, "name": str(number)} for number in range(20_000)]
+    for _ in range(30):
+        json.dumps(rows, indent=1)
+    """
+    found = count(program(code), lambda frames, _: frames[-1][0])
+    assert found["<module>"] > 20, found
+    assert found["<module>"] > 0.9 * found.total(), found  # half without a second look
+
+
 def test_a_changed_switch_interval(program):
     run = program(
         """
