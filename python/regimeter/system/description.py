@@ -63,7 +63,8 @@ def _packages() -> dict[str, list[str]]:
     directory = _working_directory() or ""
     script = getattr(sys.modules.get("__main__"), "__file__", None) or next(iter(sys.argv), "")
     own = {directory, os.path.dirname(os.path.normpath(os.path.join(directory, str(script))))}
-    folders = [os.path.normpath(entry) for entry in sys.path if isinstance(entry, str) and os.path.isabs(entry)]
+    entries: list[object] = [*sys.path]
+    folders = [os.path.normpath(entry) for entry in entries if isinstance(entry, str) and os.path.isabs(entry)]
     found = [
         folder
         for folder in dict.fromkeys(folders)
