@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What other processes of the program do while its main thread waits for them, where their recordings are
 // part of the run: the line that most of their samples in such waits are at, and how much of the wait goes
-// into data that they pickle and pass on. Threads that do only that (of a queue, of a pool) do not count:
-// what else goes on hides it.
+// into data that they pickle and pass on, and into modules that they import. Threads that only pass data on
+// (of a queue, of a pool) do not count: what else goes on hides it.
 #include <math.h>
 #include <stdlib.h>
 
@@ -41,7 +41,8 @@ typedef struct {
     int32_t *lines;
     size_t count;
     int64_t total[RGM_CAUSE_COUNT];
-    int64_t busy, passing; // in waits for processes: samples at work, and of main threads that pass data on
+    // In waits for processes: samples at work, and of main threads that pass data on or import.
+    int64_t busy, passing, importing;
 } work;
 
 static void count(const rgm_partition *p, size_t sample, bool line, work *w) {
@@ -53,7 +54,9 @@ static void count(const rgm_partition *p, size_t sample, bool line, work *w) {
     bool works = rgm_sample_runs(state) || state == RGM_SAMPLE_WAITING_FOR_LOCK ||
                  state == RGM_SAMPLE_WAITING_FOR_PROCESSOR;
     if (stack < 0) return;
-    if (rgm_stack_passes_on(view, stack))
+    if (rgm_stack_imports(view, stack)) // also what is unpickled needs
+        w->importing += thread == process && works;
+    else if (rgm_stack_passes_on(view, stack))
         w->passing += thread == process && (works || rgm_stack_sends(view, stack));
     else
         w->busy += line || works;
@@ -99,22 +102,21 @@ static rgm_status choose_lines(rgm_partition *p, const work *w, rgm_error *err) 
     return RGM_OK;
 }
 
-// Of the time that the main thread waits for processes, what they spend on passing data on is a cause of its
-// own, at the line that waits.
-static void set_pickling_apart(rgm_partition *p, const work *w) {
-    rgm_cause_time *child = &p->facts->causes[RGM_CAUSE_CHILD],
-                   *pickling = &p->facts->causes[RGM_CAUSE_PICKLING];
-    if (!w->passing) return;
-    double known = (double)(w->passing + w->busy), share = (double)w->passing / known;
-    double time = (double)child->time_ns * share;
+// Of the time that the main thread waits for processes, what they spend on something that is a cause of its
+// own, at the line that waits: `some` of `known` samples.
+static void set_apart(rgm_partition *p, rgm_limit_cause cause, int64_t some, int64_t known) {
+    rgm_cause_time *child = &p->facts->causes[RGM_CAUSE_CHILD], *other = &p->facts->causes[cause];
+    if (!some) return;
+    double share = (double)some / (double)known, time = (double)child->time_ns * share;
     // Those of several processes at one time are no more than one of the thread that waits.
-    double variance = rgm_verdict_variance((double)child->time_ns, share, fmin(known, (double)child->count));
-    if ((double)pickling->time_ns < time) {
-        pickling->stack = child->stack;
-        pickling->subject_share = child->subject_share;
+    double variance =
+        rgm_verdict_variance((double)child->time_ns, share, fmin((double)known, (double)child->count));
+    if ((double)other->time_ns < time) {
+        other->stack = child->stack;
+        other->subject_share = child->subject_share;
     }
-    pickling->count += (int64_t)((double)child->count * share);
-    rgm_cause_time_add(pickling, time, share * share * child->variance + variance);
+    other->count += (int64_t)((double)child->count * share);
+    rgm_cause_time_add(other, time, share * share * child->variance + variance);
     child->time_ns -= (int64_t)time;
     child->variance = (1 - share) * (1 - share) * child->variance + variance;
 }
@@ -130,7 +132,8 @@ rgm_status rgm_verdict_of_processes(rgm_partition *p, rgm_error *err) {
     RGM_GOTO(RGM_ROWS(w.samples, run->samples.rows, err));
     RGM_GOTO(RGM_ROWS(w.lines, run->samples.rows, err));
     find_work(p, own, &w);
-    set_pickling_apart(p, &w);
+    set_apart(p, RGM_CAUSE_PICKLING, w.passing, w.passing + w.importing + w.busy);
+    set_apart(p, RGM_CAUSE_IMPORTS, w.importing, w.importing + w.busy);
     RGM_GOTO(choose_lines(p, &w, err));
 done:
     rgm_free(w.keys);

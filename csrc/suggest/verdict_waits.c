@@ -124,8 +124,10 @@ int32_t rgm_verdict_line_beside(const rgm_verdict_facts *facts, size_t sample, i
     const rgm_view *view = facts->view;
     int64_t process = rgm_verdict_process(facts, sample);
     int32_t stack = rgm_stack_of_sample(view, sample);
-    if (process < 0 || process == own || stack < 0 || !rgm_stack_is_own(view, stack)) return -1;
-    bool works = !rgm_stack_awaits_work(view, stack) && !rgm_stack_passes_on(view, stack);
+    if (process < 0 || process == own || stack < 0) return -1;
+    if (!rgm_stack_is_own(view, stack) && !rgm_stack_awaits_processes(view, stack)) return -1;
+    bool works = !rgm_stack_awaits_work(view, stack) && !rgm_stack_passes_on(view, stack) &&
+                 !rgm_stack_imports(view, stack);
     return works ? rgm_stack_line_of_work(view, stack) : -1;
 }
 

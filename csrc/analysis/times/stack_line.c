@@ -28,9 +28,19 @@ int32_t rgm_stack_caller(const rgm_view *view, int32_t stack) {
 
 static bool of_the_program(const rgm_view *view, rgm_string file) { return rgm_home_has(&view->home, file); }
 
+// Whether its innermost function is of the program. A text without a name of its own is of whoever runs it:
+// of a program (-c), or of a library that makes classes from it (collections, dataclasses).
+static bool is_own(const rgm_view *view, int32_t stack) {
+    rgm_string file = file_of(view, stack);
+    if (!of_the_program(view, file)) return false;
+    if (!rgm_text_is(file, "<string>") || !rgm_text_is(name_of(view, stack), "<module>")) return true;
+    int32_t caller = rgm_stack_caller(view, stack);
+    return caller < 0 || of_the_program(view, file_of(view, caller));
+}
+
 bool rgm_stack_is_own(const rgm_view *view, int32_t stack) {
     for (int32_t at = stack; at >= 0; at = rgm_stack_caller(view, at))
-        if (of_the_program(view, file_of(view, at))) return true;
+        if (is_own(view, at)) return true;
     return false;
 }
 
@@ -76,7 +86,7 @@ static bool is_generated(const rgm_view *view, int32_t stack) {
     if (!rgm_text_begins(file_of(view, stack), "<")) return false;
     for (int32_t at = stack; at >= 0; at = rgm_stack_caller(view, at))
         if ((rgm_name)RGM_CELL(&view->run->stacks, file, at, 0) == file &&
-            rgm_text_is(name_of(view, at), "<module>"))
+            rgm_text_is(name_of(view, at), "<module>") && is_own(view, at))
             return false;
     return true;
 }
@@ -84,8 +94,7 @@ static bool is_generated(const rgm_view *view, int32_t stack) {
 int32_t rgm_stack_own_line(const rgm_view *view, int32_t stack) {
     int32_t readable = -1, generated = -1;
     for (int32_t at = stack; at >= 0; at = rgm_stack_caller(view, at)) {
-        bool own =
-            of_the_program(view, file_of(view, at)) && !rgm_home_is_entry(&view->home, view->run, (size_t)at);
+        bool own = is_own(view, at) && !rgm_home_is_entry(&view->home, view->run, (size_t)at);
         if (own && !is_generated(view, at)) return at;
         if (own && generated < 0) generated = at;
         if (readable < 0 && !rgm_home_is_frozen(file_of(view, at))) readable = at;
@@ -107,16 +116,17 @@ static bool has_any(rgm_string file, const char *const *parts) {
     return false;
 }
 
-// multiprocessing, torch's, and the two copies of it that others are built on: datasets and pathos, celery.
+// multiprocessing, torch's, the two copies of it that others are built on (datasets and pathos, celery), and
+// loky, on which joblib is.
 static bool of_multiprocessing(rgm_string file) {
-    static const char *const packages[] = {"/multiprocessing/", "/multiprocess/", "/billiard/", NULL};
+    static const char *const packages[] = {"/multiprocessing/", "/multiprocess/", "/billiard/", "/loky/",
+                                           NULL};
     return has_any(file, packages);
 }
 
-// What starts processes and hands them their work, loky's included.
+// What starts processes and hands them their work.
 static bool of_processes(rgm_string file) {
-    static const char *const executors[] = {"/concurrent/futures/process.py", "process_executor.py", NULL};
-    return of_multiprocessing(file) || has_any(file, executors);
+    return of_multiprocessing(file) || rgm_text_has(file, "/concurrent/futures/process.py");
 }
 
 // What of a fork lies below is of the one that forked.
@@ -127,7 +137,7 @@ static bool hands_out_work(rgm_string file) {
 static bool passes_on(rgm_string file) {
     static const char *const files[] = {"/connection.py", "/queues.py", "/reduction", "/synchronize.py",
                                         NULL};
-    return (of_multiprocessing(file) && has_any(file, files)) || rgm_text_has(file, "/loky/backend/");
+    return of_multiprocessing(file) && has_any(file, files);
 }
 
 // joblib looks for its processes, or threads.
@@ -142,7 +152,7 @@ bool rgm_stack_awaits_processes(const rgm_view *view, int32_t stack) {
 int32_t rgm_stack_line_of_work(const rgm_view *view, int32_t stack) {
     for (int32_t at = stack; at >= 0; at = rgm_stack_caller(view, at)) {
         rgm_string file = file_of(view, at);
-        if (of_the_program(view, file)) return at;
+        if (is_own(view, at)) return at;
         if (hands_out_work(file)) return at == stack ? -1 : stack;
     }
     return stack;
@@ -152,7 +162,7 @@ int32_t rgm_stack_line_of_work(const rgm_view *view, int32_t stack) {
 static bool ends_in(const rgm_view *view, int32_t stack, bool (*is)(rgm_string file)) {
     for (int32_t at = stack; at >= 0; at = rgm_stack_caller(view, at)) {
         rgm_string file = file_of(view, at);
-        if (of_the_program(view, file)) return false;
+        if (is_own(view, at)) return false;
         if (is(file)) return true;
     }
     return false;
@@ -184,7 +194,7 @@ bool rgm_stack_imports(const rgm_view *view, int32_t stack) {
         if (rgm_text_begins(file, "<frozen importlib._bootstrap") &&
             (rgm_text_is(name, "_find_and_load") || rgm_text_is(name, "exec_module")))
             return true;
-        if (of_the_program(view, file)) return false;
+        if (is_own(view, at)) return false;
     }
     return false;
 }
@@ -194,7 +204,7 @@ bool rgm_stack_iterates(const rgm_view *view, int32_t stack) {
         rgm_string name = name_of(view, at);
         if (rgm_text_is(name, "__next__") || rgm_text_is(name, "__iter__")) return true;
         bool item = rgm_text_is(name, "__getitem__") || rgm_text_is(name, "__getitems__");
-        if ((item || rgm_text_has(name, "collate")) && of_the_program(view, file_of(view, at))) return true;
+        if ((item || rgm_text_has(name, "collate")) && is_own(view, at)) return true;
     }
     return false;
 }

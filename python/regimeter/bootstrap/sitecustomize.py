@@ -3,7 +3,7 @@
 
 Python imports a module of this name at its start. This one takes itself out of the path and out of the environment,
 imports the module that it stands before, if there is one, and, in the program and in processes that
-multiprocessing, torchrun or accelerate starts for it, hands over to :mod:`regimeter.capture.counting` and
+multiprocessing, loky, torchrun or accelerate starts for it, hands over to :mod:`regimeter.capture.counting` and
 :mod:`regimeter.public.standin`.
 """
 
@@ -63,20 +63,21 @@ def _in_subinterpreter() -> bool:
     return False
 
 
+def _variables(before: str) -> dict[str, str]:
+    """Return what lets a process with this PYTHONPATH come by here."""
+    path = f"{_folder}{os.pathsep}{before}" if before else _folder
+    return {"PYTHONPATH": path, "REGIMETER_RECORD_PYTHONPATH": before, **_preload}
+
+
 def _pass_on() -> None:
-    """Let processes that multiprocessing spawns come by here too; `os.environ` does not show it."""
-    if '"stacks"' in os.environ.get("REGIMETER_RECORD_OPTIONS", ""):
-        if _is_launcher():
-            os.environ["REGIMETER_RECORD_LAUNCHER"] = str(os.getpid())
-            os.environ["REGIMETER_RECORD_PYTHONPATH"] = os.environ.get("PYTHONPATH", "")
-            os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (_folder, os.environ.get("PYTHONPATH"))))
-            os.environ.update(_preload)
-            return
-        before = os.environ.get("PYTHONPATH", "")
-        os.putenv("PYTHONPATH", f"{_folder}{os.pathsep}{before}" if before else _folder)
-        os.putenv("REGIMETER_RECORD_PYTHONPATH", before)
-        for name, value in _preload.items():
-            os.putenv(name, value)
+    """Let processes that the program starts come by here too; `os.environ` shows it to a launcher alone."""
+    variables = _variables(os.environ.get("PYTHONPATH", ""))
+    if _is_launcher():
+        os.environ["REGIMETER_RECORD_LAUNCHER"] = str(os.getpid())
+        os.environ.update(variables)
+        return
+    for name, value in variables.items():
+        os.putenv(name, value)
 
 
 def _is_fork_server() -> bool:
@@ -84,13 +85,18 @@ def _is_fork_server() -> bool:
     return any(word.startswith("from multiprocessing.forkserver import main") for word in sys.orig_argv)
 
 
-_pass_on()
-_forks = _is_fork_server()
+def _is_spawned() -> bool:
+    # By multiprocessing, or by loky, on which joblib and scikit-learn run.
+    words = sys.orig_argv
+    return "--multiprocessing-fork" in words or any(word.endswith("loky.backend.popen_loky_posix") for word in words)
+
+
+_passes_on = '"stacks"' in os.environ.get("REGIMETER_RECORD_OPTIONS", "")
+if _passes_on:
+    _pass_on()
+_forks, _spawned = _is_fork_server(), _is_spawned()
 if (
-    _forks
-    or os.environ.get("REGIMETER_RECORD_OWNER", "").startswith(f"{os.getpid()} ")
-    or "--multiprocessing-fork" in sys.orig_argv
-    or _is_launched()
+    _forks or _spawned or os.environ.get("REGIMETER_RECORD_OWNER", "").startswith(f"{os.getpid()} ") or _is_launched()
 ) and not _in_subinterpreter():
     try:
         from regimeter.capture import counting
@@ -100,6 +106,10 @@ if (
         if _forks:
             standin.begin_in_forks()
         else:
-            standin.begin()
+            standin.begin(spawned=_spawned)
+        if _passes_on:
+            from regimeter.capture import loky
+
+            loky.pass_on(_variables)
     except Exception as error:  # the program must run all the same
         sys.stderr.write(f"regimeter: not prepared for the recording: {type(error).__name__}: {error}\n")

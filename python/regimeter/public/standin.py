@@ -2,8 +2,8 @@
 """The profiler of a program that has none, so that ``regimeter record`` sees where any program is.
 
 It records one scope, the program, with the call stacks of its threads, its structure and the kernels that it launches.
-The first profiler that the program makes takes its place and its file. Processes that multiprocessing spawns or has
-forked by its server, and those that torchrun or accelerate starts, have one too.
+The first profiler that the program makes takes its place and its file. Processes that multiprocessing or loky spawns,
+those that a server of multiprocessing forks, and those that torchrun or accelerate starts, have one too.
 """
 
 import atexit
@@ -15,22 +15,20 @@ from typing import Any
 from ..capture import recording
 from ..profiler import GPUProfiler
 
-SPAWNED = "--multiprocessing-fork"  # in the command line of such a process
-
 _profiler: GPUProfiler | None = None
 _scope: Any = None
 _process = 0  # that has begun it; one that the program forks has a recording, and not this scope
 
 
-def begin(forked: bool = False) -> None:
-    """Begin, if `regimeter record` asks this process, one that was `forked` by a server or not, for stacks, structure
-    or kernels."""
+def begin(spawned: bool = False, forked: bool = False) -> None:
+    """Begin, if `regimeter record` asks this process, the program itself or one `spawned` for it, or `forked` by a
+    server, for stacks, structure or kernels."""
     global _profiler, _scope, _process
     told = recording.options()
     owner = recording.is_owner()
     kernels = owner and recording.may_have_kernels(told)
     anything = (told.get("stacks") or told.get("structure")) and (
-        owner or forked or SPAWNED in sys.orig_argv or recording.is_launched()
+        owner or spawned or forked or recording.is_launched()
     )
     if not kernels and not anything:
         return

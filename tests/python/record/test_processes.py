@@ -44,6 +44,47 @@ if __name__ == "__main__":
         torch.nn.functional.cross_entropy(model(rows), labels).backward()
         optimizer.step()
 """
+# joblib's processes are started by loky, which shows them what os.environ holds.
+JOBLIB = """
+import os, statistics
+from joblib import Parallel, delayed
+from tasks import total
+
+def look(number):
+    return {name: os.environ.get(name) for name in ("PYTHONPATH", "REGIMETER_RECORD_PYTHONPATH", "SEEN")}
+
+if __name__ == "__main__":
+    os.environ["SEEN"] = "once"
+    with Parallel(n_jobs=2) as parallel:
+        print(parallel(delayed(look)(number) for number in range(2)))
+        print("REGIMETER_RECORD_PYTHONPATH" in os.environ)
+        parallel(delayed(WORK) for number in range(24))
+"""
+TASKS = """
+def total(number):
+    found = 0
+    for value in range(3_000_000):
+        found += value * number
+    return found
+"""
+# Each process imports a package by itself, which compiles texts as data classes do, and then hardly works.
+IMPORTING = """
+import multiprocessing, sys
+sys.path.append(PACKAGES)
+
+def work(number):
+    import large
+    return large.total + number
+
+if __name__ == "__main__":
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        pool.map(work, range(2), 1)
+"""
+LARGE = """
+total = 0
+for value in range(300):
+    exec("for number in range(10_000): total += number")
+"""
 # A process of its own hands the items on, and waits for them in its threads.
 MANAGED = """
 import multiprocessing, time
@@ -156,6 +197,46 @@ def test_workers_of_a_loader_have_the_line_of_the_wait(method: str, tmp_path: Pa
     assert method != "fork" or found.causes[0].place == "Slow.__getitem__ (program.py:10)"
     assert found.causes[0].process in run.lanes.process.tolist()
     assert said["verdict"] == found.to_dict()
+
+
+@pytest.mark.parametrize(
+    ("work", "place"),
+    [
+        ("total)(number", "total (tasks.py:5)"),
+        # Nothing of the program is in the stacks of those that do this.
+        ("statistics.pstdev)(range(300_000)", "(statistics.py:"),
+    ],
+)
+def test_the_processes_of_joblib_are_recorded_with_their_program(
+    work: str, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("joblib")
+    (tmp_path / "tasks.py").write_text(TASKS)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    files, said = recorded(tmp_path, JOBLIB.replace("WORK", work), "")
+    shown, kept = (tmp_path / "out").read_text().splitlines()
+    seen = {"PYTHONPATH": str(tmp_path), "REGIMETER_RECORD_PYTHONPATH": None, "SEEN": "once"}
+    assert [shown, kept] == [repr([seen, seen]), "False"]
+    assert len(files) == 3, "the process that watches over loky's files is no worker"
+    run = regimeter.load([str(file) for file in files])
+    check_is_whole(files, run)
+    found = run.verdict()
+    assert found is not None
+    assert said["verdict"] == found.to_dict()
+    assert found.cause == "child", (found.sentence, found.why)
+    assert place in found.causes[0].place, found.why
+    assert "of what the processes that it waits for do" in found.why
+
+
+def test_what_the_processes_import_is_no_work_of_theirs(tmp_path: Path) -> None:
+    (tmp_path / "site-packages").mkdir()
+    (tmp_path / "site-packages" / "large.py").write_text(LARGE)
+    files, _ = recorded(tmp_path, IMPORTING.replace("PACKAGES", repr(str(tmp_path / "site-packages"))), "")
+    found = regimeter.load([str(file) for file in files]).verdict()
+    assert found is not None
+    shares = {cause.cause: cause.share for cause in found.causes}
+    assert shares["imports"] > 0.3, found.why
+    assert "<string>" not in found.why
 
 
 def test_a_process_that_waits_for_another_one_is_not_where_the_time_goes(tmp_path: Path) -> None:
