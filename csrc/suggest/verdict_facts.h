@@ -33,7 +33,7 @@ typedef struct {
     size_t count;
     int64_t *time;
     int32_t *stack;                  // its own, or that of who is waited for
-    int32_t *line;                   // the row of it that rgm_stack_own_line tells
+    int32_t *line;                   // of the program, within `stack` where that has one
     uint8_t *cause, *bucket, *state; // an rgm_limit_cause, rgm_role and rgm_sample_state
 } rgm_seen;
 

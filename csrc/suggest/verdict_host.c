@@ -184,6 +184,11 @@ static bool batches_are_handed_out(const rgm_partition *p) {
     return p->facts->n_steps > 0;
 }
 
+// The line of the program: that of who is waited for, or, of a library's thread, the one that waits.
+static int32_t line_of(const rgm_view *view, int32_t told, int32_t stack) {
+    return rgm_stack_own_line(view, told != stack && !rgm_stack_is_own(view, told) ? stack : told);
+}
+
 static rgm_status look_at_samples(rgm_partition *p, rgm_error *err) {
     enum { IMPORTS_TO_ONE = 3 };
     const rgm_samples *samples = &p->facts->view->run->samples;
@@ -220,6 +225,7 @@ static rgm_status look_at_samples(rgm_partition *p, rgm_error *err) {
         p->seen->bucket[p->seen->count] = (uint8_t)bucket;
         p->seen->state[p->seen->count] = (uint8_t)told.state;
         p->seen->time[p->seen->count] = samples->time_ns[i];
+        p->seen->line[p->seen->count] = line_of(p->facts->view, told.stack, stack);
         p->seen->stack[p->seen->count++] = told.stack;
         p->facts->causes[cause].elsewhere += told.elsewhere;
         p->facts->causes[cause].serving += told.serving;

@@ -137,6 +137,7 @@ static void look_at_samples(late_time *late) {
         int kind = late->parts[part].after_sync ? AFTER_SYNC : HOST_LATE;
         rgm_limit_cause cause = done_meanwhile(late->facts, i, kind);
         late->seen.stack[late->seen.count] = seen->stack[i];
+        late->seen.line[late->seen.count] = seen->line[i];
         late->seen.state[late->seen.count] = seen->state[i];
         late->seen.cause[late->seen.count++] = (uint8_t)cause;
         if (of_role((rgm_role)seen->bucket[i]) != RGM_CAUSE_UNKNOWN) continue; // its time is known

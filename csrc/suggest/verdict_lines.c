@@ -55,8 +55,7 @@ rgm_status rgm_verdict_find_lines(rgm_verdict_facts *facts, rgm_seen *seen, rgm_
     rgm_status status;
     RGM_GOTO(RGM_ROWS(keys, seen->count, err));
     for (size_t i = 0; i < seen->count; i++) {
-        int32_t at = seen->line[i] = rgm_stack_own_line(view, seen->stack[i]);
-        keys[i] = (uint64_t)seen->cause[i] << CAUSE_SHIFT | rgm_line_key(view, at);
+        keys[i] = (uint64_t)seen->cause[i] << CAUSE_SHIFT | rgm_line_key(view, seen->line[i]);
         total[seen->cause[i]]++;
     }
     RGM_GOTO(rgm_keyed_init(&groups, keys, seen->count, err));

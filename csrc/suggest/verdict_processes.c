@@ -41,8 +41,9 @@ typedef struct {
     int32_t *lines;
     size_t count;
     int64_t total[RGM_CAUSE_COUNT];
-    // In waits for processes: samples at work, and of main threads that pass data on or import.
+    // In waits for processes: samples that are not idle, and of main threads that pass data on or import.
     int64_t busy, passing, importing;
+    int64_t nowhere; // of the busy ones, without a line
 } work;
 
 static void count(const rgm_partition *p, size_t sample, bool line, work *w) {
@@ -58,8 +59,8 @@ static void count(const rgm_partition *p, size_t sample, bool line, work *w) {
         w->importing += thread == process && works;
     else if (rgm_stack_passes_on(view, stack))
         w->passing += thread == process && (works || rgm_stack_sends(view, stack));
-    else
-        w->busy += line || works;
+    else // what waits in the work that it was handed is at it, too
+        w->busy += line || works || (thread == process && !rgm_stack_awaits_work(view, stack));
 }
 
 static void find_work(const rgm_partition *p, int64_t own, work *w) {
@@ -71,19 +72,21 @@ static void find_work(const rgm_partition *p, int64_t own, work *w) {
         uint8_t cause = cause_at(p, view->run->samples.time_ns[i]);
         if (!may_wait(p->facts, cause)) continue;
         int32_t line = rgm_verdict_line_beside(p->facts, i, own);
+        int64_t busy = w->busy;
         if (cause == RGM_CAUSE_CHILD) count(p, i, line >= 0, w);
+        w->nowhere += line < 0 ? w->busy - busy : 0;
+        w->total[cause] += line >= 0 || w->busy > busy;
         if (line < 0) continue;
         w->keys[w->count] = (uint64_t)cause << CAUSE_SHIFT | rgm_line_key(view, line);
         w->samples[w->count] = (uint32_t)i;
         w->lines[w->count++] = line;
-        w->total[cause]++;
     }
 }
 
 static rgm_status choose_lines(rgm_partition *p, const work *w, rgm_error *err) {
     enum { CAUSE_SHIFT = 56 };
     rgm_keyed groups = {0};
-    int64_t most[RGM_CAUSE_COUNT] = {0};
+    int64_t most[RGM_CAUSE_COUNT] = {[RGM_CAUSE_CHILD] = w->nowhere};
     RGM_TRY(rgm_keyed_init(&groups, w->keys, w->count, err));
     for (size_t g = 0; g < groups.count; g++) {
         uint32_t item = groups.items[groups.first[g]];

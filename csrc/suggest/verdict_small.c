@@ -59,8 +59,7 @@ rgm_status rgm_verdict_small_calls(rgm_partition *p, rgm_error *err) {
     for (size_t i = 0; i < p->seen->count; i++) {
         int32_t stack = p->seen->stack[i];
         bool runs = p->seen->cause[i] == RGM_CAUSE_NATIVE || p->seen->cause[i] == RGM_CAUSE_PYTHON;
-        if (!runs || p->seen->bucket[i] != RGM_ROLE_NONE || rgm_stack_own_line(view, stack) != stack)
-            continue;
+        if (!runs || p->seen->bucket[i] != RGM_ROLE_NONE || p->seen->line[i] != stack) continue;
         keys[count] = rgm_line_key(view, stack);
         rows[count++] = (uint32_t)i;
     }

@@ -32,7 +32,7 @@ typedef struct {
     int32_t at_lock;          // where one of these stands
     int32_t holder;           // where one has the interpreter's lock, -1 where none does
     int holds;                // how surely
-    rgm_awaited best, helper; // of the program's own threads; of a library's, without its stack
+    rgm_awaited best, helper; // of the program's own threads; of a library's
     int weight, helps;
     bool of_processes;
 } others;
@@ -71,6 +71,19 @@ static int holds(rgm_sample_state state) {
     return state == RGM_SAMPLE_RUNNING || state == RGM_SAMPLE_WAITING_FOR_PROCESSOR;
 }
 
+// Whether a stack is in what a thread or process has been handed, not in what hands it on.
+static bool is_work(const rgm_view *view, int32_t stack) {
+    return !rgm_stack_awaits_work(view, stack) && !rgm_stack_passes_on(view, stack) &&
+           !rgm_stack_imports(view, stack) && rgm_stack_line_of_work(view, stack) >= 0;
+}
+
+// Whether a thread only hands work to processes, or to threads in the same way. What it runs by itself, and
+// has no function in the stack, has given up the interpreter's lock.
+static bool hands_on(const rgm_view *view, int32_t stack, rgm_sample_state state) {
+    if (!rgm_stack_awaits_processes(view, stack) || is_work(view, stack)) return false;
+    return state != RGM_SAMPLE_NATIVE || rgm_stack_passes_on(view, stack);
+}
+
 // Takes a sample of another thread in; false where the look is over.
 static bool take(others *o, size_t sample) {
     const rgm_view *view = o->facts->view;
@@ -92,7 +105,8 @@ static bool take(others *o, size_t sample) {
     if (cause == RGM_CAUSE_NETWORK && rgm_stack_is_of_server(view, stack)) weight = 0;
     o->of_processes |= rgm_stack_awaits_processes(view, stack);
     if (!rgm_stack_is_own(view, stack)) {
-        if (weight > o->helps) o->helper = (rgm_awaited){.cause = cause, .state = state};
+        if (hands_on(view, stack, state)) weight = 0;
+        if (weight > o->helps) o->helper = (rgm_awaited){.cause = cause, .stack = stack, .state = state};
         o->helps = weight > o->helps ? weight : o->helps;
         return true;
     }
@@ -126,9 +140,7 @@ int32_t rgm_verdict_line_beside(const rgm_verdict_facts *facts, size_t sample, i
     int32_t stack = rgm_stack_of_sample(view, sample);
     if (process < 0 || process == own || stack < 0) return -1;
     if (!rgm_stack_is_own(view, stack) && !rgm_stack_awaits_processes(view, stack)) return -1;
-    bool works = !rgm_stack_awaits_work(view, stack) && !rgm_stack_passes_on(view, stack) &&
-                 !rgm_stack_imports(view, stack);
-    return works ? rgm_stack_line_of_work(view, stack) : -1;
+    return is_work(view, stack) ? rgm_stack_line_of_work(view, stack) : -1;
 }
 
 static void look_at_others(others *o, size_t sample) {
@@ -169,6 +181,7 @@ rgm_awaited rgm_verdict_polled(const rgm_verdict_facts *facts, size_t sample, bo
     // A thread that waits for a process which waits itself is no work that an event loop waits for.
     bool goes_on = o.weight >= GOES_ON && (works || !loop || o.best.cause != RGM_CAUSE_CHILD);
     if (!o.unknown && goes_on) return o.best;
+    if (!o.unknown && o.helps >= WANTS) return o.helper;
     // What nobody has recorded beside an event loop may be helpers of a library that it has called.
     bool child = processes || (!loop && works);
     return (rgm_awaited){.cause = child ? RGM_CAUSE_CHILD : RGM_CAUSE_UNKNOWN,
@@ -207,10 +220,7 @@ rgm_awaited rgm_verdict_awaited(const rgm_verdict_facts *facts, size_t sample, r
     if (!network && o.busy && o.locked > 1 && o.locked > o.busy)
         return (rgm_awaited){.cause = RGM_CAUSE_LOCK, .stack = o.at_lock, .elsewhere = true};
     if (o.weight) return o.best;
-    if (!network && !o.of_processes && o.helps >= WANTS) {
-        o.helper.stack = stack;
-        return o.helper;
-    }
+    if (!network && o.helps >= WANTS) return o.helper;
     bool children = used_beside(facts, time) >= facts->policy->verdict_children;
     if (of_loop && children && (o.of_processes || o.helper.cause == RGM_CAUSE_CHILD))
         itself.cause = RGM_CAUSE_CHILD;

@@ -29,12 +29,23 @@ static bool is_told(const rgm_view *view, int32_t stack) {
     return rgm_stack_is_readable(view, stack) && !rgm_text_has(rgm_view_text(view, name), "<locals>");
 }
 
+// Where a stack is no longer within the line: at it, or, of a thread that works for it, at what has handed
+// that its work.
+static int32_t end_of(const rgm_view *view, int32_t stack, int32_t line) {
+    for (int32_t at = stack; at >= 0; at = rgm_stack_caller(view, at))
+        if (at == line) return at;
+    while (stack >= 0 && rgm_stack_line_of_work(view, stack) >= 0 && !rgm_stack_awaits_work(view, stack))
+        stack = rgm_stack_caller(view, stack);
+    return stack;
+}
+
 // Of a function that calls itself, the innermost.
 static void add_functions(const rgm_view *view, int32_t stack, int32_t line, within *w) {
     size_t begin = w->count;
     uint32_t depth = 0;
-    for (int32_t at = stack; at >= 0 && at != line; at = rgm_stack_caller(view, at)) depth++;
-    for (int32_t at = stack; at >= 0 && at != line; at = rgm_stack_caller(view, at), depth--) {
+    int32_t end = end_of(view, stack, line);
+    for (int32_t at = stack; at != end; at = rgm_stack_caller(view, at)) depth++;
+    for (int32_t at = stack; at != end; at = rgm_stack_caller(view, at), depth--) {
         uint64_t key = function_key(view, at);
         bool known = depth > DEEPEST || !is_told(view, at);
         for (size_t i = begin; i < w->count && !known; i++) known = w->key[i] == key;

@@ -129,9 +129,11 @@ static bool of_processes(rgm_string file) {
     return of_multiprocessing(file) || rgm_text_has(file, "/concurrent/futures/process.py");
 }
 
+static bool of_joblib(rgm_string file) { return rgm_text_has(file, "/joblib/parallel.py"); }
+
 // What of a fork lies below is of the one that forked.
 static bool hands_out_work(rgm_string file) {
-    return of_processes(file) || rgm_text_has(file, "/torch/utils/data/_utils/worker.py");
+    return of_processes(file) || of_joblib(file) || rgm_text_has(file, "/torch/utils/data/_utils/worker.py");
 }
 
 static bool passes_on(rgm_string file) {
@@ -141,7 +143,7 @@ static bool passes_on(rgm_string file) {
 }
 
 // joblib looks for its processes, or threads.
-static bool polls(rgm_string file) { return of_processes(file) || rgm_text_has(file, "/joblib/parallel.py"); }
+static bool polls(rgm_string file) { return of_processes(file) || of_joblib(file); }
 
 bool rgm_stack_awaits_processes(const rgm_view *view, int32_t stack) {
     for (int32_t at = stack; at >= 0; at = rgm_stack_caller(view, at))

@@ -244,8 +244,8 @@ class Run(_core.Run, Analyses):
     def verdict(self, policy: Mapping[str, float] | None = None) -> "Verdict | None":
         """Return what limits the run: a sentence, why, what to do next, and the shares of all causes.
 
-        policy: thresholds by name. None for a run that holds nothing, or no start times. ValueError for an unknown
-        name. Causes, their order and its margins: docs/verdict.md.
+        policy: thresholds by name. None for a run that holds nothing that tells it, or no start times. ValueError for
+        an unknown name. Causes, their order and its margins: docs/verdict.md.
         """
         from ..suggest.verdict import verdict_of
 

@@ -18,6 +18,7 @@ from .lines import window_of
 from .loaded import Loaded
 from .shelf import COMPILE, MEMORY
 
+NO_VERDICT = "nothing in the run can be judged: no start times, nothing recorded, or no sample of its main thread at work"
 NO_SPANS = "the run holds no spans"
 NO_STACKS = "no call stacks are in the recording: record with --stacks, or GPUProfiler(stacks=100)"
 NO_MEMORY = "the trace holds no memory events: record it with profile_memory=True"
@@ -103,7 +104,7 @@ def verdict(loaded: Loaded) -> dict[str, Any]:
     """Return what limits the run, as ``regimeter show --json`` has it under `verdict`."""
     found = loaded.verdict
     if found is None:
-        return unavailable("verdict", loaded, "the run holds nothing, or no start times, so nothing can be judged")
+        return unavailable("verdict", loaded, NO_VERDICT)
     return found.to_dict()
 
 

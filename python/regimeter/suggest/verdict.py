@@ -130,7 +130,7 @@ class Verdict:
 
 
 def verdict_of(run: "Run", policy: Mapping[str, float] | None = None) -> Verdict | None:
-    """Return what limits a run; None for one that holds nothing, or no start times.
+    """Return what limits a run; None for one that holds nothing that tells it, or no start times.
 
     policy: thresholds by name (docs/schema.md). ValueError for an unknown name.
     """

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from needed import package
 from warm import record
 
 import regimeter
@@ -210,7 +211,7 @@ def test_workers_of_a_loader_have_the_line_of_the_wait(method: str, tmp_path: Pa
 def test_the_processes_of_joblib_are_recorded_with_their_program(
     work: str, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("joblib")
+    package("joblib")
     (tmp_path / "tasks.py").write_text(TASKS)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     files, said = recorded(tmp_path, JOBLIB.replace("WORK", work), "")

@@ -112,8 +112,9 @@ def test_answers_are_those_of_the_commands(
     figures = printed(capsys, "timeline", TRACE)
     assert (figures.pop("format"), timeline["format"]) == ("regimeter.suite.timeline", "regimeter.timeline")
     assert {name: timeline[name] for name in figures} == figures
-    shown = printed(capsys, "show", "base.rgm")["verdict"]
-    assert server.ask(f"/api/runs/{server.id_of('base.rgm')}/verdict").json() == shown
+    shown = printed(capsys, "show", TRACE)["verdict"]
+    assert shown["cause"]
+    assert server.ask(f"/api/runs/{server.id_of(TRACE)}/verdict").json() == shown
 
 
 def test_every_analysis_is_that_of_its_command(

@@ -102,6 +102,24 @@ def test_threads_that_want_what_one_of_them_holds_wait_for_its_lock(held: str, t
     assert found.place.startswith("ask (program.py:")
 
 
+# Threads of a pool that have nothing but a library in their stacks; joblib looks for them every 10 ms.
+POOLS = {
+    "multiprocessing": "from multiprocessing.pool import ThreadPool\nThreadPool(2).map(svd, arrays, 1)\n",
+    "joblib": "from joblib import Parallel, delayed\nParallel(n_jobs=2, prefer='threads')(map(delayed(svd), arrays))\n",
+    "concurrent": "from concurrent.futures import ThreadPoolExecutor\nlist(ThreadPoolExecutor(2).map(svd, arrays))\n",
+}
+
+
+@pytest.mark.parametrize("pool", POOLS)
+def test_what_the_threads_of_a_pool_do_is_within_the_line_that_waits_for_it(pool: str, tmp_path: Path) -> None:
+    package(pool)
+    arrays = "import numpy\nfrom numpy.linalg import svd\narrays = [numpy.ones((300, 300)) for _ in range(40)]\n"
+    run = regimeter.load(record(tmp_path, arrays + POOLS[pool]))
+    found = limit(run)
+    assert (found.cause, found.place) == ("native", "<module> (program.py:5)"), run.verdict()
+    assert found.inner.startswith("svd ("), run.verdict()
+
+
 # An installed library that hands what it is asked for to threads of Python of its own, as pandas does.
 POOLED = """from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256

@@ -4,6 +4,7 @@
 from pathlib import Path
 
 import pytest
+from needed import package
 from verdicts import of_program, verdict
 from warm import record
 
@@ -156,19 +157,15 @@ def test_a_pause_is_one_whatever_another_thread_does_meanwhile(code: str, tmp_pa
 
 def test_a_library_that_looks_for_its_processes_makes_no_pauses(tmp_path: Path) -> None:
     """However short they are."""
-    place = tmp_path / "site-packages" / "joblib"
-    place.mkdir(parents=True)
-    (place / "parallel.py").write_text(
-        "import time\ndef retrieve(process):\n    while process.poll() is None:\n        time.sleep(0.01)\n"
-    )
-    code = f"""import subprocess, sys
-sys.path.insert(0, {str(place.parent)!r})
-from joblib.parallel import retrieve
-def ask():
+    package("joblib")
+    code = """import time
+from joblib import Parallel, delayed
+def ask(parallel):
     for _ in range(6):
-        retrieve(subprocess.Popen(["sleep", "0.2"]))
+        parallel(delayed(time.sleep)(0.2) for _ in range(2))
         sum(value % 7 for value in range(400_000))
-ask()
+with Parallel(n_jobs=2) as parallel:
+    ask(parallel)
 """
     found = of_program(tmp_path, code)
     assert found.cause == "child", (found.sentence, found.why)
