@@ -20,7 +20,7 @@ from ..run.inputs import HEAD_BYTES, is_recording
 from ..run.processes import merge_processes, program_of
 from ..run.summary_text import print_summary
 from ..system.description import OF_THE_PROGRAM, describe, encode
-from ..system.text import amount, count
+from ..system.text import amount, count, duration
 from .common import next_step
 from .progress import step
 from .reservation import Reservation
@@ -29,6 +29,7 @@ from .supervise import Outcome
 
 TOP = 5
 NAMED_FILES = 12
+UNWRITTEN_NS = 1_000_000_000  # a recording is written ten times a second
 FOREIGN = "is another file now, which was not written over"
 
 
@@ -137,6 +138,12 @@ class Recording:
         if ended:
             missing = "" if self.run.complete or not self.recorded else "; its last 100 ms may be missing"
             lines.append(f"the program {ended}{missing}")
+        early_ns = self.outcome.end_ns - self.run.end_ns
+        if self.recorded and not self.run.complete and early_ns > UNWRITTEN_NS:
+            lines.append(
+                f"the recording ends {duration(early_ns / 1e6)} before the program did: "
+                "that became another program, or no more could be written"
+            )
         if not self.scoped and not self.launched:
             peak = self.run.get_bottlenecks(1)[0].peak_memory_mb
             if peak is not None:

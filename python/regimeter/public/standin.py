@@ -27,9 +27,7 @@ def begin(spawned: bool = False, forked: bool = False) -> None:
     told = recording.options()
     owner = recording.is_owner()
     kernels = owner and recording.may_have_kernels(told)
-    anything = (told.get("stacks") or told.get("structure")) and (
-        owner or spawned or forked or recording.is_launched()
-    )
+    anything = (told.get("stacks") or told.get("structure")) and (owner or spawned or forked or recording.is_launched())
     if not kernels and not anything:
         return
     recording.standing_in = True

@@ -18,7 +18,7 @@ from .lines import window_of
 from .loaded import Loaded
 from .shelf import COMPILE, MEMORY
 
-NO_VERDICT = "nothing in the run can be judged: no start times, nothing recorded, or no sample of its main thread at work"
+NO_VERDICT = "nothing in the run can be judged: no start times, nothing recorded, or no look at its main thread at work"
 NO_SPANS = "the run holds no spans"
 NO_STACKS = "no call stacks are in the recording: record with --stacks, or GPUProfiler(stacks=100)"
 NO_MEMORY = "the trace holds no memory events: record it with profile_memory=True"
