@@ -248,16 +248,9 @@ def test_images_of_exec_are_listed(program, record, tmp_path):
     assert "also run.rgm.unfinished-2: " in done.stderr
 
 
-@pytest.mark.parametrize(
-    ("then", "told"),
-    [
-        ("os.execv('/bin/sleep', ['sleep', '1.5'])", True),
-        ("os._exit(0)", False),
-        ("resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\n    time.sleep(1.5)", True),
-    ],
-)
+@pytest.mark.parametrize(("then", "told"), [("os.execv('/bin/sleep', ['sleep', '1.5'])", True), ("os._exit(0)", False)])
 def test_a_recording_that_ends_before_its_program_says_so(then, told, program, record):
-    done = record(program(SCOPES + f"    profiler.flush()\n    import os, resource, time\n    {then}"))
+    done = record(program(SCOPES + f"    profiler.flush()\n    import os\n    {then}"))
     assert done.returncode == 0, done.stderr
     assert "not closed by its program" in done.stderr
     assert ("s before the program did: " in done.stderr) == told, done.stderr
