@@ -7,7 +7,7 @@ libraries alone, so no code of the program runs.
 
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from . import tables
@@ -31,7 +31,7 @@ class Array:
     count: int
     dtype: str
     device: str
-    value: Any
+    value: Any = field(compare=False)  # arrays are compared by their elements
 
 
 def arrays_in(*values: Any) -> list[Array]:

@@ -102,7 +102,7 @@ class Reading:
         raise OtherError
 
     def _take(self, name: str, arg: int, value: Any) -> None:
-        if name == "LOAD_CONST":
+        if name in ("LOAD_CONST", "LOAD_SMALL_INT"):
             self.stack.append(value)
         elif name in ("LOAD_FAST", "LOAD_FAST_BORROW", "LOAD_FAST_CHECK"):
             self.stack.append(self.local[value])
@@ -140,8 +140,12 @@ class Reading:
             self.stack[len(self.stack) - arg :] = [tuple(self.stack[len(self.stack) - arg :])]
         elif name == "BUILD_LIST":
             self.stack[len(self.stack) - arg :] = [self.stack[len(self.stack) - arg :]]
-        elif name == "STORE_FAST":
-            self.local[value] = self.stack.pop()
+        elif name in ("STORE_FAST", "STORE_FAST_STORE_FAST"):
+            for one in (value,) if name == "STORE_FAST" else value:
+                self.local[one] = self.stack.pop()
+        elif name == "STORE_FAST_LOAD_FAST":
+            self.local[value[0]] = self.stack.pop()
+            self.stack.append(self.local[value[1]])
         elif name == "UNPACK_SEQUENCE" and type(self.stack[-1]) in (tuple, list) and len(self.stack[-1]) == arg:
             self.stack += reversed(self.stack.pop())
         elif name == "POP_TOP":

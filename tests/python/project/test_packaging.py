@@ -60,7 +60,7 @@ def test_the_manual_page_is_sound_roff():
 def test_other_systems_are_refused_with_one_sentence(platform, tmp_path):
     package("scikit_build_core")
     code = """if True:
-        import sys, sysconfig
+        import shutil, sys, sysconfig
         sysconfig.get_config_vars()  # read from a file of the true platform
         sys.platform, folder = sys.argv[1:]
         import scikit_build_core.build as build

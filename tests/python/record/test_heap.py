@@ -118,7 +118,8 @@ def test_arrays_of_numpy_and_tensors_of_torch(record):
     rows = by_line(run)
     assert rows["<module>:5"]["kept_bytes"] == pytest.approx(80 * MB, rel=0.05)
     assert rows["<module>:6"]["kept_bytes"] == pytest.approx(40 * MB, rel=0.05)
-    assert rows["<listcomp>:8"]["kept_bytes"] > 30 * MB
+    graphs = rows.get("<listcomp>:8") or rows["<module>:8"]  # from Python 3.12 on it is no function of its own
+    assert graphs["kept_bytes"] > 30 * MB
 
 
 def test_threads_ask_each_for_themselves(record):

@@ -78,7 +78,7 @@ def test_benchmarks_and_scopes_are_counted_and_judged(pytester: pytest.Pytester)
     call, rounds, inner = (values[name][0][0] for name in ("test_call", "test_rounds", "test_scopes [inner]"))
     assert call > 1000 * 20
     assert rounds == pytest.approx(call / 2, rel=0.2)
-    assert inner == pytest.approx(call / 4, rel=0.2)
+    assert inner == pytest.approx(call / 4, rel=0.3)  # smaller numbers take fewer instructions
     assert document["environment"]["count"]["metric"] == "instructions"
 
 
