@@ -60,7 +60,7 @@ static void count(const rgm_partition *p, size_t sample, bool line, work *w) {
     else if (rgm_stack_passes_on(view, stack))
         w->passing += thread == process && (works || rgm_stack_sends(view, stack));
     else // what waits in the work that it was handed is at it, too
-        w->busy += line || works || (thread == process && !rgm_stack_awaits_work(view, stack));
+        w->busy += line || (thread == process && !rgm_stack_awaits_work(view, stack));
 }
 
 static void find_work(const rgm_partition *p, int64_t own, work *w) {
