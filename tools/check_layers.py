@@ -53,6 +53,7 @@ ROOMS = {
         "counters": {"times"},
         "regimes": {"times", "waiting", "counters"},
         "diff": set(),
+        "machine": set(),
         "views": set(),
     },
     "cuda": {

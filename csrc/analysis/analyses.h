@@ -93,6 +93,12 @@ typedef struct {
     X(kernel_regimes, kernel_regimes, "What limits kernels, by name (0) or one by one (1).")                 \
     X(region_regimes, region_regimes, "What limits a device in the run (0), its steps (1) or scopes (2).")
 
+// The machine of the recording.
+#define RGM_MACHINE_ANALYSES(X)                                                                              \
+    X(machine, machine, "How fast and how steady the machine was while the run was recorded.")               \
+    X(slow_windows, slow_windows, "Stretches in which the machine was slower than usual.")                   \
+    X(machine_levels, machine_levels, "How fast the machine was, look by look.")
+
 // What a page draws.
 #define RGM_VIEWS_ANALYSES(X)                                                                                \
     X(timeline_blocks, timeline_blocks, "Spans on lines of their lanes, short ones gathered in blocks.")     \
@@ -108,6 +114,7 @@ typedef struct {
     RGM_KERNELS_ANALYSES(X)                                                                                  \
     RGM_CRITICAL_PATH_ANALYSES(X)                                                                            \
     RGM_TRACE_DIFF_ANALYSES(X)                                                                               \
+    RGM_MACHINE_ANALYSES(X)                                                                                  \
     RGM_VIEWS_ANALYSES(X)                                                                                    \
     RGM_REGIMES_ANALYSES(X)
 

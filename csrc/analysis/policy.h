@@ -33,6 +33,22 @@
       "a V100's calls that find this many queued, their own included, take 125 us, others 5; HTA: 1024")     \
     X(small_copy_bytes, 65536, "bytes", "takes PCIe 3.0 x16 as long as launching it, some 5 us")
 
+// How fast and how steady the machine was.
+#define RGM_MACHINE_POLICY(X)                                                                                \
+    X(machine_least_looks, 5, "looks", "fewer say nothing, and so many slow ones in a row are a stretch")    \
+    X(machine_around, 9, "looks", "whose median is the level of the one in their midst; at most 99")         \
+    X(machine_slower, 1.15, "", "times the usual level, from which on a look is slow; a judgement")          \
+    X(machine_usual_share, 0.2, "",                                                                          \
+      "quantile of the levels that is the usual one: others only slow it down")                              \
+    X(machine_errors, 5, "", "standard errors by which a stretch must lie above the looks in none")          \
+    X(machine_pieces, 8, "", "of the run, whose medians say how steady it was; at most 64")                  \
+    X(machine_steady, 0.10, "", "spread of these up to which the machine is called so; a judgement")         \
+    X(machine_active, 0.1, "",                                                                               \
+      "of an interval that threads must have been ready for, to tell how they waited")                       \
+    X(machine_waiting, 0.03, "", "of the time that others had the processor, from which on it is told")      \
+    X(machine_steal, 0.01, "", "of the processors that other machines took, likewise")                       \
+    X(machine_throttled, 0.01, "", "of the time that a limit held back a process or a device, likewise")
+
 // Kernels that repeat.
 #define RGM_SEQUENCES_POLICY(X)                                                                              \
     X(sequences_min_length, 2, "kernels", "two kernels are the least that can be fused")                     \
@@ -258,6 +274,7 @@
 #define RGM_POLICY(X)                                                                                        \
     RGM_TIMES_POLICY(X)                                                                                      \
     RGM_WAITING_POLICY(X)                                                                                    \
+    RGM_MACHINE_POLICY(X)                                                                                    \
     RGM_SEQUENCES_POLICY(X)                                                                                  \
     RGM_CRITICAL_PATH_POLICY(X)                                                                              \
     RGM_DIFF_POLICY(X)                                                                                       \

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/doubles.h"
 #include "base/memory.h"
 #include "compare/ranks.h"
 

@@ -4,10 +4,10 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/doubles.h"
 #include "base/memory.h"
 #include "compare/differences.h"
 #include "compare/distributions.h"
-#include "compare/ranks.h"
 
 // A smaller part of its expectation than this is not made of the variance that operations share.
 #define SMALLEST_DRAW 0.01

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/doubles.h"
 #include "base/memory.h"
 #include "compare/autocorrelation.h"
 #include "compare/distributions.h"

@@ -5,9 +5,9 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "base/doubles.h"
 #include "base/memory.h"
 #include "compare/distributions.h"
-#include "compare/ranks.h"
 
 // --- adjusted p-values ------------------------------------------------------------------------------------
 

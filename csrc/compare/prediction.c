@@ -5,9 +5,9 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/doubles.h"
 #include "base/memory.h"
 #include "compare/distributions.h"
-#include "compare/ranks.h"
 
 // Variance of a standard normal variable whose lower and upper `part` are replaced by their quantiles.
 static double winsorised_variance(double part) {

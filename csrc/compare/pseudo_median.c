@@ -3,8 +3,8 @@
 
 #include <math.h>
 
+#include "base/doubles.h"
 #include "base/memory.h"
-#include "compare/ranks.h"
 
 static size_t averages_of(size_t count) { return count * (count + 1) / 2; }
 

@@ -5,10 +5,10 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/doubles.h"
 #include "base/memory.h"
 #include "base/tokens.h"
 #include "compare/pseudo_median.h"
-#include "compare/ranks.h"
 
 typedef struct {
     double *logs; // of the times; as many as rounds

@@ -8,10 +8,6 @@
 
 #include "base/status.h"
 
-// Sorts ascending; NaN is not allowed.
-void rgm_sort_doubles(double *values, size_t count);
-// Median of sorted values, NaN for none.
-double rgm_median_sorted(const double *sorted, size_t count);
 // Mid-ranks (1-based) of the values, in their order; *ties is the sum of t^3 - t over groups of equal values.
 rgm_status rgm_mid_ranks(const double *values, size_t count, double *ranks, double *ties,
                          rgm_error *err) RGM_NODISCARD;

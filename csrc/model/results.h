@@ -11,6 +11,7 @@
 #include "model/results/copies.h"
 #include "model/results/counters.h"
 #include "model/results/critical_path.h"
+#include "model/results/machine.h"
 #include "model/results/memory.h"
 #include "model/results/operators.h"
 #include "model/results/regimes.h"
@@ -36,6 +37,7 @@
     RGM_COUNTERS_RESULTS(X)                                                                                  \
     RGM_CRITICAL_PATH_RESULTS(X)                                                                             \
     RGM_TRACE_DIFF_RESULTS(X)                                                                                \
+    RGM_MACHINE_RESULTS(X)                                                                                   \
     RGM_VIEWS_RESULTS(X)                                                                                     \
     RGM_REGIMES_RESULTS(X)                                                                                   \
     RGM_COMPARISON_RESULTS(X)                                                                                \

@@ -117,6 +117,18 @@ static PyObject *column_dtype(column_object *self, void *unused) {
     return PyUnicode_FromString(rgm_types[desc_of(self)->type].dtype);
 }
 
+static PyObject *column_list(column_object *self, PyObject *unused) {
+    PyObject *view = PyMemoryView_FromObject((PyObject *)self);
+    PyObject *list = view ? PyObject_CallMethod(view, "tolist", NULL) : NULL;
+    Py_XDECREF(view);
+    return list;
+}
+
+static PyMethodDef column_methods[] = {
+    {"tolist", (PyCFunction)column_list, METH_NOARGS,
+     "tolist($self, /)\n--\n\nThe values as a list, without NumPy."},
+    {NULL},
+};
 static PyGetSetDef column_getset[] = {
     {"name", (getter)column_name, NULL, "Column name."},
     {"unit", (getter)column_unit, NULL, "Unit of the values, '' for none."},
@@ -125,8 +137,13 @@ static PyGetSetDef column_getset[] = {
 };
 PyDoc_STRVAR(column_doc, "One column of a table: read-only memory by the buffer protocol.");
 static PyType_Slot column_slots[] = {
-    {Py_tp_doc, (void *)column_doc}, {Py_tp_dealloc, column_dealloc}, {Py_bf_getbuffer, column_buffer},
-    {Py_sq_length, column_length},   {Py_tp_getset, column_getset},   {0, NULL},
+    {Py_tp_doc, (void *)column_doc},
+    {Py_tp_dealloc, column_dealloc},
+    {Py_bf_getbuffer, column_buffer},
+    {Py_sq_length, column_length},
+    {Py_tp_getset, column_getset},
+    {Py_tp_methods, column_methods},
+    {0, NULL},
 };
 static PyType_Spec column_spec = {
     .name = "regimeter._core.Column",
@@ -201,6 +218,36 @@ static PyObject *table_column(table_object *self, PyObject *name) {
     if (text && rgm_table_find(self->desc, text, &column)) return column_new(self, column);
     if (!PyErr_Occurred()) PyErr_Format(PyExc_KeyError, "%s has no column %R", self->desc->name, name);
     return NULL;
+}
+
+static PyObject *number_of(rgm_type type, const void *cells, size_t row) {
+    switch (type) {
+    case RGM_TYPE_i64: return PyLong_FromLongLong(((const rgm_i64 *)cells)[row]);
+    case RGM_TYPE_i32: return PyLong_FromLong(((const rgm_i32 *)cells)[row]);
+    case RGM_TYPE_i16: return PyLong_FromLong(((const rgm_i16 *)cells)[row]);
+    case RGM_TYPE_u8: return PyLong_FromLong(((const rgm_u8 *)cells)[row]);
+    case RGM_TYPE_f64: return PyFloat_FromDouble(((const rgm_f64 *)cells)[row]);
+    default: return PyLong_FromUnsignedLong(((const rgm_u32 *)cells)[row]);
+    }
+}
+
+static PyObject *number_in(const table_object *self, size_t column, size_t row) {
+    const rgm_column_desc *desc = &self->desc->columns[column];
+    const void *cells = rgm_table_column(self->desc, self->table, column);
+    if (cells) return number_of(desc->type, cells, row);
+    return desc->type == RGM_TYPE_f64 ? PyFloat_FromDouble(desc->missing) : PyLong_FromDouble(desc->missing);
+}
+
+static PyObject *table_row(table_object *self, PyObject *given) {
+    Py_ssize_t row = PyNumber_AsSsize_t(given, PyExc_IndexError);
+    if (row == -1 && PyErr_Occurred()) return NULL;
+    if (row < 0 || (size_t)row >= self->table->rows)
+        return PyErr_Format(PyExc_IndexError, "%s has no row %zd", self->desc->name, row);
+    PyObject *dict = PyDict_New();
+    for (size_t i = 0; dict && i < self->desc->n_columns; i++)
+        if (rgm_dict_put(dict, self->desc->columns[i].name, number_in(self, i, (size_t)row)) < 0)
+            Py_CLEAR(dict);
+    return dict;
 }
 
 static Py_ssize_t table_length(table_object *self) { return (Py_ssize_t)self->table->rows; }
@@ -291,6 +338,8 @@ static PyObject *table_stream(table_object *self, PyObject *args, PyObject *kwar
 static PyMethodDef table_methods[] = {
     {"column", (PyCFunction)table_column, METH_O,
      "column($self, name, /)\n--\n\nThe column as a buffer; KeyError if absent."},
+    {"row", (PyCFunction)table_row, METH_O,
+     "row($self, number, /)\n--\n\nA row as a dictionary of numbers, without NumPy; IndexError if absent."},
     {"__arrow_c_stream__", (PyCFunction)(void (*)(void))table_stream, METH_VARARGS | METH_KEYWORDS,
      stream_doc},
     {"__array__", (PyCFunction)(void (*)(void))table_array, METH_VARARGS | METH_KEYWORDS, array_doc},

@@ -145,6 +145,7 @@ class Column:
     def dtype(self) -> str: ...
     def __len__(self) -> int: ...
     def __buffer__(self, flags: int, /) -> memoryview: ...
+    def tolist(self) -> list[Any]: ...
 
 @disjoint_base
 class Table:
@@ -157,6 +158,7 @@ class Table:
     @property
     def run(self) -> Run: ...
     def column(self, name: str, /) -> Column: ...
+    def row(self, number: int, /) -> dict[str, Any]: ...
     def __getattr__(self, name: str, /) -> NDArray[Any]: ...
     def __len__(self) -> int: ...
     def __dir__(self) -> list[str]: ...
@@ -190,6 +192,7 @@ KERNEL_TYPES: Final[tuple[str, ...]]
 LIBRARIES: Final[tuple[str, ...]]
 LIMITS: Final[tuple[str, ...]]
 LIMIT_CAUSES: Final[tuple[str, ...]]
+MACHINE_SIGNS: Final[tuple[str, ...]]
 MEMORY_ACTIONS: Final[tuple[str, ...]]
 MEMORY_SOURCES: Final[tuple[str, ...]]
 OCCUPANCY_LIMITS: Final[tuple[str, ...]]
@@ -2196,6 +2199,58 @@ class TraceDiffPairsTable(Table):
     """Row in `spans` of the current run."""
     depth: NDArray[np.int32]
     """Number of enclosing spans of the tree, -1 for device work."""
+
+@type_check_only
+class MachineTable(Table):
+    """How fast and how steady the machine was while the run was recorded."""
+
+    looks: NDArray[np.int64]
+    """Looks at how fast the machine was."""
+    throughput_ns: NDArray[np.float64]
+    """Median time of the arithmetic, NaN without looks. [ns]"""
+    memory_ns: NDArray[np.float64]
+    """Median time of the reads from memory, NaN without any. [ns]"""
+    spread: NDArray[np.float64]
+    """How far the level moved around its median, as a part of it: half the distance of the first and the ninth decile
+    of the medians of consecutive pieces of the run, of the sign in which it is larger. NaN with too few looks."""
+    spread_sign: NDArray[np.uint8]
+    """An index of MACHINE_SIGNS: which that is."""
+    waiting_share: NDArray[np.float64]
+    """Of the time in which recording threads were ready to run, the part in which others had the processor. NaN, here
+    and below, where the system does not tell."""
+    steal_share: NDArray[np.float64]
+    """Part of the time that a hypervisor took from a processor."""
+    throttled_share: NDArray[np.float64]
+    """Part of the time that a limit of the control group held the process back; for several processors it may be above
+    1."""
+    involuntary_per_s: NDArray[np.float64]
+    """Context switches that nobody asked for. [1/s]"""
+    migrations: NDArray[np.int64]
+    """How often a thread was on another processor than at its look before, at least; -1 without looks."""
+
+@type_check_only
+class SlowWindowsTable(Table):
+    """A stretch in which the machine was slower than usual."""
+
+    start_ns: NDArray[np.int64]
+    """Begin, on the clock of the spans. [ns]"""
+    end_ns: NDArray[np.int64]
+    """End. [ns]"""
+    factor: NDArray[np.float64]
+    """How many times its usual time a fixed piece of work took."""
+    sign: NDArray[np.uint8]
+    """An index of MACHINE_SIGNS: what tells so."""
+
+@type_check_only
+class MachineLevelsTable(Table):
+    """How fast the machine was, look by look."""
+
+    sign: NDArray[np.uint8]
+    """An index of MACHINE_SIGNS."""
+    time_ns: NDArray[np.int64]
+    """When, on the clock of the spans; of waiting the begin of an interval. [ns]"""
+    level: NDArray[np.float64]
+    """How many times its median of the process a fixed piece of work took: the median of the looks around."""
 
 @type_check_only
 class TimelineBlocksTable(Table):

@@ -65,6 +65,40 @@ def build_run(
     return run
 
 
+def looked(
+    throughput_ns: Iterable[float],
+    memory_ns: Iterable[float] | None = None,
+    *,
+    every_ns: int = 50_000_000,
+    processes: Sequence[int] = (0,),
+    **tables: Table,
+) -> Run:
+    """Return a run whose looks at the machine took so long, in turn by each of the processes."""
+    throughput = np.rint(list(throughput_ns)).astype(np.int64)
+    looks = len(throughput)
+    witness = {
+        "time_ns": np.arange(looks) * every_ns,
+        "lane": np.arange(looks) % len(processes),
+        "throughput_ns": throughput,
+        "memory_ns": [-1] * looks if memory_ns is None else np.rint(list(memory_ns)).astype(np.int64),
+    }
+    spans = [{"kind": "scope", "start_ns": 0, "duration_ns": looks * every_ns, "name": "all"}]
+    return build_run(spans, [{"process": process} for process in processes], witness=witness, **tables)
+
+
+def waits(waiting: Iterable[float], length_ns: int = 100_000_000, **columns: int) -> dict[str, Iterable[int]]:
+    """Return intervals of `pressure`, one after the other: the part of each that threads that were ready waited."""
+    waited = np.rint(np.asarray(list(waiting)) * length_ns).astype(np.int64)
+    told = {
+        "time_ns": (np.arange(len(waited)) + 1) * length_ns,
+        "interval_ns": [length_ns] * len(waited),
+        "running_ns": length_ns - waited,
+        "waiting_ns": waited,
+    }
+    known = ("steal_ns", "throttled_ns", "involuntary")
+    return told | {name: [columns.get(name, -1)] * len(waited) for name in known}
+
+
 @functools.cache
 def _dtypes() -> dict[str, dict[str, str]]:
     """Return the types of all columns by table; asking for the schema takes longer than building a small run."""

@@ -187,7 +187,8 @@ def _ending(outcome: Outcome) -> str:
 def whole_program(found: Run, outcome: Outcome, command: list[str], name: str) -> Run:
     """Return a run of one scope, the program from start to end, with its memory; anomalies of `found` are kept."""
     strings = ["", name, "MainThread"]
-    details = [found.strings[detail] for detail in found.tables.anomalies.detail.tolist()]
+    anomalies = found.tables.anomalies
+    details = [found.string(detail) for detail in anomalies.column("detail").tolist()]
     flags = _core.DEVICES.index("cpu") << 8 | (_core.FLAG_FAILED if outcome.failed else 0)
     sampled = outcome.samples
     memory = {"time_ns": sampled.time_ns, "bytes": sampled.bytes, "device": array("h", [-1]) * len(sampled.bytes)}
@@ -202,8 +203,8 @@ def whole_program(found: Run, outcome: Outcome, command: list[str], name: str) -
         "lanes": {"name": array("I", [2]), "process": array("q", [outcome.pid]), "thread": array("q", [outcome.pid])},
         "memory": memory if sampled.bytes else {},
         "anomalies": {
-            "code": array("B", found.tables.anomalies.code.tolist()),
-            "count": array("q", found.tables.anomalies.count.tolist()),
+            "code": array("B", anomalies.column("code").tolist()),
+            "count": array("q", anomalies.column("count").tolist()),
             "detail": array("I", (len(strings) + i for i in range(len(details)))),
         },
     }

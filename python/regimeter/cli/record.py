@@ -213,10 +213,11 @@ def run(arguments: argparse.Namespace) -> int:
     options = _options(arguments, name)  # what is wrong with them is said before there is a file
     reserved = reserve(arguments.output, name)
     interval_ms = _resident_ms(arguments, options)
-    ahead = Ahead(needed_at_the_end)
-    with launch(options, command, reserved.file, arguments.layout) as (started, environment):
+    with (
+        launch(options, command, reserved.file, arguments.layout) as (started, environment),
+        Ahead(needed_at_the_end) as ahead,
+    ):
         outcome = supervise.run_child(started, environment, round(interval_ms * 1e6), ahead.begin)
-    ahead.end()
     whole = False
     try:
         from .outcome import Recording  # when the program has ended, see there
@@ -237,7 +238,6 @@ def run(arguments: argparse.Namespace) -> int:
 def needed_at_the_end() -> Iterator[object]:
     """Import what the end of this command does, a step at a time."""
     yield import_module(".outcome", __package__)
-    yield import_module("numpy.ma")  # which numpy.unique imports
     for module in ("..run.ranks", "..suggest.verdict", "..analysis.result"):
         yield import_module(module, __package__)
     yield import_module("..analysis.catalog", __package__).find_verbs()

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..run.witness import POLICY, Witness
+from ..run.witness import Witness, threshold
 
 if TYPE_CHECKING:
     from .side import Side
@@ -59,7 +59,7 @@ def machines_of(baseline: "Side", current: "Side") -> Machines | None:
     """Return what the witnesses of all processes of both sides tell; None where one has none, or too few looks."""
     sides = [side.witnesses for side in (baseline, current)]
     if not all(sides) or any(
-        witness is None or len(witness) < POLICY.least_looks for side in sides for witness in side
+        witness is None or len(witness) < threshold("least_looks") for side in sides for witness in side
     ):
         return None
     known = [[witness for witness in side if witness is not None] for side in sides]

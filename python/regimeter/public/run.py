@@ -102,7 +102,7 @@ class Run(_core.Run, Analyses):
 
         Without, they stand end to end in the order of the file, and times of the run and exclusive times are not known.
         """
-        return _core.ANOMALY_CODES.index("no_start_times") not in self.tables.anomalies.code.tolist()
+        return _core.ANOMALY_CODES.index("no_start_times") not in self.tables.anomalies.column("code").tolist()
 
     @property
     def device_reason(self) -> str:
@@ -127,12 +127,10 @@ class Run(_core.Run, Analyses):
 
     def anomaly_list(self) -> list[dict[str, Any]]:
         """Return the anomalies as dictionaries of code, count and detail."""
-        table, strings = self.tables.anomalies, self.strings
+        table = self.tables.anomalies
         return [
-            {"code": _anomaly(code), "count": count, "detail": strings[detail]}
-            for code, count, detail in zip(
-                table.code.tolist(), table.count.tolist(), table.detail.tolist(), strict=True
-            )
+            {"code": _anomaly(row["code"]), "count": row["count"], "detail": self.string(row["detail"])}
+            for row in map(table.row, range(len(table)))
         ]
 
     def get_entries(self) -> list[ProfileEntry]:

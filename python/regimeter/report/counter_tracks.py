@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
-from ..run.witness import POLICY, WORDS, Witness
+from ..run.witness import WORDS, threshold
 from .pack import packed
 
 if TYPE_CHECKING:
     from ..public.run import Run
 
 MOST_SERIES = 64  # a track is some 50 pixels high; what is beyond is counted
-MOST_POINTS = 4000  # of a series of the machine
+MOST_POINTS = int(_core.policy()["counter_max_points"]["default"])  # of a series of the machine
+AROUND = int(threshold("around"))
 MACHINE_DOCS = {
-    "throughput": f"Time of a fixed piece of arithmetic over its median, median of {POLICY.around} looks.",
-    "memory": f"Time of fixed reads from main memory over its median, median of {POLICY.around} looks.",
-    "waiting": "How many times as long any work took because others had the processor, median of"
-    f" {POLICY.around} intervals.",
+    "throughput": f"Time of a fixed piece of arithmetic over its median, median of {AROUND} looks.",
+    "memory": f"Time of fixed reads from main memory over its median, median of {AROUND} looks.",
+    "waiting": f"How many times as long any work took because others had the processor, median of {AROUND} intervals.",
 }
 WHOLE = " (whole device)"  # what telemetry adds to the name where a MIG device cannot answer for itself
 
@@ -43,22 +43,26 @@ def counters_of(run: "Run") -> dict[str, Any]:
 
 def _machine(run: "Run") -> list[dict[str, Any]]:
     """Return how much slower than usual the machine was, a series for each thing that says so."""
-    found = Witness.of(run)
-    tracks = [] if found is None else found.tracks(MOST_POINTS)
-    return [
-        {
-            "name": f"machine, {WORDS[what]}",
-            "device": -1,
-            "unit": "x",
-            "doc": MACHINE_DOCS[what],
-            "reasons": None,
-            "count": len(times),
-            "samples": len(times),
-            "time_ns": packed(np.maximum(times - run.start_ns, 0), steps=True),
-            "value": packed(values),
-        }
-        for what, times, values in tracks
-    ]
+    table: Any = run.analyse("machine_levels")
+    found = []
+    for sign in np.unique(table.sign).tolist():
+        rows = np.flatnonzero(table.sign == sign)
+        shown = rows[:: -(-len(rows) // MOST_POINTS)]
+        what = _core.MACHINE_SIGNS[sign]
+        found.append(
+            {
+                "name": f"machine, {WORDS[what]}",
+                "device": -1,
+                "unit": "x",
+                "doc": MACHINE_DOCS[what],
+                "reasons": None,
+                "count": len(shown),
+                "samples": len(shown),
+                "time_ns": packed(np.maximum(table.time_ns[shown] - run.start_ns, 0), steps=True),
+                "value": packed(table.level[shown]),
+            }
+        )
+    return found
 
 
 def _series(run: "Run", table: Any, rows: slice) -> dict[str, Any]:

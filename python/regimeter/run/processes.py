@@ -34,8 +34,9 @@ def process_of(run: "Run") -> int:
 
     A forked one that was killed has its parent's environment: its own threads tell, the first of which has its number.
     """
-    lanes = [p for p, d in zip(run.lanes.process.tolist(), run.lanes.device.tolist(), strict=True) if d < 0]
-    stated, threads = run.environment.get("pid"), run.samples.thread.tolist()
+    columns = (run.lanes.column(name).tolist() for name in ("process", "device"))
+    lanes = [process for process, device in zip(*columns, strict=True) if device < 0]
+    stated, threads = run.environment.get("pid"), run.samples.column("thread").tolist()
     if lanes:
         return int(lanes[0])
     return int(threads[0]) if threads and stated not in threads else stated if type(stated) is int else -1

@@ -361,13 +361,12 @@ def summaries_of(run: "Run") -> list[ProfileSummary]:
     """Return the summaries of a run, most exclusive time first."""
     table = run.summary
     strings = run.strings
-    columns = {name: getattr(table, column).tolist() for name, (column, _) in SUMMARY_COLUMNS.items()}
     skipped = run.skipped
     imported = _imported_totals(run)
     found = []
-    for row, name in enumerate(table.operation.tolist()):
-        values = {name: convert(columns[name][row]) for name, (_, convert) in SUMMARY_COLUMNS.items()}
-        operation = strings[name]
+    for row in map(table.row, range(len(table))):
+        values = {name: convert(row[column]) for name, (column, convert) in SUMMARY_COLUMNS.items()}
+        operation = strings[row["operation"]]
         device = values["device"]
         if device == "cpu":
             values["total_cpu_time_ms"] = values["total_time_ms"]

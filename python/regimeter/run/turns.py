@@ -31,9 +31,9 @@ class Turns:
     @classmethod
     def of(cls, run: "Run") -> "Turns | None":
         """Return the turns of a run, None where it took none."""
-        numbers, waited = _series(run, NUMBER), _series(run, WAITED)
-        if not len(numbers):
+        if NUMBER not in run.strings:
             return None
+        numbers, waited = _series(run, NUMBER), _series(run, WAITED)
         order = np.argsort(run.tables.counters.time_ns[numbers], kind="stable")
         rows = numbers[order]
         found = np.asarray(run.tables.counters.value[rows]).astype(np.int64)

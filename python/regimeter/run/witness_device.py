@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from ..public.run import Run
 
 
+CLOCKS, REASONS, PROCESSES = ("clock_sm_mhz", "clock_memory_mhz"), "clock_reasons", "compute_processes"
+SERIES = {*CLOCKS, REASONS, PROCESSES}
+
+
 @dataclass(frozen=True, slots=True)
 class DeviceWitness:
     """A device: medians over time of its clocks in MHz, None where telemetry has none.
@@ -38,7 +42,7 @@ class DeviceWitness:
 def devices_of(run: "Run") -> tuple[DeviceWitness, ...]:
     """Return the devices that telemetry tells of, by ordinal; a value holds until the next one of its series."""
     counters = run.tables.counters
-    if not (counters.device >= 0).any():
+    if SERIES.isdisjoint(run.strings):
         return ()
     names = {run.string(series): series for series in np.unique(counters.series).tolist()}
 
@@ -52,9 +56,9 @@ def devices_of(run: "Run") -> tuple[DeviceWitness, ...]:
 
     found = []
     for device in np.unique(counters.device[counters.device >= 0]).tolist():
-        clocks = [_median(*held(name, device)) for name in ("clock_sm_mhz", "clock_memory_mhz")]
-        bits, weights = held("clock_reasons", device)
-        processes, _ = held("compute_processes", device)
+        clocks = [_median(*held(name, device)) for name in CLOCKS]
+        bits, weights = held(REASONS, device)
+        processes, _ = held(PROCESSES, device)
         if clocks != [None, None] or len(bits) or len(processes):
             most = int(processes.max()) if len(processes) else None
             found.append(DeviceWitness(device, clocks[0], clocks[1], _held_back(bits, weights), most))

@@ -137,10 +137,11 @@ def verdict_of(run: "Run", policy: Mapping[str, float] | None = None) -> Verdict
     if not run.has_start_times:
         return None
     table = run._causes(dict(policy or {}))
-    if not len(table) or int(table.window_ns[0]) <= 0:
+    rows = [table.row(number) for number in range(len(table))]
+    if not rows or rows[0]["window_ns"] <= 0:
         return None
-    causes = tuple(_cause(run, table, row) for row in range(len(table)))
-    first, window, steps = causes[0], int(table.window_ns[0]) * MS, int(table.steps[0])
+    causes, stated = tuple(_cause(run, row) for row in rows), rows[0]
+    first, window, steps = causes[0], stated["window_ns"] * MS, stated["steps"]
     on_device = any(one.cause == "device" for one in causes)
     host_only = not on_device and particulars.without_device(run)
     of = "it" if host_only and not steps else _of(window, steps, on_device)
@@ -162,17 +163,17 @@ def verdict_of(run: "Run", policy: Mapping[str, float] | None = None) -> Verdict
     return Verdict(
         cause=first.cause,
         sentence=sentence + _tie(causes),
-        why=_why(causes, int(table.samples[0]), int(table.displaced[0]), places)
-        + _doubt(first, int(table.samples[0]), int(table.displaced[0]), policy or {})
+        why=_why(causes, stated["samples"], stated["displaced"], places)
+        + _doubt(first, stated["samples"], stated["displaced"], policy or {})
         + _growth(causes)
         + _outside(run.duration_ns * MS, window, steps),
         next=(HOST_ONLY.next if host_only else _without_stacks(run, first) or words.next.format_map(filled))
         + _bound(first),
-        confidence=_core.DEGREES[table.confidence[0]],
+        confidence=_core.DEGREES[stated["confidence"]],
         window_ms=window,
         steps=steps,
-        samples=int(table.samples[0]),
-        displaced=int(table.displaced[0]),
+        samples=stated["samples"],
+        displaced=stated["displaced"],
         causes=causes,
     )
 
@@ -209,29 +210,30 @@ def _without_stacks(run: "Run", first: Cause) -> str:
     return NO_STACKS.format(reason=reason) if reason else TOO_SHORT
 
 
-def _cause(run: "Run", table: Any, row: int) -> Cause:
-    cause = _core.LIMIT_CAUSES[table.cause[row]]
-    saved, value, place_share = int(table.saved_ns[row]), float(table.figure[row]), float(table.subject_share[row])
-    inner_share = float(table.inner_share[row])
-    place = _place(run, int(table.stack[row]), run.string(int(table.subject[row])))
+def _cause(run: "Run", row: Mapping[str, Any]) -> Cause:
+    cause = _core.LIMIT_CAUSES[row["cause"]]
     return Cause(
         cause=cause,
-        share=None if cause == "memory_growth" else float(table.share[row]),
-        error=float(table.error[row]),
-        time_ms=int(table.time_ns[row]) * MS,
-        saved_ms=None if saved < 0 else saved * MS,
-        place=place,
-        place_share=None if math.isnan(place_share) else place_share,
-        figure=None if math.isnan(value) else value,
-        count=int(table.count[row]),
-        tied=bool(table.tied[row]),
-        elsewhere=2 * int(table.elsewhere[row]) > int(table.count[row]),
-        process=None if int(table.process[row]) < 0 else int(table.process[row]),
-        inner=_place(run, int(table.inner[row]), ""),
-        inner_share=None if math.isnan(inner_share) else inner_share,
-        calling=bool(table.calling[row]),
-        serving=bool(table.serving[row]),
+        share=None if cause == "memory_growth" else row["share"],
+        error=row["error"],
+        time_ms=row["time_ns"] * MS,
+        saved_ms=None if row["saved_ns"] < 0 else row["saved_ns"] * MS,
+        place=_place(run, row["stack"], run.string(row["subject"])),
+        place_share=_known(row["subject_share"]),
+        figure=_known(row["figure"]),
+        count=row["count"],
+        tied=bool(row["tied"]),
+        elsewhere=2 * row["elsewhere"] > row["count"],
+        process=None if row["process"] < 0 else row["process"],
+        inner=_place(run, row["inner"], ""),
+        inner_share=_known(row["inner_share"]),
+        calling=bool(row["calling"]),
+        serving=bool(row["serving"]),
     )
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else value
 
 
 def _place(run: "Run", stack: int, name: str) -> str:
@@ -240,9 +242,8 @@ def _place(run: "Run", stack: int, name: str) -> str:
         return subject(name)
     if stack < 0:
         return ""
-    stacks = run.tables.stacks
-    file = os.path.basename(run.string(int(stacks.file[stack])))
-    return f"{run.string(int(stacks.function[stack]))} ({file}:{int(stacks.line[stack])})"
+    line = run.tables.stacks.row(stack)
+    return f"{run.string(line['function'])} ({os.path.basename(run.string(line['file']))}:{line['line']})"
 
 
 def _of(window_ms: float, steps: int, on_device: bool) -> str:

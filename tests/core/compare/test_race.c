@@ -3,10 +3,10 @@
 
 #include <stdlib.h>
 
+#include "base/doubles.h"
 #include "base/memory.h"
 #include "compare/distributions.h"
 #include "compare/pseudo_median.h"
-#include "compare/ranks.h"
 #include "harness.h"
 
 static uint64_t state;

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/doubles.h"
 #include "compare/autocorrelation.h"
 #include "harness.h"
 

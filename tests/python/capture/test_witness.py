@@ -2,7 +2,6 @@
 """The machine witness: what a recording says of its machine, its round trips, and the rule for its sentence."""
 
 import asyncio
-import dataclasses
 import json
 import os
 import threading
@@ -10,14 +9,14 @@ import time
 
 import numpy as np
 import pytest
-from runs import build_run
+from runs import build_run, looked, waits
 
 import regimeter
-from regimeter import GPUProfiler
-from regimeter.report.counter_tracks import MOST_POINTS
+from regimeter import GPUProfiler, _core
+from regimeter.report.counter_tracks import MOST_POINTS, counters_of
 from regimeter.report.trace_data import trace_data
 from regimeter.run.trace_facts import facts_of
-from regimeter.run.witness import NO_SCOPE, NOT_RECORDED, POLICY, Witness, witness_line
+from regimeter.run.witness import NO_SCOPE, NOT_RECORDED, Witness, threshold, witness_line
 from regimeter.run.witness_device import devices_of
 
 OFTEN = {"witness_interval_ns": 1}  # what looks may cost is the only limit
@@ -34,24 +33,24 @@ def recorded(profiler, looks=3):
     return profiler.run()
 
 
-def same(a, b):
-    return all(
-        np.array_equal(x, y, equal_nan=True) if isinstance(x, np.ndarray) and x.dtype == float else np.array_equal(x, y)
-        for x, y in ((getattr(a, f.name), getattr(b, f.name)) for f in dataclasses.fields(Witness))
-    )
+def looks_of(run):
+    """Return the looks of a run: its rows but the marks at the end of a block, which hold no work."""
+    rows = np.asarray(run.tables.witness)
+    return rows[rows["throughput_ns"] >= 0]
 
 
 def test_every_form_of_a_recording_keeps_it(tmp_path):
     run = recorded(GPUProfiler(path=tmp_path / "run.rgm", **OFTEN))
-    found = Witness.of(run)
-    assert (found.throughput_ns > 0).all()
-    assert (np.diff(found.time_ns) > 0).all()
-    assert (found.lane == 0).all()
+    found, looks = Witness.of(run), looks_of(run)
+    assert len(found) == len(looks)
+    assert (looks["throughput_ns"] > 0).all()
+    assert (np.diff(looks["time_ns"]) > 0).all()
+    assert (looks["lane"] == 0).all()
     assert found.migrations >= 0
-    assert found.start_ns <= found.time_ns[0] <= found.time_ns[-1] <= found.end_ns
+    assert run.start_ns <= looks["time_ns"][0] <= looks["time_ns"][-1] <= run.end_ns
     run.export_json(tmp_path / "run.json")
     for copy in (regimeter.load(tmp_path / "run.rgm"), regimeter.load(tmp_path / "run.json")):
-        assert same(Witness.of(copy), found)
+        assert Witness.of(copy) == found
         assert witness_line(copy) == witness_line(run)
     stated = json.loads((tmp_path / "run.json").read_text())["witness"]
     assert stated["summary"]["looks"] == len(found)
@@ -119,12 +118,13 @@ def test_the_page_has_the_sentence_and_tracks(tmp_path):
 
 
 def test_a_long_run_has_as_many_points_as_can_be_seen():
-    found = series(noisy(1500, 3 * MOST_POINTS, 1))
-    ((what, times, values),) = found.tracks(MOST_POINTS)
-    assert what == "throughput"
-    assert len(times) == len(values) <= MOST_POINTS
-    assert times[0] == found.time_ns[0]
-    assert (np.diff(times) > 0).all()
+    run = looked(noisy(1500, 3 * MOST_POINTS, 1))
+    (track,) = counters_of(run)["series"]
+    assert track["name"] == "machine, arithmetic"
+    assert MOST_POINTS / 2 < track["count"] <= MOST_POINTS
+    levels = run.analyse("machine_levels")
+    assert len(levels) == 3 * MOST_POINTS
+    assert levels.time_ns.tolist() == run.tables.witness.time_ns.tolist()
 
 
 def test_a_forked_child_looks_for_itself(tmp_path):
@@ -143,7 +143,7 @@ def test_a_forked_child_looks_for_itself(tmp_path):
     assert len(Witness.of(of_child)) >= 1
     assert set(of_child.lanes.process.tolist()) == {child}
     # The parent's look before the fork is its own alone.
-    assert Witness.of(of_child).time_ns[0] > Witness.of(regimeter.load(tmp_path / "run.rgm")).time_ns[0]
+    assert looks_of(of_child)["time_ns"][0] > looks_of(regimeter.load(tmp_path / "run.rgm"))["time_ns"][0]
 
 
 def test_tasks_and_generators_have_looks_on_their_lanes():
@@ -168,7 +168,7 @@ def test_tasks_and_generators_have_looks_on_their_lanes():
     run = profiler.run()
     found = Witness.of(run)
     assert len(found) >= 2
-    assert set(found.lane.tolist()) <= set(range(len(run.lanes)))
+    assert set(looks_of(run)["lane"].tolist()) <= set(range(len(run.lanes)))
     # What looks took inside the scope around the loop is its own time, and within it.
     loop = run.spans.name.tolist().index(run.strings.index("loop"))
     assert 0 <= run.spans.own_ns[loop] <= run.spans.duration_ns[loop]
@@ -204,7 +204,7 @@ def test_a_short_program_has_a_look_at_its_begin_and_its_end():
     assert "too few to say" in found.sentence()
     assert profiler.run().cost["parts_ns"]["witness"] > 0
     steps = profiler.run().spans
-    assert found.time_ns[0] >= steps.start_ns[0] + steps.duration_ns[0]
+    assert looks_of(profiler.run())["time_ns"][0] >= steps.start_ns[0] + steps.duration_ns[0]
 
 
 def test_where_no_scope_ends_the_thread_that_samples_stacks_looks(make_profiler):
@@ -212,20 +212,19 @@ def test_where_no_scope_ends_the_thread_that_samples_stacks_looks(make_profiler)
     profiler = make_profiler(stacks=100)
     began = time.monotonic()
     with profiler.profile("all of it", device="cpu"):
-        while not (looked := len(Witness.of(profiler.run()) or ())) >= POLICY.least_looks:
+        while not (seen := len(Witness.of(profiler.run()) or ())) >= threshold("least_looks"):
             time.sleep(0.2)
             assert time.monotonic() - began < 100
-    found = Witness.of(profiler.run())
-    assert (found.lane == -1).sum() >= looked
+    found, looks = Witness.of(profiler.run()), looks_of(profiler.run())
+    assert (looks["lane"] == -1).sum() >= seen
     assert found.migrations == 0
-    assert (found.throughput_ns > 0).all()
+    assert (looks["throughput_ns"] > 0).all()
     assert "too few" not in found.sentence()
-    assert np.diff(found.time_ns).min() > 0
+    assert np.diff(looks["time_ns"]).min() > 0
 
 
 def test_too_few_looks_say_nothing_of_a_machine_whose_waiting_is_known():
-    waits = {"interval_ns": np.arange(40, dtype=np.int64) * 100_000_000, "stretch": np.linspace(1.0, 1.02, 40)}
-    assert "1 look at the machine: too few to say" in series([1500.0], **waits).sentence()
+    assert "1 look at the machine: too few to say" in series([1500.0], pressure=waits([0.01] * 40)).sentence()
 
 
 def test_without_a_scope_there_is_the_reason():
@@ -238,24 +237,9 @@ def test_without_a_scope_there_is_the_reason():
 # --- the rule, on constructed series --------------------------------------------------------------------------
 
 
-def series(throughput, memory=None, every_ns=50_000_000, **known):
-    """Return a witness with these times of the fixed work, one look after the other."""
-    throughput = np.asarray(throughput, float)
-    times = np.arange(len(throughput), dtype=np.int64) * every_ns
-    nothing = dict.fromkeys(("waiting_share", "steal_share", "throttled_share", "involuntary_per_s", "migrations"))
-    made = {
-        "time_ns": times,
-        "lane": np.zeros(len(times), np.int64),
-        "processor": np.zeros(len(times), np.int64),
-        "process": np.zeros(len(times), np.int64),
-        "interval_ns": np.zeros(0, np.int64),
-        "stretch": np.zeros(0),
-        "throughput_ns": throughput,
-        "memory_ns": np.full(len(times), np.nan) if memory is None else np.asarray(memory, float),
-        "start_ns": 0,
-        "end_ns": int(len(times) * every_ns),
-    }
-    return Witness(**(nothing | made | known))
+def series(*args, **known):
+    """Return what is said of a machine whose fixed work took so long, look by look."""
+    return Witness.of(looked(*args, **known))
 
 
 def noisy(level, count, seed, spread=0.05):
@@ -307,14 +291,33 @@ def test_memory_alone_may_be_slow():
     assert found.sentence().endswith("(reads from memory)")
 
 
+def test_of_stretches_that_overlap_the_slowest_is_told():
+    values, memory = noisy(1500, 200, 7), noisy(4000, 200, 8)
+    values[60:100] *= 1.5
+    memory[80:120] *= 2.5
+    values[150:180] *= 1.4
+    found = series(values, memory).slow_windows
+    assert [window.what for window in found] == ["memory", "throughput"]
+    assert [window.start_ns * 1e-9 for window in found] == pytest.approx([4, 7.5], abs=0.25)
+
+
+def test_shares_are_of_what_the_system_tells():
+    pressure = waits([0.2, 0.4, 0.9], steal_ns=5_000_000)
+    pressure["waiting_ns"][2], pressure["steal_ns"][:2] = -1, [-1, -1]
+    found = series([], pressure=pressure)
+    assert (found.waiting_share, found.steal_share) == (pytest.approx(0.3), pytest.approx(0.05))
+    assert found.throttled_share is None
+    assert found.involuntary_per_s is None
+
+
 def test_waiting_is_slow_too():
-    begins = np.arange(80, dtype=np.int64) * 100_000_000
-    stretch = np.where((begins >= 2e9) & (begins < 4e9), 2.04, 1.02)
-    stretch[::9] *= 1.05
-    found = series(noisy(1500, 160, 5), interval_ns=begins, stretch=stretch, waiting_share=0.2)
+    waiting = 1 - 1 / np.where(np.arange(80) // 20 == 1, 2.04, 1.02)
+    waiting[::9] += 0.02
+    found = series(noisy(1500, 160, 5), pressure=waits(waiting))
+    assert found.waiting_share == pytest.approx(waiting.mean(), abs=1e-6)
     assert found.sentence() == (
         "the machine ran 2 x slower between 2.0 s and 4.0 s (waiting for a processor)"
-        "; others had the processor for 20 % of the time in which its threads could run"
+        f"; others had the processor for {100 * waiting.mean():.0f} % of the time in which its threads could run"
     )
 
 
@@ -334,7 +337,7 @@ def test_devices_are_what_telemetry_says_of_them():
     (found,) = devices_of(run)
     assert (found.device, found.sm_clock_mhz, found.memory_clock_mhz, found.processes) == (1, 1980.0, 2619.0, 3)
     assert found.held_back == (("sw_power_cap", 0.3),)
-    assert series([1500.0] * 40, devices=(found,)).sentence() == (
+    assert series([1500.0] * 40, every_ns=25, counters=rows).sentence() == (
         "the machine was steady within 1 % (40 looks)"
         "; GPU 1 was held back for 30 % of the time (the power limit is reached)"
         "; up to 3 processes computed on GPU 1"
@@ -344,10 +347,9 @@ def test_devices_are_what_telemetry_says_of_them():
 
 def test_processes_of_different_machines_are_compared_with_themselves():
     values = noisy(1500, 200, 6)
-    process = np.arange(200) % 2
-    values[process == 1] *= 3
-    found = series(values, process=process)
-    assert found.sentence().startswith("the machine was steady")
+    values[1::2] *= 3
+    assert series(values, processes=(7, 8)).sentence().startswith("the machine was steady")
+    assert not series(values).sentence().startswith("the machine was steady")
 
 
 def test_a_machine_without_levels_is_not_called_steady():
@@ -360,20 +362,41 @@ def test_a_machine_without_levels_is_not_called_steady():
 
 def test_too_few_looks_are_a_reason():
     assert series([1500.0]).sentence() == "the run had 1 look at the machine: too few to say whether it was steady"
-    assert "0 looks" in series([]).sentence()
+    assert "0 looks" in series([], pressure=waits([0.0])).sentence()
+
+
+NUMBERS = [-(2**60), -1, 0, 1, 5, 1000, 2**40, 2**60]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_whatever_the_rows_hold_windows_are_apart_and_in_order(seed):
+    random = np.random.default_rng(seed)
+    rows = int(random.integers(0, 60))
+
+    def table(names, least=-(2**60)):
+        return {name: np.maximum(random.choice(NUMBERS, rows), least) for name in names}
+
+    witness = table(["time_ns", "throughput_ns", "memory_ns"])
+    witness |= {"lane": random.integers(-1, 2, rows), "processor": random.integers(-1, 3, rows)}
+    pressure = table(["time_ns", "interval_ns", "running_ns", "waiting_ns", "steal_ns", "throttled_ns", "involuntary"])
+    spans = [{"kind": "scope", "start_ns": 0, "duration_ns": 9, "name": "a"}]
+    run = build_run(spans, [{"process": 1}, {"process": 2}], witness=witness, pressure=pressure)
+    odd = {name: float(random.choice([0, 1, 3, 1e300])) for name in _core.policy() if name.startswith("machine_")}
+    for thresholds in ({}, odd):
+        windows = run.analyse("slow_windows", thresholds=thresholds)
+        assert (windows.factor > 0).all()
+        assert (windows.start_ns[1:] >= windows.end_ns[:-1]).all()
+        levels = run.analyse("machine_levels", thresholds=thresholds)
+        assert (levels.level > 0).all()
+        assert len(run.analyse("machine", thresholds=thresholds)) == (rows > 0)
+    found = Witness.of(run)
+    assert (found is None) == (not rows)
+    assert found is None or len(found.sentence()) > 20
 
 
 def test_what_others_took_is_told_beside():
-    found = series([1500.0] * 40, waiting_share=0.31, steal_share=0.0, throttled_share=0.02)
+    found = series([1500.0] * 40, pressure=waits([0.31], steal_ns=0, throttled_ns=2_000_000))
     assert found.sentence().endswith(
         "; others had the processor for 31 % of the time in which its threads could run"
         "; a limit of the control group held it back for 2 % of the time"
     )
-
-
-def test_each_time_finds_the_look_nearest_to_it():
-    found = series([1500.0] * 5, every_ns=100)
-    assert found.nearest(np.array([-50, 0, 49, 51, 390, 10**9])).tolist() == [0, 0, 0, 1, 4, 4]
-    assert series([1500.0]).nearest(np.array([7])).tolist() == [0]
-    with pytest.raises(ValueError, match="no look"):
-        series([]).nearest(np.array([7]))

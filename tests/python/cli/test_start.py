@@ -51,7 +51,8 @@ def test_what_the_report_needs_is_imported_while_the_program_runs():
             ahead = Ahead(record.needed_at_the_end, 0.05)
             ahead.begin(0)
             if ended:
-                ahead.end()
+                with ahead:
+                    pass
             until = time.monotonic() + (0.5 if ended else 60)
             while "regimeter.analysis.waiting" not in sys.modules and time.monotonic() < until:
                 time.sleep(0.01)
@@ -60,6 +61,31 @@ def test_what_the_report_needs_is_imported_while_the_program_runs():
         waiting.VERBS
         """
     assert printed(code).split() == ["False", "False", "True", "True"]
+
+
+def test_the_interpreter_does_not_end_in_the_midst_of_a_step():
+    code = """if True:
+        import time
+        from regimeter.cli.ahead import Ahead
+
+        begun, done = [], []
+
+        def steps():
+            for number in range(3):
+                begun.append(number)
+                time.sleep(0.3)
+                done.append(number)
+                yield number
+
+        with Ahead(steps, 0.0) as ahead:
+            ahead.begin(0)
+            while not begun:
+                time.sleep(0.001)
+        print(begun == done, len(done) < 3)
+        time.sleep(0.5)
+        print(begun == done, len(done) < 3)
+        """
+    assert printed(code).split() == ["True"] * 4
 
 
 def test_the_report_imports_nothing_beyond_that(tmp_path):

@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 import pytest
+from runs import looked, waits
 from test_compare_floors import NAMES, VIRTUAL, called, process, side
 
 from regimeter import ChangeType, GPUProfiler, ProfilerComparison, load
@@ -16,14 +17,9 @@ from regimeter.run.witness import Witness
 
 def witness(factor=1.0, memory=1.0, moved=0.0, looks=20, waiting=0.0):
     """What a process saw of a machine that was so many times slower, and moved so far half way."""
-    times = np.arange(looks) * 50_000_000
     drift = np.where(np.arange(looks) < looks / 2, 1.0, 1 + moved)
-    return Witness(
-        time_ns=times, lane=np.zeros(looks, np.int64), processor=np.zeros(looks, np.int64),
-        process=np.zeros(looks, np.int64), throughput_ns=4000.0 * factor * drift, memory_ns=9000.0 * memory * drift,
-        interval_ns=np.empty(0, np.int64), stretch=np.empty(0), waiting_share=waiting, steal_share=0.0,
-        throttled_share=0.0, involuntary_per_s=0.0, migrations=0, start_ns=0, end_ns=int(times[-1]),
-    )  # fmt: skip
+    times = 4000.0 * factor * drift, 9000.0 * memory * drift
+    return Witness.of(looked(*times, pressure=waits([waiting])))
 
 
 def compared(base, current, seen):
