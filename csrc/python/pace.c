@@ -23,7 +23,7 @@
 #include "python/frames.h"
 #include "python/state.h"
 
-enum { LOOKS = 120, stat_processor = 39, FRAME_WORDS = 24 }; // of a burst: 60 us
+enum { LOOKS = 120, PAUSES = 12, stat_processor = 39, FRAME_WORDS = 24 }; // of a burst: 60 us
 static const int64_t apart_ns = 500;       // between looks: each takes a cache line from the thread
 static const int64_t first_ns = 50000;     // from the beginning to the first burst
 static const int64_t shortest_ns = 300000; // between bursts at first: ten of them in 3 ms
@@ -98,12 +98,17 @@ static bool move_aside(pace *p) {
     return true;
 }
 
-// The first and the last stay of a burst go on outside of it, so they count only where they are long already.
+// The first and the last stay of a burst go on outside of it, and so do those before and after a pause in
+// which this thread did not look; they count only where they are long already.
 static void count_stay(pace *p, int64_t ns, bool whole) {
     bool quick = ns <= p->short_ns;
     if (quick && !whole) return;
     p->observed_ns += ns;
     if (quick) p->quick_ns += ns;
+}
+
+static bool paused(const pace *p, const int64_t *times, int i) {
+    return times[i] - times[i - 1] > p->short_ns;
 }
 
 static void burst(pace *p) {
@@ -120,15 +125,19 @@ static void burst(pace *p) {
         seen[i] = look(p);
     }
     double worked = (double)(cpu_of(p->clock) - cpu);
-    if (!seen[0] || worked < worked_share * (double)(times[LOOKS - 1] - begin)) {
+    int pauses = 0;
+    for (int i = 1; i < LOOKS; i++) pauses += paused(p, times, i);
+    if (!seen[0] || pauses > PAUSES || worked < worked_share * (double)(times[LOOKS - 1] - begin)) {
         p->unseen++;
         return;
     }
     p->bursts++;
-    int from = 0;
-    for (int i = 1; i < LOOKS; i++) {
-        if (seen[i] == seen[from] && i < LOOKS - 1) continue;
-        count_stay(p, times[i] - times[from], from > 0 && i < LOOKS - 1);
+    bool whole = false;
+    for (int from = 0, i = 1; i < LOOKS; i++) {
+        bool cut = paused(p, times, i);
+        if (seen[i] == seen[from] && !cut && i < LOOKS - 1) continue;
+        count_stay(p, times[cut ? i - 1 : i] - times[from], whole && !cut && i < LOOKS - 1);
+        whole = !cut;
         from = i;
     }
 }

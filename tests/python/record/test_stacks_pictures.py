@@ -55,7 +55,7 @@ def test_pictures_of_samples(recording, cli):
     data = json.loads(cli("flame", "run.rgm", "--json"))
     assert "longer" in json.dumps(data)
     assert "longer" not in cli("flame", "run.rgm", "--json", "--of", "spans")
-    assert "longer" not in cli("flame", "run.rgm", "--json", "--state", "running")
+    assert "longer" not in cli("flame", "run.rgm", "--json", "--state", "waiting_for_socket")
     for name in ("x.speedscope.json", "x.trace.json", "x.pftrace"):
         cli("export", "run.rgm", "--of", "samples", "-o", name)
         assert b"longer" in (recording / name).read_bytes()
