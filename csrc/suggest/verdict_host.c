@@ -139,6 +139,9 @@ static rgm_awaited told_by(const rgm_partition *p, size_t sample, rgm_sample_sta
         return (rgm_awaited){.cause = RGM_CAUSE_INPUT, .stack = stack};
     told.cause = cause_of_state(bucket, state);
     if (told.cause != RGM_CAUSE_PROCESSOR && rgm_stack_imports(view, stack)) told.cause = RGM_CAUSE_IMPORTS;
+    bool here = told.cause != RGM_CAUSE_PROCESSOR && told.cause != RGM_CAUSE_IMPORTS;
+    if (here && rgm_stack_compiles(view, stack))
+        return (rgm_awaited){.cause = RGM_CAUSE_COMPILE, .stack = stack, .state = state};
     // Until the program runs that it starts.
     if (told.cause == RGM_CAUSE_WAITING && rgm_stack_is_in(view, stack, "/subprocess.py"))
         told.cause = RGM_CAUSE_CHILD;

@@ -201,6 +201,22 @@ bool rgm_stack_imports(const rgm_view *view, int32_t stack) {
     return false;
 }
 
+bool rgm_stack_compiles(const rgm_view *view, int32_t stack) {
+    static const char *const compilers[] = {"/numba/core/compiler",
+                                            "/numba/cuda/compiler",
+                                            "/jax/_src/compiler.py",
+                                            "/jax/_src/interpreters/mlir.py",
+                                            "/jax/_src/interpreters/partial_eval.py",
+                                            "/torch/_dynamo/convert_frame.py",
+                                            "/torch/_inductor/compile_fx.py",
+                                            "/triton/compiler/",
+                                            "/cupy/cuda/compiler.py",
+                                            NULL};
+    for (int32_t at = stack; at >= 0; at = rgm_stack_caller(view, at))
+        if (has_any(file_of(view, at), compilers)) return true;
+    return false;
+}
+
 bool rgm_stack_iterates(const rgm_view *view, int32_t stack) {
     for (int32_t at = stack; at >= 0; at = rgm_stack_caller(view, at)) {
         rgm_string name = name_of(view, at);

@@ -31,6 +31,9 @@ bool rgm_stack_polls_processes(const rgm_view *view, int32_t stack);
 bool rgm_stack_sends(const rgm_view *view, int32_t stack);
 // Whether the stack is in an import that no line of the program within it has begun.
 bool rgm_stack_imports(const rgm_view *view, int32_t stack);
+// Whether the stack is in what compiles while a program runs (Numba, JAX, PyTorch, Triton, CuPy), a line of
+// the program that is traced for it included.
+bool rgm_stack_compiles(const rgm_view *view, int32_t stack);
 // Whether the stack is in what hands out items: in __next__ or __iter__, or in the program's own __getitem__
 // or collate function.
 bool rgm_stack_iterates(const rgm_view *view, int32_t stack);
