@@ -2,19 +2,23 @@
 """Which program is meant by the words after a verb that starts one: a script, a module, code, an installed command."""
 
 import os
-import re
 import sys
 from subprocess import _args_from_interpreter_flags  # type: ignore[attr-defined]
 
+from ..system import python_command
 from .errors import CommandError
 
-INTERPRETER = re.compile(r"python(3(\.\d+)?)?")
+REFUSED = "EIS"  # options with which Python does not import what the recorder comes by
 HEAD_BYTES = 512  # of a command, in which its interpreter stands
 
 
 def command_of(program: list[str], verb: str, usage: str) -> tuple[list[str], str]:
     """Return the child's command line and a name for the program; CommandError, as of that verb, where it is none."""
-    program = _without_interpreter(program)
+    interpreter, options, program = python_command.split(program)
+    if os.path.isfile(interpreter) and not _is_this_python(interpreter):
+        raise CommandError(f"{interpreter}: another Python than {sys.executable}, where regimeter is installed")
+    for letter in sorted(python_command.flags(options).intersection(REFUSED)):
+        raise CommandError(f"{verb}: leave out -{letter} of Python, with which it does not import the recorder")
     if not program:
         raise CommandError(f"{verb}: no program given; usage: {usage}")
     first = program[0]
@@ -29,16 +33,7 @@ def command_of(program: list[str], verb: str, usage: str) -> tuple[list[str], st
         if not os.path.exists(first):
             program = [_installed(first), *program[1:]]
         name = os.path.basename(os.path.abspath(first))
-    return [sys.executable, *_args_from_interpreter_flags(), *program], name
-
-
-def _without_interpreter(program: list[str]) -> list[str]:
-    """Return a command without the `python` before the program, as people write it; CommandError for another one."""
-    if not program or not INTERPRETER.fullmatch(os.path.basename(program[0])):
-        return program
-    if os.path.isfile(program[0]) and not _is_this_python(program[0]):
-        raise CommandError(f"{program[0]}: another Python than {sys.executable}, where regimeter is installed")
-    return program[1:]
+    return [sys.executable, *_args_from_interpreter_flags(), *options, *program], name
 
 
 def _installed(name: str) -> str:
@@ -57,7 +52,7 @@ def _installed(name: str) -> str:
         # A path that is too long for the kernel stands in the second line, behind a shell.
         lines = file.read(HEAD_BYTES).split(b"\n", 2)[:2]
     words = b" ".join(lines).decode(errors="replace").replace("'", " ").removeprefix("#!").split()
-    pythons = [word for word in words if INTERPRETER.fullmatch(os.path.basename(word))]
+    pythons = [word for word in words if python_command.PYTHON.fullmatch(os.path.basename(word))]
     if not lines[0].startswith(b"#!") or not pythons:
         raise CommandError(f"{name}: {found} is no program of Python; name the Python program that it starts")
     if os.path.isabs(pythons[0]) and os.path.exists(pythons[0]) and not _is_this_python(pythons[0]):

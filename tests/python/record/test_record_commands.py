@@ -78,6 +78,37 @@ def test_what_cannot_be_recorded_is_one_line(tmp_path: Path, first: str | None, 
     assert not (tmp_path / "run.rgm").exists()
 
 
+@pytest.mark.parametrize(
+    ("words", "flags"),
+    [
+        (("python", "-u", "prog.py"), ()),
+        (("python3", "-OO", "-W", "error", "prog.py"), ("optimize=2",)),
+        ((sys.executable, "-uB", "-Xdev", "-X", "utf8", "prog.py"), ("dev_mode=True",)),
+        (("python", "-bum", "prog"), ("bytes_warning=1",)),
+        (("python", "--check-hash-based-pycs", "never", "prog.py"), ()),
+    ],
+)
+def test_options_of_the_interpreter_are_passed_on(
+    tmp_path: Path, words: tuple[str, ...], flags: tuple[str, ...]
+) -> None:
+    (tmp_path / "prog.py").write_text("import sys\nprint(sys.flags, sys.argv[1:])\n")
+    done = record(tmp_path, *words, "-c", "x")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith("['-c', 'x']\n")
+    assert all(flag in done.stdout for flag in flags)
+    run = regimeter.load(tmp_path / "run.rgm")
+    assert [run.string(name) for name in run.spans.name] == [words[-1]]
+
+
+@pytest.mark.parametrize("option", ["-I", "-E", "-S", "-uE"])
+def test_options_that_keep_the_recorder_out_are_refused(tmp_path: Path, option: str) -> None:
+    done = record(tmp_path, "python", option, "-WIES", "-c", "print('ran')")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"leave out -{option[-1]} of Python" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not (tmp_path / "run.rgm").exists()
+
+
 def test_an_interpreter_whose_path_is_too_long_for_the_kernel(tmp_path: Path) -> None:
     text = f"'''exec' {sys.executable} \"$0\" \"$@\"\n' '''\nprint('ran')\n"
     installed(tmp_path / "bin", "own-tool", text, "#!/bin/sh")

@@ -4,7 +4,6 @@
 import contextlib
 import glob
 import os
-import re
 import shlex
 import signal
 import subprocess
@@ -17,12 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 from ... import _core
 from ...public.run import load
+from ...system import python_command
 
 if TYPE_CHECKING:
     from ...public.run import Run
 
-PYTHON = re.compile(r"python(3(\.\d+)?)?")
-VALUED = ("-X", "-W")
 FREQUENCIES = "/sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_cur_freq"
 TAIL = 20  # lines of a failed program that are shown
 STEP_S = 0.05
@@ -44,17 +42,11 @@ class Command:
     @classmethod
     def parse(cls, words: Sequence[str], directory: str | None = None, **environment: str) -> "Command":
         """Split a command line. A bare ``python`` is the interpreter that runs us; ValueError without a program."""
-        rest, interpreter = list(words), [sys.executable]
-        if rest and PYTHON.fullmatch(os.path.basename(rest[0])):
-            first = rest.pop(0)
-            interpreter = [first] if os.sep in first else interpreter
-            while rest and rest[0].startswith("-") and rest[0][:2] not in ("-m", "-c") and rest[0] != "-":
-                interpreter += [rest.pop(0)]
-                if interpreter[-1] in VALUED and rest:
-                    interpreter += [rest.pop(0)]
-        if not rest:
+        first, options, program = python_command.split(words)
+        if not program:
             raise ValueError(f"{shlex.join(words)!r} names no program: SCRIPT, -m MODULE or -c CODE")
-        return cls(tuple(interpreter), tuple(rest), directory, environment)
+        interpreter = first if os.sep in first else sys.executable
+        return cls((interpreter, *options), tuple(program), directory, environment)
 
     @property
     def text(self) -> str:
