@@ -25,14 +25,14 @@ bool rgm_kept_open(rgm_kept_file *file, const char *path, int flags, mode_t mode
     *file = (rgm_kept_file){0};
     int fd = rgm_descriptor_open(path, flags, mode);
     if (fd < 0) return false;
-    int moved = fd < FIRST_KEPT ? move(fd, FIRST_KEPT) : fd;
-    if (moved >= 0) fd = moved; // else no number is so high
-    if (fstat(fd, &of) != 0) {
+    if (fstat(fd, &of) != 0) { // before it has a number that the program may take
         int reason = errno;
         close(fd);
         errno = reason;
         return false;
     }
+    int moved = fd < FIRST_KEPT ? move(fd, FIRST_KEPT) : fd;
+    if (moved >= 0) fd = moved; // else no number is so high
     *file = (rgm_kept_file){.number = fd + 1, .device = of.st_dev, .inode = of.st_ino};
     return true;
 }

@@ -19,6 +19,7 @@
 enum {
     LAST_BYTES = 16 << 10,     // for the frames that say what is missing, and that the recording was closed
     PROMISE_BYTES = 512 << 10, // asked for at once
+    MOST_ATTEMPTS = 10,        // at a write that the program comes between
 };
 
 // Whether the path still names the open file: another session may have put its own in place meanwhile.
@@ -40,7 +41,8 @@ static rgm_status open_locked(const char *path, rgm_kept_file *file, rgm_error *
     return rgm_error_os(err, RGM_IO, reason, "cannot lock %s", path);
 }
 
-// The file's descriptor. A lock that is not had again is a forked child's, which has the file from us.
+// The file's descriptor, -1 where the program has taken it again meanwhile. A lock that is not had again is a
+// forked child's, which has the file from us.
 static rgm_status own_file(rgm_journal *journal, int *fd, rgm_error *err) {
     rgm_kept_file again;
     *fd = rgm_kept_descriptor(&journal->file);
@@ -133,12 +135,13 @@ static bool was_cut(const rgm_journal *journal, int fd) {
     return fstat(fd, &info) == 0 && info.st_size < journal->length;
 }
 
-static rgm_status write_all(rgm_journal *journal, const rgm_bytes *bytes, bool last, rgm_error *err) {
-    int fd;
-    RGM_TRY(own_file(journal, &fd, err));
-    if (was_cut(journal, fd))
-        return rgm_error_set(err, RGM_IO, "%s was cut or written over by another program", journal->path);
-    journal->crowded = false;
+// Whether the program has put a file of its own under the number since it was asked for.
+static bool was_taken(const rgm_journal *journal, int fd) {
+    return fd < 0 || rgm_kept_descriptor(&journal->file) != fd;
+}
+
+// 0, or the reason why not all of it was written.
+static int write_to(rgm_journal *journal, int fd, const rgm_bytes *bytes, bool last) {
     int reason = last ? 0 : keep_room(journal, fd, (int64_t)bytes->length);
     for (size_t done = 0; !reason && done < bytes->length;) {
         ssize_t wrote = pwrite(fd, bytes->data + done, bytes->length - done, journal->length + (int64_t)done);
@@ -146,15 +149,31 @@ static rgm_status write_all(rgm_journal *journal, const rgm_bytes *bytes, bool l
         if (wrote <= 0) {
             reason = wrote < 0 ? errno : ENOSPC;
             // What stands before this write stays readable.
-            (void)ftruncate(fd, journal->length);
+            if (!was_taken(journal, fd)) (void)ftruncate(fd, journal->length);
             journal->promised = journal->promised == INT64_MAX ? INT64_MAX : 0; // it went with the rest
             break;
         }
         done += (size_t)wrote;
     }
-    if (reason) return rgm_error_os(err, RGM_IO, reason, "cannot write %s", journal->path);
-    journal->length += (int64_t)bytes->length;
-    return RGM_OK;
+    return reason;
+}
+
+// Again, where the program took the number meanwhile: what was seen and written was of another file.
+static rgm_status write_all(rgm_journal *journal, const rgm_bytes *bytes, bool last, rgm_error *err) {
+    for (int attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
+        int fd;
+        RGM_TRY(own_file(journal, &fd, err));
+        journal->crowded = false;
+        bool cut = was_cut(journal, fd);
+        int reason = cut ? 0 : write_to(journal, fd, bytes, last);
+        if (was_taken(journal, fd)) continue;
+        if (cut)
+            return rgm_error_set(err, RGM_IO, "%s was cut or written over by another program", journal->path);
+        if (reason) return rgm_error_os(err, RGM_IO, reason, "cannot write %s", journal->path);
+        journal->length += (int64_t)bytes->length;
+        return RGM_OK;
+    }
+    return rgm_error_set(err, RGM_IO, "%s: the program closes it again and again", journal->path);
 }
 
 static rgm_status write_head(rgm_journal *journal, rgm_error *err) {
@@ -216,7 +235,7 @@ void rgm_journal_finish(rgm_journal *journal) {
 
 bool rgm_journal_own_path(rgm_journal *journal, char *path, size_t room) {
     int fd;
-    bool has = own_file(journal, &fd, NULL) == RGM_OK;
+    bool has = own_file(journal, &fd, NULL) == RGM_OK && fd >= 0;
     if (has) (void)snprintf(path, room, "/proc/self/fd/%d", fd);
     return has;
 }

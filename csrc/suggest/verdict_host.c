@@ -340,6 +340,13 @@ static rgm_status name_input(rgm_partition *p, rgm_error *err) {
     return RGM_OK;
 }
 
+// Which objects are collected, the line tells in which they are made, rather than the generation.
+static void name_collections(rgm_cause_time *collections) {
+    if (collections->stack < 0) return;
+    collections->subject = 0;
+    collections->subject_share = collections->line_share;
+}
+
 static rgm_status name_subjects(rgm_partition *p, rgm_error *err) {
     static const struct {
         rgm_role role;
@@ -358,6 +365,7 @@ static rgm_status name_subjects(rgm_partition *p, rgm_error *err) {
     for (size_t i = 0; i < sizeof named / sizeof named[0]; i++)
         if (p->facts->causes[named[i].cause].found && p->spans[named[i].role])
             RGM_TRY(find_subject(p, named[i].role, &p->facts->causes[named[i].cause], err));
+    name_collections(&p->facts->causes[RGM_CAUSE_GARBAGE_COLLECTION]);
     return p->facts->causes[RGM_CAUSE_INPUT].found && p->spans[RGM_ROLE_DATA_WAIT] ? name_input(p, err)
                                                                                    : RGM_OK;
 }

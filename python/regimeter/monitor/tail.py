@@ -43,6 +43,7 @@ class Tail:
 
     def _begin(self) -> None:
         self._offset = 0
+        self._told = False  # anything to count; a file without was only reserved for the recording
         self._ended = False
         self._steps.begin()
         self._head = b""
@@ -60,7 +61,7 @@ class Tail:
             with open(self.path, "rb") as file:
                 identity = of.identity(file.fileno())
                 if identity != self._identity or os.fstat(file.fileno()).st_size < self._offset:
-                    self.anew = bool(self._head)  # a file without one was only reserved for this recording
+                    self.anew = self._told
                     self._identity = identity  # another file stands there now
                     self._begin()
                 file.seek(self._offset)
@@ -69,6 +70,7 @@ class Tail:
             return None
         before = self._offset
         frames = self._take(new)
+        self._told |= bool(frames)
         self.behind = len(new) == MOST_BYTES and self._offset > before
         part = self._run(frames) if frames else None
         self.steps = self._steps.take(part, frames, ended=self._ended)

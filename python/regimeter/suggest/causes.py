@@ -94,7 +94,8 @@ CAUSES: dict[str, Words] = {
     "garbage_collection": Words(
         "Python collects garbage in {share} of {of}.",
         "Take calls of gc.collect() out of the loop or make them rarer, call gc.freeze() once the program has started, "
-        "and keep fewer small objects: arrays, __slots__, or a larger gc.set_threshold().",
+        "or gc.disable() while it makes many objects that stay; keep fewer small objects: arrays, __slots__, or a larger "
+        "gc.set_threshold().",
     ),
     "checkpoint": Words(
         "The program writes its state in {share} of {of}.",
@@ -116,7 +117,8 @@ CAUSES: dict[str, Words] = {
     ),
     "page_faults": Words(
         "Memory is touched for the first time in {share} of {of}: {figure} pages a second.",
-        "Use the same arrays again (out=, in-place operations, a buffer made once) instead of new ones{at}.",
+        "Use the same memory again{at} instead of new: arrays by out=, in-place operations or a buffer made once; what "
+        "grows piece by piece as a list that is joined once (str.join, numpy.concatenate).",
     ),
     "small_work": Words(
         "The work is too small for its calls: {share} of {of} goes into modules and gradients, at {figure} a call of a "

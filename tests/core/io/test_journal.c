@@ -462,6 +462,46 @@ TEST(a_program_that_closes_the_file_loses_nothing) {
     unlink(temp_path("theirs too"));
 }
 
+// Puts its own file under the numbers of ours again and again, while we write.
+static void *take_numbers(void *arg) {
+    atomic_int *ended = arg;
+    int its = open(temp_path("theirs"), O_RDWR | O_CREAT | O_TRUNC, 0600);
+    while (its >= 0 && !atomic_load(ended)) {
+        for (int number = 200; number < 208; number++)
+            if (number != its) (void)dup2(its, number);
+        nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
+    }
+    close(its);
+    return NULL;
+}
+
+TEST(a_program_that_takes_the_number_in_the_midst_of_a_write_loses_nothing) {
+    const char *path = temp_path("midst.rgm");
+    rgm_session *s = session_journaling(path, DRAIN_RARELY);
+    REQUIRE(s);
+    atomic_int ended = 0;
+    pthread_t taker;
+    REQUIRE(pthread_create(&taker, NULL, take_numbers, &ended) == 0);
+    for (int i = 0; i < 300; i++) {
+        scopes(s, "work", 20);
+        CHECK_OK(rgm_session_flush(s, NULL));
+    }
+    atomic_store(&ended, 1);
+    pthread_join(taker, NULL);
+    rgm_run *run = session_finish(s);
+    REQUIRE(run);
+    rgm_run_free(run);
+    run = load_of(path, RGM_LOAD_STRICT);
+    REQUIRE(run);
+    CHECK(run->complete);
+    CHECK_EQ_I64(run->spans.rows, 6000);
+    CHECK_EQ_I64(run->anomalies.rows, 0);
+    rgm_run_free(run);
+    for (int number = 200; number < 208; number++) close(number);
+    unlink(path);
+    unlink(temp_path("theirs"));
+}
+
 TEST(a_file_that_is_closed_and_not_to_be_found_is_told) {
     const char *path = temp_path("gone.rgm"), *theirs = temp_path("theirs");
     char warning[600];

@@ -18,6 +18,7 @@ from watching import PROGRAM, SCOPES, Watched
 
 from regimeter import GPUProfiler, Run, load
 from regimeter.cli import main
+from regimeter.cli.reservation import reserve
 from regimeter.monitor import tail as tail_module
 from regimeter.monitor.figures import OPERATIONS, OTHERS, Figures
 from regimeter.monitor.steps import steps_of
@@ -143,6 +144,18 @@ def test_a_tail_gives_every_scope_once(tmp_path: Path) -> None:
     figures.end_look()
     assert figures.rate == SCOPES / 4, "of a look, however many parts it came in"
     assert figures.steps.total_ns == run.spans.duration_ns[run.spans.category == run.strings.index("step")].sum()
+
+
+def test_a_file_that_was_reserved_for_the_recording_is_no_other(tmp_path: Path) -> None:
+    path, seen = str(tmp_path / "run.rgm"), []
+    reserve(path, "program.py")
+    tail = Tail(path)
+    for _ in range(2):
+        seen.append((tail.read() is not None, tail.anew))
+        with GPUProfiler(path=path) as profiler, profiler.profile("work", device="cpu"):
+            pass
+    seen.append((tail.read() is not None, tail.anew))
+    assert seen == [(False, False), (True, False), (True, True)]
 
 
 def test_metadata_that_always_differs_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -184,10 +184,13 @@ def recorded(code: str) -> regimeter.Run:
 @pytest.mark.parametrize("cause", PROGRAMS)
 def test_a_program_that_does_one_thing_is_limited_by_it(cause: str) -> None:
     found = verdict(recorded(PROGRAMS[cause]))
+    if found.cause != cause and found.displaced > found.samples:  # others had the machine for most of the time
+        assert "record again on a quiet machine" in found.why
+        return
     assert found.cause == cause, (found.sentence, found.why)
     assert found.samples + found.displaced > 10
     line = next(one for one in found.causes if one.cause == cause)
-    assert "program.py" in line.place or cause == "garbage_collection", line
+    assert "program.py" in line.place, line
     assert sum(found.shares.values()) == pytest.approx(1, abs=0.02)
 
 
