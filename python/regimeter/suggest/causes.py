@@ -94,8 +94,8 @@ CAUSES: dict[str, Words] = {
     "garbage_collection": Words(
         "Python collects garbage in {share} of {of}.",
         "Take calls of gc.collect() out of the loop or make them rarer, call gc.freeze() once the program has started, "
-        "or gc.disable() while it makes many objects that stay; keep fewer small objects: arrays, __slots__, or a larger "
-        "gc.set_threshold().",
+        "or gc.disable() while it makes many objects that stay; keep fewer small objects: arrays, __slots__, or a "
+        "larger gc.set_threshold().",
     ),
     "checkpoint": Words(
         "The program writes its state in {share} of {of}.",
