@@ -201,19 +201,26 @@ bool rgm_stack_imports(const rgm_view *view, int32_t stack) {
     return false;
 }
 
+// JAX goes through a function to compile it; those without "units" run it as it stands.
+static bool traces(rgm_string file, rgm_string name) {
+    return rgm_text_has(file, "/jax/_src/interpreters/partial_eval.py") &&
+           rgm_text_has(name, "trace_to_jaxpr") && !rgm_text_has(name, "nounits");
+}
+
 bool rgm_stack_compiles(const rgm_view *view, int32_t stack) {
     static const char *const compilers[] = {"/numba/core/compiler",
                                             "/numba/cuda/compiler",
                                             "/jax/_src/compiler.py",
                                             "/jax/_src/interpreters/mlir.py",
-                                            "/jax/_src/interpreters/partial_eval.py",
                                             "/torch/_dynamo/convert_frame.py",
                                             "/torch/_inductor/compile_fx.py",
                                             "/triton/compiler/",
                                             "/cupy/cuda/compiler.py",
                                             NULL};
-    for (int32_t at = stack; at >= 0; at = rgm_stack_caller(view, at))
-        if (has_any(file_of(view, at), compilers)) return true;
+    for (int32_t at = stack; at >= 0; at = rgm_stack_caller(view, at)) {
+        rgm_string file = file_of(view, at);
+        if (has_any(file, compilers) || traces(file, name_of(view, at))) return true;
+    }
     return false;
 }
 

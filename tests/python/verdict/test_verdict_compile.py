@@ -8,6 +8,7 @@ from verdicts import verdict
 from warm import record
 
 from regimeter import load
+from regimeter.suggest.verdict import Verdict
 
 # A function for each number, which PyTorch's tracer goes through each time anew.
 TRACED = """import torch
@@ -27,10 +28,10 @@ def traced():
     return sum(at * at for at in range(300_000))
 def work():
     for _ in range(30):
-        {module}.build(traced)
+        {module}.{function}(traced)
 work()
 """
-BUILD = """def build(function):
+BUILD = """def {function}(function):
     return function(), sum(at * at for at in range(300_000))
 """
 
@@ -44,13 +45,30 @@ def test_what_the_tracer_of_pytorch_takes_is_compiling(tmp_path: Path) -> None:
     assert compiling.place.startswith("<module> (program.py:")
 
 
-@pytest.mark.parametrize("module", ["jax._src.interpreters.partial_eval", "numba.core.compiler", "cupy.cuda.compiler"])
-def test_lines_that_are_traced_for_it_are_part_of_it(tmp_path: Path, module: str) -> None:
-    packages = tmp_path / "lib/python3/site-packages"
+def built(folder: Path, module: str, function: str) -> Verdict:
+    """Return the verdict of a program that spends its time in this function of an installed package."""
+    packages = folder / "lib/python3/site-packages"
     file = packages / f"{module.replace('.', '/')}.py"
     file.parent.mkdir(parents=True)
-    file.write_text(BUILD)
-    code = f"import sys\nsys.path.insert(0, {str(packages)!r})\n" + LIBRARY.format(module=module)
-    found = verdict(load(record(tmp_path, code)))
+    file.write_text(BUILD.format(function=function))
+    names = {"module": module, "function": function}
+    code = f"import sys\nsys.path.insert(0, {str(packages)!r})\n" + LIBRARY.format(**names)
+    return verdict(load(record(folder, code)))
+
+
+@pytest.mark.parametrize(
+    ("module", "function"),
+    [
+        ("jax._src.interpreters.partial_eval", "trace_to_jaxpr_dynamic"),
+        ("numba.core.compiler", "compile_extra"),
+        ("cupy.cuda.compiler", "compile_with_cache"),
+    ],
+)
+def test_lines_that_are_traced_for_it_are_part_of_it(tmp_path: Path, module: str, function: str) -> None:
+    found = built(tmp_path, module, function)
     assert (found.cause, found.causes[0].share) == ("compile", pytest.approx(1, abs=0.2)), found.why
     assert "TORCH_LOGS" in found.next
+
+
+def test_what_runs_a_function_as_it_stands_compiles_nothing(tmp_path: Path) -> None:
+    assert built(tmp_path, "jax._src.interpreters.partial_eval", "trace_to_jaxpr_nounits").cause == "python"
