@@ -104,8 +104,8 @@ CAUSES: dict[str, Words] = {
     "compile": Words(
         "The program compiles in {share} of {of}.",
         "Keep shapes, types and Python values of compiled functions the same, or mark what changes (torch.compile "
-        "dynamic=True, mark_dynamic), and keep what was compiled for the next run (numba.njit cache=True, "
-        "jax_compilation_cache_dir); TORCH_LOGS=recompiles, JAX_EXPLAIN_CACHE_MISSES=1 say why it compiles again.",
+        "dynamic=True), or keep what was compiled (numba.njit cache=True, jax_compilation_cache_dir); "
+        "TORCH_LOGS=recompiles and JAX_EXPLAIN_CACHE_MISSES=1 say why it compiles again.",
     ),
     "synchronisation": Words(
         "The host and the device wait for each other in {share} of {of}.",
