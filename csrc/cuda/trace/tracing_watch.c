@@ -193,11 +193,16 @@ static bool is_due(rgm_tracing_watch *watch) {
     return false;
 }
 
+// Another tool has taken the records over, and tracing has ended for it.
+static void leave_to_tool(rgm_tracing_watch *watch) {
+    if (phase_of(watch) == RGM_WATCH_STARTED && rgm_tracing_is_taken_over())
+        rgm_tracing_watch_yield(watch, taken_by_tool, 0);
+}
+
 void rgm_tracing_watch_look(rgm_tracing_watch *watch, bool may_wait) {
     rgm_error err;
     rgm_error_clear(&err);
-    if (may_wait && phase_of(watch) == RGM_WATCH_STARTED && rgm_tracing_is_taken_over())
-        rgm_tracing_watch_yield(watch, taken_by_tool, 0);
+    if (may_wait) leave_to_tool(watch);
     if (RGM_LIKELY(!is_due(watch))) return;
     pthread_mutex_lock(&mutex);
     bool ours = move(watch, RGM_WATCH_WAITING, RGM_WATCH_STARTING);
@@ -276,6 +281,7 @@ void rgm_tracing_watch_end(rgm_tracing_watch *watch, int64_t wait_ns) {
         (void)move(watch, RGM_WATCH_WAITING,
                    rgm_driver_used(&driver, &loaded) ? RGM_WATCH_MISSED : RGM_WATCH_UNUSED);
     if (!wait_for_start(watch, wait_ns)) give_up_start(watch);
+    leave_to_tool(watch);
     pthread_mutex_lock(&watch->mutex);
     bool made = watch->thread_made;
     watch->thread_made = false;
