@@ -196,7 +196,10 @@ def test_the_first_page_leaves_out_what_takes_long_and_says_where_it_is(server: 
         assert "rest" not in whole
         later = {"suggestions", "regimes", "roofline", "path", "panels", "empty_panels"}
         assert set(whole) - set(first) == later
-        assert first["limit"]["sentence"] == whole["limit"]["sentence"]
+        # Of a program of some milliseconds that never had a processor when it was looked at, there is no verdict.
+        told = [page["limit"] and page["limit"]["sentence"] for page in (first, whole)]
+        assert told[0] == told[1]
+        assert told[0] or name != TRACE
         # Names have numbers of their own on each page.
         for column in ("start_ns", "duration_ns", "lane", "depth", "span"):
             assert first["timeline"]["columns"][column] == whole["timeline"]["columns"][column]

