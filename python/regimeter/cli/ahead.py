@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Importing what the end of a command needs while it waits for a program, by a thread of low priority.
 
-What reads and shows a run takes 0.1 s of a processor to import, for which a program that has run for a while need not
+What reads and shows a run takes a while to import, for which a program that has run for a while need not
 wait at its end.
 """
 
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from typing import Self
 
 AFTER_S = 1.0  # a shorter program has better uses for the processors
-# Of the thread: the program comes first, and who waits for the thread on a crowded machine waits some 0.3 s.
+# Of the thread: the program comes first; at the lowest priority who waits for the step in hand would wait for seconds
+# where all processors are taken.
 NICENESS = 5
 
 
