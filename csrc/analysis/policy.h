@@ -268,6 +268,8 @@
       "of the time that the program had, spent in the kernel: below it faults are not told")                 \
     X(verdict_system_most, 0.5, "",                                                                          \
       "of the processor time, spent in the kernel, from which on compiled code calls rather than computes")  \
+    X(verdict_looked_at, 0.5, "",                                                                            \
+      "of the window after its imports: of less the kernel's part is known, and tells nothing of the rest")  \
     X(verdict_growth_bytes, 5e7, "bytes", "of growth over three fifths of the window; allocators hold less") \
     X(verdict_growth_share, 0.1, "", "the same as a share of what there was")
 

@@ -301,6 +301,26 @@ bool rgm_recorder_end_elsewhere(rgm_recorder *r, rgm_frame *frame, uint64_t now,
     return rgm_recorder_write(r, &record);
 }
 
+void rgm_recorder_forget(rgm_recorder *r, rgm_frame *frame, uint32_t seq) {
+    if (atomic_load(&frame->seq) != seq || atomic_load(&frame->closed)) return;
+    if (frame->track->recorder != r) {
+        rgm_recorder_end_elsewhere(r, frame, atomic_load(&frame->start), RGM_RECORD_FORGOTTEN);
+        return;
+    }
+    rgm_record record = {
+        .start = atomic_load(&frame->start),
+        .seq = seq,
+        .parent = RGM_RECORD_NO_PARENT,
+        .site = atomic_load(&frame->site),
+        .info = RGM_RECORD_FORGOTTEN,
+    };
+    rgm_recorder_write(r, &record);
+    if (atomic_load(&frame->track->top) == frame)
+        rgm_scope_pop(r, frame);
+    else // goes with the scopes that stand upon it
+        atomic_store(&frame->closed, true);
+}
+
 void rgm_recorder_memory(rgm_recorder *r, rgm_record_kind kind, int32_t device, uint64_t first,
                          uint64_t second) {
     // The scope itself may have been dropped; its values must not go to the one before.

@@ -204,6 +204,12 @@ rgm_status rgm_builder_scope(rgm_builder *builder, rgm_builder_stream *s, const 
                              rgm_error *err) {
     int32_t row = 0;
     rgm_spans *spans = &builder->run->spans;
+    if (RGM_UNLIKELY(record->info & RGM_RECORD_FORGOTTEN)) {
+        forget_open(s, record->seq);
+        adopt(spans, &s->waiting, record->seq, -1);
+        s->last_span = RGM_WAITING_NONE;
+        return RGM_OK;
+    }
     RGM_TRY(span_add(builder, s, record, &row, err));
     s->last_span = row;
     saw(builder, record->start + rgm_record_ticks(record));

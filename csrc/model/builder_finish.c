@@ -8,6 +8,29 @@
 #include "model/builder_state.h"
 #include "model/links.h"
 
+static bool was_sampled(const rgm_builder *builder, int64_t thread) {
+    const rgm_host_sample_row *rows = builder->host_samples.rows;
+    for (size_t i = 0; i < builder->host_samples.count; i++)
+        if (rows[i].thread == thread) return true;
+    return false;
+}
+
+// The thread that a program begins with may have waited for those with scopes: it has a lane where it was
+// sampled. Until lanes are named, their threads are rows of the builder's.
+static rgm_status add_main_lane(rgm_builder *builder, rgm_error *err) {
+    rgm_lanes *lanes = &builder->run->lanes;
+    const rgm_thread_row *threads = builder->threads.rows;
+    size_t main = 0, at;
+    while (main < builder->threads.count && threads[main].thread != threads[main].process) main++;
+    if (!lanes->rows || main == builder->threads.count) return RGM_OK;
+    for (size_t i = 0; i < lanes->rows; i++)
+        if (lanes->thread[i] == (int64_t)main) return RGM_OK;
+    if (!was_sampled(builder, threads[main].thread)) return RGM_OK;
+    RGM_TRY(rgm_table_append(&rgm_lanes_desc, lanes, RGM_ALL_COLUMNS, &at, err));
+    lanes->thread[at] = (rgm_i64)main;
+    return RGM_OK;
+}
+
 static rgm_status name_lanes(rgm_builder *builder, rgm_error *err) {
     rgm_lanes *lanes = &builder->run->lanes;
     for (size_t i = 0; i < lanes->rows; i++) {
@@ -252,6 +275,7 @@ rgm_status rgm_builder_finish(rgm_builder *builder, bool keep_open, rgm_run **ru
     RGM_TRY(rgm_builder_witnesses(builder, err));
     RGM_TRY(rgm_builder_host_samples(builder, err));
     RGM_TRY(rgm_builder_stalls(builder, err));
+    RGM_TRY(add_main_lane(builder, err));
     RGM_TRY(name_lanes(builder, err));
     convert_times(builder);
     RGM_TRY(rgm_device_rows_to_spans(&builder->device, builder->run, err));

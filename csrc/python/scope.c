@@ -428,11 +428,25 @@ static PyObject *scope_aexit(PyObject *self, PyObject *const *args, Py_ssize_t c
     return rgm_awaitable_new(state, Py_None);
 }
 
+static PyObject *scope_forget(scope_object *scope, PyObject *unused) {
+    uint64_t id = atomic_load(scope->profiler->session_id);
+    rgm_recorder *recorder = rgm_profiler_recorder(scope->profiler);
+    if (scope->frame && recorder && id) rgm_recorder_forget(recorder, scope->frame, scope->seq);
+    if (scope->muted) {
+        atomic_fetch_sub(&scope->site->skipped, 1);
+        unmute(scope);
+    }
+    scope->frame = NULL;
+    forget_begin(scope);
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef scope_methods[] = {
     {"__aenter__", scope_aenter, METH_NOARGS, NULL},
     {"__aexit__", (PyCFunction)(void (*)(void))scope_aexit, METH_FASTCALL, NULL},
     {"annotate", (PyCFunction)(void (*)(void))scope_annotate, METH_FASTCALL | METH_KEYWORDS,
      rgm_annotate_doc},
+    {"_forget", (PyCFunction)scope_forget, METH_NOARGS, "Leaves the block without a record of it."},
     {NULL},
 };
 static PyGetSetDef scope_getset[] = {

@@ -9,8 +9,8 @@
 bool rgm_verdict_is_driving(const rgm_verdict_facts *facts, size_t sample) {
     const rgm_samples *samples = &facts->view->run->samples;
     int64_t time = samples->time_ns[sample];
-    return RGM_CELL(samples, thread, sample, -1) == facts->thread && time >= facts->start_ns &&
-           time <= facts->end_ns && rgm_stack_of_sample(facts->view, sample) >= 0;
+    return rgm_verdict_is_of_driver(facts, sample) && time >= facts->start_ns && time <= facts->end_ns &&
+           rgm_stack_of_sample(facts->view, sample) >= 0;
 }
 
 // Sums over the window: what the program and its children used, what there was, what of that computed for

@@ -99,8 +99,32 @@ done:
 
 // --- the thread that drives the program -------------------------------------------------------------------
 
-// That of the steps, else the one whose spans last longest together; of several the first.
-static int32_t driving_lane(const rgm_verdict_facts *facts) {
+// From the first sample of each lane's thread to its last.
+static rgm_status find_sampled(const rgm_view *view, int64_t **out, rgm_error *err) {
+    const rgm_samples *samples = &view->run->samples;
+    int64_t *first = NULL, *length = NULL;
+    rgm_status status = RGM_OK;
+    RGM_GOTO(RGM_ROWS(length, view->n_lanes, err));
+    RGM_GOTO(RGM_ROWS(first, view->n_lanes, err));
+    for (size_t lane = 0; lane < view->n_lanes; lane++) first[lane] = -1, length[lane] = 0;
+    for (size_t i = 0; i < samples->rows; i++) {
+        int32_t lane = RGM_CELL(samples, lane, i, -1);
+        if (lane < 0 || (size_t)lane >= view->n_lanes) continue;
+        int64_t time = samples->time_ns[i]; // in order
+        if (first[lane] < 0) first[lane] = time;
+        if (time - first[lane] > length[lane]) length[lane] = time - first[lane];
+    }
+    *out = length;
+    length = NULL;
+done:
+    rgm_free(first);
+    rgm_free(length);
+    return status;
+}
+
+// That of the steps, else the one that was there longest: by its samples, or by its spans together. Of
+// several the first. sampled: as find_sampled tells it.
+static int32_t driving_lane(const rgm_verdict_facts *facts, const int64_t *sampled) {
     const rgm_view *view = facts->view;
     int32_t best = -1;
     int64_t most = -1;
@@ -117,7 +141,7 @@ static int32_t driving_lane(const rgm_verdict_facts *facts) {
             until = end;
         }
         if (with_steps && !steps) continue;
-        int64_t weight = steps ? steps : total;
+        int64_t weight = steps ? steps : total > sampled[lane] ? total : sampled[lane];
         if ((steps && !with_steps) || weight > most) {
             best = (int32_t)lane;
             most = weight;
@@ -169,13 +193,22 @@ static bool of_one_process(const rgm_run *run) {
     return true;
 }
 
+bool rgm_verdict_is_of_driver(const rgm_verdict_facts *facts, size_t sample) {
+    const rgm_run *run = facts->view->run;
+    int32_t lane = RGM_CELL(&run->samples, lane, sample, -1);
+    if (RGM_CELL(&run->samples, thread, sample, -1) != facts->thread) return false;
+    if (lane < 0 || facts->lane < 0 || !run->lanes.rows) return true;
+    return RGM_CELL(&run->lanes, process, lane, -1) == RGM_CELL(&run->lanes, process, facts->lane, -1) &&
+           RGM_CELL(&run->lanes, rank, lane, -1) == RGM_CELL(&run->lanes, rank, facts->lane, -1);
+}
+
 static void reach(rgm_verdict_facts *facts, int64_t start, int64_t end) {
     if (start < facts->start_ns) facts->start_ns = start;
     if (end > facts->end_ns) facts->end_ns = end;
 }
 
-// All steps, where there are enough to be the program; else everything that was recorded of its process, of
-// one without scopes its thread's samples.
+// All steps, where there are enough to be the program; else everything that was recorded of its process: its
+// scopes, and the samples of its thread, which was there before the first of them and after the last.
 static void find_window(rgm_verdict_facts *facts) {
     const rgm_view *view = facts->view;
     facts->start_ns = INT64_MAX, facts->end_ns = INT64_MIN;
@@ -187,9 +220,8 @@ static void find_window(rgm_verdict_facts *facts) {
     }
     if (!by_steps) facts->n_steps = 0;
     const rgm_samples *samples = &view->run->samples;
-    for (size_t i = 0; i < samples->rows && !view->n_spans; i++)
-        if (RGM_CELL(samples, thread, i, -1) == facts->thread)
-            reach(facts, samples->time_ns[i], samples->time_ns[i]);
+    for (size_t i = 0; i < samples->rows && !by_steps; i++)
+        if (rgm_verdict_is_of_driver(facts, i)) reach(facts, samples->time_ns[i], samples->time_ns[i]);
     if (facts->end_ns < facts->start_ns) facts->start_ns = facts->end_ns = 0;
 }
 
@@ -197,8 +229,11 @@ rgm_status rgm_verdict_facts_init(rgm_verdict_facts *facts, const rgm_view *view
                                   rgm_error *err) {
     *facts = (rgm_verdict_facts){.view = view, .policy = policy, .lane = -1, .thread = -1};
     for (int i = 0; i < RGM_CAUSE_COUNT; i++) facts->causes[i] = RGM_NO_CAUSE_TIME;
+    int64_t *sampled = NULL;
     RGM_TRY(find_roles(facts, err));
-    facts->lane = driving_lane(facts);
+    RGM_TRY(find_sampled(view, &sampled, err));
+    facts->lane = driving_lane(facts, sampled);
+    rgm_free(sampled);
     if (facts->lane >= 0) {
         facts->thread = view->run->lanes.rows ? RGM_CELL(&view->run->lanes, thread, facts->lane, -1)
                                               : sampled_thread(view->run);

@@ -76,6 +76,9 @@ static inline int64_t rgm_verdict_inside(const rgm_verdict_facts *facts, size_t 
     return end > start ? end - start : 0;
 }
 
+// Whether a sample is of the driving thread; ranks on several machines may have threads of one number.
+bool rgm_verdict_is_of_driver(const rgm_verdict_facts *facts, size_t sample);
+
 // The part of the window that an interval that ended at `time` has in it, 0 to 1 of the interval.
 double rgm_verdict_part(const rgm_verdict_facts *facts, int64_t time, int64_t interval);
 

@@ -123,7 +123,9 @@ static void set_calls_of_the_system(rgm_verdict_facts *facts, double part) {
 // that waits for answers has sent and received there.
 static void explain_kernel_time(rgm_verdict_facts *facts) {
     kernel_time k = look_at_kernel(facts);
-    if (!(k.seconds > 0) || !(k.spent > 0)) return;
+    // What was looked at for a moment only says nothing of the rest.
+    double settled = (double)(facts->end_ns - facts->settled_ns) * 1e-9;
+    if (!(k.spent > 0) || !(k.seconds > facts->policy->verdict_looked_at * settled)) return;
     double had = fmin(k.seconds, k.spent * 1e-9);
     if (k.at_most >= k.system && k.faults / had >= facts->policy->verdict_faults)
         move_kernel_time(facts, &k, RGM_CAUSE_PAGE_FAULTS, -1, k.faults);

@@ -10,14 +10,15 @@ from time import perf_counter_ns
 from typing import Any, ParamSpec, TypeVar, overload
 
 from . import _core
-from .capture import backend, counting, decorated, device_memory, kernels, lifetime, rates, recording, streams
+from .capture import backend, counting, decorated, device_memory, kernels, lifetime, rates, recording, stated, streams
 from .capture.asked import Asked
 from .capture.devices import Devices
 from .capture.structure import attachment
+from .capture.takeover import Signature, profiler_for
+from .public.results import Results
 from .public.run import Run
 from .regime.methods import OperationMethods
 from .run import cost
-from .run.records import ProfileEntry, ProfileSummary
 from .system import description, gpus
 from .system.cgroup import throttling_folders
 
@@ -27,7 +28,7 @@ R = TypeVar("R")
 RECORD_VARIABLE = recording.FILE
 
 
-class GPUProfiler(OperationMethods, _core.Profiler):
+class GPUProfiler(Results, OperationMethods, _core.Profiler):
     """Records blocks of code with their time, memory and nesting.
 
     ::
@@ -92,6 +93,13 @@ class GPUProfiler(OperationMethods, _core.Profiler):
     the child starts empty, with its own file PATH.PID.
     """
 
+    __signature__ = Signature()
+    _place: recording.StandIn | None = None  # which this one has taken, to be given back
+
+    def __new__(cls, *arguments: Any, **options: Any) -> "GPUProfiler":
+        going_on = profiler_for(arguments, options) if cls is GPUProfiler else None
+        return going_on or super().__new__(cls)
+
     def __init__(
         self,
         enabled: bool = True,
@@ -118,32 +126,35 @@ class GPUProfiler(OperationMethods, _core.Profiler):
         **options: int,
     ) -> None:
         begun = perf_counter_ns()
-        record_file = recording.next_file() if path is None else None
+        goes_on = self._place is not None
+        rates.check_rate(sample_rate)
+        self.device_id = gpus.ordinal_of(device_id)
+        if path is None and not goes_on:
+            self._place = recording.make_room()
+        record_file = recording.next_file() if path is None and not goes_on else None
         asked = Asked(
             sample_rate=sample_rate, seed=seed, track_memory=track_memory, memory_interval_ms=memory_interval_ms,
             profile_kernels=profile_kernels, telemetry=telemetry, counters=counters, stalls=stalls, witness=witness,
             stacks=stacks, allocations=allocations, structure=structure, budget=budget, options=options,
         )  # fmt: skip
-        if record_file:
+        if record_file or goes_on:
             asked.fill(recording.options())
         self.sample_rate = rates.check_rate(asked.sample_rate)
-        self.device_id = gpus.ordinal_of(device_id)
         self.force_recalibration = force_recalibration
         self.enable_detailed_metrics = enable_detailed_metrics
         self.track_memory = asked.track_memory
         self.device_timing = device_timing
         self._asked = asked
         self._stands_in = recording.standing_in
-        self._lock = threading.Lock()
-        self._cached: tuple[object, Run] | None = None
         self._memory_probe = device_memory.TorchMemoryProbe() if self.track_memory else None
-        # What is done in the program's threads outside scopes, in nanoseconds; the core measures what scopes do.
-        self._spent = {"starting": 0, "collecting": 0}
-        self._service_before_reset = 0
-        self._open_session(path, record_file)
-        self._devices = Devices(self, asked, self.device_id)
-        self._structure = attachment.attach(self) if asked.structure else None
-        self._announce(begun)
+        if goes_on:
+            self._go_on()
+        else:
+            try:
+                self._begin(begun, path, record_file)
+            except BaseException:
+                self._give_place_back()
+                raise
         self.enabled = enabled
         lifetime.made.add(self)
         self._show_warning()
@@ -151,6 +162,17 @@ class GPUProfiler(OperationMethods, _core.Profiler):
             self._print_calibration()
         if record_file:
             recording.take_turns()
+
+    def _begin(self, begun: int, path: str | os.PathLike[str] | None, record_file: str | None) -> None:
+        self._lock = threading.Lock()
+        self._cached: tuple[object, Run] | None = None
+        # What is done in the program's threads outside scopes, in nanoseconds; the core measures what scopes do.
+        self._spent = {"starting": 0, "collecting": 0}
+        self._service_before_reset = 0
+        self._open_session(path, record_file)
+        self._devices = Devices(self, self._asked, self.device_id)
+        self._structure = attachment.attach(self) if self._asked.structure else None
+        self._announce(begun)
 
     def _open_session(self, path: str | os.PathLike[str] | None, record_file: str | None) -> None:
         """Begin the session: in the file of `regimeter record` where there is one, else in the path's or in memory."""
@@ -163,20 +185,29 @@ class GPUProfiler(OperationMethods, _core.Profiler):
             if not record_file:
                 raise
             # The program did not ask for the file, so it must not fail for it.
-            warnings.warn(f"{error}; recording continues in memory", RuntimeWarning, stacklevel=4)
+            warnings.warn(f"{error}; recording continues in memory", RuntimeWarning, stacklevel=5)
             self._open(None, self._session)
         self._count_reason = counting.start(self) if record_file else None
         for folder in throttling_folders() if self._asked.witness else ():
             self._control_group(folder)
         if self._count_reason == "":  # what a look allocates moves what the program allocates next
             self.enable_detailed_metrics = False
-        self._set_probes(
-            backend.detect if self.enable_detailed_metrics else None, self._memory_probe, self.track_memory
-        )
+        self._set_out()
+
+    def _set_out(self) -> None:
+        """Let scopes do what they are asked for."""
+        detect = backend.detect if self.enable_detailed_metrics else None
+        self._set_probes(detect, self._memory_probe, self.track_memory)
         # Where no GPU can turn up scopes do not even ask.
         self._device_timing(self.device_timing and gpus.possible(), streams.find, streams.handle)
         if self.sample_rate < 1.0:
             self._set_sampling(self.sample_rate)
+
+    def _go_on(self) -> None:
+        """Go on as a profiler of the program, with the session that stood in for it."""
+        self._set_out()
+        self.set_detailed_metrics(self.enable_detailed_metrics)
+        self._send_environment()
 
     def _announce(self, begun: int) -> None:
         """Tell the recording what it is of, and the user what of it cannot be had."""
@@ -184,12 +215,12 @@ class GPUProfiler(OperationMethods, _core.Profiler):
         described = self._send_environment()
         missing = described["device"]["device_id_reason"] if described["gpus"].get("devices") else ""
         if missing:
-            warnings.warn(missing, RuntimeWarning, stacklevel=3)
+            warnings.warn(missing, RuntimeWarning, stacklevel=4)
         self._spent["starting"] = perf_counter_ns() - begun
         if self._session["stacks_interval_ns"] and self._stacks_reason():
-            warnings.warn(f"stacks are not sampled: {self._stacks_reason()}", RuntimeWarning, stacklevel=3)
+            warnings.warn(f"stacks are not sampled: {self._stacks_reason()}", RuntimeWarning, stacklevel=4)
         elif self._session["allocations_bytes"] and _core.heap_reason():
-            warnings.warn(f"allocations are not watched: {_core.heap_reason()}", RuntimeWarning, stacklevel=3)
+            warnings.warn(f"allocations are not watched: {_core.heap_reason()}", RuntimeWarning, stacklevel=4)
 
     # --- recording -----------------------------------------------------------------------------------------
 
@@ -292,44 +323,6 @@ class GPUProfiler(OperationMethods, _core.Profiler):
         self._show_warning()
         return run
 
-    def get_entries(self) -> list[ProfileEntry]:
-        """Return one entry per recorded block, in order of start."""
-        return self.run().get_entries()
-
-    def get_summary(self) -> dict[str, ProfileSummary]:
-        """Return statistics by operation, most exclusive time first."""
-        return self.run().get_summary()
-
-    def get_bottlenecks(self, top_n: int = 5) -> list[ProfileSummary]:
-        """Return the operations with the most exclusive time. ValueError for a negative top_n."""
-        return self.run().get_bottlenecks(top_n)
-
-    def print_summary(self, top_n: int = 10) -> None:
-        """Print a table of the operations, and what the profiler itself cost."""
-        from .run.summary_text import print_summary  # with NumPy, 100 ms: no program that records begins with it
-
-        print_summary(self.run(), top_n)
-
-    def print_bottlenecks(self, top_n: int = 5) -> None:
-        """Print the operations with the most exclusive time."""
-        from .run.summary_text import print_bottlenecks  # as above
-
-        print_bottlenecks(self.run(), top_n)
-
-    def export_json(self, path: str | os.PathLike[str]) -> None:
-        """Write entries, summary and environment as JSON, atomically."""
-        self.run().export_json(path)
-
-    def write_html(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        title: str | None = None,
-        progress: Callable[[str, float], None] | None = None,
-    ) -> None:
-        """Write the self-contained HTML report, atomically; progress as of ``Run.write_html``."""
-        self.run().write_html(path, title=title, progress=progress)
-
     def reset(self) -> None:
         """Forget everything recorded so far."""
         with self._lock:
@@ -372,6 +365,12 @@ class GPUProfiler(OperationMethods, _core.Profiler):
             self._send_environment()
             self._stop()
         self._show_warning()
+        self._give_place_back()
+
+    def _give_place_back(self) -> None:
+        place, self._place = self._place, None
+        if place is not None:
+            place.come_back()
 
     def __enter__(self) -> "GPUProfiler":
         return self
@@ -380,34 +379,7 @@ class GPUProfiler(OperationMethods, _core.Profiler):
         self.close()
 
     def _send_environment(self, stats: dict[str, Any] | None = None) -> dict[str, Any]:
-        stats = stats or self._stats()
-        described = description.describe()
-        described["clock"] = _core.clock_name()
-        described["sample_rate"] = self.sample_rate
-        described["skipped"] = self._skipped()
-        described |= counting.describe(self._count_reason)
-        described |= {"stand_in": True} if self._stands_in else {}
-        described |= recording.describe()
-        interval_ns = self._session["stacks_interval_ns"]
-        described["stacks"] = {"hz": 1e9 / interval_ns if interval_ns else 0.0, "reason": self._stacks_reason()}
-        if self._session["budget_ppm"]:
-            described["budget"] = {"share": self._session["budget_ppm"] / 1e6, "one_in": stats["one_in"]}
-        if self._session["allocations_bytes"]:
-            described["allocations"] = {"bytes": self._session["allocations_bytes"], "reason": _core.heap_reason()}
-        described["device"] = timing = streams.describe(self._device_state(), asked=self.device_timing)
-        timing.pop("service_cpu_ns", None)
-        described["cost"] = {
-            "per_scope_ns": self._cost_ns,
-            "service_cpu_ns": self._service_cpu_ns(stats) - self._service_before_reset,
-            "device_ns": timing.pop("scope_ns", 0) * timing.get("begun", 0),
-            "parts_ns": stats["own_ns"] | self._spent,
-        }
-        described["device"].update(self._devices.describe(self))
-        described["structure"] = attachment.describe(self._structure, self._asked.structure)
-        reason = device_memory.reason()
-        described["device"]["device_id"] = self.device_id
-        described["device"]["device_id_reason"] = gpus.missing(self.device_id, described["gpus"])
-        described["device"]["memory_reason"] = reason if self.track_memory else reason or "track_memory is off"
+        described = stated.describe(self, stats or self._stats())
         self._environment(description.encode(described))
         return described
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ..profiler import GPUProfiler
 
 made: "weakref.WeakSet[GPUProfiler]" = weakref.WeakSet()
+ending = False  # the process is about to
 
 
 def show_warnings() -> None:
@@ -29,6 +30,8 @@ def show_warnings() -> None:
 
 @atexit.register
 def _close_all() -> None:
+    global ending
+    ending = True
     for profiler in list(made):
         profiler.close()
 

@@ -2,8 +2,9 @@
 """What ``regimeter record`` tells the program that it runs, and which file each profiler of it writes.
 
 The first profiler of the program that names no file of its own writes RUN, the next ones RUN.2, RUN.3 and so on
-(MAX_FILES in all, further ones stay in memory). In a process that the program has forked or spawned the process id
-is appended: RUN.PID, RUN.2.PID; of a rank that torchrun has started its number: RUN.rank0.
+(MAX_FILES in all, further ones stay in memory). While the program has none, one stands in for it
+(:mod:`regimeter.public.standin`), whose place and file the next one takes. In a process that the program has forked or
+spawned the process id is appended: RUN.PID, RUN.2.PID; of a rank that torchrun has started its number: RUN.rank0.
 A profiler that exists at a fork follows the same rule in the child.
 """
 
@@ -11,11 +12,13 @@ import contextlib
 import json
 import os
 import re
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from .. import _core
 from ..system import gpus
+
+if TYPE_CHECKING:
+    from ..profiler import GPUProfiler
 
 FILE = "REGIMETER_RECORD"
 OWNER = "REGIMETER_RECORD_OWNER"
@@ -27,18 +30,54 @@ MAX_FILES = 16
 
 standing_in = False  # a profiler that is made now stands in for one of the program
 _taken = 0
-_waiting: Callable[[], None] | None = None
+_standing: "StandIn | None" = None
 _joined = False
+
+
+class StandIn(Protocol):
+    """What stands in for a profiler of the program."""
+
+    def hand_over(self) -> "GPUProfiler | None":
+        """Return its profiler, which becomes that of the program and goes on; None where it has gone already."""
+
+    def give_way(self) -> None:
+        """End its recording, whose file is handed out again."""
+
+    def come_back(self) -> None:
+        """Stand in again, for a program that has closed its profiler and goes on."""
+
+
+def stand_in(place: StandIn) -> None:
+    """Let it make way, or hand over, when the next profiler of the program is made."""
+    global _standing
+    _standing = place
+
+
+def has_stand_in() -> bool:
+    """Return whether something stands in for the program's next profiler."""
+    return _standing is not None
+
+
+def standing() -> StandIn | None:
+    """Return what stands in, once: to the profiler that takes its place."""
+    global _standing
+    found, _standing = _standing, None
+    return found
+
+
+def make_room() -> StandIn | None:
+    """Return what has stood in and has given way to a profiler that records anew; None for nothing."""
+    place = standing()
+    if place is not None:
+        place.give_way()
+    return place
 
 
 def next_file() -> str | None:
     """Return the file for one more profiler of this process, None when it should record in memory."""
-    global _taken, _waiting
-    waiting, _waiting = _waiting, None
-    if waiting is not None:
-        waiting()
+    global _taken
     run = os.environ.get(FILE)
-    if not run or _taken >= MAX_FILES:
+    if not run or not may_have_more():
         return None
     # Set by `regimeter record`; where the user has set FILE by hand, the first process to come here owns it.
     if not os.environ.get(OWNER, "").endswith(f" {run}"):
@@ -74,10 +113,9 @@ def is_owner() -> bool:
     return bool(run) and os.environ.get(OWNER) == owner_of(str(run))
 
 
-def on_next_file(call: Callable[[], None]) -> None:
-    """Call once, before the next file is handed out."""
-    global _waiting
-    _waiting = call
+def may_have_more() -> bool:
+    """Return whether there is a file for one more profiler."""
+    return _taken < MAX_FILES
 
 
 def give_back() -> None:

@@ -17,7 +17,7 @@ from ..public.run import Run, load
 from ..report.verdict import print_verdict, verdict_data
 from ..run.environment import drawn_bytes
 from ..run.inputs import HEAD_BYTES, is_recording
-from ..run.processes import merge_processes, program_of
+from ..run.processes import merge_processes, process_of, program_of, with_scope
 from ..run.summary_text import print_summary
 from ..system.description import OF_THE_PROGRAM, describe, encode
 from ..system.text import amount, count, duration
@@ -29,6 +29,7 @@ from .supervise import Outcome
 
 TOP = 5
 NAMED_FILES = 12
+FEWEST_SAMPLES = 10  # of a program that goes on after it has closed its profiler: with fewer it was about to end
 UNWRITTEN_NS = 1_000_000_000  # a recording is written ten times a second
 FOREIGN = "is another file now, which was not written over"
 
@@ -186,10 +187,12 @@ def _ending(outcome: Outcome) -> str:
 
 def whole_program(found: Run, outcome: Outcome, command: list[str], name: str) -> Run:
     """Return a run of one scope, the program from start to end, with its memory; anomalies of `found` are kept."""
+    flags = _core.DEVICES.index("cpu") << 8 | (_core.FLAG_FAILED if outcome.failed else 0)
+    if len(found.samples):  # its profiler recorded, and no scope: that of the program goes around what was sampled
+        return with_scope(found, name, flags)
     strings = ["", name, "MainThread"]
     anomalies = found.tables.anomalies
     details = [found.string(detail) for detail in anomalies.column("detail").tolist()]
-    flags = _core.DEVICES.index("cpu") << 8 | (_core.FLAG_FAILED if outcome.failed else 0)
     sampled = outcome.samples
     memory = {"time_ns": sampled.time_ns, "bytes": sampled.bytes, "device": array("h", [-1]) * len(sampled.bytes)}
     tables: dict[str, dict[str, Any]] = {
@@ -259,6 +262,13 @@ def _joined(files: list[str]) -> Run | None:
         return None
 
 
+def _tells_nothing(found: Run) -> bool:
+    """Return whether a further recording has nothing in it: no scope of the program, and no or hardly a sample."""
+    program = program_of(found)
+    follows = found.environment.get("stand_in") and program is not None and program[0] == process_of(found)
+    return len(found.samples) < FEWEST_SAMPLES if follows else not len(found.spans) and not len(found.samples)
+
+
 def _describe_other(path: str) -> tuple[str, Run | None]:
     """Say what another process or profiler of the program left, and its run where it can be read; one without a scope
     is removed, and '' returned."""
@@ -276,7 +286,7 @@ def _describe_other(path: str) -> tuple[str, Run | None]:
             found, note = load(path, recover=True), f"; {next_step('recover', path, '-o', 'OUT')} keeps what is intact"
         except _core.FormatError:
             return "unreadable", None
-    if not len(found.spans) and not len(found.samples):
+    if _tells_nothing(found):
         with contextlib.suppress(OSError):
             os.unlink(path)
         return "", None

@@ -40,7 +40,7 @@ program that name no file write RUN: the first one RUN itself, further ones RUN.
 spawned processes RUN.PID, of ranks that torchrun starts RUN.rankN. COMMAND is an installed one of Python, such as
 torchrun, pytest or accelerate.
 A program without any scope is recorded as one scope. The call stacks of its threads are
-sampled 100 times a second, and its kernels traced from its first use of CUDA on.
+sampled 100 times a second from its first line to its last, and its kernels traced from its first use of CUDA on.
 What is printed here goes to standard error.
 """
 

@@ -45,24 +45,41 @@ def process_of(run: "Run") -> int:
 def merge_processes(runs: Sequence["Run"]) -> "Run":
     """Return the recordings of one program's processes as one run on the clock of the first, which they share.
 
-    The process that was started first comes first, and is the program: its environment, its pressure and the looks at
+    The process that was started first comes first, and is the program: its environment, its pressure and its looks at
     the machine are the run's. Each thread with samples gets a lane of its process. Of several recordings of one process
-    the samples of the first count. Whether it is complete is what the program's own recording says: a pool ends its
-    processes by a signal. The runs are left as they are. ValueError when there is none.
+    at a time the samples of the first count. Whether it is complete is what the program's own recording says: a pool
+    ends its processes by a signal. The runs are left as they are. ValueError when there is none.
     """
     owner = next((program[0] for run in runs if (program := program_of(run))), -1)
     ordered = sorted(runs, key=lambda run: (process_of(run) != owner, run.start_ns))
-    seen: set[int] = set()
+    until: dict[int, int] = {}  # when what was recorded of a process ends
     parts = []
-    for place, run in enumerate(ordered):
-        without: tuple[str, ...] = () if place == 0 else MACHINE
-        if process_of(run) in seen:
-            without = (*without, "samples", "stacks")
-        parts.append(_with_lanes(run, without, complete=run.complete or place > 0))
-        seen.add(process_of(run))
+    for run in ordered:
+        process, first = process_of(run), not until
+        without: tuple[str, ...] = () if first or process == process_of(ordered[0]) else MACHINE
+        if run.start_ns < until.get(process, run.start_ns):
+            without = (*MACHINE, "samples", "stacks")
+        else:
+            until[process] = run.end_ns
+        parts.append(_with_lanes(run, without, complete=run.complete or not first))
     if not parts:
         raise ValueError("there is no run to merge")
     return type(parts[0])._merge(parts, [0] * len(parts), True)
+
+
+def with_scope(run: "Run", name: str, flags: int) -> "Run":
+    """Return a copy of a run without scopes that has one of all its time, on the first thread that was sampled."""
+    laned = _with_lanes(run, (), complete=run.complete)
+    threads, process = laned.lanes.thread.tolist(), process_of(run)
+    tables, strings = tables_of(laned), laned.strings
+    tables["spans"] = {
+        "start_ns": array("q", [run.start_ns]),
+        "duration_ns": array("q", [run.end_ns - run.start_ns]),
+        "name": array("I", [len(strings)]),
+        "lane": array("I", [threads.index(process) if process in threads else 0]),
+        "flags": array("I", [flags]),
+    }
+    return build(laned, [*strings, name], tables)
 
 
 def _with_lanes(run: "Run", without: tuple[str, ...], *, complete: bool) -> "Run":

@@ -25,7 +25,7 @@ _VERSIONS = (
 )
 # Of the input itself; all other anomalies say something of what was recorded.
 DAMAGE = frozenset(("truncated", "trailing_bytes", "invalid_json", "corrupt_bytes", "bad_event", "unfinished"))
-RECORDED = ("live", "journal", "run", "export")  # sources of runs that our own profiler recorded
+RECORDED = ("live", "journal", "record", "run", "export")  # sources of runs that our own profiler recorded
 _ON = ("record_shapes", "with_stack", "profile_memory", "with_flops", "with_modules")
 
 

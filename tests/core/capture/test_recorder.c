@@ -196,6 +196,51 @@ TEST(a_scope_may_end_on_another_thread) {
     rgm_run_free(run);
 }
 
+static void forget_shared(rgm_session *session, int number) {
+    (void)number;
+    rgm_recorder_forget(recorder_of(session), shared.frame, shared.seq);
+}
+
+TEST(what_was_in_a_scope_that_is_forgotten_stands_by_itself) {
+    rgm_session *s = session_fake();
+    shared = scope_begin(s, "forgotten");
+    rgm_clock_fake_advance(1000);
+    scopes(s, "before", 1);
+    open_scope across = scope_begin(s, "across");
+    rgm_clock_fake_advance(1000);
+    forget_shared(s, 0);
+    forget_shared(s, 0); // it is no more
+    rgm_clock_fake_advance(1000);
+    scopes(s, "inside", 1);
+    scope_end(s, across);
+    scopes(s, "after", 1);
+    rgm_session_stats stats;
+    rgm_session_get_stats(s, &stats);
+    CHECK_EQ_I64(stats.lost, 0);
+    rgm_run *run = session_fake_finish(s);
+    REQUIRE(run && run->spans.rows == 4);
+    run_check_sound(run, true);
+    CHECK_EQ_I64(run->spans.parent[span_of(run, "before")], -1);
+    CHECK_EQ_I64(run->spans.parent[span_of(run, "across")], -1);
+    CHECK_EQ_I64(run->spans.parent[span_of(run, "inside")], span_of(run, "across"));
+    CHECK_EQ_I64(run->spans.parent[span_of(run, "after")], -1);
+    CHECK_EQ_I64(run->anomalies.rows, 0);
+    rgm_run_free(run);
+}
+
+TEST(a_scope_may_be_forgotten_on_another_thread) {
+    rgm_session *s = session_fake();
+    shared = scope_begin(s, "forgotten");
+    on_thread(s, forget_shared);
+    rgm_clock_fake_advance(1000);
+    scopes(s, "after", 1);
+    rgm_run *run = session_fake_finish(s);
+    REQUIRE(run && run->spans.rows == 1);
+    CHECK_EQ_I64(run->spans.parent[span_of(run, "after")], -1);
+    CHECK_EQ_I64(run->anomalies.rows, 0);
+    rgm_run_free(run);
+}
+
 TEST(more_frames_than_one_slab) {
     enum { DEPTH = RGM_FRAMES_PER_SLAB * 3 + 5 };
     rgm_session *s = session_fake();

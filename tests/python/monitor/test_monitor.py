@@ -61,15 +61,16 @@ def test_what_prometheus_is_told(watched: Watched) -> None:
         urllib.request.urlopen(watched.url, timeout=60)
 
 
-def test_the_recording_that_stood_in_is_not_counted(tmp_path: Path) -> None:
-    """Until the program makes a profiler, another records it; what that one saw was counted where a look fell on it."""
-    program = """
+@pytest.mark.parametrize(("options", "kept"), [("", 1), ("seed=1", 0)])
+def test_what_stood_in_is_counted_where_the_programs_profiler_goes_on_with_it(options, kept, tmp_path: Path) -> None:
+    """One that begins the recording anew has not what was counted before, where a look fell on it."""
+    program = f"""
         import gc, sys
         gc.collect()  # a scope
         print("recorded", flush=True)
         sys.stdin.readline()
         import regimeter
-        with regimeter.profile("own", device="cpu"):
+        with regimeter.GPUProfiler({options}).profile("own", device="cpu"):
             pass
         print("recorded", flush=True)
         sys.stdin.readline()
@@ -81,7 +82,7 @@ def test_the_recording_that_stood_in_is_not_counted(tmp_path: Path) -> None:
     watched.process.stdin.flush()
     found = watched.until(1, operation="own")
     watched.end()
-    assert found["regimeter_scopes_total", ()] == len(load(watched.run).spans) == 1
+    assert found["regimeter_scopes_total", ()] == len(load(watched.run).spans) == 1 + kept
 
 
 def test_a_signal_reaches_the_program_and_ends_us_alike(watched: Watched) -> None:

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A program that has a profiler of its own is recorded from its first line to its last all the same."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from recorded_program import names
+
+import regimeter
+from regimeter import _core
+
+# Sleeps that long in each of three functions; the scope of its own is around the one in the middle.
+PARTS = ("before", "inside", "after")
+SLEEPS = "import time, regimeter\n" + "".join(f"def {part}():\n    time.sleep(0.25)\n" for part in PARTS)
+USES = {
+    "the profiler of the process": "with regimeter.profile('own', device='cpu'):\n    inside()\nafter()\n",
+    "one that is closed": (
+        "with regimeter.GPUProfiler() as profiler, profiler.profile('own', device='cpu'):\n    inside()\n"
+        "print([entry.operation for entry in profiler.get_entries()])\nafter()\n"
+    ),
+    "one that nobody holds": (
+        "def main():\n    with regimeter.GPUProfiler().profile('own', device='cpu'):\n        inside()\n"
+        "main()\nafter()\n"
+    ),
+    "one that is off": (
+        "profiler = regimeter.GPUProfiler(enabled=False)\n"
+        "with profiler.profile('own', device='cpu'):\n    inside()\nafter()\n"
+    ),
+    "one that was refused": (
+        "for wrong in ({'sample_rate': 2}, {'device_id': -1}, {'stacks': -1, 'seed': 1}):\n"
+        "    try:\n        regimeter.GPUProfiler(**wrong)\n    except ValueError:\n        pass\n"
+        "with regimeter.profile('own', device='cpu'):\n    inside()\nafter()\n"
+    ),
+    "two, the first is closed": (
+        "for _ in range(2):\n    with regimeter.GPUProfiler(track_memory=True) as profiler:\n"
+        "        with profiler.profile('own', device='cpu'):\n            inside()\n    after()\n"
+    ),
+    "one of another thread": (
+        "import threading\ndef work():\n    with regimeter.profile('own', device='cpu'):\n        inside()\n"
+        "thread = threading.Thread(target=work)\nthread.start()\nthread.join()\nafter()\n"
+    ),
+}
+
+
+def parts_of(run: regimeter.Run) -> dict[str, int]:
+    """Count the samples in each of the program's functions."""
+    stacks, found = run.tables.stacks, dict.fromkeys(PARTS, 0)
+    functions, parents = stacks.function.tolist(), stacks.parent.tolist()
+    for stack in run.samples.stack.tolist():
+        while stack >= 0:
+            if (name := run.string(functions[stack])) in found:
+                found[name] += 1
+            stack = parents[stack]
+    return found
+
+
+def whole(folder: Path) -> regimeter.Run:
+    """Read all recordings of the program as one."""
+    files = sorted(folder.glob("run.rgm*"))
+    return regimeter.load(files if len(files) > 1 else files[0])
+
+
+@pytest.mark.parametrize("use", USES)
+def test_what_the_program_does_beside_its_scopes_is_recorded(use: str, program: Any, record_warm: Any, tmp_path: Path):
+    done = record_warm(program(f"{SLEEPS}before()\n{USES[use]}"))
+    assert done.returncode == 0, done.stderr
+    run, printed = whole(tmp_path), " ".join(done.stdout.split())
+    assert min(parts_of(run).values()) >= 5, use
+    own = [name for name in names(run) if name != "prog.py"]
+    assert own == ["own"] * {"one that is off": 0, "two, the first is closed": 2}.get(use, 1)
+    assert not {"orphan_parents", "lost_scopes"} & {row["code"] for row in run.anomaly_list()}
+    verdict = run.verdict()
+    assert verdict is not None
+    assert (verdict.cause, verdict.causes[0].share) == ("sleep", pytest.approx(1, abs=0.25))
+    assert verdict.window_ms >= 700
+    assert "sleeps" in " ".join(done.stderr.split()) or "sleeps" in printed
+    if use == "one that is closed":  # it has its own scopes, and no other
+        assert done.stdout.startswith("['own']\n")
+
+
+def test_its_own_file_has_its_scopes_and_no_other(program, record_warm, tmp_path):
+    record_warm(program(f"{SLEEPS}before()\n{USES['the profiler of the process']}"))
+    assert names(regimeter.load(tmp_path / "run.rgm")) == ["own"]
+    assert [path.name for path in tmp_path.glob("run.rgm*")] == ["run.rgm"]
+
+
+def test_a_program_that_ends_with_its_profiler_leaves_one_file(program, record_warm, tmp_path):
+    record_warm(
+        program(SLEEPS + "with regimeter.GPUProfiler() as own, own.profile('own', device='cpu'):\n    inside()\n")
+    )
+    assert [path.name for path in tmp_path.glob("run.rgm*")] == ["run.rgm"]
+
+
+def test_options_that_a_session_learns_are_kept(program, record_warm, tmp_path):
+    """Those of the program's profiler count from then on."""
+    record_warm(
+        program(
+            SLEEPS
+            + "profiler = regimeter.GPUProfiler(sample_rate=0.0, track_memory=True, enable_detailed_metrics=False)\n"
+            "assert (profiler.sample_rate, profiler.track_memory) == (0.0, True)\n"
+            "for _ in range(5):\n    with profiler.profile('left out', device='cpu'):\n        pass\n"
+            "profiler.set_sample_rate(1.0)\nwith profiler.profile('own', device='cpu'):\n    inside()\n"
+        )
+    )
+    run = regimeter.load(tmp_path / "run.rgm")
+    assert names(run) == ["own"]
+    assert {row["code"]: row["count"] for row in run.anomaly_list()}["sampled_out"] == 5
+    memory = run.tables.memory
+    assert {_core.MEMORY_ACTIONS[action] for action, span in zip(memory.action, memory.span, strict=True) if span >= 0}
+
+
+@pytest.mark.parametrize("options", ["seed=1", "stacks=500", "memory_interval_ms=0"])
+def test_what_a_session_cannot_learn_begins_the_recording_anew(options, program, record_warm, tmp_path):
+    use = (
+        f"with regimeter.GPUProfiler({options}) as own:\n    with own.profile('own', device='cpu'):\n        inside()\n"
+    )
+    record_warm(program(f"{SLEEPS}before()\n{use}after()\n"))
+    first = regimeter.load(tmp_path / "run.rgm")
+    assert names(first) == ["own"]
+    assert parts_of(first)["before"] == 0
+    assert min(count for part, count in parts_of(whole(tmp_path)).items() if part != "before") >= 5
+
+
+def test_a_subclass_begins_the_recording_anew(program, record_warm, tmp_path):
+    record_warm(
+        program(
+            SLEEPS + "class Named(regimeter.GPUProfiler):\n    def __init__(self, name):\n        super().__init__()\n"
+            "        self.name = name\nown = Named('mine')\n"
+            "assert own.name == 'mine'\nwith own.profile('own', device='cpu'):\n    inside()\n"
+        )
+    )
+    assert names(regimeter.load(tmp_path / "run.rgm")) == ["own"]
+
+
+def test_a_forked_process_has_a_recording_of_its_own(program, record_warm, tmp_path):
+    record_warm(
+        program(
+            SLEEPS + "import os\nchild = os.fork()\nif not child:\n"
+            "    with regimeter.profile('of the child', device='cpu'):\n        inside()\n"
+            "    regimeter.get_profiler().close()\n    os._exit(0)\nos.waitpid(child, 0)\n"
+            "with regimeter.profile('own', device='cpu'):\n    after()\n"
+        )
+    )
+    assert names(regimeter.load(tmp_path / "run.rgm")) == ["own"]
+    others = [regimeter.load(path) for path in tmp_path.glob("run.rgm.*")]
+    assert [names(run) for run in others] == [["of the child"]]
+
+
+def test_the_signature_is_that_of_its_arguments():
+    class Other(regimeter.GPUProfiler):
+        def __init__(self, name: str) -> None:
+            super().__init__()
+
+    import inspect
+
+    assert list(inspect.signature(regimeter.GPUProfiler).parameters)[:3] == [
+        "enabled",
+        "device_id",
+        "enable_detailed_metrics",
+    ]
+    assert list(inspect.signature(Other).parameters) == ["name"]
