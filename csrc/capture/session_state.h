@@ -60,6 +60,7 @@ struct rgm_session {
     rgm_bytes environment;
     char warning[600];
     bool stopped;
+    _Atomic(bool) without_roles; // snapshots are
     pthread_t drainer;
     bool drainer_running, drainer_stop;
     _Atomic(int64_t) drainer_cpu_ns;

@@ -88,6 +88,12 @@ static rgm_status feed_counters(rgm_session *session, rgm_builder *builder, rgm_
     return RGM_OK;
 }
 
+static rgm_status new_builder(const rgm_session *session, rgm_builder **builder, rgm_error *err) {
+    RGM_TRY(rgm_builder_new(builder, err));
+    if (atomic_load(&session->without_roles)) rgm_builder_leave_out_roles(*builder);
+    return RGM_OK;
+}
+
 static rgm_status read_journal(rgm_session *session, rgm_load_mode mode, rgm_builder **builder,
                                rgm_error *err) {
     char own[64];
@@ -95,7 +101,7 @@ static rgm_status read_journal(rgm_session *session, rgm_load_mode mode, rgm_bui
     rgm_frame_reader reader;
     rgm_builder_free(*builder);
     *builder = NULL;
-    RGM_TRY(rgm_builder_new(builder, err));
+    RGM_TRY(new_builder(session, builder, err));
     if (!rgm_journal_own_path(&session->journal, own, sizeof own)) return RGM_FORMAT; // nothing is left of it
     RGM_TRY(rgm_frame_open(&reader, own, mode, err));
     rgm_status status = rgm_journal_read(&reader, *builder, &complete, err);
@@ -115,19 +121,23 @@ static rgm_status feed_journal(rgm_session *session, rgm_builder **builder, rgm_
     if (status != RGM_FORMAT) return status;
     rgm_builder_free(*builder);
     *builder = NULL;
-    RGM_TRY(rgm_builder_new(builder, err));
+    RGM_TRY(new_builder(session, builder, err));
     return rgm_builder_note(*builder, RGM_ANOMALY_MISSING_BLOCKS, session->journal.series.next, err);
 }
 
 // Under the drain lock.
 static rgm_status collect(rgm_session *session, rgm_builder **builder, bool *stopped, rgm_error *err) {
     *stopped = rgm_session_is_stopped(session);
-    RGM_TRY(rgm_builder_new(builder, err));
+    RGM_TRY(new_builder(session, builder, err));
     rgm_session_drain(session, false);
     if (!*stopped) rgm_session_anchor(session, true);
     if (session->journal.length && !session->journal_void) RGM_TRY(feed_journal(session, builder, err));
     RGM_TRY(feed_memory(session, *builder, err));
     return feed_counters(session, *builder, err);
+}
+
+void rgm_session_leave_out_roles(rgm_session *session, bool leave) {
+    atomic_store(&session->without_roles, leave);
 }
 
 rgm_status rgm_session_snapshot(rgm_session *session, rgm_run **run, rgm_error *err) {

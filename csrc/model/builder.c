@@ -200,16 +200,39 @@ static rgm_status span_add(rgm_builder *builder, rgm_builder_stream *s, const rg
     return RGM_OK;
 }
 
+void rgm_builder_leave_out_roles(rgm_builder *builder) { builder->without_roles = true; }
+
+// What stood in a scope that has no row stands in the one around it: `parent`.
+static rgm_status leave_out(rgm_builder *builder, rgm_builder_stream *s, uint32_t seq, uint32_t parent,
+                            rgm_error *err) {
+    rgm_spans *spans = &builder->run->spans;
+    forget_open(s, seq);
+    s->last_span = RGM_WAITING_NONE;
+    for (int32_t child = rgm_waiting_take(&s->waiting, seq); child != RGM_WAITING_NONE;) {
+        int32_t following = -2 - spans->parent[child], next = RGM_WAITING_NONE;
+        spans->parent[child] = -1;
+        if (parent != RGM_RECORD_NO_PARENT) {
+            RGM_TRY(rgm_waiting_add(&s->waiting, parent, child, &next, err));
+            spans->parent[child] = -2 - next;
+        }
+        child = following;
+    }
+    return RGM_OK;
+}
+
+static bool has_role(const rgm_builder *builder, const rgm_record *record) {
+    return record->site < builder->sites.count &&
+           ((const rgm_site_row *)builder->sites.rows)[record->site].role;
+}
+
 rgm_status rgm_builder_scope(rgm_builder *builder, rgm_builder_stream *s, const rgm_record *record,
                              rgm_error *err) {
     int32_t row = 0;
     rgm_spans *spans = &builder->run->spans;
-    if (RGM_UNLIKELY(record->info & RGM_RECORD_FORGOTTEN)) {
-        forget_open(s, record->seq);
-        adopt(spans, &s->waiting, record->seq, -1);
-        s->last_span = RGM_WAITING_NONE;
-        return RGM_OK;
-    }
+    if (RGM_UNLIKELY(record->info & RGM_RECORD_FORGOTTEN))
+        return leave_out(builder, s, record->seq, RGM_RECORD_NO_PARENT, err);
+    if (RGM_UNLIKELY(builder->without_roles) && has_role(builder, record))
+        return leave_out(builder, s, record->seq, record->parent, err);
     RGM_TRY(span_add(builder, s, record, &row, err));
     s->last_span = row;
     saw(builder, record->start + rgm_record_ticks(record));

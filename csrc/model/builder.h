@@ -13,6 +13,8 @@ typedef struct rgm_builder rgm_builder;
 
 rgm_status rgm_builder_new(rgm_builder **builder, rgm_error *err) RGM_NODISCARD;
 void rgm_builder_free(rgm_builder *builder);
+// Scopes with a role have no row from now on; those inside them are inside what is around them.
+void rgm_builder_leave_out_roles(rgm_builder *builder);
 
 // Rows of each kind are numbered 0, 1, 2, ... by the recording; giving a number again replaces the row.
 rgm_status rgm_builder_string(rgm_builder *builder, uint32_t id, const char *data, size_t length,

@@ -43,6 +43,7 @@ struct rgm_builder {
     rgm_builder_list stalls;       // rgm_stall_row, names are ids of the run
     rgm_device_rows device;
     uint64_t last_tick; // latest time that anything tells of
+    bool without_roles;
     int64_t migrated;
     int64_t orphans;
 };

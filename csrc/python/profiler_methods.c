@@ -199,6 +199,12 @@ static PyObject *profiler_take_warning(profiler_object *self, PyObject *unused) 
     return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
 }
 
+static PyObject *profiler_leave_out_roles(profiler_object *self, PyObject *leave) {
+    if (!module_or_raise(self)) return NULL;
+    rgm_session_leave_out_roles(self->session, leave == Py_True);
+    Py_RETURN_NONE;
+}
+
 static PyObject *profiler_set_probes(profiler_object *self, PyObject *args) {
     PyObject *backend, *memory;
     int host;
@@ -410,6 +416,8 @@ PyMethodDef rgm_profiler_methods[] = {
      "Calls left out by sampling, by operation and device."},
     {"_environment", (PyCFunction)profiler_environment, METH_O, "Sets the environment's JSON text."},
     {"_take_warning", (PyCFunction)profiler_take_warning, METH_NOARGS, "The pending warning or None."},
+    {"_leave_out_roles", (PyCFunction)profiler_leave_out_roles, METH_O,
+     "Whether snapshots lack scopes with a role, which the file has."},
     {"_set_probes", (PyCFunction)profiler_set_probes, METH_VARARGS, "Sets backend and memory probes."},
     {"_telemetry_start", (PyCFunction)rgm_profiler_telemetry_start, METH_VARARGS,
      "Samples telemetry (interval in ns, budget); the reason why not, or ''."},

@@ -155,6 +155,7 @@ class GPUProfiler(Results, OperationMethods, _core.Profiler):
             except BaseException:
                 self._give_place_back()
                 raise
+        self._leave_out_roles(asked.structure and not structure)  # the program did not ask for these
         self.enabled = enabled
         lifetime.made.add(self)
         self._show_warning()

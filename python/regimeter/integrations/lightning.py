@@ -49,6 +49,7 @@ class RegimeterProfiler(Profiler):
     ) -> None:
         super().__init__(dirpath=dirpath, filename=filename)
         self.profiler = get_profiler() if profiler is None else profiler
+        self.profiler._leave_out_roles(False)  # the summary is of steps, whoever has found them
         self._open: dict[tuple[int, str], list[Any]] = {}
 
     def start(self, action_name: str) -> None:

@@ -74,8 +74,8 @@ class StandIn:
     def come_back(self) -> None:
         """As of ``recording.StandIn``."""
         self._follows = None
-        done = self._over or lifetime.ending or not recording.may_have_more()
-        if done or self._profiler is not None or threading.current_thread() is not threading.main_thread():
+        over = self._over or lifetime.ending or os.getpid() != self._process or not recording.may_have_more()
+        if over or self._profiler is not None or threading.current_thread() is not threading.main_thread():
             return
         with contextlib.suppress(Exception):  # the program must go on all the same
             self.begin(recording.options(), may_be_nothing=False)

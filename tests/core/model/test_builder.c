@@ -271,6 +271,32 @@ TEST(own_time_follows_its_scope_through_the_sort_and_is_at_most_the_scopes) {
     rgm_run_free(run);
 }
 
+TEST(what_is_inside_a_scope_with_a_role_that_is_left_out_is_inside_the_next_one) {
+    for (int left_out = 0; left_out < 2; left_out++) {
+        rgm_builder *b = fresh_builder(3);
+        CHECK_OK(rgm_builder_site(b, 1, (rgm_site_row){.name = 2, .role = RGM_ROLE_MODULE}, NULL));
+        if (left_out) rgm_builder_leave_out_roles(b);
+        rgm_record rows[] = {
+            scope(2, 3, 2, 40, 5, 0), // in two with a role, and an outer one
+            scope(2, 4, 2, 50, 5, 0),
+            scope(1, 2, 1, 35, 30, 0),
+            {.start = 30, .info = RGM_RECORD_OWN << RGM_RECORD_FLAG_BITS},
+            scope(1, 1, 0, 20, 60, 0),
+            scope(0, 0, RGM_RECORD_NO_PARENT, 10, 80, 0),
+            scope(2, 6, 5, 120, 5, 0), // in one with a role alone
+            scope(1, 5, RGM_RECORD_NO_PARENT, 110, 20, 0),
+        };
+        CHECK_OK(rgm_builder_records(b, 0, rows, sizeof rows / sizeof *rows, NULL));
+        rgm_run *run = done(b, true);
+        static const rgm_i32 whole[] = {-1, 0, 1, 2, 2, -1, 5}, own[] = {-1, 0, 0, -1};
+        REQUIRE(run && run->spans.rows == (left_out ? 4 : 7));
+        for (size_t i = 0; i < run->spans.rows; i++)
+            CHECK_EQ_I64(run->spans.parent[i], (left_out ? own : whole)[i]);
+        CHECK_EQ_I64(anomaly_count(run, RGM_ANOMALY_ORPHAN_PARENTS), 0);
+        rgm_run_free(run);
+    }
+}
+
 TEST(counts_follow_their_scopes_through_the_sort) {
     rgm_builder *b = fresh_builder(2);
     rgm_record rows[] = {

@@ -52,6 +52,9 @@ def recorded(tmp_path_factory):
     return load(folder / "run.rgm")
 
 
+BEFORE = 64 << 10  # what the program has before it has a profiler
+
+
 def rows_of(run, action):
     memory = run.memory
     at = np.flatnonzero((memory.action == _core.MEMORY_ACTIONS.index(action)) & (memory.category > 0))
@@ -61,6 +64,7 @@ def rows_of(run, action):
 def test_each_block_has_its_kind_and_scope(recorded):
     """The record of what is freed names neither: they come from the block's own beginning."""
     memory, given, freed = recorded.memory, rows_of(recorded, "alloc"), rows_of(recorded, "free")
+    assert int(memory.bytes[given.pop(0)]) == BEFORE
     assert set(given) == {8, 3, 5, 1, 2}
     assert set(freed) == {3, 5, 1, 2}
     kinds = {size: recorded.string(int(memory.category[row])) for size, row in given.items()}
@@ -87,13 +91,14 @@ def test_levels_by_kind(recorded):
     document = memory_document(recorded, "run.rgm")
     kinds = {(row["device"], row["category"]): row for row in document["kinds"]}
     assert set(kinds) == {(0, "Device"), (0, "Managed"), (-1, "Pinned")}
-    assert kinds[0, "Device"]["peak_bytes"] == 11 * MB
-    assert kinds[0, "Device"]["end_bytes"] == 8 * MB
+    assert kinds[0, "Device"]["peak_bytes"] == 11 * MB + BEFORE
+    assert kinds[0, "Device"]["end_bytes"] == 8 * MB + BEFORE
     assert kinds[0, "Managed"]["peak_bytes"] == 3 * MB
     assert kinds[0, "Managed"]["end_bytes"] == 0
-    assert [point["live"] for point in kinds[0, "Device"]["timeline"]] == [size * MB for size in (8, 9, 11, 10, 8)]
+    levels = [size * MB + BEFORE for size in (0, 8, 9, 11, 10, 8)]
+    assert [point["live"] for point in kinds[0, "Device"]["timeline"]] == levels
     device = next(row for row in document["devices"] if row["device"] == 0)
-    assert (device["peak_bytes"], device["end_bytes"]) == (14 * MB, 8 * MB)
+    assert (device["peak_bytes"], device["end_bytes"]) == (14 * MB + BEFORE, 8 * MB + BEFORE)
 
 
 def test_by_scope(recorded):

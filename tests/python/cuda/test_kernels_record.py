@@ -83,7 +83,7 @@ def test_a_program_that_knows_nothing_of_us(run_program, tmp_path):
 
 
 def test_profilers_of_the_program_take_its_place(run_program, tmp_path):
-    """The first profiler has the file and the kernels, and nothing is left of what stood in for it."""
+    """The first profiler has the file, with the kernels that were launched before it; the second has its own."""
     run_program(
         """
         launch(b"before")
@@ -95,10 +95,10 @@ def test_profilers_of_the_program_take_its_place(run_program, tmp_path):
         """,
         arguments=[*RECORD, "--kernels"],
     )
-    for name, file in (("first", "run.rgm"), ("second", "run.rgm.2")):
+    for name, file, before in (("first", "run.rgm", [[]]), ("second", "run.rgm.2", [])):
         run = load(tmp_path / file)
         assert [entry.operation for entry in run.get_entries()] == [name]
-        assert [scopes_of(run, row) for row in kind_rows(run, "kernel")] == [[name]]
+        assert [scopes_of(run, row) for row in kind_rows(run, "kernel")] == [*before, [name]]
     assert sorted(path.name for path in tmp_path.glob("run.rgm*")) == ["run.rgm", "run.rgm.2"]
 
 

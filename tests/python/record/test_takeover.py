@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A program that has a profiler of its own is recorded from its first line to its last all the same."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,29 @@ def test_what_the_program_does_beside_its_scopes_is_recorded(use: str, program: 
     assert "sleeps" in " ".join(done.stderr.split()) or "sleeps" in printed
     if use == "one that is closed":  # it has its own scopes, and no other
         assert done.stdout.startswith("['own']\n")
+
+
+def test_its_results_are_those_of_a_run_that_is_not_recorded(program, record_warm, run_in, tmp_path):
+    name = program(
+        """
+        import gc, regimeter, torch
+        def step():
+            model = torch.nn.Linear(4, 4)
+            torch.optim.SGD(model.parameters()).zero_grad()
+            gc.collect()
+        step()
+        for profiler in (regimeter.get_profiler(), regimeter.GPUProfiler()):
+            for _ in range(3):
+                with profiler.profile("own", device="cpu"), profiler.profile("within", device="cpu"):
+                    step()
+            print([(entry.operation, entry.parent, entry.depth) for entry in profiler.get_entries()])
+            profiler.close()
+            print([(entry.operation, entry.parent, entry.depth) for entry in profiler.get_entries()])
+            print(sorted(profiler.get_summary()), len(profiler.run().spans))
+        """
+    )
+    assert record_warm(name).stdout == run_in(sys.executable, name).stdout != ""
+    assert "gc generation 2" in [row.operation for row in regimeter.load(tmp_path / "run.rgm").get_entries()]
 
 
 def test_its_own_file_has_its_scopes_and_no_other(program, record_warm, tmp_path):
