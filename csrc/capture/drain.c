@@ -359,8 +359,8 @@ static rgm_status count_scopes(void *arg, uint32_t stream, const rgm_record *rec
                                rgm_error *err) {
     (void)stream, (void)err;
     for (uint32_t i = 0; i < count; i++)
-        *(int64_t *)arg += rgm_record_kind_of(&records[i]) == RGM_RECORD_SCOPE &&
-                           !(records[i].info & RGM_RECORD_FORGOTTEN);
+        *(int64_t *)arg +=
+            rgm_record_kind_of(&records[i]) == RGM_RECORD_SCOPE && !(records[i].info & RGM_RECORD_FORGOTTEN);
     return RGM_OK;
 }
 

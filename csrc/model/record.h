@@ -26,7 +26,7 @@ enum {
     RGM_RECORD_FAILED = 1,
     RGM_RECORD_OPEN = 2,
     RGM_RECORD_MIGRATED = 4,
-    RGM_RECORD_LONG = 8, // the duration is in units of 65,536 ticks (scopes of more than a day)
+    RGM_RECORD_LONG = 8,       // the duration is in units of 65,536 ticks (scopes of more than a day)
     RGM_RECORD_FORGOTTEN = 16, // no row: the scopes inside it stand by themselves
     RGM_RECORD_FLAG_BITS = 5,
     RGM_RECORD_META_SHIFT = 8,

@@ -274,7 +274,7 @@ TEST(own_time_follows_its_scope_through_the_sort_and_is_at_most_the_scopes) {
 TEST(what_is_inside_a_scope_with_a_role_that_is_left_out_is_inside_the_next_one) {
     for (int left_out = 0; left_out < 2; left_out++) {
         rgm_builder *b = fresh_builder(3);
-        CHECK_OK(rgm_builder_site(b, 1, (rgm_site_row){.name = 2, .role = RGM_ROLE_MODULE}, NULL));
+        CHECK_OK(rgm_builder_site(b, 1, (rgm_site_row){.name = 2, .role = RGM_ROLE_GC}, NULL));
         if (left_out) rgm_builder_leave_out_roles(b);
         rgm_record rows[] = {
             scope(2, 3, 2, 40, 5, 0), // in two with a role, and an outer one
