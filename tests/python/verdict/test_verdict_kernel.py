@@ -8,6 +8,7 @@ from verdicts import verdict
 from warm import record
 
 import regimeter
+from regimeter.run.rebuild import build, tables_of
 from regimeter.suggest.causes import SYSTEM_CALLS
 
 TOUCH = """import mmap, time
@@ -167,3 +168,16 @@ here.shutdown(socket.SHUT_RDWR)
     found = verdict(regimeter.load(record(tmp_path, asks)))
     assert found.cause == "python", found.why
     assert found.causes[0].place.startswith("work (program.py:"), found.causes[0]
+
+
+@pytest.mark.parametrize("known", ["throughout", "for a moment"])
+def test_what_the_kernel_did_for_a_moment_says_nothing_of_the_rest(known: str, tmp_path: Path) -> None:
+    run = regimeter.load(record(tmp_path, TOUCH + "touch(1.2)\n"))
+    tables = tables_of(run)
+    whole, moment = tables["pressure"], slice(-2, None)
+    if known == "for a moment":
+        tables["pressure"] = {name: column[moment] for name, column in whole.items()}
+    policy = {"verdict_faults": 0.0, "verdict_small_fault_ns": 1e6, "verdict_system_share": 0.0}
+    found = build(run, run.strings, tables).verdict(policy)
+    assert found is not None
+    assert ("page_faults" in found.shares) == (known == "throughout"), found.why
