@@ -154,6 +154,7 @@ static rgm_status put(const rgm_verdict_facts *facts, const ranked *of, rgm_caus
     out->count[*row] = time->count;
     out->figure[*row] = time->figure;
     out->window_ns[*row] = rgm_verdict_window(facts);
+    out->marked_ns[*row] = facts->marked_ns;
     out->steps[*row] = (rgm_i32)facts->n_steps;
     out->elsewhere[*row] = time->elsewhere;
     if (time->process) out->process[*row] = time->process;

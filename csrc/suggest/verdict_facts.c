@@ -193,13 +193,19 @@ static bool of_one_process(const rgm_run *run) {
     return true;
 }
 
+static bool is_of_thread(const rgm_verdict_facts *facts, size_t lane) {
+    const rgm_lanes *lanes = &facts->view->run->lanes;
+    return (int32_t)lane == facts->lane ||
+           (facts->view->lane_device[lane] < 0 && RGM_CELL(lanes, thread, lane, -1) == facts->thread &&
+            RGM_CELL(lanes, process, lane, -1) == RGM_CELL(lanes, process, facts->lane, -1) &&
+            RGM_CELL(lanes, rank, lane, -1) == RGM_CELL(lanes, rank, facts->lane, -1));
+}
+
 bool rgm_verdict_is_of_driver(const rgm_verdict_facts *facts, size_t sample) {
     const rgm_run *run = facts->view->run;
     int32_t lane = RGM_CELL(&run->samples, lane, sample, -1);
     if (RGM_CELL(&run->samples, thread, sample, -1) != facts->thread) return false;
-    if (lane < 0 || facts->lane < 0 || !run->lanes.rows) return true;
-    return RGM_CELL(&run->lanes, process, lane, -1) == RGM_CELL(&run->lanes, process, facts->lane, -1) &&
-           RGM_CELL(&run->lanes, rank, lane, -1) == RGM_CELL(&run->lanes, rank, facts->lane, -1);
+    return lane < 0 || facts->lane < 0 || !run->lanes.rows || is_of_thread(facts, (size_t)lane);
 }
 
 static void reach(rgm_verdict_facts *facts, int64_t start, int64_t end) {
@@ -225,6 +231,27 @@ static void find_window(rgm_verdict_facts *facts) {
     if (facts->end_ns < facts->start_ns) facts->start_ns = facts->end_ns = 0;
 }
 
+// One recording of a process may follow another, with a lane each.
+static int64_t find_marked(const rgm_verdict_facts *facts) {
+    const rgm_view *view = facts->view;
+    int64_t total = 0;
+    for (size_t lane = 0; lane < view->n_lanes; lane++) {
+        int64_t until = facts->start_ns;
+        if (facts->lane < 0 || !is_of_thread(facts, lane)) continue;
+        for (uint32_t i = view->lane_first[lane]; i < view->lane_first[lane + 1]; i++) {
+            uint32_t row = view->lane_spans[i];
+            int64_t start = rgm_view_start(view, row), end = rgm_view_end(view, row);
+            if (facts->role[row] != RGM_ROLE_NONE || rgm_view_kind(view, row) != RGM_KIND_SCOPE) continue;
+            if (start < until) start = until;
+            if (end > facts->end_ns) end = facts->end_ns;
+            if (end <= start) continue;
+            total += end - start;
+            until = end;
+        }
+    }
+    return total < rgm_verdict_window(facts) ? total : rgm_verdict_window(facts);
+}
+
 rgm_status rgm_verdict_facts_init(rgm_verdict_facts *facts, const rgm_view *view, const rgm_policy *policy,
                                   rgm_error *err) {
     *facts = (rgm_verdict_facts){.view = view, .policy = policy, .lane = -1, .thread = -1};
@@ -240,6 +267,7 @@ rgm_status rgm_verdict_facts_init(rgm_verdict_facts *facts, const rgm_view *view
         RGM_TRY(find_steps(facts, err));
     }
     find_window(facts);
+    facts->marked_ns = find_marked(facts);
     facts->listening = rgm_first_value(view->run, RGM_LISTENING_SERIES) > 0;
     facts->asks_itself = rgm_first_value(view->run, RGM_ASKS_ITSELF_SERIES) > 0;
     facts->several = !of_one_process(view->run);

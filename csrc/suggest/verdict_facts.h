@@ -44,6 +44,7 @@ typedef struct {
     int64_t thread;           // its native id
     int64_t settled_ns;       // when it had imported what it begins with
     int64_t start_ns, end_ns; // the window: all steps, or the run
+    int64_t marked_ns;        // of it, in scopes of the program's own
     uint32_t *steps;          // rows of steps on the lane, in order of time
     size_t n_steps;
     uint8_t *role;  // [n_spans] an rgm_role

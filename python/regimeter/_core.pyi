@@ -2668,6 +2668,8 @@ class CausesTable(Table):
     kernel's part of what compiled code computes where that is most of it."""
     window_ns: NDArray[np.int64]
     """Length of the window, the same in all rows. [ns]"""
+    marked_ns: NDArray[np.int64]
+    """Of the window, in scopes of the program's own on its driving thread; the same in all rows. [ns]"""
     steps: NDArray[np.int32]
     """Steps in the window, 0 where it is the whole run; the same in all rows."""
     samples: NDArray[np.int64]

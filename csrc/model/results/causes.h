@@ -73,6 +73,8 @@
       "Its own figure: growth in bytes per second, mean length of the calls in ns, the first step by the "   \
       "usual one, the kernel's part of what compiled code computes where that is most of it.")               \
     X(i64, window_ns, "ns", 0, "Length of the window, the same in all rows.")                                \
+    X(i64, marked_ns, "ns", 0,                                                                               \
+      "Of the window, in scopes of the program's own on its driving thread; the same in all rows.")          \
     X(i32, steps, "", 0, "Steps in the window, 0 where it is the whole run; the same in all rows.")          \
     X(i64, samples, "", 0, "Samples of the main thread in the window that tell; the same in all rows.")      \
     X(i64, displaced, "", 0,                                                                                 \

@@ -29,7 +29,7 @@ from .supervise import Outcome
 
 TOP = 5
 NAMED_FILES = 12
-FEWEST_SAMPLES = 10  # of a program that goes on after it has closed its profiler: with fewer it was about to end
+ENDING_NS = 100_000_000  # what a program does in less time after it has closed its profiler is to end
 UNWRITTEN_NS = 1_000_000_000  # a recording is written ten times a second
 FOREIGN = "is another file now, which was not written over"
 
@@ -263,10 +263,12 @@ def _joined(files: list[str]) -> Run | None:
 
 
 def _tells_nothing(found: Run) -> bool:
-    """Return whether a further recording has nothing in it: no scope of the program, and no or hardly a sample."""
+    """Return whether a further recording has nothing in it, or the end of a program that has closed its profiler."""
     program = program_of(found)
     follows = found.environment.get("stand_in") and program is not None and program[0] == process_of(found)
-    return len(found.samples) < FEWEST_SAMPLES if follows else not len(found.spans) and not len(found.samples)
+    if follows and max(found.lanes.column("device").tolist(), default=-1) < 0:
+        return found.duration_ns < ENDING_NS
+    return not len(found.spans) and not len(found.samples)
 
 
 def _describe_other(path: str) -> tuple[str, Run | None]:

@@ -166,7 +166,7 @@ def verdict_of(run: "Run", policy: Mapping[str, float] | None = None) -> Verdict
         why=_why(causes, stated["samples"], stated["displaced"], places)
         + _doubt(first, stated["samples"], stated["displaced"], policy or {})
         + _growth(causes)
-        + _outside(run.duration_ns * MS, window, steps),
+        + _outside(run.duration_ns * MS, stated),
         next=(HOST_ONLY.next if host_only else _without_stacks(run, first) or words.next.format_map(filled))
         + _bound(first),
         confidence=_core.DEGREES[stated["confidence"]],
@@ -383,12 +383,16 @@ def _growth(causes: tuple[Cause, ...]) -> str:
     return "".join(" Memory grows all the time{at}, by {figure} a second.".format_map(one) for one in grown)
 
 
-def _outside(run_ms: float, window_ms: float, steps: int) -> str:
-    """Say how much of the run no share is of, where that is much: imports, loading, what follows the last step."""
-    rest = run_ms - window_ms
-    if not steps or rest < OUTSIDE * run_ms:
+def _outside(run_ms: float, stated: Mapping[str, Any]) -> str:
+    """Say how much of the run no share is of, where that is much: imports, loading, what follows the last step; or,
+    where shares are of all of it, how much the scopes of the program do not show.
+    """
+    window_ms, steps = stated["window_ns"] * MS, stated["steps"]
+    of, whole = ("these steps", run_ms) if steps else ("the program's scopes", window_ms)
+    rest = run_ms - window_ms if steps else window_ms - stated["marked_ns"] * MS
+    if rest < OUTSIDE * whole or not (steps or (stated["marked_ns"] and stated["samples"])):
         return ""
-    return f" Outside of these steps: {duration(rest)} of the run's {duration(run_ms)}."
+    return f" Outside of {of}: {duration(rest)} of the run's {duration(whole)}."
 
 
 def _bound(cause: Cause) -> str:

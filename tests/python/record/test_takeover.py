@@ -75,6 +75,8 @@ def test_what_the_program_does_beside_its_scopes_is_recorded(use: str, program: 
     assert verdict is not None
     assert (verdict.cause, verdict.causes[0].share) == ("sleep", pytest.approx(1, abs=0.25))
     assert verdict.window_ms >= 700
+    beside = use not in ("one that is off", "one of another thread")  # scopes of the main thread
+    assert ("Outside of the program's scopes: " in verdict.why) == beside, verdict.why
     assert "sleeps" in " ".join(done.stderr.split()) or "sleeps" in printed
     if use == "one that is closed":  # it has its own scopes, and no other
         assert done.stdout.startswith("['own']\n")
