@@ -55,11 +55,11 @@ def merge_processes(runs: Sequence["Run"]) -> "Run":
     until: dict[int, int] = {}  # when what was recorded of a process ends
     parts = []
     for run in ordered:
-        process, first = process_of(run), not until
+        process, first = process_of(run), not parts
         without: tuple[str, ...] = () if first or process == process_of(ordered[0]) else MACHINE
         if run.start_ns < until.get(process, run.start_ns):
             without = (*MACHINE, "samples", "stacks")
-        else:
+        elif len(run.samples) or len(run.table("pressure")):
             until[process] = run.end_ns
         parts.append(_with_lanes(run, without, complete=run.complete or not first))
     if not parts:

@@ -105,6 +105,16 @@ def test_its_results_are_those_of_a_run_that_is_not_recorded(program, record_war
     assert "gc generation 2" in [row.operation for row in regimeter.load(tmp_path / "run.rgm").get_entries()]
 
 
+def test_a_profiler_that_is_closed_at_once_ends_nothing(program, record_warm, tmp_path):
+    done = record_warm(
+        program(f"import regimeter\nregimeter.GPUProfiler().close()\n{SLEEPS}before()\ninside()\nafter()\n")
+    )
+    assert min(parts_of(whole(tmp_path)).values()) >= 5
+    told = " ".join(done.stderr.split())
+    assert "The program sleeps" in told, done.stderr
+    assert "No GPU work in this trace" not in told
+
+
 def test_its_own_file_has_its_scopes_and_no_other(program, record_warm, tmp_path):
     record_warm(program(f"{SLEEPS}before()\n{USES['the profiler of the process']}"))
     assert names(regimeter.load(tmp_path / "run.rgm")) == ["own"]
