@@ -28,7 +28,9 @@ TURNS = "turns"
 AWAITED = "auto"  # of kernels: from the program's first use of CUDA on
 MAX_FILES = 16
 
-standing_in = False  # a profiler that is made now stands in for one of the program
+AGAIN = "again"
+# Whether a profiler that is made now stands in for one of the program; AGAIN, after one of it has been closed.
+standing_in: bool | str = False
 _taken = 0
 _standing: "StandIn | None" = None
 _joined = False

@@ -20,7 +20,7 @@ def describe(profiler: "GPUProfiler", stats: Mapping[str, Any]) -> dict[str, Any
     described["sample_rate"] = profiler.sample_rate
     described["skipped"] = profiler._skipped()
     described |= counting.describe(profiler._count_reason)
-    described |= {"stand_in": True} if profiler._stands_in else {}
+    described |= {"stand_in": profiler._stands_in} if profiler._stands_in else {}
     described |= recording.describe()
     interval_ns = profiler._session["stacks_interval_ns"]
     described["stacks"] = {"hz": 1e9 / interval_ns if interval_ns else 0.0, "reason": profiler._stacks_reason()}

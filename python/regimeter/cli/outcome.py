@@ -17,7 +17,7 @@ from ..public.run import Run, load
 from ..report.verdict import print_verdict, verdict_data
 from ..run.environment import drawn_bytes
 from ..run.inputs import HEAD_BYTES, is_recording
-from ..run.processes import merge_processes, process_of, program_of, with_scope
+from ..run.processes import merge_processes, program_of, with_scope
 from ..run.summary_text import print_summary
 from ..system.description import OF_THE_PROGRAM, describe, encode
 from ..system.text import amount, count, duration
@@ -264,8 +264,7 @@ def _joined(files: list[str]) -> Run | None:
 
 def _tells_nothing(found: Run) -> bool:
     """Return whether a further recording has nothing in it, or the end of a program that has closed its profiler."""
-    program = program_of(found)
-    follows = found.environment.get("stand_in") and program is not None and program[0] == process_of(found)
+    follows = found.environment.get("stand_in") == recording.AGAIN
     if follows and max(found.lanes.column("device").tolist(), default=-1) < 0:
         return found.duration_ns < ENDING_NS
     return not len(found.spans) and not len(found.samples)

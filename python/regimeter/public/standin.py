@@ -30,9 +30,9 @@ class StandIn:
         self._follows: GPUProfiler | None = None  # that of the program, which nobody else may hold
         self._over = False
 
-    def begin(self, told: dict[str, Any], *, may_be_nothing: bool) -> bool:
+    def begin(self, told: dict[str, Any], *, may_be_nothing: bool = False, standing_in: bool | str = True) -> bool:
         """Record; `may_be_nothing`: only for kernels, where these can be had. Return whether it does."""
-        recording.standing_in = True
+        recording.standing_in = standing_in
         profiler = GPUProfiler()
         if may_be_nothing and not profiler._devices.kernels.may_run:  # the reason stays in the file
             profiler.close()
@@ -78,7 +78,7 @@ class StandIn:
         if over or self._profiler is not None or threading.current_thread() is not threading.main_thread():
             return
         with contextlib.suppress(Exception):  # the program must go on all the same
-            self.begin(recording.options(), may_be_nothing=False)
+            self.begin(recording.options(), standing_in=recording.AGAIN)
 
     def end(self) -> None:
         """End the scope of the program, at its end."""

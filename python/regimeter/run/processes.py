@@ -53,7 +53,7 @@ def merge_processes(runs: Sequence["Run"]) -> "Run":
     owner = next((program[0] for run in runs if (program := program_of(run))), -1)
     ordered = sorted(runs, key=lambda run: (process_of(run) != owner, run.start_ns))
     until: dict[int, int] = {}  # when what was recorded of a process ends
-    parts = []
+    parts: list[Run] = []
     for run in ordered:
         process, first = process_of(run), not parts
         without: tuple[str, ...] = () if first or process == process_of(ordered[0]) else MACHINE
