@@ -126,6 +126,9 @@ def test_calls_of_the_system_are_told_as_such(code: str, tmp_path: Path) -> None
     """Most of what they take is the kernel's, and no operator of an array library is too small."""
     found = regimeter.load(record(tmp_path, SENDERS + code)).verdict({"verdict_small_calling": 0.0})
     assert found is not None
+    if found.cause != "native" and found.displaced > found.samples:  # others had the machine for most of the time
+        assert found.confidence == "low", found.why
+        return
     assert found.cause == "native", (found.sentence, found.why)
     assert found.causes[0].figure is not None
     assert found.causes[0].figure > 0.5
@@ -174,9 +177,9 @@ here.shutdown(socket.SHUT_RDWR)
 def test_what_the_kernel_did_for_a_moment_says_nothing_of_the_rest(known: str, tmp_path: Path) -> None:
     run = regimeter.load(record(tmp_path, TOUCH + "touch(1.2)\n"))
     tables = tables_of(run)
-    whole, moment = tables["pressure"], slice(-2, None)
-    if known == "for a moment":
-        tables["pressure"] = {name: column[moment] for name, column in whole.items()}
+    if known == "for a moment":  # by one look, which others may have held up
+        tables["pressure"] = {name: column[-1:].copy() for name, column in tables["pressure"].items()}
+        tables["pressure"]["interval_ns"][:] = 100_000_000
     policy = {"verdict_faults": 0.0, "verdict_small_fault_ns": 1e6, "verdict_system_share": 0.0}
     found = build(run, run.strings, tables).verdict(policy)
     assert found is not None
