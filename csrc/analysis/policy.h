@@ -269,7 +269,7 @@
     X(verdict_system_most, 0.5, "",                                                                          \
       "of the processor time, spent in the kernel, from which on compiled code calls rather than computes")  \
     X(verdict_looked_at, 0.5, "",                                                                            \
-      "of the window after its imports: of less the kernel's part is known, and tells nothing of the rest")  \
+      "of the window after its imports, for which the kernel's part has to be known to be told")             \
     X(verdict_growth_bytes, 5e7, "bytes", "of growth over three fifths of the window; allocators hold less") \
     X(verdict_growth_share, 0.1, "", "the same as a share of what there was")
 

@@ -142,7 +142,6 @@ void rgm_recorder_count_record(rgm_recorder *recorder, uint64_t instructions);
 void rgm_recorder_own(rgm_recorder *recorder, uint64_t ticks);
 // Ends a scope of which nothing is to be known: what was recorded inside it stands by itself.
 void rgm_recorder_forget(rgm_recorder *recorder, rgm_frame *frame, uint32_t seq);
-
 // Ends the frame of a scope that others stand upon, which is noted when one of them is open: they overlap.
 // Returns the top of the stack then.
 rgm_frame *rgm_recorder_end_below(rgm_recorder *recorder, rgm_frame *frame);

@@ -91,9 +91,9 @@ bool rgm_session_rows(rgm_session *session, rgm_log log, const void *rows, size_
 rgm_status rgm_session_flush(rgm_session *session, rgm_error *err) RGM_NODISCARD;
 // Forgets everything recorded so far.
 void rgm_session_reset(rgm_session *session);
-// What has been recorded so far, as a Run that the caller owns. Open scopes are in it once stopped.
 // Snapshots lack scopes with a role from now on; the file has them.
 void rgm_session_leave_out_roles(rgm_session *session, bool leave);
+// What has been recorded so far, as a Run that the caller owns. Open scopes are in it once stopped.
 rgm_status rgm_session_snapshot(rgm_session *session, rgm_run **run, rgm_error *err) RGM_NODISCARD;
 void rgm_session_get_stats(rgm_session *session, rgm_session_stats *stats);
 // Path of the file being written, "" for none. Valid until the session is freed or forks.

@@ -127,7 +127,7 @@ class GPUProfiler(Results, OperationMethods, _core.Profiler):
     ) -> None:
         begun = perf_counter_ns()
         goes_on = self._place is not None
-        rates.check_rate(sample_rate)
+        rates.check_rate(sample_rate)  # nothing makes room for one that is refused
         self.device_id = gpus.ordinal_of(device_id)
         if path is None and not goes_on:
             self._place = recording.make_room()

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ..profiler import GPUProfiler
 
 made: "weakref.WeakSet[GPUProfiler]" = weakref.WeakSet()
-ending = False  # the process is about to
+ending = False  # whether the process is at its end
 
 
 def show_warnings() -> None:

@@ -33,7 +33,11 @@ class StandIn:
     def begin(self, told: dict[str, Any], *, may_be_nothing: bool = False, standing_in: bool | str = True) -> bool:
         """Record; `may_be_nothing`: only for kernels, where these can be had. Return whether it does."""
         recording.standing_in = standing_in
-        profiler = GPUProfiler()
+        try:
+            profiler = GPUProfiler()
+        except BaseException:
+            recording.standing_in = False  # the next one is the program's own
+            raise
         if may_be_nothing and not profiler._devices.kernels.may_run:  # the reason stays in the file
             profiler.close()
             recording.standing_in = False
