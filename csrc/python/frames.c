@@ -122,7 +122,7 @@ bool rgm_frames_has_lock(uintptr_t state) {
 }
 
 const char *rgm_frames_reason(void) {
-#if PY_VERSION_HEX >= 0x030F0000
+#if PY_VERSION_HEX >= 0x03100000
     return "stacks are not known of this version of Python";
 #elif defined(Py_GIL_DISABLED)
     return "stacks are not sampled in a free-threaded build of Python";

@@ -127,12 +127,26 @@ static void function_dealloc(function_object *self) {
     Py_DECREF(type);
 }
 
+// From Python 3.14 on wrappers are given what evaluates them, and functions alone turn that into annotations.
+static PyObject *function_annotations(PyObject *object, void *unused) {
+    function_object *self = (function_object *)object;
+    PyObject *own = self->dict ? PyDict_GetItemString(self->dict, "__annotations__") : NULL;
+    return own ? Py_NewRef(own) : PyObject_GetAttrString(self->function, "__annotations__");
+}
+
+static int function_set_annotations(PyObject *object, PyObject *value, void *unused) {
+    PyObject *dict = ((function_object *)object)->dict;
+    return value ? PyDict_SetItemString(dict, "__annotations__", value)
+                 : PyDict_DelItemString(dict, "__annotations__");
+}
+
 static PyMethodDef function_methods[] = {
     {"__reduce__", function_reduce, METH_NOARGS, "Pickled by reference."},
     {NULL},
 };
 static PyGetSetDef function_getset[] = {
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL},
+    {"__annotations__", function_annotations, function_set_annotations, NULL},
     {NULL},
 };
 static PyMemberDef function_members[] = {

@@ -209,6 +209,8 @@ class GPUProfiler(Results, OperationMethods, _core.Profiler):
         self._set_out()
         self.set_detailed_metrics(self.enable_detailed_metrics)
         self._send_environment()
+        with self._collecting():  # who is killed from here on had a profiler, whatever of it is in the file
+            self._flush()
 
     def _announce(self, begun: int) -> None:
         """Tell the recording what it is of, and the user what of it cannot be had."""

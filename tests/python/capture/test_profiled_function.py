@@ -8,6 +8,7 @@ import inspect
 import pickle
 import sys
 import threading
+import typing
 import weakref
 
 import pytest
@@ -78,6 +79,21 @@ def test_a_decorated_function_looks_like_its_original(profiler):
     assert done(1, "y", 2.0, c=True, d=None) == [1, "y", (2.0,), True, {"d": None}]
     assert callable(done)
     assert "work" in repr(done)
+
+
+def test_annotations_are_the_functions_until_they_are_set(profiler):
+    def work(a: int) -> str:
+        return str(a)
+
+    done = profiler.profile_function(work)
+    assert typing.get_type_hints(done) == {"a": int, "return": str}
+    done.__annotations__ = {"a": float}
+    assert typing.get_type_hints(done) == done.__annotations__ == {"a": float}
+    assert typing.get_type_hints(work) == {"a": int, "return": str}
+    del done.__annotations__
+    assert typing.get_type_hints(done) == {"a": int, "return": str}
+    profiled = profiler.profile_function(len)
+    assert not hasattr(profiled, "__annotations__"), "as of a function of C"
 
 
 def test_arguments_and_errors_of_a_call_are_the_functions_own(profiler):

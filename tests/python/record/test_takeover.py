@@ -116,6 +116,18 @@ def test_a_profiler_that_is_closed_at_once_ends_nothing(program, record_warm, tm
     assert "No GPU work in this trace" not in told
 
 
+def test_who_is_killed_had_a_profiler_whatever_of_it_is_in_the_file(program, record_warm, tmp_path):
+    """What stood for the program had long been written by then."""
+    done = record_warm(
+        program(
+            "import os, time, regimeter\ntime.sleep(0.3)\nprofiler = regimeter.get_profiler()\n"
+            "with profiler.profile('own', device='cpu'):\n    pass\nos._exit(0)"
+        )
+    )
+    assert "recorded no scope of its own" not in done.stderr
+    assert not regimeter.load(tmp_path / "run.rgm").environment.get("stand_in")
+
+
 def test_its_own_file_has_its_scopes_and_no_other(program, record_warm, tmp_path):
     record_warm(program(f"{SLEEPS}before()\n{USES['the profiler of the process']}"))
     assert names(regimeter.load(tmp_path / "run.rgm")) == ["own"]
