@@ -149,6 +149,8 @@ EXPORTED bool rgm_heap_watch(const rgm_heap_watcher *watcher, int64_t period) {
     return atomic_compare_exchange_strong(&watching, &none, watcher);
 }
 
+EXPORTED int64_t rgm_heap_left(void) { return left; }
+
 // --- before an allocator of a language --------------------------------------------------------------------
 
 static bool enter(void) {

@@ -251,22 +251,44 @@ def test_variables_go_behind_those_that_are_there():
     assert Path(made["LD_PRELOAD"].rpartition(":")[2]).exists()
 
 
-def test_a_program_keeps_the_allocator_that_it_loads_first(tmp_path):
-    compiler = shutil.which("cc") or shutil.which("gcc") or "cc"
-    source, library = tmp_path / "own.c", tmp_path / "libown.so"
-    source.write_text(
+@pytest.fixture
+def recorded_behind(tmp_path):
+    """Record a program that loads a library of its own first: the text of the library, and of the program."""
+
+    def run(text: str, program: str):
+        compiler = shutil.which("cc") or shutil.which("gcc") or "cc"
+        source, library = tmp_path / "own.c", tmp_path / "libown.so"
+        source.write_text(text)
+        subprocess.run([compiler, "-shared", "-fPIC", "-o", library, source], check=True)
+        (tmp_path / "prog.py").write_text(program)
+        done = subprocess.run(
+            [*TOOL, "record", "--memory", "-o", "run.rgm", "prog.py"], cwd=tmp_path, capture_output=True, text=True,
+            env={**os.environ, "LD_PRELOAD": str(library)},
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.strip() == str(library)
+        return done, regimeter.load(tmp_path / "run.rgm")
+
+    return run
+
+
+def test_a_program_keeps_the_allocator_that_it_loads_first(recorded_behind):
+    done, run = recorded_behind(
         "#include <stddef.h>\nextern void *__libc_malloc(size_t);\n"
-        "void *malloc(size_t n) { return __libc_malloc(n); }\n"
+        "void *malloc(size_t n) { return __libc_malloc(n); }\n",
+        "import os; print(os.environ['LD_PRELOAD'])",
     )
-    subprocess.run([compiler, "-shared", "-fPIC", "-o", library, source], check=True)
-    (tmp_path / "prog.py").write_text("import os; print(os.environ['LD_PRELOAD'])")
-    done = subprocess.run(
-        [*TOOL, "record", "--memory", "-o", "run.rgm", "prog.py"], cwd=tmp_path, capture_output=True, text=True,
-        env={**os.environ, "LD_PRELOAD": str(library)},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.strip() == str(library)
     assert "allocations are not watched: another library" in done.stderr
-    run = regimeter.load(tmp_path / "run.rgm")
     assert "another library" in run.environment["allocations"]["reason"]
     assert len(run.result("allocations")) == 0
+
+
+def test_what_is_found_as_malloc_may_lead_on_to_the_watch(recorded_behind):
+    """As in a program that always lies at the same address, Debian's Python: there it is an entry of its own."""
+    done, run = recorded_behind(
+        "#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <stddef.h>\nstatic void *(*next)(size_t);\n"
+        "void *malloc(size_t n) { if (!next) next = (void *(*)(size_t))dlsym(RTLD_NEXT, \"malloc\"); return next(n); }\n",
+        "import os\nprint(os.environ['LD_PRELOAD'])\nkept = []\nfor _ in range(20):\n    kept.append(bytearray(3_000_000))\n",
+    )
+    assert "not watched" not in done.stderr
+    assert by_line(run)["<module>:5"]["kept_bytes"] == pytest.approx(60 * MB, rel=0.05)

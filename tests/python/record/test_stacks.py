@@ -180,6 +180,7 @@ def test_a_generator_has_its_caller(program):
     """It gives values back all the time, and is met between its caller and none."""
     code = """
     import json
+    json.encoder.c_make_encoder = None  # from Python 3.15 on it indents, too
     rows = [{"id": number, "name": str(number)} for number in range(20_000)]
     for _ in range(30):
         json.dumps(rows, indent=1)
