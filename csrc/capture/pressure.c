@@ -162,16 +162,26 @@ static int64_t time_of_process(int64_t process) {
     return sum * (1000000000 / hertz);
 }
 
-// Children that a recording thread has begun, those that are there.
-static int64_t time_of_children(const rgm_pressure_state *state) {
-    int64_t children[RGM_PRESSURE_CHILDREN], sum = 0;
-    for (size_t i = 0; i < state->thread_count; i++) {
-        char path[64], text[1024];
-        (void)snprintf(path, sizeof path, "/proc/self/task/%lld/children",
-                       (long long)state->threads[i].thread);
-        if (!read_text(path, text, sizeof text)) continue;
-        size_t count = numbers(text, children, RGM_PRESSURE_CHILDREN);
-        for (size_t k = 0; k < count; k++) sum += time_of_process(children[k]);
+// Adds the processes that are there of those that a thread of a process has begun.
+static size_t add_children(int64_t *processes, size_t count, const char *process, int64_t thread) {
+    char path[96], text[1024];
+    (void)snprintf(path, sizeof path, "/proc/%s/task/%lld/children", process, (long long)thread);
+    if (!read_text(path, text, sizeof text)) return count;
+    return count + numbers(text, processes + count, RGM_PRESSURE_CHILDREN - count);
+}
+
+// What recording threads have begun, and what the main threads of those have: a shell its commands, a server of
+// forks the processes that it was asked for.
+static int64_t time_of_descendants(const rgm_pressure_state *state) {
+    int64_t processes[RGM_PRESSURE_CHILDREN], sum = 0;
+    size_t count = 0;
+    for (size_t i = 0; i < state->thread_count; i++)
+        count = add_children(processes, count, "self", state->threads[i].thread);
+    for (size_t i = 0; i < count; i++) {
+        char process[24];
+        (void)snprintf(process, sizeof process, "%lld", (long long)processes[i]);
+        sum += time_of_process(processes[i]);
+        count = add_children(processes, count, process, processes[i]);
     }
     return sum;
 }
@@ -179,7 +189,7 @@ static int64_t time_of_children(const rgm_pressure_state *state) {
 static int64_t tree_so_far(const rgm_pressure_state *state, const struct rusage *own) {
     struct rusage ended;
     if (getrusage(RUSAGE_CHILDREN, &ended) != 0) return -1;
-    return processor_time(own) + processor_time(&ended) + time_of_children(state);
+    return processor_time(own) + processor_time(&ended) + time_of_descendants(state);
 }
 
 static int64_t processors_allowed(void) {

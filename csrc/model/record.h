@@ -168,7 +168,7 @@ typedef struct {
     int64_t involuntary;  // context switches of the process
     int64_t system_ns;    // processor time of the process in the kernel
     int64_t faults;       // page faults without a read from a disk
-    int64_t tree_ns;      // processor time of the process and its children
+    int64_t tree_ns;      // processor time of the process, its children and theirs
     int64_t processors;   // that the process may use
     int64_t blocks;       // of 512 bytes, read or written by file systems
     int64_t busy_ns;      // of a processor for any program, the mean of those that the process may use

@@ -278,7 +278,7 @@ typedef uint32_t rgm_name;
     X(i64, system_ns, "ns", -1, "Processor time of the process in the kernel, -1 when not known.")           \
     X(i64, faults, "", -1, "Pages of memory that were touched for the first time, -1 when not known.")       \
     X(i64, tree_ns, "ns", -1,                                                                                \
-      "Processor time of the process, of its children and of theirs that have ended; -1 when not known.")    \
+      "Processor time of the process and of those that it and they have started; -1 when not known.")        \
     X(i32, processors, "", -1, "Processors that the process may use, -1 when not known.")                    \
     X(i64, blocks, "", -1, "Blocks of 512 bytes that file systems read or wrote for it, -1 when not known.") \
     X(i64, busy_ns, "ns", -1,                                                                                \

@@ -34,7 +34,7 @@ def text_of(path: str) -> str:
     In parts: room for all of it at once would show in the memory of a program that is recorded.
     """
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
+        with open(path, buffering=PART, encoding="utf-8", errors="replace") as file:
             return "".join(itertools.islice(iter(lambda: file.read(PART), ""), MOST // PART))
     except OSError:
         return ""

@@ -4,6 +4,9 @@
 import asyncio
 import json
 import os
+import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -144,6 +147,26 @@ def test_a_forked_child_looks_for_itself(tmp_path):
     assert set(of_child.lanes.process.tolist()) == {child}
     # The parent's look before the fork is its own alone.
     assert looks_of(of_child)["time_ns"][0] > looks_of(regimeter.load(tmp_path / "run.rgm"))["time_ns"][0]
+
+
+def test_what_a_started_program_starts_is_time_of_the_processors_too(make_profiler):
+    """As of a shell, or of multiprocessing's server of forks; it has not been waited for when it is looked at."""
+    profiler = make_profiler()
+    shell = subprocess.Popen(["sh", "-c", f'"{sys.executable}" -c "while True: pass"; true'], start_new_session=True)
+    try:
+        taken, left = 0, 1000
+        while taken < 200_000_000 and left:  # what the shell's program takes within seconds, and these blocks never do
+            left -= 1
+            with profiler.profile("wait", device="cpu"):
+                time.sleep(0.02)
+            pressure = profiler.run().tables.pressure
+            known = pressure.tree_ns >= 0
+            taken = int((pressure.tree_ns - pressure.running_ns.clip(0))[known].sum())
+            assert shell.poll() is None
+        assert left
+    finally:
+        os.killpg(shell.pid, signal.SIGKILL)
+        shell.wait()
 
 
 def test_tasks_and_generators_have_looks_on_their_lanes():

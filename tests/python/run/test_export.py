@@ -290,7 +290,7 @@ def test_gzip(tmp_path, recorded):
         ({"entries": [{"operation": "a", "duration_ms": 1, "parent": 5}]}, "parent"),
         ({"entries": [{"operation": "a", "duration_ms": 1, "parent": "x"}]}, "entry 0"),
         ({"entries": [], "version": 99}, "version 99"), ({"entries": [], "version": "new"}, "version 'new'"),
-        ({"entries": [], "format": "other"}, "format 'other'"), ('{"a": ' + "[" * 10_000, "nested too deeply"),
+        ({"entries": [], "format": "other"}, "format 'other'"), ('{"a": ' + "[" * 1_000_000, "nested too deeply"),
         ('{"entries": [' + "9" * 10_000 + "]}", "digit"),
     ],
 )  # fmt: skip
