@@ -82,7 +82,7 @@ def _pass_on() -> None:
 
 def _is_fork_server() -> bool:
     # The default way of multiprocessing to start processes from Python 3.14 on: forks of a process that does only that.
-    return any("from multiprocessing.forkserver import main; main(" in word for word in sys.orig_argv)
+    return any(".forkserver import main; main(" in word for word in sys.orig_argv)
 
 
 def _is_spawned() -> bool:

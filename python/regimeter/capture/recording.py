@@ -88,7 +88,14 @@ def next_file() -> str | None:
     name = run if _taken == 1 else f"{run}.{_taken}"
     if os.environ[OWNER] == owner_of(run):
         return name
-    return f"{name}.{os.getpid() if rank() is None or not is_launched() else f'rank{rank()}'}"
+    return f"{name}.{_part()}"
+
+
+def _part() -> str:
+    """Return what tells the recordings of a program's processes apart; those that a rank starts belong to it."""
+    if rank() is None or LAUNCHER not in os.environ or not _is_first_attempt():
+        return str(os.getpid())
+    return f"rank{rank()}" if is_launched() else f"rank{rank()}.{os.getpid()}"
 
 
 def may_have_kernels(told: dict[str, Any]) -> bool:
@@ -105,8 +112,11 @@ def rank() -> int | None:
 
 def is_launched() -> bool:
     """Return whether a recorded torchrun, or what else starts programs, has started this one, at its first attempt."""
-    told = os.environ.get(LAUNCHER) == str(os.getppid())
-    return told and os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") == "0"
+    return os.environ.get(LAUNCHER) == str(os.getppid()) and _is_first_attempt()
+
+
+def _is_first_attempt() -> bool:
+    return os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") == "0"
 
 
 def is_owner() -> bool:

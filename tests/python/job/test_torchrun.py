@@ -19,17 +19,24 @@ import torch
 import torch.distributed as dist
 from torch.utils.data import DataLoader, TensorDataset
 
-dist.init_process_group("gloo")
-torch.set_num_threads(1)
-net = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(6, 3))
-optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-dist.barrier()
-for (batch,) in DataLoader(TensorDataset(torch.ones(6, 6)), batch_size=2, num_workers=1):
-    optimizer.zero_grad()
-    net(batch).sum().backward()
-    optimizer.step()
-dist.barrier()
-dist.destroy_process_group()
+def main():
+    dist.init_process_group("gloo")
+    torch.set_num_threads(1)
+    net = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(6, 3))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    dist.barrier()
+    start = ("fork", "forkserver")[dist.get_rank()]
+    rows = TensorDataset(torch.ones(6, 6))
+    for (batch,) in DataLoader(rows, batch_size=2, num_workers=1, multiprocessing_context=start):
+        optimizer.zero_grad()
+        net(batch).sum().backward()
+        optimizer.step()
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
 """
 RANKS = (0, 1)
 

@@ -9,6 +9,7 @@ import os
 import random
 import resource
 import stat
+import sys
 import threading
 
 import pytest
@@ -271,6 +272,10 @@ def test_gzip(tmp_path, recorded):
             assert "bad.gz" in str(error)
 
 
+# Of so many levels; from Python 3.14 on there may be more, and where they end is told.
+TOO_DEEP = "nested too deeply" if sys.version_info < (3, 14) else "not valid JSON at byte 10006"
+
+
 @pytest.mark.parametrize(
     ("document", "text"),
     [
@@ -290,7 +295,7 @@ def test_gzip(tmp_path, recorded):
         ({"entries": [{"operation": "a", "duration_ms": 1, "parent": 5}]}, "parent"),
         ({"entries": [{"operation": "a", "duration_ms": 1, "parent": "x"}]}, "entry 0"),
         ({"entries": [], "version": 99}, "version 99"), ({"entries": [], "version": "new"}, "version 'new'"),
-        ({"entries": [], "format": "other"}, "format 'other'"), ('{"a": ' + "[" * 1_000_000, "nested too deeply"),
+        ({"entries": [], "format": "other"}, "format 'other'"), ('{"a": ' + "[" * 10_000, TOO_DEEP),
         ('{"entries": [' + "9" * 10_000 + "]}", "digit"),
     ],
 )  # fmt: skip

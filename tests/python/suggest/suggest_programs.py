@@ -337,7 +337,8 @@ def batches(workers: int) -> None:
             busy(1)
             return torch.full((8,), float(i))
 
-    for _ in torch.utils.data.DataLoader(Slow(), batch_size=4, num_workers=workers):
+    fork = "fork" if workers else None  # the class is this call's own
+    for _ in torch.utils.data.DataLoader(Slow(), batch_size=4, num_workers=workers, multiprocessing_context=fork):
         pass
 
 

@@ -17,7 +17,8 @@ def ask():
     with multiprocessing.get_context("fork").Pool(2) as pool:
         for _ in range(6):
             pool.map(same, [numpy.ones(800_000) for _ in range(6)])
-ask()
+if __name__ == "__main__":
+    ask()
 """
 ROWS = """from concurrent.futures import ProcessPoolExecutor
 def same(rows):
@@ -27,7 +28,8 @@ def ask():
     with ProcessPoolExecutor(2) as pool:
         for _ in range(4):
             list(pool.map(same, rows))
-ask()
+if __name__ == "__main__":
+    ask()
 """
 MADE = '[{"id": i, "name": str(i), "all": [i] * 5} for i in range(15_000)]'
 QUEUE = f"""import multiprocessing
@@ -41,7 +43,8 @@ def ask():
     multiprocessing.Process(target=give, args=(queue,)).start()
     while queue.get() is not None:
         pass
-ask()
+if __name__ == "__main__":
+    ask()
 """
 # Written into the pipe by a thread of the queue, while the main thread of that process waits for room.
 QUEUE_OF_ARRAYS = QUEUE.replace(MADE, "numpy.ones(2_000_000)")
@@ -70,7 +73,8 @@ def ask():
     multiprocessing.Process(target=give, args=(queue,)).start()
     while queue.get() is not None:
         pass
-ask()
+if __name__ == "__main__":
+    ask()
 """
 # Two wait to be asked, in code of multiprocessing that calls selectors.
 IDLE = """import multiprocessing, time
@@ -80,14 +84,15 @@ def work():
     until = time.monotonic() + 0.8
     while time.monotonic() < until:
         sum(range(1000))
-here, there = multiprocessing.Pipe()
-others = [multiprocessing.Process(target=idle, args=(there,)) for _ in range(2)]
-for other in others:
-    other.start()
-for _ in range(2):
-    process = multiprocessing.Process(target=work)
-    process.start()
-    process.join()
+if __name__ == "__main__":
+    here, there = multiprocessing.Pipe()
+    others = [multiprocessing.Process(target=idle, args=(there,)) for _ in range(2)]
+    for other in others:
+        other.start()
+    for _ in range(2):
+        process = multiprocessing.Process(target=work)
+        process.start()
+        process.join()
 """
 
 

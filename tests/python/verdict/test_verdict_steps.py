@@ -111,9 +111,11 @@ def test_a_loader_that_is_late_is_told_where_its_batches_are_made(workers: int, 
         "class Slow(Dataset):\n    def __len__(self):\n        return 160\n"
         "    def __getitem__(self, index):\n        time.sleep(0.01)\n        return torch.zeros(8), index % 2\n"
         "model = torch.nn.Linear(8, 2)\noptimizer = torch.optim.SGD(model.parameters(), lr=0.01)\n"
-        f"for rows, labels in DataLoader(Slow(), batch_size=8, num_workers={workers}):\n"
-        "    optimizer.zero_grad()\n    torch.nn.functional.cross_entropy(model(rows), labels).backward()\n"
-        "    optimizer.step()\n"
+        "def train():\n"
+        f"    for rows, labels in DataLoader(Slow(), batch_size=8, num_workers={workers}):\n"
+        "        optimizer.zero_grad()\n        torch.nn.functional.cross_entropy(model(rows), labels).backward()\n"
+        "        optimizer.step()\n"
+        "if __name__ == '__main__':\n    train()\n"
     )
     found = verdict(regimeter.load(record(tmp_path, code)))
     assert found.cause == "input", (found.sentence, found.why)

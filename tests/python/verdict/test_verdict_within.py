@@ -65,7 +65,8 @@ def ask():
                 words.get(timeout=0.05)
             except Empty:
                 pass
-ask()
+if __name__ == "__main__":
+    ask()
 """
 
 
@@ -90,7 +91,7 @@ def test_the_function_that_has_most_of_a_line_is_named(tmp_path: Path) -> None:
 def test_a_function_that_calls_many_is_named_where_none_of_these_has_most(tmp_path: Path) -> None:
     first = of(tmp_path, SPREAD).causes[0]
     assert first.place.startswith("read (program.py:")
-    assert "(ast.py:" in first.inner
+    assert first.inner.partition("(")[2].startswith(("ast.py:", "_ast_unparse.py:"))
     assert first.inner_share is not None
     assert first.inner_share < 0.95  # ast.unparse has all of it
 
