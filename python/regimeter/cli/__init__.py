@@ -77,8 +77,10 @@ class _Parser(argparse.ArgumentParser):
         finally:
             self._declaring = False
 
-    def _get_formatter(self) -> argparse.HelpFormatter:
-        return argparse.HelpFormatter(self.prog, width=COLUMNS) if self._declaring else super()._get_formatter()
+    def _get_formatter(self, **options: Any) -> argparse.HelpFormatter:  # of the stream, from Python 3.15 on
+        if self._declaring:
+            return argparse.HelpFormatter(self.prog, width=COLUMNS)
+        return super()._get_formatter(**options)
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong in one line; `--help` has the rest."""

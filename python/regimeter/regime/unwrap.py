@@ -20,6 +20,7 @@ from . import draws, operators, plain_data, tables
 Inner = tuple[Any, tuple[Any, ...], dict[str, Any]]
 
 SKIPPED = ("RESUME", "NOP", "CACHE", "COPY_FREE_VARS", "MAKE_CELL", "PRECALL", "PUSH_NULL", "EXTENDED_ARG")
+CONSTANTS = ("LOAD_CONST", "LOAD_SMALL_INT", *["LOAD_COMMON_CONSTANT"] * (sys.version_info >= (3, 15)))  # before: a number
 LAST_METHODS = ("hexdigest", "digest", "item")  # of a result: they take next to no time
 QUICK = ("+", "-", "*", "/", "//", "%")  # of two numbers
 VIEWS = (
@@ -102,7 +103,7 @@ class Reading:
         raise OtherError
 
     def _take(self, name: str, arg: int, value: Any) -> None:
-        if name in ("LOAD_CONST", "LOAD_SMALL_INT"):
+        if name in CONSTANTS:
             self.stack.append(value)
         elif name in ("LOAD_FAST", "LOAD_FAST_BORROW", "LOAD_FAST_CHECK"):
             self.stack.append(self.local[value])
