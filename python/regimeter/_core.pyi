@@ -654,7 +654,7 @@ class PressureTable(Table):
     faults: NDArray[np.int64]
     """Pages of memory that were touched for the first time, -1 when not known."""
     tree_ns: NDArray[np.int64]
-    """Processor time of the process, of its children and of theirs that have ended; -1 when not known. [ns]"""
+    """Processor time of the process and of those that it and they have started; -1 when not known. [ns]"""
     processors: NDArray[np.int32]
     """Processors that the process may use, -1 when not known."""
     blocks: NDArray[np.int64]
