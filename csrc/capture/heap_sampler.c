@@ -37,8 +37,8 @@ static rgm_heap_watch_call library(void) {
     return watch;
 }
 
-// Addresses do not tell: a program that always lies at the same one (Debian's Python) has a malloc of its own,
-// which only leads on.
+// Addresses do not tell: a program that always lies at the same one (Debian's Python) has a malloc of its
+// own, which only leads on.
 static bool comes_by(void) {
     rgm_heap_left_call left;
     void *found = dlsym(RTLD_DEFAULT, RGM_HEAP_LEFT);
@@ -56,7 +56,9 @@ const char *rgm_heap_reason(void) {
     if (!library())
         return "the library that watches allocations was not loaded before the program: start it with "
                "`regimeter record --memory`";
-    return comes_by() ? "" : "another library that was loaded before the program (LD_PRELOAD) stands before malloc";
+    return comes_by()
+               ? ""
+               : "another library that was loaded before the program (LD_PRELOAD) stands before malloc";
 }
 
 // --- putting aside ----------------------------------------------------------------------------------------

@@ -170,8 +170,8 @@ static size_t add_children(int64_t *processes, size_t count, const char *process
     return count + numbers(text, processes + count, RGM_PRESSURE_CHILDREN - count);
 }
 
-// What recording threads have begun, and what the main threads of those have: a shell its commands, a server of
-// forks the processes that it was asked for.
+// What recording threads have begun, and what the main threads of those have: a shell its commands, a server
+// of forks the processes that it was asked for.
 static int64_t time_of_descendants(const rgm_pressure_state *state) {
     int64_t processes[RGM_PRESSURE_CHILDREN], sum = 0;
     size_t count = 0;

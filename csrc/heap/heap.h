@@ -40,7 +40,8 @@ typedef rgm_heap_allocator (*rgm_heap_before_call)(const rgm_heap_allocator *oth
 typedef bool (*rgm_heap_watch_call)(const rgm_heap_watcher *watcher, int64_t period);
 
 #define RGM_HEAP_LEFT "rgm_heap_left"
-// Bytes that the calling thread may still ask for before one is drawn: each block that it gets here takes from them.
+// Bytes that the calling thread may still ask for before one is drawn: each block that it gets here takes
+// from them.
 typedef int64_t (*rgm_heap_left_call)(void);
 
 #endif

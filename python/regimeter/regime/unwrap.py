@@ -20,7 +20,9 @@ from . import draws, operators, plain_data, tables
 Inner = tuple[Any, tuple[Any, ...], dict[str, Any]]
 
 SKIPPED = ("RESUME", "NOP", "CACHE", "COPY_FREE_VARS", "MAKE_CELL", "PRECALL", "PUSH_NULL", "EXTENDED_ARG")
-CONSTANTS = ("LOAD_CONST", "LOAD_SMALL_INT", *["LOAD_COMMON_CONSTANT"] * (sys.version_info >= (3, 15)))  # before: a number
+CONSTANTS = ["LOAD_CONST", "LOAD_SMALL_INT"]
+if sys.version_info >= (3, 15):  # before, the instruction told the number of one
+    CONSTANTS.append("LOAD_COMMON_CONSTANT")
 LAST_METHODS = ("hexdigest", "digest", "item")  # of a result: they take next to no time
 QUICK = ("+", "-", "*", "/", "//", "%")  # of two numbers
 VIEWS = (

@@ -39,7 +39,7 @@ def test_what_the_supervisor_imports_before_the_program(tmp_path):
     imported = set(json.loads(printed(code, str(tmp_path / "run.rgm"))))
     parser = "import argparse, sys; argparse.ArgumentParser().add_argument('--any', help='it'); print(*sys.modules)"
     assert "regimeter.cli.record" in imported
-    assert imported & LATE <= set(printed(parser).split()), "of what any command has: it has colours from Python 3.14 on"
+    assert imported & LATE <= set(printed(parser).split()), "what any command has: colours from 3.14 on"
 
 
 def test_what_the_report_needs_is_imported_while_the_program_runs():

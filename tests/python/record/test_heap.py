@@ -287,8 +287,10 @@ def test_what_is_found_as_malloc_may_lead_on_to_the_watch(recorded_behind):
     """As in a program that always lies at the same address, Debian's Python: there it is an entry of its own."""
     done, run = recorded_behind(
         "#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <stddef.h>\nstatic void *(*next)(size_t);\n"
-        "void *malloc(size_t n) { if (!next) next = (void *(*)(size_t))dlsym(RTLD_NEXT, \"malloc\"); return next(n); }\n",
-        "import os\nprint(os.environ['LD_PRELOAD'])\nkept = []\nfor _ in range(20):\n    kept.append(bytearray(3_000_000))\n",
+        'void *malloc(size_t n) {\n    if (!next) next = (void *(*)(size_t))dlsym(RTLD_NEXT, "malloc");\n'
+        "    return next(n);\n}\n",
+        "import os\nprint(os.environ['LD_PRELOAD'])\nkept = []\n"
+        "for _ in range(20):\n    kept.append(bytearray(3_000_000))\n",
     )
     assert "not watched" not in done.stderr
     assert by_line(run)["<module>:5"]["kept_bytes"] == pytest.approx(60 * MB, rel=0.05)
