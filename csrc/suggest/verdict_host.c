@@ -192,6 +192,17 @@ static int32_t line_of(const rgm_view *view, int32_t told, int32_t stack) {
     return rgm_stack_own_line(view, told != stack && !rgm_stack_is_own(view, told) ? stack : told);
 }
 
+// Whether the samples stop before the middle of the window, as where the process has begun another
+// interpreter.
+static bool ends_early(const rgm_partition *p) {
+    const rgm_samples *samples = &p->facts->view->run->samples;
+    int64_t last = p->facts->start_ns;
+    for (size_t i = 0; i < samples->rows; i++)
+        if (samples->time_ns[i] > last && rgm_verdict_is_driving(p->facts, i)) last = samples->time_ns[i];
+    int64_t unseen = p->facts->end_ns - last;
+    return (double)unseen > p->facts->policy->verdict_unseen_ns && 2 * unseen > rgm_verdict_window(p->facts);
+}
+
 static rgm_status look_at_samples(rgm_partition *p, rgm_error *err) {
     enum { IMPORTS_TO_ONE = 3 };
     const rgm_samples *samples = &p->facts->view->run->samples;
@@ -203,6 +214,7 @@ static rgm_status look_at_samples(rgm_partition *p, rgm_error *err) {
     RGM_TRY(rgm_verdict_find_polls(p->facts, &p->polls, err));
     RGM_TRY(rgm_seen_init(p->seen, samples->rows, err));
     p->iterates = batches_are_handed_out(p);
+    if (ends_early(p)) return RGM_OK;
     for (size_t i = 0; i < samples->rows; i++) {
         rgm_role bucket;
         int32_t stack;

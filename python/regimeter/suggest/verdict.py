@@ -16,6 +16,7 @@ from .causes import (
     CALLS,
     CAUSES,
     CHILD_WORK,
+    EARLY,
     FORWARD_LAYER,
     HOST_ONLY,
     LATE_RANK,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from ..public.run import Run
 
 MS = 1e-6  # per nanosecond
+EARLY_NS = 1e9  # of a run in which samples that tell nothing are no matter of how short it is
 TOLD = 0.05  # of the time that others had the processors
 OUTSIDE = 0.2  # of the run: what lies outside of the steps is told from here on
 LEAST_SHOWN = 0.01  # of the window; a share below is not worth a bar's segment
@@ -207,7 +209,9 @@ def _without_stacks(run: "Run", first: Cause) -> str:
     if first.cause != "scope" or not asked.get("hz"):
         return ""
     reason = asked.get("reason")
-    return NO_STACKS.format(reason=reason) if reason else TOO_SHORT
+    if reason:
+        return NO_STACKS.format(reason=reason)
+    return EARLY if len(run.samples) and run.end_ns - run.start_ns > EARLY_NS else TOO_SHORT
 
 
 def _cause(run: "Run", row: Mapping[str, Any]) -> Cause:

@@ -280,3 +280,27 @@ assert "more than one interpreter" in str(told[0].message), told
 assert "more than one interpreter" in profiler.run().environment["stacks"]["reason"]
 """
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+def test_samples_that_another_interpreter_ends_tell_nothing_of_the_rest(program):
+    """As of `concurrent.futures.InterpreterPoolExecutor`: the run was told to be what its first samples were."""
+    run = program("""
+        import time
+        try:
+            import _interpreters as other
+        except ImportError:
+            import _xxsubinterpreters as other
+        def before():
+            end = time.monotonic() + 0.2
+            while time.monotonic() < end:
+                pass
+        before()
+        kept = other.create()
+        time.sleep(1.5)
+    """)
+    found = run.verdict()
+    assert len(run.samples) > 0
+    assert found.cause == "scope", (found.sentence, found.why)
+    assert "more than one interpreter" in found.next
+    alone = run.verdict({"verdict_unseen_ns": 1e18})
+    assert alone.cause != "scope", (alone.sentence, alone.why)
