@@ -91,6 +91,36 @@ def _is_spawned() -> bool:
     return "--multiprocessing-fork" in words or any(word.endswith("loky.backend.popen_loky_posix") for word in words)
 
 
+_NEEDED = (
+    "regimeter.capture.counting",
+    "regimeter.capture.loky",
+    "regimeter.public.standin",
+    "regimeter.system.telemetry",
+)
+
+
+def _import_aside() -> None:
+    """Import what records in a thread, to which glibc gives a heap of its own: the program's stays as it is without.
+    Holes that imports leave there cost a program that allocates all the time some percent."""
+    import _thread
+    import threading  # noqa: F401  # takes the thread that imports it first for the main one
+
+    def load() -> None:
+        try:
+            for name in _NEEDED:
+                __import__(name)
+        except Exception:  # whoever needs them meets it again
+            pass
+        finally:
+            loaded.release()
+
+    loaded = _thread.allocate_lock()
+    loaded.acquire()
+    with contextlib.suppress(RuntimeError):  # there may be no more threads
+        _thread.start_new_thread(load, ())
+        loaded.acquire(timeout=5)  # and no longer: a module of the user's in there may wait for this one
+
+
 _passes_on = '"stacks"' in os.environ.get("REGIMETER_RECORD_OPTIONS", "")
 if _passes_on:
     _pass_on()
@@ -99,6 +129,8 @@ if (
     _forks or _spawned or os.environ.get("REGIMETER_RECORD_OWNER", "").startswith(f"{os.getpid()} ") or _is_launched()
 ) and not _in_subinterpreter():
     try:
+        if not _forks:
+            _import_aside()
         from regimeter.capture import counting
         from regimeter.public import standin
 

@@ -2,6 +2,7 @@
 """What is imported, and started, before a user's code runs: all of it is time that the user waits."""
 
 import json
+import os
 import platform
 import subprocess
 import sys
@@ -122,3 +123,23 @@ def test_what_is_imported_and_started_in_the_program(tmp_path):
 
 def test_the_platform_is_what_python_tells():
     assert describe_machine()["platform"] == platform.platform()
+
+
+def test_what_records_is_imported_aside_and_the_program_sees_nothing_of_it(tmp_path):
+    """In a thread, whose heap is another one. A sitecustomize of the user's comes first, and sees who imports."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import sys, _thread\nseen = {}\nclass Finder:\n    def find_spec(self, name, *_):\n"
+        "        seen.setdefault(name, _thread.get_ident())\nsys.meta_path.insert(0, Finder())\n"
+    )
+    (tmp_path / "prog.py").write_text(
+        "import json, sitecustomize, threading\nmain = threading.main_thread()\n"
+        "assert main is threading.current_thread()\n"
+        "assert len(threading.enumerate()) == 1\nassert threading.Thread().name == 'Thread-1'\n"
+        "print(json.dumps([name for name, thread in sitecustomize.seen.items() if thread == main.ident]))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "regimeter", "record", "-q", "-o", "run.rgm", "prog.py"],
+        cwd=tmp_path, capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": str(tmp_path)},
+    )  # fmt: skip
+    assert [name for name in json.loads(done.stdout) if name.partition(".")[0] == "regimeter"] == []
+    assert "1 scope" in done.stderr
