@@ -53,3 +53,17 @@ void rgm_kept_close(rgm_kept_file *file) {
     if (fd >= 0) close(fd);
     *file = (rgm_kept_file){0};
 }
+
+bool rgm_descriptor_text(const char *path, char *text, size_t room) {
+    rgm_kept_file file;
+    size_t length = 0;
+    ssize_t got = rgm_kept_open(&file, path, O_RDONLY, 0) ? 1 : 0;
+    // Where the program has put another file in its place, that stays where it is in it.
+    while (got > 0 && length + 1 < room) {
+        got = pread(file.number - 1, text + length, room - 1 - length, (off_t)length);
+        if (got > 0) length += (size_t)got;
+    }
+    rgm_kept_close(&file);
+    text[length] = '\0';
+    return length > 0;
+}

@@ -8,6 +8,7 @@
 
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/types.h>
 
 // open(2) with O_CLOEXEC, never below 3; -1 and errno on failure.
@@ -29,5 +30,10 @@ int rgm_kept_descriptor(const rgm_kept_file *file);
 bool rgm_kept_same(const rgm_kept_file *a, const rgm_kept_file *b);
 // What the program has put in its place stays open. None after.
 void rgm_kept_close(rgm_kept_file *file);
+
+// The first room - 1 bytes of a file of the system as a text; false where it is empty or cannot be read.
+// While that is written the file has a number of those above: a low one, closed at the end, could be the
+// program's by then.
+bool rgm_descriptor_text(const char *path, char *text, size_t room);
 
 #endif

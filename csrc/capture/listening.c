@@ -13,9 +13,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/descriptor.h"
 #include "base/thread.h"
 
-enum { SOCKETS = 64, LOOPS = 64 };
+enum { SOCKETS = 64, LOOPS = 64, WATCHED = 1 << 15 }; // bytes of what the kernel tells of a loop
 
 typedef union {
     sa_family_t family;
@@ -98,30 +99,38 @@ static void take(descriptors *all, int fd) {
 }
 
 static void find(descriptors *all) {
-    DIR *folder = opendir("/proc/self/fd");
-    if (!folder) return;
-    struct dirent *entry;
-    for (int i = 0; i < RGM_LISTENING_DESCRIPTORS && (entry = readdir(folder)); i++) {
-        char *end;
-        long fd = strtol(entry->d_name, &end, 10);
-        if (end != entry->d_name && !*end && fd != dirfd(folder)) take(all, (int)fd);
+    rgm_kept_file folder;
+    _Alignas(struct dirent64) char text[4096];
+    int left = RGM_LISTENING_DESCRIPTORS;
+    if (!rgm_kept_open(&folder, "/proc/self/fd", O_RDONLY | O_DIRECTORY, 0)) return;
+    for (long got; left > 0 && (got = syscall(SYS_getdents64, folder.number - 1, text, sizeof text)) > 0;) {
+        const struct dirent64 *entry;
+        for (char *at = text; at < text + got && left > 0; at += entry->d_reclen, left--) {
+            entry = (const struct dirent64 *)at;
+            char *end;
+            long fd = strtol(entry->d_name, &end, 10);
+            if (end != entry->d_name && !*end && fd != folder.number - 1) take(all, (int)fd);
+        }
     }
-    (void)closedir(folder);
+    rgm_kept_close(&folder);
+}
+
+static bool is_listening(const descriptors *all, const char *line) {
+    int fd = -1;
+    if (sscanf(line, "tfd: %d", &fd) != 1) return false; // NOLINT(cert-err34-c): the kernel's own number
+    for (size_t i = 0; i < all->n_sockets; i++)
+        if (all->sockets[i] == fd) return true;
+    return false;
 }
 
 // Of an epoll set the kernel lists what it watches, a line `tfd: N ...` each.
 static bool watches(int loop, const descriptors *all) {
-    char path[48], line[256];
-    bool found = false;
+    char path[48], text[WATCHED];
     (void)snprintf(path, sizeof path, "/proc/self/fdinfo/%d", loop);
-    FILE *file = fopen(path, "re");
-    while (file && !found && fgets(line, sizeof line, file)) {
-        int fd = -1;
-        if (sscanf(line, "tfd: %d", &fd) != 1) continue; // NOLINT(cert-err34-c): the kernel's own number
-        for (size_t i = 0; i < all->n_sockets; i++) found |= all->sockets[i] == fd;
-    }
-    if (file) (void)fclose(file);
-    return found;
+    if (!rgm_descriptor_text(path, text, sizeof text)) return false;
+    for (const char *line = text; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
+        if (is_listening(all, line)) return true;
+    return false;
 }
 
 unsigned rgm_listening_look(rgm_listening *state) {

@@ -13,18 +13,6 @@
 
 // --- files of the kernel ----------------------------------------------------------------------------------
 
-// The first bytes of a file as a text; false where it cannot be read.
-static bool read_text(const char *path, char *text, size_t room) {
-    int fd = rgm_descriptor_open(path, O_RDONLY, 0);
-    if (fd < 0) return false;
-    size_t length = 0;
-    for (ssize_t got; length + 1 < room && (got = read(fd, text + length, room - 1 - length)) > 0;)
-        length += (size_t)got;
-    close(fd);
-    text[length] = '\0';
-    return length > 0;
-}
-
 // Numbers of a line, as many as there are, after which `at` stands.
 static size_t numbers(const char *at, int64_t *out, size_t most) {
     size_t count = 0;
@@ -42,7 +30,7 @@ static bool thread_times(int64_t thread, int64_t *running_ns, int64_t *waiting_n
     char path[64], text[96];
     int64_t found[2];
     (void)snprintf(path, sizeof path, "/proc/self/task/%lld/schedstat", (long long)thread);
-    if (!read_text(path, text, sizeof text) || numbers(text, found, 2) < 2) return false;
+    if (!rgm_descriptor_text(path, text, sizeof text) || numbers(text, found, 2) < 2) return false;
     *running_ns = found[0];
     *waiting_ns = found[1];
     return true;
@@ -62,7 +50,7 @@ static void processors_so_far(rgm_pressure_state *state, int64_t *steal_ns, int6
     cpu_set_t allowed;
     int64_t steal = 0, busy = 0, count = 0;
     *steal_ns = *busy_ns = -1;
-    if (!allowed_processors(&allowed) || !read_text("/proc/stat", text, sizeof state->text)) return;
+    if (!allowed_processors(&allowed) || !rgm_descriptor_text("/proc/stat", text, sizeof state->text)) return;
     for (char *line = text, *next; strncmp(line, "cpu", 3) == 0 && (next = strchr(line, '\n'));
          line = next + 1) {
         char *end;
@@ -88,8 +76,9 @@ static int64_t huge_pages_so_far(rgm_pressure_state *state) {
     static const char name[] = "\nthp_fault_alloc ";
     char *text = state->text;
     int64_t pages;
-    if (read_text(alone, text, sizeof state->text) && numbers(text, &pages, 1) == 1) return pages;
-    const char *at = read_text("/proc/vmstat", text, sizeof state->text) ? strstr(text, name) : NULL;
+    if (rgm_descriptor_text(alone, text, sizeof state->text) && numbers(text, &pages, 1) == 1) return pages;
+    const char *at =
+        rgm_descriptor_text("/proc/vmstat", text, sizeof state->text) ? strstr(text, name) : NULL;
     return at && numbers(at + strlen(name), &pages, 1) == 1 ? pages : -1;
 }
 
@@ -100,7 +89,8 @@ static int64_t throttled_so_far(const rgm_pressure_state *state) {
         char path[300], text[1024];
         int64_t us;
         (void)snprintf(path, sizeof path, "%s/cpu.stat", state->folders[i]);
-        const char *at = read_text(path, text, sizeof text) ? strstr(text, "throttled_usec ") : NULL;
+        const char *at =
+            rgm_descriptor_text(path, text, sizeof text) ? strstr(text, "throttled_usec ") : NULL;
         if (at && numbers(at + strlen("throttled_usec "), &us, 1) == 1) sum = (sum < 0 ? 0 : sum) + us * 1000;
     }
     return sum;
@@ -153,7 +143,7 @@ static int64_t time_of_process(int64_t process) {
     char path[64], text[512];
     int64_t of[BEFORE_TIMES - 2 + TIMES], sum = 0;
     (void)snprintf(path, sizeof path, "/proc/%lld/stat", (long long)process);
-    if (!read_text(path, text, sizeof text)) return 0;
+    if (!rgm_descriptor_text(path, text, sizeof text)) return 0;
     const char *at = strrchr(text, ')');
     long hertz = sysconf(_SC_CLK_TCK);
     if (!at || !at[1] || !at[2] || hertz <= 0) return 0;
@@ -166,7 +156,7 @@ static int64_t time_of_process(int64_t process) {
 static size_t add_children(int64_t *processes, size_t count, const char *process, int64_t thread) {
     char path[96], text[1024];
     (void)snprintf(path, sizeof path, "/proc/%s/task/%lld/children", process, (long long)thread);
-    if (!read_text(path, text, sizeof text)) return count;
+    if (!rgm_descriptor_text(path, text, sizeof text)) return count;
     return count + numbers(text, processes + count, RGM_PRESSURE_CHILDREN - count);
 }
 

@@ -35,10 +35,7 @@ static bool read_text(int fd, char *text, size_t room) {
 
 static bool read_of(int64_t thread, const char *file, char *text, size_t room) {
     task_path path;
-    int fd = rgm_descriptor_open(path_of(thread, file, path), O_RDONLY, 0);
-    bool some = read_text(fd, text, room);
-    if (fd >= 0) close(fd);
-    return some;
+    return rgm_descriptor_text(path_of(thread, file, path), text, room);
 }
 
 // Field 3 of stat is its state; the name before it may hold anything but ends with the last parenthesis.

@@ -57,3 +57,25 @@ TEST(what_the_program_has_put_in_its_place_is_left_alone) {
     unlink(temp_path("kept"));
     unlink(temp_path("other"));
 }
+
+TEST(the_text_of_a_file_takes_no_low_number_and_is_read_in_parts) {
+    char text[8], long_text[4096];
+    int next = dup(0);
+    close(next);
+    rgm_kept_file kept;
+    REQUIRE(rgm_kept_open(&kept, temp_path("kept"), O_RDWR | O_CREAT, 0600));
+    REQUIRE(write(kept.number - 1, "some words", 10) == 10);
+    CHECK(rgm_descriptor_text(temp_path("kept"), text, sizeof text));
+    CHECK(strcmp(text, "some wo") == 0);
+    CHECK(rgm_descriptor_text(temp_path("kept"), long_text, sizeof long_text));
+    CHECK(strcmp(long_text, "some words") == 0);
+    CHECK(rgm_descriptor_text("/proc/self/stat", long_text, sizeof long_text) && strchr(long_text, '\n'));
+    CHECK(!rgm_descriptor_text(temp_path("absent"), text, sizeof text) && !text[0]);
+    REQUIRE(ftruncate(kept.number - 1, 0) == 0);
+    CHECK(!rgm_descriptor_text(temp_path("kept"), text, sizeof text) && !text[0]);
+    int free = dup(0);
+    CHECK_EQ_I64(free, next);
+    close(free);
+    rgm_kept_close(&kept);
+    unlink(temp_path("kept"));
+}
