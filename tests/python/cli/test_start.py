@@ -137,9 +137,10 @@ def test_what_records_is_imported_aside_and_the_program_sees_nothing_of_it(tmp_p
         "assert len(threading.enumerate()) == 1\nassert threading.Thread().name == 'Thread-1'\n"
         "print(json.dumps([name for name, thread in sitecustomize.seen.items() if thread == main.ident]))\n"
     )
+    path = os.pathsep.join(filter(None, (str(tmp_path), os.environ.get("PYTHONPATH"))))
     done = subprocess.run(
         [sys.executable, "-m", "regimeter", "record", "-q", "-o", "run.rgm", "prog.py"],
-        cwd=tmp_path, capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        cwd=tmp_path, capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": path},
     )  # fmt: skip
     assert [name for name in json.loads(done.stdout) if name.partition(".")[0] == "regimeter"] == []
     assert "1 scope" in done.stderr
