@@ -19,7 +19,8 @@ from warm import record
 import regimeter
 from regimeter import _core
 from regimeter.report.verdict import verdict_lines
-from regimeter.suggest.causes import CALLS, CAUSES
+from regimeter.run.rebuild import build, tables_of
+from regimeter.suggest.causes import CALLS, CAUSES, EARLY
 
 TRACES = TESTS / "data" / "traces"
 # Each spends nearly all of its time in one way; what that is follows from what it calls.
@@ -317,6 +318,18 @@ def test_scopes_with_more_between_them_do_not_limit_the_program() -> None:
         found = verdict(profiler.run())
     assert (found.cause, found.confidence) == ("scope", "low")
     assert "went is not recorded: the largest scope" in found.sentence
+
+
+def test_samples_of_the_first_part_alone_are_said_to_tell_of_no_more(tmp_path: Path) -> None:
+    """And not that the run is too short."""
+    run = regimeter.load(record(tmp_path, "import time\nfor _ in range(16):\n    time.sleep(0.1)\n"))
+    tables = tables_of(run)
+    early = run.samples.time_ns < run.start_ns + 600_000_000
+    tables["samples"] = {name: column[early] for name, column in tables["samples"].items()}
+    found = verdict(build(run, run.strings, tables))
+    assert early.any()
+    assert (found.cause, found.samples) == ("scope", 0), (found.sentence, found.why)
+    assert found.next == EARLY
 
 
 def test_a_run_too_short_for_samples_says_so(tmp_path: Path) -> None:
