@@ -208,6 +208,8 @@ class GPUProfiler(Results, OperationMethods, _core.Profiler):
         """Go on as a profiler of the program, with the session that stood in for it."""
         self._set_out()
         self.set_detailed_metrics(self.enable_detailed_metrics)
+        if self._asked.structure and self._structure is None:
+            self._structure = attachment.attach(self)
         self._send_environment()
         with self._collecting():  # who is killed from here on had a profiler, whatever of it is in the file
             self._flush()

@@ -39,6 +39,9 @@ _joined = False
 class StandIn(Protocol):
     """What stands in for a profiler of the program."""
 
+    def profiler(self) -> "GPUProfiler | None":
+        """Return its profiler; None where it has gone already."""
+
     def hand_over(self) -> "GPUProfiler | None":
         """Return its profiler, which becomes that of the program and goes on; None where it has gone already."""
 
@@ -55,9 +58,9 @@ def stand_in(place: StandIn) -> None:
     _standing = place
 
 
-def has_stand_in() -> bool:
-    """Return whether something stands in for the program's next profiler."""
-    return _standing is not None
+def stand_in_profiler() -> "GPUProfiler | None":
+    """Return the profiler that stands in for the program's next one, and goes on doing so; None for none."""
+    return _standing.profiler() if _standing is not None else None
 
 
 def standing() -> StandIn | None:

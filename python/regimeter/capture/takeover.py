@@ -12,12 +12,13 @@ from . import rates, recording
 if TYPE_CHECKING:
     from ..profiler import GPUProfiler
 
-# Options of GPUProfiler that a session learns on its way; all others have to be what they are by default.
+# Options of GPUProfiler that a session learns on its way; all others have to be what they are by default, or what the
+# recording was begun with.
 LEARNT = frozenset(
-    {"enabled", "enable_detailed_metrics", "sample_rate", "track_memory", "device_timing", "force_recalibration",
-     "verbose"}
+    {"enabled", "enable_detailed_metrics", "sample_rate", "track_memory", "memory_interval_ms", "structure",
+     "device_timing", "force_recalibration", "verbose"}
 )  # fmt: skip
-BY_DEFAULT = {"path": None, "memory_interval_ms": None, "budget": None, "witness": True}  # the others: off, or 0
+BY_DEFAULT = {"path": None, "budget": None, "witness": True}  # the others: off, or 0
 DEVICE_ID, BY_POSITION = 1, 3
 
 
@@ -36,9 +37,11 @@ def profiler_for(arguments: tuple[Any, ...], options: Mapping[str, Any]) -> "GPU
 
     ValueError or TypeError for a sample rate that is none, which leaves everything as it was.
     """
-    if not recording.has_stand_in() or not _may_go_on(arguments, options):
+    stands_in = recording.stand_in_profiler()
+    if stands_in is None or not _may_go_on(arguments, options, stands_in):
         return None
     rates.check_rate(options.get("sample_rate", 1.0))
+    rates.memory_interval_ns(options.get("memory_interval_ms"), tracking=False, detailed=False)
     place = recording.standing()
     profiler = place.hand_over() if place is not None else None
     if profiler is not None:
@@ -46,11 +49,22 @@ def profiler_for(arguments: tuple[Any, ...], options: Mapping[str, Any]) -> "GPU
     return profiler
 
 
-def _may_go_on(arguments: tuple[Any, ...], options: Mapping[str, Any]) -> bool:
+def _may_go_on(arguments: tuple[Any, ...], options: Mapping[str, Any], stands_in: "GPUProfiler") -> bool:
     if len(arguments) > BY_POSITION or any(arguments[DEVICE_ID : DEVICE_ID + 1]):
         return False
-    return all(name in LEARNT or _is_default(value, BY_DEFAULT.get(name, False)) for name, value in options.items())
+    return all(
+        name in LEARNT or _is_default(value, BY_DEFAULT.get(name, False)) or _is_recorded(name, value, stands_in)
+        for name, value in options.items()
+    )
 
 
 def _is_default(value: object, default: object) -> bool:
     return value is default or (default is False and type(value) is int and value == 0)
+
+
+def _is_recorded(name: str, value: Any, stands_in: "GPUProfiler") -> bool:
+    """Return whether it is recorded already: as the program asks, or stacks more often than that."""
+    if name == "stacks":
+        return 0 < stands_in._session["stacks_interval_ns"] <= rates.stacks_interval_ns(value)
+    begun_with = getattr(stands_in._asked, name, None)
+    return type(value) is type(begun_with) and bool(value == begun_with)

@@ -60,6 +60,10 @@ class StandIn:
         recording.standing_in = False
         return profiler
 
+    def profiler(self) -> GPUProfiler | None:
+        """As of ``recording.StandIn``."""
+        return self._profiler
+
     def hand_over(self) -> GPUProfiler | None:
         """As of ``recording.StandIn``."""
         profiler = self._follows = self._leave()

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from ..public.run import Run
 
 MS = 1e-6  # per nanosecond
-EARLY_NS = 1e9  # of a run in which samples that tell nothing are no matter of how short it is
 TOLD = 0.05  # of the time that others had the processors
 OUTSIDE = 0.2  # of the run: what lies outside of the steps is told from here on
 LEAST_SHOWN = 0.01  # of the window; a share below is not worth a bar's segment
@@ -138,7 +137,8 @@ def verdict_of(run: "Run", policy: Mapping[str, float] | None = None) -> Verdict
     """
     if not run.has_start_times:
         return None
-    table = run._causes(dict(policy or {}))
+    policy = policy or {}
+    table = run._causes(dict(policy))
     rows = [table.row(number) for number in range(len(table))]
     if not rows or rows[0]["window_ns"] <= 0:
         return None
@@ -166,10 +166,10 @@ def verdict_of(run: "Run", policy: Mapping[str, float] | None = None) -> Verdict
         cause=first.cause,
         sentence=sentence + _tie(causes),
         why=_why(causes, stated["samples"], stated["displaced"], places)
-        + _doubt(first, stated["samples"], stated["displaced"], policy or {})
+        + _doubt(first, stated["samples"], stated["displaced"], policy)
         + _growth(causes)
         + _outside(run.duration_ns * MS, stated),
-        next=(HOST_ONLY.next if host_only else _without_stacks(run, first) or words.next.format_map(filled))
+        next=(HOST_ONLY.next if host_only else _without_stacks(run, first, policy) or words.next.format_map(filled))
         + _bound(first),
         confidence=_core.DEGREES[stated["confidence"]],
         window_ms=window,
@@ -203,7 +203,7 @@ def _words(causes: tuple[Cause, ...], host_only: bool) -> Words:
     return WORKERS if first.cause == "input" and first.elsewhere else CAUSES[first.cause]
 
 
-def _without_stacks(run: "Run", first: Cause) -> str:
+def _without_stacks(run: "Run", first: Cause, policy: Mapping[str, float]) -> str:
     """Return what to do where samples of stacks would tell, were asked for and are not there."""
     asked = run.environment.get("stacks") or {}
     if first.cause != "scope" or not asked.get("hz"):
@@ -211,7 +211,8 @@ def _without_stacks(run: "Run", first: Cause) -> str:
     reason = asked.get("reason")
     if reason:
         return NO_STACKS.format(reason=reason)
-    return EARLY if len(run.samples) and run.end_ns - run.start_ns > EARLY_NS else TOO_SHORT
+    last = max(run.samples.time_ns.tolist(), default=run.end_ns)
+    return EARLY if run.end_ns - last > _threshold(policy, "verdict_unseen_ns") else TOO_SHORT
 
 
 def _cause(run: "Run", row: Mapping[str, Any]) -> Cause:
@@ -365,10 +366,13 @@ def _called(one: Cause) -> str:
     return "waiting for requests or what they wait for" if one.serving else one.cause.replace("_", " ")
 
 
+def _threshold(policy: Mapping[str, float], name: str) -> float:
+    return policy[name] if name in policy else float(_core.policy()[name]["default"])
+
+
 def _doubt(first: Cause, samples: int, displaced: int, policy: Mapping[str, float]) -> str:
     """Say so where what other programs took makes the verdict uncertain."""
-    name = "verdict_others_most"
-    most = policy[name] if name in policy else float(_core.policy()[name]["default"])
+    most = _threshold(policy, "verdict_others_most")
     others = displaced and displaced >= most * (samples + displaced) and first.cause != "scope"
     return " That is too much for a sure verdict: record again on a quiet machine." if others else ""
 

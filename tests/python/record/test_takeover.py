@@ -159,7 +159,36 @@ def test_options_that_a_session_learns_are_kept(program, record_warm, tmp_path):
     assert {_core.MEMORY_ACTIONS[action] for action, span in zip(memory.action, memory.span, strict=True) if span >= 0}
 
 
-@pytest.mark.parametrize("options", ["seed=1", "stacks=500", "memory_interval_ms=0"])
+@pytest.mark.parametrize("options", ["stacks=True", "stacks=50", "structure=True", "profile_kernels='auto', seed=0"])
+def test_what_is_recorded_already_may_be_asked_for(options, program, record_warm, tmp_path):
+    use = f"with regimeter.GPUProfiler({options}) as own:\n    inside()\n"
+    record_warm(program(f"{SLEEPS}before()\n{use}"))
+    assert parts_of(regimeter.load(tmp_path / "run.rgm"))["before"] >= FEWEST
+
+
+def test_the_interval_of_the_memory_sampler_is_learnt(program, record_warm, tmp_path):
+    """Here none, from there on; the sampler writes what has changed."""
+    step = "kept.append(bytes(200_000))\n        time.sleep(0.002)"
+    grow = f"def grow():\n    kept = []\n    for _ in range(100):\n        {step}\n"
+    use = "own = regimeter.GPUProfiler(memory_interval_ms=0)\nwith own.profile('own', device='cpu'):\n    grow()\n"
+    record_warm(program(f"{SLEEPS}{grow}grow()\nbefore()\n{use}"))
+    run = regimeter.load(tmp_path / "run.rgm")
+    memory, begin = run.tables.memory, run.spans.start_ns[0]
+    sampled = [time for time, span in zip(memory.time_ns, memory.span, strict=True) if span < 0]
+    assert parts_of(run)["before"] >= FEWEST
+    assert sum(time < begin for time in sampled) > 3
+    assert not [time for time in sampled if begin < time < begin + run.spans.duration_ns[0]]
+
+
+def test_structure_is_found_from_where_it_is_asked_for(program, record_warm, tmp_path):
+    use = "own = regimeter.GPUProfiler(structure=True)\nfor _ in range(3):\n    gc.collect()\n"
+    record_warm("--no-structure", program(f"import gc\n{SLEEPS}gc.collect()\nbefore()\n{use}"))
+    run = regimeter.load(tmp_path / "run.rgm")
+    assert len(run.spans) >= 3
+    assert parts_of(run)["before"] >= FEWEST
+
+
+@pytest.mark.parametrize("options", ["seed=1", "stacks=500", "witness=False", "budget='1%'"])
 def test_what_a_session_cannot_learn_begins_the_recording_anew(options, program, record_warm, tmp_path):
     use = (
         f"with regimeter.GPUProfiler({options}) as own:\n    with own.profile('own', device='cpu'):\n        inside()\n"
