@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `regimeter record` costs a program that knows nothing of it, beside other profilers of whole programs.
 
-Each round runs a program bare and under every tool that is installed, in random order, and divides what it took under a
-tool by what it took bare in the same round. Compared are wall time and processor time (of the program and all that the
-tool starts) of the whole command; the median of the rounds is shown with its quartiles. Start is how much later the
-program's first line runs than without a tool.
+Each round runs a program bare and under every tool that is installed, and divides what it took under a tool by what it
+took bare in the same round. From their first lines on they take turns of a quarter of a second, the others are stopped:
+a machine that is faster or slower for some seconds is so for all of them. Compared are the wall time that each had, of
+its start and its turns, and processor time (of the program and all that the tool starts) of the whole command; the
+median of the rounds is shown with its quartiles. Start is how much later the program's first line runs than without a
+tool.
 
 Programs: `slow`, training steps of about 200 ms; `fast`, of about 5 ms (batches are as large as that takes on this
 machine); `python`, words counted in a text; `objects`, lists, dictionaries and texts made and kept; `arrays`, arrays of
@@ -23,12 +25,15 @@ Usage: record.py [--memory] [--rounds N] [--seconds S] [--only TEXT] [PROGRAM ..
 """
 
 import argparse
+import contextlib
 import functools
 import importlib.util
 import itertools
 import os
 import random
+import select
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -38,6 +43,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+TURN_S = 0.25
 FIRST_LINE = "import sys, time; print(time.clock_gettime(time.CLOCK_MONOTONIC), file=sys.stderr, flush=True)\n"
 TRAINING = """
     import torch
@@ -226,18 +232,76 @@ def tools(*, torch: bool) -> dict[str, Tool]:
     return found
 
 
+class Running:
+    """A command, which runs when it has its turn."""
+
+    def __init__(self, command: list[str], folder: str) -> None:
+        self.printed = os.open(folder, os.O_TMPFILE | os.O_RDWR)
+        begin = time.clock_gettime(time.CLOCK_MONOTONIC)
+        self.pid = subprocess.Popen(
+            command, cwd=folder, stdout=subprocess.DEVNULL, stderr=self.printed, start_new_session=True
+        ).pid
+        self.end: int | None = os.pidfd_open(self.pid)
+        self.processes = [self.pid]
+        self.wall, self.spent, self.failed = 0.0, 0.0, False
+        while self.first_line() is None and self.end is not None:
+            self._wait(begin, 0.005)
+        self._stop()
+        self.wall = time.clock_gettime(time.CLOCK_MONOTONIC) - begin if self.end is not None else self.wall
+        self.start = (self.first_line() or begin) - begin
+
+    def turn(self, seconds: float) -> None:
+        """Run for so long, or until the command ends."""
+        begin = time.clock_gettime(time.CLOCK_MONOTONIC)
+        for process in reversed(self.processes):
+            os.kill(process, signal.SIGCONT)
+        had = self.wall
+        self._wait(begin, seconds)
+        self._stop()
+        if self.end is not None:
+            self.wall = had + time.clock_gettime(time.CLOCK_MONOTONIC) - begin
+
+    def first_line(self) -> float | None:
+        """Return when the program's first line ran."""
+        text = os.pread(self.printed, 1 << 16, 0).decode(errors="replace")
+        return next(
+            (float(line) for line in text.rpartition("\n")[0].split() if line.replace(".", "", 1).isdigit()), None
+        )
+
+    def _wait(self, begin: float, seconds: float) -> None:
+        """Wait for the command's end, at most so long."""
+        if self.end is not None and select.select([self.end], [], [], seconds)[0]:
+            self.wall += time.clock_gettime(time.CLOCK_MONOTONIC) - begin
+            _, status, usage = os.wait4(self.pid, 0)
+            self.spent, self.failed = usage.ru_utime + usage.ru_stime, status != 0
+            os.close(self.end)
+            self.end = None
+
+    def _stop(self) -> None:
+        """Stop it and all that it has started, parents before their children."""
+        self.processes, found = [], [self.pid] if self.end is not None else []
+        while found:
+            process = found.pop()
+            with contextlib.suppress(OSError):
+                os.kill(process, signal.SIGSTOP)
+                self.processes.append(process)
+                for thread in Path(f"/proc/{process}/task").iterdir():
+                    found += [int(child) for child in Path(thread, "children").read_text().split()]
+
+
+def run_in_turns(commands: dict[str, list[str]], folder: str) -> dict[str, tuple[float, float, float] | None]:
+    """Return of each command seconds on the wall, on processors, and until the first line; None where it fails."""
+    running = {way: Running(commands[way], folder) for way in random.sample(list(commands), len(commands))}
+    while left := [one for one in running.values() if one.end is not None]:
+        for one in random.sample(left, len(left)):
+            one.turn(TURN_S)
+    failed = {way for way, one in running.items() if one.failed or one.first_line() is None}
+    return {way: None if way in failed else (one.wall, one.spent, one.start) for way, one in running.items()}
+
+
 def run(command: list[str], folder: str) -> tuple[float, float, float] | None:
-    """Return seconds on the wall, on processors, and until the first line; None where the command fails."""
-    before = os.times()
-    begin = time.clock_gettime(time.CLOCK_MONOTONIC)
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    wall = time.clock_gettime(time.CLOCK_MONOTONIC) - begin
-    after = os.times()
-    first = next((float(line) for line in done.stderr.split() if line.replace(".", "", 1).isdigit()), None)
-    if done.returncode or first is None:
-        return None
-    spent = after.children_user + after.children_system - before.children_user - before.children_system
-    return wall, spent, first - begin
+    """As ``run_in_turns``, of one command."""
+    return run_in_turns({"": command}, folder)[""]
 
 
 def lasting(name: str, seconds: float, folder: str) -> str:
@@ -265,7 +329,7 @@ def measure(name: str, rounds: int, seconds: float, only: str, *, memory: bool) 
         run([sys.executable, "-c", f"import {', '.join(IMPORTED)}"], folder)  # warms caches of files
         for module in itertools.islice(itertools.cycle(random.sample(IMPORTED, len(IMPORTED))), rounds):
             program.write_text(f"{FIRST_LINE}import {module}\n{text}")
-            found = {way: run(ways[way](str(program), folder), folder) for way in random.sample(list(ways), len(ways))}
+            found = run_in_turns({way: tool(str(program), folder) for way, tool in ways.items()}, folder)
             bare = found["bare"]
             for way, one in found.items():
                 if one is not None and bare is not None:

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // regimeter._core: module state, functions, initialisation.
+#include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/prctl.h>
+#include <time.h>
 
 #include "analysis/analyses.h"
 #include "analysis/communication/collective.h"
@@ -110,6 +113,48 @@ static PyObject *core_die_with_parent(PyObject *module, PyObject *signal_number)
     Py_RETURN_NONE;
 }
 
+static int signals_of(PyObject *numbers, sigset_t *signals) {
+    sigemptyset(signals);
+    PyObject *iterator = PyObject_GetIter(numbers), *item;
+    while (iterator && (item = PyIter_Next(iterator))) {
+        long number = PyLong_AsLong(item);
+        Py_DECREF(item);
+        if (PyErr_Occurred()) break;
+        if (number < 1 || number > INT_MAX || sigaddset(signals, (int)number) != 0)
+            PyErr_Format(PyExc_ValueError, "%ld is no signal", number);
+        if (PyErr_Occurred()) break;
+    }
+    Py_XDECREF(iterator);
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+// As signal.sigtimedwait, which returns what happens to lie in memory where the process was stopped meanwhile
+// and went on after the time was over (CPython 3.11 to 3.15).
+static PyObject *core_next_signal(PyObject *module, PyObject *args) {
+    PyObject *numbers;
+    double seconds;
+    sigset_t signals;
+    if (!PyArg_ParseTuple(args, "Od", &numbers, &seconds) || signals_of(numbers, &signals) < 0) return NULL;
+    if (!(seconds >= 0 && seconds < 1e9))
+        return PyErr_Format(PyExc_ValueError, "a time to wait lies between 0 and 1e9 seconds");
+    int64_t left_ns = (int64_t)(seconds * 1e9), end_ns = rgm_clock_monotonic_ns() + left_ns;
+    siginfo_t told;
+    int number, failure;
+    do {
+        struct timespec time = {left_ns / 1000000000, left_ns % 1000000000};
+        Py_BEGIN_ALLOW_THREADS;
+        number = sigtimedwait(&signals, &told, &time);
+        failure = errno;
+        Py_END_ALLOW_THREADS;
+        if (number < 0 && failure == EINTR && PyErr_CheckSignals() < 0) return NULL;
+        left_ns = end_ns - rgm_clock_monotonic_ns();
+    } while (number < 0 && failure == EINTR && left_ns > 0);
+    if (number >= 0) return Py_BuildValue("(iii)", number, told.si_code, (int)told.si_pid);
+    if (failure == EAGAIN || failure == EINTR) Py_RETURN_NONE;
+    errno = failure;
+    return PyErr_SetFromErrno(PyExc_OSError);
+}
+
 static PyObject *pair_of(const void *rows, size_t i) {
     const char *const(*pairs)[2] = rows;
     return Py_BuildValue("(ss)", pairs[i][0], pairs[i][1]);
@@ -173,6 +218,9 @@ static PyMethodDef core_methods[] = {
      "allocations($module)\n--\n\nHeap allocations of the core so far."},
     {"die_with_parent", core_die_with_parent, METH_O,
      "die_with_parent($module, signal, /)\n--\n\nAsks for the signal at the parent's end."},
+    {"next_signal", core_next_signal, METH_VARARGS,
+     "next_signal($module, signals, seconds, /)\n--\n\nThe next of these signals, which are blocked, as its "
+     "number, code and sender; None for none in that time."},
     {"frame", core_frame, METH_VARARGS,
      "frame($module, type, payload, file, number, /)\n--\n\nThe bytes of one block of a recording."},
     {"punch_hole", core_punch_hole, METH_VARARGS,

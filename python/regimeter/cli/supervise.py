@@ -33,6 +33,7 @@ CANNOT_START = 127
 MAX_SAMPLES = 200_000
 HEARTBEAT_NS = 100_000_000
 ECHO_S = 1.0
+REST_S = 3600.0  # without samples of memory
 
 
 class MemorySamples:
@@ -178,28 +179,27 @@ def _wait(
     """Pass signals on and sample memory until the child has ended; return its status."""
     memory = Resident(child) if samples.interval_ns else None
     while True:
-        if memory is None:
-            information: signal.struct_siginfo | None = signal.sigwaitinfo(waited)
-        else:
+        if memory is not None:
             samples.add(time.monotonic_ns(), memory.read())
-            information = signal.sigtimedwait(waited, samples.interval_ns / 1e9)
-        if information is None:
+        told = _core.next_signal(waited, samples.interval_ns / 1e9 if memory is not None else REST_S)
+        if told is None:
             continue
-        if information.si_signo == signal.SIGCHLD:
+        number, code, sender = told
+        if number == signal.SIGCHLD:
             status = _reap(child)
             if status is not None:
                 return status
-        elif information.si_signo in taken:
-            taken[information.si_signo]()
-        elif own_group or not _reached_group(information):
+        elif number in taken:
+            taken[number]()
+        elif own_group or not _reached_group(number, code, sender):
             with contextlib.suppress(ProcessLookupError):
-                os.kill(child, information.si_signo)
+                os.kill(child, number)
 
 
-def _reached_group(information: signal.struct_siginfo) -> bool:
+def _reached_group(number: int, code: int, sender: int) -> bool:
     """Tell whether a signal came to the whole process group: from the terminal, or from the shell at its end."""
-    from_kernel = information.si_code > 0
-    from_shell = information.si_signo == signal.SIGHUP and information.si_pid == os.getsid(0)
+    from_kernel = code > 0
+    from_shell = number == signal.SIGHUP and sender == os.getsid(0)
     return from_kernel or from_shell
 
 

@@ -9,11 +9,14 @@ import select
 import signal
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import pytest
 from recorded_program import RECORD, SCOPES, names
 
 import regimeter
+from regimeter import _core
 from regimeter.run.environment import Environment
 
 # Counts what arrives, and tells on SIGUSR1, which the supervisor passes on after all that came before it.
@@ -354,3 +357,44 @@ def test_another_python_is_one_clear_error(program, run_in, tmp_path):
         done.stderr.rstrip()
         == f"regimeter: {other}: another Python than {sys.executable}, where regimeter is installed"
     )
+
+
+def test_who_waits_for_a_signal_and_is_stopped_meanwhile_gets_none() -> None:
+    """Python's own sigtimedwait returns what lies in memory then."""
+    waiting = (
+        "import signal, sys\nfrom regimeter import _core\n"
+        "waited = {signal.SIGUSR1, signal.SIGCHLD}\nsignal.pthread_sigmask(signal.SIG_BLOCK, waited)\n"
+        "for seconds in (0.05, 0.05, 60.0):\n"
+        "    print('waits', flush=True)\n    print(_core.next_signal(waited, seconds), flush=True)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", waiting], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for _ in range(2):
+            assert process.stdout.readline() == "waits\n"
+            process.send_signal(signal.SIGSTOP)
+            os.waitid(os.P_PID, process.pid, os.WSTOPPED)
+            time.sleep(0.1)
+            process.send_signal(signal.SIGCONT)
+            assert process.stdout.readline() == "None\n"
+        process.send_signal(signal.SIGUSR1)
+        assert process.stdout.read() == f"waits\n{(int(signal.SIGUSR1), 0, os.getpid())}\n"
+    for wrong, error in (((1, 2), TypeError), (({0}, 1.0), ValueError), (({1}, -1.0), ValueError)):
+        with pytest.raises(error):
+            _core.next_signal(*wrong)
+
+
+def test_a_program_that_is_suspended_for_a_while_goes_on(program, start, tmp_path):
+    """As by Ctrl-Z and fg, or by the scheduler of a cluster."""
+    process = start(program("import time\nprint('there', flush=True)\nfor _ in range(10):\n    time.sleep(0.1)\n"))
+    assert process.stdout.readline() == "there\n"
+    (child,) = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    for _ in range(5):
+        os.kill(process.pid, signal.SIGSTOP)
+        os.kill(int(child), signal.SIGSTOP)
+        time.sleep(0.15)
+        os.kill(int(child), signal.SIGCONT)
+        os.kill(process.pid, signal.SIGCONT)
+        time.sleep(0.05)
+    _, errors = process.communicate()
+    assert (process.returncode, "Invalid" in errors) == (0, False), errors
+    assert regimeter.load(tmp_path / "run.rgm").complete
