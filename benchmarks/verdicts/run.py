@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs with a cause that was made for them, recorded unchanged: is it the verdict, and always the same one?
 
-    python -m benchmarks.verdicts.run [--set programs|unseen|unseen_second|unseen_third] [--times N] [PROGRAM ...]
+    python -m benchmarks.verdicts.run [--set programs|unseen|unseen_second|unseen_third|unseen_fourth] [--times N] [PROGRAM ...]
 
 A program states its cause in its first line of text. A recording counts as right where the verdict is that cause, as
 tied where it is within the margin of the verdict, as wrong otherwise; `sure` are wrong ones of high confidence.
@@ -43,7 +43,7 @@ def verdict_of(program: Path, folder: str) -> dict[str, object]:
 def main() -> None:
     """Print a line a program and a total."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    sets = ("programs", "unseen", "unseen_second", "unseen_third")
+    sets = ("programs", "unseen", "unseen_second", "unseen_third", "unseen_fourth")
     parser.add_argument("--set", choices=sets, default="programs", dest="folder")
     parser.add_argument("--times", type=int, default=1, help="recordings of each program (default: 1)")
     parser.add_argument("programs", nargs="*", help="names without .py (default: all)")
