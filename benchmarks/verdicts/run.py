@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs with a cause that was made for them, recorded unchanged: is it the verdict, and always the same one?
 
-    python -m benchmarks.verdicts.run [--set programs|unseen|unseen_second|unseen_third|unseen_fourth] [--times N] [PROGRAM ...]
+    python -m benchmarks.verdicts.run [--set programs|unseen|unseen_second|...] [--times N] [PROGRAM ...]
 
 A program states its cause in its first line of text. A recording counts as right where the verdict is that cause, as
 tied where it is within the margin of the verdict, as wrong otherwise; `sure` are wrong ones of high confidence.

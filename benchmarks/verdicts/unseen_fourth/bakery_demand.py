@@ -54,9 +54,8 @@ class SalesBook:
 
 def clip_gradients(model, limit):
     """Clips body and heads each for itself; returns how many were too long. A broken till's sales are an error."""
-    norms = []
-    for part in [model.body, *model.heads]:
-        norms.append(nn.utils.clip_grad_norm_(part.parameters(), limit, error_if_nonfinite=True))
+    parts = [model.body, *model.heads]
+    norms = [nn.utils.clip_grad_norm_(part.parameters(), limit, error_if_nonfinite=True) for part in parts]
     return int((torch.stack(norms) > limit).sum())
 
 
