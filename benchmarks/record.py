@@ -253,13 +253,22 @@ class Running:
     def turn(self, seconds: float) -> None:
         """Run for so long, or until the command ends."""
         begin = time.clock_gettime(time.CLOCK_MONOTONIC)
-        for process in reversed(self.processes):
-            os.kill(process, signal.SIGCONT)
+        self._send(signal.SIGCONT)
         had = self.wall
         self._wait(begin, seconds)
         self._stop()
         if self.end is not None:
             self.wall = had + time.clock_gettime(time.CLOCK_MONOTONIC) - begin
+
+    def kill(self) -> None:
+        """End what is left of it."""
+        self._send(signal.SIGKILL)
+        os.close(self.printed)
+
+    def _send(self, number: signal.Signals) -> None:
+        for process in reversed(self.processes):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, number)
 
     def first_line(self) -> float | None:
         """Return when the program's first line ran."""
@@ -291,12 +300,18 @@ class Running:
 
 def run_in_turns(commands: dict[str, list[str]], folder: str) -> dict[str, tuple[float, float, float] | None]:
     """Return of each command seconds on the wall, on processors, and until the first line; None where it fails."""
-    running = {way: Running(commands[way], folder) for way in random.sample(list(commands), len(commands))}
-    while left := [one for one in running.values() if one.end is not None]:
-        for one in random.sample(left, len(left)):
-            one.turn(TURN_S)
-    failed = {way for way, one in running.items() if one.failed or one.first_line() is None}
-    return {way: None if way in failed else (one.wall, one.spent, one.start) for way, one in running.items()}
+    running: dict[str, Running] = {}
+    try:
+        for way in random.sample(list(commands), len(commands)):
+            running[way] = Running(commands[way], folder)
+        while left := [one for one in running.values() if one.end is not None]:
+            for one in random.sample(left, len(left)):
+                one.turn(TURN_S)
+        failed = {way for way, one in running.items() if one.failed or one.first_line() is None}
+        return {way: None if way in failed else (one.wall, one.spent, one.start) for way, one in running.items()}
+    finally:
+        for one in running.values():
+            one.kill()
 
 
 def run(command: list[str], folder: str) -> tuple[float, float, float] | None:

@@ -129,7 +129,7 @@ static int signals_of(PyObject *numbers, sigset_t *signals) {
 }
 
 // As signal.sigtimedwait, which returns what happens to lie in memory where the process was stopped meanwhile
-// and went on after the time was over (CPython 3.11 to 3.15).
+// and went on after the time was over (seen with CPython 3.11).
 static PyObject *core_next_signal(PyObject *module, PyObject *args) {
     PyObject *numbers;
     double seconds;

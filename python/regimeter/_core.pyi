@@ -2857,7 +2857,7 @@ def die_with_parent(signal: int, /) -> None: ...
 def next_signal(signals: Iterable[int], seconds: float, /) -> tuple[int, int, int] | None:
     """Return the next of these signals, which are blocked, as its number, code (as in siginfo_t) and sender's process.
 
-    None for none in that time, or where the process was stopped meanwhile.
+    None for none in that time, which goes on while the process is stopped.
     """
 
 def frame(type: int, payload: Buffer, file: int, number: int, /) -> bytes:

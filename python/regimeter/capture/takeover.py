@@ -65,6 +65,7 @@ def _is_default(value: object, default: object) -> bool:
 def _is_recorded(name: str, value: Any, stands_in: "GPUProfiler") -> bool:
     """Return whether it is recorded already: as the program asks, or stacks more often than that."""
     if name == "stacks":
-        return 0 < stands_in._session["stacks_interval_ns"] <= rates.stacks_interval_ns(value)
+        sampled = not stands_in._stacks_reason()  # else the program's profiler says why not
+        return sampled and 0 < stands_in._session["stacks_interval_ns"] <= rates.stacks_interval_ns(value)
     begun_with = getattr(stands_in._asked, name, None)
     return type(value) is type(begun_with) and bool(value == begun_with)
