@@ -271,7 +271,7 @@
     X(verdict_looked_at, 0.5, "",                                                                            \
       "of the window after its imports, for which the kernel's part has to be known to be told")             \
     X(verdict_unseen_ns, 5e8, "ns",                                                                          \
-      "and more than half of the window, at its end without a sample: then none tells of it; a judgement")   \
+      "without a sample: left out; at the end of the window, and more than half: none tells; a judgement")   \
     X(verdict_growth_bytes, 5e7, "bytes", "of growth over three fifths of the window; allocators hold less") \
     X(verdict_growth_share, 0.1, "", "the same as a share of what there was")
 

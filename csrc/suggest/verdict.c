@@ -146,7 +146,7 @@ static rgm_status put(const rgm_verdict_facts *facts, const ranked *of, rgm_caus
     // What other programs took of the window, they took of each cause alike.
     out->serving[*row] = serves(time);
     if (may_go[of->cause] && !serves(time))
-        out->saved_ns[*row] = (rgm_i64)(of->share * (double)rgm_verdict_window(facts));
+        out->saved_ns[*row] = (rgm_i64)(of->share * (double)rgm_verdict_seen(facts));
     out->subject[*row] = time->subject;
     out->subject_share[*row] = time->subject_share;
     out->stack[*row] = time->stack;
@@ -162,6 +162,7 @@ static rgm_status put(const rgm_verdict_facts *facts, const ranked *of, rgm_caus
     out->calling[*row] = time->calling;
     out->samples[*row] = facts->samples;
     out->displaced[*row] = facts->displaced;
+    out->unseen_ns[*row] = facts->unseen_ns;
     return RGM_OK;
 }
 

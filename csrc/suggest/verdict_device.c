@@ -196,6 +196,7 @@ rgm_status rgm_verdict_of_device(rgm_verdict_facts *facts, rgm_error *err) {
     rgm_status status;
     if (!facts->view->n_work) return RGM_OK;
     for (int i = 0; i < RGM_CAUSE_FIRST_STEP; i++) facts->causes[i] = RGM_NO_CAUSE_TIME;
+    facts->n_unseen = 0, facts->unseen_ns = 0; // a device is seen all the time
     choose(&d);
     find_window(&d);
     count_work(&d);

@@ -272,7 +272,7 @@ rgm_status rgm_verdict_facts_init(rgm_verdict_facts *facts, const rgm_view *view
     facts->asks_itself = rgm_first_value(view->run, RGM_ASKS_ITSELF_SERIES) > 0;
     facts->several = !of_one_process(view->run);
     facts->settled_ns = facts->start_ns;
-    return RGM_OK;
+    return rgm_verdict_find_unseen(facts, err);
 }
 
 double rgm_verdict_part(const rgm_verdict_facts *facts, int64_t time, int64_t interval) {
@@ -283,6 +283,7 @@ double rgm_verdict_part(const rgm_verdict_facts *facts, int64_t time, int64_t in
 
 void rgm_verdict_facts_release(rgm_verdict_facts *facts) {
     rgm_seen_release(&facts->seen);
+    rgm_free(facts->unseen);
     rgm_free(facts->steps);
     rgm_free(facts->role);
     rgm_free(facts->inner);

@@ -28,6 +28,10 @@ typedef struct {
 #define RGM_NO_CAUSE_TIME                                                                                    \
     (rgm_cause_time) { .stack = -1, .span = -1, .subject_share = NAN, .figure = NAN }
 
+typedef struct {
+    int64_t start_ns, end_ns;
+} rgm_unseen;
+
 // Samples of the driving thread in the window that tell, in order of time.
 typedef struct {
     size_t count;
@@ -45,7 +49,10 @@ typedef struct {
     int64_t settled_ns;       // when it had imported what it begins with
     int64_t start_ns, end_ns; // the window: all steps, or the run
     int64_t marked_ns;        // of it, in scopes of the program's own
-    uint32_t *steps;          // rows of steps on the lane, in order of time
+    rgm_unseen *unseen;       // of it, by verdict_unseen.c, in order of time
+    size_t n_unseen;
+    int64_t unseen_ns; // together
+    uint32_t *steps;   // rows of steps on the lane, in order of time
     size_t n_steps;
     uint8_t *role;  // [n_spans] an rgm_role
     int32_t *inner; // [n_spans] the span itself or the nearest around it that has a role, -1
@@ -69,12 +76,18 @@ void rgm_verdict_facts_release(rgm_verdict_facts *facts);
 static inline int64_t rgm_verdict_window(const rgm_verdict_facts *facts) {
     return facts->end_ns - facts->start_ns;
 }
-// What of a span lies in the window.
+// What of the window was seen; shares are of it.
+static inline int64_t rgm_verdict_seen(const rgm_verdict_facts *facts) {
+    return rgm_verdict_window(facts) - facts->unseen_ns;
+}
+rgm_status rgm_verdict_find_unseen(rgm_verdict_facts *facts, rgm_error *err) RGM_NODISCARD;
+int64_t rgm_verdict_unseen_in(const rgm_verdict_facts *facts, int64_t start, int64_t end);
+// What of a span lies in the window and was seen.
 static inline int64_t rgm_verdict_inside(const rgm_verdict_facts *facts, size_t row) {
     int64_t start = rgm_view_start(facts->view, row), end = rgm_view_end(facts->view, row);
     if (start < facts->start_ns) start = facts->start_ns;
     if (end > facts->end_ns) end = facts->end_ns;
-    return end > start ? end - start : 0;
+    return end > start ? end - start - rgm_verdict_unseen_in(facts, start, end) : 0;
 }
 
 // Whether a sample is of the driving thread; ranks on several machines may have threads of one number.

@@ -57,7 +57,7 @@ static void divide_by_spans(rgm_partition *p) {
         if (p->own[row] < 0) p->own[row] = 0; // of a damaged file
         p->exclusive[bucket_of(facts->role[row])] += p->own[row];
     }
-    int64_t outside = rgm_verdict_window(facts) - covered;
+    int64_t outside = rgm_verdict_seen(facts) - covered;
     if (outside > 0) p->exclusive[RGM_ROLE_NONE] += outside;
 }
 
@@ -253,6 +253,7 @@ static void divide_by_samples(rgm_partition *p) {
     for (int bucket = 0; bucket < RGM_ROLE_COUNT; bucket++) {
         double there = (double)p->exclusive[bucket], samples = (double)p->of_bucket[bucket];
         double whole = rgm_verdict_given(p->facts, there, p->of_bucket[bucket], p->displaced[bucket]);
+        if (!p->facts->samples) whole = there; // others had the processors whenever it was looked at
         if (!(whole > 0)) continue;
         double variance = 0; // of what others took of it
         if (whole < there)

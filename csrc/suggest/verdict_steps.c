@@ -57,7 +57,7 @@ static rgm_status given_durations(const rgm_verdict_facts *facts, int64_t *given
         found[step_at(facts, samples->time_ns[i])][is_held_up(facts, i, helpers)]++;
     }
     for (size_t i = 0; i < facts->n_steps; i++) {
-        double whole = (double)facts->view->run->spans.duration_ns[facts->steps[i]];
+        double whole = (double)rgm_verdict_inside(facts, facts->steps[i]);
         given[i] = (int64_t)rgm_verdict_given(facts, whole, found[i][0], found[i][1]);
     }
     rgm_free(found);
@@ -68,7 +68,7 @@ static rgm_status given_durations(const rgm_verdict_facts *facts, int64_t *given
 // that its length tells nothing: helpers of compiled code without a processor let the thread spin. Steps are
 // asked for in order.
 static int64_t surely(const rgm_verdict_facts *facts, const int64_t *given, size_t step, size_t *at) {
-    int64_t whole = facts->view->run->spans.duration_ns[facts->steps[step]];
+    int64_t whole = rgm_verdict_inside(facts, facts->steps[step]);
     if ((double)given[step] <= (1 - facts->policy->verdict_others_most) * (double)whole) return 0;
     whole -= held_up_at_most(facts, facts->steps[step], at);
     return whole < given[step] ? whole : given[step];

@@ -2677,6 +2677,9 @@ class CausesTable(Table):
     """Samples of the main thread in the window that tell; the same in all rows."""
     displaced: NDArray[np.int64]
     """Samples that found it ready to run while other programs had the processors: left out of the shares."""
+    unseen_ns: NDArray[np.int64]
+    """Of the window, between two samples far apart, as of a process that was suspended: left out of the shares; the
+    same in all rows. [ns]"""
 # --- end of generated tables
 
 @final

@@ -78,7 +78,10 @@
     X(i32, steps, "", 0, "Steps in the window, 0 where it is the whole run; the same in all rows.")          \
     X(i64, samples, "", 0, "Samples of the main thread in the window that tell; the same in all rows.")      \
     X(i64, displaced, "", 0,                                                                                 \
-      "Samples that found it ready to run while other programs had the processors: left out of the shares.")
+      "Samples that found it ready to run while other programs had the processors: left out of the shares.") \
+    X(i64, unseen_ns, "ns", 0,                                                                               \
+      "Of the window, between two samples far apart, as of a process that was suspended: left out of the "   \
+      "shares; the same in all rows.")
 
 #define RGM_CAUSES_RESULTS(X) X(causes, RGM_CAUSES, "A cause that limits the program.")
 

@@ -42,6 +42,7 @@ class Limits(TypedDict):
     steps: int
     samples: int
     displaced: int
+    unseen_ms: float
     causes: list[Cause]
 
 

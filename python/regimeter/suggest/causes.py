@@ -187,6 +187,7 @@ TOO_SHORT = (
     "--stacks 1000)."
 )
 NO_STACKS = "Mark the parts of it with scopes of their own. Stacks could not be sampled: {reason}."
+CROWDED_OUT = "Record again on a quiet machine: whenever its stack was looked at, other programs had the processors."
 EARLY = "Mark the parts of it with scopes of their own. Samples of its stack tell of less than half of it."
 
 # Of "input", where the main process waits for others that make its batches.

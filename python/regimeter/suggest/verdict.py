@@ -16,6 +16,7 @@ from .causes import (
     CALLS,
     CAUSES,
     CHILD_WORK,
+    CROWDED_OUT,
     EARLY,
     FORWARD_LAYER,
     HOST_ONLY,
@@ -84,8 +85,9 @@ class Cause:
 class Verdict:
     """What limits a run. confidence: "low" where others are within the margin, "medium", "high". window_ms: the time
     that shares are of; steps: how many steps it holds, 0 where it is the whole run; samples: of the driving thread's
-    stack; displaced: further ones that found it without a processor because other programs had them, which shares leave
-    out. causes: all of them, the first is the verdict."""
+    stack; displaced: further ones that found it without a processor because other programs had them; unseen_ms: of the
+    window, between two samples far apart, as of a process that was suspended. Shares leave both out. causes: all of
+    them, the first is the verdict."""
 
     cause: str
     sentence: str
@@ -96,6 +98,7 @@ class Verdict:
     steps: int
     samples: int
     displaced: int
+    unseen_ms: float
     causes: tuple[Cause, ...]
 
     @property
@@ -126,6 +129,7 @@ class Verdict:
             "steps": self.steps,
             "samples": self.samples,
             "displaced": self.displaced,
+            "unseen_ms": self.unseen_ms,
             "causes": [{name: getattr(one, name) for name in Cause.__slots__} for one in self.causes],
         }
 
@@ -146,7 +150,7 @@ def verdict_of(run: "Run", policy: Mapping[str, float] | None = None) -> Verdict
     first, window, steps = causes[0], stated["window_ns"] * MS, stated["steps"]
     on_device = any(one.cause == "device" for one in causes)
     host_only = not on_device and particulars.without_device(run)
-    of = "it" if host_only and not steps else _of(window, steps, on_device)
+    of = "it" if host_only and not steps else _of(stated, on_device)
     late = particulars.late_rank(run) if on_device and first.cause == "communication" else None
     words = LATE_RANK if late else _words(causes, host_only)
     filled = (
@@ -165,17 +169,20 @@ def verdict_of(run: "Run", policy: Mapping[str, float] | None = None) -> Verdict
     return Verdict(
         cause=first.cause,
         sentence=sentence + _tie(causes),
-        why=_why(causes, stated["samples"], stated["displaced"], places)
+        why=_why(causes, stated, places)
         + _doubt(first, stated["samples"], stated["displaced"], policy)
         + _growth(causes)
         + _outside(run.duration_ns * MS, stated),
-        next=(HOST_ONLY.next if host_only else _without_stacks(run, first, policy) or words.next.format_map(filled))
+        next=(
+            _without_samples(run, first, stated, policy) or (HOST_ONLY if host_only else words).next.format_map(filled)
+        )
         + _bound(first),
         confidence=_core.DEGREES[stated["confidence"]],
         window_ms=window,
         steps=steps,
         samples=stated["samples"],
         displaced=stated["displaced"],
+        unseen_ms=stated["unseen_ns"] * MS,
         causes=causes,
     )
 
@@ -203,9 +210,11 @@ def _words(causes: tuple[Cause, ...], host_only: bool) -> Words:
     return WORKERS if first.cause == "input" and first.elsewhere else CAUSES[first.cause]
 
 
-def _without_stacks(run: "Run", first: Cause, policy: Mapping[str, float]) -> str:
-    """Return what to do where samples of stacks would tell, were asked for and are not there."""
+def _without_samples(run: "Run", first: Cause, stated: Mapping[str, Any], policy: Mapping[str, float]) -> str:
+    """Return what to do where samples of stacks would tell, were asked for, and none that tells is there."""
     asked = run.environment.get("stacks") or {}
+    if stated["displaced"] and not stated["samples"]:
+        return CROWDED_OUT
     if first.cause != "scope" or not asked.get("hz"):
         return ""
     reason = asked.get("reason")
@@ -251,14 +260,13 @@ def _place(run: "Run", stack: int, name: str) -> str:
     return f"{run.string(line['function'])} ({os.path.basename(run.string(line['file']))}:{line['line']})"
 
 
-def _of(window_ms: float, steps: int, on_device: bool) -> str:
-    if steps:
-        return f"the {duration(window_ms)} of {steps} steps"
-    return (
-        f"the {duration(window_ms)} from the first to the last work of the device"
-        if on_device
-        else (f"the run of {duration(window_ms)}")
-    )
+def _of(stated: Mapping[str, Any], on_device: bool) -> str:
+    seen = duration((stated["window_ns"] - stated["unseen_ns"]) * MS)
+    if stated["steps"]:
+        return f"the {seen} of {stated['steps']} steps"
+    if on_device:
+        return f"the {seen} from the first to the last work of the device"
+    return f"the {seen} of the run that were seen" if stated["unseen_ns"] else f"the run of {seen}"
 
 
 def _share(value: float | None) -> str:
@@ -342,9 +350,9 @@ def _tie(causes: tuple[Cause, ...]) -> str:
     return f" Within the margin of it: {', '.join(others)}." if others else ""
 
 
-def _why(causes: tuple[Cause, ...], samples: int, displaced: int, places: list[str]) -> str:
+def _why(causes: tuple[Cause, ...], stated: Mapping[str, Any], places: list[str]) -> str:
     """Say where the time of the first cause is (`places`), and what the rest of the window went into."""
-    first, parts = causes[0], list(places)
+    first, samples, parts = causes[0], stated["samples"], list(places)
     rest = [one for one in causes if one is not first and one.cause not in WHEN and (one.share or 0) >= LEAST_SHOWN]
     rest.sort(key=lambda one: -(one.share or 0))
     if rest:
@@ -354,12 +362,20 @@ def _why(causes: tuple[Cause, ...], samples: int, displaced: int, places: list[s
     error = f", share good to {200 * first.error:.0f} points" if first.error >= 0.005 else ""
     if first.share is not None and 2 * first.error >= first.share:
         error = ", too few to tell its share"
-    others = displaced / (samples + displaced) if displaced else 0.0
-    left = (
-        f"; other programs had the processors for {_share(others)} of the time, left out here" if others >= TOLD else ""
-    )
     said = "; ".join(parts) or "nothing else was found"
-    return f"{said[0].upper()}{said[1:]} (from {basis}{error}{left})."
+    return f"{said[0].upper()}{said[1:]} (from {basis}{error}{_left_out(stated)})."
+
+
+def _left_out(stated: Mapping[str, Any]) -> str:
+    samples, displaced, unseen_ns = (stated[name] for name in ("samples", "displaced", "unseen_ns"))
+    others, parts = displaced / (samples + displaced) if displaced else 0.0, []
+    if others >= TOLD:
+        parts.append(f"; other programs had the processors for {_share(others)} of the time, left out here")
+    if unseen_ns:
+        parts.append(
+            f"; for {duration(unseen_ns * MS)} no sample was taken, as where a process is suspended: left out here"
+        )
+    return "".join(parts)
 
 
 def _called(one: Cause) -> str:

@@ -31,8 +31,9 @@ def count(
         samples.thread.tolist(), samples.stack.tolist(), samples.state.tolist(), samples.span.tolist(), strict=True
     ):
         if thread not in OTHERS and (span >= 0 or not inside):
-            frames = cache.setdefault(stack, frames_of(run, stack))
-            counted[what(frames, _core.SAMPLE_STATES[state])] += 1
+            if stack not in cache:
+                cache[stack] = frames_of(run, stack)
+            counted[what(cache[stack], _core.SAMPLE_STATES[state])] += 1
     return counted
 
 

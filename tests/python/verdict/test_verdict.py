@@ -334,7 +334,7 @@ def test_samples_of_the_first_part_alone_are_said_to_tell_of_no_more(tmp_path: P
 
 def test_a_run_too_short_for_samples_says_so(tmp_path: Path) -> None:
     found = verdict(regimeter.load(record(tmp_path, "print(1)\n")))
-    if found.samples == 0:  # a machine that is busy may take as long for this as others for a program
+    if found.samples + found.displaced == 0:  # a busy machine may take as long for this as others for a program
         assert found.next.startswith("The run is too short for samples of its stack")
     profiler = regimeter.GPUProfiler(stacks=0)
     with profiler.profile("scope", device="cpu"):
@@ -409,5 +409,7 @@ def test_the_time_between_processes_that_ran_in_turn_is_nobodys(tmp_path: Path) 
     assert len(spans) == 2
     assert run.duration_ns > sum(spans.tolist()) + 4e8
     found = verdict(run)
-    assert found.window_ms == pytest.approx(max(spans.tolist()) / 1e6, rel=0.01)
+    # From its process's first sample to its last, which the other's scope and half a second between are not in.
+    most = (run.duration_ns - min(spans.tolist())) / 1e6 - 500
+    assert max(spans.tolist()) / 1e6 <= found.window_ms + 0.001 <= most + 0.002
     assert found.cause == "python", found

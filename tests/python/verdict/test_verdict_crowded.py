@@ -208,6 +208,26 @@ def test_few_samples_are_called_that_and_the_kernel_says_how_many_are_of_others(
     assert ("too few to tell its share" in found.why, found.confidence == "low") == (doubt, doubt), found
 
 
+@pytest.mark.parametrize("samples", [1, 2, 20])
+def test_a_program_that_never_had_a_processor_when_it_was_looked_at_has_a_verdict_that_is_not_sure(
+    samples: int,
+) -> None:
+    ready = _core.SAMPLE_STATES.index("waiting_for_processor")
+    long = 10 * samples * MS
+    run = build_run(
+        [span("scope", "program", 0, 0, long)], ({"process": 1, "thread": 7},),
+        stacks=[{"function": "work", "file": "/a/p.py", "line": 3, "parent": -1}],
+        samples=[{"time_ns": (5 + 10 * at) * MS, "state": ready, "thread": 7, "stack": 0, "lane": 0, "span": 0}
+                 for at in range(samples)],
+        pressure=[{"time_ns": long, "interval_ns": long, "running_ns": MS, "waiting_ns": long - MS,
+                   "throttled_ns": -1, "tree_ns": MS, "processors": 4}],
+    )  # fmt: skip
+    found = verdict(run)
+    assert (found.samples, found.displaced, found.confidence) == (0, samples, "low")
+    assert (found.cause, found.causes[0].place) == ("scope", "program")
+    assert found.next.startswith("Record again on a quiet machine: whenever its stack was looked at"), found.next
+
+
 READY_AWAITS_WORKS = ("waiting_for_processor", "waiting_for_thread", "interpreting")
 
 
