@@ -59,6 +59,14 @@ rgm_status rgm_links_ranges(rgm_run *run, rgm_error *err) RGM_NODISCARD;
 // Fills `lane` and `span` of samples. For a recording in order of start.
 rgm_status rgm_links_samples(rgm_run *run, rgm_error *err) RGM_NODISCARD;
 
+// N of "ProfilerStep#N" or "ProfilerStep #N", -1 for any other name.
+int32_t rgm_step_number(rgm_string name);
+
+// Traces of 2021 call annotations operators.
+static inline bool rgm_kind_may_be_step(uint8_t kind) {
+    return kind == RGM_KIND_ANNOTATION || kind == RGM_KIND_CPU_OP;
+}
+
 // Fills parent, launch, step, the flags OVERLAPS and ORPHAN, and the spans of flows and of memory events, and
 // notes what is doubtful in `anomalies`. For runs that come from a trace.
 //

@@ -18,8 +18,7 @@ typedef struct {
     int32_t rank, number;
 } step_range;
 
-// N of "ProfilerStep#N" or "ProfilerStep #N", -1 for any other name.
-static int32_t step_number(rgm_string name) {
+int32_t rgm_step_number(rgm_string name) {
     static const char word[] = "ProfilerStep";
     size_t at = sizeof word - 1;
     if (name.length <= at || memcmp(name.data, word, at) != 0) return -1;
@@ -27,10 +26,10 @@ static int32_t step_number(rgm_string name) {
     if (at >= name.length || name.data[at] != '#') return -1;
     at++;
     while (at < name.length && name.data[at] == ' ') at++;
-    int32_t number = -1;
-    for (; at < name.length && name.data[at] >= '0' && name.data[at] <= '9' && number < 100000000; at++)
+    int64_t number = -1;
+    for (; at < name.length && name.data[at] >= '0' && name.data[at] <= '9' && number <= INT32_MAX; at++)
         number = (number < 0 ? 0 : number * 10) + (name.data[at] - '0');
-    return number;
+    return number <= INT32_MAX ? (int32_t)number : -1;
 }
 
 static int32_t rank_of(const rgm_run *run, size_t row) {
@@ -80,8 +79,8 @@ static bool is_found(const rgm_run *run, size_t row) {
 // 0.
 static int32_t step_of(const rgm_run *run, size_t row, int32_t *found) {
     if (run->spans.category && is_found(run, row)) return (*found)++;
-    if (rgm_links_kind(run, row) != RGM_KIND_ANNOTATION) return -1;
-    return step_number(rgm_strings_view(&run->strings, run->spans.name[row]));
+    if (!rgm_kind_may_be_step(rgm_links_kind(run, row))) return -1;
+    return rgm_step_number(rgm_strings_view(&run->strings, run->spans.name[row]));
 }
 
 static void assign(rgm_run *run, const step_range *steps, size_t count) {

@@ -45,9 +45,8 @@ typedef struct {
 } steps;
 
 static bool is_step(const rgm_facts *facts, size_t row) {
-    rgm_kind kind = rgm_view_kind(facts->view, row);
-    return (kind == RGM_KIND_ANNOTATION || kind == RGM_KIND_CPU_OP) && rgm_facts_on_rank(facts, row) &&
-           rgm_text_begins(rgm_facts_text(facts, row), "ProfilerStep#");
+    return rgm_kind_may_be_step(rgm_view_kind(facts->view, row)) && rgm_facts_on_rank(facts, row) &&
+           rgm_step_number(rgm_facts_text(facts, row)) >= 0;
 }
 
 static rgm_status steps_init(steps *all, const rgm_facts *facts, rgm_error *err) {

@@ -22,7 +22,8 @@ typedef struct {
 
 typedef struct {
     const rgm_view *view;
-    step *steps; // in order of key
+    int32_t *numbers; // [n_strings] of the step that is called so, -1 for other texts
+    step *steps;      // in order of key
     size_t count;
     uint32_t *work; // rows of device work of any step, by device and start
     uint64_t *keys; // [work] number of the step, device
@@ -32,6 +33,7 @@ typedef struct {
 } stepping;
 
 static void stepping_release(stepping *s) {
+    rgm_free(s->numbers);
     rgm_free(s->steps);
     rgm_free(s->work);
     rgm_free(s->keys);
@@ -47,20 +49,6 @@ static int32_t rank_of(const rgm_view *view, size_t row) {
 
 static uint64_t key_of(int32_t rank, int32_t number) {
     return (uint64_t)((uint32_t)rank ^ 0x80000000u) << 32 | (uint32_t)number;
-}
-
-// N of "ProfilerStep#N", -1 for any other name.
-static int32_t step_number(rgm_string name) {
-    static const char word[] = "ProfilerStep";
-    size_t at = sizeof word - 1;
-    if (name.length <= at || memcmp(name.data, word, at) != 0) return -1;
-    while (name.data[at] == ' ') at++;
-    if (name.data[at++] != '#') return -1;
-    while (name.data[at] == ' ') at++;
-    int64_t number = -1;
-    for (; name.data[at] >= '0' && name.data[at] <= '9' && number <= INT32_MAX; at++)
-        number = (number < 0 ? 0 : number) * 10 + (name.data[at] - '0');
-    return number <= INT32_MAX ? (int32_t)number : -1;
 }
 
 // --- steps ------------------------------------------------------------------------------------------------
@@ -120,15 +108,15 @@ static bool is_found(const rgm_view *view, size_t row) {
 
 static rgm_status find_steps(stepping *s, rgm_error *err) {
     const rgm_view *view = s->view;
-    int32_t *numbers = rgm_malloc((view->n_strings + 1) * sizeof *numbers);
-    if (!numbers) return rgm_error_no_memory(err);
-    for (size_t i = 0; i < view->n_strings; i++) numbers[i] = step_number(rgm_view_text(view, (rgm_name)i));
+    RGM_TRY(RGM_ROWS(s->numbers, view->n_strings, err));
+    for (size_t i = 0; i < view->n_strings; i++)
+        s->numbers[i] = rgm_step_number(rgm_view_text(view, (rgm_name)i));
     for (int fill = 0; fill < 2; fill++) {
         s->count = 0;
         for (size_t row = 0; row < view->n_spans; row++) {
             int32_t number = is_found(view, row) ? rgm_view_step(view, row)
-                             : rgm_view_kind(view, row) == RGM_KIND_ANNOTATION
-                                 ? numbers[rgm_view_name(view, row)]
+                             : rgm_kind_may_be_step(rgm_view_kind(view, row))
+                                 ? s->numbers[rgm_view_name(view, row)]
                                  : -1;
             if (number < 0) continue;
             if (fill) s->steps[s->count] = step_of(view, row, number);
@@ -137,7 +125,6 @@ static rgm_status find_steps(stepping *s, rgm_error *err) {
         if (!fill) s->steps = rgm_malloc((s->count + 1) * sizeof *s->steps);
         if (!s->steps) break;
     }
-    rgm_free(numbers);
     return s->steps ? merge_steps(s, err) : rgm_error_no_memory(err);
 }
 
@@ -152,26 +139,27 @@ static step *find_step(const stepping *s, size_t row) {
 
 // --- operators --------------------------------------------------------------------------------------------
 
-// Union of the outermost operators of each step over all its threads.
+static bool is_step(const stepping *s, uint32_t row) { return s->numbers[rgm_view_name(s->view, row)] >= 0; }
+
+// Union of the outermost operators of each step over all its threads; a step that is itself an operator is
+// none of them.
 static rgm_status add_operators(stepping *s, rgm_error *err) {
     rgm_op_tree tree = {0};
     uint64_t *starts = NULL;
-    uint32_t *order = NULL;
+    uint32_t *order = NULL, *rows = NULL;
     rgm_status status;
     RGM_GOTO(rgm_op_tree_init(&tree, s->view, err));
-    starts = rgm_malloc((tree.count + 1) * sizeof *starts);
-    order = rgm_malloc((tree.count + 1) * sizeof *order);
-    if (!starts || !order) {
-        status = rgm_error_no_memory(err);
-        goto done;
-    }
+    RGM_GOTO(RGM_ROWS(starts, tree.count, err));
+    RGM_GOTO(RGM_ROWS(order, tree.count, err));
+    RGM_GOTO(RGM_ROWS(rows, tree.count, err));
     size_t count = 0;
     for (size_t i = 0; i < tree.count; i++)
-        if (tree.parent[i] < 0) tree.rows[count++] = tree.rows[i];
-    for (size_t i = 0; i < count; i++) starts[i] = rgm_sort_key_i64(rgm_view_start(s->view, tree.rows[i]));
+        if (!is_step(s, tree.rows[i]) && (tree.parent[i] < 0 || is_step(s, tree.rows[tree.parent[i]])))
+            rows[count++] = tree.rows[i];
+    for (size_t i = 0; i < count; i++) starts[i] = rgm_sort_key_i64(rgm_view_start(s->view, rows[i]));
     RGM_GOTO(rgm_sort_order(starts, count, order, err));
     for (size_t i = 0; i < count; i++) {
-        uint32_t row = tree.rows[order[i]];
+        uint32_t row = rows[order[i]];
         step *in = find_step(s, row);
         if (!in) continue;
         int64_t start = rgm_view_start(s->view, row), end = rgm_view_end(s->view, row);
@@ -185,6 +173,7 @@ done:
     rgm_op_tree_release(&tree);
     rgm_free(starts);
     rgm_free(order);
+    rgm_free(rows);
     return status;
 }
 

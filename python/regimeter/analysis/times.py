@@ -65,7 +65,7 @@ VERBS = (
             Column("late_ns", "after the step", "ns"),
             Column("kernels", "kernels"),
         ),
-        empty="no ProfilerStep# annotations are in the trace: call profiler.step() in the training loop",
+        empty="no steps (ProfilerStep#) are in the trace: call profiler.step() in the training loop",
     ),
     Verb(
         "scopes",

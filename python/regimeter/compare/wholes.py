@@ -8,6 +8,7 @@ in which any root scope was open. More calls are more of that time and no slower
 processes of both sides made the same calls; else it is shown and fails nothing.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -40,7 +41,7 @@ EXACT = (PEAK,)
 def add_wholes(side: "Side", run: "Run") -> None:
     """Add what one process did as a whole: its rounds and its total in seconds, its largest memory in bytes."""
     name, rounds, total = _time(run)
-    if total > 0:
+    if total > 0:  # else there is none, or nobody knows it
         side.metric(TOTAL_TIME).add(TOTAL, [total])
         if len(rounds):
             side.metric(TOTAL_TIME).add(name, rounds)
@@ -64,6 +65,9 @@ def _time(run: "Run") -> tuple[str, Floats, float]:
         steps = _steps(run)
         return STEP, steps, float(steps.sum())
     starts, lengths = spans.start_ns[roots], spans.duration_ns[roots]
+    timed = np.unique(spans.name[roots][lengths > 0])
+    if (spans.flags[roots] & _core.FLAG_REPAIRED).any() or len(timed) < len(np.unique(spans.name[roots])):
+        return TOTAL, nothing, math.nan  # the time of an operation is none
     order = np.argsort(starts, kind="stable")
     total = _covered(starts[order], (starts + lengths)[order])
     if int(lengths.sum()) != total:  # scopes that overlap make no rounds

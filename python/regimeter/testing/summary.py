@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ..compare.ab.duet import BLIND
 from ..compare.ab.experiment import HELD_STILL, NOT_SEEN
+from ..compare.decide import UNDECIDED
 from ..report.comparison_text import clock_words, equals, floor_lines, probability, untold
 from ..system import quantities
 from .records import Record
@@ -54,7 +55,8 @@ def headline(judged: "Judgement", code: int, partial: str = "") -> str:
         parts.append(f"{len(judged.missing)} without baseline")
     if judged.undecided:
         return f"PERF GATE NOTHING DECIDED  {judged.undecided}; {', '.join(parts)}"
-    state = "FAILED" if code else "OF PART OF THE TESTS" if partial else "PASSED"
+    open_gate = judged.comparison is not None and judged.comparison.outcome == UNDECIDED
+    state = "FAILED" if code else "OF PART OF THE TESTS" if partial else "UNDECIDED" if open_gate else "PASSED"
     return f"PERF GATE {state}  {', '.join([*parts, *filter(None, [partial])])}"
 
 

@@ -45,6 +45,11 @@ def entries(operations, count=30, factor=1.0, seed=1):
     return {"entries": rows}
 
 
+def timed(operations):
+    """A profile of these times in ms by operation."""
+    return {"entries": [{"operation": name, "duration_ms": ms} for name, times in operations.items() for ms in times]}
+
+
 def write(path, document):
     path.write_text(document if isinstance(document, str) else json.dumps(document), encoding="utf-8")
     return str(path)
@@ -211,6 +216,26 @@ def test_impossible_times_make_a_row_invalid(bad):
         assert comparison.get_summary().invalid_count == 1
         json.loads(comparison.to_json())
         assert "NaN" not in comparison.to_json()
+
+
+@pytest.mark.parametrize("bad", [math.nan, 0.0, -5.0, 1e300])
+def test_the_total_with_an_operation_that_has_no_time_is_nobodys(bad):
+    """Counted as nothing it would be nine tenths faster, or ten times slower the other way round."""
+    whole = timed({"m": [98.0, 99.0, 100.0], "a": [10.0, 10.1, 10.2]})
+    without = timed({"m": [bad] * 3, "a": [10.0, 10.1, 10.2]})
+    for before, after in ((whole, without), (without, whole)):
+        comparison = ProfilerComparison(before, after)
+        assert comparison.wholes == []
+        assert {row.operation: row.change_type for row in comparison.comparisons}["m"] is ChangeType.INVALID
+        assert (comparison.exit_code, comparison.outcome) == (0, "undecided")
+        assert comparison.get_exit_code(strict=True) == 3
+
+
+def test_what_one_side_alone_has_tells_nothing_of_the_rest():
+    same = {"a": [10.0, 10.1, 10.2, 10.0, 10.1]}
+    for before, after in ((same, same | {"x": [1.0] * 3}), (same | {"x": [1.0] * 3}, same)):
+        comparison = ProfilerComparison(timed(before), timed(after))
+        assert (comparison.outcome, comparison.exit_code) == ("undecided", 0)
 
 
 def test_all_invalid_is_no_pass():

@@ -108,6 +108,14 @@ def test_a_difference_below_its_threshold_passes_and_is_told(saved: pytest.Pytes
     result.stdout.fnmatch_lines(["*::test_step*real, below the threshold*"])
 
 
+def test_what_cannot_be_told_from_the_machine_is_no_pass(saved: pytest.Pytester) -> None:
+    saved.makepyfile(timed(1.2e-3))
+    result = run(saved, "--perf-compare=main", "--perf-noise=30%", "--perf-json=out.json")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["PERF GATE UNDECIDED*1 unchanged (1 for want of data)*"])
+    assert json.loads((saved.path / "out.json").read_text())["comparison"]["outcome"] == "undecided"
+
+
 def test_an_accepted_regression_passes_until_its_day(saved: pytest.Pytester) -> None:
     saved.makepyfile(timed(1.2e-3, marker="@pytest.mark.gpu_perf(accept='checks inputs', until='2999-12-31')"))
     accepted = run(saved, "--perf-compare=main")
