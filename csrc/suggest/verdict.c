@@ -174,6 +174,7 @@ rgm_status rgm_verdict_compute(const rgm_view *view, const rgm_policy *policy, r
     RGM_GOTO(rgm_verdict_facts_init(&facts, view, policy, err));
     RGM_GOTO(rgm_verdict_of_host(&facts, err));
     RGM_GOTO(rgm_verdict_of_steps(&facts, err));
+    RGM_GOTO(rgm_verdict_of_kernel(&facts, err));
     RGM_GOTO(rgm_verdict_of_memory(&facts, err));
     RGM_GOTO(rgm_verdict_of_device(&facts, err));
     size_t count = rank(&facts, rows);

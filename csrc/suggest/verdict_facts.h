@@ -108,8 +108,9 @@ static inline double rgm_verdict_given(const rgm_verdict_facts *facts, double ns
 
 rgm_status rgm_seen_init(rgm_seen *seen, size_t most, rgm_error *err) RGM_NODISCARD;
 void rgm_seen_release(rgm_seen *seen);
-// The line of the program that most samples of each cause fell into.
-rgm_status rgm_verdict_find_lines(rgm_verdict_facts *facts, rgm_seen *seen, rgm_error *err) RGM_NODISCARD;
+// The line of the program that most samples of a cause fell into, for each cause whose bit is set.
+rgm_status rgm_verdict_find_lines(rgm_verdict_facts *facts, rgm_seen *seen, uint64_t causes,
+                                  rgm_error *err) RGM_NODISCARD;
 // Of the samples that show a cause at its line, the innermost function called there that verdict_inner_share
 // of them are within, as a row of stacks. Nothing is set where none is, where a module or operator is the
 // place, and of lines of other processes.
@@ -129,6 +130,7 @@ double rgm_verdict_variance(double whole, double share, double samples);
 // Fill the causes. Each looks at one side of the program.
 rgm_status rgm_verdict_of_host(rgm_verdict_facts *facts, rgm_error *err) RGM_NODISCARD;
 rgm_status rgm_verdict_of_steps(rgm_verdict_facts *facts, rgm_error *err) RGM_NODISCARD;
+rgm_status rgm_verdict_of_kernel(rgm_verdict_facts *facts, rgm_error *err) RGM_NODISCARD;
 rgm_status rgm_verdict_of_memory(rgm_verdict_facts *facts, rgm_error *err) RGM_NODISCARD;
 // Where a device has worked its partition takes the place of the host's.
 rgm_status rgm_verdict_of_device(rgm_verdict_facts *facts, rgm_error *err) RGM_NODISCARD;

@@ -393,7 +393,7 @@ rgm_status rgm_verdict_of_host(rgm_verdict_facts *facts, rgm_error *err) {
     RGM_GOTO(look_at_samples(&p, err));
     RGM_GOTO(rgm_verdict_small_calls(&p, err));
     divide_by_samples(&p);
-    RGM_GOTO(rgm_verdict_find_lines(facts, p.seen, err));
+    RGM_GOTO(rgm_verdict_find_lines(facts, p.seen, UINT64_MAX, err));
     RGM_GOTO(name_subjects(&p, err));
     RGM_GOTO(rgm_verdict_small_work(&p, err));
     find_layer(&p);

@@ -169,7 +169,7 @@ rgm_status rgm_verdict_of_late(rgm_verdict_facts *facts, const rgm_late_part *pa
     look_at_samples(&late);
     for (int kind = 0; kind < KINDS; kind++) divide(&late, kind);
     facts->samples = (int64_t)late.seen.count;
-    RGM_GOTO(rgm_verdict_find_lines(facts, &late.seen, err));
+    RGM_GOTO(rgm_verdict_find_lines(facts, &late.seen, UINT64_MAX, err));
 done:
     rgm_seen_release(&late.seen);
     rgm_free(late.parts);

@@ -45,8 +45,8 @@ static bool is_calling(const rgm_verdict_facts *facts, const rgm_seen *seen, con
     return known > 0 && calling >= facts->policy->verdict_calling * known;
 }
 
-// The line of the program that most samples of each cause fell into. A key holds cause, file and line.
-rgm_status rgm_verdict_find_lines(rgm_verdict_facts *facts, rgm_seen *seen, rgm_error *err) {
+// A key holds cause, file and line.
+rgm_status rgm_verdict_find_lines(rgm_verdict_facts *facts, rgm_seen *seen, uint64_t causes, rgm_error *err) {
     enum { CAUSE_SHIFT = 56 };
     const rgm_view *view = facts->view;
     uint64_t *keys = NULL;
@@ -63,7 +63,7 @@ rgm_status rgm_verdict_find_lines(rgm_verdict_facts *facts, rgm_seen *seen, rgm_
         uint32_t item = groups.items[groups.first[g]];
         int64_t count = groups.first[g + 1] - groups.first[g];
         uint8_t cause = seen->cause[item];
-        if (count <= most[cause]) continue;
+        if (count <= most[cause] || !(causes >> cause & 1)) continue;
         most[cause] = count;
         facts->causes[cause].calling = is_calling(facts, seen, &groups, g);
         facts->causes[cause].stack = seen->line[item];

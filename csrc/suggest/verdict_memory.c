@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that is touched for the first time, and memory that only grows.
+// Memory that only grows.
 #include <math.h>
 #include <string.h>
 
@@ -9,135 +9,6 @@
 #include "base/memory.h"
 #include "suggest/verdict_facts.h"
 #include "suggest/verdict_partition.h"
-
-// --- time in the kernel -----------------------------------------------------------------------------------
-
-// What the kernel did for the thread while that was computing, from the intervals within the window that
-// imported nothing.
-typedef struct {
-    double system, spent, faults, blocks, seconds;
-    double at_most; // that its faults can have taken
-} kernel_time;
-
-// Where the system does not tell how many huge pages it has handed out, each fault may be one.
-static double faults_at_most(const rgm_policy *policy, double faults, int64_t huge_pages) {
-    double huge = huge_pages < 0 ? faults : fmin(faults, (double)huge_pages);
-    return huge * policy->verdict_fault_ns + (faults - huge) * policy->verdict_small_fault_ns;
-}
-
-static kernel_time look_at_kernel(const rgm_verdict_facts *facts) {
-    const rgm_pressure *pressure = &facts->view->run->pressure;
-    kernel_time k = {0};
-    for (size_t i = 0; i < pressure->rows; i++) {
-        int64_t interval = RGM_CELL(pressure, interval_ns, i, 0),
-                system = RGM_CELL(pressure, system_ns, i, -1);
-        int64_t tree = RGM_CELL(pressure, tree_ns, i, -1);
-        double part = rgm_verdict_part(facts, pressure->time_ns[i], interval);
-        bool imports =
-            facts->settled_ns > facts->start_ns && pressure->time_ns[i] - interval < facts->settled_ns;
-        if (system < 0 || tree < 0 || imports) continue;
-        k.system += part * (double)system;
-        k.spent += part * (double)tree;
-        double faults = fmax(0, (double)RGM_CELL(pressure, faults, i, 0));
-        k.faults += part * faults;
-        k.at_most += part * faults_at_most(facts->policy, faults, RGM_CELL(pressure, huge_pages, i, -1));
-        k.blocks += part * fmax(0, (double)RGM_CELL(pressure, blocks, i, 0));
-        k.seconds += part * (double)interval * 1e-9;
-    }
-    return k;
-}
-
-static const rgm_limit_cause computing[] = {RGM_CAUSE_NATIVE, RGM_CAUSE_PYTHON, RGM_CAUSE_FORWARD,
-                                            RGM_CAUSE_BACKWARD, RGM_CAUSE_LAYER};
-enum { COMPUTING = sizeof computing / sizeof computing[0] };
-
-static rgm_cause_time *largest_computing(rgm_verdict_facts *facts) {
-    rgm_cause_time *largest = &facts->causes[computing[0]];
-    for (int i = 1; i < COMPUTING; i++)
-        if (facts->causes[computing[i]].time_ns > largest->time_ns) largest = &facts->causes[computing[i]];
-    return largest;
-}
-
-// Whether most of a cause is at a line, a row of stacks.
-static bool is_at(const rgm_verdict_facts *facts, const rgm_cause_time *cause, int32_t line) {
-    return cause->found && cause->stack >= 0 && !cause->subject &&
-           rgm_line_key(facts->view, cause->stack) == rgm_line_key(facts->view, line);
-}
-
-// Moves the kernel's part of what was computed to a cause that explains it; what takes most of it is its
-// place. `line`: only of what was computed there, a row of stacks; -1 for all. `count` things show it, NAN
-// where samples do.
-static void move_kernel_time(rgm_verdict_facts *facts, const kernel_time *k, rgm_limit_cause to, int32_t line,
-                             double count) {
-    rgm_cause_time *largest = largest_computing(facts), *cause = &facts->causes[to];
-    double busy = 0, of = 0, part = fmin(1, k->system / k->spent);
-    for (int i = 0; i < COMPUTING; i++) {
-        rgm_cause_time *from = &facts->causes[computing[i]];
-        busy += (double)from->time_ns;
-        if (line < 0 || is_at(facts, from, line)) of += (double)from->time_ns;
-    }
-    double moved = fmin(of, busy * part);
-    if (!(moved > 0) || !(moved >= facts->policy->verdict_system_share * rgm_verdict_whole(facts))) return;
-    int64_t before = cause->time_ns;
-    if (before < largest->time_ns) {
-        *cause = *largest;
-        cause->time_ns = before;
-    }
-    cause->time_ns += (int64_t)moved;
-    if (!isnan(count)) {
-        cause->count = (int64_t)count;
-        cause->figure = count / k->seconds;
-    }
-    cause->found = true;
-    for (int i = 0; i < COMPUTING; i++) {
-        rgm_cause_time *from = &facts->causes[computing[i]];
-        if (line >= 0 && !is_at(facts, from, line)) continue;
-        from->time_ns = (int64_t)((double)from->time_ns * (1 - moved / of));
-    }
-}
-
-// Whether most of what is computed is at the line that waits for answers.
-static bool asks(rgm_verdict_facts *facts) {
-    const rgm_cause_time *network = &facts->causes[RGM_CAUSE_NETWORK];
-    return network->found && network->stack >= 0 && is_at(facts, largest_computing(facts), network->stack);
-}
-
-// Short calls that lines of the program make are such calls, too.
-static void set_calls_of_the_system(rgm_verdict_facts *facts, double part) {
-    rgm_cause_time *native = &facts->causes[RGM_CAUSE_NATIVE], *small = &facts->causes[RGM_CAUSE_SMALL_WORK];
-    if (small->found && isnan(small->figure)) {
-        if (small->time_ns > native->time_ns) {
-            native->stack = small->stack;
-            native->subject_share = small->subject_share;
-        }
-        native->count += small->count;
-        rgm_cause_time_add(native, (double)small->time_ns, small->variance);
-        small->time_ns = 0;
-        small->found = false;
-    }
-    native->figure = part;
-}
-
-// Pages that are touched at a rate that explains time in the kernel, else blocks that file systems move. Of
-// the time that the thread had a processor: others that have it meanwhile make no rate lower. Else a line
-// that waits for answers has sent and received there.
-static void explain_kernel_time(rgm_verdict_facts *facts) {
-    kernel_time k = look_at_kernel(facts);
-    // What was looked at for a moment only says nothing of the rest.
-    double settled = (double)(facts->end_ns - facts->settled_ns) * 1e-9;
-    if (!(k.spent > 0) || !(k.seconds > facts->policy->verdict_looked_at * settled)) return;
-    double had = fmin(k.seconds, k.spent * 1e-9);
-    if (k.at_most >= k.system && k.faults / had >= facts->policy->verdict_faults)
-        move_kernel_time(facts, &k, RGM_CAUSE_PAGE_FAULTS, -1, k.faults);
-    else if (k.blocks / had >= facts->policy->verdict_blocks)
-        move_kernel_time(facts, &k, RGM_CAUSE_FILE, -1, k.blocks);
-    else if (asks(facts))
-        move_kernel_time(facts, &k, RGM_CAUSE_NETWORK, facts->causes[RGM_CAUSE_NETWORK].stack, NAN);
-    else if (k.system / k.spent >= facts->policy->verdict_system_most)
-        set_calls_of_the_system(facts, fmin(1, k.system / k.spent));
-}
-
-// --- growth -----------------------------------------------------------------------------------------------
 
 typedef struct {
     int64_t *time, *bytes;
@@ -240,7 +111,6 @@ rgm_status rgm_verdict_of_memory(rgm_verdict_facts *facts, rgm_error *err) {
     series s = {0};
     int64_t *scratch = NULL;
     rgm_status status;
-    explain_kernel_time(facts);
     RGM_GOTO(resident(facts, &s, err));
     RGM_GOTO(RGM_ROWS(scratch, s.count, err));
     growth(facts, &s, scratch);
