@@ -311,21 +311,28 @@ static double level_needed(const rgm_comparison *out, rgm_fdr fdr, double alpha)
     return alpha * fmin(found + 1, compared) / (compared * (fdr == RGM_FDR_BY ? harmonic : 1));
 }
 
-static double detectable_at(const rgm_difference *d, double level, double power, quantiles *known) {
+static double detectable_shift(const rgm_difference *d, double level, double power, quantiles *known) {
     double df, error = widest_error(d, &df);
     if (!(error > 0)) return 0;
-    return expm1(error *
-                 (quantile_of(&known->alpha, 1 - level / 2, df) + quantile_of(&known->power, power, df)));
+    return error * (quantile_of(&known->alpha, 1 - level / 2, df) + quantile_of(&known->power, power, df));
+}
+
+static double detectable_at(const rgm_difference *d, double level, double power, quantiles *known) {
+    return expm1(detectable_shift(d, level, power, known));
 }
 
 // One process a side that is not held against other operations is called changed only where that was
-// detectable by itself: below, what was seen is likelier an exaggeration of what is there.
-static void hold_single(const rgm_difference *d, const rgm_compare_policy *policy, judgement *verdict,
-                        quantiles *known) {
+// detectable by itself: below, what was seen is likelier an exaggeration of what is there, and the interval
+// is as wide as that.
+static void hold_single(rgm_comparison *out, size_t row, const rgm_difference *d,
+                        const rgm_compare_policy *policy, judgement *verdict, quantiles *known) {
     bool called = verdict->reason == RGM_VERDICT_REASON_SIGNIFICANT && d->tier == RGM_TIER_SINGLE;
-    if (called && isnan(d->moved) &&
-        expm1(fabs(d->shift)) < detectable_at(d, policy->alpha, policy->power, known))
+    double least = called && isnan(d->moved) ? detectable_shift(d, policy->alpha, policy->power, known) : 0;
+    if (fabs(d->shift) < least) {
+        out->low[row] = expm1(d->shift - least);
+        out->high[row] = expm1(d->shift + least);
         *verdict = (judgement){RGM_VERDICT_NO_CHANGE, RGM_VERDICT_REASON_TOO_FEW, false};
+    }
     bool open = d->tier == RGM_TIER_SINGLE && verdict->reason == RGM_VERDICT_REASON_TOO_FEW;
     if (open && fabs(d->shift) >= log1p(policy->threshold)) verdict->reason = RGM_VERDICT_REASON_MACHINE;
 }
@@ -409,7 +416,7 @@ rgm_status rgm_compare(const rgm_comparison_input *input, const rgm_compare_poli
         if (all[i].tier == RGM_TIER_NONE) continue;
         out->detectable[i] = detectable_at(&all[i], level, policy->power, &known);
         judgement verdict = judge(out, i, policy, input->decision);
-        hold_single(&all[i], policy, &verdict, &known);
+        hold_single(out, i, &all[i], policy, &verdict, &known);
         out->verdict[i] = (rgm_u8)verdict.verdict;
         out->reason[i] =
             (rgm_u8)(all[i].reason == RGM_VERDICT_REASON_EQUAL ? RGM_VERDICT_REASON_EQUAL : verdict.reason);

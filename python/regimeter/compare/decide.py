@@ -112,7 +112,7 @@ class Decision:
 
     @property
     def nothing_told(self) -> bool:
-        """Whether no row at all came to an end, of those that both sides have: what nobody could tell has not passed."""
+        """Whether no row that both sides have came to an end: what nobody could tell has not passed."""
         judged = [row for row in (*self.comparisons, *self.wholes) if row.gates and row.reason != "one_side"]
         return bool(judged) and not any(row.conclusive for row in judged)
 

@@ -63,6 +63,14 @@ def test_a_slower_machine_is_no_slower_program():
     assert "More data: regimeter ab --base CMD --current CMD --pairs 10" in text
 
 
+@pytest.mark.parametrize("slower", np.geomspace(1.01, 100, 40))
+def test_the_interval_says_what_the_verdict_says(slower):
+    """Of a call that nothing stands beside: where its interval is beyond the threshold, it is called slower."""
+    (row,) = compared([{"call": [20.0]}], [{"call": [20.0 * slower]}]).comparisons
+    assert (row.low_percent > 5) == (row.change_type is ChangeType.REGRESSION)
+    assert row.low_percent < row.change_percent < row.high_percent
+
+
 def test_what_operations_have_in_common_is_no_verdict_either():
     names = tuple("abcdefghijkl")
     comparison = compared([process(1, names=names)], [process(2, {"*": 1.3}, names=names)])
