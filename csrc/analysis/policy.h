@@ -248,6 +248,8 @@
       "times its processors that they want, from which on they do whatever else runs")                       \
     X(verdict_own_told, 0.03, "",                                                                            \
       "of what they used, which recorded threads must have run for their waiting to tell of all")            \
+    X(verdict_own_least, 0.1, "",                                                                            \
+      "of the processors, which they must have used for that; who gets less is put last by the system")      \
     X(verdict_displaced, 0.1, "",                                                                            \
       "of the samples without a processor, from which on helpers of compiled code lack them too")            \
     X(verdict_inner_share, 0.5, "", "of a line's samples that a function called there has, to be named")     \

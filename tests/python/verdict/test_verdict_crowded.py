@@ -228,6 +228,25 @@ def test_a_program_that_never_had_a_processor_when_it_was_looked_at_has_a_verdic
     assert found.next.startswith("Record again on a quiet machine: whenever its stack was looked at"), found.next
 
 
+@pytest.mark.parametrize(("used_ms", "crowded"), [(30, False), (120, True)])
+def test_a_program_that_got_next_to_nothing_is_not_told_to_use_fewer_threads(used_ms: int, crowded: bool) -> None:
+    """Its main thread, which hardly runs, was ready nearly all the time: of the others' wishes that tells nothing."""
+    ready, sleeps = (_core.SAMPLE_STATES.index(name) for name in ("waiting_for_processor", "waiting_for_thread"))
+    states = [ready, ready, ready, sleeps] * 10
+    run = build_run(
+        [span("scope", "program", 0, 0, 400 * MS)], ({"process": 1, "thread": 7},),
+        stacks=[{"function": "work", "file": "/a/p.py", "line": 3, "parent": -1}],
+        samples=[{"time_ns": (5 + 10 * at) * MS, "state": state, "thread": 7, "stack": 0, "lane": 0, "span": 0}
+                 for at, state in enumerate(states)],
+        pressure=[{"time_ns": 400 * MS, "interval_ns": 400 * MS, "running_ns": used_ms * MS // 15,
+                   "waiting_ns": 300 * MS, "throttled_ns": -1, "steal_ns": 0, "tree_ns": used_ms * MS, "processors": 2,
+                   "busy_ns": 400 * MS}],
+    )  # fmt: skip
+    found = verdict(run)
+    assert (found.cause == "processor") == crowded, (found.sentence, found.why)
+    assert (found.displaced > found.samples) != crowded
+
+
 READY_AWAITS_WORKS = ("waiting_for_processor", "waiting_for_thread", "interpreting")
 
 
