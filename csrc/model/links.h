@@ -62,7 +62,7 @@ rgm_status rgm_links_samples(rgm_run *run, rgm_error *err) RGM_NODISCARD;
 // N of "ProfilerStep#N" or "ProfilerStep #N", -1 for any other name.
 int32_t rgm_step_number(rgm_string name);
 
-// Traces of 2021 call annotations operators.
+// In traces of 2021 an annotation is an operator.
 static inline bool rgm_kind_may_be_step(uint8_t kind) {
     return kind == RGM_KIND_ANNOTATION || kind == RGM_KIND_CPU_OP;
 }
