@@ -158,6 +158,16 @@ static int write_to(rgm_journal *journal, int fd, const rgm_bytes *bytes, bool l
     return reason;
 }
 
+// Says in the head, which needs no room, that a write has found none.
+static void mark_lacking(rgm_journal *journal, int fd) {
+    rgm_bytes head = {0};
+    if (journal->lacking || !journal->length) return;
+    rgm_frame_write_lacking_head(&head, RGM_FILE_JOURNAL, journal->series.file);
+    if (!head.failed && !was_taken(journal, fd) && pwrite(fd, head.data, head.length, 0) > 0)
+        journal->lacking = true;
+    rgm_bytes_release(&head);
+}
+
 // Again, where the program took the number meanwhile: what was seen and written was of another file.
 static rgm_status write_all(rgm_journal *journal, const rgm_bytes *bytes, bool last, rgm_error *err) {
     for (int attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
@@ -169,6 +179,7 @@ static rgm_status write_all(rgm_journal *journal, const rgm_bytes *bytes, bool l
         if (was_taken(journal, fd)) continue;
         if (cut)
             return rgm_error_set(err, RGM_IO, "%s was cut or written over by another program", journal->path);
+        if (is_full(reason) && !journal->crowded) mark_lacking(journal, fd);
         if (reason) return rgm_error_os(err, RGM_IO, reason, "cannot write %s", journal->path);
         journal->length += (int64_t)bytes->length;
         return RGM_OK;

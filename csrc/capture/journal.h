@@ -7,7 +7,8 @@
 // where that still is this file's; nothing is ever written to what the program has opened under the number.
 //
 // Some room behind the end is asked of the file system ahead (where it can promise that), so that on a full
-// disk there is room for the last frames, which say what is missing.
+// disk there is room for the last frames, which say what is missing. Where there is none even for them (the
+// program has lowered its limit on file sizes), the file's head says that a write has failed.
 #ifndef RGM_CAPTURE_JOURNAL_H
 #define RGM_CAPTURE_JOURNAL_H
 
@@ -23,6 +24,7 @@ typedef struct rgm_journal {
     int64_t promised;   // end of the room that the file system keeps for us
     int64_t disk_limit; // bytes that this file and those beside it may take, 0 for any (disk_budget.h)
     bool crowded;       // the last append found no room within that
+    bool lacking;       // the file's head says that a write has found no room
     rgm_frame_series series;
 } rgm_journal;
 

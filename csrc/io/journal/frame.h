@@ -6,7 +6,8 @@
 // From version 2 on each frame names its file and its number in it, so that a frame that is missing, stands
 // twice, in the wrong place or in the wrong file is seen; END says how many came before it. Frames of version
 // 1 have neither, and a magic of their own. Where old frames were taken out on purpose (a ring of the last
-// minutes) a HOLE says how many.
+// minutes) a HOLE says how many. The head is written again where a write has found no room: that needs none,
+// and tells of it where no frame can any more.
 #ifndef RGM_IO_FRAME_H
 #define RGM_IO_FRAME_H
 
@@ -60,6 +61,8 @@ typedef struct {
 } rgm_frame_series;
 
 void rgm_frame_write_head(rgm_bytes *out, rgm_file_kind kind, uint32_t file);
+// The head of a file for which a write has found no room, to be written over the other.
+void rgm_frame_write_lacking_head(rgm_bytes *out, rgm_file_kind kind, uint32_t file);
 // begin returns a mark for end, which fills in length and the sum of the payload.
 size_t rgm_frame_begin(rgm_bytes *out, rgm_frame_type type);
 void rgm_frame_end(rgm_bytes *out, size_t mark);
@@ -99,7 +102,7 @@ typedef struct {
     int64_t offset; // of the next frame
     int64_t size;
     rgm_file_kind kind;
-    bool numbered, ended;
+    bool numbered, ended, lacking;
     uint32_t file, expected;
     uint8_t *payload; // of the last frame, with capacity
     size_t capacity;

@@ -35,9 +35,9 @@ typedef struct {
     uint32_t version;
     uint32_t byte_order;
     uint32_t kind;
-    uint32_t file; // 0 in version 1
-    uint32_t reserved;
-    uint32_t crc; // of the 28 bytes before
+    uint32_t file;    // 0 in version 1
+    uint32_t lacking; // 1 where a write found no room, else 0
+    uint32_t crc;     // of the 28 bytes before
 } rgm_file_head;
 
 _Static_assert(sizeof(rgm_frame_head) == RGM_FRAME_HEAD_BYTES, "file format");

@@ -54,6 +54,7 @@ rgm_status rgm_frame_check_head(rgm_frame_reader *reader, const rgm_file_head *h
     reader->kind = (rgm_file_kind)head->kind;
     reader->file = head->file;
     reader->numbered = head->version > 1;
+    reader->lacking = head->lacking == 1;
     return RGM_OK;
 }
 

@@ -192,6 +192,9 @@ rgm_status rgm_journal_read(rgm_frame_reader *reader, rgm_builder *builder, bool
                             reader->path);
     RGM_TRY(read_frames(reader, &s, err));
     RGM_TRY(note_damage(&reader->damage, builder, err));
+    // The frame that tells it may have found no room either.
+    if (reader->lacking && !s.complete && !s.counters[RGM_ANOMALY_JOURNAL_FAILED])
+        s.counters[RGM_ANOMALY_JOURNAL_FAILED] = 1;
     for (int code = 0; code < RGM_ANOMALY_COUNT; code++)
         RGM_TRY(rgm_builder_note(builder, (rgm_anomaly)code, s.counters[code], err));
     *complete = s.complete;

@@ -98,23 +98,37 @@ class Recording:
         """Print the summary's top lines and which file to open; only the latter when quiet."""
         if not quiet:
             print(file=out)
-            print_verdict(self.whole, file=out)
+            if self.seen:
+                print_verdict(self.whole, file=out)
             print_summary(self.listed, TOP, file=out)
             print(file=out)
-        kept = os.path.exists(self.file) and (not self.gone or os.path.getsize(self.file) > 0) and not self.foreign
-        where = self.file if kept and not self.unsaved else "not saved"
-        lines = [f"regimeter: {where}: {run_line(self.run)}"]
+        lines = [f"regimeter: {self.file if self.saved else 'not saved'}: {run_line(self.run)}"]
         lines += [f"regimeter: {line}" for line in self.losses()]
         if not quiet:
             lines += [f"regimeter: {line}" for line in self._remarks()]
             watched = drawn_bytes(self.run.environment) is not None
             page = ("memory", "memory.html") if watched else ("report", "report.html")
             files = [self.file] if self._whole is None or watched else [self.file, *(path for path, _ in self.others)]
+            if not self.saved:
+                files = files[1:]
             if self.launched and self._whole is not None:
                 files = self.launched
-            following = f"open {html} in a browser" if html else next_step(page[0], *files, "-o", page[1])
-            lines.append(f"Next: {following}")
+            if html:
+                lines.append(f"Next: open {html} in a browser")
+            elif files:
+                lines.append(f"Next: {next_step(page[0], *files, '-o', page[1])}")
         print(*lines, sep="\n", file=out, flush=True)
+
+    @property
+    def saved(self) -> bool:
+        """Whether the run is in the file."""
+        kept = os.path.exists(self.file) and (not self.gone or os.path.getsize(self.file) > 0)
+        return kept and not self.foreign and not self.unsaved
+
+    @property
+    def seen(self) -> bool:
+        """Whether anything is known of what the program did: what it had recorded is there, or another process did."""
+        return not self.gone or self._whole is not None
 
     @property
     def foreign(self) -> bool:
@@ -126,9 +140,12 @@ class Recording:
         lines = [f"{self.file} {self.gone}; what the program had recorded there is lost"] if self.gone else []
         if self.unsaved:
             lines.append(f"the run could not be saved: {self.unsaved}")
-        unwritten = sum(row["count"] for row in self.run.anomaly_list() if row["code"] == "unwritten_rows")
+        counted = {row["code"]: row["count"] for row in self.run.anomaly_list()}
+        unwritten = counted.get("unwritten_rows", 0)
         if unwritten:
             lines.append(f"{unwritten:,} scopes, samples or device rows found no room on the disk; the file lacks them")
+        elif counted.get("journal_failed") and not self.run.complete:
+            lines.append("the recording found no room on the disk, or a limit on file sizes; the file lacks its end")
         return lines
 
     def _remarks(self) -> list[str]:
@@ -165,7 +182,7 @@ class Recording:
         from .show import document  # 15 ms, for --json alone
 
         return document(self.listed, self.file) | {
-            "verdict": verdict_data(self.whole),
+            "verdict": verdict_data(self.whole) if self.seen else None,
             "format": "regimeter.record",
             "html": html,
             "exit_code": None if self.outcome.killed_by else self.outcome.code,

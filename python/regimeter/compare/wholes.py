@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
+from ..run.roles import GC, with_roles
 from .side import TOTAL_MEMORY, TOTAL_TIME, Samples, Side
 
 if TYPE_CHECKING:
@@ -83,11 +84,8 @@ def _time(run: "Run") -> tuple[str, Floats, float]:
 
 def by_chance(run: "Run", rows: NDArray[Any]) -> NDArray[np.bool_]:
     """Return of each scope whether something else than the program decides how many of its kind there are."""
-    spans, texts = run.spans, run.strings
-    roles, of_span = np.unique(spans.category, return_inverse=True)
-    names = [texts[int(role)] for role in roles]
-    gc, backward = (np.array([name == role for name in names], dtype=bool)[of_span] for role in ("gc", "backward"))
-    parents = spans.parent[rows]
+    gc, backward = (with_roles(run, {role}) for role in (GC, "backward"))
+    parents = run.spans.parent[rows]
     found: NDArray[np.bool_] = gc[rows] | (backward[rows] & (parents >= 0) & backward[parents])
     return found
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from .. import _core
+from ..run.roles import GC, with_roles
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,25 +21,20 @@ if TYPE_CHECKING:
 Durations: TypeAlias = "NDArray[np.int64]"
 STEP = "step"
 FOUND = ("training step", "iteration")  # names that csrc/model/links_found.c gives
-PARTS = frozenset(_core.ROLES) - {"", STEP, "gc"}  # roles that a step which is found may begin with
+PARTS = frozenset(_core.ROLES) - {"", STEP, GC}  # roles that a step which is found may begin with
 MOST_BYTES = 8 << 20  # kept of one step; of a longer one only the end is seen
 
 
 def steps_of(run: "Run") -> Durations:
     """Return the durations of all of a run's steps in nanoseconds."""
-    found: Durations = run.spans.duration_ns[_with_roles(run, frozenset((STEP,)))]
+    found: Durations = run.spans.duration_ns[with_roles(run, frozenset((STEP,)))]
     return found
 
 
 def found_rows(run: "Run") -> "NDArray[np.bool_]":
     """Return which spans are no scopes of the program but steps that were found among them."""
     names = [number for number in np.unique(run.spans.name).tolist() if run.string(number) in FOUND]
-    return _with_roles(run, frozenset((STEP,))) & np.isin(run.spans.name, names)
-
-
-def _with_roles(run: "Run", roles: frozenset[str]) -> "NDArray[np.bool_]":
-    known = [number for number in np.unique(run.spans.category).tolist() if run.string(number) in roles]
-    return np.isin(run.spans.category, known)
+    return with_roles(run, frozenset((STEP,))) & np.isin(run.spans.name, names)
 
 
 class Steps:
@@ -58,9 +54,9 @@ class Steps:
         """Return the durations of steps that are known to be over now. ended: nothing more comes."""
         told: Durations = np.empty(0, np.int64)
         if part is not None:
-            own = _with_roles(part, frozenset((STEP,))) & ~found_rows(part)
+            own = with_roles(part, frozenset((STEP,))) & ~found_rows(part)
             told = part.spans.duration_ns[own]
-            if self._held or _with_roles(part, PARTS).any():
+            if self._held or with_roles(part, PARTS).any():
                 self._held.append((int((part.spans.start_ns + part.spans.duration_ns).max(initial=0)), frames))
         if not self._held or (part is None and not ended):
             return told

@@ -15,6 +15,7 @@ from typing import Any
 from .. import _core
 from ..analysis.flame_tree import METRICS, flame_tree
 from ..public.run import Run
+from ..run.roles import GC, with_roles
 from ..system.arrays import np
 from ..system.files import atomic_writer
 from .imported import run_of_profiler, run_of_trace
@@ -133,8 +134,11 @@ class FlameGraphGenerator:
 
 
 def sampled_by_default(run: Run) -> bool:
-    """Whether a picture of the run is one of its samples: it has some, and no scope but the program as a whole."""
-    return len(run.samples) > 0 and len(run.spans) <= 1
+    """Whether a picture of the run is one of its samples: it has some, and no scope but the program as a whole.
+
+    Collections of garbage do not count: they come when Python likes, and hide what was called around them.
+    """
+    return len(run.samples) > 0 and int(np.count_nonzero(~with_roles(run, {GC}))) <= 1
 
 
 def spans_of(run: Run, of: str | None, state: str, *, default: bool) -> Run:

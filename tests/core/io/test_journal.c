@@ -347,6 +347,31 @@ static void disk_gives_out(const char *path, int64_t limit, bool reset_after) {
     unlink(path);
 }
 
+// The file is longer than the limit already, so that nothing more can be written, and no last blocks either.
+TEST(a_limit_below_the_length_of_the_file_is_told) {
+    const char *path = temp_path("below.rgm");
+    struct rlimit before;
+    rgm_session *s = session_journaling(path, DRAIN_RARELY);
+    REQUIRE(s);
+    scopes(s, "early", 3000);
+    CHECK_OK(rgm_session_flush(s, NULL));
+    getrlimit(RLIMIT_FSIZE, &before);
+    void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
+    setrlimit(RLIMIT_FSIZE, &(struct rlimit){4096, before.rlim_max});
+    scopes(s, "late", 3000);
+    rgm_session_free(s);
+    setrlimit(RLIMIT_FSIZE, &before);
+    signal(SIGXFSZ, handler);
+    rgm_run *run = load_of(path, RGM_LOAD_STRICT);
+    REQUIRE(run);
+    CHECK(!run->complete);
+    CHECK_EQ_I64(run->spans.rows, 3000);
+    CHECK_EQ_I64(anomaly_count(run, RGM_ANOMALY_JOURNAL_FAILED), 1);
+    run_check_sound(run, true);
+    rgm_run_free(run);
+    unlink(path);
+}
+
 // What finds room later is written after all, in the order in which it was recorded.
 TEST(a_disk_with_room_again_gets_everything) {
     const char *path = temp_path("again.rgm");

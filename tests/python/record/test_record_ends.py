@@ -128,6 +128,8 @@ def test_a_recording_whose_folder_the_program_removes(program, record_warm, tmp_
     assert "the recording is in" not in done.stderr
     assert "regimeter: not saved: " in done.stderr
     assert not (tmp_path / "dd").exists()
+    assert "Next:" not in done.stderr
+    assert "stacks" not in done.stderr
 
 
 CHANGED = """
@@ -179,6 +181,21 @@ def test_a_disk_that_fills_up_is_said_and_fails(options, program, record_warm, t
     assert run.complete
     assert f"{missing['unwritten_rows']:,} scopes, samples or device rows found no room on the disk" in done.stderr
     assert "not closed" not in done.stderr
+
+
+@pytest.mark.parametrize(("ending", "code"), [("", 1), ("sys.exit(3)", 3)])
+def test_a_limit_below_the_length_of_the_recording_is_said_and_fails(ending, code, program, record_warm, tmp_path):
+    text = (
+        SCOPES + "    import resource, sys\n    profiler.flush()\n"
+        "    resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\n"
+        f"    with profiler.profile('late', device='cpu'):\n        pass\n    {ending}"
+    )
+    done = record_warm(program(text))
+    assert done.returncode == code, done.stderr
+    run = regimeter.load(tmp_path / "run.rgm")
+    assert names(run) == ["step"] * 5
+    assert "journal_failed" in {row["code"] for row in run.anomaly_list()}
+    assert "the recording found no room on the disk, or a limit on file sizes; the file lacks its end" in done.stderr
 
 
 @pytest.fixture

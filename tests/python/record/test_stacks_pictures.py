@@ -70,6 +70,29 @@ def test_pictures_of_samples(recording, cli):
     assert b"longer" not in (recording / "plain.trace.json").read_bytes()
 
 
+COLLECTED = """import gc, time
+def busy():
+    end = time.process_time() + 0.3
+    while time.process_time() < end:
+        gc.collect()
+busy()
+"""
+
+
+def test_a_collection_of_garbage_hides_no_stacks(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "prog.py").write_text(COLLECTED)
+    subprocess.run([*RECORD, "--stacks", "500", "prog.py"], check=True, timeout=120)
+    run = regimeter.load("run.rgm")
+    assert {run.string(name) for name in run.spans.category.tolist()} == {"", "gc"}
+    assert main(["flame", "run.rgm"]) == 0
+    assert "busy" in capsys.readouterr().out
+    assert main(["export", "run.rgm", "-o", "x.folded"]) == 0
+    assert "busy" in (tmp_path / "x.folded").read_text()
+    assert main(["flame", "run.rgm", "--of", "spans"]) == 0
+    assert "busy" not in capsys.readouterr().out
+
+
 def test_lines(recording, cli):
     run = regimeter.load(recording / "run.rgm")
     rows = {
