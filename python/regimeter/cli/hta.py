@@ -25,7 +25,7 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
     """Declare the verb."""
     parser = verbs.add_parser("hta", parents=[common])
     parser.add_argument("trace", metavar="TRACE", help="trace file, or directory of the ranks of one job")
-    parser.add_argument("-o", "--output", metavar="FILE", help="write a page, or JSON with --json or suffix .json")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write a page, or JSON where its suffix is .json")
     parser.add_argument("--strict", action="store_true", help="damage in the trace is an error")
     parser.set_defaults(run=run)
 
@@ -33,8 +33,7 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print or write the report."""
     if arguments.output is not None:
-        stated = "json" if arguments.json else None
-        chosen = choose(arguments.output, PAGES | {".json": "json"}, chosen=stated, default="html")
+        chosen = choose(arguments.output, PAGES | {".json": "json"}, default="html")
         check_output(arguments.output, arguments.trace)
     analyzer = HTAAnalyzer()
     loaded = load_run(arguments.trace, strict=arguments.strict, quiet=arguments.quiet, told=True)
@@ -42,8 +41,11 @@ def run(arguments: argparse.Namespace) -> int:
     report.trace_path = arguments.trace
     if arguments.output is not None:
         analyzer.export_report(report, arguments.output, format=chosen)
-        if not arguments.quiet:
-            print(f"{arguments.output}: {os.path.getsize(arguments.output) / 1e3:,.0f} kB, {chosen}")
+        size = os.path.getsize(arguments.output)
+        if arguments.json:
+            print_document({"file": arguments.output, "bytes": size, "anomalies": report.anomalies})
+        elif not arguments.quiet:
+            print(f"{arguments.output}: {size / 1e3:,.0f} kB, {chosen}")
             print(*anomaly_lines(report.anomalies), sep="\n", end="\n" if report.anomalies else "")
     elif arguments.json:
         print_document(report.to_dict())

@@ -36,6 +36,7 @@ RECORDING = "recording"
 KINDS = {"run": RECORDING, "trace": "trace", "sqlite": "nsys export", "export": "profile"}
 MEMORY, COMPILE, RANKS = "memory report", "compile report", "ranks of a job"
 DOCUMENTS = {b"regimeter.suite.memory": MEMORY, b"regimeter.suite.compile": COMPILE}
+OF_A_FILE = {b"regimeter.memory": "what `regimeter memory FILE` said of another file; serve that file itself"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,7 +295,7 @@ def recognised(path: str | os.PathLike[str]) -> tuple[str, str]:
     if stated and stated[1] in DOCUMENTS:
         return DOCUMENTS[stated[1]], ""
     if stated and not any(key in head for key in inputs.EXPORT_KEYS):
-        return "", f"a document of {stated[1].decode()}, which holds no run"
+        return "", OF_A_FILE.get(stated[1], f"a document of {stated[1].decode()}, which holds no run")
     if found == "trace" and not _is_trace(head):
         return "", "no event of a trace in its first 64 kB"
     if found == "sqlite" and not _is_nsys(path):

@@ -100,11 +100,7 @@ class ProfileSession:
         trace: the profiler, or the file that it wrote. Only what the block did is taken from it. ValueError where the
         block is not in it; other errors as of ``regimeter.load``.
         """
-        if hasattr(trace, "export_chrome_trace"):
-            with exported(trace) as path:
-                self.read(cut(path, self.mark))
-        else:
-            self.read(cut(trace, self.mark))
+        self.read(cut(exported(trace) if hasattr(trace, "export_chrome_trace") else trace, self.mark))
         return self
 
     def read(self, run: "Run", *, flame_graph: bool = True, memory: bool = True) -> None:

@@ -42,8 +42,8 @@ SEED = 0
 class TorchCompileAnalyzer:
     """Compiles a callable, watches how, and compares it with the callable as it is.
 
-    backend, mode: as of torch.compile; a mode is inductor's. output_dir: where `export_report` puts a name without a
-    folder; "./compile_analysis" unless given. capture_logs: keep what torch's compilers log as warnings. cold: compile
+    backend, mode: as of torch.compile; a mode is inductor's. output_dir: where a report of the end of memory goes;
+    "./compile_analysis" unless given. capture_logs: keep what torch's compilers log as warnings. cold: compile
     with a cache folder of its own, so that the compile time is that of the first time; False uses the caches that
     are there, and a graph that comes out of them tells nothing about its fusion. ValueError for an unknown backend or
     mode, UnavailableError without torch.
@@ -144,10 +144,11 @@ class TorchCompileAnalyzer:
         }
 
     def export_report(self, report: CompileReport, path: str | os.PathLike[str], format: str | None = None) -> Path:
-        """Write the report as "json" or "html", as `CompileReport.export`; return the path."""
+        """Write the report as "json" or "html", as `CompileReport.export`; return the path.
+
+        A relative path is one of the current folder, as everywhere; folders that are missing are made.
+        """
         target = Path(path)
-        if target.parent == Path():
-            target = self.output_dir / target
         target.parent.mkdir(parents=True, exist_ok=True)
         report.export(target, format)
         return target

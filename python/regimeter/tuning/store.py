@@ -16,11 +16,11 @@ from ..run.environment import Environment
 from ..run.identity import facts_of
 from ..system.cache import NoCacheError, cache_folder, file_of
 from ..system.files import atomic_writer
+from .trial import LARGEST
 
 FORMAT = "regimeter-tuning"
 VERSION = 1
 MOST_BYTES = 16 << 20
-MOST_THREADS = 1 << 31
 OUTCOMES = frozenset(RACE_OUTCOMES) - {"running"}
 
 
@@ -121,10 +121,10 @@ def _decision(number: int, row: Any) -> Decision:
     good = (
         isinstance(row["kernel"], str)
         and _whole(row["bucket"], 0, 64)
-        and _whole(row["block_size"], 1, MOST_THREADS)
+        and _whole(row["block_size"], 1, LARGEST)
         and isinstance(row["outcome"], str)
         and row["outcome"] in OUTCOMES
-        and _whole(row["rounds"], 0, MOST_THREADS)
+        and _whole(row["rounds"], 0, LARGEST)
         and all(_ratio(row[name]) for name in ("ratio", "low", "high"))
     )
     if not good:

@@ -12,14 +12,18 @@ from typing import Any, Literal
 from .. import _core
 
 NS = 1e-9
-MOST_THREADS = 1 << 31
+LARGEST = (1 << 31) - 1  # grid that CUDA launches (maxGridDimX)
 Timer = Literal["host", "returned", "torch"]
 Measure = Callable[[Callable[["KernelConfig"], Any], "KernelConfig"], float]
 
 
 @dataclass(frozen=True, slots=True)
 class KernelConfig:
-    """A launch configuration: threads of a block, and the blocks that cover the data with one element a thread."""
+    """A launch configuration: threads of a block, and the blocks that cover the data with one element a thread.
+
+    No grid is larger than CUDA launches, 2**31 - 1 blocks. Where that many do not cover the data the kernel has to go
+    on by the size of the grid until it has seen all of it (a grid-stride loop).
+    """
 
     block_size: int
     grid_size: int = 1
@@ -28,12 +32,12 @@ class KernelConfig:
         """Refuse sizes that cannot be."""
         for name in ("block_size", "grid_size"):
             value = getattr(self, name)
-            if not isinstance(value, int) or not 1 <= value <= MOST_THREADS:
-                raise ValueError(f"{name} is 1 to {MOST_THREADS}, not {value!r}")
+            if not isinstance(value, int) or not 1 <= value <= LARGEST:
+                raise ValueError(f"{name} is 1 to {LARGEST}, not {value!r}")
 
     def covering(self, data_size: int) -> "KernelConfig":
-        """Return the same block with the grid that covers `data_size` elements."""
-        return KernelConfig(self.block_size, min(max(-(-data_size // self.block_size), 1), MOST_THREADS))
+        """Return the same block with the grid that covers `data_size` elements, or the largest there is."""
+        return KernelConfig(self.block_size, min(max(-(-data_size // self.block_size), 1), LARGEST))
 
 
 @dataclass(frozen=True, slots=True)

@@ -431,7 +431,7 @@ def test_selftest_overhead(capsys, monkeypatch):
 @pytest.mark.parametrize(
     "words",
     [["suggest", "RUN", "-o", "OUT.html"], ["recover", "RUN", "-o", "OUT.json"], ["report", "RUN", "-o", "OUT.json"],
-     ["hta", "RUN", "-o", "OUT.csv"], ["hta", "RUN", "--json", "-o", "OUT.html"], ["flame", "RUN", "-o", "OUT.rgm"],
+     ["hta", "RUN", "-o", "OUT.csv"], ["hta", "RUN", "--json", "-o", "OUT.csv"], ["flame", "RUN", "-o", "OUT.rgm"],
      ["timeline", "RUN", "-o", "OUT.csv"], ["export", "RUN", "-o", "OUT.html", "--format", "csv"],
      ["compare", "RUN", "RUN", "-o", "OUT.html", "--format", "text"], ["compare", "RUN", "RUN", "-o", "OUT.rgm"],
      ["record", "--html", "OUT.json", "x.py"]],

@@ -317,6 +317,13 @@ def test_reports_of_the_suite_are_served(tmp_path: Path) -> None:
         assert b"memory" in one.ask(f"/runs/{one.id_of('memory.json')}").body
 
 
+def test_what_was_said_of_the_memory_of_a_file_is_no_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["memory", str(trace_path(TRACE)), "-o", str(tmp_path / "said.json")]) == 0
+    with serving(str(tmp_path)) as one:
+        [left] = one.ask("/api/runs").json()["left_out"]
+    assert left["reason"] == "what `regimeter memory FILE` said of another file; serve that file itself"
+
+
 def test_the_list_says_what_is_in_reports_and_which_are_damaged(tmp_path: Path) -> None:
     report = CompileReport(
         subject="f", backend="inductor", mode="default", speedup=2.0, speedup_low=1.9, speedup_high=2.1

@@ -3,6 +3,7 @@
 
 import collections
 import functools
+import gc
 import gzip
 import json
 import math
@@ -14,7 +15,15 @@ from page_data import page_of
 from traces import trace_path
 
 import regimeter
-from regimeter import FormatError, HTAAnalyzer, HTAReport, UnavailableError, _core
+from regimeter import (
+    FlameGraphGenerator,
+    FormatError,
+    HTAAnalyzer,
+    HTAReport,
+    TimelineGenerator,
+    UnavailableError,
+    _core,
+)
 from regimeter.cli import main
 from regimeter.report.trace_data import trace_data
 from regimeter.suite.hta import RULES, Evidence
@@ -246,8 +255,14 @@ def test_the_verb(name, tmp_path, capsys):
     assert "What to try" in out
     assert main(["hta", path, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["format"] == "regimeter.hta"
-    for file, words, start in (("a.html", [], "<!doctype html>"), ("b.json", [], "{"), ("c", ["--json"], "{")):
-        assert main(["hta", path, "-o", str(tmp_path / file), *words]) == 0
+    for file, start in (("a.html", "<!doctype html>"), ("b.json", "{"), ("c", "<!doctype html>")):
+        assert main(["hta", path, "-o", str(tmp_path / file)]) == 0
+        assert capsys.readouterr().out.startswith(f"{tmp_path / file}: ")
+        assert (tmp_path / file).read_text().startswith(start)
+        (tmp_path / file).unlink()
+        assert main(["hta", path, "-o", str(tmp_path / file), "--json"]) == 0
+        told = json.loads(capsys.readouterr().out)
+        assert (told["file"], told["bytes"]) == (str(tmp_path / file), (tmp_path / file).stat().st_size)
         assert (tmp_path / file).read_text().startswith(start)
     assert main(["hta", path, "-o", path]) == 2
 
@@ -279,6 +294,37 @@ def test_operators_of_a_live_profiler_are_those_of_torch(profiler):
     assert found["aten::ones"] == found["aten::add"] == 5
     expected = {average.key: average.count for average in profiler.key_averages()}
     assert found == {name: count for name, count in expected.items() if name in found}
+
+
+def test_a_live_profiler_serves_several_generators_and_runs(profiler):
+    from regimeter.suite.imported import exported
+
+    flame, timeline = FlameGraphGenerator().from_profiler(profiler), TimelineGenerator().from_profiler(profiler)
+    assert FlameGraphGenerator().from_profiler(profiler) == flame
+    assert timeline.events
+    first = exported(profiler)
+    with profiler:
+        with pytest.raises(UnavailableError, match="stopped"):
+            exported(profiler)
+    second = exported(profiler)
+    assert (first.exists(), second.exists()) == (False, True)
+
+
+def test_the_file_of_a_profiler_goes_with_it():
+    from regimeter.suite.imported import exported
+
+    class Profiler:
+        def export_chrome_trace(self, path):
+            with open(path, "w") as file:
+                file.write("[]")
+
+    made = Profiler()
+    path = exported(made)
+    assert exported(made) == path
+    assert path.exists()
+    del made
+    gc.collect()
+    assert not path.exists()
 
 
 def test_a_profiler_that_has_saved_its_trace_says_so(profiler, tmp_path):

@@ -6,6 +6,7 @@ import html.parser
 import inspect
 import json
 import math
+from pathlib import Path
 
 import pytest
 from needed import package
@@ -416,12 +417,14 @@ def test_what_torch_does_not_know_is_refused(analyzer):
 
 
 @pytest.mark.slow
-def test_reports_are_written(analyzer, compiled, tmp_path):
-    document = check(json.loads(analyzer.export_report(compiled, "r.json").read_text()))
+def test_reports_are_written(analyzer, compiled, tmp_path, monkeypatch):
+    document = check(json.loads(analyzer.export_report(compiled, tmp_path / "new folder/r.json").read_text()))
     assert document["format"] == "regimeter.suite.compile"
     assert document["fusion_ratio"] == compiled.fusion_ratio
     assert "ops_after_fusion" in document["definitions"]["fusion_ratio"]
-    assert (analyzer.output_dir / "r.json").exists()
+    monkeypatch.chdir(tmp_path)
+    assert analyzer.export_report(compiled, "compile_report.html", format="html") == Path("compile_report.html")
+    assert (tmp_path / "compile_report.html").exists()
     compiled.logs.append("</script><b>")
     page = analyzer.export_report(compiled, tmp_path / "r.html", format="html").read_text()
     compiled.logs.pop()

@@ -87,6 +87,15 @@ def test_what_was_tuned_is_found_again_for_the_bucket():
     assert tuner.result("k", 777).outcome == "best"
 
 
+def test_no_grid_is_larger_than_cuda_launches():
+    largest = 2**31 - 1  # maxGridDimX of every device
+    tuner = KernelAutotuner()
+    assert tuner.get_config("k", 64 * largest).grid_size == largest
+    assert tuner.get_config("k", 2**38).grid_size == largest
+    with pytest.raises(ValueError, match="grid_size is 1 to 2147483647"):
+        KernelConfig(64, largest + 1)
+
+
 def test_the_function_is_called_as_often_as_the_result_says():
     calls = []
     tuner = KernelAutotuner(seed=1)
