@@ -162,7 +162,7 @@ static int write_to(rgm_journal *journal, int fd, const rgm_bytes *bytes, bool l
 static void mark_lacking(rgm_journal *journal, int fd) {
     rgm_bytes head = {0};
     if (journal->lacking || !journal->length) return;
-    rgm_frame_write_lacking_head(&head, RGM_FILE_JOURNAL, journal->series.file);
+    rgm_frame_write_head(&head, RGM_FILE_JOURNAL, journal->series.file, true);
     if (!head.failed && !was_taken(journal, fd) && pwrite(fd, head.data, head.length, 0) > 0)
         journal->lacking = true;
     rgm_bytes_release(&head);
@@ -189,7 +189,7 @@ static rgm_status write_all(rgm_journal *journal, const rgm_bytes *bytes, bool l
 
 static rgm_status write_head(rgm_journal *journal, rgm_error *err) {
     rgm_bytes head = {0};
-    rgm_frame_write_head(&head, RGM_FILE_JOURNAL, journal->series.file);
+    rgm_frame_write_head(&head, RGM_FILE_JOURNAL, journal->series.file, false);
     rgm_status status = head.failed ? rgm_error_no_memory(err) : write_all(journal, &head, false, err);
     rgm_bytes_release(&head);
     return status;

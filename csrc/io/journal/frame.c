@@ -6,7 +6,7 @@
 
 #include "io/journal/frame_format.h"
 
-static void write_head(rgm_bytes *out, rgm_file_kind kind, uint32_t file, bool lacking) {
+void rgm_frame_write_head(rgm_bytes *out, rgm_file_kind kind, uint32_t file, bool lacking) {
     rgm_file_head head = {.version = RGM_FILE_VERSION,
                           .byte_order = RGM_BYTE_ORDER_MARK,
                           .kind = (uint32_t)kind,
@@ -15,14 +15,6 @@ static void write_head(rgm_bytes *out, rgm_file_kind kind, uint32_t file, bool l
     memcpy(head.magic, RGM_FILE_MAGIC, sizeof head.magic);
     head.crc = rgm_crc32c(0, &head, offsetof(rgm_file_head, crc));
     rgm_bytes_append(out, &head, sizeof head);
-}
-
-void rgm_frame_write_head(rgm_bytes *out, rgm_file_kind kind, uint32_t file) {
-    write_head(out, kind, file, false);
-}
-
-void rgm_frame_write_lacking_head(rgm_bytes *out, rgm_file_kind kind, uint32_t file) {
-    write_head(out, kind, file, true);
 }
 
 size_t rgm_frame_begin(rgm_bytes *out, rgm_frame_type type) {

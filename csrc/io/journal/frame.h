@@ -60,9 +60,8 @@ typedef struct {
     uint32_t next;
 } rgm_frame_series;
 
-void rgm_frame_write_head(rgm_bytes *out, rgm_file_kind kind, uint32_t file);
-// The head of a file for which a write has found no room, to be written over the other.
-void rgm_frame_write_lacking_head(rgm_bytes *out, rgm_file_kind kind, uint32_t file);
+// lacking: a write to the file has found no room; the head is then written over the one before.
+void rgm_frame_write_head(rgm_bytes *out, rgm_file_kind kind, uint32_t file, bool lacking);
 // begin returns a mark for end, which fills in length and the sum of the payload.
 size_t rgm_frame_begin(rgm_bytes *out, rgm_frame_type type);
 void rgm_frame_end(rgm_bytes *out, size_t mark);

@@ -85,7 +85,7 @@ static rgm_status put_run(rgm_run *run, rgm_new_file *file, rgm_error *err) {
     rgm_bytes out = {0};
     rgm_status status = RGM_OK;
     rgm_frame_series series = {.file = id_of(run)};
-    rgm_frame_write_head(&out, RGM_FILE_RUN, series.file);
+    rgm_frame_write_head(&out, RGM_FILE_RUN, series.file, false);
     put_head(run, &out);
     RGM_GOTO(flush(file, &out, &series, err));
     for (size_t t = 0; t < rgm_run_tables_count; t++) {

@@ -309,7 +309,7 @@ TEST(false_heads_are_not_read_for_ever) {
     const char *path = temp_path("false.rgm");
     enum { HEADS = 4096 };
     rgm_bytes out = {0};
-    rgm_frame_write_head(&out, RGM_FILE_JOURNAL, 7);
+    rgm_frame_write_head(&out, RGM_FILE_JOURNAL, 7, false);
     for (uint32_t i = 0; i < HEADS; i++) {
         struct {
             uint32_t magic;
@@ -344,7 +344,7 @@ TEST(what_was_taken_out_of_a_recording_is_not_missing) {
     const char *path = temp_path("hole.rgm");
     for (uint64_t left_out = 40; left_out <= 4000; left_out += 3960) {
         rgm_bytes file = {0};
-        rgm_frame_write_head(&file, RGM_FILE_JOURNAL, FILE_ID);
+        rgm_frame_write_head(&file, RGM_FILE_JOURNAL, FILE_ID, false);
         put_numbered(&file, RGM_FRAME_HOLE, (uint64_t[]){3, left_out}, 16, (rgm_frame_series){FILE_ID, 0});
         put_numbered(&file, RGM_FRAME_ENVIRONMENT, "{\"x\":1}", 7, (rgm_frame_series){FILE_ID, 2});
         put_numbered(&file, RGM_FRAME_ENVIRONMENT, "{\"x\":2}", 7, (rgm_frame_series){FILE_ID, 4});

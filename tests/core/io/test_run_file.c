@@ -181,7 +181,7 @@ TEST(strings_of_a_file_get_the_ids_of_the_run) {
         uint32_t ids[3];
     } names = {3, RGM_TYPE_name, 0, 5, 4, "spansname", {1, 2, 0}};
     rgm_bytes out = {0};
-    rgm_frame_write_head(&out, RGM_FILE_RUN, 7);
+    rgm_frame_write_head(&out, RGM_FILE_RUN, 7, false);
     frame_put(&out, RGM_FRAME_STRINGS, strings, sizeof strings);
     frame_put(&out, RGM_FRAME_TABLE, &names, 64 + sizeof names.ids);
     frame_put(&out, RGM_FRAME_END, (uint64_t[]){0}, 8);
@@ -210,7 +210,7 @@ TEST(stalls_of_before_there_were_lines) {
     } stalls = {0, 2, {{7, 0x80, 0, 1, 30, 20, 0, {0}}, {7, 0x50, 0, 1, 5, 0, 0, {0}}}};
     _Static_assert(sizeof stalls == 8 + 2 * 40, "as it was written");
     rgm_bytes out = {0};
-    rgm_frame_write_head(&out, RGM_FILE_JOURNAL, 7);
+    rgm_frame_write_head(&out, RGM_FILE_JOURNAL, 7, false);
     frame_put(&out, RGM_FRAME_STRINGS, "\0\0\0\0\2\0\0\0\1\0\0\0k\4\0\0\0wait", 21);
     frame_put(&out, RGM_FRAME_STALLS, &stalls, sizeof stalls);
     frame_put(&out, RGM_FRAME_END, (uint64_t[]){2}, 8);
@@ -235,7 +235,7 @@ TEST(pressure_of_before_all_programs_were_counted) {
     } pressures = {0, 2, {{50, 50, 1, 2, 3, 4, 5, 6, 7, 8, 2, 9}, {90, 40, 1, 2, 3, 4, 5, 6, 7, 8, 2, 11}}};
     _Static_assert(sizeof pressures == 8 + 2 * 96, "as it was written");
     rgm_bytes out = {0};
-    rgm_frame_write_head(&out, RGM_FILE_JOURNAL, 7);
+    rgm_frame_write_head(&out, RGM_FILE_JOURNAL, 7, false);
     frame_put(&out, RGM_FRAME_PRESSURES, &pressures, sizeof pressures);
     frame_put(&out, RGM_FRAME_END, (uint64_t[]){1}, 8);
     REQUIRE(frames_write(path, &out));
@@ -276,7 +276,7 @@ TEST(blocks_with_impossible_content) {
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         rgm_bytes out = {0};
-        rgm_frame_write_head(&out, RGM_FILE_JOURNAL, 7);
+        rgm_frame_write_head(&out, RGM_FILE_JOURNAL, 7, false);
         frame_put(&out, bad[i].type, bad[i].words, bad[i].length);
         frame_put(&out, RGM_FRAME_END, (uint64_t[]){0}, 8);
         frame_put(&out, (rgm_frame_type)200, "what a later version adds", 25);
