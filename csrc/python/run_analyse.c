@@ -22,10 +22,17 @@ int rgm_run_make(run_object *self, rgm_module *state, rgm_once *once, rgm_making
     return -1;
 }
 
+static rgm_status make_view(void *owner, rgm_error *err) {
+    run_object *self = owner;
+    return rgm_view_init(&self->view, self->run, NULL, 0, err);
+}
+
 static rgm_status make_results(void *owner, rgm_error *err) {
     run_object *self = owner;
     rgm_policy policy = RGM_POLICY_DEFAULTS;
-    rgm_status status = rgm_entries_compute(self->run, &self->entries, err);
+    const rgm_view *view = rgm_entries_need_view(self->run) ? &self->view : NULL;
+    if (view) RGM_TRY(rgm_once_make(&self->viewed, make_view, self, err));
+    rgm_status status = rgm_entries_compute(self->run, view, &self->entries, err);
     if (status == RGM_OK)
         status = rgm_summary_compute(self->run, &self->entries, &policy, &self->summary, err);
     if (status == RGM_OK) return RGM_OK;
@@ -94,11 +101,6 @@ static int read_rules(PyObject *given, rgm_rule **rules, size_t *count) {
         (*rules)[i].activity = (uint8_t)found;
     }
     return 0;
-}
-
-static rgm_status make_view(void *owner, rgm_error *err) {
-    run_object *self = owner;
-    return rgm_view_init(&self->view, self->run, NULL, 0, err);
 }
 
 const rgm_view *rgm_run_view(run_object *self, rgm_module *state) {

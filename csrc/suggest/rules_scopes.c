@@ -162,7 +162,8 @@ void rgm_suggest_scopes(rgm_suggester *s) {
     const double least = s->facts->policy->suggest_least_share;
     rgm_entries entries = {0};
     rgm_summary all = {0};
-    rgm_status status = rgm_entries_compute(s->facts->view->run, &entries, s->err);
+    // Without what was launched in the scopes, which the rules of device work judge.
+    rgm_status status = rgm_entries_compute(s->facts->view->run, NULL, &entries, s->err);
     if (status == RGM_OK)
         status = rgm_summary_compute(s->facts->view->run, &entries, s->facts->policy, &all, s->err);
     rgm_scopes_of scopes = {0};

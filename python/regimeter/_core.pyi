@@ -781,11 +781,20 @@ class SummaryTable(Table):
     memory_count: NDArray[np.int64]
     """Calls with a memory measurement."""
     device_ns: NDArray[np.int64]
-    """Device time of calls that have one and are not inside another call of the operation, -1 for none. [ns]"""
+    """Device time of calls that have one and are not inside another call of the operation, -1 for none: from event to
+    event, of a call without events busy_ns. [ns]"""
     device_count: NDArray[np.int64]
     """Calls in device_ns."""
     overhead_ns: NDArray[np.int64]
     """Host time beyond the device time of those of them that lasted longer on the host, -1 for none. [ns]"""
+    event_count: NDArray[np.int64]
+    """Calls in device_ns that were timed by events."""
+    copy_ns: NDArray[np.int64]
+    """Time of copies of calls with device work that are not inside another call of the operation, -1 for none. [ns]"""
+    device_share: NDArray[np.float64]
+    """Mean of busy_ns over window_ns over calls with device work."""
+    work_count: NDArray[np.int64]
+    """Calls with device work that was launched in them."""
     first_ns: NDArray[np.int64]
     """Start of the first call. [ns]"""
     last_ns: NDArray[np.int64]
@@ -813,6 +822,14 @@ class EntriesTable(Table):
     """Delay of the first event in the queue, a lower bound; -1 when not known. [ns]"""
     device_state: NDArray[np.uint8]
     """An index of INTERVAL_STATES, 255 for a scope without events."""
+    busy_ns: NDArray[np.int64]
+    """Time of the device work that was launched in it, as in scope_device; -1 where none is recorded. [ns]"""
+    window_ns: NDArray[np.int64]
+    """Time that busy_ns is a part of, as in scope_device; -1 without busy_ns. [ns]"""
+    copy_ns: NDArray[np.int64]
+    """Time of copies among that work, as in scope_device; -1 without busy_ns. [ns]"""
+    copy_bytes: NDArray[np.int64]
+    """Bytes of these copies, as in scope_device; -1 when not known. [bytes]"""
 
 @type_check_only
 class ScopeDeviceTable(Table):
@@ -853,6 +870,15 @@ class ScopeDeviceTable(Table):
     """Union of these on each device, added up: the part of busy_ns from graphs. [ns]"""
     captured: NDArray[np.int64]
     """Of graph_work, pieces booked here because they were captured here; 0 where work belongs to its launch."""
+    window_ns: NDArray[np.float64]
+    """From the scope's begin to its end, or to the last end of its work where that is later, on each device that it
+    used, added up; not known where idle_ns is not. [ns]"""
+    copies: NDArray[np.int64]
+    """Copies of memory among that work, -1 when unknown."""
+    copy_ns: NDArray[np.float64]
+    """Union of these on each device, added up. [ns]"""
+    copy_bytes: NDArray[np.int64]
+    """Bytes of these, -1 where those of one are not recorded. [bytes]"""
 
 @type_check_only
 class BreakdownTable(Table):

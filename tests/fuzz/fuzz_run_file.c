@@ -66,7 +66,7 @@ static void analyse(const rgm_run *run) {
     rgm_entries entries = {0};
     rgm_summary summary = {0};
     const rgm_policy policy = RGM_POLICY_DEFAULTS;
-    MUST(rgm_entries_compute(run, &entries, NULL) == RGM_OK);
+    MUST(rgm_entries_compute(run, NULL, &entries, NULL) == RGM_OK);
     MUST(rgm_summary_compute(run, &entries, &policy, &summary, NULL) == RGM_OK);
     int64_t calls = 0;
     for (size_t i = 0; i < summary.rows; i++) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "analysis/analyses.h"
 #include "analysis/stats.h"
 #include "analysis/times/summary.h"
 #include "base/memory.h"
@@ -134,8 +135,39 @@ static void device_times(const rgm_run *run, rgm_entries *entries, const uint32_
     }
 }
 
+static rgm_i64 whole(rgm_f64 value) { return value >= 0 ? (rgm_i64)value : -1; } // NaN is not known
+
+// What the device did for each scope; nothing for those in which no recorded work was launched.
+static rgm_status device_work(const rgm_view *view, rgm_entries *entries, const uint32_t *row_of_span,
+                              rgm_error *err) {
+    const rgm_policy policy = RGM_POLICY_DEFAULTS;
+    const rgm_question by_scope = {.group_by = 1};
+    rgm_scope_device found = {0};
+    rgm_status status = rgm_scope_device_compute(view, &policy, &by_scope, &found, err);
+    for (size_t i = 0; status == RGM_OK && i < found.rows; i++) {
+        uint32_t row = row_of_span[found.span[i]];
+        if (row == UINT32_MAX || found.work[i] <= 0) continue; // an annotation, or without work
+        entries->busy_ns[row] = whole(found.busy_ns[i]);
+        entries->window_ns[row] = whole(found.window_ns[i]);
+        entries->copy_ns[row] = whole(found.copy_ns[i]);
+        entries->copy_bytes[row] = found.copy_bytes[i];
+    }
+    rgm_table_release(&rgm_scope_device_desc, &found);
+    return status;
+}
+
 static bool is_scope(const rgm_spans *spans, size_t i) {
     return !spans->kind || spans->kind[i] == RGM_KIND_SCOPE;
+}
+
+bool rgm_entries_need_view(const rgm_run *run) {
+    const rgm_spans *spans = &run->spans;
+    bool work = false, scopes = false;
+    for (size_t i = 0; spans->kind && i < spans->rows && !(work && scopes); i++) {
+        scopes = scopes || spans->kind[i] == RGM_KIND_SCOPE;
+        work = work || rgm_kind_is_work(spans->kind[i]);
+    }
+    return work && scopes;
 }
 
 static uint32_t lane_of(const rgm_spans *spans, size_t i) { return spans->lane ? spans->lane[i] : 0; }
@@ -177,6 +209,8 @@ static void derive(const rgm_spans *spans, rgm_entries *entries, uint32_t *row_o
         entries->memory_source[row] = RGM_SOURCE_NONE;
         entries->device_ns[row] = entries->queue_ns[row] = -1;
         entries->device_state[row] = UINT8_MAX;
+        entries->busy_ns[row] = entries->window_ns[row] = -1;
+        entries->copy_ns[row] = entries->copy_bytes[row] = -1;
         int32_t parent = spans->parent ? spans->parent[i] : -1;
         // Parents come first; one that does not is damage, and is treated as none.
         if (parent < 0 || (size_t)parent >= i || row_of_span[parent] == UINT32_MAX) continue;
@@ -187,7 +221,8 @@ static void derive(const rgm_spans *spans, rgm_entries *entries, uint32_t *row_o
     }
 }
 
-rgm_status rgm_entries_compute(const rgm_run *run, rgm_entries *entries, rgm_error *err) {
+rgm_status rgm_entries_compute(const rgm_run *run, const rgm_view *view, rgm_entries *entries,
+                               rgm_error *err) {
     const rgm_spans *spans = &run->spans;
     size_t scopes = 0;
     for (size_t i = 0; i < spans->rows; i++) scopes += is_scope(spans, i);
@@ -205,6 +240,7 @@ rgm_status rgm_entries_compute(const rgm_run *run, rgm_entries *entries, rgm_err
     RGM_GOTO(sampled_peaks(run, entries, err));
     measured_memory(run, entries, row_of_span);
     device_times(run, entries, row_of_span);
+    if (view && view->n_work > 0) RGM_GOTO(device_work(view, entries, row_of_span, err));
 done:
     rgm_free(covered);
     rgm_free(row_of_span);

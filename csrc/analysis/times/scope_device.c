@@ -133,13 +133,31 @@ static int64_t cover(piece *pieces, size_t count, int64_t *gaps) {
     return covered;
 }
 
+// From the scope's begin to its end at each place of the pieces, which `cover` has put in order; work that
+// lies beyond either widens it.
+static int64_t window_of(const scopes *s, uint32_t scope, const piece *pieces, size_t count) {
+    uint32_t span = s->tree.rows[scope];
+    int64_t sum = 0, from = 0, to = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (i == 0 || pieces[i].place != pieces[i - 1].place) {
+            sum = rgm_add_bounded(sum, to - from);
+            from = rgm_view_start(s->view, span);
+            to = rgm_view_end(s->view, span);
+            if (pieces[i].start < from) from = pieces[i].start;
+        }
+        if (pieces[i].end > to) to = pieces[i].end;
+    }
+    return rgm_add_bounded(sum, to - from);
+}
+
 // What one scope adds to its row.
 typedef struct {
     int64_t launches, launch_ns, work, kernels, busy_ns, idle_ns;
     int64_t graph_work, graph_ns, captured;
+    int64_t window_ns, copies, copy_ns, copy_bytes;
 } device_share;
 
-static const device_share share_unknown = {-1, -1, -1, -1, -1, -1, -1, -1, -1};
+static const device_share share_unknown = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
 
 // Whether the call that launched the work stands in the scope, as the times between pieces of work tell
 // nothing of a scope that had ended before the graph was replayed.
@@ -169,9 +187,30 @@ static void share_work(scopes *s, uint32_t scope, device_share *share) {
     }
     share->work = (int64_t)count;
     share->busy_ns = cover(s->scratch, count, &share->idle_ns);
-    if (elsewhere) share->idle_ns = -1;
+    share->window_ns = window_of(s, scope, s->scratch, count);
+    if (elsewhere) share->idle_ns = share->window_ns = -1;
     share->graph_work = (int64_t)graphs;
     share->graph_ns = cover(s->graph_scratch, graphs, &unused);
+}
+
+static void share_copies(scopes *s, uint32_t scope, device_share *share) {
+    const rgm_view *view = s->view;
+    size_t count = 0;
+    int64_t unused;
+    bool sized = true;
+    share->copy_bytes = 0;
+    for (uint32_t i = s->work_first[scope]; i < s->work_first[s->tree.after[scope]]; i++) {
+        uint32_t row = s->work[i];
+        if (rgm_view_kind(view, row) != RGM_KIND_MEMCPY) continue;
+        int64_t bytes = rgm_view_bytes(view, row);
+        s->scratch[count++] =
+            (piece){rgm_view_device(view, row), rgm_view_start(view, row), rgm_view_end(view, row)};
+        sized = sized && bytes >= 0;
+        share->copy_bytes = rgm_add_bounded(share->copy_bytes, bytes);
+    }
+    if (!sized) share->copy_bytes = -1;
+    share->copies = (int64_t)count;
+    share->copy_ns = cover(s->scratch, count, &unused);
 }
 
 static device_share share_of(scopes *s, uint32_t scope) {
@@ -181,6 +220,7 @@ static device_share share_of(scopes *s, uint32_t scope) {
     size_t count = 0;
     if (!s->any_work) return share;
     share_work(s, scope, &share);
+    share_copies(s, scope, &share);
     for (uint32_t i = s->call_first[scope]; i < s->call_first[s->tree.after[scope]]; i++) {
         uint32_t row = s->calls[i];
         s->scratch[count++] =
@@ -201,8 +241,10 @@ static void add_time(rgm_f64 *cell, int64_t ns) {
     if (ns >= 0) *cell = isnan(*cell) ? (double)ns : *cell + (double)ns;
 }
 
-// False when the scope's idle time is not known though its work is.
-static bool add_scope(scopes *s, rgm_scope_device *out, size_t row, uint32_t scope) {
+// What of a scope's work is not known, so that no sum over scopes is.
+enum { KNOWN = 0, NO_IDLE = 1, NO_BYTES = 2 };
+
+static int add_scope(scopes *s, rgm_scope_device *out, size_t row, uint32_t scope) {
     const rgm_intervals *intervals = &s->view->run->intervals;
     uint32_t span = s->tree.rows[scope];
     device_share share = share_of(s, scope);
@@ -216,6 +258,10 @@ static bool add_scope(scopes *s, rgm_scope_device *out, size_t row, uint32_t sco
     add_time(&out->graph_ns[row], share.graph_ns);
     add_count(&out->captured[row], share.captured);
     add_time(&out->idle_ns[row], share.idle_ns);
+    add_time(&out->window_ns[row], share.window_ns);
+    add_count(&out->copies[row], share.copies);
+    add_time(&out->copy_ns[row], share.copy_ns);
+    add_count(&out->copy_bytes[row], share.copy_bytes);
     if (share.work > 0) out->source[row] |= RGM_SCOPE_FROM_KERNELS;
     int32_t interval = s->interval_of[span];
     if (interval >= 0 && RGM_CELL(intervals, duration_ns, interval, -1) >= 0) {
@@ -224,7 +270,8 @@ static bool add_scope(scopes *s, rgm_scope_device *out, size_t row, uint32_t sco
         add_time(&out->device_ns[row], intervals->duration_ns[interval]);
         add_time(&out->queue_ns[row], RGM_CELL(intervals, queue_ns, interval, -1));
     }
-    return share.work < 0 || share.idle_ns >= 0;
+    if (share.work < 0) return KNOWN;
+    return (share.idle_ns < 0 ? NO_IDLE : KNOWN) | (share.copy_bytes < 0 ? NO_BYTES : KNOWN);
 }
 
 // Whether the scope lies inside another call of its operation.
@@ -243,10 +290,11 @@ static rgm_status put_operation(scopes *s, const uint32_t *items, size_t count, 
     RGM_TRY(rgm_table_append(&rgm_scope_device_desc, out, RGM_ALL_COLUMNS, &row, err));
     out->operation[row] = rgm_view_name(s->view, s->tree.rows[items[0]]);
     out->calls[row] = (rgm_i64)count;
-    bool known = true;
+    int unknown = KNOWN;
     for (size_t i = 0; i < count; i++)
-        if (!is_nested_call(s, items[i])) known = add_scope(s, out, row, items[i]) && known;
-    if (!known) out->idle_ns[row] = NAN;
+        if (!is_nested_call(s, items[i])) unknown |= add_scope(s, out, row, items[i]);
+    if (unknown & NO_IDLE) out->idle_ns[row] = out->window_ns[row] = NAN;
+    if (unknown & NO_BYTES) out->copy_bytes[row] = -1;
     return RGM_OK;
 }
 

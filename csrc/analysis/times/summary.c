@@ -77,6 +77,13 @@ static rgm_status group_durations(const rgm_run *run, const rgm_entries *entries
     return RGM_OK;
 }
 
+static void add_work(const rgm_entries *entries, size_t i, rgm_summary *s, uint32_t op) {
+    int64_t window = entries->window_ns[i]; // 0 of work without a length in a scope without one
+    double share = window > 0 ? (double)entries->busy_ns[i] / (double)window : 0.0;
+    double before = s->work_count[op]++ ? s->device_share[op] : 0.0;
+    s->device_share[op] = before + (share - before) / (double)s->work_count[op];
+}
+
 static void add_entry(const rgm_run *run, const rgm_entries *entries, size_t i, rgm_summary *s, uint32_t op) {
     uint32_t span = entries->span[i], flags = flags_of(run, span);
     int64_t start = run->spans.start_ns[span], duration = run->spans.duration_ns[span];
@@ -102,6 +109,7 @@ static void add_entry(const rgm_run *run, const rgm_entries *entries, size_t i, 
         s->memory_count[op]++;
         s->memory_allocated_bytes[op] = before + (allocated - before) / (double)s->memory_count[op];
     }
+    if (entries->busy_ns[i] >= 0) add_work(entries, i, s, op);
 }
 
 // The scopes as a forest, by rows of `entries`; NONE where there is none.
@@ -142,8 +150,15 @@ static rgm_status forest_grow(const rgm_run *run, const rgm_entries *entries, fo
     return RGM_OK;
 }
 
-static void add_device(rgm_summary *s, uint32_t op, int64_t host_ns, int64_t device_ns) {
+// Of a call with events the time between them, else that of its work, where it is recorded.
+static void add_device(const rgm_entries *entries, size_t i, int64_t host_ns, rgm_summary *s, uint32_t op) {
+    int64_t device_ns = entries->device_ns[i] >= 0 ? entries->device_ns[i] : entries->busy_ns[i];
+    if (entries->copy_ns[i] >= 0) {
+        int64_t copied = s->copy_ns[op] < 0 ? 0 : s->copy_ns[op];
+        s->copy_ns[op] = rgm_add_bounded(copied, entries->copy_ns[i]);
+    }
     if (device_ns < 0) return;
+    s->event_count[op] += entries->device_ns[i] >= 0;
     s->device_ns[op] = s->device_count[op]++ ? rgm_add_bounded(s->device_ns[op], device_ns) : device_ns;
     if (host_ns < device_ns) return;
     int64_t before = s->overhead_ns[op] < 0 ? 0 : s->overhead_ns[op];
@@ -160,7 +175,7 @@ static void walk_tree(const rgm_run *run, const rgm_entries *entries, const grou
         else {
             int64_t host_ns = run->spans.duration_ns[entries->span[i]];
             s->total_ns[op] = rgm_add_bounded(s->total_ns[op], host_ns);
-            add_device(s, op, host_ns, entries->device_ns[i]);
+            add_device(entries, i, host_ns, s, op);
         }
         if (f->child[i] != NONE) {
             i = f->child[i];

@@ -26,10 +26,17 @@
     X(f64, memory_peak_bytes, "bytes", NAN, "Largest memory seen inside any call.")                          \
     X(i64, memory_count, "", 0, "Calls with a memory measurement.")                                          \
     X(i64, device_ns, "ns", -1,                                                                              \
-      "Device time of calls that have one and are not inside another call of the operation, -1 for none.")   \
+      "Device time of calls that have one and are not inside another call of the operation, -1 for none: "   \
+      "from event to event, of a call without events busy_ns.")                                              \
     X(i64, device_count, "", 0, "Calls in device_ns.")                                                       \
     X(i64, overhead_ns, "ns", -1,                                                                            \
       "Host time beyond the device time of those of them that lasted longer on the host, -1 for none.")      \
+    X(i64, event_count, "", 0, "Calls in device_ns that were timed by events.")                              \
+    X(i64, copy_ns, "ns", -1,                                                                                \
+      "Time of copies of calls with device work that are not inside another call of the operation, -1 for "  \
+      "none.")                                                                                               \
+    X(f64, device_share, "", NAN, "Mean of busy_ns over window_ns over calls with device work.")             \
+    X(i64, work_count, "", 0, "Calls with device work that was launched in them.")                           \
     X(i64, first_ns, "ns", 0, "Start of the first call.")                                                    \
     X(i64, last_ns, "ns", 0, "End of the last call.")
 
@@ -44,7 +51,12 @@
     X(i64, device_ns, "ns", -1,                                                                              \
       "Time from event to event in the scope's stream, an upper bound of its work; -1 when not known.")      \
     X(i64, queue_ns, "ns", -1, "Delay of the first event in the queue, a lower bound; -1 when not known.")   \
-    X(u8, device_state, "", 255, "An index of INTERVAL_STATES, 255 for a scope without events.")
+    X(u8, device_state, "", 255, "An index of INTERVAL_STATES, 255 for a scope without events.")             \
+    X(i64, busy_ns, "ns", -1,                                                                                \
+      "Time of the device work that was launched in it, as in scope_device; -1 where none is recorded.")     \
+    X(i64, window_ns, "ns", -1, "Time that busy_ns is a part of, as in scope_device; -1 without busy_ns.")   \
+    X(i64, copy_ns, "ns", -1, "Time of copies among that work, as in scope_device; -1 without busy_ns.")     \
+    X(i64, copy_bytes, "bytes", -1, "Bytes of these copies, as in scope_device; -1 when not known.")
 
 // Where the device time of a scope comes from: X(NAME, token, definition).
 #define RGM_SCOPE_SOURCES(X)                                                                                 \
@@ -83,7 +95,13 @@ typedef enum { RGM_SCOPE_SOURCES(RGM_SCOPE_SOURCE_ENUM) RGM_SCOPE_SOURCE_COUNT }
     X(f64, graph_ns, "ns", NAN, "Union of these on each device, added up: the part of busy_ns from graphs.") \
     X(i64, captured, "", -1,                                                                                 \
       "Of graph_work, pieces booked here because they were captured here; 0 where work belongs to its "      \
-      "launch.")
+      "launch.")                                                                                             \
+    X(f64, window_ns, "ns", NAN,                                                                             \
+      "From the scope's begin to its end, or to the last end of its work where that is later, on each "      \
+      "device that it used, added up; not known where idle_ns is not.")                                      \
+    X(i64, copies, "", -1, "Copies of memory among that work, -1 when unknown.")                             \
+    X(f64, copy_ns, "ns", NAN, "Union of these on each device, added up.")                                   \
+    X(i64, copy_bytes, "bytes", -1, "Bytes of these, -1 where those of one are not recorded.")
 
 #define RGM_SCOPES_RESULTS(X)                                                                                \
     X(summary, RGM_SUMMARY, "Statistics of one operation.")                                                  \

@@ -101,6 +101,6 @@ def document(run: "Run", file: str, top: int | None = None) -> dict[str, Any]:
         "witness": witness_facts(run),
         "summary": [summary_facts(row) for row in summaries[:top]],
         "bottlenecks": [row.operation for row in run.get_bottlenecks(BOTTLENECKS)],
-        "unavailable": {device: dict(records.unavailable_fields(run, device)) for device in ("gpu", "cpu")},
+        "unavailable": records.unavailable_of(summaries),
         "anomalies": run.anomaly_list(),
     }

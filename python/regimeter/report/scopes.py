@@ -59,11 +59,13 @@ REASONS = {
 def scopes_of(run: "Run") -> dict[str, Any]:
     """Return what a recording of ours has beside its spans: a row an operation, what is doubtful, the cost."""
     summaries = records.summaries_of(run)
-    reasons = records.unavailable_fields(run, "gpu")
+    missing = records.unavailable_of(summaries)
+    reasons = {**missing["cpu"], **missing["gpu"]}
     return {
         "summary": [_summary_row(summary) for summary in summaries],
         "bottlenecks": list(range(min(TOP_BOTTLENECKS, len(summaries)))),
         "unavailable": {name: reasons[entry] for name, entry in REASONS.items() if entry in reasons},
+        "transfer_within": run.source != "export",  # whether gpu_ns holds transfer_ns; files of others state them apart
         "cautions": _cautions(run),
         "share_basis": "exclusive" if run.has_start_times else "total",
         "cost": run.cost,

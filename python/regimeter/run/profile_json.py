@@ -54,11 +54,11 @@ def export_json(run: "Run", path: str | os.PathLike[str]) -> None:
             "anomalies": run.anomaly_list(),
             "memory": _memory_columns(run),
             "witness": witness_columns(run),
-            "unavailable": {device: dict(records.unavailable_fields(run, device)) for device in ("gpu", "cpu")},
         }
         out.write(_dumps(head)[:-1])
         out.write(',\n"entries":[')
         samples: dict[str, array.array[int]] = {}
+        unavailable: dict[str, dict[str, str]] = {"gpu": {}, "cpu": {}}
         separator = "\n"
         rows = run.entries.span
         # Seconds and milliseconds are doubles; the nanoseconds beside them are exact.
@@ -71,8 +71,10 @@ def export_json(run: "Run", path: str | os.PathLike[str]) -> None:
                 row |= {"start_ns": None, "start_time": None, "end_time": None}
             out.write(separator + _dumps(row))
             separator = ",\n"
+            records.note_reasons(unavailable, entry.device, entry.unavailable)
             samples.setdefault(entry.operation, array.array("q")).append(duration_ns)
-        out.write('],\n"summary":')
+        out.write('],\n"unavailable":' + _dumps(unavailable))
+        out.write(',\n"summary":')
         out.write(_dumps({key: summary_facts(summary) for key, summary in run.get_summary().items()}))
         launch = {"id": 0, "pid": run.environment.get("pid"), "unit": "ns"}
         out.write(',\n"launches":[' + _dumps(launch)[:-1] + ',"samples":')

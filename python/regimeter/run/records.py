@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from .._core import BACKENDS, DEVICES, FLAG_FAILED, FLAG_OPEN, INTERVAL_STATES, MEMORY_SOURCES
-from . import fixed_shares
+from .._core import BACKENDS, DEVICES, FLAG_FAILED, FLAG_OPEN, MEMORY_SOURCES
+from .reasons import Reasons, Why, state_name
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -36,45 +36,6 @@ CARRIED = {
     "gpu_utilization",
     "memory_bandwidth_gb_s",
 }
-DEVICE_FIELDS = ("gpu_time_ms", "transfer_time_ms", "overhead_ms", "gpu_utilization", "memory_bandwidth_gb_s")
-# Why a scope with events has no device time.
-STATE_REASONS = {
-    "captured": "the stream was being captured into a graph; an event there cannot be timed",
-    "stream_changed": "the scope ended on another stream or device than it began on",
-    "pending": "the device had not finished the scope when this was read",
-    "lost": "the device context went away before the events were read",
-    "failed": "the driver refused to record or read an event",
-}
-BEYOND_HOST = "the time between the events is longer than the host's; two events cannot tell work from waiting"
-NEEDS_KERNELS = "two events do not tell what the device did between them; it needs the kernels"
-HOST_PART = "duration_ms is the host's time; two events do not tell which part of it the device did not overlap"
-MEASURED = INTERVAL_STATES.index("measured")
-NO_SAMPLE = "no memory sample fell inside; track_memory=True measures every scope"
-NO_START_TIMES = "the file has no start times, so it is not known what is nested in what"
-NO_CHANGE = "needs begin and end values; track_memory=True measures them"
-
-
-class Reasons(dict[str, str]):
-    """Why figures are missing, by the name of the field: a dictionary that many entries share, so it does not change.
-
-    It can be pickled, and ``dataclasses.asdict`` and JSON take it as the dictionary that it is.
-    """
-
-    __slots__ = ()
-
-    def _refuse(self, *_: object, **__: object) -> NoReturn:
-        raise TypeError("the reasons of an entry are shared with others; change a copy: dict(entry.unavailable)")
-
-    __setitem__ = __delitem__ = __ior__ = update = setdefault = pop = popitem = clear = _refuse
-
-    def __reduce__(self) -> tuple[type, tuple[dict[str, str]]]:
-        return type(self), (dict(self),)
-
-    def __copy__(self) -> "Reasons":
-        return self
-
-    def __deepcopy__(self, memo: object) -> "Reasons":
-        return self
 
 
 class _Figures:
@@ -103,11 +64,14 @@ class ProfileEntry(_Figures):
     prints either. start_time, end_time: seconds on CLOCK_MONOTONIC, the clock of ``time.monotonic``.
     device: as declared by the user. backend: the library that the block used, by the name of its package: 'torch' (read
     from files as 'pytorch' too), 'numpy', 'cupy'; 'cpu' for none of them, 'unknown' before it was seen.
-    gpu_time_ms: from one event to another in the stream of the block, an upper bound of the work in it.
-    overhead_ms: duration_ms - gpu_time_ms where that is not negative. transfer_time_ms, gpu_utilization (percent),
-    memory_bandwidth_gb_s: from kernels and copies. Each is None, with a reason in `unavailable`, when it was not
-    measured. cpu_time_ms: host time, for a block
-    declared as device='cpu'. exclusive_time_ms: without nested scopes and the profiler's own time. memory_allocated_mb:
+    gpu_time_ms: from one event to another in the stream of the block, an upper bound of the work in it; of a block
+    without events the time in which the device worked on what was launched inside, where that is recorded.
+    overhead_ms: duration_ms - gpu_time_ms where that is not negative.
+    Of recorded device work that was launched inside, in nested blocks too: transfer_time_ms, the time with a copy,
+    between host and device or within it; memory_bandwidth_gb_s, the bytes of these copies by that time;
+    gpu_utilization, the percentage of the block in which the device worked on it, where the block counts as lasting
+    until that work has ended, and the mean over the devices that it used. Each is None, with a reason in `unavailable`,
+    when it was not measured. cpu_time_ms: host time, for a block declared as device='cpu'. exclusive_time_ms: without nested scopes and the profiler's own time. memory_allocated_mb:
     allocated at the end minus at the start. memory_peak_mb:
     largest amount inside. memory_source: 'device' (torch's allocator), 'scope' or 'sampler' (resident set).
     """
@@ -146,6 +110,8 @@ class ProfileSummary(_Figures):
     (Hyndman-Fan type 7). exclusive_time_ms is time without nested scopes; share is its part of the sum over
     all operations, 0 to 1. total_gpu_time_ms sums over the gpu_calls calls that have a device time and are not
     inside another call of the operation, total_overhead_ms over those of them that lasted longer on the host.
+    total_transfer_time_ms sums over calls with recorded device work that are not inside another one,
+    avg_gpu_utilization is the mean over all calls with such work.
     skipped_count: calls that a sample rate left out.
     """
 
@@ -212,6 +178,8 @@ SUMMARY_COLUMNS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "total_gpu_time_ms": ("device_ns", _duration),
     "total_overhead_ms": ("overhead_ns", _duration),
     "gpu_calls": ("device_count", int),
+    "total_transfer_time_ms": ("copy_ns", _duration),
+    "avg_gpu_utilization": ("device_share", _scaled(0.01)),
     "avg_memory_mb": ("memory_allocated_bytes", _scaled(MB)),
     "peak_memory_mb": ("memory_peak_bytes", _scaled(MB)),
     "device": ("device", DEVICE_OF.__getitem__),
@@ -238,6 +206,13 @@ def carried_values(metadata: Mapping[str, Any]) -> dict[str, float]:
     return found if all(type(value) in (int, float) for value in found.values()) else {}
 
 
+def _told_by(text: str) -> tuple[dict[str, Any], dict[str, float]]:
+    """Return the user's part of a span's metadata, and the values of an imported entry among it."""
+    found = decode_metadata(text)
+    carried = carried_values(found)
+    return ({key: value for key, value in found.items() if key != IMPORTED} if carried else found), carried
+
+
 def entries_of(run: "Run") -> list[ProfileEntry]:
     """Return one ProfileEntry per scope of the run, in order of start."""
     return list(iterate_entries(run))
@@ -250,6 +225,11 @@ def in_blocks(count: int, columns: "Callable[[slice], Iterable[NDArray[Any]]]") 
         yield from zip(*(column.tolist() for column in columns(block)), strict=True)
 
 
+# What is known of an entry, as bits of one number; above them stands the state of its events.
+ON_CPU, TIMED, EVENTS, OVERHEAD, WORK, BANDWIDTH, ALLOCATED, PEAK = (1 << bit for bit in range(8))
+STATE_SHIFT = 8
+
+
 def _rows_of(run: "Run") -> Iterator[tuple[Any, ...]]:
     """Yield what the columns say of each entry."""
     import numpy as np
@@ -260,6 +240,21 @@ def _rows_of(run: "Run") -> Iterator[tuple[Any, ...]]:
 
     def columns(block: slice) -> Iterable["NDArray[Any]"]:
         rows = table.span[block]
+        events, busy = table.device_ns[block], table.busy_ns[block]
+        device = np.where(events >= 0, events, busy)
+        bits = {
+            ON_CPU: (spans.flags[rows] >> 8 & 0xF) % len(DEVICES) == DEVICES.index("cpu"),
+            TIMED: device >= 0,
+            EVENTS: events >= 0,
+            OVERHEAD: (device >= 0) & (device <= spans.duration_ns[rows]),
+            WORK: busy >= 0,
+            BANDWIDTH: (table.copy_ns[block] > 0) & (table.copy_bytes[block] >= 0),
+            ALLOCATED: ~np.isnan(table.memory_allocated_bytes[block]),
+            PEAK: ~np.isnan(table.memory_peak_bytes[block]),
+        }
+        known = table.device_state[block].astype(np.int64) << STATE_SHIFT
+        for bit, column in bits.items():
+            known[column] |= bit
         return (
             spans.name[rows],
             spans.start_ns[rows],
@@ -273,48 +268,87 @@ def _rows_of(run: "Run") -> Iterator[tuple[Any, ...]]:
             table.memory_allocated_bytes[block],
             table.memory_peak_bytes[block],
             table.memory_source[block],
-            table.device_ns[block],
-            table.device_state[block],
+            device,
+            known,
         )
 
     return in_blocks(len(table.span), columns)
+
+
+def _work_of(run: "Run") -> Iterator[dict[str, float | None]]:
+    """Yield the figures that only recorded device work tells, of each entry that has some."""
+    table = run.entries
+    rows = (table.busy_ns >= 0).nonzero()[0]
+    columns = (table.busy_ns, table.window_ns, table.copy_ns, table.copy_bytes)
+    for busy, window, copied, size in in_blocks(len(rows), lambda block: [column[rows[block]] for column in columns]):
+        yield {
+            "transfer_time_ms": copied / MS,
+            "gpu_utilization": 100 * busy / window if window > 0 else 0.0,
+            "memory_bandwidth_gb_s": size / copied if copied > 0 and size >= 0 else None,
+        }
+
+
+def _reasons_of(why: Why, known: int) -> Reasons:
+    """Return why figures of an entry are missing, those alone that are."""
+    work, on_cpu = bool(known & WORK), bool(known & ON_CPU)
+    found = why.reasons(
+        on_cpu=on_cpu,
+        state=state_name(known >> STATE_SHIFT),
+        timed=bool(known & TIMED),
+        events=bool(known & EVENTS),
+        work=work,
+    )
+    there = {
+        "gpu_time_ms": TIMED,
+        "overhead_ms": OVERHEAD,
+        "transfer_time_ms": WORK,
+        "gpu_utilization": WORK,
+        "memory_bandwidth_gb_s": BANDWIDTH,
+        "memory_allocated_mb": ALLOCATED,
+        "memory_peak_mb": PEAK,
+    }
+    return Reasons({name: reason for name, reason in found.items() if not known & there.get(name, 0)})
 
 
 def iterate_entries(run: "Run") -> Iterator[ProfileEntry]:
     """Yield the entries of a run one by one."""
     strings = run.strings
     lanes = [strings[name] for name in run.lanes.name.tolist()]
-    metadata: dict[int, dict[str, Any]] = {}
-    host = unavailable_fields(run, "cpu")
-    device = unavailable_fields(run, "gpu")
-    timed = {state: _unavailable_with_events(device, state) for state in range(len(INTERVAL_STATES))}
+    metadata: dict[int, tuple[dict[str, Any], dict[str, float]]] = {}
+    why = Why(run)
+    reasons: dict[int, Reasons] = {}
+    others: dict[tuple[int | str, ...], Reasons] = {}  # of entries that carry figures
     nested = run.has_start_times
-    behind = Reasons({**timed[MEASURED], "overhead_ms": BEYOND_HOST})
+    work = _work_of(run)
     rows = _rows_of(run)
-    for name, start, length, flags, lane, parent, text, exclusive, depth, allocated, peak, source, gpu, state in rows:
+    for name, start, length, flags, lane, parent, text, exclusive, depth, allocated, peak, source, gpu, known in rows:
         if text not in metadata:
-            metadata[text] = decode_metadata(strings[text])
-        declared = DEVICE_OF[(flags >> 8) & 0xF]
-        missing = host if declared == "cpu" else timed.get(state, device)
-        if gpu > length:
-            missing = behind
+            metadata[text] = _told_by(strings[text])
         values: dict[str, Any] = {
-            "cpu_time_ms": length / MS if declared == "cpu" else None,
-            "gpu_time_ms": _duration(gpu),
-            "overhead_ms": (length - gpu) / MS if 0 <= gpu <= length else None,
-            "memory_allocated_mb": _number(allocated, MB),
-            "memory_peak_mb": _number(peak, MB),
+            "cpu_time_ms": length / MS if known & ON_CPU else None,
+            "gpu_time_ms": gpu / MS if known & TIMED else None,
+            "overhead_ms": (length - gpu) / MS if known & OVERHEAD else None,
+            "memory_allocated_mb": allocated / MB if known & ALLOCATED else None,
+            "memory_peak_mb": peak / MB if known & PEAK else None,
         }
-        user = metadata[text]
-        if carried := carried_values(user):
+        if known & WORK:
+            values |= next(work)
+        user, carried = metadata[text]
+        if known not in reasons:
+            reasons[known] = _reasons_of(why, known)
+        missing = reasons[known]
+        if carried:
             values |= carried
-            user = {key: value for key, value in user.items() if key != IMPORTED}
+            key = (known, *carried)
+            if key not in others:
+                others[key] = Reasons({field: reason for field, reason in missing.items() if field not in carried})
+            missing = others[key]
         yield ProfileEntry(
             operation=strings[name],
             start_time=start / 1e9,
             end_time=(start + length) / 1e9,
             duration_ms=length / MS,
-            device=declared,
+            device=DEVICE_OF[(flags >> 8) & 0xF],
             backend=BACKEND_OF[(flags >> 12) & 0xF],
             metadata=user,
             exclusive_time_ms=exclusive / MS if nested else None,
@@ -329,40 +363,13 @@ def iterate_entries(run: "Run") -> Iterator[ProfileEntry]:
         )
 
 
-def unavailable_fields(run: "Run", device: str) -> Mapping[str, str]:
-    """Return why the fields that can be missing are missing, for a scope declared on the device."""
-    reason = run.device_reason
-    if device == "cpu":
-        reason = "the scope was declared as device='cpu'; no device was measured"
-    missing = dict.fromkeys(DEVICE_FIELDS, reason)
-    if device != "cpu":
-        missing["cpu_time_ms"] = f"the host's part of the time needs device time: {reason}"
-    missing |= {"memory_allocated_mb": NO_CHANGE, "memory_peak_mb": NO_SAMPLE}
-    codes = {row["code"] for row in run.anomaly_list()}
-    if "no_start_times" in codes:
-        missing["exclusive_time_ms"] = NO_START_TIMES
-    if "stated_constants" in codes:
-        missing |= dict.fromkeys((*fixed_shares.KNOWN, "gpu_utilization"), fixed_shares.REASON)
-    return Reasons(missing)
-
-
-def _unavailable_with_events(device: Mapping[str, str], state: int) -> Mapping[str, str]:
-    """Return the same for a scope in whose stream events were recorded."""
-    name = INTERVAL_STATES[state]
-    missing = {**device, **dict.fromkeys(DEVICE_FIELDS, NEEDS_KERNELS), "cpu_time_ms": HOST_PART}
-    if state == MEASURED:
-        del missing["gpu_time_ms"], missing["overhead_ms"]
-    else:
-        missing["gpu_time_ms"] = missing["overhead_ms"] = STATE_REASONS[name]
-    return Reasons(missing)
-
-
 def summaries_of(run: "Run") -> list[ProfileSummary]:
     """Return the summaries of a run, most exclusive time first."""
     table = run.summary
     strings = run.strings
     skipped = run.skipped
     imported = _imported_totals(run)
+    why = Why(run)
     found = []
     for row in map(table.row, range(len(table))):
         values = {name: convert(row[column]) for name, (column, convert) in SUMMARY_COLUMNS.items()}
@@ -373,20 +380,40 @@ def summaries_of(run: "Run") -> list[ProfileSummary]:
         values |= imported.get((operation, device), {})
         if not run.has_start_times:
             values["exclusive_time_ms"] = None
-        reasons = dict(unavailable_fields(run, device))
-        if values["gpu_calls"]:
-            reasons = {**_unavailable_with_events(reasons, MEASURED), "overhead_ms": BEYOND_HOST}
+        reasons = why.reasons(
+            on_cpu=device == "cpu",
+            state=None if row["device_count"] else _state_of(run, row),
+            timed=row["device_count"] > 0,
+            events=row["event_count"] > 0,
+            work=row["work_count"] > 0,
+        )
+        missing = {name: reasons.get(entry) for name, entry in SUMMARY_REASONS.items() if values.get(name) is None}
         found.append(
             ProfileSummary(
                 operation=operation,
                 skipped_count=skipped.get(f"{operation}\0{device}", 0),
-                unavailable=Reasons(
-                    {name: reasons[entry] for name, entry in SUMMARY_REASONS.items() if entry in reasons}
-                ),
+                unavailable=Reasons({name: reason for name, reason in missing.items() if reason}),
                 **values,
             )
         )
     return found
+
+
+def _state_of(run: "Run", row: Mapping[str, Any]) -> str | None:
+    """Return the state of the events of most calls of an operation that has no device time, None without events."""
+    if not len(run.tables.intervals):
+        return None
+    rows = run.entries.span
+    calls = (run.spans.name[rows] == row["operation"]) & ((run.spans.flags[rows] >> 8 & 0xF) % len(DEVICES) == row["device"])
+    states = run.entries.device_state[calls].tolist()
+    return state_name(max(set(states), key=states.count)) if states else None
+
+
+def note_reasons(found: dict[str, dict[str, str]], device: str, reasons: Mapping[str, str]) -> None:
+    """Add reasons by the name of the entry's field to those of declared devices, "cpu" and "gpu" for every other."""
+    group = found.setdefault("cpu" if device == "cpu" else "gpu", {})
+    for name, reason in reasons.items():
+        group.setdefault(name, reason)
 
 
 # Summary field -> the entry field whose reason explains it.
@@ -400,6 +427,14 @@ SUMMARY_REASONS = {
     "peak_memory_mb": "memory_peak_mb",
     "exclusive_time_ms": "exclusive_time_ms",
 }
+
+
+def unavailable_of(summaries: Iterable[ProfileSummary]) -> dict[str, dict[str, str]]:
+    """Return why figures of summaries are missing, by declared device and by the name of the entry's field."""
+    found: dict[str, dict[str, str]] = {"gpu": {}, "cpu": {}}
+    for one in summaries:
+        note_reasons(found, one.device, {SUMMARY_REASONS[name]: reason for name, reason in one.unavailable.items()})
+    return found
 
 
 def _mean(values: list[float]) -> float:

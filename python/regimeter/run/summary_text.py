@@ -23,6 +23,7 @@ GOVERNED = {
 }
 UNUSED = ("waiting", "unused")  # phases of a wait for a use of CUDA that did not come
 UPPER_BOUND = "upper bound: time between two events in the stream of the scope"
+OF_WORK = "time of the recorded device work that the scope launched"
 
 
 def summary_table(summaries: Sequence[ProfileSummary], top_n: int) -> TextTable:
@@ -140,9 +141,17 @@ def notes(run: "Run", summaries: Sequence[ProfileSummary]) -> list[str]:
         s.unavailable.get("total_gpu_time_ms") for s in summaries if s.device != "cpu" and s.total_gpu_time_ms is None
     }
     if any(s.gpu_calls for s in summaries):
-        lines.append(f"Device time: {UPPER_BOUND}.")
+        lines.append(f"Device time: {_basis(run)}.")
     lines += [f"Device time: unavailable: {reason}." for reason in sorted(filter(None, missing))]
     return lines + anomaly_lines(run.anomaly_list())
+
+
+def _basis(run: "Run") -> str:
+    """Say what device times of scopes are; those that a file states count as the former's."""
+    events, timed = sum(run.summary.event_count.tolist()), sum(run.summary.device_count.tolist())
+    if events < timed:
+        return OF_WORK if not events else f"{UPPER_BOUND}; of scopes without events the {OF_WORK}"
+    return UPPER_BOUND
 
 
 def kernels_lines(run: "Run") -> list[str]:
@@ -163,6 +172,7 @@ def anomaly_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 def bottleneck_lines(run: "Run", top_n: int) -> list[str]:
     """Return one paragraph per bottleneck."""
     lines = []
+    basis = _basis(run)
     for place, s in enumerate(run.get_bottlenecks(top_n), 1):
         time = f"{duration(s.exclusive_time_ms)} exclusive"
         if s.exclusive_time_ms is None:
@@ -175,7 +185,7 @@ def bottleneck_lines(run: "Run", top_n: int) -> list[str]:
             f" (median {duration(s.median_ms)}, p95 {duration(s.p95_ms)}{spread})"
         )
         if s.total_gpu_time_ms is not None:
-            lines.append(f"    device time {duration(s.total_gpu_time_ms)} in {s.gpu_calls:,} calls ({UPPER_BOUND})")
+            lines.append(f"    device time {duration(s.total_gpu_time_ms)} in {s.gpu_calls:,} calls ({basis})")
         if s.peak_memory_mb is not None:
             lines.append(f"    memory peak {amount(s.peak_memory_mb * 1e6)}")
         if s.failed_count:

@@ -41,7 +41,7 @@ static void analysed(rgm_run *run) {
     rgm_entries entries = {0};
     rgm_summary summary = {0};
     const rgm_policy policy = RGM_POLICY_DEFAULTS;
-    rgm_status status = rgm_entries_compute(run, &entries, NULL);
+    rgm_status status = rgm_entries_compute(run, NULL, &entries, NULL);
     tolerate(status);
     if (status == RGM_OK) tolerate(rgm_summary_compute(run, &entries, &policy, &summary, NULL));
     rgm_table_release(&rgm_summary_desc, &summary);

@@ -35,7 +35,7 @@ static analysed fresh(void) {
 
 static void compute(analysed *a) {
     const rgm_policy policy = RGM_POLICY_DEFAULTS;
-    CHECK_OK(rgm_entries_compute(a->run, &a->entries, NULL));
+    CHECK_OK(rgm_entries_compute(a->run, NULL, &a->entries, NULL));
     CHECK_OK(rgm_summary_compute(a->run, &a->entries, &policy, &a->summary, NULL));
 }
 

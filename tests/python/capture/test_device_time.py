@@ -67,6 +67,19 @@ def test_the_summary_adds_up_and_tells_how_many_calls(profiler, driver):
     assert (row["device_ns"], row["measured"], row["source"]) == (6 * MS, 3, "events")
 
 
+def test_a_summary_says_why_no_call_has_a_device_time(profiler, driver):
+    graph = driver.stream()
+    driver.call("cuStreamBeginCapture_v2", ctypes.c_void_p(graph), 0)
+    with profiler.profile("a", stream=graph):
+        pass
+    driver.made_graph = ctypes.c_void_p()
+    driver.call("cuStreamEndCapture", ctypes.c_void_p(graph), ctypes.byref(driver.made_graph))
+    summary = profiler.get_summary()["a"]
+    assert (summary.total_gpu_time_ms, summary.gpu_calls) == (None, 0)
+    assert "captured into a graph" in summary.unavailable["total_gpu_time_ms"]
+    assert "captured into a graph" in profiler.get_entries()[0].unavailable["gpu_time_ms"]
+
+
 def test_calls_inside_another_call_of_the_operation_are_not_added(profiler, driver):
     def recurse(depth):
         with profiler.profile("a"):
@@ -94,6 +107,10 @@ def test_overhead_is_what_the_host_took_longer(profiler, driver):
     host = found["host"]
     assert host.overhead_ms == pytest.approx(host.duration_ms - host.gpu_time_ms, abs=1e-9)
     assert host.overhead_ms > 20
+    summary = profiler.get_summary()
+    assert summary["host"].total_overhead_ms == pytest.approx(host.overhead_ms)
+    assert "total_overhead_ms" not in summary["host"].unavailable
+    assert "longer than the host's" in summary["device"].unavailable["total_overhead_ms"]
     late = found["device"]
     assert late.gpu_time_ms > late.duration_ms
     assert late.overhead_ms is None

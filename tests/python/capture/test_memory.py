@@ -423,6 +423,23 @@ def test_what_was_not_measured_is_none_with_a_reason(make_profiler):
             assert summary.unavailable[name]
 
 
+def test_what_was_measured_has_no_reason(make_profiler, tmp_path):
+    profiler = make_profiler(memory_interval_ms=0, track_memory=True)
+    with profiler.profile("a"):
+        kept = bytearray(30_000_000)
+    assert len(kept) == 30_000_000
+    (entry,), summary = profiler.get_entries(), profiler.get_summary()["a"]
+    profiler.export_json(tmp_path / "a.json")
+    exported = json.loads((tmp_path / "a.json").read_text())["unavailable"]["gpu"]
+    for name, total in (("memory_allocated_mb", "avg_memory_mb"), ("memory_peak_mb", "peak_memory_mb")):
+        assert getattr(entry, name) is not None
+        assert getattr(summary, total) is not None
+        assert name not in entry.unavailable
+        assert name not in exported
+        assert total not in summary.unavailable
+    assert "gpu_time_ms" in exported
+
+
 NAMES_THE_MACHINE = """
 import sys
 from regimeter import GPUProfiler

@@ -206,6 +206,7 @@
       timeline: line,
       memory: line === null ? { series: [], unavailable: [{ name: "memory", reason: NOT_IN_FILE }] } : memory(entries, line, reasons),
       anomalies: app.adapterReport.anomalies(data),
+      transferWithin: data.format === "regimeter.profile",
       shareBasis: basis,
       derived: [...derived],
       cautions,

@@ -119,6 +119,7 @@
       operations,
       bottlenecks: listOr(data.bottlenecks, "bottlenecks").map((at, i) => index(at, operations.length, `bottlenecks[${i}]`)),
       unavailable: reasons(data),
+      transferWithin: data.transfer_within === true,
       shareBasis: textOr(data.share_basis, "share_basis", "exclusive"),
       cost: cost(data),
       derived: [],

@@ -28,13 +28,13 @@
     { key: "maxNs", report: "max_ns", profile: "max_time_ms", scale: MS, kind: "time", label: "Max", title: "Slowest call" },
     { key: "stdNs", report: "std_dev_ns", profile: "std_dev_ms", scale: MS, kind: "time", label: "Std dev", title: "Population standard deviation of the durations" },
     { key: "cv", report: "cv", profile: "cv", kind: "plain", label: "CV", title: "Coefficient of variation: standard deviation divided by mean" },
-    { key: "gpuNs", report: "gpu_ns", profile: "total_gpu_time_ms", scale: MS, kind: "time", label: "GPU", title: "Time between two events in the stream of each call: an upper bound of the device's work", part: true },
+    { key: "gpuNs", report: "gpu_ns", profile: "total_gpu_time_ms", scale: MS, kind: "time", label: "GPU", title: "Time between two events in the stream of each call, an upper bound of the device's work; of calls without events the time of the recorded work that they launched", part: true },
     { key: "cpuNs", report: "cpu_ns", profile: "total_cpu_time_ms", scale: MS, kind: "time", label: "CPU", title: "Time the host worked for the operation", part: true },
-    { key: "transferNs", report: "transfer_ns", profile: "total_transfer_time_ms", scale: MS, kind: "time", label: "Transfer", title: "Time spent copying between host and device", part: true },
-    { key: "overheadNs", report: "overhead_ns", profile: "total_overhead_ms", scale: MS, kind: "time", label: "Overhead", title: "Time that is neither device work nor host work nor transfer", part: true },
+    { key: "transferNs", report: "transfer_ns", profile: "total_transfer_time_ms", scale: MS, kind: "time", label: "Transfer", title: "Time spent copying between host and device, or within the device", part: true },
+    { key: "overheadNs", report: "overhead_ns", profile: "total_overhead_ms", scale: MS, kind: "time", label: "Overhead", title: "Time of the host beyond that of the device", part: true },
     { key: "memoryAllocatedBytes", report: "memory_allocated_bytes", profile: "avg_memory_mb", scale: MB, kind: "bytes", label: "Allocated", title: "Memory allocated inside the operation" },
     { key: "memoryPeakBytes", report: "memory_peak_bytes", profile: "peak_memory_mb", scale: MB, kind: "bytes", label: "Peak", title: "Highest memory in use inside the operation" },
-    { key: "gpuUtilization", report: "gpu_utilization", profile: "avg_gpu_utilization", kind: "percent", label: "GPU util.", title: "Mean utilisation of the device during the operation" },
+    { key: "gpuUtilization", report: "gpu_utilization", profile: "avg_gpu_utilization", kind: "percent", label: "GPU util.", title: "Mean part of a call in which the device worked on what it launched" },
   ];
 
   app.fieldOf = (key) => app.fields.find((field) => field.key === key);

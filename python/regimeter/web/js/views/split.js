@@ -24,6 +24,12 @@
     return el("ul", { class: "legend" }, measured.map((part) => el("li", null, dot(part), part.label)), absent);
   }
 
+  /** An operation whose parts add up: a transfer is device time too, and is shown once. */
+  function apart(one, model) {
+    if (!model.transferWithin || one.gpuNs === null || one.transferNs === null) return one;
+    return { ...one, gpuNs: Math.max(one.gpuNs - one.transferNs, 0) };
+  }
+
   function row(one, largest) {
     const present = PARTS.filter((part) => one[part.key] !== null);
     const sum = present.reduce((total, part) => total + one[part.key], 0);
@@ -49,7 +55,7 @@
 
   function render(body, model) {
     const measured = PARTS.filter((part) => model.operations.some((one) => one[part.key] !== null));
-    const rows = model.ranked.map((at) => model.operations[at]).filter((one) => PARTS.some((part) => one[part.key] !== null));
+    const rows = model.ranked.map((at) => apart(model.operations[at], model)).filter((one) => PARTS.some((part) => one[part.key] !== null));
     if (rows.length === 0) {
       body.append(nothingMeasured(model));
       return {};
