@@ -140,14 +140,14 @@ static int64_t window_of(const scopes *s, uint32_t scope, const piece *pieces, s
     int64_t sum = 0, from = 0, to = 0;
     for (size_t i = 0; i < count; i++) {
         if (i == 0 || pieces[i].place != pieces[i - 1].place) {
-            sum = rgm_add_bounded(sum, to - from);
+            sum = rgm_add_bounded(sum, rgm_subtract_bounded(to, from));
             from = rgm_view_start(s->view, span);
             to = rgm_view_end(s->view, span);
             if (pieces[i].start < from) from = pieces[i].start;
         }
         if (pieces[i].end > to) to = pieces[i].end;
     }
-    return rgm_add_bounded(sum, to - from);
+    return rgm_add_bounded(sum, rgm_subtract_bounded(to, from));
 }
 
 // What one scope adds to its row.
