@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "calibrate/host.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,24 +66,40 @@ void rgm_host_caches_read(rgm_host_caches *caches) {
     ask_sysconf(caches);
 }
 
-int64_t rgm_host_caches_last(const rgm_host_caches *caches) {
-    int64_t last = 0;
-    for (int i = 0; i < RGM_CACHE_LEVELS; i++)
-        if (caches->bytes[i] > last) last = caches->bytes[i];
+static int last_level(const rgm_host_caches *caches) {
+    int last = 0;
+    for (int i = 1; i < RGM_CACHE_LEVELS; i++)
+        if (caches->bytes[i] > caches->bytes[last]) last = i;
     return last;
+}
+
+int64_t rgm_host_caches_last(const rgm_host_caches *caches) { return caches->bytes[last_level(caches)]; }
+
+int64_t rgm_host_caches_used(const rgm_host_caches *caches, unsigned threads) {
+    int64_t sharers = caches->sharers[last_level(caches)];
+    int64_t count = sharers > 0 ? ((int64_t)threads + sharers - 1) / sharers : 1;
+    return count * rgm_host_caches_last(caches);
 }
 
 // --- parts ------------------------------------------------------------------------------------------------
 
 size_t rgm_host_buffer_bytes(const rgm_host_request *request, size_t count) {
     const rgm_effort *effort = &request->effort;
-    double last = (double)rgm_host_caches_last(&request->caches);
-    double wanted = RGM_EFFORT(effort, buffer_caches) * last, least = RGM_EFFORT(effort, buffer_bytes);
-    double most = (double)request->free_bytes * effort->policy->memory_share / (double)count;
-    if (wanted < least) wanted = least;
-    if (wanted > most) wanted = most;
-    if (wanted < effort->policy->cache_ratio * last || wanted < (double)RGM_LOOP_UNIT) return 0;
+    double caches = (double)rgm_host_caches_used(&request->caches, request->threads), buffers = (double)count;
+    double beyond =
+        effort->policy->cache_ratio * caches / buffers; // from there on, all are beyond the caches
+    double enough = fmax(beyond, effort->policy->buffers_bytes / buffers);
+    double free = (double)request->free_bytes * effort->policy->memory_share / buffers;
+    double wanted = fmin(RGM_EFFORT(effort, buffer_caches) * caches, enough);
+    wanted = fmin(fmax(wanted, RGM_EFFORT(effort, buffer_bytes)), free);
+    if (wanted < beyond || wanted < (double)RGM_LOOP_UNIT) return 0;
     return (size_t)wanted / RGM_LOOP_UNIT * RGM_LOOP_UNIT;
+}
+
+int64_t rgm_host_takes(const rgm_host_request *request) {
+    int64_t bandwidth = RGM_HOST_BUFFERS * (int64_t)rgm_host_buffer_bytes(request, RGM_HOST_BUFFERS);
+    int64_t latency = (int64_t)rgm_host_buffer_bytes(request, 1);
+    return bandwidth > latency ? bandwidth : latency;
 }
 
 void rgm_host_large_pages(void *block, size_t bytes) {

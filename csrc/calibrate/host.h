@@ -15,7 +15,7 @@
 #define RGM_HOST_PART_ENUM(name, token, doc) RGM_HOST_##name,
 typedef enum { RGM_HOST_PARTS(RGM_HOST_PART_ENUM) RGM_HOST_PART_COUNT } rgm_host_part;
 
-enum { RGM_CACHE_LEVELS = 3 };
+enum { RGM_CACHE_LEVELS = 3, RGM_HOST_BUFFERS = 3 }; // buffers of the bandwidth
 
 // Data caches by level from 1; 0 where the system does not tell.
 typedef struct {
@@ -26,6 +26,8 @@ typedef struct {
 void rgm_host_caches_read(rgm_host_caches *caches);
 // Bytes of the largest; 0 where none is known.
 int64_t rgm_host_caches_last(const rgm_host_caches *caches);
+// Bytes of all of that level that so many threads use.
+int64_t rgm_host_caches_used(const rgm_host_caches *caches, unsigned threads);
 
 typedef struct {
     rgm_effort effort;
@@ -48,8 +50,11 @@ rgm_status rgm_host_latency(const rgm_host_request *request, rgm_figures *figure
 rgm_status rgm_host_compute(const rgm_host_request *request, rgm_figures *figures,
                             rgm_error *err) RGM_NODISCARD;
 
-// Size of each of `count` buffers beyond all caches; 0 where so little memory is free that they would not be.
+// Size of each of `count` buffers that are beyond all caches together, though not each alone where caches are
+// large; 0 where so little memory is free that they would not be.
 size_t rgm_host_buffer_bytes(const rgm_host_request *request, size_t count);
+// The most that a part takes at once.
+int64_t rgm_host_takes(const rgm_host_request *request);
 
 // Asks for large pages, before the block is touched: they are what arrays of NumPy and large blocks of many
 // allocators have, and looking up small ones would be in a latency. The system may refuse, which is no error.

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bandwidth beyond all caches. Each thread has a slice of three buffers, which it touched first. A sample
 // passes over a piece of it, the next one over the next: so samples are short, and until a piece comes again
-// all others have gone through the caches. After the measurement every kind runs once more, and a scalar loop
-// looks at what it did.
+// all others have gone through the caches. Where one buffer alone would stay in them, a kind that uses one
+// only has the others pass through after each sample, written where it writes: or what it puts out of the
+// caches would not have to be written, which is part of what it costs. After the measurement every kind runs
+// once more, and a scalar loop looks at what it did.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +21,7 @@ static const rgm_ceiling_id ids[KINDS] = {[COPY] = RGM_CEILING_MEMORY_COPY,
                                           [FILL] = RGM_CEILING_MEMORY_FILL,
                                           [UPDATE] = RGM_CEILING_MEMORY_UPDATE};
 enum { PLAIN, PAST, LIBRARY, WAYS };
-enum { BUFFERS = 3, VALUES = 1024, PART = 1 << 24 };
+enum { BUFFERS = RGM_HOST_BUFFERS, VALUES = 1024, PART = 1 << 24 };
 _Static_assert(PART % (VALUES * sizeof(double)) == 0, "a part begins with a round of values");
 static const double factor = 3, second = 2, filling = 6;
 
@@ -37,6 +39,7 @@ typedef struct {
     size_t slice;       // of a member
     size_t piece;       // of a slice, which it divides
     size_t from, bytes; // what a pass goes over, in each slice
+    bool small;         // one buffer alone may stay in the caches
     double stolen;
     double scale; // of an update; 1 while it is timed, so that values stay what they are
     int what;
@@ -93,6 +96,19 @@ static void one_pass(void *arg, unsigned number) {
     }
 }
 
+static void pass_others(void *arg, unsigned number) {
+    memory_job *job = arg;
+    const rgm_loops *loops = job->loops;
+    size_t at = number * job->slice + job->from;
+    if (job->what / WAYS == READ) {
+        (void)loops->read(job->a + at, job->bytes);
+        (void)loops->read(job->c + at, job->bytes);
+    } else {
+        loops->update((double *)(void *)(job->b + at), 1, job->bytes);
+        loops->update((double *)(void *)(job->c + at), 1, job->bytes);
+    }
+}
+
 static void next_piece(memory_job *job) {
     job->from = job->from + job->piece < job->slice ? job->from + job->piece : 0;
     job->bytes = job->piece;
@@ -126,6 +142,8 @@ static rgm_status sample(void *arg, int what, double *value, rgm_error *err) {
     next_piece(job);
     rgm_crew_time took = rgm_crew_run(job->crew, one_pass, job);
     job->stolen = took.stolen;
+    bool alone = what / WAYS == READ || what / WAYS == FILL || what / WAYS == UPDATE;
+    if (job->small && alone) (void)rgm_crew_run(job->crew, pass_others, job);
     *value = streams[what / WAYS] * (double)job->bytes * count / (double)took.own_ns * 1e9;
     uint64_t sum = sum_of(job->bytes / sizeof(double));
     for (unsigned i = 0; what / WAYS == READ && i < count; i++)
@@ -238,7 +256,7 @@ static void refuse(rgm_figures *figures, const rgm_host_request *request) {
         rgm_figure_refuse(figures, ids[kind],
                           "too little memory is free (%lld MiB) for buffers beyond the caches (%lld MiB)",
                           (long long)(request->free_bytes >> 20),
-                          (long long)(rgm_host_caches_last(&request->caches) >> 20));
+                          (long long)(rgm_host_caches_used(&request->caches, request->threads) >> 20));
 }
 
 rgm_status rgm_host_memory(const rgm_host_request *request, rgm_figures *figures, rgm_error *err) {
@@ -249,6 +267,8 @@ rgm_status rgm_host_memory(const rgm_host_request *request, rgm_figures *figures
         refuse(figures, request);
         return RGM_OK;
     }
+    double caches = (double)rgm_host_caches_used(&request->caches, request->threads);
+    job.small = (double)bytes < request->effort.policy->cache_ratio * caches;
     job.loops = sets[rgm_loops_here(sets) - 1];
     rgm_status status = rgm_crew_start(&job.crew, request->threads, err);
     if (status == RGM_OK) status = make_buffers(&job, bytes, &request->effort, err);

@@ -24,6 +24,8 @@
     X(buffer_caches_quick, 4, "last-level caches", "the rule of STREAM (McCalpin)")                          \
     X(buffer_bytes, 268435456, "bytes", "a buffer has at least this size")                                   \
     X(buffer_bytes_quick, 67108864, "bytes", "the same")                                                     \
+    X(buffers_bytes, 1073741824, "bytes",                                                                    \
+      "all buffers together take at most this, or cache_ratio times the caches; chosen here")                \
     X(memory_share, 0.25, "", "all buffers together take at most this part of the free memory")              \
     X(cache_share, 0.5, "", "part of a private cache that a working set fills; the rest is for others")      \
     X(shared_cache_share, 0.25, "", "the same of a cache that cores share")                                  \

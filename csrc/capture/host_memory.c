@@ -5,7 +5,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -72,12 +71,6 @@ int64_t rgm_memory_resident(void) {
 int64_t rgm_memory_private(void) {
     int64_t resident, shared;
     return memory_now(&resident, &shared) ? resident - shared : -1;
-}
-
-int64_t rgm_memory_resident_peak(void) {
-    struct rusage usage;
-    if (getrusage(RUSAGE_SELF, &usage) != 0) return -1;
-    return (int64_t)usage.ru_maxrss * 1024;
 }
 
 bool rgm_memory_malloc(int64_t *in_use, int64_t *held) {

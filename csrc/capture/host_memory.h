@@ -11,8 +11,6 @@
 int64_t rgm_memory_resident(void);
 // The part of it that no file stands behind, from the same place; a fork copies the page tables of this.
 int64_t rgm_memory_private(void);
-// Peak resident set of the process so far (getrusage), -1 when unknown.
-int64_t rgm_memory_resident_peak(void);
 // In use and held by malloc (mallinfo2); false where the C library does not offer it. Takes the allocator's
 // locks, so it is read on request only, never at an interval.
 bool rgm_memory_malloc(int64_t *in_use, int64_t *held);

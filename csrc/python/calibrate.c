@@ -133,6 +133,22 @@ static PyObject *core_measure_host(PyObject *module, PyObject *args, PyObject *k
     return finish(module, status, &err, &figures);
 }
 
+static PyObject *core_host_takes(PyObject *module, PyObject *args) {
+    rgm_calibrate_policy policy;
+    rgm_host_request request = {.effort.policy = &policy};
+    long long free_bytes;
+    int quick;
+    PyObject *policy_dict;
+    if (!PyArg_ParseTuple(args, "ILpO!:host_takes", &request.threads, &free_bytes, &quick, &PyDict_Type,
+                          &policy_dict))
+        return NULL;
+    if (read_policy(policy_dict, &policy) < 0) return NULL;
+    request.effort.quick = quick;
+    request.free_bytes = free_bytes;
+    rgm_host_caches_read(&request.caches);
+    return PyLong_FromLongLong(rgm_host_takes(&request));
+}
+
 static PyObject *core_measure_device(PyObject *module, PyObject *args, PyObject *keywords) {
     static char *names[] = {"part", "device", "quick", "policy", NULL};
     static const char *const parts[] = {RGM_DEVICE_PARTS(RGM_TOKEN)};
@@ -235,6 +251,9 @@ static PyMethodDef methods[] = {
     {"measure_host", (PyCFunction)(void (*)(void))core_measure_host, METH_VARARGS | METH_KEYWORDS,
      "measure_host($module, part, threads, free_bytes, quick=True, policy={}, seconds=0.0)\n--\n\n"
      "Measure a part of what the processors and the memory can reach."},
+    {"host_takes", core_host_takes, METH_VARARGS,
+     "host_takes($module, threads, free_bytes, quick, policy, /)\n--\n\n"
+     "Bytes that the parts of `measure_host` take at most, one after the other."},
     {"ceilings", core_ceilings, METH_NOARGS,
      "ceilings($module)\n--\n\nWhat a calibration measures: unit and meaning by token."},
     {"datasheets", core_datasheets, METH_NOARGS,

@@ -89,11 +89,9 @@ static PyObject *core_options(PyObject *module, PyObject *unused) {
 static PyObject *core_memory(PyObject *module, PyObject *unused) {
     int64_t in_use, held;
     bool known = rgm_memory_malloc(&in_use, &held);
-    // The kernel brings its peak up to date now and then only.
-    int64_t resident = rgm_memory_resident(), peak = rgm_memory_resident_peak();
-    return Py_BuildValue("{sLsLsLsLsO}", "resident", (long long)resident, "resident_peak",
-                         (long long)(peak > resident ? peak : resident), "malloc_in_use", (long long)in_use,
-                         "malloc_held", (long long)held, "malloc_known", known ? Py_True : Py_False);
+    return Py_BuildValue("{sLsLsLsO}", "resident", (long long)rgm_memory_resident(), "malloc_in_use",
+                         (long long)in_use, "malloc_held", (long long)held, "malloc_known",
+                         known ? Py_True : Py_False);
 }
 
 static PyObject *core_clock(PyObject *module, PyObject *unused) {

@@ -61,6 +61,12 @@ def measure_host(effort: Effort) -> tuple[dict[str, Ceiling], dict[str, Ceiling]
     return whole, single, _doubts(before, after, count, effort.policy), _difference(before, after)
 
 
+def memory_taken(effort: Effort) -> int:
+    """Return the bytes that the buffers of `measure_host` take at most."""
+    count = min(usable_processors(), MOST_THREADS)
+    return _core.host_takes(count, _free_memory(), effort.quick, dict(effort.policy))
+
+
 def _free_memory() -> int:
     return memory_limits()[1] or 0
 

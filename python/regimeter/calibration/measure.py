@@ -12,11 +12,12 @@ from typing import Any
 
 from ..system.cache import NoCacheError
 from ..system.description import loaded_libraries
+from ..system.peak import set_apart
 from ..system.processors import cpu_model, usable_processors
 from . import store
 from .ceiling import Calibration, Ceiling
 from .device import calibrate_device
-from .host import measure_host, measure_rates
+from .host import measure_host, measure_rates, memory_taken
 from .identity import device_identity, host_identity
 from .notice import Notice
 from .sampling import Effort, Progress, better
@@ -89,7 +90,8 @@ def measure_again(beaten: Calibration, part: str) -> Calibration | None:
         if _known.get(memo) is not beaten or _again.get(part, 0) >= MOST_AGAIN:
             return None
         _again[part] = _again.get(part, 0) + 1
-        whole, single = measure_rates(Effort(True, store.policy()), part)
+        with set_apart():
+            whole, single = measure_rates(Effort(True, store.policy()), part)
         made = replace(beaten, ceilings=_higher(beaten.ceilings, whole), single=_higher(beaten.single, single))
         _known[memo] = made = _keep(made)
     return made
@@ -142,8 +144,10 @@ def _get(place: str, effort: Effort, *, force: bool, strict: bool, keeping: bool
         if found is not None:
             return found
     begin = time.monotonic()
-    notice = Notice(place, effort.quick) if effort.progress is None else None
-    made = _measure(place, replace(effort, progress=effort.progress or notice), identity, strict=strict)
+    takes = memory_taken(effort) if place == "cpu" else 0
+    notice = Notice(place, effort.quick, takes) if effort.progress is None else None
+    with set_apart():
+        made = _measure(place, replace(effort, progress=effort.progress or notice), identity, strict=strict)
     if notice is not None:
         notice.end()
     made = replace(made, duration_s=time.monotonic() - begin)

@@ -9,9 +9,8 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from .. import _core
 from ..capture.device_memory import TorchMemoryProbe
-from ..system.memory import memory_limits
+from ..system.memory import memory_limits, process_memory
 from .arguments import arrays_in, describe, device_of
 from .policy import VALUE
 
@@ -25,7 +24,8 @@ class MemoryAnalysis:
 
     allocated_mb: after the call, of torch's allocator on a device, the resident set on the host. reserved_mb: what the
     allocator holds (on the host: malloc). peak_allocated_mb: inside the call on a device; on the host the
-    largest resident set of the process so far, because the system keeps no other. total_available_mb: of the device or
+    largest resident set of the process so far, because the system keeps no other, without what a calibration took.
+    total_available_mb: of the device or
     the machine, or the limit of the control group. fragmentation_ratio: reserved / peak allocated, of devices.
     oom_risk: "LOW", "MEDIUM", "HIGH" or "UNKNOWN". headroom_mb: what can still be taken. usage_percentage: of the
     total.
@@ -123,12 +123,12 @@ def of_array(value: Any) -> MemoryAnalysis:
 
 def of_host() -> MemoryAnalysis:
     """Return the memory of this process and machine as it is now."""
-    own = _core.host_memory()
+    own = process_memory()
     total, available = memory_limits()
     usage = 1.0 - available / total if total and available is not None else None
     return MemoryAnalysis(
         _mb(own.get("resident")),
-        _mb(own.get("malloc_held")) if own.get("malloc_known") else None,
+        _mb(own.get("malloc_held")),
         _mb(own.get("resident_peak")),
         _mb(total),
         None,
@@ -139,7 +139,7 @@ def of_host() -> MemoryAnalysis:
 
 
 def _mb(amount: int | float | None) -> float | None:
-    return None if amount is None or amount < 0 else amount / MB
+    return None if amount is None else amount / MB
 
 
 def analyze_memory(function: Callable[..., Any], *args: Any, device_id: int = 0, **kwargs: Any) -> MemoryAnalysis:

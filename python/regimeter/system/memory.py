@@ -4,6 +4,7 @@
 import os
 
 from .. import _core
+from . import peak
 from .cgroup import cgroup_folders, number_of, text_of
 from .descriptors import Kept
 
@@ -41,7 +42,9 @@ def memory_limits() -> tuple[int | None, int | None]:
 
 def process_memory() -> dict[str, int]:
     """Return resident set, its peak and what malloc holds, as far as the system tells."""
-    return {name: value for name, value in _core.host_memory().items() if name != "malloc_known" and value >= 0}
+    found = {name: value for name, value in _core.host_memory().items() if name != "malloc_known" and value >= 0}
+    most = peak.peak()
+    return found if most is None else found | {"resident_peak": max(most, found.get("resident", 0))}
 
 
 class Resident:

@@ -265,6 +265,39 @@ TEST(a_host_that_cannot_be_measured_says_why) {
     CHECK_EQ_I64(rgm_host_measure(RGM_HOST_COMPUTE, &request, &figures, &err), RGM_INVALID);
 }
 
+TEST(buffers_are_beyond_the_caches_together_and_take_no_more_than_that_needs) {
+    rgm_calibrate_policy policy = RGM_CALIBRATE_POLICY_DEFAULTS;
+    rgm_host_request request = small_request(&policy);
+    const int64_t mib = 1 << 20;
+    request.free_bytes = 64 << 10;
+    request.free_bytes *= mib;
+    CHECK_EQ_I64(rgm_host_takes(&request), 192 * mib); // the least, thrice
+    request.caches.bytes[2] = 32 * mib;
+    CHECK_EQ_I64(rgm_host_takes(&request), 384 * mib);         // four caches each
+    request.threads = 7;                                       // on four of them
+    CHECK_EQ_I64(rgm_host_takes(&request), 1024 * mib - 1024); // the most, in whole units
+    request.caches.bytes[2] = 480 * mib;
+    CHECK_EQ_I64(rgm_host_takes(&request), 2 * 4 * 480 * mib); // but not within the caches
+    request.threads = 2;
+    CHECK(rgm_host_buffer_bytes(&request, 1) >= 960 * (size_t)mib);
+    CHECK(rgm_host_takes(&request) <= 1024 * mib);
+    request.free_bytes = 3 * 1024 * mib; // a quarter is less than two caches
+    CHECK_EQ_I64(rgm_host_takes(&request), 0);
+}
+
+TEST(a_buffer_that_alone_would_stay_in_the_caches_is_measured_too) {
+    rgm_calibrate_policy policy = small_policy();
+    rgm_host_request request = small_request(&policy);
+    rgm_figures figures;
+    rgm_error err;
+    policy.buffer_bytes_quick = 0;
+    policy.buffers_bytes = 0;
+    CHECK(rgm_host_buffer_bytes(&request, RGM_HOST_BUFFERS) < 2 * 256 << 10);
+    CHECK_OK(rgm_host_measure(RGM_HOST_MEMORY, &request, &figures, &err));
+    for (int id = RGM_CEILING_MEMORY_COPY; id <= RGM_CEILING_MEMORY_UPDATE; id++)
+        CHECK(figures.at[id].value > 0);
+}
+
 static bool never(void *arg) {
     (*(int *)arg)++;
     return false;

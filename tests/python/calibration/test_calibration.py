@@ -195,6 +195,7 @@ def test_entries_of_the_core_leak_nothing():
         lambda: _core.calibrate_figure([1.0, 2.0], True), lambda: refused(_core.calibrate_figure, [1.0, "x"], True),
         lambda: refused(_core.measure_host, "nothing", 1, 1), lambda: refused(_core.measure_host, "compute", 0, 1),
         lambda: refused(_core.measure_host, "compute", 1, 1, True, {"x": 1}),
+        lambda: _core.host_takes(2, 1 << 30, True, SMALL), lambda: refused(_core.host_takes, 1, 1, True, {"x": 1}),
         lambda: _core.measure_host("latency", 1, 1 << 30, True, SMALL),
         lambda: _core.measure_host("compute", 1, 1 << 30, True, SMALL),
     ]  # fmt: skip
@@ -237,18 +238,19 @@ def test_amounts():
 def test_a_calibration_that_nobody_watches_says_what_goes_on(capsys):
     """Only where it takes long, once, with what it does and for how long; and how long it took."""
     now = [0.0]
-    notice = Notice("cpu", True, lambda: now[0])
+    notice = Notice("cpu", True, 0, lambda: now[0])
     notice("memory, 2 threads", 0.0)
     notice.end()
     assert capsys.readouterr().err == ""
-    notice = Notice("cpu", True, lambda: now[0])
+    notice = Notice("cpu", True, 1_073_741_824, lambda: now[0])
     for seconds, what in ((0.5, "memory"), (1.5, "caches"), (3.0, "compute")):
         now[0] = seconds
         notice(what, seconds / 4)
     notice.end()
     first, last = capsys.readouterr().err.splitlines()
     assert first.startswith(
-        "regimeter: calibrating cpu: what its memory and arithmetic reach at most; about ten seconds"
+        "regimeter: calibrating cpu: what its memory and arithmetic reach at most; about ten seconds "
+        "and up to 1.1 GB of memory, once"
     )
     assert "caches, 38 % done" in first
     assert last.startswith("regimeter: calibrated cpu in 3.0 s; `regimeter calibrate --show")

@@ -393,7 +393,6 @@ def test_the_sampler_can_be_off_and_on(make_profiler):
 def test_host_memory_of_the_process():
     memory = _core.host_memory()
     assert memory["resident"] > MB
-    assert memory["resident_peak"] >= memory["resident"] * 0.9
     if memory["malloc_known"]:
         assert memory["malloc_held"] >= 0
 

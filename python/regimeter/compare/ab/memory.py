@@ -15,11 +15,10 @@ from itertools import pairwise
 from typing import Any
 
 from ...capture.device_memory import TorchMemoryProbe
+from ...system import peak
 
 PROBE = TorchMemoryProbe()
 DEVICE, RESIDENT = "torch's device allocator", "growth of the resident set"
-RESET = "/proc/self/clear_refs"
-STATUS = "/proc/self/status"
 # Growth of the resident set below this in a block of calls is not taken for a leak: allocators round up.
 RESIDENT_STEP = 1 << 20
 # Growth in bytes a call below which Python's own free lists and caches explain it.
@@ -37,20 +36,6 @@ def torch_cuda() -> Any:
         return None
 
 
-def resident() -> tuple[int, int] | None:
-    """Return the resident set and its peak in bytes, None where the system does not tell."""
-    found = {}
-    try:
-        with open(STATUS, encoding="ascii", errors="replace") as lines:
-            for line in lines:
-                key, _, value = line.partition(":")
-                if key in ("VmRSS", "VmHWM"):
-                    found[key] = int(value.split()[0]) * 1024
-    except (OSError, ValueError, IndexError):
-        return None
-    return (found["VmRSS"], found["VmHWM"]) if len(found) == 2 else None
-
-
 class PeakMemory:
     """The peak of memory between making and :meth:`read`, above what was in use at the beginning; read once."""
 
@@ -62,12 +47,9 @@ class PeakMemory:
             self.source = DEVICE
             return
         self.source = RESIDENT
-        try:
-            with open(RESET, "w", encoding="ascii") as file:
-                file.write("5")
-        except OSError:
+        if not peak.begin():
             return
-        now = resident()
+        now = peak.resident()
         self._before = None if now is None else now[0]
 
     def read(self) -> tuple[float | None, str]:
@@ -76,11 +58,11 @@ class PeakMemory:
             found = PROBE.end(self._scope)
             return (None, "torch.cuda is gone") if found is None else (float(found[3] - found[1]), "")
         if self._before is None:
-            return None, f"the peak of the resident set cannot be reset on this system ({RESET})"
-        now = resident()
-        if now is None:
-            return None, f"the system does not tell the resident set ({STATUS})"
-        return float(max(0, now[1] - self._before)), ""
+            return None, f"the peak of the resident set cannot be reset on this system ({peak.RESET})"
+        most = peak.since()
+        if most is None:
+            return None, f"the system does not tell the resident set ({peak.STATUS})"
+        return float(max(0, most - self._before)), ""
 
 
 def find_leak(call: Callable[[], object], calls: int = CALLS) -> str:
@@ -118,7 +100,7 @@ KINDS = {"device memory": 1, TRACED: TRACED_STEP, "the resident set": RESIDENT_S
 
 def _look(levels: list["array[int]"], at: int) -> None:
     gc.collect()
-    cuda, now = torch_cuda(), resident()
+    cuda, now = torch_cuda(), peak.resident()
     levels[0][at] = 0 if cuda is None else int(cuda.memory_allocated())
     levels[1][at] = tracemalloc.get_traced_memory()[0]
     levels[2][at] = 0 if now is None else now[0]
