@@ -3,7 +3,6 @@
 
 import os
 import sys
-from subprocess import _args_from_interpreter_flags  # type: ignore[attr-defined]
 
 from ..system import python_command
 from .errors import CommandError
@@ -33,7 +32,12 @@ def command_of(program: list[str], verb: str, usage: str) -> tuple[list[str], st
         if not os.path.exists(first):
             program = [_installed(first), *program[1:]]
         name = os.path.basename(os.path.abspath(first))
-    return [sys.executable, *_args_from_interpreter_flags(), *options, *program], name
+    return [sys.executable, *_own_options(), *options, *program], name
+
+
+def _own_options() -> list[str]:
+    """Return the options that this interpreter was started with; those of its environment the program has from there."""
+    return python_command.split(["python", *sys.orig_argv[1:]])[1]
 
 
 def _installed(name: str) -> str:

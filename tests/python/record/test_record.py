@@ -19,11 +19,16 @@ from regimeter import GPUProfiler, _core
 # --- as without us ------------------------------------------------------------------------------------------------
 
 FACTS = """
-    import json, signal, sys
+    import json, os, signal, sys
     print(json.dumps({
         "argv": sys.argv, "path": sys.path, "name": __name__, "file": globals().get("__file__"),
         "package": __package__, "spec": getattr(__spec__, "name", None),
         "main": vars(sys.modules["__main__"]) is globals(),
+        "command": sys.orig_argv,
+        "streams": [
+            (s.encoding, s.errors, s.line_buffering, s.write_through) for s in (sys.stdin, sys.stdout, sys.stderr)
+        ],
+        "variables": {k: v for k, v in os.environ.items() if k.startswith("PYTHON")},
         "flags": [tuple(sys.flags), sys.warnoptions, sorted(sys._xoptions)],
         "imported": sorted(name for name in sys.modules if name.startswith("regimeter")),
         "ignored": [s for s in (1, 2, 13, 15, 17) if signal.getsignal(s) is signal.SIG_IGN],
@@ -58,6 +63,29 @@ def test_the_program_sees_what_it_would_see(words, flags, program, run_in, tmp_p
     recorded = run_in(sys.executable, *flags, "-m", "regimeter", "record", "-q", *words, env=environment)
     assert recorded.stderr.count("\n") == 1, recorded.stderr
     assert without_ours(recorded.stdout) == without_ours(plain.stdout)
+
+
+@pytest.mark.parametrize(
+    ("variables", "options"),
+    [
+        ({"PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED": "1", "PYTHONSAFEPATH": "1"}, []),
+        ({"PYTHONWARNINGS": "error", "PYTHONOPTIMIZE": "2", "PYTHONDEVMODE": "1", "PYTHONNOUSERSITE": "1"}, []),
+        ({"PYTHONIOENCODING": "utf-8:replace", "PYTHONHASHSEED": "7"}, ["-u", "-Werror"]),
+        ({"PYTHONPATH": "some/where", "PYTHONSTARTUP": "/nowhere"}, ["-B", "-W", "error"]),
+    ],
+)
+def test_what_the_environment_says_is_left_to_it(variables, options, program, run_in, tmp_path):
+    """It came to the program as options: sys.orig_argv was another, and `show` told of a command that nobody gave."""
+    name = program(FACTS)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")} | variables
+    plain = run_in(sys.executable, *options, name, env=environment)
+    file = tmp_path / "ein Ordner é" / "run.rgm"
+    file.parent.mkdir()
+    recorded = run_in(
+        sys.executable, *options, "-m", "regimeter", "record", "-q", "-o", str(file), name, env=environment
+    )
+    assert without_ours(recorded.stdout) == without_ours(plain.stdout), recorded.stderr
+    assert file.exists()
 
 
 def without_ours(facts: str) -> dict[str, object]:

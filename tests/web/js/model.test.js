@@ -125,6 +125,15 @@ test("the documented form without times: missing figures are derived or null, ne
   assert.equal(made.memory.series.length, 0);
 });
 
+test("the documented form without times: memory of the calls in the order of the file", async () => {
+  const calls = [entry("a", 10, { memory_allocated_mb: 5, memory_peak_mb: 9 }), entry("b", 4), entry("a", 10, { memory_allocated_mb: 6, memory_peak_mb: 11 })];
+  const { memory } = await model.fromData({ entries: calls, summary: {} });
+  assert.equal(memory.laid, true);
+  assert.deepEqual(memory.series.map(({ name }) => name), ["memory allocated per call", "memory peak per call"]);
+  assert.deepEqual(memory.series.map(({ time, value }) => [[...time], [...value]]), [[[10e6, 24e6], [5e6, 6e6]], [[10e6, 24e6], [9e6, 11e6]]]);
+  assert.equal((await model.fromData({ entries: calls.map((one, i) => ({ ...one, start_time: i, end_time: i + 0.5 })), summary: {} })).memory.laid, false);
+});
+
 test("an export with times: positions, lanes and nesting are kept, nothing is derived that is present", async () => {
   const made = await model.fromData({
     format: "regimeter.profile",

@@ -127,14 +127,13 @@
   function memory(entries, line, reasons) {
     const series = [];
     const unavailable = [];
-    if (line.caution !== null) return { series, unavailable: [{ name: "memory over time", reason: "the file has no start times: when a call held its memory is not known" }] };
     for (const [key, name] of [["allocated", "memory allocated per call"], ["peak", "memory peak per call"]]) {
       const at = entries.map((one, i) => i).filter((i) => entries[i][key] !== null);
       at.sort((a, b) => line.start[a] + line.duration[a] - line.start[b] - line.duration[b]);
       if (at.length === 0) unavailable.push({ name, reason: reasons[key === "peak" ? "memoryPeakBytes" : "memoryAllocatedBytes"] ?? NOT_IN_FILE });
       else series.push({ name, unit: "bytes", time: Float64Array.from(at, (i) => line.start[i] + line.duration[i]), value: Float64Array.from(at, (i) => entries[i][key] * 1e6) });
     }
-    return { series, unavailable };
+    return { series, unavailable, laid: line.caution !== null };
   }
 
   // Figure of an entry -> figure of a summary that is made of it.

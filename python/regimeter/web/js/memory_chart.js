@@ -58,9 +58,11 @@
   }
 
   class MemoryChart extends app.Chart {
-    constructor(series, unit, title = "Memory over time") {
+    /** `across` is what the horizontal axis is called where it is no time. */
+    constructor(series, unit, title = "Memory over time", across = "") {
       super();
-      Object.assign(this, { series, unit, title });
+      Object.assign(this, { series, unit, title, across });
+      this.bottom = PAD.bottom + (across ? CAPTION : 0);
       this.text = format(unit);
       this.top = PAD.top + (AXES[unit] ? 0 : CAPTION);
       this.fromZero = true;
@@ -83,7 +85,7 @@
     draw() {
       const width = Math.max(this.node.clientWidth, 240);
       const box = bounds(this.series, this.fromZero);
-      const [w, h] = [width - PAD.left - PAD.right, HEIGHT - this.top - PAD.bottom];
+      const [w, h] = [width - PAD.left - PAD.right, HEIGHT - this.top - this.bottom];
       const x = (t) => PAD.left + ((t - box.t0) / (box.t1 - box.t0)) * w;
       const y = (v) => this.top + h - ((v - box.low) / (box.high - box.low)) * h;
       Object.assign(this, { box, x, y, w });
@@ -98,7 +100,8 @@
           svg("line", { class: "grid", x1: PAD.left, x2: width - PAD.right, y1: y(v), y2: y(v) }),
           svg("text", { x: PAD.left - 8, y: y(v) + 3.5, "text-anchor": "end" }, tick(v, up.step, box.high)),
         ]),
-        ...across.values.map((t) => svg("text", { x: x(t), y: HEIGHT - 8, "text-anchor": x(t) + HALF_TICK > width ? "end" : "middle" }, units.onAxis(t, across.step, box.t1))),
+        ...across.values.map((t) => svg("text", { x: x(t), y: HEIGHT - this.bottom + 18, "text-anchor": x(t) + HALF_TICK > width ? "end" : "middle" }, units.onAxis(t, across.step, box.t1))),
+        ...(this.across ? [svg("text", { x: PAD.left + w / 2, y: HEIGHT - 4, "text-anchor": "middle" }, this.across)] : []),
         ...(AXES[this.unit] ? [] : [svg("text", { x: PAD.left - 8, y: PAD.top, "text-anchor": "end" }, this.unit)]),
         svg("line", { class: "axis", x1: PAD.left, x2: width - PAD.right, y1: this.top + h, y2: this.top + h }),
         ...this.series.map((one, k) => svg("path", { class: `stroke-${k % 4}`, d: path(one, box, x, y, w), "stroke-dasharray": DASHES[k % 4] })),
@@ -132,7 +135,7 @@
         this.readout.value = `Last: ${parts.join(", ")}`;
         return;
       }
-      this.cursor.prepend(svg("line", { x1: this.x(when), x2: this.x(when), y1: this.top, y2: HEIGHT - PAD.bottom }));
+      this.cursor.prepend(svg("line", { x1: this.x(when), x2: this.x(when), y1: this.top, y2: HEIGHT - this.bottom }));
       this.readout.value = `At ${units.timeText(when)}: ${parts.join(", ")}`;
     }
 

@@ -4,26 +4,28 @@
   "use strict";
 
   const { el } = app.dom;
+  const LAID = "calls, laid end to end";
 
   function missing(unavailable) {
     return el("dl", { class: "reasons" }, unavailable.map(({ name, reason }) => el("div", null, el("dt", null, name), el("dd", null, `unavailable: ${reason}`))));
   }
 
   /** A row for each sample, of the series of one unit. */
-  function columnsOf(series, unit) {
+  function columnsOf(series, unit, across) {
     const flat = (of) => series.flatMap((one) => Array.from(one.time, (_, i) => of(one, i)));
     const column = (heading, kind, of) => ({ heading, unit: kind, values: flat(of) });
-    return [column("series", "text", ({ name }) => name), column("time", "at", ({ time }, i) => time[i]), column("value", unit, ({ value }, i) => value[i])];
+    return [column("series", "text", ({ name }) => name), column(across || "time", "at", ({ time }, i) => time[i]), column("value", unit, ({ value }, i) => value[i])];
   }
 
   function render(body, model) {
-    const { series, unavailable } = model.memory;
+    const { series, unavailable, laid } = model.memory;
+    const across = laid ? LAID : "";
     const drawable = series.filter((one) => one.time.length > 0);
-    const charts = [...new Set(drawable.map((one) => one.unit))].map((unit) => new app.MemoryChart(drawable.filter((one) => one.unit === unit), unit));
-    if (charts.length === 0) body.append(el("p", { class: "empty" }, "Memory was not recorded."));
+    const charts = [...new Set(drawable.map((one) => one.unit))].map((unit) => new app.MemoryChart(drawable.filter((one) => one.unit === unit), unit, "Memory over time", across));
+    if (charts.length === 0) body.append(el("p", { class: "empty" }, "Memory over time was not recorded."));
     else {
       const zero = el("input", { type: "checkbox", on: { change: () => charts.forEach((chart) => chart.setFromZero(zero.checked)) } });
-      body.append(el("div", { class: "tools" }, el("label", null, zero, " Axis from zero")), ...charts.flatMap((chart) => [chart.node, app.asTable("Memory over time", () => columnsOf(chart.series, chart.unit))]));
+      body.append(el("div", { class: "tools" }, el("label", null, zero, " Axis from zero")), ...charts.flatMap((chart) => [chart.node, app.asTable("Memory over time", () => columnsOf(chart.series, chart.unit, across))]));
       charts.forEach((chart) => chart.draw());
       zero.checked = true;
     }
