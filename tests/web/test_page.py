@@ -12,6 +12,9 @@ import pytest
 import report_data
 from browsing import Browsing, pixels, timeline
 
+from regimeter import load
+from regimeter.report.trace_data import trace_data
+
 pytestmark = pytest.mark.web
 
 Standing = Callable[[Callable[[], Any]], Browsing]
@@ -215,6 +218,29 @@ def test_an_exported_profile_opens(standing: Standing, with_times: bool) -> None
     assert "Derived in the page" in page.locator("#statistics .caution").inner_text()
     assert page.locator("#timeline .caution").count() == (0 if with_times else 1)
     assert ("nested operations count twice" in page.locator("#heading").inner_text()) is not with_times
+
+
+@pytest.mark.parametrize("written", [False, True], ids=["opened", "written"])
+def test_memory_of_a_file_without_start_times_is_drawn_over_the_calls(
+    standing: Standing, written: bool, tmp_path: Path
+) -> None:
+    """It was said that memory was not recorded, beside a table that has it."""
+    entries = [
+        {"operation": "a", "duration_ms": 10.0, "device": "gpu", "memory_allocated_mb": mb, "memory_peak_mb": 9.0}
+        for mb in (5.0, 6.0)
+    ]
+    stated = {"entries": [*entries, {"operation": "b", "duration_ms": 4.0, "device": "cpu"}], "summary": {}}
+    if written:
+        (tmp_path / "stated.json").write_text(json.dumps(stated))
+        browsing = standing(lambda: trace_data(load(tmp_path / "stated.json")))
+    else:
+        browsing = standing(dashboard)
+        browsing.load("stated.json", stated)
+    memory = browsing.page.locator("#memory")
+    assert memory.locator("path").count() == 2
+    assert "calls, laid end to end" in memory.inner_text()
+    assert "memory allocated per call 6.00 MB, memory peak per call 9.00 MB" in memory.locator("output").inner_text()
+    assert "not recorded" not in memory.inner_text()
 
 
 BROKEN: list[tuple[str, str, tuple[str, ...]]] = [

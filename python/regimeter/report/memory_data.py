@@ -10,12 +10,18 @@ from .pack import packed
 if TYPE_CHECKING:
     from ..public.run import Run
 
+MB = 1e6
 HOST, DEVICE = "host resident set", "device allocated"
 
 
 def memory_of(run: "Run", *, recorded: bool) -> dict[str, Any]:
-    """Return what `memory_series` does with the columns of the series packed."""
+    """Return what `memory_series` does with the columns of the series packed; of a file without any, of its calls.
+
+    laid: the times are those of calls that are laid end to end, as on the timeline.
+    """
     found = memory_series(run, recorded=recorded)
+    if not found["series"] and (calls := _of_calls(run)):
+        found = {"series": calls, "unavailable": [], "laid": not run.has_start_times}
     columns = ("time_ns", "value")
     series = [one | {name: packed(one[name], steps=True) for name in columns} for one in found["series"]]
     return found | {"series": series}
@@ -53,6 +59,26 @@ def _by_device(run: "Run", rows: Any) -> list[tuple[str, Any]]:
         place = f"rank {of_rank}, GPU {of_device}" if of_rank >= 0 else f"GPU {of_device}"
         name = DEVICE if len(keys) == 1 else f"{place}, allocated"
         found.append((name, rows[(rank == of_rank) & (memory.device[rows] == of_device)]))
+    return found
+
+
+def _of_calls(run: "Run") -> list[dict[str, Any]]:
+    """Return what a file states of the memory of each call, at the call's end; the file picker of the page does the same."""
+    if run.source != "export":
+        return []
+    spans, rows = run.spans, run.entries.span
+    time_ns = spans.start_ns[rows] + spans.duration_ns[rows] - run.start_ns
+    entries = run.get_entries()
+    found = []
+    for name, values in (
+        ("memory allocated per call", [entry.memory_allocated_mb for entry in entries]),
+        ("memory peak per call", [entry.memory_peak_mb for entry in entries]),
+    ):
+        at = np.array([i for i, value in enumerate(values) if value is not None], dtype=np.int64)
+        if len(at):
+            at = at[time_ns[at].argsort(kind="stable")]
+            value = (np.array(values, dtype=float)[at] * MB).round().astype(np.int64)
+            found.append({"name": name, "unit": "bytes", "count": len(at), "time_ns": time_ns[at], "value": value})
     return found
 
 

@@ -205,6 +205,29 @@ def test_memory_of_the_page(make_profiler, fake_cuda):
         assert row["unit"] == "bytes"
 
 
+def test_memory_of_a_file_without_samples_is_that_of_its_calls(tmp_path):
+    """Such a page said that the memory sampler was off."""
+    calls = [
+        ("a", 10, {"memory_allocated_mb": 5.0, "memory_peak_mb": 9.0}),
+        ("b", 4, {}),
+        ("a", 10, {"memory_peak_mb": 11.0}),
+    ]
+    for laid in (True, False):
+        entries = [
+            {"operation": name, "duration_ms": ms, "device": "gpu", "backend": "pytorch", "metadata": {}, **memory}
+            | ({} if laid else {"start_time": at * 0.02, "end_time": at * 0.02 + ms / 1e3})
+            for at, (name, ms, memory) in enumerate(calls)
+        ]
+        (tmp_path / "stated.json").write_text(json.dumps({"entries": entries, "summary": {}}))
+        memory = trace_data(load(tmp_path / "stated.json"))["memory"]
+        assert memory["laid"] is laid
+        assert memory["unavailable"] == []
+        first, second = memory["series"]
+        assert (first["name"], unpacked(first["value"], 1)) == ("memory allocated per call", [5_000_000])
+        assert (second["name"], unpacked(second["value"], 2)) == ("memory peak per call", [9_000_000, 11_000_000])
+        assert unpacked(second["time_ns"], 2) == pytest.approx([10e6, 24e6 if laid else 50e6], abs=1000)
+
+
 def test_a_page_of_hostile_names(make_profiler):
     profiler = make_profiler(enable_detailed_metrics=False)
     for name in HOSTILE:

@@ -24,7 +24,7 @@
       name: textOr(item?.name, "memory.unavailable", "memory"),
       reason: textOr(item?.reason, "memory.unavailable", "no reason recorded"),
     }));
-    return { series, unavailable };
+    return { series, unavailable, laid: table.laid === true };
   }
 
   function cost(data) {
