@@ -44,8 +44,8 @@ static processors look_at_processors(const rgm_verdict_facts *facts) {
 
 // The program has them where it and its children keep most of them busy, or would without other programs.
 // They had of each thread's wish the part that the recorded threads had of theirs, so what was used by that
-// part is what was wanted; a thread that only waits for others tells nothing of it, nor does a program that got
-// next to nothing. Where it cannot be told, they have.
+// part is what was wanted; a thread that only waits for others tells nothing of it, nor does a program that
+// got next to nothing. Where it cannot be told, they have.
 void rgm_verdict_look_at_others(rgm_verdict_facts *facts) {
     const rgm_policy *policy = facts->policy;
     processors sum = look_at_processors(facts);

@@ -78,7 +78,7 @@ def set_steps(spans: list[dict[str, Any]]) -> None:
     found = sorted(
         (s["start_ns"], int(match[1]), s["start_ns"] + s["duration_ns"])
         for s in spans
-        if s["kind"] == "annotation" and (match := STEP.match(s["name"]))
+        if s["kind"] in ("annotation", "cpu_op") and (match := STEP.match(s["name"]))  # an operator in 2021
     )
     starts = [start for start, _, _ in found]
     for span in spans:

@@ -70,10 +70,11 @@ class ProfileEntry(_Figures):
     Of recorded device work that was launched inside, in nested blocks too: transfer_time_ms, the time with a copy,
     between host and device or within it; memory_bandwidth_gb_s, the bytes of these copies by that time;
     gpu_utilization, the percentage of the block in which the device worked on it, where the block counts as lasting
-    until that work has ended, and the mean over the devices that it used. Each is None, with a reason in `unavailable`,
-    when it was not measured. cpu_time_ms: host time, for a block declared as device='cpu'. exclusive_time_ms: without nested scopes and the profiler's own time. memory_allocated_mb:
-    allocated at the end minus at the start. memory_peak_mb:
-    largest amount inside. memory_source: 'device' (torch's allocator), 'scope' or 'sampler' (resident set).
+    until that work has ended, and the mean over the devices that it used. cpu_time_ms: host time, for a block
+    declared as device='cpu'. Each is None, with a reason in `unavailable`, when it was not measured.
+    exclusive_time_ms: without nested scopes and the profiler's own time. memory_allocated_mb: allocated at the end
+    minus at the start. memory_peak_mb: largest amount inside. memory_source: 'device' (torch's allocator), 'scope' or
+    'sampler' (resident set).
     """
 
     operation: str
@@ -404,7 +405,8 @@ def _state_of(run: "Run", row: Mapping[str, Any]) -> str | None:
     if not len(run.tables.intervals):
         return None
     rows = run.entries.span
-    calls = (run.spans.name[rows] == row["operation"]) & ((run.spans.flags[rows] >> 8 & 0xF) % len(DEVICES) == row["device"])
+    devices = (run.spans.flags[rows] >> 8 & 0xF) % len(DEVICES)
+    calls = (run.spans.name[rows] == row["operation"]) & (devices == row["device"])
     states = run.entries.device_state[calls].tolist()
     return state_name(max(set(states), key=states.count)) if states else None
 

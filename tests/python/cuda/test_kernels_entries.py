@@ -9,6 +9,7 @@ from shared import once
 PROGRAM = """
 import json
 from regimeter import GPUProfiler
+from regimeter.report.scopes import scopes_of
 NAMES = ("duration_ms", "gpu_time_ms", "cpu_time_ms", "transfer_time_ms", "overhead_ms", "gpu_utilization",
     "memory_bandwidth_gb_s")
 TOTALS = ("total_time_ms", "total_gpu_time_ms", "total_cpu_time_ms", "total_transfer_time_ms", "total_overhead_ms",
@@ -47,10 +48,11 @@ def told(profiler, path):
     }
     table = run.analyse("scope_device", group_by=1)
     scopes = [
-        {"operation": run.strings[table.operation[row]], "busy_ns": table.busy_ns[row], "window_ns": table.window_ns[row]}
-        for row in range(len(table))
+        {"operation": run.strings[row["operation"]], "busy_ns": row["busy_ns"], "window_ns": row["window_ns"]}
+        for row in map(table.row, range(len(table)))
     ]
-    return {"entries": entries, "summary": summary, "scopes": scopes, "reasons": json.load(open(path))["unavailable"]}
+    reasons = json.load(open(path))["unavailable"]
+    return {"entries": entries, "summary": summary, "scopes": scopes, "reasons": reasons, "page": scopes_of(run)}
 profiler = GPUProfiler(profile_kernels=True, enable_detailed_metrics=False, device_timing=TIMING)
 found = told(profiler, "profile.json")
 profiler.print_summary()
@@ -152,6 +154,13 @@ def test_an_exported_profile_has_the_reasons_of_its_entries(recorded):
             group.setdefault(name, reason)
     assert recorded["reasons"] == missing
     assert ("gpu_time_ms" in recorded["reasons"]["gpu"]) == (not recorded["timing"])  # that of "nothing"
+
+
+def test_the_page_has_them_too(recorded):
+    (step,) = (row for row in recorded["page"]["summary"] if row["operation"] == "step")
+    assert step["transfer_ns"] == pytest.approx(recorded["summary"]["step"]["total_transfer_time_ms"] * 1e6)
+    assert step["gpu_utilization"] == recorded["summary"]["step"]["avg_gpu_utilization"]
+    assert recorded["page"]["transfer_within"] is True  # so the split shows a transfer once
 
 
 def test_the_text_says_what_device_times_are(recorded):
