@@ -36,7 +36,7 @@ def command_of(program: list[str], verb: str, usage: str) -> tuple[list[str], st
 
 
 def _own_options() -> list[str]:
-    """Return the options this interpreter was started with; those of its environment the program has from there."""
+    """Return the options that this interpreter was started with; the program has its environment itself."""
     return python_command.split(["python", *sys.orig_argv[1:]])[1]
 
 

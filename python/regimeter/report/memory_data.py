@@ -63,7 +63,7 @@ def _by_device(run: "Run", rows: Any) -> list[tuple[str, Any]]:
 
 
 def _of_calls(run: "Run") -> list[dict[str, Any]]:
-    """Return what a file states of the memory of each call, at the call's end, as the page's file picker does."""
+    """Return what a file states of the memory of each call, at the call's end; the file picker does the same."""
     if run.source != "export":
         return []
     spans, rows = run.spans, run.entries.span

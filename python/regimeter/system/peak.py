@@ -8,19 +8,20 @@ so all of this package ask here.
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 STATUS = "/proc/self/status"
 RESET = "/proc/self/clear_refs"
 
 
-@dataclass(slots=True)
 class _Seen:
     """Peaks in bytes that the system has been made to forget, and the one that it could not."""
 
-    before: int = 0  # of the process
-    since: int = 0  # of the time since `begin`
-    apart: int = 0  # up to here the system's peak may be that of what was set apart
+    __slots__ = ("apart", "before", "since")
+
+    def __init__(self) -> None:
+        self.before = 0  # of the process
+        self.since = 0  # of the time since `begin`
+        self.apart = 0  # up to here the system's peak may be that of what was set apart
 
 
 _seen = _Seen()
