@@ -63,7 +63,7 @@ rgm_status rgm_links_samples(rgm_run *run, rgm_error *err) RGM_NODISCARD;
 int32_t rgm_step_number(rgm_string name);
 
 // In traces of 2021 an annotation is an operator.
-static inline bool rgm_kind_may_be_step(uint8_t kind) {
+static inline bool rgm_kind_may_be_step(unsigned kind) {
     return kind == RGM_KIND_ANNOTATION || kind == RGM_KIND_CPU_OP;
 }
 

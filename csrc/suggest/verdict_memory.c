@@ -56,7 +56,7 @@ static void growth(rgm_verdict_facts *facts, series *s, int64_t *scratch) {
     for (int i = 2; i < PARTS; i++)
         if (!(level[i] > level[i - 1])) return;
     double least = fmax(facts->policy->verdict_growth_bytes, facts->policy->verdict_growth_share * level[1]);
-    if (!(whole >= least) || !(late >= early / SLOWER) || !(low[4] - low[1] >= whole / 2)) return;
+    if (!(whole >= least) || !(late >= early / (double)SLOWER) || !(low[4] - low[1] >= whole / 2)) return;
     double rate = whole / (seconds * 3 / (double)PARTS);
     facts->causes[RGM_CAUSE_MEMORY_GROWTH] = (rgm_cause_time){.count = (int64_t)s->count,
                                                               .figure = rate,

@@ -33,7 +33,7 @@ done:
 }
 
 rgm_status rgm_verdict_find_unseen(rgm_verdict_facts *facts, rgm_error *err) {
-    enum { USUAL = 10 }; // distances
+    static const double many = 10; // usual distances
     double least = facts->policy->verdict_unseen_ns, usual = 0;
     int64_t *times = NULL;
     size_t count = 0;
@@ -41,7 +41,7 @@ rgm_status rgm_verdict_find_unseen(rgm_verdict_facts *facts, rgm_error *err) {
     RGM_GOTO(times_of(facts, &times, &count, err));
     if (!is_long(times, count, least)) goto done;
     RGM_GOTO(usual_distance(times, count, &usual, err));
-    if (least < USUAL * usual) least = USUAL * usual;
+    if (least < many * usual) least = many * usual;
     RGM_GOTO(RGM_ROWS(facts->unseen, count, err));
     for (size_t i = 1; i < count; i++) {
         if ((double)(times[i] - times[i - 1]) < least) continue;
