@@ -25,6 +25,8 @@ rgm_status rgm_links_launches(const rgm_run *run, rgm_i32 *launch, int64_t *reus
 
 // Whether the run says of any work what launched it. Recordings and files of others may have the ids only.
 bool rgm_run_knows_launches(const rgm_run *run);
+// Whether it has work of a device at all.
+bool rgm_run_has_work(const rgm_run *run);
 // Whether it has work that something launched, and does not say what.
 bool rgm_run_lacks_launches(const rgm_run *run);
 // Row of the call that launched each piece of device work, -1 elsewhere: as the run says, which may name any

@@ -98,6 +98,12 @@ static bool has_launch(const rgm_run *run, size_t row) {
     return rgm_kind_is_work(kind) && kind != RGM_KIND_ACCELERATOR;
 }
 
+bool rgm_run_has_work(const rgm_run *run) {
+    for (size_t i = 0; run->spans.kind && i < run->spans.rows; i++)
+        if (rgm_kind_is_work(run->spans.kind[i])) return true;
+    return false;
+}
+
 bool rgm_run_lacks_launches(const rgm_run *run) {
     if (rgm_run_knows_launches(run)) return false;
     for (size_t i = 0; i < run->spans.rows; i++)

@@ -102,6 +102,9 @@ static PyObject *run_unix(run_object *self, void *unused) {
     return PyLong_FromLongLong(self->run->start_unix_ns);
 }
 static PyObject *run_complete(run_object *self, void *unused) { return PyBool_FromLong(self->run->complete); }
+static PyObject *run_has_work(run_object *self, void *unused) {
+    return PyBool_FromLong(rgm_run_has_work(self->run));
+}
 
 // --- methods ----------------------------------------------------------------------------------------------
 
@@ -189,6 +192,7 @@ static PyGetSetDef run_getset[] = {
     {"end_ns", (getter)run_end, NULL, "CLOCK_MONOTONIC at its end."},
     {"start_unix_ns", (getter)run_unix, NULL, "Wall clock at the start, None when unknown."},
     {"complete", (getter)run_complete, NULL, "Whether the recording was closed properly."},
+    {"_has_work", (getter)run_has_work, NULL, "Whether it holds work of a device."},
     {NULL},
 };
 static PyMemberDef run_members[] = {

@@ -161,13 +161,9 @@ static bool is_scope(const rgm_spans *spans, size_t i) {
 }
 
 bool rgm_entries_need_view(const rgm_run *run) {
-    const rgm_spans *spans = &run->spans;
-    bool work = false, scopes = false;
-    for (size_t i = 0; spans->kind && i < spans->rows && !(work && scopes); i++) {
-        scopes = scopes || spans->kind[i] == RGM_KIND_SCOPE;
-        work = work || rgm_kind_is_work(spans->kind[i]);
-    }
-    return work && scopes;
+    bool scopes = false;
+    for (size_t i = 0; i < run->spans.rows && !scopes; i++) scopes = is_scope(&run->spans, i);
+    return scopes && rgm_run_has_work(run);
 }
 
 static uint32_t lane_of(const rgm_spans *spans, size_t i) { return spans->lane ? spans->lane[i] : 0; }

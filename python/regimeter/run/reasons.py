@@ -3,7 +3,7 @@
 
 from typing import TYPE_CHECKING, NoReturn
 
-from .._core import INTERVAL_STATES, SPAN_KINDS
+from .._core import INTERVAL_STATES
 from . import fixed_shares
 
 if TYPE_CHECKING:
@@ -62,8 +62,7 @@ class Why:
     """Why figures of a run's scopes can be missing; what all of them share is looked at once."""
 
     def __init__(self, run: "Run") -> None:
-        kinds = run.spans.kind
-        self._has_work = any((kinds == SPAN_KINDS.index(kind)).any() for kind in _WORK)
+        self._has_work = run._has_work
         self._no_device = run.device_reason
         self._no_kernels = _why_no_kernels(run)
         codes = {row["code"] for row in run.anomaly_list()}
@@ -99,9 +98,6 @@ class Why:
         if self._has_work:
             return NO_WORK
         return DECLARED_CPU if on_cpu else self._no_kernels
-
-
-_WORK = ("kernel", "memcpy", "memset", "accelerator")
 
 
 def _why_no_kernels(run: "Run") -> str:
