@@ -20,6 +20,9 @@ static double faults_at_most(const rgm_policy *policy, double faults, int64_t hu
     return huge * policy->verdict_fault_ns + (faults - huge) * policy->verdict_small_fault_ns;
 }
 
+// The kernel's part of what was computed.
+static double mean_part(const kernel_time *k) { return fmin(1, k->system / k->spent); }
+
 static kernel_time look_at_kernel(const rgm_verdict_facts *facts) {
     const rgm_pressure *pressure = &facts->view->run->pressure;
     kernel_time k = {0};
@@ -74,7 +77,7 @@ static kernel_share share_at(const rgm_verdict_facts *facts, const kernel_time *
         share.of[i] = is_at(facts, from, line) ? (double)from->time_ns : 0;
         there += share.of[i];
     }
-    share.sum = fmin(there, busy * fmin(1, k->system / k->spent));
+    share.sum = fmin(there, busy * mean_part(k));
     for (int i = 0; i < COMPUTING && there > 0; i++) share.of[i] *= share.sum / there;
     return share;
 }
@@ -104,7 +107,7 @@ static int computing_of(const rgm_verdict_facts *facts, uint8_t cause) {
 // Each cause has of it what its samples tell: whether the kernel worked when it was looked at.
 static kernel_share share_by_samples(const rgm_verdict_facts *facts, const kernel_time *k) {
     const rgm_seen *seen = &facts->seen;
-    double parts[COMPUTING + 1] = {0}, counts[COMPUTING + 1] = {0}, mean = fmin(1, k->system / k->spent);
+    double parts[COMPUTING] = {0}, counts[COMPUTING] = {0}, mean = mean_part(k);
     kernel_share share = {0};
     for (size_t i = 0; i < seen->count; i++) {
         int of = computing_of(facts, seen->cause[i]);
@@ -123,7 +126,7 @@ static kernel_share share_by_samples(const rgm_verdict_facts *facts, const kerne
 // As many samples, taken while the kernel worked, show the new cause as it has of the time.
 static void move_samples(rgm_verdict_facts *facts, const kernel_time *k, rgm_limit_cause to) {
     rgm_seen *seen = &facts->seen;
-    double due = 0.5, mean = fmin(1, k->system / k->spent);
+    double due = 0.5, mean = mean_part(k);
     for (size_t i = 0; i < seen->count; i++) {
         if (computing_of(facts, seen->cause[i]) == COMPUTING) continue;
         due += part_at(&facts->view->run->pressure, seen->time[i], mean);
@@ -224,6 +227,6 @@ rgm_status rgm_verdict_of_kernel(rgm_verdict_facts *facts, rgm_error *err) {
     if (asks(facts))
         move_kernel_time_of_line(facts, &k, RGM_CAUSE_NETWORK);
     else if (k.system / k.spent >= facts->policy->verdict_system_most)
-        set_calls_of_the_system(facts, fmin(1, k.system / k.spent));
+        set_calls_of_the_system(facts, mean_part(&k));
     return RGM_OK;
 }
