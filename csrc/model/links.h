@@ -64,6 +64,9 @@ rgm_status rgm_links_samples(rgm_run *run, rgm_error *err) RGM_NODISCARD;
 // N of "ProfilerStep#N" or "ProfilerStep #N", -1 for any other name.
 int32_t rgm_step_number(rgm_string name);
 
+// Whether the span is a step that was found in a recording: a scope with that role.
+bool rgm_links_is_step(const rgm_run *run, size_t row);
+
 // In traces of 2021 an annotation is an operator.
 static inline bool rgm_kind_may_be_step(unsigned kind) {
     return kind == RGM_KIND_ANNOTATION || kind == RGM_KIND_CPU_OP;

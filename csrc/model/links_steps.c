@@ -69,16 +69,16 @@ static int32_t step_at(step_search *s, int32_t rank, int64_t time, bool instant)
     return step->rank == rank && (time < step->end || (instant && time == step->end)) ? step->number : -1;
 }
 
-static bool is_found(const rgm_run *run, size_t row) {
-    if (rgm_links_kind(run, row) != RGM_KIND_SCOPE) return false;
-    rgm_string category = rgm_strings_view(&run->strings, RGM_CELL(&run->spans, category, row, 0));
+bool rgm_links_is_step(const rgm_run *run, size_t row) {
+    if (!run->spans.category || rgm_links_kind(run, row) != RGM_KIND_SCOPE) return false;
+    rgm_string category = rgm_strings_view(&run->strings, run->spans.category[row]);
     return category.length == 4 && memcmp(category.data, "step", 4) == 0;
 }
 
 // Number of the step that a span is, -1 for any other span. Steps that were found in a recording count from
 // 0.
 static int32_t step_of(const rgm_run *run, size_t row, int32_t *found) {
-    if (run->spans.category && is_found(run, row)) return (*found)++;
+    if (rgm_links_is_step(run, row)) return (*found)++;
     if (!rgm_kind_may_be_step(rgm_links_kind(run, row))) return -1;
     return rgm_step_number(rgm_strings_view(&run->strings, run->spans.name[row]));
 }

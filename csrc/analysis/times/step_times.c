@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Steps of a training loop. A step is a host annotation ProfilerStep#N, or a step that was found; device work
 // belongs to the step in which its launch began. Rows are ordered by rank, step and device.
-#include <string.h>
 
 #include "analysis/analyses.h"
 #include "analysis/groups.h"
@@ -99,13 +98,6 @@ done:
     return status;
 }
 
-// Whether the row is a step that was found in a recording.
-static bool is_found(const rgm_view *view, size_t row) {
-    if (!view->run->spans.category || rgm_view_kind(view, row) != RGM_KIND_SCOPE) return false;
-    rgm_string category = rgm_view_text(view, view->run->spans.category[row]);
-    return category.length == 4 && memcmp(category.data, "step", 4) == 0;
-}
-
 static rgm_status find_steps(stepping *s, rgm_error *err) {
     const rgm_view *view = s->view;
     RGM_TRY(RGM_ROWS(s->numbers, view->n_strings, err));
@@ -114,7 +106,7 @@ static rgm_status find_steps(stepping *s, rgm_error *err) {
     for (int fill = 0; fill < 2; fill++) {
         s->count = 0;
         for (size_t row = 0; row < view->n_spans; row++) {
-            int32_t number = is_found(view, row) ? rgm_view_step(view, row)
+            int32_t number = rgm_links_is_step(view->run, row) ? rgm_view_step(view, row)
                              : rgm_kind_may_be_step(rgm_view_kind(view, row))
                                  ? s->numbers[rgm_view_name(view, row)]
                                  : -1;

@@ -15,13 +15,8 @@ HOST, DEVICE = "host resident set", "device allocated"
 
 
 def memory_of(run: "Run", *, recorded: bool) -> dict[str, Any]:
-    """Return what `memory_series` does with the columns of the series packed; of a file without any, of its calls.
-
-    laid: the times are those of calls that are laid end to end, as on the timeline.
-    """
+    """Return what `memory_series` does with the columns of the series packed."""
     found = memory_series(run, recorded=recorded)
-    if not found["series"] and (calls := _of_calls(run)):
-        found = {"series": calls, "unavailable": [], "laid": not run.has_start_times}
     columns = ("time_ns", "value")
     series = [one | {name: packed(one[name], steps=True) for name in columns} for one in found["series"]]
     return found | {"series": series}
@@ -30,13 +25,16 @@ def memory_of(run: "Run", *, recorded: bool) -> dict[str, Any]:
 def memory_series(run: "Run", *, recorded: bool) -> dict[str, Any]:
     """Return the series {name, unit, count, time_ns, value}, times in ns since the start of the run, as arrays.
 
-    recorded: whether the run is a recording of ours, which says why a series is missing.
+    Of a file without any, what it states of the memory of its calls; `laid` then says whether these are laid end to
+    end, as on the timeline. recorded: whether the run is a recording of ours, which says why a series is missing.
     """
     memory = run.memory
     host = np.flatnonzero((memory.action == MEMORY_ACTIONS.index("sample")) & (memory.device < 0))
     device = np.flatnonzero((memory.device >= 0) & (memory.allocated >= 0))
     series = [_series(run, HOST, host, memory.bytes)] if len(host) else []
     series += [_series(run, name, rows, memory.allocated) for name, rows in _by_device(run, device)]
+    if not series and (calls := _of_calls(run)):
+        return {"series": calls, "unavailable": [], "laid": not run.has_start_times}
     unavailable = []
     if recorded and not len(host):
         unavailable.append({"name": HOST, "reason": "the memory sampler was off"})

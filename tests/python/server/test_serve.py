@@ -317,6 +317,16 @@ def test_reports_of_the_suite_are_served(tmp_path: Path) -> None:
         assert b"memory" in one.ask(f"/runs/{one.id_of('memory.json')}").body
 
 
+def test_memory_that_a_file_states_of_its_calls_is_served(tmp_path: Path) -> None:
+    """The answer was that the memory sampler was off; the page had the series."""
+    entry = {"operation": "a", "duration_ms": 10, "device": "gpu", "memory_peak_mb": 9.0}
+    (tmp_path / "stated.json").write_text(json.dumps({"entries": [entry], "summary": {}}))
+    with serving(str(tmp_path)) as one:
+        found = one.ask("/api/profiler/memory").json()
+    assert found["laid"] is True
+    assert [(row["name"], row["value"]) for row in found["series"]] == [("memory peak per call", [9_000_000])]
+
+
 def test_what_was_said_of_the_memory_of_a_file_is_no_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["memory", str(trace_path(TRACE)), "-o", str(tmp_path / "said.json")]) == 0
     with serving(str(tmp_path)) as one:

@@ -166,6 +166,15 @@ test("figures that are a constant fraction of every duration are called out and 
   assert.equal(other.operations[0].gpuUtilization, 85);
 });
 
+test("the reasons of an exported profile are those of its entries", async () => {
+  const unavailable = { cpu: { gpu_time_ms: "no device", memory_peak_mb: "off" }, gpu: { gpu_time_ms: "no events" } };
+  const made = await model.fromData({ format: "regimeter.profile", version: 1, entries: [entry("a", 1)], summary: {}, unavailable });
+  assert.equal(made.unavailable.gpuNs, "no events");
+  assert.equal(made.unavailable.memoryPeakBytes, "off");
+  assert.match(made.unavailable.memoryAllocatedBytes, /no value/);
+  assert.equal(made.unavailable.gpu, undefined);
+});
+
 test("names that are special in JavaScript are plain names", async () => {
   const data = JSON.parse('{"entries":[{"operation":"__proto__","duration_ms":1},{"operation":"constructor","duration_ms":2}],"summary":{"__proto__":{"call_count":1,"total_time_ms":1}}}');
   const made = await model.fromData(data);

@@ -6,6 +6,7 @@
 
   const MS = 1e6;
   const PARTS = { gpuNs: "gpu_time_ms", cpuNs: "cpu_time_ms", transferNs: "transfer_time_ms", overheadNs: "overhead_ms" };
+  const OF_ENTRY = { ...PARTS, memoryAllocatedBytes: "memory_allocated_mb", memoryPeakBytes: "memory_peak_mb", gpuUtilization: "gpu_utilization" };
   const NOT_IN_FILE = "the file carries no value for it";
 
   function entry(item, place) {
@@ -148,10 +149,15 @@
     return { ...data, entries: data.entries.map((row) => without(row, constants)), summary };
   }
 
+  /** The file states its reasons by the declared device and the name in an entry; a GPU's say more. */
   function reasonsFor(operations, data) {
-    const reasons = app.adapterReport.reasons(data);
+    const { objectOr } = app.shape;
+    const given = objectOr(data.unavailable, "unavailable", {});
+    const stated = { ...objectOr(given.cpu, "unavailable.cpu", {}), ...objectOr(given.gpu, "unavailable.gpu", {}) };
+    const reasons = {};
     for (const { key } of app.fields) {
-      if (operations.every((one) => one[key] === null)) reasons[key] ??= NOT_IN_FILE;
+      if (Object.hasOwn(OF_ENTRY, key) && Object.hasOwn(stated, OF_ENTRY[key])) reasons[key] = String(stated[OF_ENTRY[key]]);
+      else if (operations.every((one) => one[key] === null)) reasons[key] = NOT_IN_FILE;
     }
     return reasons;
   }

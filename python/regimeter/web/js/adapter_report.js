@@ -48,7 +48,7 @@
     const given = app.shape.objectOr(data.unavailable, "unavailable", {});
     const byKey = {};
     for (const [name, reason] of Object.entries(given)) {
-      const field = app.fields.find((one) => one.report === name || one.profile === name);
+      const field = app.fields.find((one) => one.report === name);
       byKey[field === undefined ? name : field.key] = String(reason);
     }
     return byKey;
@@ -163,5 +163,5 @@
     };
   }
 
-  app.adapterReport = { read, run, cost, reasons, anomalies, regimes, suggestions };
+  app.adapterReport = { read, run, cost, anomalies, regimes, suggestions };
 })((globalThis.regimeter ||= {}));
