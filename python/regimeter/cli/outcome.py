@@ -283,7 +283,8 @@ def _tells_nothing(found: Run) -> bool:
     """Return whether a further recording has nothing in it, or the end of a program that has closed its profiler."""
     follows = found.environment.get("stand_in") == recording.AGAIN
     if follows and max(found.lanes.column("device").tolist(), default=-1) < 0:
-        return found.duration_ns < ENDING_NS
+        # The scope of the program leaves out how long beginning and ending the recording took.
+        return max(found.spans.column("duration_ns").tolist(), default=found.duration_ns) < ENDING_NS
     return not len(found.spans) and not len(found.samples)
 
 

@@ -302,6 +302,29 @@ def test_every_profiler_without_a_file_is_recorded(program, record_warm, tmp_pat
     assert sorted(os.listdir(tmp_path)) == ["own.rgm", "prog.py", "run.rgm", "run.rgm.2"]
 
 
+def test_the_end_of_a_program_is_no_recording_however_long_the_recorder_takes(program, record_warm, tmp_path):
+    """On a machine that others kept busy a third file was left, with a verdict of the recorder's own ending."""
+    name = program(
+        """
+        import time
+        import regimeter
+        from regimeter.public import standin
+
+        class Late(regimeter.GPUProfiler):
+            def close(self):
+                time.sleep(0.2)
+                super().close()
+
+        for _ in range(2):
+            with regimeter.GPUProfiler() as profiler, profiler.profile("scope", device="cpu"):
+                standin.GPUProfiler = Late  # what stands in after it
+        """
+    )
+    done = record_warm(name)
+    assert "also run.rgm.2: 1 scope" in done.stderr
+    assert sorted(os.listdir(tmp_path)) == ["prog.py", "run.rgm", "run.rgm.2"]
+
+
 def test_older_files_beside_the_run_are_left_alone(program, record_warm, tmp_path):
     with GPUProfiler(path=tmp_path / "run.rgm.99"):
         pass
